@@ -1,6 +1,6 @@
-"""Every setting of the program, from the environment, `.env` and flags. Only `roles` and `cli` look here.
+"""All settings, from the environment, `.env` and flags. Only `roles` and `cli` read them.
 
-Each field is documented in `docs/settings.md`; a test fails for one that is not.
+Each field is documented in `docs/settings.md`; a test fails otherwise.
 """
 
 import re
@@ -30,7 +30,7 @@ _PREFIX = "REEDBED_"
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=_PREFIX, env_file=".env", extra="ignore", frozen=True)
 
-    # where things are
+    # paths and addresses
     data_dir: Path = Path("data")
     database_url: str = ""
     redis_url: str = ""
@@ -40,7 +40,7 @@ class Settings(BaseSettings):
     database_pool: int = Field(10, ge=1, le=200)
     database_read_url: str = ""
 
-    # people
+    # users
     owner_email: str = ""
     owner_password: SecretStr = SecretStr("")
     registration: Literal["closed", "invite", "open"] = "closed"
@@ -51,7 +51,7 @@ class Settings(BaseSettings):
     trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = ()
     cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
 
-    # signing in by others
+    # sign-in providers
     oidc_issuer: str = ""
     oidc_client_id: str = ""
     oidc_client_secret: SecretStr = SecretStr("")
@@ -66,7 +66,7 @@ class Settings(BaseSettings):
     facebook_client_id: str = ""
     facebook_client_secret: SecretStr = SecretStr("")
 
-    # limits for callers
+    # rate limits
     login_rate_limit: int = Field(5, ge=1)
     api_rate_burst: int = Field(100, ge=1)
     api_rate_per_second: float = Field(10, gt=0)
@@ -91,14 +91,14 @@ class Settings(BaseSettings):
     host_concurrency: int = Field(2, ge=1, le=1000)
     contact_url: str = ""
 
-    # pictures and pages handed on
+    # image proxy and WebSub
     image_proxy: Literal["off", "http", "all"] = "http"
     image_cache_mb: int = Field(200, ge=0)
     proxy_timeout_seconds: float = Field(10, gt=0, le=120)
     proxy_max_size_bytes: int = Field(5 * 1024 * 1024, ge=1024)
     websub: Literal["auto", "on", "off"] = "auto"
 
-    # keeping
+    # retention and backups
     max_posts_per_feed: int = Field(500, ge=0, le=1_000_000)
     max_post_age_days: int = Field(365, ge=0, le=36_500)
     max_unread_days: int = Field(90, ge=0, le=36_500)
@@ -108,7 +108,7 @@ class Settings(BaseSettings):
     backups_kept: int = Field(7, ge=0, le=1000)
     backup_dir: Path | None = None
 
-    # mail out
+    # outgoing mail
     smtp_host: str = ""
     smtp_port: int = Field(587, ge=1, le=65535)
     smtp_username: str = ""
@@ -116,7 +116,7 @@ class Settings(BaseSettings):
     smtp_tls: Literal["starttls", "tls", "none"] = "starttls"
     smtp_from: str = ""
 
-    # newsletters in
+    # incoming newsletters
     mail_domain: str = ""
     mail_host: str = "0.0.0.0"  # noqa: S104  nobody listens before a port is set
     mail_port: int = Field(0, ge=0, le=65535)
@@ -155,7 +155,7 @@ class Settings(BaseSettings):
     # framing
     deframer_items: int = Field(50, ge=1, le=500)
 
-    # telling what happens
+    # logs, metrics and traces
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "text", "json"] = "auto"
     log_file: Path | None = None
@@ -344,18 +344,18 @@ class Settings(BaseSettings):
 
     @property
     def database(self) -> str:
-        """The address in use: the one given, or the SQLite file in the data directory."""
+        """The database URL in use: the configured one, or the SQLite file in the data directory."""
         return self.database_url or f"sqlite:///{self.data_dir / 'reedbed.db'}"
 
     @property
     def address(self) -> str:
-        """Where people find this server."""
+        """The public URL of this server."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return self.base_url or f"http://{host}:{self.port}"
 
 
 def load(overrides: Mapping[str, Any] | None = None) -> Settings:
-    """Read and check all settings. Raises `CannotStart` with one sentence per wrong setting."""
+    """Read and check all settings. Raises `CannotStart` with one sentence per invalid setting."""
     given = {name: value for name, value in (overrides or {}).items() if value is not None}
     try:
         return Settings(**given)
@@ -364,7 +364,7 @@ def load(overrides: Mapping[str, Any] | None = None) -> Settings:
 
 
 def unknown_settings() -> list[str]:
-    """One sentence for each variable of the environment or `.env` that looks like a setting and is none."""
+    """One sentence for each variable in the environment or `.env` that looks like a setting but is not."""
     known = [_PREFIX + name.upper() for name in Settings.model_fields]
     sources = (EnvSettingsSource(Settings), DotEnvSettingsSource(Settings))
     given = {name.upper() for source in sources for name in source.env_vars}

@@ -1,4 +1,4 @@
-"""Answers without a model: the sentences of the entries that name what was asked about. Pure."""
+"""Extractive summaries and answers without a model: the best sentences of the text itself. Pure functions."""
 
 import math
 import re
@@ -13,13 +13,15 @@ from reedbed.domain.records import record
 from reedbed.domain.stopwords import LEANING, LEANING_EAST, NO_PROSE, SMALL
 from reedbed.domain.text import CJK
 
-# A quotation may end inside the sentence that quotes it: 「…。」と言った。
+# --- Sentences
+
+# A quotation may end in the middle of a sentence: 「…。」と言った。
 _WIDE_END = re.compile(
     r"(?<=[。！？｡])(?![」』”’）)】》〉。！？])|(?<=[。！？][」』”’）)】》〉])(?!と|って|など)"
 )
 _END = re.compile(r"[.!?…؟۔।]+[\"'”’»›)\]]*\s+(?=[\"'“‘«‹(\[¿¡„–—-]*\s?[^\W_])")
 _LAST_WORD = re.compile(r"([^\s(\[\"'“‘«„]+)$")
-_NEXT_SIGN = re.compile(r"[^\W_]")
+_NEXT_CHAR = re.compile(r"[^\W_]")
 _SHORT_FORMS = """
 mr mrs ms dr prof sr jr st vs etc e.g i.e cf al no nos vol fig approx dept est inc ltd co corp gen col sen rep
 gov lt sgt capt rev hon jan feb mar apr jun jul aug sept sep oct nov dec u.s u.k u.n a.m p.m
@@ -32,16 +34,16 @@ _MONTH = re.compile(r"(?:Jan|Feb|Mär|Mar|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Ja
 
 
 def sentences(text: str) -> Iterator[tuple[int, str]]:
-    """Each sentence with the number of its block."""
+    """Yield each sentence with the number of its block (line)."""
     for number, line in enumerate(text.split("\n")):
         for part in _WIDE_END.split(line.strip()):
-            for sentence in _narrow(part):
+            for sentence in _split_at_dots(part):
                 if sentence:
                     yield number, sentence
 
 
-def _narrow(line: str) -> Iterator[str]:
-    """Scripts that end a sentence with a dot and a blank: a dot may also end an abbreviation or a number."""
+def _split_at_dots(line: str) -> Iterator[str]:
+    """Split text in scripts that use a dot and a space; a dot may also end an abbreviation or a number."""
     start = 0
     for end in _END.finditer(line):
         if _is_end(line, end.start(), end.end(), end.group()):
@@ -50,12 +52,12 @@ def _narrow(line: str) -> Iterator[str]:
     yield line[start:].strip()
 
 
-def _is_end(line: str, dot: int, after: int, signs: str) -> bool:
-    following = _NEXT_SIGN.search(line, after)
-    starts_small = following is not None and following.group().islower()
-    if starts_small:
+def _is_end(line: str, dot: int, after: int, punctuation: str) -> bool:
+    next_char = _NEXT_CHAR.search(line, after)
+    starts_lower = next_char is not None and next_char.group().islower()
+    if starts_lower:
         return False
-    if signs[0] != "." or signs.startswith(".."):
+    if punctuation[0] != "." or punctuation.startswith(".."):
         return True
     word = _LAST_WORD.search(line, max(0, dot - 40), dot)
     if word is None:
@@ -67,16 +69,18 @@ def _is_end(line: str, dot: int, after: int, signs: str) -> bool:
     return not (is_ordinal or is_initial or last.lower() in _ABBREVIATIONS)
 
 
+# --- Summaries
+
 MAX_SENTENCES = 3
 MAX_TEXT_LENGTH = 700
 MAX_LINE_LENGTH = 140
 MAX_READ = 60_000
-"""Characters looked at: the rest of a longer text is not what it is about."""
+"""Only this many characters are read; the rest of a longer text rarely matters."""
 MAX_CANDIDATES = 250
 
 _WORD = re.compile(f"[{CJK}]|[^\\W\\d_{CJK}]+(?:['’][^\\W\\d_]+)?|\\d[\\d.,]*")
 _WIDE = re.compile(f"[{CJK}]")
-_ENDS = re.compile(r"[.!?…。！？؟۔।:][\"'”’»›)\]」』]*$")
+_SENTENCE_END = re.compile(r"[.!?…。！？؟۔।:][\"'”’»›)\]」』]*$")
 _QUOTE = re.compile(r"^[\"“„«‘'「『]")
 _ASIDE = re.compile(r"\s?[(\[][^()\[\]]{0,120}[)\]]")
 _CLAUSE = re.compile(r"[,;:–—，、；]\s?")
@@ -99,23 +103,23 @@ class Extract:
 
 @record
 class _Sentence:
-    place: int
+    index: int
     block: int
     text: str
     words: tuple[str, ...]
     length: int
-    """Words, or signs where words are not written apart."""
+    """Words, or characters in scripts without spaces."""
     is_first: bool
-    """Of its block."""
+    """The first sentence of its block."""
 
 
 def extract(title: str, text: str) -> Extract:
-    """At most three sentences and one line; of an empty text nothing, of a short one the text itself."""
-    found = _read(text[:MAX_READ])
-    good = [one for one in found if _is_prose(one)]
+    """At most three sentences and one line; a text without prose is returned as it is, shortened."""
+    all_sentences = _read(text[:MAX_READ])
+    good = [sentence for sentence in all_sentences if _is_prose(sentence)]
     if not good:
         plain = " ".join(text[: 4 * MAX_TEXT_LENGTH].split())
-        return Extract(_cut(plain, MAX_TEXT_LENGTH), _cut(plain, MAX_LINE_LENGTH))
+        return Extract(_shortened(plain, MAX_TEXT_LENGTH), _shortened(plain, MAX_LINE_LENGTH))
     scores = _scores(title, good)
     chosen = _choose(good, scores)
     return Extract(_joined(chosen), _one_line(title, good, scores, chosen))
@@ -127,93 +131,95 @@ def _without_dateline(text: str) -> str:
 
 
 def _read(text: str) -> list[_Sentence]:
-    found: list[_Sentence] = []
+    result: list[_Sentence] = []
     block_before = -1
-    for place, (block, whole) in enumerate(sentences(text)):
-        if place == MAX_CANDIDATES:
+    for index, (block, raw) in enumerate(sentences(text)):
+        if index == MAX_CANDIDATES:
             break
-        sentence = _without_dateline(whole) if place < 5 else whole
+        sentence = _without_dateline(raw) if index < 5 else raw
         all_words = _WORD.findall(sentence.lower())
         wide = len(_WIDE.findall(sentence))
-        words = tuple(_pairs(all_words) if wide * 2 > len(sentence) else _content(all_words))
+        words = tuple(_pairs(all_words) if wide * 2 > len(sentence) else _content_words(all_words))
         length = wide if wide * 2 > len(sentence) else len(all_words)
-        found.append(_Sentence(place, block, sentence, words, length, block != block_before))
+        result.append(_Sentence(index, block, sentence, words, length, block != block_before))
         block_before = block
-    return found
+    return result
 
 
-def _content(words: Sequence[str]) -> list[str]:
+def _content_words(words: Sequence[str]) -> list[str]:
     return [_stem(word) for word in words if len(word) > 2 and word not in SMALL]
 
 
 def _stem(word: str) -> str:
-    """Endings differ more than beginnings, in every language with endings."""
+    """Crude stemming: in inflected languages endings differ more than beginnings."""
     return word if len(word) < 7 or word[0].isdigit() else word[: max(6, len(word) - 3)]
 
 
-def _pairs(signs: Sequence[str]) -> list[str]:
-    return [first + second for first, second in pairwise(signs)]
+def _pairs(chars: Sequence[str]) -> list[str]:
+    return [first + second for first, second in pairwise(chars)]
 
 
-def _is_prose(one: _Sentence) -> bool:
-    wide = _is_wide(one)
-    if one.length < (_MIN_WIDE if wide else _MIN_WORDS) or not one.words:
+def _is_prose(sentence: _Sentence) -> bool:
+    wide = _is_wide(sentence)
+    if sentence.length < (_MIN_WIDE if wide else _MIN_WORDS) or not sentence.words:
         return False
-    if not _ENDS.search(one.text) or one.text.endswith((":", "：")):
+    if not _SENTENCE_END.search(sentence.text) or sentence.text.endswith((":", "：")):
         return False
-    letters = sum(sign.isalpha() or sign.isspace() for sign in one.text)
-    return letters * 10 >= len(one.text) * 7 and not NO_PROSE.search(one.text)
+    letters = sum(char.isalpha() or char.isspace() for char in sentence.text)
+    return letters * 10 >= len(sentence.text) * 7 and not NO_PROSE.search(sentence.text)
 
 
-def _is_wide(one: _Sentence) -> bool:
-    return one.length > 0 and _WIDE.search(one.text) is not None and " " not in one.text[:20]
+def _is_wide(sentence: _Sentence) -> bool:
+    return sentence.length > 0 and _WIDE.search(sentence.text) is not None and " " not in sentence.text[:20]
 
 
 def _scores(title: str, good: Sequence[_Sentence]) -> dict[int, float]:
     weights = _word_weights(title, good)
-    return {one.place: _worth(one, weights, order) for order, one in enumerate(good)}
+    return {sentence.index: _sentence_score(sentence, weights, order) for order, sentence in enumerate(good)}
 
 
 def _word_weights(title: str, good: Sequence[_Sentence]) -> dict[str, float]:
-    """How many sentences return to a word; one of the title counts double."""
-    counted = Counter(word for one in good for word in set(one.words))
-    lowered = _WORD.findall(title.lower())
-    titled = {*_content(lowered), *_pairs(lowered)}
-    return {word: math.log1p(count) * (2.0 if word in titled else 1.0) for word, count in counted.items()}
+    """Log of the number of sentences with the word; words of the title count double."""
+    counted = Counter(word for sentence in good for word in set(sentence.words))
+    raw_title_words = _WORD.findall(title.lower())
+    title_words = {*_content_words(raw_title_words), *_pairs(raw_title_words)}
+    return {
+        word: math.log1p(count) * (2.0 if word in title_words else 1.0) for word, count in counted.items()
+    }
 
 
-def _worth(one: _Sentence, weights: dict[str, float], order: int) -> float:
-    inner = sum(weights[word] for word in set(one.words)) / (7 + len(one.words)) ** 0.7
+def _sentence_score(sentence: _Sentence, weights: dict[str, float], order: int) -> float:
+    inner = sum(weights[word] for word in set(sentence.words)) / (7 + len(sentence.words)) ** 0.7
     early = 1.0 + 1.6 / (1 + order * 0.55)
-    return inner * early * (1.1 if one.is_first else 1.0) * _manner(one)
+    return inner * early * (1.1 if sentence.is_first else 1.0) * _standalone_factor(sentence)
 
 
-def _manner(one: _Sentence) -> float:
-    """How well it stands alone."""
+def _standalone_factor(sentence: _Sentence) -> float:
+    """How well the sentence stands alone."""
     factor = 1.0
-    if _leans(one.text):
+    if _refers_back(sentence.text):
         factor *= 0.45
-    if _QUOTE.search(one.text) or _is_torn(one.text):
+    if _QUOTE.search(sentence.text) or _is_unbalanced(sentence.text):
         factor *= 0.6
-    if one.text.rstrip("\"'”’»)").endswith(("?", "？", "!", "！")):
+    if sentence.text.rstrip("\"'”’»)").endswith(("?", "？", "!", "！")):
         factor *= 0.4
-    if one.text[0].islower():
-        factor *= 0.3  # the rest of a torn line
-    if one.length > (_MAX_WIDE if _is_wide(one) else _MAX_WORDS):
+    if sentence.text[0].islower():
+        factor *= 0.3  # the rest of a broken line
+    if sentence.length > (_MAX_WIDE if _is_wide(sentence) else _MAX_WORDS):
         factor *= 0.5
-    first = one.text[:2].lower()
+    first = sentence.text[:2].lower()
     return factor * (0.8 if first in ("i ", "i'", "i’") else 1.0)
 
 
-def _is_torn(text: str) -> bool:
-    """A quotation begins or ends elsewhere."""
+def _is_unbalanced(text: str) -> bool:
+    """Whether a quotation or bracket begins or ends in another sentence."""
     pairs = ("“”", "„“", "«»", "「」", "『』", "()", "（）")
     return any(text.count(first) != text.count(last) for first, last in pairs if first in text) or (
         text.count('"') % 2 == 1
     )
 
 
-def _leans(text: str) -> bool:
+def _refers_back(text: str) -> bool:
     if text.startswith(LEANING_EAST):
         return True
     words = _WORD.findall(text[:40].lower())
@@ -221,60 +227,65 @@ def _leans(text: str) -> bool:
 
 
 def _choose(good: Sequence[_Sentence], scores: dict[int, float]) -> list[_Sentence]:
-    """The best first, each next one for what it adds; then in the order of the article.
+    """Pick the best sentence, then those that add most to it; return them in the order of the article.
 
-    None leans on a sentence that is not there, as long as there are others.
+    Sentences that refer to the one before ("He said …") are only used if there are no others.
     """
     chosen: list[_Sentence] = []
     length = 0
-    alone = [one for one in good if not _leans(one.text)] or good
-    rest = sorted(alone, key=lambda one: -scores[one.place])[:25]
-    while rest and len(chosen) < MAX_SENTENCES:
-        best = max(rest, key=lambda one: scores[one.place] * (1 - _overlap(one, chosen)))
-        rest.remove(best)
+    candidates = [sentence for sentence in good if not _refers_back(sentence.text)] or good
+    remaining = sorted(candidates, key=lambda sentence: -scores[sentence.index])[:25]
+    while remaining and len(chosen) < MAX_SENTENCES:
+        best = max(remaining, key=lambda sentence: scores[sentence.index] * (1 - _overlap(sentence, chosen)))
+        remaining.remove(best)
         if chosen and (length + len(best.text) > MAX_TEXT_LENGTH or _overlap(best, chosen) > 0.6):
             continue
-        if len(chosen) > 1 and scores[best.place] < 0.3 * scores[chosen[0].place]:
+        if len(chosen) > 1 and scores[best.index] < 0.3 * scores[chosen[0].index]:
             break
         chosen.append(best)
         length += len(best.text) + 1
-    return sorted(chosen, key=lambda one: one.place)
+    return sorted(chosen, key=lambda sentence: sentence.index)
 
 
-def _overlap(one: _Sentence, others: Sequence[_Sentence]) -> float:
-    mine = set(one.words)
+def _overlap(sentence: _Sentence, others: Sequence[_Sentence]) -> float:
+    words = set(sentence.words)
     return max(
-        (len(mine & set(other.words)) / (1 + min(len(mine), len(other.words))) for other in others), default=0
+        (len(words & set(other.words)) / (1 + min(len(words), len(other.words))) for other in others),
+        default=0,
     )
 
 
 def _joined(chosen: Sequence[_Sentence]) -> str:
     text = ""
-    for one in chosen:
-        gap = "" if not text or _is_wide(one) else " "
-        text += gap + one.text
-    return _cut(text, MAX_TEXT_LENGTH)
+    for sentence in chosen:
+        gap = "" if not text or _is_wide(sentence) else " "
+        text += gap + sentence.text
+    return _shortened(text, MAX_TEXT_LENGTH)
 
 
 def _one_line(
     title: str, good: Sequence[_Sentence], scores: dict[int, float], chosen: Sequence[_Sentence]
 ) -> str:
-    """The best sentence that fits and says more than the title; else the best one, shortened at a clause."""
-    told = set(_content(_WORD.findall(title.lower())))
-    fits = [one for one in good if len(_tight(one.text)) <= MAX_LINE_LENGTH and not _leans(one.text)]
-    fits = [one for one in fits if set(one.words) - told]
-    best = max(chosen, key=lambda one: scores[one.place])
-    short = max(fits, key=lambda one: scores[one.place], default=None)
-    if short is not None and scores[short.place] >= 0.55 * scores[best.place]:
-        return _tight(short.text)
-    return _clause(_tight(best.text))
+    """The best sentence that fits and adds to the title; else the best one, shortened at a clause."""
+    title_words = set(_content_words(_WORD.findall(title.lower())))
+    fits = [
+        sentence
+        for sentence in good
+        if len(_without_asides(sentence.text)) <= MAX_LINE_LENGTH and not _refers_back(sentence.text)
+    ]
+    fits = [sentence for sentence in fits if set(sentence.words) - title_words]
+    best = max(chosen, key=lambda sentence: scores[sentence.index])
+    short = max(fits, key=lambda sentence: scores[sentence.index], default=None)
+    if short is not None and scores[short.index] >= 0.55 * scores[best.index]:
+        return _without_asides(short.text)
+    return _shortened_at_clause(_without_asides(best.text))
 
 
-def _tight(text: str) -> str:
+def _without_asides(text: str) -> str:
     return text if len(text) <= MAX_LINE_LENGTH else _ASIDE.sub("", text)
 
 
-def _clause(text: str) -> str:
+def _shortened_at_clause(text: str) -> str:
     if len(text) <= MAX_LINE_LENGTH:
         return text
     cuts = [
@@ -282,16 +293,18 @@ def _clause(text: str) -> str:
         for cut in _CLAUSE.finditer(text, 0, MAX_LINE_LENGTH - 1)
         if cut.start() > MAX_LINE_LENGTH * 3 // 4
     ]
-    return f"{text[: cuts[-1]]}…" if cuts else _cut(text, MAX_LINE_LENGTH)
+    return f"{text[: cuts[-1]]}…" if cuts else _shortened(text, MAX_LINE_LENGTH)
 
 
-def _cut(text: str, limit: int) -> str:
+def _shortened(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     head = text[: limit - 1]
-    blank = head.rfind(" ")
-    return f"{head[:blank] if blank > limit // 2 else head}".rstrip(" ,;:.–—-") + "…"
+    space = head.rfind(" ")
+    return f"{head[:space] if space > limit // 2 else head}".rstrip(" ,;:.–—-") + "…"
 
+
+# --- Answers
 
 MAX_QUOTES = 5
 MAX_SOURCES = 10
@@ -299,11 +312,11 @@ MAX_QUOTED_TEXT = 20_000
 MAX_QUOTED_SENTENCES = 150
 MAX_QUOTE_LENGTH = 400
 LEAST = 0.6
-"""Of what was asked about, a sentence and the title above it must name so much."""
+"""The minimum share of the question's words in a sentence and its title together."""
 OF_ITS_OWN = 0.34
-"""And the sentence alone so much: a title does not make every sentence below it an answer."""
+"""The minimum share in the sentence alone, because a title does not make every sentence an answer."""
 MIN_WORDS = 4
-"""Less is a heading or a caption."""
+"""Shorter texts are headings or captions."""
 
 
 @record
@@ -311,56 +324,61 @@ class _Quote:
     text: str
     score: float
     passage: CitablePassage
-    words: str
+    folded: str
 
 
 def quote(worth: Mapping[str, float], passages: Sequence[CitablePassage]) -> tuple[Sentence, ...]:
-    """The best sentences, each once with all the entries that hold it; none where nothing fits."""
-    found = [one for passage in passages for one in _fitting(worth, passage)]
+    """The best sentences, each with all entries that contain it; empty if nothing fits."""
+    candidates = [candidate for passage in passages for candidate in _relevant_quotes(worth, passage)]
     claims: dict[str, Sentence] = {}
-    for one in sorted(found, key=lambda one: -one.score):
-        known = claims.get(one.words)
-        if known is not None:
-            claims[one.words] = _seen_again(known, one.passage.entry_id)
+    for candidate in sorted(candidates, key=lambda candidate: -candidate.score):
+        claim = claims.get(candidate.folded)
+        if claim is not None:
+            claims[candidate.folded] = _with_source(claim, candidate.passage.entry_id)
         elif len(claims) < MAX_QUOTES:
-            text = bounded(one.text, MAX_QUOTE_LENGTH)
-            claims[one.words] = Sentence(text, (one.passage.entry_id,), one.passage.language)
+            text = bounded(candidate.text, MAX_QUOTE_LENGTH)
+            claims[candidate.folded] = Sentence(
+                text, (candidate.passage.entry_id,), candidate.passage.language
+            )
     return tuple(claims.values())
 
 
 def excerpt(worth: Mapping[str, float], passage: CitablePassage, limit: int) -> str:
-    """The beginning of an entry and what it says of the matter, for a model to read."""
-    whole = [text for _, text in sentences(passage.text[:MAX_QUOTED_TEXT])][:MAX_QUOTED_SENTENCES]
-    order = sorted(range(len(whole)), key=lambda place: (place > 1, -coverage(padded(whole[place]), worth)))
+    """The beginning of an entry and its most relevant sentences, as input for a model."""
+    all_sentences = [text for _, text in sentences(passage.text[:MAX_QUOTED_TEXT])][:MAX_QUOTED_SENTENCES]
+    order = sorted(
+        range(len(all_sentences)),
+        key=lambda index: (index > 1, -coverage(padded(all_sentences[index]), worth)),
+    )
     chosen: list[int] = []
-    left = limit
-    for place in order:
-        if left < len(whole[place]) and chosen:
+    remaining = limit
+    for index in order:
+        if remaining < len(all_sentences[index]) and chosen:
             break
-        chosen.append(place)
-        left -= len(whole[place]) + 1
-    return bounded(" ".join(whole[place] for place in sorted(chosen)), limit)
+        chosen.append(index)
+        remaining -= len(all_sentences[index]) + 1
+    return bounded(" ".join(all_sentences[index] for index in sorted(chosen)), limit)
 
 
-def _fitting(worth: Mapping[str, float], passage: CitablePassage) -> Iterator[_Quote]:
+def _relevant_quotes(worth: Mapping[str, float], passage: CitablePassage) -> Iterator[_Quote]:
     title = padded(passage.title)
     for number, (_, text) in enumerate(sentences(passage.text[:MAX_QUOTED_TEXT])):
         if number == MAX_QUOTED_SENTENCES:
             return
-        if not _says_something(text):
+        if not _is_sentence(text):
             continue
-        words = padded(text)
-        alone = coverage(words, worth)
-        together = coverage(f"{title}{words}", worth)
-        if alone >= OF_ITS_OWN and together >= LEAST:
-            yield _Quote(text, alone + together / 2 - number / 1_000, passage, words)
+        folded = padded(text)
+        own_coverage = coverage(folded, worth)
+        total_coverage = coverage(f"{title}{folded}", worth)
+        if own_coverage >= OF_ITS_OWN and total_coverage >= LEAST:
+            yield _Quote(text, own_coverage + total_coverage / 2 - number / 1_000, passage, folded)
 
 
-def _says_something(text: str) -> bool:
-    """Where words are not written apart, a full stop makes the sentence."""
+def _is_sentence(text: str) -> bool:
+    """In scripts without spaces, a full stop is enough."""
     return len(text.split()) >= MIN_WORDS or text.endswith(("。", "！", "？"))
 
 
-def _seen_again(claim: Sentence, entry_id: int) -> Sentence:
+def _with_source(claim: Sentence, entry_id: int) -> Sentence:
     ids = tuple(dict.fromkeys((*claim.entry_ids, entry_id)))[:MAX_SOURCES]
     return Sentence(claim.text, ids, claim.language)

@@ -1,4 +1,4 @@
-"""A model for development: answers at once, always the same, sends nothing anywhere."""
+"""The interface of a language model, and a mock model for development that sends nothing anywhere."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from reedbed.domain.times import Millis
 class Prompt:
     instructions: str
     material: str
-    """What is to be read: data, whatever it says."""
+    """The text to read: data, never instructions."""
     schema_name: str
     schema: Mapping[str, Any]
     most_tokens: int
@@ -23,9 +23,9 @@ class Prompt:
 
     @property
     def estimate(self) -> int:
-        """Tokens of the question, rather too many: few tokens are shorter than three letters."""
+        """Estimated prompt tokens, rather too high: few tokens are shorter than three letters."""
         letters = len(self.instructions) + len(self.material)
-        wide = 0 if self.material.isascii() else sum(sign > "\u2e7f" for sign in self.material)
+        wide = 0 if self.material.isascii() else sum(char > "\u2e7f" for char in self.material)
         return (letters - wide) // 3 + 2 * wide + 100
 
 
@@ -38,8 +38,8 @@ class Completion:
 
 @record
 class ModelError:
-    """An expected failure. `limited` is "too many requests", `empty` an answer without words, `unreadable` an
-    answer that is not what was asked for."""
+    """An expected failure. `limited` means too many requests, `empty` a response without text, `unreadable` a
+    response in the wrong format."""
 
     kind: Literal["temporary", "limited", "permanent", "empty", "unreadable"]
     message: str
@@ -55,7 +55,7 @@ class Model(Protocol):
 
     @property
     def is_remote(self) -> bool:
-        """Asking it sends text to somebody else."""
+        """Whether a call sends text to a third party."""
         ...
 
     async def ask(self, prompt: Prompt) -> Completion | ModelError: ...
@@ -76,45 +76,49 @@ class MockModel:
         return Completion(text, prompt.estimate, len(text) // 4)
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
 
 def _summary(prompt: Prompt) -> dict[str, object]:
-    named = _title(prompt)
-    return {"one_line": f"A mock line about {named}", "summary": f"A mock summary of “{named}”."}
+    title = _title(prompt)
+    return {"one_line": f"A mock line about {title}", "summary": f"A mock summary of “{title}”."}
 
 
 def _digest(prompt: Prompt) -> dict[str, object]:
-    found = _NUMBERED.findall(prompt.material)[:5]
-    sentences = [{"text": f"A mock report of {title}.", "sources": [int(number)]} for number, title in found]
+    articles = _NUMBERED.findall(prompt.material)[:5]
+    sentences = [
+        {"text": f"A mock report of {title}.", "sources": [int(number)]} for number, title in articles
+    ]
     return {"paragraphs": [{"heading": "Mock digest", "sentences": sentences}]}
 
 
 def _answer(prompt: Prompt) -> dict[str, object]:
-    found = _NUMBERED.findall(prompt.material)[:3]
-    claims = [{"text": f"A mock answer from {title}.", "sources": [int(number)]} for number, title in found]
+    articles = _NUMBERED.findall(prompt.material)[:3]
+    claims = [
+        {"text": f"A mock answer from {title}.", "sources": [int(number)]} for number, title in articles
+    ]
     return {"answered": bool(claims), "claims": claims}
 
 
 def _framing(prompt: Prompt) -> dict[str, object]:
-    """Scores from the title's letters, so that entries differ and each is always the same."""
-    named = _title(prompt)
-    value = sum(map(ord, named)) % 101 / 100
-    score = {"score": value, "reason": "A mock reason", "quote": named}
+    """Scores derived from the title, so that they differ between entries but stay the same for each."""
+    title = _title(prompt)
+    value = sum(map(ord, title)) % 101 / 100
+    score = {"score": value, "reason": "A mock reason", "quote": title}
     return {
-        "title_corrected": f"A mock title for {named}",
+        "title_corrected": f"A mock title for {title}",
         "title_correction_reason": "A mock change",
-        "description_corrected": f"A mock teaser of {named}.",
+        "description_corrected": f"A mock teaser of {title}.",
         "description_correction_reason": "",
-        "text_corrected": f"A mock text of {named}.",
+        "text_corrected": f"A mock text of {title}.",
         "category": "other",
         **dict.fromkeys((*SCORES, "overall"), score),
     }
 
 
 def _title(prompt: Prompt) -> str:
-    found = _TITLE.search(prompt.material)
-    return found[1] if found else "an article"
+    match = _TITLE.search(prompt.material)
+    return match[1] if match else "an article"
 
 
 _WRITERS: Mapping[str, Callable[[Prompt], dict[str, object]]] = {

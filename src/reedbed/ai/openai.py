@@ -1,7 +1,7 @@
-"""Any endpoint that speaks as OpenAI's does: Cerebras, OpenRouter, OpenAI, Ollama, vLLM and others.
+"""Client for any endpoint with OpenAI's chat API: Cerebras, OpenRouter, OpenAI, Ollama, vLLM and others.
 
-Its address is the operator's own setting and not a stranger's text, so it may lie in a private network and
-the guard for feeds does not apply. Redirects are refused: the key goes to the configured host only.
+The URL is the operator's own setting, not user input, so it may be in a private network and the SSRF guard
+for feeds does not apply. Redirects are rejected: the key is sent to the configured host only.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ PRESETS: Mapping[str, str] = {
     "vllm": "http://127.0.0.1:8000/v1",
 }
 MAX_BYTES = 1_000_000
-_NO_SUCH_FORMAT = ("response_format", "json_schema", "structured output")
+_SCHEMA_TERMS = ("response_format", "json_schema", "structured output")
 
 
 class OpenAiModel:
@@ -35,34 +35,36 @@ class OpenAiModel:
         self._key = api_key
         self._timeout = timeout
         self._session: aiohttp.ClientSession | None = None
-        self._knows_schemas = True
+        self._supports_schemas = True
 
     async def ask(self, prompt: Prompt) -> Completion | ModelError:
         import aiohttp
 
         try:
             status, headers, body = await self._post(prompt)
-            if status == 400 and self._knows_schemas and _refuses_schema(body):
-                self._knows_schemas = False  # older servers know JSON, but no schema of it
+            if status == 400 and self._supports_schemas and _rejects_schema(body):
+                self._supports_schemas = False  # older servers support JSON, but no schema
                 status, headers, body = await self._post(prompt)
         except TimeoutError:
             return ModelError("temporary", f"The model did not answer within {self._timeout:g} s.")
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return ModelError("temporary", f"The model could not be reached: {type(error).__name__}.")
-        return _read(status, headers, body)
+        return _read_response(status, headers, body)
 
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
 
     async def _post(self, prompt: Prompt) -> tuple[int, Mapping[str, str], bytes]:
-        async with self._open().post(self._url, data=self._question(prompt), allow_redirects=False) as answer:
-            body = await answer.content.read(MAX_BYTES)
-            while len(body) < MAX_BYTES and (more := await answer.content.read(MAX_BYTES - len(body))):
-                body += more
-            return answer.status, answer.headers, body
+        async with self._get_session().post(
+            self._url, data=self._request_body(prompt), allow_redirects=False
+        ) as response:
+            body = await response.content.read(MAX_BYTES)
+            while len(body) < MAX_BYTES and (chunk := await response.content.read(MAX_BYTES - len(body))):
+                body += chunk
+            return response.status, response.headers, body
 
-    def _open(self) -> "aiohttp.ClientSession":
+    def _get_session(self) -> "aiohttp.ClientSession":
         import aiohttp
 
         if self._session is None:
@@ -74,11 +76,11 @@ class OpenAiModel:
             )
         return self._session
 
-    def _question(self, prompt: Prompt) -> bytes:
-        form: dict[str, Any] = {"type": "json_object"}
-        if self._knows_schemas:
+    def _request_body(self, prompt: Prompt) -> bytes:
+        response_format: dict[str, Any] = {"type": "json_object"}
+        if self._supports_schemas:
             schema = {"name": prompt.schema_name, "strict": True, "schema": prompt.schema}
-            form = {"type": "json_schema", "json_schema": schema}
+            response_format = {"type": "json_schema", "json_schema": schema}
         return orjson.dumps(
             {
                 "model": self.name,
@@ -88,50 +90,53 @@ class OpenAiModel:
                 ],
                 "temperature": prompt.temperature,
                 "max_tokens": prompt.most_tokens,
-                "response_format": form,
+                "response_format": response_format,
             }
         )
 
 
-def _read(status: int, headers: Mapping[str, str], body: bytes) -> Completion | ModelError:
+def _read_response(status: int, headers: Mapping[str, str], body: bytes) -> Completion | ModelError:
     if status == 429:
         return ModelError(
-            "limited", "The model asks to slow down.", rest=_rest(headers.get("Retry-After", ""))
+            "limited", "The model asks to slow down.", rest=_retry_after(headers.get("Retry-After", ""))
         )
     if status in (401, 403):
-        # The key is wrong for every question: the operator mends it, and nothing queued is lost meanwhile.
+        # Temporary, because a wrong key fails every call: queued work waits until the operator fixes it.
         return ModelError("temporary", f"The model refuses the key (HTTP {status}).")
     if status >= 500 or status in (408, 425) or 300 <= status < 400:
         return ModelError("temporary", f"The model answered with HTTP {status}.")
     if status != 200:
         return ModelError("permanent", f"The model refuses the question (HTTP {status}).")
-    return _words(body)
+    return _read_completion(body)
 
 
-def _words(body: bytes) -> Completion | ModelError:
+def _read_completion(body: bytes) -> Completion | ModelError:
     try:
-        said = orjson.loads(body)
-        text = said["choices"][0]["message"]["content"]
+        response = orjson.loads(body)
+        text = response["choices"][0]["message"]["content"]
     except (ValueError, KeyError, IndexError, TypeError):
         return ModelError("unreadable", "The model's answer could not be read.")
-    tokens_in, tokens_out = _count(said, "prompt_tokens"), _count(said, "completion_tokens")
+    tokens_in, tokens_out = (
+        _token_count(response, "prompt_tokens"),
+        _token_count(response, "completion_tokens"),
+    )
     if not isinstance(text, str) or not text.strip():
         return ModelError("empty", "The model answered nothing.", tokens_in, tokens_out)
     return Completion(text, tokens_in, tokens_out)
 
 
-def _count(said: Any, name: str) -> int:
+def _token_count(response: Any, name: str) -> int:
     try:
-        value = said["usage"][name]
+        value = response["usage"][name]
     except (KeyError, TypeError):
         return 0
     return value if isinstance(value, int) and 0 <= value < 10**9 else 0
 
 
-def _rest(seconds: str) -> Millis | None:
+def _retry_after(seconds: str) -> Millis | None:
     return int(seconds) * SECOND if seconds.isdecimal() and len(seconds) < 6 else None
 
 
-def _refuses_schema(body: bytes) -> bool:
-    said = body[:4_000].decode("utf-8", "replace").lower()
-    return any(word in said for word in _NO_SUCH_FORMAT)
+def _rejects_schema(body: bytes) -> bool:
+    error_text = body[:4_000].decode("utf-8", "replace").lower()
+    return any(term in error_text for term in _SCHEMA_TERMS)

@@ -1,4 +1,4 @@
-"""The question how an article is framed. Pure."""
+"""The prompts for summaries, digests, answers and framing, with the JSON schemas of their responses."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ _ANSWER_SCHEMA: Mapping[str, Any] = {
 
 @record
 class Reading:
-    """What the model is to read of one entry."""
+    """The text of one entry for the model to read."""
 
     number: int
     title: str
@@ -111,7 +111,7 @@ def digest_prompt(readings: Sequence[Reading], language: str) -> Prompt:
 
 
 def answer_prompt(question: str, readings: Sequence[Reading], language: str) -> Prompt:
-    """The question is the reader's own, so it stands with the instructions."""
+    """The question is the user's own text, so it is part of the instructions."""
     articles = _numbered(readings, MAX_PASSAGE)
     fence = fence_for(articles)
     instructions = (
@@ -137,16 +137,16 @@ def as_data(fence: str) -> str:
     )
 
 
-def _numbered(readings: Sequence[Reading], longest: int) -> str:
+def _numbered(readings: Sequence[Reading], max_length: int) -> str:
     return "\n\n".join(
-        f"[{one.number}] {bounded(one.title, MAX_TITLE_LENGTH)} ({bounded(one.source, 100)})\n"
-        f"{bounded(one.text, longest)}"
-        for one in readings
+        f"[{reading.number}] {bounded(reading.title, MAX_TITLE_LENGTH)} ({bounded(reading.source, 100)})\n"
+        f"{bounded(reading.text, max_length)}"
+        for reading in readings
     )
 
 
 def fence_for(material: str) -> str:
-    """A line that the material cannot hold, because it depends on all of it."""
+    """A delimiter line that the material cannot contain, because it is a hash of the material."""
     return f"=== {hashlib.sha256(material.encode('utf-8', 'replace')).hexdigest()[:16]} ==="
 
 
@@ -156,7 +156,7 @@ def fenced(material: str, fence: str) -> str:
 
 FRAMING_TOKENS = 2_000
 
-_MEANINGS = {
+_SCORE_MEANINGS = {
     "framing": "ideological colour in the choice of words; 1 is propaganda",
     "clickbait": "a gap of curiosity, exaggeration, a promise that the text does not keep",
     "persuasive": "wants the reader to buy, to act or to change an attitude",
@@ -165,7 +165,7 @@ _MEANINGS = {
 }
 
 
-def _object(properties: Mapping[str, Any]) -> Mapping[str, Any]:
+def _object_schema(properties: Mapping[str, Any]) -> Mapping[str, Any]:
     return {
         "type": "object",
         "properties": properties,
@@ -174,24 +174,24 @@ def _object(properties: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-_TEXT = {"type": "string"}
-_SCORE = _object({"score": {"type": "number"}, "reason": _TEXT, "quote": _TEXT})
-_SCHEMA = _object(
+_TEXT_SCHEMA = {"type": "string"}
+_SCORE_SCHEMA = _object_schema({"score": {"type": "number"}, "reason": _TEXT_SCHEMA, "quote": _TEXT_SCHEMA})
+_FRAMING_SCHEMA = _object_schema(
     {
-        "title_corrected": _TEXT,
-        "title_correction_reason": _TEXT,
-        "description_corrected": _TEXT,
-        "description_correction_reason": _TEXT,
-        "text_corrected": _TEXT,
+        "title_corrected": _TEXT_SCHEMA,
+        "title_correction_reason": _TEXT_SCHEMA,
+        "description_corrected": _TEXT_SCHEMA,
+        "description_correction_reason": _TEXT_SCHEMA,
+        "text_corrected": _TEXT_SCHEMA,
         "category": {"type": "string", "enum": list(CATEGORIES)},
-        **dict.fromkeys(SCORES, _SCORE),
-        "overall": _SCORE,
+        **dict.fromkeys(SCORES, _SCORE_SCHEMA),
+        "overall": _SCORE_SCHEMA,
     }
 )
 
 
-def framing_prompt(title: str, source: str, text: str, language: str, wish: str | None) -> Prompt:
-    """`wish` is what the operator asks for in this feed beside all that is asked in every feed."""
+def framing_prompt(title: str, source: str, text: str, language: str, instruction: str | None) -> Prompt:
+    """`instruction` is the operator's additional instruction for this feed."""
     heading = f"Title: {bounded(title, MAX_TITLE_LENGTH)}\nSource: {bounded(source, MAX_TITLE_LENGTH)}"
     article = f"{heading}\n\n{text[:MAX_ARTICLE_LENGTH]}"
     fence = fence_for(article)
@@ -206,11 +206,13 @@ def framing_prompt(title: str, source: str, text: str, language: str, wish: str 
         "Each score is a number from 0.0 (not at all) to 1.0 with a reason of at most "
         f"{REASON_WORDS} words and a quote: the passage of the article that earned it, copied letter by "
         "letter, or empty. A quote that is not in the article is thrown away.",
-        *(f'"{name}": {meaning}.' for name, meaning in _MEANINGS.items()),
+        *(f'"{name}": {meaning}.' for name, meaning in _SCORE_MEANINGS.items()),
         '"overall": one number to decide whether to skip the article, '
         f"its reason at most {OVERALL_WORDS} words.",
         f'"category" is one of {", ".join(CATEGORIES)}.',
-        *([f"For this source also: {wish}"] if wish else []),
+        *([f"For this source also: {instruction}"] if instruction else []),
         f"Answer with JSON. Plain text, no markup, no links. {as_data(fence)}",
     )
-    return Prompt(" ".join(parts), fenced(article, fence), "framing", _SCHEMA, FRAMING_TOKENS, temperature=0)
+    return Prompt(
+        " ".join(parts), fenced(article, fence), "framing", _FRAMING_SCHEMA, FRAMING_TOKENS, temperature=0
+    )

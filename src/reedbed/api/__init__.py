@@ -1,1 +1,1 @@
-"""JSON v1: everything the page can do, for programs."""
+"""The JSON API (`/api/v1`), reader app APIs, MCP and other endpoints for programs."""

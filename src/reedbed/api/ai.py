@@ -1,4 +1,4 @@
-"""For operators: the queue, the breaker, the cost, and the switches."""
+"""The AI queue for operators: status, costs, failures, pause and retry."""
 
 from dataclasses import asdict
 from typing import Any
@@ -90,48 +90,50 @@ class FailureList(ApiModel):
     next_cursor: str | None
 
 
-@router.get("", summary="Queue, breaker, cost and budgets", responses={200: {"model": AiResponse}})
+@router.get(
+    "", summary="Get the queue, circuit breaker, costs and budgets", responses={200: {"model": AiResponse}}
+)
 async def status(runtime: CurrentRuntime, caller: AdminOf) -> Response:
-    return json_response(_status(await ai_status(runtime)))
+    return json_response(_status_json(await ai_status(runtime)))
 
 
-@router.get("/queue", summary="What waits for the model, first first", responses={200: {"model": LineList}})
+@router.get("/queue", summary="List queued texts in processing order", responses={200: {"model": LineList}})
 async def queue(runtime: CurrentRuntime, caller: AdminOf) -> Response:
     async with runtime.db.read() as tx:
-        found = await ai.list_queued(tx, most=MAX_LINES)
-    return json_response({"items": [_line(one) for one in found], "next_cursor": None})
+        rows = await ai.list_queued(tx, most=MAX_LINES)
+    return json_response({"items": [_queued_json(row) for row in rows], "next_cursor": None})
 
 
 @router.get(
     "/failures",
-    summary="Texts that were given up, newest first",
-    description="`POST …/reprocess` with the hash of one has it written when somebody opens it next.",
+    summary="List texts that failed for good, newest first",
+    description="After `POST …/reprocess` with its hash, a text is summarised when it is opened next.",
     responses={200: {"model": FailureList}},
 )
 async def failures(runtime: CurrentRuntime, caller: AdminOf) -> Response:
     async with runtime.db.read() as tx:
-        found = await summaries.newest_failures(tx, most=MAX_LINES)
-    items = [{**asdict(one), "failed_at": moment(one.failed_at)} for one in found]
+        rows = await summaries.newest_failures(tx, most=MAX_LINES)
+    items = [{**asdict(row), "failed_at": moment(row.failed_at)} for row in rows]
     return json_response({"items": items, "next_cursor": None})
 
 
-@router.put("/paused", summary="Stop asking the model, or go on", responses={200: {"model": AiResponse}})
+@router.put("/paused", summary="Pause or resume the model", responses={200: {"model": AiResponse}})
 async def pause(runtime: CurrentRuntime, caller: AdminOf, body: PauseRequest) -> Response:
     await set_paused(runtime, paused=body.paused)
-    return json_response(_status(await ai_status(runtime)))
+    return json_response(_status_json(await ai_status(runtime)))
 
 
-@router.post("/retry", summary="Wake what rests after failures")
+@router.post("/retry", summary="Retry texts now that wait after a failure")
 async def retry(runtime: CurrentRuntime, caller: AdminOf) -> Response:
     return json_response({"ok": True, "queued": await retry_all(runtime)})
 
 
-@router.post("/reprocess", summary="Forget what was written about a text")
+@router.post("/reprocess", summary="Delete the stored results of a text")
 async def reprocess_text(runtime: CurrentRuntime, caller: AdminOf, body: ReprocessRequest) -> Response:
     return json_response({"ok": True, "forgotten": await reprocess(runtime, body.content_hash)})
 
 
-def _status(status: AiStatus) -> dict[str, Any]:
+def _status_json(status: AiStatus) -> dict[str, Any]:
     breaker = status.breaker
     return {
         "model": status.model,
@@ -143,22 +145,22 @@ def _status(status: AiStatus) -> dict[str, Any]:
         "last_success_at": moment(breaker.last_success_at),
         "rate_limited_until": moment(breaker.rate_limited_until),
         "queue": {**asdict(status.queue), "failures": status.failures},
-        "today": _usage(status.today),
-        "month": _usage(status.month),
-        "budget": _budget(status.budget),
-        "days": [_day(day, used) for day, used in status.days],
+        "today": _usage_json(status.today),
+        "month": _usage_json(status.month),
+        "budget": _budget_json(status.budget),
+        "days": [_day_json(day, used) for day, used in status.days],
     }
 
 
-def _usage(usage: Usage) -> dict[str, Any]:
+def _usage_json(usage: Usage) -> dict[str, Any]:
     return {**asdict(usage), "cost": usage.cost / MILLIONTHS}
 
 
-def _day(day: Instant, usage: Usage) -> dict[str, Any]:
-    return {"day": (moment(day) or "")[:10], **_usage(usage)}
+def _day_json(day: Instant, usage: Usage) -> dict[str, Any]:
+    return {"day": (moment(day) or "")[:10], **_usage_json(usage)}
 
 
-def _budget(budget: Budget) -> dict[str, float | None]:
+def _budget_json(budget: Budget) -> dict[str, float | None]:
     limits: dict[str, int | None] = asdict(budget)
     return {
         name: limit / MILLIONTHS if limit is not None and name.endswith("cost") else limit
@@ -166,8 +168,8 @@ def _budget(budget: Budget) -> dict[str, float | None]:
     }
 
 
-def _line(line: QueuedLine) -> dict[str, Any]:
-    moments = ("locked_at", "cooldown_until", "created_at")
-    row = {**asdict(line), **{name: moment(getattr(line, name)) for name in moments}}
+def _queued_json(queued: QueuedLine) -> dict[str, Any]:
+    time_fields = ("locked_at", "cooldown_until", "created_at")
+    row = {**asdict(queued), **{name: moment(getattr(queued, name)) for name in time_fields}}
     row.pop("id")
     return row

@@ -1,4 +1,4 @@
-"""What of a feed's pages is the article."""
+"""Full articles of entries, saved pages, the article proxy, and CSS selectors for article extraction."""
 
 from typing import Annotated, Any
 
@@ -32,35 +32,37 @@ class FullArticleResponse(ApiModel):
 
 @router.get(
     "/{entry_id}/full",
-    summary="The extracted article, fetched from the site if it was never had",
+    summary="Get the extracted article; fetches it if needed",
     responses={200: {"model": FullArticleResponse}},
 )
 async def full_article(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath, _: RefreshLimit
 ) -> Response:
-    found = await read_full_article(runtime, caller.user_id, entry_id)
-    pictures = pictures_for_programs(runtime, place_of(request, runtime))
-    content = None if found.content is None else pictures.in_html(found.content)
-    return json_response({"content": content, "failed": found.failed or None})
+    article = await read_full_article(runtime, caller.user_id, entry_id)
+    images = pictures_for_programs(runtime, place_of(request, runtime))
+    content = None if article.content is None else images.in_html(article.content)
+    return json_response({"content": content, "failed": article.failed or None})
 
+
+# --- Saved pages
 
 saved_pages_router = APIRouter(prefix="/api/v1/saved-pages", tags=["entries"])
 
 
 class SavedPageRequest(ApiModel):
     url: str = Field(max_length=2_048, examples=["https://example.org/how-reeds-grow"])
-    title: str = Field("", max_length=500, description="What to call it until the page has been read.")
+    title: str = Field("", max_length=500, description="Title until the page is fetched.")
 
 
 class SavedPageResponse(ApiModel):
     entry_id: str = Field(description="The entry, marked for later.")
-    new: bool = Field(description="False when it was among your entries already.")
+    new: bool = Field(description="False if it was already one of your entries.")
 
 
 @saved_pages_router.post(
     "",
     status_code=201,
-    summary="Save a page for later by its address; its article is fetched in the background",
+    summary="Save a page for later; its article is fetched in the background",
     responses={201: {"model": SavedPageResponse}},
 )
 async def save(
@@ -69,6 +71,8 @@ async def save(
     saved = await save_page(runtime, caller.user_id, body.url, body.title)
     return json_response({"entry_id": text_id(saved.entry_id), "new": saved.new}, 201)
 
+
+# --- Article proxy
 
 proxy_router = APIRouter(tags=["entries"])
 
@@ -79,10 +83,8 @@ HEADERS = {
 
 @proxy_router.get(
     "/api/proxy",
-    summary="The sanitised article at the address of an entry",
-    description=(
-        "404 for an address that none of your entries has; 503 with the reason when the site gives none."
-    ),
+    summary="Get the sanitised article at the URL of an entry",
+    description=("404 if none of your entries has this URL; 503 with the reason if it cannot be fetched."),
     response_class=Response,
     responses={200: {"content": {"text/html": {}}}},
 )
@@ -93,41 +95,45 @@ async def proxy(
     url: Annotated[str, Query(max_length=MAX_ADDRESS_LENGTH, examples=["https://example.org/article"])],
 ) -> Response:
     content = await open_article(runtime, caller.user_id, url)
-    shown = pictures_for_programs(runtime).in_html(content)
-    return Response(shown, 200, HEADERS, "text/html; charset=utf-8")
+    html = pictures_for_programs(runtime).in_html(content)
+    return Response(html, 200, HEADERS, "text/html; charset=utf-8")
 
+
+# --- Selectors
 
 selectors_router = APIRouter(prefix="/api/v1/subscriptions", tags=["subscriptions"])
 
-_EACH = f"At most {MOST}, each of at most {LONGEST} characters."
+_LIMITS = f"At most {MOST}, each of at most {LONGEST} characters."
 
 
 class SelectorsRequest(ApiModel):
-    keep: list[str] = Field(default=[], description=f"What is the article. {_EACH}", examples=[["article"]])
-    drop: list[str] = Field(default=[], description="What is not, also within what is kept.")
+    keep: list[str] = Field(
+        default=[], description=f"Elements that are the article. {_LIMITS}", examples=[["article"]]
+    )
+    drop: list[str] = Field(default=[], description="Elements to remove, even inside kept ones.")
 
 
 class SelectorsResponse(ApiModel):
     keep: list[str]
     drop: list[str]
-    may_change: bool = Field(description="The feed is this user's alone, or they are an operator.")
+    may_change: bool = Field(description="The feed is private, or the user is an operator.")
 
 
 @selectors_router.get(
     "/{subscription_id}/selectors",
-    summary="CSS selectors for the whole articles of a feed",
+    summary="Get the CSS selectors for a feed's articles",
     responses={200: {"model": SelectorsResponse}},
 )
 async def get(runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath) -> Response:
-    return json_response(_shape(await selectors_of(runtime, caller.user, subscription_id)))
+    return json_response(_selectors_json(await selectors_of(runtime, caller.user, subscription_id)))
 
 
 @selectors_router.put(
     "/{subscription_id}/selectors",
-    summary="Say what of its pages is the article",
+    summary="Set the CSS selectors for a feed's articles",
     description=(
-        "For everybody who follows the feed, so on a shared feed only for operators: 403 for others. "
-        "Articles that were read before are read anew: some at once, the others when they are opened."
+        "Applies to all subscribers, so only operators can change a shared feed: 403 for others. "
+        "Articles already fetched are extracted again: some at once, the others when they are opened."
     ),
     responses={200: {"model": SelectorsResponse}},
 )
@@ -135,12 +141,12 @@ async def put(
     runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath, body: SelectorsRequest
 ) -> Response:
     changed = await set_selectors(runtime, caller.user, subscription_id, keep=body.keep, drop=body.drop)
-    return json_response(_shape(changed))
+    return json_response(_selectors_json(changed))
 
 
-def _shape(found: FeedSelectors) -> dict[str, Any]:
+def _selectors_json(feed: FeedSelectors) -> dict[str, Any]:
     return {
-        "keep": found.selectors.keep,
-        "drop": found.selectors.drop,
-        "may_change": found.may_change,
+        "keep": feed.selectors.keep,
+        "drop": feed.selectors.drop,
+        "may_change": feed.may_change,
     }

@@ -1,4 +1,4 @@
-"""Secrets for programs: API tokens and app passwords."""
+"""Setup, login, registration and password reset, and the API tokens and app passwords of the caller."""
 
 from typing import Any, Literal
 
@@ -43,15 +43,15 @@ from reedbed.services.users import (
 )
 
 
-def _no_foreign_page(request: Request, runtime: CurrentRuntime) -> None:
+def _require_same_site(request: Request, runtime: CurrentRuntime) -> None:
     check_same_site(request, runtime)
 
 
-router = APIRouter(prefix="/api/v1/auth", tags=["auth"], dependencies=[Depends(_no_foreign_page)])
+router = APIRouter(prefix="/api/v1/auth", tags=["auth"], dependencies=[Depends(_require_same_site)])
 
 EMAIL = Field(max_length=320, examples=["reader@example.org"])
 PASSWORD = Field(max_length=2_000, examples=["seven herons in the reeds"], repr=False)
-LINK = Field(max_length=200, description="From the link in the letter.", repr=False)
+LINK = Field(max_length=200, description="From the link in the email.", repr=False)
 
 
 class Credentials(ApiModel):
@@ -62,7 +62,7 @@ class Credentials(ApiModel):
 class RegisterRequest(ApiModel):
     email: str = EMAIL
     password: str = PASSWORD
-    privacy_accepted: bool = Field(False, description="The privacy note was read and accepted.")
+    privacy_accepted: bool = Field(False, description="The privacy notice was accepted.")
     invite: str = Field("", max_length=200, description="From an invitation's link.", repr=False)
 
 
@@ -95,7 +95,9 @@ class OptionsResponse(ApiModel):
     can_mail: bool
 
 
-@router.get("/options", summary="Which doors this server has", responses={200: {"model": OptionsResponse}})
+@router.get(
+    "/options", summary="Get the ways to log in and register", responses={200: {"model": OptionsResponse}}
+)
 async def options(runtime: CurrentRuntime) -> Response:
     return json_response(
         {
@@ -109,7 +111,7 @@ async def options(runtime: CurrentRuntime) -> Response:
 @router.post(
     "/setup",
     status_code=201,
-    summary="Create the owner; only while there is nobody",
+    summary="Create the owner; only while there are no users",
     responses={201: {"model": SessionResponse}},
 )
 async def set_up(request: Request, runtime: CurrentRuntime, body: Credentials) -> Response:
@@ -117,7 +119,7 @@ async def set_up(request: Request, runtime: CurrentRuntime, body: Credentials) -
     session = await open_session(
         runtime, owner, user_agent=request.headers.get("user-agent"), ip=client_ip(request)
     )
-    return _welcome(request, runtime, session, 201)
+    return _session_response(request, runtime, session, 201)
 
 
 @router.post("/login", summary="Log in", responses={200: {"model": SessionResponse}})
@@ -130,19 +132,19 @@ async def do_log_in(request: Request, runtime: CurrentRuntime, body: Credentials
         ip=client_ip(request),
         device=request.cookies.get(DEVICE_COOKIE),
     )
-    return _welcome(request, runtime, session, 200)
+    return _session_response(request, runtime, session, 200)
 
 
-@router.post("/logout", status_code=204, summary="End this session")
+@router.post("/logout", status_code=204, summary="Log out")
 async def do_log_out(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     await log_out(runtime, caller)
-    return _goodbye(request, runtime)
+    return _logged_out_response(request, runtime)
 
 
-@router.post("/logout-everywhere", status_code=204, summary="End every session of the account")
+@router.post("/logout-everywhere", status_code=204, summary="Log out all devices")
 async def log_out_everywhere(request: Request, runtime: CurrentRuntime, caller: SessionOf) -> Response:
     await revoke_all_sessions(runtime, caller)
-    return _goodbye(request, runtime)
+    return _logged_out_response(request, runtime)
 
 
 @router.post(
@@ -150,14 +152,14 @@ async def log_out_everywhere(request: Request, runtime: CurrentRuntime, caller: 
     status_code=202,
     summary="Register",
     description=(
-        "With an invitation the account is ready: 201 and a session. In the open, one answer for every "
-        "address, known or not: 202, and a mail with a link. After three mails "
-        "to one address within an hour it is 429, known or not."
+        "With an invitation: 201 and a session. With open registration: 202 and an email with a link, the "
+        "same whether the address is registered or not. More than three emails to an address within an "
+        "hour give 429 in both cases."
     ),
     responses={201: {"model": SessionResponse}, 202: {"model": MessageResponse}},
 )
 async def do_register(request: Request, runtime: CurrentRuntime, body: RegisterRequest) -> Response:
-    wish = Registration(
+    registration = Registration(
         body.email,
         body.password,
         privacy_accepted=body.privacy_accepted,
@@ -165,13 +167,15 @@ async def do_register(request: Request, runtime: CurrentRuntime, body: RegisterR
         user_agent=request.headers.get("user-agent"),
         ip=client_ip(request),
     )
-    outcome = await register(runtime, wish)
+    outcome = await register(runtime, registration)
     if isinstance(outcome, NewSession):
-        return _welcome(request, runtime, outcome, 201)
+        return _session_response(request, runtime, outcome, 201)
     return json_response({"message": outcome.message}, 202)
 
 
-@router.post("/verify-email", status_code=204, summary="Confirm an address with the link of a letter")
+@router.post(
+    "/verify-email", status_code=204, summary="Verify an email address with the token from the email"
+)
 async def do_verify(runtime: CurrentRuntime, body: VerifyRequest) -> Response:
     await verify_email(runtime, body.token)
     return Response(status_code=204)
@@ -180,20 +184,20 @@ async def do_verify(runtime: CurrentRuntime, body: VerifyRequest) -> Response:
 @router.post(
     "/forgot-password",
     status_code=202,
-    summary="Ask for a mail with a link",
+    summary="Request a password reset email",
     responses={202: {"model": MessageResponse}},
 )
 async def do_forget(request: Request, runtime: CurrentRuntime, body: ForgotRequest) -> Response:
     return json_response({"message": await forgot_password(runtime, body.email, ip=client_ip(request))}, 202)
 
 
-@router.post("/reset-password", status_code=204, summary="Choose a new password; every device is logged out")
+@router.post("/reset-password", status_code=204, summary="Set a new password and log out all devices")
 async def do_reset(request: Request, runtime: CurrentRuntime, body: ResetRequest) -> Response:
     await reset_password(runtime, body.token, body.password, ip=client_ip(request))
     return Response(status_code=204)
 
 
-def _welcome(request: Request, runtime: Runtime, session: NewSession, status: int) -> Response:
+def _session_response(request: Request, runtime: Runtime, session: NewSession, status: int) -> Response:
     response = json_response(
         {
             "token": session.token,
@@ -207,11 +211,13 @@ def _welcome(request: Request, runtime: Runtime, session: NewSession, status: in
     return response
 
 
-def _goodbye(request: Request, runtime: Runtime) -> Response:
+def _logged_out_response(request: Request, runtime: Runtime) -> Response:
     response = Response(status_code=204)
     clear_session_cookie(request, response, runtime)
     return response
 
+
+# --- API tokens and app passwords
 
 tokens_router = APIRouter(prefix="/api/v1/users/me/tokens", tags=["tokens"])
 
@@ -220,7 +226,7 @@ class TokenRequest(ApiModel):
     name: str = Field(max_length=500, examples=["My script"])
     kind: Literal["api", "app_password"] = "api"
     scopes: list[str] | None = Field(
-        None, max_length=10, description="read, write, admin; for API tokens. Without: read and write."
+        None, max_length=10, description="read, write, admin; only for API tokens. Default: read and write."
     )
 
 
@@ -234,7 +240,7 @@ class TokenResponse(ApiModel):
 
 
 class NewTokenResponse(TokenResponse):
-    secret: str = Field(description="Shown this once.")
+    secret: str = Field(description="Shown only once.")
 
 
 class TokenList(ApiModel):
@@ -242,31 +248,31 @@ class TokenList(ApiModel):
     next_cursor: str | None
 
 
-@tokens_router.get("", summary="API tokens and app passwords", responses={200: {"model": TokenList}})
+@tokens_router.get("", summary="List API tokens and app passwords", responses={200: {"model": TokenList}})
 async def list_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    found = await list_tokens(runtime, caller.user_id)
-    return json_response({"items": [token_json(token) for token in found], "next_cursor": None})
+    tokens = await list_tokens(runtime, caller.user_id)
+    return json_response({"items": [token_json(token) for token in tokens], "next_cursor": None})
 
 
 @tokens_router.post(
     "",
     status_code=201,
-    summary="Make a token or an app password",
+    summary="Create an API token or app password",
     responses={201: {"model": NewTokenResponse}},
 )
 async def create(runtime: CurrentRuntime, caller: SessionOf, body: TokenRequest) -> Response:
     if body.kind == "api":
         scopes = read_scopes(["read", "write"] if body.scopes is None else body.scopes)
-        made = await create_api_token(runtime, caller, body.name, scopes)
+        created = await create_api_token(runtime, caller, body.name, scopes)
     elif body.scopes is not None:
         raise Invalid("App passwords always read and write; leave the scopes out.", field="scopes")
     else:
-        made = await create_app_password(runtime, caller, body.name)
-    shown = {**token_json(made.token), "secret": made.secret}
-    return json_response(shown, 201, {"Cache-Control": "no-store"})
+        created = await create_app_password(runtime, caller, body.name)
+    fields = {**token_json(created.token), "secret": created.secret}
+    return json_response(fields, 201, {"Cache-Control": "no-store"})
 
 
-@tokens_router.delete("/{token_id}", status_code=204, summary="Revoke a token or an app password")
+@tokens_router.delete("/{token_id}", status_code=204, summary="Revoke an API token or app password")
 async def delete(runtime: CurrentRuntime, caller: SessionOf, token_id: IdPath) -> Response:
     await revoke_token(runtime, caller, token_id)
     return Response(status_code=204)

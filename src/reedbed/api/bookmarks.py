@@ -1,4 +1,4 @@
-"""Bookmarks: private snapshots of entries."""
+"""Bookmarks: private snapshots of entries, and their export as JSON and HTML."""
 
 from collections.abc import AsyncGenerator
 from html import escape
@@ -20,7 +20,7 @@ from reedbed.services.bookmarks import delete_bookmark, every_bookmark, get_book
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks
 
-_HEAD = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
+_HTML_HEAD = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
 <META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=UTF-8">
 <TITLE>Bookmarks</TITLE>
 <H1>Bookmarks</H1>
@@ -29,17 +29,17 @@ _HEAD = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
 
 
 async def netscape_lines(bookmarks: AsyncGenerator[Bookmark]) -> AsyncGenerator[bytes]:
-    """What has no address is left out: there would be nothing to open."""
-    yield _HEAD.encode()
+    """Write a Netscape bookmark file. Bookmarks without a URL are left out."""
+    yield _HTML_HEAD.encode()
     async for bookmark in bookmarks:
         row = bookmark.row
         if row.url is not None:
-            href, title = _text(row.url), _text(row.title)
+            href, title = _escape_text(row.url), _escape_text(row.title)
             yield f'    <DT><A HREF="{href}" ADD_DATE="{row.created_at // SECOND}">{title}</A>\n'.encode()
     yield b"</DL><p>\n"
 
 
-def _text(text: str) -> str:
+def _escape_text(text: str) -> str:
     return escape(" ".join(writable(text).split()))
 
 
@@ -70,7 +70,7 @@ class BookmarkList(ApiModel):
 
 
 @router.get(
-    "", summary="Bookmarks, newest first, without their texts", responses={200: {"model": BookmarkList}}
+    "", summary="List bookmarks without their content, newest first", responses={200: {"model": BookmarkList}}
 )
 async def list_bookmarks(
     runtime: CurrentRuntime,
@@ -80,35 +80,37 @@ async def list_bookmarks(
     limit: PageLimit = None,
     cursor: PageCursor = None,
 ) -> Response:
-    wanted = storable(search).strip()
-    view = f"bookmarks {entry_id} {wanted}"
+    title_part = storable(search).strip()
+    view = f"bookmarks {entry_id} {title_part}"
     size, before = page_limit(limit), before_of(cursor, view)
     async with runtime.db.read() as tx:
-        found = await bookmarks.newest(
-            tx, caller.user_id, before=before, limit=size + 1, search=wanted, entry_id=entry_id
+        rows = await bookmarks.newest(
+            tx, caller.user_id, before=before, limit=size + 1, search=title_part, entry_id=entry_id
         )
-    return newest_first(found, size, view, bookmark_row_json)
+    return newest_first(rows, size, view, bookmark_row_json)
 
 
 @router.post(
     "",
     status_code=201,
-    summary="Keep a snapshot of an entry; an address kept before is renewed and answers 200",
+    summary="Bookmark an entry; 200 if an existing bookmark of the URL was updated",
     responses={200: {"model": BookmarkResponse}, 201: {"model": BookmarkResponse}},
 )
 async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: BookmarkRequest) -> Response:
-    kept = await keep_entry(runtime, caller.user_id, body.entry_id)
-    return json_response(bookmark_json(kept.bookmark), 201 if kept.new else 200)
+    saved = await keep_entry(runtime, caller.user_id, body.entry_id)
+    return json_response(bookmark_json(saved.bookmark), 201 if saved.new else 200)
 
 
-@router.get("/export", summary="All bookmarks with their texts, as JSON", response_class=StreamingResponse)
+@router.get(
+    "/export", summary="Export bookmarks with their content as JSON", response_class=StreamingResponse
+)
 async def export_json(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    return download(json_list(_written(runtime, caller.user_id)), "bookmarks.json", "application/json")
+    return download(json_list(_json_items(runtime, caller.user_id)), "bookmarks.json", "application/json")
 
 
 @router.get(
     "/export.html",
-    summary="All bookmarks as a Netscape bookmark file, which browsers bring in",
+    summary="Export bookmarks as a Netscape bookmark file for browsers",
     response_class=StreamingResponse,
 )
 async def export_html(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
@@ -116,7 +118,7 @@ async def export_html(runtime: CurrentRuntime, caller: CurrentCaller) -> Respons
     return download(lines, "bookmarks.html", "text/html; charset=utf-8")
 
 
-@router.get("/{bookmark_id}", summary="One bookmark", responses={200: {"model": BookmarkResponse}})
+@router.get("/{bookmark_id}", summary="Get a bookmark", responses={200: {"model": BookmarkResponse}})
 async def get(runtime: CurrentRuntime, caller: CurrentCaller, bookmark_id: IdPath) -> Response:
     return json_response(bookmark_json(await get_bookmark(runtime, caller.user_id, bookmark_id)))
 
@@ -143,6 +145,6 @@ def bookmark_row_json(row: BookmarkRow) -> dict[str, Any]:
     }
 
 
-async def _written(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
+async def _json_items(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
     async for bookmark in every_bookmark(runtime, user_id):
         yield orjson.dumps(bookmark_json(bookmark))

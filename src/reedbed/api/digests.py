@@ -1,4 +1,4 @@
-"""Digests: many entries in a few paragraphs, every sentence with the entries that say it."""
+"""Digests and their schedule. Every sentence of a digest cites its entries."""
 
 from typing import Any, Literal
 
@@ -29,11 +29,11 @@ from reedbed.store.digests import Schedule
 
 
 class ScopeRequest(ApiModel):
-    """Nothing set: everything you can read."""
+    """Without fields: all entries of the user."""
 
     folder_id: JsonId | None = None
     tag: str | None = Field(default=None, max_length=200)
-    q: str | None = Field(default=None, max_length=500, description="Only among what this search finds.")
+    q: str | None = Field(default=None, max_length=500, description="Only entries that match this search.")
 
 
 class ScopeResponse(ApiModel):
@@ -78,12 +78,12 @@ def source_json(source: Source) -> dict[str, Any]:
 
 router = APIRouter(prefix="/api/v1/digests", tags=["digests"])
 
-_LIST = "digests"
+_CURSOR_VIEW = "digests"
 
 
 class DigestRequest(ScopeRequest):
     since: Literal["day", "last"] = Field(
-        default="day", description="The last 24 hours, or since the last one."
+        default="day", description="The last 24 hours, or since the last digest."
     )
 
 
@@ -104,10 +104,10 @@ class DigestResponse(ScopeResponse):
     error: str | None
     model: str
     built_in: bool
-    fallback: bool = Field(description="A model was to be asked, but did not answer.")
+    fallback: bool = Field(description="The model failed; the built-in extract was used.")
     entries: int
     feeds: int
-    items: int = Field(description="Events told of; several entries about one are one.")
+    items: int = Field(description="Number of events; entries about the same event count once.")
     dropped: int = Field(description="Sentences left out because no entry supported them.")
     since: str
     until: str
@@ -129,47 +129,47 @@ class ScheduleResponse(ScopeResponse):
     next_at: str
 
 
-@router.get("", summary="Your digests, newest first", responses={200: {"model": DigestList}})
+@router.get("", summary="List digests, newest first", responses={200: {"model": DigestList}})
 async def list_all(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
     limit: PageLimit = None,
     cursor: PageCursor = None,
 ) -> Response:
-    size, before = page_limit(limit), before_of(cursor, _LIST)
+    size, before = page_limit(limit), before_of(cursor, _CURSOR_VIEW)
     async with runtime.db.read() as tx:
-        found = await digests.newest(tx, caller.user_id, limit=size + 1, before=before)
-    return newest_first(found, size, _LIST, _digest)
+        rows = await digests.newest(tx, caller.user_id, limit=size + 1, before=before)
+    return newest_first(rows, size, _CURSOR_VIEW, _digest_json)
 
 
 @router.post(
     "",
     status_code=202,
-    summary="Ask for a digest",
+    summary="Create a digest",
     description=(
-        "202 and a pending digest; at once 404 where there is nothing to tell and 503 while the model is "
-        "left alone. A later failure is the digest's status."
+        "Returns a pending digest; 404 if there are no entries for it, 503 while the model is unavailable. "
+        "Later failures show in the digest's status."
     ),
     responses={202: {"model": DigestResponse}},
 )
 async def ask(runtime: CurrentRuntime, caller: CurrentCaller, body: DigestRequest | None = None) -> Response:
-    wanted = body or DigestRequest()
-    made = await ask_digest(runtime, caller.user, scope_of(wanted), since_last=wanted.since == "last")
-    return json_response(_digest(made), 202)
+    options = body or DigestRequest()
+    digest = await ask_digest(runtime, caller.user, scope_of(options), since_last=options.since == "last")
+    return json_response(_digest_json(digest), 202)
 
 
-@router.get("/schedule", summary="When they come by themselves", responses={200: {"model": ScheduleResponse}})
+@router.get("/schedule", summary="Get the schedule", responses={200: {"model": ScheduleResponse}})
 async def schedule(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
-        found = await digests.schedule_of(tx, caller.user_id)
-    if found is None:
+        scheduled = await digests.schedule_of(tx, caller.user_id)
+    if scheduled is None:
         raise NotFound("No digest is scheduled.")
-    return json_response(_schedule(found))
+    return json_response(_schedule_json(scheduled))
 
 
-@router.put("/schedule", summary="Have one every day", responses={200: {"model": ScheduleResponse}})
+@router.put("/schedule", summary="Schedule a daily digest", responses={200: {"model": ScheduleResponse}})
 async def plan(runtime: CurrentRuntime, caller: CurrentCaller, body: ScheduleRequest) -> Response:
-    planned = await set_schedule(
+    scheduled = await set_schedule(
         runtime,
         caller.user,
         minute=minute_of(body.time),
@@ -177,29 +177,29 @@ async def plan(runtime: CurrentRuntime, caller: CurrentCaller, body: ScheduleReq
         scope=scope_of(body),
         mail=body.mail,
     )
-    return json_response(_schedule(planned))
+    return json_response(_schedule_json(scheduled))
 
 
-@router.delete("/schedule", status_code=204, summary="No more by themselves")
+@router.delete("/schedule", status_code=204, summary="Delete the schedule")
 async def unplan(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     await end_schedule(runtime, caller.user_id)
     return Response(status_code=204)
 
 
-@router.get("/{digest_id}", summary="One digest", responses={200: {"model": DigestResponse}})
+@router.get("/{digest_id}", summary="Get a digest", responses={200: {"model": DigestResponse}})
 async def get(runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPath) -> Response:
-    return json_response(_digest(await get_digest(runtime, caller.user_id, digest_id)))
+    return json_response(_digest_json(await get_digest(runtime, caller.user_id, digest_id)))
 
 
 @router.get(
     "/{digest_id}/markdown",
-    summary="One digest as a file",
+    summary="Download a digest as Markdown",
     responses={200: {"content": {"text/markdown": {"schema": {"type": "string"}}}}},
 )
 async def markdown(runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPath) -> Response:
-    found = await get_digest(runtime, caller.user_id, digest_id)
-    headers = {"Content-Disposition": f'attachment; filename="reedbed-digest-{found.id}.md"'}
-    text = digest_markdown(found, runtime.accounts.base_url)
+    digest = await get_digest(runtime, caller.user_id, digest_id)
+    headers = {"Content-Disposition": f'attachment; filename="reedbed-digest-{digest.id}.md"'}
+    text = digest_markdown(digest, runtime.accounts.base_url)
     return Response(text, 200, headers, "text/markdown; charset=utf-8")
 
 
@@ -209,7 +209,7 @@ async def delete(runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPa
     return Response(status_code=204)
 
 
-def _digest(digest: Digest) -> dict[str, Any]:
+def _digest_json(digest: Digest) -> dict[str, Any]:
     text = digest.text
     return {
         "id": str(digest.id),
@@ -227,20 +227,23 @@ def _digest(digest: Digest) -> dict[str, Any]:
         "until": moment(digest.until),
         "created_at": moment(digest.created_at),
         "finished_at": moment(digest.finished_at),
-        "paragraphs": [_paragraph(one) for one in text.paragraphs],
-        "sources": [source_json(one) for one in text.sources],
+        "paragraphs": [_paragraph_json(paragraph) for paragraph in text.paragraphs],
+        "sources": [source_json(source) for source in text.sources],
     }
 
 
-def _paragraph(paragraph: Paragraph) -> dict[str, Any]:
-    return {"heading": paragraph.heading, "sentences": [sentence_json(one) for one in paragraph.sentences]}
-
-
-def _schedule(planned: Schedule) -> dict[str, Any]:
+def _paragraph_json(paragraph: Paragraph) -> dict[str, Any]:
     return {
-        "time": f"{planned.minute // 60:02}:{planned.minute % 60:02}",
-        "time_zone": planned.zone,
-        "mail": planned.mail,
-        "next_at": moment(planned.next_at),
-        **scope_json(planned.scope),
+        "heading": paragraph.heading,
+        "sentences": [sentence_json(sentence) for sentence in paragraph.sentences],
+    }
+
+
+def _schedule_json(schedule: Schedule) -> dict[str, Any]:
+    return {
+        "time": f"{schedule.minute // 60:02}:{schedule.minute % 60:02}",
+        "time_zone": schedule.zone,
+        "mail": schedule.mail,
+        "next_at": moment(schedule.next_at),
+        **scope_json(schedule.scope),
     }

@@ -1,4 +1,4 @@
-"""Entries: lists by view, one entry, its states and its history."""
+"""Entries: lists, search results, single entries with their states and versions, marking as read."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -86,7 +86,7 @@ class VersionResponse(ApiModel):
     content: str
     replaced_at: str | None = Field(description="Null for the current version.")
     title_changes: list[DifferenceResponse]
-    text_changes: list[DifferenceResponse] = Field(description="Against the version before.")
+    text_changes: list[DifferenceResponse] = Field(description="Compared with the version before.")
 
 
 class VersionList(ApiModel):
@@ -116,11 +116,11 @@ def entry_item(row: EntryRow, one_line: str | None = None) -> dict[str, Any]:
     }
 
 
-def entry_json(entry: Entry, pictures: Pictures, one_line: str | None = None) -> dict[str, Any]:
+def entry_json(entry: Entry, images: Pictures, one_line: str | None = None) -> dict[str, Any]:
     row = entry.row
     return {
         **entry_item(row, one_line),
-        "content": pictures.in_html(entry.content),
+        "content": images.in_html(entry.content),
         "authors": entry.authors,
         "categories": entry.categories,
         "attachments": entry.enclosures,
@@ -139,22 +139,27 @@ def revision_json(revision: Revision) -> dict[str, Any]:
         "title": version.title,
         "content": version.content,
         "replaced_at": moment(version.replaced_at),
-        "title_changes": _differences(revision.title),
-        "text_changes": _differences(revision.text),
+        "title_changes": _differences_json(revision.title),
+        "text_changes": _differences_json(revision.text),
     }
 
 
-def _differences(pieces: tuple[Difference, ...]) -> list[dict[str, str]]:
-    return [{"kind": piece.kind, "text": piece.text} for piece in pieces]
+def _differences_json(differences: tuple[Difference, ...]) -> list[dict[str, str]]:
+    return [{"kind": difference.kind, "text": difference.text} for difference in differences]
+
+
+# --- Search results
 
 
 class ExcerptResponse(ApiModel):
     text: str = Field(description="Plain text around the first match.")
-    spans: list[tuple[int, int]] = Field(description="Half-open ranges of it to mark.", examples=[[[4, 9]]])
+    spans: list[tuple[int, int]] = Field(
+        description="Half-open ranges of the text to highlight.", examples=[[[4, 9]]]
+    )
 
 
 class MatchedResponse(ApiModel):
-    title: list[tuple[int, int]] = Field(description="Half-open ranges of the title to mark.")
+    title: list[tuple[int, int]] = Field(description="Half-open ranges of the title to highlight.")
     excerpt: ExcerptResponse
 
 
@@ -164,31 +169,34 @@ class SearchHitResponse(EntryItem):
 
 class FoundList(ApiModel):
     items: list[SearchHitResponse]
-    next_cursor: str | None = Field(description="A page may be short, or empty, and still have a next one.")
+    next_cursor: str | None = Field(description="A short or empty page may still have a next page.")
     unknown: list[str] = Field(
-        description="The feeds, folders and tags of the search that do not exist.",
+        description="Feeds, folders and tags in the query that do not exist.",
         examples=[["feed:nothing"]],
     )
 
 
 def keyset_order(order: SearchOrder) -> Order:
-    """What a cursor says of its order; a ranking is made among the newest."""
+    """The order that cursors use. Relevance ranks within the newest matches."""
     return "newest" if order == "relevance" else order
 
 
 def found_page(page: SearchPage, lines: Mapping[int, str], order: SearchOrder, name: str) -> Response:
-    following = page.next and encode_cursor(page.next.sort_at, page.next.id, keyset_order(order), name)
+    next_cursor = page.next and encode_cursor(page.next.sort_at, page.next.id, keyset_order(order), name)
     items = [
-        {**entry_item(row, lines.get(row.id)), "matched": _matched(page.matched[row.id])} for row in page.rows
+        {**entry_item(row, lines.get(row.id)), "matched": _matched_json(page.matched[row.id])}
+        for row in page.rows
     ]
-    unknown = [f"{each.kind}:{each.value}" for each in page.unknown]
-    return json_response({"items": items, "next_cursor": following, "unknown": unknown})
+    unknown = [f"{term.kind}:{term.value}" for term in page.unknown]
+    return json_response({"items": items, "next_cursor": next_cursor, "unknown": unknown})
 
 
-def _matched(matched: Matched) -> dict[str, Any]:
+def _matched_json(matched: Matched) -> dict[str, Any]:
     excerpt = matched.excerpt
     return {"title": matched.title, "excerpt": {"text": excerpt.text, "spans": excerpt.spans}}
 
+
+# --- Routes
 
 router = APIRouter(prefix="/api/v1/entries", tags=["entries"])
 
@@ -201,7 +209,7 @@ TagName = Annotated[str, Field(max_length=200)]
 
 
 class ChangeEntryRequest(ApiModel):
-    """What is left out stays as it is."""
+    """Fields that are not sent stay unchanged."""
 
     read: bool | None = None
     starred: bool | None = None
@@ -210,7 +218,7 @@ class ChangeEntryRequest(ApiModel):
 
 
 class MarkRequest(ApiModel):
-    """Which entries: the ids, or a feed, a folder with its subfolders, a tag, a view, or all of them."""
+    """Entries to mark: by ids, feed, folder with its subfolders, tag or view, or all."""
 
     ids: list[JsonId] | None = Field(default=None, max_length=read_state.MAX_IDS)
     feed_id: JsonId | None = None
@@ -219,33 +227,33 @@ class MarkRequest(ApiModel):
     all: bool = False
     view: View | None = None
     order: Order = "newest"
-    up_to: JsonId | None = Field(default=None, description="The newest entry seen; later ones stay.")
+    up_to: JsonId | None = Field(default=None, description="The newest entry seen; newer ones stay.")
     older_than: datetime | None = None
-    above: JsonId | None = Field(default=None, description="Only what the list shows before this entry.")
-    below: JsonId | None = Field(default=None, description="Only what the list shows after this entry.")
+    above: JsonId | None = Field(default=None, description="Only entries listed before this one.")
+    below: JsonId | None = Field(default=None, description="Only entries listed after this one.")
     read: bool = Field(default=True, description="False marks unread.")
 
 
 class MarkReadResponse(ApiModel):
     marked: int
-    undo: str = Field(description="Takes it back within an hour: POST /api/v1/undo.")
+    undo: str = Field(description="Token for POST /api/v1/undo, valid for an hour.")
 
 
 @router.get(
     "",
-    summary="A list of entries, without their bodies",
+    summary="List entries without their content",
     responses={200: {"model": EntryList | FoundList}},
 )
 async def list_entries(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
     view: Annotated[View, Query()] = "all",
-    feed_id: Annotated[JsonId | None, Query(description="The feed's id, as in an entry's feed_id.")] = None,
+    feed_id: Annotated[JsonId | None, Query(description="The feed_id of an entry.")] = None,
     folder_id: Annotated[JsonId | None, Query(description="With its subfolders.")] = None,
     tag: Annotated[str | None, Query(max_length=200)] = None,
     q: Annotated[str | None, Query(max_length=MAX_TEXT, description=SEARCH)] = None,
-    order: Annotated[SearchOrder, Query(description="Relevance is for searches.")] = "newest",
-    since: Annotated[datetime | None, Query(description="Only entries of this moment or later.")] = None,
+    order: Annotated[SearchOrder, Query(description="`relevance` is only for searches.")] = "newest",
+    since: Annotated[datetime | None, Query(description="Only entries from this time on.")] = None,
     limit: PageLimit = None,
     cursor: PageCursor = None,
 ) -> Response:
@@ -257,34 +265,36 @@ async def list_entries(
         tag=None if tag is None else storable(tag),
         since=_instant(since),
     )
-    words = storable(q or "").strip()
-    name = f"entries {query.name()} {order} {words}"
+    text = storable(q or "").strip()
+    name = f"entries {query.name()} {order} {text}"
     start = None if cursor is None else decode_cursor(cursor, query.order, name)
     size = page_limit(limit)
-    if not words:
+    if not text:
         page = await entries.list_entries(runtime, caller.user_id, query, start, size)
         lines = await one_lines(runtime, caller.user, [row.id for row in page.rows])
-        return _page(page, lines, query.order, name)
+        return _page_response(page, lines, query.order, name)
     await spend_search(runtime, caller)
-    found = await search_entries(
-        runtime, caller.user_id, words, within=query, order=order, cursor=start, limit=size
+    results = await search_entries(
+        runtime, caller.user_id, text, within=query, order=order, cursor=start, limit=size
     )
-    lines = await one_lines(runtime, caller.user, [row.id for row in found.rows])
-    return found_page(found, lines, order, name)
+    lines = await one_lines(runtime, caller.user, [row.id for row in results.rows])
+    return found_page(results, lines, order, name)
 
 
-@router.post("/mark-read", summary="Mark many read or unread", responses={200: {"model": MarkReadResponse}})
+@router.post(
+    "/mark-read", summary="Mark many entries read or unread", responses={200: {"model": MarkReadResponse}}
+)
 async def mark_read(runtime: CurrentRuntime, caller: CurrentCaller, body: MarkRequest) -> Response:
     marked = await read_state.mark(runtime, caller.user_id, _selection(body), read=body.read)
     return json_response({"marked": marked.count, "undo": marked.undo})
 
 
-@router.get("/{entry_id}", summary="One entry with its content", responses={200: {"model": EntryResponse}})
+@router.get("/{entry_id}", summary="Get an entry with its content", responses={200: {"model": EntryResponse}})
 async def get(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
-    found = await entries.get_entry(runtime, caller.user_id, entry_id)
+    entry = await entries.get_entry(runtime, caller.user_id, entry_id)
     lines = await one_lines(runtime, caller.user, [entry_id])
-    pictures = pictures_for_programs(runtime, place_of(request, runtime))
-    return json_response(entry_json(found, pictures, lines.get(entry_id)))
+    images = pictures_for_programs(runtime, place_of(request, runtime))
+    return json_response(entry_json(entry, images, lines.get(entry_id)))
 
 
 @router.patch(
@@ -293,28 +303,28 @@ async def get(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, 
 async def change(
     runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath, body: ChangeEntryRequest
 ) -> Response:
-    wanted = StateChange(body.read, body.starred, body.later, None if body.tags is None else tuple(body.tags))
-    return json_response(entry_item(await entries.change_entry(runtime, caller.user_id, entry_id, wanted)))
+    change = StateChange(body.read, body.starred, body.later, None if body.tags is None else tuple(body.tags))
+    return json_response(entry_item(await entries.change_entry(runtime, caller.user_id, entry_id, change)))
 
 
 @router.get(
     "/{entry_id}/versions",
-    summary="What the entry said before, newest first, and what changed",
+    summary="List the versions of an entry with their changes, newest first",
     responses={200: {"model": VersionList}},
 )
 async def versions(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
     revisions = await entries.get_revisions(runtime, caller.user_id, entry_id)
-    return json_response({"items": [revision_json(one) for one in revisions], "next_cursor": None})
+    return json_response({"items": [revision_json(revision) for revision in revisions], "next_cursor": None})
 
 
-def _page(page: EntryPage, lines: Mapping[int, str], order: Order, name: str) -> Response:
-    following = encode_cursor(page.next.sort_at, page.next.id, order, name) if page.next else None
+def _page_response(page: EntryPage, lines: Mapping[int, str], order: Order, name: str) -> Response:
+    next_cursor = encode_cursor(page.next.sort_at, page.next.id, order, name) if page.next else None
     items = [entry_item(row, lines.get(row.id)) for row in page.rows]
-    return json_response({"items": items, "next_cursor": following})
+    return json_response({"items": items, "next_cursor": next_cursor})
 
 
 def _selection(body: MarkRequest) -> Selection:
-    said = (
+    criteria = (
         body.ids,
         body.feed_id,
         body.folder_id,
@@ -324,7 +334,7 @@ def _selection(body: MarkRequest) -> Selection:
         body.above,
         body.below,
     )
-    if not body.all and all(part is None for part in said):
+    if not body.all and all(criterion is None for criterion in criteria):
         raise Invalid("Say which entries: ids, feed_id, folder_id, tag or all.")
     return Selection(
         ids=None if body.ids is None else tuple(body.ids),
@@ -340,8 +350,8 @@ def _selection(body: MarkRequest) -> Selection:
     )
 
 
-def _instant(moment: datetime | None) -> Instant | None:
+def _instant(time: datetime | None) -> Instant | None:
     try:
-        return None if moment is None else from_datetime(moment)
+        return None if time is None else from_datetime(time)
     except ValueError:
         raise Invalid("A moment must lie between the years 1 and 9999.") from None

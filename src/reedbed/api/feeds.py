@@ -1,4 +1,4 @@
-"""Every shared feed, for the server's operators: how it stands, how it is fetched, run, turned off."""
+"""Feed previews and icons, and the shared feeds for operators."""
 
 from typing import Annotated, Any, Literal
 
@@ -20,8 +20,10 @@ from reedbed.http.responses import json_response, moment, text_id
 from reedbed.services.feeds import FeedSettings, change_feed, disable_feed, enable_feed, find_feed, sync_feed
 from reedbed.services.subscriptions.discover import FeedPreview, find_feeds, preview_feed
 from reedbed.store import blobs
-from reedbed.store.feeds import admin as operator_feeds
+from reedbed.store.feeds import admin as admin_feeds
 from reedbed.store.feeds.admin import AdminFeed, FeedFilter
+
+# --- Preview, discovery and icons
 
 router = APIRouter(tags=["feeds"])
 
@@ -32,49 +34,49 @@ class ValidateRequest(ApiModel):
     url: str = Field(max_length=2_048)
 
 
-@router.get("/api/v1/feeds/preview", summary="What following this address would bring")
+@router.get("/api/v1/feeds/preview", summary="Preview the feed at a URL")
 async def preview(runtime: CurrentRuntime, caller: CurrentCaller, url: Address) -> Response:
-    return json_response(_preview(await preview_feed(runtime, caller.user_id, url)))
+    return json_response(_preview_json(await preview_feed(runtime, caller.user_id, url)))
 
 
-@router.get("/api/v1/feeds/discover", summary="The feeds behind an address")
+@router.get("/api/v1/feeds/discover", summary="Find the feeds of a page")
 async def discover(runtime: CurrentRuntime, caller: CurrentCaller, url: Address) -> Response:
-    found = await find_feeds(runtime, url)
+    discovery = await find_feeds(runtime, url)
     items = [
-        {"url": one.url, "title": one.title, "type": one.type, "source": one.source}
-        for one in found.candidates
+        {"url": candidate.url, "title": candidate.title, "type": candidate.type, "source": candidate.source}
+        for candidate in discovery.candidates
     ]
-    return json_response({"items": items, "next_cursor": None, "reason": found.reason})
+    return json_response({"items": items, "next_cursor": None, "reason": discovery.reason})
 
 
-@router.post("/api/v1/feeds/validate", summary="Whether there is a feed at this address")
+@router.post("/api/v1/feeds/validate", summary="Check whether a URL is a feed")
 async def validate(runtime: CurrentRuntime, caller: CurrentCaller, body: ValidateRequest) -> Response:
     try:
-        found = await preview_feed(runtime, caller.user_id, body.url)
+        feed = await preview_feed(runtime, caller.user_id, body.url)
     except Invalid as error:
         return json_response({"valid": False, "reason": error.message, "url": None, "title": None})
-    return json_response({"valid": True, "reason": None, "url": found.url, "title": found.title})
+    return json_response({"valid": True, "reason": None, "url": feed.url, "title": feed.title})
 
 
-@router.get("/icons/{icon_id}", summary="A feed's icon", response_class=Response)
+@router.get("/icons/{icon_id}", summary="Get a feed's icon", response_class=Response)
 async def icon(runtime: CurrentRuntime, caller: CurrentCaller, icon_id: IdPath) -> Response:
     async with runtime.db.read() as tx:
-        found = await blobs.icon(tx, caller.user_id, icon_id)
-    if found is None:
+        image = await blobs.icon(tx, caller.user_id, icon_id)
+    if image is None:
         raise NotFound("There is no such icon.")
-    media_type, data = found
+    media_type, data = image
     return Response(data, 200, {"Cache-Control": "private, max-age=604800, immutable"}, media_type)
 
 
-def _preview(found: FeedPreview) -> dict[str, Any]:
+def _preview_json(feed: FeedPreview) -> dict[str, Any]:
     return {
-        "url": found.url,
-        "title": found.title,
-        "description": found.description,
-        "site_url": found.site_url,
-        "language": found.language,
-        "total": found.total,
-        "subscription_id": text_id(found.subscription_id),
+        "url": feed.url,
+        "title": feed.title,
+        "description": feed.description,
+        "site_url": feed.site_url,
+        "language": feed.language,
+        "total": feed.total,
+        "subscription_id": text_id(feed.subscription_id),
         "entries": [
             {
                 "title": entry.title,
@@ -82,9 +84,12 @@ def _preview(found: FeedPreview) -> dict[str, Any]:
                 "published_at": moment(entry.published),
                 "summary": entry.summary,
             }
-            for entry in found.entries
+            for entry in feed.entries
         ],
     }
+
+
+# --- Feed JSON, also used by subscriptions
 
 
 class FetchStateResponse(ApiModel):
@@ -150,7 +155,7 @@ def _state_json(state: FetchState) -> dict[str, Any]:
         "retry_after_until": moment(state.retry_after_until),
         "last_checked_at": moment(state.last_checked_at),
         "next_check_at": moment(state.next_check_at),
-        "next_check_reason": _reason(state),
+        "next_check_reason": _next_check_reason(state),
         "last_http_status": state.last_http_status,
         "last_success_at": moment(state.last_success_at),
         "last_error_at": moment(state.last_error_at),
@@ -161,11 +166,13 @@ def _state_json(state: FetchState) -> dict[str, Any]:
     }
 
 
-def _reason(state: FetchState) -> str | None:
+def _next_check_reason(state: FetchState) -> str | None:
     if state.next_check_rule is None or state.next_check_delay is None:
         return None
     return explain(state.next_check_rule, state.next_check_delay)
 
+
+# --- Shared feeds, for operators
 
 admin_router = APIRouter(prefix="/api/v1/admin/feeds", tags=["operator"])
 
@@ -173,31 +180,31 @@ Status = Literal["all", "working", "damaged", "pending", "error", "stopped", "of
 
 
 class FeedChange(ApiModel):
-    polling: bool | None = Field(None, description="Run again after each good run.")
-    proxy: str | None = Field(None, examples=["http://proxy.example:3128"], description="null: none.")
-    user_agent: str | None = Field(
-        None, examples=["Mozilla/5.0"], description="null: what every site is told."
-    )
+    polling: bool | None = Field(None, description="Schedule the next check after each successful one.")
+    proxy: str | None = Field(None, examples=["http://proxy.example:3128"], description="null: no proxy.")
+    user_agent: str | None = Field(None, examples=["Mozilla/5.0"], description="null: the server's default.")
     username: str | None = Field(
-        None, examples=["heron"], description="For basic authentication; null takes the password away, too."
+        None, examples=["heron"], description="For basic authentication; null also removes the password."
     )
-    password: str | None = Field(None, examples=["three calm words"], description="Never shown again.")
-    interval: int | None = Field(
-        None, examples=[3600], description="Seconds between checks; null: its own rhythm."
-    )
+    password: str | None = Field(None, examples=["three calm words"], description="Never returned.")
+    interval: int | None = Field(None, examples=[3600], description="Seconds between checks; null: adaptive.")
     max_failures: int | None = Field(
-        None, examples=[3], description="Failures in a row after which it stops; null: the server's number."
+        None, examples=[3], description="Consecutive failures before it stops; null: the server's default."
     )
     allow_duplicate_urls: bool | None = Field(
-        None, description="Entries with the same address are different ones."
+        None, description="Treat entries with the same URL as different entries."
     )
-    deframe: bool | None = Field(None, description="Its entries are read, and shown at the public doors.")
+    deframe: bool | None = Field(
+        None, description="Analyse its entries and publish them at the deframer endpoints."
+    )
     root_domain: str | None = Field(
-        None, examples=["example.org"], description="The site it belongs to; null: none."
+        None, examples=["example.org"], description="Site that the feed belongs to; null: none."
     )
-    enforce_domain: bool | None = Field(None, description="The public doors leave out items of other sites.")
+    enforce_domain: bool | None = Field(
+        None, description="Leave items of other sites out of the deframer endpoints."
+    )
     prompt: str | None = Field(
-        None, examples=["Mind the adjectives."], description="What the model is asked beside."
+        None, examples=["Mind the adjectives."], description="Extra instructions for the model."
     )
 
 
@@ -210,7 +217,7 @@ class OperatorFeedResponse(ApiModel):
     polling: bool
     followers: int
     last_checked_at: str | None
-    next_run_at: str | None = Field(description="null: it rests.")
+    next_run_at: str | None = Field(description="null: none scheduled.")
     last_error: str | None
     consecutive_failures: int
     stop_reason: str | None
@@ -235,51 +242,51 @@ class OperatorFeedList(ApiModel):
 ONE: dict[int | str, dict[str, Any]] = {200: {"model": OperatorFeedResponse}}
 
 
-@admin_router.get("", summary="Every shared feed, by name", responses={200: {"model": OperatorFeedList}})
+@admin_router.get("", summary="List shared feeds by name", responses={200: {"model": OperatorFeedList}})
 async def list_feeds(
     runtime: CurrentRuntime,
     caller: AdminOf,
-    search: Annotated[str, Query(max_length=200, description="Part of the name or address.")] = "",
+    search: Annotated[str, Query(max_length=200, description="Part of the name or URL.")] = "",
     status: Annotated[Status, Query()] = "all",
     limit: PageLimit = None,
     cursor: PageCursor = None,
 ) -> Response:
-    wanted = FeedFilter(storable(search).strip(), status)
+    feed_filter = FeedFilter(storable(search).strip(), status)
     size, offset = page_limit(limit), read_offset(cursor)
     async with runtime.db.read() as tx:
-        found = await operator_feeds.page(tx, wanted, runtime.now(), limit=size + 1, offset=offset)
-    items = [_feed(one) for one in found[:size]]
-    return json_response({"items": items, "next_cursor": next_offset(offset, size, len(found))})
+        feeds = await admin_feeds.page(tx, feed_filter, runtime.now(), limit=size + 1, offset=offset)
+    items = [_admin_feed_json(feed) for feed in feeds[:size]]
+    return json_response({"items": items, "next_cursor": next_offset(offset, size, len(feeds))})
 
 
-@admin_router.get("/{feed_id}", summary="One feed", responses=ONE)
+@admin_router.get("/{feed_id}", summary="Get a shared feed", responses=ONE)
 async def get(runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath) -> Response:
-    return json_response(_feed(await find_feed(runtime, str(feed_id))))
+    return json_response(_admin_feed_json(await find_feed(runtime, str(feed_id))))
 
 
 @admin_router.patch(
     "/{feed_id}",
-    summary="Change how a feed is fetched and deframed; a field not sent stays",
-    description="Another way of fetching is tried at once, also by a feed that had stopped.",
+    summary="Change a shared feed; fields that are not sent stay",
+    description="New fetch settings are tried at once, even if the feed had stopped.",
     responses=ONE,
 )
 async def change(runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath, body: FeedChange) -> Response:
-    return json_response(_feed(await change_feed(runtime, str(feed_id), _settings(body))))
+    return json_response(_admin_feed_json(await change_feed(runtime, str(feed_id), _settings(body))))
 
 
-@admin_router.post("/{feed_id}/sync", summary="Run it now, also one that stopped", responses=ONE)
+@admin_router.post("/{feed_id}/sync", summary="Check a feed now, even a stopped one", responses=ONE)
 async def sync(runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath) -> Response:
-    return json_response(_feed(await sync_feed(runtime, str(feed_id))))
+    return json_response(_admin_feed_json(await sync_feed(runtime, str(feed_id))))
 
 
-@admin_router.post("/{feed_id}/enable", summary="Let workers take it; schedules no run", responses=ONE)
+@admin_router.post("/{feed_id}/enable", summary="Enable a feed without scheduling a check", responses=ONE)
 async def enable(runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath) -> Response:
-    return json_response(_feed(await enable_feed(runtime, str(feed_id))))
+    return json_response(_admin_feed_json(await enable_feed(runtime, str(feed_id))))
 
 
-@admin_router.post("/{feed_id}/disable", summary="No worker takes it and no door shows it", responses=ONE)
+@admin_router.post("/{feed_id}/disable", summary="Disable a feed: not fetched, not published", responses=ONE)
 async def disable(runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath) -> Response:
-    return json_response(_feed(await disable_feed(runtime, str(feed_id))))
+    return json_response(_admin_feed_json(await disable_feed(runtime, str(feed_id))))
 
 
 def _settings(body: FeedChange) -> FeedSettings:
@@ -292,21 +299,21 @@ def _settings(body: FeedChange) -> FeedSettings:
     return FeedSettings(**sent)
 
 
-def _feed(one: AdminFeed) -> dict[str, Any]:
-    fetching = one.fetching
+def _admin_feed_json(feed: AdminFeed) -> dict[str, Any]:
+    fetching = feed.fetching
     return {
-        "id": str(one.id),
-        "url": one.url,
-        "title": one.title,
-        "status": one.standing,
-        "enabled": one.enabled,
-        "polling": one.polling,
-        "followers": one.followers,
-        "last_checked_at": moment(one.last_checked_at),
-        "next_run_at": moment(one.next_run_at),
-        "last_error": one.last_error,
-        "consecutive_failures": one.failures,
-        "stop_reason": one.stop_reason,
+        "id": str(feed.id),
+        "url": feed.url,
+        "title": feed.title,
+        "status": feed.standing,
+        "enabled": feed.enabled,
+        "polling": feed.polling,
+        "followers": feed.followers,
+        "last_checked_at": moment(feed.last_checked_at),
+        "next_run_at": moment(feed.next_run_at),
+        "last_error": feed.last_error,
+        "consecutive_failures": feed.failures,
+        "stop_reason": feed.stop_reason,
         "proxy": fetching.shown_proxy,
         "user_agent": fetching.user_agent,
         "username": fetching.username,
@@ -314,8 +321,8 @@ def _feed(one: AdminFeed) -> dict[str, Any]:
         "interval": None if fetching.interval is None else fetching.interval // SECOND,
         "max_failures": fetching.max_failures,
         "allow_duplicate_urls": fetching.allow_duplicate_urls,
-        "deframe": one.deframe,
-        "root_domain": one.root_domain,
-        "enforce_domain": one.enforce_domain,
-        "prompt": one.prompt,
+        "deframe": feed.deframe,
+        "root_domain": feed.root_domain,
+        "enforce_domain": feed.enforce_domain,
+        "prompt": feed.prompt,
     }

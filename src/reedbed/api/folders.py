@@ -1,4 +1,4 @@
-"""Folders."""
+"""Folders: list, change, reorder and delete them."""
 
 from fastapi import APIRouter, Response
 from pydantic import Field
@@ -27,8 +27,8 @@ class FolderChange(ApiModel):
     summary_words: int | None = Field(
         None,
         description=(
-            "New entries of its feeds with at least so many words are summarised by themselves; -1: none; "
-            "null: as the folder around it says, or your preferences."
+            "Summarise new entries of its feeds with at least this many words automatically; -1: never; "
+            "null: as set for the parent folder or in your preferences."
         ),
     )
 
@@ -51,60 +51,60 @@ class FolderList(ApiModel):
     next_cursor: str | None
 
 
-@router.get("", summary="All folders", responses={200: {"model": FolderList}})
+@router.get("", summary="List folders", responses={200: {"model": FolderList}})
 async def list_folders(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
         rows = await folders.of_user(tx, caller.user_id)
-    return json_response({"items": [_folder(row) for row in rows], "next_cursor": None})
+    return json_response({"items": [_folder_json(row) for row in rows], "next_cursor": None})
 
 
-@router.post("", status_code=201, summary="Make a folder", responses={201: {"model": FolderResponse}})
+@router.post("", status_code=201, summary="Create a folder", responses={201: {"model": FolderResponse}})
 async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: FolderRequest) -> Response:
     return json_response(
-        _folder(await create_folder(runtime, caller.user_id, body.name, body.parent_id)), 201
+        _folder_json(await create_folder(runtime, caller.user_id, body.name, body.parent_id)), 201
     )
 
 
 @router.post(
-    "/reorder", status_code=204, summary="Set the order of the folders inside one folder, or at the top"
+    "/reorder", status_code=204, summary="Reorder the folders of a parent folder or of the top level"
 )
 async def reorder(runtime: CurrentRuntime, caller: CurrentCaller, body: FolderOrder) -> Response:
     await reorder_folders(runtime, caller.user_id, body.parent_id, body.ids)
     return Response(status_code=204)
 
 
-@router.get("/{folder_id}", summary="One folder", responses={200: {"model": FolderResponse}})
+@router.get("/{folder_id}", summary="Get a folder", responses={200: {"model": FolderResponse}})
 async def get(runtime: CurrentRuntime, caller: CurrentCaller, folder_id: IdPath) -> Response:
     async with runtime.db.read() as tx:
-        found = await folders.get(tx, caller.user_id, folder_id)
-    if found is None:
+        row = await folders.get(tx, caller.user_id, folder_id)
+    if row is None:
         raise NotFound("There is no such folder")
-    return json_response(_folder(found))
+    return json_response(_folder_json(row))
 
 
 @router.patch(
     "/{folder_id}",
-    summary="Change a folder; a field not sent stays",
+    summary="Change a folder; fields that are not sent stay",
     responses={200: {"model": FolderResponse}},
 )
 async def change(
     runtime: CurrentRuntime, caller: CurrentCaller, folder_id: IdPath, body: FolderChange
 ) -> Response:
     parent = body.parent_id if "parent_id" in body.model_fields_set else UNSET
-    words = body.summary_words if "summary_words" in body.model_fields_set else UNSET
+    summary_words = body.summary_words if "summary_words" in body.model_fields_set else UNSET
     changed = await change_folder(
-        runtime, caller.user_id, folder_id, name=body.name, parent=parent, summary_words=words
+        runtime, caller.user_id, folder_id, name=body.name, parent=parent, summary_words=summary_words
     )
-    return json_response(_folder(changed))
+    return json_response(_folder_json(changed))
 
 
-@router.delete("/{folder_id}", status_code=204, summary="Delete a folder; what lies inside moves up")
+@router.delete("/{folder_id}", status_code=204, summary="Delete a folder; its contents move up")
 async def delete(runtime: CurrentRuntime, caller: CurrentCaller, folder_id: IdPath) -> Response:
     await delete_folder(runtime, caller.user_id, folder_id)
     return Response(status_code=204)
 
 
-def _folder(row: FolderRow) -> dict[str, object]:
+def _folder_json(row: FolderRow) -> dict[str, object]:
     return {
         "id": str(row.id),
         "parent_id": text_id(row.parent_id),

@@ -1,4 +1,4 @@
-"""The deframer's doors, open to strangers: `/rss`, `/api/item`, `/api/site`."""
+"""Framing analyses of entries and feeds, and the public deframer (`/rss`, `/api/item`, `/api/site`)."""
 
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import Annotated, Any
@@ -27,7 +27,7 @@ from reedbed.services.security import network_of, spend
 class ScoreResponse(ApiModel):
     score: float = Field(ge=0, le=1)
     reason: str
-    quote: str = Field(description="The passage that earned it, word for word; may be empty.")
+    quote: str = Field(description="The passage behind the score, verbatim; may be empty.")
 
 
 class ScoresResponse(ApiModel):
@@ -41,13 +41,15 @@ class ScoresResponse(ApiModel):
     category: str
 
 
-def scores_json(found: Analysis) -> dict[str, Any]:
+def scores_json(analysis: Analysis) -> dict[str, Any]:
     scores = {
         score.name: {"score": score.value, "reason": score.reason, "quote": score.quote}
-        for score in (*found.scores, found.overall)
+        for score in (*analysis.scores, analysis.overall)
     }
-    return {**scores, "band": band_of(found.overall.value), "category": found.category}
+    return {**scores, "band": band_of(analysis.overall.value), "category": analysis.category}
 
+
+# --- User API
 
 router = APIRouter(prefix="/api/v1", tags=["framing"])
 
@@ -59,15 +61,17 @@ class AnalysisResponse(ScoresResponse):
     title_reason: str
     description: str
     description_reason: str
-    text: str = Field(description="Paragraphs, apart by an empty line.")
+    text: str = Field(description="Paragraphs, separated by an empty line.")
     model: str
     language: str | None
 
 
 class FramingResponse(ApiModel):
-    status: str = Field(description="ready, pending, failed, or none where nobody has asked")
-    analysis: AnalysisResponse | None = Field(description="Also while another reading is under way.")
-    outdated: bool = Field(description="The entry, the model or the feed's prompt is another one now.")
+    status: str = Field(description="ready, pending, failed, or none if never requested")
+    analysis: AnalysisResponse | None = Field(
+        description="The latest analysis; stays while a new one is pending."
+    )
+    outdated: bool = Field(description="The entry, the model or the feed's prompt changed since.")
     made_at: str | None
     error: str | None
     caveat: str
@@ -75,7 +79,7 @@ class FramingResponse(ApiModel):
 
 class FramingStatusResponse(ApiModel):
     entry_id: str
-    title: str = Field(description="In neutral words.")
+    title: str = Field(description="Neutral wording.")
     description: str
     framing: float
     clickbait: float
@@ -92,19 +96,19 @@ class ListFramingResponse(ApiModel):
 
 
 class AverageResponse(ApiModel):
-    since: str = Field(description="The first moment of a week.")
+    since: str = Field(description="Start of the week.")
     overall: float
     articles: int
 
 
 class FeedFramingResponse(ApiModel):
-    enabled: bool = Field(description="This user has it switched on.")
-    for_everybody: bool = Field(description="The operator has it read and shows it at /rss.")
+    enabled: bool = Field(description="This user turned it on.")
+    for_everybody: bool = Field(description="The operator turned it on and publishes it at /rss.")
     model: str | None
-    sends_texts: bool = Field(description="The model is somebody else's: texts leave this server.")
-    allowed: bool = Field(description="The preference remote_ai allows that, or nothing is sent.")
+    sends_texts: bool = Field(description="The model is remote: texts leave this server.")
+    allowed: bool = Field(description="remote_ai allows it, or the model is local.")
     averages: list[AverageResponse]
-    articles: int = Field(description="Behind the averages.")
+    articles: int = Field(description="Number of articles in the averages.")
 
 
 class SwitchRequest(ApiModel):
@@ -113,62 +117,64 @@ class SwitchRequest(ApiModel):
 
 @router.get(
     "/framing",
-    summary="How the entries of a list are framed",
-    description="What was not read, or is not yours to see, is left out.",
+    summary="List framing scores of entries",
+    description="Leaves out entries without an analysis and entries you cannot see.",
     responses={200: {"model": ListFramingResponse}},
 )
 async def of_list(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
-    entry_ids: Annotated[list[JsonId], Query(max_length=MAX_IDS, description="Entries, at most 200.")],
+    entry_ids: Annotated[list[JsonId], Query(max_length=MAX_IDS, description="At most 200 entry ids.")],
 ) -> Response:
-    found = await framings_of(runtime, caller.user, entry_ids)
-    items = [{"entry_id": str(id_), **_line(analysis)} for id_, analysis in found.items()]
+    analyses = await framings_of(runtime, caller.user, entry_ids)
+    items = [{"entry_id": str(id_), **_status_json(analysis)} for id_, analysis in analyses.items()]
     return json_response({"items": items, "next_cursor": None})
 
 
 @router.get(
     "/entries/{entry_id}/framing",
-    summary="How an entry is framed",
+    summary="Get the framing analysis of an entry",
     responses={200: {"model": FramingResponse}},
 )
 async def get(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
-    return json_response(_state(await get_analysis(runtime, caller.user, entry_id)))
+    return json_response(_state_json(await get_analysis(runtime, caller.user, entry_id)))
 
 
 @router.post(
     "/entries/{entry_id}/framing",
     status_code=202,
-    summary="Have it read, or read again when the model or the prompt has changed",
-    description="What is ready and not outdated stays. An `entry_updated` event tells when to look again.",
+    summary="Analyse an entry, or analyse it again if the analysis is outdated",
+    description="Keeps an analysis that is ready and current. An `entry_updated` event reports the new one.",
     responses={202: {"model": FramingResponse}},
 )
 async def again(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
-    return json_response(_state(await read_again(runtime, caller.user, entry_id)), 202)
+    return json_response(_state_json(await read_again(runtime, caller.user, entry_id)), 202)
 
 
 @router.get(
     "/subscriptions/{subscription_id}/framing",
-    summary="The framing of a feed: its switch, and its averages by week",
+    summary="Get a feed's framing setting and weekly averages",
     responses={200: {"model": FeedFramingResponse}},
 )
 async def of_feed(runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath) -> Response:
-    return json_response(_feed(await framing_of_feed(runtime, caller.user, subscription_id)))
+    return json_response(_feed_json(await framing_of_feed(runtime, caller.user, subscription_id)))
 
 
 @router.put(
     "/subscriptions/{subscription_id}/framing",
-    summary="Have the entries of a feed read, or not",
-    description="409 when texts would be sent to somebody else's model and `remote_ai` does not allow it.",
+    summary="Turn framing analysis on or off for a feed",
+    description="409 if the model is remote and `remote_ai` does not allow it.",
     responses={200: {"model": FeedFramingResponse}},
 )
 async def switch(
     runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath, body: SwitchRequest
 ) -> Response:
-    return json_response(_feed(await set_wish(runtime, caller.user, subscription_id, wished=body.enabled)))
+    return json_response(
+        _feed_json(await set_wish(runtime, caller.user, subscription_id, wished=body.enabled))
+    )
 
 
-def _state(state: AnalysisState) -> dict[str, Any]:
+def _state_json(state: AnalysisState) -> dict[str, Any]:
     return {
         "status": state.status,
         "analysis": None if state.analysis is None else analysis_json(state.analysis),
@@ -179,42 +185,44 @@ def _state(state: AnalysisState) -> dict[str, Any]:
     }
 
 
-def _line(found: Analysis) -> dict[str, Any]:
+def _status_json(analysis: Analysis) -> dict[str, Any]:
     return {
-        "title": found.title,
-        "description": found.description,
-        **{score.name: score.value for score in (*found.scores, found.overall)},
-        "band": band_of(found.overall.value),
+        "title": analysis.title,
+        "description": analysis.description,
+        **{score.name: score.value for score in (*analysis.scores, analysis.overall)},
+        "band": band_of(analysis.overall.value),
     }
 
 
-def analysis_json(found: Analysis) -> dict[str, Any]:
+def analysis_json(analysis: Analysis) -> dict[str, Any]:
     return {
-        "title": found.title,
-        "title_reason": found.title_reason,
-        "description": found.description,
-        "description_reason": found.description_reason,
-        "text": found.text,
-        **scores_json(found),
-        "model": found.model,
-        "language": found.language or None,
+        "title": analysis.title,
+        "title_reason": analysis.title_reason,
+        "description": analysis.description,
+        "description_reason": analysis.description_reason,
+        "text": analysis.text,
+        **scores_json(analysis),
+        "model": analysis.model,
+        "language": analysis.language or None,
     }
 
 
-def _feed(found: FramingOfFeed) -> dict[str, Any]:
+def _feed_json(framing: FramingOfFeed) -> dict[str, Any]:
     return {
-        "enabled": found.wished,
-        "for_everybody": found.for_everybody,
-        "model": found.model,
-        "sends_texts": found.sends,
-        "allowed": found.allowed,
+        "enabled": framing.wished,
+        "for_everybody": framing.for_everybody,
+        "model": framing.model,
+        "sends_texts": framing.sends,
+        "allowed": framing.allowed,
         "averages": [
             {"since": moment(week.since), "overall": week.overall, "articles": week.articles}
-            for week in found.averages
+            for week in framing.averages
         ],
-        "articles": found.articles,
+        "articles": framing.articles,
     }
 
+
+# --- Public deframer
 
 MANY_REQUESTS = "Too many requests from your address. Wait a moment and go on."
 MAX_ADDRESS = 4_000
@@ -233,7 +241,7 @@ public_router = APIRouter(tags=["deframer"], dependencies=[Depends(_spend)])
 
 MaxScore = Annotated[
     float | None,
-    Query(ge=0, le=1, description="Leaves out what is louder (`overall`); 0 or nothing leaves all in."),
+    Query(ge=0, le=1, description="Leaves out items with a higher `overall` score; 0 or empty keeps all."),
 ]
 
 
@@ -248,7 +256,7 @@ class FramedItemResponse(ScoresResponse):
     description_corrected: str
     description_correction_reason: str
     description_original: str
-    text_corrected: str = Field(description="Paragraphs, apart by an empty line.")
+    text_corrected: str = Field(description="Paragraphs, separated by an empty line.")
     llm_model: str
     analysed_at: str
     feed_url: str
@@ -264,8 +272,8 @@ class FramedSiteResponse(ApiModel):
 
 @public_router.get(
     "/rss",
-    summary="A feed in neutral words, as RSS 2.0",
-    description="404: unknown, or nothing deframed yet; 403: disabled by the operator.",
+    summary="Get a feed in neutral words, as RSS 2.0",
+    description="404: unknown feed, or nothing deframed yet; 403: disabled by the operator.",
     response_class=Response,
     responses={200: {"content": {"application/rss+xml": {}}}},
 )
@@ -274,7 +282,9 @@ async def feed(
     runtime: CurrentRuntime,
     url: Annotated[
         str,
-        Query(max_length=MAX_ADDRESS, examples=["https://example.org/feed.xml"], description="The feed."),
+        Query(
+            max_length=MAX_ADDRESS, examples=["https://example.org/feed.xml"], description="URL of the feed."
+        ),
     ],
     max_score: MaxScore = None,
 ) -> Response:
@@ -284,31 +294,32 @@ async def feed(
         "ETag": f'"{document.tag}"',
         "Last-Modified": format_datetime(to_datetime(document.built_at), usegmt=True),
     }
-    if _is_known(request, document):
+    if _is_not_modified(request, document):
         return Response(status_code=304, headers=headers)
     return Response(document.content, 200, headers, "application/rss+xml; charset=utf-8")
 
 
 @public_router.get(
     "/api/item",
-    summary="One article in neutral words",
-    description="404: not deframed here, or louder than `max_score`.",
+    summary="Get an article in neutral words",
+    description="404: not deframed, or its score is above `max_score`.",
     responses={200: {"model": FramedItemResponse}},
 )
 async def item(
     runtime: CurrentRuntime,
     url: Annotated[
-        str, Query(max_length=MAX_ADDRESS, examples=["https://example.org/a"], description="The article.")
+        str,
+        Query(max_length=MAX_ADDRESS, examples=["https://example.org/a"], description="URL of the article."),
     ],
     max_score: MaxScore = None,
 ) -> Response:
-    return json_response(_item(*await read_item(runtime, url, max_score)))
+    return json_response(_item_json(*await read_item(runtime, url, max_score)))
 
 
 @public_router.get(
     "/api/site",
-    summary="What a site reports, in neutral words",
-    description="The newest items of every feed of the site, each feed in its turn, each address once.",
+    summary="List the newest articles of a site in neutral words",
+    description="The newest items of all feeds of the site, alternating between feeds, each URL once.",
     responses={200: {"model": FramedSiteResponse}},
 )
 async def site(
@@ -316,45 +327,45 @@ async def site(
     root: Annotated[str, Query(max_length=300, examples=["example.org"], description="The root domain.")],
     max_score: MaxScore = None,
 ) -> Response:
-    found = await read_site(runtime, root, max_score)
-    items = [_item(feed, item) for feed, item in found]
+    results = await read_site(runtime, root, max_score)
+    items = [_item_json(feed, item) for feed, item in results]
     return json_response({"root": root.strip().lower().rstrip("."), "items": items, "next_cursor": None})
 
 
-def _is_known(request: Request, document: ServedDocument) -> bool:
-    """A tag decides where there is one."""
+def _is_not_modified(request: Request, document: ServedDocument) -> bool:
+    """`If-None-Match` takes precedence over `If-Modified-Since`."""
     tags = request.headers.get("if-none-match")
     if tags is not None:
         return "*" in tags or f'"{document.tag}"' in tags
     since = request.headers.get("if-modified-since")
     if since is None or not document.is_whole:
         return False
-    return document.built_at <= (_moment(since) or 0)
+    return document.built_at <= (_parse_http_date(since) or 0)
 
 
-def _moment(text: str) -> Instant | None:
+def _parse_http_date(text: str) -> Instant | None:
     try:
         return from_datetime(parsedate_to_datetime(text))
     except (ValueError, OverflowError):
         return None
 
 
-def _item(feed: FramedFeed, item: FramedItem) -> dict[str, Any]:
-    found = item.analysis
+def _item_json(feed: FramedFeed, item: FramedItem) -> dict[str, Any]:
+    analysis = item.analysis
     return {
         "url": item.url,
         "image": item.image,
         "author": item.author,
         "published_at": moment(item.sort_at),
-        "title_corrected": found.title,
-        "title_correction_reason": found.title_reason,
+        "title_corrected": analysis.title,
+        "title_correction_reason": analysis.title_reason,
         "title_original": item.title_original,
-        "description_corrected": found.description,
-        "description_correction_reason": found.description_reason,
+        "description_corrected": analysis.description,
+        "description_correction_reason": analysis.description_reason,
         "description_original": item.description_original,
-        "text_corrected": found.text,
-        **scores_json(found),
-        "llm_model": found.model,
+        "text_corrected": analysis.text,
+        **scores_json(analysis),
+        "llm_model": analysis.model,
         "analysed_at": moment(item.made_at),
         "feed_url": feed.url,
         "feed_title": feed.title,

@@ -1,4 +1,4 @@
-"""Highlights and notes."""
+"""Highlights with notes, and their export as JSON and Markdown."""
 
 import re
 from collections.abc import AsyncGenerator
@@ -28,11 +28,11 @@ from reedbed.services.runtime import Runtime
 from reedbed.store import highlights
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
-_ADDRESS = re.compile(r"https?://[^\s<>]+\Z")
+_URL = re.compile(r"https?://[^\s<>]+\Z")
 
 
 async def markdown(highlights: AsyncGenerator[Highlight]) -> AsyncGenerator[bytes]:
-    """Neighbours from one entry share its heading."""
+    """Consecutive highlights of one entry share a heading."""
     yield b"# Highlights\n"
     heading = ""
     async for highlight in highlights:
@@ -40,27 +40,27 @@ async def markdown(highlights: AsyncGenerator[Highlight]) -> AsyncGenerator[byte
         if title != heading:
             heading = title
             yield f"\n## {heading}\n".encode()
-        yield _passage(highlight).encode()
+        yield _quote_markdown(highlight).encode()
 
 
 def _heading(highlight: Highlight) -> str:
-    title = _plain(highlight.entry_title) or "Untitled"
-    address = highlight.entry_url or ""
-    return f"[{title}](<{address}>)" if _ADDRESS.match(address) else title
+    title = _single_line(highlight.entry_title) or "Untitled"
+    url = highlight.entry_url or ""
+    return f"[{title}](<{url}>)" if _URL.match(url) else title
 
 
-def _passage(highlight: Highlight) -> str:
+def _quote_markdown(highlight: Highlight) -> str:
     lines = [line.strip() for line in writable(highlight.passage.quote).splitlines()]
-    quote = "\n".join(f"> {_escaped(line)}".rstrip() for line in lines)
+    quote = "\n".join(f"> {_escape(line)}".rstrip() for line in lines)
     note = f"\n{writable(highlight.note)}\n" if highlight.note else ""
     return f"\n{quote}\n{note}\n*{rfc3339(highlight.created_at)[:10]}*\n"
 
 
-def _plain(text: str) -> str:
-    return _escaped(" ".join(writable(text).split()))
+def _single_line(text: str) -> str:
+    return _escape(" ".join(writable(text).split()))
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", text)
 
 
@@ -69,11 +69,9 @@ router = APIRouter(prefix="/api/v1/highlights", tags=["highlights"])
 
 class HighlightRequest(ApiModel):
     entry_id: JsonId
-    quote: str = Field(
-        description=f"The passage, at most {MAX_QUOTE} characters. It must occur in the entry."
-    )
-    prefix: str = Field("", description=f"What stands before it, at most {MAX_AROUND} characters.")
-    suffix: str = Field("", description=f"What stands after it, at most {MAX_AROUND} characters.")
+    quote: str = Field(description=f"The passage, at most {MAX_QUOTE} characters. Must occur in the entry.")
+    prefix: str = Field("", description=f"Text before it, at most {MAX_AROUND} characters.")
+    suffix: str = Field("", description=f"Text after it, at most {MAX_AROUND} characters.")
     note: str = Field("", description=f"At most {MAX_NOTE} characters.")
 
 
@@ -100,7 +98,9 @@ class HighlightList(ApiModel):
 
 
 @router.get(
-    "", summary="Highlights, newest first, of one entry or of all", responses={200: {"model": HighlightList}}
+    "",
+    summary="List highlights of one or all entries, newest first",
+    responses={200: {"model": HighlightList}},
 )
 async def list_highlights(
     runtime: CurrentRuntime,
@@ -112,15 +112,15 @@ async def list_highlights(
     view = f"highlights {entry_id}"
     size, before = page_limit(limit), before_of(cursor, view)
     async with runtime.db.read() as tx:
-        found = await highlights.newest(tx, caller.user_id, before=before, limit=size + 1, entry_id=entry_id)
-    return newest_first(found, size, view, highlight_json)
+        rows = await highlights.newest(tx, caller.user_id, before=before, limit=size + 1, entry_id=entry_id)
+    return newest_first(rows, size, view, highlight_json)
 
 
 @router.post(
     "", status_code=201, summary="Highlight a passage", responses={201: {"model": HighlightResponse}}
 )
 async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: HighlightRequest) -> Response:
-    made = await create_highlight(
+    highlight = await create_highlight(
         runtime,
         caller.user_id,
         body.entry_id,
@@ -129,21 +129,21 @@ async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: Highlight
         suffix=body.suffix,
         note=body.note,
     )
-    return json_response(highlight_json(made), 201)
+    return json_response(highlight_json(highlight), 201)
 
 
-@router.get("/export", summary="All highlights as JSON", response_class=StreamingResponse)
+@router.get("/export", summary="Export highlights as JSON", response_class=StreamingResponse)
 async def export_json(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    return download(json_list(_written(runtime, caller.user_id)), "highlights.json", "application/json")
+    return download(json_list(_json_items(runtime, caller.user_id)), "highlights.json", "application/json")
 
 
-@router.get("/export.md", summary="All highlights as Markdown", response_class=StreamingResponse)
+@router.get("/export.md", summary="Export highlights as Markdown", response_class=StreamingResponse)
 async def export_markdown(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     parts = markdown(every_highlight(runtime, caller.user_id))
     return download(parts, "highlights.md", "text/markdown; charset=utf-8")
 
 
-@router.get("/{highlight_id}", summary="One highlight", responses={200: {"model": HighlightResponse}})
+@router.get("/{highlight_id}", summary="Get a highlight", responses={200: {"model": HighlightResponse}})
 async def get(runtime: CurrentRuntime, caller: CurrentCaller, highlight_id: IdPath) -> Response:
     return json_response(highlight_json(await get_highlight(runtime, caller.user_id, highlight_id)))
 
@@ -162,21 +162,21 @@ async def delete(runtime: CurrentRuntime, caller: CurrentCaller, highlight_id: I
     return Response(status_code=204)
 
 
-def highlight_json(one: Highlight) -> dict[str, Any]:
+def highlight_json(highlight: Highlight) -> dict[str, Any]:
     return {
-        "id": str(one.id),
-        "entry_id": text_id(one.entry_id),
-        "entry_title": one.entry_title,
-        "entry_url": one.entry_url,
-        "quote": one.passage.quote,
-        "prefix": one.passage.prefix,
-        "suffix": one.passage.suffix,
-        "note": one.note,
-        "created_at": moment(one.created_at),
-        "updated_at": moment(one.updated_at),
+        "id": str(highlight.id),
+        "entry_id": text_id(highlight.entry_id),
+        "entry_title": highlight.entry_title,
+        "entry_url": highlight.entry_url,
+        "quote": highlight.passage.quote,
+        "prefix": highlight.passage.prefix,
+        "suffix": highlight.passage.suffix,
+        "note": highlight.note,
+        "created_at": moment(highlight.created_at),
+        "updated_at": moment(highlight.updated_at),
     }
 
 
-async def _written(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
+async def _json_items(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
     async for highlight in every_highlight(runtime, user_id):
         yield orjson.dumps(highlight_json(highlight))

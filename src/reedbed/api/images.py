@@ -1,4 +1,4 @@
-"""Pictures of articles, handed on under signed addresses."""
+"""Image proxy: images of articles at signed URLs."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -17,5 +17,5 @@ HEADERS = {
 
 @router.get("/images/{signature}/{address}", include_in_schema=False)
 async def image(request: Request, runtime: CurrentRuntime, signature: str, address: str) -> Response:
-    picture = await open_picture(runtime, signature, address, client_ip(request))
-    return Response(picture.data, 200, HEADERS, picture.media_type)
+    proxied = await open_picture(runtime, signature, address, client_ip(request))
+    return Response(proxied.data, 200, HEADERS, proxied.media_type)

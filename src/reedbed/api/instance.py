@@ -1,4 +1,4 @@
-"""How the instance is doing."""
+"""Status of the instance."""
 
 from dataclasses import asdict
 
@@ -16,7 +16,7 @@ router = APIRouter(prefix="/api/v1/status", tags=["health"])
 class ProblemResponse(ApiModel):
     check: str = Field(examples=["disk"])
     text: str
-    alarm: bool = Field(description="Nothing new arrives, or nothing can be saved.")
+    alarm: bool = Field(description="Severe: feeds are not updated or nothing can be saved.")
 
 
 class StatusResponse(ApiModel):
@@ -28,13 +28,15 @@ class StatusResponse(ApiModel):
     health_warning: str | None
     db_size_mb: float | None = Field(description="For operators; null for others.")
     problems: list[ProblemResponse] | None = Field(
-        description="What is wrong now, with its remedy. For operators; null for others."
+        description="Current problems and how to fix them. For operators; null for others."
     )
     version: str
 
 
 @router.get(
-    "", summary="Counts, queue, breaker, warnings and version", responses={200: {"model": StatusResponse}}
+    "",
+    summary="Get counts, queue, circuit breaker, warnings and version",
+    responses={200: {"model": StatusResponse}},
 )
 async def get(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return json_response(asdict(await current_status(runtime, caller.user)))

@@ -1,4 +1,4 @@
-"""Server-sent events."""
+"""Live updates as server-sent events."""
 
 from collections.abc import AsyncGenerator
 from typing import Annotated
@@ -22,10 +22,10 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     summary="Live updates as server-sent events",
     description=(
         "Events: `new_entry`, `entry_updated`, `state_changed`, `counts`, `progress`, `subscriptions`, "
-        "`notice` (a rule that notifies has matched), and `resync` after a gap: read everything again. "
+        "`notice` (a rule that notifies has matched), and `resync` after a gap: reload everything. "
         "A comment every 30 s keeps the connection open. "
-        "`Last-Event-ID` is honoured. The stream ends by itself after about an hour; reconnect. "
-        "429 where one user has too many streams open (REEDBED_MAX_STREAMS_PER_USER)."
+        "`Last-Event-ID` is honoured. The stream ends after about an hour; reconnect. "
+        "429 if the user has too many open streams (REEDBED_MAX_STREAMS_PER_USER)."
     ),
     response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
@@ -34,25 +34,27 @@ async def events(
     request: Request,
     runtime: CurrentRuntime,
     caller: CurrentCaller,
-    since: Annotated[str | None, Query(max_length=100, description="Begin after this event's id.")] = None,
+    since: Annotated[str | None, Query(max_length=100, description="Start after this event id.")] = None,
 ) -> StreamingResponse:
     check_room(runtime, caller)
     last_id = request.headers.get("last-event-id") or since
     return StreamingResponse(
-        _written(runtime, follow(runtime, caller, last_id)), 200, HEADERS, "text/event-stream"
+        _encode_stream(runtime, follow(runtime, caller, last_id)), 200, HEADERS, "text/event-stream"
     )
 
 
-async def _written(runtime: Runtime, hints: AsyncGenerator[ChangeEvent | None]) -> AsyncGenerator[bytes]:
+async def _encode_stream(
+    runtime: Runtime, events: AsyncGenerator[ChangeEvent | None]
+) -> AsyncGenerator[bytes]:
     yield b"retry: 2000\n\n"
-    async for hint in hints:
-        if hint is not None:
-            runtime.meters.hints.add(hint.topic)
-        yield b": heartbeat\n\n" if hint is None else _event(hint)
+    async for event in events:
+        if event is not None:
+            runtime.meters.hints.add(event.topic)
+        yield b": heartbeat\n\n" if event is None else _encode_event(event)
 
 
-def _event(hint: ChangeEvent) -> bytes:
-    data = dict(hint.data)
-    if hint.feed_id is not None:
-        data["feed_id"] = str(hint.feed_id)
-    return b"id: %b\nevent: %b\ndata: %b\n\n" % (hint.id.encode(), hint.topic.encode(), orjson.dumps(data))
+def _encode_event(event: ChangeEvent) -> bytes:
+    data = dict(event.data)
+    if event.feed_id is not None:
+        data["feed_id"] = str(event.feed_id)
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (event.id.encode(), event.topic.encode(), orjson.dumps(data))

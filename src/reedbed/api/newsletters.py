@@ -1,4 +1,7 @@
-"""Where mail providers call. Each door answers in the way that its provider takes for "stop" or "later"."""
+"""Newsletter addresses, senders, mailboxes and confirmations, and the webhooks that mail providers post to.
+
+Each webhook rejects mail with the status that makes its provider stop retrying.
+"""
 
 from base64 import b64decode
 from binascii import Error as BadBase64
@@ -59,11 +62,11 @@ class SenderRequest(ApiModel):
 
 
 class SenderChange(ApiModel):
-    """What is not sent stays."""
+    """Fields that are not sent stay unchanged."""
 
     blocked: bool | None = None
     followed: Literal[True] | None = Field(
-        None, description="Show its mail again after it was left. To leave, delete its subscription."
+        None, description="Subscribe again after unsubscribing. To unsubscribe, delete its subscription."
     )
 
 
@@ -72,7 +75,7 @@ class MailboxRequest(ApiModel):
     port: int = 993
     security: Literal["tls", "starttls", "none"] = "tls"
     username: str = Field(max_length=500)
-    password: str = Field(max_length=500, description="Kept to log in with, and never shown again.")
+    password: str = Field(max_length=500, description="Stored to log in; never returned.")
     folder: str = Field("INBOX", max_length=500)
 
 
@@ -86,7 +89,7 @@ class NewsletterAddressResponse(ApiModel):
 
 
 class VerdictsResponse(ApiModel):
-    by: str = Field(description="The receiving server that found this out.")
+    by: str = Field(description="The receiving server that checked.")
     spf: str
     dkim: str
     dmarc: str
@@ -98,12 +101,12 @@ class SenderResponse(ApiModel):
     address: str
     name: str
     received: int
-    refused: int = Field(description="Mails not shown since it was blocked or left.")
+    refused: int = Field(description="Mails dropped since it was blocked or unsubscribed.")
     last_mail_at: str | None
     blocked: bool
     left: bool
-    leaving: str = Field(description="What became of unsubscribing, in a sentence.")
-    leave_page: str | None = Field(description="Where the list lets people leave by hand.")
+    leaving: str = Field(description="Result of unsubscribing, as a sentence.")
+    leave_page: str | None = Field(description="Page of the list for unsubscribing by hand.")
     verdicts: VerdictsResponse
 
 
@@ -124,7 +127,7 @@ class ConfirmationResponse(ApiModel):
     entry_id: str
     title: str
     sender: str
-    url: str = Field(description="Open it to confirm. The server itself never does.")
+    url: str = Field(description="Open it to confirm. The server never opens it itself.")
     label: str
     created_at: str
 
@@ -149,108 +152,110 @@ class ConfirmationList(ApiModel):
     next_cursor: str | None
 
 
-@router.get("/addresses", summary="Your addresses for newsletters", responses={200: {"model": AddressList}})
+@router.get("/addresses", summary="List your newsletter addresses", responses={200: {"model": AddressList}})
 async def list_addresses(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
-        found = await newsletters.list_addresses(tx, caller.user_id)
-    return _items([_address(runtime, one) for one in found])
+        addresses = await newsletters.list_addresses(tx, caller.user_id)
+    return _list_response([_address_json(runtime, address) for address in addresses])
 
 
 @router.post(
     "/addresses",
     status_code=201,
-    summary="A new address",
+    summary="Create a newsletter address",
     responses={201: {"model": NewsletterAddressResponse}},
 )
 async def create_address(runtime: CurrentRuntime, caller: CurrentCaller, body: NameRequest) -> Response:
-    return json_response(_address(runtime, await add_address(runtime, caller.user_id, body.name)), 201)
+    return json_response(_address_json(runtime, await add_address(runtime, caller.user_id, body.name)), 201)
 
 
 @router.patch(
     "/addresses/{address_id}",
-    summary="Name an address",
+    summary="Rename a newsletter address",
     responses={200: {"model": NewsletterAddressResponse}},
 )
 async def change_address(
     runtime: CurrentRuntime, caller: CurrentCaller, address_id: IdPath, body: NameRequest
 ) -> Response:
     renamed = await rename_address(runtime, caller.user_id, address_id, body.name)
-    return json_response(_address(runtime, renamed))
+    return json_response(_address_json(runtime, renamed))
 
 
-@router.delete("/addresses/{address_id}", status_code=204, summary="Revoke an address, for ever")
+@router.delete("/addresses/{address_id}", status_code=204, summary="Revoke a newsletter address permanently")
 async def delete_address(runtime: CurrentRuntime, caller: CurrentCaller, address_id: IdPath) -> Response:
     await revoke_address(runtime, caller.user_id, address_id)
     return Response(status_code=204)
 
 
 @router.get(
-    "/senders", summary="Who sends you newsletters, newest first", responses={200: {"model": SenderList}}
+    "/senders", summary="List newsletter senders, newest first", responses={200: {"model": SenderList}}
 )
 async def list_senders(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
-        found = await newsletters.list_senders(tx, caller.user_id)
-    return _items([_sender(one) for one in found])
+        senders = await newsletters.list_senders(tx, caller.user_id)
+    return _list_response([_sender_json(sender) for sender in senders])
 
 
 @router.post(
     "/senders",
     status_code=201,
-    summary="Block an address, also before it wrote",
+    summary="Block a sender address, even before its first mail",
     responses={201: {"model": SenderResponse}},
 )
 async def create_block(runtime: CurrentRuntime, caller: CurrentCaller, body: SenderRequest) -> Response:
-    return json_response(_sender(await block_address(runtime, caller.user_id, body.address)), 201)
+    return json_response(_sender_json(await block_address(runtime, caller.user_id, body.address)), 201)
 
 
-@router.get("/senders/{sender_id}", summary="One sender", responses={200: {"model": SenderResponse}})
+@router.get("/senders/{sender_id}", summary="Get a sender", responses={200: {"model": SenderResponse}})
 async def one_sender(runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath) -> Response:
-    return json_response(_sender(await get_sender(runtime, caller.user_id, sender_id)))
+    return json_response(_sender_json(await get_sender(runtime, caller.user_id, sender_id)))
 
 
 @router.patch(
-    "/senders/{sender_id}", summary="Block or follow a sender", responses={200: {"model": SenderResponse}}
+    "/senders/{sender_id}",
+    summary="Block, unblock or resubscribe to a sender",
+    responses={200: {"model": SenderResponse}},
 )
 async def change_sender(
     runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath, body: SenderChange
 ) -> Response:
-    found = await get_sender(runtime, caller.user_id, sender_id)
+    sender = await get_sender(runtime, caller.user_id, sender_id)
     if body.followed:
-        found = await follow_again(runtime, caller.user_id, sender_id)
+        sender = await follow_again(runtime, caller.user_id, sender_id)
     if body.blocked is not None:
-        act = block_sender if body.blocked else unblock_sender
-        found = await act(runtime, caller.user_id, sender_id)
-    return json_response(_sender(found))
+        update = block_sender if body.blocked else unblock_sender
+        sender = await update(runtime, caller.user_id, sender_id)
+    return json_response(_sender_json(sender))
 
 
 @router.get(
-    "/mailboxes", summary="Mailboxes looked into for newsletters", responses={200: {"model": MailboxList}}
+    "/mailboxes", summary="List mailboxes checked for newsletters", responses={200: {"model": MailboxList}}
 )
 async def list_mailboxes(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
-        found = await newsletters.list_mailboxes(tx, caller.user_id)
-    return _items([_mailbox(one) for one in found])
+        mailboxes = await newsletters.list_mailboxes(tx, caller.user_id)
+    return _list_response([_mailbox_json(mailbox) for mailbox in mailboxes])
 
 
 @router.post(
     "/mailboxes",
     status_code=201,
-    summary="Look into a folder of a mailbox",
-    description="The log-in is tried first. The folder is only read; nothing in it changes.",
+    summary="Add a mailbox folder to check",
+    description="Tests the login first. The folder is only read, never changed.",
     responses={201: {"model": MailboxResponse}},
 )
 async def create_mailbox(runtime: CurrentRuntime, caller: CurrentCaller, body: MailboxRequest) -> Response:
-    wish = MailboxOptions(body.host, body.username, body.password, body.port, body.security, body.folder)
-    return json_response(_mailbox(await add_mailbox(runtime, caller.user_id, wish)), 201)
+    options = MailboxOptions(body.host, body.username, body.password, body.port, body.security, body.folder)
+    return json_response(_mailbox_json(await add_mailbox(runtime, caller.user_id, options)), 201)
 
 
-@router.post("/mailboxes/{mailbox_id}/check", status_code=202, summary="Look into it soon")
+@router.post("/mailboxes/{mailbox_id}/check", status_code=202, summary="Check a mailbox soon")
 async def check(runtime: CurrentRuntime, caller: CurrentCaller, mailbox_id: IdPath) -> Response:
     await ask_for_look(runtime, caller.user_id, mailbox_id)
     return Response(status_code=202)
 
 
-@router.delete("/mailboxes/{mailbox_id}", status_code=204, summary="Look into it no more")
+@router.delete("/mailboxes/{mailbox_id}", status_code=204, summary="Remove a mailbox")
 async def delete_mailbox(runtime: CurrentRuntime, caller: CurrentCaller, mailbox_id: IdPath) -> Response:
     await remove_mailbox(runtime, caller.user_id, mailbox_id)
     return Response(status_code=204)
@@ -258,85 +263,92 @@ async def delete_mailbox(runtime: CurrentRuntime, caller: CurrentCaller, mailbox
 
 @router.get(
     "/confirmations",
-    summary="Mails that wait for your click, newest first",
+    summary="List subscription confirmations that wait for your click, newest first",
     responses={200: {"model": ConfirmationList}},
 )
 async def list_confirmations(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
-        found = await newsletters.waiting(tx, caller.user_id, runtime.now() - CONFIRMATIONS_SHOWN)
-    return _items([_confirmation(one) for one in found])
+        confirmations = await newsletters.waiting(tx, caller.user_id, runtime.now() - CONFIRMATIONS_SHOWN)
+    return _list_response([_confirmation_json(confirmation) for confirmation in confirmations])
 
 
-@router.delete("/confirmations/{entry_id}", status_code=204, summary="Done, or not wanted")
+@router.delete("/confirmations/{entry_id}", status_code=204, summary="Dismiss a confirmation")
 async def delete_confirmation(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
     await dismiss_confirmation(runtime, caller.user_id, entry_id)
     return Response(status_code=204)
 
 
-def _items(items: list[dict[str, Any]]) -> Response:
+def _list_response(items: list[dict[str, Any]]) -> Response:
     return json_response({"items": items, "next_cursor": None})
 
 
-def _address(runtime: Runtime, one: IngestAddress) -> dict[str, Any]:
+def _address_json(runtime: Runtime, address: IngestAddress) -> dict[str, Any]:
     return {
-        "id": str(one.id),
-        "name": one.name,
-        "address": written(runtime, one),
-        "received": one.received,
-        "created_at": moment(one.created_at),
-        "last_used_at": moment(one.last_used_at),
+        "id": str(address.id),
+        "name": address.name,
+        "address": written(runtime, address),
+        "received": address.received,
+        "created_at": moment(address.created_at),
+        "last_used_at": moment(address.last_used_at),
     }
 
 
-def _sender(one: Sender) -> dict[str, Any]:
-    told = one.verdicts
+def _sender_json(sender: Sender) -> dict[str, Any]:
+    auth_results = sender.verdicts
     return {
-        "id": str(one.id),
-        "feed_id": text_id(one.feed_id),
-        "address": one.address,
-        "name": one.name,
-        "received": one.received,
-        "refused": one.refused,
-        "last_mail_at": moment(one.last_mail_at),
-        "blocked": one.blocked_at is not None,
-        "left": one.left_at is not None,
-        "leaving": one.leaving,
-        "leave_page": one.ways_out.page or None,
-        "verdicts": {"by": told.by, "spf": told.spf, "dkim": told.dkim, "dmarc": told.dmarc},
+        "id": str(sender.id),
+        "feed_id": text_id(sender.feed_id),
+        "address": sender.address,
+        "name": sender.name,
+        "received": sender.received,
+        "refused": sender.refused,
+        "last_mail_at": moment(sender.last_mail_at),
+        "blocked": sender.blocked_at is not None,
+        "left": sender.left_at is not None,
+        "leaving": sender.leaving,
+        "leave_page": sender.ways_out.page or None,
+        "verdicts": {
+            "by": auth_results.by,
+            "spf": auth_results.spf,
+            "dkim": auth_results.dkim,
+            "dmarc": auth_results.dmarc,
+        },
     }
 
 
-def _mailbox(one: Mailbox) -> dict[str, Any]:
+def _mailbox_json(mailbox: Mailbox) -> dict[str, Any]:
     return {
-        "id": str(one.id),
-        "host": one.host,
-        "port": one.port,
-        "security": one.security,
-        "username": one.username,
-        "folder": one.folder,
-        "received": one.received,
-        "last_checked_at": moment(one.last_checked_at),
-        "next_check_at": moment(one.next_check_at),
-        "last_error": one.last_error,
+        "id": str(mailbox.id),
+        "host": mailbox.host,
+        "port": mailbox.port,
+        "security": mailbox.security,
+        "username": mailbox.username,
+        "folder": mailbox.folder,
+        "received": mailbox.received,
+        "last_checked_at": moment(mailbox.last_checked_at),
+        "next_check_at": moment(mailbox.next_check_at),
+        "last_error": mailbox.last_error,
     }
 
 
-def _confirmation(one: WaitingConfirmation) -> dict[str, Any]:
+def _confirmation_json(confirmation: WaitingConfirmation) -> dict[str, Any]:
     return {
-        "entry_id": str(one.entry_id),
-        "title": one.title,
-        "sender": one.sender,
-        "url": one.url,
-        "label": one.label,
-        "created_at": moment(one.created_at),
+        "entry_id": str(confirmation.entry_id),
+        "title": confirmation.title,
+        "sender": confirmation.sender,
+        "url": confirmation.url,
+        "label": confirmation.label,
+        "created_at": moment(confirmation.created_at),
     }
 
+
+# --- Webhooks of mail providers
 
 inbound_router = APIRouter(prefix="/inbound", include_in_schema=False)
 
-# A permanent refusal that each provider does not try again after.
-_POSTMARK, _MAILGUN, _SES = 403, 406, 403
-_RAW = {"unknown": 404, "large": 413, "unreadable": 422, "spam": 422, "blocked": 422, "full": 507}
+# The status after which each provider stops retrying.
+_POSTMARK_REJECTED, _MAILGUN_REJECTED, _SES_REJECTED = 403, 406, 403
+_RAW_REJECTED = {"unknown": 404, "large": 413, "unreadable": 422, "spam": 422, "blocked": 422, "full": 507}
 _MAX_FIELDS = 500
 
 
@@ -344,26 +356,29 @@ _MAX_FIELDS = 500
 async def raw(
     request: Request, runtime: CurrentRuntime, to: Annotated[list[str], Query(max_length=100)]
 ) -> Response:
-    """The mail itself as the body; `to` names who it was sent to."""
-    await check_token(runtime, _given_token(request), client_ip(request))
+    """Take a raw mail as the body; `to` holds the recipients."""
+    await check_token(runtime, _read_token(request), client_ip(request))
     outcome = await from_raw(runtime, tuple(to), await request.body())
-    return _answer(
-        outcome, _RAW[outcome.why] if isinstance(outcome, MailRejected) and outcome.why != "busy" else 0
+    return _mail_response(
+        outcome,
+        _RAW_REJECTED[outcome.why] if isinstance(outcome, MailRejected) and outcome.why != "busy" else 0,
     )
 
 
 @inbound_router.post("/postmark")
 async def postmark(request: Request, runtime: CurrentRuntime) -> Response:
-    await check_token(runtime, _given_token(request), client_ip(request))
-    return _answer(await from_postmark(runtime, _object(await request.body())), _POSTMARK)
+    await check_token(runtime, _read_token(request), client_ip(request))
+    return _mail_response(
+        await from_postmark(runtime, _parse_object(await request.body())), _POSTMARK_REJECTED
+    )
 
 
 @inbound_router.post("/mailgun")
 @inbound_router.post("/mailgun/mime")
 async def mailgun(request: Request, runtime: CurrentRuntime) -> Response:
-    """Mailgun sends the whole mail to addresses that end in `mime`, and what it read of it to others."""
-    fields, files = await _form(request)
-    return _answer(await from_mailgun(runtime, fields, files, client_ip(request)), _MAILGUN)
+    """Mailgun posts the raw mail to URLs that end in `mime` and the parsed mail to all others."""
+    fields, files = await _read_form(request)
+    return _mail_response(await from_mailgun(runtime, fields, files, client_ip(request)), _MAILGUN_REJECTED)
 
 
 @inbound_router.post("/ses")
@@ -371,41 +386,41 @@ async def ses(request: Request, runtime: CurrentRuntime) -> Response:
     body = await request.body()
     if len(body) > BODY_LIMIT:
         raise Invalid("No notification is as large as this.")
-    return _answer(await from_ses(runtime, body, client_ip(request)), _SES)
+    return _mail_response(await from_ses(runtime, body, client_ip(request)), _SES_REJECTED)
 
 
-async def _form(request: Request) -> tuple[dict[str, str], dict[str, bytes]]:
-    """Fields as text and as they were sent: a whole mail in one of them is bytes of any charset."""
-    kind = request.headers.get("content-type", "")
+async def _read_form(request: Request) -> tuple[dict[str, str], dict[str, bytes]]:
+    """Return the fields as text and as raw bytes: a raw mail in a field may use any charset."""
+    content_type = request.headers.get("content-type", "")
     files: dict[str, bytes] = {}
-    if kind.startswith("multipart/form-data"):
+    if content_type.startswith("multipart/form-data"):
         parser = MultiPartParser(
-            Headers({"content-type": f"{kind}; charset=latin-1"}),
+            Headers({"content-type": f"{content_type}; charset=latin-1"}),
             request.stream(),
             max_files=200,
             max_fields=_MAX_FIELDS,
             max_part_size=MAIL_LIMIT,
         )
-        form = await _parsed(parser)
+        form = await _parse_multipart(parser)
         try:
             for name, value in form.multi_items():
                 files[name] = await value.read() if isinstance(value, UploadFile) else value.encode("latin-1")
         finally:
             await form.close()
     else:
-        pairs = _pairs(await request.body())
+        pairs = _parse_pairs(await request.body())
         files = {name: value.encode("latin-1") for name, value in pairs}
     return {name: data.decode("utf-8", "replace") for name, data in files.items()}, files
 
 
-async def _parsed(parser: MultiPartParser) -> FormData:
+async def _parse_multipart(parser: MultiPartParser) -> FormData:
     try:
         return await parser.parse()
     except (MultiPartException, KeyError) as error:
         raise Invalid("The form could not be read.") from error
 
 
-def _pairs(body: bytes) -> list[tuple[str, str]]:
+def _parse_pairs(body: bytes) -> list[tuple[str, str]]:
     try:
         return parse_qsl(
             body.decode("latin-1"), encoding="latin-1", max_num_fields=_MAX_FIELDS, keep_blank_values=True
@@ -414,16 +429,16 @@ def _pairs(body: bytes) -> list[tuple[str, str]]:
         raise Invalid("The form could not be read.") from error
 
 
-def _answer(outcome: Received | MailRejected, refusal: int) -> Response:
+def _mail_response(outcome: Received | MailRejected, rejected_status: int) -> Response:
     if isinstance(outcome, Received):
         return json_response({"received": outcome.new, "known": outcome.known, "unwanted": outcome.unwanted})
-    status = 429 if outcome.why == "busy" else refusal
+    status = 429 if outcome.why == "busy" else rejected_status
     error: dict[str, Any] = {"code": outcome.why, "message": outcome.reason, "details": {}}
     return json_response({"error": error}, status)
 
 
-def _given_token(request: Request) -> str:
-    """From a bearer header, or as the password of basic authentication, which an address can hold."""
+def _read_token(request: Request) -> str:
+    """Read a bearer token, or the password of basic authentication, which a URL can hold."""
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return value.strip()
@@ -435,11 +450,11 @@ def _given_token(request: Request) -> str:
         return ""
 
 
-def _object(body: bytes) -> dict[str, Any]:
+def _parse_object(body: bytes) -> dict[str, Any]:
     try:
-        told = orjson.loads(body)
+        content = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise Invalid("This is no JSON.") from error
-    if not isinstance(told, dict):
+    if not isinstance(content, dict):
         raise Invalid("This is no mail of Postmark's.")
-    return cast(dict[str, Any], told)
+    return cast(dict[str, Any], content)

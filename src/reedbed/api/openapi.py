@@ -1,7 +1,7 @@
-"""The OpenAPI document: how callers prove who they are, and the errors of every door.
+"""The OpenAPI document, with security schemes and the error responses of every route.
 
-Errors are added to the finished document: declared at each route they would cost a validator each, some
-hundreds of them at every start.
+Errors are added to the finished document. Declared on each route, they would create hundreds of validators
+at every start.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from reedbed.http.models import ApiModel
 
 
 class ErrorDetails(ApiModel):
-    field: str | None = Field(None, description="The field that is wrong, when one is.", examples=["email"])
+    field: str | None = Field(None, description="The invalid field, if there is one.", examples=["email"])
 
 
 class ErrorRequest(ApiModel):
@@ -29,34 +29,34 @@ class ErrorResponse(ApiModel):
     error: ErrorRequest
 
 
-_WORDS = {
-    "400": "Something sent is wrong; the message says what.",
-    "401": "Nobody is logged in.",
-    "403": "Known, and not allowed.",
-    "404": "It is not there, or not yours.",
-    "409": "It is there already, or something stands in the way.",
-    "413": "More bytes than this door takes.",
+_DESCRIPTIONS = {
+    "400": "The request is invalid; the message says why.",
+    "401": "Not logged in.",
+    "403": "Logged in, but not allowed.",
+    "404": "It does not exist or is not yours.",
+    "409": "It already exists or conflicts with the current state.",
+    "413": "The request body is too large.",
     "429": "Too many requests; `Retry-After` says how many seconds to wait.",
-    "503": "A part the program needs does not answer; try again later.",
-    "default": "Anything unexpected.",
+    "503": "A service that is needed does not respond; try again later.",
+    "default": "Unexpected error.",
 }
 _RETRY = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}}
 _CONTENT = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorOut"}}}
 
 ANSWERS: dict[str, dict[str, Any]] = {
     f"Error{status}": {
-        "description": words,
+        "description": description,
         "content": _CONTENT,
         **({"headers": _RETRY} if status in ("429", "503") else {}),
     }
-    for status, words in _WORDS.items()
+    for status, description in _DESCRIPTIONS.items()
 }
-REFERENCES = {status: {"$ref": f"#/components/responses/Error{status}"} for status in _WORDS}
+REFERENCES = {status: {"$ref": f"#/components/responses/Error{status}"} for status in _DESCRIPTIONS}
 
 
 def error_schemas() -> dict[str, Any]:
-    whole = ErrorResponse.model_json_schema(ref_template="#/components/schemas/{model}")
-    return {**whole.pop("$defs"), "ErrorOut": whole}
+    schema = ErrorResponse.model_json_schema(ref_template="#/components/schemas/{model}")
+    return {**schema.pop("$defs"), "ErrorOut": schema}
 
 
 ADDRESS = "/api/v1/openapi.json"
@@ -71,7 +71,7 @@ SCHEMES = {
         "type": "apiKey",
         "in": "cookie",
         "name": SESSION_COOKIE,
-        "description": "For our own pages; changes must come from the same origin or bring X-CSRF-Token.",
+        "description": "For the web pages; changes must come from the same origin or send X-CSRF-Token.",
     },
 }
 
@@ -82,40 +82,40 @@ def describe(app: FastAPI) -> None:
     def described() -> dict[str, Any]:
         document = build()
         if "security" not in document:
-            _complete(document)
+            _add_security_and_errors(document)
         return document
 
     app.openapi = described
     document = _Document(app)
-    app.add_api_route(ADDRESS, document.answer, include_in_schema=False)
+    app.add_api_route(ADDRESS, document.respond, include_in_schema=False)
 
 
 class _Document:
-    """Written once, and not by the loop: it takes a second of CPU, for which nobody else should wait."""
+    """Builds the document once, in a thread: it takes a second of CPU time and would block the event loop."""
 
     def __init__(self, app: FastAPI) -> None:
         self._app = app
-        self._writing: asyncio.Future[bytes] | None = None
+        self._content: asyncio.Future[bytes] | None = None
 
-    async def answer(self) -> Response:
-        if self._writing is None:
-            self._writing = asyncio.ensure_future(asyncio.to_thread(self._write))
-        return Response(await asyncio.shield(self._writing), media_type="application/json")
+    async def respond(self) -> Response:
+        if self._content is None:
+            self._content = asyncio.ensure_future(asyncio.to_thread(self._build))
+        return Response(await asyncio.shield(self._content), media_type="application/json")
 
-    def _write(self) -> bytes:
+    def _build(self) -> bytes:
         return orjson.dumps(self._app.openapi())
 
 
-def _complete(document: dict[str, Any]) -> None:
+def _add_security_and_errors(document: dict[str, Any]) -> None:
     document["security"] = [{"token": []}, {"session": []}]
-    parts = document["components"]
-    parts["securitySchemes"] = SCHEMES
-    parts["responses"] = ANSWERS
-    parts["schemas"].update(error_schemas())
+    components = document["components"]
+    components["securitySchemes"] = SCHEMES
+    components["responses"] = ANSWERS
+    components["schemas"].update(error_schemas())
     for name in ("HTTPValidationError", "ValidationError"):
-        parts["schemas"].pop(name, None)
+        components["schemas"].pop(name, None)
     for operations in document["paths"].values():
         for operation in operations.values():
-            # What the framework would answer to a malformed request, we answer with 400.
+            # FastAPI documents 422 for malformed requests; we return 400.
             operation["responses"].pop("422", None)
             operation["responses"] = {**REFERENCES, **operation["responses"]}

@@ -1,4 +1,4 @@
-"""Published feeds: views of one's own as private addresses."""
+"""Published feeds: a user's views as Atom and JSON Feed at secret URLs, and the API to manage them."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ router = APIRouter(prefix="/published", tags=["published feeds"])
 
 Writer = Callable[[FeedHeader, Sequence[EntryWords]], bytes]
 
-_ID_WORDS = {"digests": "digest", "stories": "story"}
+_ENTRY_ID_PREFIXES = {"digests": "digest", "stories": "story"}
 _HEADERS = {
     "Cache-Control": "private, max-age=60",
     "X-Robots-Tag": "noindex, nofollow",
@@ -44,14 +44,16 @@ _HEADERS = {
 }
 
 
-@router.get("/{token}.atom", summary="A published view as Atom", response_class=Response)
+@router.get("/{token}.atom", summary="Get a published view as Atom", response_class=Response)
 async def atom(request: Request, runtime: CurrentRuntime, token: str) -> Response:
-    return await _answer(request, runtime, token, "atom", as_atom, "application/atom+xml; charset=utf-8")
+    return await _feed_response(
+        request, runtime, token, "atom", as_atom, "application/atom+xml; charset=utf-8"
+    )
 
 
-@router.get("/{token}.json", summary="A published view as JSON Feed", response_class=Response)
+@router.get("/{token}.json", summary="Get a published view as JSON Feed", response_class=Response)
 async def json_feed(request: Request, runtime: CurrentRuntime, token: str) -> Response:
-    return await _answer(
+    return await _feed_response(
         request, runtime, token, "json", as_json_feed, "application/feed+json; charset=utf-8"
     )
 
@@ -60,14 +62,14 @@ def published_url(runtime: Runtime, token: str, form: str) -> str:
     return f"{runtime.accounts.base_url}/published/{token}.{form}"
 
 
-async def _answer(
+async def _feed_response(
     request: Request, runtime: Runtime, token: str, form: str, write: Writer, media_type: str
 ) -> Response:
     publication = await read_publication(runtime, token)
-    head = _masthead(runtime, publication, published_url(runtime, token, form))
-    pictures = pictures_for_programs(runtime)
+    header = _feed_header(runtime, publication, published_url(runtime, token, form))
+    images = pictures_for_programs(runtime)
     body = write(
-        head, [replace(entry, content=pictures.in_html(entry.content)) for entry in publication.entries]
+        header, [replace(entry, content=images.in_html(entry.content)) for entry in publication.entries]
     )
     tag = f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
     changed_at = _changed_at(publication)
@@ -76,12 +78,12 @@ async def _answer(
         "ETag": tag,
         "Last-Modified": format_datetime(to_datetime(changed_at), usegmt=True),
     }
-    if _is_known(request, publication, tag, changed_at):
+    if _is_not_modified(request, publication, tag, changed_at):
         return Response(status_code=304, headers=headers)
     return Response(body, 200, headers, media_type)
 
 
-def _masthead(runtime: Runtime, publication: Publication, self_url: str) -> FeedHeader:
+def _feed_header(runtime: Runtime, publication: Publication, self_url: str) -> FeedHeader:
     feed, base_url = publication.feed, runtime.accounts.base_url
     host = host_of(base_url) or "localhost"
     return FeedHeader(
@@ -90,20 +92,20 @@ def _masthead(runtime: Runtime, publication: Publication, self_url: str) -> Feed
         self_url=self_url,
         home_url=base_url,
         updated=_changed_at(publication),
-        entry_id_base=f"tag:{host},2026:{_ID_WORDS.get(feed.view.kind, 'entry')}-",
+        entry_id_base=f"tag:{host},2026:{_ENTRY_ID_PREFIXES.get(feed.view.kind, 'entry')}-",
     )
 
 
 def _changed_at(publication: Publication) -> Instant:
-    """In whole seconds, as headers say it."""
+    """Round down to whole seconds, the resolution of HTTP dates."""
     times = [max(entry.fetched_at, entry.changed_at or 0) for entry in publication.entries]
     return (
         max(publication.feed.created_at, *times) // SECOND * SECOND if times else publication.feed.created_at
     )
 
 
-def _is_known(request: Request, publication: Publication, tag: str, changed_at: Instant) -> bool:
-    """A tag decides where there is one. A date only for lists that change by arrivals alone."""
+def _is_not_modified(request: Request, publication: Publication, tag: str, changed_at: Instant) -> bool:
+    """`If-None-Match` takes precedence. A date is only valid for views that only grow."""
     tags = request.headers.get("if-none-match")
     if tags is not None:
         return "*" in tags or tag in tags
@@ -115,6 +117,8 @@ def _is_known(request: Request, publication: Publication, tag: str, changed_at: 
     except (ValueError, OverflowError):
         return False
 
+
+# --- Management
 
 settings_router = APIRouter(prefix="/api/v1/published-feeds", tags=["published feeds"])
 
@@ -154,16 +158,16 @@ class PublishedList(ApiModel):
     next_cursor: str | None
 
 
-_OPENED = {"model": OpenedResponse, "description": "With the addresses, which are shown this once."}
+_OPENED = {"model": OpenedResponse, "description": "Includes the URLs, which are shown only once."}
 
 
 @settings_router.get(
-    "", summary="All published feeds, without their addresses", responses={200: {"model": PublishedList}}
+    "", summary="List published feeds without their URLs", responses={200: {"model": PublishedList}}
 )
 async def list_published(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
-        found = await published_feeds.of_user(tx, caller.user_id)
-    return json_response({"items": [published_json(feed) for feed in found], "next_cursor": None})
+        feeds = await published_feeds.of_user(tx, caller.user_id)
+    return json_response({"items": [published_json(feed) for feed in feeds], "next_cursor": None})
 
 
 @settings_router.post("", status_code=201, summary="Publish a view", responses={201: _OPENED})
@@ -176,13 +180,15 @@ async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: PublishRe
 
 
 @settings_router.get(
-    "/{published_id}", summary="One published feed", responses={200: {"model": PublishedResponse}}
+    "/{published_id}", summary="Get a published feed", responses={200: {"model": PublishedResponse}}
 )
 async def get(runtime: CurrentRuntime, caller: CurrentCaller, published_id: IdPath) -> Response:
     return json_response(published_json(await get_published(runtime, caller.user_id, published_id)))
 
 
-@settings_router.patch("/{published_id}", summary="Rename it", responses={200: {"model": PublishedResponse}})
+@settings_router.patch(
+    "/{published_id}", summary="Rename a published feed", responses={200: {"model": PublishedResponse}}
+)
 async def rename(
     runtime: CurrentRuntime, caller: CurrentCaller, published_id: IdPath, body: RenameRequest
 ) -> Response:
@@ -191,14 +197,16 @@ async def rename(
 
 
 @settings_router.post(
-    "/{published_id}/renew", summary="Give it a new address; the old one is dead", responses={200: _OPENED}
+    "/{published_id}/renew", summary="Create a new URL; the old one stops working", responses={200: _OPENED}
 )
 async def renew(runtime: CurrentRuntime, caller: CurrentCaller, published_id: IdPath) -> Response:
     opened = await renew_published(runtime, caller.user_id, published_id)
     return json_response(_opened_json(runtime, opened))
 
 
-@settings_router.delete("/{published_id}", status_code=204, summary="Take it back; its address is dead")
+@settings_router.delete(
+    "/{published_id}", status_code=204, summary="Delete a published feed; its URL stops working"
+)
 async def delete(runtime: CurrentRuntime, caller: CurrentCaller, published_id: IdPath) -> Response:
     await undo_last(runtime, caller.user_id, published_id)
     return Response(status_code=204)

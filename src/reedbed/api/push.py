@@ -1,4 +1,4 @@
-"""Web Push: the server's key, and the browsers that are told while no page is open."""
+"""Web Push: the server's public key, and the devices that receive notifications."""
 
 from typing import Annotated, Any
 
@@ -25,7 +25,7 @@ class PushKeys(ApiModel):
 
 
 class PushRequest(ApiModel):
-    """What `PushSubscription.toJSON()` gives in a browser."""
+    """The result of `PushSubscription.toJSON()` in a browser."""
 
     endpoint: str = Field(examples=["https://push.example.org/a-browser"])
     keys: PushKeys
@@ -48,19 +48,26 @@ class PushDevices(ApiModel):
     next_cursor: str | None
 
 
-@router.get("/key", summary="The server's public key (VAPID)", responses={200: {"model": PushKeyResponse}})
+@router.get(
+    "/key", summary="Get the server's public key (VAPID)", responses={200: {"model": PushKeyResponse}}
+)
 async def key(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return json_response({"key": await push_key(runtime)})
 
 
-@router.get("/devices", summary="The browsers that are told", responses={200: {"model": PushDevices}})
+@router.get(
+    "/devices", summary="List devices with push notifications", responses={200: {"model": PushDevices}}
+)
 async def devices(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    found = await list_devices(runtime, caller.user_id)
-    return json_response({"items": [device_json(one) for one in found], "next_cursor": None})
+    subscribed = await list_devices(runtime, caller.user_id)
+    return json_response({"items": [device_json(device) for device in subscribed], "next_cursor": None})
 
 
 @router.post(
-    "/devices", status_code=201, summary="Tell this browser", responses={201: {"model": PushDeviceResponse}}
+    "/devices",
+    status_code=201,
+    summary="Turn on push for this browser",
+    responses={201: {"model": PushDeviceResponse}},
 )
 async def add(
     runtime: CurrentRuntime,
@@ -68,7 +75,7 @@ async def add(
     body: PushRequest,
     user_agent: Annotated[str | None, Header(include_in_schema=False)] = None,
 ) -> Response:
-    made = await add_device(
+    device = await add_device(
         runtime,
         caller,
         endpoint=body.endpoint,
@@ -76,26 +83,26 @@ async def add(
         auth=body.keys.auth,
         user_agent=user_agent,
     )
-    return json_response(device_json(made), 201)
+    return json_response(device_json(device), 201)
 
 
-@router.post("/devices/{device_id}/test", status_code=202, summary="Send it a note to see whether it arrives")
+@router.post("/devices/{device_id}/test", status_code=202, summary="Send a test notification to a device")
 async def test(runtime: CurrentRuntime, caller: CurrentCaller, device_id: IdPath) -> Response:
     await send_test(runtime, caller.user_id, device_id, HELLO)
     return Response(status_code=202)
 
 
-@router.delete("/devices/{device_id}", status_code=204, summary="Tell it no more")
+@router.delete("/devices/{device_id}", status_code=204, summary="Turn off push for a device")
 async def remove(runtime: CurrentRuntime, caller: CurrentCaller, device_id: IdPath) -> Response:
     await remove_device(runtime, caller.user_id, device_id)
     return Response(status_code=204)
 
 
-def device_json(one: PushDevice) -> dict[str, Any]:
+def device_json(device: PushDevice) -> dict[str, Any]:
     return {
-        "id": str(one.id),
-        "name": one.name,
-        "endpoint": one.address.endpoint,
-        "created_at": moment(one.created_at),
-        "reached_at": moment(one.reached_at),
+        "id": str(device.id),
+        "name": device.name,
+        "endpoint": device.address.endpoint,
+        "created_at": moment(device.created_at),
+        "reached_at": moment(device.reached_at),
     }

@@ -1,4 +1,4 @@
-"""Questions over one's own entries, each claim of the answer with the entries that say it."""
+"""Questions about the user's entries. Every claim of an answer cites its entries."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ from reedbed.store import questions
 
 router = APIRouter(prefix="/api/v1/questions", tags=["questions"])
 
-_LIST = "questions"
+_CURSOR_VIEW = "questions"
 
 
 class QuestionRequest(ScopeRequest):
@@ -41,12 +41,12 @@ class QuestionResponse(ScopeResponse):
     question: str
     status: str = Field(description="pending, ready or failed")
     error: str | None
-    told: bool | None = Field(description="False: the entries do not tell. Null while it is pending.")
+    told: bool | None = Field(description="False if the entries do not answer it; null while pending.")
     model: str
-    built_in: bool = Field(description="The claims are sentences of the entries; no model wrote them.")
-    fallback: bool = Field(description="A model was to be asked, but did not answer.")
-    entries: int = Field(description="Entries that were read for the answer.")
-    dropped: int = Field(description="Claims left out because no entry supported them.")
+    built_in: bool = Field(description="The claims are sentences of the entries; no model was used.")
+    fallback: bool = Field(description="The model failed; the built-in extract was used.")
+    entries: int = Field(description="Number of entries read for the answer.")
+    dropped: int = Field(description="Number of claims left out because no entry supported them.")
     created_at: str
     finished_at: str | None
     claims: list[SentenceResponse]
@@ -58,39 +58,39 @@ class QuestionList(ApiModel):
     next_cursor: str | None
 
 
-@router.get("", summary="Your questions, newest first", responses={200: {"model": QuestionList}})
+@router.get("", summary="List questions, newest first", responses={200: {"model": QuestionList}})
 async def list_all(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
     limit: PageLimit = None,
     cursor: PageCursor = None,
 ) -> Response:
-    size, before = page_limit(limit), before_of(cursor, _LIST)
+    size, before = page_limit(limit), before_of(cursor, _CURSOR_VIEW)
     async with runtime.db.read() as tx:
-        found = await questions.newest(tx, caller.user_id, limit=size + 1, before=before)
-    return newest_first(found, size, _LIST, _question)
+        rows = await questions.newest(tx, caller.user_id, limit=size + 1, before=before)
+    return newest_first(rows, size, _CURSOR_VIEW, _question_json)
 
 
 @router.post(
     "",
     status_code=202,
-    summary="Ask a question over your entries",
+    summary="Ask a question about your entries",
     description=(
-        "202 and a pending question. `progress` events with `kind` question and its `question_id` tell the "
-        "`stage`: searching, reading, answering (with one `claim` each) and done."
+        "Returns a pending question. `progress` events with `kind` question and its `question_id` report "
+        "the `stage`: searching, reading, answering (with one `claim` each) and done."
     ),
     responses={202: {"model": QuestionResponse}},
 )
 async def ask(
     runtime: CurrentRuntime, caller: CurrentCaller, _: SearchLimit, body: QuestionRequest
 ) -> Response:
-    made = await ask_question(runtime, caller.user, storable(body.question), scope_of(body))
-    return json_response(_question(made), 202)
+    question = await ask_question(runtime, caller.user, storable(body.question), scope_of(body))
+    return json_response(_question_json(question), 202)
 
 
-@router.get("/{question_id}", summary="One question", responses={200: {"model": QuestionResponse}})
+@router.get("/{question_id}", summary="Get a question", responses={200: {"model": QuestionResponse}})
 async def get(runtime: CurrentRuntime, caller: CurrentCaller, question_id: IdPath) -> Response:
-    return json_response(_question(await get_question(runtime, caller.user_id, question_id)))
+    return json_response(_question_json(await get_question(runtime, caller.user_id, question_id)))
 
 
 @router.delete("/{question_id}", status_code=204, summary="Delete a question and its answer")
@@ -99,7 +99,7 @@ async def delete(runtime: CurrentRuntime, caller: CurrentCaller, question_id: Id
     return Response(status_code=204)
 
 
-def _question(question: Question) -> dict[str, Any]:
+def _question_json(question: Question) -> dict[str, Any]:
     answer = question.answer
     return {
         "id": str(question.id),
@@ -115,6 +115,6 @@ def _question(question: Question) -> dict[str, Any]:
         **scope_json(question.scope),
         "created_at": moment(question.created_at),
         "finished_at": moment(question.finished_at),
-        "claims": [sentence_json(one) for one in answer.claims],
-        "sources": [source_json(one) for one in answer.sources],
+        "claims": [sentence_json(claim) for claim in answer.claims],
+        "sources": [source_json(source) for source in answer.sources],
     }

@@ -1,4 +1,4 @@
-"""How much is unread."""
+"""Unread counts, and undo for mark-read."""
 
 from fastapi import APIRouter, Response
 from pydantic import Field
@@ -13,14 +13,14 @@ router = APIRouter(prefix="/api/v1/undo", tags=["entries"])
 
 
 class UndoRequest(ApiModel):
-    undo: str = Field(max_length=200, description="As mark-read answered it, at most an hour ago.")
+    undo: str = Field(max_length=200, description="The token from mark-read, at most an hour old.")
 
 
 class UndoneResponse(ApiModel):
     undone: bool
 
 
-@router.post("", summary="Take back a mark-read", responses={200: {"model": UndoneResponse}})
+@router.post("", summary="Undo a mark-read", responses={200: {"model": UndoneResponse}})
 async def undo(runtime: CurrentRuntime, caller: CurrentCaller, body: UndoRequest) -> Response:
     await undo_last(runtime, caller.user_id, body.undo)
     return json_response({"undone": True})
@@ -30,9 +30,9 @@ counts_router = APIRouter(prefix="/api/v1/counts", tags=["entries"])
 
 
 class CountsResponse(ApiModel):
-    all: int = Field(description="Unread in all.")
+    all: int = Field(description="Total unread.")
     subscriptions: dict[str, int] = Field(description="Unread by subscription id.")
-    feeds: dict[str, int] = Field(description="The same by feed id.")
+    feeds: dict[str, int] = Field(description="Unread by feed id.")
     folders: dict[str, int] = Field(description="Unread by folder id, subfolders included.")
     tags: dict[str, int] = Field(description="Unread by tag name.")
     starred: int = Field(description="All starred entries, read or not.")
@@ -41,7 +41,7 @@ class CountsResponse(ApiModel):
 
 @counts_router.get(
     "",
-    summary="Unread by subscription, folder, tag and in all",
+    summary="Get unread counts by subscription, folder and tag",
     responses={200: {"model": CountsResponse}},
 )
 async def get_counts(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
@@ -50,8 +50,12 @@ async def get_counts(runtime: CurrentRuntime, caller: CurrentCaller) -> Response
     return json_response(
         {
             "all": counted.unread,
-            "subscriptions": {str(one.id): one.unread for one in counted.subscriptions},
-            "feeds": {str(one.feed_id): one.unread for one in counted.subscriptions},
+            "subscriptions": {
+                str(subscription.id): subscription.unread for subscription in counted.subscriptions
+            },
+            "feeds": {
+                str(subscription.feed_id): subscription.unread for subscription in counted.subscriptions
+            },
             "folders": {str(id): unread for id, unread in counted.folders.items()},
             "tags": {tag.name: tag.unread for tag in counted.tags},
             "starred": counted.starred,

@@ -1,4 +1,4 @@
-"""What retention removed: the log for operators, and a word to those whose unread entries went."""
+"""Retention: the cleanup log for operators, and the notice to users whose unread entries were removed."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from reedbed.store.retention import Cleanup
 
 router = APIRouter()
 
-_LIST = "cleanups"
+_CURSOR_VIEW = "cleanups"
 
 
 class CleanupResponse(ApiModel):
@@ -46,7 +46,7 @@ class NoticeResponse(ApiModel):
 @router.get(
     "/api/v1/admin/cleanups",
     tags=["operator"],
-    summary="What the cleanups of the last 90 days removed, newest first",
+    summary="List the cleanups of the last 90 days, newest first",
     responses={200: {"model": CleanupList}},
 )
 async def list_cleanups(
@@ -55,13 +55,13 @@ async def list_cleanups(
     limit: PageLimit = None,
     cursor: PageCursor = None,
 ) -> Response:
-    size, before = page_limit(limit), before_of(cursor, _LIST)
+    size, before = page_limit(limit), before_of(cursor, _CURSOR_VIEW)
     async with runtime.db.read() as tx:
-        found = await retention.list_cleanups(tx, limit=size + 1, before=before)
-    return newest_first(found, size, _LIST, _cleanup)
+        rows = await retention.list_cleanups(tx, limit=size + 1, before=before)
+    return newest_first(rows, size, _CURSOR_VIEW, _cleanup_json)
 
 
-@router.post("/api/v1/admin/cleanups", status_code=202, tags=["operator"], summary="Clean up now")
+@router.post("/api/v1/admin/cleanups", status_code=202, tags=["operator"], summary="Start a cleanup")
 async def start_cleanup(runtime: CurrentRuntime, caller: AdminOf) -> Response:
     return json_response({"job_id": str(await ask_for_cleanup(runtime, caller.user))}, 202)
 
@@ -69,35 +69,37 @@ async def start_cleanup(runtime: CurrentRuntime, caller: AdminOf) -> Response:
 @router.get(
     "/api/v1/cleanup-notice",
     tags=["entries"],
-    summary="How many of the user's unread entries were removed because of their age",
+    summary="Get the number of your unread entries removed because of their age",
     responses={200: {"model": NoticeResponse}},
 )
 async def get_notice(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    found = await notice_for(runtime, caller.user_id)
-    if found is None:
+    notice = await notice_for(runtime, caller.user_id)
+    if notice is None:
         return json_response({"unread_removed": 0, "removed_at": None})
-    return json_response({"unread_removed": found.unread_removed, "removed_at": moment(found.removed_at)})
+    return json_response({"unread_removed": notice.unread_removed, "removed_at": moment(notice.removed_at)})
 
 
-@router.delete("/api/v1/cleanup-notice", status_code=204, tags=["entries"], summary="The user has seen it")
+@router.delete(
+    "/api/v1/cleanup-notice", status_code=204, tags=["entries"], summary="Dismiss the cleanup notice"
+)
 async def delete_notice(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     await dismiss_notice(runtime, caller.user_id)
     return Response(status_code=204)
 
 
-def _cleanup(one: Cleanup) -> dict[str, Any]:
-    took = None if one.finished_at is None else (one.finished_at - one.started_at) / 1000
+def _cleanup_json(cleanup: Cleanup) -> dict[str, Any]:
+    duration = None if cleanup.finished_at is None else (cleanup.finished_at - cleanup.started_at) / 1000
     return {
-        "id": str(one.id),
-        "started_at": moment(one.started_at),
-        "finished_at": moment(one.finished_at),
-        "posts_removed": one.entries_removed,
-        "unread_removed": one.unread_removed,
-        "full_content_cleared": one.articles_cleared,
-        "summaries_cleared": one.failures_removed,
-        "feeds_removed": one.feeds_removed,
-        "bytes_freed": one.bytes_freed,
-        "duration_seconds": took,
-        "age_days": one.age_days,
-        "notes": one.notes,
+        "id": str(cleanup.id),
+        "started_at": moment(cleanup.started_at),
+        "finished_at": moment(cleanup.finished_at),
+        "posts_removed": cleanup.entries_removed,
+        "unread_removed": cleanup.unread_removed,
+        "full_content_cleared": cleanup.articles_cleared,
+        "summaries_cleared": cleanup.failures_removed,
+        "feeds_removed": cleanup.feeds_removed,
+        "bytes_freed": cleanup.bytes_freed,
+        "duration_seconds": duration,
+        "age_days": cleanup.age_days,
+        "notes": cleanup.notes,
     }

@@ -1,4 +1,4 @@
-"""All doors of the API."""
+"""All routers of the API."""
 
 from fastapi import FastAPI
 
@@ -87,12 +87,12 @@ ROUTERS = (
 
 
 def register(app: FastAPI) -> None:
-    """Add the routes of the API to the application; each counts the requests of its callers."""
-    # Its callers are anonymous, so requests are counted by IP address.
+    """Add the API routes to the application. Most count the requests of each caller."""
+    # Callers are anonymous, so it counts requests by IP address.
     app.include_router(framing.public_router)
     for router in ROUTERS:
         app.include_router(router, dependencies=[count_request])
-    app.include_router(probes.router)  # needs no caller: it must answer while the database is away
+    app.include_router(probes.router)  # without a caller: must respond while the database is down
     app.include_router(websub.callbacks)
     app.include_router(newsletters.inbound_router)
     app.include_router(images.router)  # a page may show more images than the API's limit allows

@@ -1,4 +1,4 @@
-"""Rules."""
+"""Rules: list, change, reorder, test and apply them."""
 
 from typing import Any, Literal
 
@@ -53,7 +53,7 @@ class ConditionRequest(ApiModel):
 class ActionRequest(ApiModel):
     action: Literal["mark_read", "star", "later", "tag", "mute", "notify"]
     value: str = Field("", description="The tag; or mail, webhook, push or page for `notify`.")
-    url: str = Field("", description="The address a webhook is sent to.")
+    url: str = Field("", description="The URL that a webhook is sent to.")
 
 
 class RuleRequest(ApiModel):
@@ -124,22 +124,22 @@ class JobResponse(ApiModel):
 ONE: dict[int | str, dict[str, Any]] = {200: {"model": RuleResponse}}
 
 
-@router.get("", summary="All rules, in the order they are applied", responses={200: {"model": RuleList}})
+@router.get("", summary="List rules in the order they are applied", responses={200: {"model": RuleList}})
 async def list_rules(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
-        found = await rules.of_user(tx, caller.user_id)
-    return json_response({"items": [rule_json(row) for row in found], "next_cursor": None})
+        rows = await rules.of_user(tx, caller.user_id)
+    return json_response({"items": [rule_json(row) for row in rows], "next_cursor": None})
 
 
-@router.post("", status_code=201, summary="Make a rule", responses={201: {"model": RuleResponse}})
+@router.post("", status_code=201, summary="Create a rule", responses={201: {"model": RuleResponse}})
 async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: RuleRequest) -> Response:
     draft = RuleDraft(
-        body.name, body.match, _conditions(body.conditions), _actions(body.actions), body.enabled
+        body.name, body.match, _read_conditions(body.conditions), _read_actions(body.actions), body.enabled
     )
     return json_response(rule_json(await create_rule(runtime, caller.user_id, draft)), 201)
 
 
-@router.post("/reorder", status_code=204, summary="Set the order; name every rule once")
+@router.post("/reorder", status_code=204, summary="Reorder rules; list every rule once")
 async def reorder(runtime: CurrentRuntime, caller: CurrentCaller, body: RuleOrder) -> Response:
     await reorder_rules(runtime, caller.user_id, body.ids)
     return Response(status_code=204)
@@ -147,36 +147,36 @@ async def reorder(runtime: CurrentRuntime, caller: CurrentCaller, body: RuleOrde
 
 @router.post(
     "/dry-run",
-    summary="What these conditions match among the newest 500 entries; nothing is done",
+    summary="Test conditions on the newest 500 entries without applying anything",
     responses={200: {"model": TrialResponse}},
 )
 async def dry_run(
     runtime: CurrentRuntime, caller: CurrentCaller, body: TrialRequest, _: SearchLimit
 ) -> Response:
-    draft = RuleDraft(body.name, body.match, _conditions(body.conditions), [read_action("star")])
+    draft = RuleDraft(body.name, body.match, _read_conditions(body.conditions), [read_action("star")])
     return json_response(_trial_json(await try_rule(runtime, caller.user_id, draft)))
 
 
-@router.get("/{rule_id}", summary="One rule", responses=ONE)
+@router.get("/{rule_id}", summary="Get a rule", responses=ONE)
 async def get(runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath) -> Response:
     return json_response(rule_json(await get_rule(runtime, caller.user_id, rule_id)))
 
 
-@router.patch("/{rule_id}", summary="Change a rule; a field not sent stays", responses=ONE)
+@router.patch("/{rule_id}", summary="Change a rule; fields that are not sent stay", responses=ONE)
 async def change(
     runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath, body: RuleChange
 ) -> Response:
     draft = RuleDraft(
         body.name,
         body.match,
-        None if body.conditions is None else _conditions(body.conditions),
-        None if body.actions is None else _actions(body.actions),
+        None if body.conditions is None else _read_conditions(body.conditions),
+        None if body.actions is None else _read_actions(body.actions),
         body.enabled,
     )
     return json_response(rule_json(await change_rule(runtime, caller.user_id, rule_id, draft)))
 
 
-@router.delete("/{rule_id}", status_code=204, summary="Delete a rule; what it did stays")
+@router.delete("/{rule_id}", status_code=204, summary="Delete a rule; its effects stay")
 async def delete(runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath) -> Response:
     await delete_rule(runtime, caller.user_id, rule_id)
     return Response(status_code=204)
@@ -185,7 +185,7 @@ async def delete(runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath
 @router.post(
     "/{rule_id}/apply",
     status_code=202,
-    summary="Apply a rule to the entries that are there; `progress` events tell how far it is",
+    summary="Apply a rule to existing entries; `progress` events report how far it is",
     responses={202: {"model": JobResponse}},
 )
 async def apply(runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath, _: SearchLimit) -> Response:
@@ -199,10 +199,12 @@ def rule_json(row: RuleRow) -> dict[str, Any]:
         "name": rule.name,
         "match": rule.join,
         "conditions": [
-            {"field": each.field, "operator": operator_word(each), "value": each.value}
-            for each in rule.conditions
+            {"field": condition.field, "operator": operator_word(condition), "value": condition.value}
+            for condition in rule.conditions
         ],
-        "actions": [{"action": each.kind, "value": each.value, "url": each.url} for each in rule.actions],
+        "actions": [
+            {"action": action.kind, "value": action.value, "url": action.url} for action in rule.actions
+        ],
         "enabled": rule.enabled,
         "position": row.position,
         "matched": row.matched,
@@ -210,11 +212,11 @@ def rule_json(row: RuleRow) -> dict[str, Any]:
     }
 
 
-def _conditions(bodies: list[ConditionRequest]) -> list[Condition]:
+def _read_conditions(bodies: list[ConditionRequest]) -> list[Condition]:
     return [read_condition(body.field, body.operator, body.value) for body in bodies[: MAX_CONDITIONS + 1]]
 
 
-def _actions(bodies: list[ActionRequest]) -> list[Action]:
+def _read_actions(bodies: list[ActionRequest]) -> list[Action]:
     return [read_action(body.action, body.value, body.url) for body in bodies[: MAX_ACTIONS + 1]]
 
 

@@ -1,4 +1,4 @@
-"""Saved searches."""
+"""Saved searches, their entries and unread counts."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ class SearchRequest(ApiModel):
 
 
 class SearchChange(ApiModel):
-    """What is left out stays as it is."""
+    """Fields that are not sent stay unchanged."""
 
     name: str | None = Field(default=None, max_length=200)
     query: str | None = Field(default=None, max_length=2_000)
@@ -48,7 +48,7 @@ class SearchResponse(ApiModel):
 class SearchCountResponse(ApiModel):
     id: str
     unread: int
-    more: bool = Field(description="There are more than these; counting stops at 500.")
+    more: bool = Field(description="There are more; counting stops at 500.")
 
 
 class SearchList(ApiModel):
@@ -61,41 +61,41 @@ class SearchCounts(ApiModel):
     next_cursor: str | None
 
 
-@router.get("", summary="All saved searches", responses={200: {"model": SearchList}})
+@router.get("", summary="List saved searches", responses={200: {"model": SearchList}})
 async def list_searches(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     saved = await search.list_searches(runtime, caller.user_id)
-    return json_response({"items": [_search(each) for each in saved], "next_cursor": None})
+    return json_response({"items": [_search_json(row) for row in saved], "next_cursor": None})
 
 
 @router.post("", status_code=201, summary="Save a search", responses={201: {"model": SearchResponse}})
 async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: SearchRequest) -> Response:
     saved = await search.save_search(runtime, caller.user_id, body.name, body.query)
-    return json_response(_search(saved), 201)
+    return json_response(_search_json(saved), 201)
 
 
 @router.get(
-    "/counts", summary="How much is unread in each saved search", responses={200: {"model": SearchCounts}}
+    "/counts", summary="Count unread entries of each saved search", responses={200: {"model": SearchCounts}}
 )
 async def counts(runtime: CurrentRuntime, caller: CurrentCaller, _: SearchLimit) -> Response:
     saved = await search.list_searches(runtime, caller.user_id)
     counted = await search.unread_matches(runtime, caller.user_id, saved)
-    return json_response({"items": [_count(*pair) for pair in counted.items()], "next_cursor": None})
+    return json_response({"items": [_count_json(*pair) for pair in counted.items()], "next_cursor": None})
 
 
-@router.post("/reorder", status_code=204, summary="Set the order of all saved searches")
+@router.post("/reorder", status_code=204, summary="Reorder saved searches")
 async def reorder(runtime: CurrentRuntime, caller: CurrentCaller, body: SearchesOrder) -> Response:
     await search.reorder_searches(runtime, caller.user_id, body.ids)
     return Response(status_code=204)
 
 
-@router.get("/{search_id}", summary="One saved search", responses={200: {"model": SearchResponse}})
+@router.get("/{search_id}", summary="Get a saved search", responses={200: {"model": SearchResponse}})
 async def get(runtime: CurrentRuntime, caller: CurrentCaller, search_id: IdPath) -> Response:
-    return json_response(_search(await search.get_search(runtime, caller.user_id, search_id)))
+    return json_response(_search_json(await search.get_search(runtime, caller.user_id, search_id)))
 
 
 @router.get(
     "/{search_id}/entries",
-    summary="What a saved search finds, without bodies",
+    summary="List the entries of a saved search without their content",
     responses={200: {"model": FoundList}},
 )
 async def list_entries(
@@ -122,14 +122,12 @@ async def list_entries(
     return found_page(page, lines, order, name)
 
 
-@router.patch(
-    "/{search_id}", summary="Rename a saved search or change it", responses={200: {"model": SearchResponse}}
-)
+@router.patch("/{search_id}", summary="Change a saved search", responses={200: {"model": SearchResponse}})
 async def change(
     runtime: CurrentRuntime, caller: CurrentCaller, search_id: IdPath, body: SearchChange
 ) -> Response:
     changed = await search.change_search(runtime, caller.user_id, search_id, name=body.name, query=body.query)
-    return json_response(_search(changed))
+    return json_response(_search_json(changed))
 
 
 @router.delete("/{search_id}", status_code=204, summary="Delete a saved search")
@@ -138,7 +136,7 @@ async def delete(runtime: CurrentRuntime, caller: CurrentCaller, search_id: IdPa
     return Response(status_code=204)
 
 
-def _search(saved: SavedSearch) -> dict[str, object]:
+def _search_json(saved: SavedSearch) -> dict[str, object]:
     return {
         "id": str(saved.id),
         "name": saved.name,
@@ -148,5 +146,5 @@ def _search(saved: SavedSearch) -> dict[str, object]:
     }
 
 
-def _count(search_id: int, matches: UnreadMatches) -> dict[str, object]:
+def _count_json(search_id: int, matches: UnreadMatches) -> dict[str, object]:
     return {"id": str(search_id), "unread": matches.count, "more": matches.more}

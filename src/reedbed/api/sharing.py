@@ -1,4 +1,4 @@
-"""Services that keep links: added with what lets us in, and entries sent to them."""
+"""Link-saving services (Wallabag, Readeck, linkding, Karakeep) and sharing entries to them."""
 
 from typing import Any, Literal
 
@@ -19,8 +19,8 @@ class TargetRequest(ApiModel):
     kind: Literal["wallabag", "readeck", "linkding", "karakeep"]
     url: str = Field(examples=["https://links.example.org"])
     name: str = ""
-    token: str = Field("", description="For all but Wallabag.")
-    client_id: str = Field("", description="This and the next three are for Wallabag.")
+    token: str = Field("", description="For all services but Wallabag.")
+    client_id: str = Field("", description="For Wallabag, like the next three fields.")
     client_secret: str = ""
     username: str = ""
     password: str = ""
@@ -33,7 +33,7 @@ class TargetResponse(ApiModel):
     url: str
     created_at: str
     used_at: str | None
-    problem: str = Field(description="Why the last link was not taken.")
+    problem: str = Field(description="Why the last share failed.")
 
 
 class TargetList(ApiModel):
@@ -45,17 +45,20 @@ class ShareRequest(ApiModel):
     share_target_id: JsonId
 
 
-@router.get("/share-targets", summary="Services that keep links", responses={200: {"model": TargetList}})
+@router.get("/share-targets", summary="List share targets", responses={200: {"model": TargetList}})
 async def list_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    found = await list_targets(runtime, caller.user_id)
-    return json_response({"items": [target_json(one) for one in found], "next_cursor": None})
+    targets = await list_targets(runtime, caller.user_id)
+    return json_response({"items": [target_json(target) for target in targets], "next_cursor": None})
 
 
 @router.post(
-    "/share-targets", status_code=201, summary="Add a service", responses={201: {"model": TargetResponse}}
+    "/share-targets",
+    status_code=201,
+    summary="Add a share target",
+    responses={201: {"model": TargetResponse}},
 )
 async def add(runtime: CurrentRuntime, caller: CurrentCaller, body: TargetRequest) -> Response:
-    made = await add_target(
+    target = await add_target(
         runtime,
         caller.user_id,
         kind=body.kind,
@@ -63,10 +66,10 @@ async def add(runtime: CurrentRuntime, caller: CurrentCaller, body: TargetReques
         name=body.name,
         secrets=body.model_dump(exclude={"kind", "url", "name"}),
     )
-    return json_response(target_json(made), 201)
+    return json_response(target_json(target), 201)
 
 
-@router.delete("/share-targets/{share_target_id}", status_code=204, summary="Remove a service")
+@router.delete("/share-targets/{share_target_id}", status_code=204, summary="Remove a share target")
 async def remove(runtime: CurrentRuntime, caller: CurrentCaller, share_target_id: IdPath) -> Response:
     await remove_target(runtime, caller.user_id, share_target_id)
     return Response(status_code=204)
@@ -75,7 +78,7 @@ async def remove(runtime: CurrentRuntime, caller: CurrentCaller, share_target_id
 @router.post(
     "/entries/{entry_id}/share",
     status_code=202,
-    summary="Send an entry's address to a service",
+    summary="Send an entry's URL to a share target",
     responses={202: {"model": TargetResponse}},
 )
 async def share(
@@ -85,13 +88,13 @@ async def share(
     return json_response(target_json(target), 202)
 
 
-def target_json(one: ShareTarget) -> dict[str, Any]:
+def target_json(target: ShareTarget) -> dict[str, Any]:
     return {
-        "id": str(one.id),
-        "kind": one.kind,
-        "name": one.name,
-        "url": one.url,
-        "created_at": moment(one.created_at),
-        "used_at": moment(one.used_at),
-        "problem": one.problem,
+        "id": str(target.id),
+        "kind": target.kind,
+        "name": target.name,
+        "url": target.url,
+        "created_at": moment(target.created_at),
+        "used_at": moment(target.used_at),
+        "problem": target.problem,
     }

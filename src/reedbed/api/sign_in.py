@@ -1,4 +1,4 @@
-"""Signing in by others: who may vouch, where to go, and which accounts elsewhere are linked."""
+"""Sign-in with external providers (OAuth and OpenID Connect), and the linked identities of the caller."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from reedbed.services.sign_in import StartedSignIn, begin, callback_url, linked,
 
 router = APIRouter(tags=["auth"])
 
-Next = Annotated[str, Query(max_length=2_000, description="The path to come back to.")]
+Next = Annotated[str, Query(max_length=2_000, description="Path to return to after login.")]
 Invite = Annotated[str, Query(max_length=200, description="From an invitation's link.")]
 
 
@@ -24,7 +24,7 @@ class ProviderResponse(ApiModel):
     provider: str = Field(examples=["google"])
     name: str = Field(examples=["Google"])
     login_url: str = Field(description="Open it in a browser.")
-    callback_url: str = Field(description="What the provider has to be told to come back to.")
+    callback_url: str = Field(description="Redirect URI to register with the provider.")
 
 
 class ProviderList(ApiModel):
@@ -40,9 +40,7 @@ class OidcResponse(ApiModel):
 
 
 class AuthorizationUrlResponse(ApiModel):
-    url: str = Field(
-        description="The provider's page. It has to be opened in the browser that got the cookie."
-    )
+    url: str = Field(description="The provider's page. Open it in the browser that received the cookie.")
 
 
 class IdentityResponse(ApiModel):
@@ -62,9 +60,7 @@ class LinkRequest(ApiModel):
     provider: str = Field(max_length=20, examples=["google"])
 
 
-@router.get(
-    "/api/v1/auth/oauth", summary="Who may vouch for people", responses={200: {"model": ProviderList}}
-)
+@router.get("/api/v1/auth/oauth", summary="List sign-in providers", responses={200: {"model": ProviderList}})
 async def providers(runtime: CurrentRuntime) -> Response:
     items = [_provider_json(runtime, key) for key in runtime.sign_in.providers]
     return json_response({"items": items, "next_cursor": None})
@@ -72,77 +68,77 @@ async def providers(runtime: CurrentRuntime) -> Response:
 
 @router.get(
     "/api/v1/auth/oauth/{provider}",
-    summary="Begin to log in with a provider: where to send the browser",
+    summary="Start a login with a provider; returns the URL to open",
     responses={200: {"model": AuthorizationUrlResponse}},
 )
 async def oauth_url(
     request: Request, runtime: CurrentRuntime, provider: str, next: Next = "/", invite: Invite = ""
 ) -> Response:
-    return await _begin(request, runtime, provider, next, invite)
+    return await _start(request, runtime, provider, next, invite)
 
 
 @router.get(
-    "/api/v1/auth/oidc", summary="Whether OpenID Connect is set up", responses={200: {"model": OidcResponse}}
+    "/api/v1/auth/oidc",
+    summary="Check whether OpenID Connect is configured",
+    responses={200: {"model": OidcResponse}},
 )
 async def oidc(runtime: CurrentRuntime) -> Response:
     if "oidc" not in runtime.sign_in.providers:
         return json_response({"enabled": False, "name": None, "login_url": None, "callback_url": None})
-    shown = _provider_json(runtime, "oidc")
-    return json_response({"enabled": True, **{key: shown[key] for key in shown if key != "provider"}})
+    provider = _provider_json(runtime, "oidc")
+    return json_response({"enabled": True, **{key: provider[key] for key in provider if key != "provider"}})
 
 
 @router.get(
     "/api/v1/auth/oidc/login",
-    summary="Begin to log in with OpenID Connect: where to send the browser",
+    summary="Start a login with OpenID Connect; returns the URL to open",
     responses={200: {"model": AuthorizationUrlResponse}},
 )
 async def oidc_url(
     request: Request, runtime: CurrentRuntime, next: Next = "/", invite: Invite = ""
 ) -> Response:
-    return await _begin(request, runtime, "oidc", next, invite)
+    return await _start(request, runtime, "oidc", next, invite)
 
 
-@router.get(
-    "/api/v1/auth/oidc/callback", summary="Where the provider sends the browser back", status_code=303
-)
+@router.get("/api/v1/auth/oidc/callback", summary="Redirect target for the provider", status_code=303)
 async def oidc_callback(request: Request) -> Response:
-    return _on(request, "oidc", 303)
+    return _redirect_to_web(request, "oidc", 303)
 
 
 @router.get(
     "/api/v1/auth/oauth/{provider}/callback",
-    summary="Where the provider sends the browser back",
+    summary="Redirect target for the provider",
     status_code=303,
 )
 async def oauth_callback(request: Request, runtime: CurrentRuntime, provider: str) -> Response:
-    return _on(request, provider_named(runtime, provider).key, 303)
+    return _redirect_to_web(request, provider_named(runtime, provider).key, 303)
 
 
 @router.post(
     "/api/v1/auth/oauth/{provider}/callback",
-    summary="Where a provider sends the browser back with a form",
+    summary="Redirect target for providers that post a form",
     status_code=307,
 )
 async def oauth_form(request: Request, runtime: CurrentRuntime, provider: str) -> Response:
-    return _on(request, provider_named(runtime, provider).key, 307)
+    return _redirect_to_web(request, provider_named(runtime, provider).key, 307)
 
 
 @router.get(
     "/api/v1/users/me/identities",
     tags=["account"],
-    summary="The caller's accounts elsewhere",
+    summary="List linked accounts",
     responses={200: {"model": IdentityList}},
 )
 async def identities(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     items = [
         {
-            "id": str(each.id),
-            "provider": each.provider,
-            "email": each.email,
-            "created_at": moment(each.created_at),
-            "last_used_at": moment(each.last_used_at),
+            "id": str(identity.id),
+            "provider": identity.provider,
+            "email": identity.email,
+            "created_at": moment(identity.created_at),
+            "last_used_at": moment(identity.last_used_at),
         }
-        for each in await linked(runtime, caller.user_id)
+        for identity in await linked(runtime, caller.user_id)
     ]
     return json_response({"items": items, "next_cursor": None})
 
@@ -150,51 +146,51 @@ async def identities(runtime: CurrentRuntime, caller: CurrentCaller) -> Response
 @router.post(
     "/api/v1/users/me/identities",
     tags=["account"],
-    summary="Begin to link an account elsewhere: where to send the browser",
+    summary="Start linking an account; returns the URL to open",
     responses={200: {"model": AuthorizationUrlResponse}},
 )
 async def link(request: Request, runtime: CurrentRuntime, caller: SessionOf, body: LinkRequest) -> Response:
-    begun = await begin(
+    started = await begin(
         runtime,
         body.provider,
         ip=client_ip(request),
         next_path="/settings/account",
         user_id=caller.user_id,
     )
-    return _address(request, runtime, begun)
+    return _url_response(request, runtime, started)
 
 
 @router.delete(
     "/api/v1/users/me/identities/{identity_id}",
     tags=["account"],
     status_code=204,
-    summary="Unlink an account elsewhere",
+    summary="Unlink an account",
 )
 async def remove(runtime: CurrentRuntime, caller: SessionOf, identity_id: IdPath) -> Response:
     await unlink(runtime, caller, identity_id)
     return Response(status_code=204)
 
 
-async def _begin(request: Request, runtime: Runtime, key: str, next: str, invite: str) -> Response:
-    ours = next.startswith("/") and not next.startswith(("//", "/\\")) and next.isprintable()
-    begun = await begin(
+async def _start(request: Request, runtime: Runtime, key: str, next: str, invite: str) -> Response:
+    is_local = next.startswith("/") and not next.startswith(("//", "/\\")) and next.isprintable()
+    started = await begin(
         runtime,
         key,
         ip=client_ip(request),
-        next_path=next if ours else "/",
+        next_path=next if is_local else "/",
         invite=storable(invite) or None,
     )
-    return _address(request, runtime, begun)
+    return _url_response(request, runtime, started)
 
 
-def _address(request: Request, runtime: Runtime, begun: StartedSignIn) -> Response:
-    response = json_response({"url": begun.url}, headers={"Cache-Control": "no-store"})
-    set_sign_in_cookie(request, response, runtime, begun.browser, comes_back_by_form=begun.form_post)
+def _url_response(request: Request, runtime: Runtime, started: StartedSignIn) -> Response:
+    response = json_response({"url": started.url}, headers={"Cache-Control": "no-store"})
+    set_sign_in_cookie(request, response, runtime, started.browser, comes_back_by_form=started.form_post)
     return response
 
 
-def _on(request: Request, key: str, status: int) -> Response:
-    """To the page, which shows people what became of it. 307 takes the form along."""
+def _redirect_to_web(request: Request, key: str, status: int) -> Response:
+    """Redirect to the web page that finishes the sign-in. 307 preserves the posted form."""
     query = request.url.query
     return RedirectResponse(f"/login/back/{key}?{query}" if query else f"/login/back/{key}", status)
 

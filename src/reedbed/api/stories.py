@@ -1,4 +1,4 @@
-"""Stories: one event as every feed that you follow tells it."""
+"""Stories: one event as reported by several of the user's feeds."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -31,13 +31,13 @@ class StorySourceResponse(ApiModel):
 
 class StoryItem(ApiModel):
     id: str
-    title: str = Field(description="The headline that says most of what the others say.")
-    feeds: int = Field(description="How many of your feeds tell it.")
+    title: str = Field(description="The headline that overlaps most with the others.")
+    feeds: int = Field(description="Number of your feeds that report it.")
     entries: int
     unread: int
     first_at: str
     newest_at: str
-    sources: list[StorySourceResponse] = Field(description="The first twelve.")
+    sources: list[StorySourceResponse] = Field(description="At most twelve.")
 
 
 class StoryList(ApiModel):
@@ -48,10 +48,8 @@ class StoryList(ApiModel):
 class OutletResponse(EntryItem):
     feed_title: str
     first_seen_at: str
-    only_here: list[str] = Field(description="Sentences that say what no other outlet says.")
-    analysis: AnalysisResponse | None = Field(
-        description="Neutral headline and scores, where a model read it."
-    )
+    only_here: list[str] = Field(description="Sentences with content that no other outlet has.")
+    analysis: AnalysisResponse | None = Field(description="Neutral headline and scores, if analysed.")
 
 
 class StoryResponse(ApiModel):
@@ -59,8 +57,8 @@ class StoryResponse(ApiModel):
     title: str
     feeds: int
     unread: int
-    outlets: list[OutletResponse] = Field(description="The first to report it first; at most a hundred.")
-    set_apart: list[OutletResponse] = Field(description="What you said is not the same story.")
+    outlets: list[OutletResponse] = Field(description="In order of reporting; at most 100.")
+    set_apart: list[OutletResponse] = Field(description="Entries that you split off.")
 
 
 class ReadRequest(ApiModel):
@@ -69,65 +67,65 @@ class ReadRequest(ApiModel):
 
 class StoryMarkResponse(ApiModel):
     marked: int
-    undo: str = Field(description="For POST /api/v1/undo.")
+    undo: str = Field(description="Token for POST /api/v1/undo.")
 
 
 @router.get(
     "",
-    summary="Stories, the newest news first",
-    description="Entries that are alone with their event are in no story; all of them are in /entries.",
+    summary="List stories, most recently updated first",
+    description="Entries that no other feed reports are in no story; /entries lists all entries.",
     responses={200: {"model": StoryList}},
 )
 async def list_all(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
-    unread: Annotated[bool, Query(description="Only those with something unread.")] = False,
+    unread: Annotated[bool, Query(description="Only stories with unread entries.")] = False,
     limit: PageLimit = None,
     cursor: PageCursor = None,
 ) -> Response:
     size, view = page_limit(limit), f"stories:{unread}"
-    place = None if cursor is None else decode_cursor(cursor, "newest", view)
+    start = None if cursor is None else decode_cursor(cursor, "newest", view)
     async with runtime.db.read() as tx:
-        found = await stories.page(
-            tx, caller.user_id, cursor=place, limit=size + 1, now=runtime.now(), only_unread=unread
+        rows = await stories.page(
+            tx, caller.user_id, cursor=start, limit=size + 1, now=runtime.now(), only_unread=unread
         )
     return json_response(
-        {"items": [_line(one) for one in found[:size]], "next_cursor": _next(found, size, view)}
+        {"items": [_story_item(row) for row in rows[:size]], "next_cursor": _next_cursor(rows, size, view)}
     )
 
 
-@router.post("/mark-read", summary="Mark every story read", responses={200: {"model": StoryMarkResponse}})
+@router.post("/mark-read", summary="Mark all stories read", responses={200: {"model": StoryMarkResponse}})
 async def mark_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     marked = await service.mark_all_stories(runtime, caller.user_id)
     return json_response({"marked": marked.count, "undo": marked.undo})
 
 
-@router.get("/{story_id}", summary="One story, outlet by outlet", responses={200: {"model": StoryResponse}})
+@router.get("/{story_id}", summary="Get a story with its outlets", responses={200: {"model": StoryResponse}})
 async def get(runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath) -> Response:
-    found = await service.get_story(runtime, caller.user_id, story_id)
-    ids = [one.row.id for one in (*found.outlets, *found.apart)]
-    return json_response(_story(found, await one_lines(runtime, caller.user, ids)))
+    story = await service.get_story(runtime, caller.user_id, story_id)
+    ids = [outlet.row.id for outlet in (*story.outlets, *story.apart)]
+    return json_response(_story_json(story, await one_lines(runtime, caller.user, ids)))
 
 
 @router.post(
     "/{story_id}/mark-read",
     summary="Mark all entries of a story read or unread",
-    description="One of them alone: PATCH /api/v1/entries/{id}.",
+    description="For a single entry, use PATCH /api/v1/entries/{id}.",
     responses={200: {"model": StoryMarkResponse}},
 )
 async def mark_read(
     runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, body: ReadRequest | None = None
 ) -> Response:
-    wanted = body or ReadRequest()
-    marked = await service.mark_story(runtime, caller.user_id, story_id, read=wanted.read)
+    options = body or ReadRequest()
+    marked = await service.mark_story(runtime, caller.user_id, story_id, read=options.read)
     return json_response({"marked": marked.count, "undo": marked.undo})
 
 
 @router.post(
     "/{story_id}/entries/{entry_id}/split",
     status_code=204,
-    summary="Not the same story",
-    description="For you alone; the entry itself stays where it is. DELETE takes it back.",
+    summary="Split an entry off a story",
+    description="Only for you; the entry itself does not change. DELETE undoes it.",
 )
 async def split(
     runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, entry_id: IdPath
@@ -136,7 +134,7 @@ async def split(
     return Response(status_code=204)
 
 
-@router.delete("/{story_id}/entries/{entry_id}/split", status_code=204, summary="The same story after all")
+@router.delete("/{story_id}/entries/{entry_id}/split", status_code=204, summary="Undo a split")
 async def unsplit(
     runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, entry_id: IdPath
 ) -> Response:
@@ -144,27 +142,27 @@ async def unsplit(
     return Response(status_code=204)
 
 
-def _next(found: list[StoryLine], size: int, view: str) -> str | None:
-    if len(found) <= size:
+def _next_cursor(rows: list[StoryLine], size: int, view: str) -> str | None:
+    if len(rows) <= size:
         return None
-    last = Cursor(found[size - 1].newest_at, found[size - 1].id)
+    last = Cursor(rows[size - 1].newest_at, rows[size - 1].id)
     return encode_cursor(last.sort_at, last.id, "newest", view)
 
 
-def _line(line: StoryLine) -> dict[str, Any]:
+def _story_item(story: StoryLine) -> dict[str, Any]:
     return {
-        "id": str(line.id),
-        "title": line.headline.title,
-        "feeds": line.feeds,
-        "entries": line.entries,
-        "unread": line.unread,
-        "first_at": moment(line.first_at),
-        "newest_at": moment(line.newest_at),
-        "sources": [_source(one) for one in line.sources],
+        "id": str(story.id),
+        "title": story.headline.title,
+        "feeds": story.feeds,
+        "entries": story.entries,
+        "unread": story.unread,
+        "first_at": moment(story.first_at),
+        "newest_at": moment(story.newest_at),
+        "sources": [_source_json(source) for source in story.sources],
     }
 
 
-def _source(source: StorySource) -> dict[str, Any]:
+def _source_json(source: StorySource) -> dict[str, Any]:
     return {
         "entry_id": str(source.entry_id),
         "feed_id": str(source.feed_id),
@@ -174,18 +172,18 @@ def _source(source: StorySource) -> dict[str, Any]:
     }
 
 
-def _story(story: Story, lines: Mapping[int, str]) -> dict[str, Any]:
+def _story_json(story: Story, lines: Mapping[int, str]) -> dict[str, Any]:
     return {
         "id": str(story.id),
         "title": story.headline.title,
         "feeds": story.feeds,
         "unread": story.unread,
-        "outlets": [_outlet(one, lines) for one in story.outlets],
-        "set_apart": [_outlet(one, lines) for one in story.apart],
+        "outlets": [_outlet_json(outlet, lines) for outlet in story.outlets],
+        "set_apart": [_outlet_json(outlet, lines) for outlet in story.apart],
     }
 
 
-def _outlet(outlet: Outlet, lines: Mapping[int, str]) -> dict[str, Any]:
+def _outlet_json(outlet: Outlet, lines: Mapping[int, str]) -> dict[str, Any]:
     return {
         **entry_item(outlet.row, lines.get(outlet.row.id)),
         "feed_title": outlet.feed,

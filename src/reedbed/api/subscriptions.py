@@ -1,4 +1,4 @@
-"""Subscriptions: following, changing, refreshing."""
+"""Subscriptions: create, list, change, delete and refresh them."""
 
 from typing import Annotated, Any, Literal
 
@@ -37,14 +37,14 @@ MAX_IN_A_BATCH = 500
 
 
 class SubscribeRequest(ApiModel):
-    # One that is missing is told of in the same words as an empty one.
+    # `url` has a default so that a missing one gives the same error as an empty one.
     model_config = ConfigDict(json_schema_extra={"required": ["url"]})
 
     url: str = Field("", examples=["https://example.org/feed.xml"])
     folder_id: JsonId | None = None
     title: str | None = None
     username: str | None = Field(
-        None, description="For a feed behind a password, which is private then; also in the address."
+        None, description="For a password-protected feed, which becomes private; may also be part of the URL."
     )
     password: str | None = None
 
@@ -58,31 +58,29 @@ class ChangeSubscriptionRequest(ApiModel):
     folder_id: JsonId | None = None
     url: str | None = None
     username: str | None = Field(
-        None, description="With a password, the feed is private from then on; null takes both away."
+        None, description="With a password, the feed becomes private; null removes both."
     )
     password: str | None = None
     paused: bool | None = None
-    interval: int | None = Field(
-        None, description="Seconds between checks; null takes the feed's own rhythm."
-    )
+    interval: int | None = Field(None, description="Seconds between checks; null: adaptive.")
     full_text: Literal["auto", "always", "never"] | None = None
     notify: bool | None = None
     keep_entries: int | None = Field(
-        None, description="The newest so many stay; 0: all; null: as many as the server keeps."
+        None, description="Number of newest entries to keep; 0: all; null: the server's default."
     )
     keep_days: int | None = Field(
-        None, description="How long read entries stay; 0: for ever; null: the server's."
+        None, description="Days to keep read entries; 0: forever; null: the server's default."
     )
     keep_unread_days: int | None = Field(None, description="The same for unread entries.")
     summary_words: int | None = Field(
         None,
         description=(
-            "New entries with at least so many words are summarised by themselves; -1: none; null: as the "
-            "folder says, or your preferences."
+            "Summarise new entries with at least this many words automatically; -1: never; "
+            "null: as set for the folder or in your preferences."
         ),
     )
     local_only: bool | None = Field(
-        None, description="Its texts are sent to no model that somebody else runs; the extract sums them up."
+        None, description="Never send its texts to a remote model; use the built-in extract instead."
     )
 
 
@@ -115,83 +113,87 @@ class SubscriptionList(ApiModel):
 ONE: dict[int | str, dict[str, Any]] = {200: {"model": SubscriptionResponse}}
 
 
-@router.get("", summary="What the user follows", responses={200: {"model": SubscriptionList}})
+@router.get("", summary="List subscriptions", responses={200: {"model": SubscriptionList}})
 async def list_subscriptions(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
-    search: Annotated[str, Query(max_length=200, description="Part of the name or address.")] = "",
+    search: Annotated[str, Query(max_length=200, description="Part of the name or URL.")] = "",
     status: Annotated[Literal["all", "working", "pending", "error"], Query()] = "all",
     folder_id: Annotated[JsonId | None, Query()] = None,
     limit: PageLimit = None,
     cursor: PageCursor = None,
 ) -> Response:
-    wanted = SubscriptionFilter(storable(search).strip(), status, folder_id)
+    subscription_filter = SubscriptionFilter(storable(search).strip(), status, folder_id)
     size, offset = page_limit(limit), read_offset(cursor)
     async with runtime.db.read() as tx:
-        found = await subscriptions.page(tx, caller.user_id, wanted, limit=size + 1, offset=offset)
-    items = [subscription_json(one) for one in found[:size]]
-    return json_response({"items": items, "next_cursor": next_offset(offset, size, len(found))})
+        rows = await subscriptions.page(
+            tx, caller.user_id, subscription_filter, limit=size + 1, offset=offset
+        )
+    items = [subscription_json(row) for row in rows[:size]]
+    return json_response({"items": items, "next_cursor": next_offset(offset, size, len(rows))})
 
 
 @router.post(
     "",
     status_code=201,
-    summary="Follow a feed by any address",
+    summary="Subscribe to a feed by feed or page URL",
     responses={201: {"model": SubscriptionResponse}},
 )
 async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: SubscribeRequest) -> Response:
-    wish = SubscribeOptions(
+    options = SubscribeOptions(
         body.url, body.folder_id, body.title, username=body.username, password=body.password
     )
-    made = await subscribe(runtime, caller.user_id, wish)
-    return json_response(subscription_json(made), 201)
+    subscription = await subscribe(runtime, caller.user_id, options)
+    return json_response(subscription_json(subscription), 201)
 
 
-@router.post("/batch", summary="Follow many at once; each address gets its own result")
+@router.post("/batch", summary="Subscribe to many feeds, with one result per URL")
 async def batch(runtime: CurrentRuntime, caller: CurrentCaller, body: BatchRequest) -> Response:
-    results = [await _follow_one(runtime, caller.user_id, item) for item in body.items]
+    results = [await _subscribe_item(runtime, caller.user_id, item) for item in body.items]
     return json_response({"items": results, "next_cursor": None})
 
 
 class RefusedResponse(ApiModel):
     id: str
     reason: str
-    retry_at: str | None = Field(description="When the site may be asked again, if it has said so.")
+    retry_at: str | None = Field(description="When the site allows the next request, if it said so.")
 
 
 class RefreshAllResponse(ApiModel):
-    refreshing: int = Field(description="So many feeds are checked now.")
+    refreshing: int = Field(description="Number of feeds being checked now.")
     refused: list[RefusedResponse]
 
 
 class RefreshResponse(ApiModel):
     refreshing: bool
-    reason: str | None = Field(None, description="Why it is not checked now; only if it is not.")
-    retry_at: str | None = Field(None, description="When the site may be asked again, if it has said so.")
+    reason: str | None = Field(None, description="Why it is not checked now; absent if it is.")
+    retry_at: str | None = Field(None, description="When the site allows the next request, if it said so.")
 
 
 @router.post(
     "/refresh",
     status_code=202,
-    summary="Check everything now, except what is paused",
+    summary="Check all feeds now, except paused ones",
     responses={202: {"model": RefreshAllResponse}},
 )
 async def refresh_everything(runtime: CurrentRuntime, caller: CurrentCaller, _: RefreshLimit) -> Response:
     count, refused = await refresh_all(runtime, caller.user_id)
-    named = [{"id": str(one.subscription_id), **_why(one)} for one in refused]
-    return json_response({"refreshing": count, "refused": named}, 202)
+    items = [{"id": str(refusal.subscription_id), **_refusal_json(refusal)} for refusal in refused]
+    return json_response({"refreshing": count, "refused": items}, 202)
 
 
-@router.get("/{subscription_id}", summary="One subscription", responses=ONE)
+@router.get("/{subscription_id}", summary="Get a subscription", responses=ONE)
 async def get(runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath) -> Response:
     async with runtime.db.read() as tx:
-        found = await subscriptions.get(tx, caller.user_id, subscription_id)
-    if found is None:
+        subscription = await subscriptions.get(tx, caller.user_id, subscription_id)
+    if subscription is None:
         raise NotFound(NO_SUCH)
-    return json_response(subscription_json(found))
+    return json_response(subscription_json(subscription))
 
 
-@router.patch("/{subscription_id}", summary="Change a subscription; a field not sent stays", responses=ONE)
+@router.patch(
+    "/{subscription_id}", summary="Change a subscription; fields that are not sent stay", responses=ONE
+)
 async def change(
     runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath, body: ChangeSubscriptionRequest
 ) -> Response:
@@ -199,7 +201,9 @@ async def change(
     return json_response(subscription_json(changed))
 
 
-@router.delete("/{subscription_id}", status_code=204, summary="Stop following; the read state waits")
+@router.delete(
+    "/{subscription_id}", status_code=204, summary="Unsubscribe; the read state is kept for resubscribing"
+)
 async def delete(runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath) -> Response:
     await unsubscribe(runtime, caller.user_id, subscription_id)
     return Response(status_code=204)
@@ -208,52 +212,52 @@ async def delete(runtime: CurrentRuntime, caller: CurrentCaller, subscription_id
 @router.post(
     "/{subscription_id}/refresh",
     status_code=202,
-    summary="Check this feed now",
+    summary="Check a feed now",
     responses={202: {"model": RefreshResponse}},
 )
 @router.post(
     "/{subscription_id}/enable",
     status_code=202,
-    summary="Bring a stopped feed back, which a check does too",
+    summary="Restart a stopped feed; same as checking it",
     responses={202: {"model": RefreshResponse}},
 )
 async def refresh(
     runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath, _: RefreshLimit
 ) -> Response:
     refused = await refresh_subscription(runtime, caller.user_id, subscription_id)
-    return json_response({"refreshing": refused is None, **(_why(refused) if refused else {})}, 202)
+    return json_response({"refreshing": refused is None, **(_refusal_json(refused) if refused else {})}, 202)
 
 
-def _why(refused: RefusedRefresh) -> dict[str, str | None]:
+def _refusal_json(refused: RefusedRefresh) -> dict[str, str | None]:
     return {"reason": refused.reason, "retry_at": moment(refused.retry_at)}
 
 
-def subscription_json(one: Subscription) -> dict[str, Any]:
+def subscription_json(subscription: Subscription) -> dict[str, Any]:
     return {
-        "id": str(one.id),
-        "feed_id": str(one.feed.id),
-        "title": one.title,
-        "own_title": one.own_title,
-        "url": one.url,
-        "folder_id": text_id(one.folder_id),
-        "paused": one.paused,
-        "interval": None if one.interval is None else one.interval // SECOND,
-        "full_text": one.full_text,
-        "notify": one.notify,
-        "keep_entries": one.keep.entries,
-        "keep_days": one.keep.days,
-        "keep_unread_days": one.keep.unread_days,
-        "summary_words": one.summary_words,
-        "local_only": one.local_only,
-        "unread_count": one.unread,
-        "subscribed_at": moment(one.subscribed_at),
-        "feed": feed_json(one.feed),
+        "id": str(subscription.id),
+        "feed_id": str(subscription.feed.id),
+        "title": subscription.title,
+        "own_title": subscription.own_title,
+        "url": subscription.url,
+        "folder_id": text_id(subscription.folder_id),
+        "paused": subscription.paused,
+        "interval": None if subscription.interval is None else subscription.interval // SECOND,
+        "full_text": subscription.full_text,
+        "notify": subscription.notify,
+        "keep_entries": subscription.keep.entries,
+        "keep_days": subscription.keep.days,
+        "keep_unread_days": subscription.keep.unread_days,
+        "summary_words": subscription.summary_words,
+        "local_only": subscription.local_only,
+        "unread_count": subscription.unread,
+        "subscribed_at": moment(subscription.subscribed_at),
+        "feed": feed_json(subscription.feed),
     }
 
 
-async def _follow_one(runtime: CurrentRuntime, user_id: int, item: SubscribeRequest) -> dict[str, Any]:
-    """Without looking first: the crawler tells of each address what became of it."""
-    wish = SubscribeOptions(
+async def _subscribe_item(runtime: CurrentRuntime, user_id: int, item: SubscribeRequest) -> dict[str, Any]:
+    """Subscribe without fetching first; the crawler later records the result for each URL."""
+    options = SubscribeOptions(
         item.url,
         item.folder_id,
         item.title,
@@ -262,10 +266,10 @@ async def _follow_one(runtime: CurrentRuntime, user_id: int, item: SubscribeRequ
         password=item.password,
     )
     try:
-        made = await subscribe(runtime, user_id, wish)
+        subscription = await subscribe(runtime, user_id, options)
     except ReedbedError as error:
         return {"url": storable(item.url), **body_of(error)}
-    return {"url": item.url, "subscription": subscription_json(made)}
+    return {"url": item.url, "subscription": subscription_json(subscription)}
 
 
 def _change(body: ChangeSubscriptionRequest) -> SubscriptionChange:

@@ -1,4 +1,4 @@
-"""The summary of an entry."""
+"""Summaries of entries."""
 
 from typing import Any
 
@@ -19,10 +19,10 @@ router = APIRouter(prefix="/api/v1/entries", tags=["summaries"])
 
 class WaitResponse(ApiModel):
     cause: str = Field(
-        description="paused (by the operator), budget (used up), silence (of the model)",
+        description="paused (by the operator), budget (used up) or silence (the model does not respond)",
         examples=["paused"],
     )
-    until: str | None = Field(description="The next try, where it is known.")
+    until: str | None = Field(description="Time of the next try, if known.")
 
 
 class SummaryResponse(ApiModel):
@@ -31,44 +31,46 @@ class SummaryResponse(ApiModel):
     one_line_summary: str | None = Field(description="At most 140 characters.")
     language: str | None
     model: str = Field(
-        description="Who wrote it, or is asked to; `extract` is built in.", examples=["extract"]
+        description="The model that wrote or will write it; `extract` is built in.", examples=["extract"]
     )
-    built_in: bool = Field(description="Sentences of the article itself; nothing was sent anywhere.")
+    built_in: bool = Field(description="Made of sentences from the article; nothing was sent to a model.")
     fallback: bool = Field(
-        description="The built-in extract stands in for a model that failed (`error`) or waits (`waiting`)."
+        description="The built-in extract replaces a model that failed (`error`) or waits (`waiting`)."
     )
     error: str | None
-    waiting: WaitResponse | None = Field(description="Why the model is not asked now.")
+    waiting: WaitResponse | None = Field(description="Why the model is not used now.")
 
 
 @router.get(
     "/{entry_id}/summary",
-    summary="The summary, which is asked for where there is none",
-    description="Answers at once; while it is `pending`, an `entry_updated` event tells when to look again.",
+    summary="Get the summary; requests one if there is none",
+    description="Returns at once; if the status is `pending`, an `entry_updated` event follows.",
     responses={200: {"model": SummaryResponse}},
 )
 async def get(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
-    return json_response(await _summary(runtime, caller, entry_id))
+    return json_response(await _summary_json(runtime, caller, entry_id))
 
 
 @router.post(
     "/{entry_id}/summary",
     status_code=202,
-    summary="Try a failed one again",
+    summary="Retry a failed summary",
     responses={202: {"model": SummaryResponse}},
 )
 async def again(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
-    return json_response(await _summary(runtime, caller, entry_id, again=True), 202)
+    return json_response(await _summary_json(runtime, caller, entry_id, again=True), 202)
 
 
-async def _summary(runtime: Runtime, caller: Caller, entry_id: int, *, again: bool = False) -> dict[str, Any]:
+async def _summary_json(
+    runtime: Runtime, caller: Caller, entry_id: int, *, again: bool = False
+) -> dict[str, Any]:
     state = await get_summary(runtime, caller.user, entry_id, again=again)
-    found, wait = state.summary, state.wait
+    summary, wait = state.summary, state.wait
     return {
         "status": state.status,
-        "summary": found.text if found else None,
-        "one_line_summary": found.one_line if found else None,
-        "language": found.language or None if found else None,
+        "summary": summary.text if summary else None,
+        "one_line_summary": summary.one_line if summary else None,
+        "language": summary.language or None if summary else None,
         "model": state.model,
         "built_in": state.model == EXTRACT,
         "fallback": state.fallback,

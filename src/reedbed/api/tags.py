@@ -1,4 +1,4 @@
-"""Tags."""
+"""Tags: list, create, rename and delete them."""
 
 from fastapi import APIRouter, Response
 from pydantic import Field
@@ -29,22 +29,22 @@ class TagList(ApiModel):
     next_cursor: str | None
 
 
-@router.get("", summary="All tags", responses={200: {"model": TagList}})
+@router.get("", summary="List tags", responses={200: {"model": TagList}})
 async def list_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    found = await list_tags(runtime, caller.user_id)
-    return json_response({"items": [_tag(tag) for tag in found], "next_cursor": None})
+    tags = await list_tags(runtime, caller.user_id)
+    return json_response({"items": [_tag_json(tag) for tag in tags], "next_cursor": None})
 
 
-@router.post("", status_code=201, summary="Make a tag", responses={201: {"model": TagResponse}})
+@router.post("", status_code=201, summary="Create a tag", responses={201: {"model": TagResponse}})
 async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: TagRequest) -> Response:
-    return json_response(_tag(await create_tag(runtime, caller.user_id, body.name)), 201)
+    return json_response(_tag_json(await create_tag(runtime, caller.user_id, body.name)), 201)
 
 
 @router.patch("/{tag_id}", summary="Rename a tag", responses={200: {"model": TagResponse}})
 async def rename(
     runtime: CurrentRuntime, caller: CurrentCaller, tag_id: IdPath, body: TagRequest
 ) -> Response:
-    return json_response(_tag(await rename_tag(runtime, caller.user_id, tag_id, body.name)))
+    return json_response(_tag_json(await rename_tag(runtime, caller.user_id, tag_id, body.name)))
 
 
 @router.delete("/{tag_id}", status_code=204, summary="Delete a tag; the entries stay")
@@ -53,5 +53,5 @@ async def delete(runtime: CurrentRuntime, caller: CurrentCaller, tag_id: IdPath)
     return Response(status_code=204)
 
 
-def _tag(tag: TagCount) -> dict[str, object]:
+def _tag_json(tag: TagCount) -> dict[str, object]:
     return {"id": str(tag.id), "name": tag.name, "entries": tag.entries, "unread": tag.unread}

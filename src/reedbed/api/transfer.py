@@ -1,4 +1,4 @@
-"""Everything a user has, in one archive to take along."""
+"""OPML import and export, imports from other readers, and the archive with all data of a user."""
 
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import asdict
@@ -31,6 +31,8 @@ from reedbed.services.transfer.opml import ExportedEntry, export_opml, import_op
 from reedbed.services.users import preferences_of
 from reedbed.store import published_feeds, rules, subscriptions, transfer
 
+# --- OPML
+
 router = APIRouter(prefix="/api/v1/opml", tags=["opml"])
 
 
@@ -48,23 +50,23 @@ class ImportResponse(ApiModel):
     imported: int
     skipped: int
     errors: list[ImportProblemResponse]
-    lines: list[ImportLineResponse] = Field(description="What became of each line of the file.")
+    lines: list[ImportLineResponse] = Field(description="Result for each line of the file.")
 
 
 def lines_out(lines: Iterable[ImportLine]) -> dict[str, list[dict[str, str]]]:
-    """The fields `errors` and `lines` of a report."""
-    named = [asdict(line) for line in lines]
+    """Build the fields `errors` and `lines` of a report."""
+    items = [asdict(line) for line in lines]
     errors = [
         {"title": line["title"], "url": line["url"], "message": line["message"]}
-        for line in named
+        for line in items
         if line["status"] == "error"
     ]
-    return {"errors": errors, "lines": named}
+    return {"errors": errors, "lines": items}
 
 
 @router.post(
     "",
-    summary="Follow every feed of an OPML file; fetching goes on in the background",
+    summary="Import an OPML file; feeds are fetched in the background",
     responses={200: {"model": ImportResponse}},
     openapi_extra=file_body("text/x-opml", "application/xml"),
 )
@@ -75,13 +77,13 @@ async def import_file(request: Request, runtime: CurrentRuntime, caller: Current
     return json_response(counts | lines_out(report.lines))
 
 
-@router.get("", summary="All subscriptions as OPML", response_class=Response)
+@router.get("", summary="Export subscriptions as OPML", response_class=Response)
 async def export_file(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
     credentials: Annotated[
         bool,
-        Query(description="With names and passwords of feeds in their addresses; not for API tokens."),
+        Query(description="Include user names and passwords in feed URLs; not for API tokens."),
     ] = False,
 ) -> Response:
     if credentials:
@@ -90,9 +92,11 @@ async def export_file(
         "Content-Disposition": 'attachment; filename="reedbed.opml"',
         "Cache-Control": "private, no-store",
     }
-    written = await export_opml(runtime, caller.user_id, with_credentials=credentials)
-    return Response(written, 200, headers, "text/x-opml; charset=utf-8")
+    opml = await export_opml(runtime, caller.user_id, with_credentials=credentials)
+    return Response(opml, 200, headers, "text/x-opml; charset=utf-8")
 
+
+# --- Imports from other readers
 
 imports_router = APIRouter(prefix="/api/v1/import", tags=["opml"])
 
@@ -109,9 +113,9 @@ class MovingResponse(ApiModel):
     id: str
     name: str
     status: str = Field(description="pending, running, done or failed")
-    done: int = Field(description="Feeds, marks and entries so far.")
-    total: int = Field(description="Of so many; 0 while nobody knows.")
-    report: LibraryResponse = Field(description="What was brought in so far.")
+    done: int = Field(description="Feeds, states and entries imported so far.")
+    total: int = Field(description="Expected total; 0 while unknown.")
+    report: LibraryResponse = Field(description="What was imported so far.")
     problems: int = Field(
         description=f"Lines that could not be used; the report names the first {MAX_LINES} of all lines."
     )
@@ -129,37 +133,41 @@ ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": MovingResponse}}
 @imports_router.post(
     "",
     status_code=202,
-    summary="Bring in a file of another reader: OPML, starred JSON, a database, or a zip archive of these",
+    summary="Import a file from another reader: OPML, starred JSON, a database, or a zip of these",
     description=(
-        "What is no such file is refused at once. The rest is work for a worker: ask again at "
-        "`/api/v1/import/{id}`, or listen for `progress` events of the kind `import`."
+        "Unknown files are rejected at once. The import runs in a worker: poll `/api/v1/import/{id}` "
+        "or listen for `progress` events of kind `import`."
     ),
     responses=ACCEPTED,
     openapi_extra=file_body("application/octet-stream"),
 )
 async def bring_file(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with received_file(request) as (name, path):
-        return json_response(_shape(await start_file(runtime, caller.user_id, name, path)), 202)
+        return json_response(_import_json(await start_file(runtime, caller.user_id, name, path)), 202)
 
 
 @imports_router.post(
-    "/miniflux", status_code=202, summary="Bring in everything from a Miniflux", responses=ACCEPTED
+    "/miniflux", status_code=202, summary="Import everything from a Miniflux server", responses=ACCEPTED
 )
 async def bring_miniflux(runtime: CurrentRuntime, caller: CurrentCaller, body: MinifluxRequest) -> Response:
-    return json_response(_shape(await start_miniflux(runtime, caller.user_id, body.url, body.token)), 202)
+    return json_response(
+        _import_json(await start_miniflux(runtime, caller.user_id, body.url, body.token)), 202
+    )
 
 
 @imports_router.get(
-    "/{import_id}", summary="How far an import is", responses={200: {"model": MovingResponse}}
+    "/{import_id}", summary="Get the progress of an import", responses={200: {"model": MovingResponse}}
 )
 async def look(runtime: CurrentRuntime, caller: CurrentCaller, import_id: IdPath) -> Response:
-    return json_response(_shape(await get_import(runtime, caller.user_id, import_id)))
+    return json_response(_import_json(await get_import(runtime, caller.user_id, import_id)))
 
 
-def _shape(found: Import) -> dict[str, Any]:
-    report = asdict(found.report) | lines_out(found.report.lines)
-    return {**asdict(found), "id": str(found.id), "report": report}
+def _import_json(status: Import) -> dict[str, Any]:
+    report = asdict(status.report) | lines_out(status.report.lines)
+    return {**asdict(status), "id": str(status.id), "report": report}
 
+
+# --- Archive with all data
 
 export_router = APIRouter(prefix="/api/v1/export", tags=["export"])
 
@@ -168,11 +176,11 @@ _ARCHIVE = {"content": {"application/zip": {"schema": {"type": "string", "format
 
 @export_router.get(
     "",
-    summary="All of one's own data as a zip archive",
+    summary="Export all your data as a zip archive",
     description=(
         "subscriptions.opml and .json, entries.json (starred, saved for later or tagged, with their texts), "
         "bookmarks.json and .html, highlights.json and .md, rules.json, searches.json, published_feeds.json, "
-        "preferences.json and account.json. The archive is written as it is read."
+        "preferences.json and account.json. The archive is streamed."
     ),
     response_class=StreamingResponse,
     responses={200: _ARCHIVE},
@@ -204,8 +212,12 @@ def _files(runtime: Runtime, caller: Caller) -> list[ArchiveFile]:
 
 async def _account(runtime: Runtime, caller: Caller) -> AsyncGenerator[bytes]:
     user = caller.user
-    said = {"email": user.email, "created_at": moment(user.created_at), "exported_at": moment(runtime.now())}
-    yield orjson.dumps(said)
+    fields = {
+        "email": user.email,
+        "created_at": moment(user.created_at),
+        "exported_at": moment(runtime.now()),
+    }
+    yield orjson.dumps(fields)
 
 
 async def _preferences(caller: Caller) -> AsyncGenerator[bytes]:
@@ -218,30 +230,30 @@ async def _opml(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
 
 async def _subscriptions(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
     async with runtime.db.read() as tx:
-        found = await subscriptions.every(tx, user_id)
-    for one in found:
-        yield orjson.dumps(subscription_json(one))
+        rows = await subscriptions.every(tx, user_id)
+    for subscription in rows:
+        yield orjson.dumps(subscription_json(subscription))
 
 
 async def _rules(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
     async with runtime.db.read() as tx:
-        found = await rules.of_user(tx, user_id)
-    for row in found:
+        rows = await rules.of_user(tx, user_id)
+    for row in rows:
         yield orjson.dumps(rule_json(row))
 
 
 async def _searches(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
     async with runtime.db.read() as tx:
-        found = await transfer.list_searches(tx, user_id)
-    for one in found:
-        said = {"name": one.name, "query": one.query, "created_at": moment(one.created_at)}
-        yield orjson.dumps(said)
+        saved = await transfer.list_searches(tx, user_id)
+    for search in saved:
+        fields = {"name": search.name, "query": search.query, "created_at": moment(search.created_at)}
+        yield orjson.dumps(fields)
 
 
 async def _published(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
     async with runtime.db.read() as tx:
-        found = await published_feeds.of_user(tx, user_id)
-    for feed in found:
+        feeds = await published_feeds.of_user(tx, user_id)
+    for feed in feeds:
         yield orjson.dumps(published_json(feed))
 
 
@@ -256,9 +268,9 @@ async def _bookmarks(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
 
 
 async def _entries(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
-    async for kept in kept_entries(runtime, user_id):
-        yield orjson.dumps(_entry_json(kept))
+    async for entry in kept_entries(runtime, user_id):
+        yield orjson.dumps(_entry_json(entry))
 
 
-def _entry_json(kept: ExportedEntry) -> dict[str, Any]:
-    return {**entry_item(kept.row), "feed_title": kept.words.feed_title, "content": kept.words.content}
+def _entry_json(entry: ExportedEntry) -> dict[str, Any]:
+    return {**entry_item(entry.row), "feed_title": entry.words.feed_title, "content": entry.words.content}

@@ -1,4 +1,4 @@
-"""The people of a server, for its operators."""
+"""The account of the caller, and the users, invitations and event log for operators."""
 
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -33,8 +33,6 @@ from reedbed.services.users import (
 )
 from reedbed.store import users
 from reedbed.store.users import Member
-
-"""Later than any event."""
 
 
 class PreferencesResponse(ApiModel):
@@ -95,25 +93,27 @@ def user_json(user: User) -> dict[str, Any]:
 
 
 def event_json(event: LoggedEvent, *, whose: bool = False) -> dict[str, Any]:
-    shown = {
+    fields = {
         "id": str(event.id),
         "kind": event.kind,
         "at": moment(event.at),
         "detail": orjson.loads(event.detail),
     }
-    return {**shown, "user_id": text_id(event.user_id)} if whose else shown
+    return {**fields, "user_id": text_id(event.user_id)} if whose else fields
 
 
 def events_before(cursor: str | None, view: str) -> Cursor | None:
     return None if cursor is None else decode_cursor(cursor, "newest", view)
 
 
-def events_after(found: list[LoggedEvent], size: int, view: str) -> str | None:
-    """`found` has one more than was wanted, when there is one."""
-    if len(found) <= size:
+def events_after(events: list[LoggedEvent], size: int, view: str) -> str | None:
+    """Cursor of the next page. `events` holds one more than `size` if there is one."""
+    if len(events) <= size:
         return None
-    return encode_cursor(found[size - 1].at, found[size - 1].id, "newest", view)
+    return encode_cursor(events[size - 1].at, events[size - 1].id, "newest", view)
 
+
+# --- Own account
 
 router = APIRouter(prefix="/api/v1/users/me", tags=["account"])
 
@@ -122,7 +122,7 @@ class AccountChange(ApiModel):
     preferences: dict[str, Any] = Field(
         default_factory=dict[str, Any],
         max_length=50,
-        description="Choices to change; what is not named stays.",
+        description="Preferences to change; the others stay.",
         examples=[{"theme": "sepia"}],
     )
 
@@ -155,7 +155,7 @@ class RevokedResponse(ApiModel):
     revoked: int
 
 
-@router.get("", summary="The account", responses={200: {"model": UserResponse}})
+@router.get("", summary="Get the account", responses={200: {"model": UserResponse}})
 async def get(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return json_response(user_json(await member(runtime, caller.user_id)))
 
@@ -165,7 +165,7 @@ async def change(runtime: CurrentRuntime, caller: CurrentCaller, body: AccountCh
     return json_response(user_json(await set_preferences(runtime, caller, body.preferences)))
 
 
-@router.delete("", status_code=204, summary="Delete the account with everything in it, for good")
+@router.delete("", status_code=204, summary="Delete the account and all its data permanently")
 async def delete(
     request: Request, runtime: CurrentRuntime, caller: SessionOf, body: DeletedAccount
 ) -> Response:
@@ -175,19 +175,21 @@ async def delete(
     return response
 
 
-@router.post("/password", status_code=204, summary="Change the password; every other device is logged out")
+@router.post("/password", status_code=204, summary="Change the password and log out all other devices")
 async def password(runtime: CurrentRuntime, caller: SessionOf, body: PasswordChange) -> Response:
     await change_password(runtime, caller, body.current_password, body.new_password)
     return Response(status_code=204)
 
 
-@router.get("/sessions", summary="Devices that are logged in", responses={200: {"model": DeviceList}})
+@router.get("/sessions", summary="List logged-in devices", responses={200: {"model": DeviceList}})
 async def sessions(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    found = await list_sessions(runtime, caller.user_id)
-    return json_response({"items": [_device(one, caller) for one in found], "next_cursor": None})
+    logged_in = await list_sessions(runtime, caller.user_id)
+    return json_response(
+        {"items": [_device_json(session, caller) for session in logged_in], "next_cursor": None}
+    )
 
 
-@router.delete("/sessions", summary="Log out every other device", responses={200: {"model": RevokedResponse}})
+@router.delete("/sessions", summary="Log out all other devices", responses={200: {"model": RevokedResponse}})
 async def revoke_others(runtime: CurrentRuntime, caller: SessionOf) -> Response:
     return json_response({"revoked": await revoke_other_sessions(runtime, caller)})
 
@@ -198,7 +200,7 @@ async def revoke(runtime: CurrentRuntime, caller: SessionOf, session_id: IdPath)
     return Response(status_code=204)
 
 
-@router.get("/events", summary="What happened to the account", responses={200: {"model": EventList}})
+@router.get("/events", summary="List the account's events", responses={200: {"model": EventList}})
 async def log(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
@@ -207,16 +209,16 @@ async def log(
 ) -> Response:
     size, view = page_limit(limit), "own events"
     async with runtime.db.read() as tx:
-        found = list(
+        events = list(
             await users.list_events(
                 tx, user_id=caller.user_id, before=events_before(cursor, view), limit=size + 1
             )
         )
-    items = [event_json(event) for event in found[:size]]
-    return json_response({"items": items, "next_cursor": events_after(found, size, view)})
+    items = [event_json(event) for event in events[:size]]
+    return json_response({"items": items, "next_cursor": events_after(events, size, view)})
 
 
-def _device(session: Session, caller: Caller) -> dict[str, Any]:
+def _device_json(session: Session, caller: Caller) -> dict[str, Any]:
     return {
         "id": str(session.id),
         "device": device_name(session.user_agent),
@@ -227,6 +229,8 @@ def _device(session: Session, caller: Caller) -> dict[str, Any]:
         "current": session.id == caller.session_id,
     }
 
+
+# --- Users and invitations, for operators
 
 members_router = APIRouter(prefix="/api/v1/admin", tags=["operator"])
 
@@ -273,7 +277,7 @@ class InviteList(ApiModel):
 
 class NewInviteResponse(ApiModel):
     email: str
-    url: str = Field(description="Shown this once.")
+    url: str = Field(description="Shown only once.")
     mailed: bool
 
 
@@ -281,7 +285,7 @@ class LinkResponse(ApiModel):
     url: str = Field(description="Works once, for an hour.")
 
 
-@members_router.get("/users", summary="Everybody", responses={200: {"model": MemberList}})
+@members_router.get("/users", summary="List all users", responses={200: {"model": MemberList}})
 async def list_users(
     runtime: CurrentRuntime,
     caller: AdminOf,
@@ -290,18 +294,24 @@ async def list_users(
 ) -> Response:
     size, after = page_limit(limit), 0 if cursor is None else decode_cursor(cursor, "oldest", "users").id
     async with runtime.db.read() as tx:
-        found = await users.list_members(tx, after=after, limit=size + 1)
-    more = encode_cursor(0, found[size - 1].user.id, "oldest", "users") if len(found) > size else None
-    return json_response({"items": [_listed(one) for one in found[:size]], "next_cursor": more})
+        members = await users.list_members(tx, after=after, limit=size + 1)
+    next_cursor = (
+        encode_cursor(0, members[size - 1].user.id, "oldest", "users") if len(members) > size else None
+    )
+    return json_response(
+        {"items": [_listed_member_json(row) for row in members[:size]], "next_cursor": next_cursor}
+    )
 
 
-@members_router.get("/users/{user_id}", summary="One user", responses={200: {"model": MemberResponse}})
+@members_router.get("/users/{user_id}", summary="Get a user", responses={200: {"model": MemberResponse}})
 async def get_member(runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath) -> Response:
-    return json_response(_member(await member(runtime, user_id)))
+    return json_response(_member_json(await member(runtime, user_id)))
 
 
 @members_router.patch(
-    "/users/{user_id}", summary="Change a role, disable or enable", responses={200: {"model": MemberResponse}}
+    "/users/{user_id}",
+    summary="Change a user's role, or disable or enable the user",
+    responses={200: {"model": MemberResponse}},
 )
 async def change_member(
     runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath, body: MemberChange
@@ -311,10 +321,10 @@ async def change_member(
         user = await set_role(runtime, user, body.role)
     if body.disabled is not None:
         user = await (disable_member if body.disabled else enable_member)(runtime, user)
-    return json_response(_member(user))
+    return json_response(_member_json(user))
 
 
-@members_router.delete("/users/{user_id}", status_code=204, summary="Delete a user with everything they have")
+@members_router.delete("/users/{user_id}", status_code=204, summary="Delete a user and all their data")
 async def delete_member_account(runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath) -> Response:
     await delete_member(runtime, await member_to_change(runtime, caller.user, user_id))
     return Response(status_code=204)
@@ -323,7 +333,7 @@ async def delete_member_account(runtime: CurrentRuntime, caller: AdminOf, user_i
 @members_router.post(
     "/users/{user_id}/reset-link",
     status_code=201,
-    summary="A link for a new password, to hand over by other means",
+    summary="Create a password reset link to hand over yourself",
     responses={201: {"model": LinkResponse}},
 )
 async def make_reset_link(
@@ -333,7 +343,7 @@ async def make_reset_link(
     return json_response({"url": url}, 201, {"Cache-Control": "no-store"})
 
 
-@members_router.get("/invites", summary="Open invitations", responses={200: {"model": InviteList}})
+@members_router.get("/invites", summary="List open invitations", responses={200: {"model": InviteList}})
 async def list_invites(runtime: CurrentRuntime, caller: AdminOf) -> Response:
     items = [
         {
@@ -348,21 +358,23 @@ async def list_invites(runtime: CurrentRuntime, caller: AdminOf) -> Response:
 
 
 @members_router.post(
-    "/invites", status_code=201, summary="Invite somebody", responses={201: {"model": NewInviteResponse}}
+    "/invites", status_code=201, summary="Invite a user", responses={201: {"model": NewInviteResponse}}
 )
 async def create_invite(runtime: CurrentRuntime, caller: AdminOf, body: InviteRequest) -> Response:
-    made = await invite(runtime, body.email, by_user_id=caller.user_id)
-    shown = {"email": made.email, "url": made.url, "mailed": made.mailed}
-    return json_response(shown, 201, {"Cache-Control": "no-store"})
+    invitation = await invite(runtime, body.email, by_user_id=caller.user_id)
+    fields = {"email": invitation.email, "url": invitation.url, "mailed": invitation.mailed}
+    return json_response(fields, 201, {"Cache-Control": "no-store"})
 
 
-@members_router.delete("/invites/{invite_id}", status_code=204, summary="Take an invitation back")
+@members_router.delete("/invites/{invite_id}", status_code=204, summary="Withdraw an invitation")
 async def delete_invite(runtime: CurrentRuntime, caller: AdminOf, invite_id: IdPath) -> Response:
     await withdraw_invite(runtime, invite_id)
     return Response(status_code=204)
 
 
-@members_router.get("/events", summary="Everybody's event log", responses={200: {"model": EverybodysEvents}})
+@members_router.get(
+    "/events", summary="List the events of all users", responses={200: {"model": EverybodysEvents}}
+)
 async def list_member_events(
     runtime: CurrentRuntime,
     caller: AdminOf,
@@ -373,14 +385,14 @@ async def list_member_events(
     kind = None if kind is None else storable(kind)
     size, view = page_limit(limit), f"all events {kind}"
     async with runtime.db.read() as tx:
-        found = list(
+        events = list(
             await users.list_events(tx, kind=kind, before=events_before(cursor, view), limit=size + 1)
         )
-    items = [event_json(event, whose=True) for event in found[:size]]
-    return json_response({"items": items, "next_cursor": events_after(found, size, view)})
+    items = [event_json(event, whose=True) for event in events[:size]]
+    return json_response({"items": items, "next_cursor": events_after(events, size, view)})
 
 
-def _member(user: User) -> dict[str, Any]:
+def _member_json(user: User) -> dict[str, Any]:
     return {
         "id": str(user.id),
         "email": user.email,
@@ -391,5 +403,9 @@ def _member(user: User) -> dict[str, Any]:
     }
 
 
-def _listed(one: Member) -> dict[str, Any]:
-    return {**_member(one.user), "feeds": one.feeds, "last_active_at": moment(one.last_active_at)}
+def _listed_member_json(row: Member) -> dict[str, Any]:
+    return {
+        **_member_json(row.user),
+        "feeds": row.feeds,
+        "last_active_at": moment(row.last_active_at),
+    }

@@ -1,4 +1,4 @@
-"""Webhooks: addresses that are called when something happens, and the log of the calls."""
+"""Webhooks and the log of their deliveries."""
 
 from typing import Any, Literal
 
@@ -32,12 +32,12 @@ ALL_EVENTS: Events = ["new_entries", "rule_match", "digest"]
 
 class WebhookRequest(ApiModel):
     url: str = Field(examples=["https://example.org/hook"])
-    name: str = Field("", description="Without one it is called by its address.")
+    name: str = Field("", description="Default: its URL.")
     events: Events = Field(default_factory=lambda: ALL_EVENTS, max_length=10)
 
 
 class WebhookChange(ApiModel):
-    """What is left out stays as it is."""
+    """Fields that are not sent stay unchanged."""
 
     url: str | None = None
     name: str | None = None
@@ -49,15 +49,15 @@ class WebhookResponse(ApiModel):
     id: str
     name: str
     url: str
-    events: list[str] = Field(description="Empty: only rules that name its address call it.")
+    events: list[str] = Field(description="Empty: called only by rules that name its URL.")
     enabled: bool
     failing_since: str | None
-    disabled_at: str | None = Field(description="When it was switched off because its calls kept failing.")
+    disabled_at: str | None = Field(description="When it was disabled because its calls kept failing.")
     created_at: str
 
 
 class NewWebhookResponse(WebhookResponse):
-    secret: str = Field(description="Signs the calls. Shown this once.", examples=["whsec_…"])
+    secret: str = Field(description="Signs the calls. Shown only once.", examples=["whsec_…"])
 
 
 class WebhookList(ApiModel):
@@ -70,8 +70,8 @@ class DeliveryResponse(ApiModel):
     event: str
     state: str = Field(description="waiting, delivered or failed")
     tries: int
-    status: int | None = Field(description="Of the last answer.")
-    answer: str = Field(description="What was wrong with it, in words.")
+    status: int | None = Field(description="HTTP status of the last response.")
+    answer: str = Field(description="Error of the last call, as text.")
     created_at: str
     tried_at: str | None
     next_at: str | None
@@ -85,49 +85,49 @@ class DeliveryList(ApiModel):
 ONE: dict[int | str, dict[str, Any]] = {200: {"model": WebhookResponse}}
 
 
-@router.get("", summary="All webhooks, without their secrets", responses={200: {"model": WebhookList}})
+@router.get("", summary="List webhooks without their secrets", responses={200: {"model": WebhookList}})
 async def list_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    found = await list_webhooks(runtime, caller.user_id)
-    return json_response({"items": [webhook_json(one) for one in found], "next_cursor": None})
+    webhooks = await list_webhooks(runtime, caller.user_id)
+    return json_response({"items": [webhook_json(webhook) for webhook in webhooks], "next_cursor": None})
 
 
-@router.post("", status_code=201, summary="Make a webhook", responses={201: {"model": NewWebhookResponse}})
+@router.post("", status_code=201, summary="Create a webhook", responses={201: {"model": NewWebhookResponse}})
 async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: WebhookRequest) -> Response:
-    made = await create_webhook(runtime, caller.user_id, body.url, read_events(body.events), body.name)
-    return _with_secret(made, 201)
+    webhook = await create_webhook(runtime, caller.user_id, body.url, read_events(body.events), body.name)
+    return _secret_response(webhook, 201)
 
 
-@router.get("/{webhook_id}", summary="One webhook", responses=ONE)
+@router.get("/{webhook_id}", summary="Get a webhook", responses=ONE)
 async def get(runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath) -> Response:
     return json_response(webhook_json(await get_webhook(runtime, caller.user_id, webhook_id)))
 
 
-@router.patch("/{webhook_id}", summary="Change it, or switch it on and off", responses=ONE)
+@router.patch("/{webhook_id}", summary="Change, enable or disable a webhook", responses=ONE)
 async def change(
     runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath, body: WebhookChange
 ) -> Response:
-    wanted = Changes(
+    changes = Changes(
         name=UNSET if body.name is None else body.name,
         url=UNSET if body.url is None else body.url,
         events=UNSET if body.events is None else read_events(body.events),
         enabled=UNSET if body.enabled is None else body.enabled,
     )
-    return json_response(webhook_json(await change_webhook(runtime, caller.user_id, webhook_id, wanted)))
+    return json_response(webhook_json(await change_webhook(runtime, caller.user_id, webhook_id, changes)))
 
 
 @router.post(
     "/{webhook_id}/secret",
-    summary="Give it a new secret; the old one signs nothing more",
+    summary="Create a new secret; the old one stops working",
     responses={200: {"model": NewWebhookResponse}},
 )
 async def renew(runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath) -> Response:
-    return _with_secret(await renew_secret(runtime, caller.user_id, webhook_id), 200)
+    return _secret_response(await renew_secret(runtime, caller.user_id, webhook_id), 200)
 
 
 @router.post(
     "/{webhook_id}/test",
     status_code=202,
-    summary="Call it with a greeting",
+    summary="Send a test call",
     responses={202: {"model": DeliveryResponse}},
 )
 async def test(runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath) -> Response:
@@ -136,7 +136,7 @@ async def test(runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPat
 
 @router.get(
     "/{webhook_id}/deliveries",
-    summary="What it was told, newest first; a month of it",
+    summary="List deliveries of the last month, newest first",
     responses={200: {"model": DeliveryList}},
 )
 async def deliveries(
@@ -148,43 +148,43 @@ async def deliveries(
 ) -> Response:
     name = f"webhook {webhook_id}"
     size, before = page_limit(limit), before_of(cursor, name)
-    found = await list_deliveries(runtime, caller.user_id, webhook_id, limit=size + 1, before=before)
-    return newest_first(found, size, name, delivery_json)
+    rows = await list_deliveries(runtime, caller.user_id, webhook_id, limit=size + 1, before=before)
+    return newest_first(rows, size, name, delivery_json)
 
 
-@router.delete("/{webhook_id}", status_code=204, summary="Delete it, with its log")
+@router.delete("/{webhook_id}", status_code=204, summary="Delete a webhook and its log")
 async def delete(runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath) -> Response:
     await delete_webhook(runtime, caller.user_id, webhook_id)
     return Response(status_code=204)
 
 
-def webhook_json(one: Webhook) -> dict[str, Any]:
+def webhook_json(webhook: Webhook) -> dict[str, Any]:
     return {
-        "id": str(one.id),
-        "name": one.name,
-        "url": one.url,
-        "events": [event for event in CHOOSABLE if event in one.events],
-        "enabled": one.enabled,
-        "failing_since": moment(one.failing_since),
-        "disabled_at": moment(one.disabled_at),
-        "created_at": moment(one.created_at),
+        "id": str(webhook.id),
+        "name": webhook.name,
+        "url": webhook.url,
+        "events": [event for event in CHOOSABLE if event in webhook.events],
+        "enabled": webhook.enabled,
+        "failing_since": moment(webhook.failing_since),
+        "disabled_at": moment(webhook.disabled_at),
+        "created_at": moment(webhook.created_at),
     }
 
 
-def delivery_json(one: Delivery) -> dict[str, Any]:
+def delivery_json(delivery: Delivery) -> dict[str, Any]:
     return {
-        "id": str(one.id),
-        "event": one.event,
-        "state": one.state,
-        "tries": one.tries,
-        "status": one.status,
-        "answer": one.answer,
-        "created_at": moment(one.created_at),
-        "tried_at": moment(one.tried_at),
-        "next_at": moment(one.next_at),
+        "id": str(delivery.id),
+        "event": delivery.event,
+        "state": delivery.state,
+        "tries": delivery.tries,
+        "status": delivery.status,
+        "answer": delivery.answer,
+        "created_at": moment(delivery.created_at),
+        "tried_at": moment(delivery.tried_at),
+        "next_at": moment(delivery.next_at),
     }
 
 
-def _with_secret(one: Webhook, status: int) -> Response:
-    shown = {**webhook_json(one), "secret": one.secret}
-    return json_response(shown, status, {"Cache-Control": "no-store"})
+def _secret_response(webhook: Webhook, status: int) -> Response:
+    fields = {**webhook_json(webhook), "secret": webhook.secret}
+    return json_response(fields, status, {"Cache-Control": "no-store"})

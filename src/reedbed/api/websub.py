@@ -1,4 +1,4 @@
-"""Where hubs call: each subscription has an address of its own, which nobody can guess."""
+"""WebSub: the push status of a feed, and the callbacks for hubs at one secret URL per subscription."""
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
@@ -18,44 +18,44 @@ router = APIRouter(prefix="/api/v1/subscriptions", tags=["subscriptions"])
 
 
 class PushResponse(ApiModel):
-    hub: str | None = Field(description="The hub that the feed names; null: it names none.")
+    hub: str | None = Field(description="The feed's hub; null: none.")
     status: str = Field(description="none, off, new, asked, active, failed or denied.")
-    reason: str = Field(description="One sentence: why it is so.")
-    relied_on: bool = Field(description="True: the feed is checked once a day only.")
+    reason: str = Field(description="Reason for the status, as a sentence.")
+    relied_on: bool = Field(description="True: the feed is only checked once a day.")
     live_since: str | None
     expires_at: str | None
     last_push_at: str | None
     pushes: int
-    entries: int = Field(description="Entries that a push brought first.")
-    missed: int = Field(description="Entries that a check found although the hub should have sent them.")
-    forged: int = Field(description="Pushes without a valid signature, which were not read.")
+    entries: int = Field(description="Number of entries that arrived by push first.")
+    missed: int = Field(description="Number of entries that the hub should have sent but a check found.")
+    forged: int = Field(description="Number of pushes ignored because of an invalid signature.")
 
 
 @router.get(
     "/{subscription_id}/push",
-    summary="Whether the feed's hub sends its news by itself, and how reliably",
+    summary="Get the push status of a feed and how reliable its hub is",
     responses={200: {"model": PushResponse}},
 )
 async def push(runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath) -> Response:
     async with runtime.db.read() as tx:
-        one = await subscriptions.get(tx, caller.user_id, subscription_id)
-    if one is None:
+        subscription = await subscriptions.get(tx, caller.user_id, subscription_id)
+    if subscription is None:
         raise NotFound(NO_SUCH)
-    shown = await hub_status(runtime, one.feed.id)
-    standing = shown.standing
+    push_status = await hub_status(runtime, subscription.feed.id)
+    hub = push_status.standing
     return json_response(
         {
-            "hub": shown.hub_url,
-            "status": shown.status,
-            "reason": shown.reason,
-            "relied_on": shown.relied_on,
-            "live_since": moment(standing and standing.live_since),
-            "expires_at": moment(standing and standing.expires_at),
-            "last_push_at": moment(standing and standing.last_push_at),
-            "pushes": standing.pushes if standing else 0,
-            "entries": standing.entries if standing else 0,
-            "missed": standing.missed if standing else 0,
-            "forged": standing.forged if standing else 0,
+            "hub": push_status.hub_url,
+            "status": push_status.status,
+            "reason": push_status.reason,
+            "relied_on": push_status.relied_on,
+            "live_since": moment(hub and hub.live_since),
+            "expires_at": moment(hub and hub.expires_at),
+            "last_push_at": moment(hub and hub.last_push_at),
+            "pushes": hub.pushes if hub else 0,
+            "entries": hub.entries if hub else 0,
+            "missed": hub.missed if hub else 0,
+            "forged": hub.forged if hub else 0,
         }
     )
 
@@ -67,8 +67,8 @@ async def verify(request: Request, runtime: CurrentRuntime, token: str) -> Respo
 
 @callbacks.post("/{token}")
 async def distribute(request: Request, runtime: CurrentRuntime, token: str) -> Response:
-    one = await admit(runtime, token, client_ip(request))
+    hub = await admit(runtime, token, client_ip(request))
     headers = request.headers
-    sent = Push(await request.body(), headers.get("x-hub-signature"), headers.get("content-type"))
-    await take_push(runtime, one, sent, client_ip(request))
+    payload = Push(await request.body(), headers.get("x-hub-signature"), headers.get("content-type"))
+    await take_push(runtime, hub, payload, client_ip(request))
     return Response(status_code=202)

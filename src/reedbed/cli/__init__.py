@@ -1,4 +1,4 @@
-"""`reedbed`: commands for people."""
+"""The `reedbed` command line."""
 
 from reedbed.cli.main import main
 

@@ -64,18 +64,18 @@ async def _status(runtime: Runtime) -> dict[str, Any]:
     from reedbed.domain.ai import MILLIONTHS
     from reedbed.services.ai import ai_status
 
-    found = await ai_status(runtime)
-    failed_at = found.breaker.last_failure_at
+    status = await ai_status(runtime)
+    failed_at = status.breaker.last_failure_at
     return {
-        "model": found.model,
-        "paused": found.paused,
-        "breaker": found.state,
-        "waiting": found.queue.waiting,
-        "running": found.queue.running,
-        "resting": found.queue.cooling,
-        "given_up": found.failures,
-        "tokens_today": found.today.tokens,
-        "cost_today": found.today.cost / MILLIONTHS,
-        "cost_month": found.month.cost / MILLIONTHS,
+        "model": status.model,
+        "paused": status.paused,
+        "breaker": status.state,
+        "waiting": status.queue.waiting,
+        "running": status.queue.running,
+        "resting": status.queue.cooling,
+        "given_up": status.failures,
+        "tokens_today": status.today.tokens,
+        "cost_today": status.today.cost / MILLIONTHS,
+        "cost_month": status.month.cost / MILLIONTHS,
         "last_failure": rfc3339(failed_at) if failed_at else None,
     }

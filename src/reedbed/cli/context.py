@@ -1,4 +1,4 @@
-"""Flags that stand for settings."""
+"""What commands share: the runtime, output as text or JSON, and common options."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -15,28 +15,28 @@ T = TypeVar("T")
 
 
 def with_runtime(work: Callable[[Runtime], Awaitable[T]], data_dir: Path | None = None) -> T:
-    """Do this on the instance that the settings name; it may be running at the same time."""
+    """Run `work` on the configured instance, which may be running at the same time."""
     from reedbed.roles.build import running
     from reedbed.roles.observability import logs_of_a_command
 
-    async def do() -> T:
+    async def run() -> T:
         async with running(load({"data_dir": data_dir}), may_migrate=False) as runtime:
             return await work(runtime)
 
     with logs_of_a_command():
-        return asyncio.run(do())
+        return asyncio.run(run())
 
 
 def show(rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
-    """One JSON document for programs, a table for people."""
+    """Print rows as one JSON document or as a table."""
     if as_json:
         click.echo(orjson.dumps(list(rows), option=orjson.OPT_INDENT_2).decode())
     elif rows:
-        _print_table([list(rows[0]), *([_word(value) for value in row.values()] for row in rows)])
+        _print_table([list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)])
 
 
 def say(sentence: str, facts: Mapping[str, Any], *, as_json: bool) -> None:
-    """The same for what is one sentence to people."""
+    """Print `facts` as JSON, or the sentence."""
     if as_json:
         show([facts], as_json=True)
     else:
@@ -44,13 +44,13 @@ def say(sentence: str, facts: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def _print_table(lines: Sequence[Sequence[str]]) -> None:
-    widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     for line in lines:
-        shown = (word.ljust(width) for word, width in zip(line, widths, strict=True))
-        click.echo("  ".join(shown).rstrip())
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
 
 
-def _word(value: Any) -> str:
+def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "-" if value is None else str(value)
@@ -66,7 +66,7 @@ def data_dir_option(command: F) -> F:
 
 
 def report_options(command: F) -> F:
-    """For a command that tells of something on an instance, to people or to programs."""
+    """Options of a command that reports on an instance."""
     command = click.option("--json", "as_json", is_flag=True, help="For programs.")(command)
     return data_dir_option(command)
 

@@ -39,11 +39,11 @@ def backup(target: Path | None, data_dir: Path | None, *, yes: bool, as_json: bo
     from reedbed.store.startup import make_copy
 
     source = _sqlite_file(data_dir)
-    chosen = target or source.parent / "backups" / f"{source.stem}-{time.strftime('%Y%m%d-%H%M%S')}.db"
-    if chosen.exists() and not yes:
-        click.confirm(f"Replace {chosen}?", abort=True)
-    make_copy(source, chosen)
-    say(f"Copied to {chosen}.", {"file": str(chosen)}, as_json=as_json)
+    path = target or source.parent / "backups" / f"{source.stem}-{time.strftime('%Y%m%d-%H%M%S')}.db"
+    if path.exists() and not yes:
+        click.confirm(f"Replace {path}?", abort=True)
+    make_copy(source, path)
+    say(f"Copied to {path}.", {"file": str(path)}, as_json=as_json)
 
 
 @db.command()
@@ -57,10 +57,10 @@ def restore(source: Path, data_dir: Path | None, *, yes: bool, as_json: bool) ->
     target = _sqlite_file(data_dir, must_exist=False)
     if not yes:
         click.confirm(f"Replace {target} by {source}? The present file is kept", abort=True)
-    kept = restore_sqlite(source, target)
+    previous = restore_sqlite(source, target)
     say(
-        f"Restored {source}." + (f" The file before is {kept}." if kept else ""),
-        {"file": str(source), "before": str(kept) if kept else None},
+        f"Restored {source}." + (f" The file before is {previous}." if previous else ""),
+        {"file": str(source), "before": str(previous) if previous else None},
         as_json=as_json,
     )
 
@@ -94,12 +94,19 @@ def cleanup(data_dir: Path | None, *, as_json: bool) -> None:
     from reedbed.services.retention import clean_up_alone
 
     done = with_runtime(clean_up_alone, data_dir)
-    facts = ("entries_removed", "unread_removed", "articles_cleared", "feeds_removed", "bytes_freed", "notes")
+    fields = (
+        "entries_removed",
+        "unread_removed",
+        "articles_cleared",
+        "feeds_removed",
+        "bytes_freed",
+        "notes",
+    )
     say(
         f"{done.entries_removed} entries removed ({done.unread_removed} of them unread), "
         f"{done.articles_cleared} whole articles, {done.feeds_removed} feeds, "
         f"{done.bytes_freed // 1024} KB freed." + (f" {done.notes}" if done.notes else ""),
-        {name: getattr(done, name) for name in facts},
+        {name: getattr(done, name) for name in fields},
         as_json=as_json,
     )
 
@@ -126,26 +133,26 @@ def move(target: str, data_dir: Path | None, *, as_json: bool) -> None:
     if not target.startswith(("sqlite:///", "postgresql://", "postgres://")):
         raise CannotStart("The target must start with sqlite:/// or postgresql://.")
     with _Progress() as progress:
-        moved = asyncio.run(move_collection(source, target, progress.copied, progress.indexed))
+        copied = asyncio.run(move_collection(source, target, progress.copied, progress.indexed))
     say(
-        f"{moved.rows} rows in {moved.tables} tables moved and counted. "
+        f"{copied.rows} rows in {copied.tables} tables moved and counted. "
         "Set REEDBED_DATABASE_URL to the new address and start Reedbed."
         + (
             f" Each process needs the key of the passwords, {settings.key_file}, in its data directory."
             if settings.key_file.exists()
             else ""
         ),
-        {"rows": moved.rows, "tables": moved.tables},
+        {"rows": copied.rows, "tables": copied.tables},
         as_json=as_json,
     )
 
 
 class _Progress:
-    """A bar on a terminal for the rows, and one for the search index; elsewhere only their names."""
+    """One progress bar for the rows and one for the index; without a terminal, only their labels."""
 
     def __init__(self) -> None:
         self._bar: Any = None
-        self._what = ""
+        self._label = ""
         self._entries = 0
 
     def __enter__(self) -> Self:
@@ -155,20 +162,20 @@ class _Progress:
         self._end()
 
     def copied(self, table: str, rows: int, total: int) -> None:
-        if not self._what:
+        if not self._label:
             self._begin("Copying", total)
         if table == "entries":
             self._entries += rows
         self._bar.update(rows)
 
     def indexed(self, entries: int) -> None:
-        if self._what != "Indexing":
+        if self._label != "Indexing":
             self._end()
             self._begin("Indexing", self._entries)
         self._bar.update(entries)
 
     def _begin(self, what: str, length: int) -> None:
-        self._what = what
+        self._label = what
         self._bar = click.progressbar(length=length, label=what, file=sys.stderr)
         self._bar.__enter__()
 

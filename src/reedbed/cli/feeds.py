@@ -15,6 +15,7 @@ from reedbed.services.runtime import Runtime
 
 if TYPE_CHECKING:
     from reedbed.services.feeds import FeedSettings
+    from reedbed.store.feeds.admin import AdminFeed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,21 +57,21 @@ def setting_options(command: F) -> F:
     return command
 
 
-def settings_of(given: Mapping[str, Any]) -> "FeedSettings":
-    """What was not typed stays."""
+def settings_of(options: Mapping[str, Any]) -> "FeedSettings":
+    """Options that were not given do not change."""
     from reedbed.services.feeds import FeedSettings
 
-    cleared = {name.replace("-", "_"): None for name in given["clear"]}
+    cleared = {name.replace("-", "_"): None for name in options["clear"]}
     typed = {
         name: value
-        for name, value in given.items()
+        for name, value in options.items()
         if value is not None and name not in ("clear", "password_stdin")
     }
     if twice := sorted(typed.keys() & cleared.keys()):
         raise Invalid(f"{twice[0]} is both set and cleared.", field=twice[0])
     if "interval" in typed:
         typed["interval"] *= MINUTE
-    if given["password_stdin"]:
+    if options["password_stdin"]:
         typed["password"] = _read_password()
     return FeedSettings(**cleared, **typed)
 
@@ -79,11 +80,6 @@ def _read_password() -> str:
     if sys.stdin.isatty():
         return click.prompt("Password", hide_input=True)
     return sys.stdin.readline().rstrip("\r\n")
-
-
-if TYPE_CHECKING:
-    from reedbed.services.feeds import FeedSettings
-    from reedbed.store.feeds.admin import AdminFeed
 
 
 @click.group()
@@ -96,16 +92,16 @@ def feed() -> None:
 @click.option("--no-root-domain", is_flag=True, help="Belong to no site.")
 @setting_options
 @report_options
-def add(url: str, data_dir: Path | None, *, no_root_domain: bool, as_json: bool, **given: Any) -> None:
+def add(url: str, data_dir: Path | None, *, no_root_domain: bool, as_json: bool, **options: Any) -> None:
     """Add a feed, disabled and not polled: `enable` and `sync` come next."""
-    settings = settings_of(given)
+    settings = settings_of(options)
 
     async def work(runtime: Runtime) -> "AdminFeed":
         from reedbed.services.feeds import add_feed
 
         return await add_feed(runtime, url, settings, with_root_domain=not no_root_domain)
 
-    _show_one(work, data_dir, as_json=as_json)
+    _show_feed(work, data_dir, as_json=as_json)
 
 
 @feed.command("set")
@@ -113,9 +109,9 @@ def add(url: str, data_dir: Path | None, *, no_root_domain: bool, as_json: bool,
 @setting_options
 @click.option("--deframe/--no-deframe", default=None, help="Read its entries and show them at the doors.")
 @report_options
-def set_command(feed: str, data_dir: Path | None, *, as_json: bool, **given: Any) -> None:
+def set_command(feed: str, data_dir: Path | None, *, as_json: bool, **options: Any) -> None:
     """Change how a feed is fetched and deframed; another way of fetching is tried at once."""
-    _change(feed, settings_of(given), data_dir, as_json=as_json)
+    _change(feed, settings_of(options), data_dir, as_json=as_json)
 
 
 @feed.command()
@@ -129,13 +125,13 @@ def delete(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
 
         return await delete_feed(runtime, feed)
 
-    gone = with_runtime(work, data_dir)
-    sentence = (
-        f"{gone.url} is deleted."
-        if gone.deleted
-        else f"{gone.url} is not deframed any more. {gone.followers} who follow it go on reading it."
+    deleted = with_runtime(work, data_dir)
+    message = (
+        f"{deleted.url} is deleted."
+        if deleted.deleted
+        else f"{deleted.url} is not deframed any more. {deleted.followers} who follow it go on reading it."
     )
-    say(sentence, _line(gone, as_json=True), as_json=as_json)
+    say(message, _feed_row(deleted, as_json=True), as_json=as_json)
 
 
 @feed.command()
@@ -149,7 +145,7 @@ def enable(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
 
         return await enable_feed(runtime, feed)
 
-    _show_one(work, data_dir, as_json=as_json)
+    _show_feed(work, data_dir, as_json=as_json)
 
 
 @feed.command()
@@ -163,7 +159,7 @@ def disable(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
 
         return await disable_feed(runtime, feed)
 
-    _show_one(work, data_dir, as_json=as_json)
+    _show_feed(work, data_dir, as_json=as_json)
 
 
 @feed.command()
@@ -186,7 +182,7 @@ def list_command(data_dir: Path | None, *, as_json: bool) -> None:
     async def work(runtime: Runtime) -> list[dict[str, Any]]:
         from reedbed.services.feeds import list_feeds
 
-        return [_line(one, as_json=as_json) for one in await list_feeds(runtime)]
+        return [_feed_row(feed_line, as_json=as_json) for feed_line in await list_feeds(runtime)]
 
     show(with_runtime(work, data_dir), as_json=as_json)
 
@@ -202,7 +198,7 @@ def sync(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
 
         return await sync_feed(runtime, feed)
 
-    _show_one(work, data_dir, as_json=as_json)
+    _show_feed(work, data_dir, as_json=as_json)
 
 
 @click.group("root-domain")
@@ -252,56 +248,56 @@ def _change(feed: str, settings: "FeedSettings", data_dir: Path | None, *, as_js
 
         return await change_feed(runtime, feed, settings)
 
-    _show_one(work, data_dir, as_json=as_json)
+    _show_feed(work, data_dir, as_json=as_json)
 
 
-def _show_one(
+def _show_feed(
     work: Callable[[Runtime], Awaitable["AdminFeed"]], data_dir: Path | None, *, as_json: bool
 ) -> None:
-    show([_line(with_runtime(work, data_dir), as_json=as_json)], as_json=as_json)
+    show([_feed_row(with_runtime(work, data_dir), as_json=as_json)], as_json=as_json)
 
 
-def _line(one: "AdminFeed", *, as_json: bool) -> dict[str, Any]:
-    """People see what fits a line; programs all of it."""
-    seen = {
-        "id": one.id,
-        "url": one.url,
-        "status": one.standing,
-        "enabled": one.enabled,
-        "polling": one.polling,
-        "deframed": one.deframe,
-        "root_domain": one.root_domain,
-        "next_run_at": _moment(one.next_run_at),
+def _feed_row(feed: "AdminFeed", *, as_json: bool) -> dict[str, Any]:
+    """A few columns for the table, all of them for JSON."""
+    fields = {
+        "id": feed.id,
+        "url": feed.url,
+        "status": feed.standing,
+        "enabled": feed.enabled,
+        "polling": feed.polling,
+        "deframed": feed.deframe,
+        "root_domain": feed.root_domain,
+        "next_run_at": _timestamp(feed.next_run_at),
     }
     if not as_json:
-        return {**seen, "why": one.stop_reason or one.last_error}
+        return {**fields, "why": feed.stop_reason or feed.last_error}
     return {
-        **seen,
-        "last_error": one.last_error,
-        "title": one.title,
-        "enforce_domain": one.enforce_domain,
-        "prompt": one.prompt,
-        **_fetching(one.fetching),
-        "locked_until": _moment(one.locked_until),
-        "stop_reason": one.stop_reason,
-        "followers": one.followers,
-        "built_at": _moment(one.built_at),
-        "deleted": one.deleted,
+        **fields,
+        "last_error": feed.last_error,
+        "title": feed.title,
+        "enforce_domain": feed.enforce_domain,
+        "prompt": feed.prompt,
+        **_fetch_fields(feed.fetching),
+        "locked_until": _timestamp(feed.locked_until),
+        "stop_reason": feed.stop_reason,
+        "followers": feed.followers,
+        "built_at": _timestamp(feed.built_at),
+        "deleted": feed.deleted,
     }
 
 
-def _fetching(one: FeedFetching) -> dict[str, Any]:
+def _fetch_fields(fetching: FeedFetching) -> dict[str, Any]:
     """Without secrets."""
     return {
-        "proxy": one.shown_proxy,
-        "user_agent": one.user_agent,
-        "username": one.username,
-        "has_password": one.has_password,
-        "interval_minutes": None if one.interval is None else one.interval // MINUTE,
-        "max_failures": one.max_failures,
-        "allow_duplicate_urls": one.allow_duplicate_urls,
+        "proxy": fetching.shown_proxy,
+        "user_agent": fetching.user_agent,
+        "username": fetching.username,
+        "has_password": fetching.has_password,
+        "interval_minutes": None if fetching.interval is None else fetching.interval // MINUTE,
+        "max_failures": fetching.max_failures,
+        "allow_duplicate_urls": fetching.allow_duplicate_urls,
     }
 
 
-def _moment(at: int | None) -> str | None:
+def _timestamp(at: int | None) -> str | None:
     return rfc3339(at) if at is not None else None

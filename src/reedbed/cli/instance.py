@@ -1,4 +1,4 @@
-"""`reedbed admin secrets`: the key that encrypts passwords in the database."""
+"""`reedbed config`, `reedbed admin health`, `workers` and `secrets`."""
 
 import asyncio
 import sys
@@ -19,17 +19,20 @@ from reedbed.settings import Settings, load, unknown_settings
 @report_options
 def health(data_dir: Path | None, *, as_json: bool) -> None:
     """Check now what is checked every five minutes. Exit code 1 when something is wrong."""
-    rows = with_runtime(_rows, data_dir)
+    rows = with_runtime(_problem_rows, data_dir)
     if not rows and not as_json:
         click.echo("All is well.")
     show(rows, as_json=as_json)
     sys.exit(1 if rows else 0)
 
 
-async def _rows(runtime: Runtime) -> list[dict[str, Any]]:
+async def _problem_rows(runtime: Runtime) -> list[dict[str, Any]]:
     from reedbed.services.instance import look_now
 
-    return [{"check": one.check, "alarm": one.alarm, "problem": one.text} for one in await look_now(runtime)]
+    return [
+        {"check": problem.check, "alarm": problem.alarm, "problem": problem.text}
+        for problem in await look_now(runtime)
+    ]
 
 
 HEADINGS = {"feed_fetch_state": "feeds", "summary_queue": "summaries"}
@@ -48,8 +51,8 @@ def workers(data_dir: Path | None, *, as_json: bool) -> None:
 async def _worker_rows(runtime: Runtime) -> list[dict[str, Any]]:
     from reedbed.services.instance import everyone
 
-    found = await everyone(runtime)
-    kinds = sorted({kind for process in found for kind in process.in_hand} | {"feed_fetch_state", "jobs"})
+    processes = await everyone(runtime)
+    kinds = sorted({kind for process in processes for kind in process.in_hand} | {"feed_fetch_state", "jobs"})
     return [
         {
             "process": process.name,
@@ -57,11 +60,11 @@ async def _worker_rows(runtime: Runtime) -> list[dict[str, Any]]:
             "version": process.version,
             "since": rfc3339(process.started_at),
             "heard_seconds_ago": round(process.silent_for / SECOND),
-            # The name of a table is a kind of string that JSON does not take as a key.
+            # A table name is a subclass of str, which orjson rejects as a key.
             **{str(HEADINGS.get(kind, kind)): process.in_hand.get(kind, 0) for kind in kinds},
             "chores": ", ".join(process.chores) or None,
         }
-        for process in found
+        for process in processes
     ]
 
 
@@ -70,12 +73,12 @@ def config() -> None:
     """Print every setting in force, secrets masked; unknown ones are named on stderr."""
     settings = load()
     for name in type(settings).model_fields:
-        click.echo(f"REEDBED_{name.upper()}={_shown(name, getattr(settings, name))}")
+        click.echo(f"REEDBED_{name.upper()}={_masked(name, getattr(settings, name))}")
     for sentence in unknown_settings():
         click.echo(sentence, err=True)
 
 
-def _shown(name: str, value: object) -> str:
+def _masked(name: str, value: object) -> str:
     if isinstance(value, SecretStr):
         return "********" if value.get_secret_value() else ""
     if isinstance(value, tuple):
@@ -150,7 +153,7 @@ def rotate(data_dir: Path | None, *, lost_key: bool, as_json: bool) -> None:
             raise CannotStart(
                 f"The key file {settings.key_file} cannot be written: {error.strerror}. Nothing was changed."
             ) from error
-    done = with_runtime(_encrypt, data_dir)
+    done = with_runtime(_encrypt_stored, data_dir)
     say(
         f"{done} stored passwords and tokens are encrypted with the new key."
         + (f" {unreadable} cannot be read and have to be entered again." if unreadable else ""),
@@ -159,7 +162,7 @@ def rotate(data_dir: Path | None, *, lost_key: bool, as_json: bool) -> None:
     )
 
 
-async def _encrypt(runtime: Runtime) -> int:
+async def _encrypt_stored(runtime: Runtime) -> int:
     from reedbed.services.security import encrypt_stored
 
     return await encrypt_stored(runtime.db, runtime.now())

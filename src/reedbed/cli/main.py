@@ -1,4 +1,4 @@
-"""`reedbed completion`: what a shell needs to complete commands and options."""
+"""The root command, `reedbed admin`, and `reedbed completion`."""
 
 import gc
 import importlib
@@ -32,6 +32,8 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
+    """Imports a command only when it is used."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
@@ -49,8 +51,9 @@ def root() -> None:
 
 
 def main() -> None:
-    """Run the command; an expected trouble is one sentence on stderr and exit code 1."""
-    # What is loaded stays: looking through it for garbage costs a seventh of the start. The roles begin to.
+    """Run the command. An expected error is one sentence on stderr and exit code 1."""
+    # Modules stay loaded, and searching them for garbage takes a seventh of the start-up time. The roles
+    # enable the collector again.
     gc.disable()
     try:
         _run(root)

@@ -1,4 +1,4 @@
-"""`reedbed extract`: the article of one page as JSON on standard output."""
+"""`reedbed parse` and `reedbed extract`: print a feed or the article of a page as JSON."""
 
 import asyncio
 import sys
@@ -36,18 +36,18 @@ def parse_command(sources: tuple[str, ...], base: str | None, content_type: str 
     """Print a feed as JSON Feed 1.1; several feeds as one document a line."""
     failed = False
     for name in sources:
-        line = _line(name, base, content_type)
-        if isinstance(line, NotAFeed):
+        output = _parse(name, base, content_type)
+        if isinstance(output, NotAFeed):
             failed = True
-            click.echo(line.reason if len(sources) == 1 else f"{name}: {line.reason}", err=True)
+            click.echo(output.reason if len(sources) == 1 else f"{name}: {output.reason}", err=True)
         else:
-            click.echo(line)
+            click.echo(output)
     if failed:
         sys.exit(1)
 
 
-def _line(name: str, base: str | None, content_type: str | None) -> bytes | NotAFeed:
-    source = asyncio.run(_fetch(name)) if name.startswith(("http://", "https://")) else _read(name)
+def _parse(name: str, base: str | None, content_type: str | None) -> bytes | NotAFeed:
+    source = asyncio.run(_fetch(name)) if name.startswith(("http://", "https://")) else _read_source(name)
     if isinstance(source, NotAFeed):
         return source
     url = base or source.url
@@ -56,7 +56,7 @@ def _line(name: str, base: str | None, content_type: str | None) -> bytes | NotA
     return feed if isinstance(feed, NotAFeed) else orjson.dumps(as_json_feed(feed, url=url))
 
 
-def _read(name: str) -> ParseSource | NotAFeed:
+def _read_source(name: str) -> ParseSource | NotAFeed:
     try:
         body = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
@@ -88,24 +88,24 @@ async def _fetch(url: str) -> ParseSource | NotAFeed:
 def extract_command(file: str, url: str, keep: str | None, drop: str | None) -> None:
     """Print the article of a page as JSON: title, byline, date, picture, sanitised content and text."""
     try:
-        found = extract_article(_read_page(file), url, keep=keep, drop=drop)
+        article = extract_article(_read_page(file), url, keep=keep, drop=drop)
     except (Invalid, OSError) as error:
-        found = NotAnArticle(_sentence(error))
-    if isinstance(found, NotAnArticle):
-        click.echo(found.reason, err=True)
+        article = NotAnArticle(_error_message(error))
+    if isinstance(article, NotAnArticle):
+        click.echo(article.reason, err=True)
         sys.exit(1)
-    click.echo(orjson.dumps(_shape(found)))
+    click.echo(orjson.dumps(_article_json(article)))
 
 
 def _read_page(file: str) -> bytes:
     return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
 
 
-def _sentence(error: Invalid | OSError) -> str:
+def _error_message(error: Invalid | OSError) -> str:
     return error.message if isinstance(error, Invalid) else f"The file cannot be read: {error.strerror}."
 
 
-def _shape(article: ExtractedArticle) -> dict[str, str | None]:
+def _article_json(article: ExtractedArticle) -> dict[str, str | None]:
     return {
         "title": article.title,
         "byline": article.byline,

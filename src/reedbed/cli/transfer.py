@@ -1,4 +1,4 @@
-"""`reedbed import`, also `reedbed admin import`: move in from another reader."""
+"""`reedbed opml`, and `reedbed import` (also `reedbed admin import`) for data of other readers."""
 
 import sys
 from collections.abc import Iterable
@@ -62,7 +62,7 @@ def export_file(file: BinaryIO, email: str | None, data_dir: Path | None, *, wit
 
 
 def name_lines(lines: Iterable[ImportLine]) -> None:
-    """On standard error, so that the output stays one line or one JSON document."""
+    """Print to stderr, so that stdout stays one line or one JSON document."""
     for line in lines:
         if line.status != "added":
             click.echo(f"{line.title or line.url}: {line.message}", err=True)
@@ -73,15 +73,15 @@ async def user_id_of(runtime: Runtime, email: str | None) -> int:
 
     async with runtime.db.read() as tx:
         if email is not None:
-            found = await users.get_by_email(tx, email_address(email))
-            chosen = found[0] if found else None
+            account = await users.get_by_email(tx, email_address(email))
+            user = account[0] if account else None
         else:
-            chosen = await users.get_only_one(tx)
-    if chosen is None and email is None:
+            user = await users.get_only_one(tx)
+    if user is None and email is None:
         raise NotFound("Say whose with --user: there is not just one. 'reedbed admin user list' shows all.")
-    if chosen is None:
+    if user is None:
         raise NotFound(f"There is no user {email}. 'reedbed admin user list' shows all.")
-    return chosen.id
+    return user.id
 
 
 @click.command("import")
@@ -105,9 +105,9 @@ def import_command(
     async def work(runtime: Runtime) -> int:
         user_id = await user_id_of(runtime, email)
         if address:
-            report = await import_miniflux(runtime, user_id, address, token, _tell)
+            report = await import_miniflux(runtime, user_id, address, token, _print_progress)
         elif file is not None:
-            report = await import_file(runtime, user_id, file, _tell)
+            report = await import_file(runtime, user_id, file, _print_progress)
         else:
             raise Invalid("Name a file, or a Miniflux with --miniflux.")
         say(
@@ -123,6 +123,6 @@ def import_command(
     sys.exit(1 if with_runtime(work, data_dir) else 0)
 
 
-def _tell(done: int, total: int) -> None:
+def _print_progress(done: int, total: int) -> None:
     if sys.stderr.isatty():
         click.echo(f"\r{done} of {total}", err=True, nl=done == total)

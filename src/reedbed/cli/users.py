@@ -1,4 +1,4 @@
-"""`reedbed admin user`: the people of an instance."""
+"""`reedbed admin user`: the users of an instance."""
 
 import sys
 from collections.abc import Awaitable, Callable
@@ -29,14 +29,14 @@ def list_users(data_dir: Path | None, *, as_json: bool) -> None:
         from reedbed.store import users
 
         async with runtime.db.read() as tx:
-            found = await users.list_members(tx, after=0, limit=EVERYBODY)
+            members = await users.list_members(tx, after=0, limit=EVERYBODY)
         return [
             {
-                **_shown(one.user),
-                "feeds": one.feeds,
-                "last_active": rfc3339(one.last_active_at) if one.last_active_at else None,
+                **_fields(member.user),
+                "feeds": member.feeds,
+                "last_active": rfc3339(member.last_active_at) if member.last_active_at else None,
             }
-            for one in found
+            for member in members
         ]
 
     show(with_runtime(work, data_dir), as_json=as_json)
@@ -54,9 +54,9 @@ def add(email: str, role: str, data_dir: Path | None, *, password_stdin: bool, a
     async def work(runtime: Runtime) -> dict[str, Any]:
         from reedbed.services.users import add_member, reset_link
 
-        made = await add_member(runtime, email, password, role)
-        link = {} if password is not None else {"link": await reset_link(runtime, made)}
-        return {**_shown(made), **link}
+        user_added = await add_member(runtime, email, password, role)
+        link = {} if password is not None else {"link": await reset_link(runtime, user_added)}
+        return {**_fields(user_added), **link}
 
     show([with_runtime(work, data_dir)], as_json=as_json)
 
@@ -151,12 +151,12 @@ def _change(
     async def work(runtime: Runtime) -> dict[str, Any]:
         from reedbed.services.users import find_member
 
-        return _shown(await change(runtime, await find_member(runtime, email)))
+        return _fields(await change(runtime, await find_member(runtime, email)))
 
     show([with_runtime(work, data_dir)], as_json=as_json)
 
 
-def _shown(user: User) -> dict[str, Any]:
+def _fields(user: User) -> dict[str, Any]:
     return {
         "id": user.id,
         "email": user.email,

@@ -1,7 +1,7 @@
-"""What the model may cost: by tokens and by money, by day and month, for the instance and for each user.
+"""Limits on model calls: the circuit breaker, and the budgets in tokens and money per day, month and user.
 
-A call is counted before it is made, with the most it can cost, and corrected after it: a call that is cut off
-stays counted, so no crash and no second worker can spend more than was allowed.
+A call is charged with its maximum cost before it is made and corrected afterwards. A call that is interrupted
+stays charged, so neither a crash nor a second worker can overspend the budget.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ class BreakerPolicy:
     recovery: Millis = 300 * SECOND
     half_open_successes: int = 3
     min_interval: Millis = 3 * SECOND
-    """Between two calls, by whichever worker."""
+    """Between two calls of any worker."""
 
 
 @record
@@ -44,7 +44,7 @@ class BreakerWait:
 
 
 def admit(breaker: Breaker, policy: BreakerPolicy, now: Instant) -> Breaker | BreakerWait:
-    """The breaker with the call written into it, before it is made; or how long to wait."""
+    """Record the call in the breaker before it is made, or return how long to wait."""
     breaker = _not_ahead(breaker, now)
     if breaker.state == "OPEN":
         ready = (breaker.last_failure_at or 0) + policy.recovery
@@ -63,7 +63,7 @@ def succeeded(breaker: Breaker, policy: BreakerPolicy, now: Instant) -> Breaker:
     if breaker.state == "CLOSED":
         return replace(breaker, failures=0)
     if breaker.state == "OPEN":
-        return breaker  # asked before it opened: one late answer does not close it
+        return breaker  # sent before the breaker opened: a late response does not close it
     successes = breaker.half_successes + 1
     if successes < policy.half_open_successes:
         return replace(breaker, half_successes=successes)
@@ -76,14 +76,14 @@ def failed(breaker: Breaker, policy: BreakerPolicy, now: Instant) -> Breaker:
     return replace(breaker, state="OPEN") if opens else breaker
 
 
-def limited(breaker: Breaker, now: Instant, rest: Millis | None = None) -> Breaker:
-    """The model said to slow down; a longer rest of its own is heeded, up to an hour."""
-    longest = max(RATE_LIMIT_REST, min(rest or 0, MAX_REST))
-    return replace(breaker, rate_limited_until=now + longest)
+def limited(breaker: Breaker, now: Instant, retry_after: Millis | None = None) -> Breaker:
+    """The model is rate limiting us. Its own `retry_after` is respected up to an hour."""
+    delay = max(RATE_LIMIT_REST, min(retry_after or 0, MAX_REST))
+    return replace(breaker, rate_limited_until=now + delay)
 
 
 def _not_ahead(breaker: Breaker, now: Instant) -> Breaker:
-    """What is said to have happened later than now was written before the clock was set back."""
+    """Timestamps in the future were written before the clock was set back; limit them."""
     limit = now + MAX_REST
     return replace(
         breaker,
@@ -93,15 +93,17 @@ def _not_ahead(breaker: Breaker, now: Instant) -> Breaker:
     )
 
 
-def _at_most(moment: Instant | None, limit: Instant) -> Instant | None:
-    return None if moment is None else min(moment, limit)
+def _at_most(timestamp: Instant | None, limit: Instant) -> Instant | None:
+    return None if timestamp is None else min(timestamp, limit)
 
 
 def shown_state(breaker: Breaker, policy: BreakerPolicy, now: Instant) -> State:
-    """As the next caller would meet it."""
+    """The state that the next caller would see."""
     rested = now >= (breaker.last_failure_at or 0) + policy.recovery
     return "HALF" if breaker.state == "OPEN" and rested else breaker.state
 
+
+# --- Budgets
 
 MILLIONTHS = 1_000_000
 
@@ -112,7 +114,7 @@ class Usage:
     tokens_in: int = 0
     tokens_out: int = 0
     cost: int = 0
-    """Millionths of the currency of the prices."""
+    """In millionths of the currency unit."""
 
     @property
     def tokens(self) -> int:
@@ -129,19 +131,19 @@ class Usage:
 
 @record
 class Price:
-    """For a million tokens."""
+    """Per million tokens."""
 
     input: float = 0.0
     output: float = 0.0
 
     def usage(self, tokens_in: int, tokens_out: int) -> Usage:
-        # A price for a million tokens is the price of one token in millionths.
+        # The price per million tokens equals the price of one token in millionths.
         return Usage(1, tokens_in, tokens_out, round(tokens_in * self.input + tokens_out * self.output))
 
 
 @record
 class Budget:
-    """None is without end. Money is in millionths."""
+    """None means unlimited. Costs are in millionths."""
 
     daily_tokens: int | None = None
     daily_cost: int | None = None
@@ -159,7 +161,7 @@ class Spent:
 
 
 def refusal(budget: Budget, spent: Spent, estimate: Usage) -> str | None:
-    """The name of the budget that this call would break, or None."""
+    """The name of the budget that this call would exceed, or None."""
     checks = (
         ("daily tokens", spent.day.tokens, budget.daily_tokens, estimate.tokens),
         ("daily cost", spent.day.cost, budget.daily_cost, estimate.cost),
@@ -168,7 +170,9 @@ def refusal(budget: Budget, spent: Spent, estimate: Usage) -> str | None:
         ("your daily tokens", spent.user_day.tokens, budget.user_daily_tokens, estimate.tokens),
         ("your daily cost", spent.user_day.cost, budget.user_daily_cost, estimate.cost),
     )
-    return next((name for name, used, limit, more in checks if not allows(used, limit, more)), None)
+    return next(
+        (name for name, used, limit, additional in checks if not allows(used, limit, additional)), None
+    )
 
 
 def allows(spent: int, limit: int | None, estimate: int) -> bool:
@@ -176,7 +180,7 @@ def allows(spent: int, limit: int | None, estimate: int) -> bool:
 
 
 def is_spent(budget: Budget, spent: Spent) -> bool:
-    """Nothing at all can be asked any more, by anybody."""
+    """The budget of the instance is used up for all users."""
     limits = (
         (spent.day.tokens, budget.daily_tokens),
         (spent.day.cost, budget.daily_cost),
@@ -187,7 +191,7 @@ def is_spent(budget: Budget, spent: Spent) -> bool:
 
 
 def is_spent_for_user(budget: Budget, spent: Spent) -> bool:
-    """Nothing at all can be asked any more by the one whose share of it this is."""
+    """The budget is used up for this user."""
     return refusal(budget, spent, Usage(calls=1, tokens_in=1, cost=1)) is not None
 
 
@@ -196,5 +200,5 @@ def day_start(now: Instant) -> Instant:
 
 
 def month_start(now: Instant) -> Instant:
-    moment = to_datetime(now)
-    return from_datetime(datetime(moment.year, moment.month, 1, tzinfo=UTC))
+    time = to_datetime(now)
+    return from_datetime(datetime(time.year, time.month, 1, tzinfo=UTC))

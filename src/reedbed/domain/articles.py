@@ -1,4 +1,4 @@
-"""Pages a user saves by their address, to read later."""
+"""Articles: extraction selectors, choosing between feed content and the fetched article, and saved pages."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ LONGEST = 200
 @record
 class ArticleSelectors:
     keep: tuple[str, ...] = ()
-    """Together they are the article; where none of them fits, it is looked for as on any page."""
+    """Together they form the article; if none matches, the default extraction is used."""
     drop: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
@@ -27,122 +27,131 @@ class ArticleSelectors:
 
 
 def tidy_selectors(lines: Sequence[str], field: str) -> tuple[str, ...]:
-    """Without empty lines and repetitions; whether each is CSS is for the one who reads CSS to say."""
-    tidy = tuple(dict.fromkeys(words for line in lines if (words := " ".join(storable(line).split()))))
-    if len(tidy) > MOST:
+    """Remove empty lines and duplicates. The CSS syntax is checked where the selectors are used."""
+    selectors = tuple(
+        dict.fromkeys(selector for line in lines if (selector := " ".join(storable(line).split())))
+    )
+    if len(selectors) > MOST:
         raise Invalid(f"There can be at most {MOST} selectors.", field=field)
-    for one in tidy:
-        if len(one) > LONGEST:
-            raise Invalid(f"“{one[:40]}…” is longer than {LONGEST} characters.", field=field)
-    return tidy
+    for selector in selectors:
+        if len(selector) > LONGEST:
+            raise Invalid(f"“{selector[:40]}…” is longer than {LONGEST} characters.", field=field)
+    return selectors
 
+
+# --- Feed content or article
 
 SHORT_TEXT = 200
-"""Characters; a feed that gives less may only point to its articles."""
+"""Characters; a feed with shorter texts may only link to its articles."""
 PICTURE_CAPTION = 100
-"""Characters; beside a picture, a text of fewer is its caption: the picture is what the entry is about."""
+"""Characters; a shorter text next to an image is its caption, and the image is the content."""
 SAME_TEXT = 0.8
-"""The share of an entry's words that an article must have to hold its text: teasers are often reworded."""
+"""The share of an entry's words that an article must contain; not all, because teasers are often reworded."""
 
-# Exact on clean markup: the cleaner escapes `<`, `>` and `"` inside attribute values and `<` in text.
+# Exact on sanitized markup: the sanitizer escapes `<`, `>` and `"` in attribute values and `<` in text.
 _TAG = re.compile(r"<[^>]*>")
-_PICTURE = re.compile(r'<(?:img|source|video|audio) [^>]*?(?:src|data-http-src|poster)="([^"]*)"')
+_MEDIA = re.compile(r'<(?:img|source|video|audio) [^>]*?(?:src|data-http-src|poster)="([^"]*)"')
 _LINK = re.compile(r'<a [^>]*?href="([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
-_CUT_OFF = ("…", "…]", "...", "...]")
-_SIZE = re.compile(r"(?:[-_]\d+x\d+|@\dx|-scaled)?\.\w+$")
+_ELLIPSES = ("…", "…]", "...", "...]")
+_SIZE_SUFFIX = re.compile(r"(?:[-_]\d+x\d+|@\dx|-scaled)?\.\w+$")
 
 
 @record
 class _Contents:
     words: frozenset[str]
     length: int
-    """Of the text, in words."""
-    pictures: frozenset[str]
+    """Number of words."""
+    media: frozenset[str]
     links: frozenset[str]
 
 
 def shown_content(entry: Entry, full_text: str) -> str:
-    """The HTML to show to a reader whose full-text mode for this feed is `full_text`.
+    """The HTML to show to a user whose full-text mode for this feed is `full_text`.
 
-    An article replaces what the feed gives only if it holds all of that and more. For readers who chose
-    `always`, an article that is longer but lacks something follows what the feed gives.
+    An article replaces the feed's content only if it contains all of it and more. In `always` mode, an
+    article that is longer but lacks something is appended to the feed's content.
     """
     article = entry.full_content
     if not article or full_text == "never" or (full_text == "auto" and len(entry.row.summary) >= SHORT_TEXT):
         return entry.content
     own = {normalize_url(url) for url in (entry.row.url, entry.external_url, entry.comments_url) if url}
-    given, fetched = _contents(entry.content, own), _contents(article, own)
-    if given.pictures and len(entry.row.summary) < PICTURE_CAPTION:
+    from_feed, fetched = _measure(entry.content, own), _measure(article, own)
+    if from_feed.media and len(entry.row.summary) < PICTURE_CAPTION:
         return entry.content
-    if _holds(fetched, given) and (fetched.length > given.length or fetched.pictures > given.pictures):
+    if _contains(fetched, from_feed) and (
+        fetched.length > from_feed.length or fetched.media > from_feed.media
+    ):
         return article
-    if full_text == "always" and fetched.length > given.length:
+    if full_text == "always" and fetched.length > from_feed.length:
         return f"{entry.content}<hr>{article}"
     return entry.content
 
 
 def content_for_programs(entry: Entry, full_text: str) -> str:
-    """Apps cannot switch back to what the feed gives, so they get articles only where `always` was chosen."""
+    """Apps cannot switch back to the feed's content, so they get articles only in `always` mode."""
     return shown_content(entry, full_text) if full_text == "always" else entry.content
 
 
 def is_shorter(article: str, content: str) -> bool:
-    """Whether a fetched article has fewer words than the feed gives: a log-in page, a notice, a stub."""
-    return _contents(article, set()).length < _contents(content, set()).length
+    """Whether a fetched article has fewer words than the feed's content: a login page, a notice, a stub."""
+    return _measure(article, set()).length < _measure(content, set()).length
 
 
-def _holds(article: _Contents, entry: _Contents) -> bool:
+def _contains(article: _Contents, entry: _Contents) -> bool:
     return (
-        entry.pictures <= article.pictures
+        entry.media <= article.media
         and entry.links <= article.links
         and len(entry.words & article.words) >= SAME_TEXT * len(entry.words)
     )
 
 
-def _contents(html: str, own: set[str | None]) -> _Contents:
-    """`own` are addresses of the entry itself: "Read more" and "Comments" links are no part of its text."""
+def _measure(html: str, own: set[str | None]) -> _Contents:
+    """`own` are URLs of the entry itself: "Read more" and "Comments" links are not part of its text."""
     links: set[str] = set()
 
     def without_own(link: re.Match[str]) -> str:
-        address = normalize_url(unescape(link[1]))
-        if address in own and "<img" not in link[2]:
+        url = normalize_url(unescape(link[1]))
+        if url in own and "<img" not in link[2]:
             return " "
-        if address is not None and address not in own:
-            links.add(address)
+        if url is not None and url not in own:
+            links.add(url)
         return link[0]
 
     text = unescape(_TAG.sub(" ", _LINK.sub(without_own, html))).rstrip()
-    if text.endswith(_CUT_OFF):
+    if text.endswith(_ELLIPSES):
         text = text.rstrip(".…[] ").rpartition(" ")[0]
     words = index_text(text).split()
-    return _Contents(frozenset(words), len(words), frozenset(_pictures(html)), frozenset(links))
+    return _Contents(frozenset(words), len(words), frozenset(_media_names(html)), frozenset(links))
 
 
-def _pictures(html: str) -> Iterator[str]:
-    """By file name without its size: sites send the same picture at several addresses."""
-    for found in _PICTURE.finditer(html):
-        address = unescape(found[1])
-        name = _SIZE.sub("", address.partition("?")[0].rpartition("/")[2])
-        yield name if "." in address.partition("?")[0].rpartition("/")[2] and name else address
+def _media_names(html: str) -> Iterator[str]:
+    """Identified by file name without size, because sites serve the same image at several URLs."""
+    for match in _MEDIA.finditer(html):
+        url = unescape(match[1])
+        file_name = url.partition("?")[0].rpartition("/")[2]
+        name = _SIZE_SUFFIX.sub("", file_name)
+        yield name if "." in file_name and name else url
 
+
+# --- Saved pages
 
 FEED_URL = "reedbed:saved"
-"""The address of everybody's own feed of saved pages; what tells them apart is their owner."""
+"""The URL of every user's feed of saved pages; the owner distinguishes them."""
 FEED_TITLE = "Saved pages"
 MAX_TITLE = 500
 FIRST_WAIT, GIVE_UP_AFTER = 10 * MINUTE, HOUR
-"""Between the tries to read a page whose site does not answer."""
+"""First delay and time limit for retrying a page whose site does not respond."""
 
 
 @record
 class SavedPage:
     entry_id: int
     new: bool
-    """False: it was among the user's entries already, and is now marked for later."""
+    """False: it was already an entry of the user and is now saved for later."""
 
 
 def title_from_address(url: str) -> str:
-    """Something to call a page by until it has been read: `example.org/how-reeds-grow`."""
+    """A title for a page until it is fetched: `example.org/how-reeds-grow`."""
     parts = urlsplit(url)
     path = unquote(parts.path, errors="replace").rstrip("/")
     return f"{parts.netloc.rpartition('@')[2].removeprefix('www.')}{path}"[:MAX_TITLE] or url[:MAX_TITLE]

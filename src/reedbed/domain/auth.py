@@ -1,4 +1,7 @@
-"""Links that prove an address or a wish: single use, short-lived, stored only as hashes."""
+"""Password rules, and the links in mails that reset a password, verify an address or invite a user.
+
+Links can be used once, expire soon and are stored only as hashes.
+"""
 
 from functools import cache
 from itertools import product
@@ -51,7 +54,7 @@ def check_password(password: str, email: str = "", field: str = "password") -> N
         raise Invalid(f"The password must have at least {MIN_LENGTH} characters", field=field)
     if len(password) > MAX_LENGTH:
         raise Invalid(f"The password must have at most {MAX_LENGTH} characters", field=field)
-    if _is_the_address(password, email):
+    if _is_own_email(password, email):
         raise Invalid("The password must not be your e-mail address", field=field)
     if is_common(password):
         raise Invalid("This password is one of the first that anyone would try. Choose another", field=field)
@@ -62,13 +65,13 @@ def is_common(password: str) -> bool:
     return plain in _common() or _is_repetition(plain) or _is_run(plain)
 
 
-def _is_the_address(password: str, email: str) -> bool:
-    plain, address = password.casefold(), email.strip().casefold()
-    return bool(address) and plain in (address, address.partition("@")[0])
+def _is_own_email(password: str, email: str) -> bool:
+    plain, own_email = password.casefold(), email.strip().casefold()
+    return bool(own_email) and plain in (own_email, own_email.partition("@")[0])
 
 
 def _is_repetition(text: str) -> bool:
-    """One piece of up to five characters over and over: `aaaaaaaaaa`, `abcabcabcabc`, `12341234123`."""
+    """Up to five characters repeated: `aaaaaaaaaa`, `abcabcabcabc`, `12341234123`."""
     return any(text[step:] == text[:-step] for step in range(1, 6))
 
 
@@ -82,15 +85,17 @@ _ROWS = (
 
 
 def _is_run(text: str) -> bool:
-    """A walk along the alphabet, the digits or the keyboard, either way."""
+    """A run along the alphabet, the digits or the keyboard, in either direction."""
     return any(text in row * 2 or text in (row * 2)[::-1] for row in _ROWS)
 
 
 @cache
 def _common() -> frozenset[str]:
-    grown = (base + tail for base, tail in product(BASES.split(), ("", *TAILS.split())))
-    return frozenset(word for word in (*grown, *LONERS.split()) if len(word) >= MIN_LENGTH)
+    combined = (base + tail for base, tail in product(BASES.split(), ("", *TAILS.split())))
+    return frozenset(word for word in (*combined, *LONERS.split()) if len(word) >= MIN_LENGTH)
 
+
+# --- Links in mails
 
 Purpose = Literal["reset", "verify", "invite"]
 
@@ -115,7 +120,7 @@ class MailLink:
 
 
 def link_url(base_url: str, purpose: Purpose, token: str) -> str:
-    """Always on the configured address: a Host header is what a stranger says."""
+    """Always uses the configured base URL, because the Host header is set by the client."""
     return f"{base_url}{PATHS[purpose]}{token}"
 
 

@@ -1,9 +1,9 @@
-"""Bookmarks: a user's private snapshots of entries, which outlive them."""
+"""Bookmarks: a user's private snapshots of entries, kept when the entries are deleted."""
 
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 
-_WITHOUT_ADDRESS = "urn:reedbed:entry:"
+_URN_PREFIX = "urn:reedbed:entry:"
 
 
 @record
@@ -12,9 +12,9 @@ class BookmarkRow:
 
     id: int
     entry_id: int | None
-    """None once the entry is gone."""
+    """None if the entry was deleted."""
     key: str
-    """What makes it unique for its user: the entry's address, or a name made of its id."""
+    """Unique per user: the entry's URL, or a URN with its id."""
     title: str
     feed_title: str
     published_at: Instant | None
@@ -22,7 +22,7 @@ class BookmarkRow:
 
     @property
     def url(self) -> str | None:
-        return None if self.key.startswith(_WITHOUT_ADDRESS) else self.key
+        return None if self.key.startswith(_URN_PREFIX) else self.key
 
 
 @record
@@ -34,10 +34,10 @@ class Bookmark:
 
 @record
 class Snapshot:
-    """What of an entry is kept."""
+    """The parts of an entry that a bookmark stores."""
 
     entry_id: int | None
-    """None: it was kept elsewhere, and its address is known."""
+    """None: imported from another program; its URL is set."""
     url: str | None
     title: str
     content: str
@@ -46,4 +46,4 @@ class Snapshot:
 
     @property
     def key(self) -> str:
-        return self.url or f"{_WITHOUT_ADDRESS}{self.entry_id}"
+        return self.url or f"{_URN_PREFIX}{self.entry_id}"

@@ -1,4 +1,4 @@
-"""A digest as text and as markup: for a letter and for a file."""
+"""Digests: grouping recent entries into paragraphs, and rendering a digest as email, HTML and Markdown."""
 
 import re
 from collections import defaultdict
@@ -19,7 +19,7 @@ Status = Literal["pending", "ready", "failed"]
 
 @record
 class DigestScope:
-    """The entries a text is told from; nothing set: everything."""
+    """The entries that a digest or answer is based on; all entries if nothing is set."""
 
     folder_id: int | None = None
     tag: str | None = None
@@ -43,7 +43,7 @@ class Source:
 
 
 class Citable(Protocol):
-    """An entry that was read for a text."""
+    """An entry that can be cited as a source."""
 
     @property
     def entry_id(self) -> int: ...
@@ -58,11 +58,11 @@ class Citable(Protocol):
 
 
 def sources_of(sentences: Iterable[Sentence], entries: Iterable[Citable]) -> tuple[Source, ...]:
-    """The cited entries in the order in which the sentences name them."""
-    known = {one.entry_id: one for one in entries}
-    cited = dict.fromkeys(id_ for sentence in sentences for id_ in sentence.entry_ids if id_ in known)
-    found = (known[id_] for id_ in cited)
-    return tuple(Source(one.entry_id, one.title, one.feed, one.at, one.language) for one in found)
+    """The cited entries in the order of their first citation."""
+    by_id = {entry.entry_id: entry for entry in entries}
+    cited_ids = dict.fromkeys(id_ for sentence in sentences for id_ in sentence.entry_ids if id_ in by_id)
+    cited = (by_id[id_] for id_ in cited_ids)
+    return tuple(Source(entry.entry_id, entry.title, entry.feed, entry.at, entry.language) for entry in cited)
 
 
 MAX_ENTRIES = 100
@@ -77,20 +77,20 @@ NO_ENTRIES = "No articles found from the last 24 hours"
 NOTHING_NEW = "There is nothing new since the last digest."
 FAILED = "Failed to generate summary. Please try again later."
 
-_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\Z", re.ASCII)
+_TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\Z", re.ASCII)
 
 
 def minute_of(time: str) -> int:
-    """Of the day at which a digest comes."""
-    clock = _CLOCK.match(time)
-    if clock is None:
+    """Parse `07:30` as the minute of the day."""
+    match = _TIME.match(time)
+    if match is None:
         raise Invalid("The time must look like 07:30.", field="time")
-    return int(clock[1]) * 60 + int(clock[2])
+    return int(match[1]) * 60 + int(match[2])
 
 
 @record
 class PromptContext:
-    """An entry as a digest needs it."""
+    """An entry as input for a digest."""
 
     entry_id: int
     title: str
@@ -117,9 +117,9 @@ class DigestText:
     feeds: int = 0
     items: int = 0
     dropped: int = 0
-    """Sentences that were left out because no entry supported them."""
+    """The number of sentences removed because no entry supported them."""
     fallback: bool = False
-    """A model was to be asked, but did not answer: the entries' own lines stand in for it."""
+    """The model did not answer, so lines of the entries are used instead."""
 
 
 @record
@@ -140,91 +140,92 @@ class Digest:
 
 
 Item = tuple[PromptContext, ...]
-"""Reports of one event, the best first."""
+"""Entries about one event, the best first."""
 
 
 def group(materials: Sequence[PromptContext]) -> list[Item]:
-    """Entries about one event together, the most reported first, then the newest."""
+    """Group entries about the same event; the most reported events first, then the newest."""
     index = StoryIndex()
-    placed = [(one, index.place(one)) for one in map(_headline, materials)]
-    homes = settle(placed).homes
+    placed = [(headline, index.place(headline)) for headline in map(_headline, materials)]
+    story_ids = settle(placed).homes
     groups: defaultdict[int, list[PromptContext]] = defaultdict(list)
-    for one in materials:
-        groups[homes.get(one.entry_id, one.entry_id)].append(one)
-    items = [tuple(one) for one in groups.values()]
-    return sorted(items, key=lambda item: (-len({one.feed_id for one in item}), -item[0].at))
+    for entry in materials:
+        groups[story_ids.get(entry.entry_id, entry.entry_id)].append(entry)
+    items = [tuple(entries) for entries in groups.values()]
+    return sorted(items, key=lambda item: (-len({entry.feed_id for entry in item}), -item[0].at))
 
 
 def compose(items: Sequence[Item]) -> tuple[Paragraph, ...]:
-    """Three to five paragraphs, as far as there is something to tell; each under its folder or feed."""
-    told = [item for item in items if item[0].line]
-    sections = _sections(told)
-    paragraphs = [
-        Paragraph(heading, tuple(_sentence(item) for item in inside[:MAX_SENTENCES]))
-        for heading, inside in sections
-    ]
-    return tuple(paragraphs)
+    """Three to five paragraphs if there are enough entries, each with its folder or feed as heading."""
+    sections = _sections([item for item in items if item[0].line])
+    return tuple(
+        Paragraph(heading, tuple(_sentence(item) for item in section_items[:MAX_SENTENCES]))
+        for heading, section_items in sections
+    )
 
 
 def next_time(minute: int, zone: tzinfo, now: Instant) -> Instant:
-    """The next time a clock in this zone shows this minute of the day."""
-    here = to_datetime(now).astimezone(zone)
-    day = here.date()
-    for ahead in range(3):
-        wanted = datetime(day.year, day.month, day.day, minute // 60, minute % 60, tzinfo=zone)
-        moment = from_datetime(wanted + timedelta(days=ahead))
-        if moment > now:
-            return moment
+    """The next time at which the local time in this zone is this minute of the day."""
+    local_now = to_datetime(now).astimezone(zone)
+    day = local_now.date()
+    for days in range(3):
+        time_of_day = datetime(day.year, day.month, day.day, minute // 60, minute % 60, tzinfo=zone)
+        timestamp = from_datetime(time_of_day + timedelta(days=days))
+        if timestamp > now:
+            return timestamp
     return now + DAY
 
 
-def _headline(material: PromptContext) -> Headline:
-    return Headline(material.entry_id, material.feed_id, material.title or material.line, material.at)
+def _headline(entry: PromptContext) -> Headline:
+    return Headline(entry.entry_id, entry.feed_id, entry.title or entry.line, entry.at)
 
 
 def _sections(items: Sequence[Item]) -> list[tuple[str, list[Item]]]:
     by_folder = _by_name(items, lambda item: item[0].folder)
-    named = by_folder if len(by_folder) > 1 else _by_name(items, lambda item: item[0].feed)
-    sections = sorted(named.items(), key=lambda section: (section[0] == "", -len(section[1])))
-    head, rest = sections[:MAX_PARAGRAPHS], sections[MAX_PARAGRAPHS:]
-    if rest:
-        # The last place is for all the others together.
-        others = [item for _, inside in [head.pop(), *rest] for item in inside]
+    by_heading = by_folder if len(by_folder) > 1 else _by_name(items, lambda item: item[0].feed)
+    sections = sorted(by_heading.items(), key=lambda section: (section[0] == "", -len(section[1])))
+    head, remaining = sections[:MAX_PARAGRAPHS], sections[MAX_PARAGRAPHS:]
+    if remaining:
+        # The last section collects all remaining items.
+        others = [item for _, section_items in [head.pop(), *remaining] for item in section_items]
         head.append(("", others))
     return _split(head)
 
 
 def _by_name(items: Sequence[Item], name: Callable[[Item], str]) -> dict[str, list[Item]]:
-    named: defaultdict[str, list[Item]] = defaultdict(list)
+    items_by_name: defaultdict[str, list[Item]] = defaultdict(list)
     for item in items:
-        named[name(item)].append(item)
-    return named
+        items_by_name[name(item)].append(item)
+    return items_by_name
 
 
 def _split(sections: list[tuple[str, list[Item]]]) -> list[tuple[str, list[Item]]]:
-    """A section with much to tell becomes two, until there are three paragraphs."""
+    """Split the largest sections until there are three paragraphs."""
     while sections and len(sections) < MIN_PARAGRAPHS:
-        place = max(range(len(sections)), key=lambda one: len(sections[one][1]))
-        heading, inside = sections[place]
-        if len(inside) < 2:
+        index = max(range(len(sections)), key=lambda i: len(sections[i][1]))
+        heading, section_items = sections[index]
+        if len(section_items) < 2:
             break
-        half = min(MAX_SENTENCES, (len(inside) + 1) // 2)
-        sections[place : place + 1] = [(heading, inside[:half]), ("", inside[half:])]
+        half = min(MAX_SENTENCES, (len(section_items) + 1) // 2)
+        sections[index : index + 1] = [(heading, section_items[:half]), ("", section_items[half:])]
     return sections
 
 
 def _sentence(item: Item) -> Sentence:
     best = item[0]
-    ids = dict.fromkeys(one.entry_id for one in item)
+    ids = dict.fromkeys(entry.entry_id for entry in item)
     return Sentence(best.line, tuple(ids)[:MAX_SOURCES], best.language)
+
+
+# --- Rendering
 
 
 def digest_email(to: str, digest: Digest, base_url: str, unsubscribe_url: str = "") -> Email:
     return Email(
         to,
         digest_title(digest),
-        _plain(digest, base_url, unsubscribe_url),
-        _markup(digest, base_url, unsubscribe_url),
+        _email_text(digest, base_url, unsubscribe_url),
+        _email_html(digest, base_url, unsubscribe_url),
         unsubscribe_url,
     )
 
@@ -235,42 +236,43 @@ def digest_title(digest: Digest) -> str:
 
 
 def digest_html(digest: Digest, base_url: str) -> str:
-    """Plain markup without pictures or styles from elsewhere: nothing in it tells that it was opened."""
-    parts = [f"<p>{escape(_facts(digest))}</p>"]
+    """Plain HTML without external images or styles, so that opening it cannot be tracked."""
+    parts = [f"<p>{escape(_statistics(digest))}</p>"]
     numbers = {source.entry_id: number for number, source in enumerate(digest.text.sources, 1)}
     for paragraph in digest.text.paragraphs:
         if paragraph.heading:
             parts.append(f"<h2>{escape(_line(paragraph.heading))}</h2>")
-        parts.append(f"<p>{' '.join(_cited(one, numbers, base_url) for one in paragraph.sentences)}</p>")
+        sentences = (_html_sentence(sentence, numbers, base_url) for sentence in paragraph.sentences)
+        parts.append(f"<p>{' '.join(sentences)}</p>")
     sources = (
-        f'<li><a href="{escape(base_url)}/entry/{one.entry_id}">{escape(_line(one.title))}</a>, '
-        f"{escape(_line(one.feed))}</li>"
-        for one in digest.text.sources
+        f'<li><a href="{escape(base_url)}/entry/{source.entry_id}">{escape(_line(source.title))}</a>, '
+        f"{escape(_line(source.feed))}</li>"
+        for source in digest.text.sources
     )
     parts.append(f"<ol>{''.join(sources)}</ol>")
     return "\n".join(parts)
 
 
-def _plain(digest: Digest, base_url: str, unsubscribe_url: str) -> str:
-    lines = [_facts(digest), ""]
+def _email_text(digest: Digest, base_url: str, unsubscribe_url: str) -> str:
+    lines = [_statistics(digest), ""]
     numbers = {source.entry_id: number for number, source in enumerate(digest.text.sources, 1)}
     for paragraph in digest.text.paragraphs:
         if paragraph.heading:
             lines += [_line(paragraph.heading).upper(), ""]
         for sentence in paragraph.sentences:
-            cited = "".join(f" [{numbers[id_]}]" for id_ in sentence.entry_ids if id_ in numbers)
-            lines.append(f"{_line(sentence.text)}{cited}")
+            citations = "".join(f" [{numbers[id_]}]" for id_ in sentence.entry_ids if id_ in numbers)
+            lines.append(f"{_line(sentence.text)}{citations}")
         lines.append("")
     for source in digest.text.sources:
-        where = f"{base_url}/entry/{source.entry_id}"
-        lines.append(f"[{numbers[source.entry_id]}] {_line(source.title)}, {_line(source.feed)}\n    {where}")
+        url = f"{base_url}/entry/{source.entry_id}"
+        lines.append(f"[{numbers[source.entry_id]}] {_line(source.title)}, {_line(source.feed)}\n    {url}")
     lines += ["", f"On the page: {base_url}/digests/{digest.id}"]
     if unsubscribe_url:
         lines.append(f"No more digests by mail: {unsubscribe_url}")
     return "\n".join([*lines, ""])
 
 
-def _markup(digest: Digest, base_url: str, unsubscribe_url: str) -> str:
+def _email_html(digest: Digest, base_url: str, unsubscribe_url: str) -> str:
     parts = [
         digest_html(digest, base_url),
         f'<p><a href="{escape(base_url)}/digests/{digest.id}">On the page</a></p>',
@@ -280,7 +282,7 @@ def _markup(digest: Digest, base_url: str, unsubscribe_url: str) -> str:
     return "<!doctype html>\n<html><body>\n" + "\n".join(parts) + "\n</body></html>\n"
 
 
-def _cited(sentence: Sentence, numbers: Mapping[int, int], base_url: str) -> str:
+def _html_sentence(sentence: Sentence, numbers: Mapping[int, int], base_url: str) -> str:
     links = (
         f' <a href="{escape(base_url)}/entry/{id_}">[{numbers[id_]}]</a>'
         for id_ in sentence.entry_ids
@@ -291,32 +293,34 @@ def _cited(sentence: Sentence, numbers: Mapping[int, int], base_url: str) -> str
 
 def digest_markdown(digest: Digest, base_url: str) -> str:
     day = to_datetime(digest.until).date().isoformat()
-    parts = [f"# Digest, {day}", _facts(digest)]
+    parts = [f"# Digest, {day}", _statistics(digest)]
     numbers = {source.entry_id: number for number, source in enumerate(digest.text.sources, 1)}
     for paragraph in digest.text.paragraphs:
         if paragraph.heading:
-            parts.append(f"## {_escaped(paragraph.heading)}")
+            parts.append(f"## {_escape_markdown(paragraph.heading)}")
         sentences = (
-            _escaped(one.text) + "".join(f" [^{numbers[id_]}]" for id_ in one.entry_ids if id_ in numbers)
-            for one in paragraph.sentences
+            _escape_markdown(sentence.text)
+            + "".join(f" [^{numbers[id_]}]" for id_ in sentence.entry_ids if id_ in numbers)
+            for sentence in paragraph.sentences
         )
         parts.append(" ".join(sentences))
-    notes = [
-        f"[^{number}]: [{_escaped(one.title)}]({base_url}/entry/{one.entry_id}), {_escaped(one.feed)}"
-        for number, one in enumerate(digest.text.sources, 1)
+    footnotes = [
+        f"[^{number}]: [{_escape_markdown(source.title)}]({base_url}/entry/{source.entry_id}), "
+        f"{_escape_markdown(source.feed)}"
+        for number, source in enumerate(digest.text.sources, 1)
     ]
-    return "\n\n".join([*parts, "\n".join(notes)]) + "\n"
+    return "\n\n".join([*parts, "\n".join(footnotes)]) + "\n"
 
 
-def _facts(digest: Digest) -> str:
+def _statistics(digest: Digest) -> str:
     text = digest.text
-    facts = f"{digest.entries} entries from {text.feeds} feeds, told as {text.items} items."
-    return f"{facts} The model did not answer: these are lines of the entries." if text.fallback else facts
+    counts = f"{digest.entries} entries from {text.feeds} feeds, told as {text.items} items."
+    return f"{counts} The model did not answer: these are lines of the entries." if text.fallback else counts
 
 
 def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _escaped(text: str) -> str:
-    return "".join(f"\\{sign}" if sign in "\\`*_[]<>#|" else sign for sign in _line(text))
+def _escape_markdown(text: str) -> str:
+    return "".join(f"\\{char}" if char in "\\`*_[]<>#|" else char for char in _line(text))

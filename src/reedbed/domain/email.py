@@ -1,4 +1,4 @@
-"""E-mail addresses as account names: strict enough to catch typing errors, loose enough for real people."""
+"""Emails that Reedbed sends about accounts, the result of sending, and checking email addresses."""
 
 import re
 
@@ -13,34 +13,34 @@ class Email:
     subject: str
     text: str
     html: str = ""
-    """Set: the same in markup, for those who want it; the text goes along."""
+    """Optional HTML version, sent along with the text."""
     unsubscribe_url: str = ""
-    """Set: where one click, or a program's POST, ends letters of this kind."""
+    """Optional URL for one-click unsubscribe from emails of this kind."""
 
 
 @record
 class Sent:
-    """The mail server took it."""
+    """The mail server accepted it."""
 
 
 @record
 class NotSent:
     reason: str
     try_again: bool
-    """The server was away or busy, rather than refusing this letter."""
+    """The server was unavailable or busy; it did not reject this email."""
 
 
 Posted = Sent | NotSent
 
 
 def link_email(to: str, purpose: Purpose, url: str) -> Email:
-    subject, opening, closing = _WORDS[purpose]
+    subject, opening, closing = _LINK_TEXTS[purpose]
     text = f"{opening}\n\n{url}\n\nThe link works once, for {life_in_words(purpose)}. {closing}\n"
     return Email(to, subject, text)
 
 
 def already_registered_email(to: str, base_url: str) -> Email:
-    """Somebody registered with the address of an account: its owner learns it, the visitor does not."""
+    """Sent to the owner of an account when someone registers with its address; the visitor learns nothing."""
     text = (
         "Somebody, perhaps you, tried to register at Reedbed with this address. "
         "It has an account already.\n\n"
@@ -58,7 +58,7 @@ def password_changed_email(to: str, base_url: str) -> Email:
     return Email(to, "Your Reedbed password was changed", text)
 
 
-_WORDS: dict[Purpose, tuple[str, str, str]] = {
+_LINK_TEXTS: dict[Purpose, tuple[str, str, str]] = {
     "reset": (
         "Choose a new password for Reedbed",
         "Somebody, perhaps you, asked for a new password for this address. To choose one, open this link:",
@@ -77,8 +77,10 @@ _WORDS: dict[Purpose, tuple[str, str, str]] = {
 }
 
 
+# --- Addresses: strict enough to catch typing errors, lenient enough for real ones
+
 MAX_EMAIL = 254
-_MAX_LOCAL = 64
+_MAX_LOCAL_LENGTH = 64
 
 _ATOM = r"[^\s@<>()\[\],;:\\\"\x00-\x1f\x7f\ud800-\udfff.]+"
 _LOCAL = re.compile(rf"{_ATOM}(?:\.{_ATOM})*\Z")
@@ -86,7 +88,7 @@ _LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)\Z")
 
 
 def email_address(text: str) -> str:
-    """The address as the account's key: trimmed, lower case, its domain in punycode."""
+    """Validate and normalize an address: trimmed, lower case, the domain in punycode."""
     typed = text.strip()
     if not typed:
         raise Invalid("E-mail address is required", field="email")
@@ -94,7 +96,7 @@ def email_address(text: str) -> str:
         raise Invalid(f"E-mail address must be at most {MAX_EMAIL} characters", field="email")
     local, _, domain = typed.lower().rpartition("@")
     host = _domain(domain)
-    if host is None or len(local) > _MAX_LOCAL or not _LOCAL.match(local):
+    if host is None or len(local) > _MAX_LOCAL_LENGTH or not _LOCAL.match(local):
         raise Invalid(
             "This does not look like an e-mail address. Write it as name@example.com.", field="email"
         )
@@ -104,7 +106,7 @@ def email_address(text: str) -> str:
 
 
 def known_as(text: str) -> str:
-    """The key to look an account up by; empty for what can be nobody's address."""
+    """The normalized address for looking up an account; empty if it is invalid."""
     try:
         return email_address(text)
     except Invalid:
@@ -117,6 +119,6 @@ def _domain(text: str) -> str | None:
     except UnicodeError:
         return None
     labels = host.split(".")
-    # `owner@localhost` is what people on one machine type.
-    enough = len(labels) > 1 or host == "localhost"
-    return host if enough and all(map(_LABEL.match, labels)) else None
+    # Allow `owner@localhost` for installations on a single machine.
+    is_complete = len(labels) > 1 or host == "localhost"
+    return host if is_complete and all(map(_LABEL.match, labels)) else None

@@ -1,4 +1,4 @@
-"""What a tag may be called."""
+"""Entries: rows and full entries, the queries and selections for lists, counts, and tag names."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ VIEWS: tuple[View, ...] = ("unread", "all", "starred", "later", "history")
 
 @record
 class ViewQuery:
-    """Which list: a view, narrowed to a feed, a folder with its subfolders, a tag, or what came since."""
+    """A list of entries: a view, optionally filtered by feed, folder (with subfolders), tag or time."""
 
     view: View = "all"
     order: Order = "newest"
@@ -29,7 +29,7 @@ class ViewQuery:
     since: Instant | None = None
 
     def name(self) -> str:
-        """The same text for the same list: what a cursor is bound to."""
+        """Identifies the list; cursors are bound to it."""
         return repr((self.view, self.feed_id, self.folder_id, self.tag, self.since))
 
 
@@ -43,7 +43,7 @@ class States:
 
 @record
 class StateChange:
-    """States to set on entries; None leaves one as it is."""
+    """States to set on entries; None leaves a state unchanged."""
 
     read: bool | None = None
     starred: bool | None = None
@@ -52,13 +52,13 @@ class StateChange:
 
     @property
     def brings_back(self) -> bool:
-        """Whoever marks a muted entry unread, stars, keeps or tags it wants to see it again."""
+        """Whether the change unmutes an entry: marking it unread, starring, saving or tagging does."""
         return self.read is False or bool(self.starred or self.later or self.tags)
 
 
 @record
 class EntryRow:
-    """An entry in a list: everything but its body."""
+    """An entry in a list, without its content."""
 
     id: int
     feed_id: int
@@ -94,7 +94,7 @@ class Entry:
 class EntryPage:
     rows: tuple[EntryRow, ...]
     next: Cursor | None
-    """Where the next page begins; None on the last one."""
+    """The cursor of the next page; None on the last one."""
 
 
 @record
@@ -103,32 +103,32 @@ class EntryVersion:
     title: str
     content: str
     replaced_at: Instant | None
-    """When a newer one took its place; None for the current one."""
+    """When a newer version replaced it; None for the current one."""
 
 
 @record
 class StreamQuery:
-    """A list in the order of arrival, as reader apps synchronise it."""
+    """A list in order of arrival, for synchronising reader apps."""
 
     feed_ids: tuple[int, ...] | None = None
-    """None means every feed the user follows."""
+    """None means all subscribed feeds."""
     read: bool | None = None
     starred: bool | None = None
     later: bool | None = None
     or_tags: tuple[str, ...] = ()
-    """With `feed_ids`: what has one of these tags counts as well."""
+    """With `feed_ids`: include entries with one of these tags, too."""
     only_feed_ids: tuple[int, ...] | None = None
-    """With `or_tags`: of all that, only what these feeds brought."""
+    """With `or_tags`: limit the result to entries of these feeds."""
     tags: tuple[str, ...] = ()
-    """All of them."""
+    """Entries must have all of them."""
     without_tags: tuple[str, ...] = ()
     without_feed_ids: tuple[int, ...] = ()
     since: Instant | None = None
-    """Arrived or changed at or after this moment."""
+    """Arrived or changed at or after this time."""
     until: Instant | None = None
-    """Arrived at or before this moment."""
+    """Arrived at or before this time."""
     after_id: int | None = None
-    """Continue beyond this entry: smaller ids when newest first, larger ones when oldest first."""
+    """Continue after this entry: smaller ids if newest first, larger ids if oldest first."""
     order: Order = "newest"
 
 
@@ -141,7 +141,7 @@ class StreamItem:
 
 @record
 class Selection:
-    """Which entries a bulk act means: the ids, or a list of some view and what narrows it."""
+    """The entries of a bulk action: given ids, or a view with filters."""
 
     ids: tuple[int, ...] | None = None
     view: View = "all"
@@ -149,29 +149,29 @@ class Selection:
     feed_id: int | None = None
     folder_id: int | None = None
     feed_ids: tuple[int, ...] | None = None
-    """Instead of a feed or a folder: exactly these feeds."""
+    """Exactly these feeds, instead of a feed or a folder."""
     tag: str | None = None
     up_to: int | None = None
-    """The newest entry the reader has seen; what arrived after it is left alone."""
+    """The newest entry that the user has seen; later ones are not changed."""
     older_than: Instant | None = None
     arrived_by: Instant | None = None
-    """Only what we had fetched by this moment, whenever it was published."""
+    """Only entries fetched by this time, regardless of publication."""
     above: int | None = None
-    """Only what the list shows before this entry."""
+    """Only entries above this one in the list."""
     below: int | None = None
-    """Only what the list shows after this entry."""
+    """Only entries below this one in the list."""
 
     def is_whole_scope(self) -> bool:
-        """A feed, a folder or everything, at most up to some entry: a mark says it without touching rows."""
-        narrowed = (self.ids, self.tag, self.older_than, self.arrived_by, self.above, self.below)
-        return self.view in ("all", "unread") and all(part is None for part in narrowed)
+        """A feed, a folder or everything, possibly up to an entry: the read-up-to mark suffices."""
+        filters = (self.ids, self.tag, self.older_than, self.arrived_by, self.above, self.below)
+        return self.view in ("all", "unread") and all(filter_ is None for filter_ in filters)
 
 
 @record
 class MarkResult:
     count: int
     undo: str
-    """Takes it back within an hour."""
+    """Token to undo the change within an hour."""
 
 
 @record
@@ -183,7 +183,7 @@ class TagCount:
 
 
 class SubscriptionCount(NamedTuple):
-    """A tuple, because counts are read all the time and a thousand of these are made in a go."""
+    """A tuple for speed, because counts are read often and by the thousand."""
 
     id: int
     feed_id: int
@@ -195,7 +195,7 @@ class SubscriptionCount(NamedTuple):
 class Counts:
     subscriptions: tuple[SubscriptionCount, ...] = ()
     folders: dict[int, int] = field(default_factory=dict[int, int])
-    """Unread in a folder and all below it."""
+    """Unread entries by folder id, including subfolders."""
     tags: tuple[TagCount, ...] = ()
     unread: int = 0
     starred: int = 0
@@ -203,20 +203,20 @@ class Counts:
 
 
 def roll_up(counted: Iterable[tuple[int | None, int]], parents: Mapping[int, int | None]) -> dict[int, int]:
-    """Unread by folder, each with what lies in its subfolders; `parents` names every folder."""
+    """Unread entries by folder, including subfolders; `parents` must contain every folder."""
     direct = Counter[int]()
     for folder_id, unread in counted:
         if folder_id is not None:
             direct[folder_id] += unread
     totals = dict.fromkeys(parents, 0)
     for folder_id, unread in direct.items():
-        for above in _upwards(folder_id, parents):
-            totals[above] += unread
+        for ancestor in _with_ancestors(folder_id, parents):
+            totals[ancestor] += unread
     return totals
 
 
-def _upwards(folder_id: int | None, parents: Mapping[int, int | None]) -> set[int]:
-    """The folder and those above it. A set, so that a circle of folders ends."""
+def _with_ancestors(folder_id: int | None, parents: Mapping[int, int | None]) -> set[int]:
+    """The folder and its ancestors. Stops at a cycle."""
     path: set[int] = set()
     while folder_id is not None and folder_id in parents and folder_id not in path:
         path.add(folder_id)
@@ -224,13 +224,15 @@ def _upwards(folder_id: int | None, parents: Mapping[int, int | None]) -> set[in
     return path
 
 
+# --- Tags
+
 LONGEST = 100
 MAX_ON_AN_ENTRY = 50
 MAX_TAGS = 2_000
 
 
 def tag_name(text: str) -> str:
-    """Spaces around and within are made single; the rest is the user's own."""
+    """Collapses white space; anything else is up to the user."""
     name = shown_line(text)
     if not name:
         raise Invalid("A tag needs a name.", field="name")
@@ -240,7 +242,7 @@ def tag_name(text: str) -> str:
 
 
 def tag_names(texts: Iterable[str]) -> tuple[str, ...]:
-    """Each once, in the order given."""
+    """Without duplicates, in the given order."""
     names = tuple(dict.fromkeys(tag_name(text) for text in texts))
     if len(names) > MAX_ON_AN_ENTRY:
         raise Invalid(f"An entry may have at most {MAX_ON_AN_ENTRY} tags.", field="tags")

@@ -1,17 +1,17 @@
-"""The one error tree. No HTTP in it: each surface has a table from error to answer.
+"""The error tree. It knows nothing of HTTP: each surface has a table from error to response.
 
 ReedbedError
-├── Refused            the caller did something that cannot be done
+├── Refused            the request is not possible
 │   ├── Invalid        a field is wrong; `field` names it
-│   ├── NotFound       it is not there, or not yours: the two look the same
-│   ├── Conflict       it is there already, or something newer stands in the way
-│   ├── Unauthorized   who are you?
-│   ├── Forbidden      known, and not allowed
-│   ├── TooMany        slow down; `retry_after` says how long
-│   └── TooLarge       more bytes than the door takes
-├── Unavailable        a part the program needs does not answer; try again later
-│   └── TooSlow        it took longer than anybody waits, and would again
-└── CannotStart        the program refuses to start and says the way out
+│   ├── NotFound       does not exist, or belongs to another user: the two look the same
+│   ├── Conflict       exists already, or a newer change conflicts
+│   ├── Unauthorized   not authenticated
+│   ├── Forbidden      authenticated, but not allowed
+│   ├── TooMany        rate limited; `retry_after` says how long
+│   └── TooLarge       more bytes than the endpoint accepts
+├── Unavailable        a required component does not answer; try again later
+│   └── TooSlow        it took too long, and would again
+└── CannotStart        the program does not start; the message says how to fix it
 """
 
 
@@ -72,7 +72,7 @@ class Unavailable(ReedbedError):
 
 
 class TooSlow(Unavailable):
-    """Nothing is broken: a job that meets it fails instead of coming back."""
+    """Nothing is broken: a job with this error fails instead of being retried."""
 
 
 class CannotStart(ReedbedError):

@@ -1,4 +1,4 @@
-"""How one feed is fetched, as its operator says; what is not said is as for every other feed."""
+"""Feeds: the parsed document, and the operator's fetch settings for one feed."""
 
 import re
 from dataclasses import field
@@ -29,9 +29,9 @@ class Enclosure:
 
 
 class ParsedEntry(NamedTuple):
-    """One entry as its feed wrote it: addresses absolute, dates resolved, markup still hostile.
+    """An entry as parsed: URLs absolute, dates resolved, markup not sanitized.
 
-    Made for every entry at every reading of a feed, so it is the kind of value that is made fastest.
+    A tuple for speed, because one is created for every entry at every check.
     """
 
     guid: str | None
@@ -39,9 +39,9 @@ class ParsedEntry(NamedTuple):
     title: str
     """Plain text."""
     content: str
-    """HTML as the feed gave it, relative addresses resolved, never sanitised here."""
+    """HTML of the feed with absolute URLs, not sanitized."""
     summary: str | None = None
-    """HTML of a separate summary or teaser, where the feed gives both."""
+    """HTML of a separate summary or teaser, if the feed has both."""
     external_url: str | None = None
     published: Instant | None = None
     updated: Instant | None = None
@@ -55,7 +55,7 @@ class ParsedEntry(NamedTuple):
 
 @record
 class CheckSchedule:
-    """How often a feed asks to be read: `ttl`, `sy:updatePeriod`/`Frequency`, `skipHours`, `skipDays`."""
+    """The check interval a feed asks for: `ttl`, `sy:updatePeriod`/`Frequency`, `skipHours`, `skipDays`."""
 
     interval: Millis | None = None
     skip_hours: frozenset[int] = frozenset()
@@ -80,29 +80,31 @@ class ParsedFeed:
     authors: tuple[Author, ...] = ()
     rhythm: CheckSchedule = field(default=CheckSchedule())
     truncated: bool = False
-    """The document broke off or was damaged; the entries before the damage are here."""
+    """The document is incomplete or damaged; only the entries before the damage are included."""
 
 
 @record
 class NotAFeed:
-    """The bytes are no feed; `reason` is one plain sentence for the person who asked."""
+    """The bytes are not a feed; `reason` is a sentence for the user."""
 
     reason: str
 
+
+# --- Fetch settings
 
 MAX_FAILURES = 1_000
 MAX_USER_AGENT = 255
 MAX_CREDENTIAL_LENGTH = 255
 
 HIDDEN = "***"
-_SENDABLE = re.compile(r"[\x20-\x7e]+")
+_PRINTABLE_ASCII = re.compile(r"[\x20-\x7e]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 @record
 class FeedFetching:
     proxy: str | None = field(default=None, repr=False)
-    """May hold a password: `shown_proxy` is for people."""
+    """May contain a password; display `shown_proxy` instead."""
     user_agent: str | None = None
     username: str | None = None
     has_password: bool = False
@@ -114,28 +116,28 @@ class FeedFetching:
     def shown_proxy(self) -> str | None:
         if self.proxy is None or "@" not in self.proxy:
             return self.proxy
-        scheme, _, rest = self.proxy.partition("://")
-        return f"{scheme}://{HIDDEN}@{rest.rpartition('@')[2]}"
+        scheme, _, remainder = self.proxy.partition("://")
+        return f"{scheme}://{HIDDEN}@{remainder.rpartition('@')[2]}"
 
 
 def check_proxy(text: str | None) -> str | None:
-    """Scheme, host and port, and credentials where there are some; nothing, for no proxy."""
+    """Scheme, host, port and optional credentials; None for no proxy."""
     if text is None or not text.strip():
         return None
     try:
         parts = urlsplit(feed_address(text))
     except Invalid:
-        raise _no_proxy() from None
+        raise _invalid_proxy() from None
     if parts.path.strip("/") or parts.query:
-        raise _no_proxy()
+        raise _invalid_proxy()
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def check_user_agent(text: str | None) -> str | None:
-    """What a header can hold, so that it is never left out silently."""
+    """Only characters that a header can carry, so that it is never dropped silently."""
     if text is None or not (line := text.strip()):
         return None
-    if len(line) > MAX_USER_AGENT or not _SENDABLE.fullmatch(line):
+    if len(line) > MAX_USER_AGENT or not _PRINTABLE_ASCII.fullmatch(line):
         raise Invalid(
             "The user agent must be one line of at most 255 plain letters, digits and signs.",
             field="user_agent",
@@ -154,7 +156,7 @@ def check_username(text: str | None) -> str | None:
 
 
 def check_password(text: str | None) -> str | None:
-    """As it was typed: spaces may belong to it."""
+    """Not trimmed: spaces may be part of it."""
     if not text:
         return None
     if len(text) > MAX_CREDENTIAL_LENGTH or _CONTROL.search(text):
@@ -173,5 +175,5 @@ def check_failures(count: int | None) -> int | None:
     return count
 
 
-def _no_proxy() -> Invalid:
+def _invalid_proxy() -> Invalid:
     return Invalid("A proxy has an address like http://proxy.example:3128.", field="proxy")

@@ -1,4 +1,4 @@
-"""Deframed entries as strangers see them: in which feed, in which order, and written as RSS 2.0."""
+"""Framing: a model's analysis of an article's wording, its neutral rewrite, and the public RSS feed of it."""
 
 import hashlib
 import re
@@ -15,7 +15,7 @@ from reedbed.domain.times import Instant, to_datetime
 from reedbed.domain.urls import root_domain
 
 SCORES: Final = ("framing", "clickbait", "persuasive", "hyper_stimulus", "speculative")
-"""In the order in which they are always shown."""
+"""In display order."""
 CATEGORIES: Final = (
     "politics",
     "world",
@@ -57,7 +57,7 @@ class Score:
     value: float
     reason: str
     quote: str = ""
-    """The passage that earned it, word for word; empty where there is none."""
+    """The passage that justifies the score, quoted exactly; empty if there is none."""
 
 
 @record
@@ -67,7 +67,7 @@ class Analysis:
     description: str
     description_reason: str
     text: str
-    """What happened, calmly; paragraphs apart by an empty line."""
+    """The article in neutral words; paragraphs are separated by an empty line."""
     category: str
     scores: tuple[Score, ...]
     overall: Score
@@ -78,18 +78,18 @@ class Analysis:
 @record
 class AnalysisState:
     status: Literal["ready", "pending", "failed", "none"]
-    """`none`: nobody has asked for it."""
+    """`none`: not requested yet."""
     analysis: Analysis | None = None
-    """Of an earlier reading, while another is under way."""
+    """While a new analysis is pending, the previous one."""
     error: str | None = None
     outdated: bool = False
-    """The entry, the model or the feed's prompt is another one now."""
+    """The entry, the model or the feed's prompt has changed since."""
     made_at: Instant | None = None
 
 
 @record
 class FeedFraming:
-    """The operator's settings of a feed."""
+    """The operator's framing settings for a feed."""
 
     deframe: bool = False
     root_domain: str | None = None
@@ -99,7 +99,7 @@ class FeedFraming:
 
 @record
 class Average:
-    """A span of an outlet's articles."""
+    """The average score of an outlet's articles in a period."""
 
     since: Instant
     overall: float
@@ -111,13 +111,13 @@ class Treatment:
     """How an entry is shown to a user."""
 
     neutral: bool = False
-    """In neutral words."""
+    """Show the neutral title and text."""
     dim: bool = False
     hide: bool = False
 
 
 def treatment(overall: float, *, wording: str, loud_entries: str, loud_limit: int) -> Treatment:
-    """What the user's choices (see `domain.preferences`) mean for an entry this loud."""
+    """Apply the user's preferences (see `domain.users`) to an entry with this overall score."""
     above = round(overall * 100, 1) > loud_limit
     return Treatment(
         neutral=wording == "neutral" or (above and loud_entries == "rewrite"),
@@ -133,7 +133,7 @@ def band_of(value: float) -> Band:
 
 
 def variant_for(model: str, language: str, prompt: str | None) -> Variant:
-    """Texts with one prompt, language and model are read once, in however many feeds they stand."""
+    """Entries with the same text, prompt, language and model share one analysis across feeds."""
     kind = KIND if not prompt else f"{KIND}-{hashlib.sha256(prompt.encode()).hexdigest()[:12]}"
     return Variant(model, language, kind, PROMPT_VERSION)
 
@@ -143,7 +143,7 @@ def is_framing(variant_name: str) -> bool:
 
 
 def text_hash(title: str, content_hash: str) -> str:
-    """The title is read as well, so another title is another text."""
+    """Includes the title, because the model reads it too."""
     return hashlib.sha256(f"{title}\n{content_hash}".encode("utf-8", "replace")).hexdigest()
 
 
@@ -152,68 +152,69 @@ def url_hash(normalized_url: str | None) -> str | None:
 
 
 def is_on_domain(item_url: str | None, feed_url: str, own_domain: str | None) -> bool:
-    """`feeds.` and `www.` of one outlet are one domain, and so is the one the operator has set."""
+    """Subdomains such as `feeds.` and `www.` match, and so does the domain that the operator has set."""
     if item_url is None:
         return True
     domain = root_domain(item_url)
     return domain is not None and domain in (root_domain(feed_url), own_domain)
 
 
-def found_quote(quote: str, words: str) -> str:
-    """The quote if it stands in these words (see `comparable`), else nothing."""
-    tidy = " ".join(quote.split()).strip("\"'“”„‘’«»… ")
-    if not MIN_QUOTE <= len(tidy) <= MAX_QUOTE_LENGTH:
+def found_quote(quote: str, text: str) -> str:
+    """The cleaned quote if it occurs in `text` (already `comparable`), else an empty string."""
+    cleaned = " ".join(quote.split()).strip("\"'“”„‘’«»… ")
+    if not MIN_QUOTE <= len(cleaned) <= MAX_QUOTE_LENGTH:
         return ""
-    return tidy if comparable(tidy) in words else ""
+    return cleaned if comparable(cleaned) in text else ""
 
 
 def comparable(text: str) -> str:
-    """Models straighten quotes and dashes; that alone makes no other text."""
-    return " ".join(text.translate(_STRAIGHT).casefold().split())
+    """Normalize for comparison: models often straighten quotes and dashes."""
+    return " ".join(text.translate(_STRAIGHTENED).casefold().split())
 
 
-def first_words(text: str, most: int) -> str:
+def first_words(text: str, limit: int) -> str:
     words = text.split()
-    return " ".join(words[:most]).rstrip(",;:") + "…" if len(words) > most else " ".join(words)
+    return " ".join(words[:limit]).rstrip(",;:") + "…" if len(words) > limit else " ".join(words)
 
 
-def fair(queues: Iterable[Sequence[tuple[str, T]]], most: int) -> list[T]:
-    """One of each queue in turn, so that none crowds the others out; what has the same key comes once."""
+def fair(queues: Iterable[Sequence[tuple[str, T]]], limit: int) -> list[T]:
+    """Round-robin over the queues, so that none crowds out the others; each key is taken once."""
     taken: dict[str, T] = {}
-    waiting = [iter(queue) for queue in queues]
-    while waiting and len(taken) < most:
-        still = list(waiting)
-        for queue in still:
-            found = next((pair for pair in queue if pair[0] not in taken), None)
-            if found is None:
-                waiting.remove(queue)
-            elif len(taken) < most:
-                taken[found[0]] = found[1]
+    active = [iter(queue) for queue in queues]
+    while active and len(taken) < limit:
+        for queue in list(active):
+            pair = next((pair for pair in queue if pair[0] not in taken), None)
+            if pair is None:
+                active.remove(queue)
+            elif len(taken) < limit:
+                taken[pair[0]] = pair[1]
     return list(taken.values())
 
 
 def check_prompt(text: str | None) -> str | None:
-    tidy = storable(text or "").strip()
-    if len(tidy) > MAX_PROMPT_LENGTH:
+    prompt = storable(text or "").strip()
+    if len(prompt) > MAX_PROMPT_LENGTH:
         raise Invalid(f"A prompt has at most {MAX_PROMPT_LENGTH} characters.", field="prompt")
-    return tidy or None
+    return prompt or None
 
 
 def check_root_domain(text: str, *, field: str = "root_domain") -> str:
-    """A host name as people write it: without scheme, path or port."""
-    tidy = text.strip().lower().rstrip(".")
-    if not _HOST.fullmatch(tidy):
+    """A host name without scheme, path or port."""
+    domain = text.strip().lower().rstrip(".")
+    if not _HOST.fullmatch(domain):
         raise Invalid("A root domain is a name such as example.org.", field=field)
-    return tidy
+    return domain
 
 
-_STRAIGHT = str.maketrans(
+_STRAIGHTENED = str.maketrans(
     {"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "–": "-", "—": "-"}
 )
 _HOST = re.compile(
     r"(?=.{1,253}\Z)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*"
 )
 
+
+# --- The public feed
 
 NAMESPACE = "urn:reedbed:framing"
 CAVEAT = "A model’s reading of the wording, not a check of the facts."
@@ -252,16 +253,16 @@ class FramedItem:
 
 
 def rss(feed: FramedFeed, items: Sequence[FramedItem], *, self_url: str, built_at: Instant) -> str:
-    """RSS 2.0, well-formed whatever the feed holds."""
+    """RSS 2.0, well-formed for any input."""
     title = feed.title or feed.url
     channel = [
-        _say("title", title),
-        _say("link", feed.site_url or feed.url),
-        _say("description", feed.description or f"{title}, in neutral words."),
-        _say("language", feed.language),
-        _say("lastBuildDate", _date(built_at)),
-        _say("generator", "Reedbed"),
-        _say("docs", "https://www.rssboard.org/rss-specification"),
+        _element("title", title),
+        _element("link", feed.site_url or feed.url),
+        _element("description", feed.description or f"{title}, in neutral words."),
+        _element("language", feed.language),
+        _element("lastBuildDate", _date(built_at)),
+        _element("generator", "Reedbed"),
+        _element("docs", "https://www.rssboard.org/rss-specification"),
         f'<atom:link href="{_text(self_url)}" rel="self" type="application/rss+xml"/>',
         *(_item(feed, item) for item in items),
     ]
@@ -274,28 +275,28 @@ def rss(feed: FramedFeed, items: Sequence[FramedItem], *, self_url: str, built_a
 
 
 def _item(feed: FramedFeed, item: FramedItem) -> str:
-    found = item.analysis
-    said = [
-        _say("title", found.title),
-        _say("link", item.url),
+    analysis = item.analysis
+    elements = [
+        _element("title", analysis.title),
+        _element("link", item.url),
         _guid(feed, item),
-        _say("pubDate", _date(item.sort_at)),
-        _say("dc:creator", item.author),
-        _say("category", found.category),
-        _say("description", _html(item)),
+        _element("pubDate", _date(item.sort_at)),
+        _element("dc:creator", item.author),
+        _element("category", analysis.category),
+        _element("description", _html(item)),
         f'<source url="{_text(feed.url)}">{_text(feed.title or feed.url)}</source>',
-        _say("f:title_original", item.title_original),
-        _say("f:description_original", item.description_original),
-        _say("f:title_correction_reason", found.title_reason),
-        _say("f:description_correction_reason", found.description_reason),
-        *(_score(score) for score in (*found.scores, found.overall)),
-        _say("f:llm_model", found.model),
+        _element("f:title_original", item.title_original),
+        _element("f:description_original", item.description_original),
+        _element("f:title_correction_reason", analysis.title_reason),
+        _element("f:description_correction_reason", analysis.description_reason),
+        *(_score(score) for score in (*analysis.scores, analysis.overall)),
+        _element("f:llm_model", analysis.model),
     ]
-    return f"<item>{''.join(said)}</item>"
+    return f"<item>{''.join(elements)}</item>"
 
 
 def _guid(feed: FramedFeed, item: FramedItem) -> str:
-    """The entry's own where it has one, so that a reader of both knows the item again."""
+    """The entry's own guid if it has one, so that readers of both feeds recognize the item."""
     guid = item.guid or item.url
     if guid is None:
         return f'<guid isPermaLink="false">{_text(f"{feed.url}#{item.id}")}</guid>'
@@ -303,19 +304,19 @@ def _guid(feed: FramedFeed, item: FramedItem) -> str:
 
 
 def _html(item: FramedItem) -> str:
-    found = item.analysis
-    told = found.text or found.description or item.description_original
-    paragraphs = [f"<p>{escape(part)}</p>" for part in told.split("\n\n") if part.strip()]
-    marks = " · ".join(f"{name_of(score.name)} {score.value:.2f}" for score in found.scores)
-    loudness = f"{found.overall.value:.2f} ({band_of(found.overall.value)})"
+    analysis = item.analysis
+    text = analysis.text or analysis.description or item.description_original
+    paragraphs = [f"<p>{escape(part)}</p>" for part in text.split("\n\n") if part.strip()]
+    scores = " · ".join(f"{name_of(score.name)} {score.value:.2f}" for score in analysis.scores)
+    loudness = f"{analysis.overall.value:.2f} ({band_of(analysis.overall.value)})"
     return "".join(
         (
             *paragraphs,
             "<hr>",
             f"<p>Original title: {escape(item.title_original)}</p>",
-            f"<p>Overall {loudness}: {escape(found.overall.reason)}</p>",
-            f"<p>{marks}</p>",
-            f"<p><small>{CAVEAT} Read by {escape(found.model)}.</small></p>",
+            f"<p>Overall {loudness}: {escape(analysis.overall.reason)}</p>",
+            f"<p>{scores}</p>",
+            f"<p><small>{CAVEAT} Read by {escape(analysis.model)}.</small></p>",
         )
     )
 
@@ -325,13 +326,13 @@ def name_of(score: str) -> str:
 
 
 def _score(score: Score) -> str:
-    """Without attributes: many readers keep either those of a foreign element or its text."""
+    """No attributes: many readers keep either the attributes or the text of an unknown element, not both."""
     name = f"f:{score.name}"
-    said = _say(f"{name}_reason", score.reason) + _say(f"{name}_quote", score.quote)
-    return f"<{name}>{score.value:g}</{name}>{said}"
+    details = _element(f"{name}_reason", score.reason) + _element(f"{name}_quote", score.quote)
+    return f"<{name}>{score.value:g}</{name}>{details}"
 
 
-def _say(name: str, text: str | None) -> str:
+def _element(name: str, text: str | None) -> str:
     return f"<{name}>{_text(text)}</{name}>" if text and text.strip() else ""
 
 
@@ -339,5 +340,5 @@ def _text(text: str) -> str:
     return escape(writable(text))
 
 
-def _date(moment: Instant) -> str:
-    return format_datetime(to_datetime(moment), usegmt=True)
+def _date(timestamp: Instant) -> str:
+    return format_datetime(to_datetime(timestamp), usegmt=True)

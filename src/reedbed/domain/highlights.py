@@ -1,6 +1,6 @@
-"""Highlights: passages a user marks in an entry, anchored by their words, with a note if wished.
+"""Highlights: passages that a user marks in an entry, with an optional note.
 
-A passage is known by its text and what stands around it, because markup changes and positions move.
+A passage is identified by its text and the text around it, because markup changes and positions move.
 """
 
 from reedbed.domain.errors import Invalid
@@ -17,7 +17,7 @@ MAX_NOTE = 10_000
 class Passage:
     quote: str
     prefix: str = ""
-    """What stands before it, to tell it from the same words elsewhere."""
+    """The text before it, to distinguish it from the same words elsewhere."""
     suffix: str = ""
 
 
@@ -25,7 +25,7 @@ class Passage:
 class Highlight:
     id: int
     entry_id: int | None
-    """None once the entry is gone."""
+    """None if the entry was deleted."""
     entry_title: str
     entry_url: str | None
     passage: Passage
@@ -35,33 +35,33 @@ class Highlight:
 
 
 def check_passage(quote: str, prefix: str, suffix: str) -> Passage:
-    tidy = storable(quote).strip()
-    if not tidy:
+    clean_quote = storable(quote).strip()
+    if not clean_quote:
         raise Invalid("A highlight needs a passage of the text", field="quote")
-    if len(tidy) > MAX_QUOTE:
+    if len(clean_quote) > MAX_QUOTE:
         raise Invalid(f"A highlight may have at most {MAX_QUOTE} characters", field="quote")
-    return Passage(tidy, _around(prefix, "prefix"), _around(suffix, "suffix"))
+    return Passage(clean_quote, _check_context(prefix, "prefix"), _check_context(suffix, "suffix"))
 
 
 def check_note(note: str) -> str:
-    tidy = storable(note).strip()
-    if len(tidy) > MAX_NOTE:
+    clean_note = storable(note).strip()
+    if len(clean_note) > MAX_NOTE:
         raise Invalid(f"A note may have at most {MAX_NOTE} characters", field="note")
-    return tidy
+    return clean_note
 
 
 def occurs(passage: Passage, *texts: str) -> bool:
-    """White space does not count: a selection over paragraphs is joined in many ways."""
-    wanted = _squeezed(passage.quote)
-    return any(wanted in _squeezed(text) for text in texts)
+    """Ignores white space, because browsers join a selection across paragraphs differently."""
+    quote = _without_spaces(passage.quote)
+    return any(quote in _without_spaces(text) for text in texts)
 
 
-def _around(text: str, field: str) -> str:
-    tidy = storable(text)
-    if len(tidy) > MAX_AROUND:
+def _check_context(text: str, field: str) -> str:
+    clean_text = storable(text)
+    if len(clean_text) > MAX_AROUND:
         raise Invalid(f"The {field} may have at most {MAX_AROUND} characters", field=field)
-    return tidy
+    return clean_text
 
 
-def _squeezed(text: str) -> str:
+def _without_spaces(text: str) -> str:
     return "".join(text.split())

@@ -1,4 +1,4 @@
-"""Pictures that are handed on: their signed addresses, and what a picture is."""
+"""Images: signed URLs of the image proxy, and detecting the type of an image."""
 
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -7,18 +7,18 @@ from hashlib import sha256
 from typing import Literal
 
 ImageMode = Literal["off", "http", "all"]
-"""Which pictures of articles pass through the server: none, those of plain http, or all."""
+"""Which images of articles are proxied: none, those with plain http URLs, or all."""
 
 MAIL_PATH = "/newsletters/images/"
-"""Before the name of a picture that came inside a mail, in stored markup."""
+"""URL prefix of images that were embedded in a mail, in stored markup."""
 
 MAIL_KEY = "mail:"
-"""Before the same name where it is kept: what no mail holds any more is swept by it."""
+"""Prefix of the same name in the image store; unused images are found by it and deleted."""
 
 _SIGNATURE_BYTES = 16
 _PURPOSE = b"image\0"
 
-_BEGINNINGS = (
+_MAGIC_BYTES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF87a", "image/gif"),
@@ -30,12 +30,12 @@ _AVIF_BRANDS = frozenset({b"avif", b"avis"})
 
 
 def signed_path(secret: bytes, url: str) -> str:
-    """Where the server hands this picture on. Nobody without the secret can make such a path."""
-    return f"/images/{_signature(secret, url)}/{_text(url.encode('utf-8', 'replace'))}"
+    """The proxy path of an image. It cannot be forged without the secret."""
+    return f"/images/{_signature(secret, url)}/{_base64(url.encode('utf-8', 'replace'))}"
 
 
 def signed_address(secret: bytes, signature: str, encoded: str) -> str | None:
-    """The picture's address behind such a path; None for a path that was not made here."""
+    """The image URL of a signed path; None if the signature is wrong."""
     try:
         url = urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
     except (NotBase64, ValueError):
@@ -45,9 +45,9 @@ def signed_address(secret: bytes, signature: str, encoded: str) -> str | None:
 
 
 def picture_type(data: bytes) -> str | None:
-    """What the bytes are, whatever the server said; None for what is no picture, SVG included."""
-    for beginning, media_type in _BEGINNINGS:
-        if data.startswith(beginning):
+    """The media type by content, ignoring headers; None for anything but a bitmap image, so also for SVG."""
+    for magic, media_type in _MAGIC_BYTES:
+        if data.startswith(magic):
             return media_type
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
@@ -56,8 +56,8 @@ def picture_type(data: bytes) -> str | None:
 
 def _signature(secret: bytes, url: str) -> str:
     digest = hmac.new(secret, _PURPOSE + url.encode("utf-8", "replace"), sha256).digest()
-    return _text(digest[:_SIGNATURE_BYTES])
+    return _base64(digest[:_SIGNATURE_BYTES])
 
 
-def _text(data: bytes) -> str:
+def _base64(data: bytes) -> str:
     return urlsafe_b64encode(data).rstrip(b"=").decode()

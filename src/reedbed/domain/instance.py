@@ -1,4 +1,4 @@
-"""Counters and histograms, and the text form in which Prometheus reads them."""
+"""The instance: problems to report to the operator, daily backups, and metrics for Prometheus."""
 
 import re
 from bisect import bisect_left
@@ -13,7 +13,7 @@ MIN_FREE = 100 * 1024 * 1024
 STUCK_AFTER: Millis = HOUR
 SILENT_AFTER: Millis = 15 * MINUTE
 MIN_CHECKS = 20
-"""So many must have failed together before it is our network and not theirs."""
+"""Only if this many checks all failed, the server's own network is the likely cause."""
 
 
 @record
@@ -21,28 +21,28 @@ class Problem:
     text: str
     check: str
     alarm: bool = False
-    """Readers notice it: nothing new arrives, or nothing can be saved."""
+    """Users notice it: nothing new arrives, or nothing can be saved."""
 
 
 @record
 class Measured:
     free_bytes: int | None
-    """On the disk of the database; None where it is another machine's."""
+    """On the disk of the database; None if it is on another machine."""
     too_large: bool
     backup_failed: bool
     workers: int
     oldest_in_queue: Millis
-    """How long the longest held summary has been in one worker's hands."""
+    """How long the oldest summary in progress has been claimed by a worker."""
     oldest_job: Millis
-    """How long the longest waiting job is overdue, where none of its kind runs."""
+    """How long the oldest waiting job is overdue, if no job of its kind is running."""
     breaker_open_for: Millis
     overdue: Millis
-    """How long the longest waiting feed is overdue."""
+    """How long the most overdue feed is overdue."""
     last_check: Millis | None
-    """How long ago any feed was checked; None: never."""
+    """Time since the last check of any feed; None if there was none."""
     checks: int
     failures: int
-    """Of the last hour."""
+    """Both in the last hour."""
 
 
 NO_DATABASE = Problem(
@@ -53,10 +53,10 @@ NO_DATABASE = Problem(
 
 
 def problems(measured: Measured) -> tuple[Problem, ...]:
-    return (*_room(measured), *_fetching(measured), *_queues(measured))
+    return (*_storage_problems(measured), *_fetching_problems(measured), *_queue_problems(measured))
 
 
-def _room(measured: Measured) -> Iterator[Problem]:
+def _storage_problems(measured: Measured) -> Iterator[Problem]:
     if measured.free_bytes is not None and measured.free_bytes < MIN_FREE:
         yield Problem(
             "Less than 100 MB are free on the disk of the database. Make room before nothing can be saved.",
@@ -77,7 +77,7 @@ def _room(measured: Measured) -> Iterator[Problem]:
         )
 
 
-def _fetching(measured: Measured) -> Iterator[Problem]:
+def _fetching_problems(measured: Measured) -> Iterator[Problem]:
     quiet = measured.last_check is None or measured.last_check > SILENT_AFTER
     if not measured.workers:
         yield Problem("No worker runs, so nothing new arrives. Start reedbed worker.", "workers", alarm=True)
@@ -96,7 +96,7 @@ def _fetching(measured: Measured) -> Iterator[Problem]:
         )
 
 
-def _queues(measured: Measured) -> Iterator[Problem]:
+def _queue_problems(measured: Measured) -> Iterator[Problem]:
     if measured.oldest_in_queue > STUCK_AFTER:
         yield Problem(
             "A summary has been in work for more than an hour. Start the worker that holds it again.",
@@ -112,8 +112,10 @@ def _queues(measured: Measured) -> Iterator[Problem]:
         )
 
 
-_NAME = re.compile(r"daily-(\d{8}-\d{6})\.db")
-_FORM = "%Y%m%d-%H%M%S"
+# --- Backups
+
+_BACKUP_NAME = re.compile(r"daily-(\d{8}-\d{6})\.db")
+_TIME_FORMAT = "%Y%m%d-%H%M%S"
 
 
 @record
@@ -124,45 +126,45 @@ class BackupPolicy:
     kept: int = 7
 
 
-def name_of(moment: Instant) -> str:
-    return f"daily-{to_datetime(moment).strftime(_FORM)}.db"
+def name_of(timestamp: Instant) -> str:
+    return f"daily-{to_datetime(timestamp).strftime(_TIME_FORMAT)}.db"
 
 
 def moment_of(name: str) -> Instant | None:
-    """When the copy of this name was made; None for files that are not ours to remove."""
-    found = _NAME.fullmatch(name)
+    """The time of a backup file; None for other files, which must not be removed."""
+    match = _BACKUP_NAME.fullmatch(name)
     try:
-        return from_datetime(datetime.strptime(found[1], _FORM).replace(tzinfo=UTC)) if found else None
+        return from_datetime(datetime.strptime(match[1], _TIME_FORMAT).replace(tzinfo=UTC)) if match else None
     except ValueError:
         return None
 
 
 def newest_of(names: Iterable[str], now: Instant) -> Instant | None:
-    """When the last copy was made; what only a wrong clock can have named does not count."""
-    moments = (moment_of(name) for name in names)
-    return max(
-        (moment for moment in moments if moment is not None and not is_ahead(moment, now)), default=None
-    )
+    """The time of the last backup, ignoring future times from a wrong clock."""
+    times = (moment_of(name) for name in names)
+    return max((time for time in times if time is not None and not is_ahead(time, now)), default=None)
 
 
-def surplus(names: Iterable[str], kept: int, now: Instant) -> list[str]:
-    """The copies beyond the newest so many. Those that a wrong clock named count as the oldest."""
-    ours = [(moment, name) for name in names if (moment := moment_of(name)) is not None]
-    ours.sort(key=lambda one: (not is_ahead(one[0], now), one), reverse=True)
-    return [name for _, name in ours[kept:]]
+def surplus(names: Iterable[str], keep: int, now: Instant) -> list[str]:
+    """The backups beyond the newest `keep`. Those with a future time from a wrong clock count as oldest."""
+    backups = [(time, name) for name in names if (time := moment_of(name)) is not None]
+    backups.sort(key=lambda backup: (not is_ahead(backup[0], now), backup), reverse=True)
+    return [name for _, name in backups[keep:]]
 
+
+# --- Metrics
 
 Labels = tuple[str, ...]
 
 MAX_SERIES = 5_000
-"""Of one metric. Labels come from closed sets; should one ever not, memory stays bounded."""
+"""Per metric. Labels should come from fixed sets; if one does not, this bounds the memory."""
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 COUNTS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 500.0)
 
 
 @record
 class Gauge:
-    """A value as it is just now, read when somebody asks."""
+    """A current value, read at each scrape."""
 
     name: str
     help: str
@@ -170,14 +172,14 @@ class Gauge:
     labels: Labels = ()
 
     def lines(self) -> Iterator[str]:
-        yield from _heading(self.name, self.help, "gauge")
+        yield from _header(self.name, self.help, "gauge")
         for labels, value in sorted(self.values.items()):
-            yield f"{self.name}{_braces(self.labels, labels)} {_number(value)}"
+            yield f"{self.name}{_label_text(self.labels, labels)} {_format_number(value)}"
 
 
 @dataclass(slots=True)
 class Counter:
-    """What happened so far, by label."""
+    """A total since the start, by label."""
 
     name: str
     help: str
@@ -190,14 +192,14 @@ class Counter:
             values[labels] = values.get(labels, 0) + by
 
     def lines(self) -> Iterator[str]:
-        yield from _heading(self.name, self.help, "counter")
+        yield from _header(self.name, self.help, "counter")
         for labels, value in sorted(self.values.items()):
-            yield f"{self.name}{_braces(self.labels, labels)} {_number(value)}"
+            yield f"{self.name}{_label_text(self.labels, labels)} {_format_number(value)}"
 
 
 @dataclass(slots=True)
 class Histogram:
-    """How often which size occurred, by label."""
+    """A distribution of values, by label."""
 
     name: str
     help: str
@@ -217,39 +219,39 @@ class Histogram:
         self.sums[labels] += value
 
     def lines(self) -> Iterator[str]:
-        yield from _heading(self.name, self.help, "histogram")
+        yield from _header(self.name, self.help, "histogram")
         for labels in sorted(self.counts):
             yield from self._series(labels)
 
     def _series(self, labels: Labels) -> Iterator[str]:
-        names, up_to = (*self.labels, "le"), 0
+        names, cumulative = (*self.labels, "le"), 0
         for bound, count in zip((*self.bounds, None), self.counts[labels], strict=True):
-            up_to += count
-            limit = "+Inf" if bound is None else _number(bound)
-            yield f"{self.name}_bucket{_braces(names, (*labels, limit))} {up_to}"
-        yield f"{self.name}_sum{_braces(self.labels, labels)} {_number(self.sums[labels])}"
-        yield f"{self.name}_count{_braces(self.labels, labels)} {up_to}"
+            cumulative += count
+            limit = "+Inf" if bound is None else _format_number(bound)
+            yield f"{self.name}_bucket{_label_text(names, (*labels, limit))} {cumulative}"
+        yield f"{self.name}_sum{_label_text(self.labels, labels)} {_format_number(self.sums[labels])}"
+        yield f"{self.name}_count{_label_text(self.labels, labels)} {cumulative}"
 
 
 def exposition(metrics: Iterable[Gauge | Counter | Histogram]) -> str:
-    """The whole document, version 0.0.4 of the format."""
+    """The metrics document in version 0.0.4 of the format."""
     return "".join(f"{line}\n" for metric in metrics for line in metric.lines())
 
 
-def _heading(name: str, help_: str, kind: str) -> tuple[str, str]:
+def _header(name: str, help_: str, kind: str) -> tuple[str, str]:
     return f"# HELP {name} {help_}", f"# TYPE {name} {kind}"
 
 
-def _braces(names: Labels, values: Labels) -> str:
+def _label_text(names: Labels, values: Labels) -> str:
     if not names:
         return ""
-    pairs = ",".join(f'{name}="{_escaped(value)}"' for name, value in zip(names, values, strict=True))
+    pairs = ",".join(f'{name}="{_escape_label(value)}"' for name, value in zip(names, values, strict=True))
     return f"{{{pairs}}}"
 
 
-def _escaped(value: str) -> str:
+def _escape_label(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(round(value, 6))

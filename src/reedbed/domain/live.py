@@ -1,4 +1,4 @@
-"""Hints: "look again, something changed". They may be lost; nothing depends on one arriving."""
+"""Change events: tell open pages and workers to reload. They may be lost; nothing depends on one arriving."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -12,9 +12,9 @@ class ChangeEvent:
     topic: str
     """new_entry, entry_updated, state_changed, counts, progress, subscriptions, session_revoked, wake ..."""
     user_id: int | None = None
-    """Set: only this user's listeners care."""
+    """Set: only for listeners of this user."""
     feed_id: int | None = None
-    """Set: only listeners of users who follow this feed care."""
+    """Set: only for listeners of this feed's subscribers."""
     data: Mapping[str, Any] = field(default_factory=dict[str, Any])
     id: str = ""
-    """Given by the bus; the `Last-Event-ID` of a stream."""
+    """Set by the bus; the `Last-Event-ID` of a stream."""

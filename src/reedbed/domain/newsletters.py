@@ -1,4 +1,4 @@
-"""Mails that ask to confirm a subscription: found by their words and the link they want clicked."""
+"""Newsletters: received mails, their senders and addresses, unsubscribe links, and confirmation mails."""
 
 import re
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ Channel = Literal["smtp", "imap", "postmark", "mailgun", "ses", "raw"]
 
 @record
 class MailImage:
-    """An image that travels inside the mail."""
+    """An image that is embedded in the mail."""
 
     cid: str
     data: bytes = field(repr=False)
@@ -30,10 +30,10 @@ class MailImage:
 
 @record
 class Mail:
-    """One mail as far as it is of use here; its markup is still hostile."""
+    """The parts of a mail that are used here; its markup is not sanitized yet."""
 
     sender: str
-    """The address in From, as written."""
+    """The address of the From header, as written."""
     sender_name: str = ""
     subject: str = ""
     message_id: str = ""
@@ -46,7 +46,7 @@ class Mail:
     auth_results: tuple[str, ...] = ()
     """`Authentication-Results` headers, the topmost first."""
     spam: bool = False
-    """A filter on the way marked it."""
+    """A spam filter on the way marked it."""
 
 
 @record
@@ -56,7 +56,7 @@ class NotAMail:
 
 @record
 class Verdicts:
-    """What a receiving server found out about the sender: pass, fail, none ... or empty."""
+    """Sender authentication results of a receiving server: pass, fail, none ... or empty."""
 
     by: str = ""
     spf: str = ""
@@ -69,18 +69,18 @@ class Verdicts:
 
 @record
 class WaysOut:
-    """What a List-Unsubscribe header offers."""
+    """The options of a List-Unsubscribe header."""
 
     post: str = ""
-    """One click, as RFC 8058 has it: a POST that asks nothing more."""
+    """One-click unsubscribe (RFC 8058): a POST without further questions."""
     mailto: str = ""
     page: str = ""
-    """For a person to open."""
+    """A page to open in the browser."""
 
 
 @record
 class Confirmation:
-    """A mail that waits for one click, and where its button leads. Nobody but the reader follows it."""
+    """The link of a mail that asks to confirm a subscription. Only the user follows it, never the server."""
 
     url: str
     label: str
@@ -108,7 +108,7 @@ class Sender:
     ways_out: WaysOut
     verdicts: Verdicts
     leaving: str
-    """What became of unsubscribing, in a sentence; empty while followed."""
+    """The result of unsubscribing as a sentence; empty while subscribed."""
     received: int
     refused: int
     last_mail_at: Instant | None
@@ -125,25 +125,25 @@ class WaitingConfirmation:
     entry_id: int
     title: str
     sender: str
-    """By name, or by address where it gives none."""
+    """The name, or the address if there is none."""
     url: str
     label: str
     created_at: Instant
 
 
 def check_name(name: str) -> str:
-    tidy = " ".join(storable(name).split())
-    if not tidy:
+    clean_name = " ".join(storable(name).split())
+    if not clean_name:
         raise Invalid("A name is required", field="name")
-    if len(tidy) > MAX_NAME:
+    if len(clean_name) > MAX_NAME:
         raise Invalid(f"The name must have at most {MAX_NAME} characters", field="name")
-    return tidy
+    return clean_name
 
 
 def local_part(recipient: str, domain: str) -> str | None:
-    """Which of our addresses a recipient names: `<random>`, in lower case; None when it is not ours.
+    """The local part of one of our addresses: `<random>`, in lower case; None if it is not ours.
 
-    What follows a plus sign is the user's own note and names no other address.
+    A tag after a plus sign is the user's own note and is ignored.
     """
     local, at, host = recipient.strip().strip("<>").rpartition("@")
     if not at or host.rstrip(".").lower() != domain.lower():
@@ -151,116 +151,121 @@ def local_part(recipient: str, domain: str) -> str | None:
     return local.partition("+")[0].lower() or None
 
 
-# Many lists put a mark of their own for each mail or reader behind a plus or an equals sign.
-_MACHINE_MADE = re.compile(r"(?=[^\d]*\d)[a-z0-9._=-]{8,}\Z")
-_PREFIX = "mailto:"
+# Many lists append an id for each mail or recipient after a plus or an equals sign.
+_GENERATED_TAG = re.compile(r"(?=[^\d]*\d)[a-z0-9._=-]{8,}\Z")
+_MAILTO = "mailto:"
 
 
-def sender_key(address: str) -> str:
-    """Lower case, the domain in punycode, without machine-made marks; empty for what is no address.
+def sender_key(email_address: str) -> str:
+    """Lower case, the domain in punycode, without generated ids; empty for an invalid address.
 
-    A tag that a person chose stays: `author+sports@example.org` is another letter than `author@example.org`.
+    A tag chosen by a person stays: `author+sports@example.org` is another newsletter than
+    `author@example.org`.
     """
-    key = known_as(address)
+    key = known_as(email_address)
     local, at, domain = key.rpartition("@")
     name, plus, tag = local.partition("+")
-    if plus and name and ("=" in tag or _MACHINE_MADE.match(tag)):
+    if plus and name and ("=" in tag or _GENERATED_TAG.match(tag)):
         return f"{name}{at}{domain}"
     return key
 
 
 def feed_url(key: str) -> str:
-    """The address of a sender's feed; no crawler can follow it."""
-    return f"{_PREFIX}{key}"
+    """The URL of a sender's feed. It is a mailto URL, so it is never fetched."""
+    return f"{_MAILTO}{key}"
 
+
+# --- Receiving
 
 MEGABYTE = 1024 * 1024
 
 
 @record
 class MailIntake:
-    """Where the program itself listens for mail."""
+    """The built-in SMTP or LMTP server."""
 
     host: str
     port: int
     protocol: Literal["smtp", "lmtp"] = "smtp"
     certificate: str = ""
-    """Path of the certificate chain; with it, STARTTLS is offered."""
+    """Path of the certificate chain; enables STARTTLS."""
     key: str = ""
     per_minute: int = 60
-    """Mails from one connecting address."""
+    """Mails from one client IP."""
 
 
 @record
 class MailPolicy:
     domain: str = ""
-    """Of the addresses people subscribe with; empty: there are none."""
+    """The domain of the ingest addresses; empty if there are none."""
     door: MailIntake | None = None
     max_bytes: int = 15 * MEGABYTE
     authserv_id: str = ""
-    """The server in front of us whose `Authentication-Results` are believed."""
+    """The upstream server whose `Authentication-Results` are trusted."""
     webhook_token: str = field(default="", repr=False)
     mailgun_key: str = field(default="", repr=False)
     ses_topics: tuple[str, ...] = ()
 
+
+# --- Headers
 
 MAX_HEADER = 8_000
 _IN_BRACKETS = re.compile(r"<\s*([^<>]{1,2000}?)\s*>")
 _ONE_CLICK = re.compile(r"list-unsubscribe\s*=\s*one-click\s*\Z", re.IGNORECASE)
 _COMMENT = re.compile(r"\([^()]*\)")
 _RESULT = re.compile(r"\b(spf|dkim|dmarc)\s*=\s*([a-z]{2,12})\b", re.IGNORECASE)
-_DEEPEST_COMMENT = 5
+_MAX_COMMENT_DEPTH = 5
 
 ANY_SERVER = "*"
 
 
 def ways_out(header: str, post: str) -> WaysOut:
-    found = [re.sub(r"\s+", "", each) for each in _IN_BRACKETS.findall(header[:MAX_HEADER])]
-    pages = [each for each in found if _is_page(each)]
-    secure = next((each for each in pages if each.startswith("https:")), "")
+    targets = [re.sub(r"\s+", "", target) for target in _IN_BRACKETS.findall(header[:MAX_HEADER])]
+    pages = [target for target in targets if _is_page(target)]
+    secure = next((target for target in pages if target.startswith("https:")), "")
     one_click = bool(_ONE_CLICK.match(post.strip()))
-    mailto = next((each for each in found if mail_wish(each) is not None), "")
-    return WaysOut(post=secure if one_click else "", mailto=mailto, page=secure or next(iter(pages), ""))
+    mailto_url = next((target for target in targets if mail_wish(target) is not None), "")
+    return WaysOut(post=secure if one_click else "", mailto=mailto_url, page=secure or next(iter(pages), ""))
 
 
-def mail_wish(address: str) -> tuple[str, str, str] | None:
-    """The recipient, subject and text of a mailto address; None when it is none."""
-    if address[:7].lower() != "mailto:":
+def mail_wish(url: str) -> tuple[str, str, str] | None:
+    """The recipient, subject and text of a mailto URL; None for other URLs."""
+    if url[:7].lower() != "mailto:":
         return None
-    path, _, query = address[7:].partition("?")
+    path, _, query = url[7:].partition("?")
     to = known_as(unquote(path))
-    asked = parse_qs(query, max_num_fields=20) if query.count("&") < 20 else {}
-    given = {name.lower(): values[0] for name, values in asked.items()}
-    subject = " ".join(given.get("subject", "").split())[:300] or "unsubscribe"
-    return (to, subject, given.get("body", "")[:1000] or "unsubscribe") if to else None
+    query_fields = parse_qs(query, max_num_fields=20) if query.count("&") < 20 else {}
+    fields = {name.lower(): values[0] for name, values in query_fields.items()}
+    subject = " ".join(fields.get("subject", "").split())[:300] or "unsubscribe"
+    return (to, subject, fields.get("body", "")[:1000] or "unsubscribe") if to else None
 
 
-def verdicts(headers: Sequence[str], believed: str) -> Verdicts:
-    """What the server we believe says; anybody may write such a header, so one of another name says nothing.
+def verdicts(headers: Sequence[str], trusted: str) -> Verdicts:
+    """The results of the trusted server. Anyone can add such a header, so those of other servers are ignored.
 
-    `ANY_SERVER` believes the topmost, for mailboxes, whose own server writes it last.
+    `ANY_SERVER` trusts the topmost header. It is for mailboxes, whose own server adds its header last.
     """
     for header in headers:
-        said = _without_comments(header[:MAX_HEADER])
-        by, _, results = said.partition(";")
+        content = _without_comments(header[:MAX_HEADER])
+        by, _, results = content.partition(";")
         name = (by.split() or [""])[0].lower()
-        if believed in (ANY_SERVER, name) and name:
+        if trusted in (ANY_SERVER, name) and name:
             return _verdicts(name, results)
-        if believed == ANY_SERVER:
+        if trusted == ANY_SERVER:
             break
     return Verdicts()
 
 
 def _verdicts(by: str, results: str) -> Verdicts:
-    found: dict[str, str] = {}
+    results_by_method: dict[str, str] = {}
     for method, result in _RESULT.findall(results.lower()):
-        if found.get(method) != "pass":  # one good signature of several is enough
-            found[method] = result
-    return Verdicts(by[:200], **found)
+        if results_by_method.get(method) != "pass":  # one valid signature is enough
+            results_by_method[method] = result
+    return Verdicts(by[:200], **results_by_method)
 
 
 def _without_comments(text: str) -> str:
-    for _ in range(_DEEPEST_COMMENT):
+    for _ in range(_MAX_COMMENT_DEPTH):
         shorter = _COMMENT.sub(" ", text)
         if shorter == text:
             break
@@ -268,20 +273,22 @@ def _without_comments(text: str) -> str:
     return text
 
 
-def _is_page(address: str) -> bool:
+def _is_page(url: str) -> bool:
     try:
-        parts = urlsplit(address)
+        parts = urlsplit(url)
     except ValueError:
         return False
     return parts.scheme.lower() in ("http", "https") and bool(parts.netloc)
 
 
-MAX_WORDS = 500
-"""A confirmation is short; a long letter that speaks of confirming is a letter."""
-_LOOKED_AT = 4_000
-_MAX_LABEL = 80
+# --- Confirmation mails
 
-_ASKS = re.compile(
+MAX_WORDS = 500
+"""Confirmation mails are short; a longer mail that mentions confirming is a regular issue."""
+_SEARCHED_LENGTH = 4_000
+_MAX_LABEL_LENGTH = 80
+
+_CONFIRMATION_REQUEST = re.compile(
     r"\bconfirm(?:ing|ed)?\b.{0,60}\b(?:subscri\w+|e-?mail|address|sign[- ]?up|registration|newsletter)|"
     r"\b(?:verify|activate|validate)\b.{0,40}\b(?:subscri\w+|e-?mail|address|account)|"
     r"\b(?:subscription|e-?mail|address)\b.{0,30}\bconfirm|\bopt[- ]?in\b|"
@@ -295,36 +302,42 @@ _ASKS = re.compile(
     r"\bpotwierd\w*\b.{0,60}\b(?:subskrypcj\w+|zapis\w*|adres\w*)",
     re.IGNORECASE | re.DOTALL,
 )
-_BUTTON = re.compile(
+_CONFIRMATION_LABEL = re.compile(
     r"\b(?:confirm\w*|verify|activate|validate|subscribe me|yes,? .{0,20}subscribe|opt[- ]?in|"
     r"best(?:ä|ae)tig\w*|valider|conferm\w*|bevestig\w*|bekräfta|bekræft|potwierd\w*|"
     r"anmeldung abschließen)\b",
     re.IGNORECASE,
 )
-_ADDRESS = re.compile(
+_CONFIRMATION_URL = re.compile(
     r"confirm|verif|activat|opt-?in|subscri(?:be|ption)|double-?opt|bestaetig", re.IGNORECASE
 )
-_WAY_OUT = re.compile(
+_UNSUBSCRIBE = re.compile(
     r"unsubscri|opt-?out|abmeld|abbestell|désabonn|desabonn|darse de baja|disiscri|afmeld", re.IGNORECASE
 )
 
 
 @record
-class MailLink:
+class ConfirmationLink:
     url: str
     text: str
 
 
-def find_confirmation(subject: str, text: str, links: Sequence[MailLink], words: int) -> Confirmation | None:
-    """What to click, when the mail asks for a click and offers one."""
-    if words > MAX_WORDS or not (_ASKS.search(subject) or _ASKS.search(text[:_LOOKED_AT])):
+def find_confirmation(
+    subject: str, text: str, links: Sequence[ConfirmationLink], words: int
+) -> Confirmation | None:
+    """The confirmation link, if the mail asks for a confirmation and contains one."""
+    if words > MAX_WORDS or not (
+        _CONFIRMATION_REQUEST.search(subject) or _CONFIRMATION_REQUEST.search(text[:_SEARCHED_LENGTH])
+    ):
         return None
-    wanted = [link for link in links if not _WAY_OUT.search(link.text) and not _WAY_OUT.search(link.url)]
-    best = next((link for link in wanted if _BUTTON.search(link.text[:200])), None) or next(
-        (link for link in wanted if _ADDRESS.search(link.url)), None
+    candidates = [
+        link for link in links if not _UNSUBSCRIBE.search(link.text) and not _UNSUBSCRIBE.search(link.url)
+    ]
+    best = next((link for link in candidates if _CONFIRMATION_LABEL.search(link.text[:200])), None) or next(
+        (link for link in candidates if _CONFIRMATION_URL.search(link.url)), None
     )
     if best is None:
         return None
     label = " ".join(best.text.split())
-    named = label if label and "://" not in label else ""
-    return Confirmation(best.url, named[:_MAX_LABEL])
+    shown_label = label if label and "://" not in label else ""
+    return Confirmation(best.url, shown_label[:_MAX_LABEL_LENGTH])

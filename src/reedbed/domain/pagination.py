@@ -1,7 +1,7 @@
-"""Keyset cursors: where a page ended, in a form clients pass back and cannot misread.
+"""Keyset cursors: the position after a page, in an opaque form that clients pass back.
 
-A cursor holds the sort key of the last item, the order, and a fingerprint of the view it belongs to, so one
-taken from another list, filter or order is refused instead of answering a wrong page.
+A cursor holds the sort key of the last item, the order, and a fingerprint of the view it belongs to, so a
+cursor of another list, filter or order is rejected instead of returning a wrong page.
 """
 
 import struct
@@ -21,8 +21,8 @@ MAX_LIMIT = 200
 
 _VERSION = 1
 _LAYOUT = struct.Struct(">BBqQ6s")
-_HIGHEST = 2**63 - 1
-"""No database numbers rows beyond."""
+_MAX_ID = 2**63 - 1
+"""The highest row id of any database."""
 _ORDERS: tuple[Order, ...] = ("newest", "oldest")
 
 
@@ -33,35 +33,42 @@ class Cursor:
 
 
 def encode_cursor(sort_at: Instant, id: int, order: Order, view: str) -> str:
-    """`view` is any text that names the list and its filters, the same when the next page is asked for."""
+    """`view` is any text that identifies the list and its filters, the same for the next page."""
     packed = _LAYOUT.pack(_VERSION, _ORDERS.index(order), sort_at, id, _fingerprint(view))
     return urlsafe_b64encode(packed).decode("ascii")
 
 
 def decode_cursor(text: str, order: Order, view: str) -> Cursor:
     try:
-        version, place, sort_at, id, fingerprint = _LAYOUT.unpack(urlsafe_b64decode(text.encode("ascii")))
+        version, order_index, sort_at, id, fingerprint = _LAYOUT.unpack(
+            urlsafe_b64decode(text.encode("ascii"))
+        )
     except (NotBase64, UnicodeError, struct.error, ValueError):
-        raise _not_valid() from None
-    if (version, place, fingerprint) != (_VERSION, _ORDERS.index(order), _fingerprint(view)):
-        raise _not_valid()
-    if id > _HIGHEST:
-        raise _not_valid()
+        raise _invalid_cursor() from None
+    if (version, order_index, fingerprint) != (_VERSION, _ORDERS.index(order), _fingerprint(view)):
+        raise _invalid_cursor()
+    if id > _MAX_ID:
+        raise _invalid_cursor()
     return Cursor(sort_at=sort_at, id=id)
 
 
-def page_limit(wanted: str | None) -> int:
-    if wanted is None:
+def page_limit(text: str | None) -> int:
+    if text is None:
         return DEFAULT_LIMIT
-    text = wanted.strip()
-    if not (text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= MAX_LIMIT):
+    clean_limit = text.strip()
+    if not (
+        clean_limit.isascii()
+        and clean_limit.isdigit()
+        and len(clean_limit) <= 4
+        and 1 <= int(clean_limit) <= MAX_LIMIT
+    ):
         raise Invalid(f"The limit must be a whole number from 1 to {MAX_LIMIT}.", field="limit")
-    return int(text)
+    return int(clean_limit)
 
 
 def _fingerprint(view: str) -> bytes:
     return blake2s(view.encode("utf-8", "surrogatepass"), digest_size=6).digest()
 
 
-def _not_valid() -> Invalid:
+def _invalid_cursor() -> Invalid:
     return Invalid("This cursor is not valid any more. Start again from the first page.", field="cursor")

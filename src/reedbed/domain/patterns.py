@@ -1,11 +1,12 @@
 """Regular expressions that cannot hang.
 
 Rules come from users and run over hostile text, and Python's `re` takes exponential time on patterns like
-`(a+)+$`, holding the interpreter lock all the while. This matcher walks every alternative at once and keeps
-the sets it has met, so its time grows with the length of the text alone; a bound on its work ends the rest.
+`(a+)+$`, holding the interpreter lock all the while. This matcher simulates an NFA: it follows all
+alternatives at once and caches the state sets, so its time is linear in the length of the text. A limit on
+the number of visited states bounds the remaining cases.
 
-It answers whether a pattern occurs in a text, without regard to case. It knows literals, `.`, classes,
-`\\d \\w \\s`, groups, `|`, `* + ? {m,n}`, `^ $ \\b`; not look-around and back-references.
+It reports whether a pattern occurs in a text, ignoring case. It supports literals, `.`, classes,
+`\\d \\w \\s`, groups, `|`, `* + ? {m,n}`, `^ $ \\b`, but not look-around or back-references.
 """
 
 import re
@@ -16,6 +17,8 @@ from functools import lru_cache
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
+
+# --- Parsing
 
 MAX_REPEAT = 100
 _MAX_DEPTH = 30
@@ -34,7 +37,7 @@ class Assertion(Enum):
 class CharacterSet:
     test: Test
     literal: str | None = None
-    """Set: only this one sign passes."""
+    """Set when only this character matches."""
 
 
 @record
@@ -63,32 +66,32 @@ Node = CharacterSet | Edge | Sequence | Alternatives | Repeat
 
 
 def read_pattern(pattern: str) -> Node:
-    return _PatternReader(pattern).read()
+    return _PatternParser(pattern).read()
 
 
 def must_contain(node: Node) -> tuple[str, ...]:
-    """Texts in lower case of which every match holds at least one; none where nothing is certain."""
+    """Lower-case texts; every match contains at least one of them. Empty if none is certain."""
     match node:
-        case CharacterSet(literal=str(sign)):
-            return (sign,)
+        case CharacterSet(literal=str(char)):
+            return (char,)
         case Sequence(parts):
-            return max(_runs(parts), key=_shortest, default=())
+            return max(_runs(parts), key=_min_length, default=())
         case Alternatives(parts):
-            each = [must_contain(part) for part in parts]
-            return tuple(text for found in each for text in found) if all(each) else ()
-        case Repeat(part, least, _) if least > 0:
+            required = [must_contain(part) for part in parts]
+            return tuple(text for texts in required for text in texts) if all(required) else ()
+        case Repeat(part, minimum, _) if minimum > 0:
             return must_contain(part)
         case _:
             return ()
 
 
 def _runs(parts: Iterable[Node]) -> Iterator[tuple[str, ...]]:
-    """The literal runs of a sequence, and what its other parts are certain of."""
+    """The literal runs of a sequence, and the required texts of its other parts."""
     run = ""
     for part in parts:
         match part:
-            case CharacterSet(literal=str(sign)):
-                run += sign
+            case CharacterSet(literal=str(char)):
+                run += char
             case Edge():
                 pass
             case _:
@@ -98,12 +101,12 @@ def _runs(parts: Iterable[Node]) -> Iterator[tuple[str, ...]]:
     yield (run,) if run else ()
 
 
-def _shortest(texts: tuple[str, ...]) -> int:
+def _min_length(texts: tuple[str, ...]) -> int:
     return min(map(len, texts), default=0)
 
 
-def is_word(sign: str) -> bool:
-    return sign.isalnum() or sign == "_"
+def is_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
 
 
 def refusal(reason: str) -> Invalid:
@@ -112,32 +115,32 @@ def refusal(reason: str) -> Invalid:
 
 _CLASSES: dict[str, Test] = {
     "d": str.isdecimal,
-    "D": lambda sign: not sign.isdecimal(),
+    "D": lambda char: not char.isdecimal(),
     "w": is_word,
-    "W": lambda sign: not is_word(sign),
+    "W": lambda char: not is_word(char),
     "s": str.isspace,
-    "S": lambda sign: not sign.isspace(),
+    "S": lambda char: not char.isspace(),
 }
 _EDGES = {"b": Assertion.WORD_EDGE, "B": Assertion.NO_WORD_EDGE, "A": Assertion.START, "Z": Assertion.END}
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v"}
 _COUNTS = re.compile(r"\{(\d{1,4})?(,)?(\d{1,4})?\}")
 
 
-class _PatternReader:
-    """From the text of a pattern to its tree."""
+class _PatternParser:
+    """Parse the text of a pattern into a tree."""
 
     def __init__(self, pattern: str) -> None:
         self.text = pattern.removeprefix("(?i)")
-        self.place = 0
+        self.index = 0
         self.depth = 0
 
     def read(self) -> Node:
-        tree = self._choice()
-        if self.place < len(self.text):
+        tree = self._alternatives()
+        if self.index < len(self.text):
             raise refusal("a bracket ) has no beginning")
         return tree
 
-    def _choice(self) -> Node:
+    def _alternatives(self) -> Node:
         parts = [self._sequence()]
         while self._take("|"):
             parts.append(self._sequence())
@@ -145,7 +148,7 @@ class _PatternReader:
 
     def _sequence(self) -> Node:
         parts: list[Node] = []
-        while self.place < len(self.text) and self.text[self.place] not in "|)":
+        while self.index < len(self.text) and self.text[self.index] not in "|)":
             parts.append(self._repeated(self._atom()))
         return Sequence(tuple(parts))
 
@@ -155,29 +158,29 @@ class _PatternReader:
             return node
         if isinstance(node, Edge):
             raise refusal("an edge cannot be repeated")
-        # Lazy or greedy is one to a matcher that only says whether; possessive is not.
+        # Lazy and greedy are the same if only a yes or no is needed; possessive is not.
         self._take("?")
         if self._take("+") or self._bounds() is not None:
             raise refusal("one repetition follows another")
         return Repeat(node, *bounds)
 
     def _bounds(self) -> tuple[int, int | None] | None:
-        for sign, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
-            if self._take(sign):
+        for char, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
+            if self._take(char):
                 return bounds
-        counts = _COUNTS.match(self.text, self.place)
+        counts = _COUNTS.match(self.text, self.index)
         if counts is None or not (counts[1] or counts[3]):
             return None
-        self.place = counts.end()
-        least = int(counts[1] or 0)
-        most = int(counts[3]) if counts[3] else None if counts[2] else least
-        if max(least, most or 0) > MAX_REPEAT or (most is not None and most < least):
+        self.index = counts.end()
+        minimum = int(counts[1] or 0)
+        maximum = int(counts[3]) if counts[3] else None if counts[2] else minimum
+        if max(minimum, maximum or 0) > MAX_REPEAT or (maximum is not None and maximum < minimum):
             raise refusal(f"a number of repetitions must go up and not over {MAX_REPEAT}")
-        return least, most
+        return minimum, maximum
 
     def _atom(self) -> Node:
-        sign = self._next()
-        match sign:
+        char = self._next()
+        match char:
             case "(":
                 return self._group()
             case "[":
@@ -191,9 +194,9 @@ class _PatternReader:
             case "\\":
                 return self._escape()
             case "*" | "+" | "?":
-                raise refusal(f"there is nothing before {sign} to repeat")
+                raise refusal(f"there is nothing before {char} to repeat")
             case _:
-                return _literal_sign(sign)
+                return _literal_char(char)
 
     def _group(self) -> Node:
         if self._take("?") and not self._take(":"):
@@ -201,111 +204,113 @@ class _PatternReader:
         self.depth += 1
         if self.depth > _MAX_DEPTH:
             raise refusal("its brackets are nested too deeply")
-        inner = self._choice()
+        inner = self._alternatives()
         if not self._take(")"):
             raise refusal("a bracket ( has no end")
         self.depth -= 1
         return inner
 
     def _escape(self) -> Node:
-        sign = self._next()
-        if sign in _EDGES:
-            return Edge(_EDGES[sign])
-        if sign in _CLASSES:
-            return CharacterSet(_CLASSES[sign])
-        return _literal_sign(self._literal(sign))
+        char = self._next()
+        if char in _EDGES:
+            return Edge(_EDGES[char])
+        if char in _CLASSES:
+            return CharacterSet(_CLASSES[char])
+        return _literal_char(self._literal(char))
 
-    def _literal(self, sign: str) -> str:
-        if sign.isascii() and sign.isdigit():
+    def _literal(self, char: str) -> str:
+        if char.isascii() and char.isdigit():
             raise refusal("back-references are not supported")
-        if sign in _CONTROLS:
-            return _CONTROLS[sign]
-        if sign.isascii() and sign.isalpha():
-            raise refusal(f"\\{sign} is not known")
-        return sign
+        if char in _CONTROLS:
+            return _CONTROLS[char]
+        if char.isascii() and char.isalpha():
+            raise refusal(f"\\{char} is not known")
+        return char
 
     def _class(self) -> Test:
         negated = self._take("^")
         tests: list[Test] = []
-        signs, ranges = set[str](), list[tuple[str, str]]()
+        chars, ranges = set[str](), list[tuple[str, str]]()
         first = True
         while first or not self._take("]"):
-            low = self._class_sign(tests)
+            low = self._class_char(tests)
             first = False
             if low is None:
                 continue
             if self._peek() == "-" and self._peek(1) not in ("]", ""):
-                self.place += 1
-                high = self._class_sign(tests)
+                self.index += 1
+                high = self._class_char(tests)
                 if high is None or high < low:
                     raise refusal("a range in [ ] must go up")
                 ranges.append((low, high))
             else:
-                signs.add(low)
-        tests.append(_one_of(signs))
+                chars.add(low)
+        tests.append(_char_in(chars))
         tests.extend(_between(low, high) for low, high in ranges)
         return _any_of(tests, negated=negated)
 
-    def _class_sign(self, tests: list[Test]) -> str | None:
-        """One sign of a class; a class within it, like `\\d`, goes to `tests` and answers None."""
-        sign = self._next()
-        if sign != "\\":
-            return sign
-        sign = self._next()
-        if sign in _CLASSES:
-            tests.append(_CLASSES[sign])
+    def _class_char(self, tests: list[Test]) -> str | None:
+        """One character of a class. A nested class such as `\\d` is added to `tests` and returns None."""
+        char = self._next()
+        if char != "\\":
+            return char
+        char = self._next()
+        if char in _CLASSES:
+            tests.append(_CLASSES[char])
             return None
-        return self._literal(sign)
+        return self._literal(char)
 
     def _peek(self, ahead: int = 0) -> str:
-        return self.text[self.place + ahead : self.place + ahead + 1]
+        return self.text[self.index + ahead : self.index + ahead + 1]
 
     def _next(self) -> str:
-        if self.place >= len(self.text):
+        if self.index >= len(self.text):
             raise refusal("it breaks off in the middle")
-        self.place += 1
-        return self.text[self.place - 1]
+        self.index += 1
+        return self.text[self.index - 1]
 
-    def _take(self, sign: str) -> bool:
-        if self._peek() != sign:
+    def _take(self, char: str) -> bool:
+        if self._peek() != char:
             return False
-        self.place += 1
+        self.index += 1
         return True
 
 
-def _literal_sign(sign: str) -> CharacterSet:
-    lower = sign.lower()
-    return CharacterSet(_one_of({sign}), lower if len(lower) == 1 else None)
+def _literal_char(char: str) -> CharacterSet:
+    lower = char.lower()
+    return CharacterSet(_char_in({char}), lower if len(lower) == 1 else None)
 
 
-def _one_of(signs: Iterable[str]) -> Test:
-    # The text is lower case already; a sign may have lower forms of two letters, which never meet one.
-    return frozenset(sign.lower() for sign in signs).__contains__
+def _char_in(chars: Iterable[str]) -> Test:
+    # The text is already lower case. A character whose lower form has two letters never matches one.
+    return frozenset(char.lower() for char in chars).__contains__
 
 
 def _between(low: str, high: str) -> Test:
-    return lambda sign: low <= sign <= high or (len(upper := sign.upper()) == 1 and low <= upper <= high)
+    return lambda char: low <= char <= high or (len(upper := char.upper()) == 1 and low <= upper <= high)
 
 
 def _any_of(tests: list[Test], *, negated: bool) -> Test:
-    return lambda sign: any(test(sign) for test in tests) != negated
+    return lambda char: any(test(char) for test in tests) != negated
 
+
+# --- Compiling and matching
 
 MAX_PATTERN = 500
 MAX_STATES = 1_000
 MAX_WORK = 400_000
-"""States looked at in one text: about a quarter of a second."""
+"""States visited per text: about a quarter of a second."""
 
 _MAX_SETS = 100
-_MAX_SIGNS = 1_000
+_MAX_CHARS = 1_000
 
-_Set = tuple[frozenset[int], bool | None]
-"""The states reached, and whether the sign before was part of a word (None at the start of the text)."""
+_StateSet = tuple[frozenset[int], bool | None]
+"""The reached states, and whether the previous character is part of a word (None at the start)."""
 
 
 @lru_cache(maxsize=128)
 def compile_pattern(pattern: str) -> "Pattern":
-    """Raises `Invalid` with the reason in plain words."""
+    """Raises `Invalid` with a reason for the user."""
     if len(pattern) > MAX_PATTERN:
         raise Invalid(f"A pattern may have at most {MAX_PATTERN} characters.", field="value")
     tree = read_pattern(pattern)
@@ -314,7 +319,7 @@ def compile_pattern(pattern: str) -> "Pattern":
 
 @dataclass(slots=True)
 class _State:
-    """A place in the pattern: reads a sign by `test`, or goes on by itself where `edge` allows."""
+    """An NFA state: consumes a character that passes `test`, or moves on without one if `edge` allows."""
 
     test: Test | None = None
     edge: Assertion | None = None
@@ -322,98 +327,98 @@ class _State:
 
 
 class Pattern:
-    """A compiled pattern. State 0 is the start, state 1 the match."""
+    """A compiled pattern. State 0 is the start, state 1 is the match."""
 
     def __init__(self, states: list[_State], needed: tuple[str, ...] = ()) -> None:
         self._states = states
         self._needed = needed
-        self._start: _Set = (frozenset({0}), None)
-        self._memory: dict[_Set, dict[str, _Set | None]] = {}
+        self._start: _StateSet = (frozenset({0}), None)
+        self._cache: dict[_StateSet, dict[str, _StateSet | None]] = {}
         self._work = 0
 
     def occurs_in(self, text: str) -> bool:
-        """A text that would take too much work does not match."""
+        """A text that exceeds `MAX_WORK` does not match."""
         lower = text.lower()
-        if self._needed and not any(needed in lower for needed in self._needed):
+        if self._needed and not any(literal in lower for literal in self._needed):
             return False
         self._work = MAX_WORK
         current, steps = self._start, self._steps(self._start)
-        for sign in lower:
-            following = steps[sign] if sign in steps else self._remember(current, sign)
-            if following is None:
+        for char in lower:
+            next_set = steps[char] if char in steps else self._compute_step(current, char)
+            if next_set is None:
                 return True
-            if following is not current:
-                current, steps = following, self._steps(following)
+            if next_set is not current:
+                current, steps = next_set, self._steps(next_set)
             if self._work <= 0:
                 return False
         return 1 in self._closure(current, None)
 
-    def _steps(self, current: _Set) -> dict[str, _Set | None]:
-        steps = self._memory.get(current)
+    def _steps(self, current: _StateSet) -> dict[str, _StateSet | None]:
+        steps = self._cache.get(current)
         if steps is None:
-            if len(self._memory) >= _MAX_SETS:
-                self._memory.clear()
-            steps = self._memory[current] = {}
+            if len(self._cache) >= _MAX_SETS:
+                self._cache.clear()
+            steps = self._cache[current] = {}
         return steps
 
-    def _remember(self, current: _Set, sign: str) -> _Set | None:
+    def _compute_step(self, current: _StateSet, char: str) -> _StateSet | None:
         steps = self._steps(current)
-        if len(steps) >= _MAX_SIGNS:
+        if len(steps) >= _MAX_CHARS:
             steps.clear()
-        following = steps[sign] = self._advance(current, sign)
-        return following
+        next_set = steps[char] = self._advance(current, char)
+        return next_set
 
-    def _advance(self, current: _Set, sign: str) -> _Set | None:
-        """The set after one more sign; None once the pattern has occurred."""
-        here = self._closure(current, sign)
+    def _advance(self, current: _StateSet, char: str) -> _StateSet | None:
+        """The state set after one more character; None once the pattern has matched."""
+        here = self._closure(current, char)
         if 1 in here:
             return None
         reached = {0}
         for number in here:
             state = self._states[number]
-            if state.test is not None and state.test(sign):
+            if state.test is not None and state.test(char):
                 reached.update(state.onward)
-        return frozenset(reached), is_word(sign)
+        return frozenset(reached), is_word(char)
 
-    def _closure(self, current: _Set, sign: str | None) -> set[int]:
-        """All states reached without reading; `sign` is what stands ahead, None at the end of the text."""
+    def _closure(self, current: _StateSet, char: str | None) -> set[int]:
+        """All states reachable without consuming input; `char` is the next character, None at the end."""
         numbers, before = current
-        reached, waiting = set[int](), list(numbers)
-        while waiting:
-            number = waiting.pop()
+        reached, pending = set[int](), list(numbers)
+        while pending:
+            number = pending.pop()
             if number in reached:
                 continue
             reached.add(number)
             state = self._states[number]
-            if state.test is None and _allows(state.edge, before, sign):
-                waiting.extend(state.onward)
+            if state.test is None and _allows(state.edge, before, char):
+                pending.extend(state.onward)
         self._work -= len(reached)
         return reached
 
 
-def _allows(edge: Assertion | None, before: bool | None, sign: str | None) -> bool:
+def _allows(edge: Assertion | None, before: bool | None, char: str | None) -> bool:
     match edge:
         case None:
             return True
         case Assertion.START:
             return before is None
         case Assertion.END:
-            return sign is None
+            return char is None
         case Assertion.WORD_EDGE:
-            return bool(before) != (sign is not None and is_word(sign))
+            return bool(before) != (char is not None and is_word(char))
         case Assertion.NO_WORD_EDGE:
-            return bool(before) == (sign is not None and is_word(sign))
+            return bool(before) == (char is not None and is_word(char))
 
 
 class _Compiler:
-    """From the tree to states. Repetitions are written out, so their number is bounded."""
+    """Compile the tree into states. Repetitions are expanded, so their number is limited."""
 
     def __init__(self, tree: Node) -> None:
         self.states = [_State(), _State()]
         self._link(self._add(tree, 0), 1)
 
     def _add(self, node: Node, start: int) -> int:
-        """Hang `node` behind `start`; answer the state where it ends."""
+        """Append `node` after `start` and return its end state."""
         match node:
             case CharacterSet(test=test):
                 return self._step(start, _State(test=test))
@@ -428,26 +433,25 @@ class _Compiler:
                 for part in parts:
                     self._link(self._add(part, self._branch(start)), end)
                 return end
-            case Repeat(part, least, most):
-                return self._repeat(part, least, most, start)
+            case Repeat(part, minimum, maximum):
+                return self._repeat(part, minimum, maximum, start)
 
-    def _repeat(self, part: Node, least: int, most: int | None, start: int) -> int:
-        for _ in range(least):
+    def _repeat(self, part: Node, minimum: int, maximum: int | None, start: int) -> int:
+        for _ in range(minimum):
             start = self._add(part, start)
-        if most is None:
+        if maximum is None:
             loop, end = self._branch(start), self._new(_State())
             self._link(self._add(part, loop), loop)
             self._link(loop, end)
             return end
         end = self._new(_State())
-        for _ in range(most - least):
+        for _ in range(maximum - minimum):
             self._link(start, end)
             start = self._add(part, self._branch(start))
         self._link(start, end)
         return end
 
     def _step(self, start: int, state: _State) -> int:
-        """Through `state` to a fresh one."""
         through, end = self._new(state), self._new(_State())
         self._link(start, through)
         self._link(through, end)

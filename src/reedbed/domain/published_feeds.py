@@ -1,4 +1,4 @@
-"""Published feeds: a view of one's own as a private address that any reader can follow."""
+"""Published feeds: a user's view as a feed at a private URL that any reader can subscribe to."""
 
 from reedbed.domain.entries import VIEWS, View, ViewQuery
 from reedbed.domain.errors import Invalid
@@ -9,14 +9,14 @@ from reedbed.domain.times import Instant
 
 MAX_FEED_NAME = 100
 
-_PUBLISHED: dict[str, View] = {view: view for view in VIEWS}
-_WHOLE = ("digests", "stories", "history")
-"""Lists that no feed, folder, tag or search can narrow."""
+_PUBLISHED_VIEWS: dict[str, View] = {view: view for view in VIEWS}
+_UNFILTERED = ("digests", "stories", "history")
+"""Lists that cannot be filtered by feed, folder, tag or search."""
 
 
 @record
 class PublishedView:
-    """What a published feed shows: a view, narrowed by at most one of the others."""
+    """The content of a published feed: a view with at most one filter."""
 
     view: View = "all"
     feed_id: int | None = None
@@ -24,13 +24,13 @@ class PublishedView:
     tag: str | None = None
     search_id: int | None = None
     digests: bool = False
-    """Not entries, but one's digests."""
+    """Publish the user's digests instead of entries."""
     stories: bool = False
-    """Not entries, but the stories that they tell."""
+    """Publish stories instead of entries."""
 
     @property
     def kind(self) -> str:
-        """As it is called outside."""
+        """The name in URLs and the API."""
         return "digests" if self.digests else "stories" if self.stories else self.view
 
     @property
@@ -39,7 +39,7 @@ class PublishedView:
 
     @property
     def only_grows(self) -> bool:
-        """Whether entries join the list by arriving alone, and not because somebody marks an old one."""
+        """Whether only new entries join the list, never old ones because of a changed state."""
         return self.view == "all" and self.tag is None and self.search_id is None and not self.stories
 
 
@@ -53,12 +53,12 @@ class PublishedFeed:
 
 
 def check_feed_name(name: str) -> str:
-    tidy = shown_line(name)
-    if not tidy:
+    clean_name = shown_line(name)
+    if not clean_name:
         raise Invalid("A name is required", field="name")
-    if len(tidy) > MAX_FEED_NAME:
+    if len(clean_name) > MAX_FEED_NAME:
         raise Invalid(f"The name must be at most {MAX_FEED_NAME} characters", field="name")
-    return tidy
+    return clean_name
 
 
 def check_view(
@@ -69,18 +69,18 @@ def check_view(
     tag: str | None = None,
     search_id: int | None = None,
 ) -> PublishedView:
-    narrowed = sum(part is not None for part in (feed_id, folder_id, tag, search_id))
-    if view in _WHOLE and narrowed:
+    filter_count = sum(filter_ is not None for filter_ in (feed_id, folder_id, tag, search_id))
+    if view in _UNFILTERED and filter_count:
         raise Invalid("Digests, stories and what was read are published as a whole", field="view")
     if view in ("digests", "stories"):
         return PublishedView(digests=view == "digests", stories=view == "stories")
-    known = _PUBLISHED.get(view)
-    if known is None:
+    checked_view = _PUBLISHED_VIEWS.get(view)
+    if checked_view is None:
         raise Invalid("Choose one of: unread, all, starred, later, history, stories, digests", field="view")
-    if narrowed > 1:
+    if filter_count > 1:
         raise Invalid("Choose one of feed, folder, tag and search", field="view")
     if tag is not None and not 0 < len(storable(tag).strip()) <= MAX_TAG:
         raise Invalid(f"A tag needs a name of at most {MAX_TAG} characters", field="tag")
     return PublishedView(
-        known, feed_id, folder_id, storable(tag).strip() if tag is not None else None, search_id
+        checked_view, feed_id, folder_id, storable(tag).strip() if tag is not None else None, search_id
     )

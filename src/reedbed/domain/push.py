@@ -1,6 +1,6 @@
-"""Notes that reach a browser while no page is open: where to, and what they say.
+"""Push notifications: checking a browser's subscription, and the notifications for feeds, rules and digests.
 
-The words are those of feeds, rules and digests alone, so that a note reads the same in every language.
+They contain only texts of feeds, rules and digests, so that they need no translation.
 """
 
 import base64
@@ -15,16 +15,16 @@ from reedbed.domain.rules import RuleNotice
 from reedbed.domain.times import Instant
 
 MAX_TITLES = 4
-_MAX_ADDRESS_LENGTH = 2_000
+_MAX_URL_LENGTH = 2_000
 _MAX_LINE_LENGTH = 200
 _POINT_BYTES = 65
-_POINT_MARK = 4
+_UNCOMPRESSED_POINT = 4
 _AUTH_BYTES = 16
 
 
 @record
 class PushAddress:
-    """What a browser hands out; both keys are base64url."""
+    """A browser's push subscription; both keys are base64url."""
 
     endpoint: str
     p256dh: str
@@ -46,16 +46,16 @@ class PushNote:
     title: str
     body: str
     url: str
-    """A path of ours."""
+    """A path on this server."""
     tag: str
-    """A newer note with the same tag takes the place of the older."""
+    """A newer notification with the same tag replaces the older one."""
 
 
 def check_address(endpoint: str, p256dh: str, auth: str) -> PushAddress:
-    if not _is_web_address(endpoint.strip()):
+    if not _is_web_url(endpoint.strip()):
         raise Invalid("The address must start with https://.", field="endpoint")
     point = _decoded(p256dh)
-    if len(point) != _POINT_BYTES or point[0] != _POINT_MARK:
+    if len(point) != _POINT_BYTES or point[0] != _UNCOMPRESSED_POINT:
         raise Invalid("This is not the public key of a browser.", field="p256dh")
     if len(_decoded(auth)) != _AUTH_BYTES:
         raise Invalid("This is not the secret of a browser.", field="auth")
@@ -63,12 +63,12 @@ def check_address(endpoint: str, p256dh: str, auth: str) -> PushAddress:
 
 
 def feed_note(feed_id: int, feed_title: str, entries: Sequence[tuple[int, str]], url: str) -> PushNote:
-    """`entries` are ids and titles; `url` shows them all."""
-    only = f"/entry/{entries[0][0]}" if len(entries) == 1 else url
+    """`entries` are ids and titles; `url` is a page that lists them all."""
+    target = f"/entry/{entries[0][0]}" if len(entries) == 1 else url
     return PushNote(
         title=_headline(feed_title, len(entries)),
         body=_titles([title for _, title in entries]),
-        url=only,
+        url=target,
         tag=f"feed-{feed_id}",
     )
 
@@ -85,9 +85,9 @@ def rule_note(notice: RuleNotice) -> PushNote:
 
 def digest_note(digest: Digest) -> PushNote:
     paragraphs = digest.text.paragraphs
-    said = [sentence.text for paragraph in paragraphs for sentence in paragraph.sentences[:1]]
+    sentences = [sentence.text for paragraph in paragraphs for sentence in paragraph.sentences[:1]]
     title = " · ".join(paragraph.heading for paragraph in paragraphs if paragraph.heading)
-    return PushNote(_line(title) or "Reedbed", _titles(said), f"/summaries/{digest.id}", "digest")
+    return PushNote(_line(title) or "Reedbed", _titles(sentences), f"/summaries/{digest.id}", "digest")
 
 
 def _headline(name: str, count: int) -> str:
@@ -95,17 +95,17 @@ def _headline(name: str, count: int) -> str:
 
 
 def _titles(titles: Sequence[str]) -> str:
-    shown = [_line(title) for title in titles[:MAX_TITLES]]
-    return "\n".join([*shown, "…"] if len(titles) > MAX_TITLES else shown)
+    lines = [_line(title) for title in titles[:MAX_TITLES]]
+    return "\n".join([*lines, "…"] if len(titles) > MAX_TITLES else lines)
 
 
 def _line(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= _MAX_LINE_LENGTH else f"{words[: _MAX_LINE_LENGTH - 1]}…"
+    line = " ".join(text.split())
+    return line if len(line) <= _MAX_LINE_LENGTH else f"{line[: _MAX_LINE_LENGTH - 1]}…"
 
 
-def _is_web_address(text: str) -> bool:
-    if len(text) > _MAX_ADDRESS_LENGTH or not text.isprintable():
+def _is_web_url(text: str) -> bool:
+    if len(text) > _MAX_URL_LENGTH or not text.isprintable():
         return False
     try:
         parts = urlsplit(text)

@@ -1,4 +1,4 @@
-"""Questions over one's own entries: which words to look for, where they are told best, what an answer is."""
+"""Questions about a user's own entries: the words to search for, the best passages, and the answer."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,11 +14,11 @@ from reedbed.domain.times import Instant
 MAX_QUESTION_LENGTH = 500
 MAX_WORDS = 16
 CANDIDATES = 60
-"""So many entries are looked through."""
+"""The number of entries that are searched."""
 READ = 12
-"""So many of them are given to a model."""
+"""The number of entries that are given to a model."""
 KEPT = 500
-"""Questions of one user; older ones are forgotten."""
+"""The number of questions kept per user; older ones are deleted."""
 
 FAILED = "The question could not be answered. Ask again later."
 
@@ -31,21 +31,21 @@ quoi quels quelles combien comment hier aujourd hui quien quienes cuál cuáles 
 cuántos chi cosa quando quanto quale quali wie welke hoeveel waarom wanneer кто что когда где почему зачем
 сколько какой какая какие
 """
-_ASKING = frozenset(_QUESTION_WORDS.split())
+_QUESTION_STOPWORDS = frozenset(_QUESTION_WORDS.split())
 
 
 @record
 class AnswerText:
-    """Without claims: the entries do not tell."""
+    """Without claims, the entries do not answer the question."""
 
     claims: tuple[Sentence, ...] = ()
     sources: tuple[Source, ...] = ()
     read: int = 0
-    """Entries that were read for it."""
+    """The number of entries read."""
     dropped: int = 0
-    """Claims left out because no entry supported them."""
+    """The number of claims removed because no entry supported them."""
     fallback: bool = False
-    """A model was to be asked, but did not answer."""
+    """The model did not answer, so sentences of the entries are used."""
 
 
 @record
@@ -64,12 +64,12 @@ class Question:
 
 @dataclass(frozen=True)
 class CitablePassage:
-    """An entry to look for an answer in."""
+    """An entry that may contain an answer."""
 
     entry_id: int
     title: str
     text: str
-    """Plain, a line for each block."""
+    """Plain text, one line per block."""
     feed_id: int
     feed: str
     at: Instant
@@ -90,44 +90,44 @@ def check_question(text: str) -> str:
 
 
 def sought_words(question: str) -> tuple[str, ...]:
-    """Beginnings of the words that say what is asked about, as the index knows them."""
-    small = _folded_small()
-    words = (word for word in index_text(question).split() if word not in small)
+    """The stems of the question's content words, in the form of the search index."""
+    stopwords = _stopwords()
+    words = (word for word in index_text(question).split() if word not in stopwords)
     useful = (word for word in words if len(word) > 1 or word.isdigit())
     return tuple(dict.fromkeys(map(_stem, useful)))[:MAX_WORDS]
 
 
-def search_for(words: Iterable[str], within: str | None) -> str:
-    """Any of the words, and all of what the scope asks for."""
-    either = " OR ".join(f"{word}*" if _may_go_on(word) else word for word in words)
-    return f"{either} {within or ''}".strip()
+def search_for(words: Iterable[str], scope_query: str | None) -> str:
+    """A search query for any of the words within the scope."""
+    any_word = " OR ".join(f"{word}*" if _matches_prefix(word) else word for word in words)
+    return f"{any_word} {scope_query or ''}".strip()
 
 
 def weights(words: Sequence[str], passages: Sequence[CitablePassage]) -> dict[str, float]:
-    """What finding each word is worth: the rarer among these entries, the more."""
-    found = {word: sum(contains(one.folded, word) for one in passages) for word in words}
-    return {word: math.log1p(len(passages) / number) if number else 1.0 for word, number in found.items()}
+    """The weight of each word: the rarer among these entries, the higher."""
+    counts = {word: sum(contains(passage.folded, word) for passage in passages) for word in words}
+    return {word: math.log1p(len(passages) / count) if count else 1.0 for word, count in counts.items()}
 
 
 def best_passages(worth: Mapping[str, float], passages: Sequence[CitablePassage]) -> list[CitablePassage]:
-    """Those that hold most of the words, first; in the order given where they hold the same."""
-    scored = [(_score(one, worth), -place) for place, one in enumerate(passages)]
-    order = sorted(range(len(passages)), key=lambda place: scored[place], reverse=True)
-    return [passages[place] for place in order[:READ]]
+    """The passages with the highest coverage first; ties keep the given order."""
+    scored = [(_score(passage, worth), -index) for index, passage in enumerate(passages)]
+    order = sorted(range(len(passages)), key=lambda index: scored[index], reverse=True)
+    return [passages[index] for index in order[:READ]]
 
 
 def coverage(folded: str, worth: Mapping[str, float]) -> float:
-    """The share of what was asked about that is named here, between 0 and 1."""
-    whole = sum(worth.values())
-    return sum(value for word, value in worth.items() if contains(folded, word)) / whole if whole else 0.0
+    """The weighted share of the question's words in the text, between 0 and 1."""
+    total = sum(worth.values())
+    return sum(value for word, value in worth.items() if contains(folded, word)) / total if total else 0.0
 
 
 def contains(folded: str, word: str) -> bool:
-    return f" {word}" in folded if _may_go_on(word) else f" {word} " in folded
+    return f" {word}" in folded if _matches_prefix(word) else f" {word} " in folded
 
 
 def padded(text: str) -> str:
-    """Folded, with a blank on each side of every word."""
+    """Folded, with a space on each side of every word."""
     return f" {' '.join(index_text(text).split())} "
 
 
@@ -136,7 +136,7 @@ def _score(passage: CitablePassage, worth: Mapping[str, float]) -> float:
 
 
 def _stem(word: str) -> str:
-    """Endings differ more than beginnings; what is asked in the plural may be told in the singular."""
+    """Crude stemming, so that a question in the plural matches a text in the singular."""
     if is_cjk(word) or word[0].isdigit():
         return word
     if len(word) >= 6:
@@ -144,12 +144,12 @@ def _stem(word: str) -> str:
     return word[:-1] if len(word) > _MIN_STEM and word.endswith("s") else word
 
 
-def _may_go_on(word: str) -> bool:
+def _matches_prefix(word: str) -> bool:
     return len(word) >= _MIN_STEM and not is_cjk(word) and not word.isdigit()
 
 
 @cache
-def _folded_small() -> frozenset[str]:
-    from reedbed.domain.stopwords import SMALL  # three megabytes of words and patterns, once needed
+def _stopwords() -> frozenset[str]:
+    from reedbed.domain.stopwords import SMALL  # imported on first use: three megabytes of words and patterns
 
-    return frozenset(token for word in SMALL | _ASKING for token in index_text(word).split())
+    return frozenset(token for word in SMALL | _QUESTION_STOPWORDS for token in index_text(word).split())

@@ -1,6 +1,7 @@
-"""Labels of reader apps: they know one flat list, we have nested folders, and tags beside them.
+"""The Google Reader API: item ids, streams, timestamps, continuations, tag edits and labels.
 
-A nested folder is called by its path, `Technology/Linux`. Apps may also name it by its last part alone.
+Apps have one flat list of labels; Reedbed has nested folders and tags. A nested folder is labelled by its
+path, `Technology/Linux`. Apps may also use its last part alone.
 """
 
 import math
@@ -15,6 +16,8 @@ from reedbed.domain.pagination import Order
 from reedbed.domain.records import record
 from reedbed.domain.times import LATEST, SECOND, Instant
 
+# --- Item ids
+
 ITEM_PREFIX = "tag:google.com,2005:reader/item/"
 MAX_ID = 2**63 - 1
 
@@ -28,7 +31,7 @@ def long_id(entry_id: int) -> str:
 
 
 def parse_item_id(text: str) -> int | None:
-    """The entry's id, or None for what cannot be one of ours."""
+    """The entry's id, or None if the text is not a valid id."""
     plain = unquote(text).strip().lower()
     hexadecimal = _as_hexadecimal(plain)
     if hexadecimal is not None:
@@ -36,7 +39,7 @@ def parse_item_id(text: str) -> int | None:
     elif _DECIMAL.fullmatch(plain):
         number = int(plain)
     else:
-        # NetNewsWire used to send hexadecimal digits without padding: a letter gives them away.
+        # NetNewsWire used to send unpadded hexadecimal ids, recognizable by a letter.
         number = int(plain, 16) if _HEX.fullmatch(plain) else 0
     return number if 0 < number <= MAX_ID else None
 
@@ -48,6 +51,9 @@ def _as_hexadecimal(plain: str) -> str | None:
     return plain if len(plain) == 16 else None
 
 
+# --- Streams
+
+
 @record
 class StateStream:
     name: str
@@ -55,7 +61,7 @@ class StateStream:
 
 @record
 class LabelStream:
-    """A folder, or a tag, or both: apps know one kind of label."""
+    """A folder, a tag or both: apps have only one kind of label."""
 
     name: str
 
@@ -76,7 +82,7 @@ KEPT_UNREAD = StateStream("kept-unread")
 EMPTY_STATES = frozenset(
     {"kept-unread", "tracking-kept-unread", "broadcast", "broadcast-friends", "like", "created"}
 )
-"""Kept by Google for itself: accepted, and without effect."""
+"""Internal states of Google: accepted, but without effect."""
 STATES = EMPTY_STATES | {"reading-list", "read", "unread", "starred"}
 
 _STATE = re.compile(r"user/[^/]*/state/com\.google/([a-z-]+)/?")
@@ -85,7 +91,7 @@ _ONE_SLASH = re.compile(r"(https?):/(?=[^/])")
 
 
 def parse_stream(text: str) -> Stream | None:
-    """None for what no app means: an unknown stream must never become a wider one."""
+    """None for an unknown stream, which must never be treated as a larger one."""
     plain = text.strip().lstrip("/")
     if state := _STATE.fullmatch(plain):
         return StateStream(state[1]) if state[1] in STATES else None
@@ -98,13 +104,13 @@ def parse_stream(text: str) -> Stream | None:
 
 
 def _feed_stream(plain: str) -> FeedStream | None:
-    """`feed/12`, `feed/http://…`, and Reeder's `feed/feed/…`."""
-    rest = plain.removeprefix("feed/").removeprefix("feed/").strip()
-    if _DECIMAL.fullmatch(rest):
-        number = int(rest)
+    """Parse `feed/12`, `feed/http://…`, and Reeder's `feed/feed/…`."""
+    name = plain.removeprefix("feed/").removeprefix("feed/").strip()
+    if _DECIMAL.fullmatch(name):
+        number = int(name)
         return FeedStream(number, "") if 0 < number <= MAX_ID else None
-    # A proxy that tidies paths leaves one slash of the two.
-    return FeedStream(None, _ONE_SLASH.sub(r"\1://", rest, count=1)) if rest else None
+    # Proxies that normalize paths merge the two slashes.
+    return FeedStream(None, _ONE_SLASH.sub(r"\1://", name, count=1)) if name else None
 
 
 def stream_name(stream: Stream) -> str:
@@ -129,17 +135,20 @@ def feed_name(feed_id: int) -> str:
     return f"feed/{feed_id}"
 
 
+# --- Timestamps and continuations
+
+
 def parse_oldest(text: str) -> Instant | None:
-    """`ot`: seconds, which NetNewsWire sends with a fraction."""
+    """`ot`: seconds; NetNewsWire sends a fraction."""
     return _milliseconds(text, "ot")
 
 
 def parse_newest(text: str) -> Instant | None:
-    """`nt`: a whole second is meant to its end, for it is one of our moments, cut off."""
-    moment = _milliseconds(text, "nt")
-    if moment is None or "." in text:
-        return moment
-    return min(moment + SECOND - 1, LATEST)
+    """`nt`: a whole second includes all of it, because it is one of our timestamps, truncated."""
+    timestamp = _milliseconds(text, "nt")
+    if timestamp is None or "." in text:
+        return timestamp
+    return min(timestamp + SECOND - 1, LATEST)
 
 
 def _milliseconds(text: str, field: str) -> Instant | None:
@@ -155,9 +164,9 @@ def _milliseconds(text: str, field: str) -> Instant | None:
 
 
 def parse_mark_until(text: str, now: Instant) -> Instant:
-    """`ts` of mark-all-as-read: seconds, milli-, micro- or nanoseconds, told apart by their length.
+    """`ts` of mark-all-as-read: seconds, milli-, micro- or nanoseconds, distinguished by their length.
 
-    Coarse units mean the whole unit, because the moment came from one of our finer ones, cut off.
+    A value in seconds includes the whole second, because it is one of our timestamps, truncated.
     """
     plain = text.strip().partition(".")[0]
     if not plain:
@@ -176,17 +185,20 @@ def parse_mark_until(text: str, now: Instant) -> Instant:
 
 
 def encode_continuation(last_id: int, order: Order) -> str:
-    """Letters and digits only: Read You pastes it into an address as it is."""
+    """Only letters and digits, because Read You inserts it into a URL without escaping."""
     return f"{'o' if order == 'oldest' else 'n'}{last_id}"
 
 
 def decode_continuation(text: str) -> tuple[int, Order | None]:
-    """The last id, and the order if it says one."""
+    """The last id, and the order if included."""
     plain = text.strip()
     digits = plain.lstrip("on")
     if len(plain) - len(digits) > 1 or not _DECIMAL.fullmatch(digits):
         raise Invalid("This continuation is not one of ours.", field="c")
     return min(int(digits), MAX_ID), _ORDERS.get(plain[0])
+
+
+# --- Tags and labels
 
 
 @record
@@ -202,7 +214,7 @@ _READ_WHEN_ADDED: dict[Stream, bool] = {READ: True, UNREAD: False, KEPT_UNREAD: 
 
 
 def tag_edit(added: Sequence[str], removed: Sequence[str]) -> TagEdit:
-    """Tags that mean nothing here are left out; a call that wants both of two opposites is refused."""
+    """Unknown tags are ignored; contradictory tags raise `Invalid`."""
     on = [stream for text in added if (stream := parse_stream(text))]
     off = [stream for text in removed if (stream := parse_stream(text))]
     edit = TagEdit(
@@ -217,11 +229,11 @@ def tag_edit(added: Sequence[str], removed: Sequence[str]) -> TagEdit:
 
 
 def _state(when_added: dict[Stream, bool], on: Sequence[Stream], off: Sequence[Stream]) -> bool | None:
-    wishes = {when_added[stream] for stream in on if stream in when_added}
-    wishes |= {not when_added[stream] for stream in off if stream in when_added}
-    if len(wishes) > 1:
+    values = {when_added[stream] for stream in on if stream in when_added}
+    values |= {not when_added[stream] for stream in off if stream in when_added}
+    if len(values) > 1:
         raise _contradiction()
-    return wishes.pop() if wishes else None
+    return values.pop() if values else None
 
 
 def _labels(streams: Sequence[Stream]) -> tuple[str, ...]:
@@ -234,7 +246,7 @@ def _contradiction() -> Invalid:
 
 @record
 class Labels:
-    """What a user's labels mean."""
+    """The folders and tags behind a user's labels."""
 
     folders: Mapping[int, str] = field(default_factory=dict[int, str])
     """Folder id to its label."""
@@ -243,30 +255,30 @@ class Labels:
     tags: frozenset[str] = frozenset()
 
     def folder_ids(self, label: str) -> list[int]:
-        by_path = [id for id, path in self.folders.items() if path == label]
-        return by_path or [id for id, name in self.names.items() if name == label]
+        by_path = [folder_id for folder_id, path in self.folders.items() if path == label]
+        return by_path or [folder_id for folder_id, name in self.names.items() if name == label]
 
     def tag(self, label: str) -> str | None:
-        """The tag of this name; tags have single spaces only."""
+        """The tag with this name; white space is collapsed, as in all tags."""
         name = " ".join(label.split())
         return name if name in self.tags else None
 
 
 def labels_of(rows: Sequence[FolderRow], tags: Iterable[str] = ()) -> Labels:
-    known = {row.id: row for row in rows}
+    rows_by_id = {row.id: row for row in rows}
     return Labels(
-        folders={row.id: "/".join(_path(row, known)) for row in rows},
+        folders={row.id: "/".join(_path(row, rows_by_id)) for row in rows},
         names={row.id: row.name for row in rows},
         tags=frozenset(tags),
     )
 
 
-def _path(row: FolderRow, known: Mapping[int, FolderRow]) -> list[str]:
-    """Names from the top down; a circle of folders ends."""
+def _path(row: FolderRow, rows_by_id: Mapping[int, FolderRow]) -> list[str]:
+    """Folder names from the top down; stops at a cycle."""
     path, seen = [row.name], {row.id}
-    above = row.parent_id
-    while above is not None and above in known and above not in seen:
-        seen.add(above)
-        path.append(known[above].name)
-        above = known[above].parent_id
+    parent_id = row.parent_id
+    while parent_id is not None and parent_id in rows_by_id and parent_id not in seen:
+        seen.add(parent_id)
+        path.append(rows_by_id[parent_id].name)
+        parent_id = rows_by_id[parent_id].parent_id
     return path[::-1]

@@ -1,4 +1,4 @@
-"""Knowing a removed entry again, should its feed still list it."""
+"""Retention: how long entries are kept, and recognizing removed entries that their feed still lists."""
 
 from collections.abc import Iterable, Iterator, Set
 from datetime import datetime, timedelta
@@ -12,13 +12,13 @@ from reedbed.domain.times import DAY, HOUR, Instant, Millis, from_datetime
 from reedbed.domain.urls import normalize_url
 
 MIN_AGE: Millis = 30 * DAY
-"""However large the database grows, what arrived since stays."""
+"""Newer entries are kept regardless of the database size."""
 AGE_STEP: Millis = 30 * DAY
 ARTICLES_KEPT: Millis = 30 * DAY
-"""Whole articles of read entries; what the feed itself gave stays."""
+"""For fetched articles of read entries; the feed's own content stays."""
 LOGS_KEPT: Millis = 90 * DAY
 MISSED_FOR: Millis = 30 * DAY
-"""A document that stops listing a removed entry may list it again; after so long it will not."""
+"""How long a removed entry is remembered after its feed stopped listing it, as it may reappear."""
 
 MAX_KEPT_ENTRIES = 1_000_000
 MAX_KEPT_DAYS = 36_500
@@ -26,7 +26,7 @@ MAX_KEPT_DAYS = 36_500
 
 @record
 class RetentionLimits:
-    """How much of a feed is kept. None is without limit."""
+    """How much of a feed is kept. None means unlimited."""
 
     entries: int | None = 500
     age: Millis | None = 365 * DAY
@@ -35,73 +35,73 @@ class RetentionLimits:
 
 @record
 class RetentionPolicy:
-    """What the operator has set."""
+    """The operator's settings."""
 
     limits: RetentionLimits = RetentionLimits()
     size: int | None = 1024 * 1024 * 1024
-    """Bytes of the database."""
+    """Maximum size of the database in bytes."""
     hour: int = 3
-    """Of the server's day."""
+    """Hour of the day for cleaning up, in the server's time zone."""
     unfollowed: Millis | None = 90 * DAY
-    """How long a feed that nobody follows any more waits for somebody to come back."""
+    """How long a feed without subscribers is kept."""
 
 
 @record
 class RetentionOverride:
-    """What one follower wants of a feed: None takes the server's limit, 0 is without one."""
+    """A subscriber's limits for a feed: None uses the server's limit, 0 means unlimited."""
 
     entries: int | None = None
     days: int | None = None
     unread_days: int | None = None
 
 
-def check_wish(wish: RetentionOverride) -> RetentionOverride:
-    for value, most, field in (
-        (wish.entries, MAX_KEPT_ENTRIES, "keep_entries"),
-        (wish.days, MAX_KEPT_DAYS, "keep_days"),
-        (wish.unread_days, MAX_KEPT_DAYS, "keep_unread_days"),
+def check_wish(override: RetentionOverride) -> RetentionOverride:
+    for value, maximum, field in (
+        (override.entries, MAX_KEPT_ENTRIES, "keep_entries"),
+        (override.days, MAX_KEPT_DAYS, "keep_days"),
+        (override.unread_days, MAX_KEPT_DAYS, "keep_unread_days"),
     ):
-        if value is not None and not 0 <= value <= most:
-            raise Invalid(f"{field} must be between 0 and {most}", field=field)
-    return wish
+        if value is not None and not 0 <= value <= maximum:
+            raise Invalid(f"{field} must be between 0 and {maximum}", field=field)
+    return override
 
 
-def limits_of_feed(limits: RetentionLimits, wishes: Iterable[RetentionOverride]) -> RetentionLimits:
-    """Of all who follow a feed, the one who wants most has it: nobody loses by another's wish."""
-    wanted = [_granted(limits, wish) for wish in wishes]
-    if not wanted:
+def limits_of_feed(limits: RetentionLimits, overrides: Iterable[RetentionOverride]) -> RetentionLimits:
+    """The most generous limits of all subscribers, so that no user loses entries to another's setting."""
+    all_limits = [_apply_override(limits, override) for override in overrides]
+    if not all_limits:
         return limits
     return RetentionLimits(
-        entries=_most(one.entries for one in wanted),
-        age=_most(one.age for one in wanted),
-        unread_age=_most(one.unread_age for one in wanted),
+        entries=_max_or_unlimited(subscriber_limits.entries for subscriber_limits in all_limits),
+        age=_max_or_unlimited(subscriber_limits.age for subscriber_limits in all_limits),
+        unread_age=_max_or_unlimited(subscriber_limits.unread_age for subscriber_limits in all_limits),
     )
 
 
-def _granted(limits: RetentionLimits, wish: RetentionOverride) -> RetentionLimits:
+def _apply_override(limits: RetentionLimits, override: RetentionOverride) -> RetentionLimits:
     return RetentionLimits(
-        entries=limits.entries if wish.entries is None else wish.entries or None,
-        age=limits.age if wish.days is None else wish.days * DAY or None,
-        unread_age=limits.unread_age if wish.unread_days is None else wish.unread_days * DAY or None,
+        entries=limits.entries if override.entries is None else override.entries or None,
+        age=limits.age if override.days is None else override.days * DAY or None,
+        unread_age=limits.unread_age if override.unread_days is None else override.unread_days * DAY or None,
     )
 
 
-def _most(values: Iterable[int | None]) -> int | None:
-    known = list(values)
-    return None if None in known else max(value for value in known if value is not None)
+def _max_or_unlimited(values: Iterable[int | None]) -> int | None:
+    all_values = list(values)
+    return None if None in all_values else max(value for value in all_values if value is not None)
 
 
 def cut_short(limits: RetentionLimits, age: Millis) -> RetentionLimits:
-    """The same for a database that is too large: nothing read is kept longer than this."""
+    """Limits for a database that is too large: read entries are kept at most `age`."""
     return RetentionLimits(
         limits.entries, age if limits.age is None else min(limits.age, age), limits.unread_age
     )
 
 
 def shorter_ages(age: Millis | None, oldest: Millis) -> Iterator[Millis]:
-    """Ever shorter ages, 30 days less each time down to the least, until the database fits.
+    """Shorter and shorter ages to try until the database fits, in steps of 30 days down to `MIN_AGE`.
 
-    `oldest` is the age of the oldest entry: where there was no limit, that is where to begin.
+    `oldest` is the age of the oldest entry: the starting point if there is no limit.
     """
     shorter = min(oldest if age is None else age, oldest + AGE_STEP)
     while shorter > MIN_AGE:
@@ -110,19 +110,19 @@ def shorter_ages(age: Millis | None, oldest: Millis) -> Iterator[Millis]:
 
 
 def is_due(last: Instant | None, now: Instant, local: datetime, hour: int) -> bool:
-    """Once a day, at this hour of the server's clock (`local` is now, there) or as soon as possible after.
+    """Once a day, at this hour of the server's time zone (`local` is the time there) or soon after.
 
-    Where nothing was ever cleaned, the first night is waited for.
+    A new server waits for the first night.
     """
     at = local.replace(hour=hour, minute=0, second=0, microsecond=0)
-    turn = from_datetime(at if at <= local else at - timedelta(days=1))
+    last_turn = from_datetime(at if at <= local else at - timedelta(days=1))
     if last is None:
-        return now - turn < HOUR
-    return last < turn
+        return now - last_turn < HOUR
+    return last < last_turn
 
 
 def removed_keys(guid: str | None, url: str | None, change_hash: str) -> list[int]:
-    """By what a removed entry is known again: its guid and its normalised address, else its words."""
+    """Keys to recognize a removed entry: its guid and normalised URL, else its text."""
     named = [("guid", guid), ("url", url)]
     keys = [removed_key(kind, value) for kind, value in named if value]
     return keys or [removed_key("words", change_hash)]
@@ -134,43 +134,43 @@ def removed_key(kind: str, value: str) -> int:
 
 
 def in_use(size: int, entries: int, leanest: float | None) -> tuple[int, float]:
-    """About how many bytes are in use where a server keeps freed space for itself, and what to remember.
+    """Estimate the bytes in use on a database server that keeps freed space, and the new `leanest` to store.
 
-    Freed space makes a database look larger than what it holds. The fewest bytes an entry was ever seen to
-    take tell what it would be without.
+    Freed space makes a database look larger than its content. The lowest number of bytes per entry seen so
+    far shows the size without it.
     """
-    density = size / max(entries, 1)
-    least = density if leanest is None else min(density, leanest)
-    return int(least * entries), least
+    bytes_per_entry = size / max(entries, 1)
+    minimum = bytes_per_entry if leanest is None else min(bytes_per_entry, leanest)
+    return int(minimum * entries), minimum
 
 
-_GONE = Seen(None, None, "")
+_REMOVED = Seen(None, None, "")
 
 
 def keys_of(entry: ParsedEntry) -> list[int]:
-    """Every key under which this entry may have been remembered."""
+    """All keys under which this entry may have been stored as removed."""
     url = normalize_url(entry.url) if entry.url else None
     named = (
         ("guid", entry.guid),
         ("url", url),
         ("words", words_hash(entry.title, entry.content)),
-        ("words", change_hash(entry.title, entry.content)),  # as earlier versions remembered it
+        ("words", change_hash(entry.title, entry.content)),  # stored by earlier versions
     )
     return [removed_key(kind, value) for kind, value in named if value]
 
 
-def with_removed(sifted: FilteredEntries, known: ExistingEntry, removed: Set[int]) -> ExistingEntry:
-    """What is known of a feed, with what was removed of it. What is there still goes before."""
+def with_removed(filtered: FilteredEntries, existing: ExistingEntry, removed: Set[int]) -> ExistingEntry:
+    """Add the removed entries to the existing ones. Existing entries take precedence."""
     if not removed:
-        return known
-    by_guid, by_url, by_hash = dict(known.by_guid), dict(known.by_url), dict(known.by_hash)
-    for candidate in sifted.rest:
+        return existing
+    by_guid, by_url, by_hash = dict(existing.by_guid), dict(existing.by_url), dict(existing.by_hash)
+    for candidate in filtered.rest:
         guid, url = candidate.entry.guid, candidate.entry.url
         if guid and removed_key("guid", guid) in removed:
-            by_guid.setdefault(guid, _GONE)
+            by_guid.setdefault(guid, _REMOVED)
         if url and (key := normalize_url(url)) and removed_key("url", key) in removed:
-            by_url.setdefault(key, _GONE)
+            by_url.setdefault(key, _REMOVED)
         for digest in (words_hash(candidate.entry.title, candidate.entry.content), candidate.change_hash):
             if removed_key("words", digest) in removed:
-                by_hash.setdefault(digest, _GONE)
+                by_hash.setdefault(digest, _REMOVED)
     return ExistingEntry(by_guid, by_url, by_hash)

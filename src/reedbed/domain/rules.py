@@ -1,4 +1,4 @@
-"""What a notification says, by mail and to a webhook."""
+"""Rules: conditions on new entries, the actions they trigger, and the texts of their notifications."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ MAX_VALUE = 500
 MAX_RULE_NAME = 100
 MAX_TAG = 100
 MAX_SUBJECT = 20_000
-"""Characters of an entry's text that conditions look at."""
+"""Conditions check only so many characters of an entry's text."""
 
 
 class Field(StrEnum):
@@ -53,7 +53,7 @@ class Channel(StrEnum):
     WEBHOOK = "webhook"
     PUSH = "push"
     PAGE = "page"
-    """Shown in the pages that are open, and nowhere else."""
+    """Shown in open pages only."""
 
 
 class Join(StrEnum):
@@ -75,7 +75,7 @@ class Action:
     value: str = ""
     """The tag, or the channel of a notification."""
     url: str = ""
-    """Where a webhook is called."""
+    """The URL of the webhook."""
 
 
 @record
@@ -95,7 +95,7 @@ class RuleRow:
     rule: Rule
     position: int
     matched: int
-    """How many entries it has met."""
+    """The number of entries it has matched."""
     created_at: Instant
 
 
@@ -106,7 +106,7 @@ class Subject:
     feed_id: int
     feed_title: str = ""
     folders: tuple[tuple[int, str], ...] = ()
-    """(id, name) of the folder it lies in and of all folders around that."""
+    """(id, name) of its folder and of all parent folders."""
     title: str = ""
     authors: tuple[str, ...] = ()
     content: str = ""
@@ -142,11 +142,11 @@ class Effects:
 
 
 def apply(rules: Iterable[Rule], subject: Subject) -> Effects:
-    """What these rules, in the user's order, do to an entry."""
+    """Apply the rules in the user's order. Muting stops the remaining ones."""
     effects = Effects()
     for rule in rules:
         if rule.enabled and matches(rule, subject):
-            effects = _with(effects, rule)
+            effects = _with_actions(effects, rule)
             if effects.muted:
                 break
     return effects
@@ -155,14 +155,14 @@ def apply(rules: Iterable[Rule], subject: Subject) -> Effects:
 def matches(rule: Rule, subject: Subject) -> bool:
     if not rule.conditions:
         return False
-    answers = (_holds(condition, subject) for condition in rule.conditions)
-    return all(answers) if rule.join is Join.ALL else any(answers)
+    results = (_matches_condition(condition, subject) for condition in rule.conditions)
+    return all(results) if rule.join is Join.ALL else any(results)
 
 
 def check_rule(
     name: str, join: str, conditions: Sequence[Condition], actions: Sequence[Action]
 ) -> tuple[str, Join, tuple[Condition, ...], tuple[Action, ...]]:
-    """The parts of a rule, tidied; raises `Invalid` with the field that is wrong."""
+    """Validate and normalize the parts of a rule; raises `Invalid` with the wrong field."""
     title = shown_line(name)
     if not title:
         raise Invalid("Rule name is required", field="name")
@@ -172,17 +172,22 @@ def check_rule(
         raise Invalid(f"A rule needs one to {MAX_CONDITIONS} conditions", field="conditions")
     if not 1 <= len(actions) <= MAX_ACTIONS:
         raise Invalid(f"A rule needs one to {MAX_ACTIONS} actions", field="actions")
-    known = _one_of(Join, join, "match")
-    return title, known, tuple(map(_checked_condition, conditions)), tuple(map(_checked_action, actions))
+    checked_join = _parse_choice(Join, join, "match")
+    return (
+        title,
+        checked_join,
+        tuple(map(_checked_condition, conditions)),
+        tuple(map(_checked_action, actions)),
+    )
 
 
 def read_condition(field: str, operator: str, value: str) -> Condition:
-    """From the words of a request; `not_contains`, `not_regex` and `is_not` turn a condition round."""
+    """Parse a condition of a request. `not_contains`, `not_regex` and `is_not` negate it."""
     plain = {"is_not": "is", "not_contains": "contains", "not_regex": "regex"}.get(operator)
     return _checked_condition(
         Condition(
-            field=_one_of(Field, field, "field"),
-            operator=_one_of(Operator, plain or operator, "operator"),
+            field=_parse_choice(Field, field, "field"),
+            operator=_parse_choice(Operator, plain or operator, "operator"),
             value=value,
             negated=plain is not None,
         )
@@ -190,23 +195,23 @@ def read_condition(field: str, operator: str, value: str) -> Condition:
 
 
 def read_action(kind: str, value: str = "", url: str = "") -> Action:
-    return _checked_action(Action(_one_of(ActionKind, kind, "action"), value, url))
+    return _checked_action(Action(_parse_choice(ActionKind, kind, "action"), value, url))
 
 
 def operator_word(condition: Condition) -> str:
-    """The word `read_condition` would take for it."""
+    """The operator as `read_condition` accepts it."""
     plain = condition.operator.value
     if not condition.negated:
         return plain
     return "is_not" if condition.operator is Operator.IS else f"not_{plain}"
 
 
-def reordered(known: Iterable[int], wanted: Sequence[int]) -> dict[int, int]:
-    """Rule id to its new position; `wanted` must name every rule once."""
-    ids = set(known)
-    if len(wanted) != len(ids) or set(wanted) != ids:
+def reordered(existing_ids: Iterable[int], ordered_ids: Sequence[int]) -> dict[int, int]:
+    """Rule id to its new position; `ordered_ids` must contain every rule once."""
+    ids = set(existing_ids)
+    if len(ordered_ids) != len(ids) or set(ordered_ids) != ids:
         raise Invalid("The order must name every rule once", field="ids")
-    return {id: position for position, id in enumerate(wanted)}
+    return {rule_id: position for position, rule_id in enumerate(ordered_ids)}
 
 
 def _checked_condition(condition: Condition) -> Condition:
@@ -232,34 +237,36 @@ def _checked_action(action: Action) -> Action:
                 raise Invalid(f"A tag needs a name of at most {MAX_TAG} characters", field="value")
             return Action(action.kind, value)
         case ActionKind.NOTIFY:
-            channel = _one_of(Channel, value, "value")
-            return Action(action.kind, channel, _hook(action.url) if channel is Channel.WEBHOOK else "")
+            channel = _parse_choice(Channel, value, "value")
+            return Action(
+                action.kind, channel, _checked_webhook_url(action.url) if channel is Channel.WEBHOOK else ""
+            )
         case _:
             return Action(action.kind)
 
 
-def _hook(url: str) -> str:
-    tidy = storable(url).strip()
-    if len(tidy) > MAX_ADDRESS or normalize_url(tidy) is None:
+def _checked_webhook_url(url: str) -> str:
+    clean_url = storable(url).strip()
+    if len(clean_url) > MAX_ADDRESS or normalize_url(clean_url) is None:
         raise Invalid("A webhook needs an address that starts with http:// or https://", field="url")
-    return tidy
+    return clean_url
 
 
-_Word = TypeVar("_Word", bound=StrEnum)
+_Enum = TypeVar("_Enum", bound=StrEnum)
 
 
-def _one_of(words: type[_Word], text: str, field: str) -> _Word:
+def _parse_choice(choices: type[_Enum], text: str, field: str) -> _Enum:
     try:
-        return words(text)
+        return choices(text)
     except ValueError:
-        raise Invalid(f"Choose one of: {', '.join(words)}", field=field) from None
+        raise Invalid(f"Choose one of: {', '.join(choices)}", field=field) from None
 
 
-def _holds(condition: Condition, subject: Subject) -> bool:
-    return _finds(condition, subject) != condition.negated
+def _matches_condition(condition: Condition, subject: Subject) -> bool:
+    return _matches_field(condition, subject) != condition.negated
 
 
-def _finds(condition: Condition, subject: Subject) -> bool:
+def _matches_field(condition: Condition, subject: Subject) -> bool:
     match condition.field, condition.operator:
         case Field.FEED, Operator.IS:
             return condition.value == str(subject.feed_id)
@@ -268,7 +275,7 @@ def _finds(condition: Condition, subject: Subject) -> bool:
         case Field.LANGUAGE, Operator.IS:
             return _same_language(condition.value, subject.language)
         case field, operator:
-            return any(_fits(operator, condition.value, text) for text in _texts(field, subject))
+            return any(_matches_text(operator, condition.value, text) for text in _texts(field, subject))
 
 
 def _texts(field: Field, subject: Subject) -> tuple[str, ...]:
@@ -289,30 +296,30 @@ def _texts(field: Field, subject: Subject) -> tuple[str, ...]:
             return (subject.language,)
 
 
-def _fits(operator: Operator, wanted: str, text: str) -> bool:
-    seen = text[:MAX_SUBJECT]
+def _matches_text(operator: Operator, pattern: str, text: str) -> bool:
+    searched = text[:MAX_SUBJECT]
     match operator:
         case Operator.CONTAINS:
-            return wanted.casefold() in _folded(seen)
+            return pattern.casefold() in _folded(searched)
         case Operator.IS:
-            return wanted.casefold() == seen.strip().casefold()
+            return pattern.casefold() == searched.strip().casefold()
         case Operator.REGEX:
-            return compile_pattern(wanted).occurs_in(seen)
+            return compile_pattern(pattern).occurs_in(searched)
 
 
 @lru_cache(maxsize=16)
 def _folded(text: str) -> str:
-    """Kept for a while, because many rules of many users ask about one entry after the other."""
+    """Cached, because many rules of many users check the same entry in a row."""
     return text.casefold()
 
 
-def _same_language(wanted: str, language: str) -> bool:
+def _same_language(condition_language: str, language: str) -> bool:
     """`de` fits `de-AT`; `de-AT` fits only itself."""
-    wish, tongue = wanted.casefold().replace("_", "-"), language.casefold().replace("_", "-")
-    return tongue == wish or tongue.startswith(f"{wish}-")
+    expected, actual = condition_language.casefold().replace("_", "-"), language.casefold().replace("_", "-")
+    return actual == expected or actual.startswith(f"{expected}-")
 
 
-def _with(effects: Effects, rule: Rule) -> Effects:
+def _with_actions(effects: Effects, rule: Rule) -> Effects:
     effects = replace(effects, matched=(*effects.matched, rule.id))
     for action in rule.actions:
         match action.kind:
@@ -334,6 +341,8 @@ def _with(effects: Effects, rule: Rule) -> Effects:
     return effects
 
 
+# --- Notifications
+
 _SUBJECT_LENGTH = 120
 
 
@@ -351,12 +360,12 @@ class RuleNotice:
     rule_id: int
     rule_name: str
     count: int
-    """How many entries matched; `entries` may be fewer."""
+    """The number of matched entries; `entries` may list fewer."""
     entries: Sequence[NoticedEntry]
 
 
 def notice_email(to: str, notice: RuleNotice, base_url: str) -> Email:
-    lines = [f"Your rule “{_line(notice.rule_name)}” has matched {_number(notice.count)}:\n"]
+    lines = [f"Your rule “{_line(notice.rule_name)}” has matched {_entry_count(notice.count)}:\n"]
     for entry in notice.entries:
         lines.append(f"{_line(entry.title)}\n{_line(entry.feed_title)}\n{base_url}/entry/{entry.id}\n")
     if notice.count > len(notice.entries):
@@ -393,7 +402,7 @@ def _subject(notice: RuleNotice) -> str:
     return f"{_line(notice.rule_name)}: {first}{more}"
 
 
-def _number(count: int) -> str:
+def _entry_count(count: int) -> str:
     return "one entry" if count == 1 else f"{count} entries"
 
 

@@ -1,4 +1,4 @@
-"""Where a text matches a search, and the part of it worth showing."""
+"""Search: parsing queries, saved searches, the text to index, ranking, and highlighting matches."""
 
 import re
 from collections.abc import Iterable
@@ -33,9 +33,9 @@ class Term:
     text: str
     """As typed, for highlights."""
     tokens: tuple[str, ...]
-    """To be met one after the other."""
+    """Must occur one after the other."""
     prefix: bool = False
-    """The last token may go on."""
+    """The last token may be the beginning of a word."""
     title_only: bool = False
 
 
@@ -43,20 +43,20 @@ class Term:
 class Filter:
     kind: FilterKind
     value: str
-    """For `is`: unread, read, starred, later or muted. Else as typed."""
+    """For `is`: unread, read, starred, later or muted. Otherwise as typed."""
     negated: bool = False
 
 
 @record
 class SearchQuery:
     groups: tuple[tuple[Term, ...], ...] = ()
-    """Every group must match, by any of its terms."""
+    """Every group must match; a group matches if any of its terms does."""
     excluded: tuple[Term, ...] = ()
     filters: tuple[Filter, ...] = ()
     after: Instant | None = None
-    """At or after this moment."""
+    """Inclusive."""
     before: Instant | None = None
-    """Strictly before it."""
+    """Exclusive."""
 
     @property
     def has_words(self) -> bool:
@@ -68,15 +68,15 @@ class SearchQuery:
 
 
 def parse_search(text: str, now: Instant) -> SearchQuery:
-    reader = _QueryReader(now)
-    tidy = text[:MAX_TEXT].translate(_QUOTES)
-    for piece in _PIECE.finditer(tidy):
-        reader.take(piece)
-    return reader.query()
+    parser = _QueryParser(now)
+    normalized = text[:MAX_TEXT].translate(_QUOTES)
+    for token in _TOKEN.finditer(normalized):
+        parser.take(token)
+    return parser.query()
 
 
 _QUOTES = str.maketrans("“”„«»", '"""""')
-_PIECE = re.compile(r'(-)?(?:([A-Za-z]{2,8}):(?=[^\s]))?(?:"([^"]*)"?|([^\s"]+))')
+_TOKEN = re.compile(r'(-)?(?:([A-Za-z]{2,8}):(?=[^\s]))?(?:"([^"]*)"?|([^\s"]+))')
 _STATES = frozenset({"unread", "read", "starred", "later", "muted"})
 _KINDS: dict[str, FilterKind] = {
     "feed": "feed",
@@ -88,8 +88,8 @@ _KINDS: dict[str, FilterKind] = {
 }
 
 
-class _QueryReader:
-    """One walk over the pieces of a search; `joining` while an OR waits for its right side."""
+class _QueryParser:
+    """Collects the tokens of a query; `joining` is set while an OR waits for its right side."""
 
     def __init__(self, now: Instant) -> None:
         self.now = now
@@ -100,12 +100,12 @@ class _QueryReader:
         self.before: Instant | None = None
         self.joining = False
 
-    def take(self, piece: re.Match[str]) -> None:
-        minus, operator, phrase, word = piece.groups()
+    def take(self, token: re.Match[str]) -> None:
+        minus, operator, phrase, word = token.groups()
         value = word if phrase is None else phrase
         if word == "OR" and not minus and not operator:
             self.joining = bool(self.groups)
-        elif not self._operate((operator or "").lower(), value.strip(), negated=bool(minus)):
+        elif not self._apply_operator((operator or "").lower(), value.strip(), negated=bool(minus)):
             whole = f"{operator}:{value}" if operator else value
             self._add_term(whole, negated=bool(minus))
 
@@ -118,15 +118,15 @@ class _QueryReader:
             before=self.before,
         )
 
-    def _operate(self, operator: str, value: str, *, negated: bool) -> bool:
-        """Whether the piece was an operator and is dealt with."""
+    def _apply_operator(self, operator: str, value: str, *, negated: bool) -> bool:
+        """Apply an operator; False if there is no such operator."""
         match operator:
             case "after":
-                moment = read_moment(value, self.now, operator)
-                self.after = moment if self.after is None else max(self.after, moment)
+                timestamp = read_moment(value, self.now, operator)
+                self.after = timestamp if self.after is None else max(self.after, timestamp)
             case "before":
-                moment = read_moment(value, self.now, operator)
-                self.before = moment if self.before is None else min(self.before, moment)
+                timestamp = read_moment(value, self.now, operator)
+                self.before = timestamp if self.before is None else min(self.before, timestamp)
             case "title":
                 self._add_term(value, negated=negated, title_only=True)
             case "is" if value.lower() in _STATES:
@@ -137,16 +137,16 @@ class _QueryReader:
                 return False
         return True
 
-    def _add_filter(self, wanted: Filter) -> None:
-        if len(self.filters) < MAX_TERMS and wanted not in self.filters:
-            self.filters.append(wanted)
+    def _add_filter(self, filter_: Filter) -> None:
+        if len(self.filters) < MAX_TERMS and filter_ not in self.filters:
+            self.filters.append(filter_)
 
     def _add_term(self, text: str, *, negated: bool, title_only: bool = False) -> None:
         tokens = query_tokens(text)[:MAX_TERMS]
         if not tokens or len(self.groups) + len(self.excluded) >= MAX_TERMS:
             return
-        one_sign = len(tokens[-1]) == 1 and is_cjk(tokens[-1])
-        term = Term(text, tokens, prefix=text.endswith("*") or one_sign, title_only=title_only)
+        is_single_char = len(tokens[-1]) == 1 and is_cjk(tokens[-1])
+        term = Term(text, tokens, prefix=text.endswith("*") or is_single_char, title_only=title_only)
         if negated:
             self.excluded.append(term)
         elif self.joining and len(self.groups[-1]) < MAX_TERMS:
@@ -157,7 +157,7 @@ class _QueryReader:
 
 
 def read_moment(text: str, now: Instant, name: str) -> Instant:
-    """A day, month, year or RFC 3339 moment in UTC, or a span back from now: `7d`, `3w`, `today`."""
+    """Parse a day, month, year or RFC 3339 timestamp in UTC, or a time before now: `7d`, `3w`, `today`."""
     word = text.strip().lower()
     midnight = now // DAY * DAY
     if word in ("today", "yesterday"):
@@ -187,6 +187,8 @@ def _date(text: str) -> datetime:
     return datetime.fromisoformat(text.upper())
 
 
+# --- Saved searches
+
 MAX_NAME_LENGTH = 100
 MAX_SEARCHES = 50
 
@@ -204,7 +206,7 @@ class SavedSearch:
 class UnreadMatches:
     count: int
     more: bool
-    """There are at least so many, and counting stopped."""
+    """Counting stopped at `count`; there may be more."""
 
 
 def search_name(text: str) -> str:
@@ -225,15 +227,17 @@ def search_text(text: str, now: Instant) -> str:
     return query
 
 
+# --- Indexing
+
 MAX_INDEXED_TEXT = 100_000
-"""Characters of an entry that can be found. PostgreSQL takes no vector of a megabyte or more."""
-_MAX_FOLDED = 120_000
-_MAX_WORD = 200
-_LONG_WORD = re.compile(rf"(\w{{{_MAX_WORD}}})\w+")
+"""Indexed characters per entry. PostgreSQL rejects a tsvector of a megabyte or more."""
+_MAX_FOLDED_LENGTH = 120_000
+_MAX_WORD_LENGTH = 200
+_LONG_WORD = re.compile(rf"(\w{{{_MAX_WORD_LENGTH}}})\w+")
 
 
 class SearchWords(NamedTuple):
-    """Folded: words and blanks, nothing else. A tuple, since one is made for every new entry."""
+    """Folded text: only words and spaces. A tuple for speed, because every new entry creates one."""
 
     title: str = ""
     text: str = ""
@@ -245,25 +249,27 @@ def search_words(title: str, text: str, author: str | None = None) -> SearchWord
 
 
 def _folded(text: str) -> str:
-    folded = index_text(text[:MAX_INDEXED_TEXT])[:_MAX_FOLDED]
+    folded = index_text(text[:MAX_INDEXED_TEXT])[:_MAX_FOLDED_LENGTH]
     return _LONG_WORD.sub(r"\1", folded) if _has_long_word(folded) else folded
 
 
 def _has_long_word(folded: str) -> bool:
-    """Leaps from blank to blank: the pattern would try every letter of every word."""
+    """Jumps from space to space; the regex would try every letter of every word."""
     start = 0
-    while len(folded) - start > _MAX_WORD:
-        blank = folded.rfind(" ", start, start + _MAX_WORD + 1)
-        if blank < 0:
+    while len(folded) - start > _MAX_WORD_LENGTH:
+        space = folded.rfind(" ", start, start + _MAX_WORD_LENGTH + 1)
+        if space < 0:
             return True
-        start = blank + 1
+        start = space + 1
     return False
 
 
-_TITLE, _AUTHOR, _LEAD = 4.0, 2.0, 1.0
-_ALL_IN_TITLE = 3.0
-_FRESH = 1.0
-_HALF_FRESH = 30 * DAY
+# --- Ranking
+
+_TITLE_SCORE, _AUTHOR_SCORE, _LEAD_SCORE = 4.0, 2.0, 1.0
+_ALL_IN_TITLE_SCORE = 3.0
+_FRESHNESS = 1.0
+_FRESHNESS_HALF_LIFE = 30 * DAY
 
 
 @record
@@ -276,13 +282,13 @@ class RankCandidate:
 
 
 def ranked(candidates: Iterable[RankCandidate], query: SearchQuery, now: Instant) -> list[int]:
-    """The ids, best first; among equals the newer one."""
-    groups = [tuple(map(_needle, group)) for group in query.groups]
-    scored = [(_score(each, groups, now), each.sort_at, each.id) for each in candidates]
-    return [id for _, _, id in sorted(scored, reverse=True)]
+    """The ids, best match first, then newest."""
+    groups = [tuple(map(_search_string, group)) for group in query.groups]
+    scored = [(_score(candidate, groups, now), candidate.sort_at, candidate.id) for candidate in candidates]
+    return [entry_id for _, _, entry_id in sorted(scored, reverse=True)]
 
 
-def _needle(term: Term) -> str:
+def _search_string(term: Term) -> str:
     tokens = " ".join(term.tokens)
     return f" {tokens}" if term.prefix else f" {tokens} "
 
@@ -290,26 +296,28 @@ def _needle(term: Term) -> str:
 def _score(candidate: RankCandidate, groups: list[tuple[str, ...]], now: Instant) -> float:
     title, lead = _padded(candidate.title), _padded(candidate.summary)
     author = _padded(candidate.author or "")
-    in_title = [any(needle in title for needle in group) for group in groups]
-    score = _ALL_IN_TITLE if groups and all(in_title) else 0.0
-    for named, group in zip(in_title, groups, strict=True):
-        score += _TITLE * named
-        score += _LEAD * any(needle in lead for needle in group)
-        score += _AUTHOR * any(needle in author for needle in group)
+    in_title = [any(search_string in title for search_string in group) for group in groups]
+    score = _ALL_IN_TITLE_SCORE if groups and all(in_title) else 0.0
+    for matched, group in zip(in_title, groups, strict=True):
+        score += _TITLE_SCORE * matched
+        score += _LEAD_SCORE * any(search_string in lead for search_string in group)
+        score += _AUTHOR_SCORE * any(search_string in author for search_string in group)
     age = max(now - candidate.sort_at, 0)
-    return score + _FRESH / (1 + age / _HALF_FRESH)
+    return score + _FRESHNESS / (1 + age / _FRESHNESS_HALF_LIFE)
 
 
 def _padded(text: str) -> str:
     return f" {' '.join(index_text(text).split())} "
 
 
+# --- Highlighting
+
 Span = tuple[int, int]
 
 MAX_READ = 20_000
 _EXCERPT_LEAD = 60
-_SEEN = 80
-"""Characters that a row of a list has room for on a phone; a match beyond them moves to the front."""
+_VISIBLE = 80
+"""Characters visible in a list row on a phone; the excerpt starts at a match beyond them."""
 
 _NOT_AFTER_LETTER = f"(?<![^\\W{CJK}])"
 _NOT_BEFORE_LETTER = f"(?![^\\W{CJK}])"
@@ -319,41 +327,41 @@ _NOT_BEFORE_LETTER = f"(?![^\\W{CJK}])"
 class Excerpt:
     text: str
     spans: tuple[Span, ...]
-    """Half-open ranges of `text` to mark, in order, apart from each other."""
+    """Half-open, sorted, disjoint ranges of `text` to highlight."""
 
 
 def highlight(text: str, query: SearchQuery) -> tuple[Span, ...]:
-    """The ranges of `text` (its first 20,000 characters) that the search asked for."""
+    """The ranges of `text` (its first 20,000 characters) that match the query."""
     pattern = _pattern(query)
     return () if pattern is None else _spans(text[:MAX_READ], pattern)
 
 
 def shows(text: str, query: SearchQuery) -> bool:
-    """Whether `highlight` would find something."""
+    """Whether `highlight` would return a range."""
     pattern = _pattern(query)
     return pattern is not None and pattern.search(fold(text[:MAX_READ])) is not None
 
 
 def excerpt(text: str, query: SearchQuery, length: int = 300) -> Excerpt:
-    """About `length` characters around the first match, cut between words; else the beginning."""
+    """About `length` characters around the first match, cut between words; without a match the beginning."""
     pattern = _pattern(query)
     start = _start(text, pattern) if pattern else 0
     end = _word_end(text, start, start + length)
     before, after = "… " if start else "", " …" if end < len(text) else ""
-    shown = f"{before}{text[start:end]}{after}"
-    return Excerpt(shown, _spans(shown, pattern) if pattern else ())
+    excerpt_text = f"{before}{text[start:end]}{after}"
+    return Excerpt(excerpt_text, _spans(excerpt_text, pattern) if pattern else ())
 
 
 def _start(text: str, pattern: re.Pattern[str]) -> int:
-    """Near the first match. Folding moves it by a letter here and there, which the lead makes good."""
+    """Near the first match. Folding shifts it by a few letters; the lead makes up for that."""
     hit = pattern.search(fold(text[:MAX_READ]))
-    return 0 if hit is None or hit.end() <= _SEEN else _word_start(text, hit.start() - _EXCERPT_LEAD)
+    return 0 if hit is None or hit.end() <= _VISIBLE else _word_start(text, hit.start() - _EXCERPT_LEAD)
 
 
 def _spans(text: str, pattern: re.Pattern[str]) -> tuple[Span, ...]:
-    folded, places = fold_with_places(text)
-    found = ((places[hit.start()], places[hit.end() - 1] + 1) for hit in pattern.finditer(folded))
-    return tuple(_joined(found))
+    folded, positions = fold_with_places(text)
+    spans = ((positions[hit.start()], positions[hit.end() - 1] + 1) for hit in pattern.finditer(folded))
+    return tuple(_joined(spans))
 
 
 @lru_cache(maxsize=64)
@@ -368,8 +376,10 @@ def _term_pattern(term: Term) -> str:
     if not words:
         return ""
     first = "" if is_cjk(words[0][0]) else _NOT_AFTER_LETTER
-    goes_on = term.prefix or is_cjk(words[-1][-1])
-    last = "[^\\W_]*" if term.prefix and not is_cjk(words[-1][-1]) else "" if goes_on else _NOT_BEFORE_LETTER
+    is_prefix = term.prefix or is_cjk(words[-1][-1])
+    last = (
+        "[^\\W_]*" if term.prefix and not is_cjk(words[-1][-1]) else "" if is_prefix else _NOT_BEFORE_LETTER
+    )
     return f"{first}{' +'.join(map(re.escape, words))}{last}"
 
 
@@ -386,12 +396,12 @@ def _joined(spans: Iterable[Span]) -> list[Span]:
 def _word_start(text: str, near: int) -> int:
     if near <= 0:
         return 0
-    blank = text.find(" ", near, near + _EXCERPT_LEAD // 2)
-    return near if blank < 0 else blank + 1
+    space = text.find(" ", near, near + _EXCERPT_LEAD // 2)
+    return near if space < 0 else space + 1
 
 
 def _word_end(text: str, start: int, near: int) -> int:
     if near >= len(text):
         return len(text)
-    blank = text.rfind(" ", max(start, near - _EXCERPT_LEAD // 2), near)
-    return near if blank < 0 else blank
+    space = text.rfind(" ", max(start, near - _EXCERPT_LEAD // 2), near)
+    return near if space < 0 else space

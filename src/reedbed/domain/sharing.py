@@ -1,6 +1,6 @@
-"""Services that keep links, and how each wants to be told of one. Nothing is sent here.
+"""Sharing entries to link-saving services: the supported services and the requests to send to them.
 
-Wallabag wants a login before each link; the others take a token.
+Wallabag needs a login before each link; the others take a token. The requests are only built here, not sent.
 """
 
 import json
@@ -33,14 +33,14 @@ NAMES = {
     Kind.LINKDING: "Linkding",
     Kind.KARAKEEP: "Karakeep",
 }
-_TOKEN = ("token",)
+_TOKEN_ONLY = ("token",)
 FIELDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.WALLABAG: ("client_id", "client_secret", "username", "password"),
-    Kind.READECK: _TOKEN,
-    Kind.LINKDING: _TOKEN,
-    Kind.KARAKEEP: _TOKEN,
+    Kind.READECK: _TOKEN_ONLY,
+    Kind.LINKDING: _TOKEN_ONLY,
+    Kind.KARAKEEP: _TOKEN_ONLY,
 }
-"""What each needs to let us in."""
+"""The credentials that each service needs."""
 
 
 @record
@@ -51,11 +51,11 @@ class ShareTarget:
     name: str
     url: str
     secrets: Mapping[str, str] = field(repr=False)
-    """Empty: encrypted with a key that is not here."""
+    """Empty if they cannot be decrypted with the current key."""
     created_at: Instant
     used_at: Instant | None
     problem: str
-    """Why the last link was not taken; empty if it was."""
+    """Why the last link was rejected; empty if it was accepted."""
 
 
 @record
@@ -67,46 +67,51 @@ class ShareLink:
 
 @record
 class ShareCall:
-    """A POST that is to be made."""
+    """A POST request to send."""
 
     url: str
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
 
 
-def read_kind(word: str) -> Kind:
+def read_kind(name: str) -> Kind:
     try:
-        return Kind(word)
+        return Kind(name)
     except ValueError:
         raise Invalid(f"Choose one of: {', '.join(Kind)}.", field="kind") from None
 
 
 def check_name(name: str, kind: Kind) -> str:
-    shown = " ".join(storable(name).split()) or NAMES[kind]
-    if len(shown) > MAX_NAME:
+    clean_name = " ".join(storable(name).split()) or NAMES[kind]
+    if len(clean_name) > MAX_NAME:
         raise Invalid(f"The name must have at most {MAX_NAME} characters.", field="name")
-    return shown
+    return clean_name
 
 
 def check_url(url: str) -> str:
-    """Where the service is, without a slash at its end; it may live below a path."""
-    tidy = storable(url).strip().rstrip("/")
-    if len(tidy) > MAX_ADDRESS or normalize_url(tidy) is None or "?" in tidy or "#" in tidy:
+    """The base URL of the service without a trailing slash; it may include a path."""
+    clean_url = storable(url).strip().rstrip("/")
+    if (
+        len(clean_url) > MAX_ADDRESS
+        or normalize_url(clean_url) is None
+        or "?" in clean_url
+        or "#" in clean_url
+    ):
         raise Invalid("The address of the service starts with http:// or https://", field="url")
-    return tidy
+    return clean_url
 
 
-def check_secrets(kind: Kind, given: Mapping[str, str]) -> dict[str, str]:
-    """Everything this kind needs and nothing else; signs that no header can carry are refused."""
-    known = {name: given.get(name, "").strip() for name in FIELDS[kind]}
-    for name, value in known.items():
+def check_secrets(kind: Kind, submitted: Mapping[str, str]) -> dict[str, str]:
+    """Exactly the credentials that this kind needs; characters that no header can carry are rejected."""
+    secrets = {name: submitted.get(name, "").strip() for name in FIELDS[kind]}
+    for name, value in secrets.items():
         if not value or len(value) > MAX_SECRET or not value.isprintable():
             raise Invalid(f"{NAMES[kind]} needs a {name.replace('_', ' ')}.", field=name)
-    return known
+    return secrets
 
 
 def login_call(target: ShareTarget) -> ShareCall | None:
-    """What has to be asked first; None where a token is all it takes."""
+    """The login call to send first; None if the service takes a token."""
     if target.kind is not Kind.WALLABAG:
         return None
     body = urlencode({"grant_type": "password", **target.secrets}).encode()
@@ -115,18 +120,18 @@ def login_call(target: ShareTarget) -> ShareCall | None:
     )
 
 
-def token_in(answer: bytes) -> str | None:
-    """The token that a login was answered with."""
+def token_in(response: bytes) -> str | None:
+    """The access token of a login response."""
     try:
-        said: object = json.loads(answer)
+        fields: object = json.loads(response)
     except ValueError:
         return None
-    token = cast(dict[str, object], said).get("access_token") if isinstance(said, dict) else None
+    token = cast(dict[str, object], fields).get("access_token") if isinstance(fields, dict) else None
     return token if isinstance(token, str) and 0 < len(token) <= MAX_SECRET and token.isprintable() else None
 
 
 def save_call(target: ShareTarget, link: ShareLink, token: str) -> ShareCall:
-    path, scheme, body = _SAYS[target.kind](link)
+    path, scheme, body = _REQUESTS[target.kind](link)
     headers = {
         "Authorization": f"{scheme} {token}",
         "Content-Type": "application/json",
@@ -153,7 +158,7 @@ def _karakeep(link: ShareLink) -> tuple[str, str, dict[str, Any]]:
     return "/api/v1/bookmarks", "Bearer", {"type": "link", "url": link.url, "title": link.title}
 
 
-_SAYS = {
+_REQUESTS = {
     Kind.WALLABAG: _wallabag,
     Kind.READECK: _readeck,
     Kind.LINKDING: _linkding,

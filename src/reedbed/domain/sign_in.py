@@ -1,4 +1,4 @@
-"""Signing in by others: who vouches for a person, what they say, and what it is good for."""
+"""Signing in with external identity providers: OpenID Connect and Facebook."""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
@@ -11,17 +11,17 @@ from reedbed.domain.records import record
 from reedbed.domain.times import MINUTE, Instant, Millis
 
 LASTS: Millis = 15 * MINUTE
-"""From the button to the end of a sign-in."""
+"""Time limit for a sign-in."""
 LEEWAY: Millis = MINUTE
-"""How far two clocks may be apart."""
+"""Allowed clock difference."""
 MAX_SUBJECT_LENGTH = 255
 
-_TRUE = (True, "true")  # Apple writes it as text
+_TRUE = (True, "true")  # Apple sends it as text
 
 
 @record
 class SigningKey:
-    """For providers that want a signed note instead of a secret."""
+    """For providers that require a signed JWT as client secret."""
 
     team_id: str
     key_id: str
@@ -30,25 +30,25 @@ class SigningKey:
 
 @record
 class Provider:
-    """One who vouches for people, as the operator has set it up."""
+    """An identity provider that the operator has configured."""
 
     key: str
-    """oidc, google, apple or facebook: a word of our addresses."""
+    """oidc, google, apple or facebook; part of our URLs."""
     name: str
     issuer: str
     client_id: str
     client_secret: str = field(default="", repr=False)
     scopes: str = "openid email profile"
     form_post: bool = False
-    """It comes back with a form instead of a link."""
+    """It returns with a form POST instead of a redirect."""
     signing_key: SigningKey | None = None
     graph: str = ""
-    """Set: no OpenID Connect, but Facebook's own way, with this address to ask who it was."""
+    """Set for Facebook, which has no OpenID Connect: the URL of the API that returns the user."""
 
 
 @record
 class Identity:
-    """Who somebody is elsewhere, as a provider has just said it."""
+    """A user's identity as confirmed by a provider."""
 
     provider: str
     issuer: str
@@ -69,7 +69,7 @@ class LinkedIdentity:
 
 @record
 class SignIn:
-    """One that is under way."""
+    """A sign-in that is in progress."""
 
     provider: str
     browser_hash: str
@@ -78,33 +78,33 @@ class SignIn:
     next_path: str = "/"
     invite: str | None = field(default=None, repr=False)
     user_id: int | None = None
-    """Set: this user wants to link an account elsewhere."""
+    """Set if a logged-in user links an external account."""
     identity: Identity | None = None
 
 
 def challenge_of(verifier: str) -> str:
-    """PKCE, S256."""
+    """The PKCE challenge (S256)."""
     return urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
 
 
 def identity_of(provider: Provider, issuer: str, claims: Mapping[str, Any]) -> Identity | None:
-    """What the claims come to; None when they do not say who it is."""
+    """The identity in the claims; None if they contain no valid subject."""
     subject = claims.get("sub")
     if not isinstance(subject, str) or not subject.isprintable():
         return None
     if not 0 < len(subject) <= MAX_SUBJECT_LENGTH:
         return None
     email = claims.get("email")
-    address = known_as(email) if isinstance(email, str) else ""
-    verified = bool(address) and claims.get("email_verified") in _TRUE
-    return Identity(provider.key, issuer, subject, address, verified)
+    email_address = known_as(email) if isinstance(email, str) else ""
+    verified = bool(email_address) and claims.get("email_verified") in _TRUE
+    return Identity(provider.key, issuer, subject, email_address, verified)
 
 
 def is_current(claims: Mapping[str, Any], now: Instant) -> bool:
-    """Made a short while ago and not over yet, by our clock."""
+    """Whether the token is already valid and not expired."""
     expires, issued, not_before = claims.get("exp"), claims.get("iat"), claims.get("nbf", 0)
-    moments = (expires, issued, not_before)
-    if not all(isinstance(moment, int | float) and 0 <= moment < 1e11 for moment in moments):
+    times = (expires, issued, not_before)
+    if not all(isinstance(time, int | float) and 0 <= time < 1e11 for time in times):
         return False
     assert expires is not None and issued is not None
     return expires * 1000 > now - LEEWAY and issued * 1000 < now + LEEWAY and not_before * 1000 < now + LEEWAY

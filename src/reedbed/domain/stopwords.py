@@ -1,4 +1,4 @@
-"""Words that say nothing of a text, starts that lean on the sentence before, lines that are no prose."""
+"""Stopwords, words that refer to the previous sentence, and a pattern for lines that are not prose."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What was found behind an address somebody typed."""
+"""Subscriptions: a user's feeds, their problems, and the feeds discovered at a URL."""
 
 import re
 from collections.abc import Hashable
@@ -30,7 +30,7 @@ class FollowedFeed:
     enabled: bool
     private: bool
     username: str | None
-    """That this user gave for a private feed; the operator's for a shared one is not theirs to see."""
+    """Set by this user for a private feed; the operator's login for a shared feed is not shown."""
     has_password: bool
     state: FetchState
 
@@ -41,7 +41,7 @@ class Subscription:
     folder_id: int | None
     own_title: str | None
     asked_url: str
-    """The address as the user gave it, perhaps of a page."""
+    """The URL as the user entered it, possibly of a web page."""
     position: int
     paused: bool
     interval: Millis | None
@@ -51,9 +51,9 @@ class Subscription:
     subscribed_at: Instant
     keep: RetentionOverride
     summary_words: int | None
-    """Of new entries that are summarised by themselves: see `auto_summaries`."""
+    """Minimum words for automatic summaries: see `auto_summaries`."""
     local_only: bool
-    """Its texts are sent to no model of somebody else."""
+    """Its texts are never sent to a remote model."""
     feed: FollowedFeed
 
     @property
@@ -62,7 +62,7 @@ class Subscription:
 
     @property
     def url(self) -> str:
-        """Where the feed is read, also after it has moved."""
+        """The current URL of the feed, even after a redirect."""
         return self.feed.url
 
 
@@ -80,7 +80,7 @@ def check_full_text(mode: str) -> str:
 
 
 def check_interval(interval: Millis | None) -> Millis | None:
-    """None takes the feed's own rhythm."""
+    """None: the interval is chosen automatically."""
     if interval is not None and not MIN_INTERVAL <= interval <= MAX_INTERVAL:
         raise Invalid("The interval must be between 15 minutes and 24 hours", field="interval")
     return interval
@@ -94,9 +94,9 @@ class Followed:
     feed_id: int
     folder_id: int | None
     title: str
-    """The user's own name for it, else the feed's, else its address."""
+    """The user's title, else the feed's, else its URL."""
     asked_url: str
-    """The address as the user gave it, or the feed's."""
+    """The URL as the user entered it, or the feed's."""
     url: str
     site_url: str
     icon_id: int | None
@@ -111,7 +111,7 @@ class Followed:
 
 @record
 class Origin:
-    """Where an entry comes from, also when its feed is no longer followed."""
+    """The feed of an entry, even if the user is no longer subscribed to it."""
 
     feed_id: int
     title: str
@@ -121,14 +121,16 @@ class Origin:
     full_text: str
 
 
+# --- Problems
+
 GONE = 410
-_NO_SUCH_NAME = re.compile(r"The name \S+ could not be found\.")
+_UNKNOWN_HOST = re.compile(r"The name \S+ could not be found\.")
 
 TroubleKind = Literal["gone", "stopped", "locked", "address", "waits", "damaged"]
 
 
 class FollowedFeedRow(NamedTuple):
-    """A tuple, because every page of the application makes one for each feed its reader follows."""
+    """A tuple for speed, because every page creates one for each subscription."""
 
     subscription_id: int
     feed_id: int
@@ -151,19 +153,19 @@ class FeedProblem(NamedTuple):
 
     @property
     def needs_reader(self) -> bool:
-        """False: it may pass by itself."""
+        """Whether the user must act; False if it may resolve itself."""
         return self.kind not in ("waits", "damaged")
 
 
 def trouble_of(feed: FollowedFeedRow) -> FeedProblem | None:
-    """Why a feed brings nothing, or not everything; None for one that works or is paused."""
+    """Why a feed has no new entries or misses some; None if it works or is paused."""
     reason = feed.stop_reason or feed.last_error
     if reason is None or feed.paused:
         return None
-    return FeedProblem(_kind(feed), reason)
+    return FeedProblem(_problem_kind(feed), reason)
 
 
-def _kind(feed: FollowedFeedRow) -> TroubleKind:
+def _problem_kind(feed: FollowedFeedRow) -> TroubleKind:
     if feed.stop_reason is not None:
         return "gone" if feed.last_http_status == GONE else "stopped"
     match feed.status:
@@ -174,8 +176,10 @@ def _kind(feed: FollowedFeedRow) -> TroubleKind:
         case "permanent_error":
             return "address"
         case _:
-            return "address" if _NO_SUCH_NAME.fullmatch(feed.last_error or "") else "waits"
+            return "address" if _UNKNOWN_HOST.fullmatch(feed.last_error or "") else "waits"
 
+
+# --- Discovery
 
 KEPT_FOR = 10 * MINUTE
 MAX_KEPT = 50
@@ -184,55 +188,57 @@ MAX_BYTES_KEPT = 20_000_000
 
 @record
 class FeedCandidate:
-    """A feed one could follow."""
+    """A feed that can be subscribed to."""
 
     url: str
     title: str = ""
     type: str = ""
-    """rss, rdf, atom or json; empty when nobody has looked yet."""
+    """rss, rdf, atom or json; empty if not fetched yet."""
     source: str = ""
-    """direct: the address itself; link: named by the page; known: the site's pattern; anchor or guess."""
+    """direct: the URL itself; link: a <link> of the page; known: a URL pattern of the site; anchor; guess."""
 
 
 @record
 class Discovery:
-    """The best candidate first; with none, `reason` is one plain sentence for the person who asked."""
+    """The best candidate first; without any, `reason` is a sentence for the user."""
 
     candidates: tuple[FeedCandidate, ...] = ()
     reason: str | None = None
     unreachable: bool = False
-    """The site did not answer well just now, so that nobody can say whether there is a feed."""
+    """The site did not respond properly, so it is unknown whether it has a feed."""
     nowhere: bool = False
-    """What was typed is no address at all."""
+    """The input is not a URL."""
     document: Fetched | None = None
-    """The best candidate, where looking has fetched it: nobody need ask its server twice."""
+    """The document of the best candidate, if it was fetched, to avoid a second request."""
     failure: Gone | Throttled | Failed | None = None
-    """Instead of a document: what the server of the best candidate answered, or of the address itself."""
+    """Instead of a document: the failure of the best candidate, or of the URL itself."""
 
     @property
     def locked(self) -> bool:
-        """Whether the server asks for a name and password."""
+        """Whether the server requires a login."""
         return isinstance(self.failure, Failed) and self.failure.kind == "unauthorized"
 
 
 class RecentDiscoveries:
-    """Documents that were fetched for a preview, for a few minutes: following the feed asks for it next."""
+    """Keeps documents fetched for a preview for a few minutes, because subscribing usually follows."""
 
     def __init__(self) -> None:
-        self._kept: dict[Hashable, tuple[Instant, Discovery]] = {}
+        self._cache: dict[Hashable, tuple[Instant, Discovery]] = {}
 
-    def keep(self, key: Hashable, found: Discovery, now: Instant) -> None:
-        self._kept.pop(key, None)
-        self._kept[key] = (now, found)
-        while len(self._kept) > MAX_KEPT or self._bytes() > MAX_BYTES_KEPT:
-            del self._kept[next(iter(self._kept))]
+    def keep(self, key: Hashable, discovery: Discovery, now: Instant) -> None:
+        self._cache.pop(key, None)
+        self._cache[key] = (now, discovery)
+        while len(self._cache) > MAX_KEPT or self._total_bytes() > MAX_BYTES_KEPT:
+            del self._cache[next(iter(self._cache))]
 
     def take(self, key: Hashable, now: Instant) -> Discovery | None:
-        """Once only; what is too old is dropped."""
-        self._kept = {each: kept for each, kept in self._kept.items() if now - kept[0] < KEPT_FOR}
-        kept = self._kept.pop(key, None)
-        return kept[1] if kept else None
+        """Remove and return a discovery; expired ones are dropped."""
+        self._cache = {
+            cached_key: cached for cached_key, cached in self._cache.items() if now - cached[0] < KEPT_FOR
+        }
+        cached = self._cache.pop(key, None)
+        return cached[1] if cached else None
 
-    def _bytes(self) -> int:
-        documents = {id(found.document): found.document for _, found in self._kept.values()}
+    def _total_bytes(self) -> int:
+        documents = {id(discovery.document): discovery.document for _, discovery in self._cache.values()}
         return sum(len(document.body) for document in documents.values() if document is not None)

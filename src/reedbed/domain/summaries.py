@@ -1,4 +1,4 @@
-"""Which new entries are summarised by themselves: a feed's own wish, else its folder's, else the user's."""
+"""Summaries: variants, the state of queued summaries, retries, and which entries get one automatically."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -11,7 +11,7 @@ from reedbed.domain.users import MAX_WORDS, Preferences
 
 PROMPT_VERSION = 1
 EXTRACT = "extract"
-"""The built-in one, which needs no model."""
+"""The built-in extract, which needs no model."""
 
 OPENED = 10
 BACKGROUND = 0
@@ -21,7 +21,7 @@ COOLDOWN: Millis = 24 * HOUR
 MAX_ATTEMPTS = 5
 MAX_EMPTY = 3
 UNREADABLE_PAUSE: Millis = MINUTE
-"""Before a text is tried again whose answer was nonsense; twice as long each time."""
+"""Before retrying after an unusable response; doubles each time."""
 
 ErrorType = Literal["temporary", "permanent"]
 Status = Literal["ready", "pending", "failed"]
@@ -29,11 +29,11 @@ Status = Literal["ready", "pending", "failed"]
 
 @record
 class Variant:
-    """Everything beside the text that makes a summary another one: the writer, the language, the question."""
+    """What distinguishes the summaries of one text: the model, the language and the prompt."""
 
     model: str = EXTRACT
     language: str = ""
-    """Empty: the article's own."""
+    """Empty: the language of the article."""
     kind: str = "summary"
     version: int = PROMPT_VERSION
 
@@ -55,13 +55,13 @@ class Summary:
 
 @record
 class ModelWait:
-    """Why the model is not asked at the moment."""
+    """Why the model is not called at the moment."""
 
     cause: Literal["paused", "budget", "silence"]
-    """The operator has paused all, the budget is used up, or the model stopped answering."""
+    """The operator paused it, the budget is used up, or the model does not respond."""
     since: Instant | None = None
     until: Instant | None = None
-    """The next try, where it is known."""
+    """The next try, if known."""
 
 
 @record
@@ -70,15 +70,15 @@ class SummaryState:
     summary: Summary | None = None
     error: str | None = None
     model: str = EXTRACT
-    """Who is asked, or was."""
+    """The model that is or was used."""
     fallback: bool = False
-    """The built-in extract stands in for the model, which failed (`error`) or is not asked now (`wait`)."""
+    """The built-in extract is shown, because the model failed (`error`) or is not called now (`wait`)."""
     wait: ModelWait | None = None
 
 
 @record
 class FailureState:
-    """What becomes of a queued summary after a failed attempt."""
+    """The state of a queued summary after a failed attempt."""
 
     attempts: int
     empties: int
@@ -91,20 +91,20 @@ Failure = Literal["temporary", "limited", "permanent", "empty", "unreadable"]
 
 
 def after_failure(failure: Failure, attempts: int, empties: int, now: Instant) -> FailureState:
-    """Temporary ones rest for a day after five attempts and begin again; permanent ones end there.
+    """After five attempts, temporary failures pause for a day and start over; permanent ones are given up.
 
-    An empty answer is a temporary failure until it has come three times in a row. Empty and unreadable
-    answers cost as much as good ones, so the next attempt waits.
+    An empty response counts as temporary until the third in a row. Empty and unreadable responses cost as
+    much as good ones, so the next attempt is delayed.
     """
     empties = empties + 1 if failure == "empty" else 0
-    lasting = failure in ("permanent", "unreadable") or empties >= MAX_EMPTY
-    error_type: ErrorType = "permanent" if lasting else "temporary"
+    permanent = failure in ("permanent", "unreadable") or empties >= MAX_EMPTY
+    error_type: ErrorType = "permanent" if permanent else "temporary"
     attempts += 1
     if attempts < MAX_ATTEMPTS:
         pauses = failure in ("empty", "unreadable")
         pause = now + UNREADABLE_PAUSE * 2 ** (attempts - 1) if pauses else None
         return FailureState(attempts, empties, error_type, cooldown_until=pause)
-    if lasting:
+    if permanent:
         return FailureState(attempts, empties, error_type, given_up=True)
     return FailureState(0, empties, error_type, cooldown_until=now + COOLDOWN)
 
@@ -113,16 +113,16 @@ NEVER = -1
 
 
 def check_summary_words(words: int | None) -> int | None:
-    """None: as around it; -1: never; else at least so many words."""
+    """None: inherit; -1: never; else the minimum number of words."""
     if words is not None and not NEVER <= words <= MAX_WORDS:
         raise Invalid(f"summary_words must be between -1 and {MAX_WORDS}.", field="summary_words")
     return words
 
 
 def words_wanted(
-    own: int | None, folder_id: int | None, folders: Iterable[FolderRow], chosen: Preferences
+    own: int | None, folder_id: int | None, folders: Iterable[FolderRow], preferences: Preferences
 ) -> int:
-    """How many words a new entry of this feed must have; `NEVER` when none is summarised."""
+    """The minimum words for an automatic summary: the setting of the feed, else its folder, else the user."""
     if own is not None:
         return own
     rows = {row.id: row for row in folders}
@@ -130,4 +130,4 @@ def words_wanted(
         words = rows[id_].summary_words
         if words is not None:
             return words
-    return chosen.auto_summary_words if chosen.auto_summaries else NEVER
+    return preferences.auto_summary_words if preferences.auto_summaries else NEVER

@@ -1,8 +1,4 @@
-"""What changed between two versions of a text: by words where that is readable, else by sentences.
-
-Myers' shortest edit script, with a bound on the number of edits: texts that differ more have nothing to show
-word by word, and the bound keeps any pair of texts within a fraction of a second.
-"""
+"""Text: cleaning, folding for the search index, and the differences between two versions."""
 
 import codecs
 import re
@@ -19,63 +15,66 @@ ENTER_AGAIN = (
 )
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-# Controls, characters of no width, and those that turn the text behind them around. Joiners and the marks of
-# direction stay: Persian, Indic scripts and many emoji need them.
+# Control characters, zero-width characters and bidirectional overrides. Joiners and direction marks stay:
+# Persian, Indic scripts and many emoji need them.
 _HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u180e\u200b\u202a-\u202e\u2060-\u2069\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff]"
 )
-_NOTHING_ALONE = "\u061c\u200c\u200d\u200e\u200f "
+_INVISIBLE_ALONE = "\u061c\u200c\u200d\u200e\u200f "
 
 
 def shown_line(text: str) -> str:
-    """A name or a title as one line that shows what it says; empty when nothing of it can be seen."""
+    """A name or title as one line without invisible characters; empty if nothing visible remains."""
     line = " ".join(_HIDDEN.sub("", " ".join(text.split())).split())
-    return line if line.strip(_NOTHING_ALONE) else ""
+    return line if line.strip(_INVISIBLE_ALONE) else ""
 
 
 def storable(text: str) -> str:
-    """Without NUL, which PostgreSQL does not take, and lone surrogates, which UTF-8 cannot say."""
+    """Without NUL, which PostgreSQL rejects, and lone surrogates, which UTF-8 cannot encode."""
     return _UNSTORABLE.sub("", text)
 
 
 def writable(text: str) -> str:
-    """Without the characters that XML cannot hold."""
-    return _UNWRITABLE.sub("", text)
+    """Without the characters that XML does not allow."""
+    return _NOT_XML.sub("", text)
 
+
+# --- Folding
 
 CJK = (
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f"
 )
 
-_FEW_FOREIGN_WORDS = 20
+_MAX_FOREIGN_WORDS = 20
 _CJK_RUN = re.compile(f"[{CJK}]+")
 _EAST_ASIAN = re.compile(f"[{CJK}\u1100-\u11ff\uff61-\uffdc]")
-_NO_WORD = re.compile(r"[\W_]")
-_SIGNS = re.compile("[\u2122\u2120\u00a9\u00ae]")
-_UNSEEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
+_NON_WORD = re.compile(r"[\W_]")
+_SYMBOLS = re.compile("[\u2122\u2120\u00a9\u00ae]")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _ACCENTED = re.compile("[\u00c0-\u04ff\u1e00-\u1fff]+")
-_LETTERS = str.maketrans(
+_LETTER_FOLDS = str.maketrans(
     {"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "ħ": "h", "ı": "i"}
 )
-_SPECIAL = re.compile(f"[{''.join(map(chr, _LETTERS))}]")
+_FOLDED_LETTERS = re.compile(f"[{''.join(map(chr, _LETTER_FOLDS))}]")
 
 
 def index_text(text: str) -> str:
-    """What to give to the index: tokens and blanks, nothing else."""
+    """The text to index: only tokens and spaces. CJK runs become overlapping pairs."""
     folded = _fold_alphabet(text)
     if folded is None:
         folded = _fold_mixed(text)
-    return _in_pairs(text) if folded is None else folded
+    return _fold_with_pairs(text) if folded is None else folded
 
 
 def query_tokens(text: str) -> tuple[str, ...]:
-    """The tokens a phrase must meet one after the other in `index_text`."""
+    """The tokens that must follow each other in `index_text` for a phrase to match."""
     tokens = index_text(text).split()
-    # A run ends with its last sign alone, so that one sign is found anywhere; inside a run it is not there.
+    # In the index a CJK run ends with its last character alone, so that single characters can be found.
+    # Drop it from the query, because it does not occur inside a longer run.
     if len(tokens) > 1 and len(tokens[-1]) == 1 and is_cjk(tokens[-1]) and _ends_pair(tokens[-2], tokens[-1]):
         tokens.pop()
     return tuple(tokens)
@@ -86,17 +85,17 @@ def is_cjk(text: str) -> bool:
 
 
 def fold(text: str) -> str:
-    """Folded, but not in pairs: one character in, nearly always one out."""
+    """Folded, but without CJK pairs: nearly always one character out for one in."""
     folded = _fold_alphabet(text)
     return _fold_any(text) if folded is None else folded
 
 
 def fold_with_places(text: str) -> tuple[str, Sequence[int]]:
-    """The folded text, and for each of its characters the place in `text` it comes from."""
+    """The folded text, and for each of its characters the index in `text` it comes from."""
     if text.isascii():
         return _fold_ascii(text), range(len(text))
-    pieces = list(map(_fold_sign, text))
-    return "".join(pieces), [place for place, piece in enumerate(pieces) for _ in piece]
+    folded_chars = list(map(_fold_char, text))
+    return "".join(folded_chars), [index for index, folded in enumerate(folded_chars) for _ in folded]
 
 
 def _fold_alphabet(text: str) -> str | None:
@@ -115,72 +114,72 @@ def _fold_ascii(text: str) -> str:
 
 
 def _fold_mixed(text: str) -> str | None:
-    """A western text with a few foreign words, which alone are folded the slow way; None if they are many."""
-    western, pieces, start = _ALPHABETS[0], list[str](), 0
-    for _ in range(_FEW_FOREIGN_WORDS):
+    """Fold a western text with a few foreign words, only those the slow way; None if there are too many."""
+    western, parts, start = _ALPHABETS[0], list[str](), 0
+    for _ in range(_MAX_FOREIGN_WORDS):
         try:
-            return "".join((*pieces, western.fold(text[start:])))
+            return "".join((*parts, western.fold(text[start:])))
         except UnicodeEncodeError as foreign:
             word = slice(start + foreign.start, start + foreign.end)
-            pieces += (western.fold(text[start : word.start]), _in_pairs(text[word]))
+            parts += (western.fold(text[start : word.start]), _fold_with_pairs(text[word]))
             start = word.stop
     return None
 
 
-def _in_pairs(text: str) -> str:
+def _fold_with_pairs(text: str) -> str:
     return _CJK_RUN.sub(_pairs, _fold_any(text))
 
 
 def _pairs(run: re.Match[str]) -> str:
-    signs = run.group()
-    pairs = map(str.__add__, signs, signs[1:])
-    return f" {' '.join(pairs)} {signs[-1]} "
+    chars = run.group()
+    pairs = map(str.__add__, chars, chars[1:])
+    return f" {' '.join(pairs)} {chars[-1]} "
 
 
-def _ends_pair(token: str, sign: str) -> bool:
-    return len(token) == 2 and token[1] == sign and is_cjk(token)
+def _ends_pair(token: str, char: str) -> bool:
+    return len(token) == 2 and token[1] == char and is_cjk(token)
 
 
 def _fold_any(text: str) -> str:
-    text = _UNSEEN.sub("", _SIGNS.sub(" ", text)).replace("\u00b5", "u")
+    text = _INVISIBLE.sub("", _SYMBOLS.sub(" ", text)).replace("\u00b5", "u")
     if _EAST_ASIAN.search(text):
-        # Taking Korean syllables and voiced kana apart and together again would cost more than all the rest.
-        text = _ACCENTED.sub(_bare, unicodedata.normalize("NFKC", text).casefold())
+        # Decomposing and recomposing Korean syllables and voiced kana would cost more than everything else.
+        text = _ACCENTED.sub(_decomposed, unicodedata.normalize("NFKC", text).casefold())
     else:
         text = unicodedata.normalize("NFKD", text).casefold()
     text = _ACCENTS.sub("", text)
-    if _SPECIAL.search(text):
-        text = text.translate(_LETTERS)
-    return _NO_WORD.sub(" ", text)
+    if _FOLDED_LETTERS.search(text):
+        text = text.translate(_LETTER_FOLDS)
+    return _NON_WORD.sub(" ", text)
 
 
-def _bare(run: re.Match[str]) -> str:
+def _decomposed(run: re.Match[str]) -> str:
     return unicodedata.normalize("NFKD", run.group())
 
 
 @lru_cache(maxsize=4096)
-def _fold_sign(sign: str) -> str:
-    return _fold_any(sign)
+def _fold_char(char: str) -> str:
+    return _fold_any(char)
 
 
-def _blank_signs(error: UnicodeError) -> tuple[str, int]:
-    """Emoji, arrows and loose accents are no reason to leave an alphabet; a letter of another one is."""
+def _drop_symbols(error: UnicodeError) -> tuple[str, int]:
+    """Codec error handler: drop emoji, arrows and loose accents, but fail on a letter of another alphabet."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    folded = "".join(map(_fold_sign, error.object[error.start : error.end]))
+    folded = "".join(map(_fold_char, error.object[error.start : error.end]))
     if folded.strip():
         raise error
     return folded, error.end
 
 
-_BLANK_SIGNS = "reedbed.blank-signs"
-codecs.register_error(_BLANK_SIGNS, _blank_signs)
+_DROP_SYMBOLS = "reedbed.blank-signs"
+codecs.register_error(_DROP_SYMBOLS, _drop_symbols)
 
 
 class _Alphabet:
-    """A one-byte encoding as a folding table: thirty times faster than sign by sign.
+    """A one-byte encoding used as a folding table: thirty times faster than folding single characters.
 
-    What folds to two letters passes the table as a control byte and is spelled out afterwards.
+    Characters that fold to two letters become a control byte first and are expanded afterwards.
     """
 
     def __init__(self, encoding: str) -> None:
@@ -196,18 +195,22 @@ class _Alphabet:
             else:
                 table[byte] = expanded.setdefault(folded, len(expanded) + 1)
         self.table = bytes(table)
-        self.expanded = [(bytes([mark]), letters.encode(encoding)) for letters, mark in expanded.items()]
+        self.expanded = [
+            (bytes([placeholder]), letters.encode(encoding)) for letters, placeholder in expanded.items()
+        ]
 
     def fold(self, text: str) -> str:
-        narrow = text.encode(self.encoding, _BLANK_SIGNS).translate(self.table, self.dropped)
-        for mark, letters in self.expanded:
-            narrow = narrow.replace(mark, letters)
+        narrow = text.encode(self.encoding, _DROP_SYMBOLS).translate(self.table, self.dropped)
+        for placeholder, letters in self.expanded:
+            narrow = narrow.replace(placeholder, letters)
         return narrow.decode(self.encoding)
 
 
-# Western, Central European, Cyrillic, Greek, Turkish: together nearly all that is written outside East Asia.
+# Western, Central European, Cyrillic, Greek, Turkish: nearly all text from outside East Asia.
 _ALPHABETS = tuple(map(_Alphabet, ("cp1252", "cp1250", "cp1251", "cp1253", "cp1254")))
 
+
+# --- Differences
 
 Kind = Literal["same", "added", "removed"]
 
@@ -225,39 +228,44 @@ class Difference:
 
 
 def differences(before: str, after: str) -> tuple[Difference, ...]:
-    """Pieces that give `before` without the added ones, and `after` without the removed ones."""
+    """Compare two texts by words, or by sentences if too much changed.
+
+    Without the added parts the result is `before`, without the removed ones `after`. Uses Myers' shortest
+    edit script with a limit on the number of edits: a word diff of very different texts is unreadable, and
+    the limit keeps the run time within a fraction of a second.
+    """
     if before == after:
-        return _tidy([Difference("same", before)])
-    for pieces in (_WORDS, _SENTENCES):
-        old, new = pieces.findall(before), pieces.findall(after)
-        found = _edits(old, new)
-        if found is not None:
-            return _tidy(found)
-    return _tidy([Difference("removed", before), Difference("added", after)])
+        return _merged([Difference("same", before)])
+    for splitter in (_WORDS, _SENTENCES):
+        old, new = splitter.findall(before), splitter.findall(after)
+        edits = _edits(old, new)
+        if edits is not None:
+            return _merged(edits)
+    return _merged([Difference("removed", before), Difference("added", after)])
 
 
 def _edits(old: list[str], new: list[str]) -> list[Difference] | None:
-    """The shortest way from one to the other; None where it is too long to be worth reading."""
-    head = _common(old, new)
-    tail = _common(old[head:][::-1], new[head:][::-1])
+    """The shortest edit script; None if it is too long to be readable."""
+    head = _common_prefix(old, new)
+    tail = _common_prefix(old[head:][::-1], new[head:][::-1])
     old_end, new_end = len(old) - tail, len(new) - tail
     if max(old_end, new_end) - head > MAX_PIECES:
         return None
-    middle = _shortest(old[head:old_end], new[head:new_end])
+    middle = _shortest_edits(old[head:old_end], new[head:new_end])
     if middle is None:
         return None
     return [Difference("same", "".join(old[:head])), *middle, Difference("same", "".join(old[old_end:]))]
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    for place, (left, right) in enumerate(zip(one, other, strict=False)):
+def _common_prefix(first: Sequence[str], second: Sequence[str]) -> int:
+    for index, (left, right) in enumerate(zip(first, second, strict=False)):
         if left != right:
-            return place
-    return min(len(one), len(other))
+            return index
+    return min(len(first), len(second))
 
 
-def _shortest(old: list[str], new: list[str]) -> list[Difference] | None:
-    """Each round allows one edit more; `furthest` holds how far into `old` each diagonal came."""
+def _shortest_edits(old: list[str], new: list[str]) -> list[Difference] | None:
+    """Each round allows one more edit; `furthest` holds the index in `old` that each diagonal reached."""
     furthest = {1: 0}
     rounds: list[dict[int, int]] = []
     for edits in range(MAX_EDITS + 1):
@@ -266,7 +274,7 @@ def _shortest(old: list[str], new: list[str]) -> list[Difference] | None:
             x = _slide(old, new, _step(furthest, diagonal, edits), diagonal)
             furthest[diagonal] = x
             if x >= len(old) and x - diagonal >= len(new):
-                return _way_back(old, new, rounds)
+                return _backtrack(old, new, rounds)
     return None
 
 
@@ -291,8 +299,8 @@ def _slide(old: list[str], new: list[str], x: int, diagonal: int) -> int:
     return x
 
 
-def _way_back(old: list[str], new: list[str], rounds: list[dict[int, int]]) -> list[Difference]:
-    found: list[Difference] = []
+def _backtrack(old: list[str], new: list[str], rounds: list[dict[int, int]]) -> list[Difference]:
+    edits_reversed: list[Difference] = []
     x, y = len(old), len(new)
     for edits in range(len(rounds) - 1, -1, -1):
         diagonal = x - y
@@ -302,30 +310,32 @@ def _way_back(old: list[str], new: list[str], rounds: list[dict[int, int]]) -> l
         from_y = from_x - previous
         while x > max(from_x, 0) and y > max(from_y, 0):
             x, y = x - 1, y - 1
-            found.append(Difference("same", old[x]))
+            edits_reversed.append(Difference("same", old[x]))
         if edits:
-            found.append(Difference("added", new[from_y]) if down else Difference("removed", old[from_x]))
+            edits_reversed.append(
+                Difference("added", new[from_y]) if down else Difference("removed", old[from_x])
+            )
         x, y = from_x, from_y
-    return found[::-1]
+    return edits_reversed[::-1]
 
 
-def _tidy(pieces: Iterable[Difference]) -> tuple[Difference, ...]:
-    """Neighbours of one kind as one, removed before added, and no lonely blank between two changes."""
-    shown: list[Difference] = []
-    removed = added = blank = ""
-    for kind, group in groupby(pieces, key=lambda piece: piece.kind):
-        text = "".join(piece.text for piece in group)
+def _merged(parts: Iterable[Difference]) -> tuple[Difference, ...]:
+    """Join neighbours of one kind, put removed before added, and keep no single space between two changes."""
+    merged: list[Difference] = []
+    removed = added = space = ""
+    for kind, group in groupby(parts, key=lambda part: part.kind):
+        text = "".join(part.text for part in group)
         if kind == "same" and text.isspace() and (removed or added):
-            blank = text
+            space = text
         elif kind == "same":
-            shown += _changed(removed, added, blank + text)
-            removed = added = blank = ""
+            merged += _changed(removed, added, space + text)
+            removed = added = space = ""
         else:
-            removed += blank + text if kind == "removed" else blank
-            added += blank + text if kind == "added" else blank
-            blank = ""
-    shown += _changed(removed, added, blank)
-    return tuple(piece for piece in shown if piece.text)
+            removed += space + text if kind == "removed" else space
+            added += space + text if kind == "added" else space
+            space = ""
+    merged += _changed(removed, added, space)
+    return tuple(part for part in merged if part.text)
 
 
 def _changed(removed: str, added: str, same: str) -> tuple[Difference, ...]:

@@ -1,4 +1,4 @@
-"""What a person brings along from another reader."""
+"""Import and export: OPML documents, libraries of other readers, and the report of an import."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -9,14 +9,14 @@ from reedbed.domain.times import Instant
 
 @record
 class OpmlOutline:
-    """A feed when it has `xml_url`, else a folder."""
+    """A feed if it has `xml_url`, else a folder."""
 
     title: str
     xml_url: str | None = None
     html_url: str | None = None
     type: str | None = None
     attributes: tuple[tuple[str, str], ...] = ()
-    """All others, in their order, so that an export gives back what an import brought."""
+    """All other attributes in order, so that an export preserves what was imported."""
     children: tuple["OpmlOutline", ...] = ()
 
 
@@ -26,23 +26,23 @@ class OpmlDocument:
     outlines: tuple[OpmlOutline, ...]
     head: tuple[tuple[str, str], ...] = ()
     cut_off: bool = False
-    """The file ends in its middle, as after a broken download: what came after is not here."""
+    """The file is incomplete, for example after a broken download; the rest is missing."""
 
 
 @record
 class OpmlFeed:
     outline: OpmlOutline
     path: tuple[str, ...]
-    """The names of the folders it lies in, from the outside in."""
+    """The names of its folders, outermost first."""
 
 
 LineStatus = Literal["added", "moved", "followed", "duplicate", "skipped", "error"]
-"""`moved`: followed before, and now in the folder that the file names. `skipped`: nothing to follow."""
+"""`moved`: already subscribed, moved to the folder of the file. `skipped`: nothing to subscribe to."""
 
 
 @record
 class ImportLine:
-    """What became of one line of the file, or of one file of an archive."""
+    """The result for one line of the file, or one file of an archive."""
 
     title: str
     url: str
@@ -54,7 +54,7 @@ class ImportLine:
 class ImportReport:
     imported: int
     skipped: int
-    """Followed before, or listed more than once."""
+    """Already subscribed, or listed more than once."""
     lines: tuple[ImportLine, ...] = ()
 
     @property
@@ -63,51 +63,55 @@ class ImportReport:
 
 
 def feeds_of(document: OpmlDocument, max_depth: int = 8) -> Iterator[OpmlFeed]:
-    """Every feed with its folders. Folders nested deeper than `max_depth` are left out of the path.
+    """All feeds with their folders. Folders nested deeper than `max_depth` are left out of the path.
 
-    A line without an address and without lines inside it is yielded, too, so that the report can name it.
+    An outline without URL and children is yielded too, so that the report can list it.
     """
-    waiting: list[tuple[OpmlOutline, tuple[str, ...]]] = [(top, ()) for top in reversed(document.outlines)]
-    while waiting:
-        outline, path = waiting.pop()
+    pending: list[tuple[OpmlOutline, tuple[str, ...]]] = [
+        (outline, ()) for outline in reversed(document.outlines)
+    ]
+    while pending:
+        outline, path = pending.pop()
         if outline.xml_url is not None or not outline.children:
             yield OpmlFeed(outline, path)
-        inner = path
+        child_path = path
         if outline.xml_url is None and outline.title and len(path) < max_depth:
-            inner = (*path, outline.title)
-        waiting.extend((child, inner) for child in reversed(outline.children))
+            child_path = (*path, outline.title)
+        pending.extend((child, child_path) for child in reversed(outline.children))
 
+
+# --- Libraries of other readers
 
 MAX_FEEDS = 10_000
 MAX_KEPT = 20_000
 MAX_READS = 200_000
 READS_PER_FEED = 500
-"""As many as a feed's document may list; what it lists no more need not be known as read."""
+"""The maximum number of entries in a feed document; older read entries will not appear again."""
 MAX_TEXT_LENGTH = 500_000
 MAX_CONTENT_LENGTH = 100_000_000
-"""Characters of all kept entries together."""
+"""Characters of all saved entries together."""
 
 STARRED_JSON = "starred JSON"
-"""A source that lists what was starred, and not what was followed."""
+"""A source with starred entries, but without subscriptions."""
 
 
 @record
 class ImportedFeed:
     key: str
-    """How the other program calls it."""
+    """The feed's id in the other program."""
     url: str
     title: str = ""
     path: tuple[str, ...] = ()
-    """The folders it lies in, from the outside in."""
+    """Its folders, outermost first."""
     attributes: tuple[tuple[str, str], ...] = ()
-    """What an OPML file says of it beyond that, to be written out again."""
+    """Other OPML attributes, kept for export."""
     follow: bool = True
-    """False: only its entries are listed. To star an entry is not to follow its feed."""
+    """False: only its entries are imported. A starred entry does not imply a subscription."""
 
 
 @record
 class ImportedEntry:
-    """Something that was kept."""
+    """A starred, bookmarked or tagged entry."""
 
     feed_key: str
     feed_title: str
@@ -115,7 +119,7 @@ class ImportedEntry:
     url: str | None
     title: str
     content: str
-    """Not yet sanitised."""
+    """Not sanitized."""
     author: str | None = None
     published: Instant | None = None
     starred: bool = True
@@ -133,13 +137,13 @@ class ReadMark:
 @record
 class Library:
     source: str
-    """The name of the program it comes from."""
+    """The name of the other program."""
     feeds: tuple[ImportedFeed, ...] = ()
     kept: tuple[ImportedEntry, ...] = ()
     reads: tuple[ReadMark, ...] = ()
-    """The newest first, of each feed."""
+    """Newest first for each feed."""
     lines: tuple[ImportLine, ...] = ()
-    """Lines and files in which there is nothing to follow or to keep."""
+    """Lines and files with nothing to import."""
 
     @property
     def size(self) -> int:

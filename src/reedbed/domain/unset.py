@@ -1,4 +1,4 @@
-"""A change that leaves a field as it is, where None already means something."""
+"""`UNSET`: the value for "leave this field unchanged", for fields where None has a meaning."""
 
 from enum import Enum
 

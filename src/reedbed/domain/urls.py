@@ -1,7 +1,4 @@
-"""Links that count clicks, turned into the addresses they lead to, where those can be read off them.
-
-Nothing is fetched: a link whose target only its server knows stays as it is.
-"""
+"""URLs: normalizing, validating, recognizing secret ones, and removing click tracking. Nothing is fetched."""
 
 import ipaddress
 import re
@@ -16,31 +13,32 @@ from reedbed.domain.text import shown_line
 MAX_ADDRESS = 2_048
 MAX_NAME = 255
 
-_NOT_AN_ADDRESS = "Invalid URL format. Must start with http:// or https://"
+_INVALID_URL = "Invalid URL format. Must start with http:// or https://"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_MAX_HOST = 253
+_MAX_HOST_LENGTH = 253
 _FORBIDDEN_IN_HOST = re.compile(r"[\s<>\"{}|\\^`%]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def normalize_url(url: str) -> str | None:
-    """The form in which two addresses of one entry are equal, or None where there is none.
+    """The canonical form that identifies an entry, or None if there is none.
 
-    None means: not http or https, no host, or credentials in the address (see `has_userinfo`). Noise goes;
-    what could tell two pages apart stays: case outside the host, other parameters, their order and encoding.
+    None means: not http or https, no host, or credentials in the URL (see `has_userinfo`). Only noise is
+    removed. Whatever could distinguish two pages stays: case outside the host, other parameters, their order
+    and encoding.
     """
     plain = _PLAIN.fullmatch(url)
     if plain:
-        return _key(plain[1], _plain_authority(plain), plain[4] or "", plain[5] or "")
+        return _build_url(plain[1], _plain_authority(plain), plain[4] or "", plain[5] or "")
     parts = _split(url)
     authority = _authority(parts) if parts else None
     if parts is None or authority is None or "@" in parts.netloc:
         return None
-    return _key(parts.scheme, authority, parts.path, parts.query)
+    return _build_url(parts.scheme, authority, parts.path, parts.query)
 
 
 def feed_address(text: str) -> str:
-    """The address a person typed, checked and tidied; credentials stay, they make the feed private."""
+    """Validate and normalize a URL that a user typed. Credentials stay; they make the feed private."""
     typed = text.strip()
     if not typed:
         raise Invalid("Feed URL is required", field="url")
@@ -49,19 +47,19 @@ def feed_address(text: str) -> str:
     parts = None if _CONTROL.search(typed) else _split(typed)
     authority = _authority(parts) if parts else None
     if parts is None or authority is None:
-        raise Invalid(_NOT_AN_ADDRESS, field="url")
+        raise Invalid(_INVALID_URL, field="url")
     credentials, at, _ = parts.netloc.rpartition("@")
     query = f"?{parts.query}" if parts.query else ""
     return f"{parts.scheme}://{credentials}{at}{authority}{parts.path}{query}".replace(" ", "%20")
 
 
 def feed_name(name: str) -> str:
-    tidy = shown_line(name)
-    if not tidy:
+    clean_name = shown_line(name)
+    if not clean_name:
         raise Invalid("Feed name is required", field="title")
-    if len(tidy) > MAX_NAME:
+    if len(clean_name) > MAX_NAME:
         raise Invalid("Feed name must be less than 255 characters", field="title")
-    return tidy
+    return clean_name
 
 
 def has_userinfo(url: str) -> bool:
@@ -76,7 +74,7 @@ def host_of(url: str) -> str | None:
 
 
 def root_domain(url: str) -> str | None:
-    """The part of the host that one owner registered: `news.example.co.uk` gives `example.co.uk`."""
+    """The registrable domain: `example.co.uk` for `news.example.co.uk`."""
     host = host_of(url)
     if host is None or is_ip(host):
         return host
@@ -93,9 +91,9 @@ def is_ip(host: str) -> bool:
 
 
 def is_private_address(url: str) -> bool:
-    """Whether the address itself looks like a secret, so that its feed belongs to one user.
+    """Whether the URL itself looks like a secret, so that its feed must belong to a single user.
 
-    Wrongly True costs one feed that is not shared; wrongly False could show a paid feed to strangers.
+    A false positive costs one feed that is not shared; a false negative could show a paid feed to others.
     """
     parts = _split(url)
     if parts is None:
@@ -106,7 +104,7 @@ def is_private_address(url: str) -> bool:
     return any(map(_secret_segment, segments)) or any(map(_secret_parameter, parts.query.split("&")))
 
 
-# Nine addresses in ten need no parser: this is five times faster than `urlsplit` and its properties.
+# Fast path for nine URLs out of ten: five times faster than `urlsplit` and its properties.
 _PLAIN = re.compile(
     r"(https?)://([A-Za-z0-9.-]{1,253})(?::([1-9][0-9]{0,3}|[1-5][0-9]{4}))?(/[^?#\s\x00-\x1f]*)?(?:\?([^#\s\x00-\x1f]*))?(?:#\S*)?"
 )
@@ -117,15 +115,15 @@ def _plain_authority(plain: re.Match[str]) -> str:
     return host.lower() if port is None or int(port) == _DEFAULT_PORTS[scheme] else f"{host.lower()}:{port}"
 
 
-def _key(scheme: str, authority: str, path: str, query: str) -> str:
+def _build_url(scheme: str, authority: str, path: str, query: str) -> str:
     if path.endswith("/"):
         path = path.rstrip("/") or "/"
     if query:
-        query = "&".join(part for part in query.split("&") if not _is_tracking(part))
+        query = "&".join(part for part in query.split("&") if not _is_tracking_parameter(part))
     return f"{scheme}://{authority}{path}?{query}" if query else f"{scheme}://{authority}{path}"
 
 
-def _is_tracking(parameter: str) -> bool:
+def _is_tracking_parameter(parameter: str) -> bool:
     return parameter.startswith("utm_") or parameter.partition("=")[0] in ("fbclid", "gclid")
 
 
@@ -134,7 +132,7 @@ def _split(url: str) -> SplitResult | None:
         parts = urlsplit(url.strip())
     except ValueError:
         return None
-    # Not every Python refuses these by itself.
+    # Not every Python version rejects these.
     if "\\" in parts.netloc or ("[" in parts.netloc and not is_ip(parts.hostname or "")):
         return None
     return parts if parts.scheme in _DEFAULT_PORTS and parts.netloc else None
@@ -154,9 +152,9 @@ def _authority(parts: SplitResult) -> str | None:
 
 def _host(parts: SplitResult) -> str | None:
     host = parts.hostname
-    if not host or len(host) > _MAX_HOST:
+    if not host or len(host) > _MAX_HOST_LENGTH:
         return None
-    # Checked after encoding: a few signs turn into a blank or a percent sign on the way.
+    # Checked after encoding, because a few characters turn into a space or a percent sign.
     plain = host if host.isascii() else _punycode(host)
     return None if _FORBIDDEN_IN_HOST.search(plain) else plain
 
@@ -165,12 +163,12 @@ def _punycode(host: str) -> str:
     try:
         return host.encode("idna").decode("ascii").lower()
     except UnicodeError:
-        # A name that no registry would sell; keeping it lets the resolver say so in its own words.
+        # Not a registrable name. Keep it, so that the resolver reports the error.
         return host
 
 
-# Registries sell names below these labels in most country domains; the full public suffix list is 300 KB
-# and buys little for grouping outlets.
+# Second-level labels under which most country registries sell names. The full public suffix list is 300 KB
+# and adds little for grouping outlets.
 _SECOND_LEVEL = re.compile(
     r"(?:ac|co|com|edu|firm|gen|go|gob|gov|gouv|id|ltd|me|mil|ne|net|nhs|nom|or|org|plc|sch|school)\Z"
 )
@@ -199,6 +197,8 @@ def _suffix_length(labels: list[str]) -> int:
     return 2 if country or tail in _SHARED_SITES else 1
 
 
+# --- Private URLs
+
 _SECRET_NAME = re.compile(
     r"(?i)(?:^|[-_.])(?:api|access|feed|rss|user|private)?[-_]?"
     r"(?:key|token|auth|secret|passw(?:or)?d|pwd|pw|sig|signature|sid|session(?:[-_]?id)?|hash|jwt)$"
@@ -207,7 +207,7 @@ _SECRET_NAME = re.compile(
 _UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SECRET_SEGMENT = re.compile(r"(?i)^(?:private|secret)(?:[-_.].*)?$")
 _PUBLIC_IDS = frozenset({"channel_id", "playlist_id"})
-_LONG_RUN = re.compile(r"[A-Za-z0-9]{24,}")
+_ALPHANUMERIC_RUN = re.compile(r"[A-Za-z0-9]{24,}")
 
 
 def _secret_parameter(parameter: str) -> bool:
@@ -225,23 +225,25 @@ def _looks_random(text: str) -> bool:
     """A UUID, or a long run of mixed letters and digits."""
     if _UUID.search(text):
         return True
-    for run in _LONG_RUN.findall(text):
+    for run in _ALPHANUMERIC_RUN.findall(text):
         digits = sum(map(str.isdigit, run))
         if digits >= 3 and len(run) - digits >= 3:
             return True
     return False
 
 
-_MAX_HOPS = 4
-_MAX_ADDRESS = 4_096
-_MAX_UNPACKED = 8_192
+# --- Removing click tracking
 
-_COUNTING_HOST = re.compile(
+_MAX_HOPS = 4
+_MAX_TARGET_LENGTH = 4_096
+_MAX_DECODED = 8_192
+
+_TRACKING_HOST = re.compile(
     r"(?:^|\.)(?:click|clicks|link|links|lnk|track|tracking|trk|email|e|go|t|r|redirect|url\d*|mailer)[\d-]*\.|"
     r"(?:^|\.)(?:safelinks\.protection\.outlook\.com|urldefense\.com|urldefense\.proofpoint\.com|awstrack\.me|"
     r"list-manage\.com|sendgrid\.net|mandrillapp\.com|hubspotlinks\.com|convertkit-mail\d?\.com)\Z"
 )
-_COUNTING_PATH = re.compile(
+_TRACKING_PATH = re.compile(
     r"/(?:click|clicks|track|tracking|redirect|redir|out|ls/click|wf/click|cl\d|l0|c|url)(?:/|\.php|\Z)",
     re.IGNORECASE,
 )
@@ -258,10 +260,10 @@ _TARGET_NAMES = (
     "dest",
     "r",
 )
-_WEB = re.compile(r"https?://[^\s\"'<>\\^`{|}\x00-\x20\x7f]{3,4000}\Z", re.IGNORECASE)
-_WEB_INSIDE = re.compile(r"\"(?:l|e|u|url|href|target)\"\s*:\s*\"(https?:[^\"\\\s]{3,4000})\"")
+_WEB_URL = re.compile(r"https?://[^\s\"'<>\\^`{|}\x00-\x20\x7f]{3,4000}\Z", re.IGNORECASE)
+_EMBEDDED_URL = re.compile(r"\"(?:l|e|u|url|href|target)\"\s*:\s*\"(https?:[^\"\\\s]{3,4000})\"")
 _BASE64 = re.compile(r"[A-Za-z0-9_-]{16,4000}={0,2}\Z")
-_COUNTING_PARAMETERS = re.compile(
+_TRACKING_PARAMETER = re.compile(
     r"(?:utm_[a-z_]+|mc_[ce]id|fbclid|gclid|_hsenc|_hsmi|mkt_tok|vero_id|vero_conv|ck_subscriber_id|"
     r"oly_enc_id|oly_anon_id|s_cid|_bhlid|_kx|dclid|msclkid|igshid)\Z",
     re.IGNORECASE,
@@ -269,13 +271,13 @@ _COUNTING_PARAMETERS = re.compile(
 
 
 def untracked(url: str) -> str:
-    """The address a link leads to as far as it can be read, without parameters that only count readers."""
+    """The target of a tracking link, if the URL contains it, without tracking parameters."""
     for _ in range(_MAX_HOPS):
         target = _target(url)
         if target is None:
             break
         url = target
-    return _without_counting(url)
+    return _without_tracking(url)
 
 
 def _target(url: str) -> str | None:
@@ -285,54 +287,56 @@ def _target(url: str) -> str | None:
     except ValueError:
         return None
     if parts.scheme not in ("http", "https") or not (
-        _COUNTING_HOST.search(host) or _COUNTING_PATH.search(parts.path) or _is_google(host, parts.path)
+        _TRACKING_HOST.search(host) or _TRACKING_PATH.search(parts.path) or _is_google(host, parts.path)
     ):
         return None
-    given = (*_in_query(parts.query), *_in_path(parts.path))
-    return next((found for each in given if (found := _web(each)) and found != url), None)
+    candidates = (*_query_targets(parts.query), *_path_targets(parts.path))
+    return next(
+        (web_url for candidate in candidates if (web_url := _web_url(candidate)) and web_url != url), None
+    )
 
 
 def _is_google(host: str, path: str) -> bool:
     return path == "/url" and bool(re.match(r"(?:www\.)?google\.[a-z.]{2,6}\Z", host))
 
 
-def _in_query(query: str) -> Iterator[str]:
+def _query_targets(query: str) -> Iterator[str]:
     if not query or query.count("&") > 50:
         return
-    given = dict(parse_qsl(query))
+    parameters = dict(parse_qsl(query))
     for name in _TARGET_NAMES:
-        if name in given:
-            yield given[name]
+        if name in parameters:
+            yield parameters[name]
 
 
-def _in_path(path: str) -> Iterator[str]:
+def _path_targets(path: str) -> Iterator[str]:
     if "/v3/__" in path:  # urldefense.com/v3/__https://example.org/__;!!...
         yield path.partition("/v3/__")[2].partition("__;")[0]
     for segment in path.split("/")[1:40]:
         yield unquote(segment)
         for part in segment.split(".")[:3]:
             if _BASE64.match(part):
-                yield from _unpacked(part)
+                yield from _decoded_targets(part)
 
 
-def _unpacked(segment: str) -> Iterator[str]:
+def _decoded_targets(segment: str) -> Iterator[str]:
     try:
         data = urlsafe_b64decode(segment.rstrip("=") + "=" * (-len(segment.rstrip("=")) % 4))
     except ValueError:
         return
     if data[:1] == b"\x78":
         try:
-            data = zlib.decompressobj().decompress(data, _MAX_UNPACKED)
+            data = zlib.decompressobj().decompress(data, _MAX_DECODED)
         except zlib.error:
             return
     text = data.decode("utf-8", "replace")
     yield text
-    if inside := _WEB_INSIDE.search(text[:_MAX_UNPACKED].replace("\\/", "/")):
-        yield inside[1]
+    if embedded := _EMBEDDED_URL.search(text[:_MAX_DECODED].replace("\\/", "/")):
+        yield embedded[1]
 
 
-def _web(text: str) -> str | None:
-    return text if len(text) <= _MAX_ADDRESS and _WEB.match(text) and _has_host(text) else None
+def _web_url(text: str) -> str | None:
+    return text if len(text) <= _MAX_TARGET_LENGTH and _WEB_URL.match(text) and _has_host(text) else None
 
 
 def _has_host(url: str) -> bool:
@@ -343,7 +347,7 @@ def _has_host(url: str) -> bool:
     return "." in (parts.hostname or "") and "@" not in parts.netloc
 
 
-def _without_counting(url: str) -> str:
+def _without_tracking(url: str) -> str:
     head, question, _ = url.partition("?")
     if not question:
         return url
@@ -351,7 +355,11 @@ def _without_counting(url: str) -> str:
         parts = urlsplit(url)
     except ValueError:
         return url
-    kept = [each for each in parts.query.split("&") if not _COUNTING_PARAMETERS.match(each.partition("=")[0])]
-    if len(kept) == parts.query.count("&") + 1:
+    remaining = [
+        parameter
+        for parameter in parts.query.split("&")
+        if not _TRACKING_PARAMETER.match(parameter.partition("=")[0])
+    ]
+    if len(remaining) == parts.query.count("&") + 1:
         return url
-    return urlunsplit(parts._replace(query="&".join(kept))) if head else url
+    return urlunsplit(parts._replace(query="&".join(remaining))) if head else url

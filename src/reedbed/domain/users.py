@@ -1,4 +1,4 @@
-"""How much of a thing a caller may do."""
+"""Users: accounts, sessions, tokens and their scopes, preferences, device names and rate limits."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ class TokenScope(StrEnum):
 
 ALL_SCOPES = frozenset(TokenScope)
 APP_SCOPES = frozenset({TokenScope.READ, TokenScope.WRITE})
-"""What a reader app may do with an app password."""
+"""The scopes of an app password."""
 
 ROLES = ("owner", "admin", "user")
 
@@ -43,14 +43,14 @@ class User:
 
 @record
 class Caller:
-    """A user who has proved it, and how."""
+    """An authenticated user, and how they authenticated."""
 
     user: User
     scopes: frozenset[TokenScope] = ALL_SCOPES
     session_id: int | None = None
     token_id: int | None = None
     by_cookie: bool = False
-    """Cookies travel by themselves, so changes made with one must be shown to come from our own page."""
+    """Browsers send cookies automatically, so changes need CSRF protection."""
 
     @property
     def user_id(self) -> int:
@@ -67,7 +67,7 @@ class NewSession:
 
 @record
 class Session:
-    """A device that is logged in."""
+    """A logged-in device."""
 
     id: int
     user_agent: str | None
@@ -107,29 +107,29 @@ class LoggedEvent:
     at: Instant
 
 
-def read_scopes(words: Sequence[str]) -> frozenset[TokenScope]:
-    """The scopes asked for; nobody writes without reading what they wrote."""
+def read_scopes(names: Sequence[str]) -> frozenset[TokenScope]:
+    """Parse scope names. Every scope includes `read`."""
     try:
-        asked = frozenset(TokenScope(word) for word in words)
+        scopes = frozenset(TokenScope(name) for name in names)
     except ValueError:
         raise Invalid("Scopes are read, write and admin.", field="scopes") from None
-    if not asked:
+    if not scopes:
         raise Invalid("Choose at least one scope: read, write or admin.", field="scopes")
-    return asked | {TokenScope.READ}
+    return scopes | {TokenScope.READ}
 
 
 def scope_words(scopes: frozenset[TokenScope]) -> str:
-    """In one order, as it is stored and shown."""
+    """In a fixed order, as stored and displayed."""
     return " ".join(scope for scope in TokenScope if scope in scopes)
 
 
 def check_token_name(name: str) -> str:
-    shown = shown_line(name)
-    if not shown:
+    clean_name = shown_line(name)
+    if not clean_name:
         raise Invalid("Give it a name, so that you know it again.", field="name")
-    if len(shown) > 100:
+    if len(clean_name) > 100:
         raise Invalid("The name must have at most 100 characters.", field="name")
-    return shown
+    return clean_name
 
 
 def check_role(role: str) -> str:
@@ -137,6 +137,8 @@ def check_role(role: str) -> str:
         raise Invalid("A role is owner, admin or user.", field="role")
     return role
 
+
+# --- Preferences
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "theme": ("system", "light", "dark", "sepia"),
@@ -164,42 +166,42 @@ class Preferences:
     density: str = "cards"
     order: str = "newest"
     language: str = ""
-    """Of the page; empty follows the browser."""
+    """UI language; empty uses the browser's."""
     summary_language: str = ""
-    """Empty follows the instance."""
+    """Empty uses the language of the instance."""
     time_zone: str = ""
-    """Empty follows the device."""
+    """Empty uses the time zone of the device."""
     open_marks: bool = True
     """Opening an entry marks it read."""
     scroll_marks: bool = False
     """Scrolling past an entry marks it read."""
     remote_ai: bool = False
-    """Texts of entries may be sent to the model that the operator has set up."""
+    """Allow sending entry texts to the model that the operator has configured."""
     auto_summaries: bool = False
-    """New entries get their summaries before they are opened."""
+    """Summarize new entries before they are opened."""
     auto_summary_words: int = 200
-    """Only those with at least so many words."""
+    """Summarize only entries with at least this many words."""
     wording: str = "original"
-    """Of titles and texts that a model has put into neutral words."""
+    """Whether to show the original or the neutral title and text."""
     loud_entries: str = "show"
-    """What becomes of entries whose framing is above the limit."""
+    """How to show entries whose framing score is above `loud_limit`."""
     loud_limit: int = 67
-    """In hundredths of the overall score."""
+    """In percent of the overall score."""
     group_stories: bool = False
-    """Entries of one story are one row of the unread list."""
+    """Show the entries of a story as one row of the unread list."""
     push_digests: bool = False
-    """Browsers that asked for notes are told when a digest is written."""
+    """Send a push notification when a digest is ready."""
 
 
 def change_preferences(current: Preferences, changes: Mapping[str, Any]) -> Preferences:
-    """What is not named stays; an unknown name or value is refused."""
+    """Apply `changes`; an unknown name or value raises `Invalid`."""
     for name, value in changes.items():
         _check(name, value)
     return replace(current, **changes)
 
 
 def read_preferences(stored: Mapping[str, Any]) -> Preferences:
-    """What was stored, perhaps by another version: whatever is not a valid choice takes its default."""
+    """Load stored preferences, possibly of another version; invalid values get their default."""
     return Preferences(**{name: value for name, value in stored.items() if _is_valid(name, value)})
 
 
@@ -215,7 +217,7 @@ def _check(name: str, value: Any) -> None:
     if name not in _DEFAULTS:
         raise Invalid("There is no such preference.", field=f"preferences.{name[:40]}")
     if type(value) is not type(_DEFAULTS[name]):
-        raise Invalid(f"{name} must be {_kind(name)}.", field=f"preferences.{name}")
+        raise Invalid(f"{name} must be {_type_description(name)}.", field=f"preferences.{name}")
     if name in CHOICES and value not in CHOICES[name]:
         raise Invalid(f"{name} must be one of {', '.join(CHOICES[name])}.", field=f"preferences.{name}")
     if name == "auto_summary_words" and not 0 <= value <= MAX_WORDS:
@@ -228,17 +230,19 @@ def _check(name: str, value: Any) -> None:
         raise Invalid("time_zone must be a name such as Europe/Berlin.", field="preferences.time_zone")
 
 
-def _kind(name: str) -> str:
+def _type_description(name: str) -> str:
     default = _DEFAULTS[name]
     if isinstance(default, bool):
         return "true or false"
     return "a whole number" if isinstance(default, int) else "text"
 
 
-_DEFAULTS: Mapping[str, Any] = {one.name: one.default for one in fields(Preferences)}
+_DEFAULTS: Mapping[str, Any] = {field_.name: field_.default for field_ in fields(Preferences)}
 
 
-# In this order: most browsers also claim to be the ones they descend from.
+# --- Device names
+
+# The order matters: most browsers also claim to be the ones they are based on.
 _BROWSERS = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -264,36 +268,39 @@ _SYSTEMS = (
     ("Macintosh", "macOS"),
     ("Linux", "Linux"),
 )
-_LONGEST = 60
+_MAX_DEVICE_NAME = 60
 
 
 def device_name(user_agent: str | None) -> str:
     if not user_agent or not user_agent.strip():
         return "Unknown device"
-    browser = _first(_BROWSERS, user_agent)
-    system = _first(_SYSTEMS, user_agent)
+    browser = _first_match(_BROWSERS, user_agent)
+    system = _first_match(_SYSTEMS, user_agent)
     if browser and system:
         return f"{browser} on {system}"
     return browser or system or _product(user_agent)
 
 
 def is_phone(user_agent: str | None) -> bool:
-    return any(word in (user_agent or "") for word in ("iPhone", "Android", "Mobile"))
+    return any(marker in (user_agent or "") for marker in ("iPhone", "Android", "Mobile"))
 
 
-def _first(names: tuple[tuple[str, str], ...], user_agent: str) -> str | None:
-    return next((name for mark, name in names if mark in user_agent), None)
+def _first_match(names: tuple[tuple[str, str], ...], user_agent: str) -> str | None:
+    return next((name for marker, name in names if marker in user_agent), None)
 
 
 def _product(user_agent: str) -> str:
-    """`NetNewsWire/6.1 (…)` names itself in its first word."""
+    """The first word, such as `NetNewsWire` of `NetNewsWire/6.1 (…)`."""
     name = user_agent.split("(")[0].split("/")[0].strip()
-    return name[:_LONGEST] or "Unknown device"
+    return name[:_MAX_DEVICE_NAME] or "Unknown device"
+
+
+# --- Rate limits
 
 
 @record
 class Allowance:
-    """`burst` at once, then `per_second` more."""
+    """A token bucket: `burst` at once, then `per_second`."""
 
     burst: float
     per_second: float
@@ -306,12 +313,12 @@ def per_minute(count: int) -> Allowance:
 @record
 class RateLimits:
     login: Allowance = field(default=per_minute(5))
-    """From one address."""
+    """Per client IP."""
     requests: Allowance = field(default=Allowance(100, 10))
-    """Of one user, as the next two."""
+    """Per user, like the next two."""
     search: Allowance = field(default=Allowance(10, 1))
     refresh: Allowance = field(default=per_minute(10))
     deframer: Allowance = field(default=Allowance(60, 2))
-    """From one address, at the deframer's public doors."""
+    """Per client IP, for the public deframer endpoints."""
     streams: int = 50
-    """Open at once, of one user at one process."""
+    """Open streams per user and process."""

@@ -1,7 +1,7 @@
-"""Webhooks: addresses of a user's own that are called when something happens.
+"""Webhooks: URLs of a user that are called when something happens.
 
-Calls are signed as Standard Webhooks says: the id of the call, the second and the body, under a secret that
-the user has. Whoever receives one can tell that it is ours, that it is fresh and that it came only once.
+Calls are signed as specified by Standard Webhooks: a signature over the call's id, the timestamp and the
+body, with a secret that the user has. The receiver can check that a call is genuine, recent and no replay.
 """
 
 import hmac
@@ -45,19 +45,19 @@ class Webhook:
     name: str
     url: str
     secret: str = field(repr=False)
-    """Empty: encrypted with a key that is not here."""
+    """Empty if it cannot be decrypted with the current key."""
     events: frozenset[WebhookEvent]
-    """Empty: only rules that name its address call it."""
+    """Empty: only called by rules that name its URL."""
     enabled: bool
     created_at: Instant
     failing_since: Instant | None
     disabled_at: Instant | None
-    """When we switched it off because nobody had answered for long."""
+    """When it was disabled after failing for a long time."""
 
 
 @record
 class Delivery:
-    """One thing that a webhook is told."""
+    """One event to deliver to a webhook."""
 
     id: int
     user_id: int
@@ -76,12 +76,12 @@ class Delivery:
 
 @record
 class Outcome:
-    """What came of one call."""
+    """The result of one call."""
 
     status: int | None
     answer: str
     again: bool
-    """Whether a later call may do better."""
+    """Whether a retry may succeed."""
 
     @property
     def good(self) -> bool:
@@ -89,25 +89,25 @@ class Outcome:
 
 
 def check_url(url: str) -> str:
-    tidy = storable(url).strip()
-    if len(tidy) > MAX_ADDRESS or normalize_url(tidy) is None:
+    clean_url = storable(url).strip()
+    if len(clean_url) > MAX_ADDRESS or normalize_url(clean_url) is None:
         raise Invalid("A webhook needs an address that starts with http:// or https://", field="url")
-    return tidy
+    return clean_url
 
 
 def check_name(name: str, url: str) -> str:
-    """Without a name it is called by its address."""
-    shown = " ".join(storable(name).split()) or url.partition("://")[2][:MAX_NAME]
-    if len(shown) > MAX_NAME:
+    """Defaults to the URL."""
+    clean_name = " ".join(storable(name).split()) or url.partition("://")[2][:MAX_NAME]
+    if len(clean_name) > MAX_NAME:
         raise Invalid(f"The name must have at most {MAX_NAME} characters.", field="name")
-    return shown
+    return clean_name
 
 
-def read_events(words: Iterable[str]) -> frozenset[WebhookEvent]:
-    asked = frozenset(words)
-    if not asked <= frozenset(CHOOSABLE):
+def read_events(names: Iterable[str]) -> frozenset[WebhookEvent]:
+    requested = frozenset(names)
+    if not requested <= frozenset(CHOOSABLE):
         raise Invalid(f"Events are {', '.join(CHOOSABLE)}.", field="events")
-    return frozenset(WebhookEvent(word) for word in asked)
+    return frozenset(WebhookEvent(name) for name in requested)
 
 
 def judge(status: int) -> Outcome:
@@ -117,26 +117,26 @@ def judge(status: int) -> Outcome:
 
 
 def is_dead(outcome: Outcome, failing_since: Instant | None, now: Instant) -> bool:
-    """Whether to stop calling: it said that it is gone, or has not answered well for long."""
+    """Whether to disable it: it returned 410, or has failed for too long."""
     if outcome.good:
         return False
     return outcome.status == GONE or (failing_since is not None and now - failing_since >= LONG_FAILURE)
 
 
-def headers_for(webhook: Webhook, delivery: Delivery, body: bytes, second: int) -> dict[str, str]:
-    """`webhook-…` as in the Standard Webhooks specification."""
-    name = f"reedbed_{delivery.id}"
+def headers_for(webhook: Webhook, delivery: Delivery, body: bytes, timestamp: int) -> dict[str, str]:
+    """The `webhook-…` headers of the Standard Webhooks specification."""
+    call_id = f"reedbed_{delivery.id}"
     return {
         "Content-Type": "application/json",
-        "webhook-id": name,
-        "webhook-timestamp": str(second),
-        "webhook-signature": f"v1,{signature(webhook.secret, name, second, body)}",
+        "webhook-id": call_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": f"v1,{signature(webhook.secret, call_id, timestamp, body)}",
     }
 
 
-def signature(secret: str, name: str, second: int, body: bytes) -> str:
+def signature(secret: str, call_id: str, timestamp: int, body: bytes) -> str:
     key = b64decode(secret.removeprefix(SECRET_PREFIX))
-    signed = hmac.new(key, f"{name}.{second}.".encode() + body, sha256)
+    signed = hmac.new(key, f"{call_id}.{timestamp}.".encode() + body, sha256)
     return b64encode(signed.digest()).decode("ascii")
 
 
@@ -144,16 +144,16 @@ def secret_of(key: bytes) -> str:
     return SECRET_PREFIX + b64encode(key).decode("ascii")
 
 
-def switched_off_email(to: str, webhook: Webhook, answer: str, base_url: str) -> Email:
+def switched_off_email(to: str, webhook: Webhook, last_response: str, base_url: str) -> Email:
     text = (
         f"Your webhook “{webhook.name}” was switched off, because its calls have failed for long.\n\n"
-        f"The last answer: {answer}\n\n"
+        f"The last answer: {last_response}\n\n"
         f"Look at it, and switch it on again: {base_url}/settings/webhooks/{webhook.id}\n"
     )
     return Email(to, f"Webhook switched off: {webhook.name}", text)
 
 
 def event_words(events: Iterable[WebhookEvent]) -> str:
-    """In one order, as it is stored."""
-    chosen: Sequence[WebhookEvent] = [event for event in CHOOSABLE if event in frozenset(events)]
-    return " ".join(chosen)
+    """In a fixed order, as stored."""
+    ordered: Sequence[WebhookEvent] = [event for event in CHOOSABLE if event in frozenset(events)]
+    return " ".join(ordered)

@@ -1,4 +1,4 @@
-"""WebSub: a hub sends news when they happen. When to ask it, whom to believe, and when not to rely on it."""
+"""WebSub: subscriptions at hubs that push new entries, their renewal and retries, and checking signatures."""
 
 import hmac
 from dataclasses import field
@@ -17,7 +17,7 @@ LEASE_WISHED: Millis = 10 * DAY
 MIN_LEASE: Millis = MINUTE
 MAX_LEASE: Millis = 30 * DAY
 PATIENCE: Millis = 10 * MINUTE
-"""How long a hub may take to verify what it was asked."""
+"""How long a hub may take to verify a request."""
 DENIED_FOR: Millis = 7 * DAY
 MAX_GOODBYES = 3
 
@@ -38,7 +38,7 @@ _LOCAL_NAMES = (
 
 @record
 class HubSubscription:
-    """A feed's subscription at its hub, under the names of its columns."""
+    """A feed's subscription at its hub; the fields are named like the columns."""
 
     id: int
     feed_id: int
@@ -58,7 +58,7 @@ class HubSubscription:
 
 @record
 class HubStatus:
-    """How a feed and its hub get along, for people."""
+    """The status of a feed's hub, for display."""
 
     hub_url: str
     state: State
@@ -77,12 +77,12 @@ class HubStatus:
         return self.state == "active" and self.expires_at is not None and self.expires_at > now
 
     def is_relied_on(self, now: Instant) -> bool:
-        """Live, and nothing was missed since it last sent something."""
+        """Live, and no entry was missed since its last push."""
         return self.is_live(now) and self.missed_in_row == 0
 
 
 def why_unreachable(base_url: str) -> str | None:
-    """Why no hub on the internet could call this address; None when one could."""
+    """Why no hub on the internet can call this URL; None if it can."""
     host = (urlsplit(base_url).hostname or "").rstrip(".").lower()
     try:
         public = ip_address(host).is_global
@@ -98,31 +98,31 @@ def place_of(hub_url: str, topic_url: str) -> str:
 
 
 def lease_of(seconds: str | None) -> Millis:
-    """What the hub grants, within reason; old hubs do not say and keep to what was wished."""
+    """The lease that the hub granted, within limits; old hubs omit it and grant what was requested."""
     if seconds is None or not seconds.isascii() or not seconds.isdigit() or len(seconds) > 12:
         return LEASE_WISHED
     return max(MIN_LEASE, min(int(seconds) * SECOND, MAX_LEASE))
 
 
 def renew_at(now: Instant, lease: Millis) -> Instant:
-    """A day before the end, or in the last quarter of a short lease."""
+    """A day before the lease ends, or in the last quarter of a short lease."""
     return now + lease - min(lease // 4, DAY)
 
 
 def retry_at(now: Instant, attempts: int, expires_at: Instant | None = None) -> Instant:
-    """After a failure; while the lease runs, at least each hour and when it ends."""
+    """The next try after a failure; during a lease at least hourly, and when it ends."""
     live = expires_at is not None and expires_at > now
     delay = min(_FIRST_RETRY * 2 ** min(max(attempts - 1, 0), 12), HOUR if live else _LAST_RETRY)
     return min(now + delay, expires_at) if live and expires_at is not None else now + delay
 
 
 def is_signed(secret: str, body: bytes, header: str | None) -> bool:
-    """Whether `X-Hub-Signature` proves that whoever sent this body knows the secret.
+    """Whether `X-Hub-Signature` is a valid signature of the body with the secret.
 
-    An empty secret, of a subscription whose own cannot be decrypted here, proves nothing.
+    False for an empty secret, which means that the stored one cannot be decrypted.
     """
-    method, _, given = (header or "").partition("=")
+    method, _, received = (header or "").partition("=")
     if not secret or method.strip().lower() not in _METHODS:
         return False
     expected = hmac.new(secret.encode(), body, method.strip().lower()).hexdigest()
-    return hmac.compare_digest(expected.encode(), given.strip().lower().encode())
+    return hmac.compare_digest(expected.encode(), received.strip().lower().encode())

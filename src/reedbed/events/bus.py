@@ -1,4 +1,4 @@
-"""The bus of a single process."""
+"""The event bus: hands change events to the listeners of this process and keeps a backlog for replay."""
 
 import asyncio
 import secrets
@@ -12,33 +12,33 @@ from typing import Protocol
 from reedbed.domain.live import ChangeEvent
 
 BACKLOG = 1_000
-"""How many hints a process remembers, to replay them to a stream that comes back."""
+"""The number of events a process keeps, to replay them to a stream that reconnects."""
 
 QUEUE = 500
-"""How many hints may wait for one slow listener before it is told to read everything again."""
+"""The number of events queued for a slow listener before it must reload everything."""
 
 
 Wants = Callable[[ChangeEvent], bool]
 
 
 class Listener:
-    """One listener's queue. When it cannot keep up, `missed` is set and the oldest hints fall out."""
+    """The queue of one listener. On overflow the oldest events are dropped and `missed` is set."""
 
     def __init__(self, wants: Wants) -> None:
         self._wants = wants
         self._queue: asyncio.Queue[ChangeEvent] = asyncio.Queue(QUEUE)
         self.missed = False
 
-    def offer(self, hint: ChangeEvent) -> None:
-        if not self._wants(hint):
+    def offer(self, event: ChangeEvent) -> None:
+        if not self._wants(event):
             return
         if self._queue.full():
             self._queue.get_nowait()
             self.missed = True
-        self._queue.put_nowait(hint)
+        self._queue.put_nowait(event)
 
     async def next(self, seconds: float) -> ChangeEvent | None:
-        """The next hint, or None after so many seconds of silence."""
+        """The next event, or None after `seconds` without one."""
         try:
             async with asyncio.timeout(seconds):
                 return await self._queue.get()
@@ -50,43 +50,43 @@ class Listener:
             yield await self._queue.get()
 
 
-def everything(_hint: ChangeEvent) -> bool:
+def everything(_event: ChangeEvent) -> bool:
     return True
 
 
 class Bus(Protocol):
-    async def publish(self, hint: ChangeEvent) -> None: ...
+    async def publish(self, event: ChangeEvent) -> None: ...
 
-    def deliver(self, hint: ChangeEvent) -> None:
-        """Hand a hint to the listeners of this process only."""
+    def deliver(self, event: ChangeEvent) -> None:
+        """Hand an event to the listeners of this process only."""
         ...
 
     def listen(self, wants: Wants = everything) -> AbstractContextManager[Listener]:
-        """What it does not want is left out at once, which costs a hundredth of waking it up for it."""
+        """Other events are filtered before queuing, which costs a hundredth of waking the listener."""
         ...
 
-    def since(self, hint_id: str) -> list[ChangeEvent] | None:
-        """The hints after this one, or None when it is not remembered (any more)."""
+    def since(self, event_id: str) -> list[ChangeEvent] | None:
+        """The events after this one, or None if it is not in the backlog."""
         ...
 
     def newest(self) -> str:
-        """The id of the last hint of this process; what comes after it is new to a page made now."""
+        """The id of the last event of this process. Later events are new to a page rendered now."""
         ...
 
     async def close(self) -> None: ...
 
 
 class LocalHub:
-    """Hands hints to the listeners of this process and remembers the last ones."""
+    """Delivers events to the listeners of this process and keeps the last ones."""
 
     def __init__(self) -> None:
         self._listeners: set[Listener] = set()
-        self._backlog: deque[ChangeEvent] = deque([_beginning()], maxlen=BACKLOG)
+        self._backlog: deque[ChangeEvent] = deque([_start_marker()], maxlen=BACKLOG)
 
-    def deliver(self, hint: ChangeEvent) -> None:
-        self._backlog.append(hint)
+    def deliver(self, event: ChangeEvent) -> None:
+        self._backlog.append(event)
         for listener in self._listeners:
-            listener.offer(hint)
+            listener.offer(event)
 
     @contextmanager
     def listen(self, wants: Wants = everything) -> Generator[Listener]:
@@ -97,27 +97,27 @@ class LocalHub:
         finally:
             self._listeners.discard(listener)
 
-    def since(self, hint_id: str) -> list[ChangeEvent] | None:
-        remembered = list(self._backlog)
-        for index, hint in enumerate(remembered):
-            if hint.id == hint_id:
-                return remembered[index + 1 :]
+    def since(self, event_id: str) -> list[ChangeEvent] | None:
+        backlog = list(self._backlog)
+        for index, event in enumerate(backlog):
+            if event.id == event_id:
+                return backlog[index + 1 :]
         return None
 
     def newest(self) -> str:
         return self._backlog[-1].id
 
     def miss(self) -> None:
-        """Hints may have passed unseen: every listener should read everything again."""
+        """Events may have been lost: every listener must reload everything."""
         self._backlog.clear()
-        self._backlog.append(_beginning())
+        self._backlog.append(_start_marker())
         for listener in self._listeners:
             listener.missed = True
             listener.offer(ChangeEvent("resync", id=new_event_id()))
 
 
-def _beginning() -> ChangeEvent:
-    """Before the first hint there is a place, too, from which a stream may ask what came after."""
+def _start_marker() -> ChangeEvent:
+    """A start marker, so that a stream can ask for the events after it before any was published."""
     return ChangeEvent("beginning", id=new_event_id())
 
 
@@ -126,8 +126,8 @@ def new_event_id() -> str:
 
 
 class MemoryBus(LocalHub):
-    async def publish(self, hint: ChangeEvent) -> None:
-        self.deliver(replace(hint, id=new_event_id()))
+    async def publish(self, event: ChangeEvent) -> None:
+        self.deliver(replace(event, id=new_event_id()))
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to close."""

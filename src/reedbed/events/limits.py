@@ -1,4 +1,4 @@
-"""Politeness towards each host, across all workers: one request per `delay`, and few at the same time."""
+"""Rate limits per caller, and throttling of requests to each host: one per `delay`, and few at a time."""
 
 import secrets
 import time
@@ -13,11 +13,11 @@ MAX_BUCKETS = 100_000
 
 class Limiter(Protocol):
     async def wait_for(self, key: str, allowance: Allowance) -> float:
-        """Take one token; 0 when it may go on, else the seconds until it may."""
+        """Take a token and return 0, or return the seconds to wait for one."""
         ...
 
     async def give_back(self, key: str, allowance: Allowance) -> None:
-        """Return one token that was taken."""
+        """Put a token back."""
         ...
 
 
@@ -28,23 +28,23 @@ class MemoryLimiter:
 
     async def wait_for(self, key: str, allowance: Allowance) -> float:
         now = self._clock()
-        tokens, then = self._buckets.get(key, (allowance.burst, now))
-        # Even a clock that only counts on goes back where a machine or a test sets it.
-        tokens = min(allowance.burst, tokens + max(0.0, now - then) * allowance.per_second)
+        tokens, updated_at = self._buckets.get(key, (allowance.burst, now))
+        # Even a monotonic clock can go back if a machine or a test sets it.
+        tokens = min(allowance.burst, tokens + max(0.0, now - updated_at) * allowance.per_second)
         if tokens < 1:
             self._buckets[key] = (tokens, now)
             return (1 - tokens) / allowance.per_second
         if len(self._buckets) >= MAX_BUCKETS and key not in self._buckets:
-            self._forget_oldest()
+            self._delete_oldest()
         self._buckets[key] = (tokens - 1, now)
         return 0.0
 
     async def give_back(self, key: str, allowance: Allowance) -> None:
         if key in self._buckets:
-            tokens, then = self._buckets[key]
-            self._buckets[key] = (min(allowance.burst, tokens + 1), then)
+            tokens, updated_at = self._buckets[key]
+            self._buckets[key] = (min(allowance.burst, tokens + 1), updated_at)
 
-    def _forget_oldest(self) -> None:
+    def _delete_oldest(self) -> None:
         oldest_first = sorted(self._buckets, key=lambda key: self._buckets[key][1])
         for key in oldest_first[: MAX_BUCKETS // 10]:
             del self._buckets[key]
@@ -52,18 +52,18 @@ class MemoryLimiter:
 
 FORGET_AFTER = 4_096
 MAX_WAIT: Millis = HOUR
-"""No queue at a host is longer; a turn beyond is a clock that was set."""
+"""The longest queue of a host; a later turn means that the clock was changed."""
 
 
 class HostThrottle(Protocol):
     async def reserve(self, host: str, delay: Millis) -> Millis:
-        """How long to wait for this caller's turn; the next caller's is `delay` later."""
+        """How long to wait for this caller's turn; the next turn is `delay` later."""
         ...
 
-    async def enter(self, host: str, most: int, lease: Millis) -> str | None:
-        """A token for one of `most` requests in flight; None while there are so many.
+    async def enter(self, host: str, limit: int, lease: Millis) -> str | None:
+        """A token for one of `limit` concurrent requests; None if all are in use.
 
-        A token that nobody gives back, because its process has died, ends with its lease.
+        A token that is not returned, because its process died, expires with its lease.
         """
         ...
 
@@ -81,14 +81,14 @@ class MemoryHostThrottle:
         turn = min(max(now, self._next.get(host, 0)), now + MAX_WAIT)
         self._next[host] = turn + delay
         if len(self._next) > FORGET_AFTER:
-            self._next = {name: moment for name, moment in self._next.items() if moment > now}
+            self._next = {name: turn_at for name, turn_at in self._next.items() if turn_at > now}
         return turn - now
 
-    async def enter(self, host: str, most: int, lease: Millis) -> str | None:
+    async def enter(self, host: str, limit: int, lease: Millis) -> str | None:
         now = int(self._clock() * SECOND)
         held = {token: end for token, end in self._in_flight.get(host, {}).items() if end > now}
         token = None
-        if len(held) < most:
+        if len(held) < limit:
             token = secrets.token_hex(8)
             held[token] = now + lease
         self._in_flight[host] = held

@@ -1,4 +1,7 @@
-"""Turns at each host in Redis, for all workers together."""
+"""Redis: the event bus between processes, rate limits and host throttling shared by all workers.
+
+Without Redis each process falls back to its own memory.
+"""
 
 import asyncio
 import secrets
@@ -25,21 +28,23 @@ REST_SECONDS = 2.0
 
 
 class RedisAvailability:
-    """Shared by everything that asks one Redis: after a loss nobody asks for two seconds."""
+    """Shared by all clients of one Redis: after an error, none of them tries for two seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._rests_until = 0.0
+        self._unavailable_until = 0.0
 
     @property
     def lost(self) -> bool:
-        return self._clock() < self._rests_until
+        return self._clock() < self._unavailable_until
 
     def note_loss(self) -> None:
-        self._rests_until = self._clock() + REST_SECONDS
+        self._unavailable_until = self._clock() + REST_SECONDS
 
 
 log = structlog.get_logger()
+
+# --- Event bus
 
 CHANNEL = "reedbed:hints"
 RECONNECT_SECONDS = 1.0
@@ -48,72 +53,72 @@ CONNECTIONS = 50
 PING_SECONDS = 1.0
 CANCEL_SECONDS = 0.05
 MAX_SILENCE = 3
-"""Pings without an answer, after which the connection is made anew."""
+"""The number of unanswered pings after which the connection is reopened."""
 
 
 class RedisBus(LocalHub):
-    def __init__(self, client: Any, reach: RedisAvailability) -> None:
+    def __init__(self, client: Any, availability: RedisAvailability) -> None:
         super().__init__()
         self._redis = client
-        self._reach = reach
-        self._listening = asyncio.Event()
-        self._hearing = asyncio.create_task(self._hear(), name="redis-bus")
+        self._availability = availability
+        self._subscribed = asyncio.Event()
+        self._receiver = asyncio.create_task(self._receive(), name="redis-bus")
 
     async def ready(self) -> None:
-        """Returns when hints of others are heard."""
-        await self._listening.wait()
+        """Wait until events of other processes are received."""
+        await self._subscribed.wait()
 
-    async def publish(self, hint: ChangeEvent) -> None:
-        named = replace(hint, id=new_event_id())
-        if not await self._told(named):
-            self.deliver(named)  # the others read again when Redis is back
+    async def publish(self, event: ChangeEvent) -> None:
+        identified = replace(event, id=new_event_id())
+        if not await self._send(identified):
+            self.deliver(identified)  # the other processes reload when Redis is back
 
     async def close(self) -> None:
-        # Again and again: in Python 3.11 `wait_for`, in which a ping is sent, may swallow a cancel.
-        while not self._hearing.done():
-            self._hearing.cancel()
-            await asyncio.wait([self._hearing], timeout=CANCEL_SECONDS)
+        # Repeat, because `wait_for` in Python 3.11, used for sending a ping, may swallow a cancel.
+        while not self._receiver.done():
+            self._receiver.cancel()
+            await asyncio.wait([self._receiver], timeout=CANCEL_SECONDS)
 
-    async def _told(self, hint: ChangeEvent) -> bool:
-        if self._reach.lost:
+    async def _send(self, event: ChangeEvent) -> bool:
+        if self._availability.lost:
             return False
         try:
-            await self._redis.publish(CHANNEL, orjson.dumps(_as_dict(hint)))
+            await self._redis.publish(CHANNEL, orjson.dumps(_as_dict(event)))
         except (RedisError, OSError) as error:
-            self._reach.note_loss()
+            self._availability.note_loss()
             log.warning("a hint stays in this process, redis does not answer", error=str(error))
             return False
         return True
 
-    async def _hear(self) -> None:
+    async def _receive(self) -> None:
         while True:
             try:
-                await self._hear_until_lost()
+                await self._receive_until_lost()
             except (RedisError, OSError, ValueError) as error:
                 log.warning("redis lost, trying again", error=str(error))
                 await asyncio.sleep(RECONNECT_SECONDS)
 
-    async def _hear_until_lost(self) -> None:
-        async with self._redis.pubsub(ignore_subscribe_messages=True) as channel:
-            await channel.subscribe(CHANNEL)
-            if self._listening.is_set():
-                self.miss()  # only now: what passes from here on is heard
-            self._listening.set()
-            silent = 0
-            while silent < MAX_SILENCE:
-                message = await channel.get_message(timeout=PING_SECONDS)
+    async def _receive_until_lost(self) -> None:
+        async with self._redis.pubsub(ignore_subscribe_messages=True) as pubsub:
+            await pubsub.subscribe(CHANNEL)
+            if self._subscribed.is_set():
+                self.miss()  # only now, because events are received from here on
+            self._subscribed.set()
+            unanswered = 0
+            while unanswered < MAX_SILENCE:
+                message = await pubsub.get_message(timeout=PING_SECONDS)
                 if message is None:
-                    silent += 1
-                    await channel.ping()
+                    unanswered += 1
+                    await pubsub.ping()
                     continue
-                silent = 0
+                unanswered = 0
                 if message["type"] == "message":
                     self.deliver(ChangeEvent(**orjson.loads(message["data"])))
         raise TimeoutError("it has fallen silent")
 
 
 async def connect(url: str) -> Any:
-    """A bounded client that answers or fails within a second, and never tries twice by itself."""
+    """A client with a connection limit and a timeout of one second, without automatic retries."""
     pool = cast(Any, BlockingConnectionPool).from_url(
         url,
         max_connections=CONNECTIONS,
@@ -131,20 +136,22 @@ async def connect(url: str) -> Any:
     return client
 
 
-def _as_dict(hint: ChangeEvent) -> dict[str, Any]:
+def _as_dict(event: ChangeEvent) -> dict[str, Any]:
     return {
-        "topic": hint.topic,
-        "user_id": hint.user_id,
-        "feed_id": hint.feed_id,
-        "data": dict(hint.data),
-        "id": hint.id,
+        "topic": event.topic,
+        "user_id": event.user_id,
+        "feed_id": event.feed_id,
+        "data": dict(event.data),
+        "id": event.id,
     }
 
 
 def _without_password(url: str) -> str:
-    scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}"
+    scheme, _, remainder = url.partition("://")
+    return f"{scheme}://{remainder.rpartition('@')[2]}"
 
+
+# --- Rate limits
 
 LENT_SHARE = 10
 LENT_SECONDS = 10.0
@@ -174,62 +181,64 @@ class _Checkout:
 
 
 class RedisLimiter:
-    """The same buckets in Redis. While Redis is away each process counts for itself."""
+    """Token buckets in Redis. While Redis is unavailable, each process counts for itself."""
 
-    def __init__(self, client: Any, reach: RedisAvailability) -> None:
+    def __init__(self, client: Any, availability: RedisAvailability) -> None:
         self._take: Any = client.register_script(_TAKE)
-        self._reach = reach
-        self._alone = MemoryLimiter()
-        self._loans: dict[str, _Checkout] = {}
+        self._availability = availability
+        self._fallback = MemoryLimiter()
+        self._checkouts: dict[str, _Checkout] = {}
 
     async def wait_for(self, key: str, allowance: Allowance) -> float:
-        if self._spent_from_loan(key):
+        if self._spend_checked_out(key):
             return 0.0
-        if self._reach.lost:
-            return await self._alone.wait_for(key, allowance)
-        loan = self._loans.pop(key, None)
+        if self._availability.lost:
+            return await self._fallback.wait_for(key, allowance)
+        checkout = self._checkouts.pop(key, None)
         try:
-            wait, left = await self._take(
+            wait, remaining = await self._take(
                 keys=[f"reedbed:limit:{key}"],
-                args=[allowance.burst, allowance.per_second, loan.spent if loan else 0, 1],
+                args=[allowance.burst, allowance.per_second, checkout.spent if checkout else 0, 1],
             )
         except (RedisError, OSError) as error:
-            self._reach.note_loss()
+            self._availability.note_loss()
             log.warning("rate limits count per process, redis does not answer", error=str(error))
-            return await self._alone.wait_for(key, allowance)
-        self._lend(key, int(float(left)) // LENT_SHARE)
+            return await self._fallback.wait_for(key, allowance)
+        self._check_out(key, int(float(remaining)) // LENT_SHARE)
         return float(wait)
 
     async def give_back(self, key: str, allowance: Allowance) -> None:
-        if self._reach.lost:
-            await self._alone.give_back(key, allowance)
+        if self._availability.lost:
+            await self._fallback.give_back(key, allowance)
             return
         try:
             await self._take(
                 keys=[f"reedbed:limit:{key}"], args=[allowance.burst, allowance.per_second, -1, 0]
             )
         except (RedisError, OSError):
-            self._reach.note_loss()
+            self._availability.note_loss()
 
-    def _spent_from_loan(self, key: str) -> bool:
-        loan = self._loans.get(key)
-        if loan is None or loan.spent >= loan.size or time.monotonic() > loan.until:
+    def _spend_checked_out(self, key: str) -> bool:
+        checkout = self._checkouts.get(key)
+        if checkout is None or checkout.spent >= checkout.size or time.monotonic() > checkout.until:
             return False
-        loan.spent += 1
+        checkout.spent += 1
         return True
 
-    def _lend(self, key: str, size: int) -> None:
-        loan = self._loans.get(key)
-        if loan is not None:  # lent to one who asked at the same time
-            loan.size = min(loan.size, loan.spent + size)
+    def _check_out(self, key: str, size: int) -> None:
+        checkout = self._checkouts.get(key)
+        if checkout is not None:  # a concurrent call has checked out tokens already
+            checkout.size = min(checkout.size, checkout.spent + size)
             return
-        if len(self._loans) >= MAX_LOANS:
-            self._loans.clear()
+        if len(self._checkouts) >= MAX_LOANS:
+            self._checkouts.clear()
         if size > 0:
-            self._loans[key] = _Checkout(size, time.monotonic() + LENT_SECONDS)
+            self._checkouts[key] = _Checkout(size, time.monotonic() + LENT_SECONDS)
 
 
-# By the clock of Redis: workers on several machines do not agree about the time, and theirs may be set.
+# --- Host throttling
+
+# Uses the clock of Redis, because the clocks of several machines differ and may be changed.
 _RESERVE = """
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -255,48 +264,48 @@ return 1
 
 
 class RedisHostThrottle:
-    """The same turns in Redis. While Redis is away each worker keeps to its own."""
+    """Host throttling in Redis. While Redis is unavailable, each worker throttles by itself."""
 
-    def __init__(self, client: Any, reach: RedisAvailability) -> None:
+    def __init__(self, client: Any, availability: RedisAvailability) -> None:
         self._client = client
         self._reserve: Any = client.register_script(_RESERVE)
         self._enter: Any = client.register_script(_ENTER)
-        self._reach = reach
-        self._alone = MemoryHostThrottle()
+        self._availability = availability
+        self._fallback = MemoryHostThrottle()
 
     async def reserve(self, host: str, delay: Millis) -> Millis:
         if delay <= 0:
             return 0
-        if self._reach.lost:
-            return await self._alone.reserve(host, delay)
+        if self._availability.lost:
+            return await self._fallback.reserve(host, delay)
         try:
             return int(await self._reserve(keys=[f"reedbed:host:{host}"], args=[delay, MAX_WAIT]))
         except (RedisError, OSError) as error:
-            self._note_loss(error)
-            return await self._alone.reserve(host, delay)
+            self._record_loss(error)
+            return await self._fallback.reserve(host, delay)
 
-    async def enter(self, host: str, most: int, lease: Millis) -> str | None:
-        if self._reach.lost:
-            return await self._alone.enter(host, most, lease)
+    async def enter(self, host: str, limit: int, lease: Millis) -> str | None:
+        if self._availability.lost:
+            return await self._fallback.enter(host, limit, lease)
         token = secrets.token_hex(8)
         try:
-            entered = await self._enter(keys=[_in_flight(host)], args=[most, lease, token])
+            entered = await self._enter(keys=[_in_flight(host)], args=[limit, lease, token])
         except (RedisError, OSError) as error:
-            self._note_loss(error)
-            return await self._alone.enter(host, most, lease)
+            self._record_loss(error)
+            return await self._fallback.enter(host, limit, lease)
         return token if entered else None
 
     async def leave(self, host: str, token: str) -> None:
-        await self._alone.leave(host, token)
-        if self._reach.lost:
+        await self._fallback.leave(host, token)
+        if self._availability.lost:
             return
         try:
             await self._client.zrem(_in_flight(host), token)
         except (RedisError, OSError) as error:
-            self._note_loss(error)
+            self._record_loss(error)
 
-    def _note_loss(self, error: Exception) -> None:
-        self._reach.note_loss()
+    def _record_loss(self, error: Exception) -> None:
+        self._availability.note_loss()
         log.warning("hosts are paced per process, redis does not answer", error=str(error))
 
 

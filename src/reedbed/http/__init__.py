@@ -1,4 +1,4 @@
-"""What the page and the API share about HTTP: who calls, what errors become, which headers guard us.
+"""HTTP code shared by the web pages and the API: authentication, errors, middleware, responses.
 
-It stands between `services` and the surfaces: it may import services, the surfaces may import it.
+It may import services; `web`, `api` and the other surfaces may import it.
 """

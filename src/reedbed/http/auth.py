@@ -1,4 +1,4 @@
-"""Who is at the other end: `X-Forwarded-*` counts only when a proxy we trust says it."""
+"""Authentication of HTTP requests: cookies, CSRF tokens, the current caller, and the client's IP address."""
 
 import hmac
 import re
@@ -22,15 +22,17 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.security import remember_device
 from reedbed.store.engine.replica import let_reads_lag
 
+# --- Cookies
+
 SESSION_COOKIE = "reedbed_session"
 VISITOR_COOKIE = "reedbed_visitor"
-"""Before there is a session (log in, set-up) form tokens are bound to this one."""
+"""Form tokens are bound to it while there is no session yet (log-in, set-up)."""
 
 SIGN_IN_COOKIE = "reedbed_sign_in"
-"""The mark of the browser in which a sign-in by others was begun."""
+"""Identifies the browser that began an external sign-in."""
 
 DEVICE_COOKIE = "reedbed_device"
-"""Stays after the session: this browser is known to an account, so guesses elsewhere do not lock it out."""
+"""Outlives the session: failed log-ins elsewhere do not lock out a browser known to the account."""
 
 _DEVICE_SECONDS = 400 * DAY // SECOND
 _VISITOR_SECONDS = 30 * DAY // SECOND
@@ -38,20 +40,20 @@ _VISITOR_SECONDS = 30 * DAY // SECOND
 
 def set_session_cookie(request: Request, response: Response, runtime: Runtime, session: NewSession) -> None:
     seconds = (session.expires_at - runtime.now()) // SECOND
-    _set(request, response, runtime, SESSION_COOKIE, session.token, seconds)
+    _set_cookie(request, response, runtime, SESSION_COOKIE, session.token, seconds)
     device = remember_device(runtime.secret, request.cookies.get(DEVICE_COOKIE), session.user.email)
-    _set(request, response, runtime, DEVICE_COOKIE, device, _DEVICE_SECONDS)
+    _set_cookie(request, response, runtime, DEVICE_COOKIE, device, _DEVICE_SECONDS)
 
 
 def clear_session_cookie(request: Request, response: Response, runtime: Runtime) -> None:
-    _set(request, response, runtime, SESSION_COOKIE, "", 0)
+    _set_cookie(request, response, runtime, SESSION_COOKIE, "", 0)
 
 
 def visitor_of(request: Request) -> str:
-    """The visitor's mark, made at the first call in a request; give it to `set_visitor_cookie`."""
-    known = request.cookies.get(VISITOR_COOKIE)
-    if known:
-        return known
+    """Return the visitor's token, created at the first call in a request; `set_visitor_cookie` stores it."""
+    cookie = request.cookies.get(VISITOR_COOKIE)
+    if cookie:
+        return cookie
     if not hasattr(request.state, "visitor"):
         request.state.visitor = secrets.token_urlsafe(24)
     return request.state.visitor
@@ -59,33 +61,39 @@ def visitor_of(request: Request) -> str:
 
 def set_visitor_cookie(request: Request, response: Response, runtime: Runtime) -> None:
     if VISITOR_COOKIE not in request.cookies:
-        _set(request, response, runtime, VISITOR_COOKIE, visitor_of(request), _VISITOR_SECONDS)
+        _set_cookie(request, response, runtime, VISITOR_COOKIE, visitor_of(request), _VISITOR_SECONDS)
 
 
 def set_sign_in_cookie(
-    request: Request, response: Response, runtime: Runtime, mark: str, *, comes_back_by_form: bool
+    request: Request, response: Response, runtime: Runtime, token: str, *, comes_back_by_form: bool
 ) -> None:
-    """A form that another site sends brings only cookies that allow it, and those must be secure."""
-    site: Literal["lax", "none"] = "none" if comes_back_by_form and _is_secure(request, runtime) else "lax"
-    _set(request, response, runtime, SIGN_IN_COOKIE, mark, LASTS // SECOND, site)
+    """A cross-site form post carries only cookies with SameSite=None, and those must be secure."""
+    same_site: Literal["lax", "none"] = (
+        "none" if comes_back_by_form and _is_secure(request, runtime) else "lax"
+    )
+    _set_cookie(request, response, runtime, SIGN_IN_COOKIE, token, LASTS // SECOND, same_site)
 
 
-def _set(
+def _set_cookie(
     request: Request,
     response: Response,
     runtime: Runtime,
     name: str,
     value: str,
     seconds: int,
-    site: Literal["lax", "none"] = "lax",
+    same_site: Literal["lax", "none"] = "lax",
 ) -> None:
     secure = _is_secure(request, runtime)
-    response.set_cookie(name, value, max_age=seconds, path="/", secure=secure, httponly=True, samesite=site)
+    response.set_cookie(
+        name, value, max_age=seconds, path="/", secure=secure, httponly=True, samesite=same_site
+    )
 
 
 def _is_secure(request: Request, runtime: Runtime) -> bool:
     return runtime.accounts.base_url.startswith("https://") or request.url.scheme == "https"
 
+
+# --- CSRF
 
 FIELD = "csrf_token"
 HEADER = "x-csrf-token"
@@ -94,55 +102,58 @@ FOREIGN = "This request came from another site. Nothing was changed."
 
 
 def form_token(secret: bytes, bound_to: str) -> str:
-    """Another one each time, for the same session: pages go out compressed, see `packing`."""
+    """Return a token masked with new random bytes each time: pages are compressed (see BREACH)."""
     mask = secrets.token_bytes(sha256().digest_size)
-    return (mask + _masked(_digest(secret, bound_to), mask)).hex()
+    return (mask + _xor(_digest(secret, bound_to), mask)).hex()
 
 
 def bound_to(request: Request) -> str:
-    """The session, or before there is one, the visitor: see `set_visitor_cookie`."""
+    """Return the session token, or before there is a session, the visitor token."""
     return request.cookies.get(SESSION_COOKIE) or visitor_of(request)
 
 
 async def check_own_page(request: Request, runtime: Runtime) -> None:
-    """Refuse a change that came with a cookie, unless the browser or the form's token vouch for our page."""
+    """Reject a cookie-authenticated change unless headers or the form token prove our own page sent it."""
     if not is_same_origin(request, runtime):
-        await _check_bound(request, runtime.secret, [request.cookies.get(SESSION_COOKIE)])
+        await _check_token(request, runtime.secret, [request.cookies.get(SESSION_COOKIE)])
 
 
 async def check_form_token(request: Request, secret: bytes) -> None:
-    """For forms of visitors (log in, set-up): a log-in forced by another site is an attack, too.
+    """For forms of visitors (log-in, set-up): another site that forces a log-in is an attack, too.
 
-    A session that has ended may still lie in the browser beside the visitor's cookie: either will do.
+    The browser may still hold the cookie of an ended session beside the visitor's: either is accepted.
     """
     cookies = [request.cookies.get(name) for name in (SESSION_COOKIE, VISITOR_COOKIE)]
-    await _check_bound(request, secret, cookies)
+    await _check_token(request, secret, cookies)
 
 
 def check_same_site(request: Request, runtime: Runtime) -> None:
-    """For doors that need no cookie: programs say nothing of an origin, browsers always do."""
+    """For endpoints that need no cookie. Programs send no origin headers; browsers always do."""
     origin = request.headers.get("origin")
     site = request.headers.get("sec-fetch-site", "none")
-    silent = origin is None and site == "none"
+    is_program = origin is None and site == "none"
     allowed = origin is not None and origin in runtime.doors.cors_origins
-    if not silent and not allowed and not is_same_origin(request, runtime):
+    if not is_program and not allowed and not is_same_origin(request, runtime):
         raise Forbidden(FOREIGN)
 
 
 def is_same_origin(request: Request, runtime: Runtime) -> bool:
-    """Whether the browser says that our own page asks; a missing word is no word."""
+    """Return whether the browser says that our own page sent this; False if it says nothing."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
     origin = request.headers.get("origin")
-    own = (_origin(runtime.accounts.base_url), f"{request.url.scheme}://{request.headers.get('host', '')}")
-    return origin is not None and origin.lower() in own
+    own_origins = (
+        _origin(runtime.accounts.base_url),
+        f"{request.url.scheme}://{request.headers.get('host', '')}",
+    )
+    return origin is not None and origin.lower() in own_origins
 
 
-async def _check_bound(request: Request, secret: bytes, owners: Sequence[str | None]) -> None:
-    given = _unmasked(request.headers.get(HEADER) or await _field(request) or "")
-    wanted = [_digest(secret, owner) for owner in owners if owner]
-    if not any(hmac.compare_digest(given, digest) for digest in wanted):
+async def _check_token(request: Request, secret: bytes, owners: Sequence[str | None]) -> None:
+    token = _unmask(request.headers.get(HEADER) or await _form_field(request) or "")
+    digests = [_digest(secret, owner) for owner in owners if owner]
+    if not any(hmac.compare_digest(token, digest) for digest in digests):
         raise Forbidden(OUT_OF_DATE)
 
 
@@ -150,18 +161,18 @@ def _digest(secret: bytes, bound_to: str) -> bytes:
     return hmac.digest(secret, b"form\0" + bound_to.encode(), "sha256")
 
 
-def _unmasked(token: str) -> bytes:
-    """What was masked, or nothing if this is no token."""
+def _unmask(token: str) -> bytes:
+    """Return the digest, or empty bytes if this is not a token."""
     size = sha256().digest_size
     try:
         raw = bytes.fromhex(token[: 4 * size])
     except ValueError:
         return b""
-    return _masked(raw[size:], raw[:size]) if len(raw) == 2 * size else b""
+    return _xor(raw[size:], raw[:size]) if len(raw) == 2 * size else b""
 
 
-def _masked(value: bytes, mask: bytes) -> bytes:
-    return bytes(one ^ other for one, other in zip(value, mask, strict=True))
+def _xor(value: bytes, mask: bytes) -> bytes:
+    return bytes(left ^ right for left, right in zip(value, mask, strict=True))
 
 
 def _origin(url: str) -> str:
@@ -169,13 +180,15 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}".lower()
 
 
-async def _field(request: Request) -> str | None:
-    kind = request.headers.get("content-type", "")
-    if not kind.startswith(("application/x-www-form-urlencoded", "multipart/form-data")):
+async def _form_field(request: Request) -> str | None:
+    content_type = request.headers.get("content-type", "")
+    if not content_type.startswith(("application/x-www-form-urlencoded", "multipart/form-data")):
         return None
     value = (await request.form()).get(FIELD)
     return value if isinstance(value, str) else None
 
+
+# --- Reading from the replica
 
 LISTS = re.compile(
     r"/api/v1/(?:entries|counts|tags)"
@@ -186,6 +199,7 @@ LISTS = re.compile(
 
 
 def choose_source(request: Request, runtime: Runtime, caller: Caller | None) -> None:
+    """Let lists be read from a replica that may lag, unless this user changed something recently."""
     if caller is None:
         return
     if request.method not in ("GET", "HEAD"):
@@ -194,6 +208,8 @@ def choose_source(request: Request, runtime: Runtime, caller: Caller | None) -> 
         let_reads_lag(allowed=True)
 
 
+# --- The current caller
+
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -201,17 +217,17 @@ def get_runtime(request: Request) -> Runtime:
     return request.app.state.runtime
 
 
-async def _runtime(request: Request) -> Runtime:
-    """As a dependency: a plain function would be sent to a thread for each request."""
+async def _current_runtime(request: Request) -> Runtime:
+    """Async because FastAPI would run a plain function in a thread for each request."""
     return get_runtime(request)
 
 
 async def maybe_caller(request: Request) -> Caller | None:
-    """The caller, or None for a stranger. Looked up once per request."""
+    """Return the caller, or None if nobody is logged in. Loaded once per request."""
     if not hasattr(request.state, "caller"):
-        # Before anything is read: what is published from here on, the page's stream has to tell again.
+        # Before anything is read: the page's event stream must repeat every event published from here on.
         request.state.newest = get_runtime(request).bus.newest()
-        request.state.caller = caller = await _look_up(request)
+        request.state.caller = caller = await _load_caller(request)
         choose_source(request, get_runtime(request), caller)
     return request.state.caller
 
@@ -220,12 +236,12 @@ async def require_caller(request: Request) -> Caller:
     caller = await maybe_caller(request)
     if caller is None:
         raise Unauthorized(refusal(request))
-    await _check_change(request, caller)
+    await _check_scope(request, caller)
     return caller
 
 
 async def require_session(request: Request) -> Caller:
-    """For what opens further doors: a token that leaks must not be able to make others."""
+    """For endpoints that grant access: a leaked token must not be able to create other tokens."""
     caller = await require_caller(request)
     if caller.session_id is None:
         raise Forbidden("A token may not do this. Log in with your password.")
@@ -233,7 +249,7 @@ async def require_session(request: Request) -> Caller:
 
 
 def check_reads_passwords(caller: Caller) -> None:
-    """What no token may read, whatever its scopes."""
+    """Reject tokens, whatever their scopes."""
     if caller.session_id is None:
         raise Forbidden("A token may not read passwords. Log in with your password.")
 
@@ -245,7 +261,7 @@ async def require_admin(request: Request) -> Caller:
     return caller
 
 
-async def _look_up(request: Request) -> Caller | None:
+async def _load_caller(request: Request) -> Caller | None:
     runtime = get_runtime(request)
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and token:
@@ -259,11 +275,11 @@ async def _look_up(request: Request) -> Caller | None:
 
 
 def refusal(request: Request) -> str:
-    """What to say to a stranger."""
+    """Return the message for a request without a valid caller."""
     return getattr(request.state, "refused", LOG_IN)
 
 
-async def _check_change(request: Request, caller: Caller) -> None:
+async def _check_scope(request: Request, caller: Caller) -> None:
     if request.method in SAFE_METHODS:
         if TokenScope.READ not in caller.scopes:
             raise Forbidden("This token may not read.")
@@ -274,24 +290,26 @@ async def _check_change(request: Request, caller: Caller) -> None:
         await check_own_page(request, get_runtime(request))
 
 
-CurrentRuntime = Annotated[Runtime, Depends(_runtime)]
+CurrentRuntime = Annotated[Runtime, Depends(_current_runtime)]
 CurrentCaller = Annotated[Caller, Depends(require_caller)]
 SessionOf = Annotated[Caller, Depends(require_session)]
 AdminOf = Annotated[Caller, Depends(require_admin)]
 MaybeCaller = Annotated[Caller | None, Depends(maybe_caller)]
 
 
+# --- Client IP behind proxies
+
 Network = IPv4Network | IPv6Network
 MAX_HOPS = 50
 
 
 def client_ip(request: Request) -> str | None:
-    """The caller's address; proxies are already looked through."""
+    """Return the caller's IP address; `TrustedProxies` has already replaced the proxy's."""
     return request.client.host if request.client else None
 
 
 class TrustedProxies:
-    """Puts the true client and scheme into the scope, so that nothing behind it needs to know of proxies."""
+    """Put the real client and scheme into the scope, from `X-Forwarded-*` headers of trusted proxies only."""
 
     def __init__(self, app: ASGIApp, *, trusted: Sequence[Network]) -> None:
         self._app = app
@@ -299,53 +317,53 @@ class TrustedProxies:
 
     async def __call__(self, scope: ClientIpScope, receive: Receive, send: Send) -> None:
         if self._trusted and scope["type"] == "http":
-            self._look_through(scope)
+            self._apply_forwarded_headers(scope)
         await self._app(scope, receive, send)
 
-    def _look_through(self, scope: ClientIpScope) -> None:
+    def _apply_forwarded_headers(self, scope: ClientIpScope) -> None:
         peer = scope.get("client")
-        if peer is None or not _is_trusted(_address(peer[0]), self._trusted):
+        if peer is None or not _is_trusted(_parse_ip(peer[0]), self._trusted):
             return
-        hops = [*_header(scope, b"x-forwarded-for").split(",")[-MAX_HOPS:], peer[0]]
+        hops = [*_joined_header(scope, b"x-forwarded-for").split(",")[-MAX_HOPS:], peer[0]]
         scope["client"] = (rightmost_untrusted(hops, self._trusted), peer[1])
-        # A chain of proxies appends: the last word is that of the proxy we know.
-        proto = _header(scope, b"x-forwarded-proto").split(",")[-1].strip().lower()
+        # Each proxy of a chain appends its value: the last one is from the proxy we trust.
+        proto = _joined_header(scope, b"x-forwarded-proto").split(",")[-1].strip().lower()
         if proto in ("http", "https"):
             scope["scheme"] = proto
 
 
 def rightmost_untrusted(hops: Sequence[str], trusted: Sequence[Network]) -> str:
-    """Each proxy appends whom it heard; what stands left of the first stranger anybody can write."""
-    last_known = hops[-1].strip()
+    """Each proxy appends its peer. Everything left of the first untrusted address could be forged."""
+    client = hops[-1].strip()
     for hop in reversed(hops):
-        address = _address(hop)
-        if address is None:
+        ip = _parse_ip(hop)
+        if ip is None:
             break
-        last_known = str(address)
-        if not _is_trusted(address, trusted):
+        client = str(ip)
+        if not _is_trusted(ip, trusted):
             break
-    return last_known
+    return client
 
 
-def _is_trusted(address: IPv4Address | IPv6Address | None, trusted: Sequence[Network]) -> bool:
-    return address is not None and any(address in network for network in trusted)
+def _is_trusted(ip: IPv4Address | IPv6Address | None, trusted: Sequence[Network]) -> bool:
+    return ip is not None and any(ip in network for network in trusted)
 
 
-def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """`1.2.3.4`, `1.2.3.4:5678`, `[::1]:5678`, `::ffff:1.2.3.4`."""
-    plain = text.strip()
-    if plain.startswith("["):
-        plain = plain[1:].partition("]")[0]
-    elif plain.count(":") == 1:
-        plain = plain.partition(":")[0]
+def _parse_ip(text: str) -> IPv4Address | IPv6Address | None:
+    """Accept `1.2.3.4`, `1.2.3.4:5678`, `[::1]:5678` and `::ffff:1.2.3.4`."""
+    host = text.strip()
+    if host.startswith("["):
+        host = host[1:].partition("]")[0]
+    elif host.count(":") == 1:
+        host = host.partition(":")[0]
     try:
-        address = ip_address(plain)
+        ip = ip_address(host)
     except ValueError:
         return None
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return mapped or address
+    mapped = ip.ipv4_mapped if isinstance(ip, IPv6Address) else None
+    return mapped or ip
 
 
-def _header(scope: ClientIpScope, name: bytes) -> str:
-    """Several lines of one header are one list."""
+def _joined_header(scope: ClientIpScope, name: bytes) -> str:
+    """Join repeated headers into one list."""
     return ",".join(value.decode("latin-1") for key, value in scope["headers"] if key == name)

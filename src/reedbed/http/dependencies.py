@@ -1,4 +1,4 @@
-"""Where this server is, for whoever asks: addresses in an answer have to work where it arrives."""
+"""FastAPI dependencies: rate limits per user, and the base URL of this server."""
 
 from ipaddress import ip_address
 from typing import Annotated
@@ -28,28 +28,28 @@ async def spend_refresh(runtime: Runtime, caller: Caller) -> None:
     await spend(runtime, f"refresh:{caller.user_id}", runtime.limits.refresh, MANY_REFRESHES)
 
 
-async def _request(runtime: CurrentRuntime, caller: MaybeCaller) -> None:
+async def _limit_requests(runtime: CurrentRuntime, caller: MaybeCaller) -> None:
     if caller is not None:
         await spend_request(runtime, caller)
 
 
-async def _search(runtime: CurrentRuntime, caller: CurrentCaller) -> None:
+async def _limit_searches(runtime: CurrentRuntime, caller: CurrentCaller) -> None:
     await spend_search(runtime, caller)
 
 
-async def _refresh(runtime: CurrentRuntime, caller: CurrentCaller) -> None:
+async def _limit_refreshes(runtime: CurrentRuntime, caller: CurrentCaller) -> None:
     await spend_refresh(runtime, caller)
 
 
-count_request = Depends(_request)
-"""On every router of the API."""
+count_request = Depends(_limit_requests)
+"""Dependency of every API router."""
 
-SearchLimit = Annotated[None, Depends(_search)]
-RefreshLimit = Annotated[None, Depends(_refresh)]
+SearchLimit = Annotated[None, Depends(_limit_searches)]
+RefreshLimit = Annotated[None, Depends(_limit_refreshes)]
 
 
 def place_of(request: Request, runtime: Runtime) -> str:
-    """As the caller came here; the configured address knows better whether that was by https."""
+    """Return the base URL the caller used. If the host is the configured one, trust the configured scheme."""
     configured = runtime.accounts.base_url.rstrip("/")
     if urlsplit(configured).netloc == request.url.netloc:
         return configured
@@ -57,14 +57,14 @@ def place_of(request: Request, runtime: Runtime) -> str:
 
 
 def place_to_tell(request: Request, runtime: Runtime) -> str:
-    """The configured address, unless it only means this machine: people type it into another."""
+    """Return the configured base URL, unless it is a loopback address that only works on this machine."""
     configured = runtime.accounts.base_url.rstrip("/")
-    return place_of(request, runtime) if _is_here_only(urlsplit(configured).hostname or "") else configured
+    return place_of(request, runtime) if _is_loopback(urlsplit(configured).hostname or "") else configured
 
 
-def _is_here_only(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     try:
-        address = ip_address(host)
+        ip = ip_address(host)
     except ValueError:
         return host == "localhost"
-    return address.is_loopback or address.is_unspecified
+    return ip.is_loopback or ip.is_unspecified

@@ -1,4 +1,4 @@
-"""Every failure becomes an answer: JSON for programs, a page for people, never a traceback."""
+"""Turn every failure into a response: JSON for programs, a page for people, never a traceback."""
 
 import errno
 from collections.abc import Awaitable, Callable, Mapping
@@ -61,7 +61,7 @@ def headers_of(error: ReedbedError) -> dict[str, str]:
 
 
 def body_of(error: ReedbedError) -> dict[str, Any]:
-    """Message and field may repeat what was sent, and JSON cannot say all that can be sent."""
+    """Message and field may repeat user input that JSON cannot encode, hence `storable`."""
     field = getattr(error, "field", None)
     details = {"field": storable(field)} if field else {}
     return {"error": {"code": error.code, "message": storable(error.message), "details": details}}
@@ -72,7 +72,7 @@ log = structlog.get_logger()
 ErrorPage = Callable[[Request, ReedbedError, int], Awaitable[Response]]
 
 PROGRAM_PATHS = (
-    "//",  # apps that were given an address with a slash at its end
+    "//",  # from apps configured with a base URL that ends in a slash
     "/api/",
     "/accounts",
     "/greader",
@@ -112,62 +112,64 @@ class _Unexpected(ReedbedError):
 
 
 def register_error_handlers(app: FastAPI, error_page: ErrorPage | None = None) -> None:
-    """`error_page` draws the page for people; without it everyone gets JSON."""
+    """`error_page` renders the page for people; without it everyone gets JSON."""
 
-    async def answer(
+    async def respond(
         request: Request, error: ReedbedError, status: int, headers: Mapping[str, str] | None = None
     ) -> Response:
         if error_page is not None and not is_for_programs(request.url.path):
-            drawn = await error_page(request, error, status)
-            drawn.headers.update(headers or {})
-            return drawn
+            page = await error_page(request, error, status)
+            page.headers.update(headers or {})
+            return page
         return json_response(body_of(error), status, {**headers_of(error), **(headers or {})})
 
-    async def expected(request: Request, error: Exception) -> Response:
+    async def handle_expected(request: Request, error: Exception) -> Response:
         assert isinstance(error, ReedbedError)
         if status_of(error) >= 500:
             log.warning("could not answer", route=route_of(request.scope), error=error.message)
-        return await answer(request, error, status_of(error))
+        return await respond(request, error, status_of(error))
 
-    async def malformed(request: Request, error: Exception) -> Response:
+    async def handle_malformed(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         if is_for_programs(request.url.path):
-            return await answer(request, _first_problem(error), 400)
-        return await answer(request, Invalid(UNREADABLE_FORM), 400)
+            return await respond(request, _first_problem(error), 400)
+        return await respond(request, Invalid(UNREADABLE_FORM), 400)
 
-    async def refused_by_router(request: Request, error: Exception) -> Response:
+    async def handle_router_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         if error.status_code == 404 and (plain := _without_slash(request)):
             return Response(status_code=307, headers={"Location": plain})
         if error.status_code != 405:
-            return await answer(request, _from_status(error.status_code), error.status_code)
+            return await respond(request, _from_status(error.status_code), error.status_code)
         allow = {"Allow": ", ".join(_methods(request))}
         if request.method == "OPTIONS":
             return Response(status_code=204, headers=allow)
-        return await answer(request, _from_status(405), 405, allow)
+        return await respond(request, _from_status(405), 405, allow)
 
-    async def unexpected(request: Request, error: Exception) -> Response:
+    async def handle_unexpected(request: Request, error: Exception) -> Response:
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             log.error("no room", route=route_of(request.scope), error=str(error))
-            return await answer(request, Unavailable("The disk is full, or too much is open at once."), 503)
-        # Not the path: links that let people in, and addresses of published feeds, are secrets in it.
+            return await respond(request, Unavailable("The disk is full, or too much is open at once."), 503)
+        # Do not log the path: it can contain secrets, such as log-in links and URLs of published feeds.
         log.exception(
             "unexpected error", route=route_of(request.scope), method=request.method, exc_info=error
         )
-        return await answer(request, _Unexpected("Something went wrong here. It was logged; try again."), 500)
+        return await respond(
+            request, _Unexpected("Something went wrong here. It was logged; try again."), 500
+        )
 
-    app.add_exception_handler(ReedbedError, expected)
-    app.add_exception_handler(RequestValidationError, malformed)
-    app.add_exception_handler(HTTPException, refused_by_router)
-    app.add_middleware(_LastResort, answer=unexpected)
+    app.add_exception_handler(ReedbedError, handle_expected)
+    app.add_exception_handler(RequestValidationError, handle_malformed)
+    app.add_exception_handler(HTTPException, handle_router_error)
+    app.add_middleware(_LastResort, handler=handle_unexpected)
 
 
 class _LastResort:
-    """The innermost layer, so that its answers are guarded like all others."""
+    """The innermost middleware, so that all others also process its responses."""
 
-    def __init__(self, app: ASGIApp, *, answer: Callable[[Request, Exception], Awaitable[Response]]) -> None:
+    def __init__(self, app: ASGIApp, *, handler: Callable[[Request, Exception], Awaitable[Response]]) -> None:
         self._app = app
-        self._answer = answer
+        self._handler = handler
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -175,15 +177,15 @@ class _LastResort:
             return
         started = False
 
-        async def send_noting(message: Message) -> None:
+        async def send_recording(message: Message) -> None:
             nonlocal started
             started = True
             await send(message)
 
         try:
-            await self._app(scope, receive, send_noting)
+            await self._app(scope, receive, send_recording)
         except Exception as error:
-            response = await self._answer(Request(scope), error)
+            response = await self._handler(Request(scope), error)
             if not started:
                 await response(scope, receive, send)
 
@@ -210,24 +212,24 @@ def _first_problem(error: RequestValidationError) -> Invalid:
 
 
 def _methods(request: Request) -> list[str]:
-    """What this address takes, over all its routes."""
+    """Return the methods this path supports, over all its routes."""
     routes: list[BaseRoute] = request.app.routes
-    taken = {
+    methods = {
         method
         for method in METHODS
         if any(route.matches({**request.scope, "method": method})[0] == Match.FULL for route in routes)
     }
-    return sorted(taken | {"OPTIONS"} | ({"HEAD"} if "GET" in taken else set[str]()))
+    return sorted(methods | {"OPTIONS"} | ({"HEAD"} if "GET" in methods else set[str]()))
 
 
 def _without_slash(request: Request) -> str:
-    """The address that was meant, where only a slash at the end was too much; never built from the Host."""
+    """Return the path without its trailing slash if a route matches it. Never built from the Host header."""
     path, query = request.url.path.rstrip("/"), request.url.query
     if path == request.url.path or not path.startswith("/") or path.startswith("//"):
         return ""
     routes: list[BaseRoute] = request.app.routes
-    meant = {**request.scope, "path": path, "raw_path": path.encode()}
-    if all(route.matches(meant)[0] == Match.NONE for route in routes):
+    scope = {**request.scope, "path": path, "raw_path": path.encode()}
+    if all(route.matches(scope)[0] == Match.NONE for route in routes):
         return ""
     return f"{quote(path)}?{query}" if query else quote(path)
 

@@ -1,4 +1,4 @@
-"""A span for each request, named by its route and not by its address."""
+"""ASGI middleware: security headers, Host check, HEAD, body limits, CORS, gzip, metrics and tracing."""
 
 import re
 import secrets
@@ -20,13 +20,7 @@ from reedbed.http.routing import route_of
 from reedbed.services.runtime import Metrics, Tracer
 from reedbed.store.engine.database import counting
 
-BODY_LIMIT = 1_000_000
-OPML_LIMIT = 10_000_000
-MAIL_LIMIT = 40_000_000
-LIBRARY_LIMIT = 200_000_000
-LIBRARY_DOORS = ("/import", "/api/v1/import")
-MAIL_DOORS = "/inbound/"
-FILE_DOORS = ("opml", "import", "/websub/")
+# --- Security headers, Host and HEAD
 
 PROBES = ("/healthz", "/readyz")
 HOST = re.compile(rb"[\w.~%!$&'()*+;=:\[\]-]+")
@@ -55,13 +49,13 @@ HEADERS: list[tuple[bytes, bytes]] = [
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
-    # Nearly every answer belongs to one user. What may be kept (assets, icons, pictures) says so itself.
+    # Nearly every response belongs to one user. Assets, icons and images set their own header.
     (b"cache-control", b"no-store"),
 ]
 
 
 class SecurityHeaders:
-    """A header that the handler set itself (a stricter policy, say) is kept."""
+    """Add security headers; those the handler set itself (such as a stricter policy) are not replaced."""
 
     def __init__(self, app: ASGIApp, *, https: bool) -> None:
         self._app = app
@@ -73,7 +67,7 @@ class SecurityHeaders:
             await self._app(scope, receive, send)
             return
 
-        async def send_guarded(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 present = {name.lower() for name, _ in message["headers"]}
                 message["headers"] = [
@@ -82,11 +76,11 @@ class SecurityHeaders:
                 ]
             await send(message)
 
-        await self._app(scope, receive, send_guarded)
+        await self._app(scope, receive, send_with_headers)
 
 
 class OneHost:
-    """Refuses a request without exactly one valid Host header: a proxy and we could mean different hosts."""
+    """Reject a request without exactly one valid Host header: a proxy might choose a different one."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -102,13 +96,13 @@ class OneHost:
 
 def _has_one_host(scope: Scope) -> bool:
     hosts = [value for name, value in scope["headers"] if name == b"host"]
-    if not hosts:  # as HTTP/1.0 allows and some load balancers ask
+    if not hosts:  # HTTP/1.0 allows it, and some load balancers send such health checks
         return scope["http_version"] == "1.0" and scope["path"] in PROBES
     return len(hosts) == 1 and HOST.fullmatch(hosts[0].strip()) is not None
 
 
 class HeadAsGet:
-    """HEAD is GET without the body, on every address."""
+    """Answer HEAD like GET without the body, on every path."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -130,8 +124,19 @@ class HeadAsGet:
         await self._app({**scope, "method": "GET"}, receive, send_head)
 
 
+# --- Body limits
+
+BODY_LIMIT = 1_000_000
+OPML_LIMIT = 10_000_000
+MAIL_LIMIT = 40_000_000
+LIBRARY_LIMIT = 200_000_000
+LIBRARY_DOORS = ("/import", "/api/v1/import")
+MAIL_DOORS = "/inbound/"
+FILE_DOORS = ("opml", "import", "/websub/")
+
+
 class BodyLimit:
-    """More bytes than the door takes: 413, whether the length was announced or not."""
+    """Respond 413 if the body is larger than the endpoint allows, whether or not Content-Length says so."""
 
     def __init__(self, app: ASGIApp, *, error_page: ErrorPage | None = None) -> None:
         self._app = app
@@ -141,53 +146,55 @@ class BodyLimit:
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
             await self._app(scope, receive, send)
             return
-        limit = _limit_at(scope["path"])
-        announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if not announced.isdigit() or int(announced) > limit:
-            await self._refuse(scope, send, limit)
+        limit = _body_limit(scope["path"])
+        content_length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        if not content_length.isdigit() or int(content_length) > limit:
+            await self._reject(scope, send, limit)
             return
-        await self._counted(scope, receive, send, limit)
+        await self._limited(scope, receive, send, limit)
 
-    async def _counted(self, scope: Scope, receive: Receive, send: Send, limit: int) -> None:
-        taken = 0
-        refused = False
+    async def _limited(self, scope: Scope, receive: Receive, send: Send, limit: int) -> None:
+        received = 0
+        rejected = False
 
-        async def receive_counted() -> Message:
-            nonlocal taken, refused
+        async def receive_limited() -> Message:
+            nonlocal received, rejected
             message = await receive()
-            taken += len(message.get("body", b""))
-            if taken > limit and not refused:
-                refused = True
-                await self._refuse(scope, send, limit)
-            return {"type": "http.disconnect"} if refused else message
+            received += len(message.get("body", b""))
+            if received > limit and not rejected:
+                rejected = True
+                await self._reject(scope, send, limit)
+            return {"type": "http.disconnect"} if rejected else message
 
-        async def send_unless_refused(message: Message) -> None:
-            if not refused:
+        async def send_unless_rejected(message: Message) -> None:
+            if not rejected:
                 await send(message)
 
-        await self._app(scope, receive_counted, send_unless_refused)
+        await self._app(scope, receive_limited, send_unless_rejected)
 
-    async def _refuse(self, scope: Scope, send: Send, limit: int) -> None:
+    async def _reject(self, scope: Scope, send: Send, limit: int) -> None:
         error = TooLarge(f"The request is larger than {limit // 1_000_000} MB.")
         if self._error_page is None or is_for_programs(scope["path"]):
             response = Response(orjson.dumps(body_of(error)), 413, media_type="application/json")
         else:
             response = await self._error_page(Request(scope), error, 413)
         response.headers["Connection"] = "close"
-        await response(scope, _nothing_more, send)
+        await response(scope, _disconnect, send)
 
 
-async def _nothing_more() -> Message:
+async def _disconnect() -> Message:
     return {"type": "http.disconnect"}
 
 
-def _limit_at(path: str) -> int:
+def _body_limit(path: str) -> int:
     if path.startswith(MAIL_DOORS):
         return MAIL_LIMIT
     if path in LIBRARY_DOORS:
         return LIBRARY_LIMIT
-    return OPML_LIMIT if any(word in path for word in FILE_DOORS) else BODY_LIMIT
+    return OPML_LIMIT if any(part in path for part in FILE_DOORS) else BODY_LIMIT
 
+
+# --- CORS
 
 METHODS = b"GET, HEAD, POST, PUT, PATCH, DELETE"
 CORS_HEADERS = b"authorization, content-type, last-event-id"
@@ -196,7 +203,7 @@ DAY_SECONDS = b"86400"
 
 
 class Cors:
-    """Only for `/api/`: pages are for people, who come to them directly."""
+    """Only for `/api/`: pages are never loaded from other origins."""
 
     def __init__(self, app: ASGIApp, *, origins: Sequence[str]) -> None:
         self._app = app
@@ -206,10 +213,10 @@ class Cors:
         origin = self._allowed_origin(scope)
         if origin is None:
             await self._app(scope, receive, send)
-        elif scope["method"] == "OPTIONS" and _asks_first(scope):
-            await _allow(send, origin)
+        elif scope["method"] == "OPTIONS" and _is_preflight(scope):
+            await _send_preflight_response(send, origin)
         else:
-            await self._app(without_cookies(scope), receive, _marked(send, origin))
+            await self._app(without_cookies(scope), receive, _with_cors_headers(send, origin))
 
     def _allowed_origin(self, scope: Scope) -> str | None:
         if not self._origins or scope["type"] != "http" or not scope["path"].startswith("/api/"):
@@ -219,15 +226,15 @@ class Cors:
 
 
 def without_cookies(scope: Scope) -> Scope:
-    """A listed origin speaks with a token; a cookie that slipped along is not heard."""
+    """A listed origin authenticates with a token; ignore a cookie the browser sent along."""
     return {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != b"cookie"]}
 
 
-def _asks_first(scope: Scope) -> bool:
+def _is_preflight(scope: Scope) -> bool:
     return any(name == b"access-control-request-method" for name, _ in scope["headers"])
 
 
-async def _allow(send: Send, origin: str) -> None:
+async def _send_preflight_response(send: Send, origin: str) -> None:
     headers = [
         (b"access-control-allow-origin", origin.encode("latin-1")),
         (b"access-control-allow-methods", METHODS),
@@ -239,8 +246,8 @@ async def _allow(send: Send, origin: str) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def _marked(send: Send, origin: str) -> Send:
-    async def send_marked(message: Message) -> None:
+def _with_cors_headers(send: Send, origin: str) -> Send:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers["Access-Control-Allow-Origin"] = origin
@@ -248,61 +255,64 @@ def _marked(send: Send, origin: str) -> Send:
             headers.add_vary_header("Origin")
         await send(message)
 
-    return send_marked
+    return send_with_headers
 
+
+# --- Compression
 
 SMALLEST = 1_000
 LEVEL = 3
 MAX_CHANCE = 100
 KINDS = (b"text/html", b"application/json")
 LEFT_ALONE = ("/settings", "/api/v1/events")
-# A gzip member with a name, at no time, of no system. The name is the bytes of chance.
+# A gzip header with a file name, no time and no OS. The name is random padding against BREACH.
 HEAD = b"\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\xff"
 
 Headers = Sequence[tuple[bytes, bytes]]
 
 
 class CompressionMiddleware:
-    """Only whole answers of a known length are packed; streams and files pass through."""
+    """Compress complete responses of known length; streams and files pass through."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not _is_wanted(scope):
+        if scope["type"] != "http" or not _should_compress(scope):
             await self._app(scope, receive, send)
             return
-        held: Message | None = None
+        start_message: Message | None = None
 
-        async def send_packed(message: Message) -> None:
-            nonlocal held
-            if message["type"] == "http.response.start" and _can_be_packed(message["headers"]):
-                held = message
+        async def send_compressed(message: Message) -> None:
+            nonlocal start_message
+            if message["type"] == "http.response.start" and _is_compressible(message["headers"]):
+                start_message = message
                 return
-            if held is not None:
-                start, held = held, None
+            if start_message is not None:
+                start, start_message = start_message, None
                 if not message.get("more_body"):
                     message = {**message, "body": pack(message["body"])}
-                    start["headers"] = _packed(start["headers"], len(message["body"]))
+                    start["headers"] = _gzip_headers(start["headers"], len(message["body"]))
                 await send(start)
             await send(message)
 
-        await self._app(scope, receive, send_packed)
+        await self._app(scope, receive, send_compressed)
 
 
 def pack(body: bytes) -> bytes:
-    squeezed = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
-    chance = b"-" * secrets.randbelow(MAX_CHANCE) + b"\x00"
-    end = struct.pack("<LL", zlib.crc32(body), len(body) & 0xFFFFFFFF)
-    return b"".join((HEAD, chance, squeezed.compress(body), squeezed.flush(), end))
+    """Return the gzip of `body`, with random padding that hides its length (BREACH)."""
+    compressor = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    padding = b"-" * secrets.randbelow(MAX_CHANCE) + b"\x00"
+    trailer = struct.pack("<LL", zlib.crc32(body), len(body) & 0xFFFFFFFF)
+    return b"".join((HEAD, padding, compressor.compress(body), compressor.flush(), trailer))
 
 
-def _is_wanted(scope: Scope) -> bool:
+def _should_compress(scope: Scope) -> bool:
     accepted = next((value for name, value in scope["headers"] if name == b"accept-encoding"), b"")
-    return scope["method"] == "GET" and _takes_gzip(accepted) and not scope["path"].startswith(LEFT_ALONE)
+    return scope["method"] == "GET" and _accepts_gzip(accepted) and not scope["path"].startswith(LEFT_ALONE)
 
 
-def _takes_gzip(accepted: bytes) -> bool:
+def _accepts_gzip(accepted: bytes) -> bool:
     for part in accepted.lower().split(b","):
         coding, _, weight = part.partition(b";")
         if coding.strip() == b"gzip":
@@ -310,65 +320,67 @@ def _takes_gzip(accepted: bytes) -> bool:
     return False
 
 
-def _can_be_packed(headers: Headers) -> bool:
-    """An answer with an entity tag is left alone: the tag names these very bytes."""
-    given = {name.lower(): value for name, value in headers}
-    length = given.get(b"content-length", b"0")
+def _is_compressible(headers: Headers) -> bool:
+    """Responses with an ETag stay uncompressed: the tag identifies the exact bytes."""
+    by_name = {name.lower(): value for name, value in headers}
+    length = by_name.get(b"content-length", b"0")
     return (
-        given.get(b"content-type", b"").startswith(KINDS)
+        by_name.get(b"content-type", b"").startswith(KINDS)
         and length.isdigit()
         and int(length) >= SMALLEST
-        and given.keys().isdisjoint((b"content-encoding", b"etag"))
+        and by_name.keys().isdisjoint((b"content-encoding", b"etag"))
     )
 
 
-def _packed(headers: Headers, length: int) -> Headers:
-    kept = [(name, value) for name, value in headers if name.lower() not in (b"content-length", b"vary")]
+def _gzip_headers(headers: Headers, length: int) -> Headers:
+    unchanged = [(name, value) for name, value in headers if name.lower() not in (b"content-length", b"vary")]
     vary = [value for name, value in headers if name.lower() == b"vary"]
     return [
-        *kept,
+        *unchanged,
         (b"content-length", str(length).encode()),
         (b"content-encoding", b"gzip"),
         (b"vary", b", ".join([*vary, b"Accept-Encoding"])),
     ]
 
 
+# --- Metrics and tracing
+
 KNOWN_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class MetricsMiddleware:
-    def __init__(self, app: ASGIApp, meters: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
-        self._meters = meters
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         request_id, started = secrets.token_hex(8), perf_counter()
-        status, endless = 499, False  # the caller went away before there was an answer
+        status, is_stream = 499, False  # the client disconnected before there was a response
 
-        async def send_noting(message: Message) -> None:
-            nonlocal status, endless
+        async def send_recording(message: Message) -> None:
+            nonlocal status, is_stream
             if message["type"] == "http.response.start":
-                status, endless = message["status"], _is_stream(message)
-                self._meters.being_answered -= endless
+                status, is_stream = message["status"], _is_stream(message)
+                self._metrics.being_answered -= is_stream
                 message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
             await send(message)
 
-        self._meters.being_answered += 1
+        self._metrics.being_answered += 1
         with bound_contextvars(request=request_id):
             try:
-                await self._app(scope, receive, send_noting)
+                await self._app(scope, receive, send_recording)
             finally:
-                self._meters.being_answered -= not endless
-                self._count(scope, status, None if endless else perf_counter() - started)
+                self._metrics.being_answered -= not is_stream
+                self._count(scope, status, None if is_stream else perf_counter() - started)
 
     def _count(self, scope: Scope, status: int, seconds: float | None) -> None:
         method, path = known_method(scope), route_of(scope)
-        self._meters.requests.add(method, path, str(status))
+        self._metrics.requests.add(method, path, str(status))
         if seconds is not None:
-            self._meters.request_seconds.add(seconds, method, path)
+            self._metrics.request_seconds.add(seconds, method, path)
 
 
 def known_method(scope: Scope) -> str:
@@ -391,9 +403,9 @@ class Tracing:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        status = 499  # the caller went away before there was an answer
+        status = 499  # the client disconnected before there was a response
 
-        async def send_noting(message: Message) -> None:
+        async def send_recording(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -402,7 +414,7 @@ class Tracing:
         request = get_contextvars().get("request", "")
         with self._tracer.span("request", request=request) as span, counting() as statements:
             try:
-                await self._app(scope, receive, send_noting)
+                await self._app(scope, receive, send_recording)
             finally:
                 method, route = known_method(scope), route_of(scope)
                 span.rename(f"{method} {route}")

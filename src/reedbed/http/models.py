@@ -1,9 +1,9 @@
-"""The base of the models that the API reads and writes."""
+"""Base class of the API's pydantic models."""
 
 from pydantic import BaseModel, ConfigDict
 
 
 class ApiModel(BaseModel):
-    """Its validator is built when it is first used: most processes never use most of the models."""
+    """Its validator is built on first use: most processes never use most of the models."""
 
     model_config = ConfigDict(defer_build=True)

@@ -1,4 +1,4 @@
-"""Cursors for short lists ordered by name, where a position is good enough."""
+"""Path and query parameters: ids, page limits and cursors."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Protocol, TypeVar
@@ -14,7 +14,7 @@ MOST = 2**53 - 1
 _SCHEMA = WithJsonSchema({"type": "string", "pattern": "^[1-9][0-9]{0,15}$", "examples": ["42"]})
 
 
-def _id(value: Any) -> int:
+def _parse_id(value: Any) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 16:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MOST:
@@ -23,20 +23,20 @@ def _id(value: Any) -> int:
 
 
 def path_id(value: Any) -> int:
-    """An impossible id in a path is answered as an unknown one: there is nothing there."""
+    """An impossible id in a path is a 404, like an unknown one."""
     try:
-        return _id(value)
+        return _parse_id(value)
     except ValueError:
         raise NotFound("There is nothing with this id.") from None
 
 
-JsonId = Annotated[int, BeforeValidator(_id), _SCHEMA]
+JsonId = Annotated[int, BeforeValidator(_parse_id), _SCHEMA]
 IdPath = Annotated[int, BeforeValidator(path_id), _SCHEMA]
 
 
 _LIMIT = {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT}
 
-# Text for `page_limit`, so that a wrong one is told in our own words.
+# A string, so that `page_limit` writes the error message for a wrong one.
 PageLimit = Annotated[str | None, Query(), WithJsonSchema(_LIMIT)]
 PageCursor = Annotated[str | None, Query(max_length=200)]
 
@@ -50,17 +50,18 @@ T = TypeVar("T", bound=Listed)
 
 
 def before_of(cursor: str | None, view: str) -> int | None:
-    """The id below which the page begins; None for the first one."""
+    """Return the id below which the page begins; None for the first page."""
     return None if cursor is None else decode_cursor(cursor, "newest", view).id
 
 
-def newest_first(found: Sequence[T], size: int, view: str, as_json: Callable[[T], object]) -> Response:
-    """The page of `size` items; that one more was found tells that there is a next one."""
-    shown = found[:size]
-    following = encode_cursor(0, shown[-1].id, "newest", view) if len(found) > size else None
-    return json_response({"items": [as_json(one) for one in shown], "next_cursor": following})
+def newest_first(rows: Sequence[T], size: int, view: str, as_json: Callable[[T], object]) -> Response:
+    """Return a page of `size` items; `rows` has one more if there is a next page."""
+    items = rows[:size]
+    next_cursor = encode_cursor(0, items[-1].id, "newest", view) if len(rows) > size else None
+    return json_response({"items": [as_json(item) for item in items], "next_cursor": next_cursor})
 
 
+# Cursors for short lists ordered by name, where an offset is good enough.
 MAX_OFFSET = 1_000_000
 
 
@@ -73,6 +74,6 @@ def read_offset(cursor: str | None) -> int:
     return min(int(digits), MAX_OFFSET)
 
 
-def next_offset(offset: int, limit: int, found: int) -> str | None:
-    """`found` counts one more row than was wanted, when there is one."""
-    return f"o{offset + limit}" if found > limit else None
+def next_offset(offset: int, limit: int, row_count: int) -> str | None:
+    """`row_count` is `limit` + 1 if there is a next page."""
+    return f"o{offset + limit}" if row_count > limit else None

@@ -1,4 +1,4 @@
-"""The doors for machines that watch over this one: alive, ready, metrics. A worker has no others."""
+"""Endpoints for monitoring: liveness, readiness and metrics. A worker serves only these."""
 
 import hmac
 from ipaddress import ip_address
@@ -34,7 +34,7 @@ async def readyz(runtime: CurrentRuntime) -> Response:
 
 @router.get("/metrics", include_in_schema=False)
 async def metrics(request: Request, runtime: CurrentRuntime) -> Response:
-    if not (_has_token(request, runtime.doors.metrics_token) or _is_from_here(request)):
+    if not (_has_token(request, runtime.doors.metrics_token) or _is_local(request)):
         raise Forbidden("Metrics are for this machine, or for a caller with REEDBED_METRICS_TOKEN.")
     return Response(await metrics_text(runtime), media_type=PROMETHEUS, headers={"Cache-Control": "no-store"})
 
@@ -48,16 +48,20 @@ def probes_alone(runtime: Runtime) -> FastAPI:
 
 
 def _has_token(request: Request, token: str) -> bool:
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    return bool(token) and scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), token.encode())
+    scheme, _, sent_token = request.headers.get("authorization", "").partition(" ")
+    return (
+        bool(token)
+        and scheme.lower() == "bearer"
+        and hmac.compare_digest(sent_token.encode(), token.encode())
+    )
 
 
-def _is_from_here(request: Request) -> bool:
-    """A proxy on this machine is not this machine: it speaks for others."""
-    address = client_ip(request)
-    if address is None or any(name in request.headers for name in PROXIED):
+def _is_local(request: Request) -> bool:
+    """A request through a proxy on this machine is not local: the proxy forwards other people's requests."""
+    ip = client_ip(request)
+    if ip is None or any(name in request.headers for name in PROXIED):
         return False
     try:
-        return ip_address(address).is_loopback
+        return ip_address(ip).is_loopback
     except ValueError:
         return False

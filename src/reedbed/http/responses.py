@@ -1,4 +1,4 @@
-"""A zip archive of any size, written as it is read: only what is not sent yet is in memory."""
+"""Responses: JSON, downloads, and zip archives that are streamed while they are written."""
 
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from io import RawIOBase
@@ -29,20 +29,22 @@ def download(parts: AsyncGenerator[bytes], name: str, media_type: str) -> Stream
     headers = {
         "Content-Disposition": f'attachment; filename="reedbed-{name}"',
         "Cache-Control": "private, no-store",
-        # Whatever a browser takes it for, nothing inside may run.
+        # Whatever type a browser detects, it must not run anything inside.
         "Content-Security-Policy": "default-src 'none'; sandbox",
     }
     return StreamingResponse(parts, 200, headers, media_type)
 
 
 async def json_list(items: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    """A JSON list of items that are JSON already, one a line."""
+    """Join items that already are JSON into a list, one per line."""
     opening = b"[\n"
     async for item in items:
         yield opening + item
         opening = b",\n"
     yield b"[]\n" if opening == b"[\n" else b"\n]\n"
 
+
+# --- Zip archives of any size: only the bytes not yet sent are in memory
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -59,7 +61,7 @@ class ArchiveFile:
 
 
 class _Pipe(RawIOBase):
-    """What `ZipFile` writes to: a stream that cannot be wound back."""
+    """The file `ZipFile` writes to: a stream that cannot seek."""
 
     def __init__(self) -> None:
         self.waiting: list[bytes] = []
@@ -72,19 +74,19 @@ class _Pipe(RawIOBase):
         return len(self.waiting[-1])
 
     def take(self) -> bytes:
-        taken = b"".join(self.waiting)
+        data = b"".join(self.waiting)
         self.waiting.clear()
-        return taken
+        return data
 
 
 async def zipped(files: Iterable[ArchiveFile], moment: TimeView) -> AsyncGenerator[bytes]:
-    """`moment` is what the archive says its files are from."""
+    """`moment` is the modification time of all files in the archive."""
     pipe = _Pipe()
     with ZipFile(pipe, "w", ZIP_DEFLATED, compresslevel=LEVEL) as archive:
         for file in files:
-            about = ZipInfo(file.name, moment)
-            about.compress_type = ZIP_DEFLATED
-            with archive.open(about, "w", force_zip64=True) as writer:
+            info = ZipInfo(file.name, moment)
+            info.compress_type = ZIP_DEFLATED
+            with archive.open(info, "w", force_zip64=True) as writer:
                 async for part in file.parts:
                     writer.write(part)
                     if pipe.waiting:

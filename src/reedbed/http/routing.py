@@ -1,4 +1,4 @@
-"""Finds the door of a request among hundreds by its first segments instead of trying one after the other."""
+"""Route lookup by the first path segments, instead of trying hundreds of routes one after the other."""
 
 from collections.abc import Sequence
 
@@ -7,28 +7,32 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
 DEPTH = 3
-"""Segments of an address that say which noun it is about: `/api/v1/entries`."""
+"""Number of leading path segments in the index, as in `/api/v1/entries`."""
 
 UNKNOWN = "unknown"
-"""The path of an address that no route takes: labels come from the program, never from callers."""
+"""Metrics label for paths without a route: labels must never come from callers."""
 
 Head = tuple[str, ...]
 
 
 class RouteIndex:
-    """In front of a router: what can take an address is tried in the router's own order, the rest is not.
-    What nobody takes is left to the router, which knows how to say so."""
+    """Runs before a router: tries only the routes that can match a path, in the router's own order.
+
+    Paths without a match are passed on to the router, which creates the error response.
+    """
 
     def __init__(self, router: APIRouter) -> None:
         self._router = router
         heads = [_heads(route) for route in router.routes]
-        self._anywhere = _reachable(router.routes, heads, ())
-        self._doors = {
-            head: _reachable(router.routes, heads, head) for known in heads for head in known or ()
+        self._always = _candidates(router.routes, heads, ())
+        self._by_head = {
+            head: _candidates(router.routes, heads, head)
+            for route_heads in heads
+            for head in route_heads or ()
         }
 
     def tried(self, path: str) -> list[BaseRoute]:
-        return self._doors.get(_head(path), self._anywhere)
+        return self._by_head.get(_head(path), self._always)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -42,24 +46,28 @@ class RouteIndex:
 
 
 def install_route_index(router: APIRouter) -> None:
-    """To be called when all doors are in."""
+    """Call it after all routes were added."""
     router.middleware_stack = RouteIndex(router)
 
 
-def _reachable(
+def _candidates(
     routes: Sequence[BaseRoute], heads: Sequence[frozenset[Head] | None], head: Head
 ) -> list[BaseRoute]:
-    return [route for route, known in zip(routes, heads, strict=True) if known is None or head in known]
+    return [
+        route
+        for route, route_heads in zip(routes, heads, strict=True)
+        if route_heads is None or head in route_heads
+    ]
 
 
 def _heads(route: BaseRoute) -> frozenset[Head] | None:
-    """How the addresses of its doors begin; None when that is not known to the depth we look."""
-    # Not by FastAPI's own walk through what was included: that would put every door together at the start.
+    """Return the first segments of its paths; None if they are not fixed up to `DEPTH`."""
+    # FastAPI's own walk through included routers would build every endpoint at startup, so it is not used.
     included: APIRouter | None = getattr(route, "original_router", None)
-    doors = [route] if included is None else included.routes
-    heads = {_head(getattr(door, "path", "")) for door in doors}
-    unknown = not heads or any(len(head) < DEPTH or "{" in "".join(head) for head in heads)
-    return None if unknown else frozenset(heads)
+    routes = [route] if included is None else included.routes
+    heads = {_head(getattr(inner, "path", "")) for inner in routes}
+    is_open = not heads or any(len(head) < DEPTH or "{" in "".join(head) for head in heads)
+    return None if is_open else frozenset(heads)
 
 
 def _head(path: str) -> Head:

@@ -1,8 +1,4 @@
-"""Forms are read as UTF-8, whatever encoding they claim.
-
-Browsers send nothing else, RFC 7578 knows no such claim, and among Python's encodings are some that fail
-where nobody expects it, or make signs that no database can hold.
-"""
+"""Uploaded files and multipart forms."""
 
 import asyncio
 import tempfile
@@ -23,29 +19,29 @@ MAX_NAME_LENGTH = 100
 
 
 def file_body(*raw_types: str) -> dict[str, Any]:
-    """How the OpenAPI document tells of it."""
+    """Return the OpenAPI description of an upload."""
     file = {"type": "string", "format": "binary"}
     form = {"schema": {"type": "object", "properties": {"file": file}}}
-    content = {"multipart/form-data": form} | {one: {"schema": file} for one in raw_types}
+    content = {"multipart/form-data": form} | {media_type: {"schema": file} for media_type in raw_types}
     return {"requestBody": {"required": True, "content": content}}
 
 
 async def received_bytes(request: Request) -> tuple[str, bytes]:
-    """Its name and what is in it."""
-    name, chunks = await _content(request)
-    return name, b"".join([some async for some in chunks])
+    """Return the file's name and content."""
+    name, chunks = await _read_upload(request)
+    return name, b"".join([chunk async for chunk in chunks])
 
 
 @asynccontextmanager
 async def received_file(request: Request) -> AsyncGenerator[tuple[str, Path]]:
-    """Its name, and where it lies for as long as it is looked at: it may be too large for memory."""
+    """Yield the file's name and a temporary path; it may be too large for memory."""
     with tempfile.NamedTemporaryFile(prefix="reedbed-", suffix=".import") as file:
-        name, chunks = await _content(request)
+        name, chunks = await _read_upload(request)
         await _write(file.file, chunks)
         yield name, Path(file.name)
 
 
-async def _content(request: Request) -> tuple[str, AsyncIterator[bytes]]:
+async def _read_upload(request: Request) -> tuple[str, AsyncIterator[bytes]]:
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
         return "", request.stream()
     upload = (await request.form()).get("file")
@@ -56,15 +52,15 @@ async def _content(request: Request) -> tuple[str, AsyncIterator[bytes]]:
 
 async def _chunks(upload: UploadFile) -> AsyncIterator[bytes]:
     try:
-        while some := await upload.read(CHUNK):
-            yield some
+        while chunk := await upload.read(CHUNK):
+            yield chunk
     finally:
         await upload.close()
 
 
 async def _write(file: IO[bytes], chunks: AsyncIterator[bytes]) -> None:
-    async for some in chunks:
-        await asyncio.to_thread(file.write, some)
+    async for chunk in chunks:
+        await asyncio.to_thread(file.write, chunk)
     await asyncio.to_thread(file.flush)
 
 
@@ -72,20 +68,26 @@ MULTIPART = b"multipart/form-data"
 
 
 class PlainForms:
+    """Read forms as UTF-8, whatever charset they declare.
+
+    Browsers send nothing else, RFC 7578 has no such parameter, and some of Python's encodings raise
+    unexpected errors or produce characters that no database can store.
+    """
+
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD", "OPTIONS"):
-            # In place: the layers outside look into the same scope afterwards.
+            # In place: outer middleware reads the same scope afterwards.
             scope["headers"] = [
-                (name, _plain(value) if name == b"content-type" else value)
+                (name, _without_charset(value) if name == b"content-type" else value)
                 for name, value in scope["headers"]
             ]
         await self._app(scope, receive, send)
 
 
-def _plain(content_type: bytes) -> bytes:
+def _without_charset(content_type: bytes) -> bytes:
     kind, options = parse_options_header(content_type)
     if kind.strip() != MULTIPART or b"charset" not in options:
         return content_type

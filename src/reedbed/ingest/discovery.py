@@ -1,4 +1,8 @@
-"""From any address to the feeds behind it: what the site promises, what the page names, what one may try."""
+"""Find the feeds behind a URL or a text that a user typed.
+
+In order: feeds of known sites, the document itself, `<link>` elements of the page, then links that look like
+feeds and common feed paths, which are fetched to check them.
+"""
 
 import asyncio
 import re
@@ -25,11 +29,13 @@ from reedbed.ingest.http.headers import RequestTarget, parse_target
 from reedbed.ingest.known_sites import feeds_in_page, known_feeds, likely_feeds
 from reedbed.ingest.parse import parse_safely
 
+# --- Links in a page
+
 _MAX_HTML = 2 * 1024 * 1024
 _MAX_LINKS = 500
 _MAX_ANCHORS = 5000
 _MAX_FEEDS = 20
-_MAX_TRIES = 5
+_MAX_GUESSES = 5
 _MAX_TITLE = 200
 _MAX_ANCHOR_TEXT = 60
 
@@ -51,7 +57,9 @@ _CHARSET_IN_TYPE = re.compile(r"charset\s*=\s*[\"']?([\w:.-]{2,40})", re.IGNOREC
 _FEED_PATH = re.compile(
     r"(?:^|/)(?:rss|atom|feeds?)(?:\.xml|\.json|\.php)?/?$|\.(?:rss|atom|rdf)$|/index\.xml$", re.IGNORECASE
 )
-_FEED_WORDS = re.compile(r"\s*(?:subscribe (?:by|via|with) )?(?:rss|atom)(?:[ -]?feed)?s?\s*", re.IGNORECASE)
+_FEED_LINK_TEXT = re.compile(
+    r"\s*(?:subscribe (?:by|via|with) )?(?:rss|atom)(?:[ -]?feed)?s?\s*", re.IGNORECASE
+)
 _SIZE = re.compile(r"(\d{1,4})x\d{1,4}", re.IGNORECASE)
 
 
@@ -59,11 +67,11 @@ _SIZE = re.compile(r"(\d{1,4})x\d{1,4}", re.IGNORECASE)
 class PageLinks:
     title: str = ""
     feeds: tuple[FeedCandidate, ...] = ()
-    """Named by the page itself, comments last."""
+    """From `<link>` elements; comment feeds last."""
     anchors: tuple[str, ...] = ()
-    """Worth a try."""
+    """URLs of links that look like feeds."""
     icons: tuple[str, ...] = ()
-    """The best for a small square first."""
+    """Best match for a 64 pixel icon first."""
 
 
 def decode_page(body: bytes, content_type: str | None) -> str:
@@ -80,19 +88,19 @@ def read_links(html: str, url: str) -> PageLinks:
     from lxml import etree
 
     reader = _LinkReader()
-    # The stubs know no target that leaves callbacks out, though lxml does.
+    # lxml accepts a target without all callbacks, but its stubs do not.
     parser = etree.HTMLParser(target=cast(Any, reader), encoding="utf-8")
     try:
         parser.feed(html[:_MAX_HTML].encode("utf-8", "replace"))
         parser.close()
     except etree.LxmlError:
-        # A page may be nonsense from its first letter; what was read before stays.
+        # The page may be invalid from the first character on; keep what was read before the error.
         pass
     return reader.result(url)
 
 
 class _LinkReader:
-    """Takes tags as they come and builds no tree: on trees, pages exist that take hours to read."""
+    """Parser target that collects tags without building a tree: some pages take hours to parse as a tree."""
 
     def __init__(self) -> None:
         self._base = ""
@@ -119,9 +127,9 @@ class _LinkReader:
         if self._inside == "title" and len(self._title) < _MAX_TITLE:
             self._title += text[: 4 * _MAX_TITLE]
         elif self._inside == "a":
-            href, before = self._anchors[-1]
-            if len(before) < _MAX_ANCHOR_TEXT:
-                self._anchors[-1] = (href, before + text[:_MAX_ANCHOR_TEXT])
+            href, previous = self._anchors[-1]
+            if len(previous) < _MAX_ANCHOR_TEXT:
+                self._anchors[-1] = (href, previous + text[:_MAX_ANCHOR_TEXT])
 
     def close(self) -> None:
         pass
@@ -130,7 +138,9 @@ class _LinkReader:
         target = parse_target(self._base.strip(), url)
         base = target.href if isinstance(target, RequestTarget) else url
         links = [link for attributes in self._links if (link := _Link.read(attributes, base)) is not None]
-        return PageLinks(_tidy(self._title), _feeds(links), _anchors(self._anchors, base), _icons(links))
+        return PageLinks(
+            _clean_title(self._title), _feeds(links), _anchors(self._anchors, base), _icons(links)
+        )
 
 
 @record
@@ -150,52 +160,52 @@ class _Link:
             href=target.href,
             rel=frozenset(attributes.get("rel", "").lower().split()),
             type=attributes.get("type", "").partition(";")[0].strip().lower(),
-            title=_tidy(attributes.get("title", "")),
+            title=_clean_title(attributes.get("title", "")),
             sizes=attributes.get("sizes", ""),
         )
 
 
 def _feeds(links: list[_Link]) -> tuple[FeedCandidate, ...]:
-    found: dict[str, FeedCandidate] = {}
+    feeds_by_url: dict[str, FeedCandidate] = {}
     for link in links:
-        if _names_a_feed(link):
-            found.setdefault(
+        if _is_feed_link(link):
+            feeds_by_url.setdefault(
                 link.href, FeedCandidate(link.href, link.title, _FEED_TYPES.get(link.type, "json"), "link")
             )
-    ordered = sorted(found.values(), key=lambda feed: "comment" in (feed.url + feed.title).lower())
+    ordered = sorted(feeds_by_url.values(), key=lambda feed: "comment" in (feed.url + feed.title).lower())
     return tuple(ordered[:_MAX_FEEDS])
 
 
-def _names_a_feed(link: _Link) -> bool:
+def _is_feed_link(link: _Link) -> bool:
     if "feed" in link.rel:
         return True
     if "alternate" not in link.rel or "stylesheet" in link.rel:
         return False
-    # WordPress names its whole interface application/json; only what calls itself a feed is one.
+    # WordPress links its REST API as application/json, so the URL must contain "feed".
     return link.type in _FEED_TYPES or (link.type == "application/json" and "feed" in link.href.lower())
 
 
 def _anchors(anchors: list[tuple[str, str]], base: str) -> tuple[str, ...]:
-    found: dict[str, None] = {}
+    urls: dict[str, None] = {}
     for href, text in anchors:
         path = href.partition("#")[0].partition("?")[0]
-        if not (_FEED_PATH.search(path) or _FEED_WORDS.fullmatch(text)):
+        if not (_FEED_PATH.search(path) or _FEED_LINK_TEXT.fullmatch(text)):
             continue
         target = parse_target(href.strip(), base)
         if isinstance(target, RequestTarget) and target.href != base:
-            found[target.href] = None
-        if len(found) == _MAX_TRIES:
+            urls[target.href] = None
+        if len(urls) == _MAX_GUESSES:
             break
-    return tuple(found)
+    return tuple(urls)
 
 
 def _icons(links: list[_Link]) -> tuple[str, ...]:
-    """64 pixels are wanted: what is at least that large first, the smallest of them before the rest."""
+    """Icons of at least 64 pixels first; within each group the closest to 64 pixels first."""
     icons = [
         link for link in links if link.rel & {"icon", "apple-touch-icon", "apple-touch-icon-precomposed"}
     ]
-    drawn = [link for link in icons if "svg" not in link.type and not link.href.lower().endswith(".svg")]
-    return tuple(dict.fromkeys(link.href for link in sorted(drawn, key=_icon_rank)))[:_MAX_TRIES]
+    bitmaps = [link for link in icons if "svg" not in link.type and not link.href.lower().endswith(".svg")]
+    return tuple(dict.fromkeys(link.href for link in sorted(bitmaps, key=_icon_rank)))[:_MAX_GUESSES]
 
 
 def _icon_rank(link: _Link) -> tuple[bool, int]:
@@ -204,12 +214,14 @@ def _icon_rank(link: _Link) -> tuple[bool, int]:
     return (width < 64, abs(width - 64))
 
 
-def _tidy(text: str) -> str:
+def _clean_title(text: str) -> str:
     return " ".join(text[: 4 * _MAX_TITLE].split())[:_MAX_TITLE]
 
 
-_MAX_LENGTH = 2048
-_WRAPPING = " \t\r\n\f\v\u00a0\u200b\ufeff<>\"'`“”„«»"
+# --- Typed text to URLs
+
+_MAX_TYPED_LENGTH = 2048
+_SURROUNDING_CHARS = " \t\r\n\f\v\u00a0\u200b\ufeff<>\"'`“”„«»"
 _FEED_SCHEMES = re.compile(r"(?:feed|rss|itpc|pcast|podcast)(?::(?=https?:)|:/*)", re.IGNORECASE)
 _BROKEN_SCHEME = re.compile(
     r"(https?)(?:;//|:/{1,}|//|:\\\\)(?=[^/])|(?:htt|htp|hhtp|htpp|ttp)(s?)://", re.IGNORECASE
@@ -222,9 +234,9 @@ _HOST = re.compile(
 
 
 def typed_addresses(text: str) -> tuple[str, ...]:
-    """The addresses meant, most likely first; empty when the text can be none."""
-    typed = text.strip(_WRAPPING)
-    if not typed or len(typed) > _MAX_LENGTH:
+    """The URLs the user may have meant, most likely first; empty if the text cannot be a URL."""
+    typed = text.strip(_SURROUNDING_CHARS)
+    if not typed or len(typed) > _MAX_TYPED_LENGTH:
         return ()
     if (handle := _HANDLE.fullmatch(typed)) is not None:
         return (f"https://{handle[2]}/@{handle[1]}",)
@@ -238,15 +250,17 @@ def typed_addresses(text: str) -> tuple[str, ...]:
 
 
 def typed_address(text: str) -> str:
-    """The address meant, checked and tidied. Raises `Invalid` when the text can be none."""
-    meant = typed_addresses(text)
-    return feed_address(meant[0] if meant else text)
+    """The normalized URL the user most likely meant. Raise `Invalid` if the text cannot be a URL."""
+    urls = typed_addresses(text)
+    return feed_address(urls[0] if urls else text)
 
+
+# --- Discovery
 
 _TOTAL_SECONDS = 60.0
 _PAUSE_SECONDS = 0.2
 _MAX_CANDIDATES = 16
-_USUAL_PATHS = (
+_COMMON_PATHS = (
     "feed",
     "rss",
     "atom.xml",
@@ -257,14 +271,14 @@ _USUAL_PATHS = (
     "feed/atom",
     "blog/feed",
 )
-_USUAL_PATHS_BELOW = ("feed", "feed.xml", "rss.xml", "atom.xml", "index.xml")
+_COMMON_SUBPATHS = ("feed", "feed.xml", "rss.xml", "atom.xml", "index.xml")
 _FEED_ROOT = re.compile(rb"<(?:\w{1,20}:)?(?:rss|feed|rdf|channel)[\s>]", re.IGNORECASE)
 _JSON_FEED = re.compile(rb"jsonfeed\.org\\?/version")
-_SNIFFED = 4096
+_SNIFF_BYTES = 4096
 
-_NO_ADDRESS = "This is not the address of a page or feed."
-_NOTHING = "No feed was found at this address."
-_LOCKED = (
+_NOT_A_URL = "This is not the address of a page or feed."
+_NO_FEED_FOUND = "No feed was found at this address."
+_NEEDS_LOGIN = (
     "The site lets nobody in without a name and password. "
     "If you have them, write them into the address: https://name:password@example.org."
 )
@@ -280,30 +294,30 @@ async def discover(
     password: str | None = None,
     pause: float = _PAUSE_SECONDS,
 ) -> Discovery:
-    """Credentials, also those in the address, are sent to its own origin only; no result holds them."""
+    """Credentials, including those in the URL, are sent only to the URL's own origin and never returned."""
     typed = typed_addresses(text)
     if not typed:
-        return Discovery(reason=_NO_ADDRESS, nowhere=True)
-    login, addresses = _login(typed, username, password)
-    if known := known_feeds(addresses[0]):
-        return Discovery(known)
+        return Discovery(reason=_NOT_A_URL, nowhere=True)
+    login, urls = _login(typed, username, password)
+    if feeds := known_feeds(urls[0]):
+        return Discovery(feeds)
     try:
         async with asyncio.timeout(_TOTAL_SECONDS):
-            return await _FeedSearch(fetcher, pause, login).run(addresses)
+            return await _FeedSearch(fetcher, pause, login).run(urls)
     except TimeoutError:
         return Discovery(reason=_TOO_SLOW, unreachable=True)
 
 
 def looks_like_feed(body: bytes) -> bool:
-    """A cheap look at the beginning; the parser has the last word."""
-    head = body[:_SNIFFED].replace(b"\0", b"")
+    """A cheap check of the first bytes; the parser decides."""
+    head = body[:_SNIFF_BYTES].replace(b"\0", b"")
     if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return _JSON_FEED.search(head) is not None
     return _FEED_ROOT.search(head) is not None
 
 
-def same_origin(one: str, other: str) -> bool:
-    first, second = parse_target(one), parse_target(other)
+def same_origin(url: str, other_url: str) -> bool:
+    first, second = parse_target(url), parse_target(other_url)
     return (
         isinstance(first, RequestTarget)
         and isinstance(second, RequestTarget)
@@ -313,7 +327,7 @@ def same_origin(one: str, other: str) -> bool:
 
 @record
 class _Login:
-    address: str
+    url: str
     username: str
     password: str = field(repr=False)
 
@@ -321,17 +335,17 @@ class _Login:
 def _login(
     typed: tuple[str, ...], username: str | None, password: str | None
 ) -> tuple[_Login | None, tuple[str, ...]]:
-    """What to send to the origin of the address, and the addresses without it."""
+    """Credentials for the origin of the first URL, and the URLs without them."""
     target = parse_target(typed[0])
     if not isinstance(target, RequestTarget):
         return None, typed
     has_login = bool(target.username or target.password)
-    address = target.href if has_login else typed[0]
+    url = target.href if has_login else typed[0]
     if username is None and not has_login:
         return None, typed
-    login = _Login(address, username or target.username, password or target.password)
-    # Never tried over plain http after https has failed.
-    return login, (address,)
+    login = _Login(url, username or target.username, password or target.password)
+    # Only one URL: credentials are not sent over plain http after https failed.
+    return login, (url,)
 
 
 class _FeedSearch:
@@ -341,37 +355,37 @@ class _FeedSearch:
         self._login = login
         self._tried: set[str] = set()
 
-    async def run(self, addresses: tuple[str, ...]) -> Discovery:
-        outcome = await self._first_answer(addresses)
+    async def run(self, urls: tuple[str, ...]) -> Discovery:
+        outcome = await self._fetch_first(urls)
         if not isinstance(outcome, Fetched):
-            return await self._without_page(addresses[0], outcome)
-        if (feed := await _as_feed(outcome, _lasting_address(outcome, addresses))) is not None:
+            return await self._without_page(urls[0], outcome)
+        if (feed := await _as_feed(outcome, _permanent_url(outcome, urls))) is not None:
             return Discovery((feed,), document=outcome)
         return await self._from_page(outcome)
 
-    async def _first_answer(self, addresses: tuple[str, ...]) -> Outcome:
-        outcome: Outcome = Failed("permanent_error", _NO_ADDRESS)
-        for address in addresses:
-            self._tried.add(address)
-            outcome = await self._fetch(address)
+    async def _fetch_first(self, urls: tuple[str, ...]) -> Outcome:
+        outcome: Outcome = Failed("permanent_error", _NOT_A_URL)
+        for url in urls:
+            self._tried.add(url)
+            outcome = await self._fetch(url)
             if not isinstance(outcome, Failed) or outcome.status is not None:
                 return outcome
         return outcome
 
-    async def _fetch(self, address: str) -> Outcome:
-        request = FetchRequest(address, accept=ACCEPT_FEED)
-        if self._login is not None and same_origin(address, self._login.address):
+    async def _fetch(self, url: str) -> Outcome:
+        request = FetchRequest(url, accept=ACCEPT_FEED)
+        if self._login is not None and same_origin(url, self._login.url):
             request = replace(request, username=self._login.username, password=self._login.password)
         return await self._fetcher.fetch(request)
 
-    async def _without_page(self, address: str, outcome: Outcome) -> Discovery:
-        """Some sites hide their pages from programs and still hand out the feed."""
+    async def _without_page(self, url: str, outcome: Outcome) -> Discovery:
+        """Some sites block programs from their pages but still serve the feed."""
         if isinstance(outcome, Failed) and outcome.status is not None:
-            found = await self._try(likely_feeds(address))
-            if found is not None:
-                return found
+            discovery = await self._try_guesses(likely_feeds(url))
+            if discovery is not None:
+                return discovery
         failure = None if isinstance(outcome, Fetched | NotModified) else outcome
-        return Discovery(reason=_why_not(outcome), unreachable=_may_heal(outcome), failure=failure)
+        return Discovery(reason=_failure_reason(outcome), unreachable=_is_temporary(outcome), failure=failure)
 
     async def _from_page(self, page: Fetched) -> Discovery:
         html = decode_page(page.body, page.content_type)
@@ -379,16 +393,16 @@ class _FeedSearch:
             return Discovery(feeds)
         links = await asyncio.to_thread(read_links, html, page.url)
         if links.feeds:
-            return Discovery(_titled(links.feeds, links.title))
+            return Discovery(_with_title(links.feeds, links.title))
         guesses = (
             *likely_feeds(page.url),
             *(FeedCandidate(anchor, source="anchor") for anchor in links.anchors),
-            *(FeedCandidate(address, source="guess") for address in _usual_addresses(page.url)),
+            *(FeedCandidate(url, source="guess") for url in _common_feed_urls(page.url)),
         )
-        return await self._try(guesses) or Discovery(reason=_NOTHING)
+        return await self._try_guesses(guesses) or Discovery(reason=_NO_FEED_FOUND)
 
-    async def _try(self, guesses: Iterable[FeedCandidate]) -> Discovery | None:
-        """The first that is a feed, asked one after the other; a host that wants peace gets it."""
+    async def _try_guesses(self, guesses: Iterable[FeedCandidate]) -> Discovery | None:
+        """Fetch guesses one by one until one is a feed; stop if the host throttles or does not answer."""
         for guess in guesses:
             if guess.url in self._tried or len(self._tried) >= _MAX_CANDIDATES:
                 continue
@@ -403,20 +417,20 @@ class _FeedSearch:
         return None
 
 
-def _why_not(outcome: Outcome) -> str:
-    """A feed that was followed may be gone; an address somebody just typed was perhaps never one."""
+def _failure_reason(outcome: Outcome) -> str:
+    """A 404 or 410 here means a mistyped URL rather than a feed that is gone."""
     status = 410 if isinstance(outcome, Gone) else getattr(outcome, "status", None)
     if status in (404, 410):
         return f"There is nothing at this address: the site answered {status}. Check it for a typing error."
     if isinstance(outcome, Failed) and outcome.kind == "unauthorized":
-        return _LOCKED
+        return _NEEDS_LOGIN
     if isinstance(outcome, Throttled):
         return _THROTTLED
-    return getattr(outcome, "message", _NOTHING)
+    return getattr(outcome, "message", _NO_FEED_FOUND)
 
 
-def _may_heal(outcome: Outcome) -> bool:
-    """A server in trouble may answer tomorrow; an address we must not ask, or that is gone, will not."""
+def _is_temporary(outcome: Outcome) -> bool:
+    """A failing server may recover; a URL that must not be fetched, or that is gone, will not."""
     match outcome:
         case Throttled():
             return True
@@ -426,30 +440,30 @@ def _may_heal(outcome: Outcome) -> bool:
             return False
 
 
-async def _as_feed(outcome: Fetched, address: str) -> FeedCandidate | None:
+async def _as_feed(outcome: Fetched, url: str) -> FeedCandidate | None:
     if not looks_like_feed(outcome.body):
         return None
     parsed = await parse_safely(outcome.body, content_type=outcome.content_type, url=outcome.url)
     if not isinstance(parsed, ParsedFeed):
         return None
-    return FeedCandidate(address, parsed.title, parsed.format, "direct")
+    return FeedCandidate(url, parsed.title, parsed.format, "direct")
 
 
-def _lasting_address(outcome: Fetched, addresses: tuple[str, ...]) -> str:
-    """A temporary redirect may lead elsewhere tomorrow: then the address that was typed is the one."""
+def _permanent_url(outcome: Fetched, urls: tuple[str, ...]) -> str:
+    """After a temporary redirect keep the typed URL, because the redirect may change."""
     if outcome.redirected is not None and not outcome.redirected.permanent:
         scheme = urlsplit(outcome.url).scheme
-        return next((address for address in addresses if address.startswith(f"{scheme}:")), addresses[0])
+        return next((url for url in urls if url.startswith(f"{scheme}:")), urls[0])
     return outcome.url
 
 
-def _usual_addresses(page_url: str) -> list[str]:
+def _common_feed_urls(page_url: str) -> list[str]:
     split = urlsplit(page_url)
     origin = f"{split.scheme}://{split.netloc}"
     folder = split.path.rpartition("/")[0] if not split.path.endswith("/") else split.path.rstrip("/")
-    below = [f"{origin}{folder}/{path}" for path in _USUAL_PATHS_BELOW] if folder else []
-    return below + [f"{origin}/{path}" for path in _USUAL_PATHS]
+    below = [f"{origin}{folder}/{path}" for path in _COMMON_SUBPATHS] if folder else []
+    return below + [f"{origin}/{path}" for path in _COMMON_PATHS]
 
 
-def _titled(feeds: tuple[FeedCandidate, ...], page_title: str) -> tuple[FeedCandidate, ...]:
+def _with_title(feeds: tuple[FeedCandidate, ...], page_title: str) -> tuple[FeedCandidate, ...]:
     return tuple(FeedCandidate(feed.url, feed.title or page_title, feed.type, feed.source) for feed in feeds)

@@ -1,4 +1,4 @@
-"""Pictures handed on, kept as files for a while. What cannot be kept is only slower."""
+"""Feed icons, and a file cache for proxied images."""
 
 import asyncio
 import io
@@ -20,6 +20,10 @@ from reedbed.ingest.http.headers import RequestTarget, parse_target
 if TYPE_CHECKING:
     from PIL import Image
 
+log = structlog.get_logger()
+
+# --- Icons
+
 _SIDE = 64
 _MAX_BYTES = 512 * 1024
 _MAX_PAGE = 1024 * 1024
@@ -29,7 +33,7 @@ _TOTAL_SECONDS = 45.0
 _ACCEPT = "image/png, image/webp, image/x-icon, image/jpeg, image/gif;q=0.8, */*;q=0.1"
 _ICO_MAGIC = b"\0\0\1\0"
 _PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
-# Told by the bytes alone, and no other decoder of Pillow is ever opened.
+# Detected by content, never by file name; no other Pillow decoder is used.
 _FORMATS = ("PNG", "ICO", "JPEG", "GIF", "WEBP", "BMP")
 
 
@@ -39,7 +43,7 @@ class Icon:
 
 
 async def find_icon(fetcher: Fetcher, site_url: str | None, feed_icon: str | None) -> Icon | None:
-    """The feed's own picture if it has one that can be read, else the site's."""
+    """The feed's own icon if it has a readable one, otherwise the site's."""
     try:
         async with asyncio.timeout(_TOTAL_SECONDS):
             return await _find(fetcher, site_url, feed_icon)
@@ -47,14 +51,14 @@ async def find_icon(fetcher: Fetcher, site_url: str | None, feed_icon: str | Non
         return None
 
 
-def draw_icon(picture: bytes) -> Icon | None:
-    """None for what is no picture, too large a one, or a single pixel."""
+def draw_icon(data: bytes) -> Icon | None:
+    """None if it is not an image, too large, or a single pixel."""
     from PIL import Image
 
-    if picture.startswith(_ICO_MAGIC) and not _frames_fit(picture):
+    if data.startswith(_ICO_MAGIC) and not _frames_fit(data):
         return None
     try:
-        with Image.open(io.BytesIO(picture), formats=_FORMATS) as image:
+        with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
             image.draft("RGB", (2 * _SIDE, 2 * _SIDE))
             if image.width * image.height > _MAX_PIXELS or min(image.size) < 2:
                 return None
@@ -69,21 +73,21 @@ async def _find(fetcher: Fetcher, site_url: str | None, feed_icon: str | None) -
         return icon
     if not site_url:
         return None
-    for address in (await _site_icons(fetcher, site_url))[:_MAX_TRIES]:
-        if (icon := await _fetch_icon(fetcher, address)) is not None:
+    for url in (await _site_icons(fetcher, site_url))[:_MAX_TRIES]:
+        if (icon := await _fetch_icon(fetcher, url)) is not None:
             return icon
     return None
 
 
 async def _site_icons(fetcher: Fetcher, site_url: str) -> list[str]:
     page = await fetcher.fetch_page(site_url, max_bytes=_MAX_PAGE)
-    address, named = site_url, ()
+    base, linked = site_url, ()
     if isinstance(page, Fetched):
         html = decode_page(page.body, page.content_type)
         links = await asyncio.to_thread(read_links, html, page.url)
-        address, named = page.url, links.icons
-    usual = parse_target("/favicon.ico", address)
-    return [*named, *([usual.href] if isinstance(usual, RequestTarget) else [])]
+        base, linked = page.url, links.icons
+    default = parse_target("/favicon.ico", base)
+    return [*linked, *([default.href] if isinstance(default, RequestTarget) else [])]
 
 
 async def _fetch_icon(fetcher: Fetcher, url: str) -> Icon | None:
@@ -94,7 +98,7 @@ async def _fetch_icon(fetcher: Fetcher, url: str) -> Icon | None:
 
 
 def _frames_fit(ico: bytes) -> bool:
-    """An ICO's directory may say 16 by 16 where the picture inside is of any size."""
+    """The directory of an ICO file may declare 16 by 16 while the image inside has any size."""
     try:
         (count,) = struct.unpack_from("<H", ico, 4)
         offsets = [struct.unpack_from("<I", ico, 6 + 16 * entry + 12)[0] for entry in range(min(count, 256))]
@@ -114,33 +118,36 @@ def _pixels(ico: bytes, offset: int) -> int:
 def _small_square(image: "Image.Image") -> bytes:
     from PIL import Image
 
-    drawn = image.convert("RGBA")
-    drawn.thumbnail((_SIDE, _SIDE), Image.Resampling.LANCZOS)
+    small = image.convert("RGBA")
+    small.thumbnail((_SIDE, _SIDE), Image.Resampling.LANCZOS)
     square = Image.new("RGBA", (_SIDE, _SIDE), (0, 0, 0, 0))
-    square.paste(drawn, ((_SIDE - drawn.width) // 2, (_SIDE - drawn.height) // 2))
-    written = io.BytesIO()
-    square.save(written, "PNG", optimize=True)
-    return written.getvalue()
+    square.paste(small, ((_SIDE - small.width) // 2, (_SIDE - small.height) // 2))
+    output = io.BytesIO()
+    square.save(output, "PNG", optimize=True)
+    return output.getvalue()
 
 
-log = structlog.get_logger()
+# --- Image cache
 
-_ROOM_AFTER_TRIMMING = 0.8
+_FILL_AFTER_TRIMMING = 0.8
 
 
 class ImageCache:
-    """Blocking: call it in a thread. Several processes may share a folder."""
+    """Caches images as files; if that fails, requests are only slower.
+
+    Blocking: call it in a thread. Several processes may share a folder.
+    """
 
     def __init__(self, folder: Path, *, max_bytes: int) -> None:
         self._folder = folder
         self._max_bytes = max_bytes
-        self._held: int | None = None
+        self._total_bytes: int | None = None
 
     def get(self, url: str) -> bytes | None:
         path = self._path(url)
         try:
             data = path.read_bytes()
-            os.utime(path)  # the least lately shown go first
+            os.utime(path)  # least recently used files are deleted first
         except OSError:
             return None
         return data
@@ -155,36 +162,38 @@ class ImageCache:
         except OSError as error:
             log.warning("a picture could not be kept", folder=str(self._folder), error=error.strerror)
             return
-        self._held = (self._sum() if self._held is None else self._held) + len(data)
-        if self._held > self._max_bytes:
-            self._held = self._trim()
+        self._total_bytes = (self._count_bytes() if self._total_bytes is None else self._total_bytes) + len(
+            data
+        )
+        if self._total_bytes > self._max_bytes:
+            self._total_bytes = self._trim()
 
     def _trim(self) -> int:
-        held = self._sum()
-        for path, size in sorted(self._files(), key=lambda file: _last_shown(file[0])):
-            if held <= self._max_bytes * _ROOM_AFTER_TRIMMING:
+        total = self._count_bytes()
+        for path, size in sorted(self._files(), key=lambda file: _last_used(file[0])):
+            if total <= self._max_bytes * _FILL_AFTER_TRIMMING:
                 break
             with suppress(OSError):
                 path.unlink()
-                held -= size
-        return held
+                total -= size
+        return total
 
-    def _sum(self) -> int:
+    def _count_bytes(self) -> int:
         return sum(size for _, size in self._files())
 
     def _files(self) -> list[tuple[Path, int]]:
-        found: list[tuple[Path, int]] = []
+        files: list[tuple[Path, int]] = []
         for path in self._folder.glob("*/*"):
             with suppress(OSError):
-                found.append((path, path.stat().st_size))
-        return found
+                files.append((path, path.stat().st_size))
+        return files
 
     def _path(self, url: str) -> Path:
         name = sha256(url.encode("utf-8", "replace")).hexdigest()
         return self._folder / name[:2] / name
 
 
-def _last_shown(path: Path) -> float:
+def _last_used(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:

@@ -1,16 +1,16 @@
-"""The language of an entry: what its feed declares, else what its words give away.
+"""The language of an entry: declared by its feed, otherwise detected from its text.
 
-An own detector instead of a model: scripts settle most languages outside the Latin alphabet, and the smallest
-words the others. It needs no memory to speak of, no download, and some microseconds.
+Our own detector instead of a model: the script identifies most languages outside the Latin alphabet, and
+common short words the others. It needs little memory, no download, and a few microseconds.
 """
 
 import re
 
-_DECLARED = re.compile(r"([A-Za-z]{2,3})(?:[-_]([A-Za-z0-9]{2,8}))*\Z")
-_AROUND_WORDS = " .,;:!?\"'()[]«»„“”‘’–—…¿¡"
+_LANGUAGE_TAG = re.compile(r"([A-Za-z]{2,3})(?:[-_]([A-Za-z0-9]{2,8}))*\Z")
+_PUNCTUATION = " .,;:!?\"'()[]«»„“”‘’–—…¿¡"
 _BEYOND_LATIN = re.compile(r"[\u0370-\U0010ffff]")
-_LOOKED_AT = 800
-_ONE_WORD = 12
+_SAMPLE_CHARS = 800
+_WORD_SCORE = 12
 
 _SCRIPTS = (
     ("ja", re.compile(r"[\u3040-\u30ff]")),
@@ -32,7 +32,7 @@ _URDU = re.compile(r"[ٹڈڑںےہھ]")
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 _LETTER = re.compile(r"[^\W\d_]")
 
-_SMALL_WORDS = {
+_STOPWORDS = {
     "en": (
         "new how why what says after will has its an i my your the and of to in is that for it "
         "with as was on are be this by have from at not but they you which we his her"
@@ -101,7 +101,7 @@ _SMALL_WORDS = {
     ),
     "hr": "i u je na se da su za od s koji a kao što nije iz to ali će po o bio kako ili još samo",
 }
-_CYRILLIC_SMALL_WORDS = {
+_CYRILLIC_STOPWORDS = {
     "ru": "и в не на что он с как это по но из за от для его было все так же о только если бы или был",
     "uk": "і в не на що з як це та до але від для його було у є про за також які який якщо він або",
     "bg": "и на да в се за не от е с че по са ще това като но до при един най които или след",
@@ -109,16 +109,16 @@ _CYRILLIC_SMALL_WORDS = {
 }
 
 
-def _by_word(lists: dict[str, str]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+def _languages_by_word(lists: dict[str, str]) -> dict[str, tuple[str, ...]]:
+    languages: dict[str, tuple[str, ...]] = {}
     for language, words in lists.items():
         for word in words.split():
-            found[word] = (*found.get(word, ()), language)
-    return found
+            languages[word] = (*languages.get(word, ()), language)
+    return languages
 
 
-_LATIN = _by_word(_SMALL_WORDS)
-_CYRILLIC_WORDS = _by_word(_CYRILLIC_SMALL_WORDS)
+_LATIN_WORDS = _languages_by_word(_STOPWORDS)
+_CYRILLIC_WORDS = _languages_by_word(_CYRILLIC_STOPWORDS)
 
 
 def entry_language(declared: str | None, text: str) -> str | None:
@@ -126,26 +126,26 @@ def entry_language(declared: str | None, text: str) -> str | None:
 
 
 def declared_language(tag: str | None) -> str | None:
-    """`pt-BR` for `pt_br`; None for what is no language tag."""
+    """Normalize `pt_br` to `pt-BR`; None if it is not a language tag."""
     tag = (tag or "").strip().replace("_", "-")
-    if not _DECLARED.match(tag) or len(tag) > 20:
+    if not _LANGUAGE_TAG.match(tag) or len(tag) > 20:
         return None
-    first, *rest = tag.split("-")
-    return "-".join((first.lower(), *(part.upper() if len(part) == 2 else part for part in rest)))
+    first, *subtags = tag.split("-")
+    return "-".join((first.lower(), *(part.upper() if len(part) == 2 else part for part in subtags)))
 
 
 def detect_language(text: str) -> str | None:
-    """A two-letter code, or None when the text is too short or too foreign to say."""
-    sample = text[:_LOOKED_AT]
+    """A two-letter code, or None if the text is too short or not recognized."""
+    sample = text[:_SAMPLE_CHARS]
     if not sample.isascii() and _BEYOND_LATIN.search(sample) and (language := _by_script(sample)):
         return language
-    return _by_small_words(sample, _LATIN)
+    return _by_stopwords(sample, _LATIN_WORDS)
 
 
 def _by_script(sample: str) -> str | None:
     letters = len(_LETTER.findall(sample))
     if len(_CYRILLIC.findall(sample)) * 2 > letters:
-        return _by_small_words(sample, _CYRILLIC_WORDS) or "ru"
+        return _by_stopwords(sample, _CYRILLIC_WORDS) or "ru"
     if len(_ARABIC.findall(sample)) * 2 > letters:
         return "ur" if _URDU.search(sample) else "fa" if _PERSIAN.search(sample) else "ar"
     for language, script in _SCRIPTS:
@@ -156,19 +156,19 @@ def _by_script(sample: str) -> str | None:
     return None
 
 
-def _by_small_words(sample: str, known: dict[str, tuple[str, ...]]) -> str | None:
+def _by_stopwords(sample: str, languages_by_word: dict[str, tuple[str, ...]]) -> str | None:
     scores: dict[str, int] = {}
     for word in sample.lower().split():
-        languages = known.get(word)
+        languages = languages_by_word.get(word)
         if languages is None:
             if word.isalpha():
                 continue
-            languages = known.get(word.strip(_AROUND_WORDS), ())
-        # A word of many languages says less about each.
+            languages = languages_by_word.get(word.strip(_PUNCTUATION), ())
+        # A word that occurs in many languages scores less for each.
         for language in languages:
-            scores[language] = scores.get(language, 0) + _ONE_WORD // len(languages)
+            scores[language] = scores.get(language, 0) + _WORD_SCORE // len(languages)
     if not scores:
         return None
     best = max(scores, key=lambda language: scores[language])
     rivals = [score for language, score in scores.items() if language != best]
-    return best if scores[best] >= _ONE_WORD and scores[best] > max(rivals, default=0) else None
+    return best if scores[best] >= _WORD_SCORE and scores[best] > max(rivals, default=0) else None

@@ -1,6 +1,6 @@
-"""OpenID Connect, as far as signing in needs it: what a provider offers, its keys, its answer to a code.
+"""OpenID Connect client for signing in: provider metadata, signing keys and the authorization code exchange.
 
-Every refusal is one sentence for the log; whoever signs in is told no more than that it did not work.
+Every `SignInRefused` carries one sentence for the log; the user only learns that signing in failed.
 """
 
 import asyncio
@@ -20,15 +20,19 @@ from reedbed.domain.times import HOUR, MINUTE, SECOND, Instant
 from reedbed.ingest.http.headers import basic_auth
 from reedbed.ingest.http.requests import HttpCaller
 
+if TYPE_CHECKING:
+    from jwt import PyJWK
+
+
+# --- Provider metadata
+
 
 class SignInRefused(Exception):
-    """What the provider said cannot be believed, or it said nothing."""
+    """The provider's response is invalid or missing."""
 
 
 @record
 class ProviderMetadata:
-    """What a provider offers."""
-
     issuer: str
     authorization_endpoint: str
     token_endpoint: str
@@ -37,35 +41,35 @@ class ProviderMetadata:
     end_session_endpoint: str = ""
     secret_in_form: bool = False
     names_issuer: bool = False
-    """It repeats its name when it sends people back."""
+    """Whether the provider sends its issuer (`iss`) with the redirect back (RFC 9207)."""
     at: Instant = 0
 
 
-def read_offer(provider: Provider, said: Mapping[str, Any], now: Instant) -> ProviderMetadata:
-    issuer = said.get("issuer")
+def read_offer(provider: Provider, document: Mapping[str, Any], now: Instant) -> ProviderMetadata:
+    issuer = document.get("issuer")
     if not isinstance(issuer, str) or issuer.rstrip("/") != provider.issuer.rstrip("/"):
         raise SignInRefused(f"{provider.issuer} says that it is {issuer!r}.")
-    methods = str(said.get("token_endpoint_auth_methods_supported") or "client_secret_basic")
+    methods = str(document.get("token_endpoint_auth_methods_supported") or "client_secret_basic")
     return ProviderMetadata(
         issuer=issuer,
-        authorization_endpoint=_endpoint(provider, said, "authorization_endpoint", needed=True),
-        token_endpoint=_endpoint(provider, said, "token_endpoint", needed=True),
-        jwks_uri=_endpoint(provider, said, "jwks_uri", needed=True),
-        userinfo_endpoint=_endpoint(provider, said, "userinfo_endpoint"),
-        end_session_endpoint=_endpoint(provider, said, "end_session_endpoint"),
+        authorization_endpoint=_endpoint(provider, document, "authorization_endpoint", required=True),
+        token_endpoint=_endpoint(provider, document, "token_endpoint", required=True),
+        jwks_uri=_endpoint(provider, document, "jwks_uri", required=True),
+        userinfo_endpoint=_endpoint(provider, document, "userinfo_endpoint"),
+        end_session_endpoint=_endpoint(provider, document, "end_session_endpoint"),
         secret_in_form="client_secret_basic" not in methods,
-        names_issuer=said.get("authorization_response_iss_parameter_supported") is True,
+        names_issuer=document.get("authorization_response_iss_parameter_supported") is True,
         at=now,
     )
 
 
-def _endpoint(provider: Provider, said: Mapping[str, Any], name: str, *, needed: bool = False) -> str:
-    """Never less guarded than the provider itself."""
-    url = said.get(name)
+def _endpoint(provider: Provider, document: Mapping[str, Any], name: str, *, required: bool = False) -> str:
+    """Accept plain http only if the issuer itself uses http."""
+    url = document.get(name)
     schemes = ("https://",) if provider.issuer.startswith("https://") else ("https://", "http://")
     if isinstance(url, str) and url.startswith(schemes):
         return url
-    if needed:
+    if required:
         raise SignInRefused(f"{provider.issuer} offers no usable {name}.")
     return ""
 
@@ -79,16 +83,15 @@ def facebook_offer(provider: Provider) -> ProviderMetadata:
     )
 
 
-if TYPE_CHECKING:
-    from jwt import PyJWK
+# --- Sign-in
 
 KEPT = HOUR
-"""How long what a provider offers, and its keys, are believed without asking again."""
+"""How long metadata and keys of a provider are cached."""
 KEYS_AGAIN = MINUTE
-"""A key we do not know may be a new one, but nobody makes us ask more often than this."""
+"""Minimum time between two requests for keys. An unknown key id may be new, but must not cause a flood."""
 NOTE_LASTS = 5 * MINUTE
 
-# No "none", and nothing that is signed with a shared secret.
+# Neither "none" nor algorithms with a shared secret.
 ALGORITHMS = frozenset(
     {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 )
@@ -96,7 +99,7 @@ ALGORITHMS = frozenset(
 
 @record
 class Return:
-    """With what a person came back from the provider."""
+    """Parameters of the redirect back from the provider, with the values stored before it."""
 
     code: str = field(repr=False)
     verifier: str = field(repr=False)
@@ -112,22 +115,22 @@ class _Keys:
 
 
 class OidcClient:
-    def __init__(self, exchanger: HttpCaller, clock: Callable[[], Instant]) -> None:
-        self._exchanger = exchanger
+    def __init__(self, http: HttpCaller, clock: Callable[[], Instant]) -> None:
+        self._http = http
         self._clock = clock
-        self._offers: dict[str, ProviderMetadata] = {}
+        self._metadata: dict[str, ProviderMetadata] = {}
         self._keys: dict[str, _Keys] = {}
-        self._asking = asyncio.Lock()
+        self._keys_lock = asyncio.Lock()
 
     async def close(self) -> None:
-        await self._exchanger.close()
+        await self._http.close()
 
     async def address(
         self, provider: Provider, *, state: str, nonce: str, verifier: str, redirect_uri: str
     ) -> str:
-        """Where to send somebody who wants to sign in."""
-        offer = await self.offer(provider)
-        asked = {
+        """The URL to which to send the user to sign in."""
+        metadata = await self.offer(provider)
+        params = {
             "response_type": "code",
             "client_id": provider.client_id,
             "redirect_uri": redirect_uri,
@@ -137,47 +140,49 @@ class OidcClient:
             "code_challenge_method": "S256",
         }
         if not provider.graph:
-            asked["nonce"] = nonce
+            params["nonce"] = nonce
         if provider.form_post:
-            asked["response_mode"] = "form_post"
-        return _with_query(offer.authorization_endpoint, asked)
+            params["response_mode"] = "form_post"
+        return _with_query(metadata.authorization_endpoint, params)
 
     async def identity(self, provider: Provider, back: Return) -> Identity:
-        """Who came back. Raises `SignInRefused` for anything that does not fit."""
-        offer = await self.offer(provider)
-        if (back.issuer or offer.names_issuer) and back.issuer != offer.issuer:
-            raise SignInRefused(f"They were sent back by {back.issuer}, not by {offer.issuer}.")
-        tokens = await self._redeem(provider, offer, back)
+        """The identity of the user who came back. Raise `SignInRefused` if anything does not match."""
+        metadata = await self.offer(provider)
+        if (back.issuer or metadata.names_issuer) and back.issuer != metadata.issuer:
+            raise SignInRefused(f"They were sent back by {back.issuer}, not by {metadata.issuer}.")
+        tokens = await self._exchange_code(provider, metadata, back)
         if provider.graph:
-            return await self._ask_graph(provider, offer, tokens)
-        claims = await self._claims(provider, offer, tokens, back.nonce)
-        if "email" not in claims and offer.userinfo_endpoint:
-            claims = {**await self._userinfo(offer, tokens, claims["sub"]), **claims}
-        found = identity_of(provider, offer.issuer, claims)
-        if found is None:
+            return await self._graph_identity(provider, metadata, tokens)
+        claims = await self._claims(provider, metadata, tokens, back.nonce)
+        if "email" not in claims and metadata.userinfo_endpoint:
+            claims = {**await self._userinfo(metadata, tokens, claims["sub"]), **claims}
+        user = identity_of(provider, metadata.issuer, claims)
+        if user is None:
             raise SignInRefused("The token does not say who it is.")
-        return found
+        return user
 
     async def goodbye(self, provider: Provider, back_to: str) -> str | None:
-        """Where to log out of the provider as well; None where it offers no such thing."""
-        offer = await self.offer(provider)
-        if not offer.end_session_endpoint:
+        """The URL that logs out at the provider as well; None if it has none."""
+        metadata = await self.offer(provider)
+        if not metadata.end_session_endpoint:
             return None
-        asked = {"client_id": provider.client_id, "post_logout_redirect_uri": back_to}
-        return _with_query(offer.end_session_endpoint, asked)
+        params = {"client_id": provider.client_id, "post_logout_redirect_uri": back_to}
+        return _with_query(metadata.end_session_endpoint, params)
 
     async def offer(self, provider: Provider) -> ProviderMetadata:
         if provider.graph:
             return facebook_offer(provider)
-        known = self._offers.get(provider.key)
-        if known is not None and self._clock() - known.at < KEPT:
-            return known
+        cached = self._metadata.get(provider.key)
+        if cached is not None and self._clock() - cached.at < KEPT:
+            return cached
         url = f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration"
-        offer = read_offer(provider, await self._json(url), self._clock())
-        self._offers[provider.key] = offer
-        return offer
+        metadata = read_offer(provider, await self._json(url), self._clock())
+        self._metadata[provider.key] = metadata
+        return metadata
 
-    async def _redeem(self, provider: Provider, offer: ProviderMetadata, back: Return) -> Mapping[str, Any]:
+    async def _exchange_code(
+        self, provider: Provider, metadata: ProviderMetadata, back: Return
+    ) -> Mapping[str, Any]:
         form = {
             "grant_type": "authorization_code",
             "code": back.code,
@@ -185,40 +190,40 @@ class OidcClient:
             "code_verifier": back.verifier,
             "client_id": provider.client_id,
         }
-        secret, headers = self._secret(provider), dict[str, str]()
-        if secret and (offer.secret_in_form or provider.signing_key or provider.graph):
+        secret, headers = self._client_secret(provider), dict[str, str]()
+        if secret and (metadata.secret_in_form or provider.signing_key or provider.graph):
             form["client_secret"] = secret
         elif secret:
-            name, word = quote(provider.client_id, safe=""), quote(secret, safe="")
-            headers["Authorization"] = basic_auth(name, word)
-        return await self._json(offer.token_endpoint, form=form, headers=headers)
+            client_id, password = quote(provider.client_id, safe=""), quote(secret, safe="")
+            headers["Authorization"] = basic_auth(client_id, password)
+        return await self._json(metadata.token_endpoint, form=form, headers=headers)
 
-    def _secret(self, provider: Provider) -> str:
+    def _client_secret(self, provider: Provider) -> str:
         key = provider.signing_key
         if key is None:
             return provider.client_secret
         import jwt
 
         now = self._clock() // SECOND
-        note = {
+        claims = {
             "iss": key.team_id,
             "iat": now,
             "exp": now + NOTE_LASTS // SECOND,
             "aud": provider.issuer,
             "sub": provider.client_id,
         }
-        return jwt.encode(note, key.private_key, algorithm="ES256", headers={"kid": key.key_id})
+        return jwt.encode(claims, key.private_key, algorithm="ES256", headers={"kid": key.key_id})
 
     async def _claims(
-        self, provider: Provider, offer: ProviderMetadata, tokens: Mapping[str, Any], nonce: str
+        self, provider: Provider, metadata: ProviderMetadata, tokens: Mapping[str, Any], nonce: str
     ) -> Mapping[str, Any]:
         token = tokens.get("id_token")
         if not isinstance(token, str):
             raise SignInRefused("The provider gave no ID token.")
-        claims = await self._signed_claims(provider, offer, token)
+        claims = await self._signed_claims(provider, metadata, token)
         audience: Any = claims.get("aud")
         audiences = cast("list[Any]", audience) if isinstance(audience, list) else [audience]
-        if claims.get("iss") != offer.issuer:
+        if claims.get("iss") != metadata.issuer:
             raise SignInRefused(f"The token was issued by {claims.get('iss')!r}.")
         if provider.client_id not in audiences:
             raise SignInRefused("The token is for somebody else.")
@@ -231,7 +236,7 @@ class OidcClient:
         return claims
 
     async def _signed_claims(
-        self, provider: Provider, offer: ProviderMetadata, token: str
+        self, provider: Provider, metadata: ProviderMetadata, token: str
     ) -> Mapping[str, Any]:
         import jwt
 
@@ -240,9 +245,9 @@ class OidcClient:
             algorithm = str(header.get("alg"))
             if algorithm not in ALGORITHMS:
                 raise SignInRefused(f"The token is signed with {algorithm}.")
-            key = await self._key(provider, offer, header.get("kid"))
-            # Times and names are checked by us: on our clock, with a word on what is wrong.
-            # PyJWT's annotation of what it takes leaves the kinds of keys open.
+            key = await self._key(provider, metadata, header.get("kid"))
+            # `_claims` checks times and names itself: on our clock, with a message about what is wrong.
+            # PyJWT's annotations leave the key types partially unknown.
             return jwt.decode(  # pyright: ignore[reportUnknownMemberType]
                 token,
                 key,
@@ -252,79 +257,74 @@ class OidcClient:
         except jwt.PyJWTError as error:
             raise SignInRefused(f"The token is not good: {error}") from error
 
-    async def _key(self, provider: Provider, offer: ProviderMetadata, key_id: object) -> "PyJWK":
-        async with self._asking:
-            known = self._keys.get(provider.key)
-            age = None if known is None else self._clock() - known.at
-            if (
-                known is None
-                or age is None
-                or age >= KEPT
-                or (age >= KEYS_AGAIN and key_id not in known.by_id)
-            ):
-                known = self._keys[provider.key] = await self._fetch_keys(offer)
-        if key_id is None and len(known.by_id) == 1:
-            return next(iter(known.by_id.values()))
-        if key_id not in known.by_id:
+    async def _key(self, provider: Provider, metadata: ProviderMetadata, key_id: object) -> "PyJWK":
+        async with self._keys_lock:
+            keys = self._keys.get(provider.key)
+            age = None if keys is None else self._clock() - keys.at
+            if keys is None or age is None or age >= KEPT or (age >= KEYS_AGAIN and key_id not in keys.by_id):
+                keys = self._keys[provider.key] = await self._fetch_keys(metadata)
+        if key_id is None and len(keys.by_id) == 1:
+            return next(iter(keys.by_id.values()))
+        if key_id not in keys.by_id:
             raise SignInRefused("The token is signed with a key the provider does not show.")
-        return known.by_id[str(key_id)]
+        return keys.by_id[str(key_id)]
 
-    async def _fetch_keys(self, offer: ProviderMetadata) -> _Keys:
+    async def _fetch_keys(self, metadata: ProviderMetadata) -> _Keys:
         import jwt
 
         try:
-            shown = jwt.PyJWKSet.from_dict(dict(await self._json(offer.jwks_uri)))
+            key_set = jwt.PyJWKSet.from_dict(dict(await self._json(metadata.jwks_uri)))
         except jwt.PyJWTError as error:
             raise SignInRefused(f"The provider's keys cannot be read: {error}") from error
-        usable = [key for key in shown.keys if key.public_key_use in (None, "sig")]
+        usable = [key for key in key_set.keys if key.public_key_use in (None, "sig")]
         return _Keys({key.key_id or "": key for key in usable}, self._clock())
 
     async def _userinfo(
-        self, offer: ProviderMetadata, tokens: Mapping[str, Any], subject: object
+        self, metadata: ProviderMetadata, tokens: Mapping[str, Any], subject: object
     ) -> Mapping[str, Any]:
         token = tokens.get("access_token")
         if not isinstance(token, str):
             return {}
-        said = await self._json(offer.userinfo_endpoint, headers={"Authorization": f"Bearer {token}"})
-        if said.get("sub") != subject:
+        claims = await self._json(metadata.userinfo_endpoint, headers={"Authorization": f"Bearer {token}"})
+        if claims.get("sub") != subject:
             raise SignInRefused("The provider speaks of somebody else than its token does.")
-        return said
+        return claims
 
-    async def _ask_graph(
-        self, provider: Provider, offer: ProviderMetadata, tokens: Mapping[str, Any]
+    async def _graph_identity(
+        self, provider: Provider, metadata: ProviderMetadata, tokens: Mapping[str, Any]
     ) -> Identity:
-        """Facebook tells an address, though not whether it was confirmed: it is shown and proves nothing."""
+        """Facebook does not say whether the email address is confirmed, so it is shown but proves nothing."""
         token = tokens.get("access_token")
         if not isinstance(token, str):
             raise SignInRefused("The provider gave no token.")
         proof = hmac.new(provider.client_secret.encode(), token.encode(), sha256).hexdigest()
-        asked = {"fields": "id,email", "access_token": token, "appsecret_proof": proof}
-        said = await self._json(_with_query(provider.graph, asked))
-        found = identity_of(provider, offer.issuer, {"sub": said.get("id"), "email": said.get("email")})
-        if found is None:
+        params = {"fields": "id,email", "access_token": token, "appsecret_proof": proof}
+        user = await self._json(_with_query(provider.graph, params))
+        identity = identity_of(provider, metadata.issuer, {"sub": user.get("id"), "email": user.get("email")})
+        if identity is None:
             raise SignInRefused("The provider does not say who it is.")
-        return found
+        return identity
 
     async def _json(
         self, url: str, *, form: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> Mapping[str, Any]:
-        answer = await self._exchanger.inquire(url, form=form, headers=headers)
+        response = await self._http.inquire(url, form=form, headers=headers)
         host = urlsplit(url).hostname
-        if isinstance(answer, Failed):
-            raise SignInRefused(answer.message)
-        said = _object(answer.body)
-        if answer.status != 200 or said is None:
-            reason = str((said or {}).get("error", ""))[:100]
-            raise SignInRefused(f"{host} answered {answer.status} {reason}".strip())
-        return said
+        if isinstance(response, Failed):
+            raise SignInRefused(response.message)
+        document = _parse_object(response.body)
+        if response.status != 200 or document is None:
+            reason = str((document or {}).get("error", ""))[:100]
+            raise SignInRefused(f"{host} answered {response.status} {reason}".strip())
+        return document
 
 
-def _object(body: bytes) -> Mapping[str, Any] | None:
+def _parse_object(body: bytes) -> Mapping[str, Any] | None:
     try:
-        said: Any = orjson.loads(body)
+        value: Any = orjson.loads(body)
     except orjson.JSONDecodeError:
         return None
-    return cast("dict[str, Any]", said) if isinstance(said, dict) else None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def _with_query(url: str, params: Mapping[str, str]) -> str:

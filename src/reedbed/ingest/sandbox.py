@@ -1,4 +1,4 @@
-"""The child's side: the limits within which a process reads what may hang or crash it."""
+"""Run parsers of untrusted input in child processes with limits, because they may hang or crash."""
 
 import asyncio
 import os
@@ -7,25 +7,29 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from weakref import WeakKeyDictionary
 
-_WALL_SECONDS = 15.0
-_AT_ONCE = 2
+_TIMEOUT_SECONDS = 15.0
+_MAX_PROCESSES = 2
 
 
 class Sandbox:
-    """Runs a module that answers what it is told on standard input, a few at once."""
+    """Runs a module as a process that reads a request from standard input and writes a response to standard
+    output; a few at once.
+    """
 
     def __init__(self, module: str) -> None:
         self._module = module
         self._slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
-    async def ask(self, *order: bytes) -> bytes:
-        """Nothing if the process died or had to be killed. The parts are put together when it is their turn,
-        so that whoever waits holds no copy of a large document.
-        """
-        async with self._slots.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(_AT_ONCE)):
-            return await self._run(b"".join(order))
+    async def ask(self, *parts: bytes) -> bytes:
+        """Empty if the process died or was killed.
 
-    async def _run(self, order: bytes) -> bytes:
+        The parts are joined only when a slot is free, so that waiting requests hold no copy of a large
+        document.
+        """
+        async with self._slots.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(_MAX_PROCESSES)):
+            return await self._run(b"".join(parts))
+
+    async def _run(self, request: bytes) -> bytes:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -36,8 +40,8 @@ class Sandbox:
             env=bare_environment(),
         )
         try:
-            answer, _ = await asyncio.wait_for(process.communicate(order), _WALL_SECONDS)
-            return answer if process.returncode == 0 else b""
+            output, _ = await asyncio.wait_for(process.communicate(request), _TIMEOUT_SECONDS)
+            return output if process.returncode == 0 else b""
         except TimeoutError:
             return b""
         finally:
@@ -47,7 +51,7 @@ class Sandbox:
 
 
 def bare_environment() -> dict[str, str]:
-    """Only what Python needs to start: no secret of this process is within reach of what is read."""
+    """Only the variables Python needs to start: the child process must not see our secrets."""
     return {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "SYSTEMROOT") if name in os.environ}
 
 
@@ -55,7 +59,7 @@ CPU_SECONDS = 5
 
 
 def accept_limits(memory: int) -> None:
-    """For the rest of this process; it writes no file."""
+    """Limit CPU time, memory and files for the rest of this process."""
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -1,4 +1,4 @@
-"""Outgoing mail: one letter at a time to the server the operator named."""
+"""Send email through the operator's SMTP server, one message at a time."""
 
 import ssl
 from dataclasses import field
@@ -19,20 +19,21 @@ from reedbed.domain.times import Instant, to_datetime
 TIMEOUT_SECONDS = 20.0
 
 ONE_LINE = frozenset({"list-unsubscribe", "list-unsubscribe-post", "message-id", "date", "auto-submitted"})
-"""Headers that programs read: written as they are, however long."""
+"""Headers that programs parse: never folded, however long."""
 SHORT_LINE = 60
 
 
 class _Policy(EmailPolicy):
-    """Writes no address and no URL as encoded words, as Python's own policies do with what is too long for a
-    line. Mail programs do not decode them there (RFC 2047, section 5)."""
+    """Never writes addresses and URLs as encoded words, which Python's own policies do if they are too long
+    for a line. Mail programs do not decode them there (RFC 2047, section 5).
+    """
 
     def fold(self, name: str, value: Any) -> str:
         if name.lower() in ONE_LINE:
             return f"{name}: {value}{self.linesep}"
         if isinstance(value, AddressHeader):
-            written = f",{self.linesep} ".join(self._address(one) for one in value.addresses)
-            return f"{name}: {written}{self.linesep}"
+            folded = f",{self.linesep} ".join(self._address(address) for address in value.addresses)
+            return f"{name}: {folded}{self.linesep}"
         return super().fold(name, value)
 
     def fold_binary(self, name: str, value: Any) -> bytes:
@@ -42,9 +43,11 @@ class _Policy(EmailPolicy):
         name = address.display_name
         if not name:
             return address.addr_spec
-        shown = f'"{quote(name)}"' if name.isascii() else Header(name, "utf-8").encode(linesep=self.linesep)
-        gap = " " if len(shown) + len(address.addr_spec) < SHORT_LINE else f"{self.linesep} "
-        return f"{shown}{gap}<{address.addr_spec}>"
+        written_name = (
+            f'"{quote(name)}"' if name.isascii() else Header(name, "utf-8").encode(linesep=self.linesep)
+        )
+        gap = " " if len(written_name) + len(address.addr_spec) < SHORT_LINE else f"{self.linesep} "
+        return f"{written_name}{gap}<{address.addr_spec}>"
 
 
 @record
@@ -61,16 +64,16 @@ class Mailer:
     def __init__(self, server: MailServer) -> None:
         self._server = server
 
-    async def send(self, letter: Email, now: Instant) -> Posted:
+    async def send(self, email: Email, now: Instant) -> Posted:
         import aiosmtplib
 
         server = self._server
         try:
-            message = self._message(letter, now)
+            message = self._message(email, now)
             await aiosmtplib.send(
                 message.as_bytes(),
                 sender=message["From"].addresses[0].addr_spec,
-                recipients=[one.addr_spec for one in message["To"].addresses],
+                recipients=[address.addr_spec for address in message["To"].addresses],
                 mail_options=["SMTPUTF8"] if _needs_utf8(message) else [],
                 hostname=server.host,
                 port=server.port,
@@ -83,7 +86,7 @@ class Mailer:
             )
         except aiosmtplib.SMTPRecipientsRefused as error:
             return NotSent(
-                _shortened(error), try_again=any(refusal.code < 500 for refusal in error.recipients)
+                _shortened(error), try_again=any(recipient.code < 500 for recipient in error.recipients)
             )
         except aiosmtplib.SMTPResponseException as error:
             return NotSent(_shortened(error), try_again=error.code < 500)
@@ -91,30 +94,30 @@ class Mailer:
             return NotSent(_shortened(error), try_again=not isinstance(error, ValueError))
         return Sent()
 
-    def _message(self, letter: Email, now: Instant) -> EmailMessage:
+    def _message(self, email: Email, now: Instant) -> EmailMessage:
         name, sender = parseaddr(self._server.sender)
         local, _, domain = sender.rpartition("@")
         domain = _ascii_host(domain)
-        utf8 = not f"{local}{letter.to}".isascii()
+        utf8 = not f"{local}{email.to}".isascii()
         message = EmailMessage(policy=_Policy(linesep="\r\n", cte_type="7bit", utf8=utf8))
         message["From"] = Address(name, addr_spec=f"{local}@{domain}")
-        message["To"] = letter.to
-        message["Subject"] = letter.subject
+        message["To"] = email.to
+        message["Subject"] = email.subject
         message["Date"] = format_datetime(to_datetime(now))
         message["Message-ID"] = make_msgid(domain=domain)
-        # Nobody wants a holiday notice in return.
+        # Prevents automatic replies such as out-of-office messages.
         message["Auto-Submitted"] = "auto-generated"
-        if letter.unsubscribe_url:
-            message["List-Unsubscribe"] = f"<{_ascii_url(letter.unsubscribe_url)}>"
+        if email.unsubscribe_url:
+            message["List-Unsubscribe"] = f"<{_ascii_url(email.unsubscribe_url)}>"
             message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
-        message.set_content(letter.text)
-        if letter.html:
-            message.add_alternative(letter.html, subtype="html")
+        message.set_content(email.text)
+        if email.html:
+            message.add_alternative(email.html, subtype="html")
         return message
 
 
 def _needs_utf8(message: EmailMessage) -> bool:
-    """Only a mailbox whose own name is not ASCII needs a server that takes UTF-8 in headers."""
+    """Only a mailbox with a non-ASCII local part needs a server with SMTPUTF8."""
     return isinstance(message.policy, EmailPolicy) and message.policy.utf8
 
 

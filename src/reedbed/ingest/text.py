@@ -1,7 +1,8 @@
-"""The key under which what a model wrote about a text is kept: equal texts cost nothing twice.
+"""Plain text, previews, lead images and content hashes of entries.
 
-Advertising and boilerplate are left out first, so that the same article with another banner is the same text.
-Case is kept, so that different texts do not fall together.
+`content_hash` is the key under which model output about a text is cached, so that equal texts are processed
+only once. It ignores advertising and boilerplate, so that the same article with another banner has the same
+key.
 """
 
 import hashlib
@@ -13,6 +14,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from reedbed.ingest.sanitize.cleaner import bounded
 from reedbed.ingest.sanitize.rules import web_address
+
+# --- Text and previews
 
 PREVIEW_LENGTH = 300
 
@@ -27,8 +30,8 @@ _BLOCKS = (
     "blockquote", "br", "dd", "div", "dl", "dt", "figcaption", "figure", "h1", "h2", "h3", "h4", "h5", "h6",
     "hr", "li", "ol", "p", "pre", "table", "td", "th", "tr", "ul",
 )  # fmt: skip
-# What stands between words in place of a tag. The common blocks are here; whatever else there is breaks too.
-_GAPS = {
+# Replacement for each tag. Only common blocks are listed; unknown tags also become a line break.
+_TAG_REPLACEMENTS = {
     f"{slash}{name}": gap
     for names, gap in ((_INLINE, ""), (_BLOCKS, "\n"))
     for name in names
@@ -39,24 +42,24 @@ _SOURCE = re.compile(r' (?:data-http-)?src="(https?:[^"]*)"')
 _SMALL_SIDE = re.compile(r' (?:width|height)="[0-9]{1,2}"')
 _DECORATION = re.compile(r"gravatar\.com/|/emoji/|/smilies/|s\.w\.org/images/core|/avatars?/|feedburner")
 _PREFORMATTED = re.compile(r"(<pre[ >].*?</pre>)", re.DOTALL)
-# Clean markup writes no other sign so.
-_SIGNS = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}
-_WRITTEN_SIGN = re.compile("&(?:lt|gt|amp);")
+# Clean markup escapes no other characters.
+_ESCAPED_CHARS = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}
+_ESCAPED_CHAR = re.compile("&(?:lt|gt|amp);")
 # Scripts without spaces between words: one character counts as a word.
-_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]+")
-# All white space that may stand between words and is not one blank: looked for in no time, and seldom there.
-_UNEVEN_ASCII = ("  ", *"\t\v\f\r\x1c\x1d\x1e\x1f")
-_UNEVEN = (
-    *_UNEVEN_ASCII,
+_SPACELESS_SCRIPTS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]+")
+# All white space between words other than a single space: quick to search for, and rare.
+_IRREGULAR_ASCII_SPACE = ("  ", *"\t\v\f\r\x1c\x1d\x1e\x1f")
+_IRREGULAR_SPACE = (
+    *_IRREGULAR_ASCII_SPACE,
     *"\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000",
     *map(chr, range(0x2000, 0x200B)),
 )
-_HIDDEN = "script,style,template,noscript,svg,math,head,title,textarea,iframe,object"
+_HIDDEN_ELEMENTS = "script,style,template,noscript,svg,math,head,title,textarea,iframe,object"
 
 
 class ContentDigest(NamedTuple):
     text: str
-    """One line for each block."""
+    """One line per block."""
     preview: str
     image: str | None
     words: int
@@ -65,43 +68,43 @@ class ContentDigest(NamedTuple):
 def digest_content(clean_html: str) -> ContentDigest:
     lines = _lines(clean_html)
     text = "\n".join(lines)
-    # Blanks are single by now, so that the preview needs no more than its own length.
+    # Spaces are already collapsed, so the preview needs no more than its own length.
     preview = _cut_line(text[: PREVIEW_LENGTH + 1].replace("\n", " "), PREVIEW_LENGTH)
-    words = text.count(" ") + len(lines) + _wide_words(text)
+    words = text.count(" ") + len(lines) + _words_without_spaces(text)
     return ContentDigest(text, preview, lead_image(clean_html), words)
 
 
 def clean_text(clean_html: str) -> str:
-    """The words of clean markup, one line for each block."""
+    """The text of clean markup, one line per block."""
     return "\n".join(_lines(clean_html))
 
 
 def _lines(clean_html: str) -> list[str]:
-    """Not one empty, and single blanks between words."""
-    text = _words_and_breaks(clean_html) if "<" in clean_html else clean_html
+    """Non-empty lines with single spaces between words."""
+    text = _without_tags(clean_html) if "<" in clean_html else clean_html
     if "&" in text:
-        text = _WRITTEN_SIGN.sub(lambda written: _SIGNS[written[0]], text)
+        text = _ESCAPED_CHAR.sub(lambda match: _ESCAPED_CHARS[match[0]], text)
     lines = text.split("\n")
-    if any(map(text.__contains__, _UNEVEN_ASCII if text.isascii() else _UNEVEN)):
-        return [words for line in lines if (words := " ".join(line.split()))]
-    return [words for line in lines if (words := line.strip())]
+    if any(map(text.__contains__, _IRREGULAR_ASCII_SPACE if text.isascii() else _IRREGULAR_SPACE)):
+        return [collapsed for line in lines if (collapsed := " ".join(line.split()))]
+    return [stripped for line in lines if (stripped := line.strip())]
 
 
-def _words_and_breaks(clean_html: str) -> str:
-    gaps = _GAPS
-    first, *pieces = (_unwrapped(clean_html) if "\n" in clean_html else clean_html).split("<")
-    words = [first]
-    for piece in pieces:
-        tag, _, text = piece.partition(">")
-        gap = gaps.get(tag)
-        if gap is None:
-            gap = gaps.get(tag.partition(" ")[0], "\n")
-        words.append(gap + text)
-    return "".join(words)
+def _without_tags(clean_html: str) -> str:
+    replacements = _TAG_REPLACEMENTS
+    first, *chunks = (_join_source_lines(clean_html) if "\n" in clean_html else clean_html).split("<")
+    parts = [first]
+    for chunk in chunks:
+        tag, _, text = chunk.partition(">")
+        replacement = replacements.get(tag)
+        if replacement is None:
+            replacement = replacements.get(tag.partition(" ")[0], "\n")
+        parts.append(replacement + text)
+    return "".join(parts)
 
 
-def _unwrapped(clean_html: str) -> str:
-    """Where a line of the source ends, a line of the text does so only in <pre>."""
+def _join_source_lines(clean_html: str) -> str:
+    """A line end in the source is a line end in the text only inside <pre>."""
     if "</pre>" not in clean_html:
         return clean_html.replace("\n", " ")
     parts = _PREFORMATTED.split(clean_html)
@@ -110,11 +113,11 @@ def _unwrapped(clean_html: str) -> str:
 
 
 def plain_text(html: str) -> str:
-    """The words of any markup, however hostile, as one line."""
+    """The text of any markup, however hostile, as one line."""
     if "<" not in html:
         return " ".join(unescape(html).split())
     tree = LexborHTMLParser(bounded(html))
-    for node in tree.css(_HIDDEN):
+    for node in tree.css(_HIDDEN_ELEMENTS):
         node.decompose()
     body = tree.body
     return " ".join(body.text(separator=" ").split()) if body else ""
@@ -126,7 +129,7 @@ def preview(html_or_text: str, limit: int = PREVIEW_LENGTH) -> str:
 
 def cut(text: str, limit: int) -> str:
     """At most `limit` characters on one line, ending with a whole word and an ellipsis."""
-    # White space can only shrink, so a few times the limit is enough to look at.
+    # Collapsing spaces only shortens the text, so a few times the limit is enough.
     return _cut_line(" ".join(text[: 4 * limit].split()), limit)
 
 
@@ -140,7 +143,7 @@ def _cut_line(line: str, limit: int) -> str:
 
 
 def lead_image(clean_html: str, base: str | None = None) -> str | None:
-    """The first picture worth showing beside a title."""
+    """The first image worth showing beside a title."""
     for image in _IMAGE.finditer(clean_html):
         attributes = image[1]
         source = _SOURCE.search(attributes)
@@ -150,14 +153,16 @@ def lead_image(clean_html: str, base: str | None = None) -> str | None:
     return None
 
 
-def _wide_words(text: str) -> int:
-    """What counting by spaces misses."""
+def _words_without_spaces(text: str) -> int:
+    """Number of words that counting spaces misses."""
     try:
-        text.encode("latin-1")  # many times quicker than to look for what most texts do not hold
-    except UnicodeEncodeError as foreign:
-        return sum(len(run) - 1 for run in _WIDE.findall(text, foreign.start))
+        text.encode("latin-1")  # much faster than the regular expression, and enough for most texts
+    except UnicodeEncodeError as error:
+        return sum(len(run) - 1 for run in _SPACELESS_SCRIPTS.findall(text, error.start))
     return 0
 
+
+# --- Content hash
 
 SAFE_AD_SELECTORS = (
     ".ad", ".ads", ".advertisement", ".advertising",
@@ -195,7 +200,7 @@ _BOILERPLATE = frozenset(
 
 
 def content_hash(html: str) -> str:
-    """SHA-256 in hex of the normalised text of an article's own markup (never of a whole page)."""
+    """SHA-256 in hex of the normalized text of an article's own markup (never of a whole page)."""
     data = normalised_text(html).encode("utf-8", "replace")
     if len(data) > WHOLE_BYTES:
         data = data[:EDGE_BYTES] + data[-EDGE_BYTES:]
@@ -203,11 +208,14 @@ def content_hash(html: str) -> str:
 
 
 def normalised_text(html: str) -> str:
-    thorough = _text_without(html, (*SAFE_AD_SELECTORS, *AGGRESSIVE_AD_SELECTORS))
-    if len(thorough) >= POOR_TEXT:
-        return thorough
-    careful = _text_without(html, SAFE_AD_SELECTORS)
-    return max(thorough, careful, key=len)
+    """Text without advertising and boilerplate. Case is kept, so that different texts do not get the same
+    hash.
+    """
+    aggressive = _text_without(html, (*SAFE_AD_SELECTORS, *AGGRESSIVE_AD_SELECTORS))
+    if len(aggressive) >= POOR_TEXT:
+        return aggressive
+    safe = _text_without(html, SAFE_AD_SELECTORS)
+    return max(aggressive, safe, key=len)
 
 
 def _text_without(html: str, selectors: tuple[str, ...]) -> str:
@@ -229,8 +237,8 @@ def _text(html: str, selectors: tuple[str, ...]) -> str:
 
 
 def _remove(tree: LexborHTMLParser, selector: str) -> None:
-    doomed: list[LexborNode] = tree.css(selector)
-    for node in doomed:
+    nodes: list[LexborNode] = tree.css(selector)
+    for node in nodes:
         node.decompose()
 
 

@@ -1,7 +1,7 @@
-"""Zip archives of exports. They may be hostile, so everything about them is bounded.
+"""Read and write the formats in which subscriptions and entries move between feed readers.
 
-Nothing is unpacked under a name from the archive, archives inside the archive are not opened, and the number
-of files, the size of the directory and the unpacked bytes have limits whatever the archive claims.
+OPML files, a Miniflux server over its API, starred entries as JSON (Google Reader, FreshRSS and others), and
+zip archives of such files. All of it is untrusted: sizes, counts and nesting are limited.
 """
 
 import re
@@ -41,6 +41,8 @@ from reedbed.ingest.http.headers import RequestTarget, parse_target
 from reedbed.ingest.parse.prolog import without_doctype
 from reedbed.ingest.parse.xml import MAX_ATTRIBUTES
 
+# --- OPML
+
 MAX_BYTES = 10_000_000
 MAX_DEPTH = 32
 MAX_OUTLINES = 50_000
@@ -49,25 +51,27 @@ MAX_TEXT = 2_048
 _NOT_OPML = "This is not an OPML file. Export the subscriptions from your other reader as OPML and try again."
 _OTHER_EXPORT = "This is not an OPML file. Other exports are brought in under Settings, Your data."
 _OTHER_EXPORTS = (b"PK\x03\x04", b"SQLite format 3\0", b"{", b"[")
-# References to what no XML may hold; lxml would leave out the element they stand in, and say nothing.
-_NO_CHARACTER = re.compile(rb"&#(?:0*(?:[0-8]|1[1-24-9]|2[0-9]|3[01])|[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]));")
-_END = re.compile(rb"</(?:[\w.-]+:)?opml\s*>", re.IGNORECASE)
-_KNOWN = frozenset({"text", "title", "xmlurl", "htmlurl", "type"})
+# References to characters that XML forbids; lxml would silently drop the element that contains them.
+_FORBIDDEN_REFERENCE = re.compile(
+    rb"&#(?:0*(?:[0-8]|1[1-24-9]|2[0-9]|3[01])|[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]));"
+)
+_OPML_END = re.compile(rb"</(?:[\w.-]+:)?opml\s*>", re.IGNORECASE)
+_OUTLINE_ATTRIBUTES = frozenset({"text", "title", "xmlurl", "htmlurl", "type"})
 
 
 def read_opml(body: bytes) -> OpmlDocument:
-    """Raises `Invalid` with a plain sentence when the bytes are no OPML."""
+    """Raise `Invalid` with a readable message if the bytes are not OPML."""
     if len(body) > MAX_BYTES:
         raise Invalid("The file is larger than 10 MB.", field="file")
     if body.startswith(_OTHER_EXPORTS):
         raise Invalid(_OTHER_EXPORT, field="file")
     root = _parse(body)
-    if root is None or _name(root) != "opml":
+    if root is None or _local_name(root) != "opml":
         raise Invalid(_NOT_OPML, field="file")
-    head = next((child for child in root if _name(child) == "head"), None)
-    bodies = [child for child in root if _name(child) == "body"]
+    head = next((child for child in root if _local_name(child) == "head"), None)
+    bodies = [child for child in root if _local_name(child) == "body"]
     reader = _OpmlReader()
-    outlines = tuple(outline for part in bodies for outline in reader.outlines(part, 1))
+    outlines = tuple(outline for element in bodies for outline in reader.outlines(element, 1))
     return OpmlDocument(_head_title(head), outlines, _head_pairs(head), cut_off=_is_cut_off(body))
 
 
@@ -78,7 +82,7 @@ def write_opml(document: OpmlDocument) -> bytes:
     for name, value in document.head:
         etree.SubElement(head, name).text = writable(value)
     body = etree.SubElement(root, "body")
-    _append(body, document.outlines)
+    _append_outlines(body, document.outlines)
     return etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True)
 
 
@@ -90,7 +94,7 @@ class _OpmlReader:
         if depth > MAX_DEPTH:
             return
         for element in parent:
-            if _name(element) != "outline":
+            if _local_name(element) != "outline":
                 continue
             self._count += 1
             if self._count > MAX_OUTLINES:
@@ -98,25 +102,29 @@ class _OpmlReader:
             yield self._outline(element, depth)
 
     def _outline(self, element: Any, depth: int) -> OpmlOutline:
-        # lxml searches from the first one for each of them: a hundred thousand would take minutes.
+        # lxml searches the attributes linearly for each lookup: a hundred thousand would take minutes.
         if len(element.attrib) > MAX_ATTRIBUTES:
             raise Invalid(f"An outline has more than {MAX_ATTRIBUTES} attributes.", field="file")
         attributes = {str(name): str(value)[:MAX_TEXT].strip() for name, value in element.attrib.items()}
-        known = {name.lower(): value for name, value in attributes.items() if name.lower() in _KNOWN}
-        others = tuple((name, value) for name, value in attributes.items() if name.lower() not in _KNOWN)
+        standard = {name.lower(): value for name, value in attributes.items() if _is_standard(name)}
+        others = tuple((name, value) for name, value in attributes.items() if not _is_standard(name))
         return OpmlOutline(
-            title=known.get("title") or known.get("text") or "",
-            xml_url=known.get("xmlurl") or None,
-            html_url=known.get("htmlurl") or None,
-            type=known.get("type") or None,
+            title=standard.get("title") or standard.get("text") or "",
+            xml_url=standard.get("xmlurl") or None,
+            html_url=standard.get("htmlurl") or None,
+            type=standard.get("type") or None,
             attributes=others,
             children=tuple(self.outlines(element, depth + 1)),
         )
 
 
+def _is_standard(attribute: str) -> bool:
+    return attribute.lower() in _OUTLINE_ATTRIBUTES
+
+
 def _parse(body: bytes) -> Any:
-    # No entity is ever expanded: a document type is cut out before lxml sees it.
-    stripped = _NO_CHARACTER.sub(b"", without_doctype(body.lstrip(b"\xef\xbb\xbf \t\r\n")))
+    # Remove the doctype before lxml sees it, so that no entity is ever expanded.
+    stripped = _FORBIDDEN_REFERENCE.sub(b"", without_doctype(body.lstrip(b"\xef\xbb\xbf \t\r\n")))
     parser = etree.XMLParser(
         recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
     )
@@ -127,30 +135,34 @@ def _parse(body: bytes) -> Any:
 
 
 def _is_cut_off(body: bytes) -> bool:
-    """Without its last tag, in whatever encoding: two bytes a letter leave zeros between."""
-    return _END.search(body.replace(b"\0", b"")) is None
+    """Whether the closing tag is missing. Zero bytes are removed first, so this works for UTF-16 too."""
+    return _OPML_END.search(body.replace(b"\0", b"")) is None
 
 
-def _name(element: Any) -> str:
+def _local_name(element: Any) -> str:
     tag = element.tag
     return tag.rpartition("}")[2].lower() if isinstance(tag, str) else ""
 
 
 def _head_title(head: Any) -> str:
-    return next((value for name, value in _texts(head) if name == "title"), "")
+    return next((value for name, value in _head_texts(head) if name == "title"), "")
 
 
 def _head_pairs(head: Any) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value) for name, value in _texts(head) if name != "title" and name.isidentifier())
+    return tuple(
+        (name, value) for name, value in _head_texts(head) if name != "title" and name.isidentifier()
+    )
 
 
-def _texts(head: Any) -> list[tuple[str, str]]:
+def _head_texts(head: Any) -> list[tuple[str, str]]:
     if head is None:
         return []
-    return [(_name(child), (child.text or "").strip()[:MAX_TEXT]) for child in head if _name(child)]
+    return [
+        (_local_name(child), (child.text or "").strip()[:MAX_TEXT]) for child in head if _local_name(child)
+    ]
 
 
-def _append(parent: Any, outlines: Iterable[OpmlOutline]) -> None:
+def _append_outlines(parent: Any, outlines: Iterable[OpmlOutline]) -> None:
     for outline in outlines:
         element = etree.SubElement(
             parent, "outline", text=writable(outline.title), title=writable(outline.title)
@@ -163,12 +175,15 @@ def _append(parent: Any, outlines: Iterable[OpmlOutline]) -> None:
         ):
             if value and _is_attribute_name(name):
                 element.set(name, writable(value))
-        _append(element, outline.children)
+        _append_outlines(element, outline.children)
 
 
 def _is_attribute_name(name: str) -> bool:
-    """Plain names, and `{namespace}name` as lxml writes them."""
+    """Accept plain names, and `{namespace}name` as lxml writes them."""
     return re.fullmatch(r"(\{[^{}\s]+\})?[A-Za-z_][\w.\-]*", name) is not None
+
+
+# --- JSON values of unknown type
 
 
 def text(value: Any) -> str:
@@ -183,69 +198,71 @@ def mapping(value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
+# --- Miniflux
+
 AT_ONCE = 200
 MAX_STARRED = 10_000
 MAX_READ = 5_000
-_MAX_ANSWER = 20_000_000
-_NOT_THERE = "There is no Miniflux at this address."
+_MAX_RESPONSE_BYTES = 20_000_000
+_NO_MINIFLUX = "There is no Miniflux at this address."
 
 
-async def read_miniflux(fetcher: Fetcher, address: str, token: str) -> Library:
-    """Raises `Invalid` with the reason when it cannot be had."""
-    asking = _asking(fetcher, address, token)
-    feeds = tuple(_feed(mapping(one)) for one in (await asking.feeds())[:MAX_FEEDS])
+async def read_miniflux(fetcher: Fetcher, url: str, token: str) -> Library:
+    """Raise `Invalid` with the reason if the library cannot be read."""
+    client = _miniflux_client(fetcher, url, token)
+    feeds = tuple(_miniflux_feed(mapping(feed)) for feed in (await client.feeds())[:MAX_FEEDS])
     titles = {feed.key: feed.title for feed in feeds}
-    starred = await asking.entries({"starred": "true"}, MAX_STARRED)
-    read = await asking.entries({"status": "read"}, MAX_READ)
+    starred = await client.entries({"starred": "true"}, MAX_STARRED)
+    read = await client.entries({"status": "read"}, MAX_READ)
     return Library(
         "Miniflux",
         feeds,
-        tuple(_kept(starred, titles)),
-        tuple(ReadMark(_key(one), None, text(one.get("url")) or None) for one in read),
+        tuple(_starred_entries(starred, titles)),
+        tuple(ReadMark(_miniflux_feed_key(entry), None, text(entry.get("url")) or None) for entry in read),
     )
 
 
-async def check_miniflux(fetcher: Fetcher, address: str, token: str) -> None:
-    """Raises `Invalid` when there is none, or the token does not open it."""
-    await _asking(fetcher, address, token).feeds()
+async def check_miniflux(fetcher: Fetcher, url: str, token: str) -> None:
+    """Raise `Invalid` if there is no Miniflux at this URL or it rejects the token."""
+    await _miniflux_client(fetcher, url, token).feeds()
 
 
-def _asking(fetcher: Fetcher, address: str, token: str) -> "_Asking":
+def _miniflux_client(fetcher: Fetcher, url: str, token: str) -> "_MinifluxClient":
     if not token.strip():
         raise Invalid("Miniflux needs a token: make one under Settings, API Keys.", field="token")
-    return _Asking(fetcher, _base(address), token.strip())
+    return _MinifluxClient(fetcher, _base_url(url), token.strip())
 
 
-class _Asking:
+class _MinifluxClient:
     def __init__(self, fetcher: Fetcher, base: str, token: str) -> None:
         self._fetcher = fetcher
-        self._base = base
+        self._base_url = base
         self._token = token
 
     async def feeds(self) -> list[Any]:
-        answer = await self._ask("/v1/feeds")
-        if not isinstance(answer, list):
-            raise Invalid(_NOT_THERE, field="url")
-        return listed(answer)
+        response = await self._get("/v1/feeds")
+        if not isinstance(response, list):
+            raise Invalid(_NO_MINIFLUX, field="url")
+        return listed(response)
 
-    async def entries(self, wanted: Mapping[str, str], most: int) -> list[Mapping[str, Any]]:
-        found: list[Mapping[str, Any]] = []
+    async def entries(self, filters: Mapping[str, str], limit: int) -> list[Mapping[str, Any]]:
+        fetched: list[Mapping[str, Any]] = []
         size = 0
-        while len(found) < most:
-            query = {**wanted, "order": "id", "direction": "desc", "limit": AT_ONCE, "offset": len(found)}
-            answer = await self._ask(f"/v1/entries?{urlencode(query)}")
-            some = [mapping(one) for one in listed(mapping(answer).get("entries"))]
-            found += some
-            size += sum(len(text(one.get("content"))) for one in some)
-            if len(some) < AT_ONCE or size > MAX_CONTENT_LENGTH:
+        while len(fetched) < limit:
+            query = {**filters, "order": "id", "direction": "desc", "limit": AT_ONCE, "offset": len(fetched)}
+            response = await self._get(f"/v1/entries?{urlencode(query)}")
+            batch = [mapping(entry) for entry in listed(mapping(response).get("entries"))]
+            fetched += batch
+            size += sum(len(text(entry.get("content"))) for entry in batch)
+            if len(batch) < AT_ONCE or size > MAX_CONTENT_LENGTH:
                 break
-        return found[:most]
+        return fetched[:limit]
 
-    async def _ask(self, path: str) -> Any:
+    async def _get(self, path: str) -> Any:
         request = FetchRequest(
-            self._base + path,
+            self._base_url + path,
             accept="application/json",
-            max_bytes=_MAX_ANSWER,
+            max_bytes=_MAX_RESPONSE_BYTES,
             token=("X-Auth-Token", self._token),
         )
         outcome = await self._fetcher.fetch(request)
@@ -253,59 +270,61 @@ class _Asking:
             try:
                 return orjson.loads(outcome.body)
             except orjson.JSONDecodeError as error:
-                raise Invalid(_NOT_THERE, field="url") from error
+                raise Invalid(_NO_MINIFLUX, field="url") from error
         if isinstance(outcome, Failed) and outcome.kind == "unauthorized":
             raise Invalid("Miniflux does not know this token.", field="token")
         reason = getattr(outcome, "message", "")
         raise Invalid(f"Miniflux could not be asked. {reason}".strip(), field="url")
 
 
-def _base(address: str) -> str:
-    if not isinstance(parse_target(address.strip()), RequestTarget):
+def _base_url(url: str) -> str:
+    if not isinstance(parse_target(url.strip()), RequestTarget):
         raise Invalid("The address must start with http:// or https://", field="url")
-    return address.strip().rstrip("/").removesuffix("/v1")
+    return url.strip().rstrip("/").removesuffix("/v1")
 
 
-def _feed(one: Mapping[str, Any]) -> ImportedFeed:
-    folder = text(mapping(one.get("category")).get("title"))
+def _miniflux_feed(feed: Mapping[str, Any]) -> ImportedFeed:
+    folder = text(mapping(feed.get("category")).get("title"))
     path = (folder,) if folder and folder != "All" else ()
-    return ImportedFeed(str(one.get("id")), text(one.get("feed_url")), text(one.get("title")), path)
+    return ImportedFeed(str(feed.get("id")), text(feed.get("feed_url")), text(feed.get("title")), path)
 
 
-def _kept(entries: list[Mapping[str, Any]], titles: Mapping[str, str]) -> Iterator[ImportedEntry]:
-    for one in entries:
+def _starred_entries(entries: list[Mapping[str, Any]], titles: Mapping[str, str]) -> Iterator[ImportedEntry]:
+    for entry in entries:
         yield ImportedEntry(
-            feed_key=_key(one),
-            feed_title=titles.get(_key(one), ""),
+            feed_key=_miniflux_feed_key(entry),
+            feed_title=titles.get(_miniflux_feed_key(entry), ""),
             guid=None,
-            url=text(one.get("url")) or None,
-            title=text(one.get("title")),
-            content=text(one.get("content")),
-            author=text(one.get("author")) or None,
-            published=_moment(one.get("published_at")),
+            url=text(entry.get("url")) or None,
+            title=text(entry.get("title")),
+            content=text(entry.get("content")),
+            author=text(entry.get("author")) or None,
+            published=_parse_timestamp(entry.get("published_at")),
         )
 
 
-def _key(one: Mapping[str, Any]) -> str:
-    return str(one.get("feed_id"))
+def _miniflux_feed_key(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("feed_id"))
 
 
-def _moment(value: Any) -> int | None:
+def _parse_timestamp(value: Any) -> int | None:
     try:
         return from_datetime(datetime.fromisoformat(value)) if isinstance(value, str) else None
     except ValueError:
         return None
 
 
+# --- Starred entries as JSON
+
 _NOT_STARRED = "This JSON file holds no list of starred entries."
-_IN_SECONDS = 100_000_000_000
-"""A larger number counts milliseconds: this many seconds is the year 5138."""
+_MILLISECONDS_FROM = 100_000_000_000
+"""Larger timestamps are in milliseconds: as seconds, this would be the year 5138."""
 _LABEL = "/label/"
 _MAX_LABELS = 20
 _STATE = "/state/com.google/"
 _STARRED = "starred"
 _OTHER_LISTS = ("like", "broadcast", "created", "unread")
-"""Marks in lists that are not of starred entries: liked, shared and written ones, and all of a feed."""
+"""States of other lists: liked, shared and own entries, and all entries of a feed."""
 _FEED_LIST = "/state/org.freshrss/feed/"
 
 
@@ -320,28 +339,28 @@ def read_starred(body: bytes) -> Library:
         raise Invalid("This file is no whole JSON document.", field="file") from error
     items = [mapping(item) for item in listed(mapping(document).get("items", document))]
     only_marked = _FEED_LIST in text(mapping(document).get("id"))
-    kept = tuple(_entries(items, only_marked=only_marked, some_marked=_is_marked(items)))
-    reads = tuple(_reads(items))
-    if not kept and not reads:
+    entries = tuple(_marked_entries(items, only_marked=only_marked, some_marked=_has_states(items)))
+    reads = tuple(_read_marks(items))
+    if not entries and not reads:
         raise NothingStarred(_NOT_STARRED, field="file")
-    return Library(STARRED_JSON, _feeds(items, kept), kept, reads)
+    return Library(STARRED_JSON, _source_feeds(items, entries), entries, reads)
 
 
-def _is_marked(items: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether the list tells starred entries from others; one that does not holds starred ones only."""
+def _has_states(items: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether entries are marked as starred or not. Without such marks all of them are starred."""
     states = {state for item in items for state in _states(item)}
     return not states.isdisjoint((_STARRED, *_OTHER_LISTS))
 
 
 def _states(item: Mapping[str, Any]) -> Iterator[str]:
-    return (one.partition(_STATE)[2] for one in _streams(item) if _STATE in one)
+    return (stream.partition(_STATE)[2] for stream in _streams(item) if _STATE in stream)
 
 
 def _streams(item: Mapping[str, Any]) -> list[str]:
-    return [one for one in listed(item.get("categories")) if isinstance(one, str)]
+    return [stream for stream in listed(item.get("categories")) if isinstance(stream, str)]
 
 
-def _entries(
+def _marked_entries(
     items: Iterable[Mapping[str, Any]], *, only_marked: bool, some_marked: bool
 ) -> Iterator[ImportedEntry]:
     count, size = 0, 0
@@ -358,7 +377,7 @@ def _entries(
 
 
 def _entry(item: Mapping[str, Any], *, starred: bool) -> ImportedEntry | None:
-    url = _address(item)
+    url = _entry_url(item)
     title = text(item.get("title"))
     if url is None and not title:
         return None
@@ -370,7 +389,7 @@ def _entry(item: Mapping[str, Any], *, starred: bool) -> ImportedEntry | None:
         title=title,
         content=_content(item),
         author=text(item.get("author")) or None,
-        published=_starred_time(item.get("published")),
+        published=_parse_unix_time(item.get("published")),
         starred=starred,
         tags=_labels(item),
     )
@@ -386,16 +405,16 @@ def _guid(item: Mapping[str, Any]) -> str | None:
     return text(item.get("guid")) or text(item.get("originId")) or None
 
 
-def _reads(items: Iterable[Mapping[str, Any]]) -> Iterator[ReadMark]:
+def _read_marks(items: Iterable[Mapping[str, Any]]) -> Iterator[ReadMark]:
     count = 0
     for item in items:
-        mark = ReadMark(_feed_key(item), _guid(item), _address(item))
+        mark = ReadMark(_feed_key(item), _guid(item), _entry_url(item))
         if "read" in _states(item) and mark.feed_key and (mark.guid or mark.url) and count < MAX_READS:
             count += 1
             yield mark
 
 
-def _address(item: Mapping[str, Any]) -> str | None:
+def _entry_url(item: Mapping[str, Any]) -> str | None:
     for name in ("canonical", "alternate"):
         for link in listed(item.get(name)):
             if href := text(mapping(link).get("href")):
@@ -406,18 +425,18 @@ def _address(item: Mapping[str, Any]) -> str | None:
 def _content(item: Mapping[str, Any]) -> str:
     for name in ("content", "summary"):
         part = item.get(name)
-        if said := text(part) or text(mapping(part).get("content")):
-            return said
+        if content := text(part) or text(mapping(part).get("content")):
+            return content
     return ""
 
 
 def _labels(item: Mapping[str, Any]) -> tuple[str, ...]:
-    said = [
-        one if isinstance(one, str) else text(mapping(one).get("label")) for one in listed(item.get("tags"))
+    tags = [
+        tag if isinstance(tag, str) else text(mapping(tag).get("label")) for tag in listed(item.get("tags"))
     ]
     folder = _folder(item)
-    labels = [one.partition(_LABEL)[2] for one in _streams(item) if _LABEL in one and one != folder]
-    return tuple(dict.fromkeys(label for label in (*labels, *said) if label and "/" not in label))[
+    labels = [name.partition(_LABEL)[2] for name in _streams(item) if _LABEL in name and name != folder]
+    return tuple(dict.fromkeys(label for label in (*labels, *tags) if label and "/" not in label))[
         :_MAX_LABELS
     ]
 
@@ -430,27 +449,35 @@ def _folder(item: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _feeds(items: Iterable[Mapping[str, Any]], kept: Iterable[ImportedEntry]) -> tuple[ImportedFeed, ...]:
-    """The feeds they come from. They are not followed for it: to star is not to follow."""
+def _source_feeds(
+    items: Iterable[Mapping[str, Any]], entries: Iterable[ImportedEntry]
+) -> tuple[ImportedFeed, ...]:
+    """The feeds of these entries. Starring an entry does not subscribe to its feed: `follow` is False."""
     folders = {_feed_key(item): _folder(item) for item in items}
     titles = dict.fromkeys(key for key in folders if key) | {
-        entry.feed_key: entry.feed_title for entry in kept if entry.feed_key
+        entry.feed_key: entry.feed_title for entry in entries if entry.feed_key
     }
     return tuple(
-        ImportedFeed(key, key, title or "", _path(folders.get(key)), follow=False)
+        ImportedFeed(key, key, title or "", _folder_path(folders.get(key)), follow=False)
         for key, title in list(titles.items())[:MAX_FEEDS]
     )
 
 
-def _path(folder: str | None) -> tuple[str, ...]:
+def _folder_path(folder: str | None) -> tuple[str, ...]:
     return (folder.partition(_LABEL)[2],) if folder else ()
 
 
-def _starred_time(value: Any) -> Instant | None:
+def _parse_unix_time(value: Any) -> Instant | None:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= LATEST:
         return None
-    return value * SECOND if value < _IN_SECONDS else value
+    return value * SECOND if value < _MILLISECONDS_FROM else value
 
+
+# --- Zip archives
+#
+# Files are unpacked under temporary names, never under a name from the archive. Archives in archives are not
+# opened. The number of files, the size of the directory and the unpacked bytes are limited, whatever the
+# archive declares.
 
 LARGEST = 200_000_000
 MAX_UNPACKED = 200_000_000
@@ -460,16 +487,16 @@ _CHUNK = 1_000_000
 _MAX_NAME_LENGTH = 100
 
 _ZIP_END = struct.Struct("<4s4H2LH")
-"""The record that ends an archive: among others its number of files and the size of its directory."""
+"""End-of-central-directory record; holds the number of files and the size of the directory."""
 _MAX_COMMENT_LENGTH = 65_535
 _ZIP64_LOCATOR = 20
 _ENCRYPTED = 0x1
-_KNOWN_START = re.compile(rb"SQLite format 3\0|(?:\xef\xbb\xbf)?[ \t\r\n]*[{\[<]")
-_NOT_READ = re.compile(r"(?:^|/)(?:__MACOSX/|\._)|\.html?$", re.IGNORECASE)
+_EXPORT_START = re.compile(rb"SQLite format 3\0|(?:\xef\xbb\xbf)?[ \t\r\n]*[{\[<]")
+_SKIPPED_NAME = re.compile(r"(?:^|/)(?:__MACOSX/|\._)|\.html?$", re.IGNORECASE)
 
 _TOO_LARGE = "This zip archive holds too much. Unpack it and bring in its OPML and JSON files one by one."
 _DAMAGED = "This zip archive is damaged or not complete. Download it again."
-_LOCKED = "This zip archive needs a password. Unpack it and bring in its files."
+_PROTECTED = "This zip archive needs a password. Unpack it and bring in its files."
 
 
 def is_archive(path: Path) -> bool:
@@ -478,68 +505,68 @@ def is_archive(path: Path) -> bool:
 
 
 def readable_members(path: Path) -> Iterator[tuple[str, Path]]:
-    """Name and unpacked copy of each file that may be an export. A copy is gone when the next one comes."""
+    """Yield name and unpacked copy of each possible export. Each copy is deleted before the next."""
     _check_directory(path)
     try:
         with ZipFile(path) as archive:
-            yield from _unpacked(archive)
+            yield from _unpacked_members(archive)
     except (BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, struct.error) as error:
         raise Invalid(_DAMAGED, field="file") from error
 
 
 def _check_directory(path: Path) -> None:
-    """`ZipFile` reads the whole directory into memory, so its size is looked at before."""
+    """Check the size of the directory first, because `ZipFile` reads all of it into memory."""
     size = path.stat().st_size
     if size > LARGEST:
         raise Invalid(_TOO_LARGE, field="file")
     with path.open("rb") as file:
         file.seek(max(0, size - _ZIP_END.size - _MAX_COMMENT_LENGTH - _ZIP64_LOCATOR))
         tail = file.read()
-    at = tail.rfind(b"PK\x05\x06")
-    if at < 0 or len(tail) - at < _ZIP_END.size:
+    position = tail.rfind(b"PK\x05\x06")
+    if position < 0 or len(tail) - position < _ZIP_END.size:
         raise Invalid(_DAMAGED, field="file")
-    _, _, _, _, count, directory, _, _ = _ZIP_END.unpack_from(tail, at)
-    # What needs the 64-bit form is larger than anything that is accepted.
-    is_64_bit = tail[max(0, at - _ZIP64_LOCATOR) : at].startswith(b"PK\x06\x07")
+    _, _, _, _, count, directory, _, _ = _ZIP_END.unpack_from(tail, position)
+    # Only archives larger than any limit here need the 64-bit format.
+    is_64_bit = tail[max(0, position - _ZIP64_LOCATOR) : position].startswith(b"PK\x06\x07")
     if is_64_bit or count > MAX_MEMBERS or directory > _MAX_DIRECTORY:
         raise Invalid(_TOO_LARGE, field="file")
 
 
-def _unpacked(archive: ZipFile) -> Iterator[tuple[str, Path]]:
+def _unpacked_members(archive: ZipFile) -> Iterator[tuple[str, Path]]:
     members = archive.infolist()
     if len(members) > MAX_MEMBERS:
         raise Invalid(_TOO_LARGE, field="file")
     if any(member.flag_bits & _ENCRYPTED for member in members):
-        raise Invalid(_LOCKED, field="file")
-    room = MAX_UNPACKED
+        raise Invalid(_PROTECTED, field="file")
+    remaining = MAX_UNPACKED
     for member in members:
         if not _may_be_export(archive, member):
             continue
         with tempfile.NamedTemporaryFile(prefix="reedbed-", suffix=".import") as copy:
-            room -= _copy(archive, member, copy.file, room)
-            yield _shown_name(member), Path(copy.name)
+            remaining -= _copy(archive, member, copy.file, remaining)
+            yield _display_name(member), Path(copy.name)
 
 
 def _may_be_export(archive: ZipFile, member: ZipInfo) -> bool:
     if member.is_dir() or member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
         return False
-    if _NOT_READ.search(member.filename):
+    if _SKIPPED_NAME.search(member.filename):
         return False
     with archive.open(member) as file:
-        return _KNOWN_START.match(file.read(200)) is not None
+        return _EXPORT_START.match(file.read(200)) is not None
 
 
-def _copy(archive: ZipFile, member: ZipInfo, copy: IO[bytes], room: int) -> int:
+def _copy(archive: ZipFile, member: ZipInfo, copy: IO[bytes], limit: int) -> int:
     copied = 0
     with archive.open(member) as file:
-        while some := file.read(_CHUNK):
-            copied += len(some)
-            if copied > room:
+        while chunk := file.read(_CHUNK):
+            copied += len(chunk)
+            if copied > limit:
                 raise Invalid(_TOO_LARGE, field="file")
-            copy.write(some)
+            copy.write(chunk)
     copy.flush()
     return copied
 
 
-def _shown_name(member: ZipInfo) -> str:
+def _display_name(member: ZipInfo) -> str:
     return shown_line(member.filename.rpartition("/")[2])[:_MAX_NAME_LENGTH]

@@ -1,8 +1,8 @@
-"""The HTTP application: the page and the API on one runtime, behind the same guards.
+"""The HTTP application: the web pages and the API on one runtime, behind the same middleware.
 
-They are two applications, each put together when it is first asked for: whoever waits for the page after a
-start does not wait for the doors of programs, nor the other way round. Those who ask first, probes and people
-at the log-in, get a part of each that is there sooner. `load` fetches what is still missing.
+They are two FastAPI applications, each built at its first request, so that the pages do not wait for the API
+after a start, nor the API for the pages. Health probes and the login page are needed first: they are served
+by a small part of each that is built sooner. `load` builds what is still missing.
 """
 
 import warnings
@@ -34,10 +34,10 @@ from reedbed.http.uploads import PlainForms
 from reedbed.roles.build import load_beside
 from reedbed.services.runtime import NO_TRACER, Runtime
 
-# FastAPI silences this warning around its calls, which fails where two threads put doors together at once.
+# FastAPI silences this warning around its own calls, which fails if two threads build routes at once.
 warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
 
-# The framework's own telemetry would tell whole addresses and messages to whomever the environment names.
+# FastAPI's own telemetry would send full URLs and messages to the endpoint named in the environment.
 UNSEEN: TelemetryConfig = {
     "tracing": False,
     "metrics": False,
@@ -50,19 +50,19 @@ UNSEEN: TelemetryConfig = {
 class Application:
     def __init__(self, runtime: Runtime) -> None:
         self.state = State({"runtime": runtime})
-        self._guarded = _guarded(self._choose, runtime)
+        self._with_middleware = _with_middleware(self._dispatch, runtime)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._guarded(scope, receive, send)
+        await self._with_middleware(scope, receive, send)
 
     @cached_property
     def pages(self) -> FastAPI:
         from reedbed.web.errors import error_page
         from reedbed.web.routes import register
 
-        app = self._plain()
+        app = self._new_app()
         register(app)
-        _answer_trouble(app, error_page)
+        _handle_errors(app, error_page)
         return app
 
     @cached_property
@@ -70,17 +70,17 @@ class Application:
         from reedbed.web import assets, auth
         from reedbed.web.errors import error_page
 
-        app = self._plain()
+        app = self._new_app()
         app.include_router(assets.router)
         app.include_router(auth.router)
-        _answer_trouble(app, error_page)
+        _handle_errors(app, error_page)
         return app
 
     @cached_property
     def first_programs(self) -> FastAPI:
-        app = self._plain()
+        app = self._new_app()
         app.include_router(probes.router)
-        _answer_trouble(app, None)
+        _handle_errors(app, None)
         return app
 
     @cached_property
@@ -98,32 +98,32 @@ class Application:
         )
         app.state = self.state
         register(app)
-        _answer_trouble(app, None)
+        _handle_errors(app, None)
         return app
 
     def openapi(self) -> dict[str, Any]:
         return self.programs.openapi()
 
-    def _plain(self) -> FastAPI:
+    def _new_app(self) -> FastAPI:
         app = FastAPI(openapi_url=None, redirect_slashes=False, telemetry=UNSEEN)
         app.state = self.state
         return app
 
     async def load(self) -> None:
         for name in ("pages", "programs"):
-            await self._part(name)
+            await self._get_part(name)
 
-    async def _choose(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
         half = "programs" if scope["path"].startswith(PROGRAM_PATHS) else "pages"
-        part = await self._first(f"first_{half}", scope) if half not in self.__dict__ else None
-        await (part or await self._part(half))(scope, receive, send)
+        part = await self._small_part(f"first_{half}", scope) if half not in self.__dict__ else None
+        await (part or await self._get_part(half))(scope, receive, send)
 
-    async def _first(self, name: str, scope: Scope) -> FastAPI | None:
-        """The small part, if this question is for it."""
-        part = await self._part(name)
+    async def _small_part(self, name: str, scope: Scope) -> FastAPI | None:
+        """The small part, if it has a route for this request."""
+        part = await self._get_part(name)
         return part if any(route.matches(scope)[0] == Match.FULL for route in part.routes) else None
 
-    async def _part(self, name: str) -> FastAPI:
+    async def _get_part(self, name: str) -> FastAPI:
         if name in self.__dict__:
             return self.__dict__[name]
         return await load_beside(lambda: cast(FastAPI, getattr(self, name)))
@@ -133,14 +133,14 @@ def create_app(runtime: Runtime) -> Application:
     return Application(runtime)
 
 
-def _answer_trouble(app: FastAPI, error_page: ErrorPage | None) -> None:
+def _handle_errors(app: FastAPI, error_page: ErrorPage | None) -> None:
     register_error_handlers(app, error_page)
     app.add_middleware(PlainForms)
     app.add_middleware(BodyLimit, error_page=error_page)
 
 
-def _guarded(app: ASGIApp, runtime: Runtime) -> ASGIApp:
-    """From the innermost to the outermost."""
+def _with_middleware(app: ASGIApp, runtime: Runtime) -> ASGIApp:
+    """Wrap the app, from the innermost middleware to the outermost."""
     if runtime.tracer is not NO_TRACER:
         app = Tracing(app, runtime.tracer)
     app = HeadAsGet(CompressionMiddleware(MetricsMiddleware(app, runtime.meters)))

@@ -1,8 +1,4 @@
-"""Modules are loaded beside the loop, which stays free, and one after the other.
-
-Two threads that load at once only keep each other waiting, and where the clock is not the machine's own (a
-container with a shifted one, a test) they do so hundreds of times as long.
-"""
+"""Build the `Runtime` from the settings: database, clients, policies, sign-in providers, models and mail."""
 
 import asyncio
 import os
@@ -69,21 +65,21 @@ PATIENCE = 10.0
 
 
 def sign_in_policy(settings: Settings, clock: Callable[[], Instant]) -> SignInPolicy:
-    providers = {each.key: each for each in _providers(settings)}
+    providers = {provider.key: provider for provider in _providers(settings)}
     if not providers:
         return SignInPolicy()
-    # What the operator names is trusted wherever it stands; the others are on the internet.
-    named = [settings.oidc_issuer] if settings.oidc_issuer else []
-    exchanger = HttpCaller(
-        named, settings.allow_networks, user_agent=f"Reedbed/{__version__}", timeout=PATIENCE
+    # The operator's own issuer may be on a private network; the other providers are on the internet.
+    issuers = [settings.oidc_issuer] if settings.oidc_issuer else []
+    caller = HttpCaller(
+        issuers, settings.allow_networks, user_agent=f"Reedbed/{__version__}", timeout=PATIENCE
     )
-    return SignInPolicy(providers, OidcClient(exchanger, clock))
+    return SignInPolicy(providers, OidcClient(caller, clock))
 
 
 def _providers(settings: Settings) -> list[Provider]:
-    found: list[Provider] = []
+    providers: list[Provider] = []
     if settings.oidc_issuer:
-        found.append(
+        providers.append(
             Provider(
                 "oidc",
                 settings.oidc_name,
@@ -95,11 +91,11 @@ def _providers(settings: Settings) -> list[Provider]:
         )
     if settings.google_client_id:
         secret = settings.google_client_secret.get_secret_value()
-        found.append(Provider("google", "Google", GOOGLE, settings.google_client_id, secret))
+        providers.append(Provider("google", "Google", GOOGLE, settings.google_client_id, secret))
     if settings.apple_client_id:
-        found.append(_apple(settings))
+        providers.append(_apple(settings))
     if settings.facebook_client_id:
-        found.append(
+        providers.append(
             Provider(
                 "facebook",
                 "Facebook",
@@ -110,11 +106,11 @@ def _providers(settings: Settings) -> list[Provider]:
                 graph=FACEBOOK_GRAPH,
             )
         )
-    return found
+    return providers
 
 
 def _apple(settings: Settings) -> Provider:
-    # In a line of the environment the line breaks of the key are written as \n.
+    # In an environment variable, line breaks of the key are written as \n.
     private = settings.apple_private_key.get_secret_value().replace("\\n", "\n")
     return Provider(
         "apple",
@@ -127,6 +123,8 @@ def _apple(settings: Settings) -> Provider:
     )
 
 
+# --- Runtime
+
 log = structlog.get_logger()
 
 PROJECT_URL = "https://github.com/reedbed/reedbed"
@@ -138,11 +136,11 @@ def system_clock() -> Instant:
 
 @asynccontextmanager
 async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Runtime]:
-    """A runtime with everything open; closed again at the end, in the right order."""
+    """Open everything a runtime needs, and close it at the end in reverse order."""
     async with AsyncExitStack() as stack:
         db = await _database(settings, may_migrate=may_migrate)
         stack.push_async_callback(db.close)
-        bus, limiter, pacer = await _shared_parts(settings, stack)
+        bus, limiter, pacer = await _open_shared_services(settings, stack)
         fetcher = _fetcher(settings)
         stack.push_async_callback(fetcher.close)
         ai = _ai_policy(settings)
@@ -173,7 +171,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             mailer=_mailer(settings),
             mail=_mail_policy(settings),
             images=_image_policy(settings),
-            keeping=_keeping(settings),
+            keeping=_retention_policy(settings),
             backups=_backup_policy(settings),
             volume=_volume(settings),
             tracer=open_tracer(settings, name, stack),
@@ -200,27 +198,29 @@ async def _database(settings: Settings, *, may_migrate: bool) -> Database:
 
 
 def open_vault(settings: Settings) -> Vault:
-    """SQLite serves one machine, so its key file is made at the first start.
+    """With SQLite everything is on one machine, so the key file is created at the first start.
 
-    The processes of a PostgreSQL may have no folder in common: a key file is used where there is one, and
-    made only by 'reedbed admin secrets rotate'.
+    With PostgreSQL the processes may share no folder: an existing key file is used, but only
+    'reedbed admin secrets rotate' creates one.
     """
-    given, former = (
+    current, former = (
         [key_from_setting(text)] if (text := setting.get_secret_value()) else []
         for setting in (settings.secret_key, settings.secret_key_previous)
     )
-    if not given and settings.database.startswith("sqlite:"):
+    if not current and settings.database.startswith("sqlite:"):
         try:
             make_key_file(settings.key_file)
         except OSError as error:
             log.warning("no key file can be made", file=str(settings.key_file), error=error.strerror)
-    return Vault(given[0] if given else None, former=former, file=settings.key_file)
+    return Vault(current[0] if current else None, former=former, file=settings.key_file)
 
 
-async def _shared_parts(settings: Settings, stack: AsyncExitStack) -> tuple[Bus, Limiter, HostThrottle]:
+async def _open_shared_services(
+    settings: Settings, stack: AsyncExitStack
+) -> tuple[Bus, Limiter, HostThrottle]:
     if not settings.redis_url:
         return MemoryBus(), MemoryLimiter(), MemoryHostThrottle()
-    # The Redis client is only loaded where there is a Redis: it costs a tenth of the start.
+    # Imported late: the Redis client takes a tenth of the start-up time.
     from reedbed.events.redis import RedisAvailability, RedisBus, RedisHostThrottle, RedisLimiter, connect
 
     try:
@@ -230,10 +230,10 @@ async def _shared_parts(settings: Settings, stack: AsyncExitStack) -> tuple[Bus,
             f"{error.message} Check REEDBED_REDIS_URL, or leave it out to run without Redis."
         ) from error
     stack.push_async_callback(client.aclose)
-    reach = RedisAvailability()
-    bus = RedisBus(client, reach)
+    availability = RedisAvailability()
+    bus = RedisBus(client, availability)
     stack.push_async_callback(bus.close)
-    return bus, RedisLimiter(client, reach), RedisHostThrottle(client, reach)
+    return bus, RedisLimiter(client, availability), RedisHostThrottle(client, availability)
 
 
 def _fetcher(settings: Settings) -> Fetcher:
@@ -264,13 +264,13 @@ def _fetch_policy(settings: Settings) -> FetchPolicy:
 
 
 def _image_policy(settings: Settings) -> ImagePolicy:
-    room = settings.image_cache_mb * 1024 * 1024
+    max_bytes = settings.image_cache_mb * 1024 * 1024
     folder = settings.data_dir / "cache" / "images"
     return ImagePolicy(
         mode=settings.image_proxy,
         timeout=settings.proxy_timeout_seconds,
         max_bytes=settings.proxy_max_size_bytes,
-        cache=ImageCache(folder, max_bytes=room) if room else None,
+        cache=ImageCache(folder, max_bytes=max_bytes) if max_bytes else None,
     )
 
 
@@ -284,8 +284,8 @@ def _hub_policy(settings: Settings) -> HubPolicy:
             return HubPolicy(off=why_unreachable(settings.address))
 
 
-def _keeping(settings: Settings) -> RetentionPolicy:
-    """A zero is without limit."""
+def _retention_policy(settings: Settings) -> RetentionPolicy:
+    """Zero means no limit."""
     return RetentionPolicy(
         limits=retention.RetentionLimits(
             entries=settings.max_posts_per_feed or None,
@@ -352,11 +352,11 @@ def _models(settings: Settings) -> tuple[Model | None, Model | None]:
     if settings.ai_provider == "extractive":
         return None, None
     names = [name for name in (settings.ai_model, settings.ai_fallback_model) if name]
-    first, *others = (_endpoint(settings, name) for name in names)
+    first, *others = (_open_model(settings, name) for name in names)
     return first, next(iter(others), None)
 
 
-def _endpoint(settings: Settings, name: str) -> Model:
+def _open_model(settings: Settings, name: str) -> Model:
     return OpenAiModel(
         name,
         base_url=settings.ai_base_url,
@@ -384,7 +384,7 @@ def _mailer(settings: Settings) -> Mailer | None:
 
 
 def _mail_policy(settings: Settings) -> MailPolicy:
-    door = MailIntake(
+    intake = MailIntake(
         host=settings.mail_host,
         port=settings.mail_port,
         protocol=settings.mail_protocol,
@@ -394,7 +394,7 @@ def _mail_policy(settings: Settings) -> MailPolicy:
     )
     return MailPolicy(
         domain=settings.mail_domain.lower(),
-        door=door if settings.mail_port else None,
+        door=intake if settings.mail_port else None,
         max_bytes=settings.mail_max_bytes,
         authserv_id=settings.mail_authserv_id.lower(),
         webhook_token=settings.mail_webhook_token.get_secret_value(),
@@ -421,15 +421,15 @@ async def ended(task: asyncio.Task[None]) -> None:
 
 
 async def _secret(settings: Settings, db: Database) -> bytes:
-    given = settings.secret_key.get_secret_value()
-    if given:
-        return given.encode()
+    configured = settings.secret_key.get_secret_value()
+    if configured:
+        return configured.encode()
     try:
         async with db.write() as tx:
-            kept = await instance.add_secret(tx, "secret_key", secrets.token_urlsafe(48), system_clock())
+            stored = await instance.add_secret(tx, "secret_key", secrets.token_urlsafe(48), system_clock())
     except Unavailable as error:
         raise CannotStart(error.message) from error
-    return kept.encode()
+    return stored.encode()
 
 
 async def _owner_from_settings(settings: Settings, runtime: Runtime) -> None:
@@ -446,15 +446,22 @@ async def _owner_from_settings(settings: Settings, runtime: Runtime) -> None:
         ) from error
 
 
+# --- Imports
+
 Loaded = TypeVar("Loaded")
 
-_turn = threading.Lock()
+_import_lock = threading.Lock()
 
 
 async def load_beside(load: Callable[[], Loaded]) -> Loaded:
-    return await asyncio.to_thread(_alone, load)
+    """Import modules in a thread, which keeps the event loop free, but one at a time.
+
+    Two importing threads only wait for each other. With a faked clock (a container with a shifted clock, a
+    test) they wait hundreds of times as long.
+    """
+    return await asyncio.to_thread(_load_exclusively, load)
 
 
-def _alone(load: Callable[[], Loaded]) -> Loaded:
-    with _turn:
+def _load_exclusively(load: Callable[[], Loaded]) -> Loaded:
+    with _import_lock:
         return load()

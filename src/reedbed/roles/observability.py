@@ -1,4 +1,4 @@
-"""Spans to an OpenTelemetry collector, where the operator has named one."""
+"""Logs, Sentry reports and OpenTelemetry spans."""
 
 import asyncio
 import logging
@@ -21,8 +21,8 @@ from reedbed.settings import Settings
 
 
 def set_up_logs(level: str, form: str, file: Path | None = None, *, also: Sequence[Processor] = ()) -> None:
-    """`also` sees every line as it is told, before it becomes text."""
-    out = _opened(file) if file else sys.stderr
+    """`also` gets every log event before it is rendered."""
+    out = _open_log(file) if file else sys.stderr
     as_text = form == "text" or (form == "auto" and out.isatty())
     number = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
@@ -39,23 +39,23 @@ def set_up_logs(level: str, form: str, file: Path | None = None, *, also: Sequen
             else structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=lambda *_: _LastingLogger(out),
+        logger_factory=lambda *_: _SafeLogger(out),
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(level=max(number, logging.WARNING), stream=out)
-    # FastAPI silences this one itself, but by a way that fails when two threads read signatures at once.
+    # FastAPI silences this one itself, but in a way that fails if two threads read signatures at once.
     warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
-    # It warns of every broken form, which any stranger may send as often as he likes.
+    # It warns about every malformed form, and anybody can send any number of them.
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
 
 
 @contextmanager
 def logs_of_a_command() -> Generator[None]:
-    """A command says itself what went well: its log is trouble alone, and never among what it prints."""
+    """A command prints its own results: it logs only warnings and errors, on stderr."""
     before = structlog.get_config()
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        logger_factory=lambda *_: _LastingLogger(sys.stderr),
+        logger_factory=lambda *_: _SafeLogger(sys.stderr),
     )
     try:
         yield
@@ -63,7 +63,7 @@ def logs_of_a_command() -> Generator[None]:
         structlog.configure(**before)
 
 
-def _opened(file: Path) -> TextIO:
+def _open_log(file: Path) -> TextIO:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         return file.open("a", encoding="utf-8")
@@ -73,8 +73,8 @@ def _opened(file: Path) -> TextIO:
         ) from None
 
 
-class _LastingLogger(structlog.PrintLogger):
-    """A log on a full disk, or one whose reader has gone, loses lines. It must not end what they tell of."""
+class _SafeLogger(structlog.PrintLogger):
+    """Drops lines if the disk is full or the reader is gone: logging must not break the logged work."""
 
     def msg(self, message: str) -> None:
         with suppress(OSError, ValueError):
@@ -84,18 +84,20 @@ class _LastingLogger(structlog.PrintLogger):
     fatal = failure = err = error = critical = exception = msg
 
 
+# --- Sentry
+
 CLOSE_SECONDS = 2.0
 TOLD = ("request", "job", "kind", "feed")
-"""The fields of a line of the log that are ids or kinds of our own."""
+"""The log fields that are sent: only our own ids and kinds."""
 
-_MISSING = (
+_NO_SENTRY = (
     "REEDBED_SENTRY_DSN needs the Sentry package. Install it with pip install 'reedbed[sentry]', "
     "or leave the setting out."
 )
 
 
 class Reports:
-    """Every line of the log that is an error becomes a report."""
+    """Sends every log event of level error as a report."""
 
     def __init__(self, client: Any, describe: Callable[..., Any]) -> None:
         self._client = client
@@ -103,7 +105,7 @@ class Reports:
 
     def processor(self, _: WrappedLogger, method: str, line: EventDict) -> EventDict:
         if method in ("error", "exception", "critical"):
-            with suppress(Exception):  # to report is never worth a second fault
+            with suppress(Exception):  # reporting must never cause another error
                 self._client.capture_event(self._event(line))
         return line
 
@@ -112,34 +114,34 @@ class Reports:
 
     def _event(self, line: Mapping[str, Any]) -> dict[str, Any]:
         event: dict[str, Any] = {}
-        if (raised := _raised(line.get("exc_info"))) is not None:
-            event, _ = self._describe(raised, client_options=self._client.options)
-            for one in event["exception"]["values"]:
-                one["value"] = ""
+        if (exception := _exception_of(line.get("exc_info"))) is not None:
+            event, _ = self._describe(exception, client_options=self._client.options)
+            for value in event["exception"]["values"]:
+                value["value"] = ""
         tags = {name: str(line[name]) for name in TOLD if name in line}
         return {**event, "level": "error", "logentry": {"message": str(line["event"])}, "tags": tags}
 
 
 @contextmanager
 def reporting(settings: Settings) -> Generator[list[Processor]]:
-    """What has to see the lines of the log; without a Sentry, nothing."""
+    """The log processors that report to Sentry; none without a DSN."""
     dsn = settings.sentry_dsn.get_secret_value()
     if not dsn:
         yield []
         return
-    reports = _open(dsn, settings.sentry_environment)
+    reports = _open_sentry(dsn, settings.sentry_environment)
     try:
         yield [reports.processor]
     finally:
         reports.close()
 
 
-def _open(dsn: str, environment: str) -> Reports:
+def _open_sentry(dsn: str, environment: str) -> Reports:
     try:
         from sentry_sdk import Client
         from sentry_sdk.utils import BadDsn, event_from_exception
     except ImportError as error:
-        raise CannotStart(_MISSING) from error
+        raise CannotStart(_NO_SENTRY) from error
     try:
         client = Client(
             dsn=dsn,
@@ -158,14 +160,16 @@ def _open(dsn: str, environment: str) -> Reports:
     return Reports(client, event_from_exception)
 
 
-def _raised(told: Any) -> BaseException | None:
-    """As `exc_info` may be told: the exception, its triple, or true for the one in hand."""
-    if isinstance(told, BaseException):
-        return told
-    if isinstance(told, tuple):
-        return cast(BaseException | None, told[1])
-    return sys.exception() if told else None
+def _exception_of(exc_info: Any) -> BaseException | None:
+    """`exc_info` may be an exception, its triple, or true for the current exception."""
+    if isinstance(exc_info, BaseException):
+        return exc_info
+    if isinstance(exc_info, tuple):
+        return cast(BaseException | None, exc_info[1])
+    return sys.exception() if exc_info else None
 
+
+# --- OpenTelemetry
 
 EXPORT_SECONDS = 3
 TRACING_SHUTDOWN_SECONDS = 3
@@ -178,10 +182,10 @@ _NO_OPENTELEMETRY = (
 
 
 def open_tracer(settings: Settings, name: str, stack: AsyncExitStack) -> Tracer:
-    """What has not been sent when the stack ends gets a moment more, and no longer."""
+    """When the stack closes, unsent spans get `TRACING_SHUTDOWN_SECONDS` more."""
     if not settings.otel_endpoint:
         return NO_TRACER
-    # Loaded only here: half a second of CPU and 20 MB that hardly anybody needs.
+    # Imported late: half a second of CPU and 20 MB that few installations need.
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource
@@ -190,9 +194,9 @@ def open_tracer(settings: Settings, name: str, stack: AsyncExitStack) -> Tracer:
         from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
     except ImportError as error:
         raise CannotStart(_NO_OPENTELEMETRY) from error
-    about = {"service.name": "reedbed", "service.version": __version__, "service.instance.id": name}
+    attributes = {"service.name": "reedbed", "service.version": __version__, "service.instance.id": name}
     provider = TracerProvider(
-        resource=Resource(about),
+        resource=Resource(attributes),
         sampler=TraceIdRatioBased(settings.otel_sample),
         span_limits=SpanLimits(max_attribute_length=MAX_FACT_LENGTH),
         shutdown_on_exit=False,
@@ -212,12 +216,12 @@ class OtelTracer:
     @contextmanager
     def span(self, name: str, **facts: Fact) -> Generator[TraceSpan]:
         with self._tracer.start_as_current_span(
-            name, attributes=_named(facts), record_exception=False, set_status_on_exception=False
+            name, attributes=_attributes(facts), record_exception=False, set_status_on_exception=False
         ) as span:
             try:
                 yield _Span(span)
             except Exception as error:
-                # Of an exception only its kind: its words may be those of a feed or a person.
+                # Only the type: the message may contain text of a feed or a user.
                 span.set_attribute("error.type", type(error).__name__)
                 raise
 
@@ -230,7 +234,7 @@ class _Span:
         self._span.update_name(name)
 
     def note(self, **facts: Fact) -> None:
-        self._span.set_attributes(_named(facts))
+        self._span.set_attributes(_attributes(facts))
 
 
 _CONVENTIONS = {
@@ -239,11 +243,11 @@ _CONVENTIONS = {
 }
 
 
-def _named(facts: Mapping[str, Fact]) -> dict[str, Fact]:
-    named = {_CONVENTIONS.get(name, f"reedbed.{name}"): fact for name, fact in facts.items()}
-    if "http.route" in named:
-        named["http.response.status_code"] = named.pop("reedbed.status")
-    return named
+def _attributes(facts: Mapping[str, Fact]) -> dict[str, Fact]:
+    attributes = {_CONVENTIONS.get(name, f"reedbed.{name}"): fact for name, fact in facts.items()}
+    if "http.route" in attributes:
+        attributes["http.response.status_code"] = attributes.pop("reedbed.status")
+    return attributes
 
 
 def _headers(settings: Settings) -> dict[str, str]:
@@ -252,7 +256,7 @@ def _headers(settings: Settings) -> dict[str, str]:
 
 
 async def _close(provider: Any) -> None:
-    """A collector that does not answer must not hold up the end: the thread ends with the process."""
-    closing = threading.Thread(target=provider.shutdown, daemon=True)
-    closing.start()
-    await asyncio.to_thread(closing.join, TRACING_SHUTDOWN_SECONDS)
+    """An unresponsive collector must not delay the shutdown: the daemon thread ends with the process."""
+    thread = threading.Thread(target=provider.shutdown, daemon=True)
+    thread.start()
+    await asyncio.to_thread(thread.join, TRACING_SHUTDOWN_SECONDS)

@@ -1,4 +1,4 @@
-"""The roles: `serve` is everything in one process, `web` and `worker` are its halves."""
+"""Run a role: `web`, `worker`, or `serve`, which is both in one process."""
 
 import asyncio
 import gc
@@ -35,47 +35,51 @@ GRACE_SECONDS = 10
 BACKLOG = 2048
 FIRST_ANSWER_SECONDS = 1
 WORKER_NICENESS = 5
-"""About a third of what a `web` process gets where both want the same processor: pages come first."""
+"""Gives a worker about a third of the CPU of a `web` process on the same core: pages come first."""
 
 
 async def run_role(role: Role, settings: Settings, *, publish_events: Callable[[str], None]) -> None:
-    """Run until SIGTERM or Ctrl-C, then finish what is in hand within ten seconds."""
+    """Run until SIGTERM or Ctrl-C, then finish current work within ten seconds."""
     if role == "worker":
         with suppress(OSError):
             os.nice(WORKER_NICENESS)
     listener = _bind(settings, settings.port) if role != "worker" else None
-    watched = _bind(settings, settings.metrics_port) if role == "worker" and settings.metrics_port else None
+    metrics_listener = (
+        _bind(settings, settings.metrics_port) if role == "worker" and settings.metrics_port else None
+    )
     if listener is not None and role == "serve":
-        _listen(listener, settings)  # who comes while we start waits instead of being refused
+        _listen(listener, settings)  # clients wait during the start instead of being refused
     async with running(settings, may_migrate=role == "serve") as runtime, AsyncExitStack() as stack:
         if role != "web":
             await encrypt_stored(runtime.db, runtime.now())
         stop = _stop_event()
-        at_work = asyncio.Event()
+        worker_started = asyncio.Event()
         tasks: list[Awaitable[None]] = []
         limits = connection_limits(settings)
         if listener is not None:
             application = _application(runtime)
-            if role == "web":  # one of many: who is refused here is served by another
+            if role == "web":  # one of many: another process serves clients refused here
                 await application.load()
                 _listen(listener, settings)
             tasks.append(
                 serve_http(application, runtime, listener, stop, grace=GRACE_SECONDS - 2, limits=limits)
             )
             if role == "serve":
-                tasks.append(_load_the_rest(application, stop, after=at_work))
+                tasks.append(_load_the_rest(application, stop, after=worker_started))
             publish_events(f"Reedbed is at {settings.address}")
-        if watched is not None:
-            _listen(watched, settings)
+        if metrics_listener is not None:
+            _listen(metrics_listener, settings)
             tasks.append(
-                serve_http(_probes(runtime), runtime, watched, stop, grace=GRACE_SECONDS - 2, limits=limits)
+                serve_http(
+                    _probes(runtime), runtime, metrics_listener, stop, grace=GRACE_SECONDS - 2, limits=limits
+                )
             )
         if role != "web":
             pause = FIRST_ANSWER_SECONDS if listener else 0
-            tasks.append(_work_until(runtime, stop, at_work, after=pause))
+            tasks.append(_work_until(runtime, stop, worker_started, after=pause))
         for task in (live(runtime, role), watch(runtime)):
             stack.push_async_callback(ended, asyncio.create_task(task))
-        _keep_what_is_loaded()
+        _freeze_loaded_objects()
         log.info("started", role=role, version=__version__)
         await _until_first_failure(tasks, stop)
         log.info("stopping", role=role)
@@ -85,18 +89,18 @@ def _bind(settings: Settings, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    with _said_plainly(listener, settings, port):
+    with _explain_socket_error(listener, settings, port):
         listener.bind((settings.host, port))
     return listener
 
 
 def _listen(listener: socket.socket, settings: Settings) -> None:
-    with _said_plainly(listener, settings, listener.getsockname()[1]):
+    with _explain_socket_error(listener, settings, listener.getsockname()[1]):
         listener.listen(BACKLOG)
 
 
 @contextmanager
-def _said_plainly(listener: socket.socket, settings: Settings, port: int) -> Generator[None]:
+def _explain_socket_error(listener: socket.socket, settings: Settings, port: int) -> Generator[None]:
     try:
         yield
     except OSError as error:
@@ -117,7 +121,7 @@ def _stop_event() -> asyncio.Event:
 
 
 def _application(runtime: Runtime) -> "Application":
-    from reedbed.roles.app import create_app  # a worker has no use for it
+    from reedbed.roles.app import create_app  # a worker does not need it
 
     return create_app(runtime)
 
@@ -129,22 +133,22 @@ def _probes(runtime: Runtime) -> "ASGIApp":
 
 
 async def _load_the_rest(application: "Application", stop: asyncio.Event, *, after: asyncio.Event) -> None:
-    """Whoever asks first is answered first; what nobody asked for is loaded when the worker is at work.
+    """Load the parts that were not requested yet, after the worker has started.
 
-    The doors of programs as well: the first page that is opened listens at one of them.
+    The API is included, because every page opens a live stream.
     """
     await after.wait()
     if not stop.is_set():
         await application.load()
-        _keep_what_is_loaded()
+        _freeze_loaded_objects()
 
 
-async def _work_until(runtime: Runtime, stop: asyncio.Event, at_work: asyncio.Event, *, after: float) -> None:
+async def _work_until(runtime: Runtime, stop: asyncio.Event, started: asyncio.Event, *, after: float) -> None:
     await _pause(stop, after)
     try:
         work = await load_beside(_load_worker)
     finally:
-        at_work.set()
+        started.set()
     await work(runtime, stop, grace=GRACE_SECONDS - 2)
 
 
@@ -159,8 +163,8 @@ async def _pause(stop: asyncio.Event, seconds: float) -> None:
         await asyncio.wait_for(stop.wait(), seconds)
 
 
-def _keep_what_is_loaded() -> None:
-    """What is loaded by now stays loaded: from here on only what comes is looked through for garbage."""
+def _freeze_loaded_objects() -> None:
+    """Objects loaded so far stay loaded, so the garbage collector ignores them from now on."""
     gc.freeze()
     gc.enable()
 

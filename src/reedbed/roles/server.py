@@ -1,6 +1,6 @@
-"""The HTTP server of a role: it ends with an event, and whoever has come by then is answered.
+"""The HTTP server of a role. It stops on an event and finishes every accepted request first.
 
-uvicorn limits neither the head of a request nor the time a client takes to send it, nor the number of
+uvicorn limits neither the size of a request's head, nor the time a client takes to send it, nor the number of
 connections. `_Connection` adds these limits to uvicorn's httptools protocol.
 """
 
@@ -37,30 +37,30 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 MAX_HEAD_BYTES = 64 * 1024
-"""Of the request line and all headers together. Reader apps put hundreds of entry ids into one address."""
+"""Request line and all headers together. Reader apps put hundreds of entry ids into one URL."""
 MAX_HEADERS = 100
 MAX_PIPELINED = 32
-"""Requests that one connection may send before the first of them is answered."""
+"""Requests that one connection may send before the first response."""
 HEAD_SECONDS = 15.0
 BODY_SECONDS = 15.0
 MIN_BODY_BYTES = 4_096
-"""A body that brings less than this in `BODY_SECONDS` is given up."""
+"""A request whose body brings less than this in `BODY_SECONDS` is aborted."""
 KEEP_ALIVE_SECONDS = 30
 UNREAD_SECONDS = 60.0
-"""How long a client may leave an answer unread."""
+"""How long a client may leave a response unread."""
 LINGER_SECONDS = 2.0
 MAX_LINGER_BYTES = 1024 * 1024
-"""After a refusal some input is still read: closing a socket with unread input discards the answer."""
+"""Input still read after an error response: closing a socket with unread input discards the response."""
 SWEEP_SECONDS = 1.0
 SPARE_FILES = 256
-"""Of the files that the process may open, for all that is not a connection to the server."""
+"""File descriptors reserved for everything but client connections."""
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 LAST_WORDS_SECONDS = 1.0
-"""For who has connected and said nothing yet; a browser also opens connections that it may never need."""
+"""On shutdown, for clients that have connected but sent nothing; browsers open connections in advance."""
 LOOK_SECONDS = 0.01
 SO_ATTACH_FILTER = 26
 NOTHING_PASSES = struct.pack("HBBI", 0x06, 0, 0, 0)
-"""A program for Linux's packet filter: return 0, the number of bytes that it lets through."""
+"""A program for Linux's packet filter: return 0, so that no bytes pass."""
 
 
 @record
@@ -68,20 +68,19 @@ class ConnectionLimits:
     total: int = 4096
     per_address: int = 256
     exempt: tuple[IPv4Network | IPv6Network, ...] = LOOPBACK
-    """Proxies connect from one address for everybody."""
+    """Not limited per address: a proxy connects from one address for all clients."""
 
 
 def connection_limits(settings: Settings) -> ConnectionLimits:
-    """Raises the number of files that the process may open as far as the system allows, and fits the number
-    of connections into it."""
+    """Raise the limit of open files as far as possible, and fit the number of connections into it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = settings.max_connections + SPARE_FILES
+    needed = settings.max_connections + SPARE_FILES
     if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
+        needed = min(needed, hard)
+    if soft != resource.RLIM_INFINITY and soft < needed:
         with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-            soft = wanted
+            resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+            soft = needed
     total = settings.max_connections
     if soft != resource.RLIM_INFINITY:
         total = min(total, max(soft - SPARE_FILES, soft // 2))
@@ -115,13 +114,14 @@ async def serve_http(
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
     )
     server = _Server(config, runtime, stop)
-    # `serve` would take the signals for itself: one event stops web and worker together.
+    # `serve` would install its own signal handlers; here one event stops web and worker together.
     await server._serve([listener])  # pyright: ignore[reportPrivateUsage]
 
 
 class _Server(uvicorn.Server):
-    """The original looks every tenth of a second whether it should end, and would look no more where the
-    clock that sleep goes by was set back. And it hangs up on who has connected and not yet been heard."""
+    """uvicorn polls every tenth of a second whether it should stop, which fails if the clock of `sleep` is
+    set back. It also closes connections whose first request has not been read yet. This class does neither.
+    """
 
     def __init__(self, config: uvicorn.Config, runtime: Runtime, stop: asyncio.Event) -> None:
         super().__init__(config)
@@ -129,11 +129,11 @@ class _Server(uvicorn.Server):
         self._stop = stop
 
     async def main_loop(self) -> None:
-        ticking = asyncio.create_task(super().main_loop())
-        sweeping = asyncio.create_task(self._end_overdue())
+        main_task = asyncio.create_task(super().main_loop())
+        overdue_task = asyncio.create_task(self._end_overdue())
         await self._stop.wait()
-        await ended(ticking)
-        await ended(sweeping)
+        await ended(main_task)
+        await ended(overdue_task)
 
     async def _end_overdue(self) -> None:
         loop = asyncio.get_running_loop()
@@ -141,59 +141,62 @@ class _Server(uvicorn.Server):
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             now = loop.time()
-            # While the loop was busy it read nothing: that time is not the clients' fault.
+            # A busy loop reads nothing: do not count that time against the clients.
             late = max(0.0, now - last - SWEEP_SECONDS)
             last = now
             for connection in cast(list["_Connection"], list(self.server_state.connections)):
                 connection.end_if_overdue(now, late)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._let_in_the_last(sockets or [])
-        # Open streams end themselves, else they would use up the grace.
+        await self._accept_last_connections(sockets or [])
+        # Open streams close themselves, else they would use up the grace period.
         self._runtime.bus.deliver(ChangeEvent("stopping"))
         await super().shutdown(sockets)
 
-    async def _let_in_the_last(self, listeners: Sequence[socket.socket]) -> None:
-        """Who comes from here on is refused, and tries another process; who came before must not be."""
+    async def _accept_last_connections(self, listeners: Sequence[socket.socket]) -> None:
+        """Refuse new clients, which then try another process; serve those that came before."""
         for listener in listeners:
-            _take_nobody_new(listener)
-        waiting = [caller for listener in listeners for caller in _at_the_door(listener)]
+            _block_new_connections(listener)
+        pending = [client for listener in listeners for client in _at_the_door(listener)]
         for server in self.servers:
             server.close()
         loop = asyncio.get_running_loop()
-        for caller in waiting:
+        for client in pending:
             with suppress(OSError):
-                await loop.connect_accepted_socket(self._exchange, caller)
-        await asyncio.sleep(LOOK_SECONDS)  # whom the loop has just taken in stands in no list before its turn
+                await loop.connect_accepted_socket(self._new_protocol, client)
+        await asyncio.sleep(LOOK_SECONDS)  # sockets just accepted are listed after the next turn of the loop
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_WORDS_SECONDS):
-                while any(map(_has_said_nothing, self.server_state.connections)):  # noqa: ASYNC110  uvicorn's
+                while any(map(_has_no_request, self.server_state.connections)):  # noqa: ASYNC110  uvicorn's
                     await asyncio.sleep(LOOK_SECONDS)
 
-    def _exchange(self) -> asyncio.Protocol:
+    def _new_protocol(self) -> asyncio.Protocol:
         kind: Any = self.config.http_protocol_class
         return kind(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
 
+# --- Connections
+
+
 class _Connections:
-    """All connections of one server, and which of them wait for their client."""
+    """All connections of one server. Knows which of them are waiting for their client."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self._limits = limits
         self._open: set[_Connection] = set()
         self._by_network: dict[str, set[_Connection]] = {}
         self._waiting: dict[_Connection, None] = {}
-        """In the order in which the wait began. The first gives its place to a new connection."""
+        """In the order in which the wait began. The first is closed to make room for a new connection."""
 
-    def admit(self, connection: "_Connection", address: str | None) -> bool:
-        """Counts it; False where there is no place and none can be made."""
+    def admit(self, connection: "_Connection", ip: str | None) -> bool:
+        """Count the connection; False if the limit is reached and no waiting connection can be closed."""
         if len(self._open) >= self._limits.total and not self._close_one(self._waiting):
             return False
-        network = self._limited_network(address)
+        network = self._limited_network(ip)
         if network is not None:
             neighbours = self._by_network.get(network, set[_Connection]())
             if len(neighbours) >= self._limits.per_address:
-                waiting = sorted(neighbours & self._waiting.keys(), key=lambda one: one.since)
+                waiting = sorted(neighbours & self._waiting.keys(), key=lambda other: other.since)
                 if not self._close_one(waiting):
                     return False
             self._by_network.setdefault(network, set()).add(connection)
@@ -201,7 +204,7 @@ class _Connections:
         connection.network = network
         return True
 
-    def forget(self, connection: "_Connection") -> None:
+    def remove(self, connection: "_Connection") -> None:
         self._open.discard(connection)
         self._waiting.pop(connection, None)
         neighbours = self._by_network.get(connection.network or "")
@@ -210,66 +213,66 @@ class _Connections:
             if not neighbours:
                 del self._by_network[connection.network or ""]
 
-    def note_waiting(self, connection: "_Connection") -> None:
+    def mark_waiting(self, connection: "_Connection") -> None:
         if connection in self._open:
             self._waiting.setdefault(connection)
 
-    def note_busy(self, connection: "_Connection") -> None:
+    def mark_busy(self, connection: "_Connection") -> None:
         self._waiting.pop(connection, None)
 
     def _close_one(self, waiting: Iterable["_Connection"]) -> bool:
         oldest = next(iter(waiting), None)
         if oldest is None:
             return False
-        self.forget(oldest)
+        self.remove(oldest)
         oldest.transport.abort()
         return True
 
-    def _limited_network(self, address: str | None) -> str | None:
-        plain = plain_address(address)
+    def _limited_network(self, ip: str | None) -> str | None:
+        plain = plain_address(ip)
         if plain is None or any(plain in network for network in self._limits.exempt):
             return None
-        return network_of(address)
+        return network_of(ip)
 
 
 class _Phase(Enum):
-    """What a connection waits for."""
+    """What a connection is waiting for."""
 
     IDLE = "the next request"
     HEAD = "the rest of a request's head"
     BODY = "the rest of a request's body"
-    ANSWER = "our own answer"
+    RESPONSE = "our own response"
     LINGER = "the client, which was refused, to close"
 
 
 class _Connection(HttpToolsProtocol):
-    """One connection, with limits on what its client may send and on how long it may take."""
+    """One connection, with limits on the size and the duration of requests."""
 
     def __init__(self, connections: _Connections, **parts: Any) -> None:
         super().__init__(**parts)
         self._all = connections
         self.network: str | None = None
         self.since = self.loop.time()
-        """When the wait of this phase began."""
+        """When the current phase began."""
         self._phase = _Phase.IDLE
         self._unread_since: float | None = None
         self._received = 0
-        """Bytes of the body since then; bytes thrown away after a refusal."""
+        """Bytes of the body since then, or bytes discarded after an error response."""
         self._head_bytes = 0
         self._unparsed = 0
-        """Bytes since the parser last had something to tell: the part of one header, so far."""
-        self._refusal = _INVALID
+        """Bytes since the last callback of the parser, which are part of one unfinished header."""
+        self._error_response = _INVALID
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         _end_when_unreachable(transport)
         if self._all.admit(self, self.client[0] if self.client else None):
-            self._all.note_waiting(self)
+            self._all.mark_waiting(self)
         else:
-            self._refuse(_CROWDED)
+            self._send_error(_TOO_MANY_CONNECTIONS)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._all.forget(self)
+        self._all.remove(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -281,14 +284,14 @@ class _Connection(HttpToolsProtocol):
         if self._phase is _Phase.BODY:
             self._received += len(data)
         self._unparsed += len(data)
-        told = self._unparsed
+        unparsed = self._unparsed
         super().data_received(data)
-        if self._unparsed == told and self._head_bytes + told > MAX_HEAD_BYTES:
-            self._refuse(_TOO_LARGE)
+        if self._unparsed == unparsed and self._head_bytes + unparsed > MAX_HEAD_BYTES:
+            self._send_error(_TOO_LARGE)
 
     def send_400_response(self, msg: str) -> None:
-        """uvicorn calls this for whatever the parser or one of the methods below did not accept."""
-        self._refuse(self._refusal)
+        """Called by uvicorn when the parser or one of the methods below rejects the request."""
+        self._send_error(self._error_response)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -301,16 +304,16 @@ class _Connection(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Also the headers that follow a body sent in chunks."""
+        """Also called for trailers after a chunked body."""
         self._count_head(len(name) + len(value) + len(": \r\n"))
         if len(self.headers) >= MAX_HEADERS:
-            self._reject(_TOO_MANY_HEADERS)
+            self._reject_in_parser(_TOO_MANY_HEADERS)
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._unparsed = 0
         if len(self.pipeline) >= MAX_PIPELINED:
-            self._reject(_TOO_MANY_REQUESTS)
+            self._reject_in_parser(_TOO_MANY_REQUESTS)
         super().on_headers_complete()
         self._received = 0
         self._enter(_Phase.BODY)
@@ -325,11 +328,11 @@ class _Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._unparsed = 0
         super().on_message_complete()
-        self._enter(_Phase.IDLE if self.cycle.response_complete else _Phase.ANSWER)
+        self._enter(_Phase.IDLE if self.cycle.response_complete else _Phase.RESPONSE)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self._phase is _Phase.ANSWER and self.cycle.response_complete:
+        if self._phase is _Phase.RESPONSE and self.cycle.response_complete:
             self._enter(_Phase.IDLE)
 
     def shutdown(self) -> None:
@@ -341,16 +344,16 @@ class _Connection(HttpToolsProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self._unread_since = self.loop.time()
-        self._all.note_waiting(self)
+        self._all.mark_waiting(self)
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self._unread_since = None
-        if self._phase is _Phase.ANSWER:
-            self._all.note_busy(self)
+        if self._phase is _Phase.RESPONSE:
+            self._all.mark_busy(self)
 
     def end_if_overdue(self, now: float, late: float) -> None:
-        """`late`: so many seconds of the wait were our own fault."""
+        """`late` is the part of the wait, in seconds, that this server caused."""
         self.since += late
         if self._unread_since is not None:
             self._unread_since += late
@@ -364,44 +367,44 @@ class _Connection(HttpToolsProtocol):
                 self.transport.close()
             case _Phase.LINGER if now - self.since > LINGER_SECONDS:
                 self.transport.abort()
-            case _Phase.HEAD | _Phase.BODY if self._reads_nothing():
+            case _Phase.HEAD | _Phase.BODY if self._waits_for_us():
                 self._enter(self._phase)
             case _Phase.HEAD if now - self.since > HEAD_SECONDS:
-                self._refuse(_TOO_SLOW)
+                self._send_error(_TOO_SLOW)
             case _Phase.BODY if now - self.since > BODY_SECONDS and self._received < MIN_BODY_BYTES:
-                self._refuse(_TOO_SLOW)
+                self._send_error(_TOO_SLOW)
             case _Phase.BODY if now - self.since > BODY_SECONDS:
                 self._received = 0
                 self._enter(_Phase.BODY)
             case _:
                 pass
 
-    def _reads_nothing(self) -> bool:
-        """The client waits for us: nothing more is read, or it was not yet told to go on."""
-        told_to_wait = self._phase is _Phase.BODY and self.cycle.waiting_for_100_continue
-        return self.flow.read_paused or told_to_wait
+    def _waits_for_us(self) -> bool:
+        """The client waits for this server: reading is paused, or `100 Continue` was not sent yet."""
+        needs_continue = self._phase is _Phase.BODY and self.cycle.waiting_for_100_continue
+        return self.flow.read_paused or needs_continue
 
     def _enter(self, phase: _Phase) -> None:
         self._phase = phase
         self.since = self.loop.time()
-        if phase is _Phase.ANSWER:
-            self._all.note_busy(self)
+        if phase is _Phase.RESPONSE:
+            self._all.mark_busy(self)
         else:
-            self._all.note_waiting(self)
+            self._all.mark_waiting(self)
 
     def _count_head(self, size: int) -> None:
         self._unparsed = 0
         self._head_bytes += size
         if self._head_bytes > MAX_HEAD_BYTES:
-            self._reject(_TOO_LARGE)
+            self._reject_in_parser(_TOO_LARGE)
 
-    def _reject(self, refusal: "_Refusal") -> None:
-        """Makes the parser stop; uvicorn then calls `send_400_response`."""
-        self._refusal = refusal
-        raise ValueError(refusal.message)
+    def _reject_in_parser(self, response: "_ErrorResponse") -> None:
+        """Stop the parser by raising; uvicorn then calls `send_400_response`."""
+        self._error_response = response
+        raise ValueError(response.message)
 
-    def _refuse(self, refusal: "_Refusal") -> None:
-        """Answer if that is still possible, and close."""
+    def _send_error(self, error: "_ErrorResponse") -> None:
+        """Send the error if that is still possible, and close."""
         if self.transport.is_closing():
             return
         if self.pipeline or (self.cycle and self.cycle.response_started and not self.cycle.response_complete):
@@ -410,13 +413,16 @@ class _Connection(HttpToolsProtocol):
         if self.cycle:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-        self.transport.write(refusal.response())
+        self.transport.write(error.response())
         self.transport.write_eof()
         self._received = 0
         self._enter(_Phase.LINGER)
 
 
-class _Refusal(ReedbedError):
+# --- Error responses
+
+
+class _ErrorResponse(ReedbedError):
     def __init__(self, status: HTTPStatus, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
@@ -434,28 +440,31 @@ class _Refusal(ReedbedError):
         return head.encode() + body
 
 
-_INVALID = _Refusal(HTTPStatus.BAD_REQUEST, "invalid", "This is not a valid HTTP request.")
-_TOO_SLOW = _Refusal(HTTPStatus.REQUEST_TIMEOUT, "too_slow", "The request took too long to arrive.")
-_TOO_LARGE = _Refusal(
+_INVALID = _ErrorResponse(HTTPStatus.BAD_REQUEST, "invalid", "This is not a valid HTTP request.")
+_TOO_SLOW = _ErrorResponse(HTTPStatus.REQUEST_TIMEOUT, "too_slow", "The request took too long to arrive.")
+_TOO_LARGE = _ErrorResponse(
     HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
     "headers_too_large",
     f"The address and the headers of a request may have {MAX_HEAD_BYTES // 1024} KB in all.",
 )
-_TOO_MANY_HEADERS = _Refusal(
+_TOO_MANY_HEADERS = _ErrorResponse(
     HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
     "headers_too_large",
     f"A request may have {MAX_HEADERS} headers.",
 )
-_TOO_MANY_REQUESTS = _Refusal(
+_TOO_MANY_REQUESTS = _ErrorResponse(
     HTTPStatus.TOO_MANY_REQUESTS, "too_many_requests", "Wait for answers before you send more requests."
 )
-_CROWDED = _Refusal(
+_TOO_MANY_CONNECTIONS = _ErrorResponse(
     HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", "There are too many connections. Try again in a moment."
 )
 
 
+# --- Sockets
+
+
 def _end_when_unreachable(transport: asyncio.Transport) -> None:
-    """Without this a live stream to a phone that lost its network stays open for a quarter of an hour."""
+    """Otherwise a live stream to a phone that lost its network stays open for a quarter of an hour."""
     option = getattr(socket, "TCP_USER_TIMEOUT", None)
     connection = transport.get_extra_info("socket")
     if option is not None and connection is not None:
@@ -463,24 +472,24 @@ def _end_when_unreachable(transport: asyncio.Transport) -> None:
             connection.setsockopt(socket.IPPROTO_TCP, option, int(UNREAD_SECONDS * 1000))
 
 
-def _has_said_nothing(exchange: Any) -> bool:
-    return exchange.cycle is None  # no request has begun
+def _has_no_request(connection: Any) -> bool:
+    return connection.cycle is None  # no request has begun
 
 
-def _take_nobody_new(listener: socket.socket) -> None:
-    """Who knocks between our last look and the end of the listener would be let in by the system, and hung
-    up on. Linux does not hear them from here on: they knock again after a second, and are refused."""
+def _block_new_connections(listener: socket.socket) -> None:
+    """Between the last `accept` and the close of the listener, the system would accept clients and then reset
+    them. With this filter Linux ignores their SYN packets; they retry after a second and are refused."""
     program = array("B", NOTHING_PASSES)
-    address, _ = program.buffer_info()
-    with suppress(OSError):  # elsewhere that moment stays
-        listener.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", 1, address))
+    pointer, _ = program.buffer_info()
+    with suppress(OSError):  # not available on other systems
+        listener.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", 1, pointer))
 
 
 def _at_the_door(listener: socket.socket) -> Generator[socket.socket]:
-    """Those whose connection stands and whom the loop has not seen yet."""
+    """Connections that the system has accepted and the loop has not seen yet."""
     listener.setblocking(False)
     with suppress(OSError):
         while True:
-            caller, _ = listener.accept()
-            caller.setblocking(False)
-            yield caller
+            client, _ = listener.accept()
+            client.setblocking(False)
+            yield client

@@ -1,4 +1,4 @@
-"""For operators: how summaries are doing, what the model costs, and the switches."""
+"""Access to the AI model: budget, circuit breaker and rate limit for each call, privacy, and admin status."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -31,7 +31,6 @@ from reedbed.domain.users import Preferences, User
 from reedbed.services.runtime import Metrics, Runtime
 from reedbed.services.users import preferences_of
 from reedbed.store import ai as ai_state
-from reedbed.store import ai as summary_queue
 from reedbed.store import subscriptions, summaries
 from reedbed.store.ai import Sizes
 from reedbed.store.engine.database import Tx
@@ -39,13 +38,16 @@ from reedbed.store.engine.database import Tx
 log = structlog.get_logger()
 
 
+# --- Calling the model
+
+
 @record
 class AvailableModel:
-    """A model that may be asked now, if the budget allows the question."""
+    """A model that may be called now, if the budget allows the prompt."""
 
     model: Model
     breaker: Breaker
-    """With the call written in."""
+    """The breaker state after this call is counted."""
 
 
 @record
@@ -53,7 +55,7 @@ class ModelUnavailable:
     until: Instant
     why: str
     away: bool = True
-    """The model is not asked at all for a while; False: it is only paced."""
+    """True: the model is not called for a while. False: only the rate limit applies."""
 
 
 @record
@@ -65,7 +67,7 @@ class Permit:
 
 
 async def choose_model(tx: Tx, runtime: Runtime, now: Instant) -> AvailableModel | ModelUnavailable:
-    """The first model, or the second while the first one's breaker is open."""
+    """The primary model, or the fallback while the primary's breaker is open."""
     models = [model for model in (runtime.ai.model, runtime.ai.fallback) if model is not None]
     if not models:
         return ModelUnavailable(now + DAY, "There is no model.")
@@ -88,16 +90,16 @@ async def choose_model(tx: Tx, runtime: Runtime, now: Instant) -> AvailableModel
 
 
 async def enter(
-    tx: Tx, runtime: Runtime, door: AvailableModel, prompt: Prompt, user_id: int | None, now: Instant
+    tx: Tx, runtime: Runtime, available: AvailableModel, prompt: Prompt, user_id: int | None, now: Instant
 ) -> Permit | ModelUnavailable:
-    """Reserve the most this question can cost and write the call down, or say which budget forbids it."""
+    """Reserve the maximum cost of the prompt and record the call, or return which budget forbids it."""
     reserved = runtime.ai.price.usage(prompt.estimate, prompt.most_tokens)
-    broken = refusal(runtime.ai.budget, await ai_state.spent_today(tx, user_id, now), reserved)
-    if broken is not None:
-        return ModelUnavailable(day_start(now) + DAY, f"The budget is used up ({broken}).")
-    await ai_state.save_breaker(tx, door.model.name, door.breaker)
+    exceeded = refusal(runtime.ai.budget, await ai_state.spent_today(tx, user_id, now), reserved)
+    if exceeded is not None:
+        return ModelUnavailable(day_start(now) + DAY, f"The budget is used up ({exceeded}).")
+    await ai_state.save_breaker(tx, available.model.name, available.breaker)
     await ai_state.add_usage(tx, reserved, user_id, now)
-    return Permit(door.model, reserved, user_id, now)
+    return Permit(available.model, reserved, user_id, now)
 
 
 async def settle(
@@ -109,52 +111,52 @@ async def settle(
     *,
     readable: bool,
 ) -> Usage:
-    """Correct the cost, tell the breaker; what the call used.
+    """Replace the reserved cost by the real one and update the breaker; return the usage.
 
-    An answer that is not readable has its price, and counts as a failure of the model.
+    An unreadable response still costs money, and counts as a failure of the model.
     """
-    # The model's row first, as in `choose_model`: whoever takes locks in another order waits for us forever.
+    # Lock the model's row first, as in `choose_model`: another order could deadlock.
     before = (await ai_state.lock_breakers(tx, [permit.model.name]))[permit.model.name]
-    used = _used(runtime, permit, outcome)
-    _meter(runtime.meters, permit.model.name, outcome, readable=readable)
-    # On the day of the reservation, so that midnight loses nothing.
+    used = _actual_usage(runtime, permit, outcome)
+    _count_call(runtime.meters, permit.model.name, outcome, readable=readable)
+    # Book on the day of the reservation, so that calls across midnight are counted correctly.
     await ai_state.add_usage(tx, used - permit.reserved, permit.user_id, permit.at)
-    after = _told(before, runtime.ai.breaker, outcome, now, readable=readable)
+    after = _next_breaker(before, runtime.ai.breaker, outcome, now, readable=readable)
     if after != before:
         await ai_state.save_breaker(tx, permit.model.name, after)
-        _log_change(permit.model.name, before, after)
+        _log_breaker_change(permit.model.name, before, after)
     return used
 
 
-def _meter(meters: Metrics, model: str, outcome: Completion | ModelError, *, readable: bool) -> None:
-    answered = "answered" if readable else "unreadable"
-    meters.ai_calls.add(model, answered if isinstance(outcome, Completion) else outcome.kind)
+def _count_call(meters: Metrics, model: str, outcome: Completion | ModelError, *, readable: bool) -> None:
+    label = "answered" if readable else "unreadable"
+    meters.ai_calls.add(model, label if isinstance(outcome, Completion) else outcome.kind)
     meters.ai_tokens.add(model, "in", by=outcome.tokens_in)
     meters.ai_tokens.add(model, "out", by=outcome.tokens_out)
 
 
-def _used(runtime: Runtime, permit: Permit, outcome: Completion | ModelError) -> Usage:
-    """As the model counted; a model that does not count is taken at its most."""
+def _actual_usage(runtime: Runtime, permit: Permit, outcome: Completion | ModelError) -> Usage:
+    """The usage the model reports, or the reserved maximum if it reports none."""
     if isinstance(outcome, Completion) and not outcome.tokens_in + outcome.tokens_out:
         return permit.reserved
     return runtime.ai.price.usage(outcome.tokens_in, outcome.tokens_out)
 
 
-def _told(
+def _next_breaker(
     breaker: Breaker, policy: BreakerPolicy, outcome: Completion | ModelError, now: Instant, *, readable: bool
 ) -> Breaker:
     match outcome:
         case ModelError(kind="limited"):
             return limited(breaker, now, outcome.rest)
         case ModelError(kind="permanent"):
-            return breaker  # it answered: this question was wrong, not the model
+            return breaker  # the model works: only this prompt was rejected
         case Completion() if readable:
             return succeeded(breaker, policy, now)
         case _:
             return failed(breaker, policy, now)
 
 
-def _log_change(model: str, before: Breaker, after: Breaker) -> None:
+def _log_breaker_change(model: str, before: Breaker, after: Breaker) -> None:
     if after.state == before.state:
         return
     if after.state == "OPEN":
@@ -173,55 +175,58 @@ Read = TypeVar("Read")
 async def ask_model(
     runtime: Runtime, user_id: int, prompt: Prompt, read: Callable[[str], Read | None]
 ) -> Read | None:
-    """What `read` makes of the answer; a second try after two seconds, then None."""
+    """The response parsed by `read`. Retried once after two seconds, then None."""
     for attempt in range(TRIES):
         if attempt:
             await asyncio.sleep(TRY_AGAIN_SECONDS)
-        permit = await _permit(runtime, user_id, prompt)
+        permit = await _wait_for_permit(runtime, user_id, prompt)
         if permit is None:
             break
         outcome = await permit.model.ask(prompt)
-        said = read(outcome.text) if isinstance(outcome, Completion) else None
+        result = read(outcome.text) if isinstance(outcome, Completion) else None
         async with runtime.db.write() as tx:
-            await settle(tx, runtime, permit, outcome, runtime.now(), readable=said is not None)
-        if said is not None:
-            return said
+            await settle(tx, runtime, permit, outcome, runtime.now(), readable=result is not None)
+        if result is not None:
+            return result
     return None
 
 
-async def _permit(runtime: Runtime, user_id: int, prompt: Prompt) -> Permit | None:
-    """Waits for the pace, not for a model that is left alone."""
+async def _wait_for_permit(runtime: Runtime, user_id: int, prompt: Prompt) -> Permit | None:
+    """Wait for the rate limit, but not for an open breaker."""
     deadline = runtime.now() + PATIENCE
     while True:
         now = runtime.now()
         async with runtime.db.write() as tx:
-            door = await choose_model(tx, runtime, now)
-            found = (
-                door
-                if isinstance(door, ModelUnavailable)
-                else await enter(tx, runtime, door, prompt, user_id, now)
+            choice = await choose_model(tx, runtime, now)
+            result = (
+                choice
+                if isinstance(choice, ModelUnavailable)
+                else await enter(tx, runtime, choice, prompt, user_id, now)
             )
-        if isinstance(found, Permit):
-            return found
-        if found.until >= deadline:
+        if isinstance(result, Permit):
+            return result
+        if result.until >= deadline:
             return None
-        await asyncio.sleep(max(0.05, (found.until - now) / SECOND))
+        await asyncio.sleep(max(0.05, (result.until - now) / SECOND))
+
+
+# --- Summary variants and privacy
 
 
 def variant_for(runtime: Runtime, user: User) -> Variant:
-    """The summary this user wants of any text."""
+    """The summary variant for this user's preferences."""
     return variant_of(runtime, preferences_of(user))
 
 
-def variant_of(runtime: Runtime, chosen: Preferences) -> Variant:
+def variant_of(runtime: Runtime, preferences: Preferences) -> Variant:
     model = runtime.ai.model
-    if model is None or not may_send(runtime, chosen):
+    if model is None or not may_send(runtime, preferences):
         return Variant(EXTRACT)
-    return Variant(model.name, chosen.summary_language or runtime.ai.language)
+    return Variant(model.name, preferences.summary_language or runtime.ai.language)
 
 
 async def variant_for_feed(tx: Tx, runtime: Runtime, user: User, feed_id: int) -> Variant:
-    """The summary this user wants of a text of this feed."""
+    """The summary variant for this user and feed."""
     variant = variant_for(runtime, user)
     if variant.model != EXTRACT and feed_id in await must_stay_local(tx, runtime, user.id):
         return Variant(EXTRACT)
@@ -229,18 +234,20 @@ async def variant_for_feed(tx: Tx, runtime: Runtime, user: User, feed_id: int) -
 
 
 async def must_stay_local(tx: Tx, runtime: Runtime, user_id: int) -> frozenset[int]:
-    """The feeds whose texts this user does not want sent; none while the model is nobody else's."""
+    """The feeds whose texts this user does not want sent to a remote model. Empty if the model is local."""
     model = runtime.ai.model
     if model is None or not model.is_remote:
         return frozenset()
     return await subscriptions.local_only_feeds(tx, user_id)
 
 
-def may_send(runtime: Runtime, chosen: Preferences) -> bool:
-    """Nothing goes to somebody else's model before its user has said so."""
+def may_send(runtime: Runtime, preferences: Preferences) -> bool:
+    """Texts are sent to a remote model only after the user has allowed it."""
     model = runtime.ai.model
-    return model is not None and (chosen.remote_ai or not model.is_remote)
+    return model is not None and (preferences.remote_ai or not model.is_remote)
 
+
+# --- Administration
 
 DAYS_SHOWN = 30
 
@@ -258,7 +265,7 @@ class AiStatus:
     month: Usage
     budget: Budget
     days: Sequence[tuple[Instant, Usage]]
-    """The last thirty, for a plot; days without a call are left out."""
+    """The last `DAYS_SHOWN` days, for a chart; days without a call are left out."""
 
 
 async def ai_status(runtime: Runtime) -> AiStatus:
@@ -272,7 +279,7 @@ async def ai_status(runtime: Runtime) -> AiStatus:
             paused=await ai_state.is_paused(tx),
             state=shown_state(breaker, ai.breaker, now),
             breaker=breaker,
-            queue=await summary_queue.queue_sizes(tx, now, now - ai.lease),
+            queue=await ai_state.queue_sizes(tx, now, now - ai.lease),
             failures=await summaries.count_failures(tx),
             today=await ai_state.usage_since(tx, day_start(now)),
             month=await ai_state.usage_since(tx, month_start(now)),
@@ -282,22 +289,22 @@ async def ai_status(runtime: Runtime) -> AiStatus:
 
 
 async def set_paused(runtime: Runtime, *, paused: bool) -> None:
-    """Nothing is asked of the model meanwhile; the built-in extract goes on."""
+    """While paused, the model is not called; built-in extracts continue."""
     async with runtime.db.write() as tx:
         await ai_state.set_paused(tx, runtime.now(), paused=paused)
     await runtime.bus.publish(ChangeEvent("wake", data={"for": "ai"}))
 
 
 async def retry_all(runtime: Runtime) -> int:
-    """Wake everything that rests after failures; how many wait now."""
+    """Retry everything in backoff after failures; return the queue length."""
     async with runtime.db.write() as tx:
-        waiting = await summary_queue.retry_all(tx)
+        count = await ai_state.retry_all(tx)
     await runtime.bus.publish(ChangeEvent("wake", data={"for": "ai"}))
-    return waiting
+    return count
 
 
 async def reprocess(runtime: Runtime, content_hash: str) -> bool:
-    """Forget what was written about this text: whoever opens it next has it written anew."""
+    """Delete the summaries of this text. They are generated again when an entry is opened."""
     async with runtime.db.write() as tx:
-        forgotten = await summaries.delete_old(tx, content_hash)
-        return forgotten + await summaries.clear_failures_of_text(tx, content_hash) > 0
+        deleted = await summaries.delete_old(tx, content_hash)
+        return deleted + await summaries.clear_failures_of_text(tx, content_hash) > 0

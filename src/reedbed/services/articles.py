@@ -1,4 +1,4 @@
-"""Any page, kept for later by its address: safe at once, its article fetched right after."""
+"""Fetch full articles of entries, set the article selectors of a feed, and save any page by its URL."""
 
 import asyncio
 from collections.abc import Sequence
@@ -58,27 +58,27 @@ COOLDOWN = DAY
 EXTRACT_SECONDS = 20.0
 MAX_ADDRESS_LENGTH = 4_096
 AT_ONCE = 20
-"""Entries of one job before it makes room for others."""
+"""Entries processed per run of a job, before other jobs get their turn."""
 
-_NO_ADDRESS = "This entry has no address to read the article from."
+_NO_URL = "This entry has no address to read the article from."
 _SHORTER = "The site's page holds less of this text than the feed gives."
-_TOO_HARD = "The article could not be read in time."
+_TIMED_OUT = "The article could not be read in time."
 
 
 @record
 class FullArticle:
     content: str | None
-    """Sanitised HTML; None when there is none."""
+    """Sanitized HTML, or None."""
     failed: str = ""
-    """One plain sentence, when it could not be had."""
+    """A message for the user if the article could not be fetched."""
 
 
 async def read_full_article(
     runtime: Runtime, user_id: int, entry_id: int, *, within: float | None = None
 ) -> FullArticle:
-    """The whole article of an entry this user sees, fetched now if it was never had as it is wanted.
+    """The full article of an entry this user can see. Fetched now unless it was read with these selectors.
 
-    `within` so many seconds, or in the time that any fetch has.
+    `within`: seconds for the fetch; None for the fetcher's own timeout.
     """
     async with runtime.db.read() as tx:
         entry = await entries.get(tx, user_id, entry_id)
@@ -88,37 +88,37 @@ async def read_full_article(
     if entry.full_content is not None and tried is not None:
         return FullArticle(entry.full_content)
     if entry.row.url is None:
-        return FullArticle(None, _NO_ADDRESS)
+        return FullArticle(None, _NO_URL)
     if tried is not None and runtime.now() < tried + COOLDOWN:
-        return FullArticle(None, _tried_lately(runtime.now(), tried))
-    found = await _fetch(runtime, entry_id, entry.row.url, within)
-    return found if found.content is not None else replace(found, content=entry.full_content)
+        return FullArticle(None, _cooldown_message(runtime.now(), tried))
+    article = await _fetch(runtime, entry_id, entry.row.url, within)
+    return article if article.content is not None else replace(article, content=entry.full_content)
 
 
 async def open_article(runtime: Runtime, user_id: int, url: str) -> str:
-    """The article at the address of an entry that this user sees; at no other address."""
-    address = normalize_url(storable(url)) if len(url) <= MAX_ADDRESS_LENGTH else None
+    """The article at a URL, which must be the URL of an entry this user can see."""
+    normalized = normalize_url(storable(url)) if len(url) <= MAX_ADDRESS_LENGTH else None
     async with runtime.db.read() as tx:
-        entry_id = await articles.seen_at(tx, user_id, address) if address else None
+        entry_id = await articles.seen_at(tx, user_id, normalized) if normalized else None
     if entry_id is None:
         raise NotFound("None of your entries has this address.")
-    found = await read_full_article(runtime, user_id, entry_id, within=runtime.images.timeout)
-    if found.content is None:
-        raise Unavailable(found.failed)
-    return found.content
+    article = await read_full_article(runtime, user_id, entry_id, within=runtime.images.timeout)
+    if article.content is None:
+        raise Unavailable(article.failed)
+    return article.content
 
 
 async def fetch_articles(runtime: Runtime, job: Job) -> Done | Later:
-    """The job: entries that arrived in a feed whose articles somebody always wants whole."""
+    """Job handler: fetch articles of new entries in feeds for which a user has full text enabled."""
     async with runtime.db.read() as tx:
-        waiting = await articles.never_tried(tx, _ids(job))
+        waiting = await articles.never_tried(tx, _entry_ids(job))
     for entry_id, url in waiting[:AT_ONCE]:
         await fetch_politely(runtime, entry_id, url)
     return Later(runtime.now()) if len(waiting) > AT_ONCE else Done({"articles": len(waiting)})
 
 
 async def fetch_politely(runtime: Runtime, entry_id: int, url: str) -> FullArticle:
-    """When it is this host's turn."""
+    """Fetch after waiting for a request slot of this host."""
     async with turn_at(runtime, host_of(url) or ""):
         return await _fetch(runtime, entry_id, url)
 
@@ -126,20 +126,20 @@ async def fetch_politely(runtime: Runtime, entry_id: int, url: str) -> FullArtic
 async def _fetch(runtime: Runtime, entry_id: int, url: str, within: float | None = None) -> FullArticle:
     async with runtime.db.read() as tx:
         selectors = (await articles.selector_status(tx, entry_id)).selectors
-        given = await articles.given(tx, entry_id)
-    found = await _extract(runtime, url, selectors, within)
-    # With selectors, somebody has looked at the pages and chosen what is the article.
-    if found.content is not None and not selectors and is_shorter(found.content, given):
-        found = FullArticle(None, _SHORTER)
+        feed_content = await articles.given(tx, entry_id)
+    article = await _extract(runtime, url, selectors, within)
+    # Selectors were chosen by a person who has seen the pages, so trust them.
+    if article.content is not None and not selectors and is_shorter(article.content, feed_content):
+        article = FullArticle(None, _SHORTER)
     async with runtime.db.write() as tx:
-        if found.content is None:
+        if article.content is None:
             await articles.record_attempt(tx, entry_id, runtime.now())
         else:
-            forgets = search.needs_words_to_forget(tx.engine)
-            before = await texts.possibly_indexed(tx, [entry_id]) if forgets else []
-            await articles.save(tx, entry_id, found.content, runtime.now())
-            await reindex(tx, [entry_id], before)
-    return found
+            needs_old_text = search.needs_words_to_forget(tx.engine)
+            old_texts = await texts.possibly_indexed(tx, [entry_id]) if needs_old_text else []
+            await articles.save(tx, entry_id, article.content, runtime.now())
+            await reindex(tx, [entry_id], old_texts)
+    return article
 
 
 async def _extract(
@@ -149,38 +149,38 @@ async def _extract(
         async with asyncio.timeout(within):
             page = await runtime.fetcher.fetch_page(url)
         if not isinstance(page, Fetched):
-            return FullArticle(None, getattr(page, "message", _TOO_HARD))
+            return FullArticle(None, getattr(page, "message", _TIMED_OUT))
         async with asyncio.timeout(EXTRACT_SECONDS):
-            return await asyncio.to_thread(_read, page.body, page.url, selectors)
+            return await asyncio.to_thread(_extract_content, page.body, page.url, selectors)
     except TimeoutError:
-        return FullArticle(None, _TOO_HARD)
+        return FullArticle(None, _TIMED_OUT)
 
 
-def _read(body: bytes, url: str, selectors: ArticleSelectors) -> FullArticle:
-    from reedbed.ingest.article.extract import (
-        ExtractedArticle,
-        extract_article,  # loads the extractor at its first use
-    )
+def _extract_content(body: bytes, url: str, selectors: ArticleSelectors) -> FullArticle:
+    # Imported here, because loading the extractor is slow.
+    from reedbed.ingest.article.extract import ExtractedArticle, extract_article
 
-    found = extract_article(body, url, keep=", ".join(selectors.keep), drop=", ".join(selectors.drop))
+    result = extract_article(body, url, keep=", ".join(selectors.keep), drop=", ".join(selectors.drop))
     return (
-        FullArticle(found.content_html)
-        if isinstance(found, ExtractedArticle)
-        else FullArticle(None, found.reason)
+        FullArticle(result.content_html)
+        if isinstance(result, ExtractedArticle)
+        else FullArticle(None, result.reason)
     )
 
 
-def _tried_lately(now: Instant, tried: Instant) -> str:
-    hours = max(1, (tried + COOLDOWN - now) // (3_600 * SECOND))
+def _cooldown_message(now: Instant, tried_at: Instant) -> str:
+    hours = max(1, (tried_at + COOLDOWN - now) // (3_600 * SECOND))
     return f"The article could not be read from the site. The next try is possible in {hours} h."
 
 
-def _ids(job: Job) -> Sequence[int]:
-    return [int(one) for one in job.payload.get("entry_ids", ())]
+def _entry_ids(job: Job) -> Sequence[int]:
+    return [int(id_) for id_ in job.payload.get("entry_ids", ())]
 
+
+# --- Article selectors of a feed
 
 READ_ANEW = 20
-"""Articles read anew at once when the selectors change; the others when somebody opens them."""
+"""Articles fetched again right after the selectors change; others are fetched when opened."""
 NOT_YOURS = "Others follow this feed as well: only an operator may change what its articles are made of."
 
 
@@ -189,113 +189,121 @@ class FeedSelectors:
     selectors: ArticleSelectors
     may_change: bool
     newest: int | None = None
-    """An entry to see the effect on."""
+    """An entry to preview the effect on."""
 
 
 async def selectors_of(runtime: Runtime, user: User, subscription_id: int) -> FeedSelectors:
     async with runtime.db.read() as tx:
-        one = await subscriptions.get(tx, user.id, subscription_id)
-        if one is None:
+        subscription = await subscriptions.get(tx, user.id, subscription_id)
+        if subscription is None:
             raise NotFound(NO_SUCH)
         return FeedSelectors(
-            await articles.get_selectors(tx, one.feed.id),
-            _may_change(user, one),
-            await articles.newest_saved(tx, one.feed.id),
+            await articles.get_selectors(tx, subscription.feed.id),
+            _may_change(user, subscription),
+            await articles.newest_saved(tx, subscription.feed.id),
         )
 
 
 async def set_selectors(
     runtime: Runtime, user: User, subscription_id: int, *, keep: Sequence[str], drop: Sequence[str]
 ) -> FeedSelectors:
-    """Checked one by one; what was read with others is read anew."""
-    known = await selectors_of(runtime, user, subscription_id)
-    if not known.may_change:
+    """Check and save the selectors. Articles read with the old ones are fetched again."""
+    current = await selectors_of(runtime, user, subscription_id)
+    if not current.may_change:
         raise Forbidden(NOT_YOURS)
-    wanted = ArticleSelectors(tidy_selectors(keep, "keep"), tidy_selectors(drop, "drop"))
-    await asyncio.to_thread(_check, wanted)
-    if wanted != known.selectors:
-        await _change(runtime, user, subscription_id, wanted)
+    selectors = ArticleSelectors(tidy_selectors(keep, "keep"), tidy_selectors(drop, "drop"))
+    await asyncio.to_thread(_check_selectors, selectors)
+    if selectors != current.selectors:
+        await _save_selectors(runtime, user, subscription_id, selectors)
     return await selectors_of(runtime, user, subscription_id)
 
 
-async def _change(runtime: Runtime, user: User, subscription_id: int, wanted: ArticleSelectors) -> None:
+async def _save_selectors(
+    runtime: Runtime, user: User, subscription_id: int, selectors: ArticleSelectors
+) -> None:
     now = runtime.now()
     async with runtime.db.write() as tx:
-        one = await subscriptions.get(tx, user.id, subscription_id)
-        if one is None:
+        subscription = await subscriptions.get(tx, user.id, subscription_id)
+        if subscription is None:
             raise NotFound(NO_SUCH)
-        if one.feed.kind != "web":
+        if subscription.feed.kind != "web":
             raise Invalid("The texts of this feed come by mail or by hand, not from pages.")
-        await articles.set_selectors(tx, one.feed.id, wanted, now)
-        await users.record_event(tx, now, "selectors_changed", user.id, {"feed_id": one.feed.id})
-        anew = await articles.read_before(tx, one.feed.id, most=READ_ANEW)
-        if anew:
-            await jobs.add(tx, ARTICLES_JOB, {"entry_ids": list(anew)}, now=now)
+        await articles.set_selectors(tx, subscription.feed.id, selectors, now)
+        await users.record_event(tx, now, "selectors_changed", user.id, {"feed_id": subscription.feed.id})
+        entry_ids = await articles.read_before(tx, subscription.feed.id, most=READ_ANEW)
+        if entry_ids:
+            await jobs.add(tx, ARTICLES_JOB, {"entry_ids": list(entry_ids)}, now=now)
     await runtime.bus.publish(ChangeEvent("wake", data={"for": "jobs"}))
 
 
-def _check(selectors: ArticleSelectors) -> None:
-    for chosen, field in ((selectors.keep, "keep"), (selectors.drop, "drop")):
-        for one in chosen:
-            check_selector(one, field)
+def _check_selectors(selectors: ArticleSelectors) -> None:
+    for values, field in ((selectors.keep, "keep"), (selectors.drop, "drop")):
+        for selector in values:
+            check_selector(selector, field)
 
 
-def _may_change(user: User, one: Subscription) -> bool:
-    return one.feed.kind == "web" and (user.operates or one.feed.private)
+def _may_change(user: User, subscription: Subscription) -> bool:
+    return subscription.feed.kind == "web" and (user.operates or subscription.feed.private)
 
+
+# --- Saved pages
 
 SAVED_JOB = "saved_page"
 
 _NO_PAGE_URL = "This is not the address of a page. It should look like https://example.org/article."
-_SECRETS = "The address holds a name or a password. Leave that part out."
+_HAS_CREDENTIALS = "The address holds a name or a password. Leave that part out."
 
 
 async def save_page(runtime: Runtime, user_id: int, typed: str, title: str = "") -> SavedPage:
-    """Mark the page for later; when this returns it is kept, whatever becomes of its article."""
-    url, address = _page_address(typed)
+    """Save a page for later. It is stored when this returns; its article is fetched by a job."""
+    url, normalized = _parse_page_url(typed)
     async with runtime.db.read() as tx:
-        known = await articles.get_saved_by_url(tx, user_id, address)
-    if known is not None:
-        await change_entry(runtime, user_id, known, StateChange(later=True))
-        return SavedPage(known, new=False)
+        existing_id = await articles.get_saved_by_url(tx, user_id, normalized)
+    if existing_id is not None:
+        await change_entry(runtime, user_id, existing_id, StateChange(later=True))
+        return SavedPage(existing_id, new=False)
     async with runtime.db.write() as tx:
-        feed_id, followed = await _own_feed(tx, user_id, runtime.now())
-        entry_id = await _keep(tx, runtime.now(), user_id, _row(feed_id, url, address, title, runtime.now()))
-    if followed:
+        feed_id, subscribed = await _own_feed(tx, user_id, runtime.now())
+        entry_id = await _store_page(
+            tx, runtime.now(), user_id, _row(feed_id, url, normalized, title, runtime.now())
+        )
+    if subscribed:
         await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
-    if entry_id is None:  # the same page, saved a moment ago from elsewhere
+    if entry_id is None:  # the same page was saved concurrently
         return await save_page(runtime, user_id, typed, title)
-    data = {"feed_id": str(feed_id), "ids": [str(entry_id)]}
-    await runtime.bus.publish(ChangeEvent("new_entry", feed_id=feed_id, data=data))
+    await runtime.bus.publish(_entry_event("new_entry", feed_id, entry_id))
     return SavedPage(entry_id, new=True)
 
 
 async def read_saved_page(runtime: Runtime, job: Job) -> Done | Later:
-    """The job: the words of a page that was saved by its address."""
+    """Job handler: fetch the article of a saved page."""
     user_id, entry_id = job.user_id or 0, int(job.payload["entry_id"])
     async with runtime.db.read() as tx:
-        found = await entries.get(tx, user_id, entry_id)
-    if found is None or not found.row.url or found.content:
+        entry = await entries.get(tx, user_id, entry_id)
+    if entry is None or not entry.row.url or entry.content:
         return Done({})
-    outcome = await _read_page(runtime, found.row.url)
+    outcome = await _read_page(runtime, entry.row.url)
     if isinstance(outcome, str | None):
-        return await _missed(runtime, job, entry_id, outcome)
+        return await _record_failed_read(runtime, job, entry_id, outcome)
     async with runtime.db.write() as tx:
-        await _fill(tx, entry_id, found.row.title, outcome)
-    data = {"feed_id": str(found.row.feed_id), "ids": [str(entry_id)]}
-    await runtime.bus.publish(ChangeEvent("entry_updated", feed_id=found.row.feed_id, data=data))
+        await _save_text(tx, entry_id, entry.row.title, outcome)
+    await runtime.bus.publish(_entry_event("entry_updated", entry.row.feed_id, entry_id))
     return Done({"words": outcome.words})
 
 
-def _page_address(typed: str) -> tuple[str, str]:
-    """The address as it is opened, and as it is compared."""
-    found = typed_addresses(storable(typed).strip())
-    address = normalize_url(found[0]) if found else None
-    if not found or address is None:
+def _entry_event(topic: str, feed_id: int, entry_id: int) -> ChangeEvent:
+    return ChangeEvent(topic, feed_id=feed_id, data={"feed_id": str(feed_id), "ids": [str(entry_id)]})
+
+
+def _parse_page_url(typed: str) -> tuple[str, str]:
+    """The URL to open, and its normalized form."""
+    urls = typed_addresses(storable(typed).strip())
+    normalized = normalize_url(urls[0]) if urls else None
+    if not urls or normalized is None:
         raise Invalid(_NO_PAGE_URL, field="url")
-    if has_userinfo(found[0]):
-        raise Invalid(_SECRETS, field="url")
-    return found[0], address
+    if has_userinfo(urls[0]):
+        raise Invalid(_HAS_CREDENTIALS, field="url")
+    return urls[0], normalized
 
 
 async def _own_feed(tx: Tx, user_id: int, now: Instant) -> tuple[int, bool]:
@@ -304,15 +312,15 @@ async def _own_feed(tx: Tx, user_id: int, now: Instant) -> tuple[int, bool]:
     return feed_id, await follow_own(tx, now, user_id, feed_id)
 
 
-def _row(feed_id: int, url: str, address: str, title: str, now: Instant) -> NewEntryRow:
-    name = shown_line(title)[:MAX_TITLE] or title_from_address(url)
-    text = NewEntryText(title=name, content="", search=search_words(name, ""))
+def _row(feed_id: int, url: str, normalized: str, title: str, now: Instant) -> NewEntryRow:
+    shown_title = shown_line(title)[:MAX_TITLE] or title_from_address(url)
+    text = NewEntryText(title=shown_title, content="", search=search_words(shown_title, ""))
     return NewEntryRow(
         feed_id=feed_id,
-        guid=address,
+        guid=normalized,
         url=url,
-        normalized_url=address,
-        change_hash=change_hash(name, ""),
+        normalized_url=normalized,
+        change_hash=change_hash(shown_title, ""),
         published_at=None,
         fetched_at=now,
         sort_at=now,
@@ -320,13 +328,13 @@ def _row(feed_id: int, url: str, address: str, title: str, now: Instant) -> NewE
     )
 
 
-async def _keep(tx: Tx, now: Instant, user_id: int, row: NewEntryRow) -> int | None:
+async def _store_page(tx: Tx, now: Instant, user_id: int, row: NewEntryRow) -> int | None:
     stored = await entry_writes.insert_new(tx, [row])
     if not stored:
         return None
     entry_id = stored[0][0]
     await search.index(tx, [(entry_id, row.text.search)])
-    # It waits under "later" and is nobody's news: it arrives as read.
+    # It is listed under "later" and is not new to the user, so it arrives as read.
     await unread.fan_out(tx, [Arrival(row.feed_id, [entry_id], silent={user_id: {entry_id}})])
     await marks.set_flag(tx, user_id, "later", [entry_id], now)
     await jobs.add(tx, SAVED_JOB, {"entry_id": entry_id}, now=now, user_id=user_id)
@@ -334,47 +342,45 @@ async def _keep(tx: Tx, now: Instant, user_id: int, row: NewEntryRow) -> int | N
 
 
 async def _read_page(runtime: Runtime, url: str) -> NewEntryText | str | None:
-    """The words of the page; or how the fetch failed; None when it holds no article."""
+    """The text of the page, or the kind of fetch failure, or None if the page has no article."""
     async with turn_at(runtime, host_of(url) or ""):
         page = await runtime.fetcher.fetch_page(url)
     if not isinstance(page, Fetched):
         return getattr(page, "kind", TEMPORARY)
     try:
         async with asyncio.timeout(EXTRACT_SECONDS):
-            return await asyncio.to_thread(_words, page.body, page.url)
+            return await asyncio.to_thread(_extract_text, page.body, page.url)
     except TimeoutError:
         return None
 
 
-def _words(body: bytes, url: str) -> NewEntryText | None:
-    from reedbed.ingest.article.extract import (
-        ExtractedArticle,
-        extract_article,  # loads the extractor at its first use
-    )
+def _extract_text(body: bytes, url: str) -> NewEntryText | None:
+    # Imported here, because loading the extractor is slow.
+    from reedbed.ingest.article.extract import ExtractedArticle, extract_article
 
-    found = extract_article(body, url)
-    if not isinstance(found, ExtractedArticle):
+    result = extract_article(body, url)
+    if not isinstance(result, ExtractedArticle):
         return None
     entry = ParsedEntry(
         guid=None,
         url=url,
-        title=found.title or "",
-        content=found.content_html,
-        published=found.published,
-        authors=(Author(found.byline),) if found.byline else (),
-        image=found.image,
-        language=found.lang,
+        title=result.title or "",
+        content=result.content_html,
+        published=result.published,
+        authors=(Author(result.byline),) if result.byline else (),
+        image=result.image,
+        language=result.lang,
     )
     return words_of(entry, ParsedFeed("html", "", ()))
 
 
-async def _fill(tx: Tx, entry_id: int, old_title: str, text: NewEntryText) -> None:
+async def _save_text(tx: Tx, entry_id: int, old_title: str, text: NewEntryText) -> None:
     await search.forget(tx, [(entry_id, [search_words(old_title, "")])])
     await articles.fill_saved(tx, entry_id, text, change_hash(text.title, text.content))
     await reindex(tx, [entry_id])
 
 
-async def _missed(runtime: Runtime, job: Job, entry_id: int, failure: str | None) -> Done | Later:
+async def _record_failed_read(runtime: Runtime, job: Job, entry_id: int, failure: str | None) -> Done | Later:
     later = try_again(runtime, job, give_up_after=GIVE_UP_AFTER, least=FIRST_WAIT)
     if failure == TEMPORARY and later is not None:
         return later

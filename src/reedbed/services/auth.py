@@ -1,4 +1,4 @@
-"""Secrets for programs: API tokens with scopes, and app passwords for reader apps."""
+"""Sessions, API tokens with scopes, and app passwords for reader apps."""
 
 import hmac
 from contextlib import suppress
@@ -34,8 +34,10 @@ from reedbed.services.security import (
 from reedbed.store import auth, users
 from reedbed.store.engine.database import Tx
 
+# --- Sessions
+
 TOUCH_EVERY = 5 * MINUTE
-"""`last_active_at` need not be exact, and a write for each request would be."""
+"""`last_active_at` need not be exact; this avoids a write for each request."""
 
 MAX_TOKEN_LENGTH = 200
 MAX_SHOWN = 200
@@ -69,22 +71,22 @@ async def add_session(
 
 
 async def identify(runtime: Runtime, token: str, *, by_cookie: bool = False) -> Caller | None:
-    """The caller behind a session token or an API token, or None. Only sessions come as cookies."""
+    """The caller for a session token or API token, or None. Cookies can only hold session tokens."""
     if len(token) > MAX_TOKEN_LENGTH or (by_cookie and token.startswith(API_TOKEN_PREFIX)):
         return None
     hashed = token_hash(token)
     caller = runtime.callers.get(hashed)
     if caller is None:
-        look = runtime.callers.look()
-        caller = await _look_up(runtime, hashed, of_program=token.startswith(API_TOKEN_PREFIX))
+        lookup = runtime.callers.look()
+        caller = await _look_up(runtime, hashed, is_api_token=token.startswith(API_TOKEN_PREFIX))
         if caller is None:
             return None
-        runtime.callers.remember(hashed, caller, look)
+        runtime.callers.remember(hashed, caller, lookup)
     return replace(caller, by_cookie=True) if by_cookie else caller
 
 
 async def why_refused(runtime: Runtime, token: str) -> str:
-    """What to say to somebody whose token `identify` does not know."""
+    """The message for a token that `identify` rejects."""
     if len(token) <= MAX_TOKEN_LENGTH and not token.startswith(API_TOKEN_PREFIX):
         async with runtime.db.read() as tx:
             if await auth.was_session_made_ahead(tx, token_hash(token), runtime.now()):
@@ -93,7 +95,7 @@ async def why_refused(runtime: Runtime, token: str) -> str:
 
 
 async def still_open(runtime: Runtime, caller: Caller) -> bool:
-    """For what outlives a request: whether the door it came in by is still open. In doubt, it is."""
+    """Whether a caller's session or token is still valid, for long streams. True if the database is down."""
     now = runtime.now()
     try:
         async with runtime.db.read() as tx:
@@ -106,7 +108,7 @@ async def still_open(runtime: Runtime, caller: Caller) -> bool:
 
 
 async def list_sessions(runtime: Runtime, user_id: int) -> list[Session]:
-    """The last active first."""
+    """Most recently active first."""
     now = runtime.now()
     async with runtime.db.read() as tx:
         return list(
@@ -127,7 +129,7 @@ async def revoke_session(runtime: Runtime, caller: Caller, session_id: int) -> N
 
 
 async def revoke_other_sessions(runtime: Runtime, caller: Caller) -> int:
-    """All but the one that asks; how many."""
+    """Revoke all sessions except the caller's; return how many."""
     async with runtime.db.write() as tx:
         count = await auth.delete_other_sessions(tx, caller.user_id, caller.session_id)
         await users.record_event(tx, runtime.now(), "sessions_revoked", caller.user_id, {"count": count})
@@ -143,39 +145,39 @@ async def revoke_all_sessions(runtime: Runtime, caller: Caller) -> None:
 
 
 async def publish_revoked(runtime: Runtime, user_id: int, **which: int | None) -> None:
-    """`session_id`, `token_id` or `except_session_id`; none of them: everything of this user."""
+    """Pass `session_id`, `token_id` or `except_session_id`; without any, all of this user's are revoked."""
     runtime.callers.forget_user(user_id)
     await runtime.bus.publish(ChangeEvent(REVOKED, user_id=user_id, data=which))
 
 
 async def publish_changed(runtime: Runtime, user_id: int) -> None:
-    """The account looks different now, though nobody has to log in again."""
+    """The account has changed, but its sessions stay valid."""
     runtime.callers.forget_user(user_id)
     await runtime.bus.publish(ChangeEvent(CHANGED, user_id=user_id))
 
 
 async def watch_revocations(runtime: Runtime) -> None:
-    """Forgets what other processes have changed; runs as long as the process."""
+    """Drop cached callers when another process changes them. Runs for the life of the process."""
     with runtime.bus.listen() as listener:
-        async for hint in listener:
+        async for event in listener:
             if listener.missed:
                 listener.missed = False
                 runtime.callers.forget_all()
-            if hint.topic in (REVOKED, CHANGED) and hint.user_id is not None:
-                runtime.callers.forget_user(hint.user_id)
+            if event.topic in (REVOKED, CHANGED) and event.user_id is not None:
+                runtime.callers.forget_user(event.user_id)
 
 
-async def _look_up(runtime: Runtime, hashed: str, *, of_program: bool) -> Caller | None:
+async def _look_up(runtime: Runtime, hashed: str, *, is_api_token: bool) -> Caller | None:
     now = runtime.now()
     async with runtime.db.read() as tx:
-        if of_program:
-            found = await auth.get_token_by_secret(tx, "api", hashed)
+        if is_api_token:
+            match = await auth.get_token_by_secret(tx, "api", hashed)
         else:
             idle_since = now - runtime.accounts.session_idle
-            found = await auth.get_caller(tx, hashed, now=now, idle_since=idle_since)
-    if found is None:
+            match = await auth.get_caller(tx, hashed, now=now, idle_since=idle_since)
+    if match is None:
         return None
-    caller, last_seen = found
+    caller, last_seen = match
     await touch(runtime, caller, last_seen)
     return caller
 
@@ -184,18 +186,20 @@ async def touch(runtime: Runtime, caller: Caller, last_seen: Instant | None) -> 
     now = runtime.now()
     if last_seen is not None and now - last_seen <= TOUCH_EVERY:
         return
-    # Who can only be read about, because the disk is full, may still read.
+    # When the database is read-only, for example because the disk is full, reading still works.
     with suppress(Unavailable):
-        await _note_seen(runtime, caller, now)
+        await _record_activity(runtime, caller, now)
 
 
-async def _note_seen(runtime: Runtime, caller: Caller, now: Instant) -> None:
+async def _record_activity(runtime: Runtime, caller: Caller, now: Instant) -> None:
     async with runtime.db.write() as tx:
         if caller.session_id is not None:
             await auth.touch_session(tx, caller.session_id, now)
         elif caller.token_id is not None:
             await auth.touch_token(tx, caller.token_id, now)
 
+
+# --- API tokens and app passwords
 
 MAX_TOKENS = 100
 
@@ -206,20 +210,22 @@ async def create_api_token(
     if TokenScope.ADMIN in scopes and not caller.user.operates:
         raise Forbidden("Only an operator of this server may make a token with the admin scope.")
     secret = new_api_token()
-    token = await _add(runtime, caller, "api", name, scopes, token_hash(secret), None)
+    token = await _add_token(runtime, caller, "api", name, scopes, token_hash(secret), None)
     return NewApiToken(token, secret)
 
 
 async def create_app_password(runtime: Runtime, caller: Caller, name: str) -> NewApiToken:
-    """For Google Reader and Fever logins with the account's e-mail."""
+    """For Google Reader and Fever logins, together with the account's email."""
     secret = new_app_password()
     digest = fever_digest(fever_key(caller.user.email, secret))
-    token = await _add(runtime, caller, "app_password", name, APP_SCOPES, app_password_hash(secret), digest)
+    token = await _add_token(
+        runtime, caller, "app_password", name, APP_SCOPES, app_password_hash(secret), digest
+    )
     return NewApiToken(token, secret)
 
 
 async def list_tokens(runtime: Runtime, user_id: int) -> list[ApiToken]:
-    """API tokens and app passwords, the newest first."""
+    """API tokens and app passwords, newest first."""
     async with runtime.db.read() as tx:
         return list(await auth.list_tokens(tx, user_id))
 
@@ -235,25 +241,25 @@ async def revoke_token(runtime: Runtime, caller: Caller, token_id: int) -> None:
 async def app_password_login(
     runtime: Runtime, email: str, password: str, *, ip: str | None = None
 ) -> Caller | None:
-    """The account behind an e-mail and one of its app passwords; the account's own password does not do."""
+    """The caller for an email and one of its app passwords. The account's own password is not accepted."""
     async with runtime.db.read() as tx:
-        found = await auth.get_token_by_secret(tx, "app_password", app_password_hash(password))
+        match = await auth.get_token_by_secret(tx, "app_password", app_password_hash(password))
     typed = known_as(email).encode("utf-8", "replace")
-    if found is None or not hmac.compare_digest(found[0].user.email.encode(), typed):
-        return await _refuse(runtime, ip)
-    return await _welcome(runtime, *found)
+    if match is None or not hmac.compare_digest(match[0].user.email.encode(), typed):
+        return await _count_failed_login(runtime, ip)
+    return await _record_use(runtime, *match)
 
 
 async def fever_login(runtime: Runtime, api_key: str, *, ip: str | None = None) -> Caller | None:
-    """The account behind a Fever key: the MD5 of `email:app-password`."""
+    """The caller for a Fever key: the MD5 of `email:app-password`."""
     async with runtime.db.read() as tx:
-        found = await auth.get_token_by_fever_digest(tx, fever_digest(api_key))
-    if found is None:
-        return await _refuse(runtime, ip)
-    return await _welcome(runtime, *found)
+        match = await auth.get_token_by_fever_digest(tx, fever_digest(api_key))
+    if match is None:
+        return await _count_failed_login(runtime, ip)
+    return await _record_use(runtime, *match)
 
 
-async def _add(
+async def _add_token(
     runtime: Runtime,
     caller: Caller,
     kind: str,
@@ -262,31 +268,31 @@ async def _add(
     secret_hash: str,
     digest: str | None,
 ) -> ApiToken:
-    shown, now = check_token_name(name), runtime.now()
+    checked_name, now = check_token_name(name), runtime.now()
     async with runtime.db.write() as tx:
         if await auth.count_tokens(tx, caller.user_id) >= MAX_TOKENS:
             raise Conflict(f"There can be at most {MAX_TOKENS} tokens. Delete one that is not used any more.")
-        made = await auth.add_token(
+        token = await auth.add_token(
             tx,
             caller.user_id,
             kind=kind,
-            name=shown,
+            name=checked_name,
             scopes=scopes,
             secret_hash=secret_hash,
             fever_digest=digest,
             now=now,
         )
         await users.record_event(
-            tx, now, "token_created", caller.user_id, {"kind": kind, "token_id": made.id}
+            tx, now, "token_created", caller.user_id, {"kind": kind, "token_id": token.id}
         )
-    return made
+    return token
 
 
-async def _refuse(runtime: Runtime, ip: str | None) -> None:
-    """Only failures count: Fever clients send their key with every request."""
+async def _count_failed_login(runtime: Runtime, ip: str | None) -> None:
+    """Only failures are rate limited: Fever clients send their key with every request."""
     await spend_attempt(runtime, "app-login", ip)
 
 
-async def _welcome(runtime: Runtime, caller: Caller, last_used: Instant | None) -> Caller:
+async def _record_use(runtime: Runtime, caller: Caller, last_used: Instant | None) -> Caller:
     await touch(runtime, caller, last_used)
     return caller

@@ -1,4 +1,4 @@
-"""Writing in pieces: each in a transaction of its own, and after each a rest in which others write."""
+"""Write in batches: one short transaction each, with a pause in between so that others can write."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,23 +15,23 @@ MIN_REST = 0.002
 
 
 class Batches:
-    """Learns from each piece how much the next one may be."""
+    """Adapts the size of the next batch to the time the last one took."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._size, self._weighed = FIRST, 0.0
-        self._rest = MIN_REST
+        self._size, self._batch_cost = FIRST, 0.0
+        self._pause = MIN_REST
         self.written = 0
 
     def take(self, waiting: list[T], weigh: Callable[[T], float]) -> list[T]:
-        """The next piece, taken off what waits."""
+        """Remove the next batch from `waiting` and return it."""
         count = cut(waiting, self._size, weigh)
-        taken, waiting[:] = waiting[:count], waiting[count:]
-        self._weighed = sum(map(weigh, taken))
-        return taken
+        batch, waiting[:] = waiting[:count], waiting[count:]
+        self._batch_cost = sum(map(weigh, batch))
+        return batch
 
     async def write(self, work: Callable[[Tx], Awaitable[R]]) -> R:
-        """Do the work on the piece that was taken, in a transaction that awaits nothing else."""
+        """Run `work` for the batch just taken, in a transaction that awaits nothing else."""
         began = perf_counter()
 
         async def timed(tx: Tx) -> R:
@@ -39,14 +39,14 @@ class Batches:
             began = perf_counter()
             return await work(tx)
 
-        done = await self._db.write_now(timed)
+        result = await self._db.write_now(timed)
         took = perf_counter() - began
         self.written += 1
-        self._size = next_size(self._size, self._weighed, took * 1_000)
+        self._size = next_size(self._size, self._batch_cost, took * 1_000)
         if self._db.engine == "sqlite":
-            # Another process asks only now and then whether the file is free: half as long as it was not.
-            self._rest = min(max(took / 2, MIN_REST), PIECE_MS / 1_000)
-        return done
+            # Other processes poll for the file lock, so pause for half the time it was held.
+            self._pause = min(max(took / 2, MIN_REST), PIECE_MS / 1_000)
+        return result
 
     async def rest(self) -> None:
-        await asyncio.sleep(self._rest)
+        await asyncio.sleep(self._pause)

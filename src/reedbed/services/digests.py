@@ -1,4 +1,4 @@
-"""Digests by the clock: each user's own time of day, in their own zone."""
+"""Digests: request, write, mail and schedule summaries of a user's new entries."""
 
 import asyncio
 import hmac
@@ -55,12 +55,13 @@ from reedbed.services.webhooks import leave_event
 from reedbed.store import digests, folders, jobs, subscriptions, summaries, users
 from reedbed.store.digests import Schedule
 from reedbed.store.entries import read as entries
-from reedbed.store.entries import read as entry_texts
 from reedbed.store.entries.read import EntryWords
 from reedbed.store.jobs import Job
 from reedbed.store.summaries import GeneratedSummary
 
 log = structlog.get_logger()
+
+# --- Digest mail
 
 JOB_KIND = "digest_mail"
 GIVE_UP_AFTER = 12 * HOUR
@@ -68,29 +69,29 @@ UNKNOWN_LINK = "This link does not end anything. Log in and look under Digests."
 
 
 async def send_digest(runtime: Runtime, user: User, digest_id: int) -> None:
-    """Note the wish; the digest is on the page whether or not the letter goes out."""
+    """Enqueue the email. The digest is on the page whether or not the email is sent."""
     if runtime.mailer is not None:
         await enqueue(runtime, JOB_KIND, {"digest_id": digest_id}, user_id=user.id)
 
 
 async def post_digest(runtime: Runtime, job: Job) -> Done | Later:
-    """The handler of the job. Whoever has ended digests by mail meanwhile gets no more."""
+    """Job handler: mail a digest, unless the user has unsubscribed from digest mail since."""
     assert job.user_id is not None
     async with runtime.db.read() as tx:
         user = await users.get(tx, job.user_id)
         digest = await digests.get(tx, job.user_id, job.payload["digest_id"])
-        planned = await digests.schedule_of(tx, job.user_id)
-    unwanted = planned is not None and not planned.mail
+        schedule = await digests.schedule_of(tx, job.user_id)
+    unwanted = schedule is not None and not schedule.mail
     if user is None or user.disabled_at is not None or digest is None or unwanted or runtime.mailer is None:
         return Done()
     link = unsubscribe_link(runtime, user.id)
-    letter = digest_email(user.email, digest, runtime.accounts.base_url, link)
-    posted = await runtime.mailer.send(letter, runtime.now())
-    if not isinstance(posted, NotSent):
+    email = digest_email(user.email, digest, runtime.accounts.base_url, link)
+    result = await runtime.mailer.send(email, runtime.now())
+    if not isinstance(result, NotSent):
         return Done({"sent": "mail"})
-    log.warning("a digest was not mailed", digest=digest.id, error=posted.reason)
-    later = try_again(runtime, job, give_up_after=GIVE_UP_AFTER) if posted.try_again else None
-    return later or Done({"error": posted.reason})
+    log.warning("a digest was not mailed", digest=digest.id, error=result.reason)
+    later = try_again(runtime, job, give_up_after=GIVE_UP_AFTER) if result.try_again else None
+    return later or Done({"error": result.reason})
 
 
 def unsubscribe_link(runtime: Runtime, user_id: int) -> str:
@@ -99,16 +100,16 @@ def unsubscribe_link(runtime: Runtime, user_id: int) -> str:
 
 
 def reader_of(runtime: Runtime, token: str) -> int:
-    """Whose digests the link ends. Nobody but this server can write one."""
-    number, _, given = token.partition("-")
+    """The id of the user in the unsubscribe token, which is signed with this server's secret."""
+    number, _, signature = token.partition("-")
     user_id = int(number) if number.isascii() and number.isdigit() and len(number) <= 16 else 0
-    if not hmac.compare_digest(_signature(runtime, user_id).encode(), given.encode("utf-8", "replace")):
+    if not hmac.compare_digest(_signature(runtime, user_id).encode(), signature.encode("utf-8", "replace")):
         raise NotFound(UNKNOWN_LINK)
     return user_id
 
 
 async def end_digest_mail(runtime: Runtime, token: str) -> None:
-    """By the link in a letter. Twice is harmless; the digests themselves go on."""
+    """Unsubscribe by the link in an email. Repeating it is harmless; the digests themselves continue."""
     user_id = reader_of(runtime, token)
     async with runtime.db.write() as tx:
         if await digests.stop_mail(tx, user_id):
@@ -119,9 +120,12 @@ def _signature(runtime: Runtime, user_id: int) -> str:
     return hmac.new(runtime.secret, f"digest-mail\0{user_id}".encode(), sha256).hexdigest()[:40]
 
 
+# --- Source entries and their summaries
+
+
 @record
-class _Extracted:
-    words: EntryWords
+class _ExtractedSummary:
+    entry: EntryWords
     content_hash: str
     summary: Summary
 
@@ -129,82 +133,82 @@ class _Extracted:
 async def find_entries(
     runtime: Runtime, user_id: int, scope: DigestScope, since: Instant
 ) -> Sequence[EntryRow]:
-    """The newest ones of the scope, at most a hundred."""
+    """The newest entries of the scope, at most `MAX_ENTRIES`."""
     query = ViewQuery(view="all", folder_id=scope.folder_id, tag=scope.tag, since=since)
     if scope.q:
-        found = await search_entries(
-            runtime, user_id, scope.q, within=query, limit=MAX_ENTRIES, thorough=True
-        )
-        return found.rows
+        page = await search_entries(runtime, user_id, scope.q, within=query, limit=MAX_ENTRIES, thorough=True)
+        return page.rows
     async with runtime.db.read() as tx:
-        found = await entries.page(tx, user_id, query, None, MAX_ENTRIES)
-    if found is None:
+        page = await entries.page(tx, user_id, query, None, MAX_ENTRIES)
+    if page is None:
         raise NotFound("There is no such folder.")
-    return found.rows
+    return page.rows
 
 
 async def gather(
     runtime: Runtime, user_id: int, rows: Sequence[EntryRow], variant: Variant
 ) -> list[PromptContext]:
-    """With the summaries that are there, in the wanted variant first; the rest is extracted and kept."""
+    """Entries with their existing summaries, preferring `variant`. Missing ones are extracted and saved."""
     ids = [row.id for row in rows]
     async with runtime.db.read() as tx:
-        have = await summaries.texts(tx, ids, Variant(EXTRACT))
+        texts = await summaries.texts(tx, ids, Variant(EXTRACT))
         if variant.model != EXTRACT:
-            have |= await summaries.texts(tx, ids, variant)
-        missing = await entry_texts.seen_by(tx, user_id, [id_ for id_ in ids if id_ not in have])
-        feeds = {one.feed_id: one for one in await subscriptions.sidebar_feeds(tx, user_id)}
-        names = {one.id: one.name for one in await folders.of_user(tx, user_id)}
-    made = await asyncio.to_thread(_extract_all, missing)
-    await _keep(runtime, made, {row.id: row.version for row in rows})
-    have |= {one.words.id: (one.summary.text, one.summary.one_line) for one in made}
-    return [_material(row, *have.get(row.id, ("", "")), feeds.get(row.feed_id), names) for row in rows]
+            texts |= await summaries.texts(tx, ids, variant)
+        missing = await entries.seen_by(tx, user_id, [id_ for id_ in ids if id_ not in texts])
+        feeds = {feed.feed_id: feed for feed in await subscriptions.sidebar_feeds(tx, user_id)}
+        names = {folder.id: folder.name for folder in await folders.of_user(tx, user_id)}
+    extracted = await asyncio.to_thread(_extract_all, missing)
+    await _save_summaries(runtime, extracted, {row.id: row.version for row in rows})
+    texts |= {item.entry.id: (item.summary.text, item.summary.one_line) for item in extracted}
+    return [_context(row, *texts.get(row.id, ("", "")), feeds.get(row.feed_id), names) for row in rows]
 
 
-def _extract_all(found: Sequence[EntryWords]) -> list[_Extracted]:
-    return [one for words in found if (one := _extracted(words)) is not None]
+def _extract_all(missing: Sequence[EntryWords]) -> list[_ExtractedSummary]:
+    return [result for entry in missing if (result := _extract(entry)) is not None]
 
 
-def _extracted(words: EntryWords) -> _Extracted | None:
-    from reedbed.ai.extractive import extract  # three megabytes of words and patterns, once they are needed
+def _extract(entry: EntryWords) -> _ExtractedSummary | None:
+    from reedbed.ai.extractive import extract  # loads three megabytes of words and patterns on first use
 
-    html = words.content[:MAX_HTML]
-    found = extract(words.title, clean_text(html))
-    if not found.text:
+    html = entry.content[:MAX_HTML]
+    extracted = extract(entry.title, clean_text(html))
+    if not extracted.text:
         return None
-    summary = Summary(found.text, found.one_line, EXTRACT, words.language or "")
-    return _Extracted(words, content_hash(html), summary)
+    summary = Summary(extracted.text, extracted.one_line, EXTRACT, entry.language or "")
+    return _ExtractedSummary(entry, content_hash(html), summary)
 
 
-async def _keep(runtime: Runtime, made: Sequence[_Extracted], versions: Mapping[int, int]) -> None:
-    """The next digest, the list and the article find them."""
-    if not made:
+async def _save_summaries(
+    runtime: Runtime, extracted: Sequence[_ExtractedSummary], versions: Mapping[int, int]
+) -> None:
+    """Save the summaries for later digests, entry lists and the entry page."""
+    if not extracted:
         return
     variant, now = Variant(EXTRACT), runtime.now()
     async with runtime.db.write() as tx:
-        for one in made:
-            key = variant.key(one.content_hash)
+        for item in extracted:
+            key = variant.key(item.content_hash)
             await summaries.save(
-                tx, GeneratedSummary(key, one.content_hash, variant.name, one.summary, Usage()), now
+                tx, GeneratedSummary(key, item.content_hash, variant.name, item.summary, Usage()), now
             )
             await summaries.attach(
                 tx,
-                one.words.id,
+                item.entry.id,
                 variant,
                 key,
-                version=versions[one.words.id],
-                of_full=one.words.content != one.words.feed_content,
+                version=versions[item.entry.id],
+                of_full=item.entry.content != item.entry.feed_content,
             )
 
 
-def _material(
-    row: EntryRow, text: str, line: str, feed: FollowedFeedRow | None, folders: Mapping[int, str]
+def _context(
+    row: EntryRow, text: str, one_line: str, feed: FollowedFeedRow | None, folders: Mapping[int, str]
 ) -> PromptContext:
     folder_id = feed.folder_id if feed else None
     return PromptContext(
         entry_id=row.id,
         title=row.title,
-        line=line or row.title,
+        line=one_line or row.title,
         text=text or row.summary,
         feed_id=row.feed_id,
         feed=feed.title if feed else "",
@@ -213,6 +217,8 @@ def _material(
         language=row.language or "",
     )
 
+
+# --- Writing
 
 DIGEST_JOB = "digest"
 EVERYTHING = DigestScope()
@@ -227,7 +233,7 @@ async def ask_digest(
     since_last: bool = False,
     mail: bool = False,
 ) -> Digest:
-    """A pending digest; at once `NotFound` where there is nothing to tell."""
+    """Create a pending digest. Raises `NotFound` immediately if it would have no entries."""
     now, variant = runtime.now(), variant_for(runtime, user)
     async with runtime.db.read() as tx:
         last = await digests.last_until(tx, user.id, scope, now) if since_last else None
@@ -239,18 +245,18 @@ async def ask_digest(
             tx, user.id, scope, model=variant.model, language=variant.language, since=since, now=now
         )
         await jobs.add(tx, DIGEST_JOB, {"digest_id": digest_id, "mail": mail}, now=now, user_id=user.id)
-        made = await digests.get(tx, user.id, digest_id)
-    assert made is not None
+        digest = await digests.get(tx, user.id, digest_id)
+    assert digest is not None
     await wake_jobs(runtime)
-    return made
+    return digest
 
 
 async def get_digest(runtime: Runtime, user_id: int, digest_id: int) -> Digest:
     async with runtime.db.read() as tx:
-        found = await digests.get(tx, user_id, digest_id)
-    if found is None:
+        digest = await digests.get(tx, user_id, digest_id)
+    if digest is None:
         raise NotFound(NO_SUCH_DIGEST)
-    return found
+    return digest
 
 
 async def delete_digest(runtime: Runtime, user_id: int, digest_id: int) -> None:
@@ -260,7 +266,7 @@ async def delete_digest(runtime: Runtime, user_id: int, digest_id: int) -> None:
 
 
 async def write_digest(runtime: Runtime, job: Job) -> Done | Later:
-    """The handler of the job: whatever goes wrong becomes the digest's status."""
+    """Job handler: write the digest. An error becomes the digest's status."""
     assert job.user_id is not None
     async with runtime.db.read() as tx:
         user = await users.get(tx, job.user_id)
@@ -287,13 +293,15 @@ async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None
     rows = await find_entries(runtime, user.id, digest.scope, digest.since)
     if not rows:
         raise NotFound(NO_ENTRIES)
-    materials = await gather(runtime, user.id, rows, variant)
-    items = await asyncio.to_thread(group, materials)
+    contexts = await gather(runtime, user.id, rows, variant)
+    items = await asyncio.to_thread(group, contexts)
     await note_progress(runtime, job, 1, 2, {"digest_id": digest.id})
-    text = None if variant.model == EXTRACT else await _with_model(runtime, user, variant, materials, items)
+    text = (
+        None if variant.model == EXTRACT else await _text_from_model(runtime, user, variant, contexts, items)
+    )
     if text is None:
         fallback = variant.model != EXTRACT
-        text = replace(_text(materials, items, compose(items), dropped=0), fallback=fallback)
+        text = replace(_text(contexts, items, compose(items), dropped=0), fallback=fallback)
         variant = Variant(EXTRACT)
     async with runtime.db.write() as tx:
         now = runtime.now()
@@ -307,54 +315,56 @@ async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None
             now=now,
         )
         await users.record_event(tx, now, "digest_generated", user.id, {"article_count": len(rows)})
-    await _send_out(runtime, user, digest.id, mail=bool(job.payload.get("mail")))
+    await _deliver(runtime, user, digest.id, mail=bool(job.payload.get("mail")))
 
 
-async def _send_out(runtime: Runtime, user: User, digest_id: int, *, mail: bool) -> None:
-    written = await get_digest(runtime, user.id, digest_id)
+async def _deliver(runtime: Runtime, user: User, digest_id: int, *, mail: bool) -> None:
+    digest = await get_digest(runtime, user.id, digest_id)
     async with runtime.db.write() as tx:
         await leave_event(tx, user.id, WebhookEvent.DIGEST, {"digest_id": digest_id}, runtime.now())
         if preferences_of(user).push_digests:
-            await leave_note(tx, user.id, digest_note(written), runtime.now())
+            await leave_note(tx, user.id, digest_note(digest), runtime.now())
     if mail:
-        await send_digest(runtime, user, written.id)
+        await send_digest(runtime, user, digest.id)
 
 
-async def _with_model(
-    runtime: Runtime, user: User, variant: Variant, materials: Sequence[PromptContext], items: Sequence[Item]
+async def _text_from_model(
+    runtime: Runtime, user: User, variant: Variant, contexts: Sequence[PromptContext], items: Sequence[Item]
 ) -> DigestText | None:
-    """The model tells what may be sent to it; the rest is told by its own lines. None: it did not answer."""
+    """Use the model for entries that may be sent to it, extracts for the others. None if the model failed."""
     async with runtime.db.read() as tx:
-        kept = await must_stay_local(tx, runtime, user.id)
-    free = [one for item in items for one in item if one.feed_id not in kept]
-    here = [item for item in items if all(one.feed_id in kept for one in item)]
-    said = await _by_model(runtime, user, variant, free) if free else CitedDigest((), 0)
-    if said is None:
+        local_feeds = await must_stay_local(tx, runtime, user.id)
+    sendable = [context for item in items for context in item if context.feed_id not in local_feeds]
+    local_items = [item for item in items if all(context.feed_id in local_feeds for context in item)]
+    draft = await _ask_model_for_digest(runtime, user, variant, sendable) if sendable else CitedDigest((), 0)
+    if draft is None:
         return None
-    numbers = dict(enumerate(free, 1))
-    told = tuple(_paragraph(one, numbers) for one in said.paragraphs)
-    return _text(materials, items, (*told, *compose(here)), dropped=said.dropped)
+    numbers = dict(enumerate(sendable, 1))
+    written = tuple(_paragraph(paragraph, numbers) for paragraph in draft.paragraphs)
+    return _text(contexts, items, (*written, *compose(local_items)), dropped=draft.dropped)
 
 
-async def _by_model(
-    runtime: Runtime, user: User, variant: Variant, free: Sequence[PromptContext]
+async def _ask_model_for_digest(
+    runtime: Runtime, user: User, variant: Variant, sendable: Sequence[PromptContext]
 ) -> CitedDigest | None:
-    numbers = dict(enumerate(free, 1))
-    readings = [Reading(number, one.title, one.feed, one.text) for number, one in numbers.items()]
+    numbers = dict(enumerate(sendable, 1))
+    readings = [
+        Reading(number, context.title, context.feed, context.text) for number, context in numbers.items()
+    ]
     prompt = digest_prompt(readings, variant.language)
-    return await ask_model(runtime, user.id, prompt, lambda answer: read_digest(answer, numbers))
+    return await ask_model(runtime, user.id, prompt, lambda response: read_digest(response, numbers))
 
 
 def _paragraph(cited: CitedParagraph, numbers: Mapping[int, PromptContext]) -> Paragraph:
     sentences = (
-        Sentence(one.text, tuple(numbers[number].entry_id for number in one.numbers))
-        for one in cited.sentences
+        Sentence(sentence.text, tuple(numbers[number].entry_id for number in sentence.numbers))
+        for sentence in cited.sentences
     )
     return Paragraph(cited.heading, tuple(sentences))
 
 
 def _text(
-    materials: Sequence[PromptContext],
+    contexts: Sequence[PromptContext],
     items: Sequence[Item],
     paragraphs: tuple[Paragraph, ...],
     *,
@@ -362,17 +372,21 @@ def _text(
 ) -> DigestText:
     return DigestText(
         paragraphs=paragraphs,
-        sources=sources_of((one for part in paragraphs for one in part.sentences), materials),
-        feeds=len({one.feed_id for one in materials}),
+        sources=sources_of(
+            (sentence for paragraph in paragraphs for sentence in paragraph.sentences), contexts
+        ),
+        feeds=len({context.feed_id for context in contexts}),
         items=len(items),
         dropped=dropped,
     )
 
 
-async def _fail(runtime: Runtime, digest: Digest, why: str) -> None:
+async def _fail(runtime: Runtime, digest: Digest, reason: str) -> None:
     async with runtime.db.write() as tx:
-        await digests.fail(tx, digest.id, why, runtime.now())
+        await digests.fail(tx, digest.id, reason, runtime.now())
 
+
+# --- Schedules: a time of day in the user's own time zone
 
 NO_MAIL = "This server cannot send mail: its operator has set no REEDBED_SMTP_HOST."
 MINUTES_OF_DAY = 24 * 60
@@ -386,12 +400,12 @@ async def set_schedule(
         raise Invalid("The time must be between 00:00 and 23:59.", field="time")
     if mail and runtime.mailer is None:
         raise Conflict(NO_MAIL, field="mail")
-    wanted = Schedule(user.id, minute, zone, scope, mail, next_time(minute, _zone(zone), runtime.now()))
+    schedule = Schedule(user.id, minute, zone, scope, mail, next_time(minute, _zone(zone), runtime.now()))
     async with runtime.db.write() as tx:
         if scope.folder_id is not None and await folders.get(tx, user.id, scope.folder_id) is None:
             raise NotFound("There is no such folder.")
-        await digests.schedule(tx, wanted)
-    return wanted
+        await digests.schedule(tx, schedule)
+    return schedule
 
 
 async def end_schedule(runtime: Runtime, user_id: int) -> None:
@@ -400,22 +414,24 @@ async def end_schedule(runtime: Runtime, user_id: int) -> None:
 
 
 async def ask_due_digests(runtime: Runtime) -> int:
-    """A chore: how many were asked for. A time missed while nothing ran is made good once."""
-    now, asked = runtime.now(), 0
+    """Periodic task: enqueue the due digests and count them. Missed times are made up for once."""
+    now, count = runtime.now(), 0
     async with runtime.db.read() as tx:
         due = await digests.due(tx, now, most=AT_A_TIME)
-    for one in due:
+    for schedule in due:
         async with runtime.db.write() as tx:
-            mine = await digests.move_on(tx, one, next_time(one.minute, _zone(one.zone), now))
-            user = await users.get(tx, one.user_id)
-        if mine and user is not None and user.disabled_at is None:
-            asked += await _ask(runtime, user, one)
-    return asked
+            claimed = await digests.move_on(
+                tx, schedule, next_time(schedule.minute, _zone(schedule.zone), now)
+            )
+            user = await users.get(tx, schedule.user_id)
+        if claimed and user is not None and user.disabled_at is None:
+            count += await _ask_unless_empty(runtime, user, schedule)
+    return count
 
 
-async def _ask(runtime: Runtime, user: User, due: Schedule) -> int:
+async def _ask_unless_empty(runtime: Runtime, user: User, schedule: Schedule) -> int:
     try:
-        await ask_digest(runtime, user, due.scope, since_last=True, mail=due.mail)
+        await ask_digest(runtime, user, schedule.scope, since_last=True, mail=schedule.mail)
     except (NotFound, Unavailable) as error:
         log.info("no digest today", user=user.id, why=error.message)
         return 0

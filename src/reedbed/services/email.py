@@ -1,7 +1,8 @@
-"""Letters: asked for by a request, written and posted by a worker.
+"""Account emails: a request enqueues them, a worker writes and sends them.
 
-A request only notes the wish, the same way whether or not the address has an account, so that neither the
-answer nor its time tells. The link is made when the letter is written: its token is never at rest.
+A request enqueues a job in the same way whether or not the email address has an account, so that neither the
+response nor its timing reveals that. The link is created when the email is written, so its token is never
+stored.
 """
 
 import math
@@ -23,7 +24,7 @@ from reedbed.store.jobs import Job
 
 
 async def make_link(runtime: Runtime, purpose: Purpose, email: str, user_id: int | None) -> str:
-    """The address to send or print; it is the only place the token is ever written."""
+    """The URL to send or print. It is the only place that contains the token."""
     now, token = runtime.now(), new_token()
     async with runtime.db.write() as tx:
         await auth.add_mail_link(
@@ -39,7 +40,7 @@ async def make_link(runtime: Runtime, purpose: Purpose, email: str, user_id: int
 
 
 async def find_link(runtime: Runtime, purpose: Purpose, token: str) -> MailLink | None:
-    """For the page behind the link; nothing is spent."""
+    """Look up a link for its page, without using it up."""
     async with runtime.db.read() as tx:
         return await auth.get_mail_link(tx, purpose, token_hash(token), runtime.now())
 
@@ -51,30 +52,32 @@ async def spend_link(runtime: Runtime, tx: Tx, purpose: Purpose, token: str) -> 
     return link
 
 
+# --- Sending
+
 log = structlog.get_logger()
 
 JOB_KIND = "mail"
 Wish = Literal["reset", "register", "password_changed", "invite"]
 
 PER_ADDRESS = Allowance(3, 3 / 3600)
-"""Nobody's mailbox is filled through us."""
+"""Keeps others from flooding a mailbox."""
 GIVE_UP_AFTER = 4 * HOUR
 TRY_AGAIN_AFTER = 2 * MINUTE
 
 
-async def request_mail(runtime: Runtime, wish: Wish, email: str) -> None:
-    """Have a mail sent that anybody can ask for; raises `TooMany` where that was done too often."""
+async def request_mail(runtime: Runtime, kind: Wish, email: str) -> None:
+    """Send a mail that anyone can request. Raises `TooMany` if it was requested too often."""
     await check_mail_allowance(runtime, email)
     async with runtime.db.write() as tx:
-        await note_wish(runtime, tx, wish, email)
+        await note_wish(runtime, tx, kind, email)
     await wake_jobs(runtime)
 
 
 async def check_mail_allowance(runtime: Runtime, email: str) -> None:
-    """Count one mail that anybody can ask for, before any transaction.
+    """Count one mail that anyone can request, before any transaction.
 
-    Addresses without an account are counted in the same way. Mails that follow an act of the account's owner
-    are counted apart (`may_notify`): otherwise the limit would tell strangers that there is an account.
+    Addresses without an account are counted in the same way. Mails caused by the account's owner are counted
+    separately (`may_notify`): otherwise the limit would reveal to strangers that the account exists.
     """
     wait = await runtime.limiter.wait_for(f"letters:{email}", PER_ADDRESS)
     if wait > 0:
@@ -86,55 +89,55 @@ async def check_mail_allowance(runtime: Runtime, email: str) -> None:
 
 
 async def may_notify(runtime: Runtime, email: str) -> bool:
-    """Whether this server sends mail, and another notice to this address; before any transaction."""
+    """Whether this server sends mail and the limit allows a notice. Call before any transaction."""
     if runtime.mailer is None:
         return False
     return await runtime.limiter.wait_for(f"notices:{email}", PER_ADDRESS) == 0
 
 
-async def note_wish(runtime: Runtime, tx: Tx, wish: Wish, email: str) -> None:
-    """Inside the caller's transaction, after the allowance was checked; call `wake_jobs` after it."""
-    await jobs.add(tx, JOB_KIND, {"letter": wish, "email": email}, now=runtime.now())
+async def note_wish(runtime: Runtime, tx: Tx, kind: Wish, email: str) -> None:
+    """Enqueue in the caller's transaction, after the allowance check. Call `wake_jobs` after the commit."""
+    await jobs.add(tx, JOB_KIND, {"letter": kind, "email": email}, now=runtime.now())
 
 
 async def post_email(runtime: Runtime, job: Job) -> Done | Later:
-    """The handler of the job."""
-    letter = await _write(runtime, job.payload["letter"], job.payload["email"])
-    if letter is None or runtime.mailer is None:
+    """Job handler: write and send the email."""
+    email = await _write(runtime, job.payload["letter"], job.payload["email"])
+    if email is None or runtime.mailer is None:
         return Done()
     now = runtime.now()
-    posted = await runtime.mailer.send(letter, now)
-    if not isinstance(posted, NotSent):
+    result = await runtime.mailer.send(email, now)
+    if not isinstance(result, NotSent):
         return Done()
-    log.warning("a letter was not sent", letter=job.payload["letter"], reason=posted.reason)
-    if posted.try_again and now - job.created_at < GIVE_UP_AFTER:
+    log.warning("a letter was not sent", letter=job.payload["letter"], reason=result.reason)
+    if result.try_again and now - job.created_at < GIVE_UP_AFTER:
         return Later(now + TRY_AGAIN_AFTER)
-    return Done({"error": posted.reason})
+    return Done({"error": result.reason})
 
 
-async def _write(runtime: Runtime, wish: Wish, email: str) -> Email | None:
-    if wish == "invite":
+async def _write(runtime: Runtime, kind: Wish, email: str) -> Email | None:
+    if kind == "invite":
         return await _write_invite(runtime, email)
     async with runtime.db.read() as tx:
-        found = await users.get_by_email(tx, email)
-    if found is None or found[0].disabled_at is not None:
+        match = await users.get_by_email(tx, email)
+    if match is None or match[0].disabled_at is not None:
         return None
-    return await _write_to(runtime, wish, found[0])
+    return await _write_to(runtime, kind, match[0])
 
 
 async def _write_invite(runtime: Runtime, email: str) -> Email | None:
-    """With a link of its own, as long as the invitation stands and nobody has taken it."""
+    """A new link, if the invitation is still open and unused."""
     async with runtime.db.read() as tx:
         taken = await users.get_by_email(tx, email) is not None
-        open_ones = await auth.list_invites(tx, runtime.now())
-    if taken or all(link.email != email for link in open_ones):
+        open_invites = await auth.list_invites(tx, runtime.now())
+    if taken or all(link.email != email for link in open_invites):
         return None
     return link_email(email, "invite", await make_link(runtime, "invite", email, None))
 
 
-async def _write_to(runtime: Runtime, wish: Wish, user: User) -> Email:
+async def _write_to(runtime: Runtime, kind: Wish, user: User) -> Email:
     base_url = runtime.accounts.base_url
-    match wish:
+    match kind:
         case "reset":
             return link_email(user.email, "reset", await make_link(runtime, "reset", user.email, user.id))
         case "register" if user.email_verified_at is None:

@@ -1,4 +1,4 @@
-"""Reading: lists, one entry, its history; and the states a user gives it one by one."""
+"""Read entries, their lists and their revisions; change an entry's state; manage tags."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,11 +27,12 @@ from reedbed.store import tags
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 from reedbed.store.read_state import rows as reading
-from reedbed.store.read_state import stars as history
 from reedbed.store.read_state import stars as marks
 from reedbed.store.read_state.stars import Mark
 
 NO_SUCH = "There is no such tag"
+
+# --- Tags
 
 
 async def list_tags(runtime: Runtime, user_id: int) -> list[TagCount]:
@@ -40,23 +41,23 @@ async def list_tags(runtime: Runtime, user_id: int) -> list[TagCount]:
 
 
 async def create_tag(runtime: Runtime, user_id: int, name: str) -> TagCount:
-    wanted = tag_name(name)
+    checked_name = tag_name(name)
     async with runtime.db.write() as tx:
-        if await tags.id_of(tx, user_id, wanted) is not None:
+        if await tags.id_of(tx, user_id, checked_name) is not None:
             raise Conflict("You have a tag of this name already", field="name")
-        await make_tags(runtime, tx, user_id, [wanted])
-        made = await tags.id_of(tx, user_id, wanted)
-    assert made is not None
+        await make_tags(runtime, tx, user_id, [checked_name])
+        tag_id = await tags.id_of(tx, user_id, checked_name)
+    assert tag_id is not None
     await publish_counts(runtime, user_id)
-    return TagCount(made, wanted, 0, 0)
+    return TagCount(tag_id, checked_name, 0, 0)
 
 
 async def rename_tag(runtime: Runtime, user_id: int, tag_id: int, name: str) -> TagCount:
-    wanted = tag_name(name)
+    checked_name = tag_name(name)
     async with runtime.db.write() as tx:
         if await tags.name_of(tx, user_id, tag_id) is None:
             raise NotFound(NO_SUCH)
-        if not await tags.rename(tx, user_id, tag_id, wanted):
+        if not await tags.rename(tx, user_id, tag_id, checked_name):
             raise Conflict("You have a tag of this name already", field="name")
         renamed = next(tag for tag in await tags.counts(tx, user_id) if tag.id == tag_id)
     await publish_counts(runtime, user_id)
@@ -64,11 +65,11 @@ async def rename_tag(runtime: Runtime, user_id: int, tag_id: int, name: str) -> 
 
 
 async def merge_tag(runtime: Runtime, user_id: int, tag_id: int, name: str) -> None:
-    """Rename a tag to what another is called: the two become one."""
+    """Merge a tag into the tag with this name, if there is another one."""
     async with runtime.db.write() as tx:
-        into = await tags.id_of(tx, user_id, tag_name(name))
-        if into is not None and into != tag_id:
-            await tags.merge(tx, user_id, tag_id, into)
+        target_id = await tags.id_of(tx, user_id, tag_name(name))
+        if target_id is not None and target_id != tag_id:
+            await tags.merge(tx, user_id, tag_id, target_id)
     await publish_counts(runtime, user_id)
 
 
@@ -80,7 +81,7 @@ async def delete_tag(runtime: Runtime, user_id: int, tag_id: int) -> None:
 
 
 async def make_tags(runtime: Runtime, tx: Tx, user_id: int, names: Sequence[str]) -> None:
-    """Make those that are missing; the names are checked already."""
+    """Create the tags that do not exist yet. The names must be checked already."""
     if not names:
         return
     await tags.add(tx, user_id, names, runtime.now())
@@ -88,13 +89,15 @@ async def make_tags(runtime: Runtime, tx: Tx, user_id: int, names: Sequence[str]
         raise Conflict(f"There can be at most {MAX_TAGS} tags. Delete some first.")
 
 
+# --- Entries
+
 NO_SUCH_ENTRY = "There is no such entry"
 NO_SUCH_LIST = "There is no such feed or folder"
 
 
 @record
 class Revision:
-    """How one version became the next."""
+    """The difference between a version and the one before it."""
 
     version: EntryVersion
     title: tuple[Difference, ...]
@@ -113,25 +116,25 @@ async def list_entries(
 
 async def get_entry(runtime: Runtime, user_id: int, entry_id: int) -> Entry:
     async with runtime.db.read() as tx:
-        found = await entries.get(tx, user_id, entry_id)
-    if found is None:
+        entry = await entries.get(tx, user_id, entry_id)
+    if entry is None:
         raise NotFound(NO_SUCH_ENTRY)
-    return found
+    return entry
 
 
 async def get_revisions(runtime: Runtime, user_id: int, entry_id: int) -> list[Revision]:
-    """Every version, the current one first, each with what it changed of the one before."""
+    """All versions, the current one first, each with its differences from the previous one."""
     async with runtime.db.read() as tx:
-        found = await entries.get(tx, user_id, entry_id)
-        if found is None:
+        entry = await entries.get(tx, user_id, entry_id)
+        if entry is None:
             raise NotFound(NO_SUCH_ENTRY)
         older = await entries.versions(tx, entry_id)
-    current = EntryVersion(found.row.version, found.row.title, found.content, None)
+    current = EntryVersion(entry.row.version, entry.row.title, entry.content, None)
     return _revisions([current, *older])
 
 
 async def change_entry(runtime: Runtime, user_id: int, entry_id: int, change: StateChange) -> EntryRow:
-    """Set states of one entry. Reading it is remembered in the short history."""
+    """Set states of one entry. Marking it read also adds it to the reading history."""
     names = None if change.tags is None else tag_names(change.tags)
     async with runtime.db.write() as tx:
         if change.brings_back:
@@ -147,26 +150,27 @@ async def change_entry(runtime: Runtime, user_id: int, entry_id: int, change: St
             await tags.replace(tx, user_id, [entry_id], names)
         after = await entries.rows_by_ids(tx, user_id, [entry_id])
         if not after and (change.starred or change.later or names):
-            raise NotFound(NO_SUCH_ENTRY)  # removed at this moment: what was just put on would show it
+            # It was removed concurrently: otherwise the new star or tag would make it visible.
+            raise NotFound(NO_SUCH_ENTRY)
     await publish_states(runtime, user_id, [entry_id], change)
-    # Without its last mark, an entry of a feed that was left can no longer be seen.
+    # An entry of an unsubscribed feed is visible only while it is starred, saved or tagged.
     return after[0] if after else replace(before[0], states=States(read=True, starred=False, later=False))
 
 
 async def _set_read(runtime: Runtime, tx: Tx, user_id: int, entry_id: int, read: bool | None) -> None:
     if read:
         await reading.read(tx, user_id, [entry_id])
-        await history.record_reads(tx, user_id, [entry_id], runtime.now())
+        await marks.record_reads(tx, user_id, [entry_id], runtime.now())
     elif read is not None:
         await reading.unread_again(tx, user_id, [entry_id])
 
 
 async def _set_mark(
-    runtime: Runtime, tx: Tx, user_id: int, entry_id: int, mark: Mark, wanted: bool | None
+    runtime: Runtime, tx: Tx, user_id: int, entry_id: int, mark: Mark, value: bool | None
 ) -> None:
-    if wanted:
+    if value:
         await marks.set_flag(tx, user_id, mark, [entry_id], runtime.now())
-    elif wanted is not None:
+    elif value is not None:
         await marks.clear_flag(tx, user_id, mark, [entry_id])
 
 

@@ -1,6 +1,7 @@
-"""The operator's hand on feeds: added to be deframed, enabled, polled, run now, grouped by root domain.
+"""Feeds as the operator manages them: add, enable, poll, sync, change settings, group by root domain.
 
-`enabled` is the gate of doors and workers, `polling` arms the next run after a good one; neither starts one.
+`enabled` lets endpoints serve a feed and workers check it. `polling` schedules the next check after a
+successful one. Neither starts a check.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,14 +40,14 @@ from reedbed.store.framing import settings as framing
 
 @record
 class FeedSettings:
-    """What to change of a feed; what is not given stays, None or an empty text takes it back."""
+    """Changes to a feed: unset fields stay as they are, None or an empty text clears a setting."""
 
     polling: bool | Unset = UNSET
-    """From its next good run on, a feed is scheduled again after each, or not."""
+    """Whether the next check is scheduled after each successful one."""
     proxy: str | Unset | None = field(default=UNSET, repr=False)
     user_agent: str | Unset | None = UNSET
     username: str | Unset | None = UNSET
-    """Without one there is no password."""
+    """Clearing it also clears the password."""
     password: str | Unset | None = field(default=UNSET, repr=False)
     interval: Millis | Unset | None = UNSET
     max_failures: int | Unset | None = UNSET
@@ -57,24 +58,24 @@ class FeedSettings:
     prompt: str | Unset | None = UNSET
 
 
-async def change_settings(tx: Tx, runtime: Runtime, feed: AdminFeed, wanted: FeedSettings) -> bool:
-    """Whether the feed is due now because of it."""
-    if not isinstance(wanted.polling, Unset):
-        await operator_feeds.set_polling(tx, feed.id, polling=wanted.polling)
-        feed = replace(feed, polling=wanted.polling)
-    changed = _changed_fetching(runtime, feed.fetching, wanted)
+async def change_settings(tx: Tx, runtime: Runtime, feed: AdminFeed, changes: FeedSettings) -> bool:
+    """Apply the changes; return whether the feed is due now because of them."""
+    if not isinstance(changes.polling, Unset):
+        await operator_feeds.set_polling(tx, feed.id, polling=changes.polling)
+        feed = replace(feed, polling=changes.polling)
+    changed = _changed_fetching(runtime, feed.fetching, changes)
     await operator_feeds.set_fetching(tx, feed.id, changed)
-    await _change_framing(tx, runtime, feed, wanted)
+    await _change_framing(tx, runtime, feed, changes)
     if not changed:
         return False
     await operator_feeds.read_anew(tx, feed.id)
-    # A password shuts the public door, and its end opens it again.
+    # A feed with a password is not public; without one it is again.
     await build_documents(tx, runtime, [feed.id], runtime.now())
     return feed.is_polled and bool(await refresh.request_check(tx, [feed.id], runtime.now()))
 
 
-def _changed_fetching(runtime: Runtime, current: FeedFetching, wanted: FeedSettings) -> Mapping[str, Any]:
-    """The columns that are another now. Everything is checked before anything is written."""
+def _changed_fetching(runtime: Runtime, current: FeedFetching, changes: FeedSettings) -> Mapping[str, Any]:
+    """The columns that change. Everything is validated before anything is written."""
     checks: Mapping[str, Callable[[Any], Any]] = {
         "proxy": lambda text: _checked_proxy(runtime, current, text),
         "user_agent": check_user_agent,
@@ -83,14 +84,14 @@ def _changed_fetching(runtime: Runtime, current: FeedFetching, wanted: FeedSetti
         "max_failures": check_failures,
         "allow_duplicate_urls": bool,
     }
-    given = {name: getattr(wanted, name) for name in checks}
+    values = {name: getattr(changes, name) for name in checks}
     checked: dict[str, Any] = {
-        name: checks[name](value) for name, value in given.items() if not isinstance(value, Unset)
+        name: checks[name](value) for name, value in values.items() if not isinstance(value, Unset)
     }
     changed: dict[str, Any] = {
         name: value for name, value in checked.items() if value != getattr(current, name)
     }
-    return changed | _changed_password(current, wanted, changed.get("username", current.username))
+    return changed | _changed_password(current, changes, changed.get("username", current.username))
 
 
 def _checked_proxy(runtime: Runtime, current: FeedFetching, text: str | None) -> str | None:
@@ -102,29 +103,29 @@ def _checked_proxy(runtime: Runtime, current: FeedFetching, text: str | None) ->
     return proxy
 
 
-def _changed_password(current: FeedFetching, wanted: FeedSettings, username: str | None) -> dict[str, Any]:
-    """What was there is never read, so one that is given counts as another."""
-    password = wanted.password if isinstance(wanted.password, Unset) else check_password(wanted.password)
+def _changed_password(current: FeedFetching, changes: FeedSettings, username: str | None) -> dict[str, Any]:
+    """The stored password is never read, so a new value always counts as a change."""
+    password = changes.password if isinstance(changes.password, Unset) else check_password(changes.password)
     if not isinstance(password, Unset):
         check_login(username, password)
     if isinstance(password, str):
         return {"password": password}
-    gone = username is None or password is None
-    return {"password": None} if gone and current.has_password else {}
+    is_cleared = username is None or password is None
+    return {"password": None} if is_cleared and current.has_password else {}
 
 
-async def _change_framing(tx: Tx, runtime: Runtime, feed: AdminFeed, wanted: FeedSettings) -> None:
-    known = await framing.settings_of(tx, feed.id)
-    current = known or FeedFraming()
-    given = {
-        "deframe": wanted.deframe,
-        "root_domain": _checked(wanted.root_domain, _root_domain),
-        "enforce_domain": wanted.enforce_domain,
-        "prompt": _checked(wanted.prompt, check_prompt),
+async def _change_framing(tx: Tx, runtime: Runtime, feed: AdminFeed, changes: FeedSettings) -> None:
+    stored = await framing.settings_of(tx, feed.id)
+    current = stored or FeedFraming()
+    values = {
+        "deframe": changes.deframe,
+        "root_domain": _checked(changes.root_domain, _root_domain),
+        "enforce_domain": changes.enforce_domain,
+        "prompt": _checked(changes.prompt, check_prompt),
     }
-    changed = replace(current, **{name: value for name, value in given.items() if value is not UNSET})
-    if known is None and changed.deframe and changed.root_domain is None:
-        # Like one that is added to be deframed: it belongs to its site until the operator says otherwise.
+    changed = replace(current, **{name: value for name, value in values.items() if value is not UNSET})
+    if stored is None and changed.deframe and changed.root_domain is None:
+        # Like a feed added to be deframed, it belongs to its site until the operator changes that.
         changed = replace(changed, root_domain=root_domain(feed.url))
     if changed == current:
         return
@@ -140,6 +141,8 @@ def _checked(value: str | Unset | None, check: Callable[[str | None], str | None
 def _root_domain(text: str | None) -> str | None:
     return check_root_domain(text) if text and text.strip() else None
 
+
+# --- Operations
 
 NO_SUCH_FEED = "There is no such feed."
 ALREADY_ADDED = "This feed has been added already."
@@ -157,107 +160,107 @@ async def list_feeds(runtime: Runtime) -> Sequence[AdminFeed]:
 async def add_feed(
     runtime: Runtime, url: str, settings: FeedSettings | None = None, *, with_root_domain: bool = True
 ) -> AdminFeed:
-    """A new feed is neither enabled nor polled; one that people follow already stays as it is for them."""
-    address = typed_address(url)
-    if is_private_address(address):
+    """A new feed is neither enabled nor polled; a feed that has subscribers does not change for them."""
+    feed_url = typed_address(url)
+    if is_private_address(feed_url):
         raise Invalid(IS_PRIVATE, field="url")
     now = runtime.now()
     async with runtime.db.write() as tx:
-        known = await operator_feeds.by_url(tx, address, now)
-        if known is not None and known.operator_added and not known.deleted:
+        existing = await operator_feeds.by_url(tx, feed_url, now)
+        if existing is not None and existing.operator_added and not existing.deleted:
             raise Conflict(ALREADY_ADDED, field="url")
-        feed_id, _ = await feeds.find_or_add(tx, address, now, by_operator=True)
-        if known is not None and known.deleted:
+        feed_id, _ = await feeds.find_or_add(tx, feed_url, now, by_operator=True)
+        if existing is not None and existing.deleted:
             await operator_feeds.revive(tx, feed_id, on=False)
         await operator_feeds.set_operator_added(tx, feed_id, added=True)
-        root = root_domain(address) if with_root_domain else None
+        root = root_domain(feed_url) if with_root_domain else None
         await framing.put(tx, feed_id, FeedFraming(deframe=True, root_domain=root))
         if settings is not None:
-            await change_settings(tx, runtime, await _now(tx, runtime, feed_id), settings)
-        return await _now(tx, runtime, feed_id)
+            await change_settings(tx, runtime, await _reload(tx, runtime, feed_id), settings)
+        return await _reload(tx, runtime, feed_id)
 
 
 async def delete_feed(runtime: Runtime, named: str) -> AdminFeed:
-    """Softly: its address may be added or followed again. Those who follow it go on reading it."""
+    """Soft delete: the URL may be added or subscribed to again. Subscribers keep the feed."""
     async with runtime.db.write() as tx:
-        feed = await _find(tx, runtime, named)
+        feed = await _require_feed(tx, runtime, named)
         await framing.drop(tx, feed.id)
         await framed_documents.drop(tx, feed.id)
         await operator_feeds.set_operator_added(tx, feed.id, added=False)
         if not feed.followers:
             await operator_feeds.delete(tx, feed.id, runtime.now())
-        return await _now(tx, runtime, feed.id)
+        return await _reload(tx, runtime, feed.id)
 
 
 async def enable_feed(runtime: Runtime, named: str) -> AdminFeed:
-    """The doors serve it and workers may take it, when it is scheduled; this alone schedules nothing."""
+    """Endpoints serve the feed and workers check it when it is due; this alone schedules nothing."""
     async with runtime.db.write() as tx:
-        feed = await _find(tx, runtime, named)
+        feed = await _require_feed(tx, runtime, named)
         await operator_feeds.set_enabled(tx, feed.id, enabled=True)
         await operator_feeds.resume(tx, feed.id, runtime.now())
         await build_documents(tx, runtime, [feed.id], runtime.now())
         await ask_feed_later(tx, feed.id, runtime.now())
-        changed = await _now(tx, runtime, feed.id)
+        changed = await _reload(tx, runtime, feed.id)
     await wake_worker(runtime)
     return changed
 
 
 async def disable_feed(runtime: Runtime, named: str) -> AdminFeed:
-    """The doors are shut at once and no worker takes it, whatever the schedule says."""
+    """Endpoints stop serving it immediately and no worker checks it, whatever the schedule."""
     async with runtime.db.write() as tx:
-        feed = await _find(tx, runtime, named)
+        feed = await _require_feed(tx, runtime, named)
         await operator_feeds.set_enabled(tx, feed.id, enabled=False)
-        return await _now(tx, runtime, feed.id)
+        return await _reload(tx, runtime, feed.id)
 
 
 async def sync_feed(runtime: Runtime, named: str) -> AdminFeed:
-    """Run now: last error, lease and stop are cleared. A feed that is not polled runs this once."""
+    """Check now: clears the last error, lease and stop. A feed that is not polled is checked once."""
     async with runtime.db.write() as tx:
-        feed = await _find(tx, runtime, named)
+        feed = await _require_feed(tx, runtime, named)
         if not feed.enabled:
             raise Conflict(IS_DISABLED)
         await operator_feeds.run_now(tx, feed.id, runtime.now())
         await ask_feed_later(tx, feed.id, runtime.now())
-        changed = await _now(tx, runtime, feed.id)
+        changed = await _reload(tx, runtime, feed.id)
     await wake_worker(runtime)
     return changed
 
 
 async def change_feed(runtime: Runtime, named: str, settings: FeedSettings) -> AdminFeed:
-    """Another way of fetching is tried at once: the feed is due, its document is read anew, a stop ends."""
+    """New fetch settings are tried immediately: the feed is due, re-read in full and no longer stopped."""
     async with runtime.db.write() as tx:
-        feed = await _find(tx, runtime, named)
+        feed = await _require_feed(tx, runtime, named)
         due = await change_settings(tx, runtime, feed, settings)
-        changed = await _now(tx, runtime, feed.id)
+        changed = await _reload(tx, runtime, feed.id)
     if due:
         await wake_worker(runtime)
     return changed
 
 
 async def list_root_domains(runtime: Runtime) -> Sequence[tuple[str, int]]:
-    """Each with its number of feeds."""
+    """Root domains with their number of feeds."""
     async with runtime.db.read() as tx:
         return await framing.root_domains(tx)
 
 
 async def find_feed(runtime: Runtime, named: str) -> AdminFeed:
     async with runtime.db.read() as tx:
-        feed = await _look_up(tx, runtime, named)
+        feed = await _lookup(tx, runtime, named)
     if feed is None or feed.deleted:
         raise NotFound(NO_SUCH_FEED)
     return feed
 
 
-async def _look_up(tx: Tx, runtime: Runtime, named: str) -> AdminFeed | None:
-    """By its number or its address."""
-    now, word = runtime.now(), named.strip()
-    if word.isascii() and word.isdigit() and len(word) <= MAX_NUMBER_LENGTH:
-        return await operator_feeds.by_id(tx, int(word), now)
-    return await operator_feeds.by_url(tx, typed_address(word), now)
+async def _lookup(tx: Tx, runtime: Runtime, named: str) -> AdminFeed | None:
+    """Find a feed by its id or its URL."""
+    now, text = runtime.now(), named.strip()
+    if text.isascii() and text.isdigit() and len(text) <= MAX_NUMBER_LENGTH:
+        return await operator_feeds.by_id(tx, int(text), now)
+    return await operator_feeds.by_url(tx, typed_address(text), now)
 
 
-async def _find(tx: Tx, runtime: Runtime, named: str) -> AdminFeed:
-    feed = await _look_up(tx, runtime, named)
+async def _require_feed(tx: Tx, runtime: Runtime, named: str) -> AdminFeed:
+    feed = await _lookup(tx, runtime, named)
     if feed is None:
         raise NotFound(NO_SUCH_FEED)
     if feed.deleted:
@@ -265,7 +268,7 @@ async def _find(tx: Tx, runtime: Runtime, named: str) -> AdminFeed:
     return feed
 
 
-async def _now(tx: Tx, runtime: Runtime, feed_id: int) -> AdminFeed:
+async def _reload(tx: Tx, runtime: Runtime, feed_id: int) -> AdminFeed:
     feed = await operator_feeds.by_id(tx, feed_id, runtime.now())
     assert feed is not None
     return feed

@@ -1,4 +1,4 @@
-"""Folders: nested, ordered, renamed, deleted without losing a feed."""
+"""Folders: create, nest, order, rename, and delete without deleting their feeds."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,14 +16,14 @@ MAX_FOLDERS = 1_000
 
 
 async def create_folder(runtime: Runtime, user_id: int, name: str, parent_id: int | None = None) -> FolderRow:
-    tidy = folder_name(name)
+    normalized = folder_name(name)
     async with runtime.db.write() as tx:
-        rows = await _locked(tx, user_id)
-        _check_room(rows)
+        rows = await _lock_and_list(tx, user_id)
+        _check_limit(rows)
         check_place(rows, parent_id)
-        _check_name_is_free(rows, tidy, parent_id)
-        folder = await folders.add(tx, user_id, tidy, parent_id, runtime.now())
-    await _announce(runtime, user_id)
+        _check_name_is_free(rows, normalized, parent_id)
+        folder = await folders.add(tx, user_id, normalized, parent_id, runtime.now())
+    await _publish_change(runtime, user_id)
     return folder
 
 
@@ -36,10 +36,10 @@ async def change_folder(
     parent: int | Unset | None = UNSET,
     summary_words: int | Unset | None = UNSET,
 ) -> FolderRow:
-    """Rename, move into another folder (None is the top), summarise; what is left out stays."""
+    """Rename, move to another parent (None is the top level), set summaries; the rest does not change."""
     async with runtime.db.write() as tx:
-        rows = await _locked(tx, user_id)
-        folder = _find(rows, folder_id)
+        rows = await _lock_and_list(tx, user_id)
+        folder = _require_folder(rows, folder_id)
         changed = replace(
             folder,
             name=folder.name if name is None else folder_name(name),
@@ -49,52 +49,52 @@ async def change_folder(
             else check_summary_words(summary_words),
         )
         check_place(rows, changed.parent_id, folder_id)
-        _check_name_is_free(rows, changed.name, changed.parent_id, besides=folder_id)
+        _check_name_is_free(rows, changed.name, changed.parent_id, except_id=folder_id)
         await folders.change(tx, user_id, changed)
-    await _announce(runtime, user_id)
+    await _publish_change(runtime, user_id)
     return changed
 
 
 async def reorder_folders(runtime: Runtime, user_id: int, parent_id: int | None, ids: Sequence[int]) -> None:
     async with runtime.db.write() as tx:
-        rows = await _locked(tx, user_id)
+        rows = await _lock_and_list(tx, user_id)
         await folders.place(tx, user_id, reordered(rows, parent_id, ids))
-    await _announce(runtime, user_id)
+    await _publish_change(runtime, user_id)
 
 
 async def delete_folder(runtime: Runtime, user_id: int, folder_id: int) -> None:
     async with runtime.db.write() as tx:
-        folder = _find(await _locked(tx, user_id), folder_id)
+        folder = _require_folder(await _lock_and_list(tx, user_id), folder_id)
         await folders.remove(tx, user_id, folder)
-    await _announce(runtime, user_id)
+    await _publish_change(runtime, user_id)
 
 
 async def find_or_create_path(tx: Tx, runtime: Runtime, user_id: int, path: Sequence[str]) -> int | None:
-    """The folder at the end of this path, made where it is missing."""
-    rows = await _locked(tx, user_id)
+    """The folder at this path; missing folders are created."""
+    rows = await _lock_and_list(tx, user_id)
     parent_id: int | None = None
-    for step in path:
-        name = folder_name(step[:255])
-        known = next((row for row in rows if row.parent_id == parent_id and row.name == name), None)
-        if known is None:
-            _check_room(rows)
-            known = await folders.add(tx, user_id, name, parent_id, runtime.now())
-            rows.append(known)
-        parent_id = known.id
+    for part in path:
+        name = folder_name(part[:255])
+        folder = next((row for row in rows if row.parent_id == parent_id and row.name == name), None)
+        if folder is None:
+            _check_limit(rows)
+            folder = await folders.add(tx, user_id, name, parent_id, runtime.now())
+            rows.append(folder)
+        parent_id = folder.id
     return parent_id
 
 
-async def _locked(tx: Tx, user_id: int) -> list[FolderRow]:
+async def _lock_and_list(tx: Tx, user_id: int) -> list[FolderRow]:
     await folders.lock(tx, user_id)
     return await folders.of_user(tx, user_id)
 
 
-def _check_room(rows: Sequence[FolderRow]) -> None:
+def _check_limit(rows: Sequence[FolderRow]) -> None:
     if len(rows) >= MAX_FOLDERS:
         raise Conflict(f"There can be at most {MAX_FOLDERS} folders.")
 
 
-def _find(rows: Sequence[FolderRow], folder_id: int) -> FolderRow:
+def _require_folder(rows: Sequence[FolderRow], folder_id: int) -> FolderRow:
     for row in rows:
         if row.id == folder_id:
             return row
@@ -102,11 +102,11 @@ def _find(rows: Sequence[FolderRow], folder_id: int) -> FolderRow:
 
 
 def _check_name_is_free(
-    rows: Sequence[FolderRow], name: str, parent_id: int | None, *, besides: int | None = None
+    rows: Sequence[FolderRow], name: str, parent_id: int | None, *, except_id: int | None = None
 ) -> None:
-    if any(row.name == name and row.parent_id == parent_id and row.id != besides for row in rows):
+    if any(row.name == name and row.parent_id == parent_id and row.id != except_id for row in rows):
         raise Conflict("A folder with this name already exists", field="name")
 
 
-async def _announce(runtime: Runtime, user_id: int) -> None:
+async def _publish_change(runtime: Runtime, user_id: int) -> None:
     await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))

@@ -1,4 +1,4 @@
-"""Highlights and notes: made on an entry, kept whatever becomes of it."""
+"""Highlights and notes on entries. They remain when the entry is deleted."""
 
 from collections.abc import AsyncGenerator
 
@@ -28,7 +28,7 @@ async def create_highlight(
     suffix: str = "",
     note: str = "",
 ) -> Highlight:
-    passage, tidy_note = check_passage(quote, prefix, suffix), check_note(note)
+    passage, normalized_note = check_passage(quote, prefix, suffix), check_note(note)
     async with runtime.db.read() as tx:
         entry = await entry_texts.one_seen_by(tx, user_id, entry_id)
     if entry is None:
@@ -39,48 +39,48 @@ async def create_highlight(
             raise NotFound(NO_SUCH_ENTRY)
         if await highlights.count(tx, user_id) >= MAX_HIGHLIGHTS:
             raise Conflict(f"There can be at most {MAX_HIGHLIGHTS} highlights. Delete some first.")
-        about = (entry.id, entry.title, entry.url)
-        made = await highlights.add(tx, user_id, about, passage, tidy_note, runtime.now())
-    await _announce(runtime, user_id, made)
-    return made
+        source = (entry.id, entry.title, entry.url)
+        highlight = await highlights.add(tx, user_id, source, passage, normalized_note, runtime.now())
+    await _publish_change(runtime, user_id, highlight)
+    return highlight
 
 
 async def get_highlight(runtime: Runtime, user_id: int, highlight_id: int) -> Highlight:
     async with runtime.db.read() as tx:
-        found = await highlights.get(tx, user_id, highlight_id)
-    if found is None:
+        highlight = await highlights.get(tx, user_id, highlight_id)
+    if highlight is None:
         raise NotFound(NO_SUCH)
-    return found
+    return highlight
 
 
 async def change_note(runtime: Runtime, user_id: int, highlight_id: int, note: str) -> Highlight:
-    tidy = check_note(note)
+    normalized = check_note(note)
     async with runtime.db.write() as tx:
-        changed = await highlights.set_note(tx, user_id, highlight_id, tidy, runtime.now())
+        changed = await highlights.set_note(tx, user_id, highlight_id, normalized, runtime.now())
     if changed is None:
         raise NotFound(NO_SUCH)
-    await _announce(runtime, user_id, changed)
+    await _publish_change(runtime, user_id, changed)
     return changed
 
 
 async def delete_highlight(runtime: Runtime, user_id: int, highlight_id: int) -> None:
-    found = await get_highlight(runtime, user_id, highlight_id)
+    highlight = await get_highlight(runtime, user_id, highlight_id)
     async with runtime.db.write() as tx:
         await highlights.remove(tx, user_id, highlight_id)
-    await _announce(runtime, user_id, found)
+    await _publish_change(runtime, user_id, highlight)
 
 
 async def every_highlight(runtime: Runtime, user_id: int) -> AsyncGenerator[Highlight]:
-    """All of them, newest first, a few hundred in memory at a time."""
+    """All highlights, newest first, with at most `AT_ONCE` in memory."""
     before: int | None = None
     while True:
         async with runtime.db.read() as tx:
-            some = await highlights.newest(tx, user_id, before=before, limit=AT_ONCE)
-        for highlight in some:
+            batch = await highlights.newest(tx, user_id, before=before, limit=AT_ONCE)
+        for highlight in batch:
             yield highlight
-        if len(some) < AT_ONCE:
+        if len(batch) < AT_ONCE:
             return
-        before = some[-1].id
+        before = batch[-1].id
 
 
 def _check_occurs(passage: Passage, entry: EntryWords) -> None:
@@ -88,7 +88,7 @@ def _check_occurs(passage: Passage, entry: EntryWords) -> None:
         raise Invalid("This passage is not in the entry's text", field="quote")
 
 
-async def _announce(runtime: Runtime, user_id: int, highlight: Highlight) -> None:
+async def _publish_change(runtime: Runtime, user_id: int, highlight: Highlight) -> None:
     ids = [] if highlight.entry_id is None else [str(highlight.entry_id)]
     await runtime.bus.publish(
         ChangeEvent("state_changed", user_id=user_id, data={"what": "highlights", "ids": ids})

@@ -1,4 +1,4 @@
-"""Feed icons: looked for once a feed is known, kept as small pictures in the database."""
+"""The image proxy for articles, and feed icons."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from reedbed.services.security import network_of, spend
 from reedbed.store import blobs
 
 FETCHES = Allowance(200, 5)
-"""Pictures that have to be fetched first, for one address: a page or three at once."""
+"""Images not in the cache, for one network: enough for about three pages at once."""
 
 _ACCEPT = "image/avif, image/webp, image/png, image/jpeg, image/gif;q=0.9, */*;q=0.1"
 _NONE = "There is no such picture."
@@ -37,7 +37,7 @@ class ProxiedImage:
 
 
 class Pictures:
-    """Gives pictures the address they are shown from: their own, or one through the server."""
+    """Rewrites image URLs: to the original, or to one through this server's proxy."""
 
     def __init__(
         self,
@@ -70,28 +70,28 @@ def pictures_for_page(runtime: Runtime) -> Pictures:
 
 
 def pictures_for_programs(runtime: Runtime, base: str = "") -> Pictures:
-    """With whole addresses, which open without a login: an app has neither our page nor its cookie.
+    """Absolute URLs that need no login: an app has neither our page nor its cookie.
 
-    `base` is how the program reached us, where that is known.
+    `base` is the URL at which the app reached this server, if known.
     """
-    place = base or runtime.accounts.base_url
+    base_url = base or runtime.accounts.base_url
 
     def through(url: str) -> str:
-        return place + signed_path(runtime.secret, url)
+        return base_url + signed_path(runtime.secret, url)
 
     return Pictures(
-        _as_it_is if runtime.images.mode == "off" else through,
+        _unchanged if runtime.images.mode == "off" else through,
         everything=runtime.images.mode == "all",
         of_mails=lambda name: through(f"{MAIL_KEY}{name}"),
     )
 
 
-def _as_it_is(url: str) -> str:
+def _unchanged(url: str) -> str:
     return url
 
 
 async def open_picture(runtime: Runtime, signature: str, encoded: str, ip: str | None) -> ProxiedImage:
-    """The picture behind a signed path."""
+    """The image of a signed path."""
     url = signed_address(runtime.secret, signature, encoded)
     if url is not None and url.startswith(MAIL_KEY):
         return await _from_mail(runtime, url)
@@ -109,23 +109,25 @@ async def open_picture(runtime: Runtime, signature: str, encoded: str, ip: str |
 
 async def _from_mail(runtime: Runtime, key: str) -> ProxiedImage:
     async with runtime.db.read() as tx:
-        found = await blobs.kept(tx, key)
-    if found is None:
+        image = await blobs.kept(tx, key)
+    if image is None:
         raise NotFound(_NONE)
-    return ProxiedImage(*found)
+    return ProxiedImage(*image)
 
 
 async def _fetch(runtime: Runtime, url: str) -> bytes:
     request = FetchRequest(url, accept=_ACCEPT, max_bytes=runtime.images.max_bytes)
     try:
         async with asyncio.timeout(runtime.images.timeout):
-            found = await runtime.fetcher.fetch(request)
+            response = await runtime.fetcher.fetch(request)
     except TimeoutError:
         raise Unavailable("The site did not send the picture in time.") from None
-    if not isinstance(found, Fetched) or picture_type(found.body) is None:
+    if not isinstance(response, Fetched) or picture_type(response.body) is None:
         raise NotFound(_NONE)
-    return found.body
+    return response.body
 
+
+# --- Feed icons
 
 log = structlog.get_logger()
 
@@ -133,35 +135,35 @@ _PNG = "image/png"
 
 
 SITE_ASKED_AGAIN = DAY
-"""After this, a site that had no icon is asked again for the next feed of it."""
+"""After this, a site without an icon is tried again for its next feed."""
 
 
 async def fetch_missing_icons(runtime: Runtime, *, most: int) -> int:
-    """Look for the icons of a few feeds that were never looked at, one after the other; how many."""
+    """Fetch the icons of up to `most` feeds not tried yet, one after the other; return how many feeds."""
     async with runtime.db.read() as tx:
-        waiting = await blobs.feeds_without_icon(tx, most)
+        feeds = await blobs.feeds_without_icon(tx, most)
     sites: dict[str, int | None] = {}
-    for feed_id, site_url, icon_url in waiting:
-        icon_id = await _own_icon(runtime, icon_url) if icon_url else None
+    for feed_id, site_url, icon_url in feeds:
+        icon_id = await _feed_icon(runtime, icon_url) if icon_url else None
         if icon_id is None and (origin := _origin(site_url or "")) is not None:
             if origin not in sites:
                 sites[origin] = await _site_icon(runtime, origin)
             icon_id = sites[origin]
-        await _give_icon(runtime, feed_id, icon_id)
-    return len(waiting)
+        await _save_icon(runtime, feed_id, icon_id)
+    return len(feeds)
 
 
-async def _own_icon(runtime: Runtime, icon_url: str) -> int | None:
+async def _feed_icon(runtime: Runtime, icon_url: str) -> int | None:
     async with runtime.db.read() as tx:
-        known = await blobs.named_icon(tx, icon_url)
-    return known if known is not None else await _fetch_icon(runtime, None, icon_url)
+        icon_id = await blobs.named_icon(tx, icon_url)
+    return icon_id if icon_id is not None else await _fetch_icon(runtime, None, icon_url)
 
 
 async def _site_icon(runtime: Runtime, origin: str) -> int | None:
-    """Looked for on the front page, once for all feeds of the site."""
+    """The icon of the front page, shared by all feeds of the site."""
     async with runtime.db.read() as tx:
-        known = await blobs.site_icon(tx, origin, runtime.now() - SITE_ASKED_AGAIN)
-    return known[0] if known is not None else await _fetch_icon(runtime, f"{origin}/", None)
+        cached = await blobs.site_icon(tx, origin, runtime.now() - SITE_ASKED_AGAIN)
+    return cached[0] if cached is not None else await _fetch_icon(runtime, f"{origin}/", None)
 
 
 async def _fetch_icon(runtime: Runtime, site_url: str | None, icon_url: str | None) -> int | None:
@@ -174,8 +176,8 @@ async def _fetch_icon(runtime: Runtime, site_url: str | None, icon_url: str | No
         return await blobs.keep(tx, digest, _PNG, icon.png, runtime.now())
 
 
-async def _give_icon(runtime: Runtime, feed_id: int, icon_id: int | None) -> None:
-    """A feed without one is not asked again until someone asks for it."""
+async def _save_icon(runtime: Runtime, feed_id: int, icon_id: int | None) -> None:
+    """A feed without an icon is not tried again until a user requests it."""
     async with runtime.db.write() as tx:
         await blobs.set_icon(tx, feed_id, icon_id, runtime.now())
     log.debug("icon looked for", feed=feed_id, found=icon_id is not None)

@@ -1,4 +1,4 @@
-"""Every process says that it lives. Workers set free what a dead one held, long before its leases run out."""
+"""The instance: health checks, status, metrics, backups, database moves, and heartbeats of processes."""
 
 import asyncio
 import os
@@ -27,10 +27,7 @@ from reedbed.services.jobs import first_look, run_exclusively
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import index_everything
 from reedbed.store import ai, startup, users
-from reedbed.store import instance as app_settings
-from reedbed.store import instance as health
-from reedbed.store import instance as overview
-from reedbed.store import instance as status
+from reedbed.store import instance as instance_store
 from reedbed.store import jobs as processes
 from reedbed.store.engine.connect import open_database
 from reedbed.store.engine.database import Tx
@@ -44,17 +41,17 @@ log = structlog.get_logger()
 
 EVERY: Millis = 5 * MINUTE
 WHILE_UNWELL: Millis = MINUTE
-"""A remedy should show soon."""
+"""Checked more often, so that a repair shows soon."""
 LOOK_SECONDS = 20.0
 REPORT, WARNING, OPEN_SINCE = "health_report", "health_warning", "breaker_open_since"
 
 
 async def watch(runtime: Runtime) -> None:
-    """Until cancelled: check when it is time, else read what another process found."""
+    """Run until cancelled: check when a check is due, else read the results of other processes."""
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         try:
-            await _look(runtime)
+            await _check_if_due(runtime)
         except Unavailable:
             runtime.board.problems = (NO_DATABASE,)
         except ReedbedError as error:
@@ -64,28 +61,28 @@ async def watch(runtime: Runtime) -> None:
 
 
 async def check(runtime: Runtime) -> tuple[Problem, ...]:
-    """Look now, write down and log what is wrong."""
-    found = await look_now(runtime)
+    """Check now; save and log the problems."""
+    problems_now = await look_now(runtime)
     async with runtime.db.write() as tx:
-        before = {one.check for one in await reported(tx)}
-        await _write_down(tx, found, runtime.now())
-    _log(found, before)
-    runtime.board.problems = found
-    return found
+        before = {problem.check for problem in await reported(tx)}
+        await _save_report(tx, problems_now, runtime.now())
+    _log_problems(problems_now, before)
+    runtime.board.problems = problems_now
+    return problems_now
 
 
 async def look_now(runtime: Runtime) -> tuple[Problem, ...]:
-    """Look and tell nobody else."""
+    """Check without saving or logging."""
     return problems(await _measure(runtime))
 
 
 async def reported(tx: Tx) -> tuple[Problem, ...]:
-    """What the last check found."""
-    kept = await app_settings.get_setting(tx, REPORT)
-    return tuple(Problem(**one) for one in orjson.loads(kept)["problems"]) if kept else ()
+    """The problems found by the last check."""
+    report = await instance_store.get_setting(tx, REPORT)
+    return tuple(Problem(**problem) for problem in orjson.loads(report)["problems"]) if report else ()
 
 
-async def _look(runtime: Runtime) -> None:
+async def _check_if_due(runtime: Runtime) -> None:
     async with runtime.db.read() as tx:
         at, runtime.board.problems = await _checked_at(tx), await reported(tx)
     if not at <= runtime.now() < at + (WHILE_UNWELL if runtime.board.problems else EVERY):
@@ -97,43 +94,43 @@ async def _look(runtime: Runtime) -> None:
 
 
 async def _checked_at(tx: Tx) -> Instant:
-    kept = await app_settings.get_setting(tx, REPORT)
-    return orjson.loads(kept)["at"] if kept else 0
+    report = await instance_store.get_setting(tx, REPORT)
+    return orjson.loads(report)["at"] if report else 0
 
 
 async def _measure(runtime: Runtime) -> Measured:
     now = runtime.now()
     async with runtime.db.read() as tx:
-        known = await health.list_problems(tx, hour_of(now) - HOUR)
-        overdue = _since(known.first_due, now)
-        last = await health.last_check(tx) if overdue > SILENT_AFTER else now
-        too_large = await app_settings.get_setting(tx, "db_size_warning")
-        backup_failed = await app_settings.get_setting(tx, "backup_warning")
+        measures = await instance_store.list_problems(tx, hour_of(now) - HOUR)
+        overdue = _since(measures.first_due, now)
+        last = await instance_store.last_check(tx) if overdue > SILENT_AFTER else now
+        too_large = await instance_store.get_setting(tx, "db_size_warning")
+        backup_failed = await instance_store.get_setting(tx, "backup_warning")
     return Measured(
         free_bytes=await _free_bytes(runtime),
         too_large=bool(too_large),
         backup_failed=bool(backup_failed),
-        workers=known.workers,
-        oldest_in_queue=_since(known.oldest_lock, now),
-        oldest_job=_since(known.oldest_job, now),
+        workers=measures.workers,
+        oldest_in_queue=_since(measures.oldest_lock, now),
+        oldest_job=_since(measures.oldest_job, now),
         breaker_open_for=await _breaker_open_for(runtime, now),
         overdue=overdue,
         last_check=None if last is None else now - last,
-        checks=known.checks,
-        failures=known.failures,
+        checks=measures.checks,
+        failures=measures.failures,
     )
 
 
 async def _breaker_open_for(runtime: Runtime, now: Instant) -> Millis:
-    """The breaker opens and half-opens all the time; what counts is since when it was never seen closed."""
+    """The breaker opens and half-opens all the time; count from when it was last seen closed."""
     if runtime.ai.model is None:
         return 0
     async with runtime.db.write() as tx:
         breaker = await ai.get_breaker(tx, runtime.ai.model.name)
-        since = int(await app_settings.get_setting(tx, OPEN_SINCE) or 0)
+        since = int(await instance_store.get_setting(tx, OPEN_SINCE) or 0)
         if breaker.state == "CLOSED" or not since:
             since = 0 if breaker.state == "CLOSED" else now
-            await app_settings.set_setting(tx, OPEN_SINCE, str(since), now)
+            await instance_store.set_setting(tx, OPEN_SINCE, str(since), now)
     return now - since if since else 0
 
 
@@ -145,30 +142,32 @@ async def _free_bytes(runtime: Runtime) -> int | None:
     return None
 
 
-async def _write_down(tx: Tx, found: Sequence[Problem], now: Instant) -> None:
-    report = orjson.dumps({"at": now, "problems": [asdict(one) for one in found]}).decode()
-    await app_settings.set_setting(tx, REPORT, report, now)
-    await app_settings.set_setting(tx, WARNING, " ".join(one.text for one in found), now)
+async def _save_report(tx: Tx, problems_now: Sequence[Problem], now: Instant) -> None:
+    report = orjson.dumps({"at": now, "problems": [asdict(problem) for problem in problems_now]}).decode()
+    await instance_store.set_setting(tx, REPORT, report, now)
+    await instance_store.set_setting(tx, WARNING, " ".join(problem.text for problem in problems_now), now)
 
 
-def _log(found: Sequence[Problem], before: set[str]) -> None:
-    for one in found:
-        tell = log.error if one.alarm else log.warning
-        tell("not well", check=one.check, problem=one.text, new=one.check not in before)
-    for gone in sorted(before - {one.check for one in found}):
-        log.info("well again", check=gone)
+def _log_problems(problems_now: Sequence[Problem], before: set[str]) -> None:
+    for problem in problems_now:
+        write = log.error if problem.alarm else log.warning
+        write("not well", check=problem.check, problem=problem.text, new=problem.check not in before)
+    for check_name in sorted(before - {problem.check for problem in problems_now}):
+        log.info("well again", check=check_name)
 
 
-def _since(moment: Instant | None, now: Instant) -> Millis:
-    return 0 if moment is None else max(0, now - moment)
+def _since(instant: Instant | None, now: Instant) -> Millis:
+    return 0 if instant is None else max(0, now - instant)
 
+
+# --- Status
 
 MEGABYTE = 1_000_000
 
 
 @record
 class QueueState:
-    """What waits for the model, and whether it is being asked."""
+    """The length of the model's queue and the state of its breaker."""
 
     size: int = 0
     breaker: str = "CLOSED"
@@ -192,11 +191,11 @@ class Status:
 async def current_status(runtime: Runtime, user: User) -> Status:
     queue = await queue_state(runtime)
     async with runtime.db.read() as tx:
-        counts = await status.count_all(tx, user.id)
-        warning = await app_settings.get_setting(tx, "health_warning") or await app_settings.get_setting(
+        counts = await instance_store.count_all(tx, user.id)
+        warning = await instance_store.get_setting(tx, "health_warning") or await instance_store.get_setting(
             tx, "db_size_warning"
         )
-        size = await status.size_in_bytes(tx) if user.operates else None
+        size = await instance_store.size_in_bytes(tx) if user.operates else None
         problems = await reported(tx) if user.operates else None
     return Status(
         feeds_count=counts.feeds,
@@ -221,27 +220,29 @@ async def queue_state(runtime: Runtime) -> QueueState:
     return QueueState(sizes.all, shown_state(breaker, runtime.ai.breaker, now))
 
 
+# --- Metrics
+
 AI_QUEUE, FEED_QUEUE = "ai", "feeds"
 
 
 async def metrics_text(runtime: Runtime) -> str:
-    """Without its database a process still tells what it did."""
+    """Without its database a process still reports its own counters."""
     try:
         async with runtime.db.read() as tx:
-            instance = await _of_the_instance(tx, runtime)
+            instance = await _instance_gauges(tx, runtime)
     except Unavailable:
         instance = ()
-    return exposition([*runtime.meters.counted(), *_of_the_process(runtime), *instance])
+    return exposition([*runtime.meters.counted(), *_process_gauges(runtime), *instance])
 
 
-def _of_the_process(runtime: Runtime) -> Sequence[Gauge]:
+def _process_gauges(runtime: Runtime) -> Sequence[Gauge]:
     pool = runtime.db.pool_use()
     return [
         Gauge("sse_connections_active", "Open live streams.", {(): runtime.meters.open_streams}),
         Gauge(
             "health_problem",
             "1 for each check that is not well.",
-            {(one.check,): 1 for one in runtime.board.problems},
+            {(problem.check,): 1 for problem in runtime.board.problems},
             ("check",),
         ),
         Gauge("db_pool_in_use", "Database connections at work.", {(): pool.in_use}),
@@ -250,11 +251,14 @@ def _of_the_process(runtime: Runtime) -> Sequence[Gauge]:
     ]
 
 
-async def _of_the_instance(tx: Tx, runtime: Runtime) -> Sequence[Gauge]:
+async def _instance_gauges(tx: Tx, runtime: Runtime) -> Sequence[Gauge]:
     now = runtime.now()
-    due, oldest = await overview.count_due(tx, now)
+    due, oldest = await instance_store.count_due(tx, now)
     queue = await ai.queue_sizes(tx, now, now - runtime.ai.lease)
-    jobs = {(one.kind,): one.waiting + one.running for one in await overview.list_queues(tx)}
+    jobs = {
+        (queue_line.kind,): queue_line.waiting + queue_line.running
+        for queue_line in await instance_store.list_queues(tx)
+    }
     return [
         Gauge(
             "job_queue_depth",
@@ -270,15 +274,17 @@ async def _of_the_instance(tx: Tx, runtime: Runtime) -> Sequence[Gauge]:
         Gauge(
             "active_users_daily", "People seen within a day.", {(): await users.active_since(tx, now - DAY)}
         ),
-        Gauge("db_size_bytes", "The size of the database.", {(): await status.size_in_bytes(tx)}),
+        Gauge("db_size_bytes", "The size of the database.", {(): await instance_store.size_in_bytes(tx)}),
     ]
 
+
+# --- Backups and moves
 
 BACKUP_WARNING = "backup_warning"
 
 
 async def back_up_when_due(runtime: Runtime) -> Path | None:
-    """Once a day at the hour of the cleanup, before it; the copy, if one was made."""
+    """Back up once a day at the hour of the cleanup, before it; return the copy, if one was made."""
     policy, now = runtime.backups, runtime.now()
     if policy is None:
         return None
@@ -289,26 +295,26 @@ async def back_up_when_due(runtime: Runtime) -> Path | None:
     if not is_due(last, now, local, runtime.keeping.hour):
         return None
     try:
-        made = await asyncio.to_thread(startup.make_daily_copy, policy, now)
+        copy = await asyncio.to_thread(startup.make_daily_copy, policy, now)
     except ReedbedError as error:
         log.error("the nightly copy failed", error=error.message)
         await _warn(runtime, error.message)
         return None
     await _warn(runtime, "")
-    log.info("copied the database", file=str(made))
-    return made
+    log.info("copied the database", file=str(copy))
+    return copy
 
 
 async def _warn(runtime: Runtime, warning: str) -> None:
     async with runtime.db.write() as tx:
-        await app_settings.set_setting(tx, BACKUP_WARNING, warning, runtime.now())
+        await instance_store.set_setting(tx, BACKUP_WARNING, warning, runtime.now())
 
 
 async def move_collection(
     source_url: str, target_url: str, tell: "Tell", tell_indexed: Callable[[int], None]
 ) -> "Moved":
-    """All or nothing: the source is only read, and a target that fails half-way is left empty."""
-    from reedbed.store.copy import copy_everything  # it needs asyncpg, whatever the database is
+    """Copy everything or nothing: the source is only read, and a failed target is left empty."""
+    from reedbed.store.copy import copy_everything  # imports asyncpg, even for SQLite
 
     if source_url == target_url:
         raise CannotStart("This is the database that is in use already.")
@@ -322,21 +328,23 @@ async def move_collection(
     return moved
 
 
+# --- Heartbeats. A worker frees the work of a dead process long before its leases expire.
+
 BEAT_SECONDS = 5.0
 SILENT_FOR: Millis = 20 * SECOND
-"""Who was not heard of for so long is dead. If it only slept, its late results are refused by the lease."""
+"""A process without a heartbeat for so long is dead. If it only slept, its lease rejects its late results."""
 
 
 async def live(runtime: Runtime, role: str) -> None:
-    """Beat until cancelled, then take leave."""
+    """Send heartbeats until cancelled, then remove this process from the list."""
     started_at, last_beat = runtime.now(), time.monotonic()
     try:
         while True:
             if runtime.steadiness.note(runtime.now()):
                 log.warning("the clock jumped; nothing is deleted for its age within the next hour")
-            # After a pause of ours, or of the database, the others look dead, too: let them speak first.
-            heard_lately = time.monotonic() - last_beat < SILENT_FOR / SECOND / 2
-            if await _beat(runtime, role, started_at, may_bury=role != "web" and heard_lately):
+            # After this process or the database paused, the others look dead too: wait for their heartbeats.
+            no_pause = time.monotonic() - last_beat < SILENT_FOR / SECOND / 2
+            if await _send_heartbeat(runtime, role, started_at, may_remove_dead=role != "web" and no_pause):
                 last_beat = time.monotonic()
             await asyncio.sleep(BEAT_SECONDS)
     finally:
@@ -346,18 +354,18 @@ async def live(runtime: Runtime, role: str) -> None:
 
 
 async def everyone(runtime: Runtime) -> list[Process]:
-    """Who runs, and what each has in hand."""
+    """The running processes and their current work."""
     async with runtime.db.read() as tx:
         return await processes.list_processes(tx)
 
 
-async def _beat(runtime: Runtime, role: str, started_at: Instant, *, may_bury: bool) -> bool:
+async def _send_heartbeat(runtime: Runtime, role: str, started_at: Instant, *, may_remove_dead: bool) -> bool:
     try:
         async with runtime.db.write() as tx:
             await processes.beat_process(
                 tx, runtime.name, role=role, version=__version__, started_at=started_at
             )
-            dead = await processes.remove_dead_processes(tx, SILENT_FOR) if may_bury else []
+            dead = await processes.remove_dead_processes(tx, SILENT_FOR) if may_remove_dead else []
     except Unavailable as error:
         log.warning("this process could not say that it lives", error=error.message)
         return False

@@ -1,4 +1,4 @@
-"""When chores last ran, kept in the database: a run that was missed is made up for by the next process."""
+"""Background work: queued jobs, leases for work that one process does, and the times of periodic chores."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,10 +27,10 @@ log = structlog.get_logger()
 LEASE = 2 * MINUTE
 MAX_ATTEMPTS = 5
 MAX_DEATHS = 50
-"""A machine may go down many times before it is the job's fault."""
+"""The process may die this often before the job itself is blamed."""
 _RETRY = 10 * SECOND
-_AFTER_TROUBLE = 2 * SECOND
-_GIVE_BACK_SECONDS = 2.0
+_RETRY_WHEN_UNAVAILABLE = 2 * SECOND
+_RELEASE_SECONDS = 2.0
 
 
 @record
@@ -40,7 +40,7 @@ class Done:
 
 @record
 class Later:
-    """Not finished; call again at this moment."""
+    """Not finished; call the handler again at this time."""
 
     at: Instant
 
@@ -58,7 +58,7 @@ async def enqueue(
 
 
 async def wake_jobs(runtime: Runtime) -> None:
-    """A job was added: a worker need not sleep until it looks by itself."""
+    """Wake a worker for a new job, instead of waiting for its next poll."""
     await runtime.bus.publish(ChangeEvent("wake", data={"for": "jobs"}))
 
 
@@ -70,44 +70,44 @@ async def claim(runtime: Runtime, kinds: Sequence[str]) -> Job | None:
 
 
 async def run(runtime: Runtime, job: Job, handler: Handler) -> None:
-    """Run a claimed job to its end and write down what became of it."""
+    """Run a claimed job and record its result."""
     began = perf_counter()
     with (
         bound_contextvars(job=job.id, kind=job.kind),
         runtime.tracer.span(f"job {job.kind}", job=job.id) as span,
     ):
-        ended = await _run(runtime, job, handler)
-        span.note(status=ended or "goes on later")
+        status = await _run(runtime, job, handler)
+        span.note(status=status or "goes on later")
     runtime.meters.job_seconds.add(perf_counter() - began, job.kind)
-    if ended is not None:
-        runtime.meters.jobs.add(job.kind, ended)
+    if status is not None:
+        runtime.meters.jobs.add(job.kind, status)
 
 
 async def _run(runtime: Runtime, job: Job, handler: Handler) -> str | None:
-    """How it ended; None when it goes on later."""
+    """The final status; None if the job continues later."""
     if job.attempts > MAX_DEATHS:
-        await _note_failure(runtime, job, RuntimeError("whoever ran it died"))
+        await _record_failure(runtime, job, RuntimeError("whoever ran it died"))
         return "failed"
-    beating = asyncio.create_task(_beat(runtime, job))
+    heartbeat_task = asyncio.create_task(_renew_job_lease(runtime, job))
     try:
         outcome = await handler(runtime, job)
     except (Unavailable, asyncio.CancelledError):
-        await _give_back(runtime, job)
+        await _release_job(runtime, job)
         raise
     except Exception as error:
-        await _note_failure(runtime, job, error)
+        await _record_failure(runtime, job, error)
         return "failed"
     else:
-        await _note_outcome(runtime, job, outcome)
+        await _record_result(runtime, job, outcome)
         return "completed" if isinstance(outcome, Done) else None
     finally:
-        beating.cancel()
+        heartbeat_task.cancel()
 
 
 async def note_progress(
     runtime: Runtime, job: Job, done: int, total: int, report: Mapping[str, Any] | None = None
 ) -> None:
-    """Keep how far a job is and tell its user's pages."""
+    """Record the progress of a job and publish it to its user's pages."""
     share = done / total if total else 1.0
     async with runtime.db.write() as tx:
         await jobs.record_progress(
@@ -122,18 +122,18 @@ async def publish_events(runtime: Runtime, job: Job, done: int, total: int) -> N
 
 
 def try_again(runtime: Runtime, job: Job, *, give_up_after: Millis, least: Millis = MINUTE) -> Later | None:
-    """When to come back to a server that did not take it; None when it was tried long enough."""
+    """When to retry a server that rejected the request; None to give up."""
     at = next_try(job.created_at, runtime.now(), give_up_after=give_up_after, least=least)
     return None if at is None else Later(at)
 
 
 async def pace(runtime: Runtime, key: str, allowance: Allowance) -> Later | None:
-    """When to come back if this was done too often already."""
+    """When to continue, if the rate limit is exceeded."""
     wait = await runtime.limiter.wait_for(key, allowance)
     return Later(runtime.now() + int(wait * SECOND) + SECOND) if wait > 0 else None
 
 
-async def _beat(runtime: Runtime, job: Job) -> None:
+async def _renew_job_lease(runtime: Runtime, job: Job) -> None:
     while True:
         await asyncio.sleep(LEASE / 3 / SECOND)
         try:
@@ -143,14 +143,14 @@ async def _beat(runtime: Runtime, job: Job) -> None:
             log.warning("a job's lease could not be renewed", job=job.id, error=error.message)
 
 
-async def _give_back(runtime: Runtime, job: Job) -> None:
-    """It is no fault of the job. Where even this cannot be noted, it waits until its lease has run out."""
+async def _release_job(runtime: Runtime, job: Job) -> None:
+    """Requeue a job that is not at fault. If that fails too, it waits until its lease expires."""
     with suppress(Unavailable, TimeoutError):
-        async with asyncio.timeout(_GIVE_BACK_SECONDS):
-            await _note_outcome(runtime, job, Later(runtime.now() + _AFTER_TROUBLE))
+        async with asyncio.timeout(_RELEASE_SECONDS):
+            await _record_result(runtime, job, Later(runtime.now() + _RETRY_WHEN_UNAVAILABLE))
 
 
-async def _note_outcome(runtime: Runtime, job: Job, outcome: Done | Later) -> None:
+async def _record_result(runtime: Runtime, job: Job, outcome: Done | Later) -> None:
     async with runtime.db.write() as tx:
         if isinstance(outcome, Done):
             await jobs.finish(tx, job.id, runtime.name, runtime.now(), outcome.report)
@@ -159,7 +159,7 @@ async def _note_outcome(runtime: Runtime, job: Job, outcome: Done | Later) -> No
             await jobs.put_off(tx, job.id, runtime.name, outcome.at)
 
 
-async def _note_failure(runtime: Runtime, job: Job, error: Exception) -> None:
+async def _record_failure(runtime: Runtime, job: Job, error: Exception) -> None:
     final = isinstance(error, ReedbedError) or job.attempts >= MAX_ATTEMPTS
     log.error("a job failed", job=job.id, kind=job.kind, attempt=job.attempts, exc_info=error)
     message = error.message if isinstance(error, ReedbedError) else "Something went wrong. Try again."
@@ -171,6 +171,8 @@ async def _note_failure(runtime: Runtime, job: Job, error: Exception) -> None:
             await jobs.put_off(tx, job.id, runtime.name, now + _RETRY * job.attempts)
 
 
+# --- Leases
+
 TTL: Millis = 60 * SECOND
 
 
@@ -180,7 +182,7 @@ async def acquire(runtime: Runtime, name: str, *, ttl: Millis = TTL) -> bool:
 
 
 async def heartbeat(runtime: Runtime, name: str, *, ttl: Millis = TTL) -> bool:
-    """False when another process holds it now."""
+    """Renew the lease; False if another process holds it now."""
     async with runtime.db.write() as tx:
         return await jobs.renew_lease(tx, name, runtime.name, runtime.now(), ttl)
 
@@ -193,32 +195,34 @@ async def release(runtime: Runtime, name: str) -> None:
 async def run_exclusively(
     runtime: Runtime, name: str, work: Callable[[], Awaitable[None]], *, ttl: Millis = TTL
 ) -> bool:
-    """Do this if no other process does it; False without doing it otherwise.
+    """Do the work unless another process is doing it; return whether it was done.
 
-    The work is given up when the lease is lost, because then another process does it.
+    The work is cancelled if the lease is lost, because another process then does it.
     """
     if not await acquire(runtime, name, ttl=ttl):
         return False
-    working = asyncio.ensure_future(work())
-    beating = asyncio.create_task(_renew_leases(runtime, name, ttl, working))
+    task = asyncio.ensure_future(work())
+    renewal = asyncio.create_task(_renew_until_lost(runtime, name, ttl, task))
     try:
-        await working
+        await task
     finally:
-        beating.cancel()
+        renewal.cancel()
         with suppress(Unavailable):
             await release(runtime, name)
     return True
 
 
-async def _renew_leases(runtime: Runtime, name: str, ttl: Millis, working: "asyncio.Future[None]") -> None:
+async def _renew_until_lost(runtime: Runtime, name: str, ttl: Millis, task: "asyncio.Future[None]") -> None:
     while True:
         await asyncio.sleep(ttl / 3 / SECOND)
         with suppress(Unavailable):
             if not await heartbeat(runtime, name, ttl=ttl):
                 log.warning("another process took over", lease=name)
-                working.cancel()
+                task.cancel()
                 return
 
+
+# --- Framing jobs
 
 FRAMING_JOB = "framing"
 
@@ -228,20 +232,23 @@ async def ask_feed_later(tx: Tx, feed_id: int, now: Instant) -> None:
 
 
 async def ask_if_wanted(tx: Tx, feed_ids: Sequence[int], now: Instant) -> None:
-    """Something has arrived or changed in these feeds."""
+    """Enqueue framing for those of these feeds that use it, because their entries changed."""
     for feed_id in await framing.wanted(tx, feed_ids):
         await ask_feed_later(tx, feed_id, now)
+
+
+# --- Periodic chores. Their last runs are stored, so that the next process catches up on a missed run.
 
 
 async def run_every(
     runtime: Runtime, name: str, every: Millis, chore: Callable[[Runtime], Awaitable[int]]
 ) -> int:
-    """Run it unless it ran within `every`; what it did.
+    """Run the chore unless it ran within `every`; return its count.
 
-    One that is broken off is run again by the next call. One that fails waits for its next turn.
+    The next call repeats an interrupted run. A run that failed waits for its next turn.
     """
     now, key = runtime.now(), f"chore_ran_at:{name}"
-    last = await _moment(runtime, key)
+    last = await _read_time(runtime, key)
     if last is not None and now < last + every:
         return 0
     try:
@@ -249,28 +256,28 @@ async def run_every(
     except Unavailable:
         raise
     except Exception:
-        await _note(runtime, key, now)
+        await _save_time(runtime, key, now)
         raise
-    await _note(runtime, key, now)
+    await _save_time(runtime, key, now)
     return done
 
 
 async def first_look(runtime: Runtime, name: str) -> Instant | None:
-    """Since when the night of a chore that never ran is waited for; None at the first look."""
+    """Since when a nightly chore that never ran has been waiting; None at the first call."""
     key = f"chore_awaited_since:{name}"
-    since = await _moment(runtime, key)
+    since = await _read_time(runtime, key)
     if since is None:
-        await _note(runtime, key, runtime.now())
+        await _save_time(runtime, key, runtime.now())
     return since
 
 
-async def _moment(runtime: Runtime, key: str) -> Instant | None:
-    """None also for one that only a wrong clock can have written."""
+async def _read_time(runtime: Runtime, key: str) -> Instant | None:
+    """None also for a time in the future, which only a wrong clock can have written."""
     async with runtime.db.read() as tx:
-        kept = await instance.get_setting(tx, key)
-    return None if kept is None or is_ahead(int(kept), runtime.now()) else int(kept)
+        stored = await instance.get_setting(tx, key)
+    return None if stored is None or is_ahead(int(stored), runtime.now()) else int(stored)
 
 
-async def _note(runtime: Runtime, key: str, moment: Instant) -> None:
+async def _save_time(runtime: Runtime, key: str, time: Instant) -> None:
     async with runtime.db.write() as tx:
-        await instance.set_setting(tx, key, str(moment), runtime.now())
+        await instance.set_setting(tx, key, str(time), runtime.now())

@@ -1,4 +1,4 @@
-"""Tell a user's other devices what changed."""
+"""Live streams (SSE): the change events a user receives, and publishing the user's own changes."""
 
 import random
 from collections.abc import AsyncGenerator, Generator, Sequence
@@ -27,40 +27,40 @@ RETRY_SECONDS = 60
 
 
 def check_room(runtime: Runtime, caller: Caller) -> None:
-    """Raises `TooMany` where this user has as many streams open as one may have."""
-    if not _has_room(runtime, caller):
+    """Raise `TooMany` if this user has the maximum number of streams open."""
+    if not _below_stream_limit(runtime, caller):
         raise TooMany(MANY_STREAMS, RETRY_SECONDS)
 
 
 async def follow(runtime: Runtime, caller: Caller, last_id: str | None) -> AsyncGenerator[ChangeEvent | None]:
-    """Hints for this caller; None is a heartbeat. Ends by itself after about an hour, or when revoked."""
-    ear = EventListener(caller.user_id)
-    if not _has_room(runtime, caller):  # others were opened since `check_room`
+    """Yield the events for this caller; None is a heartbeat. Ends after about an hour or when revoked."""
+    event_filter = EventListener(caller.user_id)
+    if not _below_stream_limit(runtime, caller):  # others were opened since `check_room`
         return
-    with runtime.bus.listen(ear.wants) as listener, _counted(runtime.meters, caller.user_id):
-        # The hint that this stream must end may have come between its request and the first listening.
+    with runtime.bus.listen(event_filter.wants) as listener, _count_stream(runtime.meters, caller.user_id):
+        # A revocation may have arrived between the request and the start of listening.
         if not await still_open(runtime, caller):
             return
-        ear.learn(await _followed(runtime, caller.user_id), because=BEGINNING)
-        for hint in _catch_up(runtime, last_id):
-            if ear.shows(hint):
-                yield hint
+        event_filter.learn(await _subscribed_feeds(runtime, caller.user_id), because=BEGINNING)
+        for event in _catch_up(runtime, last_id):
+            if event_filter.shows(event):
+                yield event
         ends_at = runtime.now() + LIFE + random.randrange(5 * MINUTE)  # noqa: S311  spreads reconnects, no secret
-        async for hint in _heard(runtime, listener, caller, ends_at):
-            if hint is None:
-                yield hint
+        async for event in _received(runtime, listener, caller, ends_at):
+            if event is None:
+                yield event
                 continue
-            if ear.is_change(hint):
-                ear.learn(await _followed(runtime, caller.user_id), because=hint)
-            if ear.shows(hint):
-                yield hint
+            if event_filter.is_change(event):
+                event_filter.learn(await _subscribed_feeds(runtime, caller.user_id), because=event)
+            if event_filter.shows(event):
+                yield event
 
 
 class EventListener:
-    """What of all hints concerns a user.
+    """Selects the events that concern a user.
 
-    While it is not known which feeds they follow, nothing of any feed is left out: a hint of a feed that was
-    followed just now may come before that is read.
+    Until the user's subscriptions are loaded, events of all feeds pass: an event of a new subscription may
+    arrive before the subscription is read.
     """
 
     __slots__ = ("_change", "_feeds", "_user_id")
@@ -69,57 +69,57 @@ class EventListener:
         self._user_id = user_id
         self._feeds = frozenset[int]()
         self._change: ChangeEvent | None = BEGINNING
-        """The last that was heard of and is not learnt yet."""
+        """The last change of subscriptions that is not loaded yet."""
 
-    def wants(self, hint: ChangeEvent) -> bool:
-        # Asked of every stream for every hint of anybody's: what most of them are is known first.
-        if hint.user_id is not None and hint.user_id != self._user_id:
+    def wants(self, event: ChangeEvent) -> bool:
+        # Called for every event and every stream, so the most common case comes first.
+        if event.user_id is not None and event.user_id != self._user_id:
             return False
-        if hint.feed_id is not None:
-            return hint.feed_id in self._feeds or self._change is not None
-        if self.is_change(hint):
-            self._change = hint
-        return hint.user_id is not None or hint.topic in HEARD
+        if event.feed_id is not None:
+            return event.feed_id in self._feeds or self._change is not None
+        if self.is_change(event):
+            self._change = event
+        return event.user_id is not None or event.topic in HEARD
 
-    def is_change(self, hint: ChangeEvent) -> bool:
-        """Whether this user may follow other feeds now."""
-        return hint.topic == "resync" or (hint.topic == "subscriptions" and hint.user_id == self._user_id)
+    def is_change(self, event: ChangeEvent) -> bool:
+        """Whether this user's subscriptions may have changed."""
+        return event.topic == "resync" or (event.topic == "subscriptions" and event.user_id == self._user_id)
 
     def learn(self, feeds: frozenset[int], *, because: ChangeEvent) -> None:
         self._feeds = feeds
         if self._change is because:
             self._change = None
 
-    def shows(self, hint: ChangeEvent) -> bool:
-        if hint.topic not in SHOWN:
+    def shows(self, event: ChangeEvent) -> bool:
+        if event.topic not in SHOWN:
             return False
-        if hint.user_id is not None:
-            return hint.user_id == self._user_id
-        return hint.feed_id is None or hint.feed_id in self._feeds
+        if event.user_id is not None:
+            return event.user_id == self._user_id
+        return event.feed_id is None or event.feed_id in self._feeds
 
 
-async def _heard(
+async def _received(
     runtime: Runtime, listener: Listener, caller: Caller, ends_at: Instant
 ) -> AsyncGenerator[ChangeEvent | None]:
     while runtime.now() < ends_at:
-        hint = await listener.next(HEARTBEAT_SECONDS)
+        event = await listener.next(HEARTBEAT_SECONDS)
         missed, listener.missed = listener.missed, False
-        # The hint that this stream must end may be among those that were missed.
-        if (missed or hint is None) and not await still_open(runtime, caller):
+        # A revocation may be among the missed events.
+        if (missed or event is None) and not await still_open(runtime, caller):
             return
         if missed:
             yield _resync()
-        if hint is not None and (hint.topic == "stopping" or _revokes(hint, caller)):
+        if event is not None and (event.topic == "stopping" or _revokes(event, caller)):
             return
-        yield hint
+        yield event
 
 
-def _has_room(runtime: Runtime, caller: Caller) -> bool:
+def _below_stream_limit(runtime: Runtime, caller: Caller) -> bool:
     return runtime.meters.streams_by_user.get(caller.user_id, 0) < runtime.limits.streams
 
 
 @contextmanager
-def _counted(meters: Metrics, user_id: int) -> Generator[None]:
+def _count_stream(meters: Metrics, user_id: int) -> Generator[None]:
     by_user = meters.streams_by_user
     meters.open_streams += 1
     by_user[user_id] = by_user.get(user_id, 0) + 1
@@ -143,32 +143,34 @@ def _resync() -> ChangeEvent:
     return ChangeEvent("resync", id=new_event_id())
 
 
-def _revokes(hint: ChangeEvent, caller: Caller) -> bool:
-    if hint.topic != "revoked" or hint.user_id != caller.user_id:
+def _revokes(event: ChangeEvent, caller: Caller) -> bool:
+    if event.topic != "revoked" or event.user_id != caller.user_id:
         return False
-    session, token = hint.data.get("session_id"), hint.data.get("token_id")
+    session, token = event.data.get("session_id"), event.data.get("token_id")
     if session is None and token is None:
-        kept = hint.data.get("except_session_id")
-        return kept is None or kept != caller.session_id
+        kept_session = event.data.get("except_session_id")
+        return kept_session is None or kept_session != caller.session_id
     return (session is not None and session == caller.session_id) or (
         token is not None and token == caller.token_id
     )
 
 
-async def _followed(runtime: Runtime, user_id: int) -> frozenset[int]:
+async def _subscribed_feeds(runtime: Runtime, user_id: int) -> frozenset[int]:
     async with runtime.db.read() as tx:
         return await subscriptions.feed_ids(tx, user_id)
 
 
+# --- Publishing
+
 MAX_NAMED = 200
-"""A hint about more entries names none of them: the list is read again."""
+"""An event about more entries names none of them, and clients reload the list."""
 
 
 async def publish_states(
     runtime: Runtime, user_id: int, entry_ids: Sequence[int], change: StateChange
 ) -> None:
-    named = [str(id) for id in entry_ids] if len(entry_ids) <= MAX_NAMED else []
-    data: dict[str, Any] = {"ids": named}
+    ids = [str(id) for id in entry_ids] if len(entry_ids) <= MAX_NAMED else []
+    data: dict[str, Any] = {"ids": ids}
     for name in ("read", "starred", "later", "tags"):
         if (value := getattr(change, name)) is not None:
             data[name] = value

@@ -1,4 +1,4 @@
-"""Sweeping: small chores that keep the database small, done by one process for all."""
+"""Periodic chores that delete expired rows and repair counts and indexes. One process runs them for all."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -21,22 +21,22 @@ SUMMARIES_KEPT = 30 * DAY
 DELIVERIES_KEPT = 7 * DAY
 PIECES, PIECES_AT_ONCE = 1_000, 5
 LONG_UNSEEN = 2 * DAY
-_SWEPT_AT = "swept_at"
+_LAST_RUN = "swept_at"
 
 
 async def may_delete_by_age(runtime: Runtime) -> bool:
-    """Whether the clock is to be believed. One that was last seen days ago may have been set, too."""
+    """Whether the clock can be trusted. It may have been changed if the last run was days ago."""
     now = runtime.now()
     async with runtime.db.write() as tx:
-        last = await instance.get_setting(tx, _SWEPT_AT)
-        await instance.set_setting(tx, _SWEPT_AT, str(now), now)
+        last = await instance.get_setting(tx, _LAST_RUN)
+        await instance.set_setting(tx, _LAST_RUN, str(now), now)
     if last is not None and now - int(last) > LONG_UNSEEN:
         runtime.steadiness.doubt()
     return runtime.steadiness.trusts(now)
 
 
 async def bring_back_the_future(runtime: Runtime) -> int:
-    """What waits for a moment that only a wrong clock can have written."""
+    """Repair due times so far in the future that only a wrong clock can have written them."""
     async with runtime.db.write() as tx:
         return await instance.repair_future_timestamps(
             tx, runtime.now(), longest_rest=runtime.fetching.max_backoff
@@ -55,7 +55,7 @@ async def delete_old_history(runtime: Runtime) -> int:
 
 
 async def delete_old_jobs(runtime: Runtime) -> int:
-    """Those that ended long ago, and of all that ended what they worked on."""
+    """Delete jobs that ended long ago, and the input of all that ended."""
     for _ in range(PIECES):
         async with runtime.db.write() as tx:
             if not await jobs.delete_old_batches(tx, most=PIECES_AT_ONCE):
@@ -75,7 +75,7 @@ async def delete_old_audit_events(runtime: Runtime) -> int:
 
 
 async def delete_expired_summaries(runtime: Runtime) -> int:
-    """What no entry has any more, and what waits for a model that is no longer asked."""
+    """Delete summaries of deleted entries, and requests to models that are no longer used."""
     model = runtime.ai.model
     async with runtime.db.write() as tx:
         waiting = await ai.remove_other_models(tx, [EXTRACT, *([model.name] if model else [])])
@@ -84,11 +84,11 @@ async def delete_expired_summaries(runtime: Runtime) -> int:
 
 
 async def delete_old_mail(runtime: Runtime) -> int:
-    """Pictures of mails that are gone, and deliveries too old to be replayed."""
+    """Delete images of deleted newsletters, and deliveries too old to be replayed."""
     now = runtime.now()
     async with runtime.db.write() as tx:
-        forgotten = await newsletters.delete_old_deliveries(tx, now - DELIVERIES_KEPT)
-        return forgotten + await newsletters.delete_old_images(tx, now - DAY)
+        deleted = await newsletters.delete_old_deliveries(tx, now - DELIVERIES_KEPT)
+        return deleted + await newsletters.delete_old_images(tx, now - DAY)
 
 
 CHORES: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
@@ -104,11 +104,11 @@ CHORES: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
     "unread rows": delete_dead_processes,
     "stories": forget_stories,
 }
-"""Each says how much it did; none fails because another did. These delete by age."""
+"""Each returns a count, and a failure does not stop the others. These delete by age."""
 
 UPKEEP: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
     "counts": recount_each_day,
     "search index": tidy_search,
     "search gaps": repair_search_each_hour,
 }
-"""The same, whatever the clock says."""
+"""Like `CHORES`, but they run even if the clock is not trusted."""

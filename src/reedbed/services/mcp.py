@@ -1,4 +1,4 @@
-"""What assistants do here is written down, and what they read is plain text."""
+"""MCP: record the tool calls of assistants, and give them entries as plain text."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ async def note_call(runtime: Runtime, caller: Caller, tool: str, *, refused: boo
 
 
 async def entry_text(runtime: Runtime, user_id: int, entry: Entry) -> str:
-    """The whole article where this user chose to read the feed's articles whole."""
+    """The whole article if this user reads the feed's full articles, else the feed's text."""
     feed_id = entry.row.feed_id
     async with runtime.db.read() as tx:
         full_text = (await subscriptions.origins(tx, user_id, [feed_id]))[feed_id].full_text

@@ -1,4 +1,4 @@
-"""Published feeds: made, listed, taken back, and read by whoever has the address."""
+"""Published feeds: create, rename and delete them, and serve them to anyone who has the URL."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +19,6 @@ from reedbed.services.security import new_token, token_hash
 from reedbed.store import digests, published_feeds, stories, subscriptions, tags, visibility
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import lists as entry_lists
-from reedbed.store.entries import read as entries
 from reedbed.store.entries import read as entry_texts
 from reedbed.store.entries.read import EntryWords
 
@@ -27,13 +26,13 @@ MAX_PUBLISHED = 100
 ENTRIES = 50
 NO_SUCH = "There is no such published feed"
 PER_ADDRESS = Allowance(30, 0.1)
-"""Readers ask every few minutes; more than this is a program gone wild."""
+"""Readers poll every few minutes; more than this is a broken client."""
 TOUCH_EVERY = HOUR
 
 
 @record
 class OpenedFeed:
-    """A published feed and its address, which is shown this once."""
+    """A published feed and its token, which is shown only once."""
 
     feed: PublishedFeed
     token: str
@@ -47,37 +46,39 @@ class Publication:
 
 
 async def publish_view(runtime: Runtime, user_id: int, name: str, view: PublishedView) -> OpenedFeed:
-    tidy, token = check_feed_name(name), new_token()
+    normalized, token = check_feed_name(name), new_token()
     async with runtime.db.write() as tx:
         await _check_view(tx, user_id, view)
         if await published_feeds.count(tx, user_id) >= MAX_PUBLISHED:
             raise Conflict(f"There can be at most {MAX_PUBLISHED} published feeds. Delete some first.")
-        made = await published_feeds.add(
-            tx, user_id, tidy, view, token_hash=token_hash(token), now=runtime.now()
+        feed = await published_feeds.add(
+            tx, user_id, normalized, view, token_hash=token_hash(token), now=runtime.now()
         )
-    await _announce(runtime, user_id)
-    return OpenedFeed(made, token)
+    await _publish_change(runtime, user_id)
+    return OpenedFeed(feed, token)
 
 
 async def get_published(runtime: Runtime, user_id: int, feed_id: int) -> PublishedFeed:
     async with runtime.db.read() as tx:
-        return _found(await published_feeds.get(tx, user_id, feed_id))
+        return _require_feed(await published_feeds.get(tx, user_id, feed_id))
 
 
 async def rename_published(runtime: Runtime, user_id: int, feed_id: int, name: str) -> PublishedFeed:
-    tidy = check_feed_name(name)
+    normalized = check_feed_name(name)
     async with runtime.db.write() as tx:
-        changed = _found(await published_feeds.rename(tx, user_id, feed_id, tidy))
-    await _announce(runtime, user_id)
+        changed = _require_feed(await published_feeds.rename(tx, user_id, feed_id, normalized))
+    await _publish_change(runtime, user_id)
     return changed
 
 
 async def renew_published(runtime: Runtime, user_id: int, feed_id: int) -> OpenedFeed:
-    """A new address; the old one is dead."""
+    """Create a new URL; the old one stops working."""
     token = new_token()
     async with runtime.db.write() as tx:
-        changed = _found(await published_feeds.renew(tx, user_id, feed_id, token_hash=token_hash(token)))
-    await _announce(runtime, user_id)
+        changed = _require_feed(
+            await published_feeds.renew(tx, user_id, feed_id, token_hash=token_hash(token))
+        )
+    await _publish_change(runtime, user_id)
     return OpenedFeed(changed, token)
 
 
@@ -85,20 +86,20 @@ async def undo_last(runtime: Runtime, user_id: int, feed_id: int) -> None:
     async with runtime.db.write() as tx:
         if not await published_feeds.remove(tx, user_id, feed_id):
             raise NotFound(NO_SUCH)
-    await _announce(runtime, user_id)
+    await _publish_change(runtime, user_id)
 
 
 async def read_publication(runtime: Runtime, token: str) -> Publication:
-    """What stands behind an address now; the address is all that is asked for."""
+    """The current entries at a URL. The token in the URL is the only authentication."""
     hashed = token_hash(token)
     wait = await runtime.limiter.wait_for(f"published:{hashed[:32]}", PER_ADDRESS)
     if wait > 0:
         raise TooMany("This feed is asked for too often. Come back a little later.", int(wait) + 1)
     async with runtime.db.read() as tx:
-        found = await published_feeds.by_token(tx, hashed)
-    if found is None:
+        owned_feed = await published_feeds.by_token(tx, hashed)
+    if owned_feed is None:
         raise NotFound("There is nothing at this address.")
-    user_id, feed = found
+    user_id, feed = owned_feed
     entries = await _published_entries(runtime, user_id, feed)
     await _touch(runtime, feed)
     return Publication(feed, entries)
@@ -113,13 +114,17 @@ async def _published_entries(runtime: Runtime, user_id: int, feed: PublishedFeed
 
 
 async def _digests(runtime: Runtime, user_id: int, feed: PublishedFeed) -> list[EntryWords]:
-    """Each as an entry of its own; those that are being written, or failed, are nothing to read."""
+    """Each finished digest as an entry."""
     async with runtime.db.read() as tx:
-        found = await digests.newest(tx, user_id, limit=ENTRIES)
-    return [_as_entry(one, feed, runtime.accounts.base_url) for one in found if one.status == "ready"]
+        digest_list = await digests.newest(tx, user_id, limit=ENTRIES)
+    return [
+        _digest_entry(digest, feed, runtime.accounts.base_url)
+        for digest in digest_list
+        if digest.status == "ready"
+    ]
 
 
-def _as_entry(digest: Digest, feed: PublishedFeed, base_url: str) -> EntryWords:
+def _digest_entry(digest: Digest, feed: PublishedFeed, base_url: str) -> EntryWords:
     written_at = digest.finished_at or digest.created_at
     content = digest_html(digest, base_url)
     return EntryWords(
@@ -129,7 +134,7 @@ def _as_entry(digest: Digest, feed: PublishedFeed, base_url: str) -> EntryWords:
         url=f"{base_url}/digests/{digest.id}",
         title=digest_title(digest),
         author=None,
-        summary=next((one.text for part in digest.text.paragraphs for one in part.sentences), ""),
+        summary=next((sentence.text for part in digest.text.paragraphs for sentence in part.sentences), ""),
         language=digest.language or None,
         published_at=written_at,
         fetched_at=written_at,
@@ -143,12 +148,12 @@ def _as_entry(digest: Digest, feed: PublishedFeed, base_url: str) -> EntryWords:
 
 
 async def _stories(runtime: Runtime, user_id: int, feed: PublishedFeed) -> list[EntryWords]:
-    """Each as an entry of its own that links to the first reports."""
+    """Each story as an entry that links to its first reports."""
     async with runtime.db.read() as tx:
-        found = await stories.page(tx, user_id, cursor=None, limit=ENTRIES, now=runtime.now())
-        ids = [source.entry_id for story in found for source in story.sources]
+        story_lines = await stories.page(tx, user_id, cursor=None, limit=ENTRIES, now=runtime.now())
+        ids = [source.entry_id for story in story_lines for source in story.sources]
         reports = {entry.id: entry for entry in await entry_texts.seen_by(tx, user_id, ids)}
-    return [_story_entry(story, reports, feed, runtime.accounts.base_url) for story in found]
+    return [_story_entry(story, reports, feed, runtime.accounts.base_url) for story in story_lines]
 
 
 def _story_entry(
@@ -158,10 +163,8 @@ def _story_entry(
     items: list[str] = []
     for source in story.sources:
         report = reports.get(source.entry_id)
-        address = (report.url if report else None) or f"{base_url}/entry/{source.entry_id}"
-        items.append(
-            f'<li><a href="{escape(address)}">{escape(source.title)}</a> ({escape(source.feed)})</li>'
-        )
+        url = (report.url if report else None) or f"{base_url}/entry/{source.entry_id}"
+        items.append(f'<li><a href="{escape(url)}">{escape(source.title)}</a> ({escape(source.feed)})</li>')
     content = f"<ul>{''.join(items)}</ul>"
     return EntryWords(
         id=story.id,
@@ -185,38 +188,41 @@ def _story_entry(
 
 async def _entries(runtime: Runtime, user_id: int, view: PublishedView) -> list[EntryWords]:
     if view.search_id is not None:
-        return await _found_by_search(runtime, user_id, view.search_id, view)
+        return await _saved_search_entries(runtime, user_id, view.search_id, view)
     async with runtime.db.read() as tx:
         page = await entry_lists.page(tx, user_id, view.query, None, ENTRIES)
         if page is None:
             raise NotFound("There is nothing at this address.")
-        return await _entry_words(tx, user_id, [row.id for row in page.rows])
+        return await _load_entries(tx, user_id, [row.id for row in page.rows])
 
 
-async def _found_by_search(
+async def _saved_search_entries(
     runtime: Runtime, user_id: int, search_id: int, view: PublishedView
 ) -> list[EntryWords]:
     async with runtime.db.read() as tx:
-        words = await published_feeds.search_text(tx, user_id, search_id)
-    if words is None:
+        query = await published_feeds.search_text(tx, user_id, search_id)
+    if query is None:
         raise NotFound("There is nothing at this address.")
-    page = await search_entries(runtime, user_id, words, within=view.query, limit=ENTRIES, thorough=True)
+    page = await search_entries(runtime, user_id, query, within=view.query, limit=ENTRIES, thorough=True)
     async with runtime.db.read() as tx:
-        return await _entry_words(tx, user_id, [row.id for row in page.rows])
+        return await _load_entries(tx, user_id, [row.id for row in page.rows])
 
 
-async def _entry_words(tx: Tx, user_id: int, ids: list[int]) -> list[EntryWords]:
-    """With the whole article only where this user chose to read the feed's articles whole, as apps get it."""
-    found = await entry_texts.seen_by(tx, user_id, ids)
-    fetched = [one for one in found if one.content != one.feed_content]
+async def _load_entries(tx: Tx, user_id: int, ids: list[int]) -> list[EntryWords]:
+    """With the whole article only if this user reads the feed's full articles, as for apps."""
+    loaded = await entry_texts.seen_by(tx, user_id, ids)
+    fetched = [entry_text for entry_text in loaded if entry_text.content != entry_text.feed_content]
     if not fetched:
-        return found
-    origins = await subscriptions.origins(tx, user_id, list({one.feed_id for one in fetched}))
-    shown = {
+        return loaded
+    origins = await subscriptions.origins(tx, user_id, list({entry_text.feed_id for entry_text in fetched}))
+    contents = {
         entry.row.id: content_for_programs(entry, origins[entry.row.feed_id].full_text)
-        for entry in await entries.by_ids(tx, user_id, [one.id for one in fetched])
+        for entry in await entry_texts.by_ids(tx, user_id, [entry_text.id for entry_text in fetched])
     }
-    return [replace(one, content=shown.get(one.id, one.feed_content)) for one in found]
+    return [
+        replace(entry_text, content=contents.get(entry_text.id, entry_text.feed_content))
+        for entry_text in loaded
+    ]
 
 
 async def _touch(runtime: Runtime, feed: PublishedFeed) -> None:
@@ -239,12 +245,12 @@ async def _check_view(tx: Tx, user_id: int, view: PublishedView) -> None:
         raise NotFound("There is no such search")
 
 
-def _found(feed: PublishedFeed | None) -> PublishedFeed:
+def _require_feed(feed: PublishedFeed | None) -> PublishedFeed:
     if feed is None:
         raise NotFound(NO_SUCH)
     return feed
 
 
-async def _announce(runtime: Runtime, user_id: int) -> None:
+async def _publish_change(runtime: Runtime, user_id: int) -> None:
     data = {"what": "published_feeds", "ids": list[str]()}
     await runtime.bus.publish(ChangeEvent("state_changed", user_id=user_id, data=data))

@@ -1,4 +1,4 @@
-"""Web Push: browsers that asked to be told, and the notes a worker sends them."""
+"""Web Push: the registered browsers, and the notifications that a worker sends them."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict
@@ -25,7 +25,7 @@ NEWS_JOB = "push_news"
 MAX_DEVICES = 20
 NO_SUCH = "There is no such device."
 PER_DEVICE = Allowance(30, 1 / 30)
-"""Bursts are fine; a stream of notes would only be switched off."""
+"""Bursts are fine, but users would turn off a constant stream of notifications."""
 GIVE_UP_AFTER = 6 * HOUR
 TOUCH_EVERY = DAY
 _KEY = "vapid_key"
@@ -33,23 +33,25 @@ _GONE = (404, 410)
 
 
 async def push_key(runtime: Runtime) -> str:
-    """The public half of the server's key, made with the first question and kept."""
-    return public_key(await _own_key(runtime))
+    """The public VAPID key of this server, created at the first request."""
+    return public_key(await _server_key(runtime))
 
 
 async def add_device(
     runtime: Runtime, caller: Caller, *, endpoint: str, p256dh: str, auth: str, user_agent: str | None
 ) -> PushDevice:
-    """The same browser twice is one device."""
-    address = check_address(endpoint, p256dh, auth)
+    """Registering a browser again updates its device."""
+    push_address = check_address(endpoint, p256dh, auth)
     async with runtime.db.write() as tx:
-        known = await push.of_user(tx, caller.user_id)
-        if len(known) >= MAX_DEVICES and all(one.address.endpoint != address.endpoint for one in known):
+        devices = await push.of_user(tx, caller.user_id)
+        if len(devices) >= MAX_DEVICES and all(
+            device.address.endpoint != push_address.endpoint for device in devices
+        ):
             raise Conflict(f"There can be at most {MAX_DEVICES} devices. Remove one first.")
         return await push.put(
             tx,
             caller.user_id,
-            address,
+            push_address,
             session_id=caller.session_id,
             name=device_name(user_agent),
             now=runtime.now(),
@@ -71,22 +73,22 @@ async def send_test(runtime: Runtime, user_id: int, device_id: int, note: PushNo
     async with runtime.db.write() as tx:
         if await push.get(tx, user_id, device_id) is None:
             raise NotFound(NO_SUCH)
-        await _leave(tx, user_id, device_id, note, runtime.now())
+        await _enqueue_note(tx, user_id, device_id, note, runtime.now())
     await wake_jobs(runtime)
 
 
 async def leave_note(tx: Tx, user_id: int, note: PushNote, now: Instant) -> int:
-    """One job for each of the user's browsers; how many there are."""
+    """Enqueue a job for each of the user's browsers; return how many."""
     devices = await push.of_user(tx, user_id)
     for device in devices:
-        await _leave(tx, user_id, device.id, note, now)
+        await _enqueue_note(tx, user_id, device.id, note, now)
     return len(devices)
 
 
 async def leave_news(
     tx: Tx, new: Mapping[int, Sequence[int]], reached: Mapping[int, Set[int]], now: Instant
 ) -> None:
-    """Called when entries arrive, with their ids by feed: jobs tell those reached who asked to be told."""
+    """Enqueue notifications for new entries (ids by feed), for users in `reached` who enabled them."""
     for feed_id, user_id in await push.asked_for(tx, list(new)):
         if user_id in reached[feed_id]:
             payload = {"feed_id": feed_id, "entry_ids": list(new[feed_id])}
@@ -94,21 +96,21 @@ async def leave_news(
 
 
 async def report_new_entries(runtime: Runtime, job: Job) -> Done | Later:
-    """The handler of the job about a feed. What was read or muted meanwhile is no news."""
+    """Job handler for new entries of a feed. Entries read or muted meanwhile are left out."""
     assert job.user_id is not None
     feed_id = job.payload["feed_id"]
     async with runtime.db.write() as tx:
         followed = await push.feed_of(tx, job.user_id, feed_id)
-        news = await push.still_unread(tx, job.user_id, job.payload["entry_ids"])
-        if followed is None or not news:
+        unread = await push.still_unread(tx, job.user_id, job.payload["entry_ids"])
+        if followed is None or not unread:
             return Done()
         subscription_id, title = followed
-        note = feed_note(feed_id, title, news, f"/feed/{subscription_id}")
+        note = feed_note(feed_id, title, unread, f"/feed/{subscription_id}")
         return Done({"devices": await leave_note(tx, job.user_id, note, runtime.now())})
 
 
 async def send_note(runtime: Runtime, job: Job) -> Done | Later:
-    """The handler of the job about one browser. One that has left is forgotten."""
+    """Job handler for one browser. A device whose endpoint is gone is removed."""
     assert job.user_id is not None
     async with runtime.db.read() as tx:
         device = await push.get(tx, job.user_id, job.payload["device_id"])
@@ -116,38 +118,38 @@ async def send_note(runtime: Runtime, job: Job) -> Done | Later:
         return Done()
     wait = await runtime.limiter.wait_for(f"pushes:{device.id}", PER_DEVICE)
     if wait > 0:
-        return _again(runtime, job, "too many notes", int(wait * SECOND) + SECOND)
-    answer = await _send(runtime, device, PushNote(**job.payload["note"]))
-    if isinstance(answer, Failed):
+        return _retry(runtime, job, "too many notes", int(wait * SECOND) + SECOND)
+    response = await _send(runtime, device, PushNote(**job.payload["note"]))
+    if isinstance(response, Failed):
         return (
-            _again(runtime, job, answer.message)
-            if answer.kind == TEMPORARY
-            else _given_up(job, answer.message)
+            _retry(runtime, job, response.message)
+            if response.kind == TEMPORARY
+            else _give_up(job, response.message)
         )
-    return await _judge(runtime, job, device, answer)
+    return await _handle_status(runtime, job, device, response)
 
 
-async def _judge(runtime: Runtime, job: Job, device: PushDevice, status: int) -> Done | Later:
+async def _handle_status(runtime: Runtime, job: Job, device: PushDevice, status: int) -> Done | Later:
     assert job.user_id is not None
     if 200 <= status < 300:
-        await _note_reached(runtime, job.user_id, device)
+        await _record_reached(runtime, job.user_id, device)
         return Done({"sent": "push"})
     reason = f"The push service answered with status {status}."
     if status in _GONE:
         async with runtime.db.write() as tx:
             await push.remove(tx, job.user_id, device.id)
-        return _given_up(job, reason)
-    return _again(runtime, job, reason) if may_pass(status) else _given_up(job, reason)
+        return _give_up(job, reason)
+    return _retry(runtime, job, reason) if may_pass(status) else _give_up(job, reason)
 
 
 async def _send(runtime: Runtime, device: PushDevice, note: PushNote) -> int | Failed:
-    key, base_url = await _own_key(runtime), runtime.accounts.base_url
+    key, base_url = await _server_key(runtime), runtime.accounts.base_url
     contact = base_url if base_url.startswith("https://") else ""
     headers = headers_for(note, device.address, key, contact, runtime.now())
     return await runtime.fetcher.post(device.address.endpoint, seal_note(note, device.address), headers)
 
 
-async def _note_reached(runtime: Runtime, user_id: int, device: PushDevice) -> None:
+async def _record_reached(runtime: Runtime, user_id: int, device: PushDevice) -> None:
     now = runtime.now()
     if device.reached_at is not None and now - device.reached_at < TOUCH_EVERY:
         return
@@ -155,23 +157,23 @@ async def _note_reached(runtime: Runtime, user_id: int, device: PushDevice) -> N
         await push.touch(tx, user_id, device.id, now)
 
 
-async def _own_key(runtime: Runtime) -> str:
+async def _server_key(runtime: Runtime) -> str:
     async with runtime.db.read() as tx:
-        known = await instance.get_secret(tx, _KEY)
-    if known is not None:
-        return known
+        key = await instance.get_secret(tx, _KEY)
+    if key is not None:
+        return key
     async with runtime.db.write() as tx:
         return await instance.add_secret(tx, _KEY, new_key(), runtime.now())
 
 
-async def _leave(tx: Tx, user_id: int, device_id: int, note: PushNote, now: Instant) -> None:
+async def _enqueue_note(tx: Tx, user_id: int, device_id: int, note: PushNote, now: Instant) -> None:
     await jobs.add(tx, NOTE_JOB, {"device_id": device_id, "note": asdict(note)}, now=now, user_id=user_id)
 
 
-def _again(runtime: Runtime, job: Job, reason: str, wait: int = MINUTE) -> Done | Later:
-    return try_again(runtime, job, give_up_after=GIVE_UP_AFTER, least=wait) or _given_up(job, reason)
+def _retry(runtime: Runtime, job: Job, reason: str, wait: int = MINUTE) -> Done | Later:
+    return try_again(runtime, job, give_up_after=GIVE_UP_AFTER, least=wait) or _give_up(job, reason)
 
 
-def _given_up(job: Job, reason: str) -> Done:
+def _give_up(job: Job, reason: str) -> Done:
     log.warning("a push was not sent", job=job.id, device=job.payload["device_id"], reason=reason)
     return Done({"error": reason})

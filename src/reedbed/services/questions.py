@@ -1,4 +1,4 @@
-"""Questions over one's own entries: kept, and answered by a job that searches first and then reads."""
+"""Questions about a user's own entries, answered by a job that searches first and then asks the model."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -47,27 +47,27 @@ MAX_HTML = 100_000
 
 
 async def ask_question(runtime: Runtime, user: User, text: str, scope: DigestScope = EVERYTHING) -> Question:
-    """A pending question; `NotFound` where the scope names nothing of the user's."""
-    asked, now = check_question(text), runtime.now()
+    """Create a pending question; `NotFound` if the scope does not exist for this user."""
+    checked, now = check_question(text), runtime.now()
     async with runtime.db.write() as tx:
         if await visibility.resolve(tx, user.id, _view(scope)) is None:
             raise NotFound("There is no such folder.")
         model = variant_for(runtime, user).model
-        question_id = await questions.add(tx, user.id, asked, scope, model=model, now=now)
+        question_id = await questions.add(tx, user.id, checked, scope, model=model, now=now)
         await questions.forget_old(tx, user.id, KEPT)
         await jobs.add(tx, JOB_KIND, {"question_id": question_id}, now=now, user_id=user.id)
-        made = await questions.get(tx, user.id, question_id)
-    assert made is not None
+        question = await questions.get(tx, user.id, question_id)
+    assert question is not None
     await wake_jobs(runtime)
-    return made
+    return question
 
 
 async def get_question(runtime: Runtime, user_id: int, question_id: int) -> Question:
     async with runtime.db.read() as tx:
-        found = await questions.get(tx, user_id, question_id)
-    if found is None:
+        question = await questions.get(tx, user_id, question_id)
+    if question is None:
         raise NotFound(NO_SUCH_QUESTION)
-    return found
+    return question
 
 
 async def delete_question(runtime: Runtime, user_id: int, question_id: int) -> None:
@@ -77,7 +77,7 @@ async def delete_question(runtime: Runtime, user_id: int, question_id: int) -> N
 
 
 async def answer_question(runtime: Runtime, job: Job) -> Done | Later:
-    """The handler of the job: whatever goes wrong becomes the question's status."""
+    """The handler of the job. Errors end up in the question's status."""
     assert job.user_id is not None
     async with runtime.db.read() as tx:
         user = await users.get(tx, job.user_id)
@@ -95,35 +95,35 @@ async def answer_question(runtime: Runtime, job: Job) -> Done | Later:
     except Exception:
         log.exception("a question broke down", question=question.id)
         await _fail(runtime, question, FAILED)
-    await _tell(runtime, question, "done")
+    await _publish_progress(runtime, question, "done")
     return Done({"question_id": question.id})
 
 
 async def _answer(runtime: Runtime, user: User, question: Question) -> None:
-    await _tell(runtime, question, "searching")
-    words = sought_words(question.question)
-    passages = await _find(runtime, user.id, question.scope, words)
-    worth = weights(words, passages)
-    await _tell(runtime, question, "reading", entries=len(passages))
-    answer, model = await _told(runtime, user, question, worth, passages)
+    await _publish_progress(runtime, question, "searching")
+    terms = sought_words(question.question)
+    passages = await _find_passages(runtime, user.id, question.scope, terms)
+    term_weights = weights(terms, passages)
+    await _publish_progress(runtime, question, "reading", entries=len(passages))
+    answer, model = await _write_answer(runtime, user, question, term_weights, passages)
     async with runtime.db.write() as tx:
         await questions.finish(tx, question.id, answer, model=model, now=runtime.now())
     for claim in answer.claims:
-        said = {"text": claim.text, "entry_ids": list(map(str, claim.entry_ids))}
-        await _tell(runtime, question, "answering", claim=said)
+        data = {"text": claim.text, "entry_ids": list(map(str, claim.entry_ids))}
+        await _publish_progress(runtime, question, "answering", claim=data)
 
 
-async def _find(
-    runtime: Runtime, user_id: int, scope: DigestScope, words: Sequence[str]
+async def _find_passages(
+    runtime: Runtime, user_id: int, scope: DigestScope, terms: Sequence[str]
 ) -> list[CitablePassage]:
-    rows = await _candidates(runtime, user_id, scope, search_for(words, scope.q))
+    rows = await _candidates(runtime, user_id, scope, search_for(terms, scope.q))
     async with runtime.db.read() as tx:
-        found = await entry_texts.seen_by(tx, user_id, [row.id for row in rows])
-    return await asyncio.to_thread(lambda: [_passage(one) for one in found])
+        entries = await entry_texts.seen_by(tx, user_id, [row.id for row in rows])
+    return await asyncio.to_thread(lambda: [_passage(entry) for entry in entries])
 
 
 async def _candidates(runtime: Runtime, user_id: int, scope: DigestScope, text: str) -> Sequence[EntryRow]:
-    """The entries that may tell; for a question without a word to look for, the newest ones."""
+    """Entries that may hold the answer; the newest ones if the question has no search terms."""
     view = _view(scope)
     if text:
         best = await search_entries(
@@ -135,70 +135,74 @@ async def _candidates(runtime: Runtime, user_id: int, scope: DigestScope, text: 
     return newest.rows if newest is not None else ()
 
 
-def _passage(words: EntryWords) -> CitablePassage:
+def _passage(entry: EntryWords) -> CitablePassage:
     return CitablePassage(
-        entry_id=words.id,
-        title=words.title,
-        text=clean_text(words.content[:MAX_HTML]) or words.summary,
-        feed_id=words.feed_id,
-        feed=words.feed_title,
-        at=words.sort_at,
-        language=words.language or "",
+        entry_id=entry.id,
+        title=entry.title,
+        text=clean_text(entry.content[:MAX_HTML]) or entry.summary,
+        feed_id=entry.feed_id,
+        feed=entry.feed_title,
+        at=entry.sort_at,
+        language=entry.language or "",
     )
 
 
-async def _told(
+async def _write_answer(
     runtime: Runtime,
     user: User,
     question: Question,
-    worth: Mapping[str, float],
+    term_weights: Mapping[str, float],
     passages: Sequence[CitablePassage],
 ) -> tuple[AnswerText, str]:
-    """The answer and who gave it: the model, or the entries' own sentences where it is not to be had."""
+    """The answer and its author: the model, or quotes from the entries if the model is not available."""
     variant = variant_for(runtime, user)
     async with runtime.db.read() as tx:
-        kept = await must_stay_local(tx, runtime, user.id)
-    free = [one for one in passages if one.feed_id not in kept] if variant.model != EXTRACT else []
-    if free:
-        answer = await _by_model(runtime, user.id, question, variant, worth, free)
+        private_feeds = await must_stay_local(tx, runtime, user.id)
+    sendable = (
+        [passage for passage in passages if passage.feed_id not in private_feeds]
+        if variant.model != EXTRACT
+        else []
+    )
+    if sendable:
+        answer = await _answer_by_model(runtime, user.id, question, variant, term_weights, sendable)
         if answer is not None:
             return answer, variant.model
-    claims = await asyncio.to_thread(quote, worth, passages)
-    answer = AnswerText(claims, sources_of(claims, passages), len(passages), fallback=bool(free))
+    claims = await asyncio.to_thread(quote, term_weights, passages)
+    answer = AnswerText(claims, sources_of(claims, passages), len(passages), fallback=bool(sendable))
     return answer, EXTRACT
 
 
-async def _by_model(
+async def _answer_by_model(
     runtime: Runtime,
     user_id: int,
     question: Question,
     variant: Variant,
-    worth: Mapping[str, float],
+    term_weights: Mapping[str, float],
     passages: Sequence[CitablePassage],
 ) -> AnswerText | None:
-    read = await asyncio.to_thread(best_passages, worth, passages)
-    numbers = dict(enumerate(read, 1))
+    selected = await asyncio.to_thread(best_passages, term_weights, passages)
+    numbers = dict(enumerate(selected, 1))
     readings = [
-        Reading(number, one.title, one.feed, excerpt(worth, one, MAX_PASSAGE))
-        for number, one in numbers.items()
+        Reading(number, item.title, item.feed, excerpt(term_weights, item, MAX_PASSAGE))
+        for number, item in numbers.items()
     ]
     prompt = answer_prompt(question.question, readings, variant.language)
-    said = await ask_model(runtime, user_id, prompt, lambda answer: read_answer(answer, numbers))
-    if said is None:
+    parsed = await ask_model(runtime, user_id, prompt, lambda answer: read_answer(answer, numbers))
+    if parsed is None:
         return None
     claims = tuple(
-        Sentence(one.text, tuple(numbers[number].entry_id for number in one.numbers), variant.language)
-        for one in said.claims
+        Sentence(item.text, tuple(numbers[number].entry_id for number in item.numbers), variant.language)
+        for item in parsed.claims
     )
-    return AnswerText(claims, sources_of(claims, read), len(read), said.dropped)
+    return AnswerText(claims, sources_of(claims, selected), len(selected), parsed.dropped)
 
 
-async def _fail(runtime: Runtime, question: Question, why: str) -> None:
+async def _fail(runtime: Runtime, question: Question, reason: str) -> None:
     async with runtime.db.write() as tx:
-        await questions.fail(tx, question.id, why, runtime.now())
+        await questions.fail(tx, question.id, reason, runtime.now())
 
 
-async def _tell(runtime: Runtime, question: Question, stage: str, **more: object) -> None:
+async def _publish_progress(runtime: Runtime, question: Question, stage: str, **more: object) -> None:
     data = {"kind": JOB_KIND, "question_id": str(question.id), "stage": stage, **more}
     await runtime.bus.publish(ChangeEvent("progress", user_id=question.user_id, data=data))
 

@@ -1,4 +1,4 @@
-"""The daily look at the counts: a drift is an error in the program, repaired and logged."""
+"""Read state: mark entries read or unread, undo, star, tag, and verify the unread counts daily."""
 
 import structlog
 
@@ -14,9 +14,7 @@ from reedbed.store import tags
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 from reedbed.store.read_state import rows as reading
-from reedbed.store.read_state import stars as history
-from reedbed.store.read_state import stars as marks
-from reedbed.store.read_state import undo, unread
+from reedbed.store.read_state import stars, undo, unread
 from reedbed.store.read_state.counts import recount, users_to_recount
 from reedbed.store.read_state.mark import ResolvedSelection, mark_all
 from reedbed.store.read_state.mark import mark as mark_chosen
@@ -27,20 +25,20 @@ HISTORY_KEPT = 90 * DAY
 
 
 async def mark(runtime: Runtime, user_id: int, selection: Selection, *, read: bool = True) -> MarkResult:
-    _check(selection)
+    _check_selection(selection)
     token = new_token()
     async with runtime.db.write() as tx:
-        feed_ids = await _feeds(tx, user_id, selection)
+        feed_ids = await _feed_ids(tx, user_id, selection)
         if read and selection.is_whole_scope():
             count = await mark_all(
                 tx, user_id, feed_ids, selection.up_to, token_hash=token_hash(token), now=runtime.now()
             )
         else:
             if selection.ids and not read:
-                await marks.unmute(tx, user_id, list(selection.ids))
-            chosen = await _resolve(tx, user_id, selection, feed_ids)
+                await stars.unmute(tx, user_id, list(selection.ids))
+            resolved = await _resolve(tx, user_id, selection, feed_ids)
             count, _ = await mark_chosen(
-                tx, user_id, chosen, read=read, token_hash=token_hash(token), now=runtime.now()
+                tx, user_id, resolved, read=read, token_hash=token_hash(token), now=runtime.now()
             )
     if count:
         await publish_states(runtime, user_id, selection.ids or (), StateChange(read=read))
@@ -58,14 +56,14 @@ async def undo_last(runtime: Runtime, user_id: int, token: str) -> None:
 
 
 async def change_entries(runtime: Runtime, user_id: int, entry_ids: list[int], change: StateChange) -> None:
-    """Set states of many entries, as reader apps do, without undo; what the user cannot see is left out.
+    """Set states of many entries, as reader apps do, without undo. Entries the user cannot see are ignored.
 
-    `tags` are added here, not set: an app names one label at a time.
+    `tags` are added, not replaced: an app sends one label at a time.
     """
     names = tag_names(change.tags or ())
     async with runtime.db.write() as tx:
         if change.brings_back:
-            await marks.unmute(tx, user_id, entry_ids)
+            await stars.unmute(tx, user_id, entry_ids)
         if change.read is not None:
             await (reading.read if change.read else reading.unread_again)(tx, user_id, entry_ids)
         if change.starred is not None:
@@ -85,20 +83,20 @@ async def untag_entries(runtime: Runtime, user_id: int, entry_ids: list[int], na
 
 
 async def delete_dead_processes(runtime: Runtime) -> int:
-    """A chore: remove what can no longer be undone or shown; how many rows."""
-    swept = 0
-    while (rows := await _sweep_some(runtime)) is not None:
-        swept += rows
+    """Chore: delete rows that can no longer be undone or shown; return how many."""
+    deleted = 0
+    while (rows := await _delete_some(runtime)) is not None:
+        deleted += rows
     async with runtime.db.write() as tx:
-        return swept + await history.delete_reads_before(tx, runtime.now() - HISTORY_KEPT)
+        return deleted + await stars.delete_reads_before(tx, runtime.now() - HISTORY_KEPT)
 
 
-async def _sweep_some(runtime: Runtime) -> int | None:
+async def _delete_some(runtime: Runtime) -> int | None:
     async with runtime.db.write() as tx:
         return await unread.delete_expired(tx, runtime.now())
 
 
-def _check(selection: Selection) -> None:
+def _check_selection(selection: Selection) -> None:
     if selection.ids is not None and len(selection.ids) > MAX_IDS:
         raise Invalid(f"At most {MAX_IDS} entries at once.", field="ids")
     if selection.above is not None and selection.below is not None:
@@ -107,21 +105,21 @@ def _check(selection: Selection) -> None:
         raise Invalid("The history cannot be marked.", field="view")
 
 
-async def _feeds(tx: Tx, user_id: int, selection: Selection) -> list[int] | None:
+async def _feed_ids(tx: Tx, user_id: int, selection: Selection) -> list[int] | None:
     if selection.feed_ids is not None:
         return list(selection.feed_ids)
     if selection.feed_id is None and selection.folder_id is None:
         return None
-    found = await feeds_of(tx, user_id, feed_id=selection.feed_id, folder_id=selection.folder_id)
-    if found is None:
+    feed_ids = await feeds_of(tx, user_id, feed_id=selection.feed_id, folder_id=selection.folder_id)
+    if feed_ids is None:
         raise NotFound(NO_SUCH_LIST)
-    return found
+    return feed_ids
 
 
 async def _resolve(
     tx: Tx, user_id: int, selection: Selection, feed_ids: list[int] | None
 ) -> ResolvedSelection:
-    newer_than, before = await _around(tx, user_id, selection)
+    newer_than, before = await _bounds(tx, user_id, selection)
     return ResolvedSelection(
         view=selection.view,
         ids=None if selection.ids is None else list(selection.ids),
@@ -135,40 +133,42 @@ async def _resolve(
     )
 
 
-async def _around(
+async def _bounds(
     tx: Tx, user_id: int, selection: Selection
 ) -> tuple[tuple[Instant, int] | None, tuple[Instant, int] | None]:
-    """The places between which the chosen entries lie."""
+    """The positions between which the selected entries lie."""
     anchor = selection.above if selection.above is not None else selection.below
     if anchor is None:
         return None, None
-    place = await entries.place(tx, user_id, anchor)
-    if place is None:
+    position = await entries.place(tx, user_id, anchor)
+    if position is None:
         raise NotFound(NO_SUCH_ENTRY)
     newest_on_top = selection.order == "newest"
     is_above = selection.above is not None
-    return (place, None) if newest_on_top == is_above else (None, place)
+    return (position, None) if newest_on_top == is_above else (None, position)
 
 
 async def _set_mark(
-    runtime: Runtime, tx: Tx, user_id: int, mark: marks.Mark, entry_ids: list[int], *, on: bool
+    runtime: Runtime, tx: Tx, user_id: int, mark: stars.Mark, entry_ids: list[int], *, on: bool
 ) -> None:
     if on:
-        await marks.set_flag(tx, user_id, mark, entry_ids, runtime.now())
+        await stars.set_flag(tx, user_id, mark, entry_ids, runtime.now())
     else:
-        await marks.clear_flag(tx, user_id, mark, entry_ids)
+        await stars.clear_flag(tx, user_id, mark, entry_ids)
 
+
+# --- Daily recount. A wrong count is a bug: it is repaired and logged.
 
 log = structlog.get_logger()
 
 
 async def recount_each_day(runtime: Runtime) -> int:
-    """Counting everything takes too long to do it with every sweep."""
+    """Counting everything takes too long for every round of chores."""
     return await run_every(runtime, "recount", DAY, recount_everyone)
 
 
 async def recount_everyone(runtime: Runtime) -> int:
-    """How many counts were wrong; each user in a transaction of their own."""
+    """Recount each user in a separate transaction; return how many counts were wrong."""
     async with runtime.db.read() as tx:
         user_ids = await users_to_recount(tx)
     return sum([await _recount(runtime, user_id) for user_id in user_ids])
@@ -176,11 +176,15 @@ async def recount_everyone(runtime: Runtime) -> int:
 
 async def _recount(runtime: Runtime, user_id: int) -> int:
     async with runtime.db.write() as tx:
-        drifts = await recount(tx, user_id)
-    for drift in drifts:
+        mismatches = await recount(tx, user_id)
+    for mismatch in mismatches:
         log.error(
-            "count had drifted", user=user_id, feed=drift.feed_id, counted=drift.counted, real=drift.real
+            "count had drifted",
+            user=user_id,
+            feed=mismatch.feed_id,
+            counted=mismatch.counted,
+            real=mismatch.real,
         )
-    if drifts:
+    if mismatches:
         await publish_counts(runtime, user_id)
-    return len(drifts)
+    return len(mismatches)

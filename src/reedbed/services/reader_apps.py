@@ -1,7 +1,8 @@
-"""Logins of Google Reader apps: an app password opens the door once, a token made from it from then on.
+"""Google Reader and Fever apps: their edits, subscriptions and labels, and their logins.
 
-Neither kind of token is stored. The login token is signed over the app password it came from and dies with
-it; the edit token lives half an hour, as Google's did.
+A Google Reader app logs in once with an app password and then uses a login token. Neither kind of token is
+stored. The login token is signed over the app password and is revoked with it; the edit token is valid for
+half an hour, as Google's was.
 """
 
 import hmac
@@ -35,14 +36,13 @@ from reedbed.services.subscriptions.manage import (
     unsubscribe,
 )
 from reedbed.store import auth, folders, subscriptions, tags
-from reedbed.store.read_state import stars as history
-from reedbed.store.read_state import undo
+from reedbed.store.read_state import stars, undo
 
 RECENTLY = 15 * MINUTE
 
 
 async def edit_entries(runtime: Runtime, user_id: int, entry_ids: list[int], edit: TagEdit) -> None:
-    """Set, never toggle; the same again changes nothing. What the user cannot see is left out."""
+    """Idempotent: states are set, never toggled. Entries the user cannot see are ignored."""
     change = StateChange(read=edit.read, starred=edit.starred, tags=edit.labels_on or None)
     if change != StateChange():
         await change_entries(runtime, user_id, entry_ids, change)
@@ -50,14 +50,14 @@ async def edit_entries(runtime: Runtime, user_id: int, entry_ids: list[int], edi
         await untag_entries(runtime, user_id, entry_ids, edit.labels_off)
     if edit.read and len(entry_ids) == 1:
         async with runtime.db.write() as tx:
-            await history.record_reads(tx, user_id, entry_ids, runtime.now())
+            await stars.record_reads(tx, user_id, entry_ids, runtime.now())
 
 
 async def mark_arrived(
     runtime: Runtime, user_id: int, selections: Iterable[Selection], until: Instant | None
 ) -> None:
-    """Mark read what had arrived by `until`; None means by now."""
-    up_to = None if until is None else await _newest_if_all_by(runtime, user_id, until)
+    """Mark entries read that arrived until `until`; None means now."""
+    up_to = None if until is None else await _newest_if_none_after(runtime, user_id, until)
     for selection in selections:
         if until is not None:
             bounded = replace(selection, up_to=up_to) if up_to else replace(selection, arrived_by=until)
@@ -67,13 +67,13 @@ async def mark_arrived(
 
 
 async def unread_recent(runtime: Runtime, user_id: int) -> None:
-    """Take back what was read in the last minutes, the bulk act as well as the single entries."""
+    """Undo what was marked read in the last 15 minutes, in bulk or one by one."""
     since = runtime.now() - RECENTLY
     async with runtime.db.write() as tx:
         step = await undo.latest(tx, user_id, since)
         if step is not None and step.kind != "unread":
             await undo.apply_undo(tx, step)
-        ids = await history.read_since(tx, user_id, since)
+        ids = await stars.read_since(tx, user_id, since)
     if ids:
         await change_entries(runtime, user_id, ids, StateChange(read=False))
     else:
@@ -82,7 +82,7 @@ async def unread_recent(runtime: Runtime, user_id: int) -> None:
 
 @record
 class Placing:
-    """What an app wants of a subscription: a name, and labels it goes into or leaves."""
+    """An app's changes to a subscription: its title, and labels to add or remove."""
 
     title: str = ""
     labels_on: tuple[str, ...] = ()
@@ -90,47 +90,59 @@ class Placing:
 
 
 async def follow(runtime: Runtime, user_id: int, url: str, placing: Placing) -> Followed:
-    """Follow, or arrange what is followed already: apps ask twice."""
+    """Subscribe, or update an existing subscription: apps send the request twice."""
     title = placing.title.strip()[:MAX_NAME] or None
     try:
-        made = await subscribe(
-            runtime, user_id, SubscribeOptions(url, title=title, only_found=True, asked_as=_as_asked(url))
+        subscription = await subscribe(
+            runtime,
+            user_id,
+            SubscribeOptions(url, title=title, only_found=True, asked_as=_requested_url(url)),
         )
     except AlreadyFollowed as conflict:
-        known = await _followed(runtime, user_id, conflict.subscription_id)
-        await arrange(runtime, user_id, known, placing)
-        return known
-    # Only now: a folder for a feed that does not exist would stay empty.
+        existing = await _get_subscription(runtime, user_id, conflict.subscription_id)
+        await arrange(runtime, user_id, existing, placing)
+        return existing
+    # Only now, because a folder for a feed that does not exist would stay empty.
     folder_id = await _folder_for(runtime, user_id, placing)
     if folder_id is not UNSET:
-        await change_subscription(runtime, user_id, made.id, SubscriptionChange(folder_id=folder_id))
-    return await _followed(runtime, user_id, made.id)
+        await change_subscription(runtime, user_id, subscription.id, SubscriptionChange(folder_id=folder_id))
+    return await _get_subscription(runtime, user_id, subscription.id)
 
 
-async def arrange(runtime: Runtime, user_id: int, known: Followed, placing: Placing) -> None:
-    """Rename, and move to the label that was added, or out of the one that was removed."""
+async def arrange(runtime: Runtime, user_id: int, subscription: Followed, placing: Placing) -> None:
+    """Rename it, and move it to the added label's folder or out of the removed label's."""
     folder_id = await _folder_for(runtime, user_id, placing)
-    if isinstance(folder_id, Unset) and await _leaves(runtime, user_id, known, placing.labels_off):
+    if isinstance(folder_id, Unset) and await _leaves_folder(
+        runtime, user_id, subscription, placing.labels_off
+    ):
         folder_id = None
     title = placing.title.strip()[:MAX_NAME] or UNSET
     if title is not UNSET or folder_id is not UNSET:
         await change_subscription(
-            runtime, user_id, known.subscription_id, SubscriptionChange(title=title, folder_id=folder_id)
+            runtime,
+            user_id,
+            subscription.subscription_id,
+            SubscriptionChange(title=title, folder_id=folder_id),
         )
 
 
 async def leave(runtime: Runtime, user_id: int, stream: FeedStream) -> None:
-    """What is not followed needs no leaving."""
+    """Unsubscribe; does nothing if the user does not follow the feed."""
     async with runtime.db.read() as tx:
-        known = next(
-            (one for one in await subscriptions.list_followed(tx, user_id) if _is(one, stream)), None
+        subscription = next(
+            (
+                followed
+                for followed in await subscriptions.list_followed(tx, user_id)
+                if _matches(followed, stream)
+            ),
+            None,
         )
-    if known is not None:
-        await unsubscribe(runtime, user_id, known.subscription_id)
+    if subscription is not None:
+        await unsubscribe(runtime, user_id, subscription.subscription_id)
 
 
 async def left_feed(runtime: Runtime, user_id: int, feed_id: int | None) -> str:
-    """The address of a feed this user followed once; empty for any other."""
+    """The URL of a feed this user has unsubscribed from; empty for any other."""
     if feed_id is None:
         return ""
     async with runtime.db.read() as tx:
@@ -138,7 +150,7 @@ async def left_feed(runtime: Runtime, user_id: int, feed_id: int | None) -> str:
 
 
 async def rename_label(runtime: Runtime, user_id: int, old: str, new: str) -> None:
-    """The folder and the tag of this name. A folder keeps its place in the tree."""
+    """Rename the folder and the tag with this name. A folder stays where it is in the tree."""
     labels = await _labels(runtime, user_id)
     inside, tag = labels.folder_ids(old), labels.tag(old)
     if not inside and tag is None:
@@ -150,7 +162,7 @@ async def rename_label(runtime: Runtime, user_id: int, old: str, new: str) -> No
 
 
 async def remove_labels(runtime: Runtime, user_id: int, names: Sequence[str]) -> None:
-    """Feeds of a folder move up, never away; entries only lose the tag."""
+    """Delete folders and tags. The feeds of a folder move to its parent; entries only lose the tag."""
     for name in names:
         labels = await _labels(runtime, user_id)
         for folder_id in labels.folder_ids(name):
@@ -160,8 +172,8 @@ async def remove_labels(runtime: Runtime, user_id: int, names: Sequence[str]) ->
             await delete_tag(runtime, user_id, tag_id)
 
 
-async def _newest_if_all_by(runtime: Runtime, user_id: int, until: Instant) -> int | None:
-    """The newest entry, when nothing arrived after `until`: then a mark does it without touching rows."""
+async def _newest_if_none_after(runtime: Runtime, user_id: int, until: Instant) -> int | None:
+    """The newest entry if none arrived after `until`: then a read marker is enough and no rows change."""
     async with runtime.db.read() as tx:
         newest = (await subscriptions.newest_arrivals(tx, user_id)).values()
     if not newest or any(arrived > until for _, arrived in newest):
@@ -170,19 +182,21 @@ async def _newest_if_all_by(runtime: Runtime, user_id: int, until: Instant) -> i
 
 
 async def _folder_for(runtime: Runtime, user_id: int, placing: Placing) -> int | Unset:
-    """The folder of the first label; made when there is none."""
+    """The folder of the first label, created if missing."""
     if not placing.labels_on:
         return UNSET
     label = placing.labels_on[0]
-    known = (await _labels(runtime, user_id)).folder_ids(label)
-    return known[0] if known else (await create_folder(runtime, user_id, label)).id
+    folder_ids = (await _labels(runtime, user_id)).folder_ids(label)
+    return folder_ids[0] if folder_ids else (await create_folder(runtime, user_id, label)).id
 
 
-async def _leaves(runtime: Runtime, user_id: int, known: Followed, labels_off: Sequence[str]) -> bool:
-    if known.folder_id is None or not labels_off:
+async def _leaves_folder(
+    runtime: Runtime, user_id: int, subscription: Followed, labels_off: Sequence[str]
+) -> bool:
+    if subscription.folder_id is None or not labels_off:
         return False
     labels = await _labels(runtime, user_id)
-    return any(known.folder_id in labels.folder_ids(name) for name in labels_off)
+    return any(subscription.folder_id in labels.folder_ids(name) for name in labels_off)
 
 
 async def _rename_folder(runtime: Runtime, user_id: int, labels: Labels, folder_id: int, new: str) -> None:
@@ -194,20 +208,24 @@ async def _rename_folder(runtime: Runtime, user_id: int, labels: Labels, folder_
 
 
 async def _move_feeds(runtime: Runtime, user_id: int, folder_id: int, targets: Sequence[int]) -> None:
-    """To the folder that has the wanted name already; the empty one goes."""
+    """Move the feeds to the folder that already has the new name, and delete the emptied folder."""
     if not targets or targets[0] == folder_id:
         return
     async with runtime.db.read() as tx:
-        inside = [one for one in await subscriptions.list_followed(tx, user_id) if one.folder_id == folder_id]
-    for one in inside:
+        inside = [
+            followed
+            for followed in await subscriptions.list_followed(tx, user_id)
+            if followed.folder_id == folder_id
+        ]
+    for followed in inside:
         await change_subscription(
-            runtime, user_id, one.subscription_id, SubscriptionChange(folder_id=targets[0])
+            runtime, user_id, followed.subscription_id, SubscriptionChange(folder_id=targets[0])
         )
     await delete_folder(runtime, user_id, folder_id)
 
 
 async def _rename_tag(runtime: Runtime, user_id: int, tag: str, new: str) -> None:
-    """To what another is called already: the two become one, as with folders."""
+    """A tag with the new name is merged with this one, as with folders."""
     tag_id = await _tag_id(runtime, user_id, tag)
     if tag_id is None:
         return
@@ -229,25 +247,29 @@ async def _tag_id(runtime: Runtime, user_id: int, name: str | None) -> int | Non
         return await tags.id_of(tx, user_id, name)
 
 
-def _as_asked(url: str) -> str | None:
+def _requested_url(url: str) -> str | None:
     return url.strip() if "@" not in url else None
 
 
-async def _followed(runtime: Runtime, user_id: int, subscription_id: int) -> Followed:
+async def _get_subscription(runtime: Runtime, user_id: int, subscription_id: int) -> Followed:
     async with runtime.db.read() as tx:
-        every = await subscriptions.list_followed(tx, user_id)
-    found = next((one for one in every if one.subscription_id == subscription_id), None)
-    if found is None:
+        followed_feeds = await subscriptions.list_followed(tx, user_id)
+    subscription = next(
+        (followed for followed in followed_feeds if followed.subscription_id == subscription_id), None
+    )
+    if subscription is None:
         raise NotFound("Feed not found")
-    return found
+    return subscription
 
 
-def _is(one: Followed, stream: FeedStream) -> bool:
-    return one.feed_id == stream.feed_id if stream.feed_id is not None else one.is_at(stream.url)
+def _matches(followed: Followed, stream: FeedStream) -> bool:
+    return followed.feed_id == stream.feed_id if stream.feed_id is not None else followed.is_at(stream.url)
 
+
+# --- Logins and tokens
 
 FAILURES = Allowance(60, 1)
-"""App passwords cannot be guessed, so this only bounds noise; a phone with an old password asks often."""
+"""App passwords cannot be guessed, so this only limits noise: a phone with an old password retries often."""
 
 EDIT_TOKEN_LIFE = 30 * MINUTE
 _LOGIN_TOKEN = re.compile(r"[1-9][0-9]{0,17}-[0-9a-f]{40}")
@@ -268,17 +290,17 @@ async def log_in(runtime: Runtime, email: str, password: str, *, ip: str | None)
         await spend(runtime, f"reader-account:{account}", FAILURES)
         return None
     async with runtime.db.read() as tx:
-        found = await auth.get_token(tx, "app_password", caller.token_id)
-    return _login_token(runtime, caller.token_id, found[2]) if found else None
+        token = await auth.get_token(tx, "app_password", caller.token_id)
+    return _login_token(runtime, caller.token_id, token[2]) if token else None
 
 
 async def by_fever_key(runtime: Runtime, api_key: str, *, ip: str | None) -> Caller | None:
-    """Fever's word for a wrong key is a good answer, so that a phone with an old one may ask for a while."""
+    """Fever answers a wrong key with status 200, so a phone with an old key keeps asking for a while."""
     hashed = token_hash(f"fever {api_key.strip().lower()}")
     caller = runtime.callers.get(hashed)
     if caller is not None:
         return caller
-    look = runtime.callers.look()
+    reading = runtime.callers.look()
     try:
         caller = await fever_login(runtime, api_key, ip=ip)
     except TooMany:
@@ -286,21 +308,21 @@ async def by_fever_key(runtime: Runtime, api_key: str, *, ip: str | None) -> Cal
     if caller is None:
         await spend(runtime, f"reader-login:{network_of(ip)}", FAILURES)
         return None
-    runtime.callers.remember(hashed, caller, look)
+    runtime.callers.remember(hashed, caller, reading)
     return caller
 
 
 async def by_login_token(runtime: Runtime, token: str) -> Caller | None:
-    """Who holds this token: of an app, or an API token or session of ours."""
+    """The user of a login token, an API token or a session."""
     if not _LOGIN_TOKEN.fullmatch(token):
         return await identify(runtime, token)
     hashed = token_hash(f"reader {token}")
     caller = runtime.callers.get(hashed)
     if caller is None:
-        look = runtime.callers.look()
-        caller = await _look_up(runtime, int(token.partition("-")[0]), token)
+        reading = runtime.callers.look()
+        caller = await _find_caller(runtime, int(token.partition("-")[0]), token)
         if caller is not None:
-            runtime.callers.remember(hashed, caller, look)
+            runtime.callers.remember(hashed, caller, reading)
     return caller
 
 
@@ -309,43 +331,43 @@ def new_edit_token(runtime: Runtime, caller: Caller) -> str:
 
 
 def edit_token_is_good(runtime: Runtime, caller: Caller, token: str) -> bool:
-    """Blank and `x` pass: the header has told who asks, and there is no cookie a foreign page could use."""
-    given = token.strip()
-    if given in ("", "x"):
+    """Blank and `x` pass: the header authenticates the app, and there is no cookie for CSRF to use."""
+    value = token.strip()
+    if value in ("", "x"):
         return True
-    made_at = _made_at(given)
+    made_at = _token_time(value)
     if made_at is None:
         return False
     age = runtime.now() - made_at
-    good = _edit_token(runtime, caller, made_at // SECOND)
-    return hmac.compare_digest(given.encode(), good.encode()) and -_LEEWAY <= age <= EDIT_TOKEN_LIFE
+    expected = _edit_token(runtime, caller, made_at // SECOND)
+    return hmac.compare_digest(value.encode(), expected.encode()) and -_LEEWAY <= age <= EDIT_TOKEN_LIFE
 
 
-async def _look_up(runtime: Runtime, token_id: int, token: str) -> Caller | None:
+async def _find_caller(runtime: Runtime, token_id: int, token: str) -> Caller | None:
     async with runtime.db.read() as tx:
-        found = await auth.get_token(tx, "app_password", token_id)
-    if found is None:
+        row = await auth.get_token(tx, "app_password", token_id)
+    if row is None:
         return None
-    caller, last_used, secret_hash = found
-    good = _login_token(runtime, token_id, secret_hash)
-    if not hmac.compare_digest(token.encode(), good.encode()):
+    caller, last_used, secret_hash = row
+    expected = _login_token(runtime, token_id, secret_hash)
+    if not hmac.compare_digest(token.encode(), expected.encode()):
         return None
     await touch(runtime, caller, last_used)
     return caller
 
 
 def _login_token(runtime: Runtime, token_id: int, secret_hash: str) -> str:
-    """Digits, a hyphen and letters: no sign in it that an app could cut at or would have to escape."""
+    """Only digits, a hyphen and letters: apps need not escape it and do not cut it off."""
     return f"{token_id}-{_sign(runtime, f'login {token_id} {secret_hash}')[:40]}"
 
 
 def _edit_token(runtime: Runtime, caller: Caller, second: int) -> str:
-    """57 signs, as Google's."""
+    """57 characters, like Google's."""
     signature = _sign(runtime, f"edit {caller.user_id} {second}")[:_SIGNATURE_DIGITS]
     return f"{second:0{_TIME_DIGITS}x}{signature}"
 
 
-def _made_at(token: str) -> Instant | None:
+def _token_time(token: str) -> Instant | None:
     if len(token) != _TIME_DIGITS + _SIGNATURE_DIGITS:
         return None
     try:
@@ -354,5 +376,5 @@ def _made_at(token: str) -> Instant | None:
         return None
 
 
-def _sign(runtime: Runtime, words: str) -> str:
-    return hmac.new(runtime.secret, b"reader\0" + words.encode(), sha256).hexdigest()
+def _sign(runtime: Runtime, text: str) -> str:
+    return hmac.new(runtime.secret, b"reader\0" + text.encode(), sha256).hexdigest()

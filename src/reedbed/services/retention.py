@@ -1,4 +1,4 @@
-"""Cleaning up because somebody asked for it, and what people are told about cleanups."""
+"""Cleanups: the nightly one and those on request, by age, count and database size; and notices about them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ from reedbed.store.search import texts
 log = structlog.get_logger()
 
 AT_ONCE = 2_000
-"""Candidates looked up in one go."""
+"""Candidates read in one query."""
 TEXTS_AT_ONCE = 100
 KEYS_AT_ONCE = 500
 _PAUSE = 0.002
@@ -50,7 +50,7 @@ _WARNING = "db_size_warning"
 
 
 async def clean_up_when_due(runtime: Runtime) -> Cleanup | None:
-    """Once a day at the set hour; one that was broken off goes on at once."""
+    """Clean up once a day at the configured hour; continue an interrupted cleanup immediately."""
     now = runtime.now()
     if not runtime.steadiness.trusts(now):
         return None
@@ -66,33 +66,33 @@ async def clean_up_when_due(runtime: Runtime) -> Cleanup | None:
 
 async def clean_up(runtime: Runtime) -> Cleanup:
     run = await _begin(runtime)
-    terms = await _terms(runtime)
+    limits = await _load_limits(runtime)
     before = await _in_use(runtime)
-    await _remove_aged(run, terms, "read")
-    await _remove_surplus(run, terms)
+    await _remove_aged(run, limits, "read")
+    await _remove_surplus(run, limits)
     await _clear_articles(run)
-    await _remove_aged(run, terms, "unread")
-    await _remove_unfollowed(run)
-    await _drop_leftovers(run)
-    fitted = await _make_fit(run, terms)
-    return await _finish(run, before, fitted)
+    await _remove_aged(run, limits, "unread")
+    await _remove_unsubscribed_feeds(run)
+    await _delete_expired(run)
+    size_result = await _fit_size(run, limits)
+    return await _finish(run, before, size_result)
 
 
 @record
-class _Terms:
+class _Limits:
     limits: RetentionLimits
     own: Mapping[int, RetentionLimits]
-    """Of feeds whose followers want more or less kept."""
+    """Of feeds whose subscribers chose other limits, by feed id."""
 
-    def cut_short(self, age: Millis) -> "_Terms":
-        return _Terms(
+    def cut_short(self, age: Millis) -> "_Limits":
+        return _Limits(
             cut_short(self.limits, age),
             {feed_id: cut_short(limits, age) for feed_id, limits in self.own.items()},
         )
 
 
 @record
-class _Fitted:
+class _SizeResult:
     age_days: int | None = None
     notes: tuple[str, ...] = ()
 
@@ -101,33 +101,37 @@ class _Fitted:
 class _CleanupRun:
     runtime: Runtime
     id: int
-    pieces: Batches
-    losers: set[int] = field(default_factory=set[int])
+    batches: Batches
+    affected_users: set[int] = field(default_factory=set[int])
 
     async def remove(self, entry_ids: Sequence[int], state: State) -> None:
-        for place in range(0, len(entry_ids), TEXTS_AT_ONCE):
-            waiting = await _words(self.runtime, entry_ids[place : place + TEXTS_AT_ONCE])
+        for start in range(0, len(entry_ids), TEXTS_AT_ONCE):
+            waiting = await _load_index_words(self.runtime, entry_ids[start : start + TEXTS_AT_ONCE])
             while waiting:
-                piece = self.pieces.take(waiting, _weigh)
-                gone = await self.pieces.write(partial(self._remove, piece, state))
-                self.losers |= gone.lost.keys()
-                await yield_to_event_loop(self.pieces, self.runtime.db)
+                batch = self.batches.take(waiting, _index_cost)
+                removed_entries = await self.batches.write(partial(self._remove, batch, state))
+                self.affected_users |= removed_entries.lost.keys()
+                await yield_to_event_loop(self.batches, self.runtime.db)
 
-    async def _remove(self, piece: Sequence[PossibleWords], state: State, tx: Tx) -> Removed:
-        gone = await retention.delete_entries(tx, [entry_id for entry_id, _ in piece], state, piece)
-        await retention.add_to_cleanup(tx, self.id, entries_removed=gone.entries, unread_removed=gone.unread)
-        await retention.add_notice(tx, gone.lost, self.runtime.now())
-        return gone
+    async def _remove(self, batch: Sequence[PossibleWords], state: State, tx: Tx) -> Removed:
+        removed_entries = await retention.delete_entries(
+            tx, [entry_id for entry_id, _ in batch], state, batch
+        )
+        await retention.add_to_cleanup(
+            tx, self.id, entries_removed=removed_entries.entries, unread_removed=removed_entries.unread
+        )
+        await retention.add_notice(tx, removed_entries.lost, self.runtime.now())
+        return removed_entries
 
     async def clear_articles(self, entry_ids: Sequence[int]) -> None:
-        waiting = await _words(self.runtime, entry_ids, always=True)
+        waiting = await _load_index_words(self.runtime, entry_ids, always=True)
         while waiting:
-            await self.pieces.write(partial(self._clear, self.pieces.take(waiting, _weigh)))
-            await yield_to_event_loop(self.pieces, self.runtime.db)
+            await self.batches.write(partial(self._clear, self.batches.take(waiting, _index_cost)))
+            await yield_to_event_loop(self.batches, self.runtime.db)
 
-    async def _clear(self, piece: Sequence[PossibleWords], tx: Tx) -> None:
-        cleared = await retention.clear_articles(tx, [entry_id for entry_id, _ in piece])
-        await search.forget(tx, [one for one in piece if one[0] in cleared])
+    async def _clear(self, batch: Sequence[PossibleWords], tx: Tx) -> None:
+        cleared = await retention.clear_articles(tx, [entry_id for entry_id, _ in batch])
+        await search.forget(tx, [words for words in batch if words[0] in cleared])
         await reindex(tx, list(cleared))
         await retention.add_to_cleanup(tx, self.id, articles_cleared=len(cleared))
 
@@ -142,16 +146,18 @@ async def _begin(runtime: Runtime) -> _CleanupRun:
     return _CleanupRun(runtime, begun.id, Batches(runtime.db))
 
 
-async def _terms(runtime: Runtime) -> _Terms:
+async def _load_limits(runtime: Runtime) -> _Limits:
     limits = runtime.keeping.limits
     async with runtime.db.read() as tx:
-        wishes = await retention.wishes(tx)
-    return _Terms(limits, {feed_id: limits_of_feed(limits, wanted) for feed_id, wanted in wishes.items()})
+        overrides = await retention.wishes(tx)
+    return _Limits(
+        limits, {feed_id: limits_of_feed(limits, override) for feed_id, override in overrides.items()}
+    )
 
 
-async def _remove_aged(run: _CleanupRun, terms: _Terms, state: State) -> None:
-    await _remove_older(run, None, _age(terms.limits, state), state, but=list(terms.own))
-    for feed_id, limits in terms.own.items():
+async def _remove_aged(run: _CleanupRun, all_limits: _Limits, state: State) -> None:
+    await _remove_older(run, None, _age(all_limits.limits, state), state, excluded=list(all_limits.own))
+    for feed_id, limits in all_limits.own.items():
         await _remove_older(run, feed_id, _age(limits, state), state)
 
 
@@ -160,62 +166,66 @@ def _age(limits: RetentionLimits, state: State) -> Millis | None:
 
 
 async def _remove_older(
-    run: _CleanupRun, feed_id: int | None, age: Millis | None, state: State, *, but: Sequence[int] = ()
+    run: _CleanupRun, feed_id: int | None, age: Millis | None, state: State, *, excluded: Sequence[int] = ()
 ) -> None:
     if age is None:
         return
-    before, place = run.runtime.now() - age, START
+    before, after = run.runtime.now() - age, START
     while True:
         async with run.runtime.db.read() as tx:
             if feed_id is None:
-                found = await retention.aged(tx, state, before, place, most=AT_ONCE, but=but)
+                rows = await retention.aged(tx, state, before, after, most=AT_ONCE, but=excluded)
             else:
-                found = await retention.aged_in(tx, feed_id, state, before, place, most=AT_ONCE)
-        if not found:
+                rows = await retention.aged_in(tx, feed_id, state, before, after, most=AT_ONCE)
+        if not rows:
             return
-        await run.remove([entry_id for _, entry_id in found], state)
-        place = found[-1]
+        await run.remove([entry_id for _, entry_id in rows], state)
+        after = rows[-1]
 
 
-async def _remove_surplus(run: _CleanupRun, terms: _Terms) -> None:
-    wanted = [limits.entries for limits in (terms.limits, *terms.own.values()) if limits.entries is not None]
-    if not wanted:
+async def _remove_surplus(run: _CleanupRun, all_limits: _Limits) -> None:
+    entry_limits = [
+        limits.entries
+        for limits in (all_limits.limits, *all_limits.own.values())
+        if limits.entries is not None
+    ]
+    if not entry_limits:
         return
     async with run.runtime.db.read() as tx:
-        crowded = await retention.crowded(tx, min(wanted))
+        crowded = await retention.crowded(tx, min(entry_limits))
     for feed_id, count in crowded.items():
-        kept = terms.own.get(feed_id, terms.limits).entries
-        if kept is not None and count > kept:
+        limit = all_limits.own.get(feed_id, all_limits.limits).entries
+        if limit is not None and count > limit:
             async with run.runtime.db.read() as tx:
-                top = await retention.surplus_top(tx, feed_id, kept)
+                top = await retention.surplus_top(tx, feed_id, limit)
             if top is not None:
                 await _remove_up_to(run, feed_id, top, "read")
 
 
 async def _remove_up_to(run: _CleanupRun, feed_id: int, top: int, state: State) -> None:
-    beyond = 0
+    after = 0
     while True:
         async with run.runtime.db.read() as tx:
-            found = await retention.below(tx, feed_id, state, top, beyond=beyond, most=AT_ONCE)
-        if not found:
+            entry_ids = await retention.below(tx, feed_id, state, top, beyond=after, most=AT_ONCE)
+        if not entry_ids:
             return
-        await run.remove(found, state)
-        beyond = found[-1]
+        await run.remove(entry_ids, state)
+        after = entry_ids[-1]
 
 
 async def _clear_articles(run: _CleanupRun) -> None:
-    beyond, before = 0, run.runtime.now() - ARTICLES_KEPT
+    after, before = 0, run.runtime.now() - ARTICLES_KEPT
     while True:
         async with run.runtime.db.read() as tx:
-            found = await retention.articles(tx, before, beyond=beyond, most=TEXTS_AT_ONCE)
-        if not found:
+            entry_ids = await retention.articles(tx, before, beyond=after, most=TEXTS_AT_ONCE)
+        if not entry_ids:
             return
-        beyond = found[-1]
-        await run.clear_articles(found)
+        after = entry_ids[-1]
+        await run.clear_articles(entry_ids)
 
 
-async def _remove_unfollowed(run: _CleanupRun) -> None:
-    """Feeds that nobody came back to, with what nobody kept of them."""
+async def _remove_unsubscribed_feeds(run: _CleanupRun) -> None:
+    """Remove feeds that had no subscriber for the grace period; entries that somebody keeps stay."""
     grace = run.runtime.keeping.unfollowed
     if grace is None:
         return
@@ -224,29 +234,33 @@ async def _remove_unfollowed(run: _CleanupRun) -> None:
         feed_ids = await retention.unfollowed(tx, left_since)
     for feed_id in feed_ids:
         await _remove_up_to(run, feed_id, HIGHEST, "any")
-        await _drop_all(run.runtime, partial(_drop_keys, feed_id, left_since))
+        await _delete_in_batches(run.runtime, partial(_delete_keys, feed_id, left_since))
         async with run.runtime.db.write() as tx:
-            gone = await retention.remove_feed(tx, feed_id, left_since)
-            await retention.add_to_cleanup(tx, run.id, feeds_removed=int(gone))
+            is_removed = await retention.remove_feed(tx, feed_id, left_since)
+            await retention.add_to_cleanup(tx, run.id, feeds_removed=int(is_removed))
 
 
-async def _drop_keys(feed_id: int, left_since: Instant, tx: Tx) -> int:
+async def _delete_keys(feed_id: int, left_since: Instant, tx: Tx) -> int:
     return await retention.drop_keys(tx, feed_id, left_since, most=KEYS_AT_ONCE)
 
 
-async def _drop_leftovers(run: _CleanupRun) -> None:
+async def _delete_expired(run: _CleanupRun) -> None:
     runtime, now = run.runtime, run.runtime.now()
     async with runtime.db.write() as tx:
         failures = await retention.drop_failures(tx, now - LOGS_KEPT)
         await retention.add_to_cleanup(tx, run.id, failures_removed=failures)
         await retention.delete_old_cleanups(tx, now - LOGS_KEPT)
         await auth.delete_user_sessions(tx, now=now, idle_since=now - runtime.accounts.session_idle)
-    await _drop_all(runtime, lambda tx: removed.forget_missed(tx, now - MISSED_FOR, most=KEYS_AT_ONCE))
-    await _drop_all(runtime, lambda tx: transfer.delete_imported(tx, now - LOGS_KEPT, most=KEYS_AT_ONCE))
-    await _drop_all(runtime, lambda tx: retention.drop_orphan_blobs(tx, now - DAY))
+    await _delete_in_batches(
+        runtime, lambda tx: removed.forget_missed(tx, now - MISSED_FOR, most=KEYS_AT_ONCE)
+    )
+    await _delete_in_batches(
+        runtime, lambda tx: transfer.delete_imported(tx, now - LOGS_KEPT, most=KEYS_AT_ONCE)
+    )
+    await _delete_in_batches(runtime, lambda tx: retention.drop_orphan_blobs(tx, now - DAY))
 
 
-async def _drop_all(runtime: Runtime, drop_some: Callable[[Tx], Awaitable[int]]) -> None:
+async def _delete_in_batches(runtime: Runtime, drop_some: Callable[[Tx], Awaitable[int]]) -> None:
     while True:
         async with runtime.db.write() as tx:
             if not await drop_some(tx):
@@ -254,13 +268,13 @@ async def _drop_all(runtime: Runtime, drop_some: Callable[[Tx], Awaitable[int]])
         await asyncio.sleep(_PAUSE)
 
 
-async def _make_fit(run: _CleanupRun, terms: _Terms) -> _Fitted:
-    """Make room until the database is within its size, or only what arrived lately is left."""
+async def _fit_size(run: _CleanupRun, limits: _Limits) -> _SizeResult:
+    """Delete older entries until the database fits its size limit, or only recent entries are left."""
     runtime, limit = run.runtime, run.runtime.keeping.size
     if limit is None or await _size(runtime) <= limit:
         await _warn(runtime, "")
-        return _Fitted()
-    reached = await _shorten(run, terms, limit)
+        return _SizeResult()
+    reached = await _shorten_ages(run, limits, limit)
     notes = [] if reached is None else [f"Only {reached // DAY} days of read entries are kept."]
     try:
         await runtime.db.vacuum()
@@ -271,29 +285,29 @@ async def _make_fit(run: _CleanupRun, terms: _Terms) -> _Fitted:
     if not fits:
         log.critical("the database is larger than it may be", limit=limit, size=await _size(runtime))
         notes.append(_TOO_LARGE)
-    return _Fitted(None if reached is None else reached // DAY, tuple(notes))
+    return _SizeResult(None if reached is None else reached // DAY, tuple(notes))
 
 
-async def _shorten(run: _CleanupRun, terms: _Terms, limit: int) -> Millis | None:
+async def _shorten_ages(run: _CleanupRun, limits: _Limits, limit: int) -> Millis | None:
     async with run.runtime.db.read() as tx:
         oldest = await retention.oldest_arrival(tx)
     reached = None
-    for age in shorter_ages(terms.limits.age, run.runtime.now() - (oldest or run.runtime.now())):
+    for age in shorter_ages(limits.limits.age, run.runtime.now() - (oldest or run.runtime.now())):
         if await _in_use(run.runtime) <= limit:
             break
         reached = age
-        await _remove_aged(run, terms.cut_short(age), "read")
+        await _remove_aged(run, limits.cut_short(age), "read")
     return reached
 
 
-async def _finish(run: _CleanupRun, before: int, fitted: _Fitted) -> Cleanup:
+async def _finish(run: _CleanupRun, before: int, size_result: _SizeResult) -> Cleanup:
     runtime = run.runtime
     await run.count(bytes_freed=max(0, before - await _in_use(runtime)))
     async with runtime.db.write() as tx:
         done = await retention.finish_cleanup(
-            tx, run.id, runtime.now(), age_days=fitted.age_days, notes=" ".join(fitted.notes)
+            tx, run.id, runtime.now(), age_days=size_result.age_days, notes=" ".join(size_result.notes)
         )
-    for user_id in run.losers:
+    for user_id in run.affected_users:
         await publish_counts(runtime, user_id)
     log.info(
         "cleaned up",
@@ -312,7 +326,7 @@ async def _warn(runtime: Runtime, warning: str) -> None:
 
 
 async def _size(runtime: Runtime) -> int:
-    """On SQLite of the file; on PostgreSQL of what it holds, since freed space stays with the server."""
+    """The size of the SQLite file; on PostgreSQL the space in use, since the server keeps freed space."""
     if runtime.db.engine == "postgresql":
         return await _in_use(runtime)
     async with runtime.db.read() as tx:
@@ -331,26 +345,30 @@ async def _in_use(runtime: Runtime) -> int:
     return used
 
 
-async def _words(runtime: Runtime, entry_ids: Sequence[int], *, always: bool = False) -> list[PossibleWords]:
-    """What the search index may hold of these entries: from the feed's text first, then the whole article."""
+async def _load_index_words(
+    runtime: Runtime, entry_ids: Sequence[int], *, always: bool = False
+) -> list[PossibleWords]:
+    """The words these entries may be indexed with: of the feed's text first, then of the whole article."""
     if not always and not search.needs_words_to_forget(runtime.db.engine):
         return [(entry_id, []) for entry_id in entry_ids]
     async with runtime.db.read() as tx:
-        found = await texts.possibly_indexed(tx, entry_ids)
-    return await asyncio.to_thread(possible_words, entry_ids, found)
+        indexed_texts = await texts.possibly_indexed(tx, entry_ids)
+    return await asyncio.to_thread(possible_words, entry_ids, indexed_texts)
 
 
-def _weigh(one: PossibleWords) -> float:
-    return weight_of(one[1])
+def _index_cost(words: PossibleWords) -> float:
+    return weight_of(words[1])
 
+
+# --- Cleanups on request, and notices
 
 CLEANUP_JOB = "cleanup"
 LEASE = "cleanup"
-"""The nightly one holds it, too: there is one cleanup at a time."""
+"""The nightly cleanup holds it too: only one cleanup runs at a time."""
 
 
 async def ask_for_cleanup(runtime: Runtime, asker: User) -> int:
-    """The id of the job."""
+    """Enqueue a cleanup and return the id of the job."""
     async with runtime.db.write() as tx:
         await users.record_event(tx, runtime.now(), "cleanup_asked", asker.id, {})
     return await jobs.enqueue(runtime, CLEANUP_JOB, {}, user_id=asker.id)

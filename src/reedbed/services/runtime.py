@@ -1,4 +1,4 @@
-"""What every service needs in hand, built once by `roles`."""
+"""`Runtime`: the database, clients, policies and caches that every service uses. Built once by `roles`."""
 
 import asyncio
 import time
@@ -54,11 +54,13 @@ class Metrics:
         self.open_streams = 0
         self.streams_by_user: dict[int, int] = {}
         self.being_answered = 0
-        """Requests that somebody waits for just now, streams left out."""
+        """Requests in progress, without streams."""
 
     def counted(self) -> list[Counter | Histogram]:
         return [value for value in vars(self).values() if isinstance(value, Counter | Histogram)]
 
+
+# --- Tracing
 
 Fact = str | int
 
@@ -89,12 +91,16 @@ class NoTracer:
 NO_TRACER = NoTracer()
 
 
+# --- Reads after writes, with a replica
+
 WINDOW_SECONDS = 5.0
-"""How far a replica may lag before somebody could miss their own change."""
+"""How far a replica may lag. Until then, a user who changed something reads from the primary."""
 MOST = 100_000
 
 
 class RecentChanges:
+    """The users who changed something within the last seconds."""
+
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._until: dict[int, float] = {}
@@ -110,31 +116,35 @@ class RecentChanges:
 
 
 async def watch_changes(bus: Bus, recent: RecentChanges) -> None:
-    """What other processes changed is told on the bus; runs as long as the process."""
+    """Record the changes that other processes publish on the bus; runs until cancelled."""
     with bus.listen() as listener:
-        async for hint in listener:
-            if hint.user_id is not None:
-                recent.note(hint.user_id)
+        async for event in listener:
+            if event.user_id is not None:
+                recent.note(event.user_id)
             await asyncio.sleep(0)
 
+
+# --- Clock
 
 JUMP: Millis = HOUR
 PROOF: Millis = HOUR
 
 
 class ClockGuard:
+    """Detects jumps of the system clock. Nothing is deleted by age for an hour after one."""
+
     def __init__(self, uptime: Callable[[], float] = time.monotonic) -> None:
         self._uptime = uptime
         self._seen: tuple[Instant, Millis] | None = None
         self._trusted_from: Millis = 0
 
     def trusts(self, moment: Instant) -> bool:
-        """Whether what is old by this moment may go."""
+        """Whether data may be deleted because of its age."""
         self.note(moment)
         return self._now() >= self._trusted_from
 
     def note(self, moment: Instant) -> bool:
-        """Look at the clock, often; whether it jumped since the last look."""
+        """Call this often; returns whether the clock jumped since the last call."""
         uptime = self._now()
         before, self._seen = self._seen, (moment, uptime)
         if before is None or abs((moment - before[0]) - (uptime - before[1])) <= JUMP:
@@ -149,64 +159,71 @@ class ClockGuard:
         return int(self._uptime() * SECOND)
 
 
+# --- Authenticated callers
+
 KEPT_SECONDS = 0.8
 MAX_CACHED_CALLERS = 10_000
 
 
 @record
-class _Known:
+class _CachedCaller:
     caller: Caller
     until: float
 
 
 @record
 class ClockReading:
-    """The moment before a caller is looked up, which may take a while."""
+    """The state of the cache before a lookup, which may take a while."""
 
     age: int
     at: float
 
 
 class CallerCache:
+    """Caches authenticated callers for less than a second, by the hash of their token."""
+
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _CachedCaller] = {}
         self._age = 0
-        """Grows whenever something is forgotten: what was read before must not be remembered after."""
+        """Grows with every invalidation: what was read before it must not be cached after it."""
 
     def look(self) -> ClockReading:
         return ClockReading(self._age, self._clock())
 
     def get(self, token_hash: str) -> Caller | None:
-        known = self._known.get(token_hash)
-        if known is None:
+        cached = self._known.get(token_hash)
+        if cached is None:
             return None
-        if known.until <= self._clock():
+        if cached.until <= self._clock():
             del self._known[token_hash]
             return None
-        return known.caller
+        return cached.caller
 
     def remember(self, token_hash: str, caller: Caller, look: ClockReading) -> None:
-        """For a moment since the look: a slow answer of the database makes it no longer."""
+        """Expires `KEPT_SECONDS` after the lookup began: a slow database does not prolong it."""
         if look.age != self._age:
             return
         if len(self._known) >= MAX_CACHED_CALLERS:
-            self._make_room()
-        self._known[token_hash] = _Known(caller, look.at + KEPT_SECONDS)
+            self._evict_oldest()
+        self._known[token_hash] = _CachedCaller(caller, look.at + KEPT_SECONDS)
 
     def forget_user(self, user_id: int) -> None:
         self._age += 1
-        for token_hash in [key for key, known in self._known.items() if known.caller.user_id == user_id]:
+        for token_hash in [key for key, cached in self._known.items() if cached.caller.user_id == user_id]:
             del self._known[token_hash]
 
     def forget_all(self) -> None:
         self._age += 1
         self._known.clear()
 
-    def _make_room(self) -> None:
-        """Dictionaries keep their order: the first are the oldest."""
+    def _evict_oldest(self) -> None:
+        """Dictionaries are ordered, so the first ones are the oldest."""
         for token_hash in list(self._known)[: MAX_CACHED_CALLERS // 10]:
             del self._known[token_hash]
+
+
+# --- Policies, made from the settings
 
 
 @record
@@ -217,9 +234,9 @@ class FetchPolicy:
     concurrency: int = 10
     host_delay: Millis = SECOND
     host_concurrency: int = 2
-    """Requests in flight at one host, of all processes."""
+    """Concurrent requests to one host, of all processes."""
     in_flight: Millis = 2 * MINUTE
-    """After so long the place of a request at its host is free, also where its process has died."""
+    """A request's slot at its host is freed after this, even if its process died."""
     lease: Millis = 10 * MINUTE
 
 
@@ -233,48 +250,48 @@ class AccountPolicy:
 
 @record
 class HttpPolicy:
-    """Whom the HTTP doors believe."""
+    """Whom the HTTP layer trusts."""
 
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
     cors_origins: tuple[str, ...] = ()
     metrics_token: str = ""
-    """Empty: metrics are for this machine alone."""
+    """Empty: metrics can only be read from this machine."""
 
 
 @record
 class AiPolicy:
-    """Who writes summaries and digests, and what that may cost."""
+    """The models that write summaries and digests, and their budget."""
 
     model: Model | None = None
-    """None: the built-in extract writes them all."""
+    """None: the built-in extract is used for everything."""
     fallback: Model | None = None
-    """Asked while the first one's breaker is open."""
+    """Used while the breaker of the first is open."""
     language: str = ""
-    """Empty: each summary in its article's language."""
+    """Empty: each summary is written in the language of its article."""
     breaker: BreakerPolicy = field(default=BreakerPolicy())
     budget: Budget = field(default=Budget())
     price: Price = field(default=Price())
     lease: Millis = LEASE
-    """How long a worker may write before another takes over."""
+    """How long a worker may take before another takes over."""
 
 
 @record
 class HubPolicy:
-    """Whether hubs are asked to send news by themselves."""
+    """Whether WebSub hubs are used."""
 
     off: str | None = "Hubs are not asked."
-    """Why they are not, for people; None: they are."""
+    """Why they are not used, as text for people; None: they are used."""
 
 
 @record
 class FramingPolicy:
     items: int = 50
-    """In a document of the deframer, and as many of a feed are read when it is switched on."""
+    """Items in a deframed document, and the number read from a feed when deframing is enabled."""
 
 
 @record
 class ImagePolicy:
-    """Which pictures of articles are handed on by the server."""
+    """Which images of articles go through the server's proxy."""
 
     mode: ImageMode = "http"
     timeout: float = 10.0
@@ -285,16 +302,16 @@ class ImagePolicy:
 
 @record
 class SignInPolicy:
-    """Who else may vouch for people."""
+    """The sign-in providers."""
 
     providers: Mapping[str, Provider] = field(default_factory=dict[str, Provider])
     client: OidcClient | None = None
-    """There is one where there are providers."""
+    """Set if there are providers."""
 
 
 @dataclass(slots=True)
 class HealthState:
-    """What the last look at the instance found wrong, as far as this process knows."""
+    """The problems of the last health check that this process knows of."""
 
     problems: tuple[Problem, ...] = ()
 
@@ -308,9 +325,9 @@ class Runtime:
     limiter: Limiter
     clock: Callable[[], Instant]
     secret: bytes
-    """The instance's own key: signs cursors, addresses and forms."""
+    """The secret of this instance; signs cursors, URLs and forms."""
     name: str
-    """This process, as leases and logs call it."""
+    """The name of this process in leases and logs."""
     fetching: FetchPolicy = field(default=FetchPolicy())
     accounts: AccountPolicy = field(default=AccountPolicy())
     limits: RateLimits = field(default=RateLimits())
@@ -321,11 +338,11 @@ class Runtime:
     images: ImagePolicy = field(default=ImagePolicy())
     sign_in: SignInPolicy = field(default=SignInPolicy())
     mailer: Mailer | None = None
-    """None: the operator hands links over by other means."""
+    """None: the server sends no mail, and the operator passes links on."""
     mail: MailPolicy = field(default=MailPolicy())
     keeping: RetentionPolicy = field(default=RetentionPolicy())
     backups: BackupPolicy | None = None
-    """None: no copies are made by night."""
+    """None: no nightly backups."""
     callers: CallerCache = field(default_factory=CallerCache)
     recent_changes: RecentChanges = field(default_factory=RecentChanges)
     recent_discoveries: RecentDiscoveries = field(default_factory=RecentDiscoveries)
@@ -334,9 +351,9 @@ class Runtime:
     tracer: Tracer = NO_TRACER
     board: HealthState = field(default_factory=HealthState)
     cleaning: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Who holds it cleans; together, all feeds of a moment would keep the loop for longer than each."""
+    """Held while HTML is sanitized: feeds that arrive together would block the event loop for too long."""
     volume: str = ""
-    """A folder on the disk of the database; empty where that is another machine's."""
+    """A folder on the disk of the database; empty if the database is on another machine."""
 
     def now(self) -> Instant:
         return self.clock()

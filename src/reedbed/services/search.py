@@ -1,6 +1,7 @@
-"""Mending the search index: what it lacks is added; once worn it is built anew, newest entries first.
+"""Search: queries, saved searches, and the upkeep of the search index.
 
-All of it in pieces, so that a reader's own writes never wait long.
+Missing entries are added to the index, newest first; a fragmented index is rebuilt. Both happen in small
+batches, so that other writes never wait long.
 """
 
 import asyncio
@@ -49,16 +50,16 @@ from reedbed.store.search.texts import NEWEST, Unindexed
 SearchOrder = Literal["newest", "oldest", "relevance"]
 
 RANKED = 500
-"""Relevance is decided among so many of the newest matches."""
+"""Only this many of the newest matches are ranked by relevance."""
 SECONDS = 5.0
 GOING_ON, THOROUGH = 5, 20
-"""Who goes on has seen that matches are far between, and who comes once wants them all: so many times as much
-may be looked at for a page."""
+"""Factors on the number of rows that may be scanned for one page. Later pages scan more, because the first
+showed that matches are sparse; a thorough search needs all matches."""
 
 
 @record
 class Matched:
-    """What to mark in a row of the answer."""
+    """What to highlight in a result row."""
 
     title: tuple[Span, ...]
     excerpt: Excerpt
@@ -69,7 +70,7 @@ class SearchPage(EntryPage):
     matched: Mapping[int, Matched]
     """By entry id."""
     unknown: tuple[Filter, ...] = ()
-    """Where nothing can be found: the feeds, folders and tags of the search that do not exist."""
+    """Feeds, folders and tags named in the query that do not exist, when nothing can match."""
 
 
 @record
@@ -91,27 +92,27 @@ async def search_entries(
     limit: int = DEFAULT_LIMIT,
     thorough: bool = False,
 ) -> SearchPage:
-    """Only what this user can see. A page may be short, or empty, and still have a next one."""
+    """Search the entries this user can see. A short or empty page may still have a next one."""
     query, view = parse_search(text, runtime.now()), within or ViewQuery()
     _check_cursor(cursor)
     if query.is_empty and text.strip():
-        return SearchPage((), None, {})  # signs that are no words are in no text
-    # What is ranked must be the same for every page of the ranking.
+        return SearchPage((), None, {})  # only punctuation: the index has no words to match
+    # Every page of a ranking must rank the same set of matches.
     thorough = thorough or order == "relevance"
-    wish = _SearchOptions(order, cursor, limit, THOROUGH if thorough else GOING_ON if cursor else 1)
+    options = _SearchOptions(order, cursor, limit, THOROUGH if thorough else GOING_ON if cursor else 1)
     try:
         async with asyncio.timeout(SECONDS), runtime.db.read() as tx:
-            narrowed = await _narrowed(tx, user_id, query, view)
-            unknown = await search.unknown_names(tx, user_id, query) if narrowed is None else ()
-            found = await _find(tx, runtime, user_id, query, narrowed, wish)
-            rows = await entries.rows_by_ids(tx, user_id, list(found.ids)) if found.ids else []
+            filters = await _resolve_filters(tx, user_id, query, view)
+            unknown = await search.unknown_names(tx, user_id, query) if filters is None else ()
+            matches = await _find(tx, runtime, user_id, query, filters, options)
+            rows = await entries.rows_by_ids(tx, user_id, list(matches.ids)) if matches.ids else []
             markup = await _markup(tx, rows, query)
     except TimeoutError:
         raise TooSlow(
             "This search takes too long. Narrow it by a feed, a folder or a date, such as after:30d."
         ) from None
     matched = {row.id: _matched(row, markup.get(row.id), query) for row in rows}
-    return SearchPage(tuple(rows), found.next, matched, unknown)
+    return SearchPage(tuple(rows), matches.next, matched, unknown)
 
 
 def _check_cursor(cursor: Cursor | None) -> None:
@@ -119,11 +120,11 @@ def _check_cursor(cursor: Cursor | None) -> None:
         raise Invalid("This cursor is not valid any more. Start again from the first page.", field="cursor")
 
 
-async def _narrowed(tx: Tx, user_id: int, query: SearchQuery, view: ViewQuery) -> SearchFilter | None:
-    narrowed = await search.narrow(tx, user_id, query, view)
-    if isinstance(narrowed, NoSuchList):
+async def _resolve_filters(tx: Tx, user_id: int, query: SearchQuery, view: ViewQuery) -> SearchFilter | None:
+    filters = await search.narrow(tx, user_id, query, view)
+    if isinstance(filters, NoSuchList):
         raise NotFound("There is no such feed or folder")
-    return narrowed
+    return filters
 
 
 async def _find(
@@ -131,10 +132,10 @@ async def _find(
     runtime: Runtime,
     user_id: int,
     query: SearchQuery,
-    narrowed: SearchFilter | None,
-    wish: _SearchOptions,
+    filters: SearchFilter | None,
+    options: _SearchOptions,
 ) -> FoundIds:
-    if narrowed is None:
+    if filters is None:
         return FoundIds((), None)
 
     async def find(order: Order, cursor: Cursor | None, limit: int) -> FoundIds:
@@ -142,38 +143,40 @@ async def _find(
             tx,
             user_id,
             query,
-            narrowed,
+            filters,
             read=clean_text,
             order=order,
             cursor=cursor,
             limit=limit,
-            patience=wish.patience,
+            patience=options.patience,
         )
 
-    if wish.order != "relevance":
-        return await find(wish.order, wish.cursor, wish.limit)
+    if options.order != "relevance":
+        return await find(options.order, options.cursor, options.limit)
     newest = await find("newest", None, RANKED)
     best = ranked(await texts.candidates(tx, newest.ids), query, runtime.now())
-    return _slice(best, wish.cursor, wish.limit)
+    return _slice(best, options.cursor, options.limit)
 
 
 def _slice(best: Sequence[int], cursor: Cursor | None, limit: int) -> FoundIds:
-    """The ranking is made anew for each page, so its place is a number."""
+    """The ranking is computed again for each page, so the cursor is an offset."""
     start = max(cursor.sort_at, 0) if cursor else 0
     end = start + limit
     return FoundIds(tuple(best[start:end]), Cursor(end, 0) if end < len(best) else None)
 
 
 async def _markup(tx: Tx, rows: Sequence[EntryRow], query: SearchQuery) -> dict[int, str]:
-    """The bodies of those whose preview does not show what was searched for."""
-    wanted = [row.id for row in rows if query.groups and not shows(row.summary, query)]
-    return await texts.bodies(tx, wanted) if wanted else {}
+    """The bodies of entries whose preview does not contain a match."""
+    ids = [row.id for row in rows if query.groups and not shows(row.summary, query)]
+    return await texts.bodies(tx, ids) if ids else {}
 
 
 def _matched(row: EntryRow, markup: str | None, query: SearchQuery) -> Matched:
     text = row.summary if markup is None else clean_text(markup)
     return Matched(highlight(row.title, query), excerpt(" ".join(text.split()), query))
 
+
+# --- Saved searches
 
 NO_SUCH = "There is no such saved search"
 NAME_TAKEN = "You have a saved search of this name already"
@@ -193,11 +196,11 @@ async def get_search(runtime: Runtime, user_id: int, search_id: int) -> SavedSea
 
 
 async def save_search(runtime: Runtime, user_id: int, name: str, query: str) -> SavedSearch:
-    tidy_name, tidy_query = search_name(name), search_text(query, runtime.now())
+    normalized_name, normalized_query = search_name(name), search_text(query, runtime.now())
     async with runtime.db.write() as tx:
         if await searches.count(tx, user_id) >= MAX_SEARCHES:
             raise Conflict(f"There can be at most {MAX_SEARCHES} saved searches. Delete some first.")
-        saved = await searches.add(tx, user_id, tidy_name, tidy_query, runtime.now())
+        saved = await searches.add(tx, user_id, normalized_name, normalized_query, runtime.now())
     if saved is None:
         raise Conflict(NAME_TAKEN, field="name")
     await publish_counts(runtime, user_id)
@@ -207,7 +210,7 @@ async def save_search(runtime: Runtime, user_id: int, name: str, query: str) -> 
 async def change_search(
     runtime: Runtime, user_id: int, search_id: int, *, name: str | None = None, query: str | None = None
 ) -> SavedSearch:
-    """What is left out stays as it is."""
+    """Change the name, the query or both."""
     async with runtime.db.write() as tx:
         saved = await _get(tx, user_id, search_id)
         changed = replace(
@@ -223,8 +226,8 @@ async def change_search(
 
 async def reorder_searches(runtime: Runtime, user_id: int, search_ids: Sequence[int]) -> None:
     async with runtime.db.write() as tx:
-        known = {saved.id for saved in await searches.of_user(tx, user_id)}
-        if known != set(search_ids) or len(search_ids) != len(known):
+        saved_ids = {saved.id for saved in await searches.of_user(tx, user_id)}
+        if saved_ids != set(search_ids) or len(search_ids) != len(saved_ids):
             raise Invalid("Name every saved search once, in the new order.", field="ids")
         await searches.place(tx, user_id, search_ids)
     await publish_counts(runtime, user_id)
@@ -247,7 +250,7 @@ async def search_page(
     cursor: Cursor | None = None,
     limit: int = DEFAULT_LIMIT,
 ) -> SearchPage:
-    """The saved search as a list."""
+    """One page of the matches of a saved search."""
     saved = await get_search(runtime, user_id, search_id)
     return await search_entries(
         runtime, user_id, saved.query, within=within, order=order, cursor=cursor, limit=limit
@@ -257,12 +260,12 @@ async def search_page(
 async def unread_matches(
     runtime: Runtime, user_id: int, saved: Sequence[SavedSearch]
 ) -> dict[int, UnreadMatches]:
-    """How much is unread in each, by id. What cannot be counted in the time there is, is left out."""
+    """The number of unread matches by search id, without those that could not be counted in time."""
     counts: dict[int, UnreadMatches] = {}
     try:
         async with asyncio.timeout(COUNT_SECONDS), runtime.db.read() as tx:
-            for each in saved:
-                counts[each.id] = await _count(runtime, tx, user_id, each)
+            for saved_search in saved:
+                counts[saved_search.id] = await _count(runtime, tx, user_id, saved_search)
     except TimeoutError:
         return counts
     return counts
@@ -270,11 +273,11 @@ async def unread_matches(
 
 async def _count(runtime: Runtime, tx: Tx, user_id: int, saved: SavedSearch) -> UnreadMatches:
     query = parse_search(saved.query, runtime.now())
-    narrowed = await search.narrow(tx, user_id, query, ViewQuery("unread"))
-    if not isinstance(narrowed, SearchFilter):
+    filters = await search.narrow(tx, user_id, query, ViewQuery("unread"))
+    if not isinstance(filters, SearchFilter):
         return UnreadMatches(0, more=False)
-    found = await search.find(tx, user_id, query, narrowed, read=clean_text, limit=MAX_COUNTED)
-    return UnreadMatches(len(found.ids), more=found.next is not None)
+    matches = await search.find(tx, user_id, query, filters, read=clean_text, limit=MAX_COUNTED)
+    return UnreadMatches(len(matches.ids), more=matches.next is not None)
 
 
 async def _get(tx: Tx, user_id: int, search_id: int) -> SavedSearch:
@@ -284,8 +287,10 @@ async def _get(tx: Tx, user_id: int, search_id: int) -> SavedSearch:
     return saved
 
 
+# --- Index upkeep
+
 AT_ONCE = 100
-"""Texts read in one go."""
+"""Texts read in one query."""
 MAX_A_TURN = 20_000
 JOINED_AFTER = 16
 MERGES = 800
@@ -294,56 +299,56 @@ PossibleWords = tuple[int, list[SearchWords]]
 
 
 async def repair_search_each_hour(runtime: Runtime) -> int:
-    """Looking for gaps reads the whole index, so once an hour is enough."""
+    """Finding missing entries reads the whole index, so once an hour is enough."""
     return await run_every(runtime, "mend_search", HOUR, repair_search)
 
 
 async def repair_search(runtime: Runtime) -> int:
-    """How many entries were indexed; what does not fit into one turn waits for the next."""
-    await _empty_old(runtime.db)
+    """Index up to `MAX_A_TURN` missing entries and return how many; the next run continues."""
+    await _empty_old_index(runtime.db)
     async with runtime.db.read() as tx:
         worn = await search.is_worn(tx)
     if worn:
-        await _clear(runtime.db)
-    return await _index_missing(runtime.db, most=MAX_A_TURN)
+        await _clear_index(runtime.db)
+    return await _index_missing(runtime.db, limit=MAX_A_TURN)
 
 
 async def rebuild_search(runtime: Runtime) -> int:
-    """Build the index anew, all of it; searches find what is in it so far."""
-    await _clear(runtime.db)
+    """Rebuild the whole index. Until it is complete, searches find only what is indexed so far."""
+    await _clear_index(runtime.db)
     return await _index_missing(runtime.db)
 
 
 async def index_everything(db: Database, tell: Callable[[int], None]) -> int:
-    """Add what the index lacks in a database that nobody else uses; `tell` hears how many at a time."""
-    return await _index_missing(db, tell=tell, resting=False)
+    """Index all missing entries of a database that nobody else uses; `tell` gets the size of each batch."""
+    return await _index_missing(db, on_indexed=tell, pausing=False)
 
 
 async def reindex(tx: Tx, entry_ids: Sequence[int], before: Sequence[Unindexed] = ()) -> None:
-    """Find these few entries by what they say now; what `before` they may have been indexed with goes.
+    """Index the current text of a few entries and remove `before`, the texts they may be indexed with.
 
-    Their words are made here and not in a thread: a transaction must not wait for one to be free.
+    The words are computed here and not in a thread: a transaction must not wait for a free thread.
     """
     await search.forget(tx, possible_words(entry_ids, before) if before else [])
-    await search.index(tx, _said(await texts.indexed_text(tx, entry_ids)))
+    await search.index(tx, _words_by_entry(await texts.indexed_text(tx, entry_ids)))
 
 
 async def tidy_search(runtime: Runtime) -> int:
-    return await _join(runtime.db)
+    return await _merge_index(runtime.db)
 
 
-async def yield_to_event_loop(pieces: Batches, db: Database) -> None:
-    """Let others write, and now and then join what pieces leave behind in the index.
+async def yield_to_event_loop(batches: Batches, db: Database) -> None:
+    """Let others write, and after every few batches merge the segments that they added to the index.
 
-    SQLite joins no fewer than so many; left alone it would one day join hundreds in one commit.
+    SQLite merges only from a certain number of segments on; left alone it would merge hundreds in one commit.
     """
-    await pieces.rest()
-    if db.engine == "sqlite" and pieces.written % JOINED_AFTER == 0:
-        await _join(db)
+    await batches.rest()
+    if db.engine == "sqlite" and batches.written % JOINED_AFTER == 0:
+        await _merge_index(db)
 
 
-async def _join(db: Database) -> int:
-    """Join the parts of the search index, a moment at a time, so that others' writes come in between."""
+async def _merge_index(db: Database) -> int:
+    """Merge the segments of the search index in short steps, so that other writes come in between."""
     for rounds in range(MERGES):
         if not await db.write_now(search.merge_some):
             return rounds
@@ -351,14 +356,14 @@ async def _join(db: Database) -> int:
     return MERGES
 
 
-async def _clear(db: Database) -> None:
-    await _empty_old(db)
+async def _clear_index(db: Database) -> None:
+    await _empty_old_index(db)
     await db.write_now(search.clear)
-    await _empty_old(db)
+    await _empty_old_index(db)
 
 
-async def _empty_old(db: Database) -> None:
-    """What was put aside, also by a process that did not come to its end."""
+async def _empty_old_index(db: Database) -> None:
+    """Empty the index that was replaced, also one that a process left behind when it died."""
     more = True
     while more:
         more = await db.write_now(search.empty_some)
@@ -368,47 +373,47 @@ async def _empty_old(db: Database) -> None:
 async def _index_missing(
     db: Database,
     *,
-    most: int | None = None,
-    tell: Callable[[int], None] = lambda _: None,
-    resting: bool = True,
+    limit: int | None = None,
+    on_indexed: Callable[[int], None] = lambda _: None,
+    pausing: bool = True,
 ) -> int:
-    pieces, beyond, indexed = Batches(db), NEWEST, 0
-    while most is None or indexed < most:
+    batches, after, indexed = Batches(db), NEWEST, 0
+    while limit is None or indexed < limit:
         async with db.read() as tx:
-            missing = await texts.unindexed(tx, AT_ONCE, beyond)
+            missing = await texts.unindexed(tx, AT_ONCE, after)
         if not missing:
             break
-        waiting = await asyncio.to_thread(_said, missing)
+        waiting = await asyncio.to_thread(_words_by_entry, missing)
         while waiting:
-            piece = pieces.take(waiting, _weigh)
-            await pieces.write(partial(search.index_missing, rows=piece))
-            if resting:
-                await yield_to_event_loop(pieces, db)
-        beyond, indexed = (missing[-1].sort_at, missing[-1].id), indexed + len(missing)
-        tell(len(missing))
+            batch = batches.take(waiting, _index_cost)
+            await batches.write(partial(search.index_missing, rows=batch))
+            if pausing:
+                await yield_to_event_loop(batches, db)
+        after, indexed = (missing[-1].sort_at, missing[-1].id), indexed + len(missing)
+        on_indexed(len(missing))
     return indexed
 
 
-def possible_words(entry_ids: Sequence[int], found: Sequence[Unindexed]) -> list[PossibleWords]:
-    """For each entry what it may have been indexed with, in the order found."""
-    said: dict[int, list[SearchWords]] = {entry_id: [] for entry_id in entry_ids}
-    for one in found:
-        said[one.id].append(words_of(one))
-    return list(said.items())
+def possible_words(entry_ids: Sequence[int], indexed_texts: Sequence[Unindexed]) -> list[PossibleWords]:
+    """For each entry, the words it may have been indexed with."""
+    words: dict[int, list[SearchWords]] = {entry_id: [] for entry_id in entry_ids}
+    for text in indexed_texts:
+        words[text.id].append(words_of(text))
+    return list(words.items())
 
 
-def _said(entries: Sequence[Unindexed]) -> list[tuple[int, SearchWords]]:
-    return [(one.id, words_of(one)) for one in entries]
+def _words_by_entry(entries: Sequence[Unindexed]) -> list[tuple[int, SearchWords]]:
+    return [(entry.id, words_of(entry)) for entry in entries]
 
 
-def _weigh(said: tuple[int, SearchWords]) -> float:
-    return weight_of([said[1]])
+def _index_cost(indexed: tuple[int, SearchWords]) -> float:
+    return weight_of([indexed[1]])
 
 
 def words_of(entry: Unindexed) -> SearchWords:
     return search_words(entry.title, clean_text(entry.content), entry.author)
 
 
-def weight_of(said: Sequence[SearchWords]) -> float:
-    """What it takes to index these, or to take them out."""
-    return weight(sum(len(words.text) for words in said))
+def weight_of(word_lists: Sequence[SearchWords]) -> float:
+    """The cost of adding these to the index or removing them."""
+    return weight(sum(len(words.text) for words in word_lists))

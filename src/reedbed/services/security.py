@@ -1,4 +1,4 @@
-"""Stored passwords and tokens are brought under the current key: after an upgrade, and after a new key."""
+"""Password hashes, tokens, known devices, login rate limits, and re-encryption of stored secrets."""
 
 import asyncio
 import hashlib
@@ -30,33 +30,36 @@ T = TypeVar("T")
 TOKEN_BYTES = 32
 API_TOKEN_PREFIX = "rb_"  # noqa: S105  the public beginning of a token, so that leaks can be found
 HASHES_AT_ONCE = 2
-"""Each takes memory and a whole core: a crowd at the door must not take the machine."""
+"""Each hash takes memory and a whole core: many logins at once must not overload the machine."""
 
 MAX_ACCOUNTS = 5
-"""That one browser is remembered for."""
+"""Accounts that one browser is remembered for."""
 
-# Without l, o and i, which are mistaken for others when typed on a phone.
-_LETTERS = "abcdefghjkmnpqrstuvwxyz"
-_GROUPS, _GROUP = 4, 6
+# Without l, o and i, which are easily confused with other characters.
+_ALPHABET = "abcdefghjkmnpqrstuvwxyz"
+_GROUPS, _GROUP_LENGTH = 4, 6
 
 
 async def hash_password(password: str) -> str:
-    return await _apart(lambda: _hasher().hash(password))
+    return await _in_thread(lambda: _hasher().hash(password))
 
 
 async def password_matches(password: str, password_hash: str | None) -> bool:
-    """Takes as long when there is no account, so that time tells nobody who has one."""
-    return await _apart(lambda: _verify(password, password_hash))
+    """Takes the same time when there is no account, so that timing does not reveal who has one."""
+    return await _in_thread(lambda: _verify(password, password_hash))
 
 
 def is_outdated(password_hash: str) -> bool:
-    """Made with weaker settings than today's."""
+    """Whether it was made with weaker parameters than the current ones."""
     return _hasher().check_needs_rehash(password_hash)
 
 
 def remember_device(secret: bytes, cookie: str | None, account: str) -> str:
-    """A cookie for a browser in which somebody has logged in to this account; `cookie` is what it has now.
-    It opens nothing: `known_device` only tells that guesses made elsewhere need not keep this browser out."""
+    """The cookie for a browser that has logged in to this account; `cookie` is its current value.
+
+    It grants no access: a known device only has its own rate limit, so that guesses made elsewhere do not
+    lock it out.
+    """
     if known_device(secret, cookie, account):
         return cookie or ""
     device, *signatures = _device_parts(cookie) or [secrets.token_urlsafe(16)]
@@ -65,10 +68,12 @@ def remember_device(secret: bytes, cookie: str | None, account: str) -> str:
 
 
 def known_device(secret: bytes, cookie: str | None, account: str) -> str | None:
-    """The name of this browser, if this account was logged in to in it."""
+    """The id of this browser, if it has logged in to this account."""
     device, *signatures = _device_parts(cookie) or [""]
-    good = _device_signature(secret, device, account).encode()
-    return device if any(hmac.compare_digest(good, one.encode()) for one in signatures) else None
+    expected = _device_signature(secret, device, account).encode()
+    return (
+        device if any(hmac.compare_digest(expected, signature.encode()) for signature in signatures) else None
+    )
 
 
 def _device_parts(cookie: str | None) -> list[str]:
@@ -89,8 +94,8 @@ def new_api_token() -> str:
 
 
 def new_app_password() -> str:
-    """`kqvbtz-whfnra-ypdcms-xgejuk`: 108 bits, and still possible to type."""
-    groups = ("".join(secrets.choice(_LETTERS) for _ in range(_GROUP)) for _ in range(_GROUPS))
+    """`kqvbtz-whfnra-ypdcms-xgejuk`: 108 bits that can still be typed."""
+    groups = ("".join(secrets.choice(_ALPHABET) for _ in range(_GROUP_LENGTH)) for _ in range(_GROUPS))
     return "-".join(groups)
 
 
@@ -99,12 +104,12 @@ def token_hash(token: str) -> str:
 
 
 def app_password_hash(typed: str) -> str:
-    """Of the letters alone: people leave out the hyphens, and phones write the first one large."""
-    return token_hash("".join(letter for letter in typed.lower() if letter.isalpha()))
+    """Only letters count: people leave out the hyphens, and phones capitalize the first letter."""
+    return token_hash("".join(char for char in typed.lower() if char.isalpha()))
 
 
 def fever_key(email: str, app_password: str) -> str:
-    """What Fever clients send: the protocol is old, and its MD5 is safe for random passwords only."""
+    """What Fever clients send. The protocol requires MD5, which is only safe for random passwords."""
     return hashlib.md5(f"{email}:{app_password}".encode(), usedforsecurity=False).hexdigest()
 
 
@@ -112,13 +117,13 @@ def fever_digest(api_key: str) -> str:
     return token_hash(api_key.strip().lower())
 
 
-async def _apart(work: Callable[[], T]) -> T:
+async def _in_thread(work: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(_threads(), work)
 
 
 def _verify(password: str, password_hash: str | None) -> bool:
     try:
-        return _hasher().verify(password_hash or _decoy(), password) and password_hash is not None
+        return _hasher().verify(password_hash or _decoy_hash(), password) and password_hash is not None
     except (VerificationError, InvalidHashError):
         return False
 
@@ -135,9 +140,11 @@ def _hasher() -> PasswordHasher:
 
 
 @cache
-def _decoy() -> str:
+def _decoy_hash() -> str:
     return _hasher().hash(secrets.token_urlsafe())
 
+
+# --- Rate limits for logins
 
 SLOW_DOWN = "Too many attempts. Wait a little and try again."
 
@@ -148,7 +155,7 @@ PER_DEVICE = Allowance(10, 30 / 3600)
 RIGHT_LOGINS = Allowance(30, 0.1)
 
 Spent = tuple[tuple[str, Allowance], ...]
-"""Keys of what was taken from."""
+"""The allowances that were charged, by key."""
 
 
 async def spend(runtime: Runtime, key: str, allowance: Allowance, message: str = SLOW_DOWN) -> None:
@@ -157,55 +164,55 @@ async def spend(runtime: Runtime, key: str, allowance: Allowance, message: str =
         raise TooMany(message, math.ceil(wait))
 
 
-async def spend_attempt(runtime: Runtime, door: str, ip: str | None) -> None:
-    """One knock at a door that opens by a secret."""
-    await spend(runtime, f"{door}:{network_of(ip)}", runtime.limits.login)
+async def spend_attempt(runtime: Runtime, endpoint: str, ip: str | None) -> None:
+    """Charge one attempt at an endpoint that checks a secret."""
+    await spend(runtime, f"{endpoint}:{network_of(ip)}", runtime.limits.login)
 
 
 async def spend_login(runtime: Runtime, account: str, ip: str | None, device: str | None) -> Spent:
-    """One password tried at an account, or `TooMany`.
+    """Charge one password attempt at an account, or raise `TooMany`.
 
-    Whoever guesses uses up the account's own allowance, so its owner must not depend on it. A known device
-    has an allowance of its own, and so has each address that has not yet failed often at this account. What
-    addresses can spend in this way is limited for the account as well: thousands of them, with a few tries
-    each, get `FRESH_ADDRESSES` and `PER_ACCOUNT` together, which are 480 tries an hour after the first 130.
+    An attacker uses up the account's own allowance, so its owner must not depend on it. A known device has
+    its own allowance, and so has each IP address that has not failed often at this account yet. The total of
+    such addresses is limited per account as well: thousands of them with a few attempts each share
+    `FRESH_ADDRESSES` and `PER_ACCOUNT`, which is 480 attempts an hour after the first 130.
     """
     if device is not None:
         by_device = (f"login-device:{account}:{device}", PER_DEVICE)
         if not await runtime.limiter.wait_for(*by_device):
             return (by_device,)
-    by_address = (f"login:{network_of(ip)}", runtime.limits.login)
-    await spend(runtime, *by_address)
-    # Providers hand out a /48 of IPv6 as easily as one address.
+    by_ip = (f"login:{network_of(ip)}", runtime.limits.login)
+    await spend(runtime, *by_ip)
+    # Providers give out an IPv6 /48 as easily as a single address.
     share = (f"login-share:{account}:{network_of(ip, 48)}", FRESH_ADDRESS)
     if not await runtime.limiter.wait_for(*share):
         fresh = (f"login-fresh:{account}", FRESH_ADDRESSES)
         if not await runtime.limiter.wait_for(*fresh):
-            return by_address, share, fresh
+            return by_ip, share, fresh
         await runtime.limiter.give_back(*share)
     by_account = (f"login-account:{account}", PER_ACCOUNT)
     await spend(runtime, *by_account)
-    return by_address, by_account
+    return by_ip, by_account
 
 
 async def give_back_login(runtime: Runtime, account: str, spent: Spent) -> None:
-    """The password was right. Not without end: each log-in costs a hash and a row."""
+    """Refund the attempt after a correct password. Limited too, since each login costs a hash and a row."""
     if not await runtime.limiter.wait_for(f"login-right:{account}", RIGHT_LOGINS):
         for key, allowance in spent:
             await runtime.limiter.give_back(key, allowance)
 
 
 def network_of(ip: str | None, prefix: int = 64) -> str:
-    """Whoever has one IPv6 address has its whole /64."""
-    address = plain_address(ip)
-    if isinstance(address, IPv6Address):
-        return str(ip_network((address, prefix), strict=False))
-    return str(address or ip or "unknown")
+    """The network to rate-limit: an IPv4 address or an IPv6 /64, which usually has one owner."""
+    plain = plain_address(ip)
+    if isinstance(plain, IPv6Address):
+        return str(ip_network((plain, prefix), strict=False))
+    return str(plain or ip or "unknown")
 
 
 def plain_address(ip: str | None) -> IPv4Address | IPv6Address | None:
-    """Without a zone. An IPv4 address that reached an IPv6 socket (`::ffff:192.0.2.1`) is an IPv4 address:
-    else all of them would be in one /64."""
+    """The address without a zone. An IPv4-mapped IPv6 address (`::ffff:192.0.2.1`) becomes IPv4, because all
+    mapped addresses are in one /64."""
     try:
         address = ip_address((ip or "").partition("%")[0])
     except ValueError:
@@ -213,6 +220,8 @@ def plain_address(ip: str | None) -> IPv4Address | IPv6Address | None:
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
 
+
+# --- Encryption of stored secrets
 
 log = structlog.get_logger()
 
@@ -233,37 +242,37 @@ REMAINS = (
 
 @dataclass(slots=True)
 class Census:
-    """How many stored secrets the current key does not encrypt."""
+    """The number of stored secrets that are not encrypted with the current key."""
 
     clear: int = 0
     former: int = 0
-    """Under another key that is here."""
+    """Encrypted with an older key that is still available."""
     unreadable: int = 0
 
 
 async def count_secrets(db: Database) -> Census:
     census = Census()
-    for one in COLUMNS:
-        async for some in _not_current(db, one):
+    for column in COLUMNS:
+        async for rows in _not_current(db, column):
             async with db.read() as tx:
-                for stored in some:
-                    _count(census, tx, one, stored)
+                for stored in rows:
+                    _count(census, tx, column, stored)
     return census
 
 
 async def encrypt_stored(db: Database, now: Instant) -> int:
-    """Encrypt what is in clear or under a former key; how many rows.
+    """Encrypt secrets that are in clear or use a former key; return the number of rows.
 
-    Runs at each start and most often finds nothing. A call that breaks off is completed by the next.
+    Runs at every start and usually finds nothing. The next call completes an interrupted one.
     """
     if db.engine == "sqlite":
-        await _drop_remains(db)
+        await _wipe_clear_text(db)
     done = 0
     census = Census()
-    for one in COLUMNS:
-        async for some in _not_current(db, one):
+    for column in COLUMNS:
+        async for rows in _not_current(db, column):
             async with db.write() as tx:
-                done += await _encrypt(tx, one, some, census, now)
+                done += await _encrypt(tx, column, rows, census, now)
     if done:
         log.info("stored passwords encrypted", rows=done)
     if census.unreadable:
@@ -273,9 +282,9 @@ async def encrypt_stored(db: Database, now: Instant) -> int:
     return done
 
 
-async def _drop_remains(db: Database) -> None:
-    """A row that was changed or deleted in clear may be left in unused parts of the file: not every SQLite
-    wipes them. Before anything is encrypted, so that a start that breaks off here is repeated by the next."""
+async def _wipe_clear_text(db: Database) -> None:
+    """Rewrite the file, because rows changed or deleted in clear may remain in its unused pages: not every
+    SQLite wipes them. This runs before the encryption, so that the next start repeats an interrupted one."""
     async with db.read() as tx:
         if tx.vault.current is None or not await _any_in_clear(tx):
             return
@@ -289,47 +298,47 @@ async def _drop_remains(db: Database) -> None:
 
 
 async def _any_in_clear(tx: Tx) -> bool:
-    for one in COLUMNS:
+    for column in COLUMNS:
         # With REEDBED_SECRET_KEY, one row stays in clear: see `_encrypt`.
-        if one is not INSTANCE_SECRET and await encrypted_columns.any_in_clear(tx, one):
+        if column is not INSTANCE_SECRET and await encrypted_columns.any_in_clear(tx, column):
             return True
     return False
 
 
 async def _encrypt(
-    tx: Tx, one: EncryptedColumn, some: list[StoredSecret], census: Census, now: Instant
+    tx: Tx, column: EncryptedColumn, rows: list[StoredSecret], census: Census, now: Instant
 ) -> int:
     changed: list[tuple[StoredSecret, str]] = []
     key = tx.vault.current
-    # With REEDBED_SECRET_KEY the instance's secret is not taken from the database; a process that still does
-    # so must be able to read it.
-    leave = key is None or (one is INSTANCE_SECRET and not key.from_file)
-    for stored in some:
-        plain = tx.vault.decrypt(one.purpose, stored.value)
-        if plain is None and one is HUB_SECRET and key is not None:
+    # With REEDBED_SECRET_KEY the instance secret is not read from the database. A process without the setting
+    # still reads it there, so it stays in clear.
+    skip = key is None or (column is INSTANCE_SECRET and not key.from_file)
+    for stored in rows:
+        plain = tx.vault.decrypt(column.purpose, stored.value)
+        if plain is None and column is HUB_SECRET and key is not None:
             await encrypted_columns.renew_hub_secret(tx, stored.id, new_token(), now)
-        elif leave or plain is None:
-            _count(census, tx, one, stored)
+        elif skip or plain is None:
+            _count(census, tx, column, stored)
         else:
-            changed.append((stored, tx.vault.encrypt(one.purpose, plain)))
-    await encrypted_columns.replace(tx, one, changed)
+            changed.append((stored, tx.vault.encrypt(column.purpose, plain)))
+    await encrypted_columns.replace(tx, column, changed)
     return len(changed)
 
 
-async def _not_current(db: Database, one: EncryptedColumn) -> AsyncGenerator[list[StoredSecret]]:
+async def _not_current(db: Database, column: EncryptedColumn) -> AsyncGenerator[list[StoredSecret]]:
     async with db.read() as tx:
-        some = await encrypted_columns.not_current(tx, one)
-    while some:
-        yield some
+        rows = await encrypted_columns.not_current(tx, column)
+    while rows:
+        yield rows
         async with db.read() as tx:
-            some = await encrypted_columns.not_current(tx, one, some[-1].id)
+            rows = await encrypted_columns.not_current(tx, column, rows[-1].id)
 
 
-def _count(census: Census, tx: Tx, one: EncryptedColumn, stored: StoredSecret) -> None:
+def _count(census: Census, tx: Tx, column: EncryptedColumn, stored: StoredSecret) -> None:
     key = tx.vault.current
-    if one is INSTANCE_SECRET and key is not None and not key.from_file:
+    if column is INSTANCE_SECRET and key is not None and not key.from_file:
         return
-    if tx.vault.decrypt(one.purpose, stored.value) is None:
+    if tx.vault.decrypt(column.purpose, stored.value) is None:
         census.unreadable += 1
     elif stored.value.startswith(PREFIX):
         census.former += 1

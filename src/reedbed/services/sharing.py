@@ -1,4 +1,4 @@
-"""Sharing: a user's services that keep links, and the links a worker sends them."""
+"""Sharing: a user's bookmarking services, and the job that sends links to them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -48,16 +48,26 @@ class NotTaken:
 async def add_target(
     runtime: Runtime, user_id: int, *, kind: str, url: str, secrets: Mapping[str, str], name: str = ""
 ) -> ShareTarget:
-    known = read_kind(kind)
-    address, shown, keys = check_url(url), check_name(name, known), check_secrets(known, secrets)
+    checked_kind = read_kind(kind)
+    checked_url, checked_name, keys = (
+        check_url(url),
+        check_name(name, checked_kind),
+        check_secrets(checked_kind, secrets),
+    )
     async with runtime.db.write() as tx:
         if await sharing.count(tx, user_id) >= MAX_TARGETS:
             raise Conflict(f"There can be at most {MAX_TARGETS} services. Remove one first.")
-        made = await sharing.add(
-            tx, user_id, kind=known, name=shown, url=address, secrets=keys, now=runtime.now()
+        target = await sharing.add(
+            tx,
+            user_id,
+            kind=checked_kind,
+            name=checked_name,
+            url=checked_url,
+            secrets=keys,
+            now=runtime.now(),
         )
-        await users.record_event(tx, runtime.now(), "share_target_added", user_id, {"kind": known})
-    return made
+        await users.record_event(tx, runtime.now(), "share_target_added", user_id, {"kind": checked_kind})
+    return target
 
 
 async def list_targets(runtime: Runtime, user_id: int) -> Sequence[ShareTarget]:
@@ -72,7 +82,7 @@ async def remove_target(runtime: Runtime, user_id: int, target_id: int) -> None:
 
 
 async def share_entry(runtime: Runtime, user_id: int, entry_id: int, target_id: int) -> ShareTarget:
-    """Have a worker send the entry's address there."""
+    """Enqueue a job that sends the entry's URL to the service."""
     entry = await get_entry(runtime, user_id, entry_id)
     if not (entry.row.url or entry.external_url):
         raise Invalid("This entry has no address of its own to share.", field="entry_id")
@@ -97,14 +107,14 @@ async def send_link(runtime: Runtime, job: Job) -> Done | Later:
     if (paced := await pace(runtime, f"shares:{target.id}", PER_TARGET)) is not None:
         return paced
     link = ShareLink(entry.row.url or entry.external_url or "", entry.row.title, entry.row.states.tags)
-    refused = await _send(runtime, target, link)
-    await _note(runtime, target, refused)
-    if refused is not None and refused.again:
+    rejection = await _send(runtime, target, link)
+    await _record_result(runtime, target, rejection)
+    if rejection is not None and rejection.again:
         later = try_again(runtime, job, give_up_after=GIVE_UP_AFTER)
         if later is not None:
             return later
-    await _tell(runtime, target, job.payload["entry_id"], refused)
-    return Done({"shared": target.kind} if refused is None else {"error": refused.why})
+    await _publish_result(runtime, target, job.payload["entry_id"], rejection)
+    return Done({"shared": target.kind} if rejection is None else {"error": rejection.why})
 
 
 async def _send(runtime: Runtime, target: ShareTarget, link: ShareLink) -> NotTaken | None:
@@ -114,45 +124,47 @@ async def _send(runtime: Runtime, target: ShareTarget, link: ShareLink) -> NotTa
     if isinstance(token, NotTaken):
         return token
     call = save_call(target, link, token)
-    answer = _judged(target, await runtime.fetcher.exchange(call.url, call.body, call.headers))
-    return answer if isinstance(answer, NotTaken) else None
+    response = _check_response(target, await runtime.fetcher.exchange(call.url, call.body, call.headers))
+    return response if isinstance(response, NotTaken) else None
 
 
 async def _token(runtime: Runtime, target: ShareTarget) -> str | NotTaken:
     call = login_call(target)
     if call is None:
         return target.secrets.get("token", "")
-    answer = _judged(target, await runtime.fetcher.exchange(call.url, call.body, call.headers))
-    if isinstance(answer, NotTaken):
-        return answer
-    return token_in(answer.body) or NotTaken(f"{target.name} let nobody in.", again=False)
+    response = _check_response(target, await runtime.fetcher.exchange(call.url, call.body, call.headers))
+    if isinstance(response, NotTaken):
+        return response
+    return token_in(response.body) or NotTaken(f"{target.name} let nobody in.", again=False)
 
 
-def _judged(target: ShareTarget, answer: HttpResponse | Failed) -> HttpResponse | NotTaken:
-    if isinstance(answer, Failed):
-        return NotTaken(answer.message, again=answer.kind == TEMPORARY)
-    if 200 <= answer.status < 300:
-        return answer
-    if answer.status in (400, 401, 403):
-        return NotTaken(f"{target.name} refused what it was sent (status {answer.status}).", again=False)
-    return NotTaken(f"{target.name} answered with status {answer.status}.", again=may_pass(answer.status))
+def _check_response(target: ShareTarget, response: HttpResponse | Failed) -> HttpResponse | NotTaken:
+    if isinstance(response, Failed):
+        return NotTaken(response.message, again=response.kind == TEMPORARY)
+    if 200 <= response.status < 300:
+        return response
+    if response.status in (400, 401, 403):
+        return NotTaken(f"{target.name} refused what it was sent (status {response.status}).", again=False)
+    return NotTaken(f"{target.name} answered with status {response.status}.", again=may_pass(response.status))
 
 
-async def _note(runtime: Runtime, target: ShareTarget, refused: NotTaken | None) -> None:
+async def _record_result(runtime: Runtime, target: ShareTarget, rejection: NotTaken | None) -> None:
     async with runtime.db.write() as tx:
-        if refused is None:
+        if rejection is None:
             await sharing.note_taken(tx, target, runtime.now())
         else:
-            await sharing.note_problem(tx, target, refused.why)
+            await sharing.note_problem(tx, target, rejection.why)
 
 
-async def _tell(runtime: Runtime, target: ShareTarget, entry_id: int, refused: NotTaken | None) -> None:
-    if refused is not None:
-        log.warning("a link was not shared", target=target.id, kind=target.kind, reason=refused.why)
+async def _publish_result(
+    runtime: Runtime, target: ShareTarget, entry_id: int, rejection: NotTaken | None
+) -> None:
+    if rejection is not None:
+        log.warning("a link was not shared", target=target.id, kind=target.kind, reason=rejection.why)
     data = {
-        "event": "shared" if refused is None else "not_shared",
+        "event": "shared" if rejection is None else "not_shared",
         "target": target.name,
         "entry_id": str(entry_id),
-        "problem": refused.why if refused else "",
+        "problem": rejection.why if rejection else "",
     }
     await runtime.bus.publish(ChangeEvent("notice", user_id=target.user_id, data=data))

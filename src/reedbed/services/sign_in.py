@@ -1,4 +1,4 @@
-"""A user's accounts elsewhere: which there are, letting one go, and logging out of it."""
+"""Sign-in through providers (OIDC, Google, Apple, Facebook): logging in, linking accounts, registering."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
@@ -22,7 +22,7 @@ from reedbed.services.security import (
     spend_login,
     token_hash,
 )
-from reedbed.services.users import ACCEPT, BY_INVITATION, CLOSED, DISABLED, WRONG_PASSWORD, needs_owner
+from reedbed.services.users import ACCEPT, DISABLED, WRONG_PASSWORD, check_may_register, needs_owner
 from reedbed.store import sign_in, users
 from reedbed.store.engine.database import Tx
 
@@ -42,14 +42,14 @@ NO_ANSWER = "{name} does not answer just now. Try again a little later, or log i
 
 @record
 class Device:
-    """Where somebody comes from."""
+    """The browser and the network of a request."""
 
     browser: str = field(repr=False)
-    """The mark of the browser that a sign-in was begun in."""
+    """A token that identifies the browser in which a sign-in was started."""
     user_agent: str | None = None
     ip: str | None = None
     known_by: str | None = field(default=None, repr=False)
-    """The cookie by which a browser in which somebody has logged in is known."""
+    """The cookie of a browser that has logged in before; see `security.known_device`."""
 
 
 @record
@@ -67,21 +67,21 @@ class SignedIn:
 
 @record
 class PendingSignIn:
-    """Known who it is; the account has to be proved, or made."""
+    """The identity is known; the account still has to be confirmed or created."""
 
     ticket: str = field(repr=False)
 
 
 def provider_named(runtime: Runtime, key: str) -> Provider:
-    found = runtime.sign_in.providers.get(key)
-    if found is None:
+    provider = runtime.sign_in.providers.get(key)
+    if provider is None:
         raise NotFound(NO_PROVIDER)
-    return found
+    return provider
 
 
 def callback_url(runtime: Runtime, provider: Provider) -> str:
-    place = "oidc" if provider.key == "oidc" else f"oauth/{provider.key}"
-    return f"{runtime.accounts.base_url}/api/v1/auth/{place}/callback"
+    path = "oidc" if provider.key == "oidc" else f"oauth/{provider.key}"
+    return f"{runtime.accounts.base_url}/api/v1/auth/{path}/callback"
 
 
 async def begin(
@@ -93,7 +93,7 @@ async def begin(
     invite: str | None = None,
     user_id: int | None = None,
 ) -> StartedSignIn:
-    """Where to send the browser, and the mark to leave in it. With `user_id` the account is to be linked."""
+    """The provider URL and the token to set in the browser. With `user_id`, link that account."""
     provider = provider_named(runtime, key)
     await spend_attempt(runtime, "sign-in", ip)
     state, nonce, verifier, browser = (new_token() for _ in range(4))
@@ -110,40 +110,42 @@ async def begin(
     except SignInRefused as error:
         log.warning("a sign-in provider cannot be used", provider=key, error=str(error))
         raise Unavailable(NO_ANSWER.format(name=provider.name)) from error
-    wish = SignIn(key, token_hash(browser), nonce, verifier, next_path, invite, user_id)
+    pending = SignIn(key, token_hash(browser), nonce, verifier, next_path, invite, user_id)
     now = runtime.now()
     async with runtime.db.write() as tx:
-        await sign_in.add_sign_in(tx, token_hash(state), wish, now, now + LASTS)
+        await sign_in.add_sign_in(tx, token_hash(state), pending, now, now + LASTS)
     return StartedSignIn(url, browser, provider.form_post)
 
 
 async def finish(
-    runtime: Runtime, key: str, said: Mapping[str, str], device: Device
+    runtime: Runtime, key: str, params: Mapping[str, str], device: Device
 ) -> SignedIn | PendingSignIn:
-    """The browser is back. `Invalid` for whatever does not fit to a sign-in begun in it."""
+    """Handle the provider's callback. `Invalid` if this browser did not start the sign-in."""
     provider = provider_named(runtime, key)
     await spend_attempt(runtime, "sign-in-back", device.ip)
-    wish = await _take(runtime, provider, said.get("state", ""), device)
-    if not said.get("code"):
-        log.info("a sign-in was cancelled", provider=key, error=said.get("error", "")[:100])
+    pending = await _pop_sign_in(runtime, provider, params.get("state", ""), device)
+    if not params.get("code"):
+        log.info("a sign-in was cancelled", provider=key, error=params.get("error", "")[:100])
         raise Invalid(CANCELLED.format(name=provider.name))
-    identity = await _identity(runtime, provider, wish, said)
-    if wish.user_id is not None:
-        return await hold(runtime, wish, identity)
+    identity = await _fetch_identity(runtime, provider, pending, params)
+    if pending.user_id is not None:
+        return await hold(runtime, pending, identity)
     async with runtime.db.read() as tx:
-        found = await sign_in.user_of_identity(tx, identity)
-    if found is not None:
-        user, identity_id = found
-        return SignedIn(await _let_in(runtime, user, identity_id, identity, device), wish.next_path)
-    await _check_may_wait(runtime, provider, wish, identity)
-    return await hold(runtime, wish, identity)
+        account = await sign_in.user_of_identity(tx, identity)
+    if account is not None:
+        user, identity_id = account
+        return SignedIn(await _log_in(runtime, user, identity_id, identity, device), pending.next_path)
+    await _check_may_continue(runtime, provider, pending, identity)
+    return await hold(runtime, pending, identity)
 
 
-async def hold(runtime: Runtime, wish: SignIn, identity: Identity) -> PendingSignIn:
-    """Keep what the provider said until the account is proved or made, in the same browser."""
+async def hold(runtime: Runtime, pending: SignIn, identity: Identity) -> PendingSignIn:
+    """Store the identity until the account is confirmed or created in the same browser."""
     ticket, now = new_token(), runtime.now()
     async with runtime.db.write() as tx:
-        await sign_in.add_sign_in(tx, token_hash(ticket), replace(wish, identity=identity), now, now + LASTS)
+        await sign_in.add_sign_in(
+            tx, token_hash(ticket), replace(pending, identity=identity), now, now + LASTS
+        )
     return PendingSignIn(ticket)
 
 
@@ -158,27 +160,31 @@ async def open_by(
     return session
 
 
-async def _take(runtime: Runtime, provider: Provider, state: str, device: Device) -> SignIn:
+async def _pop_sign_in(runtime: Runtime, provider: Provider, state: str, device: Device) -> SignIn:
     async with runtime.db.write() as tx:
-        wish = await sign_in.pop_sign_in(tx, token_hash(state), token_hash(device.browser), runtime.now())
-    if wish is None or wish.provider != provider.key or wish.identity is not None:
+        pending = await sign_in.pop_sign_in(tx, token_hash(state), token_hash(device.browser), runtime.now())
+    if pending is None or pending.provider != provider.key or pending.identity is not None:
         log.warning("a sign-in came back that nobody began", provider=provider.key, ip=device.ip)
         raise Invalid(STALE)
-    return wish
+    return pending
 
 
-async def _identity(runtime: Runtime, provider: Provider, wish: SignIn, said: Mapping[str, str]) -> Identity:
+async def _fetch_identity(
+    runtime: Runtime, provider: Provider, pending: SignIn, params: Mapping[str, str]
+) -> Identity:
     client = runtime.sign_in.client
     assert client is not None
-    back = Return(said["code"], wish.verifier, wish.nonce, callback_url(runtime, provider), said.get("iss"))
+    callback = Return(
+        params["code"], pending.verifier, pending.nonce, callback_url(runtime, provider), params.get("iss")
+    )
     try:
-        return await client.identity(provider, back)
+        return await client.identity(provider, callback)
     except SignInRefused as error:
         log.warning("a sign-in was refused", provider=provider.key, error=str(error))
         raise Unauthorized(FAILED.format(name=provider.name)) from error
 
 
-async def _let_in(
+async def _log_in(
     runtime: Runtime, user: User, identity_id: int, identity: Identity, device: Device
 ) -> NewSession:
     if user.disabled_at is not None:
@@ -187,8 +193,10 @@ async def _let_in(
         return await open_by(runtime, tx, user, identity_id, identity, device)
 
 
-async def _check_may_wait(runtime: Runtime, provider: Provider, wish: SignIn, identity: Identity) -> None:
-    """Only a verified address leads on: to the account that has it, or to a new one where that is allowed."""
+async def _check_may_continue(
+    runtime: Runtime, provider: Provider, pending: SignIn, identity: Identity
+) -> None:
+    """Require a verified address that has an account here, or may register one."""
     if not identity.email_verified:
         raise Forbidden(UNVERIFIED.format(name=provider.name))
     if await needs_owner(runtime):
@@ -196,11 +204,10 @@ async def _check_may_wait(runtime: Runtime, provider: Provider, wish: SignIn, id
     async with runtime.db.read() as tx:
         if await users.get_by_email(tx, identity.email) is not None:
             return
-    if runtime.accounts.registration == "closed":
-        raise Forbidden(CLOSED)
-    if runtime.accounts.registration == "invite" and not wish.invite:
-        raise Forbidden(BY_INVITATION)
+    check_may_register(runtime, pending.invite)
 
+
+# --- Linking an account or creating one
 
 TAKEN = "This account of yours at {name} opens another account here. Unlink it there first."
 UNPROVABLE = (
@@ -212,69 +219,72 @@ OTHER_ADDRESS = "This invitation is for another e-mail address."
 
 @record
 class SignInQuestion:
-    """What the page has to ask."""
+    """What the confirmation page asks."""
 
     provider: Provider
     email: str
-    """Of the account here that is to be proved or made."""
+    """Of the account here that is to be confirmed or created."""
     kind: str
-    """prove: its password; confirm: it has none and is logged in; register: make it."""
+    """prove: enter its password; confirm: it has no password and is logged in; register: create it."""
     signed_in: bool
 
 
 async def question(runtime: Runtime, ticket: str, device: Device) -> SignInQuestion:
     async with runtime.db.read() as tx:
-        wish, identity = _waiting(
+        pending, identity = _require_identity(
             await sign_in.get_sign_in(tx, token_hash(ticket), token_hash(device.browser), runtime.now())
         )
-        account = await _account(tx, wish, identity)
-    provider = provider_named(runtime, wish.provider)
+        account = await _find_account(tx, pending, identity)
+    provider = provider_named(runtime, pending.provider)
     if account is None:
         return SignInQuestion(provider, identity.email, "register", signed_in=False)
     user, password_hash = account
     kind = "prove" if password_hash else "confirm"
-    return SignInQuestion(provider, user.email, kind, signed_in=wish.user_id is not None)
+    return SignInQuestion(provider, user.email, kind, signed_in=pending.user_id is not None)
 
 
 async def prove_and_link(
     runtime: Runtime, ticket: str, password: str, device: Device, *, user_id: int | None
 ) -> SignedIn:
-    """`user_id`: who is logged in. The password decides, not the address."""
-    wish, identity = await _find(runtime, ticket, device)
+    """Link after the password matches; a matching address is no proof. `user_id`: the logged-in user."""
+    pending, identity = await _find_sign_in(runtime, ticket, device)
     async with runtime.db.read() as tx:
-        account = await _account(tx, wish, identity)
+        account = await _find_account(tx, pending, identity)
     if account is None:
         raise Invalid(STALE)
     user, password_hash = account
-    known = known_device(runtime.secret, device.known_by, user.email)
-    spent = await spend_login(runtime, user.email, device.ip, known)
-    if wish.user_id is not None and wish.user_id != user_id:
+    device_id = known_device(runtime.secret, device.known_by, user.email)
+    charged = await spend_login(runtime, user.email, device.ip, device_id)
+    if pending.user_id is not None and pending.user_id != user_id:
         raise Unauthorized(STALE)
-    if password_hash is None and wish.user_id is None:
-        raise Forbidden(UNPROVABLE.format(name=provider_named(runtime, wish.provider).name))
+    if password_hash is None and pending.user_id is None:
+        raise Forbidden(UNPROVABLE.format(name=provider_named(runtime, pending.provider).name))
     if password_hash is not None and not await password_matches(password, password_hash):
-        await _note_failure(runtime, user, device)
+        await _record_failed_login(runtime, user, device)
         raise Invalid(WRONG_PASSWORD, field="password")
     if user.disabled_at is not None:
         raise Forbidden(DISABLED)
-    await give_back_login(runtime, user.email, spent)
+    await give_back_login(runtime, user.email, charged)
     async with runtime.db.write() as tx:
-        await _spend(runtime, tx, ticket, device)
+        await _use_ticket(runtime, tx, ticket, device)
         session = await _link(runtime, tx, user, identity, device)
-    return SignedIn(session, wish.next_path)
+    return SignedIn(session, pending.next_path)
 
 
 async def register_by(runtime: Runtime, ticket: str, device: Device, *, privacy_accepted: bool) -> SignedIn:
-    wish, identity = await _find(runtime, ticket, device)
-    if wish.user_id is not None or not identity.email_verified:
+    pending, identity = await _find_sign_in(runtime, ticket, device)
+    if pending.user_id is not None or not identity.email_verified:
         raise Invalid(STALE)
-    _check_policy(runtime, wish)
+    check_may_register(runtime, pending.invite)
     if not privacy_accepted:
         raise Invalid(ACCEPT, field="privacy_accepted")
     now = runtime.now()
     async with runtime.db.write() as tx:
-        await _spend(runtime, tx, ticket, device)
-        if wish.invite and (await spend_link(runtime, tx, "invite", wish.invite)).email != identity.email:
+        await _use_ticket(runtime, tx, ticket, device)
+        if (
+            pending.invite
+            and (await spend_link(runtime, tx, "invite", pending.invite)).email != identity.email
+        ):
             raise Invalid(OTHER_ADDRESS, field="email")
         user = await users.add_if_new(
             tx,
@@ -292,36 +302,31 @@ async def register_by(runtime: Runtime, ticket: str, device: Device, *, privacy_
     return SignedIn(session, "/add?start=samples")
 
 
-def _check_policy(runtime: Runtime, wish: SignIn) -> None:
-    if runtime.accounts.registration == "closed":
-        raise Forbidden(CLOSED)
-    if runtime.accounts.registration == "invite" and not wish.invite:
-        raise Forbidden(BY_INVITATION)
-
-
-async def _find(runtime: Runtime, ticket: str, device: Device) -> tuple[SignIn, Identity]:
+async def _find_sign_in(runtime: Runtime, ticket: str, device: Device) -> tuple[SignIn, Identity]:
     async with runtime.db.read() as tx:
-        return _waiting(
+        return _require_identity(
             await sign_in.get_sign_in(tx, token_hash(ticket), token_hash(device.browser), runtime.now())
         )
 
 
-def _waiting(found: SignIn | None) -> tuple[SignIn, Identity]:
-    if found is None or found.identity is None:
+def _require_identity(pending: SignIn | None) -> tuple[SignIn, Identity]:
+    if pending is None or pending.identity is None:
         raise Invalid(STALE)
-    return found, found.identity
+    return pending, pending.identity
 
 
-async def _account(tx: Tx, wish: SignIn, identity: Identity) -> tuple[User, str | None] | None:
-    """Whose account it would open: of who is logged in, else the one with the verified address."""
-    if wish.user_id is None:
+async def _find_account(tx: Tx, pending: SignIn, identity: Identity) -> tuple[User, str | None] | None:
+    """The account to link: that of the logged-in user, else the one with the verified address."""
+    if pending.user_id is None:
         return await users.get_by_email(tx, identity.email) if identity.email_verified else None
-    user = await users.get(tx, wish.user_id)
+    user = await users.get(tx, pending.user_id)
     return None if user is None else (user, await users.password_hash(tx, user.id))
 
 
-async def _spend(runtime: Runtime, tx: Tx, ticket: str, device: Device) -> None:
-    _waiting(await sign_in.pop_sign_in(tx, token_hash(ticket), token_hash(device.browser), runtime.now()))
+async def _use_ticket(runtime: Runtime, tx: Tx, ticket: str, device: Device) -> None:
+    _require_identity(
+        await sign_in.pop_sign_in(tx, token_hash(ticket), token_hash(device.browser), runtime.now())
+    )
 
 
 async def _link(runtime: Runtime, tx: Tx, user: User, identity: Identity, device: Device) -> NewSession:
@@ -335,10 +340,12 @@ async def _link(runtime: Runtime, tx: Tx, user: User, identity: Identity, device
     return await open_by(runtime, tx, user, identity_id, identity, device)
 
 
-async def _note_failure(runtime: Runtime, user: User, device: Device) -> None:
+async def _record_failed_login(runtime: Runtime, user: User, device: Device) -> None:
     async with runtime.db.write() as tx:
         await users.record_event(tx, runtime.now(), "login_failed", user.id, {"ip": device.ip})
 
+
+# --- Linked accounts
 
 LAST_WAY = "This is your only way to log in. Set a password first."
 
@@ -350,8 +357,8 @@ async def linked(runtime: Runtime, user_id: int) -> Sequence[LinkedIdentity]:
 
 async def unlink(runtime: Runtime, caller: Caller, identity_id: int) -> None:
     async with runtime.db.write() as tx:
-        alone = await sign_in.count_identities(tx, caller.user_id) == 1
-        if alone and await users.password_hash(tx, caller.user_id) is None:
+        is_last = await sign_in.count_identities(tx, caller.user_id) == 1
+        if is_last and await users.password_hash(tx, caller.user_id) is None:
             raise Conflict(LAST_WAY)
         if not await sign_in.delete_identity(tx, caller.user_id, identity_id):
             raise NotFound("There is no such linked account.")
@@ -359,7 +366,7 @@ async def unlink(runtime: Runtime, caller: Caller, identity_id: int) -> None:
 
 
 async def goodbye_address(runtime: Runtime, caller: Caller) -> str | None:
-    """Where to log out of the provider as well; None for whoever came with a password."""
+    """The provider's logout URL; None for a session that was opened with a password."""
     if caller.session_id is None or runtime.sign_in.client is None:
         return None
     async with runtime.db.read() as tx:

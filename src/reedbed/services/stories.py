@@ -1,7 +1,7 @@
-"""Stories grow by themselves: a chore places what has arrived since it last looked.
+"""Stories: reports of several outlets about the same event.
 
-The crawl does nothing for it. The stories of the last days are held in memory by the one process that does
-the chore, and read back from the database when it begins or when another has done it in between.
+A chore assigns new entries to stories; checking feeds does not. The process that runs the chore holds the
+stories of the last days in memory. It reloads them when it starts, or when another process ran the chore.
 """
 
 import asyncio
@@ -34,30 +34,31 @@ from reedbed.store.entries.read import EntryWords
 NO_SUCH_STORY = "There is no such story."
 NOT_IN_STORY = "This entry is not in the story."
 MAX_MARKED_STORIES = 200
-"""Marked read in one go."""
+"""Stories marked read at once."""
 MAX_TEXT_LENGTH = 20_000
 MAX_COMPARED = 20
 
 
 async def get_story(runtime: Runtime, user_id: int, story_id: int) -> Story:
-    """With what only one of the outlets says; an address from before a merge finds the story it is now."""
+    """A story with the sentences unique to each outlet. The id of a merged story finds the new one."""
     async with runtime.db.read() as tx:
         now_id = await stories.find(tx, story_id)
         together, apart = await stories.outlets(tx, user_id, now_id) if now_id else ([], [])
-        compared = [one.row.id for one in together[:MAX_COMPARED]]
-        read = await analyses_of(tx, [one.row.id for one in together])
-        words = await entry_texts.seen_by(tx, user_id, compared) if len(compared) > 1 else []
+        compared = [outlet.row.id for outlet in together[:MAX_COMPARED]]
+        analyses = await analyses_of(tx, [outlet.row.id for outlet in together])
+        entry_list = await entry_texts.seen_by(tx, user_id, compared) if len(compared) > 1 else []
     if now_id is None or not (together or apart):
         raise NotFound(NO_SUCH_STORY)
-    said = await asyncio.to_thread(_only_here, words)
-    told = (
-        replace(one, only_here=said.get(one.row.id, ()), analysis=read.get(one.row.id)) for one in together
+    unique = await asyncio.to_thread(_only_here, entry_list)
+    outlets = (
+        replace(outlet, only_here=unique.get(outlet.row.id, ()), analysis=analyses.get(outlet.row.id))
+        for outlet in together
     )
-    return Story(now_id, tuple(told), tuple(apart))
+    return Story(now_id, tuple(outlets), tuple(apart))
 
 
 async def mark_story(runtime: Runtime, user_id: int, story_id: int, *, read: bool = True) -> MarkResult:
-    """All of its entries; or back to unread."""
+    """Mark all its entries read, or unread."""
     async with runtime.db.read() as tx:
         now_id = await stories.find(tx, story_id)
         together, apart = await stories.outlets(tx, user_id, now_id) if now_id else ([], [])
@@ -67,19 +68,19 @@ async def mark_story(runtime: Runtime, user_id: int, story_id: int, *, read: boo
 
 
 async def mark_all_stories(runtime: Runtime, user_id: int) -> MarkResult:
-    """Every entry of the stories that have something unread, the newest stories first."""
+    """Mark the entries of all stories with unread entries, the newest stories first."""
     async with runtime.db.read() as tx:
         lines = await stories.page(
             tx, user_id, cursor=None, limit=MAX_MARKED_STORIES, now=runtime.now(), only_unread=True
         )
-        ids = await stories.unread_in(tx, user_id, [one.id for one in lines])
+        ids = await stories.unread_in(tx, user_id, [line.id for line in lines])
     return await mark(runtime, user_id, Selection(ids=tuple(ids[:MAX_IDS])))
 
 
 async def split_entry(
     runtime: Runtime, user_id: int, story_id: int, entry_id: int, *, apart: bool = True
 ) -> None:
-    """Not the same story, says this user; or, with `apart` false, it is after all. Others see no change."""
+    """Take an entry out of a story, or back in with `apart` false, for this user only."""
     async with runtime.db.write() as tx:
         now_id = await stories.find(tx, story_id)
         if now_id is None or await stories.story_of(tx, user_id, entry_id) != now_id:
@@ -91,26 +92,28 @@ async def split_entry(
 
 
 def _ids(outlets: Sequence[Outlet]) -> tuple[int, ...]:
-    return tuple(one.row.id for one in outlets)
+    return tuple(outlet.row.id for outlet in outlets)
 
 
-def _only_here(found: Sequence[EntryWords]) -> dict[int, tuple[str, ...]]:
-    return only_here({one.id: _told(one) for one in found})
+def _only_here(entry_list: Sequence[EntryWords]) -> dict[int, tuple[str, ...]]:
+    return only_here({entry.id: _sentences(entry) for entry in entry_list})
 
 
-def _told(words: EntryWords) -> list[str]:
-    from reedbed.ai.extractive import sentences  # its patterns are compiled once they are needed
+def _sentences(entry: EntryWords) -> list[str]:
+    from reedbed.ai.extractive import sentences  # imported late, because it compiles many patterns
 
-    text = clean_text(words.content[: 4 * MAX_TEXT_LENGTH])[:MAX_TEXT_LENGTH]
+    text = clean_text(entry.content[: 4 * MAX_TEXT_LENGTH])[:MAX_TEXT_LENGTH]
     return [sentence for _, sentence in sentences(text)]
 
+
+# --- Grouping new entries
 
 CURSOR = "stories"
 AT_ONCE = 500
 REMEMBERED = 3 * MAX_STORIES // 2
-"""Entries read back: most are alone, some are of one story."""
+"""Entries reloaded at the start: most are single, some share a story."""
 OVERLAP = 200
-"""On PostgreSQL an entry may be committed after one with a higher id: the last ones are looked at again."""
+"""On PostgreSQL an entry may be committed after one with a higher id, so the last ones are read again."""
 _PAUSE = 0.02
 
 
@@ -121,20 +124,20 @@ class StoryGrouper:
         self._seen: set[int] = set()
 
     async def group_new(self, runtime: Runtime) -> int:
-        """A chore: how many entries found company."""
+        """Chore: return how many entries were assigned to a story."""
         async with runtime.db.read() as tx:
-            kept = await instance.get_setting(tx, CURSOR)
+            stored = await instance.get_setting(tx, CURSOR)
             newest = await stories.newest_entry(tx)
-        cursor = max(0, newest - REMEMBERED) if kept is None else int(kept)
+        cursor = max(0, newest - REMEMBERED) if stored is None else int(stored)
         if newest <= cursor:
             return 0
         index = self._index if cursor == self._cursor else None
         if index is None:
-            index = await self._remember(runtime, cursor)
+            index = await self._load_index(runtime, cursor)
         try:
             return await self._place_all(runtime, index)
         except BaseException:
-            self._index = None  # it may know more than was kept
+            self._index = None  # it may contain changes that were not saved
             raise
 
     async def _place_all(self, runtime: Runtime, index: StoryIndex) -> int:
@@ -146,36 +149,36 @@ class StoryGrouper:
 
     async def _unseen(self, runtime: Runtime) -> list[Headline]:
         async with runtime.db.read() as tx:
-            found = await stories.new_headlines(tx, max(0, self._cursor - OVERLAP), AT_ONCE + OVERLAP)
-        return [one for one in found if one.entry_id not in self._seen]
+            headlines = await stories.new_headlines(tx, max(0, self._cursor - OVERLAP), AT_ONCE + OVERLAP)
+        return [headline for headline in headlines if headline.entry_id not in self._seen]
 
     async def _place(self, runtime: Runtime, index: StoryIndex, new: Sequence[Headline]) -> int:
         now = runtime.now()
-        recent = [one for one in new if one.at >= now - LONGEST]
-        settled = settle(await asyncio.to_thread(_placed, index, recent))
+        recent = [headline for headline in new if headline.at >= now - LONGEST]
+        result = settle(await asyncio.to_thread(_place_headlines, index, recent))
         cursor = max(self._cursor, new[-1].entry_id)
         async with runtime.db.write() as tx:
-            await stories.save(tx, settled)
+            await stories.save(tx, result)
             await instance.set_setting(tx, CURSOR, str(cursor), now)
         index.forget(now - SPAN)
-        self._note(cursor, [one.entry_id for one in new])
-        return len(settled.homes)
+        self._advance(cursor, [headline.entry_id for headline in new])
+        return len(result.homes)
 
-    async def _remember(self, runtime: Runtime, cursor: int) -> StoryIndex:
+    async def _load_index(self, runtime: Runtime, cursor: int) -> StoryIndex:
         self._index = index = StoryIndex()
         self._seen.clear()
         after = max(0, cursor - REMEMBERED)
-        self._note(cursor, [])
+        self._advance(cursor, [])
         while True:
             async with runtime.db.read() as tx:
-                found = await stories.placed(tx, after, cursor, AT_ONCE)
-            if not found:
+                rows = await stories.placed(tx, after, cursor, AT_ONCE)
+            if not rows:
                 return index
-            after = found[-1][0].entry_id
-            self._note(cursor, [one.entry_id for one, _ in found])
-            await asyncio.to_thread(_restore, index, found, runtime.now() - SPAN)
+            after = rows[-1][0].entry_id
+            self._advance(cursor, [headline.entry_id for headline, _ in rows])
+            await asyncio.to_thread(_restore, index, rows, runtime.now() - SPAN)
 
-    def _note(self, cursor: int, seen: Sequence[int]) -> None:
+    def _advance(self, cursor: int, seen: Sequence[int]) -> None:
         self._cursor = cursor
         self._seen.update(seen)
         if len(self._seen) > 4 * (AT_ONCE + OVERLAP):
@@ -183,16 +186,16 @@ class StoryGrouper:
 
 
 async def forget_stories(runtime: Runtime) -> int:
-    """A chore: stories long without news; their entries stay."""
+    """Chore: delete stories without recent entries; the entries stay."""
     async with runtime.db.write() as tx:
         return await stories.delete_old(tx, runtime.now() - KEPT)
 
 
-def _placed(index: StoryIndex, new: Sequence[Headline]) -> list[tuple[Headline, Placed]]:
-    return [(one, index.place(one)) for one in new]
+def _place_headlines(index: StoryIndex, new: Sequence[Headline]) -> list[tuple[Headline, Placed]]:
+    return [(headline, index.place(headline)) for headline in new]
 
 
-def _restore(index: StoryIndex, found: Sequence[tuple[Headline, int]], since: int) -> None:
-    for headline, story_id in found:
+def _restore(index: StoryIndex, rows: Sequence[tuple[Headline, int]], since: int) -> None:
+    for headline, story_id in rows:
         if headline.at >= since and not headline.is_private:
             index.restore(headline, story_id)

@@ -1,4 +1,4 @@
-"""A summary, as the AI worker writes it: by the model, or without one from the article's own sentences."""
+"""Summaries: read or request one, request them for new entries, and write them in the AI worker."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -42,31 +42,31 @@ MAX_HTML = 400_000
 
 
 async def get_summary(runtime: Runtime, user: User, entry_id: int, *, again: bool = False) -> SummaryState:
-    """What there is; where there is nothing, it is asked for. `again` gives a failed one another chance.
+    """The summary of an entry, requested if there is none. `again` retries a failed one.
 
-    While the model fails or is not asked, the built-in extract stands in for it.
+    While the model fails or is not used, the built-in extract replaces it.
     """
     async with runtime.db.read() as tx:
         entry = await entries.get(tx, user.id, entry_id)
         if entry is None:
             raise NotFound(NO_SUCH_ENTRY)
         variant = await variant_for_feed(tx, runtime, user, entry.row.feed_id)
-    state = await _state_of(runtime, user, entry, variant, again=again)
+    state = await _get_or_request(runtime, user, entry, variant, again=again)
     if variant.model == EXTRACT or state.status == "ready":
         return state
-    wait = await _why_waiting(runtime, user, state)
+    wait = await _wait_reason(runtime, user, state)
     if wait is None and state.error is None:
         return state
-    extract = await _state_of(runtime, user, entry, Variant(EXTRACT), again=again)
+    extract = await _get_or_request(runtime, user, entry, Variant(EXTRACT), again=again)
     if extract.status == "failed":
         return state
     return replace(extract, fallback=True, error=state.error, wait=wait)
 
 
 async def shown_summary(tx: Tx, entry: Entry, variant: Variant) -> SummaryState | None:
-    """Only what is there, without asking; None when nobody has asked yet."""
-    known = await summaries.attached(tx, entry.row.id, variant)
-    state = _state(known, variant) if known is not None and _is_current(known, entry) else None
+    """The existing summary without requesting one; None if none was requested."""
+    attachment = await summaries.attached(tx, entry.row.id, variant)
+    state = _state(attachment, variant) if attachment is not None and _is_current(attachment, entry) else None
     if state is None or state.error is None or variant.model == EXTRACT:
         return state
     extract = await shown_summary(tx, entry, Variant(EXTRACT))
@@ -75,20 +75,20 @@ async def shown_summary(tx: Tx, entry: Entry, variant: Variant) -> SummaryState 
     return None if extract is None else replace(extract, fallback=True, error=state.error)
 
 
-async def _state_of(
+async def _get_or_request(
     runtime: Runtime, user: User, entry: Entry, variant: Variant, *, again: bool
 ) -> SummaryState:
     async with runtime.db.read() as tx:
-        known = await summaries.attached(tx, entry.row.id, variant)
-    if known is not None and _is_current(known, entry) and not again:
-        state = _state(known, variant)
-        if state is not None and (state.status != "pending" or known.queued_priority == OPENED):
+        attachment = await summaries.attached(tx, entry.row.id, variant)
+    if attachment is not None and _is_current(attachment, entry) and not again:
+        state = _state(attachment, variant)
+        if state is not None and (state.status != "pending" or attachment.queued_priority == OPENED):
             return state
-    return await _ask(runtime, user.id, entry, variant, priority=OPENED, again=again)
+    return await _request(runtime, user.id, entry, variant, priority=OPENED, again=again)
 
 
-async def _why_waiting(runtime: Runtime, user: User, state: SummaryState) -> ModelWait | None:
-    """None while the model can be asked."""
+async def _wait_reason(runtime: Runtime, user: User, state: SummaryState) -> ModelWait | None:
+    """Why the model cannot be called now, or None."""
     policy, now = runtime.ai.breaker, runtime.now()
     async with runtime.db.read() as tx:
         if await ai.is_paused(tx):
@@ -102,7 +102,7 @@ async def _why_waiting(runtime: Runtime, user: User, state: SummaryState) -> Mod
 
 
 async def one_lines_for(tx: Tx, runtime: Runtime, user: User, ids: list[int]) -> dict[int, str]:
-    """The lines this user sees beside titles, the model's before the extract's; an entry may have none."""
+    """The one-line summaries shown beside titles: the model's, else the extract's. Some entries have none."""
     variant = variant_for(runtime, user)
     lines = await summaries.one_lines(tx, ids, variant)
     if variant.model == EXTRACT:
@@ -116,30 +116,30 @@ async def one_lines(runtime: Runtime, user: User, ids: list[int]) -> dict[int, s
 
 
 async def ask_in_background(runtime: Runtime, user: User, entry_ids: list[int]) -> int:
-    """Queue what has no summary yet, behind everything a reader has opened; how many were asked for."""
+    """Queue entries without a summary, after those that a reader has opened; return how many."""
     variant = variant_for(runtime, user)
     async with runtime.db.read() as tx:
-        found = await entries.by_ids(tx, user.id, entry_ids)
-        kept = await must_stay_local(tx, runtime, user.id)
-        here = [entry.row.id for entry in found if entry.row.feed_id in kept]
-        have = {
+        loaded = await entries.by_ids(tx, user.id, entry_ids)
+        private_feeds = await must_stay_local(tx, runtime, user.id)
+        private_ids = [entry.row.id for entry in loaded if entry.row.feed_id in private_feeds]
+        existing = {
             **await summaries.one_lines(tx, entry_ids, variant),
-            **await summaries.one_lines(tx, here, Variant(EXTRACT)),
+            **await summaries.one_lines(tx, private_ids, Variant(EXTRACT)),
         }
-    asked = [entry for entry in found if entry.row.id not in have]
-    for entry in asked:
-        by = Variant(EXTRACT) if entry.row.feed_id in kept else variant
-        await _ask(runtime, user.id, entry, by, priority=BACKGROUND, again=False)
-    return len(asked)
+    missing = [entry for entry in loaded if entry.row.id not in existing]
+    for entry in missing:
+        entry_variant = Variant(EXTRACT) if entry.row.feed_id in private_feeds else variant
+        await _request(runtime, user.id, entry, entry_variant, priority=BACKGROUND, again=False)
+    return len(missing)
 
 
-async def _ask(
+async def _request(
     runtime: Runtime, user_id: int, entry: Entry, variant: Variant, *, priority: int, again: bool
 ) -> SummaryState:
     html = (entry.full_content or entry.content)[:MAX_HTML]
     if not clean_text(html).strip():
         return SummaryState("failed", error=NOTHING_TO_READ, model=variant.model)
-    # Hashing walks the whole markup; elsewhere, so that other requests go on meanwhile.
+    # Hashing reads the whole markup, so it runs in a thread to keep the event loop free.
     digest = await asyncio.to_thread(content_hash, html)
     now, key = runtime.now(), variant.key(digest)
     async with runtime.db.write() as tx:
@@ -154,69 +154,76 @@ async def _ask(
         if again:
             await summaries.clear_failure(tx, key)
             await ai.retry(tx, key)
-        known = await summaries.attached(tx, entry.row.id, variant)
-        assert known is not None
-        if known.summary is None and known.failure is None:
+        attachment = await summaries.attached(tx, entry.row.id, variant)
+        assert attachment is not None
+        if attachment.summary is None and attachment.failure is None:
             await ai.enqueue(tx, digest, variant, user_id=user_id, priority=priority, now=now)
-    state = _state(known, variant) or SummaryState("pending", model=variant.model)
+    state = _state(attachment, variant) or SummaryState("pending", model=variant.model)
     if state.status == "pending":
         await runtime.bus.publish(ChangeEvent("wake", data={"for": "ai"}))
     return state
 
 
-def _is_current(known: SummaryAttachment, entry: Entry) -> bool:
-    return known.version == entry.row.version and known.of_full == (entry.full_content is not None)
+def _is_current(attachment: SummaryAttachment, entry: Entry) -> bool:
+    return attachment.version == entry.row.version and attachment.of_full == (entry.full_content is not None)
 
 
-def _state(known: SummaryAttachment, variant: Variant) -> SummaryState | None:
-    if known.summary is not None:
-        return SummaryState("ready", known.summary, model=known.summary.model)
-    if known.failure is not None:
-        return SummaryState("failed", error=known.failure, model=variant.model)
-    if known.queued_priority is None:
+def _state(attachment: SummaryAttachment, variant: Variant) -> SummaryState | None:
+    if attachment.summary is not None:
+        return SummaryState("ready", attachment.summary, model=attachment.summary.model)
+    if attachment.failure is not None:
+        return SummaryState("failed", error=attachment.failure, model=variant.model)
+    if attachment.queued_priority is None:
         return None
-    if known.cooldown_until is not None:
-        return SummaryState("failed", error=known.queued_error or "", model=variant.model)
-    # With an error it has been tried at least once, in vain.
-    return SummaryState("pending", error=known.queued_error, model=variant.model)
+    if attachment.cooldown_until is not None:
+        return SummaryState("failed", error=attachment.queued_error or "", model=variant.model)
+    # With an error, at least one attempt has failed.
+    return SummaryState("pending", error=attachment.queued_error, model=variant.model)
 
+
+# --- Automatic summaries
 
 AT_A_TIME = 100
 
 
 async def ask_for_new_entries(runtime: Runtime) -> int:
-    """A chore: how many summaries were asked for."""
+    """Chore: request summaries of new entries; return how many."""
     async with runtime.db.read() as tx:
-        found = [await users.get(tx, id_) for id_ in await summaries.users_with_auto_summaries(tx)]
-    return sum([await _ask_for(runtime, user) for user in found if user is not None])
+        owners = [await users.get(tx, id_) for id_ in await summaries.users_with_auto_summaries(tx)]
+    return sum([await _request_new(runtime, user) for user in owners if user is not None])
 
 
-async def _ask_for(runtime: Runtime, user: User) -> int:
-    mark = f"auto_summaries:{user.id}"
+async def _request_new(runtime: Runtime, user: User) -> int:
+    key = f"auto_summaries:{user.id}"
     async with runtime.db.read() as tx:
-        wanted = await _wanted(tx, user)
-        if not wanted:
+        minimum = await _minimum_words(tx, user)
+        if not minimum:
             return 0
-        seen = await instance.get_setting(tx, mark)
+        seen = await instance.get_setting(tx, key)
         after = None if seen is None else int(seen)
-        new = await summaries.new_entries(tx, user.id, list(wanted), after=after, most=AT_A_TIME)
+        new = await summaries.new_entries(tx, user.id, list(minimum), after=after, most=AT_A_TIME)
     if not new:
         return 0
-    asked = await ask_in_background(
-        runtime, user, [one.id for one in new if one.words >= wanted[one.feed_id]]
+    count = await ask_in_background(
+        runtime, user, [entry.id for entry in new if entry.words >= minimum[entry.feed_id]]
     )
     async with runtime.db.write() as tx:
-        await instance.set_setting(tx, mark, str(new[-1].id), runtime.now())
-    return asked
+        await instance.set_setting(tx, key, str(new[-1].id), runtime.now())
+    return count
 
 
-async def _wanted(tx: Tx, user: User) -> Mapping[int, int]:
-    """The feeds to look at, each with the least words of an entry."""
-    rows, chosen = await folders.of_user(tx, user.id), preferences_of(user)
-    wishes = await summaries.auto_summary_options(tx, user.id)
-    words = {one.feed_id: words_wanted(one.summary_words, one.folder_id, rows, chosen) for one in wishes}
+async def _minimum_words(tx: Tx, user: User) -> Mapping[int, int]:
+    """Feeds with automatic summaries, each with the minimum word count of an entry."""
+    rows, preferences = await folders.of_user(tx, user.id), preferences_of(user)
+    options = await summaries.auto_summary_options(tx, user.id)
+    words = {
+        option.feed_id: words_wanted(option.summary_words, option.folder_id, rows, preferences)
+        for option in options
+    }
     return {feed_id: least for feed_id, least in words.items() if least != NEVER}
 
+
+# --- Writing summaries in the AI worker
 
 AT_ONCE = 50
 UNREADABLE = "The model's answer could not be read."
@@ -234,20 +241,20 @@ class SummaryWork:
         return self.row.user_id
 
     def write(self) -> Summary | ModelError:
-        from reedbed.ai.extractive import extract  # three megabytes of words and patterns, once needed
+        from reedbed.ai.extractive import extract  # imported late: three megabytes of word lists and patterns
 
         text = _text(self.source)
-        found = extract(self.source.title, text)
-        if not found.text:
+        extracted = extract(self.source.title, text)
+        if not extracted.text:
             return ModelError("permanent", "There is nothing in this entry to summarise.")
         language = self.source.language or detect_language(text) or ""
-        return Summary(found.text, found.one_line, EXTRACT, language)
+        return Summary(extracted.text, extracted.one_line, EXTRACT, language)
 
     def read(self, answer: str, model: str) -> Summary | ModelError:
-        found = read_summary(answer)
-        if found is None:
+        parsed = read_summary(answer)
+        if parsed is None:
             return ModelError("unreadable", UNREADABLE)
-        return Summary(found.text, found.one_line, model, self.row.language)
+        return Summary(parsed.text, parsed.one_line, model, self.row.language)
 
     async def keep(
         self, tx: Tx, runtime: Runtime, written: Summary, used: Usage, now: Instant
@@ -258,19 +265,19 @@ class SummaryWork:
 
     async def stand_in(self, tx: Tx, now: Instant) -> None:
         row = self.row
-        await _ask_extract(tx, row.key, row.content_hash, row.user_id, row.priority, now)
+        await _request_extract(tx, row.key, row.content_hash, row.user_id, row.priority, now)
 
     async def readers(self, tx: Tx) -> Sequence[tuple[int, int]]:
         return await summaries.entries_of(tx, self.row.key)
 
 
 async def stand_in_for_all(tx: Tx, model: str, now: Instant) -> None:
-    """The model is not asked for a while: what waits for it gets the built-in extract meanwhile."""
-    for one in await ai.without_extract(tx, model, most=AT_ONCE):
-        await _ask_extract(tx, one.key, one.content_hash, one.user_id, one.priority, now)
+    """The model is unavailable for a while: queue the built-in extract for the requests that wait for it."""
+    for queued in await ai.without_extract(tx, model, most=AT_ONCE):
+        await _request_extract(tx, queued.key, queued.content_hash, queued.user_id, queued.priority, now)
 
 
-async def _ask_extract(
+async def _request_extract(
     tx: Tx, key: str, content_hash: str, user_id: int | None, priority: int, now: Instant
 ) -> None:
     variant = Variant(EXTRACT)
@@ -288,7 +295,7 @@ async def find(tx: Tx, runtime: Runtime, row: Queued) -> SummaryWork | None:
         return SummaryWork(row, source, None)
     user = None if row.user_id is None else await users.get(tx, row.user_id)
     if user is None or not may_send(runtime, preferences_of(user)):
-        return None  # who asked has left or changed their mind since: nothing is sent for them
+        return None  # the user left or withdrew consent, so nothing is sent
     if await must_stay_local(tx, runtime, user.id) and not await subscriptions.may_be_sent(
         tx, user.id, row.key
     ):

@@ -1,4 +1,4 @@
-"""Passwords: changed by who knows the old one, reset by who reads the account's mail."""
+"""Users: the first owner, login, registration, invitations, passwords, preferences and roles."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, field
@@ -54,7 +54,7 @@ DISABLED = "This account is disabled. Ask the operator of this server."
 LAST_OWNER = "This is the only owner. Make somebody else an owner first."
 
 FRESH = 15 * MINUTE
-"""How long a log-in by a provider stands for the password that the account does not have."""
+"""How long a login through a provider replaces the password, for an account that has none."""
 
 
 async def needs_owner(runtime: Runtime) -> bool:
@@ -63,19 +63,19 @@ async def needs_owner(runtime: Runtime) -> bool:
 
 
 async def create_owner(runtime: Runtime, email: str, password: str) -> User:
-    address = email_address(email)
-    check_password(password, address)
+    normalized = email_address(email)
+    check_password(password, normalized)
     if not await needs_owner(runtime):
-        raise _owned()
+        raise _owner_exists()
     password_hash = await hash_password(password)
     now = runtime.now()
     async with runtime.db.write() as tx:
-        # Whoever comes second waits here for the first to be done, also on PostgreSQL.
+        # This write takes a lock: a second caller waits for the first one, on PostgreSQL too.
         await instance.set_setting(tx, "owner_made_at", str(now), now)
         if await users.exists_any(tx):
-            raise _owned()
+            raise _owner_exists()
         owner = await users.add(
-            tx, email=address, password_hash=password_hash, role="owner", now=now, verified=True
+            tx, email=normalized, password_hash=password_hash, role="owner", now=now, verified=True
         )
         await users.record_event(tx, now, "user_registered", owner.id, {"how": "setup"})
     return owner
@@ -90,21 +90,21 @@ async def log_in(
     ip: str | None = None,
     device: str | None = None,
 ) -> NewSession:
-    """`device`: what `remember_device` gave to this browser."""
-    address = known_as(email)
-    spent = await spend_login(runtime, address, ip, known_device(runtime.secret, device, address))
+    """`device` is the cookie that `remember_device` set in this browser."""
+    email_key = known_as(email)
+    charged = await spend_login(runtime, email_key, ip, known_device(runtime.secret, device, email_key))
     async with runtime.db.read() as tx:
-        found = await users.get_by_email(tx, address)
-    user, password_hash = found or (None, None)
+        account = await users.get_by_email(tx, email_key)
+    user, password_hash = account or (None, None)
     if not await password_matches(password, password_hash) or user is None or password_hash is None:
-        await _note_failure(runtime, user, ip)
+        await _record_failed_login(runtime, user, ip)
         raise Unauthorized(WRONG)
-    await _check_welcome(runtime, user)
-    await give_back_login(runtime, address, spent)
-    fresh = await hash_password(password) if is_outdated(password_hash) else None
+    await _check_may_log_in(runtime, user)
+    await give_back_login(runtime, email_key, charged)
+    new_hash = await hash_password(password) if is_outdated(password_hash) else None
     async with runtime.db.write() as tx:
-        if fresh is not None:
-            await users.set_password(tx, user.id, fresh)
+        if new_hash is not None:
+            await users.set_password(tx, user.id, new_hash)
         await users.record_event(tx, runtime.now(), "user_login", user.id, {"ip": ip})
         return await add_session(runtime, tx, user, user_agent=user_agent, ip=ip)
 
@@ -118,12 +118,12 @@ async def log_out(runtime: Runtime, caller: Caller) -> None:
 
 
 async def check_own_password(runtime: Runtime, caller: Caller, password: str, field: str) -> None:
-    """Before what cannot be undone: the session alone may be somebody at an open laptop."""
+    """Ask for the password before an irreversible change: the session may be an unattended laptop."""
     await spend(runtime, f"password:{caller.user_id}", runtime.limits.login)
     async with runtime.db.read() as tx:
         password_hash = await users.password_hash(tx, caller.user_id)
         opened_at = await auth.session_opened_at(tx, caller.session_id or 0)
-    if password_hash is None:  # who logs in by a provider proves it there
+    if password_hash is None:  # the provider has authenticated this user
         if opened_at is None or runtime.now() - opened_at > FRESH:
             raise Invalid(LOG_IN_AGAIN, field=field)
     elif not await password_matches(password, password_hash):
@@ -131,13 +131,13 @@ async def check_own_password(runtime: Runtime, caller: Caller, password: str, fi
 
 
 async def has_password(runtime: Runtime, user_id: int) -> bool:
-    """Not those who came by a provider."""
+    """False for users who only log in through a provider."""
     async with runtime.db.read() as tx:
         return await users.password_hash(tx, user_id) is not None
 
 
 async def delete_account(runtime: Runtime, caller: Caller, password: str) -> None:
-    """The account with everything it owns, at once and for good."""
+    """Delete the account and all its data immediately and permanently."""
     await check_own_password(runtime, caller, password, "password")
     await remove_user(runtime, caller.user)
 
@@ -151,13 +151,13 @@ async def remove_user(runtime: Runtime, user: User) -> None:
 
 
 async def keep_an_owner(tx: Tx, user: User) -> None:
-    """Refuse what would leave the server without an owner who can log in."""
+    """Raise `Conflict` if the server would be left without an owner who can log in."""
     if user.role == "owner" and user.disabled_at is None and await users.list_owners(tx) <= 1:
         raise Conflict(LAST_OWNER)
 
 
-async def _check_welcome(runtime: Runtime, user: User) -> None:
-    """Told only to whoever knows the password."""
+async def _check_may_log_in(runtime: Runtime, user: User) -> None:
+    """Called after the password was verified, so it may tell the state of the account."""
     if user.disabled_at is not None:
         raise Forbidden(DISABLED)
     if user.email_verified_at is None and runtime.mailer is not None:
@@ -168,30 +168,32 @@ async def _check_welcome(runtime: Runtime, user: User) -> None:
         raise Forbidden(UNVERIFIED)
 
 
-async def _note_failure(runtime: Runtime, user: User | None, ip: str | None) -> None:
-    """Without what was typed: people put passwords into the wrong field."""
+async def _record_failed_login(runtime: Runtime, user: User | None, ip: str | None) -> None:
+    """Does not store what was typed: people put passwords into the wrong field."""
     async with runtime.db.write() as tx:
         await users.record_event(tx, runtime.now(), "login_failed", user.id if user else None, {"ip": ip})
 
 
-def _owned() -> Conflict:
+def _owner_exists() -> Conflict:
     return Conflict("This server has an owner already. Log in instead.")
 
+
+# --- Members, managed by an operator
 
 NO_SUCH = "There is no such user."
 
 
 async def add_member(runtime: Runtime, email: str, password: str | None, role: str = "user") -> User:
-    """By the operator, whatever the registration; without a password they need a reset link."""
-    address = email_address(email)
+    """Add an account whatever the registration policy. Without a password, the user needs a reset link."""
+    normalized = email_address(email)
     check_role(role)
     if password is not None:
-        check_password(password, address)
+        check_password(password, normalized)
     password_hash = await hash_password(password) if password is not None else None
     now = runtime.now()
     async with runtime.db.write() as tx:
         user = await users.add_if_new(
-            tx, email=address, password_hash=password_hash, role=role, now=now, verified=True
+            tx, email=normalized, password_hash=password_hash, role=role, now=now, verified=True
         )
         if user is None:
             raise Conflict("This address has an account already.", field="email")
@@ -201,22 +203,22 @@ async def add_member(runtime: Runtime, email: str, password: str | None, role: s
 
 async def find_member(runtime: Runtime, email: str) -> User:
     async with runtime.db.read() as tx:
-        found = await users.get_by_email(tx, email_address(email))
-    if found is None:
+        account = await users.get_by_email(tx, email_address(email))
+    if account is None:
         raise NotFound(NO_SUCH)
-    return found[0]
+    return account[0]
 
 
 async def member(runtime: Runtime, user_id: int) -> User:
     async with runtime.db.read() as tx:
-        found = await users.get(tx, user_id)
-    if found is None:
+        user = await users.get(tx, user_id)
+    if user is None:
         raise NotFound(NO_SUCH)
-    return found
+    return user
 
 
 async def disable_member(runtime: Runtime, user: User) -> User:
-    """They are logged out everywhere, and their tokens do nothing until they are enabled again."""
+    """Log the user out everywhere; their tokens do not work until the account is enabled again."""
     now = runtime.now()
     async with runtime.db.write() as tx:
         await keep_an_owner(tx, user)
@@ -257,8 +259,11 @@ async def member_to_change(runtime: Runtime, actor: User, user_id: int, becoming
 
 
 def may_change(actor: User, user: User, becoming: str = "user") -> bool:
-    """Owners look after everybody, admins after plain users."""
+    """Owners may change everybody, admins only plain users."""
     return actor.role == "owner" or (not user.operates and becoming == "user")
+
+
+# --- Preferences
 
 
 def preferences_of(user: User) -> Preferences:
@@ -277,6 +282,8 @@ async def set_preferences(runtime: Runtime, caller: Caller, changes: Mapping[str
     await publish_changed(runtime, user.id)
     return user
 
+
+# --- Registration and invitations
 
 CLOSED = "Registration is closed on this server. Ask its operator for an account."
 BY_INVITATION = "This server takes new people by invitation only. Ask its operator for one."
@@ -297,28 +304,32 @@ class Registration:
 
 @record
 class Pending:
-    """The one answer to every stranger, known or not."""
+    """The same response for every address, whether it has an account or not."""
 
     message: str
 
 
-async def register(runtime: Runtime, wish: Registration) -> NewSession | Pending:
+def check_may_register(runtime: Runtime, invite: str | None) -> None:
     if runtime.accounts.registration == "closed":
         raise Forbidden(CLOSED)
-    if runtime.accounts.registration == "invite" and not wish.invite:
+    if runtime.accounts.registration == "invite" and not invite:
         raise Forbidden(BY_INVITATION)
-    await spend_attempt(runtime, "register", wish.ip)
-    address = email_address(wish.email)
-    check_password(wish.password, address)
-    if not wish.privacy_accepted:
+
+
+async def register(runtime: Runtime, registration: Registration) -> NewSession | Pending:
+    check_may_register(runtime, registration.invite)
+    await spend_attempt(runtime, "register", registration.ip)
+    email = email_address(registration.email)
+    check_password(registration.password, email)
+    if not registration.privacy_accepted:
         raise Invalid(ACCEPT, field="privacy_accepted")
-    if wish.invite:
-        return await _accept_invite(runtime, wish, address)
-    return await _register_stranger(runtime, wish, address)
+    if registration.invite:
+        return await _accept_invite(runtime, registration, email)
+    return await _register_unknown(runtime, registration, email)
 
 
 async def verify_email(runtime: Runtime, token: str) -> User:
-    """The link of a letter was opened: the address is theirs."""
+    """The link in the email was opened, so the address belongs to this user."""
     async with runtime.db.write() as tx:
         link = await spend_link(runtime, tx, "verify", token)
         user_id = link.user_id
@@ -339,30 +350,30 @@ class Invite:
 
 
 async def invite(runtime: Runtime, email: str, *, by_user_id: int | None = None) -> Invite:
-    """A link for one person; mailed when the server can, shown to the operator in any case."""
+    """Make a link for one person. It is mailed if the server can send mail, and always returned."""
     if runtime.accounts.registration == "closed":
         raise Conflict(
             "Registration is closed. Set REEDBED_REGISTRATION=invite to let people in by invitation."
         )
-    address = email_address(email)
+    normalized = email_address(email)
     async with runtime.db.read() as tx:
-        if await users.get_by_email(tx, address):
+        if await users.get_by_email(tx, normalized):
             raise Conflict("This address has an account already.", field="email")
-    url = await make_link(runtime, "invite", address, None)
+    url = await make_link(runtime, "invite", normalized, None)
     async with runtime.db.write() as tx:
         await users.record_event(tx, runtime.now(), "user_invited", by_user_id)
     if runtime.mailer is None:
-        return Invite(address, url, mailed=False)
-    posted = await runtime.mailer.send(link_email(address, "invite", url), runtime.now())
-    if isinstance(posted, NotSent) and posted.try_again and await may_notify(runtime, address):
+        return Invite(normalized, url, mailed=False)
+    sent = await runtime.mailer.send(link_email(normalized, "invite", url), runtime.now())
+    if isinstance(sent, NotSent) and sent.try_again and await may_notify(runtime, normalized):
         async with runtime.db.write() as tx:
-            await note_wish(runtime, tx, "invite", address)
+            await note_wish(runtime, tx, "invite", normalized)
         await wake_jobs(runtime)
-    return Invite(address, url, mailed=isinstance(posted, Sent))
+    return Invite(normalized, url, mailed=isinstance(sent, Sent))
 
 
 async def find_invite(runtime: Runtime, token: str) -> MailLink | None:
-    """For the page behind the link: whom it is for."""
+    """The invitation behind a link, for the page that shows it."""
     return await find_link(runtime, "invite", token)
 
 
@@ -377,16 +388,16 @@ async def withdraw_invite(runtime: Runtime, link_id: int) -> None:
             raise NotFound("There is no such invitation.")
 
 
-async def _accept_invite(runtime: Runtime, wish: Registration, address: str) -> NewSession:
-    password_hash = await hash_password(wish.password)
+async def _accept_invite(runtime: Runtime, registration: Registration, email: str) -> NewSession:
+    password_hash = await hash_password(registration.password)
     now = runtime.now()
     async with runtime.db.write() as tx:
-        link = await spend_link(runtime, tx, "invite", wish.invite)
-        if link.email != address:
+        link = await spend_link(runtime, tx, "invite", registration.invite)
+        if link.email != email:
             raise Invalid("This invitation is for another e-mail address.", field="email")
         user = await users.add_if_new(
             tx,
-            email=address,
+            email=email,
             password_hash=password_hash,
             role="user",
             now=now,
@@ -396,19 +407,19 @@ async def _accept_invite(runtime: Runtime, wish: Registration, address: str) -> 
         if user is None:
             raise Conflict("This address has an account already. Log in instead.", field="email")
         await users.record_event(tx, now, "user_registered", user.id, {"how": "invite"})
-        return await add_session(runtime, tx, user, user_agent=wish.user_agent, ip=wish.ip)
+        return await add_session(runtime, tx, user, user_agent=registration.user_agent, ip=registration.ip)
 
 
-async def _register_stranger(runtime: Runtime, wish: Registration, address: str) -> Pending:
-    """Every step is taken for a known address, too: neither the answer nor its time may tell."""
-    password_hash = await hash_password(wish.password)
+async def _register_unknown(runtime: Runtime, registration: Registration, email: str) -> Pending:
+    """Take the same steps for an address that has an account: neither response nor timing may reveal it."""
+    password_hash = await hash_password(registration.password)
     if runtime.mailer is not None:
-        await check_mail_allowance(runtime, address)
+        await check_mail_allowance(runtime, email)
     now = runtime.now()
     async with runtime.db.write() as tx:
         user = await users.add_if_new(
             tx,
-            email=address,
+            email=email,
             password_hash=password_hash,
             role="user",
             now=now,
@@ -416,31 +427,35 @@ async def _register_stranger(runtime: Runtime, wish: Registration, address: str)
             privacy_accepted=True,
         )
         kind = "user_registered" if user else "register_again"
-        await users.record_event(tx, now, kind, user.id if user else None, {"ip": wish.ip})
+        await users.record_event(tx, now, kind, user.id if user else None, {"ip": registration.ip})
         if runtime.mailer is not None:
-            await note_wish(runtime, tx, "register", address)
+            await note_wish(runtime, tx, "register", email)
     await wake_jobs(runtime)
     return Pending(CHECK_MAIL if runtime.mailer is not None else MAY_LOG_IN)
 
+
+# --- Passwords
 
 NO_MAIL = "This server cannot send mail. Ask its operator for a link: reedbed admin user reset-link."
 CHECK_RESET_MAIL = "If this address has an account, a mail with a link is on its way."
 
 
 async def change_password(runtime: Runtime, caller: Caller, current: str, new: str) -> None:
-    """Every other device is logged out."""
+    """Change the password and log out every other device."""
     check_password(new, caller.user.email, "new_password")
     await check_own_password(runtime, caller, current, "current_password")
     password_hash = await hash_password(new)
-    letter = await may_notify(runtime, caller.user.email)
+    notify = await may_notify(runtime, caller.user.email)
     async with runtime.db.write() as tx:
-        await _set(runtime, tx, caller.user, password_hash, kept_session=caller.session_id, letter=letter)
+        await _set_password(
+            runtime, tx, caller.user, password_hash, kept_session=caller.session_id, notify=notify
+        )
     await publish_revoked(runtime, caller.user_id, except_session_id=caller.session_id)
     await wake_jobs(runtime)
 
 
 async def forgot_password(runtime: Runtime, email: str, *, ip: str | None = None) -> str:
-    """The sentence to show; the same for every address."""
+    """Return the message to show, which is the same for every address."""
     if runtime.mailer is None:
         raise Conflict(NO_MAIL)
     await spend_attempt(runtime, "forgot", ip)
@@ -449,43 +464,43 @@ async def forgot_password(runtime: Runtime, email: str, *, ip: str | None = None
 
 
 async def reset_link_is_open(runtime: Runtime, token: str) -> bool:
-    """For the page behind the link."""
+    """For the page that the link opens."""
     return await find_link(runtime, "reset", token) is not None
 
 
 async def reset_password(runtime: Runtime, token: str, password: str, *, ip: str | None = None) -> User:
-    """Every device is logged out. The mail was read, so the address is proven as well."""
+    """Log out every device. The user has read the email, so this verifies the address as well."""
     await spend_attempt(runtime, "reset", ip)
     link = await find_link(runtime, "reset", token)
     if link is None:
         raise Invalid(EXPIRED, field="token")
     check_password(password, link.email)
     password_hash = await hash_password(password)
-    letter = await may_notify(runtime, link.email)
+    notify = await may_notify(runtime, link.email)
     async with runtime.db.write() as tx:
         link = await spend_link(runtime, tx, "reset", token)
         user = await users.get(tx, link.user_id or 0)
         if user is None or user.disabled_at is not None:
             raise Invalid(EXPIRED, field="token")
         await users.verify(tx, user.id, link.email, runtime.now())
-        await _set(runtime, tx, user, password_hash, kept_session=None, letter=letter)
+        await _set_password(runtime, tx, user, password_hash, kept_session=None, notify=notify)
     await publish_revoked(runtime, user.id)
     await wake_jobs(runtime)
     return user
 
 
 async def reset_link(runtime: Runtime, user: User) -> str:
-    """For the operator to hand over by other means."""
+    """A link that the operator passes on to the user."""
     async with runtime.db.write() as tx:
         await users.record_event(tx, runtime.now(), "reset_link_made", user.id)
     return await make_link(runtime, "reset", user.email, user.id)
 
 
-async def _set(
-    runtime: Runtime, tx: Tx, user: User, password_hash: str, *, kept_session: int | None, letter: bool
+async def _set_password(
+    runtime: Runtime, tx: Tx, user: User, password_hash: str, *, kept_session: int | None, notify: bool
 ) -> None:
     await users.set_password(tx, user.id, password_hash)
     await auth.delete_other_sessions(tx, user.id, kept_session)
     await users.record_event(tx, runtime.now(), "password_changed", user.id)
-    if letter:
+    if notify:
         await note_wish(runtime, tx, "password_changed", user.email)

@@ -1,4 +1,4 @@
-"""Webhooks: made, changed, tried and taken away by their user."""
+"""Webhooks: manage them, queue their calls when something happens, and make the calls from a job."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ CALL_JOB = "webhook"
 MAX_ENTRIES = 50
 KEPT = 30 * DAY
 PER_WEBHOOK = Allowance(60, 1)
-"""Bursts are fine; a feed that runs wild must not make us a nuisance."""
+"""Bursts are fine, but a runaway feed must not flood the receiver."""
 _NOTHING_LEFT = Outcome(None, "What it was to be told of is not there any more.", again=False)
 _NO_SECRET = Outcome(
     None, "Its secret cannot be read: the server lost the key. Make a new secret for it.", again=False
@@ -63,7 +63,7 @@ async def leave(
 
 
 async def leave_entries(tx: Tx, new: Mapping[int, Sequence[int]], now: Instant) -> None:
-    """Called when entries arrive, with their ids by feed: one call for each feed and webhook."""
+    """Queue one call for each feed and webhook when entries arrive. `new` has their ids by feed."""
     if not new:
         return
     for feed_id, user_id, webhook_id in await webhooks.list_for_followers(tx, list(new)):
@@ -81,18 +81,22 @@ async def leave_event(
     *,
     also: Webhook | None = None,
 ) -> int:
-    """For every webhook of the user that wants to hear of it, and `also` one that was named; how many."""
-    wanting = {one.id: one for one in await webhooks.list_for_user(tx, user_id) if event in one.events}
+    """Queue a call for each webhook of the user with this event, and for `also`; return how many."""
+    receivers = {
+        webhook.id: webhook
+        for webhook in await webhooks.list_for_user(tx, user_id)
+        if event in webhook.events
+    }
     if also is not None:
-        wanting[also.id] = also
-    chosen = [one for one in wanting.values() if one.enabled]
-    for one in chosen:
-        await leave(tx, user_id, one.id, event, subject, now)
-    return len(chosen)
+        receivers[also.id] = also
+    enabled = [webhook for webhook in receivers.values() if webhook.enabled]
+    for webhook in enabled:
+        await leave(tx, user_id, webhook.id, event, subject, now)
+    return len(enabled)
 
 
 async def call_webhook(runtime: Runtime, job: Job) -> Done | Later:
-    """The handler of the job. It may be called twice with the same id, never silently not at all."""
+    """The handler of the job. A call may be made twice with the same id, but is never silently skipped."""
     assert job.user_id is not None
     async with runtime.db.read() as tx:
         delivery = await webhooks.get_delivery(tx, job.user_id, job.payload["delivery_id"])
@@ -100,23 +104,23 @@ async def call_webhook(runtime: Runtime, job: Job) -> Done | Later:
     if delivery is None or webhook is None or delivery.state != "waiting":
         return Done()
     if not webhook.enabled:
-        return await _end(runtime, delivery, _SWITCHED_OFF)
+        return await _finish_without_call(runtime, delivery, _SWITCHED_OFF)
     if (paced := await pace(runtime, f"webhooks:{webhook.id}", PER_WEBHOOK)) is not None:
         return paced
-    told = await _told(runtime, delivery)
-    if told is None:
-        return await _end(runtime, delivery, _NOTHING_LEFT)
-    return await _settle(runtime, webhook, delivery, await _call(runtime, webhook, delivery, told))
+    payload = await _payload(runtime, delivery)
+    if payload is None:
+        return await _finish_without_call(runtime, delivery, _NOTHING_LEFT)
+    return await _record_result(runtime, webhook, delivery, await _call(runtime, webhook, delivery, payload))
 
 
 async def forget_calls(runtime: Runtime) -> int:
-    """A chore: the log goes back a month."""
+    """Chore: delete log entries older than a month."""
     async with runtime.db.write() as tx:
         return await webhooks.delete_old_deliveries(tx, runtime.now() - KEPT)
 
 
-async def _told(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | None:
-    """The body of the call; None if there is nothing left to tell of."""
+async def _payload(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | None:
+    """The body of the call; None if its subject no longer exists."""
     match delivery.event:
         case WebhookEvent.NEW_ENTRIES:
             return await _new_entries(runtime, delivery)
@@ -135,7 +139,7 @@ async def _new_entries(runtime: Runtime, delivery: Delivery) -> dict[str, Any] |
     return {
         "event": WebhookEvent.NEW_ENTRIES,
         "feed": {"id": str(delivery.subject["feed_id"]), "title": entries[0].feed_title},
-        # Without those that a rule has muted.
+        # Entries muted by a rule do not count.
         "count": delivery.subject["count"] - len(delivery.subject["entry_ids"]) + len(entries),
         "entries": entries_json(entries),
     }
@@ -153,39 +157,46 @@ async def _rule_match(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | 
 
 async def _digest(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | None:
     async with runtime.db.read() as tx:
-        found = await digests.get(tx, delivery.user_id, delivery.subject["digest_id"])
-    if found is None:
+        digest = await digests.get(tx, delivery.user_id, delivery.subject["digest_id"])
+    if digest is None:
         return None
     base_url = runtime.accounts.base_url
-    shown = {
-        "id": str(found.id),
-        "url": f"{base_url}/digests/{found.id}",
-        "since": rfc3339(found.since),
-        "until": rfc3339(found.until),
-        "entries": found.entries,
-        "markdown": digest_markdown(found, base_url),
+    fields = {
+        "id": str(digest.id),
+        "url": f"{base_url}/digests/{digest.id}",
+        "since": rfc3339(digest.since),
+        "until": rfc3339(digest.until),
+        "entries": digest.entries,
+        "markdown": digest_markdown(digest, base_url),
     }
-    return {"event": WebhookEvent.DIGEST, "digest": shown}
+    return {"event": WebhookEvent.DIGEST, "digest": fields}
 
 
 async def _entries(runtime: Runtime, delivery: Delivery) -> list[NoticedEntry]:
     async with runtime.db.read() as tx:
-        seen = await entry_texts.seen_by(tx, delivery.user_id, delivery.subject["entry_ids"])
-    return [NoticedEntry(each.id, each.title, each.url, each.feed_title, each.published_at) for each in seen]
+        entries = await entry_texts.seen_by(tx, delivery.user_id, delivery.subject["entry_ids"])
+    return [
+        NoticedEntry(entry.id, entry.title, entry.url, entry.feed_title, entry.published_at)
+        for entry in entries
+    ]
 
 
-async def _call(runtime: Runtime, webhook: Webhook, delivery: Delivery, told: Mapping[str, Any]) -> Outcome:
+async def _call(
+    runtime: Runtime, webhook: Webhook, delivery: Delivery, payload: Mapping[str, Any]
+) -> Outcome:
     if not webhook.secret:
         return _NO_SECRET
-    body = orjson.dumps(told)
+    body = orjson.dumps(payload)
     headers = headers_for(webhook, delivery, body, runtime.now() // SECOND)
-    answer = await runtime.fetcher.post(webhook.url, body, headers)
-    if isinstance(answer, Failed):
-        return Outcome(answer.status, answer.message, again=answer.kind == TEMPORARY)
-    return judge(answer)
+    response = await runtime.fetcher.post(webhook.url, body, headers)
+    if isinstance(response, Failed):
+        return Outcome(response.status, response.message, again=response.kind == TEMPORARY)
+    return judge(response)
 
 
-async def _settle(runtime: Runtime, webhook: Webhook, delivery: Delivery, outcome: Outcome) -> Done | Later:
+async def _record_result(
+    runtime: Runtime, webhook: Webhook, delivery: Delivery, outcome: Outcome
+) -> Done | Later:
     now = runtime.now()
     next_at = (
         next_try(delivery.created_at, now, give_up_after=GIVE_UP_AFTER, most=MAX_WAIT)
@@ -193,19 +204,19 @@ async def _settle(runtime: Runtime, webhook: Webhook, delivery: Delivery, outcom
         else None
     )
     async with runtime.db.write() as tx:
-        off = await _judge_webhook(tx, webhook, outcome, now)
+        off = await _update_health(tx, webhook, outcome, now)
         if off:
             next_at = None
         await webhooks.record_attempt(tx, delivery, outcome, now=now, next_at=next_at)
     if off:
-        await _tell_of_the_end(runtime, webhook, outcome)
+        await _notify_switched_off(runtime, webhook, outcome)
     if next_at is not None:
         return Later(next_at)
     return Done({"sent": "webhook"} if outcome.good else {"error": outcome.answer})
 
 
-async def _judge_webhook(tx: Tx, webhook: Webhook, outcome: Outcome, now: Instant) -> bool:
-    """Whether it was switched off just now."""
+async def _update_health(tx: Tx, webhook: Webhook, outcome: Outcome, now: Instant) -> bool:
+    """Record the outcome; return whether the webhook was switched off because of it."""
     if outcome.good:
         if webhook.failing_since is not None:
             await webhooks.record_success(tx, webhook)
@@ -218,7 +229,7 @@ async def _judge_webhook(tx: Tx, webhook: Webhook, outcome: Outcome, now: Instan
     return True
 
 
-async def _tell_of_the_end(runtime: Runtime, webhook: Webhook, outcome: Outcome) -> None:
+async def _notify_switched_off(runtime: Runtime, webhook: Webhook, outcome: Outcome) -> None:
     log.warning("a webhook was switched off", webhook=webhook.id, answer=outcome.answer)
     data = {"event": "webhook_switched_off", "webhook": {"id": str(webhook.id), "name": webhook.name}}
     await runtime.bus.publish(ChangeEvent("notice", user_id=webhook.user_id, data=data))
@@ -227,15 +238,17 @@ async def _tell_of_the_end(runtime: Runtime, webhook: Webhook, outcome: Outcome)
     async with runtime.db.read() as tx:
         user = await users.get(tx, webhook.user_id)
     if user is not None and user.disabled_at is None:
-        letter = switched_off_email(user.email, webhook, outcome.answer, runtime.accounts.base_url)
-        await runtime.mailer.send(letter, runtime.now())
+        message = switched_off_email(user.email, webhook, outcome.answer, runtime.accounts.base_url)
+        await runtime.mailer.send(message, runtime.now())
 
 
-async def _end(runtime: Runtime, delivery: Delivery, outcome: Outcome) -> Done:
+async def _finish_without_call(runtime: Runtime, delivery: Delivery, outcome: Outcome) -> Done:
     async with runtime.db.write() as tx:
         await webhooks.record_attempt(tx, delivery, outcome, now=runtime.now(), next_at=None, called=False)
     return Done({"error": outcome.answer})
 
+
+# --- Managing webhooks
 
 MAX_WEBHOOKS = 20
 NO_SUCH = "There is no such webhook."
@@ -253,30 +266,30 @@ class Changes:
 async def create_webhook(
     runtime: Runtime, user_id: int, url: str, events: frozenset[WebhookEvent], name: str = ""
 ) -> Webhook:
-    """With its secret."""
-    address = check_url(url)
-    shown = check_name(name, address)
+    """The returned webhook includes its secret."""
+    checked_url = check_url(url)
+    checked_name = check_name(name, checked_url)
     async with runtime.db.write() as tx:
-        made = await _add(runtime, tx, user_id, shown, address, events)
-        if made is None:
+        webhook = await _add(runtime, tx, user_id, checked_name, checked_url, events)
+        if webhook is None:
             raise Conflict("You have a webhook with this address already.", field="url")
-        await users.record_event(tx, runtime.now(), "webhook_created", user_id, {"webhook_id": made.id})
-    return made
+        await users.record_event(tx, runtime.now(), "webhook_created", user_id, {"webhook_id": webhook.id})
+    return webhook
 
 
 async def webhook_at(runtime: Runtime, tx: Tx, user_id: int, url: str) -> Webhook:
-    """The one with this address; made where a rule was the first to name it."""
-    known = await webhooks.get_by_url(tx, user_id, url)
-    if known is None:
+    """The webhook with this URL; created if a rule is the first to use the URL."""
+    webhook = await webhooks.get_by_url(tx, user_id, url)
+    if webhook is None:
         await _add(runtime, tx, user_id, check_name("", url), url, frozenset())
-        known = await webhooks.get_by_url(tx, user_id, url)
-    assert known is not None
-    return known
+        webhook = await webhooks.get_by_url(tx, user_id, url)
+    assert webhook is not None
+    return webhook
 
 
 async def get_webhook(runtime: Runtime, user_id: int, webhook_id: int) -> Webhook:
     async with runtime.db.read() as tx:
-        return await _found(tx, user_id, webhook_id)
+        return await _require_webhook(tx, user_id, webhook_id)
 
 
 async def list_webhooks(runtime: Runtime, user_id: int) -> Sequence[Webhook]:
@@ -284,33 +297,33 @@ async def list_webhooks(runtime: Runtime, user_id: int) -> Sequence[Webhook]:
         return await webhooks.list_for_user(tx, user_id)
 
 
-async def change_webhook(runtime: Runtime, user_id: int, webhook_id: int, wanted: Changes) -> Webhook:
-    """Switching it on, or giving it another address, forgets its failures."""
+async def change_webhook(runtime: Runtime, user_id: int, webhook_id: int, changes: Changes) -> Webhook:
+    """Enabling it or changing its URL clears its failures."""
     async with runtime.db.write() as tx:
-        known = await _found(tx, user_id, webhook_id)
-        url = known.url if isinstance(wanted.url, Unset) else check_url(wanted.url)
+        webhook = await _require_webhook(tx, user_id, webhook_id)
+        url = webhook.url if isinstance(changes.url, Unset) else check_url(changes.url)
         taken = await webhooks.get_by_url(tx, user_id, url)
         if taken is not None and taken.id != webhook_id:
             raise Conflict("You have a webhook with this address already.", field="url")
-        enabled = known.enabled if isinstance(wanted.enabled, Unset) else wanted.enabled
-        fresh = url != known.url or (enabled and not known.enabled)
+        enabled = webhook.enabled if isinstance(changes.enabled, Unset) else changes.enabled
+        is_reset = url != webhook.url or (enabled and not webhook.enabled)
         changed = replace(
-            known,
-            name=known.name if isinstance(wanted.name, Unset) else check_name(wanted.name, url),
+            webhook,
+            name=webhook.name if isinstance(changes.name, Unset) else check_name(changes.name, url),
             url=url,
-            events=known.events if isinstance(wanted.events, Unset) else wanted.events,
+            events=webhook.events if isinstance(changes.events, Unset) else changes.events,
             enabled=enabled,
-            failing_since=None if fresh else known.failing_since,
-            disabled_at=None if fresh else known.disabled_at,
+            failing_since=None if is_reset else webhook.failing_since,
+            disabled_at=None if is_reset else webhook.disabled_at,
         )
         await webhooks.update_webhook(tx, changed)
     return changed
 
 
 async def renew_secret(runtime: Runtime, user_id: int, webhook_id: int) -> Webhook:
-    """The old one signs nothing more."""
+    """Replace the secret; the old one is not used any more."""
     async with runtime.db.write() as tx:
-        changed = replace(await _found(tx, user_id, webhook_id), secret=_new_secret())
+        changed = replace(await _require_webhook(tx, user_id, webhook_id), secret=_new_secret())
         await webhooks.update_webhook(tx, changed)
     return changed
 
@@ -323,32 +336,32 @@ async def delete_webhook(runtime: Runtime, user_id: int, webhook_id: int) -> Non
 
 
 async def try_webhook(runtime: Runtime, user_id: int, webhook_id: int) -> Delivery:
-    """Have it called with nothing but a greeting; what comes of it is in its log."""
+    """Queue a test call; its result appears in the webhook's log."""
     async with runtime.db.write() as tx:
-        known = await _found(tx, user_id, webhook_id)
-        if not known.enabled:
+        webhook = await _require_webhook(tx, user_id, webhook_id)
+        if not webhook.enabled:
             raise Conflict("This webhook is switched off. Switch it on first.")
-        delivery_id = await leave(tx, user_id, known.id, WebhookEvent.TEST, {}, runtime.now())
-        made = await webhooks.get_delivery(tx, user_id, delivery_id)
-    assert made is not None
+        delivery_id = await leave(tx, user_id, webhook.id, WebhookEvent.TEST, {}, runtime.now())
+        delivery = await webhooks.get_delivery(tx, user_id, delivery_id)
+    assert delivery is not None
     await wake_jobs(runtime)
-    return made
+    return delivery
 
 
 async def list_deliveries(
     runtime: Runtime, user_id: int, webhook_id: int, *, limit: int, before: int | None = None
 ) -> Sequence[Delivery]:
-    """The newest first."""
+    """Newest first."""
     async with runtime.db.read() as tx:
-        await _found(tx, user_id, webhook_id)
+        await _require_webhook(tx, user_id, webhook_id)
         return await webhooks.list_deliveries(tx, user_id, webhook_id, limit=limit, before=before)
 
 
-async def _found(tx: Tx, user_id: int, webhook_id: int) -> Webhook:
-    found = await webhooks.get(tx, user_id, webhook_id)
-    if found is None:
+async def _require_webhook(tx: Tx, user_id: int, webhook_id: int) -> Webhook:
+    webhook = await webhooks.get(tx, user_id, webhook_id)
+    if webhook is None:
         raise NotFound(NO_SUCH)
-    return found
+    return webhook
 
 
 async def _add(

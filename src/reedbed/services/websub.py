@@ -1,4 +1,4 @@
-"""How a feed and its hub get along, in words for its readers."""
+"""WebSub: subscribe to the hubs of feeds, verify their calls, store what they push, and report the status."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -55,107 +55,113 @@ def callback_url(runtime: Runtime, token: str) -> str:
 
 
 async def tend_hubs(runtime: Runtime) -> int:
-    """One round: notice new hubs and those nobody needs, then ask whoever is due; how many were asked."""
+    """Add new hubs, leave unneeded ones, send the requests that are due; return the number sent."""
     if runtime.hubs.off is not None:
-        await _forget_all(runtime)
+        await _delete_all(runtime)
         return 0
-    await _notice(runtime)
+    await _update_subscriptions(runtime)
     async with runtime.db.read() as tx:
         due = await websub.due(tx, runtime.now(), limit=AT_A_TIME)
     gate = asyncio.Semaphore(AT_ONCE)
-    await asyncio.gather(*(_tend(runtime, each, gate) for each in due))
+    await asyncio.gather(*(_renew_safely(runtime, subscription, gate) for subscription in due))
     return len(due)
 
 
-async def _forget_all(runtime: Runtime) -> None:
-    """Hubs cannot call us any more: their leases run out by themselves, and feeds are polled as before."""
+async def _delete_all(runtime: Runtime) -> None:
+    """Hubs cannot reach this server any more. Their leases expire by themselves; feeds are polled again."""
     async with runtime.db.write() as tx:
         await poll_again(tx, await websub.remove_all(tx), runtime.now())
 
 
-async def _notice(runtime: Runtime) -> None:
+async def _update_subscriptions(runtime: Runtime) -> None:
     now = runtime.now()
     async with runtime.db.read() as tx:
-        found = await websub.feeds_without(tx, limit=AT_A_TIME)
-        unwanted = await websub.unwanted(tx, limit=AT_A_TIME)
-    if not found and not unwanted:
+        new_hubs = await websub.feeds_without(tx, limit=AT_A_TIME)
+        unneeded = await websub.unwanted(tx, limit=AT_A_TIME)
+    if not new_hubs and not unneeded:
         return
     async with runtime.db.write() as tx:
-        for wish in found:
-            await websub.add(tx, wish, new_token(), new_token(), now)
-        await poll_again(tx, await websub.request_unsubscribe(tx, unwanted, now), now)
+        for new_hub in new_hubs:
+            await websub.add(tx, new_hub, new_token(), new_token(), now)
+        await poll_again(tx, await websub.request_unsubscribe(tx, unneeded, now), now)
 
 
-async def _tend(runtime: Runtime, one: HubSubscription, gate: asyncio.Semaphore) -> None:
+async def _renew_safely(runtime: Runtime, subscription: HubSubscription, gate: asyncio.Semaphore) -> None:
     async with gate:
         try:
-            await _ask(runtime, one)
+            await _send_request(runtime, subscription)
         except Unavailable:
             raise
         except Exception:
-            log.exception("a hub could not be asked", feed=one.feed_id, hub=one.hub_url)
+            log.exception("a hub could not be asked", feed=subscription.feed_id, hub=subscription.hub_url)
 
 
-async def _ask(runtime: Runtime, one: HubSubscription) -> None:
-    if await _is_over(runtime, one):
+async def _send_request(runtime: Runtime, subscription: HubSubscription) -> None:
+    if await _needs_no_request(runtime, subscription):
         return
-    mode: Mode = "unsubscribe" if one.state == "leaving" else "subscribe"
-    await _wait_for_turn(runtime, one.hub_url)
+    mode: Mode = "unsubscribe" if subscription.state == "leaving" else "subscribe"
+    await _wait_for_turn(runtime, subscription.hub_url)
     now = runtime.now()
     async with runtime.db.write() as tx:
-        await websub.record_request(tx, one.id, mode, now, PATIENCE)
-        if not one.is_live(now):
-            await poll_again(tx, [one.feed_id], now)
-    error = await _send(runtime, one.hub_url, _form(runtime, one, mode))
+        await websub.record_request(tx, subscription.id, mode, now, PATIENCE)
+        if not subscription.is_live(now):
+            await poll_again(tx, [subscription.feed_id], now)
+    error = await _post_to_hub(runtime, subscription.hub_url, _form(runtime, subscription, mode))
     if error is None:
-        log.info("hub asked", feed=one.feed_id, hub=one.hub_url, mode=mode)
+        log.info("hub asked", feed=subscription.feed_id, hub=subscription.hub_url, mode=mode)
     else:
-        await _note_failure(runtime, one, error, attempts=one.attempts + 1)
+        await _record_failure(runtime, subscription, error, attempts=subscription.attempts + 1)
 
 
-async def _send(runtime: Runtime, hub_url: str, form: bytes) -> str | None:
-    """What went wrong, or None. A hub that has moved is asked where it says it is, though not in the open."""
-    place = hub_url
+async def _post_to_hub(runtime: Runtime, hub_url: str, form: bytes) -> str | None:
+    """Return the error or None. Follows redirects, except from https to http."""
+    url = hub_url
     for _ in range(MAX_MOVES):
-        answer = await runtime.fetcher.exchange(place, form, FORM, most=0)
-        if isinstance(answer, Failed):
-            return answer.message
-        if 200 <= answer.status < 300:
+        response = await runtime.fetcher.exchange(url, form, FORM, most=0)
+        if isinstance(response, Failed):
+            return response.message
+        if 200 <= response.status < 300:
             return None
-        if answer.location is None or (place.startswith("https:") and answer.location.startswith("http:")):
-            return f"The hub answered {answer.status}."
-        place = answer.location
+        if response.location is None or (url.startswith("https:") and response.location.startswith("http:")):
+            return f"The hub answered {response.status}."
+        url = response.location
     return f"The hub redirects more than {MAX_MOVES - 1} times."
 
 
-async def _is_over(runtime: Runtime, one: HubSubscription) -> bool:
-    """Whether there is nothing to ask: a silence to be noted, or a goodbye that needs no more words."""
-    if one.state == "leaving":
-        lapsed = one.expires_at is None or one.expires_at <= runtime.now()
-        if lapsed or one.attempts >= MAX_GOODBYES:
+async def _needs_no_request(runtime: Runtime, subscription: HubSubscription) -> bool:
+    """Handle subscriptions that need no request: an unverified one has failed, an ended one is removed."""
+    if subscription.state == "leaving":
+        lapsed = subscription.expires_at is None or subscription.expires_at <= runtime.now()
+        if lapsed or subscription.attempts >= MAX_GOODBYES:
             async with runtime.db.write() as tx:
-                await websub.remove(tx, one.id)
+                await websub.remove(tx, subscription.id)
             return True
         return False
-    if one.asked is None:
+    if subscription.asked is None:
         return False
-    await _note_failure(runtime, one, UNVERIFIED, attempts=one.attempts)
+    await _record_failure(runtime, subscription, UNVERIFIED, attempts=subscription.attempts)
     return True
 
 
-async def _note_failure(runtime: Runtime, one: HubSubscription, error: str, *, attempts: int) -> None:
+async def _record_failure(
+    runtime: Runtime, subscription: HubSubscription, error: str, *, attempts: int
+) -> None:
     now = runtime.now()
-    after: State = one.state if one.state == "leaving" or one.is_live(now) else "failed"
-    expires_at = one.expires_at if after == "active" else None
-    log.warning("hub failed", feed=one.feed_id, hub=one.hub_url, error=error, attempts=attempts)
+    state: State = (
+        subscription.state if subscription.state == "leaving" or subscription.is_live(now) else "failed"
+    )
+    expires_at = subscription.expires_at if state == "active" else None
+    log.warning(
+        "hub failed", feed=subscription.feed_id, hub=subscription.hub_url, error=error, attempts=attempts
+    )
     async with runtime.db.write() as tx:
-        feed_id = await websub.fail(tx, one.id, after, error, retry_at(now, attempts, expires_at))
-        if feed_id is not None and after == "failed":
+        feed_id = await websub.fail(tx, subscription.id, state, error, retry_at(now, attempts, expires_at))
+        if feed_id is not None and state == "failed":
             await poll_again(tx, [feed_id], now)
 
 
 async def poll_again(tx: Tx, feed_ids: Sequence[int], now: Instant) -> None:
-    """These have no hub to rely on: what was put off because of it is due."""
+    """These feeds have no working hub: check them soon, since their next check was put off because of it."""
     await refresh.check_soon(tx, feed_ids, now)
 
 
@@ -166,21 +172,23 @@ async def _wait_for_turn(runtime: Runtime, hub_url: str) -> None:
     await asyncio.sleep(wait / SECOND)
 
 
-def _form(runtime: Runtime, one: HubSubscription, mode: Mode) -> bytes:
-    asked = {
+def _form(runtime: Runtime, subscription: HubSubscription, mode: Mode) -> bytes:
+    fields = {
         "hub.mode": mode,
-        "hub.topic": one.topic_url,
-        "hub.callback": callback_url(runtime, one.token),
+        "hub.topic": subscription.topic_url,
+        "hub.callback": callback_url(runtime, subscription.token),
     }
     if mode == "subscribe":
-        asked |= {"hub.lease_seconds": str(LEASE_WISHED // SECOND), "hub.secret": one.secret}
-    return urlencode(asked).encode()
+        fields |= {"hub.lease_seconds": str(LEASE_WISHED // SECOND), "hub.secret": subscription.secret}
+    return urlencode(fields).encode()
 
+
+# --- Calls from hubs
 
 STRANGERS = Allowance(60, 1)
-"""Knocks at addresses that do not exist, from one network."""
+"""Calls of unknown callback URLs, from one network."""
 FROM_HUB = Allowance(60, 2)
-"""Calls at one subscription's address."""
+"""Calls of one subscription's callback URL."""
 MAX_WAITING = 20
 MAX_CHALLENGE_LENGTH = 2_000
 MAX_REASON_LENGTH = 300
@@ -197,153 +205,161 @@ class Push:
 
 
 async def admit(runtime: Runtime, token: str, ip: str | None) -> HubSubscription:
-    """Whose address this is, before a byte of what is sent is read."""
+    """Find the subscription of a callback URL before any of the body is read."""
     async with runtime.db.read() as tx:
-        one = await websub.get_by_token(tx, token)
-    if one is None:
+        subscription = await websub.get_by_token(tx, token)
+    if subscription is None:
         await spend(runtime, f"websub-stranger:{network_of(ip)}", STRANGERS)
         raise NotFound(UNKNOWN)
-    await spend(runtime, f"websub:{one.id}", FROM_HUB)
-    return one
+    await spend(runtime, f"websub:{subscription.id}", FROM_HUB)
+    return subscription
 
 
-async def answer_hub(runtime: Runtime, token: str, said: Mapping[str, str], ip: str | None) -> str:
-    """What to echo to a hub that verifies, or tells of a refusal. `NotFound` for what was never asked for."""
-    one = await admit(runtime, token, ip)
-    mode, challenge = said.get("hub.mode"), said.get("hub.challenge", "")
-    if said.get("hub.topic") != one.topic_url:
-        raise _unasked(one, mode)
+async def answer_hub(runtime: Runtime, token: str, params: Mapping[str, str], ip: str | None) -> str:
+    """Handle a verification or a denial; return the text to echo. `NotFound` for a request we never made."""
+    subscription = await admit(runtime, token, ip)
+    mode, challenge = params.get("hub.mode"), params.get("hub.challenge", "")
+    if params.get("hub.topic") != subscription.topic_url:
+        raise _unrequested(subscription, mode)
     if mode == "denied":
-        await _note_denied(runtime, one, said.get("hub.reason", ""))
+        await _record_denial(runtime, subscription, params.get("hub.reason", ""))
         return ""
-    if mode != one.asked or not challenge or len(challenge) > MAX_CHALLENGE_LENGTH:
-        raise _unasked(one, mode)
+    if mode != subscription.asked or not challenge or len(challenge) > MAX_CHALLENGE_LENGTH:
+        raise _unrequested(subscription, mode)
     if mode == "unsubscribe":
         async with runtime.db.write() as tx:
-            await websub.remove(tx, one.id)
-        log.info("hub left", feed=one.feed_id, hub=one.hub_url)
+            await websub.remove(tx, subscription.id)
+        log.info("hub left", feed=subscription.feed_id, hub=subscription.hub_url)
     else:
-        await _confirm(runtime, one, said.get("hub.lease_seconds"))
+        await _confirm(runtime, subscription, params.get("hub.lease_seconds"))
     return challenge
 
 
-async def take_push(runtime: Runtime, one: HubSubscription, push: Push, ip: str | None) -> None:
-    """Keep it for the worker. A forged one is counted and forgotten; the answer does not tell which."""
-    if one.state == "leaving":
+async def take_push(runtime: Runtime, subscription: HubSubscription, push: Push, ip: str | None) -> None:
+    """Store the push for the worker. A forged one is only counted; the response is the same."""
+    if subscription.state == "leaving":
         raise NotFound(UNKNOWN)
-    if not push.body or not is_signed(one.secret, push.body, push.signature):
-        await _note_forged(runtime, one, ip)
+    if not push.body or not is_signed(subscription.secret, push.body, push.signature):
+        await _record_forged(runtime, subscription, ip)
         return
     digest = sha256(push.body).hexdigest()
     now = runtime.now()
     async with runtime.db.write() as tx:
-        if await websub.count_deliveries(tx, one.id) >= MAX_WAITING:
+        if await websub.count_deliveries(tx, subscription.id) >= MAX_WAITING:
             raise TooMany("Too much is waiting to be read. Send it again a little later.", 60)
-        await websub.record_push(tx, one.id, digest, now)
-        if digest == one.body_hash:
+        await websub.record_push(tx, subscription.id, digest, now)
+        if digest == subscription.body_hash:
             return
         kind = storable(push.content_type or "")[:200] or None
-        await websub.add_delivery(tx, HubDelivery(one.id, kind, push.body, digest, now))
+        await websub.add_delivery(tx, HubDelivery(subscription.id, kind, push.body, digest, now))
     await runtime.bus.publish(ChangeEvent("hub_news"))
 
 
-async def _confirm(runtime: Runtime, one: HubSubscription, seconds: str | None) -> None:
+async def _confirm(runtime: Runtime, subscription: HubSubscription, seconds: str | None) -> None:
     now, lease = runtime.now(), lease_of(seconds)
     async with runtime.db.write() as tx:
-        await websub.confirm(tx, one.id, now, expires_at=now + lease, renew_at=renew_at(now, lease))
-    log.info("hub confirmed", feed=one.feed_id, hub=one.hub_url, lease_ms=lease)
+        await websub.confirm(tx, subscription.id, now, expires_at=now + lease, renew_at=renew_at(now, lease))
+    log.info("hub confirmed", feed=subscription.feed_id, hub=subscription.hub_url, lease_ms=lease)
 
 
-async def _note_denied(runtime: Runtime, one: HubSubscription, reason: str) -> None:
-    if one.state == "leaving":
+async def _record_denial(runtime: Runtime, subscription: HubSubscription, reason: str) -> None:
+    if subscription.state == "leaving":
         return
     now = runtime.now()
-    told = storable(reason).strip()[:MAX_REASON_LENGTH]
-    error = f"The hub refused: {told}" if told else "The hub refused."
-    log.warning("hub refused", feed=one.feed_id, hub=one.hub_url, reason=told)
+    text = storable(reason).strip()[:MAX_REASON_LENGTH]
+    error = f"The hub refused: {text}" if text else "The hub refused."
+    log.warning("hub refused", feed=subscription.feed_id, hub=subscription.hub_url, reason=text)
     async with runtime.db.write() as tx:
-        await websub.deny(tx, one.id, error, now + DENIED_FOR)
-        await poll_again(tx, [one.feed_id], now)
+        await websub.deny(tx, subscription.id, error, now + DENIED_FOR)
+        await poll_again(tx, [subscription.feed_id], now)
 
 
-async def _note_forged(runtime: Runtime, one: HubSubscription, ip: str | None) -> None:
-    log.warning("forged push", feed=one.feed_id, hub=one.hub_url, ip=ip)
+async def _record_forged(runtime: Runtime, subscription: HubSubscription, ip: str | None) -> None:
+    log.warning("forged push", feed=subscription.feed_id, hub=subscription.hub_url, ip=ip)
     async with runtime.db.write() as tx:
-        await websub.record_forged(tx, one.id)
+        await websub.record_forged(tx, subscription.id)
 
 
-def _unasked(one: HubSubscription, mode: str | None) -> NotFound:
-    log.warning("hub verifies what nobody asked for", feed=one.feed_id, hub=one.hub_url, mode=mode)
+def _unrequested(subscription: HubSubscription, mode: str | None) -> NotFound:
+    log.warning(
+        "hub verifies what nobody asked for", feed=subscription.feed_id, hub=subscription.hub_url, mode=mode
+    )
     return NotFound(NOT_ASKED)
 
+
+# --- Reading pushes
 
 MAX_CONCURRENT_PUSHES = 4
 MAX_ATTEMPTS = 5
 
 
 async def read_pushes(runtime: Runtime, writer: OutcomeWriter) -> bool:
-    """Read what hubs have sent, one of each subscription; whether something is still waiting."""
+    """Read one delivery of each subscription; return whether there were any."""
     async with runtime.db.read() as tx:
         waiting = await websub.waiting_deliveries(tx, limit=MAX_CONCURRENT_PUSHES)
-    await asyncio.gather(*(_read(runtime, writer, one) for one in waiting))
+    await asyncio.gather(*(_process_delivery(runtime, writer, delivery) for delivery in waiting))
     return bool(waiting)
 
 
-async def _read(runtime: Runtime, writer: OutcomeWriter, one: WaitingDeliveries) -> None:
+async def _process_delivery(runtime: Runtime, writer: OutcomeWriter, delivery: WaitingDeliveries) -> None:
     async with runtime.db.write() as tx:
-        # The lease keeps a check of the same feed from writing the same entries at the same time.
-        due = await refresh.claim(tx, one.feed_id, runtime.name, runtime.now(), runtime.fetching.lease)
+        # The lease prevents a check of the same feed from writing the same entries at the same time.
+        due = await refresh.claim(tx, delivery.feed_id, runtime.name, runtime.now(), runtime.fetching.lease)
         if due is None:
             return
-        await websub.record_delivery_attempt(tx, one.id)
+        await websub.record_delivery_attempt(tx, delivery.id)
     try:
-        await _store(runtime, writer, one, due)
+        await _store_delivery(runtime, writer, delivery, due)
     except Unavailable:
         raise
     except Exception:
-        log.exception("a push could not be read", feed=one.feed_id)
-        await _drop(runtime, one, only_after=MAX_ATTEMPTS)
+        log.exception("a push could not be read", feed=delivery.feed_id)
+        await _drop_delivery(runtime, delivery, only_after=MAX_ATTEMPTS)
 
 
-async def _store(runtime: Runtime, writer: OutcomeWriter, one: WaitingDeliveries, due: DueFeed) -> None:
+async def _store_delivery(
+    runtime: Runtime, writer: OutcomeWriter, delivery: WaitingDeliveries, due: DueFeed
+) -> None:
     async with runtime.db.read() as tx:
-        body = await websub.delivery_body(tx, one.id)
+        body = await websub.delivery_body(tx, delivery.id)
     if body is None:  # another worker has just read it
-        return await _drop(runtime, one)
-    finding = await _finding(runtime, one, due, body)
-    if isinstance(finding, Failed):
-        log.warning("a push is no feed", feed=due.id, error=finding.message)
-        await _drop(runtime, one)
-        # A hub that only rings the bell still says that there is something new.
+        return await _drop_delivery(runtime, delivery)
+    result = await _read_delivery(runtime, delivery, due, body)
+    if isinstance(result, Failed):
+        log.warning("a push is no feed", feed=due.id, error=result.message)
+        await _drop_delivery(runtime, delivery)
+        # A push without a feed document still means that there is something new.
         await request_refresh(runtime, [due.id])
         return None
-    stored = await writer.store(finding)
+    stored = await writer.store(result)
     async with runtime.db.write() as tx:
-        await websub.record_new_entries(tx, one.subscription_id, len(stored.new))
-        await websub.delete_delivery(tx, one.id)
+        await websub.record_new_entries(tx, delivery.subscription_id, len(stored.new))
+        await websub.delete_delivery(tx, delivery.id)
     log.info("push read", feed=due.id, new=len(stored.new), changed=len(stored.changed))
     return None
 
 
-async def _finding(
-    runtime: Runtime, one: WaitingDeliveries, due: DueFeed, body: bytes
+async def _read_delivery(
+    runtime: Runtime, delivery: WaitingDeliveries, due: DueFeed, body: bytes
 ) -> CheckResult | Failed:
     check = check_of(runtime, due, runtime.now())
-    fetched = Fetched(200, due.url, body, one.content_type)
-    finding = await read_document(runtime, check, fetched, body_hash(body))
-    if isinstance(finding, Failed):
-        return finding
-    # A push may hold the newest entries alone: what the feed says of itself is learnt by checks.
-    tally = replace(finding.tally, checks=0)
-    return replace(finding, pushed=True, about=None, listed=(), removed=None, tally=tally)
+    fetched = Fetched(200, due.url, body, delivery.content_type)
+    result = await read_document(runtime, check, fetched, body_hash(body))
+    if isinstance(result, Failed):
+        return result
+    # A push may contain only the newest entries, so feed metadata is updated by checks alone.
+    tally = replace(result.tally, checks=0)
+    return replace(result, pushed=True, about=None, listed=(), removed=None, tally=tally)
 
 
-async def _drop(runtime: Runtime, one: WaitingDeliveries, *, only_after: int = 0) -> None:
+async def _drop_delivery(runtime: Runtime, delivery: WaitingDeliveries, *, only_after: int = 0) -> None:
     async with runtime.db.write() as tx:
-        await refresh.release(tx, runtime.name, [one.feed_id])
-        if one.attempts + 1 >= only_after:
-            await websub.delete_delivery(tx, one.id)
+        await refresh.release(tx, runtime.name, [delivery.feed_id])
+        if delivery.attempts + 1 >= only_after:
+            await websub.delete_delivery(tx, delivery.id)
 
+
+# --- Status for readers
 
 NO_HUB = "The feed names no hub, so it is checked in its own rhythm."
 NOT_YET = "The hub will be asked within a minute."
@@ -362,21 +378,21 @@ class HubView:
 async def hub_status(runtime: Runtime, feed_id: int) -> HubView:
     async with runtime.db.read() as tx:
         hub_url = await websub.hub_of(tx, feed_id)
-        standing = await websub.list_for_feed(tx, feed_id)
+        status = await websub.list_for_feed(tx, feed_id)
     if hub_url is None:
         return HubView(None, "none", NO_HUB)
     if runtime.hubs.off is not None:
         return HubView(hub_url, "off", runtime.hubs.off)
-    if standing is None:
+    if status is None:
         return HubView(hub_url, "new", NOT_YET)
-    relied_on = standing.is_relied_on(runtime.now())
-    return HubView(hub_url, standing.state, _reason(standing, relied_on=relied_on), relied_on, standing)
+    relied_on = status.is_relied_on(runtime.now())
+    return HubView(hub_url, status.state, _reason(status, relied_on=relied_on), relied_on, status)
 
 
-def _reason(standing: HubStatus, *, relied_on: bool) -> str:
+def _reason(status: HubStatus, *, relied_on: bool) -> str:
     if relied_on:
         return "The hub sends news as they happen; one check a day makes sure that none is lost."
-    match standing.state:
+    match status.state:
         case "active":
             return "The hub missed news, so the feed is checked in its own rhythm until it sends some again."
         case "new":
@@ -384,4 +400,4 @@ def _reason(standing: HubStatus, *, relied_on: bool) -> str:
         case "asked":
             return "The hub was asked and has not confirmed yet."
         case _:
-            return standing.last_error or "The hub does not answer."
+            return status.last_error or "The hub does not answer."

@@ -1,4 +1,4 @@
-"""The queue of summaries: one row for each content key, leased by workers, kept until it is done."""
+"""AI models: circuit breakers, usage and budget, and the queue of summaries (one row per content key)."""
 
 from collections.abc import Sequence
 
@@ -21,9 +21,11 @@ from reedbed.store.tables import (
     summary_queue,
 )
 
+# --- Breakers and usage
+
 _PAUSED = "ai_paused"
 
-_COLUMNS = (
+_BREAKER_COLUMNS = (
     ai_models.c.name,
     ai_models.c.state,
     ai_models.c.failures,
@@ -33,17 +35,17 @@ _COLUMNS = (
     ai_models.c.last_call_at,
     ai_models.c.rate_limited_until,
 )
-_MAKE = Statement(
+_ADD_BREAKERS = Statement(
     insert(ai_models).values(name=bindparam("name")).on_conflict_do_nothing(index_elements=["name"])
 )
-_READ = Statement(select(*_COLUMNS).where(among(ai_models.c.name, "names", Text())))
-_LOCK = Statement(
-    select(*_COLUMNS)
+_GET_BREAKER = Statement(select(*_BREAKER_COLUMNS).where(among(ai_models.c.name, "names", Text())))
+_LOCK_BREAKERS = Statement(
+    select(*_BREAKER_COLUMNS)
     .where(among(ai_models.c.name, "names", Text()))
     .order_by(ai_models.c.name)
     .with_for_update()
 )
-_WRITE = Statement(
+_SAVE_BREAKER = Statement(
     update(ai_models)
     .where(ai_models.c.name == bindparam("model"))
     .values(
@@ -56,51 +58,51 @@ _WRITE = Statement(
         rate_limited_until=bindparam("limited_until"),
     )
 )
-_COUNTED = ("calls", "tokens_in", "tokens_out", "cost")
-_used = insert(ai_usage).values({name: bindparam(name) for name in ("day", *_COUNTED)})
-_USE = Statement(
-    _used.on_conflict_do_update(
-        index_elements=["day"], set_={name: ai_usage.c[name] + _used.excluded[name] for name in _COUNTED}
+_COUNTERS = ("calls", "tokens_in", "tokens_out", "cost")
+_usage = insert(ai_usage).values({name: bindparam(name) for name in ("day", *_COUNTERS)})
+_ADD_USAGE = Statement(
+    _usage.on_conflict_do_update(
+        index_elements=["day"], set_={name: ai_usage.c[name] + _usage.excluded[name] for name in _COUNTERS}
     )
 )
-_user_used = insert(ai_user_usage).values({name: bindparam(name) for name in ("user_id", "day", *_COUNTED)})
-_USER_USE = Statement(
-    _user_used.on_conflict_do_update(
+_user_usage = insert(ai_user_usage).values({name: bindparam(name) for name in ("user_id", "day", *_COUNTERS)})
+_ADD_USER_USAGE = Statement(
+    _user_usage.on_conflict_do_update(
         index_elements=["user_id", "day"],
-        set_={name: ai_user_usage.c[name] + _user_used.excluded[name] for name in _COUNTED},
+        set_={name: ai_user_usage.c[name] + _user_usage.excluded[name] for name in _COUNTERS},
     )
 )
-_sums = [func.coalesce(func.sum(ai_usage.c[name]), 0) for name in _COUNTED]
-_SINCE = Statement(select(*_sums).where(ai_usage.c.day >= bindparam("since", type_=BigInteger)))
-_USER_DAY = Statement(
-    select(*(ai_user_usage.c[name] for name in _COUNTED)).where(
+_sums = [func.coalesce(func.sum(ai_usage.c[name]), 0) for name in _COUNTERS]
+_USAGE_SINCE = Statement(select(*_sums).where(ai_usage.c.day >= bindparam("since", type_=BigInteger)))
+_USAGE_OF_USER = Statement(
+    select(*(ai_user_usage.c[name] for name in _COUNTERS)).where(
         ai_user_usage.c.user_id == bindparam("user_id"), ai_user_usage.c.day == bindparam("today")
     )
 )
-_DAYS = Statement(
-    select(ai_usage.c.day, *(ai_usage.c[name] for name in _COUNTED))
+_USAGE_BY_DAY = Statement(
+    select(ai_usage.c.day, *(ai_usage.c[name] for name in _COUNTERS))
     .where(ai_usage.c.day >= bindparam("since"))
     .order_by(ai_usage.c.day)
 )
 
 
 async def lock_breakers(tx: Tx, names: Sequence[str]) -> dict[str, Breaker]:
-    """The breakers of these models, nobody else's to change until the transaction ends."""
+    """Return the breakers of these models, locked until the transaction ends."""
     if not names:
         return {}
-    await tx.run_many(_MAKE, [{"name": name} for name in sorted(names)])
-    rows = await tx.all(_LOCK, {"names": list(names)})
+    await tx.run_many(_ADD_BREAKERS, [{"name": name} for name in sorted(names)])
+    rows = await tx.all(_LOCK_BREAKERS, {"names": list(names)})
     return {row[0]: Breaker(*tuple(row)[1:]) for row in rows}
 
 
 async def get_breaker(tx: Tx, name: str) -> Breaker:
-    row = await tx.one(_READ, {"names": [name]})
+    row = await tx.one(_GET_BREAKER, {"names": [name]})
     return Breaker() if row is None else Breaker(*tuple(row)[1:])
 
 
 async def save_breaker(tx: Tx, name: str, breaker: Breaker) -> None:
     await tx.run(
-        _WRITE,
+        _SAVE_BREAKER,
         {
             "model": name,
             "now_state": breaker.state,
@@ -115,7 +117,7 @@ async def save_breaker(tx: Tx, name: str, breaker: Breaker) -> None:
 
 
 async def add_usage(tx: Tx, usage: Usage, user_id: int | None, now: Instant) -> None:
-    """Add to what was spent; a correction may be negative."""
+    """Add to the usage counters; a correction may be negative."""
     params = {
         "day": day_start(now),
         "calls": usage.calls,
@@ -123,26 +125,26 @@ async def add_usage(tx: Tx, usage: Usage, user_id: int | None, now: Instant) -> 
         "tokens_out": usage.tokens_out,
         "cost": usage.cost,
     }
-    await tx.run(_USE, params)
+    await tx.run(_ADD_USAGE, params)
     if user_id is not None:
-        await tx.run(_USER_USE, {**params, "user_id": user_id})
+        await tx.run(_ADD_USER_USAGE, {**params, "user_id": user_id})
 
 
 async def spent_today(tx: Tx, user_id: int | None, now: Instant) -> Spent:
     return Spent(
         day=await usage_since(tx, day_start(now)),
         month=await usage_since(tx, month_start(now)),
-        user_day=Usage() if user_id is None else await _user_day(tx, user_id, now),
+        user_day=Usage() if user_id is None else await _usage_of_user(tx, user_id, now),
     )
 
 
-async def usage_since(tx: Tx, moment: Instant) -> Usage:
-    row = await tx.one(_SINCE, {"since": moment})
+async def usage_since(tx: Tx, since: Instant) -> Usage:
+    row = await tx.one(_USAGE_SINCE, {"since": since})
     return Usage() if row is None else Usage(*map(int, row))
 
 
-async def usage_by_day(tx: Tx, moment: Instant) -> list[tuple[Instant, Usage]]:
-    return [(row[0], Usage(*tuple(row)[1:])) for row in await tx.all(_DAYS, {"since": moment})]
+async def usage_by_day(tx: Tx, since: Instant) -> list[tuple[Instant, Usage]]:
+    return [(row[0], Usage(*tuple(row)[1:])) for row in await tx.all(_USAGE_BY_DAY, {"since": since})]
 
 
 async def is_paused(tx: Tx) -> bool:
@@ -153,9 +155,12 @@ async def set_paused(tx: Tx, now: Instant, *, paused: bool) -> None:
     await instance.set_setting(tx, _PAUSED, "true" if paused else "false", now)
 
 
-async def _user_day(tx: Tx, user_id: int, now: Instant) -> Usage:
-    row = await tx.one(_USER_DAY, {"user_id": user_id, "today": day_start(now)})
+async def _usage_of_user(tx: Tx, user_id: int, now: Instant) -> Usage:
+    row = await tx.one(_USAGE_OF_USER, {"user_id": user_id, "today": day_start(now)})
     return Usage() if row is None else Usage(*row)
+
+
+# --- Queue
 
 
 @record
@@ -176,7 +181,7 @@ class Queued:
 
 @record
 class QueuedLine:
-    """A row as operators see it."""
+    """A queue row as admins see it."""
 
     id: int
     content_hash: str
@@ -201,8 +206,8 @@ class Sizes:
         return self.waiting + self.running + self.cooling
 
 
-_NAMES = ("key", "content_hash", "variant", "model", "language", "user_id", "priority", "created_at")
-_new = insert(summary_queue).values({name: bindparam(name) for name in _NAMES})
+_QUEUE_NAMES = ("key", "content_hash", "variant", "model", "language", "user_id", "priority", "created_at")
+_new = insert(summary_queue).values({name: bindparam(name) for name in _QUEUE_NAMES})
 _ADD = Statement(
     _new.on_conflict_do_update(
         index_elements=["key"],
@@ -212,17 +217,17 @@ _ADD = Statement(
         },
     )
 )
-_free = or_(summary_queue.c.locked_at.is_(None), summary_queue.c.locked_at <= bindparam("stale"))
-_awake = or_(summary_queue.c.cooldown_until.is_(None), summary_queue.c.cooldown_until <= bindparam("now"))
+_is_unlocked = or_(summary_queue.c.locked_at.is_(None), summary_queue.c.locked_at <= bindparam("stale"))
+_is_ready = or_(summary_queue.c.cooldown_until.is_(None), summary_queue.c.cooldown_until <= bindparam("now"))
 _next = (
     select(summary_queue.c.id)
-    .where(among(summary_queue.c.model, "models", Text()), _free, _awake)
+    .where(among(summary_queue.c.model, "models", Text()), _is_unlocked, _is_ready)
     .order_by(summary_queue.c.priority.desc(), summary_queue.c.created_at, summary_queue.c.id)
     .limit(1)
     .with_for_update(skip_locked=True)
 )
-# A lease that ran out is an attempt whose worker died.
-_died = case((summary_queue.c.locked_at.is_(None), literal(0)), else_=literal(1))
+# An expired lease counts as an attempt: its worker died.
+_lost_attempt = case((summary_queue.c.locked_at.is_(None), literal(0)), else_=literal(1))
 _CLAIMED = (
     summary_queue.c.id,
     summary_queue.c.key,
@@ -243,20 +248,20 @@ _CLAIM = Statement(
     .values(
         locked_at=bindparam("now"),
         lease_holder=bindparam("holder"),
-        attempts=summary_queue.c.attempts + _died,
+        attempts=summary_queue.c.attempts + _lost_attempt,
         cooldown_until=null(),
     )
     .returning(*_CLAIMED)
 )
-_mine = (
+_is_leased_to_us = (
     summary_queue.c.id == bindparam("row_id"),
     summary_queue.c.lease_holder == bindparam("holder"),
     summary_queue.c.locked_at == bindparam("taken"),
 )
-_DONE = Statement(delete(summary_queue).where(*_mine))
-_SET_BACK = Statement(
+_COMPLETE = Statement(delete(summary_queue).where(*_is_leased_to_us))
+_RECORD_FAILURE = Statement(
     update(summary_queue)
-    .where(*_mine)
+    .where(*_is_leased_to_us)
     .values(
         attempts=bindparam("tries"),
         empties=bindparam("empty"),
@@ -267,15 +272,15 @@ _SET_BACK = Statement(
         lease_holder=null(),
     )
 )
-_PUT_OFF = Statement(
+_RELEASE = Statement(
     update(summary_queue)
-    .where(*_mine)
+    .where(*_is_leased_to_us)
     .values(
         locked_at=null(), lease_holder=null(), cooldown_until=bindparam("until"), last_error=bindparam("why")
     )
 )
 _extract = Variant()
-_twin = summary_queue.alias("twin")
+_other_row = summary_queue.alias("twin")
 _extract_key = summary_queue.c.content_hash + literal(f":{_extract.name}")
 _WITHOUT_EXTRACT = Statement(
     select(*_CLAIMED)
@@ -284,14 +289,14 @@ _WITHOUT_EXTRACT = Statement(
         summary_queue.c.variant.startswith(f"{_extract.kind}:"),
         *(
             ~select(table.c.key).where(table.c.key == _extract_key).correlate(summary_queue).exists()
-            for table in (summaries, summary_failures, _twin)
+            for table in (summaries, summary_failures, _other_row)
         ),
     )
     .order_by(summary_queue.c.priority.desc(), summary_queue.c.created_at, summary_queue.c.id)
     .limit(bindparam("most"))
 )
-_DROP = Statement(delete(summary_queue).where(summary_queue.c.key == bindparam("wanted")))
-_DROP_OTHERS = Statement(delete(summary_queue).where(~among(summary_queue.c.model, "models", Text())))
+_REMOVE = Statement(delete(summary_queue).where(summary_queue.c.key == bindparam("wanted")))
+_REMOVE_OTHER_MODELS = Statement(delete(summary_queue).where(~among(summary_queue.c.model, "models", Text())))
 _RETRY = Statement(
     update(summary_queue).values(cooldown_until=null(), attempts=0, empties=0, last_error=null())
 )
@@ -322,7 +327,7 @@ _SIZES = Statement(
         ),
     )
 )
-_LINES = Statement(
+_LIST = Statement(
     select(
         summary_queue.c.id,
         summary_queue.c.content_hash,
@@ -343,7 +348,7 @@ _LINES = Statement(
 async def enqueue(
     tx: Tx, content_hash: str, variant: Variant, *, user_id: int | None, priority: int, now: Instant
 ) -> None:
-    """A row that is there already takes the higher priority and the asker who can answer for it now."""
+    """An existing row gets the higher priority and the user of the newest request."""
     await tx.run(
         _ADD,
         {
@@ -360,32 +365,32 @@ async def enqueue(
 
 
 async def without_extract(tx: Tx, model: str, *, most: int) -> list[Queued]:
-    """Summaries that wait for this model and have no extract, not even a queued or a failed one."""
+    """Return queued summaries for this model whose text has no extract: none stored, queued or failed."""
     return [Queued(*row) for row in await tx.all(_WITHOUT_EXTRACT, {"model": model, "most": most})]
 
 
 async def claim(tx: Tx, models: Sequence[str], holder: str, now: Instant, stale: Instant) -> Queued | None:
-    """The next one for these models, ours until its lease is stale."""
+    """Lease the next row for these models. The lease expires when `locked_at` is before `stale`."""
     row = await tx.one(_CLAIM, {"models": list(models), "holder": holder, "now": now, "stale": stale})
     return None if row is None else Queued(*row)
 
 
 async def complete(tx: Tx, row: Queued, holder: str) -> bool:
-    """False when the lease was lost and another has it."""
-    return await tx.run(_DONE, _lease(row, holder)) == 1
+    """Return False if the lease was lost to another worker."""
+    return await tx.run(_COMPLETE, _lease_params(row, holder)) == 1
 
 
-async def record_failure(tx: Tx, row: Queued, holder: str, setback: FailureState, error: str) -> bool:
+async def record_failure(tx: Tx, row: Queued, holder: str, failure: FailureState, error: str) -> bool:
     return (
         await tx.run(
-            _SET_BACK,
+            _RECORD_FAILURE,
             {
-                **_lease(row, holder),
-                "tries": setback.attempts,
-                "empty": setback.empties,
+                **_lease_params(row, holder),
+                "tries": failure.attempts,
+                "empty": failure.empties,
                 "error": error,
-                "kind": setback.error_type,
-                "until": setback.cooldown_until,
+                "kind": failure.error_type,
+                "until": failure.cooldown_until,
             },
         )
         == 1
@@ -393,22 +398,22 @@ async def record_failure(tx: Tx, row: Queued, holder: str, setback: FailureState
 
 
 async def release(tx: Tx, row: Queued, holder: str) -> None:
-    """Give it back as it was."""
-    await tx.run(_PUT_OFF, {**_lease(row, holder), "until": None, "why": None})
+    """End the lease without changing anything else."""
+    await tx.run(_RELEASE, {**_lease_params(row, holder), "until": None, "why": None})
 
 
 async def postpone(tx: Tx, row: Queued, holder: str, until: Instant, why: str) -> None:
-    """Give it back until then; it is not its fault."""
-    await tx.run(_PUT_OFF, {**_lease(row, holder), "until": until, "why": why})
+    """End the lease until `until` without counting an attempt."""
+    await tx.run(_RELEASE, {**_lease_params(row, holder), "until": until, "why": why})
 
 
 async def remove_queued(tx: Tx, key: str) -> None:
-    await tx.run(_DROP, {"wanted": key})
+    await tx.run(_REMOVE, {"wanted": key})
 
 
 async def remove_other_models(tx: Tx, models: Sequence[str]) -> int:
-    """What waits for models that nobody asks any more."""
-    return await tx.run(_DROP_OTHERS, {"models": list(models)})
+    """Remove rows queued for models that are not in use any more."""
+    return await tx.run(_REMOVE_OTHER_MODELS, {"models": list(models)})
 
 
 async def retry_all(tx: Tx) -> int:
@@ -420,7 +425,7 @@ async def retry(tx: Tx, key: str) -> None:
 
 
 async def next_at(tx: Tx, lease: int) -> Instant | None:
-    """When the next row can be taken: 0 for at once, None for an empty queue."""
+    """Return when the next row can be claimed: 0 for now, None for an empty queue."""
     return await tx.value(_NEXT_AT, {"lease": lease})
 
 
@@ -431,8 +436,8 @@ async def queue_sizes(tx: Tx, now: Instant, stale: Instant) -> Sizes:
 
 
 async def list_queued(tx: Tx, *, most: int) -> list[QueuedLine]:
-    return [QueuedLine(*row) for row in await tx.all(_LINES, {"most": most})]
+    return [QueuedLine(*row) for row in await tx.all(_LIST, {"most": most})]
 
 
-def _lease(row: Queued, holder: str) -> dict[str, object]:
+def _lease_params(row: Queued, holder: str) -> dict[str, object]:
     return {"row_id": row.id, "holder": holder, "taken": row.locked_at}

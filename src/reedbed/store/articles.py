@@ -1,4 +1,4 @@
-"""Finding an entry by its address, and giving a saved page its words."""
+"""Full articles: their text, the selectors used to extract them, and pages saved by URL."""
 
 from collections.abc import Sequence
 
@@ -22,17 +22,19 @@ from reedbed.store.tables import (
 )
 from reedbed.store.visibility import shows
 
-_NOTE_ATTEMPT = Statement(
+# --- Full text
+
+_RECORD_ATTEMPT = Statement(
     update(entry_bodies)
     .where(entry_bodies.c.entry_id == bindparam("id"))
     .values(full_attempted_at=bindparam("now"))
 )
-_KEEP = Statement(
+_SAVE = Statement(
     update(entry_bodies)
     .where(entry_bodies.c.entry_id == bindparam("id"))
     .values(full_content=bindparam("content"), full_attempted_at=bindparam("now"))
 )
-_OUTDATED = Statement(
+_DELETE_OUTDATED_SUMMARIES = Statement(
     delete(entry_summaries).where(
         entry_summaries.c.entry_id == bindparam("id"),
         entry_summaries.c.of_full,
@@ -41,7 +43,7 @@ _OUTDATED = Statement(
         ),
     )
 )
-_ALWAYS_WANTED = Statement(
+_FEEDS_WITH_FULL_TEXT = Statement(
     select(subscriptions.c.feed_id)
     .distinct()
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
@@ -52,30 +54,30 @@ _ALWAYS_WANTED = Statement(
         feeds.c.kind == "web",
     )
 )
-_MISSING = Statement(
+_NEVER_TRIED = Statement(
     select(entries.c.id, entries.c.url)
     .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
     .outerjoin(article_selectors, article_selectors.c.feed_id == entries.c.feed_id)
     .where(
         among(entries.c.id, "ids"),
         entries.c.url.is_not(None),
-        # Never, or with other selectors than the feed has now.
+        # Never tried, or tried with other selectors than the feed has now.
         func.coalesce(entry_bodies.c.full_attempted_at, -1)
         < func.coalesce(article_selectors.c.changed_at, 0),
     )
     .order_by(entries.c.id)
 )
-_GIVEN = Statement(select(entry_bodies.c.content).where(entry_bodies.c.entry_id == bindparam("id")))
-_READ_WHOLE = Statement(
+_FEED_CONTENT = Statement(select(entry_bodies.c.content).where(entry_bodies.c.entry_id == bindparam("id")))
+_WITH_FULL_TEXT = Statement(
     select(entry_bodies.c.entry_id).where(
         among(entry_bodies.c.entry_id, "ids"), entry_bodies.c.full_content.is_not(None)
     )
 )
 _USER = bindparam("user_id", type_=BigInteger)
-_SEEN_AT = Statement(
+_VISIBLE_BY_URL = Statement(
     select(entries.c.id)
     .where(
-        # Feed by feed, since that is how addresses are indexed.
+        # By feed, because the index on URLs starts with the feed.
         or_(
             entries.c.feed_id.in_(select(subscriptions.c.feed_id).where(subscriptions.c.user_id == _USER)),
             entries.c.feed_id.in_(select(feeds.c.id).where(feeds.c.owner_id == _USER)),
@@ -89,66 +91,72 @@ _SEEN_AT = Statement(
 
 
 async def record_attempt(tx: Tx, entry_id: int, now: Instant) -> None:
-    await tx.run(_NOTE_ATTEMPT, {"id": entry_id, "now": now})
+    await tx.run(_RECORD_ATTEMPT, {"id": entry_id, "now": now})
 
 
 async def save(tx: Tx, entry_id: int, content: str, now: Instant) -> None:
-    """Read anew it may be another text, with other selectors; then nobody sees the summary of the old one."""
-    await tx.run(_OUTDATED, {"id": entry_id, "content": content})
-    await tx.run(_KEEP, {"id": entry_id, "content": content, "now": now})
+    """Also delete the summary of the old article if the new text differs, for example with new selectors."""
+    await tx.run(_DELETE_OUTDATED_SUMMARIES, {"id": entry_id, "content": content})
+    await tx.run(_SAVE, {"id": entry_id, "content": content, "now": now})
 
 
 async def wants_full_text(tx: Tx, feed_ids: Sequence[int]) -> list[int]:
-    """Of these feeds, those with a follower who chose to read its articles whole."""
-    return [row[0] for row in await tx.all(_ALWAYS_WANTED, {"ids": list(feed_ids)})]
+    """Return those of these feeds with a subscriber who always wants the full text."""
+    return [row[0] for row in await tx.all(_FEEDS_WITH_FULL_TEXT, {"ids": list(feed_ids)})]
 
 
-async def seen_at(tx: Tx, user_id: int, address: str) -> int | None:
-    """The newest entry with this normalised address that the user sees."""
-    return await tx.value(_SEEN_AT, {"user_id": user_id, "address": address})
+async def seen_at(tx: Tx, user_id: int, url: str) -> int | None:
+    """Return the newest entry with this normalized URL that the user can see."""
+    return await tx.value(_VISIBLE_BY_URL, {"user_id": user_id, "address": url})
 
 
 async def never_tried(tx: Tx, entry_ids: Sequence[int]) -> list[tuple[int, str]]:
-    return [(row[0], row[1]) for row in await tx.all(_MISSING, {"ids": list(entry_ids)})]
+    return [(row[0], row[1]) for row in await tx.all(_NEVER_TRIED, {"ids": list(entry_ids)})]
 
 
 async def given(tx: Tx, entry_id: int) -> str:
-    """The HTML that the feed gives of this entry."""
-    return await tx.value(_GIVEN, {"id": entry_id}) or ""
+    """Return the entry's HTML as the feed sent it."""
+    return await tx.value(_FEED_CONTENT, {"id": entry_id}) or ""
 
 
 async def read_whole(tx: Tx, entry_ids: Sequence[int]) -> set[int]:
-    """Which of these entries hold their whole article."""
-    return {row[0] for row in await tx.all(_READ_WHOLE, {"ids": list(entry_ids)})}
+    """Return which of these entries have their full article."""
+    return {row[0] for row in await tx.all(_WITH_FULL_TEXT, {"ids": list(entry_ids)})}
 
 
-_CHOICE = (article_selectors.c.kept, article_selectors.c.dropped)
-_OF_FEED = Statement(select(*_CHOICE).where(article_selectors.c.feed_id == bindparam("feed_id")))
-_written = insert(article_selectors)
-_PUT = Statement(
-    _written.on_conflict_do_update(
+# --- Selectors
+
+_SELECTOR_COLUMNS = (article_selectors.c.kept, article_selectors.c.dropped)
+_GET_SELECTORS = Statement(
+    select(*_SELECTOR_COLUMNS).where(article_selectors.c.feed_id == bindparam("feed_id"))
+)
+_new = insert(article_selectors)
+_SET_SELECTORS = Statement(
+    _new.on_conflict_do_update(
         index_elements=["feed_id"],
-        set_={name: _written.excluded[name] for name in ("kept", "dropped", "changed_at")},
+        set_={name: _new.excluded[name] for name in ("kept", "dropped", "changed_at")},
     ),
     columns=["feed_id", "kept", "dropped", "changed_at"],
 )
-_CARRY_OVER = Statement(
+_COPY_SELECTORS = Statement(
     insert(article_selectors)
     .from_select(
         ["feed_id", "kept", "dropped", "changed_at"],
-        select(bindparam("new", type_=BigInteger), *_CHOICE, article_selectors.c.changed_at).where(
+        select(bindparam("new", type_=BigInteger), *_SELECTOR_COLUMNS, article_selectors.c.changed_at).where(
             article_selectors.c.feed_id == bindparam("old")
         ),
     )
     .on_conflict_do_nothing()
 )
-_STANDING = Statement(
-    select(*_CHOICE, entry_bodies.c.full_attempted_at, func.coalesce(article_selectors.c.changed_at, 0))
+_SELECTOR_STATUS = Statement(
+    select(
+        *_SELECTOR_COLUMNS, entry_bodies.c.full_attempted_at, func.coalesce(article_selectors.c.changed_at, 0)
+    )
     .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
     .outerjoin(article_selectors, article_selectors.c.feed_id == entries.c.feed_id)
     .where(entries.c.id == bindparam("id"))
 )
-_READ_BEFORE = Statement(
+_TRIED_BEFORE = Statement(
     select(entries.c.id)
     .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
     .where(
@@ -159,7 +167,7 @@ _READ_BEFORE = Statement(
     .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
     .limit(bindparam("most"))
 )
-_NEWEST = Statement(
+_NEWEST_WITH_URL = Statement(
     select(entries.c.id)
     .where(
         entries.c.feed_id == bindparam("feed_id"),
@@ -173,30 +181,30 @@ _NEWEST = Statement(
 
 @record
 class SelectorStatus:
-    """How far we are with the whole article of an entry."""
+    """The feed's selectors, and whether the entry's full article was tried with them."""
 
     selectors: ArticleSelectors
     tried_at: Instant | None
-    """None also when other selectors have been set since: what was had is out of date."""
+    """None also if the selectors changed since, because the article is then out of date."""
 
 
 async def get_selectors(tx: Tx, feed_id: int) -> ArticleSelectors:
-    row = await tx.one(_OF_FEED, {"feed_id": feed_id})
+    row = await tx.one(_GET_SELECTORS, {"feed_id": feed_id})
     return ArticleSelectors() if row is None else _selectors(row)
 
 
 async def set_selectors(tx: Tx, feed_id: int, selectors: ArticleSelectors, now: Instant) -> None:
-    kept, dropped = "\n".join(selectors.keep), "\n".join(selectors.drop)
-    await tx.run(_PUT, {"feed_id": feed_id, "kept": kept, "dropped": dropped, "changed_at": now})
+    keep, drop = "\n".join(selectors.keep), "\n".join(selectors.drop)
+    await tx.run(_SET_SELECTORS, {"feed_id": feed_id, "kept": keep, "dropped": drop, "changed_at": now})
 
 
 async def copy_selectors(tx: Tx, old: int, new: int) -> None:
-    """One feed becomes part of another; what that one has stays."""
-    await tx.run(_CARRY_OVER, {"old": old, "new": new})
+    """Copy selectors when one feed is merged into another, unless that one has its own."""
+    await tx.run(_COPY_SELECTORS, {"old": old, "new": new})
 
 
 async def selector_status(tx: Tx, entry_id: int) -> SelectorStatus:
-    row = await tx.one(_STANDING, {"id": entry_id})
+    row = await tx.one(_SELECTOR_STATUS, {"id": entry_id})
     if row is None:
         return SelectorStatus(ArticleSelectors(), None)
     tried_at, changed_at = row[2], row[3]
@@ -205,21 +213,23 @@ async def selector_status(tx: Tx, entry_id: int) -> SelectorStatus:
 
 
 async def read_before(tx: Tx, feed_id: int, *, most: int) -> Sequence[int]:
-    """The newest entries whose whole article was had or tried for."""
-    return [row[0] for row in await tx.all(_READ_BEFORE, {"feed_id": feed_id, "most": most})]
+    """Return the newest entries whose full article was fetched or tried."""
+    return [row[0] for row in await tx.all(_TRIED_BEFORE, {"feed_id": feed_id, "most": most})]
 
 
 async def newest_saved(tx: Tx, feed_id: int) -> int | None:
-    """With an address to read an article from."""
-    return await tx.value(_NEWEST, {"feed_id": feed_id})
+    """Return the newest entry that has a URL."""
+    return await tx.value(_NEWEST_WITH_URL, {"feed_id": feed_id})
 
 
 def _selectors(row: Row) -> ArticleSelectors:
     return ArticleSelectors(tuple((row[0] or "").splitlines()), tuple((row[1] or "").splitlines()))
 
 
-_words = ("title", "author", "summary", "image", "language", "words")
-_BY_ADDRESS = Statement(
+# --- Saved pages
+
+_TEXT_NAMES = ("title", "author", "summary", "image", "language", "words")
+_FOLLOWED_BY_URL = Statement(
     select(entries.c.id)
     .join_from(subscriptions, entries, entries.c.feed_id == subscriptions.c.feed_id)
     .where(
@@ -236,7 +246,7 @@ _FILL = Statement(
     .where(entries.c.id == bindparam("entry"))
     .values(
         change_hash=bindparam("new_hash"),
-        **{name: bindparam(f"new_{name}") for name in _words},
+        **{name: bindparam(f"new_{name}") for name in _TEXT_NAMES},
     )
 )
 _FILL_BODY = Statement(
@@ -247,12 +257,12 @@ _FILL_BODY = Statement(
 
 
 async def get_saved_by_url(tx: Tx, user_id: int, normalized_url: str) -> int | None:
-    """The newest entry at this address in the feeds this user follows."""
-    return await tx.value(_BY_ADDRESS, {"user_id": user_id, "address": normalized_url})
+    """Return the newest entry with this URL in the feeds this user is subscribed to."""
+    return await tx.value(_FOLLOWED_BY_URL, {"user_id": user_id, "address": normalized_url})
 
 
 async def fill_saved(tx: Tx, entry_id: int, text: NewEntryText, change_hash: str) -> None:
-    """The first words of an entry that was saved by its address; there is no older version to keep."""
-    shown = {f"new_{name}": getattr(text, name) for name in _words}
-    await tx.run(_FILL, {"entry": entry_id, "new_hash": change_hash, **shown})
+    """Set the text of an entry that was saved by its URL; there is no older version to keep."""
+    values = {f"new_{name}": getattr(text, name) for name in _TEXT_NAMES}
+    await tx.run(_FILL, {"entry": entry_id, "new_hash": change_hash, **values})
     await tx.run(_FILL_BODY, {"entry": entry_id, "new_content": text.content, "new_extra": text.extra})

@@ -1,4 +1,4 @@
-"""Links in letters: only their SHA-256 stored, each good for one use."""
+"""Sessions, API tokens, and one-time links in emails, of which only the SHA-256 is stored."""
 
 from collections.abc import Sequence
 
@@ -12,31 +12,33 @@ from reedbed.store.engine.statements import Statement, func, select
 from reedbed.store.tables import mail_links, sessions, tokens, users
 from reedbed.store.users import USER_COLUMNS, event_user
 
-_mine = sessions.c.user_id == bindparam("user_id")
+# --- Sessions
+
+_own_sessions = sessions.c.user_id == bindparam("user_id")
 _now = bindparam("now", type_=BigInteger())
-# One that was made by a clock far ahead would live until that moment has come.
-_made_ahead = sessions.c.created_at > _now + DAY
-_alive = (
+# A session created while the clock was far ahead would be valid until that time has come.
+_is_created_in_future = sessions.c.created_at > _now + DAY
+_is_active = (
     sessions.c.expires_at > bindparam("now"),
     sessions.c.last_active_at > bindparam("idle_since"),
-    ~_made_ahead,
+    ~_is_created_in_future,
 )
 
-_INSERT = Statement(
+_INSERT_SESSION = Statement(
     insert(sessions).returning(sessions.c.id),
     columns=["user_id", "token_hash", "user_agent", "ip", "created_at", "last_active_at", "expires_at"],
 )
-_CALLER = Statement(
+_CALLER_BY_SESSION = Statement(
     select(*USER_COLUMNS, sessions.c.id.label("session_id"), sessions.c.last_active_at)
     .join_from(sessions, users, users.c.id == sessions.c.user_id)
-    .where(sessions.c.token_hash == bindparam("token_hash"), *_alive, users.c.disabled_at.is_(None))
+    .where(sessions.c.token_hash == bindparam("token_hash"), *_is_active, users.c.disabled_at.is_(None))
 )
-_OPEN = Statement(
+_ACTIVE_SESSION = Statement(
     select(sessions.c.id)
     .join_from(sessions, users, users.c.id == sessions.c.user_id)
-    .where(sessions.c.id == bindparam("session_id"), *_alive, users.c.disabled_at.is_(None))
+    .where(sessions.c.id == bindparam("session_id"), *_is_active, users.c.disabled_at.is_(None))
 )
-_LIST = Statement(
+_LIST_SESSIONS = Statement(
     select(
         sessions.c.id,
         sessions.c.user_agent,
@@ -45,19 +47,19 @@ _LIST = Statement(
         sessions.c.last_active_at,
         sessions.c.expires_at,
     )
-    .where(_mine, *_alive)
+    .where(_own_sessions, *_is_active)
     .order_by(sessions.c.last_active_at.desc(), sessions.c.id.desc())
     .limit(bindparam("limit"))
 )
-_MADE_AHEAD = Statement(
-    select(sessions.c.id).where(sessions.c.token_hash == bindparam("token_hash"), _made_ahead)
+_CREATED_IN_FUTURE = Statement(
+    select(sessions.c.id).where(sessions.c.token_hash == bindparam("token_hash"), _is_created_in_future)
 )
 _OPENED_AT = Statement(select(sessions.c.created_at).where(sessions.c.id == bindparam("session_id")))
-_TOUCH = Statement(
+_TOUCH_SESSION = Statement(
     update(sessions).where(sessions.c.id == bindparam("session_id")).values(last_active_at=bindparam("now"))
 )
-_DELETE = Statement(delete(sessions).where(sessions.c.id == bindparam("session_id"), _mine))
-_DELETE_OTHERS = Statement(delete(sessions).where(_mine, sessions.c.id != bindparam("kept_id")))
+_DELETE_SESSION = Statement(delete(sessions).where(sessions.c.id == bindparam("session_id"), _own_sessions))
+_DELETE_OTHERS = Statement(delete(sessions).where(_own_sessions, sessions.c.id != bindparam("kept_id")))
 
 
 async def add_session(
@@ -71,7 +73,7 @@ async def add_session(
     expires_at: Instant,
 ) -> int:
     return await tx.value(
-        _INSERT,
+        _INSERT_SESSION,
         {
             "user_id": user_id,
             "token_hash": token_hash,
@@ -87,8 +89,8 @@ async def add_session(
 async def get_caller(
     tx: Tx, token_hash: str, *, now: Instant, idle_since: Instant
 ) -> tuple[Caller, Instant] | None:
-    """Who holds this token, and when they were last seen."""
-    row = await tx.one(_CALLER, {"token_hash": token_hash, "now": now, "idle_since": idle_since})
+    """Return the caller with this session token, and when they were last active."""
+    row = await tx.one(_CALLER_BY_SESSION, {"token_hash": token_hash, "now": now, "idle_since": idle_since})
     if row is None:
         return None
     return Caller(event_user(row), session_id=row["session_id"]), row["last_active_at"]
@@ -97,14 +99,14 @@ async def get_caller(
 async def list_sessions(
     tx: Tx, user_id: int, *, now: Instant, idle_since: Instant, limit: int
 ) -> Sequence[Session]:
-    """The last active first."""
+    """Most recently active first."""
     params = {"user_id": user_id, "now": now, "idle_since": idle_since, "limit": limit}
-    return [Session(*row) for row in await tx.all(_LIST, params)]
+    return [Session(*row) for row in await tx.all(_LIST_SESSIONS, params)]
 
 
 async def is_session_open(tx: Tx, session_id: int, *, now: Instant, idle_since: Instant) -> bool:
     params = {"session_id": session_id, "now": now, "idle_since": idle_since}
-    return await tx.value(_OPEN, params) is not None
+    return await tx.value(_ACTIVE_SESSION, params) is not None
 
 
 async def session_opened_at(tx: Tx, session_id: int) -> Instant | None:
@@ -112,24 +114,24 @@ async def session_opened_at(tx: Tx, session_id: int) -> Instant | None:
 
 
 async def was_session_made_ahead(tx: Tx, token_hash: str, now: Instant) -> bool:
-    """Whether this session was opened while the clock was more than a day ahead of now."""
-    return await tx.value(_MADE_AHEAD, {"token_hash": token_hash, "now": now}) is not None
+    """Return whether this session was created while the clock was more than a day ahead."""
+    return await tx.value(_CREATED_IN_FUTURE, {"token_hash": token_hash, "now": now}) is not None
 
 
 async def touch_session(tx: Tx, session_id: int, now: Instant) -> None:
-    await tx.run(_TOUCH, {"session_id": session_id, "now": now})
+    await tx.run(_TOUCH_SESSION, {"session_id": session_id, "now": now})
 
 
 async def delete_session(tx: Tx, user_id: int, session_id: int) -> bool:
-    return await tx.run(_DELETE, {"user_id": user_id, "session_id": session_id}) == 1
+    return await tx.run(_DELETE_SESSION, {"user_id": user_id, "session_id": session_id}) == 1
 
 
 async def delete_other_sessions(tx: Tx, user_id: int, kept_id: int | None) -> int:
-    """All sessions of a user but one, or all."""
+    """Delete all sessions of a user, except `kept_id` if given."""
     return await tx.run(_DELETE_OTHERS, {"user_id": user_id, "kept_id": kept_id or 0})
 
 
-_SESSIONS = Statement(
+_DELETE_EXPIRED_SESSIONS = Statement(
     delete(sessions).where(
         or_(
             sessions.c.expires_at <= bindparam("now"),
@@ -141,8 +143,10 @@ _SESSIONS = Statement(
 
 
 async def delete_user_sessions(tx: Tx, *, now: Instant, idle_since: Instant) -> int:
-    return await tx.run(_SESSIONS, {"now": now, "idle_since": idle_since})
+    return await tx.run(_DELETE_EXPIRED_SESSIONS, {"now": now, "idle_since": idle_since})
 
+
+# --- API tokens
 
 _own_tokens = tokens.c.user_id == bindparam("user_id")
 _TOKEN_COLUMNS = (
@@ -153,7 +157,7 @@ _TOKEN_COLUMNS = (
     tokens.c.created_at,
     tokens.c.last_used_at,
 )
-_callers = (
+_select_callers = (
     select(*USER_COLUMNS, tokens.c.id.label("token_id"), tokens.c.scopes, tokens.c.last_used_at)
     .join_from(tokens, users, users.c.id == tokens.c.user_id)
     .where(users.c.disabled_at.is_(None), tokens.c.kind == bindparam("kind"))
@@ -163,11 +167,13 @@ _INSERT_TOKEN = Statement(
     insert(tokens).returning(*_TOKEN_COLUMNS),
     columns=["user_id", "kind", "name", "scopes", "secret_hash", "fever_digest", "created_at"],
 )
-_BY_SECRET = Statement(_callers.where(tokens.c.secret_hash == bindparam("secret_hash")))
-_BY_ID = Statement(_callers.add_columns(tokens.c.secret_hash).where(tokens.c.id == bindparam("token_id")))
-_BY_FEVER = Statement(_callers.where(tokens.c.fever_digest == bindparam("digest")))
+_TOKEN_BY_SECRET = Statement(_select_callers.where(tokens.c.secret_hash == bindparam("secret_hash")))
+_TOKEN_BY_ID = Statement(
+    _select_callers.add_columns(tokens.c.secret_hash).where(tokens.c.id == bindparam("token_id"))
+)
+_TOKEN_BY_FEVER_DIGEST = Statement(_select_callers.where(tokens.c.fever_digest == bindparam("digest")))
 _LIST_TOKENS = Statement(select(*_TOKEN_COLUMNS).where(_own_tokens).order_by(tokens.c.id.desc()))
-_COUNT = Statement(select(func.count()).select_from(tokens).where(_own_tokens))
+_COUNT_TOKENS = Statement(select(func.count()).select_from(tokens).where(_own_tokens))
 _TOUCH_TOKEN = Statement(
     update(tokens).where(tokens.c.id == bindparam("token_id")).values(last_used_at=bindparam("now"))
 )
@@ -202,19 +208,19 @@ async def add_token(
 
 
 async def get_token_by_secret(tx: Tx, kind: str, secret_hash: str) -> tuple[Caller, Instant | None] | None:
-    """Who holds this secret, and when it was last used."""
-    return _caller(await tx.one(_BY_SECRET, {"kind": kind, "secret_hash": secret_hash}))
+    """Return the caller with this secret, and when it was last used."""
+    return _caller(await tx.one(_TOKEN_BY_SECRET, {"kind": kind, "secret_hash": secret_hash}))
 
 
 async def get_token_by_fever_digest(tx: Tx, digest: str) -> tuple[Caller, Instant | None] | None:
-    return _caller(await tx.one(_BY_FEVER, {"kind": "app_password", "digest": digest}))
+    return _caller(await tx.one(_TOKEN_BY_FEVER_DIGEST, {"kind": "app_password", "digest": digest}))
 
 
 async def get_token(tx: Tx, kind: str, token_id: int) -> tuple[Caller, Instant | None, str] | None:
-    """Whose it is, when it was last used, and the hash of its secret."""
-    row = await tx.one(_BY_ID, {"kind": kind, "token_id": token_id})
-    found = _caller(row)
-    return (*found, row["secret_hash"]) if row is not None and found is not None else None
+    """Return the caller, when the token was last used, and the hash of its secret."""
+    row = await tx.one(_TOKEN_BY_ID, {"kind": kind, "token_id": token_id})
+    caller = _caller(row)
+    return (*caller, row["secret_hash"]) if row is not None and caller is not None else None
 
 
 async def list_tokens(tx: Tx, user_id: int) -> Sequence[ApiToken]:
@@ -222,7 +228,7 @@ async def list_tokens(tx: Tx, user_id: int) -> Sequence[ApiToken]:
 
 
 async def count_tokens(tx: Tx, user_id: int) -> int:
-    return await tx.value(_COUNT, {"user_id": user_id})
+    return await tx.value(_COUNT_TOKENS, {"user_id": user_id})
 
 
 async def touch_token(tx: Tx, token_id: int, now: Instant) -> None:
@@ -234,24 +240,26 @@ async def delete_token(tx: Tx, user_id: int, token_id: int) -> bool:
 
 
 def _token(row: Row) -> ApiToken:
-    return ApiToken(row[0], row[1], row[2], _scopes(row[3]), row[4], row[5])
+    return ApiToken(row[0], row[1], row[2], _parse_scopes(row[3]), row[4], row[5])
 
 
 def _caller(row: Row | None) -> tuple[Caller, Instant | None] | None:
     if row is None:
         return None
     user = event_user(row)
-    scopes = _scopes(row["scopes"])
-    # An admin token of somebody who is no operator any more is a plain one.
+    scopes = _parse_scopes(row["scopes"])
+    # The admin scope ends when the user is no longer an admin.
     allowed = scopes if user.operates else scopes - {TokenScope.ADMIN}
     return Caller(user, scopes=allowed, token_id=row["token_id"]), row["last_used_at"]
 
 
-def _scopes(words: str) -> frozenset[TokenScope]:
-    return frozenset(TokenScope(word) for word in words.split())
+def _parse_scopes(text: str) -> frozenset[TokenScope]:
+    return frozenset(TokenScope(name) for name in text.split())
 
 
-_COLUMNS = (
+# --- Links in emails
+
+_LINK_COLUMNS = (
     mail_links.c.id,
     mail_links.c.purpose,
     mail_links.c.email,
@@ -260,27 +268,29 @@ _COLUMNS = (
     mail_links.c.expires_at,
     mail_links.c.used_at,
 )
-_open = (
+_is_usable = (
     mail_links.c.token_hash == bindparam("token_hash"),
     mail_links.c.purpose == bindparam("purpose"),
     mail_links.c.used_at.is_(None),
     mail_links.c.expires_at > bindparam("now"),
-    mail_links.c.created_at <= bindparam("now", type_=BigInteger()) + DAY,  # made by a clock that was right
+    mail_links.c.created_at <= bindparam("now", type_=BigInteger()) + DAY,  # not created by a wrong clock
 )
 
 _INSERT_MAIL_LINK = Statement(
     insert(mail_links),
     columns=["user_id", "purpose", "email", "token_hash", "created_at", "expires_at"],
 )
-_FIND = Statement(select(*_COLUMNS).where(*_open))
-_USE = Statement(update(mail_links).where(*_open).values(used_at=bindparam("now")).returning(*_COLUMNS))
-_DROP = Statement(
+_GET_LINK = Statement(select(*_LINK_COLUMNS).where(*_is_usable))
+_USE_LINK = Statement(
+    update(mail_links).where(*_is_usable).values(used_at=bindparam("now")).returning(*_LINK_COLUMNS)
+)
+_DELETE_LINKS = Statement(
     delete(mail_links).where(
         mail_links.c.email == bindparam("email"), mail_links.c.purpose == bindparam("purpose")
     )
 )
 _INVITES = Statement(
-    select(*_COLUMNS)
+    select(*_LINK_COLUMNS)
     .where(
         mail_links.c.purpose == "invite",
         mail_links.c.used_at.is_(None),
@@ -292,7 +302,7 @@ _INVITES = Statement(
 _REMOVE_INVITE = Statement(
     delete(mail_links).where(mail_links.c.id == bindparam("id"), mail_links.c.purpose == "invite")
 )
-_SWEEP = Statement(
+_DELETE_EXPIRED_LINKS = Statement(
     delete(mail_links).where(
         or_(mail_links.c.expires_at <= bindparam("now"), mail_links.c.used_at.is_not(None))
     )
@@ -309,8 +319,8 @@ async def add_mail_link(
     now: Instant,
     expires_at: Instant,
 ) -> None:
-    """A new link of the same purpose replaces the ones before it."""
-    await tx.run(_DROP, {"email": email, "purpose": purpose})
+    """A new link replaces older ones with the same purpose."""
+    await tx.run(_DELETE_LINKS, {"email": email, "purpose": purpose})
     await tx.run(
         _INSERT_MAIL_LINK,
         {
@@ -325,12 +335,12 @@ async def add_mail_link(
 
 
 async def get_mail_link(tx: Tx, purpose: Purpose, token_hash: str, now: Instant) -> MailLink | None:
-    return _link(await tx.one(_FIND, {"purpose": purpose, "token_hash": token_hash, "now": now}))
+    return _link(await tx.one(_GET_LINK, {"purpose": purpose, "token_hash": token_hash, "now": now}))
 
 
 async def use_mail_link(tx: Tx, purpose: Purpose, token_hash: str, now: Instant) -> MailLink | None:
-    """The link, spent by this; None when it was spent before, is too old or never was."""
-    return _link(await tx.one(_USE, {"purpose": purpose, "token_hash": token_hash, "now": now}))
+    """Mark the link as used and return it; None if it was used, has expired or never existed."""
+    return _link(await tx.one(_USE_LINK, {"purpose": purpose, "token_hash": token_hash, "now": now}))
 
 
 async def list_invites(tx: Tx, now: Instant) -> Sequence[MailLink]:
@@ -342,7 +352,7 @@ async def delete_invite(tx: Tx, link_id: int) -> bool:
 
 
 async def delete_expired(tx: Tx, now: Instant) -> int:
-    return await tx.run(_SWEEP, {"now": now})
+    return await tx.run(_DELETE_EXPIRED_LINKS, {"now": now})
 
 
 def _link(row: Row | None) -> MailLink | None:

@@ -1,4 +1,4 @@
-"""Small files in the database, each once: icons, cached images, parts of mails."""
+"""Small files in the database, stored once per content: icons, cached images, parts of emails."""
 
 from sqlalchemy import bindparam, exists, or_, update
 from sqlalchemy.dialects.postgresql import insert
@@ -8,12 +8,12 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Statement, func, select
 from reedbed.store.tables import blobs, feed_fetch_state, feeds, subscriptions
 
-_KEEP = Statement(
+_ADD = Statement(
     insert(blobs).on_conflict_do_nothing(index_elements=["hash"]).returning(blobs.c.id),
     columns=["hash", "media_type", "data", "created_at"],
 )
 _BY_HASH = Statement(select(blobs.c.id).where(blobs.c.hash == bindparam("hash")))
-_KEPT = Statement(select(blobs.c.media_type, blobs.c.data).where(blobs.c.hash == bindparam("hash")))
+_READ_BY_HASH = Statement(select(blobs.c.media_type, blobs.c.data).where(blobs.c.hash == bindparam("hash")))
 _READ = Statement(select(blobs.c.media_type, blobs.c.data).where(blobs.c.id == bindparam("id")))
 _ICON = Statement(
     select(blobs.c.media_type, blobs.c.data).where(
@@ -79,9 +79,10 @@ _SET_ICON = Statement(
 
 
 async def keep(tx: Tx, digest: str, media_type: str, data: bytes, now: Instant) -> int:
-    """Store these bytes, or find them stored; `digest` tells them apart."""
-    made = await tx.value(_KEEP, {"hash": digest, "media_type": media_type, "data": data, "created_at": now})
-    return made if made is not None else await tx.value(_BY_HASH, {"hash": digest})
+    """Store these bytes, unless a blob with this digest exists; returns the id."""
+    params = {"hash": digest, "media_type": media_type, "data": data, "created_at": now}
+    blob_id = await tx.value(_ADD, params)
+    return blob_id if blob_id is not None else await tx.value(_BY_HASH, {"hash": digest})
 
 
 async def read(tx: Tx, blob_id: int) -> tuple[str, bytes] | None:
@@ -91,34 +92,34 @@ async def read(tx: Tx, blob_id: int) -> tuple[str, bytes] | None:
 
 
 async def kept(tx: Tx, digest: str) -> tuple[str, bytes] | None:
-    """Media type and bytes of what was stored under this digest."""
-    row = await tx.one(_KEPT, {"hash": digest})
+    """Media type and bytes stored with this digest."""
+    row = await tx.one(_READ_BY_HASH, {"hash": digest})
     return None if row is None else (row[0], bytes(row[1]))
 
 
 async def icon(tx: Tx, user_id: int, blob_id: int) -> tuple[str, bytes] | None:
-    """Media type and bytes, if it is the icon of a feed this user follows or followed."""
+    """Media type and bytes, if it is the icon of a feed this user subscribes or subscribed to."""
     row = await tx.one(_ICON, {"id": blob_id, "user_id": user_id})
     return None if row is None else (row[0], bytes(row[1]))
 
 
 async def icons_of(tx: Tx, user_id: int) -> list[tuple[int, str, bytes]]:
-    """The icons of all feeds this user follows: id, media type and bytes."""
+    """The icons of all feeds this user subscribes to: id, media type and bytes."""
     return [(row[0], row[1], bytes(row[2])) for row in await tx.all(_ICONS_OF, {"user_id": user_id})]
 
 
-async def feeds_without_icon(tx: Tx, most: int) -> list[tuple[int, str | None, str | None]]:
-    """Fetched feeds never looked at for an icon: id, site and the icon they name."""
-    return [(row[0], row[1], row[2]) for row in await tx.all(_WITHOUT_ICON, {"most": most})]
+async def feeds_without_icon(tx: Tx, limit: int) -> list[tuple[int, str | None, str | None]]:
+    """Fetched feeds that were never checked for an icon: id, site URL and the icon URL they name."""
+    return [(row[0], row[1], row[2]) for row in await tx.all(_WITHOUT_ICON, {"most": limit})]
 
 
 async def named_icon(tx: Tx, icon_url: str) -> int | None:
-    """The icon that another feed has from this address."""
+    """The icon that another feed got from this URL."""
     return await tx.value(_NAMED_ICON, {"icon_url": icon_url})
 
 
 async def site_icon(tx: Tx, origin: str, since: Instant) -> tuple[int | None] | None:
-    """The icon of this site, found for another feed; None inside: none was found there since then."""
+    """The icon found for another feed of this site. (None,): a check after `since` found no icon there."""
     root = f"{origin}/"
     params = {"origin": origin, "root": root, "length": len(root), "since": since}
     row = await tx.one(_SITE_ICON, params)

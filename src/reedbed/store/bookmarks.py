@@ -1,4 +1,4 @@
-"""A user's bookmarks."""
+"""A user's bookmarks: snapshots of entries."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.statements import HIGHEST, Shapes, Statement, containing, func, select
 from reedbed.store.tables import bookmarks
 
-_ROW = (
+_ROW_COLUMNS = (
     bookmarks.c.id,
     bookmarks.c.entry_id,
     bookmarks.c.url,
@@ -21,59 +21,59 @@ _ROW = (
     bookmarks.c.published_at,
     bookmarks.c.created_at,
 )
-_WHOLE = (*_ROW, bookmarks.c.content)
+_FULL_COLUMNS = (*_ROW_COLUMNS, bookmarks.c.content)
 _mine = bookmarks.c.user_id == bindparam("owner")
 
-_written = insert(bookmarks)
-_PUT = Statement(
-    _written.on_conflict_do_update(
+_new = insert(bookmarks)
+_SAVE = Statement(
+    _new.on_conflict_do_update(
         index_elements=["user_id", "url"],
         set_={
-            name: _written.excluded[name]
+            name: _new.excluded[name]
             for name in ("entry_id", "title", "content", "feed_title", "published_at")
         },
-    ).returning(*_WHOLE),
+    ).returning(*_FULL_COLUMNS),
     columns=["user_id", "entry_id", "url", "title", "content", "feed_title", "published_at", "created_at"],
 )
-_KNOWN = Statement(select(bookmarks.c.id).where(_mine, bookmarks.c.url == bindparam("key")))
+_FIND_ID = Statement(select(bookmarks.c.id).where(_mine, bookmarks.c.url == bindparam("key")))
 _COUNT = Statement(select(func.count()).select_from(bookmarks).where(_mine))
-_GET = Statement(select(*_WHOLE).where(_mine, bookmarks.c.id == bindparam("bookmark")))
+_GET = Statement(select(*_FULL_COLUMNS).where(_mine, bookmarks.c.id == bindparam("bookmark")))
 _DELETE = Statement(delete(bookmarks).where(_mine, bookmarks.c.id == bindparam("bookmark")))
 
 
 def _filters(search: bool, of_entry: bool) -> list[ColumnElement[bool]]:
-    wanted: list[ColumnElement[bool]] = []
+    conditions: list[ColumnElement[bool]] = []
     if search:
-        wanted.append(func.lower(bookmarks.c.title).like(bindparam("pattern"), escape="\\"))
+        conditions.append(func.lower(bookmarks.c.title).like(bindparam("pattern"), escape="\\"))
     if of_entry:
-        wanted.append(bookmarks.c.entry_id == bindparam("entry_id"))
-    return wanted
+        conditions.append(bookmarks.c.entry_id == bindparam("entry_id"))
+    return conditions
 
 
-def _newest(whole: bool, search: bool, of_entry: bool) -> ClauseElement:
+def _select_newest(with_content: bool, search: bool, of_entry: bool) -> ClauseElement:
     return (
-        select(*(_WHOLE if whole else _ROW))
+        select(*(_FULL_COLUMNS if with_content else _ROW_COLUMNS))
         .where(_mine, bookmarks.c.id < bindparam("before"), *_filters(search, of_entry))
         .order_by(bookmarks.c.id.desc())
         .limit(bindparam("limit"))
     )
 
 
-_NEWEST = Shapes(_newest)
+_NEWEST = Shapes(_select_newest)
 
 
-async def put(tx: Tx, user_id: int, kept: Snapshot, now: Instant) -> Bookmark:
-    """Keep a snapshot, or renew the one with the same address."""
+async def put(tx: Tx, user_id: int, snapshot: Snapshot, now: Instant) -> Bookmark:
+    """Save a snapshot, or replace the one with the same URL."""
     row = await tx.one(
-        _PUT,
+        _SAVE,
         {
             "user_id": user_id,
-            "entry_id": kept.entry_id,
-            "url": kept.key,
-            "title": kept.title,
-            "content": kept.content,
-            "feed_title": kept.feed_title,
-            "published_at": kept.published_at,
+            "entry_id": snapshot.entry_id,
+            "url": snapshot.key,
+            "title": snapshot.title,
+            "content": snapshot.content,
+            "feed_title": snapshot.feed_title,
+            "published_at": snapshot.published_at,
             "created_at": now,
         },
     )
@@ -86,8 +86,8 @@ async def is_known(tx: Tx, user_id: int, key: str) -> bool:
 
 
 async def known_as(tx: Tx, user_id: int, key: str) -> int | None:
-    """The id of the bookmark with this key."""
-    return await tx.value(_KNOWN, {"owner": user_id, "key": key})
+    """Return the id of the bookmark with this key."""
+    return await tx.value(_FIND_ID, {"owner": user_id, "key": key})
 
 
 async def count(tx: Tx, user_id: int) -> int:
@@ -112,18 +112,18 @@ async def newest(
     search: str = "",
     entry_id: int | None = None,
 ) -> list[BookmarkRow]:
-    """Without their texts, below the id `before`; `search` is part of a title."""
+    """Return bookmarks without content, with ids below `before`; `search` matches part of the title."""
     statement = _NEWEST(False, bool(search), entry_id is not None)
-    params = {**_place(user_id, before, limit), "pattern": containing(search), "entry_id": entry_id}
+    params = {**_page_params(user_id, before, limit), "pattern": containing(search), "entry_id": entry_id}
     return [_row(row) for row in await tx.all(statement, params)]
 
 
 async def newest_whole(tx: Tx, user_id: int, *, before: int | None = None, limit: int) -> Sequence[Bookmark]:
     statement = _NEWEST(True, False, False)
-    return [_bookmark(row) for row in await tx.all(statement, _place(user_id, before, limit))]
+    return [_bookmark(row) for row in await tx.all(statement, _page_params(user_id, before, limit))]
 
 
-def _place(user_id: int, before: int | None, limit: int) -> dict[str, Any]:
+def _page_params(user_id: int, before: int | None, limit: int) -> dict[str, Any]:
     return {"owner": user_id, "before": HIGHEST if before is None else before, "limit": limit}
 
 
@@ -132,5 +132,5 @@ def _row(row: Row) -> BookmarkRow:
 
 
 def _bookmark(row: Row) -> Bookmark:
-    *plain, content = row
-    return Bookmark(BookmarkRow(*plain), content)
+    *columns, content = row
+    return Bookmark(BookmarkRow(*columns), content)

@@ -1,4 +1,8 @@
-"""SQLite as an end of a move. A new file is written beside its name and takes it when it is whole."""
+"""Copies a whole database to another one, between SQLite and PostgreSQL in either direction.
+
+The target must be empty and the source must not be in use. A copy that fails leaves nothing behind: on
+PostgreSQL it is one transaction, on SQLite a temporary file that is renamed when it is complete.
+"""
 
 import asyncio
 import sqlite3
@@ -19,23 +23,23 @@ from reedbed.store.engine.postgresql import ConnectionProbe, asyncpg
 from reedbed.store.tables import leases, metadata, processes
 
 AT_ONCE = 1_000
-"""Rows in memory."""
+"""Rows per batch in memory."""
 
 Rows = list[tuple[Any, ...]]
 
-_OF_PROCESSES = {leases.name, processes.name}
-"""Only for the processes that run now."""
+_NOT_COPIED = {leases.name, processes.name}
+"""Tables that only concern running processes; they are not copied."""
 
 
 class SourceDatabase(Protocol):
-    """Of this program's schema, and nobody works on it."""
+    """A database with the current schema that no process is using."""
 
     async def count(self, table: Table) -> int: ...
 
     def rows(self, table: Table) -> AsyncGenerator[Rows]: ...
 
     async def last_ids(self) -> Mapping[Table, int]:
-        """The last id each table gave out, even if that row is gone: ids are never given twice."""
+        """The last id that each table assigned, even if its row was deleted: ids are never reused."""
         ...
 
 
@@ -47,18 +51,20 @@ class TargetDatabase(Protocol):
     async def go_on_from(self, table: Table, last_id: int) -> None: ...
 
     async def keep(self) -> None:
-        """Everything is there: make it last."""
+        """Commit: all rows have arrived."""
         ...
 
 
 def moved_tables() -> list[Table]:
-    """In an order in which each row finds what it refers to."""
-    return [table for table in metadata.sorted_tables if table.name not in _OF_PROCESSES]
+    """All tables to copy, ordered so that referenced rows come first."""
+    return [table for table in metadata.sorted_tables if table.name not in _NOT_COPIED]
 
 
 def numbered_tables() -> list[Table]:
-    """Those that give out ids by themselves."""
-    return [table for table in moved_tables() if any(one.autoincrement is True for one in table.columns)]
+    """The tables that assign ids themselves."""
+    return [
+        table for table in moved_tables() if any(column.autoincrement is True for column in table.columns)
+    ]
 
 
 def names(table: Table) -> Sequence[str]:
@@ -86,7 +92,7 @@ def refuse_running(name: str) -> None:
 __all__ = ["Moved", "Tell", "copy_everything"]
 
 Tell = Callable[[str, int, int], None]
-"""Table, rows of it that were copied now, rows in all."""
+"""Called for progress: table, rows of the batch just copied, total number of rows."""
 
 
 @record
@@ -100,7 +106,7 @@ async def copy_everything(source_url: str, target_url: str, tell: Tell) -> Moved
         counts = {table: await source.count(table) for table in moved_tables()}
         total = sum(counts.values())
         for table in counts:
-            await target.take(table, _told(source, table, total, tell))
+            await target.take(table, _with_progress(source, table, total, tell))
         await _compare(target, counts)
         for table, last in (await source.last_ids()).items():
             await target.go_on_from(table, last)
@@ -108,40 +114,39 @@ async def copy_everything(source_url: str, target_url: str, tell: Tell) -> Moved
     return Moved(total, len(counts))
 
 
-async def _told(
+async def _with_progress(
     source: SourceDatabase, table: Table, total: int, tell: Tell
 ) -> AsyncGenerator[list[tuple[object, ...]]]:
-    async for some in source.rows(table):
-        yield some
-        tell(table.name, len(some), total)
+    async for batch in source.rows(table):
+        yield batch
+        tell(table.name, len(batch), total)
 
 
 async def _compare(target: TargetDatabase, counts: dict[Table, int]) -> None:
     for table, expected in counts.items():
-        found = await target.count(table)
-        if found != expected:
+        copied = await target.count(table)
+        if copied != expected:
             raise CannotStart(
-                f"{table.name} has {expected} rows and {found} arrived. Nothing was kept of the copy."
+                f"{table.name} has {expected} rows and {copied} arrived. Nothing was kept of the copy."
             )
 
 
 def _source(url: str) -> AbstractAsyncContextManager[SourceDatabase]:
-    if url.startswith("sqlite:"):
-        return sqlite_source(url)
-
-    return postgresql_source(url)
+    return sqlite_source(url) if url.startswith("sqlite:") else postgresql_source(url)
 
 
 @asynccontextmanager
 async def _target(url: str) -> AsyncGenerator[TargetDatabase]:
     opening = sqlite_target(url) if url.startswith("sqlite:") else postgresql_target(url)
-    async with opening as place:
-        yield place
+    async with opening as target:
+        yield target
 
+
+# --- PostgreSQL
 
 CONNECT_SECONDS = 10
 SILENCE_SECONDS = 10.0
-"""Without a sign of life from the server the move is given up; how long a statement takes does not matter."""
+"""Give up if the server does not respond to a probe for this long; statements may take any time."""
 MIGRATION_SECONDS = 600.0
 SILENT = (
     "PostgreSQL has stopped answering, so the move was given up. Nothing was kept of the copy. "
@@ -155,15 +160,15 @@ async def postgresql_source(url: str) -> AsyncGenerator["PostgresqlSource"]:
         _connected(url) as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
-        place = PostgresqlSource(connection)
-        await place.check()
-        yield place
+        source = PostgresqlSource(connection)
+        await source.check()
+        yield source
 
 
 @asynccontextmanager
 async def postgresql_target(url: str) -> AsyncGenerator["PostgresqlTarget"]:
     async with _connected(url) as connection:
-        await _check_empty(connection)  # before it is migrated: it may be somebody's, of an older version
+        await _check_empty(connection)  # before the migration: it may be in use, with an older schema
     await _migrate(url)
     async with _connected(url) as connection:
         moving = connection.transaction()
@@ -172,7 +177,7 @@ async def postgresql_target(url: str) -> AsyncGenerator["PostgresqlTarget"]:
             await _check_empty(connection)
             yield PostgresqlTarget(connection, moving)
         except BaseException:
-            with suppress(asyncpg.InterfaceError):  # the server is gone, and with it what it was told
+            with suppress(asyncpg.InterfaceError):  # the server is gone, and the transaction with it
                 await moving.rollback()
             raise
 
@@ -183,20 +188,20 @@ async def _connected(url: str) -> AsyncGenerator[Any]:
         connection = await asyncpg.connect(url, timeout=CONNECT_SECONDS)
     except (asyncpg.PostgresError, OSError, TimeoutError, ValueError) as error:
         raise CannotStart(f"PostgreSQL cannot be reached: {error or 'it does not answer'}.") from error
-    pulse = _pulse(url)
-    pulse.in_use[connection] = time.monotonic()  # terminated once the server is silent
+    probe = _start_probe(url)
+    probe.in_use[connection] = time.monotonic()  # so that the probe closes it when the server is silent
     try:
         yield connection
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
-        if pulse.silent:
+        if probe.silent:
             raise CannotStart(SILENT) from error
         raise CannotStart(f"PostgreSQL refused: {error}. Nothing was kept of the copy.") from error
     finally:
-        await pulse.stop()
+        await probe.stop()
         await _close(connection)
 
 
-def _pulse(url: str) -> ConnectionProbe:
+def _start_probe(url: str) -> ConnectionProbe:
     async def connect() -> Any:
         return await asyncpg.connect(url, timeout=CONNECT_SECONDS)
 
@@ -204,19 +209,19 @@ def _pulse(url: str) -> ConnectionProbe:
 
 
 async def _migrate(url: str) -> None:
-    """In a process of its own, which can be killed while the server does not answer."""
-    pulse = _pulse(url)
+    """Run the migration in a child process, which can be killed while the server does not respond."""
+    probe = _start_probe(url)
     try:
-        async with pulse.patience():
+        async with probe.patience():
             await migrations.migrate_apart(url)
     except TimeoutError as error:
         raise CannotStart(SILENT) from error
     finally:
-        await pulse.stop()
+        await probe.stop()
 
 
 async def _close(connection: Any) -> None:
-    """A server that is gone, or stands still, does not hear the goodbye."""
+    """Close without waiting for a server that is gone or does not respond."""
     try:
         await connection.close(timeout=CONNECT_SECONDS)
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
@@ -224,10 +229,10 @@ async def _close(connection: Any) -> None:
 
 
 async def _check_empty(connection: Any) -> None:
-    found = await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
-    there = {name for (name,) in found}
+    rows = await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+    existing = {name for (name,) in rows}
     for table in moved_tables():
-        if table.name not in there:
+        if table.name not in existing:
             continue
         if await connection.fetchval(f'SELECT EXISTS (SELECT 1 FROM "{table.name}")'):  # noqa: S608  ours
             raise CannotStart(
@@ -255,15 +260,15 @@ class PostgresqlSource:
         return await _count(self._connection, table)
 
     async def rows(self, table: Table) -> AsyncGenerator[Rows]:
-        some: Rows = []
+        batch: Rows = []
         query = f'SELECT {quoted(table)} FROM "{table.name}"'  # noqa: S608  names of our own
         async for row in self._connection.cursor(query, prefetch=AT_ONCE):
-            some.append(tuple(row))
-            if len(some) == AT_ONCE:
-                yield some
-                some = []
-        if some:
-            yield some
+            batch.append(tuple(row))
+            if len(batch) == AT_ONCE:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
 
     async def last_ids(self) -> Mapping[Table, int]:
         return {table: await self._last_id(table) for table in numbered_tables()}
@@ -280,12 +285,12 @@ class PostgresqlTarget:
         self._moving = moving
 
     async def take(self, table: Table, rows: AsyncIterable[Rows]) -> None:
-        """One COPY for all of a table, so that its rows may refer to each other in any order."""
+        """One COPY for the whole table, so that its rows may refer to each other in any order."""
         try:
             await self._connection.copy_records_to_table(
-                table.name, records=_each(table, rows), columns=names(table)
+                table.name, records=_converted(table, rows), columns=names(table)
             )
-        except (TypeError, ValueError, OverflowError) as error:  # SQLite keeps anything in any column
+        except (TypeError, ValueError, OverflowError) as error:  # SQLite stores any type in any column
             raise CannotStart(
                 f"A row of {table.name} does not fit: {error}. Nothing was kept of the copy."
             ) from error
@@ -301,15 +306,15 @@ class PostgresqlTarget:
         await self._moving.commit()
 
 
-async def _each(table: Table, rows: AsyncIterable[Rows]) -> AsyncGenerator[tuple[Any, ...]]:
-    fit = [_fitting(column.type) for column in table.columns]
-    async for some in rows:
-        for row in some:
-            yield tuple(make(value) for make, value in zip(fit, row, strict=True))
+async def _converted(table: Table, rows: AsyncIterable[Rows]) -> AsyncGenerator[tuple[Any, ...]]:
+    converters = [_converter(column.type) for column in table.columns]
+    async for batch in rows:
+        for row in batch:
+            yield tuple(convert(value) for convert, value in zip(converters, row, strict=True))
 
 
-def _fitting(kind: Any) -> Callable[[Any], Any]:
-    """SQLite keeps truth as numbers, and NUL in texts, which PostgreSQL does not take."""
+def _converter(kind: Any) -> Callable[[Any], Any]:
+    """SQLite stores booleans as numbers, and texts with NUL, which PostgreSQL rejects."""
     if isinstance(kind, Boolean):
         return lambda value: None if value is None else bool(value)
     if isinstance(kind, Text):
@@ -325,15 +330,18 @@ async def _sequence(connection: Any, table: Table) -> str:
     return await connection.fetchval("SELECT pg_get_serial_sequence($1, 'id')", table.name)
 
 
+# --- SQLite
+
+
 @asynccontextmanager
 async def sqlite_source(url: str) -> AsyncGenerator["SqliteSource"]:
     path = sqlite_path(url)
     connection = _open(path)
     try:
         connection.execute("BEGIN")
-        place = SqliteSource(connection, path)
-        place.check()
-        yield place
+        source = SqliteSource(connection, path)
+        source.check()
+        yield source
     except sqlite3.Error as error:
         raise CannotStart(f"{path} cannot be read: {error}.") from error
     finally:
@@ -343,12 +351,12 @@ async def sqlite_source(url: str) -> AsyncGenerator["SqliteSource"]:
 @asynccontextmanager
 async def sqlite_target(url: str) -> AsyncGenerator["SqliteTarget"]:
     path = Path(sqlite_path(url))
-    unfinished = _make_room(path)
+    unfinished = _create_unfinished(path)
     try:
         await migrations.migrate(f"sqlite:///{unfinished}")
         connection = sqlite3.connect(unfinished, isolation_level=None, check_same_thread=False)
         try:
-            connection.execute("PRAGMA foreign_keys = OFF")  # looked at once, at the end
+            connection.execute("PRAGMA foreign_keys = OFF")  # checked once, at the end
             connection.execute("BEGIN")
             for table in moved_tables():
                 connection.execute(f'DELETE FROM "{table.name}"')  # noqa: S608  a name of our own
@@ -361,7 +369,7 @@ async def sqlite_target(url: str) -> AsyncGenerator["SqliteTarget"]:
             f"The copy cannot be written to {path}: {error}. Nothing was kept of it."
         ) from error
     finally:
-        _drop(unfinished)
+        _delete(unfinished)
 
 
 class SqliteSource:
@@ -385,12 +393,12 @@ class SqliteSource:
 
     async def rows(self, table: Table) -> AsyncGenerator[Rows]:
         cursor = self._connection.execute(f'SELECT {quoted(table)} FROM "{table.name}"')  # noqa: S608  ours
-        while some := await asyncio.to_thread(cursor.fetchmany, AT_ONCE):
-            yield some
+        while batch := await asyncio.to_thread(cursor.fetchmany, AT_ONCE):
+            yield batch
 
     async def last_ids(self) -> Mapping[Table, int]:
-        given = dict(self._connection.execute("SELECT name, seq FROM sqlite_sequence"))
-        return {table: max(given.get(table.name, 0), self._largest(table)) for table in numbered_tables()}
+        sequences = dict(self._connection.execute("SELECT name, seq FROM sqlite_sequence"))
+        return {table: max(sequences.get(table.name, 0), self._largest(table)) for table in numbered_tables()}
 
     def _largest(self, table: Table) -> int:
         query = f'SELECT coalesce(max(id), 0) FROM "{table.name}"'  # noqa: S608  a name of our own
@@ -402,17 +410,17 @@ class SqliteTarget:
         self._connection = connection
 
     async def take(self, table: Table, rows: AsyncIterable[Rows]) -> None:
-        marks = ", ".join("?" * len(table.columns))
-        insert = f'INSERT INTO "{table.name}" ({quoted(table)}) VALUES ({marks})'  # noqa: S608  ours
-        async for some in rows:
-            await asyncio.to_thread(self._write, insert, some)
+        placeholders = ", ".join("?" * len(table.columns))
+        insert = f'INSERT INTO "{table.name}" ({quoted(table)}) VALUES ({placeholders})'  # noqa: S608  ours
+        async for batch in rows:
+            await asyncio.to_thread(self._write, insert, batch)
 
     async def count(self, table: Table) -> int:
         return _count_sqlite_rows(self._connection, table)
 
-    def _write(self, insert: str, some: Rows) -> None:
-        # Closed here: a cursor that is let go of later, in another thread, resets the statement under way.
-        self._connection.executemany(insert, some).close()
+    def _write(self, insert: str, batch: Rows) -> None:
+        # Close the cursor here: if another thread releases it later, that resets the running statement.
+        self._connection.executemany(insert, batch).close()
 
     async def go_on_from(self, table: Table, last_id: int) -> None:
         if table.dialect_options["sqlite"]["autoincrement"]:
@@ -440,20 +448,20 @@ def _open(path: str) -> sqlite3.Connection:
         raise CannotStart(f"There is no database at {path}.") from error
 
 
-def _make_room(path: Path) -> Path:
-    """An empty file beside the one to be written."""
+def _create_unfinished(path: Path) -> Path:
+    """Create the empty temporary file beside the target."""
     if path.exists() and path.stat().st_size:
         raise CannotStart(f"There is a file at {path} already. Name one that does not exist yet.")
     unfinished = path.with_name(f"{path.name}.part")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _drop(unfinished)
+        _delete(unfinished)
         unfinished.touch(mode=0o600)
     except OSError as error:
         raise CannotStart(f"{path} cannot be written: {error.strerror}.") from error
     return unfinished
 
 
-def _drop(path: Path) -> None:
+def _delete(path: Path) -> None:
     for ending in ("", "-wal", "-shm", "-journal"):
         path.with_name(path.name + ending).unlink(missing_ok=True)

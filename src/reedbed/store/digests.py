@@ -1,4 +1,4 @@
-"""A user's digests and when the next one is to be written."""
+"""A user's digests and their schedule."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -17,21 +17,23 @@ from reedbed.store.tables import digest_schedules, digests
 
 
 def scope_text(scope: DigestScope) -> str:
-    """The same scope is always the same text, so that it can be looked for."""
-    given = {name: value for name, value in asdict(scope).items() if value is not None}
-    return orjson.dumps(given, option=orjson.OPT_SORT_KEYS).decode()
+    """Return the same text for the same scope, so that queries can compare it."""
+    fields = {name: value for name, value in asdict(scope).items() if value is not None}
+    return orjson.dumps(fields, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def scope_of(text: str) -> DigestScope:
     return DigestScope(**orjson.loads(text))
 
 
-def sentences_of(kept: Iterable[Mapping[str, Any]]) -> tuple[Sentence, ...]:
-    return tuple(Sentence(one["text"], tuple(one["entry_ids"]), one["language"]) for one in kept)
+def sentences_of(stored: Iterable[Mapping[str, Any]]) -> tuple[Sentence, ...]:
+    return tuple(
+        Sentence(sentence["text"], tuple(sentence["entry_ids"]), sentence["language"]) for sentence in stored
+    )
 
 
-def sources_of(kept: Iterable[Mapping[str, Any]]) -> tuple[Source, ...]:
-    return tuple(Source(**one) for one in kept)
+def sources_of(stored: Iterable[Mapping[str, Any]]) -> tuple[Source, ...]:
+    return tuple(Source(**source) for source in stored)
 
 
 @record
@@ -44,7 +46,7 @@ class Schedule:
     next_at: Instant
 
 
-_FACTS = (
+_DIGEST_COLUMNS = (
     digests.c.id,
     digests.c.user_id,
     digests.c.status,
@@ -58,22 +60,24 @@ _FACTS = (
     digests.c.created_at,
     digests.c.finished_at,
 )
-_mine = digests.c.user_id == bindparam("owner")
+_is_own = digests.c.user_id == bindparam("owner")
 _ADD = Statement(
     insert(digests).returning(digests.c.id),
     columns=["user_id", "scope", "model", "language", "since", "until", "created_at"],
 )
-_GET = Statement(select(*_FACTS, digests.c.content).where(digests.c.id == bindparam("digest"), _mine))
+_GET = Statement(
+    select(*_DIGEST_COLUMNS, digests.c.content).where(digests.c.id == bindparam("digest"), _is_own)
+)
 _NEWEST = Statement(
-    select(*_FACTS, digests.c.content)
-    .where(_mine, digests.c.id < bindparam("before", type_=BigInteger))
+    select(*_DIGEST_COLUMNS, digests.c.content)
+    .where(_is_own, digests.c.id < bindparam("before", type_=BigInteger))
     .order_by(digests.c.id.desc())
     .limit(bindparam("most"))
 )
-_LAST_READY = Statement(
+_LAST_UNTIL = Statement(
     select(digests.c.until)
     .where(
-        _mine,
+        _is_own,
         digests.c.status == "ready",
         digests.c.scope == bindparam("about"),
         digests.c.until <= bindparam("limit"),
@@ -81,10 +85,10 @@ _LAST_READY = Statement(
     .order_by(digests.c.id.desc())
     .limit(1)
 )
-_pending = (digests.c.id == bindparam("digest"), digests.c.status == "pending")
+_is_pending = (digests.c.id == bindparam("digest"), digests.c.status == "pending")
 _FINISH = Statement(
     update(digests)
-    .where(*_pending)
+    .where(*_is_pending)
     .values(
         status="ready",
         content=bindparam("words"),
@@ -96,27 +100,27 @@ _FINISH = Statement(
 )
 _FAIL = Statement(
     update(digests)
-    .where(*_pending)
+    .where(*_is_pending)
     .values(status="failed", error=bindparam("why"), finished_at=bindparam("now"))
 )
-_DELETE = Statement(delete(digests).where(digests.c.id == bindparam("digest"), _mine))
+_DELETE = Statement(delete(digests).where(digests.c.id == bindparam("digest"), _is_own))
 
-_SCHEDULED = ("user_id", "minute", "zone", "scope", "mail", "next_at")
-_schedule = upsert(digest_schedules).values({name: bindparam(name) for name in _SCHEDULED})
+_SCHEDULE_NAMES = ("user_id", "minute", "zone", "scope", "mail", "next_at")
+_new_schedule = upsert(digest_schedules).values({name: bindparam(name) for name in _SCHEDULE_NAMES})
 _SCHEDULE = Statement(
-    _schedule.on_conflict_do_update(
-        index_elements=["user_id"], set_={name: _schedule.excluded[name] for name in _SCHEDULED[1:]}
+    _new_schedule.on_conflict_do_update(
+        index_elements=["user_id"], set_={name: _new_schedule.excluded[name] for name in _SCHEDULE_NAMES[1:]}
     )
 )
-_COLUMNS = tuple(digest_schedules.c[name] for name in _SCHEDULED)
-_OF = Statement(select(*_COLUMNS).where(digest_schedules.c.user_id == bindparam("owner")))
+_SCHEDULE_COLUMNS = tuple(digest_schedules.c[name] for name in _SCHEDULE_NAMES)
+_GET_SCHEDULE = Statement(select(*_SCHEDULE_COLUMNS).where(digest_schedules.c.user_id == bindparam("owner")))
 _DUE = Statement(
-    select(*_COLUMNS)
+    select(*_SCHEDULE_COLUMNS)
     .where(digest_schedules.c.next_at <= bindparam("now"))
     .order_by(digest_schedules.c.next_at)
     .limit(bindparam("most"))
 )
-_MOVE = Statement(
+_MOVE_SCHEDULE = Statement(
     update(digest_schedules)
     .where(digest_schedules.c.user_id == bindparam("owner"), digest_schedules.c.next_at == bindparam("was"))
     .values(next_at=bindparam("then"))
@@ -162,18 +166,18 @@ async def newest(tx: Tx, user_id: int, *, limit: int, before: int | None = None)
 
 
 async def last_until(tx: Tx, user_id: int, scope: DigestScope, now: Instant) -> Instant | None:
-    """Up to when the last one of this kind tells; what only a wrong clock can have written does not count."""
+    """Return the end of the last digest with this scope. Ignores future times, written by a wrong clock."""
     params = {"owner": user_id, "about": scope_text(scope), "limit": now + LEEWAY}
-    return await tx.value(_LAST_READY, params)
+    return await tx.value(_LAST_UNTIL, params)
 
 
 async def finish(
     tx: Tx, digest_id: int, text: DigestText, *, model: str, language: str, entries: int, now: Instant
 ) -> None:
-    words = orjson.dumps(asdict(text)).decode()
+    content = orjson.dumps(asdict(text)).decode()
     params = {
         "digest": digest_id,
-        "words": words,
+        "words": content,
         "by": model,
         "spoken": language,
         "number": entries,
@@ -190,36 +194,36 @@ async def remove(tx: Tx, user_id: int, digest_id: int) -> bool:
     return await tx.run(_DELETE, {"owner": user_id, "digest": digest_id}) == 1
 
 
-async def schedule(tx: Tx, wanted: Schedule) -> None:
+async def schedule(tx: Tx, options: Schedule) -> None:
     await tx.run(
         _SCHEDULE,
         {
-            "user_id": wanted.user_id,
-            "minute": wanted.minute,
-            "zone": wanted.zone,
-            "scope": scope_text(wanted.scope),
-            "mail": wanted.mail,
-            "next_at": wanted.next_at,
+            "user_id": options.user_id,
+            "minute": options.minute,
+            "zone": options.zone,
+            "scope": scope_text(options.scope),
+            "mail": options.mail,
+            "next_at": options.next_at,
         },
     )
 
 
 async def schedule_of(tx: Tx, user_id: int) -> Schedule | None:
-    row = await tx.one(_OF, {"owner": user_id})
-    return None if row is None else _scheduled(row)
+    row = await tx.one(_GET_SCHEDULE, {"owner": user_id})
+    return None if row is None else _load_schedule(row)
 
 
 async def due(tx: Tx, now: Instant, *, most: int) -> list[Schedule]:
-    return [_scheduled(row) for row in await tx.all(_DUE, {"now": now, "most": most})]
+    return [_load_schedule(row) for row in await tx.all(_DUE, {"now": now, "most": most})]
 
 
-async def move_on(tx: Tx, found: Schedule, to: Instant) -> bool:
-    """False when another process was quicker."""
-    return await tx.run(_MOVE, {"owner": found.user_id, "was": found.next_at, "then": to}) == 1
+async def move_on(tx: Tx, current: Schedule, to: Instant) -> bool:
+    """Return False if another process was faster."""
+    return await tx.run(_MOVE_SCHEDULE, {"owner": current.user_id, "was": current.next_at, "then": to}) == 1
 
 
 async def stop_mail(tx: Tx, user_id: int) -> bool:
-    """False when there was nothing to stop."""
+    """Return False if digests were not mailed anyway."""
     return await tx.run(_STOP_MAIL, {"owner": user_id}) == 1
 
 
@@ -227,7 +231,7 @@ async def unschedule(tx: Tx, user_id: int) -> None:
     await tx.run(_UNSCHEDULE, {"owner": user_id})
 
 
-def _scheduled(row: Row) -> Schedule:
+def _load_schedule(row: Row) -> Schedule:
     return Schedule(
         row["user_id"],
         row["minute"],
@@ -252,21 +256,21 @@ def _digest(row: Row) -> Digest:
         until=row["until"],
         created_at=row["created_at"],
         finished_at=row["finished_at"],
-        text=_text(row["content"]),
+        text=_load_text(row["content"]),
     )
 
 
-def _text(content: str) -> DigestText:
-    said: dict[str, Any] = orjson.loads(content)
+def _load_text(content: str) -> DigestText:
+    fields: dict[str, Any] = orjson.loads(content)
     return DigestText(
-        paragraphs=tuple(_paragraph(one) for one in said.get("paragraphs", ())),
-        sources=sources_of(said.get("sources", ())),
-        feeds=said.get("feeds", 0),
-        items=said.get("items", 0),
-        dropped=said.get("dropped", 0),
-        fallback=said.get("fallback", False),
+        paragraphs=tuple(_load_paragraph(paragraph) for paragraph in fields.get("paragraphs", ())),
+        sources=sources_of(fields.get("sources", ())),
+        feeds=fields.get("feeds", 0),
+        items=fields.get("items", 0),
+        dropped=fields.get("dropped", 0),
+        fallback=fields.get("fallback", False),
     )
 
 
-def _paragraph(said: dict[str, Any]) -> Paragraph:
-    return Paragraph(said["heading"], sentences_of(said["sentences"]))
+def _load_paragraph(fields: dict[str, Any]) -> Paragraph:
+    return Paragraph(fields["heading"], sentences_of(fields["sentences"]))

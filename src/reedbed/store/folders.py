@@ -11,17 +11,17 @@ from reedbed.store.engine.statements import Statement, func, select
 from reedbed.store.tables import folders, subscriptions
 
 _COLUMNS = (folders.c.id, folders.c.parent_id, folders.c.name, folders.c.position, folders.c.summary_words)
-_mine = folders.c.user_id == bindparam("owner")
+_is_own = folders.c.user_id == bindparam("owner")
 
-_LIST = Statement(select(*_COLUMNS).where(_mine).order_by(folders.c.position, folders.c.name, folders.c.id))
-_GET = Statement(select(*_COLUMNS).where(folders.c.id == bindparam("folder"), _mine))
-_LOCK = Statement(select(folders.c.id).where(_mine).order_by(folders.c.id).with_for_update())
+_LIST = Statement(select(*_COLUMNS).where(_is_own).order_by(folders.c.position, folders.c.name, folders.c.id))
+_GET = Statement(select(*_COLUMNS).where(folders.c.id == bindparam("folder"), _is_own))
+_LOCK = Statement(select(folders.c.id).where(_is_own).order_by(folders.c.id).with_for_update())
 _ADD = Statement(
     insert(folders).returning(*_COLUMNS), columns=["user_id", "parent_id", "name", "position", "created_at"]
 )
 _UPDATE = Statement(
     update(folders)
-    .where(folders.c.id == bindparam("folder"), _mine)
+    .where(folders.c.id == bindparam("folder"), _is_own)
     .values(
         name=bindparam("name"),
         parent_id=bindparam("parent_id"),
@@ -29,23 +29,23 @@ _UPDATE = Statement(
         summary_words=bindparam("summary_words"),
     )
 )
-_PLACE = Statement(
+_SET_POSITION = Statement(
     update(folders)
-    .where(folders.c.id == bindparam("folder"), _mine)
+    .where(folders.c.id == bindparam("folder"), _is_own)
     .values(position=bindparam("new_position"))
 )
-_LIFT_FOLDERS = Statement(
+_MOVE_FOLDERS_UP = Statement(
     update(folders)
-    .where(folders.c.parent_id == bindparam("folder"), _mine)
+    .where(folders.c.parent_id == bindparam("folder"), _is_own)
     .values(parent_id=bindparam("above"))
 )
-_LIFT_FEEDS = Statement(
+_MOVE_FEEDS_UP = Statement(
     update(subscriptions)
     .where(subscriptions.c.folder_id == bindparam("folder"), subscriptions.c.user_id == bindparam("owner"))
     .values(folder_id=bindparam("above"))
 )
-_DELETE = Statement(delete(folders).where(folders.c.id == bindparam("folder"), _mine))
-_NEXT_POSITION = Statement(select(func.coalesce(func.max(folders.c.position), -1) + 1).where(_mine))
+_DELETE = Statement(delete(folders).where(folders.c.id == bindparam("folder"), _is_own))
+_NEXT_POSITION = Statement(select(func.coalesce(func.max(folders.c.position), -1) + 1).where(_is_own))
 
 
 async def of_user(tx: Tx, user_id: int) -> list[FolderRow]:
@@ -58,7 +58,7 @@ async def get(tx: Tx, user_id: int, folder_id: int) -> FolderRow | None:
 
 
 async def lock(tx: Tx, user_id: int) -> None:
-    """Two moves at once could close a circle; the second waits and sees the first."""
+    """Two concurrent moves could create a cycle; with the lock the second one sees the first."""
     if tx.engine == "postgresql":  # SQLite has one writer
         await tx.all(_LOCK, {"owner": user_id})
 
@@ -92,17 +92,17 @@ async def change(tx: Tx, user_id: int, folder: FolderRow) -> bool:
 
 async def place(tx: Tx, user_id: int, positions: Mapping[int, int]) -> None:
     await tx.run_many(
-        _PLACE,
+        _SET_POSITION,
         [{"owner": user_id, "folder": id_, "new_position": position} for id_, position in positions.items()],
     )
 
 
 async def remove(tx: Tx, user_id: int, folder: FolderRow) -> None:
-    """What lies inside moves up; it never vanishes."""
-    where = {"owner": user_id, "folder": folder.id, "above": folder.parent_id}
-    await tx.run(_LIFT_FOLDERS, where)
-    await tx.run(_LIFT_FEEDS, where)
-    await tx.run(_DELETE, where)
+    """Delete the folder; its feeds and subfolders move to its parent."""
+    params = {"owner": user_id, "folder": folder.id, "above": folder.parent_id}
+    await tx.run(_MOVE_FOLDERS_UP, params)
+    await tx.run(_MOVE_FEEDS_UP, params)
+    await tx.run(_DELETE, params)
 
 
 def _folder(row: Row) -> FolderRow:

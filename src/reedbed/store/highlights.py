@@ -1,4 +1,4 @@
-"""A user's highlights and notes."""
+"""A user's highlights in entries, and the notes on them."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ _COLUMNS = (
     highlights.c.created_at,
     highlights.c.updated_at,
 )
-_mine = highlights.c.user_id == bindparam("owner")
+_is_own = highlights.c.user_id == bindparam("owner")
 
 _ADD = Statement(
     insert(highlights).returning(*_COLUMNS),
@@ -40,28 +40,28 @@ _ADD = Statement(
         "updated_at",
     ],
 )
-_COUNT = Statement(select(func.count()).select_from(highlights).where(_mine))
-_GET = Statement(select(*_COLUMNS).where(_mine, highlights.c.id == bindparam("highlight")))
-_NOTE = Statement(
+_COUNT = Statement(select(func.count()).select_from(highlights).where(_is_own))
+_GET = Statement(select(*_COLUMNS).where(_is_own, highlights.c.id == bindparam("highlight")))
+_SET_NOTE = Statement(
     update(highlights)
-    .where(_mine, highlights.c.id == bindparam("highlight"))
+    .where(_is_own, highlights.c.id == bindparam("highlight"))
     .values(note=bindparam("new_note"), updated_at=bindparam("now"))
     .returning(*_COLUMNS)
 )
-_DELETE = Statement(delete(highlights).where(_mine, highlights.c.id == bindparam("highlight")))
+_DELETE = Statement(delete(highlights).where(_is_own, highlights.c.id == bindparam("highlight")))
 
 
-def _newest(of_entry: bool) -> ClauseElement:
-    wanted = [highlights.c.entry_id == bindparam("entry_id")] if of_entry else []
+def _select_newest(of_entry: bool) -> ClauseElement:
+    conditions = [highlights.c.entry_id == bindparam("entry_id")] if of_entry else []
     return (
         select(*_COLUMNS)
-        .where(_mine, highlights.c.id < bindparam("before"), *wanted)
+        .where(_is_own, highlights.c.id < bindparam("before"), *conditions)
         .order_by(highlights.c.id.desc())
         .limit(bindparam("limit"))
     )
 
 
-_NEWEST = Shapes(_newest)
+_NEWEST = Shapes(_select_newest)
 
 
 async def add(
@@ -72,7 +72,7 @@ async def add(
     note: str,
     now: Instant,
 ) -> Highlight:
-    """`entry`: its id, title and address."""
+    """`entry` is its id, title and URL."""
     entry_id, title, url = entry
     row = await tx.one(
         _ADD,
@@ -104,7 +104,7 @@ async def get(tx: Tx, user_id: int, highlight_id: int) -> Highlight | None:
 
 async def set_note(tx: Tx, user_id: int, highlight_id: int, note: str, now: Instant) -> Highlight | None:
     params: dict[str, Any] = {"owner": user_id, "highlight": highlight_id, "new_note": note, "now": now}
-    row = await tx.one(_NOTE, params)
+    row = await tx.one(_SET_NOTE, params)
     return _highlight(row) if row else None
 
 
@@ -115,7 +115,7 @@ async def remove(tx: Tx, user_id: int, highlight_id: int) -> bool:
 async def newest(
     tx: Tx, user_id: int, *, before: int | None = None, limit: int, entry_id: int | None = None
 ) -> list[Highlight]:
-    """Below the id `before`; of one entry, or of all."""
+    """Return highlights with ids below `before`, of one entry or of all."""
     params = {
         "owner": user_id,
         "before": HIGHEST if before is None else before,

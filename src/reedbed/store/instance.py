@@ -1,4 +1,4 @@
-"""How much there is, for one user and in all."""
+"""The instance as a whole: settings and secrets, health facts, admin statistics, table sizes and counts."""
 
 from sqlalchemy import BigInteger, bindparam, cast, delete, literal, null, or_, text, update
 from sqlalchemy.dialects.postgresql import insert
@@ -32,8 +32,10 @@ NO_KEY = (
     "lost, run 'reedbed admin secrets rotate --lost-key' and enter passwords of feeds and mailboxes again."
 )
 
+# --- Settings and secrets
+
 _GET = Statement(select(app_settings.c.value).where(app_settings.c.key == bindparam("key")))
-_KEEP_FIRST = Statement(
+_ADD_IF_ABSENT = Statement(
     insert(app_settings)
     .values(key=bindparam("key"), value=bindparam("value"), updated_at=bindparam("now"))
     .on_conflict_do_nothing(index_elements=["key"])
@@ -65,37 +67,41 @@ async def set_setting(tx: Tx, key: str, value: str, now: Instant) -> None:
 
 
 async def get_secret(tx: Tx, key: str) -> str | None:
-    """None also for one that cannot be decrypted here."""
+    """Return None also if it cannot be decrypted here."""
     stored = await get_setting(tx, key)
     return None if stored is None else tx.vault.decrypt(f"app_settings.{key}", stored)
 
 
 async def add_secret(tx: Tx, key: str, value: str, now: Instant) -> str:
-    """Store `value` encrypted unless there is one that can be read; the one that stays.
+    """Store `value` encrypted unless a readable one exists; return the stored one.
 
-    Raises `Unavailable` in a process without a key where others have one: it must not replace theirs.
+    Raises `Unavailable` in a process without a key if others have one: it must not replace their secret.
     """
     new = {"key": key, "value": tx.vault.encrypt(f"app_settings.{key}", value), "now": now}
-    await tx.run(_KEEP_FIRST, new)
-    kept = await get_secret(tx, key)
-    if kept is None and tx.vault.current is None:
+    await tx.run(_ADD_IF_ABSENT, new)
+    stored = await get_secret(tx, key)
+    if stored is None and tx.vault.current is None:
         raise Unavailable(NO_KEY)
-    if kept is None:
+    if stored is None:
         await tx.run(_REPLACE, new | {"this": key, "before": await get_setting(tx, key)})
-        kept = await get_secret(tx, key)
-    assert kept is not None
-    return kept
+        stored = await get_secret(tx, key)
+    assert stored is not None
+    return stored
 
 
-_ONE = Statement(select(literal(1)))
+# --- Health
+
+_PING = Statement(select(literal(1)))
 _recent = feed_history.c.hour >= bindparam("hour")
 _running = jobs.alias("running")
-_some_run = select(literal(1)).where(_running.c.kind == jobs.c.kind, _running.c.state == "running").exists()
-_KNOWN = Statement(
+_kind_is_running = (
+    select(literal(1)).where(_running.c.kind == jobs.c.kind, _running.c.state == "running").exists()
+)
+_HEALTH = Statement(
     select(
         select(func.count()).select_from(processes).where(processes.c.role != "web").scalar_subquery(),
         select(func.min(summary_queue.c.locked_at)).scalar_subquery(),
-        select(func.min(jobs.c.run_at)).where(jobs.c.state == "pending", ~_some_run).scalar_subquery(),
+        select(func.min(jobs.c.run_at)).where(jobs.c.state == "pending", ~_kind_is_running).scalar_subquery(),
         select(func.min(feed_fetch_state.c.next_check_at))
         .where(feed_fetch_state.c.next_check_at.is_not(None))
         .scalar_subquery(),
@@ -114,28 +120,31 @@ class KnownProblem:
     first_due: Instant | None
     checks: int
     failures: int
-    """Since the hour that was asked for."""
+    """Since the given hour, like `checks`."""
 
 
 async def answers_to_ping(tx: Tx) -> bool:
-    return await tx.value(_ONE) == 1
+    return await tx.value(_PING) == 1
 
 
 async def list_problems(tx: Tx, hour: Instant) -> KnownProblem:
-    row = await tx.one(_KNOWN, {"hour": hour})
+    row = await tx.one(_HEALTH, {"hour": hour})
     assert row is not None
     workers, lock, job, due, checks, failures = row
     return KnownProblem(workers, lock, job, due, int(checks), int(failures))
 
 
 async def last_check(tx: Tx) -> Instant | None:
-    """Walks all feeds: asked for only when it looks as if nothing were checked."""
+    """Reads all feeds, so call it only if there seem to be no checks at all."""
     return await tx.value(_LAST_CHECK)
+
+
+# --- Statistics for admins
 
 
 @record
 class HourOfAll:
-    """What all feeds together did in one hour."""
+    """Fetch statistics of all feeds in one hour."""
 
     hour: Instant
     checks: int
@@ -161,7 +170,7 @@ class FailingFeed:
 class SlowFeed:
     title: str
     took: Millis
-    """On average."""
+    """Average."""
     checks: int
 
 
@@ -199,7 +208,7 @@ _readers = (
     .correlate(feeds)
     .scalar_subquery()
 )
-_TROUBLED = Statement(
+_FAILING = Statement(
     select(
         feeds.c.id,
         func.coalesce(func.nullif(feeds.c.title, ""), feeds.c.url),
@@ -212,7 +221,7 @@ _TROUBLED = Statement(
         _readers,
     )
     .join_from(feed_fetch_state, feeds, feeds.c.id == feed_fetch_state.c.feed_id)
-    # A private feed is nobody's business but its owner's.
+    # Private feeds are only visible to their owner.
     .where(
         feeds.c.owner_id.is_(None),
         or_(feed_fetch_state.c.consecutive_failures > 0, feed_fetch_state.c.stopped_at.is_not(None)),
@@ -253,13 +262,13 @@ _LEASES = Statement(
 
 
 async def list_hours(tx: Tx, since: Instant) -> list[HourOfAll]:
-    """Oldest first; hours without a check are left out."""
+    """Oldest first, without hours that had no check."""
     return [HourOfAll(*(int(value) for value in row)) for row in await tx.all(_HOURS, {"since": since})]
 
 
 async def failing_feeds(tx: Tx, *, limit: int) -> list[FailingFeed]:
-    """The most often failed first."""
-    return [FailingFeed(*row) for row in await tx.all(_TROUBLED, {"limit": limit})]
+    """Sorted by number of failures, highest first."""
+    return [FailingFeed(*row) for row in await tx.all(_FAILING, {"limit": limit})]
 
 
 async def slowest_feeds(tx: Tx, since: Instant, *, limit: int) -> list[SlowFeed]:
@@ -275,7 +284,7 @@ async def list_queues(tx: Tx) -> list[Queue]:
 
 
 async def count_due(tx: Tx, now: Instant) -> tuple[int, Instant | None]:
-    """How many feeds wait for a check, and since when the first of them."""
+    """Return how many feeds are due, and since when the first one is."""
     row = await tx.one(_DUE, {"now": now})
     assert row is not None
     return row[0], row[1]
@@ -285,44 +294,46 @@ async def list_leases(tx: Tx) -> list[HeldLease]:
     return [HeldLease(*row) for row in await tx.all(_LEASES)]
 
 
-_FEEDS = Statement(
+# --- Repair after a wrong clock
+
+_REPAIR_FEEDS = Statement(
     update(feed_fetch_state)
     .where(feed_fetch_state.c.next_check_at > bindparam("limit"))
     .values(next_check_at=bindparam("now"))
 )
-_LEASE_COLUMNS = Statement(delete(leases).where(leases.c.expires_at > bindparam("limit")))
-_JOBS = Statement(
+_DELETE_LEASES = Statement(delete(leases).where(leases.c.expires_at > bindparam("limit")))
+_REPAIR_RUNNING_JOBS = Statement(
     update(jobs)
     .where(jobs.c.state == "running", jobs.c.leased_until > bindparam("limit"))
     .values(leased_until=bindparam("now"))
 )
-_LATE_JOBS = Statement(
+_REPAIR_PENDING_JOBS = Statement(
     update(jobs)
     .where(jobs.c.state == "pending", jobs.c.run_at > bindparam("limit"))
     .values(run_at=bindparam("now"))
 )
-_SUMMARIES = Statement(
+_REPAIR_SUMMARY_LOCKS = Statement(
     update(summary_queue)
     .where(summary_queue.c.locked_at > bindparam("limit"))
     .values(locked_at=null(), lease_holder=null())
 )
-_COOLING = Statement(
+_REPAIR_COOLDOWNS = Statement(
     update(summary_queue)
     .where(summary_queue.c.cooldown_until > bindparam("limit"))
     .values(cooldown_until=null())
 )
-_MAIL_BOXES = Statement(
+_REPAIR_MAILBOXES = Statement(
     update(mail_boxes)
     .where(mail_boxes.c.next_check_at > bindparam("limit"))
     .values(next_check_at=bindparam("now"))
 )
-_DIGESTS = Statement(
+_REPAIR_DIGESTS = Statement(
     update(digest_schedules)
     .where(digest_schedules.c.next_at > bindparam("limit"))
     .values(next_at=bindparam("now"))
 )
-# A hub that was last asked then has long stopped sending: its feed is not to be left to it.
-_HUBS = Statement(
+# Such a hub stopped sending long ago, so its feed must be polled again.
+_REPAIR_HUBS = Statement(
     update(websub_subscriptions)
     .where(
         or_(
@@ -335,29 +346,31 @@ _HUBS = Statement(
 
 
 async def repair_future_timestamps(tx: Tx, now: Instant, *, longest_rest: Millis) -> int:
-    """Make due what would wait for a moment that is years away; how many rows."""
+    """Make rows due that would otherwise wait for years; return how many."""
     limits = (
-        (_FEEDS, longest_rest + DAY),
-        (_LEASE_COLUMNS, HOUR),
-        (_JOBS, HOUR),
-        (_LATE_JOBS, 2 * DAY),
-        (_SUMMARIES, MINUTE),
-        (_COOLING, 2 * DAY),
-        (_MAIL_BOXES, 2 * DAY),
-        (_DIGESTS, 2 * DAY),
-        (_HUBS, MAX_LEASE + DAY),
+        (_REPAIR_FEEDS, longest_rest + DAY),
+        (_DELETE_LEASES, HOUR),
+        (_REPAIR_RUNNING_JOBS, HOUR),
+        (_REPAIR_PENDING_JOBS, 2 * DAY),
+        (_REPAIR_SUMMARY_LOCKS, MINUTE),
+        (_REPAIR_COOLDOWNS, 2 * DAY),
+        (_REPAIR_MAILBOXES, 2 * DAY),
+        (_REPAIR_DIGESTS, 2 * DAY),
+        (_REPAIR_HUBS, MAX_LEASE + DAY),
     )
     return sum([await tx.run(statement, {"now": now, "limit": now + ahead}) for statement, ahead in limits])
 
 
-# Reads every page's head: seconds on a file of gigabytes, in a reader's thread of its own.
-_SQLITE = Statement(
+# --- Sizes and counts
+
+# Reads the header of every page: takes seconds on a file of gigabytes, in a separate reader thread.
+_SQLITE_SIZES = Statement(
     text(
         "SELECT s.name, s.tbl_name, SUM(d.pgsize) FROM dbstat AS d JOIN sqlite_schema AS s "
         "ON s.name = d.name WHERE d.aggregate = 1 GROUP BY s.name, s.tbl_name ORDER BY 3 DESC LIMIT 40"
     )
 )
-_POSTGRESQL = Statement(
+_POSTGRESQL_SIZES = Statement(
     text(
         "SELECT c.relname, COALESCE(t.relname, c.relname), "
         "CASE WHEN c.relkind = 'i' THEN pg_relation_size(c.oid) ELSE pg_table_size(c.oid) END "
@@ -377,8 +390,8 @@ class Size:
 
 
 async def largest_tables(tx: Tx) -> list[Size]:
-    """The forty largest, the largest first."""
-    rows = await tx.all(_SQLITE if tx.engine == "sqlite" else _POSTGRESQL)
+    """Return the forty largest tables and indexes, largest first."""
+    rows = await tx.all(_SQLITE_SIZES if tx.engine == "sqlite" else _POSTGRESQL_SIZES)
     return [Size(name, table, int(size)) for name, table, size in rows]
 
 
@@ -394,8 +407,8 @@ _COUNTS = Statement(
         select(func.coalesce(func.sum(subscriptions.c.unread), 0)).where(*_mine).scalar_subquery(),
     )
 )
-_SIZE = Statement(select(database_size()))
-_IN_USE = Statement(select(database_in_use()))
+_DATABASE_SIZE = Statement(select(database_size()))
+_BYTES_IN_USE = Statement(select(database_in_use()))
 
 
 @record
@@ -412,8 +425,8 @@ async def count_all(tx: Tx, user_id: int) -> InstanceCounts:
 
 
 async def size_in_bytes(tx: Tx) -> int:
-    return await tx.value(_SIZE)
+    return await tx.value(_DATABASE_SIZE)
 
 
 async def bytes_in_use(tx: Tx) -> int:
-    return await tx.value(_IN_USE)
+    return await tx.value(_BYTES_IN_USE)

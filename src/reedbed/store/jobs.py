@@ -1,4 +1,4 @@
-"""Which processes run and what each has in hand; what the dead held is set free."""
+"""Jobs and their batches, leases, and the list of running processes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -6,9 +6,7 @@ from typing import Any
 
 import orjson
 from sqlalchemy import BigInteger, Column, Table, Text, and_, bindparam, delete, insert, null, or_, update
-from sqlalchemy.dialects.postgresql import insert as insert_job_pieces
-from sqlalchemy.dialects.postgresql import insert as insert_leases
-from sqlalchemy.dialects.postgresql import insert as insert_processes
+from sqlalchemy.dialects.postgresql import insert as upsert
 
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant, Millis
@@ -23,6 +21,8 @@ from reedbed.store.engine.statements import (
     select,
 )
 from reedbed.store.tables import job_pieces, jobs, leases, metadata, processes
+
+# --- Jobs
 
 
 @record
@@ -48,7 +48,7 @@ class RunningJob:
     created_at: Instant
 
 
-_UNDER_WAY = Statement(
+_RUNNING = Statement(
     select(jobs.c.kind, jobs.c.progress, jobs.c.created_at)
     .where(jobs.c.state == "running")
     .order_by(jobs.c.id)
@@ -94,18 +94,20 @@ _CLAIM = Statement(
     )
     .returning(*_COLUMNS)
 )
-_mine = (jobs.c.id == bindparam("job_id"), jobs.c.lease_holder == bindparam("holder"))
-_RENEW = Statement(update(jobs).where(*_mine).values(leased_until=bindparam("until")))
-_NOTE = Statement(update(jobs).where(*_mine).values(progress=bindparam("share"), report=bindparam("said")))
-_PUT_OFF = Statement(
+_is_leased_to_us = (jobs.c.id == bindparam("job_id"), jobs.c.lease_holder == bindparam("holder"))
+_RENEW = Statement(update(jobs).where(*_is_leased_to_us).values(leased_until=bindparam("until")))
+_RECORD_PROGRESS = Statement(
+    update(jobs).where(*_is_leased_to_us).values(progress=bindparam("share"), report=bindparam("said"))
+)
+_POSTPONE = Statement(
     update(jobs)
-    .where(*_mine)
+    .where(*_is_leased_to_us)
     .values(state="pending", run_at=bindparam("at"), lease_holder=null(), leased_until=null())
 )
-_REWIND = Statement(update(jobs).where(*_mine).values(attempts=bindparam("tries")))
+_SET_ATTEMPTS = Statement(update(jobs).where(*_is_leased_to_us).values(attempts=bindparam("tries")))
 _FINISH = Statement(
     update(jobs)
-    .where(*_mine)
+    .where(*_is_leased_to_us)
     .values(
         state=bindparam("end"),
         report=bindparam("said"),
@@ -122,7 +124,7 @@ _GET = Statement(
         jobs.c.kind == bindparam("what"),
     )
 )
-_OPEN = Statement(
+_COUNT_OPEN = Statement(
     select(func.count())
     .select_from(jobs)
     .where(
@@ -136,7 +138,7 @@ _START = Statement(
     .where(jobs.c.id == bindparam("job_id"))
     .values(run_at=bindparam("at"), payload=bindparam("given"))
 )
-_FORGET = Statement(delete(jobs).where(jobs.c.finished_at < bindparam("before")))
+_DELETE_FINISHED = Statement(delete(jobs).where(jobs.c.finished_at < bindparam("before")))
 
 
 async def add(
@@ -166,12 +168,12 @@ async def get(tx: Tx, user_id: int, kind: str, job_id: int) -> Job | None:
 
 
 async def count_open(tx: Tx, user_id: int, kind: str) -> int:
-    """Of this user's, those that have not ended."""
-    return await tx.value(_OPEN, {"user": user_id, "what": kind})
+    """Count this user's unfinished jobs of this kind."""
+    return await tx.value(_COUNT_OPEN, {"user": user_id, "what": kind})
 
 
 async def start(tx: Tx, job_id: int, payload: Mapping[str, Any], at: Instant) -> None:
-    """What it needs is all there."""
+    """Schedule a job once all its data is stored."""
     await tx.run(_START, {"job_id": job_id, "given": _json(payload), "at": at})
 
 
@@ -183,34 +185,38 @@ async def claim(
 
 
 async def renew(tx: Tx, job_id: int, holder: str, until: Instant) -> bool:
-    """False when the job is no longer ours."""
+    """Return False if the job is leased to another worker now."""
     return await tx.run(_RENEW, {"job_id": job_id, "holder": holder, "until": until}) == 1
 
 
 async def record_progress(
     tx: Tx, job_id: int, holder: str, progress: float, report: Mapping[str, Any]
 ) -> None:
-    await tx.run(_NOTE, {"job_id": job_id, "holder": holder, "share": progress, "said": _json(report)})
+    await tx.run(
+        _RECORD_PROGRESS, {"job_id": job_id, "holder": holder, "share": progress, "said": _json(report)}
+    )
 
 
 async def put_off(tx: Tx, job_id: int, holder: str, at: Instant) -> None:
-    await tx.run(_PUT_OFF, {"job_id": job_id, "holder": holder, "at": at})
+    await tx.run(_POSTPONE, {"job_id": job_id, "holder": holder, "at": at})
 
 
 async def forgive(tx: Tx, job_id: int, holder: str, attempts: int) -> None:
-    """The attempt under way does not count: the job only waits for something."""
-    await tx.run(_REWIND, {"job_id": job_id, "holder": holder, "tries": attempts})
+    """Do not count the running attempt: the job only waits for something."""
+    await tx.run(_SET_ATTEMPTS, {"job_id": job_id, "holder": holder, "tries": attempts})
 
 
 async def finish(
     tx: Tx, job_id: int, holder: str, now: Instant, report: Mapping[str, Any], *, failed: bool = False
 ) -> None:
-    end = "failed" if failed else "done"
-    await tx.run(_FINISH, {"job_id": job_id, "holder": holder, "now": now, "said": _json(report), "end": end})
+    state = "failed" if failed else "done"
+    await tx.run(
+        _FINISH, {"job_id": job_id, "holder": holder, "now": now, "said": _json(report), "end": state}
+    )
 
 
 async def delete_finished(tx: Tx, before: Instant) -> int:
-    return await tx.run(_FORGET, {"before": before})
+    return await tx.run(_DELETE_FINISHED, {"before": before})
 
 
 def _json(value: Mapping[str, Any]) -> str:
@@ -234,15 +240,17 @@ def _job(row: Row) -> Job:
 
 
 async def under_way(tx: Tx) -> list[RunningJob]:
-    """What runs just now, at most twenty."""
-    return [RunningJob(*row) for row in await tx.all(_UNDER_WAY)]
+    """Return at most twenty running jobs."""
+    return [RunningJob(*row) for row in await tx.all(_RUNNING)]
 
 
-_written = insert_job_pieces(job_pieces)
-_PUT = Statement(
-    _written.on_conflict_do_update(
+# --- Batches: the data of a job, in parts
+
+_new_batch = upsert(job_pieces)
+_ADD_BATCH = Statement(
+    _new_batch.on_conflict_do_update(
         index_elements=["job_id", "number"],
-        set_={name: _written.excluded[name] for name in ("kind", "data")},
+        set_={name: _new_batch.excluded[name] for name in ("kind", "data")},
     ),
     columns=["job_id", "number", "kind", "data"],
 )
@@ -250,13 +258,13 @@ _of_job = job_pieces.c.job_id == bindparam("job_id")
 _GET_BATCH = Statement(
     select(job_pieces.c.kind, job_pieces.c.data).where(_of_job, job_pieces.c.number == bindparam("number"))
 )
-_DROP = Statement(delete(job_pieces).where(_of_job, job_pieces.c.number == bindparam("number")))
-_ended = select(jobs.c.id).where(jobs.c.finished_at.is_not(None))
-_DELETE_BATCHES = Statement(delete_some(job_pieces, job_pieces.c.job_id.in_(_ended)))
+_DELETE_BATCH = Statement(delete(job_pieces).where(_of_job, job_pieces.c.number == bindparam("number")))
+_finished_jobs = select(jobs.c.id).where(jobs.c.finished_at.is_not(None))
+_DELETE_OLD_BATCHES = Statement(delete_some(job_pieces, job_pieces.c.job_id.in_(_finished_jobs)))
 
 
 async def add_batch(tx: Tx, job_id: int, number: int, kind: str, data: bytes) -> None:
-    await tx.run(_PUT, {"job_id": job_id, "number": number, "kind": kind, "data": data})
+    await tx.run(_ADD_BATCH, {"job_id": job_id, "number": number, "kind": kind, "data": data})
 
 
 async def get_batch(tx: Tx, job_id: int, number: int) -> tuple[str, bytes] | None:
@@ -269,62 +277,68 @@ async def add_secret(tx: Tx, job_id: int, number: int, kind: str, text: str) -> 
 
 
 async def get_secret(tx: Tx, job_id: int, number: int, kind: str) -> str | None:
-    """None: there is none of this kind, or it cannot be decrypted here."""
-    found = await get_batch(tx, job_id, number)
-    if found is None or found[0] != kind:
+    """Return None if there is none of this kind or it cannot be decrypted here."""
+    batch = await get_batch(tx, job_id, number)
+    if batch is None or batch[0] != kind:
         return None
-    return tx.vault.decrypt("job_pieces.data", found[1].decode())
+    return tx.vault.decrypt("job_pieces.data", batch[1].decode())
 
 
 async def delete_batches(tx: Tx, job_id: int, number: int) -> None:
-    await tx.run(_DROP, {"job_id": job_id, "number": number})
+    await tx.run(_DELETE_BATCH, {"job_id": job_id, "number": number})
 
 
 async def delete_old_batches(tx: Tx, *, most: int) -> int:
-    """Of jobs that have ended."""
-    return await tx.run(_DELETE_BATCHES, {"most": most})
+    """Delete batches of finished jobs."""
+    return await tx.run(_DELETE_OLD_BATCHES, {"most": most})
 
 
-_new = insert_leases(leases).values(
+# --- Leases
+
+_new_lease = upsert(leases).values(
     {name: bindparam(name) for name in ("name", "holder", "taken_at", "heartbeat_at", "expires_at")}
 )
-_ACQUIRE = Statement(
-    _new.on_conflict_do_update(
+_ACQUIRE_LEASE = Statement(
+    _new_lease.on_conflict_do_update(
         index_elements=["name"],
-        set_={name: _new.excluded[name] for name in ("holder", "taken_at", "heartbeat_at", "expires_at")},
+        set_={
+            name: _new_lease.excluded[name] for name in ("holder", "taken_at", "heartbeat_at", "expires_at")
+        },
         where=or_(leases.c.expires_at <= bindparam("taken_at"), leases.c.holder == bindparam("holder")),
     ).returning(leases.c.name)
 )
-_HEARTBEAT = Statement(
+_RENEW_LEASE = Statement(
     update(leases)
     .where(leases.c.name == bindparam("lease"), leases.c.holder == bindparam("who"))
     .values(heartbeat_at=bindparam("now"), expires_at=bindparam("until"))
 )
-_RELEASE = Statement(
+_RELEASE_LEASE = Statement(
     delete(leases).where(leases.c.name == bindparam("lease"), leases.c.holder == bindparam("who"))
 )
 
 
 async def acquire_lease(tx: Tx, name: str, holder: str, now: Instant, ttl: Millis) -> bool:
-    """Take the lease if it is free, expired or ours already."""
+    """Take the lease if it is free, expired or already ours."""
     row = await tx.one(
-        _ACQUIRE,
+        _ACQUIRE_LEASE,
         {"name": name, "holder": holder, "taken_at": now, "heartbeat_at": now, "expires_at": now + ttl},
     )
     return row is not None
 
 
 async def renew_lease(tx: Tx, name: str, holder: str, now: Instant, ttl: Millis) -> bool:
-    """False when another has taken it."""
-    return await tx.run(_HEARTBEAT, {"lease": name, "who": holder, "now": now, "until": now + ttl}) == 1
+    """Return False if another process has taken it."""
+    return await tx.run(_RENEW_LEASE, {"lease": name, "who": holder, "now": now, "until": now + ttl}) == 1
 
 
 async def release_lease(tx: Tx, name: str, holder: str) -> None:
-    await tx.run(_RELEASE, {"lease": name, "who": holder})
+    await tx.run(_RELEASE_LEASE, {"lease": name, "who": holder})
 
+
+# --- Processes
 
 ENDED = 0
-"""The end of a lease that was taken away: whoever claims next counts it as run out."""
+"""Expiry time of a revoked lease: the next claim treats it as expired."""
 
 
 @record
@@ -335,49 +349,49 @@ class Process:
     started_at: Instant
     silent_for: Millis
     in_hand: dict[str, int] = field(default_factory=dict[str, int])
-    """How many rows of which table it has leased."""
+    """Number of leased rows by table."""
     chores: tuple[str, ...] = ()
-    """What it does for all."""
+    """Periodic chores whose lease it holds."""
 
 
-def _leased() -> list[tuple[Table, Column[int]]]:
-    """Every table whose rows are worked on by lease, and the column that says until or since when."""
-    found: list[tuple[Table, Column[int]]] = []
+def _leased_tables() -> list[tuple[Table, Column[int]]]:
+    """Return every table with leased rows, and its column for the lease's expiry or start."""
+    tables: list[tuple[Table, Column[int]]] = []
     for table in metadata.tables.values():
         if "lease_holder" in table.c:
-            found.append((table, table.c.leased_until if "leased_until" in table.c else table.c.locked_at))
-    return found
+            tables.append((table, table.c.leased_until if "leased_until" in table.c else table.c.locked_at))
+    return tables
 
 
-_LEASED = _leased()
-_started_process = insert_processes(processes).values(
+_LEASED_TABLES = _leased_tables()
+_new_process = upsert(processes).values(
     name=bindparam("name"),
     role=bindparam("role"),
     version=bindparam("version"),
     started_at=bindparam("started_at"),
     heartbeat_at=database_now(),
 )
-_BEAT = Statement(
-    _started_process.on_conflict_do_update(
-        index_elements=["name"], set_={"heartbeat_at": _started_process.excluded.heartbeat_at}
+_HEARTBEAT = Statement(
+    _new_process.on_conflict_do_update(
+        index_elements=["name"], set_={"heartbeat_at": _new_process.excluded.heartbeat_at}
     )
 )
-_LEAVE = Statement(delete(processes).where(processes.c.name == bindparam("gone")))
-_BURY = Statement(
+_REMOVE_PROCESS = Statement(delete(processes).where(processes.c.name == bindparam("gone")))
+_REMOVE_DEAD = Statement(
     delete(processes)
     .where(processes.c.heartbeat_at < database_now() - bindparam("patience", type_=BigInteger()))
     .returning(processes.c.name)
 )
-_FREE = [
+_END_LEASES = [
     Statement(
         update(table)
         .where(among(table.c.lease_holder, "dead", Text()), since_or_until.is_not(None))
         .values({since_or_until.name: ENDED})
     )
-    for table, since_or_until in _LEASED
+    for table, since_or_until in _LEASED_TABLES
 ]
-_FREE_CHORES = Statement(delete(leases).where(among(leases.c.holder, "dead", Text())))
-_ALL = Statement(
+_DELETE_CHORE_LEASES = Statement(delete(leases).where(among(leases.c.holder, "dead", Text())))
+_LIST_PROCESSES = Statement(
     select(
         processes.c.name,
         processes.c.role,
@@ -386,37 +400,37 @@ _ALL = Statement(
         (database_now() - processes.c.heartbeat_at).label("silent_for"),
     ).order_by(processes.c.role, processes.c.started_at)
 )
-_IN_HAND = {
+_COUNT_LEASED = {
     table.name: Statement(
         select(table.c.lease_holder, func.count())
         .where(table.c.lease_holder.is_not(None), since_or_until > ENDED)
         .group_by(table.c.lease_holder)
     )
-    for table, since_or_until in _LEASED
+    for table, since_or_until in _LEASED_TABLES
 }
 _CHORES = Statement(select(leases.c.holder, leases.c.name).order_by(leases.c.name))
 
 
 async def beat_process(tx: Tx, name: str, *, role: str, version: str, started_at: Instant) -> None:
-    await tx.run(_BEAT, {"name": name, "role": role, "version": version, "started_at": started_at})
+    await tx.run(_HEARTBEAT, {"name": name, "role": role, "version": version, "started_at": started_at})
 
 
 async def remove_process(tx: Tx, name: str) -> None:
-    await tx.run(_LEAVE, {"gone": name})
-    await _free(tx, [name])
+    await tx.run(_REMOVE_PROCESS, {"gone": name})
+    await _end_leases(tx, [name])
 
 
 async def remove_dead_processes(tx: Tx, patience: Millis) -> list[str]:
-    """Forget who was not heard of for so long and end their leases; their names."""
-    dead = [row[0] for row in await tx.all(_BURY, {"patience": patience})]
+    """Remove processes without a heartbeat for `patience` and end their leases; return their names."""
+    dead = [row[0] for row in await tx.all(_REMOVE_DEAD, {"patience": patience})]
     if dead:
-        await _free(tx, dead)
+        await _end_leases(tx, dead)
     return dead
 
 
 async def list_processes(tx: Tx) -> list[Process]:
     in_hand: dict[str, dict[str, int]] = {}
-    for table, statement in _IN_HAND.items():
+    for table, statement in _COUNT_LEASED.items():
         for holder, count in await tx.all(statement):
             in_hand.setdefault(holder, {})[table] = count
     chores: dict[str, list[str]] = {}
@@ -424,11 +438,11 @@ async def list_processes(tx: Tx) -> list[Process]:
         chores.setdefault(holder, []).append(chore)
     return [
         Process(*row, in_hand=in_hand.get(row["name"], {}), chores=tuple(chores.get(row["name"], ())))
-        for row in await tx.all(_ALL)
+        for row in await tx.all(_LIST_PROCESSES)
     ]
 
 
-async def _free(tx: Tx, names: Sequence[str]) -> None:
-    for statement in _FREE:
+async def _end_leases(tx: Tx, names: Sequence[str]) -> None:
+    for statement in _END_LEASES:
         await tx.run(statement, {"dead": list(names)})
-    await tx.run(_FREE_CHORES, {"dead": list(names)})
+    await tx.run(_DELETE_CHORE_LEASES, {"dead": list(names)})

@@ -1,4 +1,4 @@
-"""Mailboxes that are looked into for newsletters."""
+"""Newsletters: ingest addresses, senders, received mail, its images and confirmation links, and mailboxes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field
@@ -33,7 +33,9 @@ from reedbed.store.tables import (
     users,
 )
 
-_ADDRESS = (
+# --- Ingest addresses
+
+_ADDRESS_COLUMNS = (
     mail_addresses.c.id,
     mail_addresses.c.user_id,
     mail_addresses.c.name,
@@ -44,36 +46,40 @@ _ADDRESS = (
     mail_addresses.c.revoked_at,
 )
 _own_addresses = mail_addresses.c.user_id == bindparam("user_id")
-_open = mail_addresses.c.revoked_at.is_(None)
+_is_open = mail_addresses.c.revoked_at.is_(None)
 _ADD_ADDRESS = Statement(
-    insert(mail_addresses).on_conflict_do_nothing().returning(*_ADDRESS),
+    insert(mail_addresses).on_conflict_do_nothing().returning(*_ADDRESS_COLUMNS),
     columns=["user_id", "name", "local", "created_at"],
 )
-_ADDRESSES = Statement(select(*_ADDRESS).where(_own_addresses, _open).order_by(mail_addresses.c.id))
+_ADDRESSES = Statement(
+    select(*_ADDRESS_COLUMNS).where(_own_addresses, _is_open).order_by(mail_addresses.c.id)
+)
 _RENAME_ADDRESS = Statement(
     update(mail_addresses)
-    .where(_own_addresses, _open, mail_addresses.c.id == bindparam("address"))
+    .where(_own_addresses, _is_open, mail_addresses.c.id == bindparam("address"))
     .values(name=bindparam("new_name"))
-    .returning(*_ADDRESS)
+    .returning(*_ADDRESS_COLUMNS)
 )
 _REVOKE_ADDRESS = Statement(
     update(mail_addresses)
-    .where(_own_addresses, _open, mail_addresses.c.id == bindparam("address"))
+    .where(_own_addresses, _is_open, mail_addresses.c.id == bindparam("address"))
     .values(revoked_at=bindparam("now"))
 )
-_BEHIND = Statement(
-    select(*_ADDRESS)
+_OPEN_BY_LOCAL_PART = Statement(
+    select(*_ADDRESS_COLUMNS)
     .join_from(mail_addresses, users, users.c.id == mail_addresses.c.user_id)
-    .where(among(mail_addresses.c.local, "locals", Text()), _open, users.c.disabled_at.is_(None))
+    .where(among(mail_addresses.c.local, "locals", Text()), _is_open, users.c.disabled_at.is_(None))
     .order_by(mail_addresses.c.id)
 )
-_USED = Statement(
+_RECORD_USE = Statement(
     update(mail_addresses)
     .where(among(mail_addresses.c.id, "ids"))
     .values(received=mail_addresses.c.received + 1, last_used_at=bindparam("now"))
 )
 
-_SENDER = (
+# --- Senders
+
+_SENDER_COLUMNS = (
     mail_senders.c.id,
     mail_senders.c.user_id,
     mail_senders.c.feed_id,
@@ -90,18 +96,24 @@ _SENDER = (
 )
 _own_senders = mail_senders.c.user_id == bindparam("user_id")
 _SENDERS = Statement(
-    select(*_SENDER)
+    select(*_SENDER_COLUMNS)
     .where(_own_senders)
     .order_by(mail_senders.c.last_mail_at.desc(), mail_senders.c.id.desc())
 )
-_BY_ADDRESS = Statement(select(*_SENDER).where(_own_senders, mail_senders.c.address == bindparam("key")))
-_BY_ID = Statement(select(*_SENDER).where(_own_senders, mail_senders.c.id == bindparam("sender")))
-_BY_FEED = Statement(select(*_SENDER).where(_own_senders, mail_senders.c.feed_id == bindparam("feed")))
+_SENDER_BY_ADDRESS = Statement(
+    select(*_SENDER_COLUMNS).where(_own_senders, mail_senders.c.address == bindparam("key"))
+)
+_SENDER_BY_ID = Statement(
+    select(*_SENDER_COLUMNS).where(_own_senders, mail_senders.c.id == bindparam("sender"))
+)
+_SENDER_BY_FEED = Statement(
+    select(*_SENDER_COLUMNS).where(_own_senders, mail_senders.c.feed_id == bindparam("feed"))
+)
 _COUNT_SENDERS = Statement(select(func.count()).select_from(mail_senders).where(_own_senders))
 _ADD_SENDER = Statement(
     insert(mail_senders).on_conflict_do_nothing(), columns=["user_id", "address", "name", "created_at"]
 )
-_NOTE_MAIL = Statement(
+_RECORD_MAIL = Statement(
     update(mail_senders)
     .where(_own_senders, mail_senders.c.address == bindparam("key"))
     .values(
@@ -116,28 +128,30 @@ _NOTE_MAIL = Statement(
         refused=0,
     )
 )
-_NOTE_REFUSED = Statement(
+_RECORD_REJECTED = Statement(
     update(mail_senders)
     .where(_own_senders, mail_senders.c.address == bindparam("key"))
     .values(refused=mail_senders.c.refused + 1, last_mail_at=bindparam("now"))
 )
-_BLOCK = Statement(
+_SET_BLOCKED = Statement(
     update(mail_senders)
     .where(_own_senders, mail_senders.c.id == bindparam("sender"))
     .values(blocked_at=bindparam("at"), refused=0)
 )
-_LEAVE = Statement(
+_SET_LEFT = Statement(
     update(mail_senders)
     .where(_own_senders, mail_senders.c.id == bindparam("sender"))
     .values(left_at=bindparam("at"), leaving=bindparam("said"), refused=0)
 )
-_SAY = Statement(
+_SET_LEAVING_TEXT = Statement(
     update(mail_senders)
     .where(_own_senders, mail_senders.c.id == bindparam("sender"))
     .values(leaving=bindparam("said"))
 )
 
-_STATE = Statement(
+# --- Received mail
+
+_UPDATE_FETCH_STATE = Statement(
     update(feed_fetch_state)
     .where(feed_fetch_state.c.feed_id == bindparam("feed"))
     .values(
@@ -153,7 +167,7 @@ _STATE = Statement(
         urgent=False,
     )
 )
-_KNOWN = Statement(
+_FIND_ENTRY = Statement(
     select(entries.c.id).where(
         entries.c.feed_id == bindparam("feed"),
         entries.c.guid == bindparam("guid"),
@@ -161,12 +175,12 @@ _KNOWN = Statement(
     )
 )
 
-_DELIVERY = Statement(insert(mail_deliveries).on_conflict_do_nothing(), columns=["key", "at"])
-_DELIVERED = Statement(select(mail_deliveries.c.at).where(mail_deliveries.c.key == bindparam("key")))
-_FORGET_DELIVERIES = Statement(delete(mail_deliveries).where(mail_deliveries.c.at < bindparam("before")))
+_ADD_DELIVERY = Statement(insert(mail_deliveries).on_conflict_do_nothing(), columns=["key", "at"])
+_GET_DELIVERY = Statement(select(mail_deliveries.c.at).where(mail_deliveries.c.key == bindparam("key")))
+_DELETE_OLD_DELIVERIES = Statement(delete(mail_deliveries).where(mail_deliveries.c.at < bindparam("before")))
 
 _ADD_IMAGE = Statement(insert(mail_images).on_conflict_do_nothing(), columns=["entry_id", "blob_id"])
-_IMAGE = Statement(
+_GET_IMAGE = Statement(
     select(blobs.c.media_type, blobs.c.data).where(
         blobs.c.hash == bindparam("hash"),
         exists()
@@ -179,7 +193,7 @@ _IMAGE = Statement(
         .correlate(blobs),
     )
 )
-_SWEEP_IMAGES = Statement(
+_DELETE_OLD_IMAGES = Statement(
     delete(blobs).where(
         blobs.c.hash.like("mail:%"),
         blobs.c.created_at < bindparam("before"),
@@ -187,12 +201,14 @@ _SWEEP_IMAGES = Statement(
     )
 )
 
+# --- Confirmation links
+
 _own_confirmations = mail_confirmations.c.user_id == bindparam("user_id")
 _ADD_CONFIRMATION = Statement(
     insert(mail_confirmations).on_conflict_do_nothing(),
     columns=["entry_id", "user_id", "url", "label", "created_at"],
 )
-_waiting = (
+_confirmations = (
     select(
         mail_confirmations.c.entry_id,
         entries.c.title,
@@ -211,23 +227,26 @@ _waiting = (
     )
     .where(_own_confirmations)
 )
-_WAITING = Statement(
-    _waiting.where(
+_WAITING_CONFIRMATIONS = Statement(
+    _confirmations.where(
         mail_confirmations.c.dismissed_at.is_(None), mail_confirmations.c.created_at > bindparam("since")
     )
     .order_by(mail_confirmations.c.entry_id.desc())
     .limit(20)
 )
-_CONFIRMATION = Statement(_waiting.where(mail_confirmations.c.entry_id == bindparam("entry")))
-_DISMISS = Statement(
+_GET_CONFIRMATION = Statement(_confirmations.where(mail_confirmations.c.entry_id == bindparam("entry")))
+_DISMISS_CONFIRMATION = Statement(
     update(mail_confirmations)
     .where(_own_confirmations, mail_confirmations.c.entry_id == bindparam("entry"))
     .values(dismissed_at=bindparam("now"))
 )
 
 
+# --- Queries
+
+
 async def add_address(tx: Tx, user_id: int, name: str, local: str, now: Instant) -> IngestAddress | None:
-    """None when another address has this name already."""
+    """Return None if another address already has this name."""
     params = {"user_id": user_id, "name": name, "local": local, "created_at": now}
     row = await tx.one(_ADD_ADDRESS, params)
     return IngestAddress(*row) if row else None
@@ -247,12 +266,12 @@ async def revoke_address(tx: Tx, user_id: int, address_id: int, now: Instant) ->
 
 
 async def behind(tx: Tx, local_parts: Sequence[str]) -> list[IngestAddress]:
-    """The open addresses of these names, of people who may log in."""
-    return [IngestAddress(*row) for row in await tx.all(_BEHIND, {"locals": list(local_parts)})]
+    """Return the open addresses with these local parts whose users may log in."""
+    return [IngestAddress(*row) for row in await tx.all(_OPEN_BY_LOCAL_PART, {"locals": list(local_parts)})]
 
 
 async def record_use(tx: Tx, address_ids: Sequence[int], now: Instant) -> None:
-    await tx.run(_USED, {"ids": list(address_ids), "now": now})
+    await tx.run(_RECORD_USE, {"ids": list(address_ids), "now": now})
 
 
 async def list_senders(tx: Tx, user_id: int) -> list[Sender]:
@@ -260,17 +279,17 @@ async def list_senders(tx: Tx, user_id: int) -> list[Sender]:
 
 
 async def sender_by_address(tx: Tx, user_id: int, address: str) -> Sender | None:
-    row = await tx.one(_BY_ADDRESS, {"user_id": user_id, "key": address})
+    row = await tx.one(_SENDER_BY_ADDRESS, {"user_id": user_id, "key": address})
     return _sender(row) if row else None
 
 
 async def sender(tx: Tx, user_id: int, sender_id: int) -> Sender | None:
-    row = await tx.one(_BY_ID, {"user_id": user_id, "sender": sender_id})
+    row = await tx.one(_SENDER_BY_ID, {"user_id": user_id, "sender": sender_id})
     return _sender(row) if row else None
 
 
 async def sender_of_feed(tx: Tx, user_id: int, feed_id: int) -> Sender | None:
-    row = await tx.one(_BY_FEED, {"user_id": user_id, "feed": feed_id})
+    row = await tx.one(_SENDER_BY_FEED, {"user_id": user_id, "feed": feed_id})
     return _sender(row) if row else None
 
 
@@ -293,7 +312,7 @@ async def record_mail(
     verdicts: Verdicts,
     now: Instant,
 ) -> None:
-    """A mail was stored: the sender is followed, and its newest ways out are the ones to use."""
+    """Record a stored mail: undo an earlier unsubscribe and store the newest unsubscribe links."""
     params = {
         "user_id": user_id,
         "key": address,
@@ -303,43 +322,43 @@ async def record_mail(
         "new_verdicts": _json(verdicts),
         "now": now,
     }
-    await tx.run(_NOTE_MAIL, params)
+    await tx.run(_RECORD_MAIL, params)
 
 
 async def record_rejected(tx: Tx, user_id: int, address: str, now: Instant) -> None:
-    await tx.run(_NOTE_REFUSED, {"user_id": user_id, "key": address, "now": now})
+    await tx.run(_RECORD_REJECTED, {"user_id": user_id, "key": address, "now": now})
 
 
 async def set_blocked(tx: Tx, user_id: int, sender_id: int, at: Instant | None) -> None:
-    await tx.run(_BLOCK, {"user_id": user_id, "sender": sender_id, "at": at})
+    await tx.run(_SET_BLOCKED, {"user_id": user_id, "sender": sender_id, "at": at})
 
 
-async def set_left(tx: Tx, user_id: int, sender_id: int, at: Instant | None, said: str = "") -> None:
-    await tx.run(_LEAVE, {"user_id": user_id, "sender": sender_id, "at": at, "said": said})
+async def set_left(tx: Tx, user_id: int, sender_id: int, at: Instant | None, message: str = "") -> None:
+    await tx.run(_SET_LEFT, {"user_id": user_id, "sender": sender_id, "at": at, "said": message})
 
 
-async def say_of_leaving(tx: Tx, user_id: int, sender_id: int, said: str) -> None:
-    await tx.run(_SAY, {"user_id": user_id, "sender": sender_id, "said": said})
+async def say_of_leaving(tx: Tx, user_id: int, sender_id: int, message: str) -> None:
+    await tx.run(_SET_LEAVING_TEXT, {"user_id": user_id, "sender": sender_id, "said": message})
 
 
 async def record_state(tx: Tx, feed_id: int, entry_id: int, at: Instant, now: Instant) -> None:
-    await tx.run(_STATE, {"feed": feed_id, "entry": entry_id, "at": at, "now": now})
+    await tx.run(_UPDATE_FETCH_STATE, {"feed": feed_id, "entry": entry_id, "at": at, "now": now})
 
 
 async def known_entry(tx: Tx, feed_id: int, guid: str) -> int | None:
-    return await tx.value(_KNOWN, {"feed": feed_id, "guid": guid})
+    return await tx.value(_FIND_ENTRY, {"feed": feed_id, "guid": guid})
 
 
 async def was_delivered(tx: Tx, key: str) -> bool:
-    return await tx.value(_DELIVERED, {"key": key}) is not None
+    return await tx.value(_GET_DELIVERY, {"key": key}) is not None
 
 
 async def record_delivery(tx: Tx, key: str, now: Instant) -> None:
-    await tx.run(_DELIVERY, {"key": key, "at": now})
+    await tx.run(_ADD_DELIVERY, {"key": key, "at": now})
 
 
 async def delete_old_deliveries(tx: Tx, before: Instant) -> int:
-    return await tx.run(_FORGET_DELIVERIES, {"before": before})
+    return await tx.run(_DELETE_OLD_DELIVERIES, {"before": before})
 
 
 async def add_images(tx: Tx, entry_id: int, blob_ids: Sequence[int]) -> None:
@@ -347,49 +366,52 @@ async def add_images(tx: Tx, entry_id: int, blob_ids: Sequence[int]) -> None:
 
 
 async def image(tx: Tx, user_id: int, digest: str) -> tuple[str, bytes] | None:
-    """Media type and bytes, if a mail to this user holds it."""
-    row = await tx.one(_IMAGE, {"user_id": user_id, "hash": digest})
+    """Return media type and bytes if a mail to this user contains the image."""
+    row = await tx.one(_GET_IMAGE, {"user_id": user_id, "hash": digest})
     return None if row is None else (row[0], bytes(row[1]))
 
 
 async def delete_old_images(tx: Tx, before: Instant) -> int:
-    """Pictures whose mails are gone."""
-    return await tx.run(_SWEEP_IMAGES, {"before": before})
+    """Delete images whose mails were deleted."""
+    return await tx.run(_DELETE_OLD_IMAGES, {"before": before})
 
 
-async def add_confirmation(tx: Tx, user_id: int, entry_id: int, wanted: Confirmation, now: Instant) -> None:
+async def add_confirmation(tx: Tx, user_id: int, entry_id: int, link: Confirmation, now: Instant) -> None:
     params = {
         "entry_id": entry_id,
         "user_id": user_id,
-        "url": wanted.url,
-        "label": wanted.label,
+        "url": link.url,
+        "label": link.label,
         "created_at": now,
     }
     await tx.run(_ADD_CONFIRMATION, params)
 
 
 async def waiting(tx: Tx, user_id: int, since: Instant) -> list[WaitingConfirmation]:
-    rows = await tx.all(_WAITING, {"user_id": user_id, "since": since})
+    rows = await tx.all(_WAITING_CONFIRMATIONS, {"user_id": user_id, "since": since})
     return [WaitingConfirmation(*row) for row in rows]
 
 
 async def confirmation(tx: Tx, user_id: int, entry_id: int) -> WaitingConfirmation | None:
-    row = await tx.one(_CONFIRMATION, {"user_id": user_id, "entry": entry_id})
+    row = await tx.one(_GET_CONFIRMATION, {"user_id": user_id, "entry": entry_id})
     return WaitingConfirmation(*row) if row else None
 
 
 async def dismiss(tx: Tx, user_id: int, entry_id: int, now: Instant) -> bool:
-    return await tx.run(_DISMISS, {"user_id": user_id, "entry": entry_id, "now": now}) == 1
+    return await tx.run(_DISMISS_CONFIRMATION, {"user_id": user_id, "entry": entry_id, "now": now}) == 1
 
 
 def _json(value: WaysOut | Verdicts) -> str:
-    return orjson.dumps({name: said for name, said in asdict(value).items() if said}).decode()
+    return orjson.dumps({name: item for name, item in asdict(value).items() if item}).decode()
 
 
 def _sender(row: Row) -> Sender:
     values: list[Any] = list(row)
     values[5], values[6] = WaysOut(**orjson.loads(values[5])), Verdicts(**orjson.loads(values[6]))
     return Sender(*values)
+
+
+# --- Mailboxes
 
 
 @record
@@ -401,7 +423,7 @@ class Mailbox:
     security: str
     username: str
     password: str = field(repr=False)
-    """Empty: encrypted with a key that is not here."""
+    """Empty if it was encrypted with a key that this process does not have."""
     folder: str
     uid_validity: int | None
     last_uid: int
@@ -412,30 +434,30 @@ class Mailbox:
     last_checked_at: Instant | None
 
 
-_COLUMNS = tuple(
+_MAILBOX_COLUMNS = tuple(
     mail_boxes.c[name]
     for name in (
         "id", "user_id", "host", "port", "security", "username", "password", "folder", "uid_validity",
         "last_uid", "received", "failures", "last_error", "next_check_at", "last_checked_at",
     )
 )  # fmt: skip
-_PASSWORD_AT = _COLUMNS.index(mail_boxes.c.password)
+_PASSWORD_INDEX = _MAILBOX_COLUMNS.index(mail_boxes.c.password)
 _PASSWORD = "mail_boxes.password"  # noqa: S105  what the vault calls it
-_mine = mail_boxes.c.user_id == bindparam("user_id")
-_ADD = Statement(
-    insert(mail_boxes).on_conflict_do_nothing().returning(*_COLUMNS),
+_own_mailboxes = mail_boxes.c.user_id == bindparam("user_id")
+_ADD_MAILBOX = Statement(
+    insert(mail_boxes).on_conflict_do_nothing().returning(*_MAILBOX_COLUMNS),
     columns=[
         "user_id", "host", "port", "security", "username", "password", "folder", "next_check_at",
         "created_at",
     ],
 )  # fmt: skip
-_OF_USER = Statement(select(*_COLUMNS).where(_mine).order_by(mail_boxes.c.id))
-_COUNT = Statement(select(func.count()).select_from(mail_boxes).where(_mine))
-_REMOVE = Statement(delete(mail_boxes).where(_mine, mail_boxes.c.id == bindparam("box")))
-_RENEW = Statement(
+_MAILBOXES = Statement(select(*_MAILBOX_COLUMNS).where(_own_mailboxes).order_by(mail_boxes.c.id))
+_COUNT_MAILBOXES = Statement(select(func.count()).select_from(mail_boxes).where(_own_mailboxes))
+_DELETE_MAILBOX = Statement(delete(mail_boxes).where(_own_mailboxes, mail_boxes.c.id == bindparam("box")))
+_REPLACE_PASSWORD = Statement(
     update(mail_boxes)
     .where(
-        _mine,
+        _own_mailboxes,
         mail_boxes.c.host == bindparam("box_host"),
         mail_boxes.c.username == bindparam("box_username"),
         mail_boxes.c.folder == bindparam("box_folder"),
@@ -449,9 +471,9 @@ _RENEW = Statement(
         failures=0,
         last_error=null(),
     )
-    .returning(*_COLUMNS)
+    .returning(*_MAILBOX_COLUMNS)
 )
-_due = (
+_next_due = (
     select(mail_boxes.c.id)
     .join(users, users.c.id == mail_boxes.c.user_id)
     .where(mail_boxes.c.next_check_at <= bindparam("now"), users.c.disabled_at.is_(None))
@@ -459,18 +481,18 @@ _due = (
     .limit(1)
     .with_for_update(skip_locked=True, of=mail_boxes)
 )
-_CLAIM = Statement(
+_CLAIM_MAILBOX = Statement(
     update(mail_boxes)
-    .where(mail_boxes.c.id.in_(chosen_once(_due)))
+    .where(mail_boxes.c.id.in_(chosen_once(_next_due)))
     .values(next_check_at=bindparam("until"))
-    .returning(*_COLUMNS)
+    .returning(*_MAILBOX_COLUMNS)
 )
-_ASK = Statement(
+_REQUEST_CHECK = Statement(
     update(mail_boxes)
-    .where(_mine, mail_boxes.c.id == bindparam("box"))
+    .where(_own_mailboxes, mail_boxes.c.id == bindparam("box"))
     .values(next_check_at=bindparam("now"))
 )
-_TAKEN = Statement(
+_RECORD_RECEIVED = Statement(
     update(mail_boxes)
     .where(mail_boxes.c.id == bindparam("box"))
     .values(
@@ -479,7 +501,7 @@ _TAKEN = Statement(
         received=mail_boxes.c.received + bindparam("new"),
     )
 )
-_WENT_WELL = Statement(
+_RECORD_CHECK = Statement(
     update(mail_boxes)
     .where(mail_boxes.c.id == bindparam("box"))
     .values(
@@ -490,7 +512,7 @@ _WENT_WELL = Statement(
         last_error=null(),
     )
 )
-_WENT_WRONG = Statement(
+_RECORD_FAILURE = Statement(
     update(mail_boxes)
     .where(mail_boxes.c.id == bindparam("box"))
     .values(
@@ -514,7 +536,7 @@ async def add_mailbox(
     folder: str,
     now: Instant,
 ) -> Mailbox | None:
-    """None when the user has this folder already and its password can be read."""
+    """Return None if the user already has this folder and its password can be decrypted."""
     params = {
         "user_id": user_id,
         "host": host,
@@ -526,12 +548,13 @@ async def add_mailbox(
         "next_check_at": now,
         "created_at": now,
     }
-    row = await tx.one(_ADD, params) or await _renew_lost(tx, params)
+    row = await tx.one(_ADD_MAILBOX, params) or await _replace_unreadable_password(tx, params)
     return _mailbox(tx, row) if row else None
 
 
-async def _renew_lost(tx: Tx, params: Mapping[str, Any]) -> Row | None:
-    for row in await tx.all(_OF_USER, {"user_id": params["user_id"]}):
+async def _replace_unreadable_password(tx: Tx, params: Mapping[str, Any]) -> Row | None:
+    """Replace a stored password that cannot be decrypted, if the mailbox is otherwise the same."""
+    for row in await tx.all(_MAILBOXES, {"user_id": params["user_id"]}):
         if tx.vault.decrypt(_PASSWORD, row["password"]) is None:
             renewed = {
                 "user_id": params["user_id"],
@@ -540,48 +563,48 @@ async def _renew_lost(tx: Tx, params: Mapping[str, Any]) -> Row | None:
             }
             renewed |= {f"box_{name}": params[name] for name in ("host", "username", "folder")}
             renewed |= {f"new_{name}": params[name] for name in ("port", "security", "password")}
-            if (changed := await tx.one(_RENEW, renewed)) is not None:
+            if (changed := await tx.one(_REPLACE_PASSWORD, renewed)) is not None:
                 return changed
     return None
 
 
 async def list_mailboxes(tx: Tx, user_id: int) -> list[Mailbox]:
-    return [_mailbox(tx, row) for row in await tx.all(_OF_USER, {"user_id": user_id})]
+    return [_mailbox(tx, row) for row in await tx.all(_MAILBOXES, {"user_id": user_id})]
 
 
 async def count_mailboxes(tx: Tx, user_id: int) -> int:
-    return await tx.value(_COUNT, {"user_id": user_id})
+    return await tx.value(_COUNT_MAILBOXES, {"user_id": user_id})
 
 
 async def delete_mailbox(tx: Tx, user_id: int, mailbox_id: int) -> bool:
-    return await tx.run(_REMOVE, {"user_id": user_id, "box": mailbox_id}) == 1
+    return await tx.run(_DELETE_MAILBOX, {"user_id": user_id, "box": mailbox_id}) == 1
 
 
 async def request_mailbox_check(tx: Tx, user_id: int, mailbox_id: int, now: Instant) -> bool:
-    return await tx.run(_ASK, {"user_id": user_id, "box": mailbox_id, "now": now}) == 1
+    return await tx.run(_REQUEST_CHECK, {"user_id": user_id, "box": mailbox_id, "now": now}) == 1
 
 
 async def claim_due_mailbox(tx: Tx, now: Instant, until: Instant) -> Mailbox | None:
-    """One whose turn it is; nobody else's before `until`."""
-    row = await tx.one(_CLAIM, {"now": now, "until": until})
+    """Return the next due mailbox and reserve it until `until`."""
+    row = await tx.one(_CLAIM_MAILBOX, {"now": now, "until": until})
     return _mailbox(tx, row) if row else None
 
 
 async def record_received(tx: Tx, mailbox_id: int, validity: int, uid: int, new: int) -> None:
-    await tx.run(_TAKEN, {"box": mailbox_id, "validity": validity, "uid": uid, "new": new})
+    await tx.run(_RECORD_RECEIVED, {"box": mailbox_id, "validity": validity, "uid": uid, "new": new})
 
 
 async def record_mailbox_check(
     tx: Tx, mailbox_id: int, validity: int, now: Instant, next_at: Instant
 ) -> None:
-    await tx.run(_WENT_WELL, {"box": mailbox_id, "validity": validity, "now": now, "next": next_at})
+    await tx.run(_RECORD_CHECK, {"box": mailbox_id, "validity": validity, "now": now, "next": next_at})
 
 
 async def record_mailbox_failure(tx: Tx, mailbox_id: int, why: str, now: Instant, next_at: Instant) -> None:
-    await tx.run(_WENT_WRONG, {"box": mailbox_id, "why": why, "now": now, "next": next_at})
+    await tx.run(_RECORD_FAILURE, {"box": mailbox_id, "why": why, "now": now, "next": next_at})
 
 
 def _mailbox(tx: Tx, row: Row) -> Mailbox:
     values: list[Any] = list(row)
-    values[_PASSWORD_AT] = tx.vault.decrypt(_PASSWORD, values[_PASSWORD_AT]) or ""
+    values[_PASSWORD_INDEX] = tx.vault.decrypt(_PASSWORD, values[_PASSWORD_INDEX]) or ""
     return Mailbox(*values)

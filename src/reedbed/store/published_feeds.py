@@ -1,4 +1,4 @@
-"""A user's published feeds. Their addresses are kept as hashes only."""
+"""A user's published feeds. Only hashes of their URL tokens are stored."""
 
 from typing import Any
 
@@ -18,23 +18,23 @@ _COLUMNS = (
     published_feeds.c.created_at,
     published_feeds.c.last_used_at,
 )
-_mine = published_feeds.c.user_id == bindparam("owner")
-_this = (_mine, published_feeds.c.id == bindparam("feed"))
+_is_own = published_feeds.c.user_id == bindparam("owner")
+_is_this = (_is_own, published_feeds.c.id == bindparam("feed"))
 
-_LIST = Statement(select(*_COLUMNS).where(_mine).order_by(published_feeds.c.id.desc()))
-_GET = Statement(select(*_COLUMNS).where(*_this))
-_COUNT = Statement(select(func.count()).select_from(published_feeds).where(_mine))
+_LIST = Statement(select(*_COLUMNS).where(_is_own).order_by(published_feeds.c.id.desc()))
+_GET = Statement(select(*_COLUMNS).where(*_is_this))
+_COUNT = Statement(select(func.count()).select_from(published_feeds).where(_is_own))
 _ADD = Statement(
     insert(published_feeds).returning(*_COLUMNS),
     columns=["user_id", "name", "token_hash", "view", "created_at"],
 )
 _RENAME = Statement(
-    update(published_feeds).where(*_this).values(name=bindparam("new_name")).returning(*_COLUMNS)
+    update(published_feeds).where(*_is_this).values(name=bindparam("new_name")).returning(*_COLUMNS)
 )
 _RENEW = Statement(
-    update(published_feeds).where(*_this).values(token_hash=bindparam("new_hash")).returning(*_COLUMNS)
+    update(published_feeds).where(*_is_this).values(token_hash=bindparam("new_hash")).returning(*_COLUMNS)
 )
-_DELETE = Statement(delete(published_feeds).where(*_this))
+_DELETE = Statement(delete(published_feeds).where(*_is_this))
 _BY_TOKEN = Statement(
     select(*_COLUMNS, published_feeds.c.user_id)
     .join_from(published_feeds, users, users.c.id == published_feeds.c.user_id)
@@ -57,7 +57,7 @@ async def of_user(tx: Tx, user_id: int) -> list[PublishedFeed]:
 
 
 async def get(tx: Tx, user_id: int, feed_id: int) -> PublishedFeed | None:
-    return _maybe(await tx.one(_GET, {"owner": user_id, "feed": feed_id}))
+    return _feed_or_none(await tx.one(_GET, {"owner": user_id, "feed": feed_id}))
 
 
 async def count(tx: Tx, user_id: int) -> int:
@@ -82,12 +82,12 @@ async def add(
 
 
 async def rename(tx: Tx, user_id: int, feed_id: int, name: str) -> PublishedFeed | None:
-    return _maybe(await tx.one(_RENAME, {"owner": user_id, "feed": feed_id, "new_name": name}))
+    return _feed_or_none(await tx.one(_RENAME, {"owner": user_id, "feed": feed_id, "new_name": name}))
 
 
 async def renew(tx: Tx, user_id: int, feed_id: int, *, token_hash: str) -> PublishedFeed | None:
-    """From now on it answers at another address."""
-    return _maybe(await tx.one(_RENEW, {"owner": user_id, "feed": feed_id, "new_hash": token_hash}))
+    """Give it a new URL; the old one stops working."""
+    return _feed_or_none(await tx.one(_RENEW, {"owner": user_id, "feed": feed_id, "new_hash": token_hash}))
 
 
 async def remove(tx: Tx, user_id: int, feed_id: int) -> bool:
@@ -95,7 +95,7 @@ async def remove(tx: Tx, user_id: int, feed_id: int) -> bool:
 
 
 async def by_token(tx: Tx, token_hash: str) -> tuple[int, PublishedFeed] | None:
-    """The user and the feed behind an address."""
+    """Return the user and the feed with this URL token."""
     row = await tx.one(_BY_TOKEN, {"hash": token_hash})
     if row is None:
         return None
@@ -108,11 +108,11 @@ async def touch(tx: Tx, feed_id: int, now: Instant) -> None:
 
 
 async def search_text(tx: Tx, user_id: int, search_id: int) -> str | None:
-    """The words of a saved search; None when there is none such."""
+    """Return the query of a saved search; None if it does not exist."""
     return await tx.value(_SEARCH, {"owner": user_id, "search": search_id})
 
 
-def _maybe(row: Row | None) -> PublishedFeed | None:
+def _feed_or_none(row: Row | None) -> PublishedFeed | None:
     return None if row is None else _feed(row)
 
 

@@ -1,4 +1,4 @@
-"""Where a user's browsers are reached, and who wants to hear of which feed."""
+"""Web Push: a user's browsers, and which users want notifications for a feed."""
 
 from collections.abc import Sequence
 
@@ -22,14 +22,14 @@ _COLUMNS = (
     push_devices.c.reached_at,
     push_devices.c.session_id,
 )
-_mine = push_devices.c.user_id == bindparam("owner")
-_this = (_mine, push_devices.c.id == bindparam("device"))
+_is_own = push_devices.c.user_id == bindparam("owner")
+_is_this = (_is_own, push_devices.c.id == bindparam("device"))
 
-_LIST = Statement(select(*_COLUMNS).where(_mine).order_by(push_devices.c.id.desc()))
-_GET = Statement(select(*_COLUMNS).where(*_this))
+_LIST = Statement(select(*_COLUMNS).where(_is_own).order_by(push_devices.c.id.desc()))
+_GET = Statement(select(*_COLUMNS).where(*_is_this))
 _upsert = insert(push_devices)
-# A browser that somebody else used before belongs to whoever asks now.
-_PUT = Statement(
+# A browser that another user registered before now belongs to the current user.
+_SAVE = Statement(
     _upsert.on_conflict_do_update(
         index_elements=["endpoint"],
         set_={
@@ -39,9 +39,9 @@ _PUT = Statement(
     ).returning(*_COLUMNS),
     columns=["user_id", "session_id", "endpoint", "p256dh", "auth", "name", "created_at"],
 )
-_DELETE = Statement(delete(push_devices).where(*_this))
-_TOUCH = Statement(update(push_devices).where(*_this).values(reached_at=bindparam("now")))
-_ASKED = Statement(
+_DELETE = Statement(delete(push_devices).where(*_is_this))
+_TOUCH = Statement(update(push_devices).where(*_is_this).values(reached_at=bindparam("now")))
+_USERS_TO_NOTIFY = Statement(
     select(subscriptions.c.feed_id, subscriptions.c.user_id)
     .where(
         among(subscriptions.c.feed_id, "ids"),
@@ -54,7 +54,7 @@ _ASKED = Statement(
     )
     .order_by(subscriptions.c.feed_id, subscriptions.c.user_id)
 )
-_NEWS = Statement(
+_STILL_UNREAD = Statement(
     select(entries.c.id, entries.c.title)
     .join_from(unread, entries, entries.c.id == unread.c.entry_id)
     .where(
@@ -90,7 +90,7 @@ async def put(
     tx: Tx, user_id: int, address: PushAddress, *, session_id: int | None, name: str, now: Instant
 ) -> PushDevice:
     row = await tx.one(
-        _PUT,
+        _SAVE,
         {
             "user_id": user_id,
             "session_id": session_id,
@@ -114,20 +114,20 @@ async def touch(tx: Tx, user_id: int, device_id: int, now: Instant) -> None:
 
 
 async def asked_for(tx: Tx, feed_ids: Sequence[int]) -> list[tuple[int, int]]:
-    """Feeds with the users who want to be told of their news and have a browser to tell."""
+    """Return feed and user ids of subscriptions with notifications, for users with a registered browser."""
     if not feed_ids:
         return []
-    return [(row[0], row[1]) for row in await tx.all(_ASKED, {"ids": list(feed_ids)})]
+    return [(row[0], row[1]) for row in await tx.all(_USERS_TO_NOTIFY, {"ids": list(feed_ids)})]
 
 
 async def still_unread(tx: Tx, user_id: int, entry_ids: Sequence[int]) -> list[tuple[int, str]]:
-    """Ids and titles, the newest first."""
-    rows = await tx.all(_NEWS, {"owner": user_id, "ids": list(entry_ids)})
+    """Return ids and titles, newest first."""
+    rows = await tx.all(_STILL_UNREAD, {"owner": user_id, "ids": list(entry_ids)})
     return [(row[0], row[1]) for row in rows]
 
 
 async def feed_of(tx: Tx, user_id: int, feed_id: int) -> tuple[int, str] | None:
-    """The subscription and what its user calls the feed."""
+    """Return the subscription id and the user's title for the feed."""
     row = await tx.one(_FEED, {"owner": user_id, "feed_id": feed_id})
     return (row[0], row[1]) if row else None
 

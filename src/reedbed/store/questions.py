@@ -1,4 +1,4 @@
-"""A user's questions and what was answered."""
+"""A user's questions to the AI, and the answers."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -27,35 +27,37 @@ _COLUMNS = (
     questions.c.finished_at,
     questions.c.answer,
 )
-_mine = questions.c.user_id == bindparam("owner")
-_this = (questions.c.id == bindparam("question"), _mine)
+_is_own = questions.c.user_id == bindparam("owner")
+_is_this = (questions.c.id == bindparam("question"), _is_own)
 _ADD = Statement(
     insert(questions).returning(questions.c.id),
     columns=["user_id", "question", "scope", "model", "created_at"],
 )
-_GET = Statement(select(*_COLUMNS).where(*_this))
+_GET = Statement(select(*_COLUMNS).where(*_is_this))
 _NEWEST = Statement(
     select(*_COLUMNS)
-    .where(_mine, questions.c.id < bindparam("before", type_=BigInteger))
+    .where(_is_own, questions.c.id < bindparam("before", type_=BigInteger))
     .order_by(questions.c.id.desc())
     .limit(bindparam("most"))
 )
-_pending = (questions.c.id == bindparam("number"), questions.c.status == "pending")
+_is_pending = (questions.c.id == bindparam("number"), questions.c.status == "pending")
 _FINISH = Statement(
     update(questions)
-    .where(*_pending)
+    .where(*_is_pending)
     .values(status="ready", answer=bindparam("said"), model=bindparam("by"), finished_at=bindparam("now"))
 )
 _FAIL = Statement(
     update(questions)
-    .where(*_pending)
+    .where(*_is_pending)
     .values(status="failed", error=bindparam("why"), finished_at=bindparam("now"))
 )
-_DELETE = Statement(delete(questions).where(*_this))
-_OLDEST_KEPT = Statement(
-    select(questions.c.id).where(_mine).order_by(questions.c.id.desc()).offset(bindparam("kept")).limit(1)
+_DELETE = Statement(delete(questions).where(*_is_this))
+_NEWEST_TO_DELETE = Statement(
+    select(questions.c.id).where(_is_own).order_by(questions.c.id.desc()).offset(bindparam("kept")).limit(1)
 )
-_FORGET = Statement(delete(questions).where(_mine, questions.c.id <= bindparam("last", type_=BigInteger)))
+_DELETE_OLD = Statement(
+    delete(questions).where(_is_own, questions.c.id <= bindparam("last", type_=BigInteger))
+)
 
 
 async def add(tx: Tx, user_id: int, question: str, scope: DigestScope, *, model: str, now: Instant) -> int:
@@ -80,8 +82,8 @@ async def newest(tx: Tx, user_id: int, *, limit: int, before: int | None = None)
 
 
 async def finish(tx: Tx, question_id: int, answer: AnswerText, *, model: str, now: Instant) -> None:
-    said = orjson.dumps(asdict(answer)).decode()
-    await tx.run(_FINISH, {"number": question_id, "said": said, "by": model, "now": now})
+    content = orjson.dumps(asdict(answer)).decode()
+    await tx.run(_FINISH, {"number": question_id, "said": content, "by": model, "now": now})
 
 
 async def fail(tx: Tx, question_id: int, error: str, now: Instant) -> None:
@@ -92,24 +94,24 @@ async def remove(tx: Tx, user_id: int, question_id: int) -> bool:
     return await tx.run(_DELETE, {"owner": user_id, "question": question_id}) == 1
 
 
-async def forget_old(tx: Tx, user_id: int, kept: int) -> None:
-    """Only the newest stay."""
-    last = await tx.value(_OLDEST_KEPT, {"owner": user_id, "kept": kept})
+async def forget_old(tx: Tx, user_id: int, keep_count: int) -> None:
+    """Delete all but the newest `keep_count`."""
+    last = await tx.value(_NEWEST_TO_DELETE, {"owner": user_id, "kept": keep_count})
     if last is not None:
-        await tx.run(_FORGET, {"owner": user_id, "last": last})
+        await tx.run(_DELETE_OLD, {"owner": user_id, "last": last})
 
 
 def _question(row: Row) -> Question:
-    *facts, answer = row
-    facts[4] = scope_of(facts[4])
-    return Question(*facts, answer=_answer(orjson.loads(answer)))
+    *columns, answer = row
+    columns[4] = scope_of(columns[4])
+    return Question(*columns, answer=_answer(orjson.loads(answer)))
 
 
-def _answer(said: dict[str, Any]) -> AnswerText:
+def _answer(fields: dict[str, Any]) -> AnswerText:
     return AnswerText(
-        claims=sentences_of(said.get("claims", ())),
-        sources=sources_of(said.get("sources", ())),
-        read=said.get("read", 0),
-        dropped=said.get("dropped", 0),
-        fallback=said.get("fallback", False),
+        claims=sentences_of(fields.get("claims", ())),
+        sources=sources_of(fields.get("sources", ())),
+        read=fields.get("read", 0),
+        dropped=fields.get("dropped", 0),
+        fallback=fields.get("fallback", False),
     )

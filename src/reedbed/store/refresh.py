@@ -1,4 +1,4 @@
-"""What a check found, ready to be written, and what became of it."""
+"""The refresh schedule: due feeds, leases on them, their fetch state, and the records a check writes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
@@ -34,84 +34,84 @@ from reedbed.store.entries.write import EntryUpdate, NewEntryRow
 from reedbed.store.feeds.feeds import FetchStats
 from reedbed.store.tables import feed_fetch_state as state
 from reedbed.store.tables import feeds, subscriptions
-from reedbed.store.tables import websub_subscriptions as _push
+from reedbed.store.tables import websub_subscriptions as _hub
 
 STATE_NAMES = tuple(field.name for field in fields(FetchState))
 ABOUT_NAMES = tuple(field.name for field in fields(FeedMetadata))
 
-_OWN = 15
+_OWN_COUNT = 15
 _ENCRYPTED = ((4, "feeds.proxy"), (7, "feeds.password"))
-_STATE_FROM = _OWN + len(ABOUT_NAMES)
-_STATE_TO = _STATE_FROM + len(STATE_NAMES)
-_RHYTHM = STATE_NAMES.index("rhythm")
-_NO_RHYTHM = CheckSchedule()
+_STATE_START = _OWN_COUNT + len(ABOUT_NAMES)
+_STATE_END = _STATE_START + len(STATE_NAMES)
+_SCHEDULE_INDEX = STATE_NAMES.index("rhythm")
+_NO_SCHEDULE = CheckSchedule()
 _values_of = attrgetter(*STATE_NAMES)
 
 
 def due_feed(row: Row, vault: Vault) -> DueFeed:
-    """From a row of fifteen own columns, then those of `About`, then those of `FetchState`."""
+    """Build it from a row of 15 feed columns, then those of `FeedMetadata`, then those of `FetchState`."""
     values: list[Any] = list(row)
-    lost = False
-    for place, purpose in _ENCRYPTED:
-        if values[place] is not None:
-            values[place] = vault.decrypt(purpose, values[place])
-            lost = lost or values[place] is None
+    secrets_lost = False
+    for index, purpose in _ENCRYPTED:
+        if values[index] is not None:
+            values[index] = vault.decrypt(purpose, values[index])
+            secrets_lost = secrets_lost or values[index] is None
     return DueFeed(
-        *values[:_OWN],
-        secrets_lost=lost,
-        about=_about(values[_OWN:_STATE_FROM]),
-        state=fetch_state(values[_STATE_FROM:_STATE_TO]),
+        *values[:_OWN_COUNT],
+        secrets_lost=secrets_lost,
+        about=_metadata(values[_OWN_COUNT:_STATE_START]),
+        state=fetch_state(values[_STATE_START:_STATE_END]),
     )
 
 
 def fetch_state(columns: Iterable[Any]) -> FetchState:
     values: list[Any] = list(columns)
-    values[_RHYTHM] = _rhythm(values[_RHYTHM])
+    values[_SCHEDULE_INDEX] = _load_schedule(values[_SCHEDULE_INDEX])
     return FetchState(*values)
 
 
 def state_params(feed_id: int, holder: str, after: FetchState) -> Mapping[str, Any]:
     params: dict[str, Any] = dict(zip(STATE_NAMES, _values_of(after), strict=True))
-    params["rhythm"] = _rhythm_text(after.rhythm)
+    params["rhythm"] = _dump_schedule(after.rhythm)
     params["id"] = feed_id
     params["holder"] = holder
     return params
 
 
-def _about(values: Sequence[Any]) -> FeedMetadata:
+def _metadata(values: Sequence[Any]) -> FeedMetadata:
     return FeedMetadata(*values[:-2], guid_unreliable=bool(values[-2]), guid_collisions=values[-1])
 
 
-def _rhythm(text: str | None) -> CheckSchedule:
+def _load_schedule(text: str | None) -> CheckSchedule:
     if not text:
-        return _NO_RHYTHM
-    said = orjson.loads(text)
+        return _NO_SCHEDULE
+    schedule = orjson.loads(text)
     return CheckSchedule(
-        said.get("interval"), frozenset(said.get("hours", ())), frozenset(said.get("days", ()))
+        schedule.get("interval"), frozenset(schedule.get("hours", ())), frozenset(schedule.get("days", ()))
     )
 
 
-def _rhythm_text(rhythm: CheckSchedule) -> str | None:
-    if rhythm == _NO_RHYTHM:
+def _dump_schedule(schedule: CheckSchedule) -> str | None:
+    if schedule == _NO_SCHEDULE:
         return None
-    said = {
-        "interval": rhythm.interval,
-        "hours": sorted(rhythm.skip_hours),
-        "days": sorted(rhythm.skip_days),
+    document = {
+        "interval": schedule.interval,
+        "hours": sorted(schedule.skip_hours),
+        "days": sorted(schedule.skip_days),
     }
-    return orjson.dumps(said).decode()
+    return orjson.dumps(document).decode()
 
 
-# A claim looks at this many times its limit, so that one host at the head does not hide the others.
-_LOOK_AHEAD = 4
+# A claim reads this many times its limit, so that many feeds of one host do not hide other hosts.
+_WINDOW_FACTOR = 4
 
 
-def _turn(pressing: ColumnElement[bool], name: str) -> CTE:
-    """The feeds at the head of one index, locked until the claim is through; workers pass each other by."""
+def _select_due(urgency: ColumnElement[bool], name: str) -> CTE:
+    """Return the first due feeds of one index, locked until the claim ends; other workers skip them."""
     return (
         select(state.c.feed_id, state.c.host, state.c.next_check_at, state.c.urgent)
         .where(
-            pressing,
+            urgency,
             state.c.next_check_at <= bindparam("now"),
             or_(state.c.leased_until.is_(None), state.c.leased_until <= bindparam("now")),
         )
@@ -122,10 +122,10 @@ def _turn(pressing: ColumnElement[bool], name: str) -> CTE:
     )
 
 
-def _taken() -> Select[int]:
-    """Urgent ones first, then round by round: one feed of each host before the second of any."""
-    urgent = select(_turn(state.c.urgent == true(), "pressing"))
-    due = select(_turn(and_(state.c.urgent == false(), state.c.next_check_at.is_not(None)), "waiting"))
+def _select_claimable() -> Select[int]:
+    """Urgent feeds first, then round-robin by host: one feed of each host before the second of any host."""
+    urgent = select(_select_due(state.c.urgent == true(), "pressing"))
+    due = select(_select_due(and_(state.c.urgent == false(), state.c.next_check_at.is_not(None)), "waiting"))
     both = union_all(urgent, due).subquery("both")
     rank = func.row_number().over(
         partition_by=(both.c.urgent, both.c.host), order_by=(both.c.next_check_at, both.c.feed_id)
@@ -144,16 +144,16 @@ def _lease() -> dict[str, ColumnElement[Any]]:
 
 
 CLAIM = Statement(
-    update(state).where(state.c.feed_id.in_(_taken())).values(_lease()).returning(state.c.feed_id)
+    update(state).where(state.c.feed_id.in_(_select_claimable())).values(_lease()).returning(state.c.feed_id)
 )
 
-_following = and_(
+_is_subscription = and_(
     subscriptions.c.feed_id == feeds.c.id,
     subscriptions.c.unsubscribed_at.is_(None),
     subscriptions.c.paused == false(),
 )
 _is_pushed = and_(
-    _push.c.feed_id == feeds.c.id, _push.c.state == "active", _push.c.expires_at > bindparam("now")
+    _hub.c.feed_id == feeds.c.id, _hub.c.state == "active", _hub.c.expires_at > bindparam("now")
 )
 _DETAILS = Statement(
     select(
@@ -169,12 +169,12 @@ _DETAILS = Statement(
         feeds.c.max_failures,
         feeds.c.allow_duplicate_urls,
         select(func.min(subscriptions.c.interval))
-        .where(_following, subscriptions.c.interval.is_not(None))
+        .where(_is_subscription, subscriptions.c.interval.is_not(None))
         .scalar_subquery()
         .label("wish"),
         state.c.urgent,
-        _push.c.live_since,
-        func.coalesce(_push.c.missed_in_row, 0),
+        _hub.c.live_since,
+        func.coalesce(_hub.c.missed_in_row, 0),
         *(feeds.c[name] for name in ABOUT_NAMES),
         *(state.c[name] for name in STATE_NAMES),
         and_(
@@ -183,32 +183,35 @@ _DETAILS = Statement(
             feeds.c.kind == "web",
             or_(
                 state.c.urgent,
-                and_(feeds.c.polling, or_(feeds.c.operator_added, exists().where(_following))),
+                and_(feeds.c.polling, or_(feeds.c.operator_added, exists().where(_is_subscription))),
             ),
         ).label("eligible"),
     )
     .join_from(feeds, state, state.c.feed_id == feeds.c.id)
-    .outerjoin(_push, _is_pushed)
+    .outerjoin(_hub, _is_pushed)
     .where(among(feeds.c.id, "ids"))
 )
-_REST = Statement(
+_UNSCHEDULE = Statement(
     update(state)
     .where(among(state.c.feed_id, "ids"))
     .values(next_check_at=null(), urgent=false(), lease_holder=null(), leased_until=null())
 )
-# Asked for while a check was under way, whose answer may be older than the wish: the feed stays due.
-_asked_since = and_(state.c.urgent == true(), state.c.next_check_at != bindparam("claimed_for"))
+# Requested while a check was running: its response may be older than the request, so the feed stays due.
+_requested_meanwhile = and_(state.c.urgent == true(), state.c.next_check_at != bindparam("claimed_for"))
 _next_check = case(
-    (_asked_since, func.coalesce(bindparam("retry_after_until", type_=BigInteger()), state.c.next_check_at)),
+    (
+        _requested_meanwhile,
+        func.coalesce(bindparam("retry_after_until", type_=BigInteger()), state.c.next_check_at),
+    ),
     else_=bindparam("next_check_at", type_=BigInteger()),
 )
 _WRITE = Statement(
     update(state)
     .where(state.c.feed_id == bindparam("id"), state.c.lease_holder == bindparam("holder"))
     .values({name: bindparam(name) for name in STATE_NAMES})
-    .values(lease_holder=null(), leased_until=null(), urgent=_asked_since, next_check_at=_next_check)
+    .values(lease_holder=null(), leased_until=null(), urgent=_requested_meanwhile, next_check_at=_next_check)
 )
-_GIVEN_NEWEST_AT = bindparam("newest_entry_at", type_=BigInteger())
+_NEWEST_AT = bindparam("newest_entry_at", type_=BigInteger())
 _WRITE_PUSHED = Statement(
     update(state)
     .where(state.c.feed_id == bindparam("id"), state.c.lease_holder == bindparam("holder"))
@@ -217,15 +220,15 @@ _WRITE_PUSHED = Statement(
         leased_until=null(),
         newest_entry_id=larger(state.c.newest_entry_id, bindparam("newest_entry_id")),
         newest_entry_at=larger(
-            func.coalesce(state.c.newest_entry_at, _GIVEN_NEWEST_AT),
-            func.coalesce(_GIVEN_NEWEST_AT, state.c.newest_entry_at),
+            func.coalesce(state.c.newest_entry_at, _NEWEST_AT),
+            func.coalesce(_NEWEST_AT, state.c.newest_entry_at),
         ),
         last_changed_at=func.coalesce(
             bindparam("last_changed_at", type_=BigInteger()), state.c.last_changed_at
         ),
     )
 )
-_TAKE = Statement(
+_CLAIM_ONE = Statement(
     update(state)
     .where(
         state.c.feed_id == bindparam("id"),
@@ -234,7 +237,7 @@ _TAKE = Statement(
     .values(_lease())
     .returning(state.c.feed_id)
 )
-_HURRY = Statement(
+_CHECK_SOON = Statement(
     update(state)
     .where(
         among(state.c.feed_id, "ids"),
@@ -243,13 +246,13 @@ _HURRY = Statement(
     )
     .values(next_check_at=bindparam("now"))
 )
-_HELD = Statement(
+_LOCK_HELD = Statement(
     select(state.c.feed_id)
     .where(among(state.c.feed_id, "ids"), state.c.lease_holder == bindparam("holder"))
     .order_by(state.c.feed_id)
     .with_for_update()
 )
-_GIVE_BACK = Statement(
+_POSTPONE = Statement(
     update(state)
     .where(state.c.feed_id == bindparam("id"), state.c.lease_holder == bindparam("holder"))
     .values(lease_holder=null(), leased_until=null(), next_check_at=bindparam("at"))
@@ -259,7 +262,7 @@ _RELEASE = Statement(
     .where(among(state.c.feed_id, "ids"), state.c.lease_holder == bindparam("holder"))
     .values(lease_holder=null(), leased_until=null())
 )
-_ASK = Statement(
+_REQUEST_CHECK = Statement(
     update(state)
     .where(
         among(state.c.feed_id, "ids"),
@@ -282,7 +285,7 @@ _ASK = Statement(
     )
     .returning(state.c.feed_id, state.c.next_check_at)
 )
-_WAKE = Statement(
+_RESUME = Statement(
     update(state)
     .where(
         state.c.feed_id == bindparam("id"),
@@ -304,7 +307,7 @@ _NEXT_DUE = Statement(
         state.c.next_check_at.is_not(None), state.c.next_check_at > bindparam("now")
     )
 )
-_WAITING = Statement(
+_COUNT_UNCHECKED = Statement(
     select(func.count()).where(
         among(state.c.feed_id, "ids"),
         state.c.next_check_at <= bindparam("now"),
@@ -316,7 +319,7 @@ _WAITING = Statement(
 async def claim_due(
     tx: Tx, holder: str, now: Instant, *, limit: int, lease: Millis, per_host: int = 1_000_000
 ) -> list[DueFeed]:
-    """Lease the feeds whose turn it is. Those nobody wants any more are put to rest instead."""
+    """Lease the due feeds. Disabled and deleted feeds and those without subscribers are unscheduled."""
     rows = await tx.all(
         CLAIM,
         {
@@ -324,29 +327,29 @@ async def claim_due(
             "until": now + lease,
             "now": now,
             "limit": limit,
-            "window": limit * _LOOK_AHEAD,
+            "window": limit * _WINDOW_FACTOR,
             "per_host": per_host,
         },
     )
-    return await _wanted(tx, [row[0] for row in rows], now)
+    return await _load_eligible(tx, [row[0] for row in rows], now)
 
 
 async def claim(tx: Tx, feed_id: int, holder: str, now: Instant, lease: Millis) -> DueFeed | None:
-    """Lease this feed for news that came by themselves; None while another has it in hand."""
-    if await tx.one(_TAKE, {"id": feed_id, "holder": holder, "now": now, "until": now + lease}) is None:
+    """Lease this feed to store pushed content; return None while another worker holds the lease."""
+    if await tx.one(_CLAIM_ONE, {"id": feed_id, "holder": holder, "now": now, "until": now + lease}) is None:
         return None
     row = await tx.one(_DETAILS, {"ids": [feed_id], "now": now})
     return None if row is None else due_feed(row, tx.vault)
 
 
 async def held(tx: Tx, feed_ids: Sequence[int], holder: str) -> set[int]:
-    """Those still leased to this holder, locked: from here to the commit nobody else writes their entries."""
-    rows = await tx.all(_HELD, {"ids": list(feed_ids), "holder": holder})
+    """Lock and return the feeds still leased to this holder; until the commit no one else writes to them."""
+    rows = await tx.all(_LOCK_HELD, {"ids": list(feed_ids), "holder": holder})
     return {row[0] for row in rows}
 
 
 async def write(tx: Tx, holder: str, states: Sequence[tuple[DueFeed, FetchState]]) -> None:
-    """The state after a check; it ends the lease. A lease that was lost in between changes nothing."""
+    """Store the state after a check and end the lease. If the lease was lost meanwhile, nothing changes."""
     await tx.run_many(
         _WRITE,
         [
@@ -357,18 +360,18 @@ async def write(tx: Tx, holder: str, states: Sequence[tuple[DueFeed, FetchState]
 
 
 async def write_pushed(tx: Tx, holder: str, states: Sequence[tuple[int, FetchState]]) -> None:
-    """News came by themselves: the lease ends, and the schedule stays as it was."""
+    """Store the state after a push and end the lease; the schedule does not change."""
     await tx.run_many(_WRITE_PUSHED, [state_params(feed_id, holder, after) for feed_id, after in states])
 
 
 async def check_soon(tx: Tx, feed_ids: Sequence[int], now: Instant) -> None:
-    """The hub of these feeds is gone: what waited for it is due now."""
-    await tx.run(_HURRY, {"ids": list(feed_ids), "now": now})
+    """Make feeds due that relied on a hub, because the hub is gone."""
+    await tx.run(_CHECK_SOON, {"ids": list(feed_ids), "now": now})
 
 
 async def give_back(tx: Tx, holder: str, turns: Sequence[tuple[int, Instant]]) -> None:
-    """End leases without a check; each feed is due again at its moment."""
-    await tx.run_many(_GIVE_BACK, [{"id": id_, "holder": holder, "at": at} for id_, at in turns])
+    """End leases without a check; each feed is due again at its given time."""
+    await tx.run_many(_POSTPONE, [{"id": id_, "holder": holder, "at": at} for id_, at in turns])
 
 
 async def release(tx: Tx, holder: str, feed_ids: Sequence[int]) -> None:
@@ -376,24 +379,24 @@ async def release(tx: Tx, holder: str, feed_ids: Sequence[int]) -> None:
 
 
 async def request_check(tx: Tx, feed_ids: Sequence[int], now: Instant) -> list[int]:
-    """Put enabled feeds before the schedule; which are due now. Others wait for a running Retry-After."""
-    rows = await tx.all(_ASK, {"ids": list(feed_ids), "now": now})
+    """Make enabled feeds urgent; return those due now. The others wait for a running Retry-After."""
+    rows = await tx.all(_REQUEST_CHECK, {"ids": list(feed_ids), "now": now})
     return [feed_id for feed_id, due in rows if due <= now]
 
 
 async def wake(tx: Tx, feed_id: int, now: Instant) -> None:
-    """A feed that rested because nobody wanted it is due again. One that failures stopped is not."""
-    await tx.run(_WAKE, {"id": feed_id, "now": now})
+    """Schedule a feed that was unscheduled by `claim_due`. Feeds stopped by failures stay stopped."""
+    await tx.run(_RESUME, {"id": feed_id, "now": now})
 
 
 async def scheduled(tx: Tx, feed_id: int, now: Instant) -> DueFeed | None:
-    """The feed as a check would find it; None when there is no such feed."""
+    """Return the feed as a check would load it; None if there is no such feed."""
     row = await tx.one(_DETAILS, {"ids": [feed_id], "now": now})
     return None if row is None else due_feed(row, tx.vault)
 
 
 async def reschedule(tx: Tx, feed_id: int, after: FetchState) -> None:
-    """Move the next check. A feed that rests goes on resting, one that was asked for stays due."""
+    """Move the next check. Unscheduled feeds stay unscheduled, and urgent ones stay due."""
     await tx.run(
         _RESCHEDULE,
         {
@@ -414,17 +417,17 @@ async def next_due(tx: Tx, now: Instant) -> Instant | None:
 
 
 async def unchecked(tx: Tx, feed_ids: Sequence[int], since: Instant, now: Instant) -> int:
-    """How many of these are due and were not checked since then."""
-    return await tx.value(_WAITING, {"ids": list(feed_ids), "since": since, "now": now})
+    """Count the feeds that are due and were not checked since `since`."""
+    return await tx.value(_COUNT_UNCHECKED, {"ids": list(feed_ids), "since": since, "now": now})
 
 
-async def _wanted(tx: Tx, feed_ids: list[int], now: Instant) -> list[DueFeed]:
+async def _load_eligible(tx: Tx, feed_ids: list[int], now: Instant) -> list[DueFeed]:
     if not feed_ids:
         return []
     rows = {row["id"]: row for row in await tx.all(_DETAILS, {"ids": feed_ids, "now": now})}
-    unwanted = [id_ for id_ in feed_ids if id_ not in rows or not rows[id_]["eligible"]]
-    if unwanted:
-        await tx.run(_REST, {"ids": unwanted})
+    ineligible = [id_ for id_ in feed_ids if id_ not in rows or not rows[id_]["eligible"]]
+    if ineligible:
+        await tx.run(_UNSCHEDULE, {"ids": ineligible})
     return [due_feed(rows[id_], tx.vault) for id_ in feed_ids if id_ in rows and rows[id_]["eligible"]]
 
 
@@ -434,21 +437,21 @@ class CheckResult:
     state: FetchState
     tally: FetchStats
     about: FeedMetadata | None = None
-    """Set: the feed says something else of itself now."""
+    """Set if the feed's own metadata changed."""
     news: Sequence[NewEntryRow] = ()
     rewrites: Sequence[EntryUpdate] = ()
     listed: Sequence[int] = ()
-    """The known entries that the document still holds."""
+    """Stored entries that the document still contains."""
     removed: Sequence[int] | None = None
-    """The keys of entries that were removed and the document still holds; None: no document was read."""
+    """Keys of deleted entries that the document still contains; None if no document was read."""
     moved_to: str | None = None
-    """Set: the feed is believed to have moved there for good."""
+    """Set if the feed permanently moved to this URL."""
     pushed: bool = False
-    """It came by itself: the schedule and what is known of the document stay as they are."""
+    """Pushed by a hub: the schedule and the validators of the document do not change."""
 
     @property
     def quiet(self) -> bool:
-        """Nothing but the fetch state has changed."""
+        """Only the fetch state changed."""
         return not (self.news or self.rewrites or self.about or self.moved_to)
 
 
@@ -457,6 +460,6 @@ class WriteResult:
     new: Sequence[int] = ()
     changed: Sequence[int] = ()
     feed_id: int = 0
-    """The feed they belong to now: another one after a merge."""
+    """The feed they belong to now; a different one after a merge."""
     moved: Sequence[int] = ()
-    """The users whose subscription now names another feed."""
+    """Users whose subscription was moved to another feed."""

@@ -1,4 +1,4 @@
-"""The log of cleanups, and the word to those whose unread entries went."""
+"""Retention: which entries, articles, feeds and blobs may be deleted, their deletion, and the cleanup log."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -37,7 +37,7 @@ from reedbed.store.engine.statements import (
     func,
     select,
 )
-from reedbed.store.entries import write as removed
+from reedbed.store.entries import write as entry_writes
 from reedbed.store.read_state.unread import delete_rows_of
 from reedbed.store.tables import cleanup_notices, cleanups
 from reedbed.store.visibility import alive, lock_followers_of_entries
@@ -46,7 +46,7 @@ entries, subscriptions, unread, feeds = tables.entries, tables.subscriptions, ta
 
 State = Literal["read", "unread", "any"]
 ReadingList = tuple[Instant, int]
-"""When an entry arrived, and its id: candidates are walked in this order."""
+"""Arrival time and id of an entry: candidates are read in this order."""
 START: ReadingList = (LOWEST, 0)
 
 
@@ -54,21 +54,25 @@ START: ReadingList = (LOWEST, 0)
 class Removed:
     entries: int = 0
     unread: int = 0
-    """Those that somebody had not read."""
+    """Entries that at least one user had not read."""
     lost: Mapping[int, int] = field(default_factory=dict[int, int])
-    """By user: how many of their unread entries went."""
+    """By user: how many of their unread entries were deleted."""
 
 
-# ---- who may go ------------------------------------------------------------------------------------
+# --- Which entries may be deleted
 
-_KEEPSAKES = (tables.starred, tables.later, tables.entry_tags, tables.highlights, tables.bookmarks)
-
-
-def _kept_by_somebody() -> ColumnElement[bool]:
-    return or_(*(exists().where(kept.c.entry_id == entries.c.id).correlate(entries) for kept in _KEEPSAKES))
+_MARK_TABLES = (tables.starred, tables.later, tables.entry_tags, tables.highlights, tables.bookmarks)
 
 
-def _unread_by_somebody() -> ColumnElement[bool]:
+def _is_marked() -> ColumnElement[bool]:
+    """At least one user starred, saved, tagged, highlighted or bookmarked the entry."""
+    return or_(
+        *(exists().where(table.c.entry_id == entries.c.id).correlate(entries) for table in _MARK_TABLES)
+    )
+
+
+def _is_unread() -> ColumnElement[bool]:
+    """At least one subscriber has not read the entry."""
     row = and_(unread.c.user_id == subscriptions.c.user_id, unread.c.entry_id == entries.c.id)
     return (
         exists()
@@ -83,26 +87,29 @@ def _unread_by_somebody() -> ColumnElement[bool]:
 
 
 def may_go(state: State) -> list[ColumnElement[bool]]:
-    saved_by_hand = select(feeds.c.id).where(feeds.c.kind == "saved")
-    free = [entries.c.feed_id.not_in(saved_by_hand), ~_kept_by_somebody()]
+    """Conditions for entries that retention may delete."""
+    saved_feeds = select(feeds.c.id).where(feeds.c.kind == "saved")
+    unmarked = [entries.c.feed_id.not_in(saved_feeds), ~_is_marked()]
     if state == "any":
-        return free
-    return [*free, _unread_by_somebody() if state == "unread" else ~_unread_by_somebody()]
+        return unmarked
+    return [*unmarked, _is_unread() if state == "unread" else ~_is_unread()]
 
 
-def _aged(scope: Literal["most", "one"], state: State) -> ClauseElement:
-    whose = entries.c.feed_id == bindparam("feed_id") if scope == "one" else ~among(entries.c.feed_id, "but")
-    place = tuple_(entries.c.fetched_at, entries.c.id)
+def _select_aged(scope: Literal["all", "one"], state: State) -> ClauseElement:
+    feed_filter = (
+        entries.c.feed_id == bindparam("feed_id") if scope == "one" else ~among(entries.c.feed_id, "but")
+    )
+    position = tuple_(entries.c.fetched_at, entries.c.id)
     beyond = tuple_(bindparam("at", type_=BigInteger), bindparam("id", type_=BigInteger))
     return (
         select(entries.c.fetched_at, entries.c.id)
-        .where(entries.c.fetched_at < bindparam("before"), place > beyond, whose, *may_go(state))
+        .where(entries.c.fetched_at < bindparam("before"), position > beyond, feed_filter, *may_go(state))
         .order_by(entries.c.fetched_at, entries.c.id)
         .limit(bindparam("most", type_=BigInteger))
     )
 
 
-def _below(state: State) -> ClauseElement:
+def _select_below(state: State) -> ClauseElement:
     return (
         select(entries.c.id)
         .where(
@@ -116,8 +123,8 @@ def _below(state: State) -> ClauseElement:
     )
 
 
-_AGED = Shapes(_aged)
-_BELOW = Shapes(_below)
+_AGED = Shapes(_select_aged)
+_BELOW = Shapes(_select_below)
 _CROWDED = Statement(
     select(entries.c.feed_id, func.count())
     .where(entries.c.audience_id.is_(None))
@@ -132,7 +139,7 @@ _SURPLUS_TOP = Statement(
     .limit(1)
 )
 _active = subscriptions.c.unsubscribed_at.is_(None)
-_WISHES = Statement(
+_OVERRIDES = Statement(
     select(
         subscriptions.c.feed_id,
         subscriptions.c.keep_entries,
@@ -150,43 +157,43 @@ _WISHES = Statement(
         ),
     )
 )
-_OLDEST = Statement(select(func.min(entries.c.fetched_at)))
-_HOW_MANY = Statement(select(func.count()).select_from(entries))
+_OLDEST_ARRIVAL = Statement(select(func.min(entries.c.fetched_at)))
+_COUNT_ENTRIES = Statement(select(func.count()).select_from(entries))
 
 
 async def wishes(tx: Tx) -> dict[int, list[RetentionOverride]]:
-    """Of all who follow a feed of which somebody wants more or less kept."""
-    found: dict[int, list[RetentionOverride]] = {}
-    for feed_id, *wanted in await tx.all(_WISHES):
-        found.setdefault(feed_id, []).append(RetentionOverride(*wanted))
-    return found
+    """Return all subscribers' overrides, for each feed on which at least one subscriber set one."""
+    by_feed: dict[int, list[RetentionOverride]] = {}
+    for feed_id, *limits in await tx.all(_OVERRIDES):
+        by_feed.setdefault(feed_id, []).append(RetentionOverride(*limits))
+    return by_feed
 
 
 async def aged(
     tx: Tx, state: State, before: Instant, beyond: ReadingList, *, most: int, but: Sequence[int] = ()
 ) -> list[ReadingList]:
-    """What arrived before this moment, oldest first, in all feeds but these."""
-    return _places(
-        await tx.all(_AGED("most", state), _aged_params(before, beyond, most) | {"but": list(but)})
+    """Return entries that arrived before `before`, oldest first, in all feeds except `but`."""
+    return _positions(
+        await tx.all(_AGED("all", state), _aged_params(before, beyond, most) | {"but": list(but)})
     )
 
 
 async def aged_in(
     tx: Tx, feed_id: int, state: State, before: Instant, beyond: ReadingList, *, most: int
 ) -> list[ReadingList]:
-    return _places(
+    return _positions(
         await tx.all(_AGED("one", state), _aged_params(before, beyond, most) | {"feed_id": feed_id})
     )
 
 
 async def crowded(tx: Tx, least: int) -> dict[int, int]:
-    """Feeds with more entries than this, and how many."""
+    """Return the feeds with more than `least` entries, and their number of entries."""
     return {row[0]: row[1] for row in await tx.all(_CROWDED, {"least": least})}
 
 
-async def surplus_top(tx: Tx, feed_id: int, kept: int) -> int | None:
-    """The newest entry beyond those that stay."""
-    return await tx.value(_SURPLUS_TOP, {"feed_id": feed_id, "kept": kept})
+async def surplus_top(tx: Tx, feed_id: int, keep_count: int) -> int | None:
+    """Return the newest entry that is not among the `keep_count` newest ones."""
+    return await tx.value(_SURPLUS_TOP, {"feed_id": feed_id, "kept": keep_count})
 
 
 async def below(tx: Tx, feed_id: int, state: State, top: int, *, beyond: int, most: int) -> list[int]:
@@ -195,24 +202,24 @@ async def below(tx: Tx, feed_id: int, state: State, top: int, *, beyond: int, mo
 
 
 async def oldest_arrival(tx: Tx) -> Instant | None:
-    return await tx.value(_OLDEST)
+    return await tx.value(_OLDEST_ARRIVAL)
 
 
 async def count_entries(tx: Tx) -> int:
-    return await tx.value(_HOW_MANY)
+    return await tx.value(_COUNT_ENTRIES)
 
 
 def _aged_params(before: Instant, beyond: ReadingList, most: int) -> dict[str, int]:
     return {"before": before, "at": beyond[0], "id": beyond[1], "most": most}
 
 
-def _places(rows: Sequence[Row]) -> list[ReadingList]:
+def _positions(rows: Sequence[Row]) -> list[ReadingList]:
     return [(row[0], row[1]) for row in rows]
 
 
-# ---- going -----------------------------------------------------------------------------------------
+# --- Deleting entries
 
-_HOLD = Statement(
+_LOCK_ENTRIES = Statement(
     select(entries.c.id)
     .where(among(entries.c.id, "ids"))
     .order_by(entries.c.id)
@@ -220,7 +227,7 @@ _HOLD = Statement(
 )
 
 
-def _going(state: State) -> ClauseElement:
+def _select_deletable(state: State) -> ClauseElement:
     columns = (
         entries.c.id,
         entries.c.feed_id,
@@ -232,14 +239,14 @@ def _going(state: State) -> ClauseElement:
     return select(*columns).where(among(entries.c.id, "ids"), *may_go(state))
 
 
-_GOING = Shapes(_going)
-_LOST = Statement(
+_DELETABLE = Shapes(_select_deletable)
+_UNREAD_BY_USER = Statement(
     select(subscriptions.c.user_id, entries.c.id)
     .join_from(entries, subscriptions, subscriptions.c.feed_id == entries.c.feed_id)
     .join(unread, and_(unread.c.user_id == subscriptions.c.user_id, unread.c.entry_id == entries.c.id))
     .where(among(entries.c.id, "ids"), _active, alive(unread, subscriptions))
 )
-_DELETE = Statement(delete(entries).where(among(entries.c.id, "ids")))
+_DELETE_ENTRIES = Statement(delete(entries).where(among(entries.c.id, "ids")))
 
 
 async def delete_entries(
@@ -248,68 +255,69 @@ async def delete_entries(
     state: State,
     words: Sequence[tuple[int, Sequence[SearchWords]]] = (),
 ) -> Removed:
-    """Remove those of these entries that still may go.
+    """Delete those of these entries that still may be deleted.
 
-    `words` are what the search index may hold of them, see `search.forget`.
+    `words` is the text that the search index may contain for them, see `search.forget`.
     """
     await lock_followers_of_entries(tx, list(entry_ids))
-    going = await tx.all(_GOING(state), {"ids": await _hold(tx, list(entry_ids))})
-    if not going:
+    deletable = await tx.all(_DELETABLE(state), {"ids": await _lock_entries(tx, list(entry_ids))})
+    if not deletable:
         return Removed()
-    ids = [row[0] for row in going]
-    lost: Sequence[Row] = await tx.all(_LOST, {"ids": ids}) if state != "read" else ()
+    ids = [row[0] for row in deletable]
+    lost: Sequence[Row] = await tx.all(_UNREAD_BY_USER, {"ids": ids}) if state != "read" else ()
     await delete_rows_of(tx, ids)
-    await removed.remember(
+    await entry_writes.remember(
         tx,
         [
             (feed_id, key)
-            for _, feed_id, *named, audience_id in going
-            # What the feed never published must not keep it from publishing the same key.
+            for _, feed_id, *identifiers, audience_id in deletable
+            # Entries with an audience come from a merged feed; this feed may still publish the same key.
             if audience_id is None
-            for key in removed_keys(*named)
+            for key in removed_keys(*identifiers)
         ],
     )
-    await search.forget(tx, [(id_, said) for id_, said in words if id_ in set(ids)])
-    await tx.run(_DELETE, {"ids": ids})
-    return Removed(len(ids), len({row[1] for row in lost}), _by_user(lost))
+    await search.forget(tx, [(id_, texts) for id_, texts in words if id_ in set(ids)])
+    await tx.run(_DELETE_ENTRIES, {"ids": ids})
+    return Removed(len(ids), len({row[1] for row in lost}), _count_by_user(lost))
 
 
-async def _hold(tx: Tx, entry_ids: list[int]) -> list[int]:
-    """A star put on an entry at this moment holds it. The next statement sees what was put before."""
-    if tx.engine == "sqlite":  # where nobody else writes
+async def _lock_entries(tx: Tx, entry_ids: list[int]) -> list[int]:
+    """Lock the rows, and skip those that another transaction holds, for example to star the entry.
+
+    The next statement then sees every mark that was set before.
+    """
+    if tx.engine == "sqlite":  # SQLite has a single writer
         return entry_ids
-    return [row[0] for row in await tx.all(_HOLD, {"ids": entry_ids})]
+    return [row[0] for row in await tx.all(_LOCK_ENTRIES, {"ids": entry_ids})]
 
 
-def _by_user(lost: Sequence[Row]) -> dict[int, int]:
-    counted: dict[int, int] = {}
+def _count_by_user(lost: Sequence[Row]) -> dict[int, int]:
+    counts: dict[int, int] = {}
     for user_id, _ in lost:
-        counted[user_id] = counted.get(user_id, 0) + 1
-    return counted
+        counts[user_id] = counts.get(user_id, 0) + 1
+    return counts
 
 
-entry_rows, subscription_rows, feed_rows = tables.entries, tables.subscriptions, tables.feeds
-
-# ---- whole articles --------------------------------------------------------------------------------
+# --- Full articles
 
 _bodies = tables.entry_bodies
-_ARTICLES = Statement(
-    select(entry_rows.c.id)
-    .join_from(_bodies, entry_rows, entry_rows.c.id == _bodies.c.entry_id)
+_READ_ARTICLES = Statement(
+    select(entries.c.id)
+    .join_from(_bodies, entries, entries.c.id == _bodies.c.entry_id)
     .where(
         _bodies.c.full_content.is_not(None),
         _bodies.c.entry_id > bindparam("beyond"),
-        entry_rows.c.fetched_at < bindparam("before"),
+        entries.c.fetched_at < bindparam("before"),
         *may_go("read"),
     )
     .order_by(_bodies.c.entry_id)
     .limit(bindparam("most", type_=BigInteger))
 )
-_CLEAR = Statement(
+_CLEAR_ARTICLES = Statement(
     update(_bodies)
     .where(
         _bodies.c.full_content.is_not(None),
-        _bodies.c.entry_id.in_(select(entry_rows.c.id).where(among(entry_rows.c.id, "ids"), *may_go("read"))),
+        _bodies.c.entry_id.in_(select(entries.c.id).where(among(entries.c.id, "ids"), *may_go("read"))),
     )
     .values(full_content=None, full_attempted_at=None)
     .returning(_bodies.c.entry_id)
@@ -317,75 +325,79 @@ _CLEAR = Statement(
 
 
 async def articles(tx: Tx, before: Instant, *, beyond: int, most: int) -> list[int]:
-    """Read entries that arrived before this moment and still hold their whole article."""
-    return [row[0] for row in await tx.all(_ARTICLES, {"before": before, "beyond": beyond, "most": most})]
+    """Return read entries that arrived before `before` and still have their full article."""
+    return [
+        row[0] for row in await tx.all(_READ_ARTICLES, {"before": before, "beyond": beyond, "most": most})
+    ]
 
 
 async def clear_articles(tx: Tx, entry_ids: Sequence[int]) -> set[int]:
-    """Those that did lose their article: what somebody marked meanwhile keeps it."""
-    return {row[0] for row in await tx.all(_CLEAR, {"ids": list(entry_ids)})}
+    """Return the entries whose article was cleared. Entries that were marked meanwhile keep theirs."""
+    return {row[0] for row in await tx.all(_CLEAR_ARTICLES, {"ids": list(entry_ids)})}
 
 
-# ---- feeds that nobody follows ---------------------------------------------------------------------
+# --- Feeds without subscribers
 
-_other = subscription_rows.alias("other")
+_other = subscriptions.alias("other")
 
 
-def _nobody_follows() -> list[ColumnElement[bool]]:
-    recently = or_(_other.c.unsubscribed_at.is_(None), _other.c.unsubscribed_at > bindparam("left_since"))
+def _has_no_subscribers() -> list[ColumnElement[bool]]:
+    subscribed_recently = or_(
+        _other.c.unsubscribed_at.is_(None), _other.c.unsubscribed_at > bindparam("left_since")
+    )
     return [
-        ~feed_rows.c.operator_added,
-        feed_rows.c.kind != "saved",
-        feed_rows.c.created_at <= bindparam("left_since"),
-        ~exists().where(_other.c.feed_id == feed_rows.c.id, recently).correlate(feed_rows),
+        ~feeds.c.operator_added,
+        feeds.c.kind != "saved",
+        feeds.c.created_at <= bindparam("left_since"),
+        ~exists().where(_other.c.feed_id == feeds.c.id, subscribed_recently).correlate(feeds),
     ]
 
 
-def _may_be_removed() -> list[ColumnElement[bool]]:
+def _is_deletable_feed() -> list[ColumnElement[bool]]:
     return [
-        *_nobody_follows(),
-        ~exists().where(entry_rows.c.feed_id == feed_rows.c.id).correlate(feed_rows),
+        *_has_no_subscribers(),
+        ~exists().where(entries.c.feed_id == feeds.c.id).correlate(feeds),
     ]
 
 
-_UNFOLLOWED = Statement(select(feed_rows.c.id).where(*_nobody_follows()).order_by(feed_rows.c.id))
-_HOLD_FEED = Statement(select(feed_rows.c.id).where(feed_rows.c.id == bindparam("id")).with_for_update())
-_DROP_KEYS = Statement(
+_FEEDS_WITHOUT_SUBSCRIBERS = Statement(select(feeds.c.id).where(*_has_no_subscribers()).order_by(feeds.c.id))
+_LOCK_FEED = Statement(select(feeds.c.id).where(feeds.c.id == bindparam("id")).with_for_update())
+_DELETE_KEYS = Statement(
     delete_some(
         tables.removed_keys,
         tables.removed_keys.c.feed_id == bindparam("id"),
-        exists().where(feed_rows.c.id == bindparam("id"), *_may_be_removed()),
+        exists().where(feeds.c.id == bindparam("id"), *_is_deletable_feed()),
     )
 )
 _DELETE_FEED = Statement(
-    delete(feed_rows).where(
-        feed_rows.c.id == bindparam("id"),
-        *_may_be_removed(),
+    delete(feeds).where(
+        feeds.c.id == bindparam("id"),
+        *_is_deletable_feed(),
     )
 )
 
 
 async def unfollowed(tx: Tx, left_since: Instant) -> list[int]:
-    """Feeds that everybody left before this moment, or nobody ever followed."""
-    return [row[0] for row in await tx.all(_UNFOLLOWED, {"left_since": left_since})]
+    """Return feeds that the last subscriber left before `left_since`, or that never had one."""
+    return [row[0] for row in await tx.all(_FEEDS_WITHOUT_SUBSCRIBERS, {"left_since": left_since})]
 
 
 async def drop_keys(tx: Tx, feed_id: int, left_since: Instant, *, most: int) -> int:
-    """Some of what such a feed does not tell as new; they would go with it, all at once."""
-    return await tx.run(_DROP_KEYS, {"id": feed_id, "left_since": left_since, "most": most})
+    """Delete some of the feed's removed keys, so that deleting the feed does not delete them all at once."""
+    return await tx.run(_DELETE_KEYS, {"id": feed_id, "left_since": left_since, "most": most})
 
 
 async def remove_feed(tx: Tx, feed_id: int, left_since: Instant) -> bool:
-    """Only an empty one that still nobody follows."""
-    await tx.all(_HOLD_FEED, {"id": feed_id})
+    """Delete the feed if it is empty and still has no subscribers."""
+    await tx.all(_LOCK_FEED, {"id": feed_id})
     return await tx.run(_DELETE_FEED, {"id": feed_id, "left_since": left_since}) > 0
 
 
-# ---- what belongs to nobody ------------------------------------------------------------------------
+# --- Orphaned blobs and old failures
 
 
 def _references(to: Table) -> list[ColumnElement[int]]:
-    """Every column of every table that names a row of this one."""
+    """Return every column that has a foreign key to this table."""
     return [
         column
         for table in tables.metadata.tables.values()
@@ -395,30 +407,36 @@ def _references(to: Table) -> list[ColumnElement[int]]:
 
 
 _blobs = tables.blobs
-_ORPHANS = Statement(
+_DELETE_ORPHAN_BLOBS = Statement(
     delete(_blobs).where(
         _blobs.c.id.in_(
             select(_blobs.c.id)
             .where(
                 _blobs.c.created_at < bindparam("before"),
-                # Read once as a set: not every one of these columns has an index.
-                *(_blobs.c.id.not_in(select(one).where(one.is_not(None))) for one in _references(_blobs)),
+                # Subqueries are read once as a set, since not all of these columns have an index.
+                *(
+                    _blobs.c.id.not_in(select(column).where(column.is_not(None)))
+                    for column in _references(_blobs)
+                ),
             )
             .limit(bindparam("most", type_=BigInteger))
         )
     )
 )
-_FAILURES = Statement(
+_DELETE_FAILURES = Statement(
     delete(tables.summary_failures).where(tables.summary_failures.c.failed_at < bindparam("before"))
 )
 
 
 async def drop_orphan_blobs(tx: Tx, before: Instant, *, most: int = 10) -> int:
-    return await tx.run(_ORPHANS, {"before": before, "most": most})
+    return await tx.run(_DELETE_ORPHAN_BLOBS, {"before": before, "most": most})
 
 
 async def drop_failures(tx: Tx, before: Instant) -> int:
-    return await tx.run(_FAILURES, {"before": before})
+    return await tx.run(_DELETE_FAILURES, {"before": before})
+
+
+# --- Cleanup log and notices
 
 
 @record
@@ -433,7 +451,7 @@ class Cleanup:
     feeds_removed: int = 0
     bytes_freed: int = 0
     age_days: int | None = None
-    """How far the size of the database made it go; None: no further than set."""
+    """Age limit that the database size forced; None if the configured limits were enough."""
     notes: str = ""
 
 
@@ -443,7 +461,7 @@ class CleanupNotice:
     removed_at: Instant
 
 
-_COUNTED = (
+_COUNTERS = (
     "entries_removed",
     "unread_removed",
     "articles_cleared",
@@ -455,7 +473,7 @@ _COLUMNS = (
     cleanups.c.id,
     cleanups.c.started_at,
     cleanups.c.finished_at,
-    *(cleanups.c[name] for name in _COUNTED),
+    *(cleanups.c[name] for name in _COUNTERS),
     cleanups.c.age_days,
     cleanups.c.notes,
 )
@@ -468,10 +486,10 @@ _LATEST = Statement(
         cleanups.c.finished_at.is_not(None), cleanups.c.started_at <= bindparam("limit")
     )
 )
-_ADD = Statement(
+_ADD_COUNTS = Statement(
     update(cleanups)
     .where(cleanups.c.id == bindparam("cleanup"))
-    .values({name: cleanups.c[name] + bindparam(f"more_{name}", type_=BigInteger) for name in _COUNTED})
+    .values({name: cleanups.c[name] + bindparam(f"more_{name}", type_=BigInteger) for name in _COUNTERS})
 )
 _FINISH = Statement(
     update(cleanups)
@@ -489,12 +507,12 @@ _NEWEST = Statement(
     .limit(bindparam("most"))
 )
 _GET = Statement(select(*_COLUMNS).where(cleanups.c.id == bindparam("id")))
-_FORGET = Statement(delete(cleanups).where(cleanups.c.started_at < bindparam("before")))
+_DELETE_OLD = Statement(delete(cleanups).where(cleanups.c.started_at < bindparam("before")))
 
 _notice = insert(cleanup_notices).values(
     {name: bindparam(name) for name in ("user_id", "unread_removed", "removed_at")}
 )
-_TELL = Statement(
+_ADD_NOTICE = Statement(
     _notice.on_conflict_do_update(
         index_elements=["user_id"],
         set_={
@@ -503,7 +521,7 @@ _TELL = Statement(
         },
     )
 )
-_NOTICE = Statement(
+_GET_NOTICE = Statement(
     select(cleanup_notices.c.unread_removed, cleanup_notices.c.removed_at).where(
         cleanup_notices.c.user_id == bindparam("user_id")
     )
@@ -512,13 +530,13 @@ _DISMISS = Statement(delete(cleanup_notices).where(cleanup_notices.c.user_id == 
 
 
 async def begin_cleanup(tx: Tx, now: Instant) -> Cleanup:
-    """A new cleanup, or the one that was broken off."""
+    """Return the unfinished cleanup if there is one, else start a new one."""
     row = await tx.one(_UNFINISHED)
     return Cleanup(*row) if row else Cleanup(await tx.value(_BEGIN, {"started_at": now}), now)
 
 
 async def latest_cleanup(tx: Tx, now: Instant) -> Instant | None:
-    """When the last one that came to its end began; what only a wrong clock has written does not count."""
+    """Return when the last finished cleanup began. Ignores times in the future, written by a wrong clock."""
     return await tx.value(_LATEST, {"limit": now + LEEWAY})
 
 
@@ -527,9 +545,9 @@ async def is_cleanup_unfinished(tx: Tx) -> bool:
 
 
 async def add_to_cleanup(tx: Tx, cleanup_id: int, **more: int) -> None:
-    """Count what was done, in the transaction that does it."""
-    counted = {f"more_{name}": more.get(name, 0) for name in _COUNTED}
-    await tx.run(_ADD, {"cleanup": cleanup_id, **counted})
+    """Add to the cleanup's counters; call it in the transaction that does the work."""
+    params = {f"more_{name}": more.get(name, 0) for name in _COUNTERS}
+    await tx.run(_ADD_COUNTS, {"cleanup": cleanup_id, **params})
 
 
 async def finish_cleanup(
@@ -547,13 +565,13 @@ async def list_cleanups(tx: Tx, *, limit: int, before: int | None = None) -> lis
 
 
 async def delete_old_cleanups(tx: Tx, before: Instant) -> int:
-    return await tx.run(_FORGET, {"before": before})
+    return await tx.run(_DELETE_OLD, {"before": before})
 
 
 async def add_notice(tx: Tx, lost: Mapping[int, int], now: Instant) -> None:
-    """Note for each user how many of their unread entries went."""
+    """Record for each user how many of their unread entries were deleted."""
     await tx.run_many(
-        _TELL,
+        _ADD_NOTICE,
         [
             {"user_id": user_id, "unread_removed": count, "removed_at": now}
             for user_id, count in sorted(lost.items())
@@ -562,7 +580,7 @@ async def add_notice(tx: Tx, lost: Mapping[int, int], now: Instant) -> None:
 
 
 async def get_notice(tx: Tx, user_id: int) -> CleanupNotice | None:
-    row = await tx.one(_NOTICE, {"user_id": user_id})
+    row = await tx.one(_GET_NOTICE, {"user_id": user_id})
     return CleanupNotice(*row) if row else None
 
 

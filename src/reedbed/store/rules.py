@@ -1,4 +1,4 @@
-"""A user's rules, and the rules of all who follow a feed."""
+"""Rules: a user's own, and those of all subscribers of a feed."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +18,7 @@ from reedbed.store.tables import feeds, folders, rules, subscriptions, users
 
 @record
 class FollowerRule:
-    """A rule of somebody who follows a feed, with what this user calls the feed."""
+    """A rule of a subscriber of the feed, with this user's own title for the feed."""
 
     feed_id: int
     user_id: int
@@ -28,22 +28,22 @@ class FollowerRule:
     rule: Rule
 
 
-_RULE = (rules.c.id, rules.c.name, rules.c.conditions, rules.c.actions, rules.c.enabled)
-_ROW = (*_RULE, rules.c.position, rules.c.matched, rules.c.created_at)
-_mine = rules.c.user_id == bindparam("owner")
+_RULE_COLUMNS = (rules.c.id, rules.c.name, rules.c.conditions, rules.c.actions, rules.c.enabled)
+_ROW_COLUMNS = (*_RULE_COLUMNS, rules.c.position, rules.c.matched, rules.c.created_at)
+_is_own = rules.c.user_id == bindparam("owner")
 
-_LIST = Statement(select(*_ROW).where(_mine).order_by(rules.c.position, rules.c.id))
-_GET = Statement(select(*_ROW).where(_mine, rules.c.id == bindparam("rule")))
-_IN_USE = Statement(select(rules.c.id).where(_mine, rules.c.enabled).limit(1))
+_LIST = Statement(select(*_ROW_COLUMNS).where(_is_own).order_by(rules.c.position, rules.c.id))
+_GET = Statement(select(*_ROW_COLUMNS).where(_is_own, rules.c.id == bindparam("rule")))
+_IN_USE = Statement(select(rules.c.id).where(_is_own, rules.c.enabled).limit(1))
 _LOCK = Statement(select(users.c.id).where(users.c.id == bindparam("owner")).with_for_update(key_share=True))
-_NEXT_POSITION = Statement(select(func.coalesce(func.max(rules.c.position), -1) + 1).where(_mine))
+_NEXT_POSITION = Statement(select(func.coalesce(func.max(rules.c.position), -1) + 1).where(_is_own))
 _ADD = Statement(
-    insert(rules).returning(*_ROW),
+    insert(rules).returning(*_ROW_COLUMNS),
     columns=["user_id", "name", "conditions", "actions", "enabled", "position", "created_at"],
 )
-_CHANGE = Statement(
+_UPDATE = Statement(
     update(rules)
-    .where(_mine, rules.c.id == bindparam("rule"))
+    .where(_is_own, rules.c.id == bindparam("rule"))
     .values(
         name=bindparam("new_name"),
         conditions=bindparam("new_conditions"),
@@ -51,18 +51,18 @@ _CHANGE = Statement(
         enabled=bindparam("on"),
     )
 )
-_PLACE = Statement(
-    update(rules).where(_mine, rules.c.id == bindparam("rule")).values(position=bindparam("place"))
+_SET_POSITION = Statement(
+    update(rules).where(_is_own, rules.c.id == bindparam("rule")).values(position=bindparam("place"))
 )
-_DELETE = Statement(delete(rules).where(_mine, rules.c.id == bindparam("rule")))
-_OF_FOLLOWERS = Statement(
+_DELETE = Statement(delete(rules).where(_is_own, rules.c.id == bindparam("rule")))
+_LIST_OF_SUBSCRIBERS = Statement(
     select(
         subscriptions.c.feed_id,
         subscriptions.c.user_id,
         subscriptions.c.title,
         func.coalesce(func.nullif(feeds.c.title, ""), feeds.c.url),
         subscriptions.c.folder_id,
-        *_RULE,
+        *_RULE_COLUMNS,
     )
     .join_from(subscriptions, rules, rules.c.user_id == subscriptions.c.user_id)
     .join(feeds, feeds.c.id == subscriptions.c.feed_id)
@@ -79,7 +79,7 @@ _FOLDERS = Statement(
         among(folders.c.user_id, "user_ids")
     )
 )
-_MATCHED = Statement(
+_ADD_MATCHES = Statement(
     update(rules).where(rules.c.id == bindparam("rule")).values(matched=rules.c.matched + bindparam("more"))
 )
 
@@ -98,13 +98,13 @@ async def in_use(tx: Tx, user_id: int) -> bool:
 
 
 async def lock(tx: Tx, user_id: int) -> None:
-    """Changes of one user's list take turns, so that its length and order hold."""
+    """Serialize changes to one user's rules, so that their number and order stay consistent."""
     if tx.engine == "postgresql":
         await tx.run(_LOCK, {"owner": user_id})
 
 
 async def add(tx: Tx, user_id: int, rule: Rule, now: Instant) -> RuleRow:
-    """Behind the others; the id of the given rule does not matter."""
+    """Add the rule after the others; its `id` is ignored."""
     row = await tx.one(
         _ADD,
         {
@@ -123,7 +123,7 @@ async def add(tx: Tx, user_id: int, rule: Rule, now: Instant) -> RuleRow:
 
 async def change(tx: Tx, user_id: int, rule: Rule) -> None:
     await tx.run(
-        _CHANGE,
+        _UPDATE,
         {
             "owner": user_id,
             "rule": rule.id,
@@ -137,7 +137,8 @@ async def change(tx: Tx, user_id: int, rule: Rule) -> None:
 
 async def place(tx: Tx, user_id: int, positions: Mapping[int, int]) -> None:
     await tx.run_many(
-        _PLACE, [{"owner": user_id, "rule": id_, "place": place} for id_, place in sorted(positions.items())]
+        _SET_POSITION,
+        [{"owner": user_id, "rule": id_, "place": position} for id_, position in sorted(positions.items())],
     )
 
 
@@ -146,30 +147,30 @@ async def remove(tx: Tx, user_id: int, rule_id: int) -> bool:
 
 
 async def of_followers(tx: Tx, feed_ids: Sequence[int]) -> list[FollowerRule]:
-    """The rules in use of everybody who follows one of these feeds, each user's in order.
+    """Return the enabled rules of all subscribers of these feeds, each user's in order.
 
-    One that cannot be read is left out: it must not stand in the way of other people's.
+    Unreadable rules are skipped: they must not block those of other users.
     """
-    found: list[FollowerRule] = []
-    for row in await tx.all(_OF_FOLLOWERS, {"feed_ids": list(feed_ids)}):
+    rules_: list[FollowerRule] = []
+    for row in await tx.all(_LIST_OF_SUBSCRIBERS, {"feed_ids": list(feed_ids)}):
         with suppress(ValueError, KeyError, TypeError):
-            found.append(FollowerRule(*tuple(row)[:5], rule=_rule(tuple(row)[5:])))
-    return found
+            rules_.append(FollowerRule(*tuple(row)[:5], rule=_rule(tuple(row)[5:])))
+    return rules_
 
 
 async def folders_of(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[FolderRow]]:
-    found: dict[int, list[FolderRow]] = {}
+    by_user: dict[int, list[FolderRow]] = {}
     for user_id, *folder in await tx.all(_FOLDERS, {"user_ids": list(user_ids)}):
-        found.setdefault(user_id, []).append(FolderRow(*folder))
-    return found
+        by_user.setdefault(user_id, []).append(FolderRow(*folder))
+    return by_user
 
 
 async def count_matches(tx: Tx, matches: Mapping[int, int]) -> None:
-    """In the order of ids, so that two transactions never wait in a circle."""
-    await tx.run_many(_MATCHED, [{"rule": id_, "more": more} for id_, more in sorted(matches.items())])
+    """Sorted by id, so that two transactions cannot deadlock."""
+    await tx.run_many(_ADD_MATCHES, [{"rule": id_, "more": more} for id_, more in sorted(matches.items())])
 
 
-# ---- rules as JSON ---------------------------------------------------------------------------------
+# --- JSON
 
 
 def _conditions_text(rule: Rule) -> str:
@@ -187,20 +188,20 @@ def _row(row: Row) -> RuleRow:
 
 def _rule(row: Sequence[Any]) -> Rule:
     id_, name, conditions, actions, enabled = row
-    said = orjson.loads(conditions)
+    fields = orjson.loads(conditions)
     return Rule(
         id_,
         name,
-        tuple(_condition(each) for each in said["of"]),
-        tuple(_action(each) for each in orjson.loads(actions)),
-        Join(said["match"]),
+        tuple(_condition(condition) for condition in fields["of"]),
+        tuple(_action(action) for action in orjson.loads(actions)),
+        Join(fields["match"]),
         bool(enabled),
     )
 
 
-def _condition(said: Mapping[str, Any]) -> Condition:
-    return Condition(Field(said["field"]), Operator(said["operator"]), said["value"], said["negated"])
+def _condition(fields: Mapping[str, Any]) -> Condition:
+    return Condition(Field(fields["field"]), Operator(fields["operator"]), fields["value"], fields["negated"])
 
 
-def _action(said: Mapping[str, Any]) -> Action:
-    return Action(ActionKind(said["kind"]), said["value"], said["url"])
+def _action(fields: Mapping[str, Any]) -> Action:
+    return Action(ActionKind(fields["kind"]), fields["value"], fields["url"])

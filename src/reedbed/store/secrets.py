@@ -1,4 +1,4 @@
-"""Which columns are encrypted by the vault, and how their rows are brought to the current key."""
+"""The encrypted columns, and the re-encryption of their rows with the current key."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,11 +26,11 @@ AT_ONCE = 200
 class EncryptedColumn:
     column: Column[Any]
     row: str | None = None
-    """Set: only the row of `app_settings` with this key."""
+    """If set, only the row of `app_settings` with this key."""
 
     @property
     def purpose(self) -> str:
-        """What the vault calls it: a value that is moved to another column cannot be decrypted there."""
+        """Bound into the ciphertext: a value copied to another column cannot be decrypted there."""
         return f"{self.column.table.name}.{self.row or self.column.name}"
 
 
@@ -54,41 +54,43 @@ COLUMNS = (
 )
 
 
-def _id(one: EncryptedColumn) -> Column[Any]:
-    return next(iter(one.column.table.primary_key))
+def _id(encrypted: EncryptedColumn) -> Column[Any]:
+    return next(iter(encrypted.column.table.primary_key))
 
 
-def _some(one: EncryptedColumn, beyond: bool) -> ClauseElement:
-    found = select(_id(one), one.column).where(
-        one.column.is_not(None), one.column.not_like(bindparam("current"))
+def _select_outdated(encrypted: EncryptedColumn, beyond: bool) -> ClauseElement:
+    query = select(_id(encrypted), encrypted.column).where(
+        encrypted.column.is_not(None), encrypted.column.not_like(bindparam("current"))
     )
-    if one.row is not None:
-        found = found.where(_id(one) == one.row)
+    if encrypted.row is not None:
+        query = query.where(_id(encrypted) == encrypted.row)
     if beyond:
-        found = found.where(_id(one) > bindparam("beyond"))
-    return found.order_by(_id(one)).limit(bindparam("limit"))
+        query = query.where(_id(encrypted) > bindparam("beyond"))
+    return query.order_by(_id(encrypted)).limit(bindparam("limit"))
 
 
-def _replace(one: EncryptedColumn) -> ClauseElement:
+def _replace(encrypted: EncryptedColumn) -> ClauseElement:
     return (
-        update(one.column.table)
-        .where(_id(one) == bindparam("this"), one.column == bindparam("before"))
-        .values({one.column.name: bindparam("after")})
+        update(encrypted.column.table)
+        .where(_id(encrypted) == bindparam("this"), encrypted.column == bindparam("before"))
+        .values({encrypted.column.name: bindparam("after")})
     )
 
 
-def _in_clear(one: EncryptedColumn) -> ClauseElement:
-    found = select(_id(one)).where(one.column.is_not(None), one.column.not_like(f"{PREFIX}%"))
-    if one.row is not None:
-        found = found.where(_id(one) == one.row)
-    return found.limit(1)
+def _select_plain(encrypted: EncryptedColumn) -> ClauseElement:
+    query = select(_id(encrypted)).where(
+        encrypted.column.is_not(None), encrypted.column.not_like(f"{PREFIX}%")
+    )
+    if encrypted.row is not None:
+        query = query.where(_id(encrypted) == encrypted.row)
+    return query.limit(1)
 
 
-_SOME = Shapes(_some)
-_IN_CLEAR = Shapes(_in_clear)
+_OUTDATED = Shapes(_select_outdated)
+_PLAIN = Shapes(_select_plain)
 _REPLACE = Shapes(_replace)
-# SQLite would leave the clear text in the free space of its pages, and so in every backup.
-_WIPE = Statement(text("PRAGMA secure_delete = ON"))
+# Otherwise SQLite leaves the plain text in the free space of its pages, and so in every backup.
+_SECURE_DELETE = Statement(text("PRAGMA secure_delete = ON"))
 _NEW_HUB_SECRET = Statement(
     update(websub_subscriptions)
     .where(websub_subscriptions.c.id == bindparam("this"))
@@ -96,31 +98,33 @@ _NEW_HUB_SECRET = Statement(
 )
 
 
-async def not_current(tx: Tx, one: EncryptedColumn, beyond: Any = None) -> list[StoredSecret]:
-    """Some rows in clear or under another key than the current one, by id."""
+async def not_current(tx: Tx, encrypted: EncryptedColumn, beyond: Any = None) -> list[StoredSecret]:
+    """A batch of rows, by id, that are plain text or encrypted with another key than the current one."""
     key = tx.vault.current
     params = {"current": f"{PREFIX}{key.id}:%" if key else "", "beyond": beyond, "limit": AT_ONCE}
-    return [StoredSecret(row[0], row[1]) for row in await tx.all(_SOME(one, beyond is not None), params)]
+    return [
+        StoredSecret(row[0], row[1]) for row in await tx.all(_OUTDATED(encrypted, beyond is not None), params)
+    ]
 
 
-async def any_in_clear(tx: Tx, one: EncryptedColumn) -> bool:
-    return await tx.one(_IN_CLEAR(one)) is not None
+async def any_in_clear(tx: Tx, encrypted: EncryptedColumn) -> bool:
+    return await tx.one(_PLAIN(encrypted)) is not None
 
 
 async def wipe_what_is_replaced(tx: Tx) -> None:
-    """From here on, what this connection changes or deletes leaves nothing behind in the file."""
+    """Make SQLite overwrite the data that this connection changes or deletes from now on."""
     if tx.engine == "sqlite":
-        await tx.all(_WIPE)
+        await tx.all(_SECURE_DELETE)
 
 
-async def replace(tx: Tx, one: EncryptedColumn, changed: Sequence[tuple[StoredSecret, str]]) -> None:
-    """Unless somebody has changed the row meanwhile."""
+async def replace(tx: Tx, encrypted: EncryptedColumn, changed: Sequence[tuple[StoredSecret, str]]) -> None:
+    """Skips rows that were changed meanwhile."""
     await wipe_what_is_replaced(tx)
     rows = [{"this": before.id, "before": before.value, "after": after} for before, after in changed]
-    await tx.run_many(_REPLACE(one), rows)
+    await tx.run_many(_REPLACE(encrypted), rows)
 
 
 async def renew_hub_secret(tx: Tx, subscription_id: int, secret: str, now: Instant) -> None:
-    """The hub is asked again, and signs with this from then on."""
+    """Store a new secret and subscribe to the hub again, which then signs with it."""
     stored = tx.vault.encrypt(HUB_SECRET.purpose, secret)
     await tx.run(_NEW_HUB_SECRET, {"this": subscription_id, "after": stored, "now": now})

@@ -1,4 +1,4 @@
-"""A user's services that keep links."""
+"""A user's share targets: services that save links."""
 
 from collections.abc import Mapping
 
@@ -22,21 +22,25 @@ _COLUMNS = (
     share_targets.c.used_at,
     share_targets.c.problem,
 )
-_SECRETS = "share_targets.secrets"  # what the vault calls them
-_mine = share_targets.c.user_id == bindparam("owner")
-_this = (_mine, share_targets.c.id == bindparam("target"))
+_SECRETS = "share_targets.secrets"  # their name in the vault
+_is_own = share_targets.c.user_id == bindparam("owner")
+_is_this = (_is_own, share_targets.c.id == bindparam("target"))
 
-_LIST = Statement(select(*_COLUMNS).where(_mine).order_by(share_targets.c.id))
-_NAMES = Statement(select(share_targets.c.id, share_targets.c.name).where(_mine).order_by(share_targets.c.id))
-_GET = Statement(select(*_COLUMNS).where(*_this))
-_COUNT = Statement(select(func.count()).select_from(share_targets).where(_mine))
+_LIST = Statement(select(*_COLUMNS).where(_is_own).order_by(share_targets.c.id))
+_NAMES = Statement(
+    select(share_targets.c.id, share_targets.c.name).where(_is_own).order_by(share_targets.c.id)
+)
+_GET = Statement(select(*_COLUMNS).where(*_is_this))
+_COUNT = Statement(select(func.count()).select_from(share_targets).where(_is_own))
 _ADD = Statement(
     insert(share_targets).returning(*_COLUMNS),
     columns=["user_id", "kind", "name", "url", "secrets", "created_at"],
 )
-_DELETE = Statement(delete(share_targets).where(*_this))
-_NOTE_GOOD = Statement(update(share_targets).where(*_this).values(used_at=bindparam("now"), problem=""))
-_NOTE_BAD = Statement(update(share_targets).where(*_this).values(problem=bindparam("why")))
+_DELETE = Statement(delete(share_targets).where(*_is_this))
+_RECORD_SUCCESS = Statement(
+    update(share_targets).where(*_is_this).values(used_at=bindparam("now"), problem="")
+)
+_RECORD_PROBLEM = Statement(update(share_targets).where(*_is_this).values(problem=bindparam("why")))
 
 
 async def of_user(tx: Tx, user_id: int) -> list[ShareTarget]:
@@ -44,7 +48,7 @@ async def of_user(tx: Tx, user_id: int) -> list[ShareTarget]:
 
 
 async def names(tx: Tx, user_id: int) -> list[tuple[int, str]]:
-    """For a menu: what to choose from, without any secret."""
+    """Return ids and names for a menu, without secrets."""
     return [(row[0], row[1]) for row in await tx.all(_NAMES, {"owner": user_id})]
 
 
@@ -80,14 +84,14 @@ async def remove(tx: Tx, user_id: int, target_id: int) -> bool:
 
 
 async def note_taken(tx: Tx, target: ShareTarget, now: Instant) -> None:
-    await tx.run(_NOTE_GOOD, {"owner": target.user_id, "target": target.id, "now": now})
+    await tx.run(_RECORD_SUCCESS, {"owner": target.user_id, "target": target.id, "now": now})
 
 
 async def note_problem(tx: Tx, target: ShareTarget, why: str) -> None:
-    await tx.run(_NOTE_BAD, {"owner": target.user_id, "target": target.id, "why": why})
+    await tx.run(_RECORD_PROBLEM, {"owner": target.user_id, "target": target.id, "why": why})
 
 
 def _target(tx: Tx, row: Row) -> ShareTarget:
     id_, user_id, kind, name, url, secrets, created_at, used_at, problem = row
-    known = orjson.loads(tx.vault.decrypt(_SECRETS, secrets) or "{}")
-    return ShareTarget(id_, user_id, Kind(kind), name, url, known, created_at, used_at, problem)
+    decrypted = orjson.loads(tx.vault.decrypt(_SECRETS, secrets) or "{}")
+    return ShareTarget(id_, user_id, Kind(kind), name, url, decrypted, created_at, used_at, problem)

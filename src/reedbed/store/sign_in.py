@@ -1,11 +1,11 @@
-"""Sign-ins by others that are under way; each can be ended once."""
+"""External sign-in (OIDC, Google, Apple, Facebook): linked identities, and sign-ins in progress."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
 
 import orjson
 from sqlalchemy import bindparam, delete, insert, update
-from sqlalchemy.dialects.postgresql import insert as insert_or
+from sqlalchemy.dialects.postgresql import insert as upsert
 
 from reedbed.domain.sign_in import Identity, LinkedIdentity, SignIn
 from reedbed.domain.times import Instant
@@ -15,7 +15,9 @@ from reedbed.store.engine.statements import Statement, func, select
 from reedbed.store.tables import identities, identity_sessions, sessions, sign_ins, users
 from reedbed.store.users import USER_COLUMNS, event_user
 
-_SHOWN = (
+# --- Identities
+
+_IDENTITY_COLUMNS = (
     identities.c.id,
     identities.c.user_id,
     identities.c.provider,
@@ -23,26 +25,26 @@ _SHOWN = (
     identities.c.created_at,
     identities.c.last_used_at,
 )
-_mine = identities.c.user_id == bindparam("user_id")
+_own_identities = identities.c.user_id == bindparam("user_id")
 
-_USER_OF = Statement(
+_USER_OF_IDENTITY = Statement(
     select(*USER_COLUMNS, identities.c.id.label("identity_id"))
     .join_from(identities, users, users.c.id == identities.c.user_id)
     .where(identities.c.issuer == bindparam("issuer"), identities.c.subject == bindparam("subject"))
 )
-_ADD = Statement(
-    insert_or(identities).on_conflict_do_nothing().returning(identities.c.id),
+_ADD_IDENTITY = Statement(
+    upsert(identities).on_conflict_do_nothing().returning(identities.c.id),
     columns=["user_id", "provider", "issuer", "subject", "email", "created_at", "last_used_at"],
 )
-_USED = Statement(
+_RECORD_USE = Statement(
     update(identities)
     .where(identities.c.id == bindparam("one"))
     .values(last_used_at=bindparam("now"), email=bindparam("address"))
 )
-_OF_USER = Statement(select(*_SHOWN).where(_mine).order_by(identities.c.id))
-_HOW_MANY = Statement(select(func.count()).select_from(identities).where(_mine))
-_REMOVE = Statement(delete(identities).where(_mine, identities.c.id == bindparam("id")))
-_OPENED = Statement(insert(identity_sessions), columns=["session_id", "identity_id"])
+_LIST_IDENTITIES = Statement(select(*_IDENTITY_COLUMNS).where(_own_identities).order_by(identities.c.id))
+_COUNT_IDENTITIES = Statement(select(func.count()).select_from(identities).where(_own_identities))
+_DELETE_IDENTITY = Statement(delete(identities).where(_own_identities, identities.c.id == bindparam("id")))
+_LINK_SESSION = Statement(insert(identity_sessions), columns=["session_id", "identity_id"])
 _SESSION_ID = Statement(select(sessions.c.id).where(sessions.c.token_hash == bindparam("token_hash")))
 _PROVIDER_OF_SESSION = Statement(
     select(identities.c.provider)
@@ -52,13 +54,13 @@ _PROVIDER_OF_SESSION = Statement(
 
 
 async def user_of_identity(tx: Tx, identity: Identity) -> tuple[User, int] | None:
-    """The account this identity opens, and the id of the link."""
-    row = await tx.one(_USER_OF, {"issuer": identity.issuer, "subject": identity.subject})
+    """Return the account linked to this identity, and the link's id."""
+    row = await tx.one(_USER_OF_IDENTITY, {"issuer": identity.issuer, "subject": identity.subject})
     return (event_user(row), row["identity_id"]) if row else None
 
 
 async def add_identity(tx: Tx, user_id: int, identity: Identity, now: Instant) -> int | None:
-    """None when it opens an account already."""
+    """Return None if it is already linked to an account."""
     params = {
         "user_id": user_id,
         "provider": identity.provider,
@@ -68,36 +70,38 @@ async def add_identity(tx: Tx, user_id: int, identity: Identity, now: Instant) -
         "created_at": now,
         "last_used_at": now,
     }
-    return await tx.value(_ADD, params)
+    return await tx.value(_ADD_IDENTITY, params)
 
 
 async def record_use(tx: Tx, identity_id: int, email: str, now: Instant) -> None:
-    await tx.run(_USED, {"one": identity_id, "address": email, "now": now})
+    await tx.run(_RECORD_USE, {"one": identity_id, "address": email, "now": now})
 
 
 async def list_identities(tx: Tx, user_id: int) -> Sequence[LinkedIdentity]:
-    return [LinkedIdentity(*row) for row in await tx.all(_OF_USER, {"user_id": user_id})]
+    return [LinkedIdentity(*row) for row in await tx.all(_LIST_IDENTITIES, {"user_id": user_id})]
 
 
 async def count_identities(tx: Tx, user_id: int) -> int:
-    return await tx.value(_HOW_MANY, {"user_id": user_id})
+    return await tx.value(_COUNT_IDENTITIES, {"user_id": user_id})
 
 
 async def delete_identity(tx: Tx, user_id: int, identity_id: int) -> bool:
-    return await tx.run(_REMOVE, {"user_id": user_id, "id": identity_id}) == 1
+    return await tx.run(_DELETE_IDENTITY, {"user_id": user_id, "id": identity_id}) == 1
 
 
 async def link_session(tx: Tx, token_hash: str, identity_id: int) -> None:
-    """This session was opened by that identity."""
+    """Record that this identity opened the session."""
     session_id = await tx.value(_SESSION_ID, {"token_hash": token_hash})
-    await tx.run(_OPENED, {"session_id": session_id, "identity_id": identity_id})
+    await tx.run(_LINK_SESSION, {"session_id": session_id, "identity_id": identity_id})
 
 
 async def provider_of_session(tx: Tx, session_id: int) -> str | None:
     return await tx.value(_PROVIDER_OF_SESSION, {"session_id": session_id})
 
 
-_COLUMNS = (
+# --- Sign-ins in progress
+
+_SIGN_IN_COLUMNS = (
     sign_ins.c.provider,
     sign_ins.c.browser_hash,
     sign_ins.c.nonce,
@@ -107,18 +111,18 @@ _COLUMNS = (
     sign_ins.c.user_id,
     sign_ins.c.identity,
 )
-_open = (
+_is_valid = (
     sign_ins.c.state_hash == bindparam("state_hash"),
     sign_ins.c.browser_hash == bindparam("browser_hash"),
     sign_ins.c.expires_at > bindparam("now"),
 )
 _ADD_SIGN_IN = Statement(
     insert(sign_ins),
-    columns=["state_hash", *(column.name for column in _COLUMNS), "created_at", "expires_at"],
+    columns=["state_hash", *(column.name for column in _SIGN_IN_COLUMNS), "created_at", "expires_at"],
 )
-_TAKE = Statement(delete(sign_ins).where(*_open).returning(*_COLUMNS))
-_FIND = Statement(select(*_COLUMNS).where(*_open))
-_SWEEP = Statement(delete(sign_ins).where(sign_ins.c.expires_at <= bindparam("now")))
+_POP_SIGN_IN = Statement(delete(sign_ins).where(*_is_valid).returning(*_SIGN_IN_COLUMNS))
+_GET_SIGN_IN = Statement(select(*_SIGN_IN_COLUMNS).where(*_is_valid))
+_DELETE_EXPIRED = Statement(delete(sign_ins).where(sign_ins.c.expires_at <= bindparam("now")))
 
 
 async def add_sign_in(tx: Tx, state_hash: str, sign_in: SignIn, now: Instant, expires_at: Instant) -> None:
@@ -142,20 +146,20 @@ async def add_sign_in(tx: Tx, state_hash: str, sign_in: SignIn, now: Instant, ex
 
 
 async def pop_sign_in(tx: Tx, state_hash: str, browser_hash: str, now: Instant) -> SignIn | None:
-    """It is gone after this: nobody ends the same one twice."""
-    row = await tx.one(_TAKE, {"state_hash": state_hash, "browser_hash": browser_hash, "now": now})
+    """Delete and return it, so that each can be completed only once."""
+    row = await tx.one(_POP_SIGN_IN, {"state_hash": state_hash, "browser_hash": browser_hash, "now": now})
     return _sign_in(row) if row else None
 
 
 async def get_sign_in(tx: Tx, state_hash: str, browser_hash: str, now: Instant) -> SignIn | None:
-    row = await tx.one(_FIND, {"state_hash": state_hash, "browser_hash": browser_hash, "now": now})
+    row = await tx.one(_GET_SIGN_IN, {"state_hash": state_hash, "browser_hash": browser_hash, "now": now})
     return _sign_in(row) if row else None
 
 
 async def delete_expired(tx: Tx, now: Instant) -> int:
-    return await tx.run(_SWEEP, {"now": now})
+    return await tx.run(_DELETE_EXPIRED, {"now": now})
 
 
 def _sign_in(row: Row) -> SignIn:
-    *plain, identity = row
-    return SignIn(*plain, identity=None if identity is None else Identity(**orjson.loads(identity)))
+    *columns, identity = row
+    return SignIn(*columns, identity=None if identity is None else Identity(**orjson.loads(identity)))

@@ -1,4 +1,8 @@
-"""Opening a database safely: check it, back it up before changing it, refuse what cannot be right."""
+"""Prepares the database at start, and makes, checks and restores copies of a SQLite file.
+
+`prepare` checks the file and the schema version, and migrates after a backup. Every copy is written to a
+temporary file first and renamed only when it is complete and checked.
+"""
 
 import os
 import shutil
@@ -14,21 +18,21 @@ from reedbed.domain.times import Instant
 from reedbed.store import migrations
 from reedbed.store.engine.connect import read_only, sqlite_path
 
-_BESIDE = ("-wal", "-shm", "-journal")
-_OURS = {"users", "feeds", "entries", "subscriptions"}
+_JOURNAL_SUFFIXES = ("-wal", "-shm", "-journal")
+_OUR_TABLES = {"users", "feeds", "entries", "subscriptions"}
 
 
 def copy_sqlite(source: str, target: str, check: Callable[[Path], None] = lambda _: None) -> None:
-    """Copy while others read and write. The copy appears under its name only when it is whole and checked."""
+    """Copy a database in use. The copy gets its name only when it is complete and checked."""
     unfinished = _unfinished(Path(target))
-    _drop(unfinished)
+    _delete(unfinished)
     try:
-        unfinished.touch(mode=0o600)  # like the original, nobody else on the machine reads it
+        unfinished.touch(mode=0o600)  # readable only by its owner, like the original
         _copy_pages(source, unfinished)
         check(unfinished)
         unfinished.replace(target)
     except BaseException:
-        _drop(unfinished)
+        _delete(unfinished)
         raise
 
 
@@ -37,16 +41,16 @@ def _copy_pages(source: str, target: Path) -> None:
         closing(sqlite3.connect(read_only(source), uri=True, isolation_level=None)) as origin,
         closing(sqlite3.connect(target)) as copy,
     ):
-        # An open transaction is one moment of the file. Without, each write by others starts the copy again.
+        # The transaction is a snapshot. Without it, each write by others would restart the copy.
         origin.execute("BEGIN")
         origin.execute("SELECT count(*) FROM sqlite_master").fetchone()
         origin.backup(copy)
-        copy.execute("PRAGMA journal_mode = DELETE")  # one file, with nothing beside it
+        copy.execute("PRAGMA journal_mode = DELETE")  # a single file, without a WAL
 
 
 def make_copy(source: Path, target: Path) -> None:
-    """Copy and look at the copy; raises `CannotStart` with one sentence, and leaves nothing half-done."""
-    own = {f"{source.resolve()}{ending}" for ending in ("", *_BESIDE)}
+    """Copy the file and check the copy; raises `CannotStart` on failure and leaves no partial copy."""
+    own = {f"{source.resolve()}{ending}" for ending in ("", *_JOURNAL_SUFFIXES)}
     if own & {str(target.resolve()), str(_unfinished(target).resolve())}:
         raise CannotStart(f"{target} is the database itself. Choose another place for the copy.")
 
@@ -69,12 +73,12 @@ def make_copy(source: Path, target: Path) -> None:
 
 
 def make_daily_copy(policy: BackupPolicy, now: Instant) -> Path:
-    """The copy of this day. Older ones beyond the number kept go, once the new one is known to be sound."""
+    """Make today's copy. Once it is checked, delete the oldest copies beyond the number to keep."""
     folder = Path(policy.folder)
     target = folder / name_of(now)
     make_copy(Path(policy.file), target)
     for name in surplus((file.name for file in folder.iterdir()), policy.kept, now):
-        _drop(folder / name)
+        _delete(folder / name)
     return target
 
 
@@ -86,7 +90,7 @@ def latest_copy(policy: BackupPolicy, now: Instant) -> Instant | None:
 
 
 def copies(policy: BackupPolicy) -> list[tuple[Instant, str, int]]:
-    """When, which file and how large; the newest first."""
+    """Time, file name and size of each copy, newest first."""
     try:
         files = [(moment_of(file.name), file) for file in Path(policy.folder).iterdir()]
         return sorted(
@@ -97,35 +101,35 @@ def copies(policy: BackupPolicy) -> list[tuple[Instant, str, int]]:
 
 
 def restore_sqlite(source: Path, target: Path) -> Path | None:
-    """Put a sound copy in the place of `target`; where the file before is kept, if there was one.
+    """Replace `target` by a checked copy; returns where the previous file was saved, if there was one.
 
-    The copy is checked first, and the present file has its second name before it loses its first: a foreign
-    or half-written file, a full disk, or an end in the midst of it leaves the one or the other in its place.
+    The copy is checked first, and the present file gets its second name before it loses the first. So a wrong
+    or partial file, a full disk or a crash always leaves either the old or the new database in place.
     """
     check_copy(source)
     _check_unused(target)
-    fresh = target.with_suffix(".restoring")
-    make_copy(source, fresh)
+    restored = target.with_suffix(".restoring")
+    make_copy(source, restored)
     try:
-        kept = _keep(target)
-        fresh.replace(target)
+        saved = _save_previous(target)
+        restored.replace(target)
     except OSError as error:
-        _drop(fresh)
+        _delete(restored)
         raise CannotStart(f"{target} cannot be replaced: {_reason(error)}. Nothing was changed.") from error
-    return kept
+    return saved
 
 
 def check_copy(path: Path) -> None:
-    """Raises `CannotStart` unless this is a whole database of Reedbed, of a version that is known here."""
+    """Raises `CannotStart` unless this is an intact Reedbed database with a schema this version knows."""
     try:
         with closing(sqlite3.connect(read_only(path), uri=True)) as connection:
-            sound = connection.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",)
+            intact = connection.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",)
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
             (version,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     except (sqlite3.DatabaseError, TypeError):
-        sound, tables, version = False, set[str](), ""
-    # Other programs number their schemas in a table of the same name.
-    if not sound or not tables >= _OURS or not isinstance(version, str):
+        intact, tables, version = False, set[str](), ""
+    # Other programs have an `alembic_version` table, too.
+    if not intact or not tables >= _OUR_TABLES or not isinstance(version, str):
         raise CannotStart(f"{path} is no sound copy of a Reedbed database. Nothing was changed.")
     if version > migrations.newest():
         raise CannotStart(
@@ -135,7 +139,7 @@ def check_copy(path: Path) -> None:
 
 
 def _check_unused(target: Path) -> None:
-    """Leaving the journal mode needs the file for oneself, so it shows whether somebody has it open."""
+    """Changing the journal mode needs exclusive access, so it shows whether another process uses the file."""
     if not target.exists():
         return
     connection = sqlite3.connect(target, timeout=0, isolation_level=None)
@@ -153,25 +157,31 @@ def _check_unused(target: Path) -> None:
         connection.close()
 
 
-def _keep(target: Path) -> Path | None:
-    """Give the present file a name with the time. What a journal beside a damaged one still holds goes along:
-    it would be written into the file that takes its place."""
+def _save_previous(target: Path) -> Path | None:
+    """Save the present file under a name with the time, together with its journal files.
+
+    A journal left behind would be applied to the file that replaces it.
+    """
     if not target.exists():
         return None
-    kept = _free_name(target)
-    beside = [part for ending in _BESIDE if (part := target.with_name(target.name + ending)).exists()]
-    for part in beside:
-        _name_too(part, kept.with_name(kept.name + part.name.removeprefix(target.name)))
-    _name_too(target, kept)
-    for part in beside:
-        part.unlink()
-    return kept
+    saved = _free_name(target)
+    journals = [
+        journal
+        for ending in _JOURNAL_SUFFIXES
+        if (journal := target.with_name(target.name + ending)).exists()
+    ]
+    for journal in journals:
+        _link_or_copy(journal, saved.with_name(saved.name + journal.name.removeprefix(target.name)))
+    _link_or_copy(target, saved)
+    for journal in journals:
+        journal.unlink()
+    return saved
 
 
-def _name_too(file: Path, name: Path) -> None:
+def _link_or_copy(file: Path, name: Path) -> None:
     try:
         name.hardlink_to(file)
-    except OSError:  # not every kind of disk can
+    except OSError:  # some file systems do not support hard links
         try:
             shutil.copy2(file, name)
         except OSError:
@@ -189,8 +199,8 @@ def _unfinished(target: Path) -> Path:
     return target.with_name(f"{target.name}.part")
 
 
-def _drop(path: Path) -> None:
-    for ending in ("", *_BESIDE):
+def _delete(path: Path) -> None:
+    for ending in ("", *_JOURNAL_SUFFIXES):
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
@@ -198,16 +208,18 @@ def _reason(error: OSError | sqlite3.Error) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
+# --- At start
+
 QUICK_CHECK_OVER = 100 * 1024 * 1024
 
 
 async def prepare(
     url: str, *, may_migrate: bool, migrate: Callable[[str], Awaitable[None]] = migrations.migrate
 ) -> None:
-    """Make sure the database is sound and of this version; raises `CannotStart` with the way out."""
+    """Check the database and migrate it if allowed; raises `CannotStart` with what to do."""
     if url.startswith("sqlite:"):
         _prepare_file(Path(sqlite_path(url)))
-    current = await _current(url)
+    current = await _current_version(url)
     newest = migrations.newest()
     if current == newest:
         return
@@ -254,32 +266,32 @@ def _prepare_file(path: Path) -> None:
             "Change its permissions, or choose another with --data-dir or REEDBED_DATA_DIR."
         )
     if not path.exists():
-        path.touch(mode=0o600)  # nobody else on the machine reads it; its journal takes the same mode
+        path.touch(mode=0o600)  # readable only by its owner; the journal inherits the mode
     elif path.stat().st_size:
         check_integrity(path)
 
 
 def check_integrity(path: Path, *, thorough: bool = False) -> None:
-    """Raises `CannotStart` for a damaged file. Large ones are only looked over, unless `thorough`."""
+    """Raises `CannotStart` for a damaged file. Large files get a quick check, unless `thorough`."""
     quick = path.stat().st_size > QUICK_CHECK_OVER and not thorough
     check = "quick_check" if quick else "integrity_check"
     try:
         connection = sqlite3.connect(path)
         try:
-            found = [row[0] for row in connection.execute(f"PRAGMA {check}(5)")]
+            problems = [row[0] for row in connection.execute(f"PRAGMA {check}(5)")]
         finally:
             connection.close()
     except sqlite3.DatabaseError as error:
-        found = [str(error)]
-    if found != ["ok"]:
+        problems = [str(error)]
+    if problems != ["ok"]:
         raise CannotStart(
-            f"The database file {path} is damaged ({found[0]}). It was left as it is. "
+            f"The database file {path} is damaged ({problems[0]}). It was left as it is. "
             f"Restore a backup from {path.parent / 'backups'} with 'reedbed admin db restore FILE', "
             "or move the damaged file away to start afresh."
         )
 
 
-async def _current(url: str) -> str | None:
+async def _current_version(url: str) -> str | None:
     try:
         return await migrations.current(url)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Grouping entries into stories: what is new, what was placed, and where it belongs now."""
+"""Stories: groups of entries about the same event, as a user sees them, and the grouping of new entries."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,8 +35,10 @@ from reedbed.store.tables import (
 )
 from reedbed.store.visibility import alive
 
+# --- Lists of stories
+
 MAX_NAMED = 12
-"""Sources a line of the list knows by name."""
+"""Sources listed by name for each story."""
 FIRST_SLICE = 3 * DAY
 MIN_FEEDS = 2
 
@@ -44,7 +46,7 @@ _USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
 _title = func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url)
 
 
-def _sees(entry_id: ColumnElement[int], feed_id: ColumnElement[int]) -> ColumnElement[bool]:
+def _can_see(entry_id: ColumnElement[int], feed_id: ColumnElement[int]) -> ColumnElement[bool]:
     return and_(
         subscriptions.c.user_id == _USER,
         subscriptions.c.feed_id == feed_id,
@@ -63,29 +65,29 @@ def _is_split(entry_id: ColumnElement[int]) -> ColumnElement[bool]:
     )
 
 
-def _mine(*conditions: ColumnElement[bool]) -> FromClause:
-    """The stories that some entry of the user's feeds is in."""
+def _select_own_stories(*conditions: ColumnElement[bool]) -> FromClause:
+    """Select the stories with at least one entry of the user's feeds."""
     return (
         select(story_entries.c.story_id)
-        .join_from(subscriptions, story_entries, _sees(story_entries.c.entry_id, story_entries.c.feed_id))
+        .join_from(subscriptions, story_entries, _can_see(story_entries.c.entry_id, story_entries.c.feed_id))
         .where(subscriptions.c.user_id == _USER, *conditions)
         .distinct()
         .subquery("mine")
     )
 
 
-def _select_lines(continued: bool, only_unread: bool) -> ClauseElement:
+def _select_page(continued: bool, only_unread: bool) -> ClauseElement:
     since, until = bindparam("since", type_=BigInteger), bindparam("until", type_=BigInteger)
-    mine = _mine(story_entries.c.sort_at >= since, story_entries.c.sort_at < until)
+    mine = _select_own_stories(story_entries.c.sort_at >= since, story_entries.c.sort_at < until)
     newest = func.max(story_entries.c.sort_at)
     is_unread = and_(unread.c.entry_id.is_not(None), alive(unread, subscriptions))
-    unread_number = func.sum(case((is_unread, 1), else_=0))
+    unread_count = func.sum(case((is_unread, 1), else_=0))
     having = [func.count(story_entries.c.feed_id.distinct()) >= MIN_FEEDS, newest >= since, newest < until]
     if continued:
         at, id_ = bindparam("at", type_=BigInteger), bindparam("id", type_=BigInteger)
         having.append(or_(newest < at, and_(newest == at, story_entries.c.story_id < id_)))
     if only_unread:
-        having.append(unread_number > 0)
+        having.append(unread_count > 0)
     return (
         select(
             story_entries.c.story_id,
@@ -93,11 +95,11 @@ def _select_lines(continued: bool, only_unread: bool) -> ClauseElement:
             newest.label("newest"),
             func.count(),
             func.count(story_entries.c.feed_id.distinct()),
-            unread_number,
+            unread_count,
         )
         .select_from(
             mine.join(story_entries, story_entries.c.story_id == mine.c.story_id)
-            .join(subscriptions, _sees(story_entries.c.entry_id, story_entries.c.feed_id))
+            .join(subscriptions, _can_see(story_entries.c.entry_id, story_entries.c.feed_id))
             .outerjoin(unread, and_(unread.c.user_id == _USER, unread.c.entry_id == story_entries.c.entry_id))
         )
         .where(~_is_split(story_entries.c.entry_id))
@@ -108,31 +110,31 @@ def _select_lines(continued: bool, only_unread: bool) -> ClauseElement:
     )
 
 
-_LINES = Shapes(_select_lines)
+_PAGE = Shapes(_select_page)
 
 
 async def page(
     tx: Tx, user_id: int, *, cursor: Cursor | None, limit: int, now: Instant, only_unread: bool = False
 ) -> list[StoryLine]:
-    """The stories with the newest news first; `limit` of them, or all there are."""
-    found: list[StoryLine] = []
+    """Return up to `limit` stories, those with the newest entries first."""
+    lines: list[StoryLine] = []
     until, length = HIGHEST if cursor is None else cursor.sort_at + 1, FIRST_SLICE
     since = (now if cursor is None else cursor.sort_at) - length
     oldest = now - KEPT - LONGEST
-    while len(found) < limit and until > oldest:
+    while len(lines) < limit and until > oldest:
         params = {
             "user_id": user_id,
             "since": since,
             "until": until,
             "at": cursor.sort_at if cursor else None,
             "id": cursor.id if cursor else None,
-            "most": limit - len(found),
+            "most": limit - len(lines),
         }
-        rows = await tx.all(_LINES(cursor is not None, only_unread), params)
-        found += [StoryLine(*row) for row in rows]
+        rows = await tx.all(_PAGE(cursor is not None, only_unread), params)
+        lines += [StoryLine(*row) for row in rows]
         length *= 2
         until, since = since, since - length
-    return await _with_sources(tx, user_id, found)
+    return await _with_sources(tx, user_id, lines)
 
 
 _ranked = (
@@ -152,7 +154,7 @@ _ranked = (
         )
         .label("place"),
     )
-    .join_from(story_entries, subscriptions, _sees(story_entries.c.entry_id, story_entries.c.feed_id))
+    .join_from(story_entries, subscriptions, _can_see(story_entries.c.entry_id, story_entries.c.feed_id))
     .join(feeds, feeds.c.id == story_entries.c.feed_id)
     .join(entries, entries.c.id == story_entries.c.entry_id)
     .where(among(story_entries.c.story_id, "ids"), ~_is_split(story_entries.c.entry_id))
@@ -166,48 +168,50 @@ _SOURCES = Statement(
 
 
 async def _with_sources(tx: Tx, user_id: int, lines: Sequence[StoryLine]) -> list[StoryLine]:
-    named = await sources(tx, user_id, [one.id for one in lines]) if lines else {}
-    return [replace(one, sources=tuple(named[one.id])) for one in lines if one.id in named]
+    by_story = await sources(tx, user_id, [line.id for line in lines]) if lines else {}
+    return [replace(line, sources=tuple(by_story[line.id])) for line in lines if line.id in by_story]
 
 
 async def sources(tx: Tx, user_id: int, story_ids: Sequence[int]) -> dict[int, list[StorySource]]:
-    """The first entries of each story."""
-    named: dict[int, list[StorySource]] = {}
+    """Return the first entries of each story."""
+    by_story: dict[int, list[StorySource]] = {}
     for story_id, *source in await tx.all(_SOURCES, {"user_id": user_id, "ids": list(story_ids)}):
-        named.setdefault(story_id, []).append(StorySource(*source))
-    return named
+        by_story.setdefault(story_id, []).append(StorySource(*source))
+    return by_story
 
 
 @record
 class StoryNeighbours:
-    """What a list knows of the story an entry is in."""
+    """The story an entry is in, and how many feeds report it."""
 
     story_id: int
     feeds: int
 
 
-_here = story_entries.alias("here")
-_BESIDE = Statement(
-    select(_here.c.entry_id, _here.c.story_id, func.count(story_entries.c.feed_id.distinct()))
-    .join_from(_here, story_entries, story_entries.c.story_id == _here.c.story_id)
-    .join(subscriptions, _sees(story_entries.c.entry_id, story_entries.c.feed_id))
+_entry_itself = story_entries.alias("here")
+_NEIGHBOURS = Statement(
+    select(_entry_itself.c.entry_id, _entry_itself.c.story_id, func.count(story_entries.c.feed_id.distinct()))
+    .join_from(_entry_itself, story_entries, story_entries.c.story_id == _entry_itself.c.story_id)
+    .join(subscriptions, _can_see(story_entries.c.entry_id, story_entries.c.feed_id))
     .where(
-        among(_here.c.entry_id, "ids"),
-        ~_is_split(_here.c.entry_id),
+        among(_entry_itself.c.entry_id, "ids"),
+        ~_is_split(_entry_itself.c.entry_id),
         ~_is_split(story_entries.c.entry_id),
     )
-    .group_by(_here.c.entry_id, _here.c.story_id)
+    .group_by(_entry_itself.c.entry_id, _entry_itself.c.story_id)
     .having(func.count(story_entries.c.feed_id.distinct()) >= MIN_FEEDS)
 )
 
 
 async def beside(tx: Tx, user_id: int, entry_ids: Sequence[int]) -> dict[int, StoryNeighbours]:
-    """By entry, for those that are not alone."""
-    rows = await tx.all(_BESIDE, {"user_id": user_id, "ids": list(entry_ids)})
+    """Return the story by entry, for entries whose story has other feeds, too."""
+    rows = await tx.all(_NEIGHBOURS, {"user_id": user_id, "ids": list(entry_ids)})
     return {row[0]: StoryNeighbours(row[1], row[2]) for row in rows}
 
 
-_FIND = Statement(
+# --- One story
+
+_CURRENT_ID = Statement(
     select(func.coalesce(stories.c.merged_into, stories.c.id)).where(
         stories.c.id == bindparam("id", type_=BigInteger)
     )
@@ -228,12 +232,12 @@ _OUTLETS = Statement(
 
 
 async def find(tx: Tx, story_id: int) -> int | None:
-    """The story this one is now."""
-    return await tx.value(_FIND, {"id": story_id})
+    """Return the story's id, or that of the story it was merged into."""
+    return await tx.value(_CURRENT_ID, {"id": story_id})
 
 
 async def outlets(tx: Tx, user_id: int, story_id: int) -> tuple[list[Outlet], list[Outlet]]:
-    """What the user can see of it, the first report first; and what they have set apart from it."""
+    """Return the story's entries that the user can see, oldest first, and those the user split from it."""
     rows = await tx.all(_OUTLETS, {"user_id": user_id, "id": story_id})
     tags = await tags_of(tx, user_id, [row["id"] for row in rows])
     together, apart = list[Outlet](), list[Outlet]()
@@ -243,7 +247,7 @@ async def outlets(tx: Tx, user_id: int, story_id: int) -> tuple[list[Outlet], li
     return together, apart
 
 
-_OF_ENTRY = Statement(
+_STORY_OF_ENTRY = Statement(
     select(story_entries.c.story_id)
     .join_from(story_entries, entries, entries.c.id == story_entries.c.entry_id)
     .where(story_entries.c.entry_id == bindparam("id", type_=BigInteger), followed())
@@ -251,7 +255,7 @@ _OF_ENTRY = Statement(
 _UNREAD = Statement(
     select(unread.c.entry_id)
     .join_from(unread, story_entries, story_entries.c.entry_id == unread.c.entry_id)
-    .join(subscriptions, _sees(story_entries.c.entry_id, story_entries.c.feed_id))
+    .join(subscriptions, _can_see(story_entries.c.entry_id, story_entries.c.feed_id))
     .where(
         unread.c.user_id == _USER,
         alive(unread, subscriptions),
@@ -262,8 +266,8 @@ _UNREAD = Statement(
 
 
 async def story_of(tx: Tx, user_id: int, entry_id: int) -> int | None:
-    """The story an entry is in, if the user can see the entry."""
-    return await tx.value(_OF_ENTRY, {"user_id": user_id, "id": entry_id})
+    """Return the entry's story if the user can see the entry."""
+    return await tx.value(_STORY_OF_ENTRY, {"user_id": user_id, "id": entry_id})
 
 
 async def unread_in(tx: Tx, user_id: int, story_ids: Sequence[int]) -> list[int]:
@@ -288,6 +292,8 @@ async def unsplit(tx: Tx, user_id: int, entry_id: int) -> None:
     await tx.run(_UNSPLIT, {"user_id": user_id, "id": entry_id})
 
 
+# --- Grouping of new entries
+
 _after, _most = bindparam("after", type_=BigInteger), bindparam("most", type_=BigInteger)
 _HEADLINE = (
     entries.c.id,
@@ -297,14 +303,14 @@ _HEADLINE = (
     feeds.c.owner_id.is_not(None),
 )
 _NEWEST = Statement(select(func.coalesce(func.max(entries.c.id), 0)))
-_NEW = Statement(
+_NEW_HEADLINES = Statement(
     select(*_HEADLINE)
     .join_from(entries, feeds, feeds.c.id == entries.c.feed_id)
     .where(entries.c.id > _after, entries.c.audience_id.is_(None))
     .order_by(entries.c.id)
     .limit(_most)
 )
-_PLACED = Statement(
+_GROUPED_HEADLINES = Statement(
     select(*_HEADLINE, func.coalesce(story_entries.c.story_id, entries.c.id))
     .join_from(entries, feeds, feeds.c.id == entries.c.feed_id)
     .outerjoin(story_entries, story_entries.c.entry_id == entries.c.id)
@@ -316,14 +322,14 @@ _PLACED = Statement(
     .order_by(entries.c.id)
     .limit(_most)
 )
-_begin = insert(stories).values(id=bindparam("id"), newest_at=bindparam("newest_at"))
-_BEGIN = Statement(
-    _begin.on_conflict_do_update(
-        index_elements=["id"], set_={"newest_at": larger(stories.c.newest_at, _begin.excluded.newest_at)}
+_new_story = insert(stories).values(id=bindparam("id"), newest_at=bindparam("newest_at"))
+_SAVE_STORY = Statement(
+    _new_story.on_conflict_do_update(
+        index_elements=["id"], set_={"newest_at": larger(stories.c.newest_at, _new_story.excluded.newest_at)}
     )
 )
-# From the entries: one that retention has taken since, or that not everybody may see, is left out.
-_PUT = Statement(
+# Selected from `entries`, to skip entries that retention deleted since or that not everyone may see.
+_ADD_ENTRY = Statement(
     insert(story_entries)
     .from_select(
         ["entry_id", "story_id", "feed_id", "sort_at"],
@@ -333,37 +339,43 @@ _PUT = Statement(
     )
     .on_conflict_do_nothing()
 )
-_gone, _home = bindparam("gone", type_=BigInteger), bindparam("home", type_=BigInteger)
-_MOVE = Statement(update(story_entries).where(story_entries.c.story_id == _gone).values(story_id=_home))
-_POINT = Statement(
-    update(stories)
-    .where(or_(stories.c.id == _gone, stories.c.merged_into == _gone))
-    .values(merged_into=_home)
+_merged_id, _target_id = bindparam("gone", type_=BigInteger), bindparam("home", type_=BigInteger)
+_MOVE_ENTRIES = Statement(
+    update(story_entries).where(story_entries.c.story_id == _merged_id).values(story_id=_target_id)
 )
-_FORGET = Statement(delete(stories).where(stories.c.newest_at < bindparam("before")))
+_SET_MERGED_INTO = Statement(
+    update(stories)
+    .where(or_(stories.c.id == _merged_id, stories.c.merged_into == _merged_id))
+    .values(merged_into=_target_id)
+)
+_DELETE_OLD = Statement(delete(stories).where(stories.c.newest_at < bindparam("before")))
 
 
 async def newest_entry(tx: Tx) -> int:
     return await tx.value(_NEWEST)
 
 
-async def new_headlines(tx: Tx, after: int, most: int) -> list[Headline]:
-    return [Headline(*row) for row in await tx.all(_NEW, {"after": after, "most": most})]
+async def new_headlines(tx: Tx, after: int, limit: int) -> list[Headline]:
+    return [Headline(*row) for row in await tx.all(_NEW_HEADLINES, {"after": after, "most": limit})]
 
 
-async def placed(tx: Tx, after: int, up_to: int, most: int) -> list[tuple[Headline, int]]:
-    """Entries with their stories; one that is alone is its own."""
-    rows = await tx.all(_PLACED, {"after": after, "up_to": up_to, "most": most})
+async def placed(tx: Tx, after: int, up_to: int, limit: int) -> list[tuple[Headline, int]]:
+    """Return entries with their story ids; an ungrouped entry is its own story."""
+    rows = await tx.all(_GROUPED_HEADLINES, {"after": after, "up_to": up_to, "most": limit})
     return [(Headline(*tuple(row)[:-1]), row[len(row) - 1]) for row in rows]
 
 
-async def save(tx: Tx, settled: ResolvedStory) -> None:
-    await tx.run_many(_BEGIN, [{"id": id_, "newest_at": at} for id_, at in settled.newest.items()])
-    moves: Sequence[dict[str, int]] = [{"gone": gone, "home": home} for gone, home in settled.merges.items()]
-    await tx.run_many(_MOVE, moves)
-    await tx.run_many(_POINT, moves)
-    await tx.run_many(_PUT, [{"id": id_, "story_id": home} for id_, home in settled.homes.items()])
+async def save(tx: Tx, resolved: ResolvedStory) -> None:
+    await tx.run_many(_SAVE_STORY, [{"id": id_, "newest_at": at} for id_, at in resolved.newest.items()])
+    moves: Sequence[dict[str, int]] = [
+        {"gone": merged_id, "home": target_id} for merged_id, target_id in resolved.merges.items()
+    ]
+    await tx.run_many(_MOVE_ENTRIES, moves)
+    await tx.run_many(_SET_MERGED_INTO, moves)
+    await tx.run_many(
+        _ADD_ENTRY, [{"id": id_, "story_id": target_id} for id_, target_id in resolved.homes.items()]
+    )
 
 
 async def delete_old(tx: Tx, before: Instant) -> int:
-    return await tx.run(_FORGET, {"before": before})
+    return await tx.run(_DELETE_OLD, {"before": before})

@@ -1,4 +1,4 @@
-"""Feeds of one user alone, filled by what they send in: newsletters and saved pages."""
+"""Subscriptions: which feeds a user follows, with folder, options, status and unread counts."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import fields
@@ -42,7 +42,7 @@ from reedbed.store.tables import (
     tags,
 )
 
-_OWN = (
+_OWN_COLUMNS = (
     subscriptions.c.id,
     subscriptions.c.folder_id,
     subscriptions.c.title,
@@ -55,9 +55,13 @@ _OWN = (
     subscriptions.c.unread,
     subscriptions.c.subscribed_at,
 )
-_KEEP = (subscriptions.c.keep_entries, subscriptions.c.keep_days, subscriptions.c.keep_unread_days)
-_AI = (subscriptions.c.summary_words, subscriptions.c.local_only)
-_FEED = (
+_RETENTION_COLUMNS = (
+    subscriptions.c.keep_entries,
+    subscriptions.c.keep_days,
+    subscriptions.c.keep_unread_days,
+)
+_AI_COLUMNS = (subscriptions.c.summary_words, subscriptions.c.local_only)
+_FEED_COLUMNS = (
     feeds.c.id,
     feeds.c.url,
     feeds.c.title,
@@ -71,13 +75,14 @@ _FEED = (
     feeds.c.username,
     feeds.c.password.is_not(None),
 )
-_STATE = tuple(feed_fetch_state.c[field.name] for field in fields(FetchState))
-_shown_title = func.lower(func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url))
+_STATE_COLUMNS = tuple(feed_fetch_state.c[field.name] for field in fields(FetchState))
+_title = func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url)
+_sort_title = func.lower(_title)
 
 _mine = subscriptions.c.user_id == bindparam("user_id")
 _active = subscriptions.c.unsubscribed_at.is_(None)
-_all = (
-    select(*_OWN, *_KEEP, *_AI, *_FEED, *_STATE)
+_select_active = (
+    select(*_OWN_COLUMNS, *_RETENTION_COLUMNS, *_AI_COLUMNS, *_FEED_COLUMNS, *_STATE_COLUMNS)
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)
     .where(_mine, _active)
@@ -93,29 +98,29 @@ def _status_is(status: str) -> ColumnElement[bool]:
 
 
 def _filters(status: str, *, folder: bool, search: bool) -> list[ColumnElement[bool]]:
-    wanted: list[ColumnElement[bool]] = []
+    conditions: list[ColumnElement[bool]] = []
     if status != "all":
-        wanted.append(_status_is(status))
+        conditions.append(_status_is(status))
     if folder:
-        wanted.append(subscriptions.c.folder_id == bindparam("folder_id"))
+        conditions.append(subscriptions.c.folder_id == bindparam("folder_id"))
     if search:
         pattern: BindParameter[str] = bindparam("pattern")
-        wanted.append(
-            or_(_shown_title.like(pattern, escape="\\"), func.lower(feeds.c.url).like(pattern, escape="\\"))
+        conditions.append(
+            or_(_sort_title.like(pattern, escape="\\"), func.lower(feeds.c.url).like(pattern, escape="\\"))
         )
-    return wanted
+    return conditions
 
 
-def _page(status: str, folder: bool, search: bool) -> ClauseElement:
+def _select_page(status: str, folder: bool, search: bool) -> ClauseElement:
     return (
-        _all.where(*_filters(status, folder=folder, search=search))
-        .order_by(_shown_title, subscriptions.c.id)
+        _select_active.where(*_filters(status, folder=folder, search=search))
+        .order_by(_sort_title, subscriptions.c.id)
         .limit(bindparam("limit"))
         .offset(bindparam("offset"))
     )
 
 
-def _how_many(status: str, folder: bool, search: bool) -> ClauseElement:
+def _select_count(status: str, folder: bool, search: bool) -> ClauseElement:
     return (
         select(func.count())
         .select_from(subscriptions)
@@ -125,7 +130,7 @@ def _how_many(status: str, folder: bool, search: bool) -> ClauseElement:
     )
 
 
-def _by_status(folder: bool, search: bool) -> ClauseElement:
+def _select_status_counts(folder: bool, search: bool) -> ClauseElement:
     return (
         select(feed_fetch_state.c.status, func.count())
         .select_from(subscriptions)
@@ -136,11 +141,11 @@ def _by_status(folder: bool, search: bool) -> ClauseElement:
     )
 
 
-_PAGE = Shapes(_page)
-_BY_STATUS = Shapes(_by_status)
-_HOW_MANY = Shapes(_how_many)
-_EVERY = Statement(_all.order_by(_shown_title, subscriptions.c.id))
-_GET = Statement(_all.where(subscriptions.c.id == bindparam("id")))
+_PAGE = Shapes(_select_page)
+_COUNT_BY_STATUS = Shapes(_select_status_counts)
+_COUNT_FILTERED = Shapes(_select_count)
+_ALL = Statement(_select_active.order_by(_sort_title, subscriptions.c.id))
+_GET = Statement(_select_active.where(subscriptions.c.id == bindparam("id")))
 _BY_FEED = Statement(
     select(subscriptions.c.id, subscriptions.c.unsubscribed_at).where(
         _mine, subscriptions.c.feed_id == bindparam("feed_id")
@@ -151,7 +156,7 @@ _ADD = Statement(
     insert(subscriptions).returning(subscriptions.c.id),
     columns=["user_id", "feed_id", "folder_id", "title", "asked_url", "opml", "subscribed_at"],
 )
-_RETURN = Statement(
+_RESUBSCRIBE = Statement(
     update(subscriptions)
     .where(_mine, subscriptions.c.feed_id == bindparam("of_feed"))
     .values(
@@ -162,7 +167,7 @@ _RETURN = Statement(
         asked_url=bindparam("asked_url"),
     )
 )
-_CHANGE = Statement(
+_UPDATE = Statement(
     update(subscriptions)
     .where(_mine, subscriptions.c.id == bindparam("subscription"))
     .values(
@@ -179,7 +184,7 @@ _CHANGE = Statement(
         local_only=bindparam("local_only"),
     )
 )
-_PUT_INTO_FOLDER = Statement(
+_MOVE_TO_FOLDER = Statement(
     update(subscriptions)
     .where(
         _mine,
@@ -188,12 +193,12 @@ _PUT_INTO_FOLDER = Statement(
     )
     .values(folder_id=bindparam("into", type_=BigInteger))
 )
-_PUT_WHERE_NONE = Statement(
+_MOVE_UNFILED = Statement(
     update(subscriptions)
     .where(_mine, subscriptions.c.feed_id == bindparam("of_feed"), subscriptions.c.folder_id.is_(None))
     .values(folder_id=bindparam("into", type_=BigInteger))
 )
-_LEAVE = Statement(
+_UNSUBSCRIBE = Statement(
     update(subscriptions)
     .where(_mine, subscriptions.c.id == bindparam("subscription"))
     .values(unsubscribed_at=bindparam("now"))
@@ -206,7 +211,7 @@ _RENUMBER = Statement(
 _OPML = Statement(
     select(subscriptions.c.id, subscriptions.c.opml).where(_mine, _active, subscriptions.c.opml.is_not(None))
 )
-_FEEDS_OF = Statement(
+_UNPAUSED_FEEDS = Statement(
     select(subscriptions.c.feed_id)
     .where(_mine, _active, ~subscriptions.c.paused)
     .order_by(subscriptions.c.feed_id)
@@ -214,24 +219,27 @@ _FEEDS_OF = Statement(
 
 
 async def every(tx: Tx, user_id: int) -> list[Subscription]:
-    return [_subscription(row) for row in await tx.all(_EVERY, {"user_id": user_id})]
+    return [_subscription(row) for row in await tx.all(_ALL, {"user_id": user_id})]
 
 
 async def page(
-    tx: Tx, user_id: int, wanted: SubscriptionFilter, *, limit: int, offset: int
+    tx: Tx, user_id: int, filter_: SubscriptionFilter, *, limit: int, offset: int
 ) -> list[Subscription]:
-    params = {**_params(user_id, wanted), "limit": limit, "offset": offset}
-    return [_subscription(row) for row in await tx.all(_PAGE(*_shape(wanted)), params)]
+    params = {**_filter_params(user_id, filter_), "limit": limit, "offset": offset}
+    return [_subscription(row) for row in await tx.all(_PAGE(*_filter_shape(filter_)), params)]
 
 
-async def count_listed(tx: Tx, user_id: int, wanted: SubscriptionFilter) -> int:
-    return await tx.value(_HOW_MANY(*_shape(wanted)), _params(user_id, wanted))
+async def count_listed(tx: Tx, user_id: int, filter_: SubscriptionFilter) -> int:
+    return await tx.value(_COUNT_FILTERED(*_filter_shape(filter_)), _filter_params(user_id, filter_))
 
 
-async def count_by_status(tx: Tx, user_id: int, wanted: SubscriptionFilter) -> dict[str, int]:
-    """How many of the feeds that a search or a folder leaves have each status, whichever is asked for."""
-    _, folder, search = _shape(wanted)
-    return {row[0]: row[1] for row in await tx.all(_BY_STATUS(folder, search), _params(user_id, wanted))}
+async def count_by_status(tx: Tx, user_id: int, filter_: SubscriptionFilter) -> dict[str, int]:
+    """Count the feeds that match the folder and the search by status; ignores the filter's own status."""
+    _, folder, search = _filter_shape(filter_)
+    return {
+        row[0]: row[1]
+        for row in await tx.all(_COUNT_BY_STATUS(folder, search), _filter_params(user_id, filter_))
+    }
 
 
 async def count(tx: Tx, user_id: int) -> int:
@@ -244,7 +252,7 @@ async def get(tx: Tx, user_id: int, subscription_id: int) -> Subscription | None
 
 
 async def get_by_feed(tx: Tx, user_id: int, feed_id: int) -> tuple[int, bool] | None:
-    """The subscription's id and whether it is active; None if the user never followed this feed."""
+    """Return the subscription's id and whether it is active; None if there never was one."""
     row = await tx.one(_BY_FEED, {"user_id": user_id, "feed_id": feed_id})
     return (row[0], row[1] is None) if row else None
 
@@ -285,7 +293,7 @@ async def resubscribe(
     now: Instant,
 ) -> None:
     await tx.run(
-        _RETURN,
+        _RESUBSCRIBE,
         {
             "user_id": user_id,
             "of_feed": feed_id,
@@ -299,7 +307,7 @@ async def resubscribe(
 
 async def change(tx: Tx, user_id: int, subscription: Subscription) -> None:
     await tx.run(
-        _CHANGE,
+        _UPDATE,
         {
             "user_id": user_id,
             "subscription": subscription.id,
@@ -319,46 +327,46 @@ async def change(tx: Tx, user_id: int, subscription: Subscription) -> None:
 
 
 async def move_to_folder(tx: Tx, user_id: int, subscription_id: int, folder_id: int) -> bool:
-    """False if it is there already."""
+    """Return False if it already is in this folder."""
     params = {"user_id": user_id, "subscription": subscription_id, "into": folder_id}
-    return await tx.run(_PUT_INTO_FOLDER, params) > 0
+    return await tx.run(_MOVE_TO_FOLDER, params) > 0
 
 
 async def move_unfiled(tx: Tx, user_id: int, feed_id: int, folder_id: int) -> bool:
-    """Put a feed into a folder unless the user has put it into one; False if nothing changed."""
+    """Move a feed into a folder unless the user filed it already; return False if nothing changed."""
     params = {"user_id": user_id, "of_feed": feed_id, "into": folder_id}
-    return await tx.run(_PUT_WHERE_NONE, params) > 0
+    return await tx.run(_MOVE_UNFILED, params) > 0
 
 
 async def unsubscribe(tx: Tx, user_id: int, subscription_id: int, now: Instant) -> None:
-    await tx.run(_LEAVE, {"user_id": user_id, "subscription": subscription_id, "now": now})
+    await tx.run(_UNSUBSCRIBE, {"user_id": user_id, "subscription": subscription_id, "now": now})
 
 
-async def exchange_ids(tx: Tx, user_id: int, one: int, other: int) -> None:
-    """What was `one` is `other` from now on, and the other way round. No other table names either."""
-    for before, after in ((one, -one), (other, one), (-one, other)):
-        await tx.run(_RENUMBER, {"user_id": user_id, "subscription": before, "number": after})
+async def exchange_ids(tx: Tx, user_id: int, first: int, second: int) -> None:
+    """Swap the ids of two subscriptions. No other table refers to them."""
+    for old_id, new_id in ((first, -first), (second, first), (-first, second)):
+        await tx.run(_RENUMBER, {"user_id": user_id, "subscription": old_id, "number": new_id})
 
 
 async def opml_attributes(tx: Tx, user_id: int) -> Mapping[int, str]:
-    """What an import brought beyond what we know, by subscription."""
+    """Return unknown OPML attributes from an import, by subscription id."""
     return {row[0]: row[1] for row in await tx.all(_OPML, {"user_id": user_id})}
 
 
 async def feeds_of(tx: Tx, user_id: int) -> list[int]:
-    """The feeds this user follows and has not paused."""
-    return [row[0] for row in await tx.all(_FEEDS_OF, {"user_id": user_id})]
+    """Return the feeds this user is subscribed to and has not paused."""
+    return [row[0] for row in await tx.all(_UNPAUSED_FEEDS, {"user_id": user_id})]
 
 
-def _shape(wanted: SubscriptionFilter) -> tuple[str, bool, bool]:
-    return wanted.status, wanted.folder_id is not None, bool(wanted.search)
+def _filter_shape(filter_: SubscriptionFilter) -> tuple[str, bool, bool]:
+    return filter_.status, filter_.folder_id is not None, bool(filter_.search)
 
 
-def _params(user_id: int, wanted: SubscriptionFilter) -> dict[str, Any]:
+def _filter_params(user_id: int, filter_: SubscriptionFilter) -> dict[str, Any]:
     return {
         "user_id": user_id,
-        "folder_id": wanted.folder_id,
-        "pattern": containing(wanted.search),
+        "folder_id": filter_.folder_id,
+        "pattern": containing(filter_.search),
     }
 
 
@@ -377,9 +385,10 @@ def _subscription(row: Row) -> Subscription:
     )
 
 
+# --- Titles, origins and newest entries
+
 _USER: BindParameter[int] = bindparam("user_id", type_=BigInteger)
 _is_followed = and_(subscriptions.c.user_id == _USER, subscriptions.c.unsubscribed_at.is_(None))
-_title = func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url)
 _asked_url = func.coalesce(func.nullif(subscriptions.c.asked_url, ""), feeds.c.url)
 _site_url = func.coalesce(feeds.c.site_url, "")
 
@@ -416,7 +425,7 @@ _ORIGINS = Statement(
     .select_from(feeds.outerjoin(subscriptions, and_(_is_followed, subscriptions.c.feed_id == feeds.c.id)))
     .where(among(feeds.c.id, "feed_ids"))
 )
-_NEWEST = Statement(
+_NEWEST_ENTRIES = Statement(
     select(subscriptions.c.feed_id, entries.c.id, entries.c.fetched_at)
     .join_from(subscriptions, entries, entries.c.id == subscriptions.c.newest_id)
     .where(_is_followed)
@@ -428,7 +437,7 @@ _NEWEST_TAGGED = Statement(
     .where(tags.c.user_id == _USER)
     .group_by(tags.c.name)
 )
-_LEFT = Statement(
+_UNSUBSCRIBED_URL = Statement(
     select(feeds.c.url)
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .where(
@@ -453,39 +462,39 @@ async def list_followed(tx: Tx, user_id: int) -> list[Followed]:
 
 
 async def origins(tx: Tx, user_id: int, of_feeds: list[int]) -> dict[int, Origin]:
-    """Only for feeds whose entries this user may see."""
+    """Call it only for feeds whose entries this user may see."""
     rows = await tx.all(_ORIGINS, {"user_id": user_id, "feed_ids": of_feeds})
     return {row[0]: Origin(*row) for row in rows}
 
 
 async def newest_arrivals(tx: Tx, user_id: int) -> dict[int, tuple[int, Instant]]:
-    """The newest entry of each feed, and when it arrived."""
-    return {row[0]: (row[1], row[2]) for row in await tx.all(_NEWEST, {"user_id": user_id})}
+    """Return each feed's newest entry and when it arrived."""
+    return {row[0]: (row[1], row[2]) for row in await tx.all(_NEWEST_ENTRIES, {"user_id": user_id})}
 
 
 async def newest_tagged(tx: Tx, user_id: int) -> dict[str, Instant]:
-    """When the newest entry of each tag arrived."""
+    """Return when the newest entry of each tag arrived."""
     return {row[0]: row[1] for row in await tx.all(_NEWEST_TAGGED, {"user_id": user_id})}
 
 
 async def left_address(tx: Tx, user_id: int, feed_id: int) -> str | None:
-    """Of a feed that this user has left; None for one that is followed or never was."""
-    return await tx.value(_LEFT, {"user_id": user_id, "feed_id": feed_id})
+    """Return the URL of a feed that this user unsubscribed from; None if subscribed or never was."""
+    return await tx.value(_UNSUBSCRIBED_URL, {"user_id": user_id, "feed_id": feed_id})
 
 
 async def last_check(tx: Tx, user_id: int) -> Instant | None:
-    """When one of the user's feeds was last looked at."""
+    """Return when any of the user's feeds was last checked."""
     return await tx.value(_LAST_CHECK, {"user_id": user_id})
 
 
-_sidebar_title = func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url)
+# --- Sidebar
 
-_shelf = (
+_select_sidebar = (
     select(
         subscriptions.c.id,
         subscriptions.c.feed_id,
         subscriptions.c.folder_id,
-        _sidebar_title,
+        _title,
         subscriptions.c.unread,
         feeds.c.icon_id,
         feeds.c.language,
@@ -500,11 +509,11 @@ _shelf = (
     .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)
     .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
 )
-_ordered = _shelf.order_by(func.lower(_sidebar_title), subscriptions.c.id)
-_SHELF = Statement(_ordered)
+_sidebar_by_title = _select_sidebar.order_by(func.lower(_title), subscriptions.c.id)
+_SIDEBAR = Statement(_sidebar_by_title)
 _ranked = subscriptions.alias("ranked")
 _BUSIEST = Statement(
-    _ordered.add_columns(feed_fetch_state.c.last_checked_at).where(
+    _sidebar_by_title.add_columns(feed_fetch_state.c.last_checked_at).where(
         subscriptions.c.id.in_(
             select(_ranked.c.id)
             .where(_ranked.c.user_id == bindparam("user_id"), _ranked.c.unsubscribed_at.is_(None))
@@ -513,70 +522,74 @@ _BUSIEST = Statement(
         )
     )
 )
-_SOME = Statement(_shelf.where(among(subscriptions.c.feed_id, "feed_ids")))
+_SIDEBAR_BY_IDS = Statement(_select_sidebar.where(among(subscriptions.c.feed_id, "feed_ids")))
 _NOTIFYING = Statement(
-    select(subscriptions.c.id, _sidebar_title)
+    select(subscriptions.c.id, _title)
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .where(
         subscriptions.c.user_id == bindparam("user_id"),
         subscriptions.c.unsubscribed_at.is_(None),
         subscriptions.c.notify,
     )
-    .order_by(func.lower(_sidebar_title), subscriptions.c.id)
+    .order_by(func.lower(_title), subscriptions.c.id)
 )
 
 
 async def sidebar_feeds(tx: Tx, user_id: int) -> list[FollowedFeedRow]:
-    return list(map(FollowedFeedRow._make, await tx.all(_SHELF, {"user_id": user_id})))
+    return list(map(FollowedFeedRow._make, await tx.all(_SIDEBAR, {"user_id": user_id})))
 
 
-async def busiest_feeds(tx: Tx, user_id: int, most: int) -> tuple[list[FollowedFeedRow], Instant]:
-    """Those with the most unread, in the order of all, and when the last of them was looked at, or 0."""
-    rows = await tx.all(_BUSIEST, {"user_id": user_id, "most": most})
+async def busiest_feeds(tx: Tx, user_id: int, limit: int) -> tuple[list[FollowedFeedRow], Instant]:
+    """Return the feeds with the most unread entries, sorted by title, and their latest check time (or 0)."""
+    rows = await tx.all(_BUSIEST, {"user_id": user_id, "most": limit})
     return [FollowedFeedRow._make(row[:-1]) for row in rows], max((row[-1] or 0 for row in rows), default=0)
 
 
 async def list_by_ids(tx: Tx, user_id: int, feed_ids: Collection[int]) -> list[FollowedFeedRow]:
-    """Those of these feeds that the user follows, in no order."""
-    rows = await tx.all(_SOME, {"user_id": user_id, "feed_ids": sorted(set(feed_ids))})
+    """Return those of these feeds that the user is subscribed to, unordered."""
+    rows = await tx.all(_SIDEBAR_BY_IDS, {"user_id": user_id, "feed_ids": sorted(set(feed_ids))})
     return list(map(FollowedFeedRow._make, rows))
 
 
 async def notifying(tx: Tx, user_id: int) -> list[tuple[int, str]]:
-    """The subscriptions whose news the user wants to be told, with their names."""
+    """Return id and title of the subscriptions with notifications turned on."""
     return [(row[0], row[1]) for row in await tx.all(_NOTIFYING, {"user_id": user_id})]
 
 
-_own_local_only = subscriptions.c.user_id == bindparam("user_id")
-_FEEDS = Statement(select(subscriptions.c.feed_id).where(_own_local_only, subscriptions.c.local_only))
-_local = (
+# --- Local-only feeds (their text is never sent to an external model)
+
+_LOCAL_ONLY_FEEDS = Statement(select(subscriptions.c.feed_id).where(_mine, subscriptions.c.local_only))
+_is_local_only = (
     select(subscriptions.c.id)
-    .where(_own_local_only, subscriptions.c.feed_id == entries.c.feed_id, subscriptions.c.local_only)
+    .where(_mine, subscriptions.c.feed_id == entries.c.feed_id, subscriptions.c.local_only)
     .exists()
 )
-_FREE = Statement(
+_NOT_LOCAL_ONLY = Statement(
     select(entries.c.id)
     .join_from(entry_summaries, entries, entries.c.id == entry_summaries.c.entry_id)
-    .where(entry_summaries.c.key == bindparam("key"), ~_local)
+    .where(entry_summaries.c.key == bindparam("key"), ~_is_local_only)
     .limit(1)
 )
 
 
 async def local_only_feeds(tx: Tx, user_id: int) -> frozenset[int]:
-    return frozenset([row[0] for row in await tx.all(_FEEDS, {"user_id": user_id})])
+    return frozenset([row[0] for row in await tx.all(_LOCAL_ONLY_FEEDS, {"user_id": user_id})])
 
 
 async def may_be_sent(tx: Tx, user_id: int, key: str) -> bool:
-    """Whether some entry with this text is in a feed that this user does not keep here."""
-    return await tx.value(_FREE, {"user_id": user_id, "key": key}) is not None
+    """Return whether some entry with this text belongs to a feed that this user did not mark local-only."""
+    return await tx.value(_NOT_LOCAL_ONLY, {"user_id": user_id, "key": key}) is not None
+
+
+# --- A user's own feeds (newsletters and saved pages)
 
 
 async def follow_own(tx: Tx, now: Instant, user_id: int, feed_id: int) -> bool:
-    """Whether the user did not follow this feed of theirs until now."""
-    known = await get_by_feed(tx, user_id, feed_id)
-    if known is not None and known[1]:
+    """Subscribe the user to one of their own feeds; return False if they already were."""
+    existing = await get_by_feed(tx, user_id, feed_id)
+    if existing is not None and existing[1]:
         return False
-    if known is None:
+    if existing is None:
         await add(tx, user_id, feed_id, folder_id=None, title=None, asked_url="", opml=None, now=now)
         await unread.init_unread(tx, user_id, feed_id)
     else:

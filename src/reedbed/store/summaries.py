@@ -1,4 +1,4 @@
-"""Who wants summaries of what is new, of which feeds, and which entries those are."""
+"""Summaries of entries, failed attempts, and the options of users who get summaries of new entries."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -29,7 +29,7 @@ from reedbed.store.tables import (
 
 @record
 class SummaryAttachment:
-    """What is known of an entry's summary in one variant."""
+    """An entry's summary in one variant: the text, or its state in the queue."""
 
     key: str
     version: int
@@ -56,7 +56,7 @@ class TextSource:
 
 @record
 class Failure:
-    """A text that was given up."""
+    """A text whose summary failed for good."""
 
     content_hash: str
     last_error: str | None
@@ -97,8 +97,8 @@ _ATTACHED = Statement(
         entry_summaries.c.entry_id == bindparam("entry_id"), entry_summaries.c.variant == bindparam("variant")
     )
 )
-_NAMES = ("entry_id", "variant", "key", "version", "of_full")
-_attach = insert(entry_summaries).values({name: bindparam(name) for name in _NAMES})
+_ATTACHMENT_NAMES = ("entry_id", "variant", "key", "version", "of_full")
+_attach = insert(entry_summaries).values({name: bindparam(name) for name in _ATTACHMENT_NAMES})
 _ATTACH = Statement(
     _attach.on_conflict_do_update(
         index_elements=["entry_id", "variant"],
@@ -107,9 +107,9 @@ _ATTACH = Statement(
 )
 
 
-# Of the same text: what the entry said before is no business of another variant.
-_also = insert(entry_summaries).from_select(
-    list(_NAMES),
+# Only entries with the same text: an older version of an entry has a different key.
+_attach_other = insert(entry_summaries).from_select(
+    list(_ATTACHMENT_NAMES),
     select(
         entry_summaries.c.entry_id,
         bindparam("variant", type_=Text()),
@@ -118,16 +118,16 @@ _also = insert(entry_summaries).from_select(
         entry_summaries.c.of_full,
     ).where(entry_summaries.c.key == bindparam("key")),
 )
-_ATTACH_ALSO = Statement(
-    _also.on_conflict_do_update(
+_ATTACH_OTHER_VARIANT = Statement(
+    _attach_other.on_conflict_do_update(
         index_elements=["entry_id", "variant"],
-        set_={name: _also.excluded[name] for name in ("key", "version", "of_full")},
+        set_={name: _attach_other.excluded[name] for name in ("key", "version", "of_full")},
     )
 )
 
 
-def _of_entries(*columns: ColumnElement[Any]) -> Statement:
-    """Summaries of these entries as they are now, not of what they said before."""
+def _select_for_entries(*columns: ColumnElement[Any]) -> Statement:
+    """Select summaries of the entries' current versions only."""
     current = and_(entries.c.id == entry_summaries.c.entry_id, entries.c.version == entry_summaries.c.version)
     return Statement(
         select(entry_summaries.c.entry_id, *columns)
@@ -137,9 +137,9 @@ def _of_entries(*columns: ColumnElement[Any]) -> Statement:
     )
 
 
-_ONE_LINES = _of_entries(summaries.c.one_line)
-_TEXTS = _of_entries(summaries.c.text, summaries.c.one_line)
-_MADE = (
+_ONE_LINES = _select_for_entries(summaries.c.one_line)
+_TEXTS = _select_for_entries(summaries.c.text, summaries.c.one_line)
+_SUMMARY_NAMES = (
     "key",
     "content_hash",
     "variant",
@@ -154,11 +154,11 @@ _MADE = (
 )
 _SAVE = Statement(
     insert(summaries)
-    .values({name: bindparam(name) for name in _MADE})
+    .values({name: bindparam(name) for name in _SUMMARY_NAMES})
     .on_conflict_do_nothing(index_elements=["key"])
 )
 _EXISTS = Statement(select(summaries.c.id).where(summaries.c.key == bindparam("key")))
-_FORGET = Statement(delete(summaries).where(summaries.c.content_hash == bindparam("content_hash")))
+_DELETE_BY_TEXT = Statement(delete(summaries).where(summaries.c.content_hash == bindparam("content_hash")))
 _ENTRIES = Statement(
     select(entries.c.id, entries.c.feed_id)
     .join_from(entry_summaries, entries, entries.c.id == entry_summaries.c.entry_id)
@@ -187,19 +187,21 @@ _SOURCE = Statement(
 )
 _FAILURE_NAMES = ("key", "content_hash", "last_error", "failed_at")
 _failure = insert(summary_failures).values({name: bindparam(name) for name in _FAILURE_NAMES})
-_FAIL = Statement(
+_RECORD_FAILURE = Statement(
     _failure.on_conflict_do_update(
         index_elements=["key"],
         set_={name: _failure.excluded[name] for name in ("last_error", "failed_at")},
     )
 )
-_FORGIVE = Statement(delete(summary_failures).where(summary_failures.c.key == bindparam("key")))
-_FORGIVE_CONTENT = Statement(
+_CLEAR_FAILURE = Statement(delete(summary_failures).where(summary_failures.c.key == bindparam("key")))
+_CLEAR_FAILURES_OF_TEXT = Statement(
     delete(summary_failures).where(summary_failures.c.content_hash == bindparam("content_hash"))
 )
-_orphaned = select(entry_summaries.c.key).where(entry_summaries.c.key == summaries.c.key).exists()
-_SWEEP = Statement(delete(summaries).where(summaries.c.created_at < bindparam("before"), ~_orphaned))
-_FAILURES = Statement(select(func.count()).select_from(summary_failures))
+_is_attached = select(entry_summaries.c.key).where(entry_summaries.c.key == summaries.c.key).exists()
+_DELETE_ORPHANS = Statement(
+    delete(summaries).where(summaries.c.created_at < bindparam("before"), ~_is_attached)
+)
+_COUNT_FAILURES = Statement(select(func.count()).select_from(summary_failures))
 _NEWEST_FAILURES = Statement(
     select(summary_failures.c.content_hash, summary_failures.c.last_error, summary_failures.c.failed_at)
     .order_by(summary_failures.c.id.desc())
@@ -224,37 +226,37 @@ async def attach(tx: Tx, entry_id: int, variant: Variant, key: str, *, version: 
 
 
 async def attach_also(tx: Tx, key: str, variant: Variant, also: str) -> None:
-    """Attach the key `also`, of another variant of the same text, to all entries that have `key`."""
-    await tx.run(_ATTACH_ALSO, {"key": key, "variant": variant.name, "also": also})
+    """Attach the key `also`, of another variant of the same text, to all entries with `key`."""
+    await tx.run(_ATTACH_OTHER_VARIANT, {"key": key, "variant": variant.name, "also": also})
 
 
 async def one_lines(tx: Tx, ids: Sequence[int], variant: Variant) -> dict[int, str]:
-    """For those of these entries that have one."""
+    """Return the one-line summaries, for entries that have one."""
     rows = await tx.all(_ONE_LINES, {"ids": list(ids), "variant": variant.name}) if ids else ()
     return {row[0]: row[1] for row in rows}
 
 
 async def texts(tx: Tx, ids: Sequence[int], variant: Variant) -> dict[int, tuple[str, str]]:
-    """Text and line of those of these entries that have them."""
+    """Return text and one-line summary, for entries that have them."""
     rows = await tx.all(_TEXTS, {"ids": list(ids), "variant": variant.name}) if ids else ()
     return {row[0]: (row[1], row[2]) for row in rows}
 
 
-async def save(tx: Tx, made: GeneratedSummary, now: Instant) -> None:
-    """The first one stays."""
+async def save(tx: Tx, generated: GeneratedSummary, now: Instant) -> None:
+    """Keep an existing summary with the same key."""
     await tx.run(
         _SAVE,
         {
-            "key": made.key,
-            "content_hash": made.content_hash,
-            "variant": made.variant,
-            "model": made.summary.model,
-            "language": made.summary.language,
-            "one_line": made.summary.one_line,
-            "text": made.summary.text,
-            "tokens_in": made.usage.tokens_in,
-            "tokens_out": made.usage.tokens_out,
-            "cost": made.usage.cost,
+            "key": generated.key,
+            "content_hash": generated.content_hash,
+            "variant": generated.variant,
+            "model": generated.summary.model,
+            "language": generated.summary.language,
+            "one_line": generated.summary.one_line,
+            "text": generated.summary.text,
+            "tokens_in": generated.usage.tokens_in,
+            "tokens_out": generated.usage.tokens_out,
+            "cost": generated.usage.cost,
             "created_at": now,
         },
     )
@@ -265,34 +267,36 @@ async def exists(tx: Tx, key: str) -> bool:
 
 
 async def delete_old(tx: Tx, content_hash: str) -> int:
-    return await tx.run(_FORGET, {"content_hash": content_hash})
+    return await tx.run(_DELETE_BY_TEXT, {"content_hash": content_hash})
 
 
 async def entries_of(tx: Tx, key: str, *, most: int = 50) -> list[tuple[int, int]]:
-    """Entry and feed of what has this text."""
+    """Return entry and feed ids of the entries with this text."""
     return [(row[0], row[1]) for row in await tx.all(_ENTRIES, {"key": key, "most": most})]
 
 
 async def source_of(tx: Tx, key: str) -> TextSource | None:
-    """None when every entry with this text is gone or has changed."""
+    """Return None if every entry with this text was deleted or has changed."""
     row = await tx.one(_SOURCE, {"key": key})
     return None if row is None else TextSource(*row)
 
 
 async def record_failure(tx: Tx, key: str, content_hash: str, error: str, now: Instant) -> None:
-    await tx.run(_FAIL, {"key": key, "content_hash": content_hash, "last_error": error, "failed_at": now})
+    await tx.run(
+        _RECORD_FAILURE, {"key": key, "content_hash": content_hash, "last_error": error, "failed_at": now}
+    )
 
 
 async def clear_failure(tx: Tx, key: str) -> None:
-    await tx.run(_FORGIVE, {"key": key})
+    await tx.run(_CLEAR_FAILURE, {"key": key})
 
 
 async def clear_failures_of_text(tx: Tx, content_hash: str) -> int:
-    return await tx.run(_FORGIVE_CONTENT, {"content_hash": content_hash})
+    return await tx.run(_CLEAR_FAILURES_OF_TEXT, {"content_hash": content_hash})
 
 
 async def count_failures(tx: Tx) -> int:
-    return await tx.value(_FAILURES)
+    return await tx.value(_COUNT_FAILURES)
 
 
 async def newest_failures(tx: Tx, *, most: int) -> list[Failure]:
@@ -300,8 +304,8 @@ async def newest_failures(tx: Tx, *, most: int) -> list[Failure]:
 
 
 async def delete_expired(tx: Tx, before: Instant) -> int:
-    """Drop what no entry needs any more."""
-    return await tx.run(_SWEEP, {"before": before})
+    """Delete summaries that no entry uses any more."""
+    return await tx.run(_DELETE_ORPHANS, {"before": before})
 
 
 def _attachment(row: Row) -> SummaryAttachment:
@@ -318,6 +322,8 @@ def _attachment(row: Row) -> SummaryAttachment:
     )
 
 
+# --- Automatic summaries of new entries
+
 _has_feed = (
     select(subscriptions.c.id)
     .where(subscriptions.c.user_id == users.c.id, subscriptions.c.summary_words >= 0)
@@ -326,8 +332,8 @@ _has_feed = (
 _has_folder = (
     select(folders.c.id).where(folders.c.user_id == users.c.id, folders.c.summary_words >= 0).exists()
 )
-# Preferences are JSON without blanks; the few users are sorted out by reading them properly.
-_PERHAPS = Statement(
+# Preferences are JSON without spaces. This may match too many users; the caller parses their preferences.
+_CANDIDATE_USERS = Statement(
     select(users.c.id)
     .where(
         users.c.disabled_at.is_(None),
@@ -335,21 +341,21 @@ _PERHAPS = Statement(
     )
     .order_by(users.c.id)
 )
-_FEEDS = Statement(
+_AUTO_SUMMARY_FEEDS = Statement(
     select(subscriptions.c.feed_id, subscriptions.c.folder_id, subscriptions.c.summary_words).where(
         subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None)
     )
 )
-_mine = (
+_select_unread = (
     select(unread.c.entry_id, unread.c.feed_id, entries.c.words)
     .join_from(unread, entries, entries.c.id == unread.c.entry_id)
     .where(unread.c.user_id == bindparam("user_id"), among(unread.c.feed_id, "feeds"))
     .limit(bindparam("most"))
 )
-_AFTER = Statement(
-    _mine.where(unread.c.entry_id > bindparam("after", type_=BigInteger)).order_by(unread.c.entry_id)
+_UNREAD_AFTER = Statement(
+    _select_unread.where(unread.c.entry_id > bindparam("after", type_=BigInteger)).order_by(unread.c.entry_id)
 )
-_NEWEST = Statement(_mine.order_by(unread.c.entry_id.desc()))
+_NEWEST_UNREAD = Statement(_select_unread.order_by(unread.c.entry_id.desc()))
 
 
 @record
@@ -367,19 +373,19 @@ class AutoSummaryFeed:
 
 
 async def users_with_auto_summaries(tx: Tx) -> list[int]:
-    return [row[0] for row in await tx.all(_PERHAPS, {"wish": '%"auto_summaries":true%'})]
+    return [row[0] for row in await tx.all(_CANDIDATE_USERS, {"wish": '%"auto_summaries":true%'})]
 
 
 async def auto_summary_options(tx: Tx, user_id: int) -> list[AutoSummaryFeed]:
-    return [AutoSummaryFeed(*row) for row in await tx.all(_FEEDS, {"user_id": user_id})]
+    return [AutoSummaryFeed(*row) for row in await tx.all(_AUTO_SUMMARY_FEEDS, {"user_id": user_id})]
 
 
 async def new_entries(
     tx: Tx, user_id: int, feeds: Sequence[int], *, after: int | None, most: int
 ) -> list[SummarizableEntry]:
-    """Unread ones of these feeds, the oldest first; without a start, the newest of them."""
+    """Return unread entries of these feeds, oldest first; the newest ones if `after` is None."""
     params = {"user_id": user_id, "feeds": list(feeds), "most": most}
     if after is None:
-        newest = [SummarizableEntry(*row) for row in await tx.all(_NEWEST, params)]
+        newest = [SummarizableEntry(*row) for row in await tx.all(_NEWEST_UNREAD, params)]
         return newest[::-1]
-    return [SummarizableEntry(*row) for row in await tx.all(_AFTER, {**params, "after": after})]
+    return [SummarizableEntry(*row) for row in await tx.all(_UNREAD_AFTER, {**params, "after": after})]

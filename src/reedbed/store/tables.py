@@ -1,6 +1,6 @@
-"""Every table, once. Migrations are written by hand and compared with this in a test.
+"""All tables of the database. Migrations are written by hand; a test compares them with this.
 
-`feeds` and `entries` are shared by all users; what has a `user_id` belongs to one.
+`feeds` and `entries` are shared by all users; a row with a `user_id` belongs to that user.
 """
 
 from sqlalchemy import (
@@ -54,21 +54,23 @@ def number(name: str, start: int = 0) -> Column[int]:
 
 
 def partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
-    """An index of the rows for which this holds; a condition both engines understand."""
+    """An index of the rows that meet a condition, in SQL that both engines understand."""
     return Index(name, *columns, unique=unique, sqlite_where=text(where), postgresql_where=text(where))
 
+
+# --- Entries
 
 article_selectors = Table(
     "article_selectors",
     metadata,
     Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
-    Column("kept", Text, nullable=False, server_default=""),  # CSS selectors, one a line
+    Column("kept", Text, nullable=False, server_default=""),  # CSS selectors, one per line
     Column("dropped", Text, nullable=False, server_default=""),
-    moment("changed_at"),  # articles read before are read anew
+    moment("changed_at"),  # articles extracted before this time are extracted again
 )
 
 
-audiences = Table(  # those who followed a feed when it merged into another, or took another address
+audiences = Table(  # the subscribers of a feed when it was merged into another or moved to a new URL
     "audiences",
     metadata,
     own_id(),
@@ -88,7 +90,7 @@ audience_members = Table(
         primary_key=True,
         autoincrement=False,
     ),
-    number("since_id"),  # as in `subscriptions`: entries at or below are not visible
+    number("since_id"),  # as in `subscriptions`: entries up to this id are not visible
     Index("ix_audience_members_audience_id", "audience_id"),
     sqlite_with_rowid=False,
 )
@@ -113,7 +115,7 @@ entries = Table(
     moment("fetched_at"),
     moment("changed_at", null=True),
     moment("sort_at"),
-    Column("audience_id", Id),  # NULL: everybody who follows the feed
+    Column("audience_id", Id),  # NULL: all subscribers of the feed
     partial_index(
         "uq_entries_guid", "feed_id", "guid", where="guid IS NOT NULL AND audience_id IS NULL", unique=True
     ),
@@ -156,12 +158,14 @@ entry_versions = Table(
 )
 
 
+# --- Feeds
+
 feeds = Table(
     "feeds",
     metadata,
     own_id(),
     Column("url", Text, nullable=False),
-    Column("owner_id", Id, ForeignKey("users.id", ondelete="CASCADE")),  # set: a private feed of this user
+    Column("owner_id", Id, ForeignKey("users.id", ondelete="CASCADE")),  # if set, a private feed of this user
     Column("kind", Text, nullable=False, server_default="web"),  # web, mail, saved
     Column("title", Text, nullable=False, server_default=""),
     Column("description", Text),
@@ -177,7 +181,7 @@ feeds = Table(
     # the operator's settings
     flag("enabled", on=True),
     flag("polling", on=True),
-    flag("operator_added"),  # polled without a subscriber, too
+    flag("operator_added"),  # polled even without a subscriber
     Column("proxy", Text),
     Column("user_agent", Text),
     Column("username", Text),
@@ -185,7 +189,7 @@ feeds = Table(
     Column("interval", BigInteger),
     Column("max_failures", Integer),
     flag("allow_duplicate_urls"),
-    # what was learnt
+    # learnt from the feed
     flag("guid_unreliable"),
     number("guid_collisions"),
     partial_index("uq_feeds_shared_url", "url", where="owner_id IS NULL", unique=True),
@@ -216,9 +220,9 @@ feed_fetch_state = Table(
     moment("expires_at", null=True),
     moment("retry_after_until", null=True),
     moment("last_checked_at", null=True),
-    moment("next_check_at", null=True),  # NULL rests: stopped, paused by all, or not polled
+    moment("next_check_at", null=True),  # NULL: stopped, paused by all subscribers, or not polled
     Column("next_check_rule", Text),
-    Column("next_check_delay", BigInteger),  # what the rule gave, before jitter
+    Column("next_check_delay", BigInteger),  # the computed interval, before jitter
     Column("last_http_status", Integer),
     moment("last_success_at", null=True),
     moment("last_error_at", null=True),
@@ -228,16 +232,16 @@ feed_fetch_state = Table(
     Column("stop_reason", Text),
     Column("body_hash", Text),
     moment("last_changed_at", null=True),
-    Column("average_gap", BigInteger),  # milliseconds between entries, from the feed's own history
-    Column("rhythm", Text),  # JSON of the feed's own hints
+    Column("average_gap", BigInteger),  # milliseconds between entries, from the feed's history
+    Column("rhythm", Text),  # JSON: update hints in the feed itself (ttl, skipHours, ...)
     Column("redirect_url", Text),
     number("redirect_count"),
-    number("oldest_listed_id"),  # smallest entry id in the newest document: the floor for later subscribers
+    number("oldest_listed_id"),  # smallest entry id in the newest document; new subscribers see no older ones
     number("newest_entry_id"),
-    moment("newest_entry_at", null=True),  # the youngest publication seen
+    moment("newest_entry_at", null=True),  # the latest publication time seen
     Column("lease_holder", Text),
     moment("leased_until", null=True),
-    flag("urgent"),  # asked for by a person or never fetched: before the schedule
+    flag("urgent"),  # requested by a user or never fetched: goes before the schedule
     partial_index("ix_feed_fetch_state_due", "next_check_at", where="next_check_at IS NOT NULL"),
     Index(
         "ix_feed_fetch_state_urgent",
@@ -272,7 +276,9 @@ blobs = Table(
 )
 
 
-feed_framing = Table(  # the operator's settings; without a row, nothing of a feed is behind a public door
+# --- Framing analyses
+
+feed_framing = Table(  # the operator's settings; a feed without a row is not served publicly
     "feed_framing",
     metadata,
     Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
@@ -283,7 +289,7 @@ feed_framing = Table(  # the operator's settings; without a row, nothing of a fe
     Index("ix_feed_framing_root_domain", "root_domain"),
 )
 
-framing_wishes = Table(  # a user who follows this feed wants its entries read
+framing_wishes = Table(  # a subscriber of this feed requested analyses of its entries
     "framing_wishes",
     metadata,
     Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
@@ -313,7 +319,7 @@ analyses = Table(
     Column("hyper_stimulus", Integer, nullable=False),
     Column("speculative", Integer, nullable=False),
     Column("overall", Integer, nullable=False),
-    Column("reasons", Text, nullable=False),  # JSON: why, and the quotes that show it
+    Column("reasons", Text, nullable=False),  # JSON: reasons, with quotes as evidence
     number("tokens_in"),
     number("tokens_out"),
     number("cost"),  # millionths
@@ -327,11 +333,11 @@ entry_analyses = Table(
     Column(
         "entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
     ),
-    Column("key", Text),  # the analysis that is shown; NULL before the first
-    Column("asked_key", Text),  # the one asked for; NULL when nothing is under way
-    Column("version", Integer, nullable=False),  # of the entry the asked one reads
-    flag("of_full"),  # it reads the full article
-    Column("url_hash", Text),  # SHA-256 of the entry's normalised address
+    Column("key", Text),  # the analysis that is shown; NULL if there is none yet
+    Column("asked_key", Text),  # the requested analysis; NULL if none is pending
+    Column("version", Integer, nullable=False),  # version of the entry that the requested analysis is for
+    flag("of_full"),  # the requested analysis uses the full article
+    Column("url_hash", Text),  # SHA-256 of the entry's normalized URL
     Index("ix_entry_analyses_key", "key"),
     Index("ix_entry_analyses_asked_key", "asked_key"),
     Index("ix_entry_analyses_url_hash", "url_hash"),
@@ -341,12 +347,14 @@ framed_documents = Table(
     "framed_documents",
     metadata,
     Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
-    Column("content", LargeBinary, nullable=False),  # RSS 2.0, ready to be sent
-    Column("content_hash", Text, nullable=False),  # of all but the moment it was built
+    Column("content", LargeBinary, nullable=False),  # RSS 2.0, ready to send
+    Column("content_hash", Text, nullable=False),  # of everything except the build time
     number("items"),
-    moment("built_at"),  # whole seconds, as headers say it
+    moment("built_at"),  # whole seconds, as in HTTP headers
 )
 
+
+# --- External sign-in
 
 identities = Table(
     "identities",
@@ -356,7 +364,7 @@ identities = Table(
     Column("provider", Text, nullable=False),  # oidc, google, apple, facebook
     Column("issuer", Text, nullable=False),
     Column("subject", Text, nullable=False),
-    Column("email", Text, nullable=False, server_default=""),  # as the provider last said it
+    Column("email", Text, nullable=False, server_default=""),  # as last reported by the provider
     moment("created_at"),
     moment("last_used_at", null=True),
     UniqueConstraint("issuer", "subject"),
@@ -383,14 +391,14 @@ sign_ins = Table(
     metadata,
     own_id(),
     Column("state_hash", Text, nullable=False, unique=True),
-    Column("browser_hash", Text, nullable=False),  # of the cookie of the browser that began it
+    Column("browser_hash", Text, nullable=False),  # of the cookie of the browser that started the sign-in
     Column("provider", Text, nullable=False),
     Column("nonce", Text, nullable=False),
-    Column("verifier", Text, nullable=False),  # of PKCE
+    Column("verifier", Text, nullable=False),  # the PKCE code verifier
     Column("next_path", Text, nullable=False, server_default="/"),
     Column("invite", Text),
-    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE")),  # set: who links an account
-    Column("identity", Text),  # JSON, once the provider has told it and a password is awaited
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE")),  # if set, this user links an account
+    Column("identity", Text),  # JSON, once the provider has returned it and a password is required
     moment("created_at"),
     moment("expires_at"),
     Index("ix_sign_ins_expires_at", "expires_at"),
@@ -398,12 +406,14 @@ sign_ins = Table(
 )
 
 
+# --- Retention
+
 removed_keys = Table(
     "removed_keys",
     metadata,
     Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("key", BigInteger, primary_key=True, autoincrement=False),  # see `domain.retention.removed_keys`
-    moment("missed_at", null=True),  # since when the feed's document no longer lists it
+    moment("missed_at", null=True),  # when the feed's document stopped listing it
     Index("ix_removed_keys_missed_at", "missed_at"),
     sqlite_with_rowid=False,
 )
@@ -420,7 +430,7 @@ cleanups = Table(
     number("failures_removed"),
     number("feeds_removed"),
     number("bytes_freed"),
-    Column("age_days", Integer),  # how far the size of the database made it go; NULL: no further than set
+    Column("age_days", Integer),  # retention shortened by the database size limit; NULL: as configured
     Column("notes", Text, nullable=False, server_default=""),
     Index("ix_cleanups_started_at", "started_at"),
     sqlite_autoincrement=True,
@@ -434,7 +444,7 @@ cleanup_notices = Table(
     moment("removed_at"),
 )
 
-imported_reads = Table(  # what was read in another program and has not arrived here yet
+imported_reads = Table(  # entries read in another program that have not arrived here yet
     "imported_reads",
     metadata,
     Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
@@ -446,6 +456,8 @@ imported_reads = Table(  # what was read in another program and has not arrived 
     sqlite_with_rowid=False,
 )
 
+
+# --- Bookmarks, highlights, searches and rules
 
 bookmarks = Table(
     "bookmarks",
@@ -523,6 +535,8 @@ published_feeds = Table(
 )
 
 
+# --- Newsletters
+
 mail_addresses = Table(
     "mail_addresses",
     metadata,
@@ -542,14 +556,14 @@ mail_senders = Table(
     metadata,
     own_id(),
     owner(),
-    Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE")),  # none: blocked before its first mail
+    Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE")),  # NULL: blocked before its first email
     Column("address", Text, nullable=False),  # normalised: see `domain.senders`
     Column("name", Text, nullable=False, server_default=""),
     Column("ways_out", Text, nullable=False, server_default="{}"),  # JSON of the newest List-Unsubscribe
     Column("verdicts", Text, nullable=False, server_default="{}"),  # JSON of the newest SPF, DKIM, DMARC
-    Column("leaving", Text, nullable=False, server_default=""),  # what became of unsubscribing
+    Column("leaving", Text, nullable=False, server_default=""),  # the result of unsubscribing
     number("received"),
-    number("refused"),  # since it was blocked or left
+    number("refused"),  # emails rejected since it was blocked or unsubscribed
     moment("last_mail_at", null=True),
     moment("blocked_at", null=True),
     moment("left_at", null=True),
@@ -609,11 +623,13 @@ mail_boxes = Table(
 mail_deliveries = Table(
     "mail_deliveries",
     metadata,
-    Column("key", Text, primary_key=True),  # of the channel: one that comes again is a replay
+    Column("key", Text, primary_key=True),  # of the channel; a second message with the same key is a replay
     moment("at"),
     Index("ix_mail_deliveries_at", "at"),
 )
 
+
+# --- Webhooks and share targets
 
 webhooks = Table(
     "webhooks",
@@ -623,10 +639,10 @@ webhooks = Table(
     Column("name", Text, nullable=False),
     Column("url", Text, nullable=False),
     Column("secret", Text, nullable=False),
-    Column("events", Text, nullable=False, server_default=""),  # words with spaces between
+    Column("events", Text, nullable=False, server_default=""),  # separated by spaces
     flag("enabled", on=True),
     moment("created_at"),
-    # Since the first call of an unbroken row of failed ones.
+    # Time of the first of the current run of failed calls.
     moment("failing_since", null=True),
     moment("disabled_at", null=True),
     UniqueConstraint("user_id", "url"),
@@ -640,7 +656,7 @@ webhook_deliveries = Table(
     owner(),
     Column("webhook_id", Id, ForeignKey("webhooks.id", ondelete="CASCADE"), nullable=False),
     Column("event", Text, nullable=False),
-    Column("subject", Text, nullable=False),  # JSON: what the event is about, by ids
+    Column("subject", Text, nullable=False),  # JSON: ids of what the event is about
     Column("state", Text, nullable=False, server_default="waiting"),  # waiting, delivered, failed
     number("tries"),
     Column("status", Integer),
@@ -662,7 +678,7 @@ share_targets = Table(
     Column("kind", Text, nullable=False),  # wallabag, readeck, linkding, karakeep
     Column("name", Text, nullable=False),
     Column("url", Text, nullable=False),
-    Column("secrets", Text, nullable=False),  # JSON: a token, or what a login needs
+    Column("secrets", Text, nullable=False),  # JSON: a token, or login credentials
     moment("created_at"),
     moment("used_at", null=True),
     Column("problem", Text, nullable=False, server_default=""),
@@ -670,6 +686,8 @@ share_targets = Table(
     sqlite_autoincrement=True,
 )
 
+
+# --- Users, sessions and tokens
 
 users = Table(
     "users",
@@ -743,14 +761,16 @@ event_log = Table(
 )
 
 
+# --- Processes, leases and jobs
+
 processes = Table(
     "processes",
     metadata,
-    Column("name", Text, primary_key=True),  # as its leases say it
+    Column("name", Text, primary_key=True),  # as in its leases
     Column("role", Text, nullable=False),  # serve, web, worker
     Column("version", Text, nullable=False),
     moment("started_at"),
-    moment("heartbeat_at"),  # by the clock of the database, so that all are measured by one
+    moment("heartbeat_at"),  # by the database clock, so that all processes use the same one
 )
 
 
@@ -793,7 +813,7 @@ jobs = Table(
     sqlite_autoincrement=True,
 )
 
-job_pieces = Table(  # what a job works on, where that is too much for its row
+job_pieces = Table(  # the data of a job that is too large for its row
     "job_pieces",
     metadata,
     Column("job_id", Id, ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
@@ -803,12 +823,14 @@ job_pieces = Table(  # what a job works on, where that is too much for its row
 )
 
 
+# --- Push notifications
+
 push_devices = Table(
     "push_devices",
     metadata,
     own_id(),
     owner(),
-    # A device that is logged out is told nothing more.
+    # Logging out a device ends its notifications.
     Column("session_id", Id, ForeignKey("sessions.id", ondelete="CASCADE")),
     Column("endpoint", Text, nullable=False, unique=True),
     Column("p256dh", Text, nullable=False),
@@ -822,6 +844,8 @@ push_devices = Table(
 )
 
 
+# --- Subscriptions and read state
+
 folders = Table(
     "folders",
     metadata,
@@ -830,7 +854,7 @@ folders = Table(
     Column("parent_id", Id, ForeignKey("folders.id", ondelete="SET NULL")),
     Column("name", Text, nullable=False),
     number("position"),
-    Column("summary_words", Integer),  # as of a subscription; NULL takes that of the folder around it
+    Column("summary_words", Integer),  # as in `subscriptions`; NULL: as the parent folder
     moment("created_at"),
     Index("ix_folders_user_id", "user_id"),
     sqlite_autoincrement=True,
@@ -843,24 +867,24 @@ subscriptions = Table(
     owner(),
     Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), nullable=False),
     Column("folder_id", Id, ForeignKey("folders.id", ondelete="SET NULL")),
-    Column("title", Text),  # the user's own; NULL takes the feed's
-    Column("asked_url", Text, nullable=False, server_default=""),  # the address as the user gave it
+    Column("title", Text),  # the user's own title; NULL: the feed's
+    Column("asked_url", Text, nullable=False, server_default=""),  # the URL as the user entered it
     number("position"),
     flag("paused"),
     Column("interval", BigInteger),
     Column("full_text", Text, nullable=False, server_default="auto"),  # auto, always, never
     flag("notify"),
-    # how much this user wishes to be kept; NULL takes the server's limit, 0 is without one
+    # retention set by the user; NULL: the server's limit, 0: no limit
     Column("keep_entries", Integer),
     Column("keep_days", Integer),
     Column("keep_unread_days", Integer),
-    # new entries with at least so many words are summarised; -1: none; NULL takes the folder's
+    # summarise new entries with at least this many words; -1: never; NULL: as the folder
     Column("summary_words", Integer),
-    flag("local_only"),  # its texts are sent to no model of somebody else
-    Column("opml", Text),  # JSON of unknown OPML attributes, given back on export
-    number("since_id"),  # entries at or below are not visible
-    number("read_to"),  # unread rows at or below are dead, unless kept
-    number("newest_id"),  # newest entry fanned out to this user
+    flag("local_only"),  # do not send its texts to external models
+    Column("opml", Text),  # JSON: unknown OPML attributes, written back on export
+    number("since_id"),  # entries up to this id are not visible
+    number("read_to"),  # the read marker: unread rows up to this id count as read, unless `kept`
+    number("newest_id"),  # newest entry delivered to this user
     number("unread"),
     moment("subscribed_at"),
     moment("unsubscribed_at", null=True),
@@ -877,7 +901,7 @@ unread = Table(
     Column("sort_at", BigInteger, primary_key=True, autoincrement=False),
     Column("entry_id", Id, primary_key=True, autoincrement=False),
     Column("feed_id", Id, nullable=False),
-    flag("kept"),  # marked unread by hand: alive even below the mark
+    flag("kept"),  # marked unread by hand: unread even below the read marker
     Index("ix_unread_feed", "user_id", "feed_id", "sort_at", "entry_id", "kept"),
     Index("uq_unread_entry", "user_id", "entry_id", unique=True),
     Index(
@@ -922,7 +946,7 @@ def _marks(name: str) -> Table:
 
 starred = _marks("starred")
 later = _marks("later")
-# Shown nowhere unless asked for; never unread, starred, kept for later, tagged or in the history.
+# Hidden unless requested explicitly; never unread, starred, saved for later, tagged or in the history.
 muted = _marks("muted")
 
 read_history = Table(
@@ -969,7 +993,7 @@ undo_steps = Table(
     own_id(),
     owner(),
     Column("token_hash", Text, nullable=False, unique=True),
-    Column("marks", Text, nullable=False),  # JSON: what to put back
+    Column("marks", Text, nullable=False),  # JSON: the state to restore
     number("marked"),
     moment("created_at"),
     moment("expires_at"),
@@ -991,10 +1015,12 @@ undo_rows = Table(
 )
 
 
+# --- Stories
+
 stories = Table(
     "stories",
     metadata,
-    Column("id", Id, primary_key=True, autoincrement=False),  # that of the entry it began with
+    Column("id", Id, primary_key=True, autoincrement=False),  # the id of its first entry
     Column("merged_into", Id, ForeignKey("stories.id", ondelete="CASCADE")),
     moment("newest_at"),
     Index("ix_stories_newest_at", "newest_at"),
@@ -1014,7 +1040,7 @@ story_entries = Table(
     Index("ix_story_entries_feed", "feed_id", "sort_at", "story_id", "entry_id"),
 )
 
-story_splits = Table(  # this user says: not the same story
+story_splits = Table(  # the user has removed the entry from the story
     "story_splits",
     metadata,
     Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
@@ -1027,6 +1053,8 @@ story_splits = Table(  # this user says: not the same story
 )
 
 
+# --- WebSub
+
 websub_subscriptions = Table(
     "websub_subscriptions",
     metadata,
@@ -1034,23 +1062,23 @@ websub_subscriptions = Table(
     Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), nullable=False),
     Column("hub_url", Text, nullable=False),
     Column("topic_url", Text, nullable=False),
-    Column("place", Text, nullable=False),  # hash of both: addresses are too long for an index
-    Column("token", Text, nullable=False, unique=True),  # of the callback address
+    Column("place", Text, nullable=False),  # hash of both: URLs are too long for an index
+    Column("token", Text, nullable=False, unique=True),  # part of the callback URL
     Column("secret", Text, nullable=False),  # the hub signs with it
     Column(
         "state", Text, nullable=False, server_default="new"
     ),  # new, asked, active, denied, failed, leaving
-    Column("asked", Text),  # subscribe or unsubscribe: what the hub has to verify
+    Column("asked", Text),  # subscribe or unsubscribe: the request that the hub must verify
     moment("asked_at", null=True),
-    moment("due_at", null=True),  # when the hub is to be asked again
+    moment("due_at", null=True),  # when to contact the hub again
     moment("live_since", null=True),
     moment("expires_at", null=True),
     number("attempts"),
     Column("last_error", Text),
     moment("last_push_at", null=True),
     number("pushes"),
-    number("entries"),  # that a push brought first
-    number("missed"),  # that a check found although the hub should have sent them
+    number("entries"),  # entries that arrived by push first
+    number("missed"),  # entries that polling found although the hub should have pushed them
     number("missed_in_row"),
     number("forged"),
     Column("body_hash", Text),  # of the newest push
@@ -1073,6 +1101,8 @@ websub_deliveries = Table(
     UniqueConstraint("subscription_id", "body_hash"),
 )
 
+
+# --- Summaries, digests and questions
 
 summaries = Table(
     "summaries",
@@ -1100,8 +1130,8 @@ entry_summaries = Table(
     ),
     Column("variant", Text, primary_key=True),
     Column("key", Text, nullable=False),
-    Column("version", Integer, nullable=False),  # of the entry the key was made from
-    flag("of_full"),  # made from the full article
+    Column("version", Integer, nullable=False),  # version of the entry that the key is for
+    flag("of_full"),  # uses the full article
     Index("ix_entry_summaries_key", "key"),
     sqlite_with_rowid=False,
 )
@@ -1115,10 +1145,10 @@ summary_queue = Table(
     Column("variant", Text, nullable=False),
     Column("model", Text, nullable=False),
     Column("language", Text, nullable=False),
-    Column("user_id", Id, ForeignKey("users.id", ondelete="SET NULL")),  # who asked first, for the budget
+    Column("user_id", Id, ForeignKey("users.id", ondelete="SET NULL")),  # first requester, for the budget
     number("priority"),  # 10 opened by a reader, 0 background
     number("attempts"),
-    number("empties"),  # empty answers in a row
+    number("empties"),  # consecutive empty responses
     Column("last_error", Text),
     Column("error_type", Text),  # temporary, permanent
     moment("locked_at", null=True),
@@ -1157,7 +1187,7 @@ ai_models = Table(
 ai_usage = Table(
     "ai_usage",
     metadata,
-    Column("day", BigInteger, primary_key=True, autoincrement=False),  # its first moment, UTC
+    Column("day", BigInteger, primary_key=True, autoincrement=False),  # start of the day, UTC
     number("calls"),
     number("tokens_in"),
     number("tokens_out"),

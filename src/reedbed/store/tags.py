@@ -1,4 +1,4 @@
-"""A user's labels on entries."""
+"""A user's tags on entries."""
 
 from collections.abc import Sequence
 
@@ -44,7 +44,7 @@ _IDS = Statement(
     select(tags.c.id).where(tags.c.user_id == _USER, among(tags.c.name, "names", tags.c.name.type))
 )
 _COUNT = Statement(select(func.count()).select_from(tags).where(tags.c.user_id == _USER))
-_CLAIM = Statement(
+_RESERVE_NAME = Statement(
     insert(tags)
     .values(user_id=_USER, name=bindparam("name"), created_at=0)
     .on_conflict_do_nothing()
@@ -55,7 +55,7 @@ _RENAME = Statement(
 )
 _NAME = Statement(select(tags.c.name).where(tags.c.user_id == _USER, tags.c.id == bindparam("id")))
 _REMOVE = Statement(delete(tags).where(tags.c.user_id == _USER, tags.c.id == bindparam("id")))
-_PUT = Statement(
+_ADD_TO_ENTRIES = Statement(
     insert(entry_tags)
     .from_select(
         ["user_id", "tag_id", "sort_at", "entry_id"],
@@ -70,7 +70,7 @@ _PUT = Statement(
     )
     .on_conflict_do_nothing()
 )
-_PUT_ALL = Statement(
+_COPY_ENTRIES = Statement(
     insert(entry_tags)
     .from_select(
         ["user_id", "tag_id", "sort_at", "entry_id"],
@@ -83,23 +83,25 @@ _PUT_ALL = Statement(
     )
     .on_conflict_do_nothing()
 )
-_THESE = select(tags.c.id).where(tags.c.user_id == _USER, among(tags.c.name, "names", tags.c.name.type))
-_TAKE = Statement(
-    delete(entry_tags).where(
-        entry_tags.c.user_id == _USER, among(entry_tags.c.entry_id, "ids"), entry_tags.c.tag_id.in_(_THESE)
-    )
-)
-_TAKE_OTHERS = Statement(
+_select_ids = select(tags.c.id).where(tags.c.user_id == _USER, among(tags.c.name, "names", tags.c.name.type))
+_REMOVE_FROM_ENTRIES = Statement(
     delete(entry_tags).where(
         entry_tags.c.user_id == _USER,
         among(entry_tags.c.entry_id, "ids"),
-        entry_tags.c.tag_id.not_in(_THESE),
+        entry_tags.c.tag_id.in_(_select_ids),
+    )
+)
+_REMOVE_OTHERS = Statement(
+    delete(entry_tags).where(
+        entry_tags.c.user_id == _USER,
+        among(entry_tags.c.entry_id, "ids"),
+        entry_tags.c.tag_id.not_in(_select_ids),
     )
 )
 
 
 async def counts(tx: Tx, user_id: int) -> list[TagCount]:
-    """Every tag with its entries, and how many of them are unread."""
+    """Return every tag with its number of entries and of unread entries."""
     return [TagCount(*row) for row in await tx.all(_COUNTS, {"user_id": user_id})]
 
 
@@ -112,7 +114,7 @@ async def count(tx: Tx, user_id: int) -> int:
 
 
 async def add(tx: Tx, user_id: int, names: Sequence[str], now: Instant) -> None:
-    """Make the tags that are not there yet."""
+    """Create the tags that do not exist yet."""
     await tx.run_many(_ADD, [{"user_id": user_id, "name": name, "now": now} for name in names])
 
 
@@ -125,21 +127,20 @@ async def name_of(tx: Tx, user_id: int, tag_id: int) -> str | None:
 
 
 async def rename(tx: Tx, user_id: int, tag_id: int, name: str) -> bool:
-    """False when another tag has this name.
+    """Return False if another tag has this name.
 
-    The name is taken by a row that goes again: whoever wants it at the same moment waits for us, where the
-    update alone would fail.
+    A temporary row reserves the name: a concurrent transaction waits for us, where a plain UPDATE would fail.
     """
-    claimed = await tx.value(_CLAIM, {"user_id": user_id, "name": name})
-    if claimed is None:
+    reserved_id = await tx.value(_RESERVE_NAME, {"user_id": user_id, "name": name})
+    if reserved_id is None:
         return await name_of(tx, user_id, tag_id) == name
-    await remove(tx, user_id, claimed)
+    await remove(tx, user_id, reserved_id)
     return await tx.run(_RENAME, {"user_id": user_id, "id": tag_id, "name": name}) == 1
 
 
 async def merge(tx: Tx, user_id: int, tag_id: int, into: int) -> None:
-    """Entries of the one get the other; the one goes."""
-    await tx.run(_PUT_ALL, {"user_id": user_id, "id": tag_id, "into": into})
+    """Add the tag `into` to all entries of `tag_id`, then delete `tag_id`."""
+    await tx.run(_COPY_ENTRIES, {"user_id": user_id, "id": tag_id, "into": into})
     await remove(tx, user_id, tag_id)
 
 
@@ -148,15 +149,15 @@ async def remove(tx: Tx, user_id: int, tag_id: int) -> bool:
 
 
 async def put(tx: Tx, user_id: int, entry_ids: list[int], names: Sequence[str]) -> None:
-    """Put existing tags on those of the entries that this user can see."""
-    await tx.run(_PUT, {"user_id": user_id, "ids": entry_ids, "names": list(names)})
+    """Add existing tags to those of the entries that this user can see."""
+    await tx.run(_ADD_TO_ENTRIES, {"user_id": user_id, "ids": entry_ids, "names": list(names)})
 
 
 async def take(tx: Tx, user_id: int, entry_ids: list[int], names: Sequence[str]) -> None:
-    await tx.run(_TAKE, {"user_id": user_id, "ids": entry_ids, "names": list(names)})
+    await tx.run(_REMOVE_FROM_ENTRIES, {"user_id": user_id, "ids": entry_ids, "names": list(names)})
 
 
 async def replace(tx: Tx, user_id: int, entry_ids: list[int], names: Sequence[str]) -> None:
-    """Exactly these tags, no others."""
+    """Set exactly these tags."""
     await put(tx, user_id, entry_ids, names)
-    await tx.run(_TAKE_OTHERS, {"user_id": user_id, "ids": entry_ids, "names": list(names)})
+    await tx.run(_REMOVE_OTHERS, {"user_id": user_id, "ids": entry_ids, "names": list(names)})

@@ -1,4 +1,4 @@
-"""What only an export reads."""
+"""Import and export: read databases of other readers, remember imported read marks, list saved searches."""
 
 import html
 import sqlite3
@@ -33,10 +33,10 @@ from reedbed.store.entries.columns import visible
 from reedbed.store.tables import entries, feeds, imported_reads, searches
 
 SECONDS = 60.0
-_STEPS = 10_000
+_PROGRESS_STEPS = 10_000
 _UNKNOWN = "This SQLite file is of no reader that Reedbed knows: FreshRSS, Fusion or ReedMe."
-_READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
-_HARMLESS = {"substr", "coalesce", "row_number", "count"}
+_READ_ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
+_ALLOWED_FUNCTIONS = {"substr", "coalesce", "row_number", "count"}
 
 FRESHRSS = {"category", "feed", "entry"}
 FUSION = {"groups", "feeds", "items"}
@@ -45,11 +45,11 @@ FUSION = {"groups", "feeds", "items"}
 def read_database(path: Path) -> Library:
     try:
         with closing(_open(path)) as connection:
-            tables = _tables(connection)
+            tables = _known_tables(connection)
             if tables.keys() >= FRESHRSS:
-                return _freshrss(connection, tables)
+                return _read_freshrss(connection, tables)
             if tables.keys() >= FUSION:
-                return _fusion(connection, tables)
+                return _read_fusion(connection, tables)
     except sqlite3.Error as error:
         raise Invalid(f"This database cannot be read: {error}.", field="file") from error
     raise Invalid(_UNKNOWN, field="file")
@@ -61,43 +61,41 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.execute(f"PRAGMA {pragma}")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 20_000_000)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-    connection.text_factory = _decoded
+    connection.text_factory = _decode
     ends_at = time.monotonic() + SECONDS
-    connection.set_progress_handler(lambda: int(time.monotonic() > ends_at), _STEPS)
-    connection.set_authorizer(_allow)
+    connection.set_progress_handler(lambda: int(time.monotonic() > ends_at), _PROGRESS_STEPS)
+    connection.set_authorizer(_authorize)
     return connection
 
 
-def _decoded(raw: bytes) -> str:
+def _decode(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def _allow(action: int, first: str | None, second: str | None, _: str | None, inner: str | None) -> int:
-    """Plain reading alone; nothing that a view or trigger of the file would have us do."""
+def _authorize(action: int, first: str | None, second: str | None, _: str | None, inner: str | None) -> int:
+    """Allow only plain reads; nothing that a view or trigger in the file would run."""
     if inner is not None:
         return sqlite3.SQLITE_DENY
-    if action in _READING or (action == sqlite3.SQLITE_FUNCTION and second in _HARMLESS):
+    if action in _READ_ACTIONS or (action == sqlite3.SQLITE_FUNCTION and second in _ALLOWED_FUNCTIONS):
         return sqlite3.SQLITE_OK
-    is_columns = action == sqlite3.SQLITE_PRAGMA and first == "table_info"
-    return sqlite3.SQLITE_OK if is_columns else sqlite3.SQLITE_DENY
+    is_table_info = action == sqlite3.SQLITE_PRAGMA and first == "table_info"
+    return sqlite3.SQLITE_OK if is_table_info else sqlite3.SQLITE_DENY
 
 
-def _tables(connection: sqlite3.Connection) -> dict[str, set[str]]:
-    """Plain tables and their columns; names are only compared with those we know."""
-    found = connection.execute(
-        "SELECT name, sql FROM sqlite_master WHERE type = 'table' LIMIT 200"
-    ).fetchall()
+def _known_tables(connection: sqlite3.Connection) -> dict[str, set[str]]:
+    """Return known plain tables and their columns."""
+    rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' LIMIT 200").fetchall()
     known = {"category", "feed", "entry", "tag", "entrytag", "groups", "feeds", "items", "bookmarks"}
-    names = {name for name, sql in found if name in known and _said(sql).upper().startswith("CREATE TABLE")}
+    names = {name for name, sql in rows if name in known and _text(sql).upper().startswith("CREATE TABLE")}
     return {name: {row[1] for row in connection.execute(f"PRAGMA table_info({name})")} for name in names}
 
 
-# ---- FreshRSS ----------------------------------------------------------------------------------------
+# --- FreshRSS
 
 
-def _freshrss(connection: sqlite3.Connection, tables: dict[str, set[str]]) -> Library:
+def _read_freshrss(connection: sqlite3.Connection, tables: dict[str, set[str]]) -> Library:
     feeds = tuple(
-        ImportedFeed(str(id_), _plain(url), _plain(name), (_plain(folder),) if folder else ())
+        ImportedFeed(str(id_), _unescaped(url), _unescaped(name), (_unescaped(folder),) if folder else ())
         for id_, url, name, folder in connection.execute(
             "SELECT feed.id, feed.url, feed.name, category.name FROM feed"
             " LEFT JOIN category ON category.id = feed.category AND category.id <> 1 LIMIT ?",
@@ -105,17 +103,17 @@ def _freshrss(connection: sqlite3.Connection, tables: dict[str, set[str]]) -> Li
         )
     )
     titles = {feed.key: feed.title for feed in feeds}
-    labels = _labels(connection) if {"tag", "entrytag"} <= tables.keys() else {}
-    kept = _bounded(
+    labels = _read_labels(connection) if {"tag", "entrytag"} <= tables.keys() else {}
+    marked = _limited(
         ImportedEntry(
             str(feed),
             titles.get(str(feed), ""),
-            _plain(guid) or None,
-            _plain(link) or None,
-            _plain(title),
-            _said(content),
-            _plain(author) or None,
-            _moment(date),
+            _unescaped(guid) or None,
+            _unescaped(link) or None,
+            _unescaped(title),
+            _text(content),
+            _unescaped(author) or None,
+            _timestamp(date),
             starred=bool(favorite),
             tags=labels.get(id_, ()),
         )
@@ -128,63 +126,65 @@ def _freshrss(connection: sqlite3.Connection, tables: dict[str, set[str]]) -> Li
             (MAX_TEXT_LENGTH,),
         )
     )
-    reads = _reads(connection, "entry", "id_feed", "is_read = 1", "date")
-    return Library("FreshRSS", feeds, tuple(kept), reads)
+    reads = _read_marks(connection, "entry", "id_feed", "is_read = 1", "date")
+    return Library("FreshRSS", feeds, tuple(marked), reads)
 
 
-def _labels(connection: sqlite3.Connection) -> dict[Any, tuple[str, ...]]:
-    found: dict[Any, dict[str, None]] = {}
+def _read_labels(connection: sqlite3.Connection) -> dict[Any, tuple[str, ...]]:
+    by_entry: dict[Any, dict[str, None]] = {}
     rows = connection.execute(
         "SELECT entrytag.id_entry, tag.name FROM entrytag JOIN tag ON tag.id = entrytag.id_tag LIMIT ?",
         (MAX_READS,),
     )
     for entry_id, name in rows:
-        found.setdefault(entry_id, {})[_plain(name)] = None
-    return {entry_id: tuple(names) for entry_id, names in found.items()}
+        by_entry.setdefault(entry_id, {})[_unescaped(name)] = None
+    return {entry_id: tuple(names) for entry_id, names in by_entry.items()}
 
 
-# ---- Fusion and ReedMe -------------------------------------------------------------------------------
+# --- Fusion and ReedMe
 
 
-def _fusion(connection: sqlite3.Connection, tables: dict[str, set[str]]) -> Library:
-    alive = {name: f"{name}.deleted_at IS NULL" if "deleted_at" in tables[name] else "1" for name in FUSION}
+def _read_fusion(connection: sqlite3.Connection, tables: dict[str, set[str]]) -> Library:
+    not_deleted = {
+        name: f"{name}.deleted_at IS NULL" if "deleted_at" in tables[name] else "1" for name in FUSION
+    }
     feeds = tuple(
-        ImportedFeed(str(id_), _said(url), _said(name), () if group == 1 or not folder else (_said(folder),))
+        ImportedFeed(str(id_), _text(url), _text(name), () if group == 1 or not folder else (_text(folder),))
         for id_, url, name, group, folder in connection.execute(
             "SELECT feeds.id, feeds.link, feeds.name, feeds.group_id, groups.name FROM feeds"  # noqa: S608  conditions of our own
-            f" LEFT JOIN groups ON groups.id = feeds.group_id WHERE {alive['feeds']} LIMIT ?",
+            f" LEFT JOIN groups ON groups.id = feeds.group_id WHERE {not_deleted['feeds']} LIMIT ?",
             (MAX_FEEDS,),
         )
     )
     titles = {feed.key: feed.title for feed in feeds}
-    kept: list[ImportedEntry] = []
+    marked: list[ImportedEntry] = []
     if "bookmark" in tables["items"]:
-        kept += _bounded(
+        marked += _limited(
             ImportedEntry(
                 str(feed),
                 titles.get(str(feed), ""),
-                _said(guid) or None,
-                _said(link) or None,
-                _said(title),
-                _said(content),
-                published=_moment(date),
+                _text(guid) or None,
+                _text(link) or None,
+                _text(title),
+                _text(content),
+                published=_timestamp(date),
             )
             for feed, guid, link, title, content, date in connection.execute(
                 "SELECT feed_id, guid, link, title, substr(content, 1, ?), pub_date FROM items"  # noqa: S608  as above
-                f" WHERE bookmark = 1 AND {alive['items']}",
+                f" WHERE bookmark = 1 AND {not_deleted['items']}",
                 (MAX_TEXT_LENGTH,),
             )
         )
     if "bookmarks" in tables:
-        kept += _bounded(
+        marked += _limited(
             ImportedEntry(
                 "",
-                _said(feed),
+                _text(feed),
                 None,
-                _said(link) or None,
-                _said(title),
-                _said(content),
-                published=_moment(date),
+                _text(link) or None,
+                _text(title),
+                _text(content),
+                published=_timestamp(date),
                 starred=False,
                 bookmarked=True,
             )
@@ -193,47 +193,49 @@ def _fusion(connection: sqlite3.Connection, tables: dict[str, set[str]]) -> Libr
                 (MAX_TEXT_LENGTH,),
             )
         )
-    reads = _reads(connection, "items", "feed_id", f"unread = 0 AND {alive['items']}", "pub_date")
-    return Library("Fusion" if "deleted_at" in tables["items"] else "ReedMe", feeds, tuple(kept), reads)
+    reads = _read_marks(connection, "items", "feed_id", f"unread = 0 AND {not_deleted['items']}", "pub_date")
+    return Library("Fusion" if "deleted_at" in tables["items"] else "ReedMe", feeds, tuple(marked), reads)
 
 
-# ---- both --------------------------------------------------------------------------------------------
+# --- Used by both
 
 
-def _reads(
+def _read_marks(
     connection: sqlite3.Connection, table: str, feed: str, condition: str, newest: str
 ) -> tuple[ReadMark, ...]:
-    """Of each feed the newest that were read."""
+    """Return the newest read entries of each feed."""
     rows = connection.execute(
         f"SELECT {feed}, guid, link FROM (SELECT {feed}, guid, link,"  # noqa: S608  names of our own
         f" row_number() OVER (PARTITION BY {feed} ORDER BY {newest} DESC) AS place"
         f" FROM {table} WHERE {condition}) WHERE place <= {READS_PER_FEED} LIMIT {MAX_READS}"
     )
-    return tuple(ReadMark(str(key), _plain(guid) or None, _plain(link) or None) for key, guid, link in rows)
+    return tuple(
+        ReadMark(str(key), _unescaped(guid) or None, _unescaped(link) or None) for key, guid, link in rows
+    )
 
 
-def _bounded(entries: Iterator[ImportedEntry]) -> list[ImportedEntry]:
-    kept: list[ImportedEntry] = []
+def _limited(entries: Iterator[ImportedEntry]) -> list[ImportedEntry]:
+    limited: list[ImportedEntry] = []
     size = 0
     for entry in entries:
         size += len(entry.content)
-        if len(kept) >= MAX_KEPT or size > MAX_CONTENT_LENGTH:
+        if len(limited) >= MAX_KEPT or size > MAX_CONTENT_LENGTH:
             raise Invalid(f"This file holds too much: at most {MAX_KEPT} entries are taken.", field="file")
-        kept.append(entry)
-    return kept
+        limited.append(entry)
+    return limited
 
 
-def _said(value: Any) -> str:
+def _text(value: Any) -> str:
     return value[:MAX_TEXT_LENGTH] if isinstance(value, str) else ""
 
 
-def _plain(value: Any) -> str:
-    """FreshRSS keeps names and addresses escaped for HTML."""
-    return html.unescape(_said(value))
+def _unescaped(value: Any) -> str:
+    """FreshRSS stores names and URLs HTML-escaped."""
+    return html.unescape(_text(value))
 
 
-def _moment(value: Any) -> Instant | None:
-    """Seconds since 1970, or a moment in words as Go writes it."""
+def _timestamp(value: Any) -> Instant | None:
+    """Accept seconds since 1970, or text as Go writes a time."""
     if isinstance(value, int):
         return value * SECOND if 0 < value < 10**11 else None
     if not isinstance(value, str):
@@ -245,26 +247,28 @@ def _moment(value: Any) -> Instant | None:
     return from_datetime(moment.replace(tzinfo=UTC))
 
 
+# --- Imported read marks
+
 _REMEMBER = Statement(
     insert(imported_reads).on_conflict_do_nothing(), columns=["feed_id", "key", "user_id", "created_at"]
 )
 _FEEDS_WITH_ANY = Statement(
     select(feeds.c.id).where(among(feeds.c.id, "ids"), exists().where(imported_reads.c.feed_id == feeds.c.id))
 )
-_TAKE = Statement(
+_POP = Statement(
     delete(imported_reads)
     .where(imported_reads.c.feed_id == bindparam("feed_id"), among(imported_reads.c.key, "keys"))
     .returning(imported_reads.c.user_id, imported_reads.c.key)
 )
-_FORGET = Statement(delete_some(imported_reads, imported_reads.c.created_at < bindparam("before")))
-_KNOWN = Statement(
+_DELETE_OLD = Statement(delete_some(imported_reads, imported_reads.c.created_at < bindparam("before")))
+_KNOWN_ENTRIES = Statement(
     select(entries.c.id, entries.c.guid, entries.c.normalized_url).where(
         entries.c.feed_id == bindparam("feed_id"),
         entries.c.audience_id.is_(None),
         or_(among(entries.c.guid, "guids", Text()), among(entries.c.normalized_url, "urls", Text())),
     )
 )
-_SEEN = Statement(
+_VISIBLE_ENTRY = Statement(
     select(entries.c.id)
     .where(
         entries.c.feed_id == bindparam("feed_id"),
@@ -287,34 +291,37 @@ async def remember_imported(tx: Tx, user_id: int, feed_id: int, keys: Iterable[i
 
 
 async def feeds_with_imported(tx: Tx, feed_ids: Sequence[int]) -> list[int]:
-    """Those of these feeds of which somebody read something elsewhere that has not arrived here."""
+    """Return those of these feeds that have imported read marks for entries not yet fetched."""
     return [row[0] for row in await tx.all(_FEEDS_WITH_ANY, {"ids": list(feed_ids)})]
 
 
 async def take_imported(tx: Tx, feed_id: int, keys: Sequence[int]) -> list[tuple[int, int]]:
-    """Who had read these elsewhere: user and key. They are forgotten here."""
-    return [(row[0], row[1]) for row in await tx.all(_TAKE, {"feed_id": feed_id, "keys": list(keys)})]
+    """Delete and return the read marks for these keys, as user and key."""
+    return [(row[0], row[1]) for row in await tx.all(_POP, {"feed_id": feed_id, "keys": list(keys)})]
 
 
 async def known_imported(
     tx: Tx, feed_id: int, guids: Sequence[str], urls: Sequence[str]
 ) -> list[tuple[int, str | None, str | None]]:
-    """Entries of this feed with one of these guids or normalised addresses: id, guid, address."""
+    """Return id, guid and normalized URL of this feed's entries with one of these guids or URLs."""
     params = {"feed_id": feed_id, "guids": list(guids), "urls": list(urls)}
-    return [(row[0], row[1], row[2]) for row in await tx.all(_KNOWN, params)]
+    return [(row[0], row[1], row[2]) for row in await tx.all(_KNOWN_ENTRIES, params)]
 
 
 async def record_seen(
     tx: Tx, user_id: int, feed_id: int, guids: Sequence[str], urls: Sequence[str]
 ) -> int | None:
-    """The same for one entry, if this user can see it."""
+    """Return one such entry that this user can see."""
     params = {"user_id": user_id, "feed_id": feed_id, "guids": list(guids), "urls": list(urls)}
-    row = await tx.one(_SEEN, params)
+    row = await tx.one(_VISIBLE_ENTRY, params)
     return row[0] if row else None
 
 
 async def delete_imported(tx: Tx, before: Instant, *, most: int) -> int:
-    return await tx.run(_FORGET, {"before": before, "most": most})
+    return await tx.run(_DELETE_OLD, {"before": before, "most": most})
+
+
+# --- Export
 
 
 @record

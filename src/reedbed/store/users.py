@@ -1,11 +1,11 @@
-"""The event log: what happened to an account, for its owner and the operator."""
+"""User accounts, and the event log for their owners and the admins."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 from sqlalchemy import ClauseElement, bindparam, delete, literal, tuple_, update
-from sqlalchemy import insert as insert_events
+from sqlalchemy import insert as plain_insert
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.pagination import Cursor
@@ -35,27 +35,27 @@ USER_COLUMNS = (
     users.c.disabled_at,
 )
 
-_mine = users.c.id == bindparam("user_id")
+_is_this = users.c.id == bindparam("user_id")
 
 _ANY = Statement(select(users.c.id).limit(1))
 _BY_ID = Statement(select(*USER_COLUMNS).where(users.c.id == bindparam("id")))
 _BY_EMAIL = Statement(select(*USER_COLUMNS, users.c.password_hash).where(users.c.email == bindparam("email")))
 _FIRST_TWO = Statement(select(*USER_COLUMNS).order_by(users.c.id).limit(2))
-_ACTIVE = Statement(
+_COUNT_ACTIVE = Statement(
     select(func.count(sessions.c.user_id.distinct())).where(sessions.c.last_active_at >= bindparam("moment"))
 )
-_PASSWORD = Statement(select(users.c.password_hash).where(_mine))
+_PASSWORD = Statement(select(users.c.password_hash).where(_is_this))
 _INSERT = Statement(
     insert(users).on_conflict_do_nothing(index_elements=["email"]).returning(*USER_COLUMNS),
     columns=["email", "password_hash", "role", "created_at", "email_verified_at", "privacy_accepted_at"],
 )
-_SET_PASSWORD = Statement(update(users).where(_mine).values(password_hash=bindparam("password_hash")))
-_SET_PREFERENCES = Statement(update(users).where(_mine).values(preferences=bindparam("preferences")))
-_SET_ROLE = Statement(update(users).where(_mine).values(role=bindparam("role")))
-_SET_DISABLED = Statement(update(users).where(_mine).values(disabled_at=bindparam("disabled_at")))
+_SET_PASSWORD = Statement(update(users).where(_is_this).values(password_hash=bindparam("password_hash")))
+_SET_PREFERENCES = Statement(update(users).where(_is_this).values(preferences=bindparam("preferences")))
+_SET_ROLE = Statement(update(users).where(_is_this).values(role=bindparam("role")))
+_SET_DISABLED = Statement(update(users).where(_is_this).values(disabled_at=bindparam("disabled_at")))
 _VERIFY = Statement(
     update(users)
-    .where(_mine, users.c.email == bindparam("email"))
+    .where(_is_this, users.c.email == bindparam("email"))
     .values(email_verified_at=func.coalesce(users.c.email_verified_at, bindparam("now")))
 )
 _OWNERS = Statement(
@@ -64,37 +64,39 @@ _OWNERS = Statement(
     .order_by(users.c.id)
     .with_for_update()
 )
-_followed = (
+_feed_count = (
     select(func.count())
     .where(subscriptions.c.user_id == users.c.id, subscriptions.c.unsubscribed_at.is_(None))
     .scalar_subquery()
 )
-_seen = select(func.max(sessions.c.last_active_at)).where(sessions.c.user_id == users.c.id).scalar_subquery()
+_last_active = (
+    select(func.max(sessions.c.last_active_at)).where(sessions.c.user_id == users.c.id).scalar_subquery()
+)
 _LIST = Statement(
-    select(*USER_COLUMNS, _followed.label("feeds"), _seen.label("last_active_at"))
+    select(*USER_COLUMNS, _feed_count.label("feeds"), _last_active.label("last_active_at"))
     .where(users.c.id > bindparam("after"))
     .order_by(users.c.id)
     .limit(bindparam("limit"))
 )
-# These hold no foreign key to the account, or keep their rows without one.
+# These tables have no foreign key to the account, or keep their rows when it is deleted.
 _REMOVE_FIRST = tuple(
     Statement(delete(table).where(table.c.user_id == bindparam("user_id")))
     for table in (unread, parked_unread, event_log)
 )
-_address = select(users.c.email).where(_mine).scalar_subquery()
-_REMOVE_LINKS = Statement(delete(mail_links).where(mail_links.c.email == _address))
-# In the JSON of the job, and not as a part of somebody else's address.
-_escaped = func.replace(func.replace(_address, "%", r"\%"), "_", r"\_")
-_named = literal('"email":"') + _escaped + literal('"')
-_REMOVE_LETTERS = Statement(
-    delete(jobs).where(jobs.c.kind == "mail", jobs.c.payload.contains(_named, escape="\\"))
+_email = select(users.c.email).where(_is_this).scalar_subquery()
+_REMOVE_LINKS = Statement(delete(mail_links).where(mail_links.c.email == _email))
+# Match the whole JSON field of the job, not a part of another user's address.
+_escaped_email = func.replace(func.replace(_email, "%", r"\%"), "_", r"\_")
+_recipient_json = literal('"email":"') + _escaped_email + literal('"')
+_REMOVE_EMAIL_JOBS = Statement(
+    delete(jobs).where(jobs.c.kind == "mail", jobs.c.payload.contains(_recipient_json, escape="\\"))
 )
-_REMOVE = Statement(delete(users).where(_mine))
+_REMOVE = Statement(delete(users).where(_is_this))
 
 
 @record
 class Member:
-    """An account as the operator sees it."""
+    """An account as admins see it."""
 
     user: User
     feeds: int
@@ -106,7 +108,7 @@ async def exists_any(tx: Tx) -> bool:
 
 
 async def list_owners(tx: Tx) -> int:
-    """How many owners can log in; locked, because two who leave at once would each count the other."""
+    """Count the owners who can log in. Locks them: two who leave at once would each count the other."""
     return len(await tx.all(_OWNERS))
 
 
@@ -116,13 +118,13 @@ async def get(tx: Tx, user_id: int) -> User | None:
 
 
 async def get_only_one(tx: Tx) -> User | None:
-    """The user, on a server that has just one."""
+    """Return the user of a server that has exactly one."""
     rows = await tx.all(_FIRST_TWO)
     return event_user(rows[0]) if len(rows) == 1 else None
 
 
 async def get_by_email(tx: Tx, email: str) -> tuple[User, str | None] | None:
-    """The user and the password's hash."""
+    """Return the user and their password hash."""
     row = await tx.one(_BY_EMAIL, {"email": email})
     return (event_user(row), row["password_hash"]) if row else None
 
@@ -132,8 +134,8 @@ async def password_hash(tx: Tx, user_id: int) -> str | None:
 
 
 async def active_since(tx: Tx, moment: Instant) -> int:
-    """How many people had a session in use since then."""
-    return await tx.value(_ACTIVE, {"moment": moment})
+    """Count the users with a session used since `moment`."""
+    return await tx.value(_COUNT_ACTIVE, {"moment": moment})
 
 
 async def list_members(tx: Tx, *, after: int, limit: int) -> Sequence[Member]:
@@ -151,7 +153,7 @@ async def add_if_new(
     verified: bool,
     privacy_accepted: bool = False,
 ) -> User | None:
-    """None when the address has an account already."""
+    """Return None if the email address already has an account."""
     row = await tx.one(
         _INSERT,
         {
@@ -169,12 +171,12 @@ async def add_if_new(
 async def add(
     tx: Tx, *, email: str, password_hash: str | None, role: str, now: Instant, verified: bool
 ) -> User:
-    """For an address that is known to be new."""
-    made = await add_if_new(
+    """For an email address that is known to be new."""
+    user = await add_if_new(
         tx, email=email, password_hash=password_hash, role=role, now=now, verified=verified
     )
-    assert made is not None
-    return made
+    assert user is not None
+    return user
 
 
 async def set_password(tx: Tx, user_id: int, password_hash: str) -> None:
@@ -194,13 +196,13 @@ async def set_disabled(tx: Tx, user_id: int, at: Instant | None) -> None:
 
 
 async def verify(tx: Tx, user_id: int, email: str, now: Instant) -> bool:
-    """The address is theirs; False when the account has another by now."""
+    """Mark the email address as verified; return False if the account has a different one now."""
     return await tx.run(_VERIFY, {"user_id": user_id, "email": email, "now": now}) == 1
 
 
 async def delete_user(tx: Tx, user_id: int) -> None:
-    """The account and everything it owns."""
-    for statement in (*_REMOVE_FIRST, _REMOVE_LINKS, _REMOVE_LETTERS, _REMOVE):
+    """Delete the account and everything it owns."""
+    for statement in (*_REMOVE_FIRST, _REMOVE_LINKS, _REMOVE_EMAIL_JOBS, _REMOVE):
         await tx.run(statement, {"user_id": user_id})
 
 
@@ -208,10 +210,12 @@ def event_user(row: Row) -> User:
     return User(row[0], row[1], row[2], row[3], row[4], row[5], row[6])
 
 
-_NOTE = Statement(insert_events(event_log), columns=["user_id", "kind", "detail", "at"])
+# --- Event log
+
+_RECORD_EVENT = Statement(plain_insert(event_log), columns=["user_id", "kind", "detail", "at"])
 
 
-def _page(whose: str, kinds: str) -> ClauseElement:
+def _select_events(whose: str, kinds: str) -> ClauseElement:
     columns = (event_log.c.id, event_log.c.user_id, event_log.c.kind, event_log.c.detail, event_log.c.at)
     before = tuple_(event_log.c.at, event_log.c.id) < tuple_(bindparam("before_at"), bindparam("before_id"))
     query = select(*columns).where(before)
@@ -222,37 +226,38 @@ def _page(whose: str, kinds: str) -> ClauseElement:
     return query.order_by(event_log.c.at.desc(), event_log.c.id.desc()).limit(bindparam("limit"))
 
 
-_PAGE = Shapes(_page)
-_FORGET = Statement(delete(event_log).where(event_log.c.at < bindparam("before")))
+_LIST_EVENTS = Shapes(_select_events)
+_DELETE_OLD_EVENTS = Statement(delete(event_log).where(event_log.c.at < bindparam("before")))
 
 
 async def record_event(
     tx: Tx, now: Instant, kind: str, user_id: int | None, detail: Mapping[str, Any] | None = None
 ) -> None:
     await tx.run(
-        _NOTE, {"user_id": user_id, "kind": kind, "detail": orjson.dumps(detail or {}).decode(), "at": now}
+        _RECORD_EVENT,
+        {"user_id": user_id, "kind": kind, "detail": orjson.dumps(detail or {}).decode(), "at": now},
     )
 
 
 async def list_events(
     tx: Tx, *, limit: int, user_id: int | None = None, kind: str | None = None, before: Cursor | None = None
 ) -> Sequence[LoggedEvent]:
-    """`user_id` None is everybody's, for operators."""
-    place = before or Cursor(HIGHEST, HIGHEST)
+    """`user_id` None returns the events of all users, for admins."""
+    cursor = before or Cursor(HIGHEST, HIGHEST)
     params = {
         "user_id": user_id,
         "kind": kind,
-        "before_at": place.sort_at,
-        "before_id": place.id,
+        "before_at": cursor.sort_at,
+        "before_id": cursor.id,
         "limit": limit,
     }
-    rows = await tx.all(_PAGE(_how_many(user_id), _how_many(kind)), params)
+    rows = await tx.all(_LIST_EVENTS(_shape(user_id), _shape(kind)), params)
     return [LoggedEvent(*row) for row in rows]
 
 
 async def delete_old_events(tx: Tx, before: Instant) -> int:
-    return await tx.run(_FORGET, {"before": before})
+    return await tx.run(_DELETE_OLD_EVENTS, {"before": before})
 
 
-def _how_many(wanted: object) -> str:
-    return "all" if wanted is None else "one"
+def _shape(filter_: object) -> str:
+    return "all" if filter_ is None else "one"

@@ -1,4 +1,11 @@
-"""Which feeds a list or a bulk act is about, and how much in them is unread."""
+"""Who can see which entries: visibility conditions, subscription locks and the feeds of a view.
+
+- `alive`, `above_mark`: an unread row counts as unread only above its subscription's read marker (`read_to`),
+  or if it was marked unread by hand (`kept`).
+- `shows`: an entry is visible to a subscription.
+- `lock_*`: locks for transactions that change unread counts.
+- `resolve`, `feeds_of`: the feeds of a view, and how much is unread in them.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,22 +19,26 @@ from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.statements import Shapes, Statement, among, func, select
 from reedbed.store.tables import audience_members, entries, feeds, folders, muted, subscriptions
 
+# --- Conditions
+
 
 def alive(row: FromClause, subscription: FromClause) -> ColumnElement[bool]:
+    """The `unread` row still counts: it is above the read marker or was marked unread by hand."""
     return _kept_or_above(row, subscription.c.read_to)
 
 
 def follows(row: FromClause, subscription: FromClause) -> ColumnElement[bool]:
-    """The row (with a user and a feed) belongs to this subscription."""
+    """The row (with `user_id` and `feed_id`) belongs to this subscription."""
     return (subscription.c.user_id == row.c.user_id) & (subscription.c.feed_id == row.c.feed_id)
 
 
 def shows(subscription: FromClause, entry: FromClause, *, with_muted: bool = False) -> ColumnElement[bool]:
-    """The entry (of this subscription's feed) lies above the floor of the subscription, and is not muted.
+    """The entry (of this subscription's feed) is newer than the subscription's `since_id` and not muted.
 
-    What came from another feed lies above the floor that its audience had there, or is hidden.
+    For an entry that came from a merged feed, the user must have been in its audience, and the `since_id`
+    the user had there counts.
     """
-    floor_there = (
+    audience_since_id = (
         select(audience_members.c.since_id)
         .where(
             audience_members.c.user_id == subscription.c.user_id,
@@ -36,31 +47,36 @@ def shows(subscription: FromClause, entry: FromClause, *, with_muted: bool = Fal
         .correlate(subscription, entry)
         .scalar_subquery()
     )
-    floor = case((entry.c.audience_id.is_(None), subscription.c.since_id), else_=floor_there)
+    since_id = case((entry.c.audience_id.is_(None), subscription.c.since_id), else_=audience_since_id)
     if with_muted:
-        return entry.c.id > floor
+        return entry.c.id > since_id
     hidden = (
         select(muted.c.entry_id)
         .where(muted.c.user_id == subscription.c.user_id, muted.c.entry_id == entry.c.id)
         .correlate(subscription, entry)
         .exists()
     )
-    return (entry.c.id > floor) & ~hidden
+    return (entry.c.id > since_id) & ~hidden
 
 
 def above_mark(row: FromClause) -> ColumnElement[bool]:
-    """Like `alive`, with the mark looked up for each row.
+    """Like `alive`, with the read marker looked up for each row.
 
-    PostgreSQL sorts all unread rows when the mark is a join; as a scalar subquery it walks the index.
+    If the marker comes from a join, PostgreSQL sorts all unread rows; with a scalar subquery it walks the
+    index.
     """
-    mark = select(subscriptions.c.read_to).where(follows(row, subscriptions)).correlate(row).scalar_subquery()
-    return _kept_or_above(row, mark)
+    read_to = (
+        select(subscriptions.c.read_to).where(follows(row, subscriptions)).correlate(row).scalar_subquery()
+    )
+    return _kept_or_above(row, read_to)
 
 
-def _kept_or_above(row: FromClause, mark: ColumnElement[int]) -> ColumnElement[bool]:
-    # Not an OR: PostgreSQL would gather the rows of each side and lose the order of the index.
-    return case((row.c.kept, true()), else_=row.c.entry_id > mark) == true()
+def _kept_or_above(row: FromClause, read_to: ColumnElement[int]) -> ColumnElement[bool]:
+    # Not an OR: PostgreSQL would collect the rows of each side and lose the order of the index.
+    return case((row.c.kept, true()), else_=row.c.entry_id > read_to) == true()
 
+
+# --- Locks
 
 _OF_FEED = Statement(
     select(subscriptions.c.id)
@@ -95,23 +111,23 @@ _OF_ENTRIES = Statement(
     .order_by(subscriptions.c.id)
     .with_for_update()
 )
-# NO KEY UPDATE: whoever inserts an entry or a subscription holds a key share on the feed already.
+# NO KEY UPDATE: a transaction that inserts an entry or a subscription already holds KEY SHARE on the feed.
 _FEED = Statement(
     select(feeds.c.id).where(feeds.c.id == bindparam("feed_id")).with_for_update(key_share=True)
 )
-_STILL_THERE = Statement(
+_HOLD_ENTRY = Statement(
     select(entries.c.id).where(entries.c.id == bindparam("id")).with_for_update(read=True, key_share=True)
 )
 
 
-# A change of states locks the subscriptions whose counts it touches, always in the order of their ids, so
-# that nobody waits in a circle. SQLite has one writer and needs none of it.
+# A change of states locks the subscriptions whose counts it changes, always in the order of their ids, to
+# avoid deadlocks. SQLite has one writer and needs no locks.
 
 
 async def lock_feed(tx: Tx, feed_id: int) -> None:
-    """Arrivals and new subscribers of a feed take turns, so that neither misses the other.
+    """Serialize new entries and new subscribers of a feed, so that neither misses the other.
 
-    Where no lease keeps others out, whoever stores entries of a feed begins with it.
+    Without a lease on the feed, take this lock before storing entries of it.
     """
     if tx.engine == "postgresql":
         await tx.run(_FEED, {"feed_id": feed_id})
@@ -128,8 +144,8 @@ async def lock_followers_of_entries(tx: Tx, entry_ids: list[int]) -> None:
 
 
 async def hold_entry(tx: Tx, entry_id: int) -> bool:
-    """Keep an entry from being removed while this lasts; False when it is gone."""
-    return await tx.value(_STILL_THERE, {"id": entry_id}) is not None
+    """Protect an entry from deletion until the transaction ends; False if it is already deleted."""
+    return await tx.value(_HOLD_ENTRY, {"id": entry_id}) is not None
 
 
 async def lock_user(tx: Tx, user_id: int) -> None:
@@ -147,32 +163,36 @@ async def lock_user_entries(tx: Tx, user_id: int, entry_ids: list[int]) -> None:
         await tx.run(_OF_USER_AND_ENTRIES, {"user_id": user_id, "ids": entry_ids})
 
 
+# --- The feeds of a view
+
 ENOUGH = 256
-"""So many feeds with something unread hold more than any page asks for."""
+"""This many feeds with unread entries fill any page."""
 
 
 @record
 class VisibleScope:
     feeds: tuple[int, ...] | None
-    """None: every feed, or too many to name them."""
+    """None: all feeds, or too many to list."""
     unread: int | None = None
-    """How many entries the list has at most; None: more than a page, or not known."""
+    """An upper limit of the entries in the list; None if it is more than a page, or unknown."""
     narrowed: bool = False
-    """The list is that of a feed or a folder, not of everything."""
+    """The list is limited to a feed or a folder."""
     pile: int = 0
-    """What these feeds are a part of: all that is unread, or all feeds there are."""
+    """The total these feeds are a part of: all unread entries, or all feeds on the server."""
 
 
 NO_LIMITS = VisibleScope(None)
 
 
 async def resolve(tx: Tx, user_id: int, query: ViewQuery) -> VisibleScope | None:
-    """None when the feed or folder is not this user's."""
+    """None if the feed or folder does not belong to this user."""
     narrowed = query.feed_id is not None or query.folder_id is not None
     listed = query.view in ("unread", "all") and query.tag is None
     if not narrowed and not listed:
         return NO_LIMITS
-    rows = await _followed(tx, user_id, query, only_unread=query.view == "unread" and query.feed_id is None)
+    rows = await _subscribed_feeds(
+        tx, user_id, query, only_unread=query.view == "unread" and query.feed_id is None
+    )
     if not rows and narrowed and not await _exists(tx, user_id, query):
         return None
     if not narrowed and len(rows) == ENOUGH:
@@ -183,7 +203,7 @@ async def resolve(tx: Tx, user_id: int, query: ViewQuery) -> VisibleScope | None
 
 
 async def feeds_of(tx: Tx, user_id: int, *, feed_id: int | None, folder_id: int | None) -> list[int] | None:
-    """The feeds of a folder with its subfolders, or the one feed; None when it is not this user's."""
+    """The feeds of a folder and its subfolders, or the one feed; None if it is not this user's."""
     query = ViewQuery(feed_id=feed_id, folder_id=folder_id)
     rows = await tx.all(_FEEDS(_by(query)), _params(user_id, query))
     if not rows and not await _exists(tx, user_id, query):
@@ -191,8 +211,8 @@ async def feeds_of(tx: Tx, user_id: int, *, feed_id: int | None, folder_id: int 
     return [row["feed_id"] for row in rows]
 
 
-async def _followed(tx: Tx, user_id: int, query: ViewQuery, *, only_unread: bool) -> Sequence[Row]:
-    return await tx.all(_FOLLOWED(_by(query), query.view, only_unread), _params(user_id, query))
+async def _subscribed_feeds(tx: Tx, user_id: int, query: ViewQuery, *, only_unread: bool) -> Sequence[Row]:
+    return await tx.all(_SUBSCRIBED(_by(query), query.view, only_unread), _params(user_id, query))
 
 
 def _by(query: ViewQuery) -> str:
@@ -210,7 +230,7 @@ async def _exists(tx: Tx, user_id: int, query: ViewQuery) -> bool:
 
 
 def _within_folder() -> Any:
-    """The folder and all below it. UNION and not UNION ALL, so that a circle of folders ends."""
+    """The folder and all its subfolders. UNION, not UNION ALL, so that a cycle of folders terminates."""
     top = select(folders.c.id).where(
         folders.c.user_id == bindparam("user_id"), folders.c.id == bindparam("folder_id")
     )
@@ -230,8 +250,8 @@ def _in_scope(by: str) -> list[ColumnElement[bool]]:
     return active
 
 
-def _select_followed(by: str, view: str, only_unread: bool) -> ClauseElement:
-    query = select(subscriptions.c.feed_id, subscriptions.c.unread, _pile(by, view).label("pile"))
+def _select_subscribed(by: str, view: str, only_unread: bool) -> ClauseElement:
+    query = select(subscriptions.c.feed_id, subscriptions.c.unread, _total(by, view).label("pile"))
     query = query.where(*_in_scope(by))
     if only_unread:
         query = query.where(subscriptions.c.unread > 0)
@@ -242,7 +262,7 @@ def _select_feeds(by: str) -> ClauseElement:
     return select(subscriptions.c.feed_id).where(*_in_scope(by))
 
 
-def _pile(by: str, view: str) -> ColumnElement[int]:
+def _total(by: str, view: str) -> ColumnElement[int]:
     if view == "all":
         return select(func.coalesce(func.max(feeds.c.id), 0)).scalar_subquery()
     if view == "unread" and by == "folder":
@@ -252,7 +272,7 @@ def _pile(by: str, view: str) -> ColumnElement[int]:
     return literal_column("0")
 
 
-_FOLLOWED = Shapes(_select_followed)
+_SUBSCRIBED = Shapes(_select_subscribed)
 _FEEDS = Shapes(_select_feeds)
 _FOLDER = Statement(
     select(folders.c.id).where(

@@ -1,11 +1,11 @@
-"""What webhooks are told, and what became of it."""
+"""Webhooks and their deliveries."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
 from sqlalchemy import Text, bindparam, delete, null, update
-from sqlalchemy import insert as insert_webhook_deliveries
+from sqlalchemy import insert as plain_insert
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
@@ -28,20 +28,20 @@ _COLUMNS = (
     webhooks.c.disabled_at,
 )
 _SECRET = "webhooks.secret"  # noqa: S105  what the vault calls it
-_mine = webhooks.c.user_id == bindparam("owner")
-_this = (_mine, webhooks.c.id == bindparam("hook"))
+_own_webhooks = webhooks.c.user_id == bindparam("owner")
+_is_this = (_own_webhooks, webhooks.c.id == bindparam("hook"))
 
-_LIST = Statement(select(*_COLUMNS).where(_mine).order_by(webhooks.c.id))
-_GET = Statement(select(*_COLUMNS).where(*_this))
-_BY_URL = Statement(select(*_COLUMNS).where(_mine, webhooks.c.url == bindparam("url")))
-_COUNT = Statement(select(func.count()).select_from(webhooks).where(_mine))
+_LIST = Statement(select(*_COLUMNS).where(_own_webhooks).order_by(webhooks.c.id))
+_GET = Statement(select(*_COLUMNS).where(*_is_this))
+_BY_URL = Statement(select(*_COLUMNS).where(_own_webhooks, webhooks.c.url == bindparam("url")))
+_COUNT = Statement(select(func.count()).select_from(webhooks).where(_own_webhooks))
 _ADD = Statement(
     insert(webhooks).on_conflict_do_nothing(index_elements=["user_id", "url"]).returning(*_COLUMNS),
     columns=["user_id", "name", "url", "secret", "events", "created_at"],
 )
-_CHANGE = Statement(
+_UPDATE = Statement(
     update(webhooks)
-    .where(*_this)
+    .where(*_is_this)
     .values(
         name=bindparam("new_name"),
         url=bindparam("new_url"),
@@ -52,16 +52,16 @@ _CHANGE = Statement(
         disabled_at=bindparam("off_at"),
     )
 )
-_DELETE = Statement(delete(webhooks).where(*_this))
-_HEALTHY = Statement(update(webhooks).where(*_this).values(failing_since=null()))
-_FAILING = Statement(
+_DELETE = Statement(delete(webhooks).where(*_is_this))
+_RECORD_SUCCESS = Statement(update(webhooks).where(*_is_this).values(failing_since=null()))
+_RECORD_FAILURE = Statement(
     update(webhooks)
-    .where(*_this)
+    .where(*_is_this)
     .values(failing_since=func.coalesce(webhooks.c.failing_since, bindparam("now")))
     .returning(webhooks.c.failing_since)
 )
 _SWITCH_OFF = Statement(
-    update(webhooks).where(*_this, webhooks.c.enabled).values(enabled=False, disabled_at=bindparam("now"))
+    update(webhooks).where(*_is_this, webhooks.c.enabled).values(enabled=False, disabled_at=bindparam("now"))
 )
 _OF_FOLLOWERS = Statement(
     select(subscriptions.c.feed_id, webhooks.c.user_id, webhooks.c.id)
@@ -97,7 +97,7 @@ async def count(tx: Tx, user_id: int) -> int:
 async def add(
     tx: Tx, user_id: int, *, name: str, url: str, secret: str, events: Iterable[WebhookEvent], now: Instant
 ) -> Webhook | None:
-    """None when this user has one with this address."""
+    """Return None if this user already has a webhook with this URL."""
     row = await tx.one(
         _ADD,
         {
@@ -114,7 +114,7 @@ async def add(
 
 async def update_webhook(tx: Tx, webhook: Webhook) -> None:
     await tx.run(
-        _CHANGE,
+        _UPDATE,
         {
             "owner": webhook.user_id,
             "hook": webhook.id,
@@ -134,22 +134,22 @@ async def delete_webhook(tx: Tx, user_id: int, webhook_id: int) -> bool:
 
 
 async def record_success(tx: Tx, webhook: Webhook) -> None:
-    await tx.run(_HEALTHY, {"owner": webhook.user_id, "hook": webhook.id})
+    await tx.run(_RECORD_SUCCESS, {"owner": webhook.user_id, "hook": webhook.id})
 
 
 async def record_failure(tx: Tx, webhook: Webhook, now: Instant) -> Instant:
-    """Since when."""
-    since = await tx.value(_FAILING, {"owner": webhook.user_id, "hook": webhook.id, "now": now})
+    """Return since when it has been failing."""
+    since = await tx.value(_RECORD_FAILURE, {"owner": webhook.user_id, "hook": webhook.id, "now": now})
     return now if since is None else since
 
 
 async def switch_off(tx: Tx, webhook: Webhook, now: Instant) -> bool:
-    """False if it was off already."""
+    """Return False if it already was off."""
     return await tx.run(_SWITCH_OFF, {"owner": webhook.user_id, "hook": webhook.id, "now": now}) == 1
 
 
 async def list_for_followers(tx: Tx, feed_ids: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Feed, user and webhook, for those who want to hear of new entries."""
+    """Return feed, user and webhook ids for subscribers' webhooks on new entries."""
     rows = await tx.all(_OF_FOLLOWERS, {"feed_ids": list(feed_ids)})
     return [(row[0], row[1], row[2]) for row in rows]
 
@@ -170,6 +170,8 @@ def _webhook(tx: Tx, row: Row) -> Webhook:
     )
 
 
+# --- Deliveries
+
 _DELIVERY_COLUMNS = (
     deliveries.c.id,
     deliveries.c.user_id,
@@ -187,13 +189,13 @@ _DELIVERY_COLUMNS = (
 _own_deliveries = deliveries.c.user_id == bindparam("owner")
 
 _ADD_DELIVERY = Statement(
-    insert_webhook_deliveries(deliveries).returning(deliveries.c.id),
+    plain_insert(deliveries).returning(deliveries.c.id),
     columns=["user_id", "webhook_id", "event", "subject", "created_at", "next_at"],
 )
 _GET_DELIVERY = Statement(
     select(*_DELIVERY_COLUMNS).where(_own_deliveries, deliveries.c.id == bindparam("delivery"))
 )
-_PAGE = Statement(
+_LIST_DELIVERIES = Statement(
     select(*_DELIVERY_COLUMNS)
     .where(
         _own_deliveries,
@@ -203,7 +205,7 @@ _PAGE = Statement(
     .order_by(deliveries.c.id.desc())
     .limit(bindparam("most"))
 )
-_NOTE = Statement(
+_RECORD_ATTEMPT = Statement(
     update(deliveries)
     .where(_own_deliveries, deliveries.c.id == bindparam("delivery"))
     .values(
@@ -215,7 +217,7 @@ _NOTE = Statement(
         next_at=bindparam("next"),
     )
 )
-_FORGET = Statement(delete(deliveries).where(deliveries.c.created_at < bindparam("before")))
+_DELETE_OLD_DELIVERIES = Statement(delete(deliveries).where(deliveries.c.created_at < bindparam("before")))
 
 
 async def add_delivery(
@@ -248,7 +250,7 @@ async def list_deliveries(
         "before": HIGHEST if before is None else before,
         "most": limit,
     }
-    return [_delivery(row) for row in await tx.all(_PAGE, params)]
+    return [_delivery(row) for row in await tx.all(_LIST_DELIVERIES, params)]
 
 
 async def record_attempt(
@@ -260,14 +262,14 @@ async def record_attempt(
     next_at: Instant | None,
     called: bool = True,
 ) -> None:
-    """`called` is False where nobody was asked."""
-    open_still = "failed" if next_at is None else "waiting"
+    """`called` is False if no request was sent."""
+    state_if_failed = "failed" if next_at is None else "waiting"
     await tx.run(
-        _NOTE,
+        _RECORD_ATTEMPT,
         {
             "owner": delivery.user_id,
             "delivery": delivery.id,
-            "new_state": "delivered" if outcome.good else open_still,
+            "new_state": "delivered" if outcome.good else state_if_failed,
             "more": int(called),
             "new_status": outcome.status,
             "new_answer": outcome.answer,
@@ -278,7 +280,7 @@ async def record_attempt(
 
 
 async def delete_old_deliveries(tx: Tx, before: Instant) -> int:
-    return await tx.run(_FORGET, {"before": before})
+    return await tx.run(_DELETE_OLD_DELIVERIES, {"before": before})
 
 
 def _delivery(row: Row) -> Delivery:

@@ -1,4 +1,4 @@
-"""What hubs have sent and nobody has read yet."""
+"""WebSub: subscriptions at hubs, and pushed content that was not processed yet."""
 
 from collections.abc import Sequence
 from dataclasses import field, fields
@@ -16,10 +16,12 @@ from reedbed.store.tables import feeds, subscriptions
 from reedbed.store.tables import websub_deliveries as deliveries
 from reedbed.store.tables import websub_subscriptions as subs
 
+# --- Subscriptions at hubs
+
 
 @record
 class WithHub:
-    """A feed that names a hub, and no subscription there yet."""
+    """A feed with a hub, but without a subscription there."""
 
     feed_id: int
     hub_url: str
@@ -27,19 +29,19 @@ class WithHub:
 
 
 _NAMES = tuple(field.name for field in fields(HubSubscription))
-_SECRET_AT = _NAMES.index("secret")
+_SECRET_INDEX = _NAMES.index("secret")
 _SECRET = "websub_subscriptions.secret"  # noqa: S105  what the vault calls it
-_STANDING = tuple(field.name for field in fields(HubStatus))
-_one = subs.c.id == bindparam("id")
+_STATUS_NAMES = tuple(field.name for field in fields(HubStatus))
+_is_this = subs.c.id == bindparam("id")
 _now = bindparam("now", type_=BigInteger())
 _topic = func.coalesce(feeds.c.self_url, feeds.c.url)
-_at_its_hub = and_(
+_is_current_hub = and_(
     subs.c.feed_id == feeds.c.id, subs.c.hub_url == feeds.c.hub_url, subs.c.topic_url == _topic
 )
 
 
-def _is_wanted() -> ColumnElement[bool]:
-    """Polled, and no secret of one user: the address of a private feed is not told to a hub."""
+def _is_eligible() -> ColumnElement[bool]:
+    """Polled, and not private: the URL of a private feed must not be sent to a hub."""
     followed = exists().where(
         subscriptions.c.feed_id == feeds.c.id,
         subscriptions.c.unsubscribed_at.is_(None),
@@ -56,12 +58,12 @@ def _is_wanted() -> ColumnElement[bool]:
     )
 
 
-_WITHOUT = Statement(
+_FEEDS_WITHOUT = Statement(
     select(feeds.c.id, feeds.c.hub_url, _topic)
     .where(
         feeds.c.hub_url.is_not(None),
-        _is_wanted(),
-        ~exists().where(_at_its_hub, subs.c.state != "leaving"),
+        _is_eligible(),
+        ~exists().where(_is_current_hub, subs.c.state != "leaving"),
     )
     .order_by(feeds.c.id)
     .limit(bindparam("limit"))
@@ -80,10 +82,10 @@ _ADD = Statement(
 )
 _UNWANTED = Statement(
     select(subs.c.id)
-    .where(subs.c.state != "leaving", ~exists().where(_at_its_hub, _is_wanted()))
+    .where(subs.c.state != "leaving", ~exists().where(_is_current_hub, _is_eligible()))
     .limit(bindparam("limit"))
 )
-_LEAVE = Statement(
+_REQUEST_UNSUBSCRIBE = Statement(
     update(subs)
     .where(among(subs.c.id, "ids"))
     .values(state="leaving", asked=null(), attempts=0, due_at=_now)
@@ -95,9 +97,9 @@ _DUE = Statement(
     .order_by(subs.c.due_at)
     .limit(bindparam("limit"))
 )
-_ASK = Statement(
+_RECORD_REQUEST = Statement(
     update(subs)
-    .where(_one)
+    .where(_is_this)
     .values(
         asked=bindparam("mode"),
         asked_at=_now,
@@ -113,7 +115,7 @@ _ASK = Statement(
 _BY_TOKEN = Statement(select(*(subs.c[name] for name in _NAMES)).where(subs.c.token == bindparam("token")))
 _CONFIRM = Statement(
     update(subs)
-    .where(_one)
+    .where(_is_this)
     .values(
         state="active",
         asked=null(),
@@ -127,7 +129,7 @@ _CONFIRM = Statement(
 )
 _FAIL = Statement(
     update(subs)
-    .where(_one, subs.c.asked.is_not(None))
+    .where(_is_this, subs.c.asked.is_not(None))
     .values(
         state=bindparam("after"), asked=null(), due_at=bindparam("retry_at"), last_error=bindparam("error")
     )
@@ -135,7 +137,7 @@ _FAIL = Statement(
 )
 _DENY = Statement(
     update(subs)
-    .where(_one)
+    .where(_is_this)
     .values(
         state="denied",
         asked=null(),
@@ -144,12 +146,12 @@ _DENY = Statement(
         last_error=bindparam("error"),
     )
 )
-_REMOVE = Statement(delete(subs).where(_one))
+_REMOVE = Statement(delete(subs).where(_is_this))
 _REMOVE_ALL = Statement(delete(subs).returning(subs.c.feed_id))
-_FORGED = Statement(update(subs).where(_one).values(forged=subs.c.forged + 1))
-_PUSHED = Statement(
+_RECORD_FORGED = Statement(update(subs).where(_is_this).values(forged=subs.c.forged + 1))
+_RECORD_PUSH = Statement(
     update(subs)
-    .where(_one)
+    .where(_is_this)
     .values(
         pushes=subs.c.pushes + 1,
         missed_in_row=0,
@@ -157,8 +159,10 @@ _PUSHED = Statement(
         body_hash=bindparam("digest"),
     )
 )
-_BROUGHT = Statement(update(subs).where(_one).values(entries=subs.c.entries + bindparam("count")))
-_MISSED = Statement(
+_RECORD_NEW_ENTRIES = Statement(
+    update(subs).where(_is_this).values(entries=subs.c.entries + bindparam("count"))
+)
+_RECORD_MISSED = Statement(
     update(subs)
     .where(
         subs.c.feed_id == bindparam("feed"),
@@ -168,28 +172,28 @@ _MISSED = Statement(
     )
     .values(missed=subs.c.missed + bindparam("count"), missed_in_row=subs.c.missed_in_row + 1)
 )
-_OF_FEED = Statement(
-    select(*(subs.c[name] for name in _STANDING))
-    .join_from(feeds, subs, _at_its_hub)
+_STATUS_OF_FEED = Statement(
+    select(*(subs.c[name] for name in _STATUS_NAMES))
+    .join_from(feeds, subs, _is_current_hub)
     .where(feeds.c.id == bindparam("feed"), subs.c.state != "leaving")
 )
 _HUB_OF = Statement(select(feeds.c.hub_url).where(feeds.c.id == bindparam("feed")))
 
 
 async def feeds_without(tx: Tx, *, limit: int) -> list[WithHub]:
-    """Wanted feeds that name a hub where they have no subscription."""
-    return [WithHub(*row) for row in await tx.all(_WITHOUT, {"limit": limit})]
+    """Return eligible feeds that have a hub but no subscription there."""
+    return [WithHub(*row) for row in await tx.all(_FEEDS_WITHOUT, {"limit": limit})]
 
 
-async def add(tx: Tx, wish: WithHub, token: str, secret: str, now: Instant) -> None:
-    """Due at once. One that was being left is taken up again, with its own address and secret."""
+async def add(tx: Tx, feed: WithHub, token: str, secret: str, now: Instant) -> None:
+    """Add a subscription, due now. One that is being cancelled is revived with its old token and secret."""
     await tx.run(
         _ADD,
         {
-            "feed_id": wish.feed_id,
-            "hub_url": wish.hub_url,
-            "topic_url": wish.topic_url,
-            "place": place_of(wish.hub_url, wish.topic_url),
+            "feed_id": feed.feed_id,
+            "hub_url": feed.hub_url,
+            "topic_url": feed.topic_url,
+            "place": place_of(feed.hub_url, feed.topic_url),
             "token": token,
             "secret": tx.vault.encrypt(_SECRET, secret),
             "due_at": now,
@@ -199,13 +203,13 @@ async def add(tx: Tx, wish: WithHub, token: str, secret: str, now: Instant) -> N
 
 
 async def unwanted(tx: Tx, *, limit: int) -> list[int]:
-    """Subscriptions of feeds that nobody follows any more, or that have another hub now."""
+    """Return subscriptions of feeds that are not eligible any more or that changed their hub."""
     return [row[0] for row in await tx.all(_UNWANTED, {"limit": limit})]
 
 
 async def request_unsubscribe(tx: Tx, ids: Sequence[int], now: Instant) -> list[int]:
-    """These are to be given up; the feeds concerned."""
-    return [row[0] for row in await tx.all(_LEAVE, {"ids": list(ids), "now": now})]
+    """Mark these for cancellation; return their feeds."""
+    return [row[0] for row in await tx.all(_REQUEST_UNSUBSCRIBE, {"ids": list(ids), "now": now})]
 
 
 async def due(tx: Tx, now: Instant, *, limit: int) -> list[HubSubscription]:
@@ -218,8 +222,8 @@ async def get_by_token(tx: Tx, token: str) -> HubSubscription | None:
 
 
 async def record_request(tx: Tx, subscription_id: int, mode: Mode, now: Instant, patience: Millis) -> None:
-    """From here on the hub may verify this, even before it has answered."""
-    await tx.run(_ASK, {"id": subscription_id, "mode": mode, "now": now, "until": now + patience})
+    """Call it before the request is sent: the hub may verify it before it responds."""
+    await tx.run(_RECORD_REQUEST, {"id": subscription_id, "mode": mode, "now": now, "until": now + patience})
 
 
 async def confirm(
@@ -229,7 +233,7 @@ async def confirm(
 
 
 async def fail(tx: Tx, subscription_id: int, after: State, error: str, retry_at: Instant) -> int | None:
-    """Unless the hub has verified it meanwhile; the feed concerned."""
+    """Record a failed request, unless the hub verified it meanwhile; return the feed."""
     params = {"id": subscription_id, "after": after, "error": error, "retry_at": retry_at}
     return await tx.value(_FAIL, params)
 
@@ -243,47 +247,50 @@ async def remove(tx: Tx, subscription_id: int) -> None:
 
 
 async def remove_all(tx: Tx) -> list[int]:
-    """The feeds that had one."""
+    """Return the feeds that had a subscription."""
     return [row[0] for row in await tx.all(_REMOVE_ALL)]
 
 
 async def record_forged(tx: Tx, subscription_id: int) -> None:
-    await tx.run(_FORGED, {"id": subscription_id})
+    await tx.run(_RECORD_FORGED, {"id": subscription_id})
 
 
 async def record_push(tx: Tx, subscription_id: int, digest: str, now: Instant) -> None:
-    """The hub is there: what a check found before it counts no longer against it."""
-    await tx.run(_PUSHED, {"id": subscription_id, "digest": digest, "now": now})
+    """Also resets the count of missed entries: the hub works."""
+    await tx.run(_RECORD_PUSH, {"id": subscription_id, "digest": digest, "now": now})
 
 
 async def record_new_entries(tx: Tx, subscription_id: int, count: int) -> None:
-    await tx.run(_BROUGHT, {"id": subscription_id, "count": count})
+    await tx.run(_RECORD_NEW_ENTRIES, {"id": subscription_id, "count": count})
 
 
 async def record_missed(tx: Tx, feed_id: int, count: int, last_checked: Instant, now: Instant) -> None:
-    """A check found what appeared since the one before, when the hub should have sent it."""
-    await tx.run(_MISSED, {"feed": feed_id, "count": count, "last_checked": last_checked, "now": now})
+    """Count entries that a check found and the hub should have pushed since the previous check."""
+    await tx.run(_RECORD_MISSED, {"feed": feed_id, "count": count, "last_checked": last_checked, "now": now})
 
 
 async def list_for_feed(tx: Tx, feed_id: int) -> HubStatus | None:
-    row = await tx.one(_OF_FEED, {"feed": feed_id})
+    row = await tx.one(_STATUS_OF_FEED, {"feed": feed_id})
     return None if row is None else HubStatus(*row)
 
 
 async def hub_of(tx: Tx, feed_id: int) -> str | None:
-    """The hub that the feed names."""
+    """Return the hub that the feed declares."""
     return await tx.value(_HUB_OF, {"feed": feed_id})
 
 
 def _subscription(tx: Tx, row: Row) -> HubSubscription:
     values: list[Any] = list(row)
-    values[_SECRET_AT] = tx.vault.decrypt(_SECRET, values[_SECRET_AT]) or ""
+    values[_SECRET_INDEX] = tx.vault.decrypt(_SECRET, values[_SECRET_INDEX]) or ""
     return HubSubscription(*values)
+
+
+# --- Deliveries
 
 
 @record
 class WaitingDeliveries:
-    """Without the body, which may be large."""
+    """Without the body, which may be large; see `delivery_body`."""
 
     id: int
     subscription_id: int
@@ -312,9 +319,11 @@ _ADD_DELIVERY = Statement(
     )
     .on_conflict_do_nothing()
 )
-_HOW_MANY = Statement(select(func.count()).where(deliveries.c.subscription_id == bindparam("subscription")))
-_oldest = select(func.min(deliveries.c.id)).group_by(deliveries.c.subscription_id)
-_WAITING = Statement(
+_COUNT_DELIVERIES = Statement(
+    select(func.count()).where(deliveries.c.subscription_id == bindparam("subscription"))
+)
+_oldest_deliveries = select(func.min(deliveries.c.id)).group_by(deliveries.c.subscription_id)
+_WAITING_DELIVERIES = Statement(
     select(
         deliveries.c.id,
         deliveries.c.subscription_id,
@@ -324,19 +333,19 @@ _WAITING = Statement(
         deliveries.c.attempts,
     )
     .join_from(deliveries, subs, subs.c.id == deliveries.c.subscription_id)
-    .where(deliveries.c.id.in_(_oldest))
+    .where(deliveries.c.id.in_(_oldest_deliveries))
     .order_by(deliveries.c.id)
     .limit(bindparam("limit"))
 )
 _BODY = Statement(select(deliveries.c.body).where(deliveries.c.id == bindparam("id")))
-_TRIED = Statement(
+_RECORD_ATTEMPT = Statement(
     update(deliveries).where(deliveries.c.id == bindparam("one")).values(attempts=deliveries.c.attempts + 1)
 )
 _DELETE_DELIVERY = Statement(delete(deliveries).where(among(deliveries.c.id, "ids")))
 
 
 async def add_delivery(tx: Tx, delivery: HubDelivery) -> bool:
-    """False when the same document waits already."""
+    """Return False if the same document is already waiting."""
     params = {
         "subscription_id": delivery.subscription_id,
         "content_type": delivery.content_type,
@@ -348,22 +357,22 @@ async def add_delivery(tx: Tx, delivery: HubDelivery) -> bool:
 
 
 async def count_deliveries(tx: Tx, subscription_id: int) -> int:
-    return await tx.value(_HOW_MANY, {"subscription": subscription_id})
+    return await tx.value(_COUNT_DELIVERIES, {"subscription": subscription_id})
 
 
 async def waiting_deliveries(tx: Tx, *, limit: int) -> list[WaitingDeliveries]:
-    """The oldest of each subscription."""
-    return [WaitingDeliveries(*row) for row in await tx.all(_WAITING, {"limit": limit})]
+    """Return the oldest delivery of each subscription."""
+    return [WaitingDeliveries(*row) for row in await tx.all(_WAITING_DELIVERIES, {"limit": limit})]
 
 
 async def delivery_body(tx: Tx, delivery_id: int) -> bytes | None:
-    """None when another has read it."""
+    """Return None if another process has handled it."""
     body = await tx.value(_BODY, {"id": delivery_id})
     return None if body is None else bytes(body)
 
 
 async def record_delivery_attempt(tx: Tx, delivery_id: int) -> None:
-    await tx.run(_TRIED, {"one": delivery_id})
+    await tx.run(_RECORD_ATTEMPT, {"one": delivery_id})
 
 
 async def delete_delivery(tx: Tx, delivery_id: int) -> None:

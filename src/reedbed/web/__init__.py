@@ -1,1 +1,4 @@
-"""The page: server-rendered first, htmx after; every action is a plain form that works without a script."""
+"""The web interface: server-rendered pages, enhanced with htmx.
+
+Every action is a plain form that works without JavaScript.
+"""

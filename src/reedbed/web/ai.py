@@ -1,4 +1,4 @@
-"""The operator's view of the model: its state, its queue, what it costs, and the switches."""
+"""Admin page of the AI model: state, queue, token and cost charts, and actions to pause, resume and retry."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ from reedbed.store.summaries import Failure, newest_failures
 from reedbed.web.formats import full_time, zone_of
 from reedbed.web.i18n import decimal, ngettext, translate, translate_failure
 from reedbed.web.pages import see_other
+from reedbed.web.plots import HIGH, WIDE
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.digests import AbandonedDigest, AiPage
 from reedbed.web.views.instance import Bar, Plot
@@ -22,28 +23,28 @@ from reedbed.web.views.layout import Count, Toast
 
 router = APIRouter(include_in_schema=False)
 
-WIDE, HIGH = 100, 40
+
 MAX_FAILURES = 200
 
 
 @router.get("/admin/ai")
 async def show(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
-    found, now, zone = await ai_status(runtime), runtime.now(), zone_of(request)
-    failed_at = found.breaker.last_failure_at
+    status, now, zone = await ai_status(runtime), runtime.now(), zone_of(request)
+    failed_at = status.breaker.last_failure_at
     async with runtime.db.read() as tx:
         failures = await newest_failures(tx, most=MAX_FAILURES)
     view = AiPage(
-        model=translate("Built-in extract") if found.model == EXTRACT else found.model,
-        built_in=found.model == EXTRACT,
-        state=found.state,
-        paused=found.paused,
+        model=translate("Built-in extract") if status.model == EXTRACT else status.model,
+        built_in=status.model == EXTRACT,
+        state=status.state,
+        paused=status.paused,
         failed=full_time(failed_at, now, zone).words if failed_at else "",
-        waiting=Count(found.queue.waiting),
-        running=Count(found.queue.running),
-        cooling=Count(found.queue.cooling),
-        failures=Count(found.failures),
-        plots=(_tokens(found, now), _cost(found, now)),
-        given_up=_given_up(failures, now, zone),
+        waiting=Count(status.queue.waiting),
+        running=Count(status.queue.running),
+        cooling=Count(status.queue.cooling),
+        failures=Count(status.failures),
+        plots=(_token_plot(status, now), _cost_plot(status, now)),
+        given_up=_failure_groups(failures, now, zone),
     )
     return await app_page(request, runtime, caller, "ai/admin.html", view)
 
@@ -63,13 +64,13 @@ async def resume(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> 
 @router.post("/admin/ai/retry")
 async def retry(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
     waiting = await retry_all(runtime)
-    words = ngettext("%(num)s summary waits", "%(num)s summaries wait", waiting)
-    return see_other(request, "/admin/ai", toast=Toast(words))
+    message = ngettext("%(num)s summary waits", "%(num)s summaries wait", waiting)
+    return see_other(request, "/admin/ai", toast=Toast(message))
 
 
-def _given_up(failures: Sequence[Failure], now: Instant, zone: tzinfo) -> tuple[AbandonedDigest, ...]:
-    """The most frequent reason first."""
-    newest = {one.last_error or "": one.failed_at for one in reversed(failures)}
+def _failure_groups(failures: Sequence[Failure], now: Instant, zone: tzinfo) -> tuple[AbandonedDigest, ...]:
+    """Failures grouped by reason, most frequent first."""
+    newest = {failure.last_error or "": failure.failed_at for failure in reversed(failures)}
     return tuple(
         AbandonedDigest(
             translate_failure(why) or translate("For no known reason."),
@@ -79,13 +80,13 @@ def _given_up(failures: Sequence[Failure], now: Instant, zone: tzinfo) -> tuple[
                 when=full_time(newest[why], now, zone).words,
             ),
         )
-        for why, number in Counter(one.last_error or "" for one in failures).most_common()
+        for why, number in Counter(failure.last_error or "" for failure in failures).most_common()
     )
 
 
-def _tokens(found: AiStatus, now: Instant) -> Plot:
-    daily = {day: used.tokens for day, used in found.days}
-    today, limit = Count(found.today.tokens), found.budget.daily_tokens
+def _token_plot(status: AiStatus, now: Instant) -> Plot:
+    daily = {day: used.tokens for day, used in status.days}
+    today, limit = Count(status.today.tokens), status.budget.daily_tokens
     return Plot(
         title=translate("Tokens"),
         figure=str(today),
@@ -98,10 +99,10 @@ def _tokens(found: AiStatus, now: Instant) -> Plot:
     )
 
 
-def _cost(found: AiStatus, now: Instant) -> Plot:
-    daily = {day: used.cost for day, used in found.days}
-    month = decimal(found.month.cost / MILLIONTHS, 2)
-    limit = found.budget.monthly_cost
+def _cost_plot(status: AiStatus, now: Instant) -> Plot:
+    daily = {day: used.cost for day, used in status.days}
+    month = decimal(status.month.cost / MILLIONTHS, 2)
+    limit = status.budget.monthly_cost
     note = translate("this month")
     if limit:
         note = translate("this month of %(limit)s", limit=decimal(limit / MILLIONTHS, 2))
@@ -111,22 +112,22 @@ def _cost(found: AiStatus, now: Instant) -> Plot:
         note=note,
         finding=translate("%(cost)s this month", cost=month),
         axis=_axis(),
-        bars=_bars(daily, now, found.budget.daily_cost),
+        bars=_bars(daily, now, status.budget.daily_cost),
         bar_width=_width(),
-        limit=found.budget.daily_cost is not None,
+        limit=status.budget.daily_cost is not None,
     )
 
 
 def _bars(daily: dict[Instant, int], now: Instant, limit: int | None) -> tuple[Bar, ...]:
-    """One for each of the last days; the top is the limit, or the busiest day."""
+    """One bar per day; full height is the limit or the busiest day, whichever is higher."""
     first = now - now % DAY - (DAYS_SHOWN - 1) * DAY
     top = max(limit or 0, *daily.values(), 1) if daily else 1
     bars: list[Bar] = []
-    for place in range(DAYS_SHOWN):
-        used = daily.get(first + place * DAY, 0)
+    for index in range(DAYS_SHOWN):
+        used = daily.get(first + index * DAY, 0)
         height = HIGH * used / top
         if used:
-            bars.append(Bar(f"{place * WIDE / DAYS_SHOWN:.2f}", f"{HIGH - height:.2f}", f"{height:.2f}"))
+            bars.append(Bar(f"{index * WIDE / DAYS_SHOWN:.2f}", f"{HIGH - height:.2f}", f"{height:.2f}"))
     return tuple(bars)
 
 

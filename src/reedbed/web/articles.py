@@ -1,4 +1,4 @@
-"""What of a feed's pages is the article, on the page of the feed."""
+"""Full-text articles: toggle the full text of an entry, save a page for later, edit a feed's selectors."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -67,10 +67,10 @@ async def save(
     except Invalid as error:
         return await show_refused(request, runtime, caller, url, error.message, status_of(error))
     if saved.new:
-        said = translate("Saved for later. Its article is being fetched.")
+        message = translate("Saved for later. Its article is being fetched.")
     else:
-        said = translate("It was among your entries, and is now under Later.")
-    return see_other(request, "/later", toast=Toast(said))
+        message = translate("It was among your entries, and is now under Later.")
+    return see_other(request, "/later", toast=Toast(message))
 
 
 selectors_router = APIRouter(include_in_schema=False)
@@ -92,12 +92,12 @@ async def change(
             runtime, caller.user, subscription_id, keep=keep.splitlines(), drop=drop.splitlines()
         )
     except Invalid as error:
-        return await _show_refused(request, runtime, caller, subscription_id, keep, drop, error)
+        return await _show_rejected(request, runtime, caller, subscription_id, keep, drop, error)
     toast = Toast(translate("Saved. Its articles are read anew."))
     return see_other(request, f"/feeds/{subscription_id}/edit#articles", toast=toast)
 
 
-async def _show_refused(
+async def _show_rejected(
     request: Request,
     runtime: Runtime,
     caller: Caller,
@@ -106,10 +106,10 @@ async def _show_refused(
     drop: str,
     error: Invalid,
 ) -> Response:
-    shown = await read_edit(request, runtime, caller.user_id, subscription_id)
-    if shown is None or shown.articles is None:
+    edit = await read_edit(request, runtime, caller.user_id, subscription_id)
+    if edit is None or edit.articles is None:
         raise NotFound(NO_SUCH)
-    said = {"drop_error" if error.field == "drop" else "keep_error": error.message}
-    typed = replace(shown.articles, keep=keep, drop=drop, **said)
-    view = replace(shown, articles=typed)
+    errors = {"drop_error" if error.field == "drop" else "keep_error": error.message}
+    articles = replace(edit.articles, keep=keep, drop=drop, **errors)
+    view = replace(edit, articles=articles)
     return await app_page(request, runtime, caller, "feeds/edit.html", view, status=400)

@@ -1,4 +1,4 @@
-"""The built assets: named by their content, kept for a year, compressed once."""
+"""Serve the built CSS, JavaScript and images: content-hashed names, cached for a year, compressed once."""
 
 import gzip
 import mimetypes
@@ -22,7 +22,7 @@ mimetypes.add_type("text/javascript", ".js")
 
 
 def asset(name: str) -> str:
-    """The address of a built file, by the name it had before it was built."""
+    """The URL of a built file, by its source name."""
     return f"/assets/{_manifest().get(name, name)}"
 
 
@@ -42,28 +42,28 @@ async def service_worker(request: Request) -> Response:
     return _file(request, "sw.js", "no-cache")
 
 
-def _file(request: Request, name: str, keep: str) -> Response:
-    if name not in _known():
+def _file(request: Request, name: str, cache_control: str) -> Response:
+    if name not in _served_files():
         raise NotFound("There is nothing at this address.")
-    coding = _coding(request.headers.get("accept-encoding", ""))
-    body, coding = _content(name, coding)
-    headers = {"Cache-Control": keep, "Vary": "Accept-Encoding"}
-    if coding:
-        headers["Content-Encoding"] = coding
+    encoding = _encoding(request.headers.get("accept-encoding", ""))
+    body, encoding = _content(name, encoding)
+    headers = {"Cache-Control": cache_control, "Vary": "Accept-Encoding"}
+    if encoding:
+        headers["Content-Encoding"] = encoding
     media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
     return Response(body, 200, headers, media_type)
 
 
-def _coding(accepted: str) -> str:
+def _encoding(accepted: str) -> str:
     return "br" if "br" in accepted else "gzip" if "gzip" in accepted else ""
 
 
 @cache
-def _content(name: str, coding: str) -> tuple[bytes, str]:
+def _content(name: str, encoding: str) -> tuple[bytes, str]:
     body = (DIST / name).read_bytes()
-    if not coding or name.endswith(".png") or len(body) < 512:
+    if not encoding or name.endswith(".png") or len(body) < 512:
         return body, ""
-    return (brotli.compress(body) if coding == "br" else gzip.compress(body, 9)), coding
+    return (brotli.compress(body) if encoding == "br" else gzip.compress(body, 9)), encoding
 
 
 @cache
@@ -73,6 +73,6 @@ def _manifest() -> dict[str, str]:
 
 
 @cache
-def _known() -> frozenset[str]:
-    """Only what the build made is served: no path of a visitor ever reaches the disk."""
+def _served_files() -> frozenset[str]:
+    """Only files of the build are served: a path from a request never reaches the disk."""
     return frozenset(_manifest().values())

@@ -1,4 +1,4 @@
-"""Doors that a letter or an invitation opens: register, confirm the address, set a new password."""
+"""Pages before login: setup, login, logout, registration, e-mail confirmation and password reset."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -59,19 +59,19 @@ class LoginPage:
     providers: tuple[ProviderButton, ...] = ()
     can_register: bool = False
     returning: bool = False
-    """A lost session: the reader comes back to where they were."""
+    """The session ended; after login the user returns to the same page."""
 
 
 @record
 class DeleteAccountPage:
-    """Logged out here; the provider is asked to do the same."""
+    """The user is logged out here; `url` logs them out at the provider, too."""
 
     url: str
 
 
 @record
 class FinishPage:
-    """Known by a provider: the account has to be proved, or made."""
+    """After login at a provider: prove ownership of the account, or create one."""
 
     ticket: str
     provider: str
@@ -160,8 +160,8 @@ async def set_up(
     except Conflict:
         return see_other(request, "/login")
     except Invalid as error:
-        shown = SetupPage(email, start, {error.field or "form": error.message})
-        return await page(request, "auth/setup.html", shown, status=400)
+        view = SetupPage(email, start, {error.field or "form": error.message})
+        return await page(request, "auth/setup.html", view, status=400)
     session = await log_in(runtime, email, password, **_device(request))
     response = see_other(request, FIRST_STEPS.get(start, "/unread"))
     set_session_cookie(request, response, runtime, session)
@@ -205,9 +205,11 @@ async def do_log_in(
 
 @router.post("/logout")
 async def do_log_out(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    elsewhere = await goodbye_address(runtime, caller)
+    provider_url = await goodbye_address(runtime, caller)
     await log_out(runtime, caller)
-    response = await _leave(request, elsewhere) if elsewhere else see_other(request, "/login")
+    response = (
+        await _log_out_at_provider(request, provider_url) if provider_url else see_other(request, "/login")
+    )
     clear_session_cookie(request, response, runtime)
     response.headers["Clear-Site-Data"] = '"cache"'
     return response
@@ -223,7 +225,7 @@ async def login_page(
     notice: str = "",
     returning: bool = False,
 ) -> Response:
-    shown = LoginPage(
+    view = LoginPage(
         email,
         own_address(next),
         error.message if error else "",
@@ -233,22 +235,24 @@ async def login_page(
         returning=returning,
     )
     status, headers = (status_of(error), headers_of(error)) if error else (200, {})
-    return await page(request, "auth/login.html", shown, status=status, headers=headers)
+    return await page(request, "auth/login.html", view, status=status, headers=headers)
 
 
-def ways_in(runtime: Runtime, **asked: str) -> tuple[ProviderButton, ...]:
-    """A button for each who may vouch for people."""
-    query = urlencode({name: value for name, value in asked.items() if value not in ("", "/")})
+def ways_in(runtime: Runtime, **params: str) -> tuple[ProviderButton, ...]:
+    """A login button for each sign-in provider."""
+    query = urlencode({name: value for name, value in params.items() if value not in ("", "/")})
     return tuple(
-        ProviderButton(f"/login/with/{each.key}?{query}" if query else f"/login/with/{each.key}", each.name)
-        for each in runtime.sign_in.providers.values()
+        ProviderButton(
+            f"/login/with/{provider.key}?{query}" if query else f"/login/with/{provider.key}", provider.name
+        )
+        for provider in runtime.sign_in.providers.values()
     )
 
 
-async def _leave(request: Request, elsewhere: str) -> Response:
-    """On to the provider by a page of ours: a form may not be answered with another site's address."""
-    headers = {"Refresh": f"0; url={elsewhere}"}
-    return await page(request, "auth/delete_account.html", DeleteAccountPage(elsewhere), headers=headers)
+async def _log_out_at_provider(request: Request, provider_url: str) -> Response:
+    """Go to the provider through a page of ours: the CSP forbids redirecting a form to another site."""
+    headers = {"Refresh": f"0; url={provider_url}"}
+    return await page(request, "auth/delete_account.html", DeleteAccountPage(provider_url), headers=headers)
 
 
 def _device(request: Request) -> dict[str, str | None]:
@@ -259,6 +263,8 @@ def _device(request: Request) -> dict[str, str | None]:
     }
 
 
+# --- Registration, e-mail confirmation, password reset
+
 account_router = APIRouter(include_in_schema=False)
 
 
@@ -267,14 +273,14 @@ async def show_register(request: Request, runtime: CurrentRuntime, invite: str =
     if runtime.accounts.registration == "closed":
         raise NotFound("Registration is closed on this server. Ask its operator for an account.")
     invited = await find_invite(runtime, invite) if invite else None
-    shown = RegisterPage(
+    view = RegisterPage(
         email=invited.email if invited else "",
         invite=invite,
         invite_only=runtime.accounts.registration == "invite",
         privacy=privacy_note(),
         providers=ways_in(runtime, invite=invite) if invited or not invite else (),
     )
-    return await page(request, "auth/register.html", shown)
+    return await page(request, "auth/register.html", view)
 
 
 @account_router.post("/register")
@@ -288,34 +294,34 @@ async def do_register(
     invite: Text = "",
 ) -> Response:
     await check_form_token(request, runtime.secret)
-    wish = Registration(
+    registration = Registration(
         email, password, privacy, invite, request.headers.get("user-agent"), client_ip(request)
     )
     try:
         if password != password_again:
             raise Invalid(translate("The two passwords differ."), field="password_again")
-        welcome = await register(runtime, wish)
+        result = await register(runtime, registration)
     except (Invalid, Conflict, Forbidden, TooMany) as error:
         field = getattr(error, "field", None) or "form"
-        shown = RegisterPage(
+        view = RegisterPage(
             email=email,
             invite=invite,
             invite_only=runtime.accounts.registration == "invite",
             privacy=privacy_note(),
             errors={"invite" if field == "token" else field: error.message},
         )
-        return await page(request, "auth/register.html", shown, status=status_of(error))
-    if isinstance(welcome, Pending):
-        shown = RegisterPage(sent=True, notice=welcome.message)
-        return await page(request, "auth/register.html", shown)
+        return await page(request, "auth/register.html", view, status=status_of(error))
+    if isinstance(result, Pending):
+        view = RegisterPage(sent=True, notice=result.message)
+        return await page(request, "auth/register.html", view)
     response = see_other(request, "/add?start=samples")
-    set_session_cookie(request, response, runtime, welcome)
+    set_session_cookie(request, response, runtime, result)
     return response
 
 
 @account_router.get("/verify/{token}")
 async def show_verify(request: Request, runtime: CurrentRuntime, token: str) -> Response:
-    """A page with a button: programs that look into letters follow their links, but press nothing."""
+    """A page with a button: mail scanners follow links but do not submit forms."""
     valid = await find_link(runtime, "verify", token) is not None
     return await page(request, "auth/verify.html", VerifyPage(token, valid), status=200 if valid else 404)
 
@@ -327,8 +333,8 @@ async def do_verify(request: Request, runtime: CurrentRuntime, token: str) -> Re
         user = await verify_email(runtime, token)
     except Invalid:
         return await page(request, "auth/verify.html", VerifyPage(token, valid=False), status=400)
-    shown = LoginPage(user.email, "/", notice=translate("Your address is confirmed. Log in."))
-    return await page(request, "auth/login.html", shown)
+    view = LoginPage(user.email, "/", notice=translate("Your address is confirmed. Log in."))
+    return await page(request, "auth/login.html", view)
 
 
 @account_router.get("/forgot")
@@ -344,8 +350,8 @@ async def do_forgot(request: Request, runtime: CurrentRuntime, email: Text = "")
     except Conflict:
         return await page(request, "auth/forgot.html", ForgotPage(can_mail=False), status=409)
     except (Invalid, TooMany) as error:
-        shown = ForgotPage(email, errors={"email": error.message})
-        return await page(request, "auth/forgot.html", shown, status=status_of(error))
+        view = ForgotPage(email, errors={"email": error.message})
+        return await page(request, "auth/forgot.html", view, status=status_of(error))
     return await page(request, "auth/forgot.html", ForgotPage(sent=True))
 
 
@@ -361,9 +367,9 @@ async def do_reset(request: Request, runtime: CurrentRuntime, token: str, passwo
     try:
         await reset_password(runtime, token, password, ip=client_ip(request))
     except (Invalid, TooMany) as error:
-        used_up = getattr(error, "field", None) == "token"
-        shown = ResetPage(token, not used_up, {} if used_up else {"password": error.message})
-        return await page(request, "auth/reset.html", shown, status=status_of(error))
+        bad_token = getattr(error, "field", None) == "token"
+        view = ResetPage(token, not bad_token, {} if bad_token else {"password": error.message})
+        return await page(request, "auth/reset.html", view, status=status_of(error))
     toast = Toast(translate("The new password is set. Log in with it."))
     return see_other(request, "/login", toast=toast)
 

@@ -1,4 +1,4 @@
-"""Bookmarks: the page of them, one of them to read, keeping and removing the copy of an entry."""
+"""Bookmarks (saved copies of entries): list and show them, bookmark an entry, delete a copy."""
 
 from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
@@ -26,30 +26,30 @@ PAGE_SIZE = 50
 
 @router.get("/bookmarks")
 async def show_bookmarks(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    here = KeysetPage.of(request.query_params, PAGE_SIZE)
+    paging = KeysetPage.of(request.query_params, PAGE_SIZE)
     async with runtime.db.read() as tx:
         total = await bookmarks.count(tx, caller.user_id)
-        found = await bookmarks.newest(tx, caller.user_id, before=here.before, limit=PAGE_SIZE + 1)
-    rows, last = here.cut(found)
-    lines = tuple(_line(request, runtime, row) for row in rows)
-    shown = BookmarksPage(lines, here.pages("/bookmarks", len(lines), total, last))
-    return await app_page(request, runtime, caller, "bookmarks/list.html", shown)
+        newest = await bookmarks.newest(tx, caller.user_id, before=paging.before, limit=PAGE_SIZE + 1)
+    rows, last = paging.cut(newest)
+    lines = tuple(_bookmark_view(request, runtime, row) for row in rows)
+    view = BookmarksPage(lines, paging.pages("/bookmarks", len(lines), total, last))
+    return await app_page(request, runtime, caller, "bookmarks/list.html", view)
 
 
 @router.get("/bookmarks/{bookmark_id}")
 async def show_bookmark(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, bookmark_id: IdPath
 ) -> Response:
-    kept = await get_bookmark(runtime, caller.user_id, bookmark_id)
-    shown = BookmarkPage(
-        id=kept.row.id,
-        title=kept.row.title or translate("Without a title"),
-        source=kept.row.feed_title,
-        saved=_saved(request, runtime, kept.row),
-        body=Markup(pictures_for_page(runtime).in_html(kept.content)),  # noqa: S704  sanitised when it was stored
-        original_url=kept.row.url or "",
+    bookmark = await get_bookmark(runtime, caller.user_id, bookmark_id)
+    view = BookmarkPage(
+        id=bookmark.row.id,
+        title=bookmark.row.title or translate("Without a title"),
+        source=bookmark.row.feed_title,
+        saved=_saved_time(request, runtime, bookmark.row),
+        body=Markup(pictures_for_page(runtime).in_html(bookmark.content)),  # noqa: S704  sanitised when it was stored
+        original_url=bookmark.row.url or "",
     )
-    return await app_page(request, runtime, caller, "bookmarks/one.html", shown)
+    return await app_page(request, runtime, caller, "bookmarks/one.html", view)
 
 
 @router.post("/bookmarks/{bookmark_id}/delete")
@@ -77,34 +77,34 @@ async def set_bookmark(
     if value:
         await keep_entry(runtime, caller.user_id, entry_id)
     else:
-        await _forget(runtime, caller.user_id, entry_id)
+        await _delete_copy(runtime, caller.user_id, entry_id)
     if is_htmx(request):
         return Response(status_code=204)
-    said = translate("A copy is kept in your bookmarks.") if value else translate("The copy is gone.")
-    return see_other(request, next, toast=Toast(said))
+    message = translate("A copy is kept in your bookmarks.") if value else translate("The copy is gone.")
+    return see_other(request, next, toast=Toast(message))
 
 
-async def _forget(runtime: Runtime, user_id: int, entry_id: int) -> None:
-    """The copy may have been made of another entry with the same address."""
+async def _delete_copy(runtime: Runtime, user_id: int, entry_id: int) -> None:
+    """The copy may be of another entry with the same URL."""
     entry = await get_entry(runtime, user_id, entry_id)
     async with runtime.db.read() as tx:
-        own = await bookmarks.newest(tx, user_id, limit=1, entry_id=entry_id)
-        kept = own[0].id if own else await bookmarks.known_as(tx, user_id, entry.row.url or "")
-    if kept is not None:
-        await delete_bookmark(runtime, user_id, kept)
+        copies = await bookmarks.newest(tx, user_id, limit=1, entry_id=entry_id)
+        bookmark_id = copies[0].id if copies else await bookmarks.known_as(tx, user_id, entry.row.url or "")
+    if bookmark_id is not None:
+        await delete_bookmark(runtime, user_id, bookmark_id)
 
 
-def _line(request: Request, runtime: Runtime, row: BookmarkRow) -> BookmarkView:
+def _bookmark_view(request: Request, runtime: Runtime, row: BookmarkRow) -> BookmarkView:
     return BookmarkView(
         id=row.id,
         url=f"/bookmarks/{row.id}",
         title=row.title or translate("Without a title"),
         source=row.feed_title,
-        saved=_saved(request, runtime, row),
+        saved=_saved_time(request, runtime, row),
         original_url=row.url or "",
         gone=row.entry_id is None,
     )
 
 
-def _saved(request: Request, runtime: Runtime, row: BookmarkRow) -> TimeView:
+def _saved_time(request: Request, runtime: Runtime, row: BookmarkRow) -> TimeView:
     return short_time(row.created_at, runtime.now(), zone_of(request))

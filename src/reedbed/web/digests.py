@@ -1,4 +1,4 @@
-"""The link below a digest by mail: a page with a button, and the POST that mail programs send themselves."""
+"""Digests: list, show, generate, schedule and delete them, and unsubscribe from digest e-mails."""
 
 from collections.abc import Mapping, Sequence
 from datetime import tzinfo
@@ -57,33 +57,33 @@ LONGEST = 8_000
 
 @record
 class Scopes:
-    """Those of one reader, with their names."""
+    """What a user can limit a digest to: folders, tags and saved searches, with their names."""
 
     folders: Mapping[int, str]
     tags: Sequence[str]
     searches: Mapping[str, str]
-    """Names by what is searched for."""
+    """Names by query."""
 
     def choices(self, chosen: DigestScope = EVERYTHING) -> tuple[SelectOption, ...]:
-        """The chosen one is among them also when a program has put it together."""
-        known = (
+        """All scopes as options, and `chosen` if it is none of them: API clients can combine scopes."""
+        scopes = (
             EVERYTHING,
-            *(DigestScope(folder_id=one) for one in self.folders),
-            *(DigestScope(tag=one) for one in self.tags),
-            *(DigestScope(q=one) for one in self.searches),
+            *(DigestScope(folder_id=folder_id) for folder_id in self.folders),
+            *(DigestScope(tag=tag) for tag in self.tags),
+            *(DigestScope(q=query) for query in self.searches),
         )
-        shown = known if chosen in known else (*known, chosen)
+        options = scopes if chosen in scopes else (*scopes, chosen)
         return tuple(
-            SelectOption(_written(one), self.name(one) or translate("Everything"), one == chosen)
-            for one in shown
+            SelectOption(_encoded(scope), self.name(scope) or translate("Everything"), scope == chosen)
+            for scope in options
         )
 
     def name(self, scope: DigestScope) -> str:
-        """Empty for everything."""
+        """Empty if the scope is everything."""
         parts: list[str] = []
         if scope.folder_id is not None:
-            gone = translate("a folder that is gone")
-            parts.append(translate("Folder: %(name)s", name=self.folders.get(scope.folder_id, gone)))
+            deleted = translate("a folder that is gone")
+            parts.append(translate("Folder: %(name)s", name=self.folders.get(scope.folder_id, deleted)))
         if scope.tag is not None:
             parts.append(translate("Tag: %(name)s", name=scope.tag))
         if scope.q is not None:
@@ -92,25 +92,27 @@ class Scopes:
 
 
 async def scopes_of(tx: Tx, user_id: int) -> Scopes:
-    _, *named = folder_choices(await folders.of_user(tx, user_id), None)
+    _, *options = folder_choices(await folders.of_user(tx, user_id), None)
     return Scopes(
-        {int(one.value): one.name for one in named},
+        {int(option.value): option.name for option in options},
         await tags.names(tx, user_id),
-        {one.query: one.name for one in await searches.of_user(tx, user_id)},
+        {search.query: search.name for search in await searches.of_user(tx, user_id)},
     )
 
 
 def chosen_scope(value: str) -> DigestScope:
-    """From the value of a choice."""
-    said = dict(parse_qsl(value[:LONGEST]))
-    folder, tag, q = (said.get(name, "") for name in ("folder_id", "tag", "q"))
+    """Parse the value of an option made by `Scopes.choices`."""
+    params = dict(parse_qsl(value[:LONGEST]))
+    folder, tag, q = (params.get(name, "") for name in ("folder_id", "tag", "q"))
     return DigestScope(path_id(folder) if folder else None, tag[:200] or None, q[:500] or None)
 
 
-def _written(scope: DigestScope) -> str:
-    said = {"folder_id": scope.folder_id, "tag": scope.tag, "q": scope.q}
-    return urlencode({name: value for name, value in said.items() if value is not None})
+def _encoded(scope: DigestScope) -> str:
+    params = {"folder_id": scope.folder_id, "tag": scope.tag, "q": scope.q}
+    return urlencode({name: value for name, value in params.items() if value is not None})
 
+
+# --- View models
 
 SHOWN_IN_SHORT = 3
 
@@ -128,15 +130,17 @@ def digest_page(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo) -> D
         by=writer_of(digest),
         built_in=digest.model == EXTRACT,
         fallback=digest.text.fallback,
-        paragraphs=tuple(_paragraph(one, numbers, feeds) for one in digest.text.paragraphs),
+        paragraphs=tuple(_paragraph(paragraph, numbers, feeds) for paragraph in digest.text.paragraphs),
         sources=tuple(
-            source_view(number, one, now, zone) for number, one in enumerate(digest.text.sources, 1)
+            source_view(number, source, now, zone) for number, source in enumerate(digest.text.sources, 1)
         ),
     )
 
 
 def digest_line(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo) -> DigestRowView:
-    first = next((one.text for part in digest.text.paragraphs for one in part.sentences), "")
+    first = next(
+        (sentence.text for paragraph in digest.text.paragraphs for sentence in paragraph.sentences), ""
+    )
     return DigestRowView(
         id=digest.id,
         url=f"/digests/{digest.id}",
@@ -151,7 +155,7 @@ def digest_line(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo) -> D
 def latest_view(digest: Digest | None, now: Instant, zone: tzinfo, *, error: str = "") -> LatestDigest:
     if digest is None:
         return LatestDigest(error=error)
-    paragraphs = tuple(_linked(one) for one in digest.text.paragraphs[:SHOWN_IN_SHORT])
+    paragraphs = tuple(_with_links(paragraph) for paragraph in digest.text.paragraphs[:SHOWN_IN_SHORT])
     failed = translate_failure(digest.error or digests.FAILED) if digest.status == "failed" else ""
     return LatestDigest(
         paragraphs=paragraphs,
@@ -176,27 +180,27 @@ def facts_of(digest: Digest) -> str:
         ngettext("%(num)s feed", "%(num)s feeds", digest.text.feeds),
         ngettext("%(num)s item", "%(num)s items", digest.text.items),
     ]
-    said = translate(
+    facts = translate(
         "%(entries)s from %(feeds)s, told as %(items)s.", entries=parts[0], feeds=parts[1], items=parts[2]
     )
     if not digest.text.dropped:
-        return said
+        return facts
     left_out = ngettext(
         "%(num)s sentence was left out because no entry supported it.",
         "%(num)s sentences were left out because no entry supported them.",
         digest.text.dropped,
     )
-    return f"{said} {left_out}"
+    return f"{facts} {left_out}"
 
 
 def _paragraph(paragraph: digests.Paragraph, numbers: dict[int, int], feeds: dict[int, str]) -> ParagraphView:
     sentences = (
         SentenceView(
-            one.text,
-            tuple(CitationView(numbers[id_], feeds[id_]) for id_ in one.entry_ids if id_ in numbers),
-            one.language,
+            sentence.text,
+            tuple(CitationView(numbers[id_], feeds[id_]) for id_ in sentence.entry_ids if id_ in numbers),
+            sentence.language,
         )
-        for one in paragraph.sentences
+        for sentence in paragraph.sentences
     )
     return ParagraphView(paragraph.heading or translate("And more"), tuple(sentences))
 
@@ -212,13 +216,19 @@ def source_view(number: int, source: cited.Source, now: Instant, zone: tzinfo) -
     )
 
 
-def _linked(paragraph: digests.Paragraph) -> Markup:
-    """Every sentence is a link to the first entry that says it."""
-    sentence = Markup('<a href="/entry/{}">{}</a>')
+def _with_links(paragraph: digests.Paragraph) -> Markup:
+    """Each sentence links to the first entry it cites."""
+    link = Markup('<a href="/entry/{}">{}</a>')
     heading = Markup("<b>{}</b> ").format(paragraph.heading) if paragraph.heading else escape("")
-    links = (sentence.format(one.entry_ids[0], one.text) for one in paragraph.sentences if one.entry_ids)
+    links = (
+        link.format(sentence.entry_ids[0], sentence.text)
+        for sentence in paragraph.sentences
+        if sentence.entry_ids
+    )
     return heading + Markup(" ").join(links)
 
+
+# --- Routes
 
 router = APIRouter(include_in_schema=False)
 
@@ -228,10 +238,10 @@ PAGE_SIZE = 30
 @router.get("/summaries/latest")
 async def latest(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     async with runtime.db.read() as tx:
-        found = await digests_digests.newest(tx, caller.user_id, limit=1)
+        newest = await digests_digests.newest(tx, caller.user_id, limit=1)
     if not is_htmx(request):
-        return see_other(request, f"/digests/{found[0].id}" if found else "/summaries")
-    return await _latest(request, runtime, found[0] if found else None)
+        return see_other(request, f"/digests/{newest[0].id}" if newest else "/summaries")
+    return await _latest_response(request, runtime, newest[0] if newest else None)
 
 
 @router.post("/summaries")
@@ -239,20 +249,20 @@ async def generate(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, about: Text = "", since: Text = "day"
 ) -> Response:
     try:
-        made = await ask_digest(runtime, caller.user, chosen_scope(about), since_last=since == "last")
+        digest = await ask_digest(runtime, caller.user, chosen_scope(about), since_last=since == "last")
     except (NotFound, Unavailable) as error:
         status = 404 if isinstance(error, NotFound) else 503
         if is_htmx(request):
-            return await _latest(request, runtime, None, error=error.message, status=status)
-        return await _all(request, runtime, caller, error=error.message, status=status)
+            return await _latest_response(request, runtime, None, error=error.message, status=status)
+        return await _list_page(request, runtime, caller, error=error.message, status=status)
     if is_htmx(request):
-        return await _latest(request, runtime, made)
-    return see_other(request, f"/digests/{made.id}")
+        return await _latest_response(request, runtime, digest)
+    return see_other(request, f"/digests/{digest.id}")
 
 
 @router.get("/summaries")
 async def show_all(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    return await _all(request, runtime, caller)
+    return await _list_page(request, runtime, caller)
 
 
 @router.post("/summaries/writer")
@@ -275,10 +285,10 @@ async def choose_automatic(
     try:
         if not words.isascii() or not words.isdigit() or len(words) > 6:
             raise Invalid("The number of words must be a whole number.", field="words")
-        wishes = {"auto_summaries": automatic, "auto_summary_words": int(words)}
-        await set_preferences(runtime, caller, wishes)
+        changes = {"auto_summaries": automatic, "auto_summary_words": int(words)}
+        await set_preferences(runtime, caller, changes)
     except Invalid as error:
-        return await _all(request, runtime, caller, error=error.message, status=400)
+        return await _list_page(request, runtime, caller, error=error.message, status=400)
     return see_other(request, "/summaries", toast=Toast(translate("Saved.")))
 
 
@@ -292,7 +302,7 @@ async def plan(
     *,
     mail: Ticked = False,
 ) -> Response:
-    """An empty time ends it."""
+    """An empty time ends the schedule."""
     try:
         if time:
             zone = preferences_of(caller.user).time_zone or str(zone_of(request))
@@ -301,7 +311,7 @@ async def plan(
         else:
             await end_schedule(runtime, caller.user_id)
     except Invalid as error:
-        return await _all(request, runtime, caller, error=error.message, status=400)
+        return await _list_page(request, runtime, caller, error=error.message, status=400)
     return see_other(request, "/summaries", toast=Toast(translate("Saved.")))
 
 
@@ -326,36 +336,36 @@ async def delete(
     return see_other(request, "/summaries", toast=Toast(translate("Deleted.")))
 
 
-async def _latest(
+async def _latest_response(
     request: Request, runtime: Runtime, digest: Digest | None, *, error: str = "", status: int = 200
 ) -> Response:
-    said = translate(error) if error else ""
-    view = latest_view(digest, runtime.now(), zone_of(request), error=said)
+    message = translate(error) if error else ""
+    view = latest_view(digest, runtime.now(), zone_of(request), error=message)
     return await page(request, "digests/latest.html", view, status=status)
 
 
-async def _all(
+async def _list_page(
     request: Request, runtime: Runtime, caller: Caller, *, error: str = "", status: int = 200
 ) -> Response:
     before = request.query_params.get("before", "")
     async with runtime.db.read() as tx:
         start = path_id(before) if before else None
-        found = await digests_digests.newest(tx, caller.user_id, limit=PAGE_SIZE + 1, before=start)
-        planned = await digests_digests.schedule_of(tx, caller.user_id)
+        rows = await digests_digests.newest(tx, caller.user_id, limit=PAGE_SIZE + 1, before=start)
+        schedule = await digests_digests.schedule_of(tx, caller.user_id)
         scopes = await scopes_of(tx, caller.user_id)
     now, zone, model = runtime.now(), zone_of(request), runtime.ai.model
-    chosen = preferences_of(caller.user)
+    preferences = preferences_of(caller.user)
     view = DigestsPage(
-        lines=tuple(digest_line(one, scopes, now, zone) for one in found[:PAGE_SIZE]),
+        lines=tuple(digest_line(digest, scopes, now, zone) for digest in rows[:PAGE_SIZE]),
         about=scopes.choices(),
-        next_url=f"/summaries?before={found[PAGE_SIZE - 1].id}" if len(found) > PAGE_SIZE else "",
+        next_url=f"/summaries?before={rows[PAGE_SIZE - 1].id}" if len(rows) > PAGE_SIZE else "",
         model=model.name if model is not None and model.is_remote else "",
-        uses_model=chosen.remote_ai,
-        automatic=chosen.auto_summaries,
-        least_words=chosen.auto_summary_words,
-        time=f"{planned.minute // 60:02}:{planned.minute % 60:02}" if planned else "",
-        planned_about=scopes.choices(planned.scope if planned else EVERYTHING),
-        mail=planned.mail if planned else False,
+        uses_model=preferences.remote_ai,
+        automatic=preferences.auto_summaries,
+        least_words=preferences.auto_summary_words,
+        time=f"{schedule.minute // 60:02}:{schedule.minute % 60:02}" if schedule else "",
+        planned_about=scopes.choices(schedule.scope if schedule else EVERYTHING),
+        mail=schedule.mail if schedule else False,
         can_mail=runtime.mailer is not None,
         error=translate(error) if error else "",
     )
@@ -367,13 +377,13 @@ unsubscribe_router = APIRouter(include_in_schema=False)
 
 @unsubscribe_router.get("/digests/unsubscribe/{token}")
 async def show_unsubscribe(request: Request, runtime: CurrentRuntime, token: str) -> Response:
-    """Only asks: programs that look into letters follow their links, but press nothing."""
+    """Only ask for confirmation: mail scanners follow links but do not submit forms."""
     reader_of(runtime, token)
     return await page(request, "digests/unsubscribe.html", UnsubscribePage(token))
 
 
 @unsubscribe_router.post("/digests/unsubscribe/{token}")
 async def unsubscribe(request: Request, runtime: CurrentRuntime, token: str) -> Response:
-    """The link itself is the proof: no log-in, no form token, as RFC 8058 wants it."""
+    """The token in the URL authorizes this: no login and no CSRF token, as RFC 8058 requires."""
     await end_digest_mail(runtime, token)
     return await page(request, "digests/unsubscribe.html", UnsubscribePage(token, done=True))

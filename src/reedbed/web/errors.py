@@ -1,4 +1,4 @@
-"""What the service worker keeps for pages that were never loaded."""
+"""Error pages, the redirect to the login page, and the offline page for the service worker."""
 
 from urllib.parse import quote
 
@@ -15,7 +15,7 @@ from reedbed.web.i18n import language_of, set_language, translate
 from reedbed.web.pages import is_htmx, own_address, page, see_other
 
 FORM_PAGES = {"/settings/app-passwords": "/settings/devices", "/opml": "/add", "/saved-pages": "/add"}
-"""Forms that stand elsewhere than right above the address they are sent to."""
+"""Pages with the form, for form URLs that are not below their page."""
 ICONS = {404: "search", 429: "later", 503: "later"}
 
 
@@ -23,16 +23,16 @@ async def error_page(request: Request, error: ReedbedError, status: int) -> Resp
     try:
         await maybe_caller(request)
         if isinstance(error, Unauthorized):
-            return await _to_the_door(request)
-    except Unavailable as away:
-        # Without the database nobody can be told who they are, but everybody can be told why.
-        request.state.caller, error, status = None, away, 503
+            return await _to_login(request)
+    except Unavailable as unavailable:
+        # Without the database no user can be identified, but the error page can still be shown.
+        request.state.caller, error, status = None, unavailable, 503
     if status == 405 and request.method == "GET" and not is_htmx(request):
-        # A page that answered a form was loaded again.
+        # The user reloaded a page that was the response to a form.
         return see_other(request, page_above(request))
     set_language(language_of(request, request.state.caller))
-    shown = ErrorPage(ICONS.get(status, "alert"), _heading(status), translate(error.message))
-    return await page(request, "errors/error.html", shown, status=status, headers=headers_of(error))
+    view = ErrorPage(ICONS.get(status, "alert"), _heading(status), translate(error.message))
+    return await page(request, "errors/error.html", view, status=status, headers=headers_of(error))
 
 
 def _heading(status: int) -> str:
@@ -56,7 +56,7 @@ def _heading(status: int) -> str:
 
 
 def page_above(request: Request) -> str:
-    """The nearest page over an address that only takes forms: `/feeds/7/pause` is below `/feeds`."""
+    """The nearest page above a URL that only accepts forms: `/feeds` for `/feeds/7/pause`."""
     path = FORM_PAGES.get(request.url.path, request.url.path)
     while path and not _is_page(request, path):
         path = path.rpartition("/")[0]
@@ -64,29 +64,29 @@ def page_above(request: Request) -> str:
 
 
 def _is_page(request: Request, path: str) -> bool:
-    asked = {**request.scope, "method": "GET", "path": path, "raw_path": path.encode()}
+    scope = {**request.scope, "method": "GET", "path": path, "raw_path": path.encode()}
     routes: list[BaseRoute] = request.app.routes
-    return any(route.matches(asked)[0] is Match.FULL for route in routes)
+    return any(route.matches(scope)[0] is Match.FULL for route in routes)
 
 
-async def _to_the_door(request: Request) -> Response:
-    """A stranger is asked to log in and comes back to the same place; on a new server, to set it up.
+async def _to_login(request: Request) -> Response:
+    """Redirect to the login page, which returns to the same URL; on a new server, to the setup page.
 
-    A part of a page is only refused: the page says so, offers the way, and keeps what was typed.
+    An htmx request only gets a 401: the page shows it with a login link and keeps what the user typed.
     """
     if is_htmx(request):
         return HTMLResponse(f'<p class="error">{translate(refusal(request))}</p>', 401)
-    door = "/setup" if await needs_owner(get_runtime(request)) else _login_address(request)
-    return Response(status_code=303, headers={"Location": door})
+    location = "/setup" if await needs_owner(get_runtime(request)) else _login_url(request)
+    return Response(status_code=303, headers={"Location": location})
 
 
-def _login_address(request: Request) -> str:
+def _login_url(request: Request) -> str:
     path = request.url.path if request.method == "GET" else page_above(request)
     if path == "/":
         return "/login"
     query = request.url.query if request.method == "GET" else ""
-    wanted = own_address(f"{path}?{query}" if query else path)
-    return f"/login?next={quote(wanted, safe='')}"
+    target = own_address(f"{path}?{query}" if query else path)
+    return f"/login?next={quote(target, safe='')}"
 
 
 router = APIRouter(include_in_schema=False)

@@ -1,4 +1,4 @@
-"""The page of folders: made, renamed, moved by keys, by dragging or by small forms, deleted."""
+"""The folders page: create, rename, move (keyboard, drag and drop, or form) and delete folders."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -38,10 +38,10 @@ async def make_folder(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, name: Text = "", next: Text = "/folders"
 ) -> Response:
     try:
-        made = await create_folder(runtime, caller.user_id, name)
+        folder = await create_folder(runtime, caller.user_id, name)
     except (Invalid, Conflict) as error:
         return await _show(request, runtime, caller, status_of(error), name=name, error=error.message)
-    return see_other(request, next, toast=Toast(translate("%(name)s is there.", name=made.name)))
+    return see_other(request, next, toast=Toast(translate("%(name)s is there.", name=folder.name)))
 
 
 @router.post("/folders/{folder_id}")
@@ -57,7 +57,7 @@ async def rename_folder(
         await change_folder(runtime, caller.user_id, folder_id, name=name)
     except (Invalid, Conflict) as error:
         return await _show(
-            request, runtime, caller, status_of(error), trouble=error.message, typed=(folder_id, name)
+            request, runtime, caller, status_of(error), change_error=error.message, typed=(folder_id, name)
         )
     return see_other(request, next, toast=Toast(translate("Saved.")))
 
@@ -84,8 +84,8 @@ async def remove_folder(
     next: Text = "/folders",
 ) -> Response:
     await delete_folder(runtime, caller.user_id, folder_id)
-    said = translate("The folder is gone; its feeds have moved up.")
-    return see_other(request, next, toast=Toast(said))
+    message = translate("The folder is gone; its feeds have moved up.")
+    return see_other(request, next, toast=Toast(message))
 
 
 @router.post("/folders/{folder_id}/move")
@@ -96,7 +96,7 @@ async def move_folder(
     try:
         await _move(runtime, caller.user_id, folder_id, form)
     except (Invalid, Conflict) as error:
-        return await _show(request, runtime, caller, status_of(error), trouble=error.message)
+        return await _show(request, runtime, caller, status_of(error), change_error=error.message)
     if is_htmx(request):
         return await _show(request, runtime, caller)
     return see_other(request, form.get("next", "/folders"))
@@ -107,66 +107,66 @@ async def _move(runtime: Runtime, user_id: int, folder_id: int, form: dict[str, 
         rows = await folders.of_user(tx, user_id)
     folder = _find(rows, folder_id)
     match form:
-        case {"to": "up" | "down" as way}:
-            level = stepped(_level(rows, folder.parent_id), folder.id, way)
+        case {"to": "up" | "down" as direction}:
+            level = stepped(_child_ids(rows, folder.parent_id), folder.id, direction)
             await reorder_folders(runtime, user_id, folder.parent_id, level)
         case {"to": "in"}:
-            above = _beside(rows, folder, -1)
-            if above is not None:
-                await _put(runtime, user_id, rows, folder, above, behind=None)
+            sibling = _sibling(rows, folder, -1)
+            if sibling is not None:
+                await _move_into(runtime, user_id, rows, folder, sibling, after=None)
         case {"to": "out"}:
             if folder.parent_id is not None:
                 parent = _find(rows, folder.parent_id)
-                await _put(runtime, user_id, rows, folder, parent.parent_id, behind=parent.id)
+                await _move_into(runtime, user_id, rows, folder, parent.parent_id, after=parent.id)
         case {"before": target}:
-            await _put_before(runtime, user_id, rows, folder, _find(rows, path_id(target)))
+            await _move_before(runtime, user_id, rows, folder, _find(rows, path_id(target)))
         case {"parent_id": parent}:
-            await _put(runtime, user_id, rows, folder, path_id(parent) if parent else None, behind=None)
+            await _move_into(runtime, user_id, rows, folder, path_id(parent) if parent else None, after=None)
         case _:
             raise Invalid("Say where the folder goes.", field="to")
 
 
-async def _put(
+async def _move_into(
     runtime: Runtime,
     user_id: int,
     rows: Sequence[FolderRow],
     folder: FolderRow,
     parent_id: int | None,
     *,
-    behind: int | None,
+    after: int | None,
 ) -> None:
-    """Into another folder: behind this one, else at the end."""
+    """Move into another folder: behind the folder `after`, or to the end."""
     await change_folder(runtime, user_id, folder.id, parent=parent_id)
-    level = [id_ for id_ in _level(rows, parent_id) if id_ != folder.id]
-    level.insert(level.index(behind) + 1 if behind in level else len(level), folder.id)
+    level = [id_ for id_ in _child_ids(rows, parent_id) if id_ != folder.id]
+    level.insert(level.index(after) + 1 if after in level else len(level), folder.id)
     await reorder_folders(runtime, user_id, parent_id, level)
 
 
-async def _put_before(
+async def _move_before(
     runtime: Runtime, user_id: int, rows: Sequence[FolderRow], folder: FolderRow, target: FolderRow
 ) -> None:
     if target.parent_id != folder.parent_id:
         await change_folder(runtime, user_id, folder.id, parent=target.parent_id)
-    level = [id_ for id_ in _level(rows, target.parent_id) if id_ != folder.id]
+    level = [id_ for id_ in _child_ids(rows, target.parent_id) if id_ != folder.id]
     level.insert(level.index(target.id) if target.id in level else 0, folder.id)
     await reorder_folders(runtime, user_id, target.parent_id, level)
 
 
-def _level(rows: Sequence[FolderRow], parent_id: int | None) -> list[int]:
-    """The ids of one level as the page shows them."""
-    waiting = list(build_tree(rows))
-    while waiting:
-        node = waiting.pop()
+def _child_ids(rows: Sequence[FolderRow], parent_id: int | None) -> list[int]:
+    """The ids of the folders with this parent, in the order of the page."""
+    pending = list(build_tree(rows))
+    while pending:
+        node = pending.pop()
         if node.id == parent_id:
             return [child.id for child in node.children]
-        waiting.extend(node.children)
+        pending.extend(node.children)
     return [node.id for node in build_tree(rows)] if parent_id is None else []
 
 
-def _beside(rows: Sequence[FolderRow], folder: FolderRow, by: int) -> int | None:
-    level = _level(rows, folder.parent_id)
-    place = level.index(folder.id) + by
-    return level[place] if 0 <= place < len(level) else None
+def _sibling(rows: Sequence[FolderRow], folder: FolderRow, offset: int) -> int | None:
+    level = _child_ids(rows, folder.parent_id)
+    index = level.index(folder.id) + offset
+    return level[index] if 0 <= index < len(level) else None
 
 
 def _find(rows: Sequence[FolderRow], folder_id: int) -> FolderRow:
@@ -184,51 +184,51 @@ async def _show(
     *,
     name: str = "",
     error: str = "",
-    trouble: str = "",
+    change_error: str = "",
     typed: tuple[int, str] | None = None,
 ) -> Response:
     async with runtime.db.read() as tx:
         rows = await folders.of_user(tx, caller.user_id)
-        followed = await subscriptions.sidebar_feeds(tx, caller.user_id)
-    inside = Counter(one.folder_id for one in followed)
-    lines = _lines(build_tree(rows), rows, inside)
+        feeds = await subscriptions.sidebar_feeds(tx, caller.user_id)
+    feed_counts = Counter(feed.folder_id for feed in feeds)
+    lines = _folder_rows(build_tree(rows), rows, feed_counts)
     if typed is not None:
         lines = [replace(line, name=typed[1]) if line.id == typed[0] else line for line in lines]
-    shown = FoldersPage(tuple(lines), name, error, trouble)
-    return await app_page(request, runtime, caller, "folders/list.html", shown, status=status)
+    view = FoldersPage(tuple(lines), name, error, change_error)
+    return await app_page(request, runtime, caller, "folders/list.html", view, status=status)
 
 
-def _lines(
-    level: Sequence[FolderNode], rows: list[FolderRow], inside: Counter[int | None]
+def _folder_rows(
+    level: Sequence[FolderNode], rows: list[FolderRow], feed_counts: Counter[int | None]
 ) -> list[FolderView]:
     lines: list[FolderView] = []
-    for place, node in enumerate(level):
+    for index, node in enumerate(level):
         lines.append(
             FolderView(
                 id=node.id,
                 name=node.name,
                 depth=node.depth - 1,
-                feeds=Count(inside[node.id]),
-                parents=_parents(rows, node.id),
-                summaries=_summaries(rows, node.id),
-                first=place == 0,
-                last=place == len(level) - 1,
+                feeds=Count(feed_counts[node.id]),
+                parents=_parent_options(rows, node.id),
+                summaries=_summary_options(rows, node.id),
+                first=index == 0,
+                last=index == len(level) - 1,
             )
         )
-        lines.extend(_lines(node.children, rows, inside))
+        lines.extend(_folder_rows(node.children, rows, feed_counts))
     return lines
 
 
-def _summaries(rows: list[FolderRow], folder_id: int) -> tuple[SelectOption, ...]:
+def _summary_options(rows: list[FolderRow], folder_id: int) -> tuple[SelectOption, ...]:
     folder = _find(rows, folder_id)
-    inside = folder.parent_id is not None
-    otherwise = translate("As the folder around it says") if inside else translate("As for all feeds")
-    return summary_choices(folder.summary_words, otherwise)
+    nested = folder.parent_id is not None
+    default_label = translate("As the folder around it says") if nested else translate("As for all feeds")
+    return summary_choices(folder.summary_words, default_label)
 
 
-def _parents(rows: list[FolderRow], folder_id: int) -> tuple[SelectOption, ...]:
-    """Every folder but itself and those within it."""
-    own = descendants(rows, folder_id)
+def _parent_options(rows: list[FolderRow], folder_id: int) -> tuple[SelectOption, ...]:
+    """Every folder except itself and its descendants."""
+    descendant_ids = descendants(rows, folder_id)
     parent_id = next(row.parent_id for row in rows if row.id == folder_id)
-    top, *others = folder_choices([row for row in rows if row.id not in own], parent_id)
+    top, *others = folder_choices([row for row in rows if row.id not in descendant_ids], parent_id)
     return (replace(top, name=translate("At the top")), *others)

@@ -1,4 +1,4 @@
-"""Times for people: a clock for today, a date for the rest, in the zone the browser told."""
+"""Format times and durations for people, in the user's time zone."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
@@ -26,14 +26,14 @@ _DAYS = (
 
 
 def zone_of(request: Request) -> tzinfo:
-    """The zone the user has chosen, else the one the browser told."""
+    """The user's chosen time zone, else the browser's (from a cookie)."""
     caller: Caller | None = getattr(request.state, "caller", None)
     chosen = preferences_of(caller.user).time_zone if caller else ""
     return _zone(chosen or request.cookies.get(ZONE_COOKIE, "")[:64])
 
 
 def short_time(moment: Instant, now: Instant, zone: tzinfo) -> TimeView:
-    """For a row: the clock for today and yesterday, else the date."""
+    """For a row: the time for today and yesterday, else the date."""
     local, today = _local(moment, zone), _local(now, zone)
     if (today.date() - local.date()).days <= 1:
         return TimeView(rfc3339(moment), f"{local:%H:%M}")
@@ -41,12 +41,12 @@ def short_time(moment: Instant, now: Instant, zone: tzinfo) -> TimeView:
 
 
 def dated_time(moment: Instant, now: Instant, zone: tzinfo) -> TimeView:
-    """For a line that stands under no day: the clock for today alone."""
+    """For a row without a day heading: the time for today only, else the date."""
     local, today = _local(moment, zone), _local(now, zone)
-    words = (
+    text = (
         f"{local:%H:%M}" if local.date() == today.date() else _date(local, with_year=local.year != today.year)
     )
-    return TimeView(rfc3339(moment), words)
+    return TimeView(rfc3339(moment), text)
 
 
 def full_time(moment: Instant, now: Instant, zone: tzinfo) -> TimeView:
@@ -57,7 +57,7 @@ def full_time(moment: Instant, now: Instant, zone: tzinfo) -> TimeView:
 
 
 def coming_time(moment: Instant, now: Instant, zone: tzinfo) -> str:
-    """For what is to come: `08:50`, `tomorrow 04:00`, `14 May`."""
+    """For a time in the future: `08:50`, `tomorrow 04:00`, `14 May`."""
     local, today = _local(moment, zone), _local(now, zone)
     days = (local.date() - today.date()).days
     if days == 0:
@@ -68,7 +68,7 @@ def coming_time(moment: Instant, now: Instant, zone: tzinfo) -> str:
 
 
 def day_of(moment: Instant, now: Instant, zone: tzinfo) -> tuple[str, str]:
-    """A key and a name for the day: today, yesterday, or its date."""
+    """A key and a label for the day: today, yesterday, or its date."""
     local, today = _local(moment, zone).date(), _local(now, zone).date()
     if local == today:
         return local.isoformat(), translate("Today")
@@ -91,7 +91,7 @@ def ago(moment: Instant, now: Instant) -> str:
 
 
 def span_words(span: Millis) -> str:
-    """What follows `every`: `45 minutes`, `hour`."""
+    """Text to follow `every`: `45 minutes`, `hour`."""
     number, unit = measure_span(span)
     match unit:
         case "second":
@@ -105,8 +105,8 @@ def span_words(span: Millis) -> str:
 
 
 def _date(local: datetime, *, with_year: bool) -> str:
-    words = f"{local.day}\u00a0{translate(_MONTHS[local.month - 1])}"
-    return f"{words}\u00a0{local.year}" if with_year else words
+    text = f"{local.day}\u00a0{translate(_MONTHS[local.month - 1])}"
+    return f"{text}\u00a0{local.year}" if with_year else text
 
 
 def _local(moment: Instant, zone: tzinfo) -> datetime:

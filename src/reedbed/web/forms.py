@@ -1,4 +1,4 @@
-"""Lines of a list put in order one step at a time, for those who do not drag."""
+"""Helpers for HTML forms: text and checkbox fields, and moving a list item one step up or down."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -14,7 +14,7 @@ Ticked = Annotated[bool, Form()]
 
 
 def text_in(form: FormData, name: str) -> str | None:
-    """The last one: a box that is ticked comes after its hidden twin."""
+    """The last value of the field: a ticked checkbox follows a hidden field of the same name."""
     values = form.getlist(name)
     return values[-1] if values and isinstance(values[-1], str) else None
 
@@ -24,11 +24,11 @@ def flag_in(form: FormData, name: str) -> bool | Unset:
     return UNSET if value is None else value == "true"
 
 
-def stepped(ids: Sequence[int], one: int, way: str) -> list[int]:
-    """All of them, with this one a place further up or down, where there is one."""
-    if one not in ids:
+def stepped(ids: Sequence[int], item_id: int, direction: str) -> list[int]:
+    """The ids with this one moved one step up or down, if possible."""
+    if item_id not in ids:
         raise NotFound("There is nothing with this id.")
-    moved, place = list(ids), ids.index(one)
-    wanted = max(0, min(len(moved) - 1, place + (-1 if way == "up" else 1)))
-    moved.insert(wanted, moved.pop(place))
-    return moved
+    reordered, index = list(ids), ids.index(item_id)
+    target = max(0, min(len(reordered) - 1, index + (-1 if direction == "up" else 1)))
+    reordered.insert(target, reordered.pop(index))
+    return reordered

@@ -1,4 +1,4 @@
-"""Framing on the page of a feed: the switch, and the averages of its weeks as a drawing."""
+"""Framing scores in lists, articles and feed pages, and the user's framing settings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
@@ -56,34 +56,34 @@ from reedbed.web.views.settings import FramingSettings
 
 @record
 class ListFraming:
-    """What a list knows of the framing of its entries, and what its reader wants of it."""
+    """The analyses of a list's entries and the user's framing preferences."""
 
     found: Mapping[int, Analysis] = field(default_factory=dict[int, Analysis])
     wishes: Preferences = field(default=Preferences())
 
     def without_hidden(self, page: EntryPage, current: int | None) -> EntryPage:
-        """The page without what is too loud for this reader; never without the entry that is open."""
-        kept = [row for row in page.rows if row.id == current or not self._treatment(row).hide]
-        return page if len(kept) == len(page.rows) else replace(page, rows=tuple(kept))
+        """The page without entries the user hides as too loud; the open entry always stays."""
+        visible = [row for row in page.rows if row.id == current or not self._treatment(row).hide]
+        return page if len(visible) == len(page.rows) else replace(page, rows=tuple(visible))
 
     def dress(self, row: EntryRowView, entry: EntryRow) -> EntryRowView:
         analysis = self.found.get(entry.id)
         if analysis is None:
             return row
-        wanted = self._treatment(entry)
-        dressed = replace(row, reeds=reeds_view(analysis), dim=wanted.dim)
-        if not wanted.neutral:
-            return dressed
+        style = self._treatment(entry)
+        framed = replace(row, reeds=reeds_view(analysis), dim=style.dim)
+        if not style.neutral:
+            return framed
         return replace(
-            dressed,
+            framed,
             title=analysis.title,
             text=analysis.description or row.text,
             language=analysis.language or row.language,
         )
 
     def _treatment(self, entry: EntryRow) -> Treatment:
-        found = self.found.get(entry.id)
-        return Treatment() if found is None else wanted_treatment(found, self.wishes)
+        analysis = self.found.get(entry.id)
+        return Treatment() if analysis is None else wanted_treatment(analysis, self.wishes)
 
 
 async def list_framing(request: Request, tx: Tx, ids: list[int]) -> ListFraming:
@@ -92,27 +92,29 @@ async def list_framing(request: Request, tx: Tx, ids: list[int]) -> ListFraming:
 
 
 async def with_framing(
-    request: Request, runtime: Runtime, tx: Tx, article: ArticleView, entry: EntryRow, address: str
+    request: Request, runtime: Runtime, tx: Tx, article: ArticleView, entry: EntryRow, url: str
 ) -> ArticleView:
-    """The article with its meter and, where it was put into neutral words, in the wanted wording."""
+    """The article with its framing scores, and in neutral wording if requested or preferred."""
     user = _user(request)
     state = AnalysisState("none") if user is None else await analysis_state(tx, runtime, entry)
     if user is None or state.status == "none":
         return article
     block = framing_block(state, runtime.now(), zone_of(request))
-    found = state.analysis
-    if found is None:
+    analysis = state.analysis
+    if analysis is None:
         return replace(article, framing=block)
-    asked = request.query_params.get("wording")
-    neutral = asked == "neutral" if asked else wanted_treatment(found, preferences_of(user)).neutral
-    framed = replace(article, framing=block, wordings=_wordings(address, neutral=neutral))
-    return _in_neutral_words(framed, found) if neutral else framed
+    requested = request.query_params.get("wording")
+    neutral = (
+        requested == "neutral" if requested else wanted_treatment(analysis, preferences_of(user)).neutral
+    )
+    framed = replace(article, framing=block, wordings=_wording_options(url, neutral=neutral))
+    return _neutral_article(framed, analysis) if neutral else framed
 
 
 def framing_block(state: AnalysisState, now: Instant, zone: tzinfo) -> FramingBlock:
-    found, made_at = state.analysis, state.made_at
+    analysis, made_at = state.analysis, state.made_at
     when = full_time(made_at, now, zone).words if made_at else ""
-    framing = framing_view(found, when) if found else None
+    framing = framing_view(analysis, when) if analysis else None
     match state.status:
         case "pending":
             return FramingBlock(framing, translate("A model is reading this entry…"), waits=True)
@@ -128,32 +130,32 @@ def framing_block(state: AnalysisState, now: Instant, zone: tzinfo) -> FramingBl
             return FramingBlock(framing)
 
 
-def framing_view(found: Analysis, when: str) -> Framing:
+def framing_view(analysis: Analysis, when: str) -> Framing:
     return Framing(
-        reeds=reeds_view(found),
-        number=decimal(found.overall.value, 2),
-        scores=tuple(_score(score, found.language) for score in found.scores),
-        by=found.model,
+        reeds=reeds_view(analysis),
+        number=decimal(analysis.overall.value, 2),
+        scores=tuple(_score(score, analysis.language) for score in analysis.scores),
+        by=analysis.model,
         when=when,
-        reason=found.overall.reason,
+        reason=analysis.overall.reason,
     )
 
 
-def reeds_view(found: Analysis) -> ScoreBars:
-    band = band_of(found.overall.value)
-    return reeds(band, band_word(band), [score.value for score in found.scores])
+def reeds_view(analysis: Analysis) -> ScoreBars:
+    band = band_of(analysis.overall.value)
+    return reeds(band, band_word(band), [score.value for score in analysis.scores])
 
 
 def band_word(band: str) -> str:
     return {"calm": translate("calm"), "mixed": translate("mixed"), "loud": translate("loud")}[band]
 
 
-def wanted_treatment(found: Analysis, wishes: Preferences) -> Treatment:
+def wanted_treatment(analysis: Analysis, preferences: Preferences) -> Treatment:
     return treatment(
-        found.overall.value,
-        wording=wishes.wording,
-        loud_entries=wishes.loud_entries,
-        loud_limit=wishes.loud_limit,
+        analysis.overall.value,
+        wording=preferences.wording,
+        loud_entries=preferences.loud_entries,
+        loud_limit=preferences.loud_limit,
     )
 
 
@@ -176,24 +178,24 @@ def _score(score: Scored, language: str) -> ScoreView:
     )
 
 
-def _wordings(address: str, *, neutral: bool) -> tuple[SelectOption, ...]:
-    joined = "&" if "?" in address else "?"
+def _wording_options(url: str, *, neutral: bool) -> tuple[SelectOption, ...]:
+    separator = "&" if "?" in url else "?"
     return (
-        SelectOption("original", translate("Original"), not neutral, f"{address}{joined}wording=original"),
-        SelectOption("neutral", translate("Neutral"), neutral, f"{address}{joined}wording=neutral"),
+        SelectOption("original", translate("Original"), not neutral, f"{url}{separator}wording=original"),
+        SelectOption("neutral", translate("Neutral"), neutral, f"{url}{separator}wording=neutral"),
     )
 
 
-def _in_neutral_words(article: ArticleView, found: Analysis) -> ArticleView:
-    told = found.text or found.description
-    paragraphs = [Markup("<p>{}</p>").format(part) for part in told.split("\n\n") if part.strip()]
-    reasons = tuple(reason for reason in (found.title_reason, found.description_reason) if reason)
+def _neutral_article(article: ArticleView, analysis: Analysis) -> ArticleView:
+    text = analysis.text or analysis.description
+    paragraphs = [Markup("<p>{}</p>").format(part) for part in text.split("\n\n") if part.strip()]
+    reasons = tuple(reason for reason in (analysis.title_reason, analysis.description_reason) if reason)
     return replace(
         article,
-        title=found.title,
+        title=analysis.title,
         body=Markup("").join(paragraphs) if paragraphs else article.body,
-        language=found.language or article.language,
-        neutral=Neutral(found.model, article.title, reasons),
+        language=analysis.language or article.language,
+        neutral=Neutral(analysis.model, article.title, reasons),
     )
 
 
@@ -235,20 +237,20 @@ async def switch(
     value: Ticked,
     remote_ai: Ticked = False,
 ) -> Response:
-    """The tick beside the switch is the user's word that texts may be sent."""
+    """The checkbox next to the switch is the user's consent to send texts to a remote model."""
     user, back = caller.user, f"/feeds/{subscription_id}/edit#framing"
     if value and remote_ai and not preferences_of(user).remote_ai:
         user = await set_preferences(runtime, caller, {"remote_ai": True})
     try:
         await set_wish(runtime, user, subscription_id, wished=value)
-    except Conflict as refused:
-        return see_other(request, back, toast=Toast(translate(refused.message)))
-    said = (
+    except Conflict as error:
+        return see_other(request, back, toast=Toast(translate(error.message)))
+    message = (
         translate("New entries of this feed are read for their framing.")
         if value
         else translate("This feed is not read for its framing any more.")
     )
-    return see_other(request, back, toast=Toast(said))
+    return see_other(request, back, toast=Toast(message))
 
 
 @router.get("/settings/framing")
@@ -279,16 +281,18 @@ async def _block(request: Request, runtime: Runtime, entry_id: int, state: Analy
     return await page(request, "entries/framing.html", None, article=FramingAnswer(entry_id, block))
 
 
-def _settings(runtime: Runtime, wishes: Preferences) -> FramingSettings:
+def _settings(runtime: Runtime, preferences: Preferences) -> FramingSettings:
     model = runtime.ai.model
-    limits = sorted({*LIMITS, wishes.loud_limit})
+    limits = sorted({*LIMITS, preferences.loud_limit})
     return FramingSettings(
         wordings=(
-            SelectOption("original", translate("As the outlet wrote them"), wishes.wording == "original"),
-            SelectOption("neutral", translate("In neutral words"), wishes.wording == "neutral"),
+            SelectOption(
+                "original", translate("As the outlet wrote them"), preferences.wording == "original"
+            ),
+            SelectOption("neutral", translate("In neutral words"), preferences.wording == "neutral"),
         ),
         loud=tuple(
-            SelectOption(value, name, value == wishes.loud_entries)
+            SelectOption(value, name, value == preferences.loud_entries)
             for value, name in (
                 ("show", translate("Show them like all others")),
                 ("dim", translate("Show them dimmed")),
@@ -297,44 +301,47 @@ def _settings(runtime: Runtime, wishes: Preferences) -> FramingSettings:
             )
         ),
         limits=tuple(
-            SelectOption(str(one), decimal(one / 100, 2), one == wishes.loud_limit) for one in limits
+            SelectOption(str(limit), decimal(limit / 100, 2), limit == preferences.loud_limit)
+            for limit in limits
         ),
         model=model.name if model else "",
         sends=model is not None and model.is_remote,
-        allowed=wishes.remote_ai,
+        allowed=preferences.remote_ai,
     )
 
 
-async def feed_framing(runtime: Runtime, user: User, one: Subscription, zone: tzinfo) -> FeedFramingView:
-    found = await framing_of_feed(runtime, user, one.id)
-    door = f"/rss?url={quote(one.feed.url, safe='')}" if found.for_everybody else ""
+async def feed_framing(
+    runtime: Runtime, user: User, subscription: Subscription, zone: tzinfo
+) -> FeedFramingView:
+    framing = await framing_of_feed(runtime, user, subscription.id)
+    intake_url = f"/rss?url={quote(subscription.feed.url, safe='')}" if framing.for_everybody else ""
     return FeedFramingView(
-        on=found.wished,
-        for_everybody=found.for_everybody,
-        model=found.model or "",
-        asks=found.sends and not found.allowed,
-        intake_url=door,
-        plot=averages_plot(found.averages, runtime.now(), zone) if found.averages else None,
+        on=framing.wished,
+        for_everybody=framing.for_everybody,
+        model=framing.model or "",
+        asks=framing.sends and not framing.allowed,
+        intake_url=intake_url,
+        plot=averages_plot(framing.averages, runtime.now(), zone) if framing.averages else None,
     )
 
 
 def averages_plot(averages: Sequence[Average], now: Instant, zone: tzinfo) -> Plot:
-    """Week by week on a scale from calm below to loud above, with the number of articles behind it."""
+    """Weekly averages on a scale from calm (bottom) to loud (top), with the number of articles."""
     span = PlotSpan(WEEKS_SHOWN * WEEK, WEEKS_SHOWN)
     begin = now // WEEK * WEEK - (WEEKS_SHOWN - 1) * WEEK
     articles = sum(week.articles for week in averages)
     mean = sum(week.overall * week.articles for week in averages) / articles
-    behind = ngettext("%(num)s article", "%(num)s articles", articles)
+    article_count = ngettext("%(num)s article", "%(num)s articles", articles)
     points = [((week.since - begin) // WEEK, HIGH * (1 - week.overall)) for week in averages]
     return Plot(
         title=translate("Overall framing, week by week"),
         figure=decimal(mean, 2),
-        note=translate("%(articles)s, scale 0 to 1", articles=behind),
+        note=translate("%(articles)s, scale 0 to 1", articles=article_count),
         finding=translate(
             "On average %(mean)s (%(word)s) over %(articles)s.",
             mean=decimal(mean, 2),
             word=band_word(band_of(mean)),
-            articles=behind,
+            articles=article_count,
         ),
         axis=(
             short_time(begin, now, zone).words,

@@ -1,4 +1,4 @@
-"""Highlights: made on an entry, given notes, removed, and all of them on a page."""
+"""Highlights: list them all, create one on an entry, edit its note, delete it."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -28,13 +28,13 @@ MAX_OF_ENTRY = 200
 
 @router.get("/highlights")
 async def show_highlights(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    here = KeysetPage.of(request.query_params, PAGE_SIZE)
+    paging = KeysetPage.of(request.query_params, PAGE_SIZE)
     async with runtime.db.read() as tx:
         total = await highlights.count(tx, caller.user_id)
-        found = await highlights.newest(tx, caller.user_id, before=here.before, limit=PAGE_SIZE + 1)
-    shown, last = here.cut(found)
-    lines = tuple(_line(request, runtime, one) for one in shown)
-    view = HighlightsPage(lines, here.pages("/highlights", len(lines), total, last))
+        newest = await highlights.newest(tx, caller.user_id, before=paging.before, limit=PAGE_SIZE + 1)
+    rows, last = paging.cut(newest)
+    lines = tuple(_highlight_row(request, runtime, highlight) for highlight in rows)
+    view = HighlightsPage(lines, paging.pages("/highlights", len(lines), total, last))
     return await app_page(request, runtime, caller, "highlights/list.html", view)
 
 
@@ -50,7 +50,7 @@ async def make_highlight(
     next: Text = "/",
 ) -> Response:
     await create_highlight(runtime, caller.user_id, entry_id, quote, prefix=before, suffix=after)
-    return await _answer(request, runtime, caller, entry_id, next)
+    return await _respond(request, runtime, caller, entry_id, next)
 
 
 @router.post("/highlights/{highlight_id}")
@@ -63,12 +63,12 @@ async def change_highlight(
     removed: Ticked = False,
     next: Text = "/highlights",
 ) -> Response:
-    about = await get_highlight(runtime, caller.user_id, highlight_id)
+    highlight = await get_highlight(runtime, caller.user_id, highlight_id)
     if removed:
         await delete_highlight(runtime, caller.user_id, highlight_id)
     else:
         await change_note(runtime, caller.user_id, highlight_id, note)
-    return await _answer(request, runtime, caller, about.entry_id, next)
+    return await _respond(request, runtime, caller, highlight.entry_id, next)
 
 
 @router.post("/highlights/{highlight_id}/delete")
@@ -83,27 +83,29 @@ async def remove_highlight(
     return see_other(request, next, toast=Toast(translate("The highlight is gone.")))
 
 
-async def _answer(
+async def _respond(
     request: Request, runtime: Runtime, caller: Caller, entry_id: int | None, next_: str
 ) -> Response:
     if not is_htmx(request) or entry_id is None:
         return see_other(request, next_)
     async with runtime.db.read() as tx:
-        kept = await highlights.newest(tx, caller.user_id, limit=MAX_OF_ENTRY, entry_id=entry_id)
+        newest = await highlights.newest(tx, caller.user_id, limit=MAX_OF_ENTRY, entry_id=entry_id)
         rows = await entries.rows_by_ids(tx, caller.user_id, [entry_id])
     now, zone = runtime.now(), zone_of(request)
-    shown = tuple(shown_highlight(one, now, zone) for one in reversed(kept))
+    views = tuple(shown_highlight(highlight, now, zone) for highlight in reversed(newest))
     language = (rows[0].language or "") if rows else ""
-    answer = HighlightsAnswer(entry_id, language, shown)
-    return await page(request, "entries/highlights.html", None, article=answer)
+    view = HighlightsAnswer(entry_id, language, views)
+    return await page(request, "entries/highlights.html", None, article=view)
 
 
-def _line(request: Request, runtime: Runtime, one: Highlight) -> HighlightRowView:
+def _highlight_row(request: Request, runtime: Runtime, highlight: Highlight) -> HighlightRowView:
     return HighlightRowView(
-        id=one.id,
-        quote=one.passage.quote,
-        note=one.note,
-        entry_url=f"/entry/{one.entry_id}" if one.entry_id is not None else one.entry_url or "",
-        entry_title=one.entry_title or translate("Without a title"),
-        when=short_time(one.created_at, runtime.now(), zone_of(request)),
+        id=highlight.id,
+        quote=highlight.passage.quote,
+        note=highlight.note,
+        entry_url=f"/entry/{highlight.entry_id}"
+        if highlight.entry_id is not None
+        else highlight.entry_url or "",
+        entry_title=highlight.entry_title or translate("Without a title"),
+        when=short_time(highlight.created_at, runtime.now(), zone_of(request)),
     )

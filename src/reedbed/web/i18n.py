@@ -1,7 +1,8 @@
-"""Sentences that were written below and kept, such as why a feed failed, told in the reader's language.
+"""Translate page texts and stored English messages into the request's language.
 
-They lie in the database in English, with a host or a number in them. What is not listed here stays English;
-`tests/unit/test_sentences.py` finds what is missing.
+Messages such as why a feed failed are stored in English, with a host name or a number in them.
+`translate_failure` matches them against WHOLE and SHAPES. Unlisted messages stay English;
+`tests/unit/test_failure_texts.py` finds them.
 """
 
 import gettext
@@ -26,7 +27,7 @@ _language: ContextVar[str] = ContextVar("language", default="en")
 
 
 def set_language(language: str) -> None:
-    """The language of this request's texts."""
+    """Set the language for the texts of this request."""
     _language.set(language if language in LANGUAGES else "en")
 
 
@@ -35,38 +36,38 @@ def current_language() -> str:
 
 
 def plain_text(message: str) -> str:
-    # An empty text would be answered with the head of the catalogue.
+    # gettext returns the header of the catalogue for an empty text.
     return message and catalogue(_language.get()).gettext(message)
 
 
-def plural_text(one: str, many: str, number: int) -> str:
-    """With its number filled in: the other places are left to the caller."""
-    return catalogue(_language.get()).ngettext(one, many, number).replace("%(num)s", grouped(number))
+def plural_text(singular: str, plural: str, number: int) -> str:
+    """Fill in only the number; the caller fills in the other placeholders."""
+    return catalogue(_language.get()).ngettext(singular, plural, number).replace("%(num)s", grouped(number))
 
 
 def grouped(number: int) -> str:
-    """With thousands apart; the thin space belongs to no language."""
+    """Group thousands with a thin space, which suits every language."""
     return f"{int(number):,}".replace(",", "\u202f")
 
 
 def translate(message: str, **values: object) -> str:
-    """A text of ours in this request's language, as `_()` gives it in a template."""
+    """Translate into the language of this request, like `_()` in templates."""
     return plain_text(message) % values if values else plain_text(message)
 
 
 def marked(message: str) -> str:
-    """A text that is kept here and translated where it is shown."""
+    """Mark a text for extraction (gettext_noop); it is translated where it is shown."""
     return message
 
 
-def ngettext(one: str, many: str, number: int) -> str:
-    return plural_text(one, many, number) % {}
+def ngettext(singular: str, plural: str, number: int) -> str:
+    return plural_text(singular, plural, number) % {}
 
 
-def decimal(value: float, places: int) -> str:
-    """A number with a fraction, as this request's language writes it."""
-    written = f"{value:,.{places}f}".replace(",", "\u202f")
-    return written.replace(".", ",") if current_language() in WITH_COMMA else written
+def decimal(value: float, digits: int) -> str:
+    """Format a number with a fraction in the language of this request."""
+    text = f"{value:,.{digits}f}".replace(",", "\u202f")
+    return text.replace(".", ",") if current_language() in WITH_COMMA else text
 
 
 @cache
@@ -76,31 +77,31 @@ def catalogue(language: str) -> gettext.NullTranslations:
 
 @cache
 def languages() -> tuple[str, ...]:
-    """English, and the others that have a catalogue."""
+    """English and all languages that have a catalogue."""
     return ("en", *(code for code in LANGUAGES if (FOLDER / "locale" / code).is_dir() and code != "en"))
 
 
 async def choose_language(request: Request) -> None:
-    """Before anything is said: views are put into words before they are drawn."""
+    """Set the language before the route runs: views hold translated texts before they are rendered."""
     set_language(language_of(request, await maybe_caller(request)))
 
 
 def language_of(request: Request, caller: Caller | None) -> str:
-    chosen = _preferred(caller)
+    chosen = _preferred_language(caller)
     if chosen in LANGUAGES:
         return chosen
     for part in request.headers.get("accept-language", "").split(","):
-        short = part.split(";")[0].strip().lower()[:2]
-        if short in LANGUAGES:
-            return short
+        code = part.split(";")[0].strip().lower()[:2]
+        if code in LANGUAGES:
+            return code
     return "en"
 
 
-def _preferred(caller: Caller | None) -> str:
+def _preferred_language(caller: Caller | None) -> str:
     if caller is None:
         return ""
-    wishes = orjson.loads(caller.user.preferences or "{}")
-    return str(wishes.get("language", ""))
+    preferences = orjson.loads(caller.user.preferences or "{}")
+    return str(preferences.get("language", ""))
 
 
 WHOLE = (
@@ -141,13 +142,13 @@ WHOLE = (
         "If you have them, write them into the address: https://name:password@example.org."
     ),
     marked("The site asks for fewer requests. Try again in a few minutes."),
-    # how an answer is packed
+    # content encoding of a response
     marked("The compressed data broke off."),
     marked("The compressed data is damaged."),
     marked("It is compressed too many times."),
     marked("It is compressed in a way nobody asked for."),
     marked("It consists of too many compressed parts."),
-    # what a document is
+    # kind of document
     marked("The address answered with nothing."),
     marked("The address answered with something that is not text."),
     marked("The address answered with plain text, not with a feed."),
@@ -160,7 +161,7 @@ WHOLE = (
     marked("The document defines too many entities, so it is not read."),
     marked("The document defines entities within entities, so it is not read."),
     marked("The document's entities would make it far too large, so it is not read."),
-    # whole articles
+    # full-text articles
     marked("The page holds no article text."),
     marked("The page is too large to read as an article."),
     marked("The page could not be read as HTML."),
@@ -172,7 +173,7 @@ WHOLE = (
     marked("The site asks for consent first."),
     marked("The site asks to log in first."),
     marked("This entry has no address to read the article from."),
-    # faults of a certificate
+    # certificate errors
     marked("not valid yet"),
     marked("expired"),
     marked("self-signed"),
@@ -181,14 +182,14 @@ WHOLE = (
     marked("made out to another name"),
     marked("made out to another address"),
     marked("it cannot be trusted"),
-    # what became of a feed, and of its hub
+    # stopped feeds, WebSub hubs
     marked("The site says that this feed is gone for good (410 Gone)."),
     marked("The operator has turned hubs off (REEDBED_WEBSUB)."),
     marked("This server has no public address that a hub could call. Set REEDBED_BASE_URL to one."),
     marked("The hub refused."),
     marked("The hub took the request and never confirmed it."),
     marked("The hub does not answer."),
-    # the model and what it writes
+    # AI model, summaries, digests, questions
     marked("No articles found from the last 24 hours"),
     marked("There is nothing new since the last digest."),
     marked("Failed to generate summary. Please try again later."),
@@ -208,7 +209,7 @@ WHOLE = (
     marked("monthly cost"),
     marked("your daily tokens"),
     marked("your daily cost"),
-    # files from other readers
+    # imports
     marked(
         "This is not an OPML file. Export the subscriptions from your other reader as OPML and try again."
     ),
@@ -229,7 +230,7 @@ WHOLE = (
     marked("This zip archive holds too much. Unpack it and bring in its OPML and JSON files one by one."),
     marked("This zip archive is damaged or not complete. Download it again."),
     marked("This zip archive needs a password. Unpack it and bring in its files."),
-    # lists and mailboxes
+    # newsletters and mailboxes
     marked("The list is being told."),
     marked("The list was told and took it."),
     marked("The list was told by mail."),
@@ -243,7 +244,7 @@ WHOLE = (
     # the database
     marked("Another session keeps a table of the database locked. Try again in a moment."),
     marked("The database is busy with another program. Try again in a moment."),
-    # why somebody has to log in
+    # reasons to log in
     marked("Log in first."),
     marked("You had logged in while the clock of this server was wrong. Log in again."),
     # devices
@@ -299,7 +300,7 @@ SHAPES = (
         "Confirm your e-mail address first: open the link in the mail that we sent you. "
         "Mails to this address were asked for too often. The next one can be sent in %(number)s min."
     ),
-    # logging in with an account elsewhere
+    # sign-in providers
     marked("Logging in with %(name)s did not work. Try again."),
     marked("You were not logged in: %(name)s was told no."),
     marked("%(name)s does not answer just now. Try again a little later, or log in with your password."),
@@ -314,10 +315,10 @@ SHAPES = (
     marked("This account of yours at %(name)s opens another account here. Unlink it there first."),
     marked("%(browser)s on %(system)s"),
 )
-"""The place `why` holds another of these sentences, with or without its full stop."""
+"""The placeholder `why` holds another of these messages, with or without its full stop."""
 
-_PLACE = re.compile(r"%\\\((\w+)\\\)s")
-_IN_A_PLACE = {
+_PLACEHOLDER = re.compile(r"%\\\((\w+)\\\)s")
+_PLACEHOLDER_PATTERNS = {
     "number": r"[\d.]+",
     "host": r"\S+",
     "size": r"\d+ [KM]B",
@@ -328,46 +329,49 @@ _IN_A_PLACE = {
 def translate_failure(text: str) -> str:
     if not text or current_language() == "en":
         return text
-    told = translate(text)
-    return told if told != text else _filled(text)
+    translated = translate(text)
+    return translated if translated != text else _translate_pattern(text)
 
 
 def sentence(text: str) -> str:
     return text if not text or text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _filled(text: str) -> str:
-    for pattern, shape in _patterns():
-        if found := pattern.fullmatch(text):
-            places = found.groupdict()
-            if "why" in places:
-                places["why"] = _within(places["why"])
-            return translate(shape, **places)
+def _translate_pattern(text: str) -> str:
+    for pattern, message in _patterns():
+        if match := pattern.fullmatch(text):
+            values = match.groupdict()
+            if "why" in values:
+                values["why"] = _translate_cause(values["why"])
+            return translate(message, **values)
     return text
 
 
-def _within(why: str) -> str:
-    told = translate_failure(why)
-    return told if told != why else translate_failure(f"{why}.").removesuffix(".")
+def _translate_cause(why: str) -> str:
+    translated = translate_failure(why)
+    return translated if translated != why else translate_failure(f"{why}.").removesuffix(".")
 
 
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple((_pattern(shape), shape) for shape in SHAPES)
+    return tuple((_pattern(message), message) for message in SHAPES)
 
 
-def _pattern(shape: str) -> re.Pattern[str]:
-    def place(found: re.Match[str]) -> str:
-        return f"(?P<{found[1]}>{_IN_A_PLACE.get(found[1], '.+')})"
+def _pattern(message: str) -> re.Pattern[str]:
+    def group(match: re.Match[str]) -> str:
+        return f"(?P<{match[1]}>{_PLACEHOLDER_PATTERNS.get(match[1], '.+')})"
 
-    return re.compile(_PLACE.sub(place, re.escape(shape)), re.DOTALL)
+    return re.compile(_PLACEHOLDER.sub(group, re.escape(message)), re.DOTALL)
+
+
+# --- Search
 
 
 def unknown_names(unknown: Iterable[Filter]) -> str:
-    """A sentence for each feed, folder and tag of a search that does not exist."""
+    """One sentence for each feed, folder or tag in a search that does not exist."""
     sentences = {
         "feed": translate("You follow no feed called %(name)s."),
         "folder": translate("There is no folder called %(name)s."),
         "tag": translate("There is no tag called %(name)s."),
     }
-    return " ".join(sentences[each.kind] % {"name": each.value} for each in unknown)
+    return " ".join(sentences[unknown_name.kind] % {"name": unknown_name.value} for unknown_name in unknown)

@@ -1,4 +1,4 @@
-"""The operator's view of the database: what takes how much room, and the copies that are kept."""
+"""Admin pages of the instance: overview (charts, jobs, processes, events) and database."""
 
 import asyncio
 from collections.abc import Sequence
@@ -56,40 +56,49 @@ WORK_NAMES = {
     "stories": marked("Grouping stories"),
     "sweeping": marked("Tidying the database"),
 }
-"""What people call a kind of job, and what one process does for all."""
+"""Labels for kinds of jobs, and for the tasks that one process holds a lease for."""
 
 
 def work_name(name: str) -> str:
     return translate(WORK_NAMES.get(name, name))
 
 
-def processes(found: Sequence[Process], now: Instant) -> Sheet:
+def processes(rows: Sequence[Process], now: Instant) -> Sheet:
     return Sheet(
         "processes",
         translate("Processes"),
         (translate("Name"), translate("Role"), translate("Version"), translate("Started"), translate("Does")),
-        tuple((one.name, one.role, one.version, ago(one.started_at, now), _in_hand(one)) for one in found),
+        tuple(
+            (
+                process.name,
+                process.role,
+                process.version,
+                ago(process.started_at, now),
+                _current_work(process),
+            )
+            for process in rows
+        ),
         translate("No process has said that it lives."),
     )
 
 
-def slow_feeds(found: Sequence[SlowFeed]) -> Sheet:
+def slow_feeds(feeds: Sequence[SlowFeed]) -> Sheet:
     return Sheet(
         "slow",
         translate("Slowest feeds"),
         (translate("Feed"), translate("Seconds for a check"), translate("Checks")),
-        tuple((one.title, decimal(one.took / SECOND, 1), str(Count(one.checks))) for one in found),
+        tuple((feed.title, decimal(feed.took / SECOND, 1), str(Count(feed.checks))) for feed in feeds),
         translate("None was checked."),
         numbers=2,
     )
 
 
-def under_way(found: Sequence[RunningJob], now: Instant) -> tuple[Progress, ...]:
+def under_way(running: Sequence[RunningJob], now: Instant) -> tuple[Progress, ...]:
     return tuple(
         Progress(
-            f"{work_name(one.kind)} · {ago(one.created_at, now)}", round(100 * min(max(one.progress, 0), 1))
+            f"{work_name(job.kind)} · {ago(job.created_at, now)}", round(100 * min(max(job.progress, 0), 1))
         )
-        for one in found
+        for job in running
     )
 
 
@@ -99,11 +108,13 @@ def size_words(size: int) -> str:
     return f"{decimal(size / MEGABYTE, 1)} MB"
 
 
-def _in_hand(one: Process) -> str:
-    held = sum(one.in_hand.values())
-    parts = [ngettext("%(num)s in hand", "%(num)s in hand", held)] if held else []
-    return ", ".join([*parts, *map(work_name, one.chores)])
+def _current_work(process: Process) -> str:
+    count = sum(process.in_hand.values())
+    parts = [ngettext("%(num)s in hand", "%(num)s in hand", count)] if count else []
+    return ", ".join([*parts, *map(work_name, process.chores)])
 
+
+# --- Overview
 
 router = APIRouter(include_in_schema=False)
 
@@ -121,18 +132,18 @@ async def show_overview(
     now, zone = runtime.now(), zone_of(request)
     async with runtime.db.read() as tx:
         hours = await instance.list_hours(tx, SPANS[span].begin(now))
-        counted = await feed_status.list_statuses(tx)
+        counts = await feed_status.list_statuses(tx)
         size = await instance.size_in_bytes(tx)
-        troubled = await instance.failing_feeds(tx, limit=MAX_TROUBLED)
+        failing = await instance.failing_feeds(tx, limit=MAX_TROUBLED)
         queues, leases = await instance.list_queues(tx), await instance.list_leases(tx)
         due, oldest = await instance.count_due(tx, now)
         members = await users.list_members(tx, after=0, limit=MAX_MEMBERS)
         slow = await instance.slowest_feeds(tx, SPANS[span].begin(now), limit=MAX_SLOW)
-        alive, jobs_now = await jobs.list_processes(tx), await jobs.under_way(tx)
+        live_processes, running_jobs = await jobs.list_processes(tx), await jobs.under_way(tx)
         problems = await reported(tx)
-        lately = await users.list_events(tx, limit=MAX_EVENTS)
-    shown = OperatorPage(
-        running=_running(runtime, counted),
+        events = await users.list_events(tx, limit=MAX_EVENTS)
+    view = OperatorPage(
+        running=_status_line(runtime, counts),
         spans=spans,
         plots=(
             fetch_plot(hours, SPANS[span], now, zone),
@@ -141,26 +152,26 @@ async def show_overview(
             news_plot(hours, SPANS[span], now, zone),
             _database(size),
         ),
-        troubled=tuple(_troubled(one, now, zone) for one in troubled),
+        troubled=tuple(_failing_feed(feed, now, zone) for feed in failing),
         jobs=(
             _feeds_due(due, oldest, now),
-            *(_queue(one, now) for one in queues),
-            *(_lease(one, now) for one in leases),
+            *(_queue(queue, now) for queue in queues),
+            *(_lease(lease, now) for lease in leases),
         ),
-        events=tuple(_event(one, members, now) for one in lately),
-        problems=tuple(translate(one.text) for one in problems),
-        progress=under_way(jobs_now, now),
+        events=tuple(_event(event, members, now) for event in events),
+        problems=tuple(translate(problem.text) for problem in problems),
+        progress=under_way(running_jobs, now),
         sheets=(
-            processes(alive, now),
+            processes(live_processes, now),
             slow_feeds(slow),
         ),
     )
-    return await app_page(request, runtime, caller, "instance/overview.html", shown)
+    return await app_page(request, runtime, caller, "instance/overview.html", view)
 
 
-def _running(runtime: Runtime, counted: dict[str, int]) -> str:
+def _status_line(runtime: Runtime, counts: dict[str, int]) -> str:
     engine = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}[runtime.db.engine]
-    total, working, pending = sum(counted.values()), counted.get("success", 0), counted.get("pending", 0)
+    total, working, pending = sum(counts.values()), counts.get("success", 0), counts.get("pending", 0)
     parts = [
         ngettext("%(num)s feed", "%(num)s feeds", total),
         ngettext("%(num)s working", "%(num)s working", working),
@@ -175,16 +186,16 @@ def _database(size: int) -> Plot:
     return figure(translate("Database"), f"{size / MEGABYTE:,.0f} MB".replace(",", "\u202f"))
 
 
-def _troubled(one: FailingFeed, now: Instant, zone: tzinfo) -> views.FailingFeedView:
-    next_try = coming_time(one.next_check_at, now, zone) if one.next_check_at else translate("stopped")
+def _failing_feed(feed: FailingFeed, now: Instant, zone: tzinfo) -> views.FailingFeedView:
+    next_try = coming_time(feed.next_check_at, now, zone) if feed.next_check_at else translate("stopped")
     return views.FailingFeedView(
-        id=one.id,
-        name=one.title,
-        wrong=translate_failure(one.stop_reason or one.last_error or one.status),
-        failures=Count(one.failures),
-        readers=Count(one.readers),
+        id=feed.id,
+        name=feed.title,
+        wrong=translate_failure(feed.stop_reason or feed.last_error or feed.status),
+        failures=Count(feed.failures),
+        readers=Count(feed.readers),
         next_try=next_try,
-        language=one.language or "",
+        language=feed.language or "",
     )
 
 
@@ -199,35 +210,37 @@ def _feeds_due(due: int, oldest: Instant | None, now: Instant) -> views.JobView:
     )
 
 
-def _queue(one: Queue, now: Instant) -> views.JobView:
+def _queue(queue: Queue, now: Instant) -> views.JobView:
     return views.JobView(
-        name=work_name(one.kind),
-        held_by=ngettext("%(num)s running", "%(num)s running", one.running) if one.running else "",
-        waiting=Count(one.waiting),
-        oldest=ago(one.oldest_at, now) if one.oldest_at <= now else "",
+        name=work_name(queue.kind),
+        held_by=ngettext("%(num)s running", "%(num)s running", queue.running) if queue.running else "",
+        waiting=Count(queue.waiting),
+        oldest=ago(queue.oldest_at, now) if queue.oldest_at <= now else "",
         state="waiting",
-        state_word=translate("Running") if one.running else translate("Waiting"),
+        state_word=translate("Running") if queue.running else translate("Waiting"),
     )
 
 
-def _lease(one: instance.HeldLease, now: Instant) -> views.JobView:
-    alive = one.expires_at > now
+def _lease(lease: instance.HeldLease, now: Instant) -> views.JobView:
+    alive = lease.expires_at > now
     return views.JobView(
-        name=work_name(one.name),
-        held_by=one.holder,
+        name=work_name(lease.name),
+        held_by=lease.holder,
         waiting=Count(0),
         oldest="",
         state="good" if alive else "bad",
-        state_word=translate("Alive %(when)s", when=ago(one.heartbeat_at, now))
+        state_word=translate("Alive %(when)s", when=ago(lease.heartbeat_at, now))
         if alive
-        else translate("Silent since %(when)s", when=ago(one.heartbeat_at, now)),
+        else translate("Silent since %(when)s", when=ago(lease.heartbeat_at, now)),
     )
 
 
-def _event(one: LoggedEvent, members: Sequence[Member], now: Instant) -> views.EventView:
-    who = next((member.user.email for member in members if member.user.id == one.user_id), "")
-    return views.EventView(ago(one.at, now), event_words(one.kind), who)
+def _event(event: LoggedEvent, members: Sequence[Member], now: Instant) -> views.EventView:
+    who = next((member.user.email for member in members if member.user.id == event.user_id), "")
+    return views.EventView(ago(event.at, now), event_words(event.kind), who)
 
+
+# --- Database
 
 database_router = APIRouter(include_in_schema=False)
 
@@ -235,12 +248,12 @@ database_router = APIRouter(include_in_schema=False)
 @database_router.get("/admin/database")
 async def show(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
     async with runtime.db.read() as tx:
-        whole, used = await instance.size_in_bytes(tx), await instance.bytes_in_use(tx)
+        total, used = await instance.size_in_bytes(tx), await instance.bytes_in_use(tx)
         largest = await instance.largest_tables(tx)
     view = DatabasePage(
-        whole=size_words(whole),
+        whole=size_words(total),
         used=size_words(used),
-        sheets=(_sizes(largest), await _copies(runtime, runtime.now(), zone_of(request))),
+        sheets=(_sizes(largest), await _backups(runtime, runtime.now(), zone_of(request))),
     )
     return await app_page(request, runtime, caller, "instance/database.html", view)
 
@@ -250,24 +263,24 @@ def _sizes(largest: list[Size]) -> Sheet:
         "sizes",
         translate("Largest tables and indexes"),
         (translate("Name"), translate("Size")),
-        tuple((_name(one), size_words(one.size)) for one in largest),
+        tuple((_size_name(item), size_words(item.size)) for item in largest),
         numbers=1,
     )
 
 
-def _name(one: Size) -> str:
-    return one.name if one.name == one.table else f"{one.name} ({one.table})"
+def _size_name(size: Size) -> str:
+    return size.name if size.name == size.table else f"{size.name} ({size.table})"
 
 
-async def _copies(runtime: Runtime, now: Instant, zone: tzinfo) -> Sheet:
-    """PostgreSQL is copied by its own means."""
+async def _backups(runtime: Runtime, now: Instant, zone: tzinfo) -> Sheet:
+    """Nightly copies of the SQLite database; PostgreSQL has its own backup tools."""
     policy = runtime.backups
-    kept = await asyncio.to_thread(startup.copies, policy) if policy else []
+    copies = await asyncio.to_thread(startup.copies, policy) if policy else []
     return Sheet(
         "copies",
         translate("Copies by night"),
         (translate("When"), translate("File"), translate("Size")),
-        tuple((full_time(at, now, zone).words, name, size_words(size)) for at, name, size in kept),
+        tuple((full_time(at, now, zone).words, name, size_words(size)) for at, name, size in copies),
         translate("None yet. The first is by night.")
         if policy
         else translate("None are made: PostgreSQL has its own means, or they are turned off."),

@@ -1,4 +1,4 @@
-"""Settings of newsletters: addresses to subscribe with, senders, mailboxes, and mails that want a click."""
+"""Newsletters: settings (addresses, senders, mailboxes), confirmation mails, and facts about senders."""
 
 from dataclasses import field, replace
 
@@ -52,18 +52,19 @@ _SHOWN_ABOVE = ("unread", "all")
 
 
 async def with_confirmations(
-    runtime: Runtime, tx: Tx, user_id: int, view: str, listed: EntryListView
+    runtime: Runtime, tx: Tx, user_id: int, view: str, entry_list: EntryListView
 ) -> EntryListView:
-    """The list with the mails that wait for a click above it."""
+    """The list with unconfirmed newsletter subscriptions above it."""
     if view not in _SHOWN_ABOVE:
-        return listed
+        return entry_list
     waiting = await newsletters.waiting(tx, user_id, runtime.now() - CONFIRMATIONS_SHOWN)
-    return replace(listed, confirmations=tuple(map(confirm_view, waiting))) if waiting else listed
+    return replace(entry_list, confirmations=tuple(map(confirm_view, waiting))) if waiting else entry_list
 
 
 async def with_mail(tx: Tx, user_id: int, article: ArticleView, entry: Entry) -> ArticleView:
-    """The article with what is known of its mail, where it came by one."""
-    if not any(author.email for author in entry.authors):  # every mail has a sender: most entries end here
+    """The article with facts about its mail, if it came by mail."""
+    # Every mail has a sender, so most entries return here without a query.
+    if not any(author.email for author in entry.authors):
         return article
     sender = await newsletters.sender_of_feed(tx, user_id, entry.row.feed_id)
     if sender is None:
@@ -83,29 +84,31 @@ def confirm_view(waiting: WaitingConfirmation) -> Confirm:
 
 
 def sender_facts(sender: Sender) -> tuple[tuple[str, str], ...]:
-    """For the page of a sender's feed."""
+    """Facts for the edit page of a sender's feed."""
     facts = (
         (translate("Sender"), sender.address),
         (translate("Findings about the sender"), verdict_words(sender.verdicts)),
-        (translate("When you unsubscribe, the list is told"), _way_out(sender.ways_out)),
+        (translate("When you unsubscribe, the list is told"), _unsubscribe_method(sender.ways_out)),
     )
     return tuple((name, value) for name, value in facts if value)
 
 
-def _way_out(ways: WaysOut) -> str:
-    if ways.post:
+def _unsubscribe_method(ways_out: WaysOut) -> str:
+    if ways_out.post:
         return translate("With one click")
-    if ways.mailto:
+    if ways_out.mailto:
         return translate("With a mail")
-    return translate("By you, on its page") if ways.page else translate("Not: it offers no way")
+    return translate("By you, on its page") if ways_out.page else translate("Not: it offers no way")
 
 
-def verdict_words(told: Verdicts) -> str:
-    """`SPF pass, DKIM pass, says mx.example.org`; these are names of the trade and stay as they are."""
-    found = (("SPF", told.spf), ("DKIM", told.dkim), ("DMARC", told.dmarc))
-    results = ", ".join(f"{name} {result}" for name, result in found if result)
-    return translate("%(results)s, says %(server)s", results=results, server=told.by) if results else ""
+def verdict_words(verdicts: Verdicts) -> str:
+    """`SPF pass, DKIM pass, says mx.example.org`; the technical names are not translated."""
+    checks = (("SPF", verdicts.spf), ("DKIM", verdicts.dkim), ("DMARC", verdicts.dmarc))
+    results = ", ".join(f"{name} {result}" for name, result in checks if result)
+    return translate("%(results)s, says %(server)s", results=results, server=verdicts.by) if results else ""
 
+
+# --- Settings
 
 router = APIRouter(include_in_schema=False)
 
@@ -119,7 +122,7 @@ _IMAGE_HEADERS = {
 
 @record
 class _Form:
-    """What was typed and what is wrong with it, shown again."""
+    """Submitted values and their errors."""
 
     name: str = ""
     name_error: str = ""
@@ -131,12 +134,12 @@ class _Form:
 
 @router.get("/newsletters/images/{name}")
 async def show_image(runtime: CurrentRuntime, caller: CurrentCaller, name: str) -> Response:
-    """A picture that came inside a mail, for whom the mail was sent to."""
+    """An image embedded in a mail, only for the recipient of the mail."""
     async with runtime.db.read() as tx:
-        found = await newsletters.image(tx, caller.user_id, f"{MAIL_KEY}{storable(name)[:64]}")
-    if found is None:
+        image = await newsletters.image(tx, caller.user_id, f"{MAIL_KEY}{storable(name)[:64]}")
+    if image is None:
         raise NotFound("There is no such picture.")
-    media_type, data = found
+    media_type, data = image
     return Response(data, 200, _IMAGE_HEADERS, media_type)
 
 
@@ -152,8 +155,8 @@ async def make_address(
     try:
         await add_address(runtime, caller.user_id, name)
     except (Invalid, Conflict) as error:
-        wrong = _Form(name=name, name_error=error.message, status=status_of(error))
-        return await _show(request, runtime, caller, wrong)
+        form = _Form(name=name, name_error=error.message, status=status_of(error))
+        return await _show(request, runtime, caller, form)
     return see_other(request, HERE, toast=Toast(translate("The address is ready. Subscribe with it.")))
 
 
@@ -172,8 +175,8 @@ async def block_typed(
     try:
         await block_address(runtime, caller.user_id, address)
     except Invalid as error:
-        wrong = _Form(blocked=address, blocked_error=error.message, status=status_of(error))
-        return await _show(request, runtime, caller, wrong)
+        form = _Form(blocked=address, blocked_error=error.message, status=status_of(error))
+        return await _show(request, runtime, caller, form)
     return see_other(request, HERE, toast=Toast(translate("Its mail is refused from now on.")))
 
 
@@ -198,8 +201,8 @@ async def follow(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath
 ) -> Response:
     await follow_again(runtime, caller.user_id, sender_id)
-    said = translate("What comes is shown again. You may have to join the list anew.")
-    return see_other(request, HERE, toast=Toast(said))
+    message = translate("What comes is shown again. You may have to join the list anew.")
+    return see_other(request, HERE, toast=Toast(message))
 
 
 @router.post("/settings/newsletters/confirmations/{entry_id}/done")
@@ -223,11 +226,11 @@ async def make_mailbox(
     folder: Text = "INBOX",
 ) -> Response:
     number = int(port) if port.isascii() and port.isdigit() and len(port) < 6 else 0
-    wish = MailboxOptions(host, username, password, number, security, folder)
+    options = MailboxOptions(host, username, password, number, security, folder)
     try:
-        await add_mailbox(runtime, caller.user_id, wish)
+        await add_mailbox(runtime, caller.user_id, options)
     except (Invalid, Conflict) as error:
-        form = MailboxForm(host, port, username, folder, _securities(security), error.message)
+        form = MailboxForm(host, port, username, folder, _security_options(security), error.message)
         return await _show(request, runtime, caller, _Form(mailbox=form, status=status_of(error)))
     return see_other(request, HERE, toast=Toast(translate("The first mails come in a moment.")))
 
@@ -245,8 +248,8 @@ async def drop_mailbox(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, mailbox_id: IdPath
 ) -> Response:
     await remove_mailbox(runtime, caller.user_id, mailbox_id)
-    said = translate("It is not looked into any more. What came from it stays.")
-    return see_other(request, HERE, toast=Toast(said))
+    message = translate("It is not looked into any more. What came from it stays.")
+    return see_other(request, HERE, toast=Toast(message))
 
 
 async def _show(request: Request, runtime: Runtime, caller: Caller, form: _Form) -> Response:
@@ -254,68 +257,74 @@ async def _show(request: Request, runtime: Runtime, caller: Caller, form: _Form)
     async with runtime.db.read() as tx:
         addresses = await newsletters.list_addresses(tx, user_id)
         senders = await newsletters.list_senders(tx, user_id)
-        boxes = await newsletters.list_mailboxes(tx, user_id)
+        mailboxes = await newsletters.list_mailboxes(tx, user_id)
         waiting = await newsletters.waiting(tx, user_id, now - CONFIRMATIONS_SHOWN)
-        followed = {
-            one.feed_id: one.subscription_id for one in await subscriptions.sidebar_feeds(tx, user_id)
+        subscription_ids = {
+            feed.feed_id: feed.subscription_id for feed in await subscriptions.sidebar_feeds(tx, user_id)
         }
-    mailbox = form.mailbox if form.mailbox.securities else MailboxForm(securities=_securities("tls"))
-    shown = NewslettersSettings(
+    mailbox_form = (
+        form.mailbox if form.mailbox.securities else MailboxForm(securities=_security_options("tls"))
+    )
+    view = NewslettersSettings(
         domain=runtime.mail.domain,
-        addresses=tuple(_address(runtime, one, now) for one in addresses) if runtime.mail.domain else (),
-        senders=tuple(_sender(one, followed.get(one.feed_id or 0), now) for one in senders),
-        mailboxes=tuple(_mailbox(one, now) for one in boxes),
+        addresses=tuple(_address_view(runtime, address, now) for address in addresses)
+        if runtime.mail.domain
+        else (),
+        senders=tuple(
+            _sender_view(sender, subscription_ids.get(sender.feed_id or 0), now) for sender in senders
+        ),
+        mailboxes=tuple(_mailbox_view(mailbox, now) for mailbox in mailboxes),
         confirmations=tuple(map(confirm_view, waiting)),
         name=form.name,
         name_error=form.name_error,
         blocked=form.blocked,
         blocked_error=form.blocked_error,
-        mailbox=mailbox,
+        mailbox=mailbox_form,
     )
-    return await settings_page(request, runtime, caller, "newsletters", shown, status=form.status)
+    return await settings_page(request, runtime, caller, "newsletters", view, status=form.status)
 
 
-def _address(runtime: Runtime, one: IngestAddress, now: Instant) -> AddressView:
-    if one.last_used_at is None:
-        used = translate("Made %(when)s, no mail yet", when=ago(one.created_at, now))
+def _address_view(runtime: Runtime, address: IngestAddress, now: Instant) -> AddressView:
+    if address.last_used_at is None:
+        used = translate("Made %(when)s, no mail yet", when=ago(address.created_at, now))
     else:
-        mails = ngettext("%(num)s mail", "%(num)s mails", one.received)
-        used = translate("%(mails)s, the last %(when)s", mails=mails, when=ago(one.last_used_at, now))
-    return AddressView(one.id, one.name, written(runtime, one), used)
+        mails = ngettext("%(num)s mail", "%(num)s mails", address.received)
+        used = translate("%(mails)s, the last %(when)s", mails=mails, when=ago(address.last_used_at, now))
+    return AddressView(address.id, address.name, written(runtime, address), used)
 
 
-def _sender(one: Sender, subscription_id: int | None, now: Instant) -> SenderView:
-    facts = [ngettext("%(num)s mail", "%(num)s mails", one.received)]
-    if one.last_mail_at is not None:
-        facts.append(translate("the last %(when)s", when=ago(one.last_mail_at, now)))
-    if one.refused:
-        facts.append(ngettext("%(num)s not shown since", "%(num)s not shown since", one.refused))
-    told = verdict_words(one.verdicts)
+def _sender_view(sender: Sender, subscription_id: int | None, now: Instant) -> SenderView:
+    facts = [ngettext("%(num)s mail", "%(num)s mails", sender.received)]
+    if sender.last_mail_at is not None:
+        facts.append(translate("the last %(when)s", when=ago(sender.last_mail_at, now)))
+    if sender.refused:
+        facts.append(ngettext("%(num)s not shown since", "%(num)s not shown since", sender.refused))
+    auth_results = verdict_words(sender.verdicts)
     return SenderView(
-        id=one.id,
-        name=one.title,
-        address=one.address if one.name else "",
-        facts=f"{', '.join(facts)}. {told}" if told else ", ".join(facts),
+        id=sender.id,
+        name=sender.title,
+        address=sender.address if sender.name else "",
+        facts=f"{', '.join(facts)}. {auth_results}" if auth_results else ", ".join(facts),
         url=f"/feed/{subscription_id}" if subscription_id else "",
-        blocked=one.blocked_at is not None,
-        left=one.left_at is not None,
-        leaving=translate_failure(one.leaving),
-        leave_page=one.ways_out.page if one.left_at is not None else "",
+        blocked=sender.blocked_at is not None,
+        left=sender.left_at is not None,
+        leaving=translate_failure(sender.leaving),
+        leave_page=sender.ways_out.page if sender.left_at is not None else "",
     )
 
 
-def _mailbox(one: Mailbox, now: Instant) -> MailboxView:
-    facts = [ngettext("%(num)s mail", "%(num)s mails", one.received)]
-    if one.last_checked_at is not None:
-        facts.append(translate("Checked %(when)s.", when=ago(one.last_checked_at, now)))
+def _mailbox_view(mailbox: Mailbox, now: Instant) -> MailboxView:
+    facts = [ngettext("%(num)s mail", "%(num)s mails", mailbox.received)]
+    if mailbox.last_checked_at is not None:
+        facts.append(translate("Checked %(when)s.", when=ago(mailbox.last_checked_at, now)))
     return MailboxView(
-        one.id,
-        f"{one.username}, {one.folder} ({one.host})",
+        mailbox.id,
+        f"{mailbox.username}, {mailbox.folder} ({mailbox.host})",
         ". ".join(facts),
-        translate_failure(one.last_error or ""),
+        translate_failure(mailbox.last_error or ""),
     )
 
 
-def _securities(chosen: str) -> tuple[SelectOption, ...]:
-    named = (("tls", "TLS"), ("starttls", "STARTTLS"), ("none", translate("None")))
-    return tuple(SelectOption(value, name, value == chosen) for value, name in named)
+def _security_options(chosen: str) -> tuple[SelectOption, ...]:
+    options = (("tls", "TLS"), ("starttls", "STARTTLS"), ("none", translate("None")))
+    return tuple(SelectOption(value, name, value == chosen) for value, name in options)

@@ -1,4 +1,4 @@
-"""From a view model to an answer: the frame around it, the cookies, the one block that htmx asked for."""
+"""Render templates into responses: the layout, cookies and toasts, whole pages and single blocks for htmx."""
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
@@ -33,7 +33,7 @@ FOLDER = Path(__file__).parent
 
 
 def render_page(template: str, values: dict[str, Any], block: str | None = None) -> str:
-    """The whole page, or only its block of this name."""
+    """Render the whole template, or only one block of it."""
     page = environment().get_template(template)
     if block is None:
         return page.render(values)
@@ -50,23 +50,23 @@ def environment() -> Environment:
         trim_blocks=True,
         extensions=["jinja2.ext.i18n"],
     )
-    loose: Any = environment  # the extension adds its methods at run time
-    loose.filters["said"] = translate_failure
-    loose.globals["asset"] = asset
-    loose.globals["feed_lines"] = _feed_lines
-    loose.globals["standing"] = _standing
-    loose.install_gettext_callables(plain_text, plural_text, newstyle=True)
-    loose.globals["_"] = _said
+    untyped: Any = environment  # the extension adds its methods at run time
+    untyped.filters["said"] = translate_failure
+    untyped.globals["asset"] = asset
+    untyped.globals["feed_lines"] = _feed_lines
+    untyped.globals["standing"] = _static_partial
+    untyped.install_gettext_callables(plain_text, plural_text, newstyle=True)
+    untyped.globals["_"] = _translate_markup
     return environment
 
 
-def _standing(template: str) -> Markup:
-    """A part that says the same to everybody who speaks this language."""
-    return _stood(template, current_language())
+def _static_partial(template: str) -> Markup:
+    """A partial that only depends on the language, rendered once per language."""
+    return _render_static(template, current_language())
 
 
 @cache
-def _stood(template: str, language: str) -> Markup:
+def _render_static(template: str, language: str) -> Markup:
     return Markup(environment().get_template(template).render())  # noqa: S704  a template of ours
 
 
@@ -76,22 +76,24 @@ def _feed_lines(feeds: Sequence[SidebarFeed]) -> Markup:
 
 @lru_cache(maxsize=5_000)
 def _feed_line(feed: SidebarFeed) -> Markup:
-    """A reader of hundreds of feeds is shown the same lines on every page, but for a few counts."""
-    drawn: Any = environment().get_template("partials/feed_row.html").module
-    return drawn.line(feed)
+    """Cached: with hundreds of feeds, most rows are the same on every page."""
+    module: Any = environment().get_template("partials/feed_row.html").module
+    return module.line(feed)
 
 
-def _said(message: str, **values: object) -> Markup:
-    """What jinja2's own would answer, by way of three more calls; a page has a hundred of these."""
-    plain = _plain(message, current_language())
-    return plain % values if values else plain
+def _translate_markup(message: str, **values: object) -> Markup:
+    """The same as jinja2's `_`, but with fewer calls; a page has about a hundred of these."""
+    translated = _translated(message, current_language())
+    return translated % values if values else translated
 
 
 @lru_cache(maxsize=5_000)
-def _plain(message: str, language: str) -> Markup:
-    said = catalogue(language).gettext(message) if message else ""
-    return Markup(said)  # noqa: S704  a text of ours
+def _translated(message: str, language: str) -> Markup:
+    text = catalogue(language).gettext(message) if message else ""
+    return Markup(text)  # noqa: S704  a text of ours
 
+
+# --- Responses and cookies
 
 TOAST_COOKIE = "reedbed_toast"
 MAX_TOAST_LENGTH = 500
@@ -120,7 +122,7 @@ async def page(
     """Render the page, or only `block` of it."""
     caller = await maybe_caller(request)
     set_language(language_of(request, caller))
-    frame = _frame(request, caller, toast or read_toast(request))
+    frame = _layout(request, caller, toast or read_toast(request))
     html = render_page(template, {"frame": frame, "view": view, "sidebar": sidebar, **values}, block)
     response = HTMLResponse(
         html, status, {"Cache-Control": "no-store", "Vary": "HX-Request", **(headers or {})}
@@ -132,51 +134,51 @@ async def page(
     return response
 
 
-def see_other(request: Request, address: str, *, toast: Toast | None = None) -> Response:
-    """After a plain form: go there, and say what happened."""
-    response = RedirectResponse(own_address(address), 303)
+def see_other(request: Request, url: str, *, toast: Toast | None = None) -> Response:
+    """Redirect after a plain form, with an optional message."""
+    response = RedirectResponse(own_address(url), 303)
     if toast is not None:
-        said = orjson.dumps([toast.message[:MAX_TOAST_LENGTH], toast.undo]).hex()
+        value = orjson.dumps([toast.message[:MAX_TOAST_LENGTH], toast.undo]).hex()
         response.set_cookie(
-            TOAST_COOKIE, said, max_age=60, httponly=True, samesite="lax", secure=_is_https(request)
+            TOAST_COOKIE, value, max_age=60, httponly=True, samesite="lax", secure=_is_https(request)
         )
     return response
 
 
-def own_address(address: str, otherwise: str = "/") -> str:
-    """Only a path of ours: a form may not send people elsewhere."""
-    is_path = address.startswith("/") and not address.startswith("//")
-    # Browsers read a backslash as a slash and pass over tabs and line ends.
-    return address if is_path and address.isprintable() and "\\" not in address else otherwise
+def own_address(path: str, default: str = "/") -> str:
+    """Accept only local paths, so that forms cannot be used as open redirects."""
+    is_path = path.startswith("/") and not path.startswith("//")
+    # Browsers treat a backslash as a slash and ignore tabs and line breaks.
+    return path if is_path and path.isprintable() and "\\" not in path else default
 
 
 def look_of(request: Request) -> Theme:
     return Theme.from_cookie(request.cookies.get(LOOK_COOKIE, ""))
 
 
-def set_look(request: Request, response: Response, look: Theme) -> None:
-    """Not HttpOnly: the script changes it as the reader chooses."""
+def set_look(request: Request, response: Response, theme: Theme) -> None:
+    """Not HttpOnly: the script changes this cookie, too."""
     response.set_cookie(
-        LOOK_COOKIE, look.to_cookie(), max_age=A_YEAR, samesite="lax", secure=_is_https(request)
+        LOOK_COOKIE, theme.to_cookie(), max_age=A_YEAR, samesite="lax", secure=_is_https(request)
     )
 
 
 def read_toast(request: Request) -> Toast | None:
-    said = request.cookies.get(TOAST_COOKIE)
-    if not said:
+    value = request.cookies.get(TOAST_COOKIE)
+    if not value:
         return None
     try:
-        message, undo = orjson.loads(bytes.fromhex(said))
+        message, undo = orjson.loads(bytes.fromhex(value))
     except (ValueError, TypeError):
         return None
     return Toast(str(message)[:MAX_TOAST_LENGTH], str(undo)[:200])
 
 
-def _frame(request: Request, caller: Caller | None, toast: Toast | None) -> Layout:
+def _layout(request: Request, caller: Caller | None, toast: Toast | None) -> Layout:
     owner = bound_to(request) if caller is not None else visitor_of(request)
     return Layout(
         csrf_token=form_token(get_runtime(request).secret, owner),
-        here=_here(request),
+        here=_current_path(request),
         look=look_of(request),
         language=language_of(request, caller),
         signed_in=caller is not None,
@@ -193,12 +195,12 @@ def _banner(problems: Sequence[Problem]) -> Banner | None:
         return None
     heading = translate("Something is wrong.")
     return Banner(
-        heading, " ".join(translate(one.text) for one in problems), "/admin", translate("How it runs")
+        heading, " ".join(translate(problem.text) for problem in problems), "/admin", translate("How it runs")
     )
 
 
-def _here(request: Request) -> str:
-    """What the address bar shows; htmx tells it when only a part was asked for."""
+def _current_path(request: Request) -> str:
+    """The path in the address bar; htmx sends it when it requests only a part of the page."""
     current = request.headers.get("hx-current-url") if is_htmx(request) else None
     try:
         parts = urlsplit(current) if current else request.url

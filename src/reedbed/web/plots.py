@@ -1,4 +1,4 @@
-"""Numbers over time as drawings on a canvas of 100 by 40, each with its finding in a sentence."""
+"""Small SVG charts of values over time on a canvas of 100 by 40, each with a text alternative."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from reedbed.web.views.layout import Count, SelectOption
 HIGH = 40.0
 WIDE = 100.0
 FILLED = 0.7
-"""How much of its place a bar takes."""
+"""The part of its slot that a bar fills."""
 
 
 @record
@@ -26,7 +26,7 @@ class PlotSpan:
     pieces: int
 
     def begin(self, now: Instant) -> Instant:
-        """The start of the first piece; the last one is under way."""
+        """The start of the first interval; the last one is not over yet."""
         return (now // HOUR + 1) * HOUR - self.length
 
     @property
@@ -38,7 +38,7 @@ SPANS = {"day": PlotSpan(DAY, 24), "week": PlotSpan(7 * DAY, 28), "month": PlotS
 
 
 @record
-class ImportBatch:
+class TimeBucket:
     checks: int = 0
     failures: int = 0
     new_entries: int = 0
@@ -46,12 +46,16 @@ class ImportBatch:
 
 
 def fetch_plot(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo) -> Plot:
-    pieces = _pieces(hours, span, now)
-    checks, failures = sum(one.checks for one in pieces), sum(one.failures for one in pieces)
-    tallest = max((one.checks for one in pieces), default=0)
-    good = [_bar(place, one.checks, tallest, span) for place, one in enumerate(pieces) if one.checks]
+    buckets = _buckets(hours, span, now)
+    checks, failures = sum(bucket.checks for bucket in buckets), sum(bucket.failures for bucket in buckets)
+    tallest = max((bucket.checks for bucket in buckets), default=0)
+    good = [
+        _bar(index, bucket.checks, tallest, span) for index, bucket in enumerate(buckets) if bucket.checks
+    ]
     bad = [
-        _bar(place, one.failures, tallest, span, bad=True) for place, one in enumerate(pieces) if one.failures
+        _bar(index, bucket.failures, tallest, span, bad=True)
+        for index, bucket in enumerate(buckets)
+        if bucket.failures
     ]
     failed = ngettext("%(num)s failed", "%(num)s failed", failures)
     return Plot(
@@ -66,41 +70,48 @@ def fetch_plot(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Ins
 
 
 def success_plot(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo) -> Plot:
-    pieces = _pieces(hours, span, now)
-    checks, failures = sum(one.checks for one in pieces), sum(one.failures for one in pieces)
+    buckets = _buckets(hours, span, now)
+    checks, failures = sum(bucket.checks for bucket in buckets), sum(bucket.failures for bucket in buckets)
     rate = f"{decimal(100 * (checks - failures) / checks, 1)}\u00a0%" if checks else "–"
-    shares = [(place, 1 - one.failures / one.checks) for place, one in enumerate(pieces) if one.checks]
+    shares = [
+        (index, 1 - bucket.failures / bucket.checks) for index, bucket in enumerate(buckets) if bucket.checks
+    ]
     return Plot(
         title=translate("Success rate"),
         figure=rate,
         note=translate("scale 0 to 100"),
         finding=translate("%(rate)s of all fetches worked.", rate=rate),
         axis=_axis(span, now, zone),
-        line=line([(place, HIGH * (1 - share)) for place, share in shares], span),
+        line=line([(index, HIGH * (1 - share)) for index, share in shares], span),
     )
 
 
 def unchanged_plot(
     hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo
 ) -> Plot:
-    """Checks that brought no document: what conditional requests save."""
-    pieces = _pieces(hours, span, now)
-    checks, unchanged = sum(one.checks for one in pieces), sum(one.unchanged for one in pieces)
+    """The share of checks without a new document: what conditional requests save."""
+    buckets = _buckets(hours, span, now)
+    checks, unchanged = sum(bucket.checks for bucket in buckets), sum(bucket.unchanged for bucket in buckets)
     rate = f"{decimal(100 * unchanged / checks, 1)}\u00a0%" if checks else "–"
-    shares = [(place, one.unchanged / one.checks) for place, one in enumerate(pieces) if one.checks]
+    shares = [
+        (index, bucket.unchanged / bucket.checks) for index, bucket in enumerate(buckets) if bucket.checks
+    ]
     return Plot(
         title=translate("Unchanged"),
         figure=rate,
         note=translate("scale 0 to 100"),
         finding=translate("%(rate)s of all fetches found nothing changed.", rate=rate),
         axis=_axis(span, now, zone),
-        line=line([(place, HIGH * (1 - share)) for place, share in shares], span),
+        line=line([(index, HIGH * (1 - share)) for index, share in shares], span),
     )
 
 
 def news_plot(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo) -> Plot:
-    pieces = _pieces(hours, span, now)
-    total, tallest = sum(one.new_entries for one in pieces), max(one.new_entries for one in pieces)
+    buckets = _buckets(hours, span, now)
+    total, tallest = (
+        sum(bucket.new_entries for bucket in buckets),
+        max(bucket.new_entries for bucket in buckets),
+    )
     return Plot(
         title=translate("New entries"),
         figure=str(Count(total)),
@@ -108,7 +119,9 @@ def news_plot(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Inst
         finding=ngettext("%(num)s new entry.", "%(num)s new entries.", total),
         axis=_axis(span, now, zone),
         bars=tuple(
-            _bar(place, one.new_entries, tallest, span) for place, one in enumerate(pieces) if one.new_entries
+            _bar(index, bucket.new_entries, tallest, span)
+            for index, bucket in enumerate(buckets)
+            if bucket.new_entries
         ),
         bar_width=f"{FILLED * WIDE / span.pieces:.2f}",
     )
@@ -117,61 +130,56 @@ def news_plot(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Inst
 def frequency_plot(
     hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo
 ) -> Plot:
-    """How often one feed brings something new."""
+    """How often a feed publishes new entries."""
     plot = news_plot(hours, span, now, zone)
-    total = sum(one.new_entries for one in hours)
+    total = sum(hour.new_entries for hour in hours)
     a_day = translate("%(number)s a day", number=decimal(total * DAY / span.length, 1))
     return replace(plot, title=translate("Update frequency"), figure=a_day, note=plot.finding)
 
 
-def span_choices(chosen: str, place: str) -> tuple[SelectOption, ...]:
+def span_choices(chosen: str, path: str) -> tuple[SelectOption, ...]:
     if chosen not in SPANS:
         raise Invalid("The span is day, week or month.", field="span")
     names = {"day": translate("Day"), "week": translate("Week"), "month": translate("Month")}
     return tuple(
-        SelectOption(name, words, name == chosen, f"{place}?span={name}") for name, words in names.items()
+        SelectOption(name, label, name == chosen, f"{path}?span={name}") for name, label in names.items()
     )
 
 
 def figure(title: str, number: str) -> Plot:
-    """A number without a history."""
+    """A number without a chart."""
     return Plot(title, number, "", f"{title}: {number}", ())
 
 
-def _pieces(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant) -> list[ImportBatch]:
+def _buckets(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant) -> list[TimeBucket]:
     sums = [[0, 0, 0, 0] for _ in range(span.pieces)]
-    for one in hours:
-        place = (one.hour - span.begin(now)) // span.piece
-        if 0 <= place < span.pieces:
-            for which, value in enumerate((one.checks, one.failures, one.new_entries, one.unchanged)):
-                sums[place][which] += value
-    return [ImportBatch(*four) for four in sums]
+    for hour in hours:
+        index = (hour.hour - span.begin(now)) // span.piece
+        if 0 <= index < span.pieces:
+            for column, value in enumerate((hour.checks, hour.failures, hour.new_entries, hour.unchanged)):
+                sums[index][column] += value
+    return [TimeBucket(*values) for values in sums]
 
 
-def _bar(place: int, value: int, tallest: int, span: PlotSpan, *, bad: bool = False) -> Bar:
+def _bar(index: int, value: int, tallest: int, span: PlotSpan, *, bad: bool = False) -> Bar:
     height = HIGH * value / max(tallest, 1)
-    left = WIDE * place / span.pieces + (1 - FILLED) / 2 * WIDE / span.pieces
+    left = WIDE * index / span.pieces + (1 - FILLED) / 2 * WIDE / span.pieces
     return Bar(f"{left:.2f}", f"{HIGH - height:.2f}", f"{height:.2f}", bad)
 
 
 def line(points: Sequence[tuple[int, float]], span: PlotSpan) -> str:
-    """From the start of the first piece to the end of the last, so that even one piece is a line."""
+    """An SVG path from the start of the first interval to the end of the last: one point is a line, too."""
     if not points:
         return ""
     width = WIDE / span.pieces
     (first, start), (last, end) = points[0], points[-1]
-    inner = [(width * (place + 0.5), height) for place, height in points]
-    whole = [(width * first, start), *inner, (width * (last + 1), end)]
-    return "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in whole)
+    inner = [(width * (index + 0.5), height) for index, height in points]
+    path = [(width * first, start), *inner, (width * (last + 1), end)]
+    return "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in path)
 
 
 def _axis(span: PlotSpan, now: Instant, zone: tzinfo) -> tuple[str, ...]:
     begin = span.begin(now)
     half = begin + span.length // 2
-    if span.length <= DAY:
-        return short_time(begin, now, zone).words, short_time(half, now, zone).words, translate("now")
-    return _day(begin, now, zone), _day(half, now, zone), translate("today")
-
-
-def _day(moment: Instant, now: Instant, zone: tzinfo) -> str:
-    return short_time(moment, now, zone).words
+    end = translate("now") if span.length <= DAY else translate("today")
+    return short_time(begin, now, zone).words, short_time(half, now, zone).words, end

@@ -1,4 +1,4 @@
-"""Views as feeds of their own: published, given new addresses, taken back."""
+"""Published feeds: publish a view as Atom and JSON Feed, renew its URL, unpublish it."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -35,13 +35,13 @@ async def show_published(request: Request, runtime: CurrentRuntime, caller: Curr
 async def publish(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, view: Text = ""
 ) -> Response:
-    names = {choice.value: choice.name for choice in await _views(runtime, caller.user_id, view)}
+    names = {choice.value: choice.name for choice in await _view_options(runtime, caller.user_id, view)}
     try:
         name = names.get(view, view)[:100]
-        opened = await publish_view(runtime, caller.user_id, name, _read_view(view))
+        new_feed = await publish_view(runtime, caller.user_id, name, _read_view(view))
     except (Invalid, Conflict) as error:
         return await _show(request, runtime, caller, chosen=view, error=error)
-    return await _show(request, runtime, caller, opened=opened)
+    return await _show(request, runtime, caller, new_feed=new_feed)
 
 
 @router.post("/settings/published/{feed_id}/renew")
@@ -49,7 +49,7 @@ async def renew(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, feed_id: IdPath
 ) -> Response:
     return await _show(
-        request, runtime, caller, opened=await renew_published(runtime, caller.user_id, feed_id)
+        request, runtime, caller, new_feed=await renew_published(runtime, caller.user_id, feed_id)
     )
 
 
@@ -58,8 +58,8 @@ async def unpublish(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, feed_id: IdPath
 ) -> Response:
     await undo_last(runtime, caller.user_id, feed_id)
-    said = translate("Its address does not work any more.")
-    return see_other(request, "/settings/published", toast=Toast(said))
+    message = translate("Its address does not work any more.")
+    return see_other(request, "/settings/published", toast=Toast(message))
 
 
 async def _show(
@@ -67,29 +67,29 @@ async def _show(
     runtime: Runtime,
     caller: Caller,
     *,
-    opened: OpenedFeed | None = None,
+    new_feed: OpenedFeed | None = None,
     chosen: str = "",
     error: Invalid | Conflict | None = None,
 ) -> Response:
     now = runtime.now()
     async with runtime.db.read() as tx:
-        known = await published_feeds.of_user(tx, caller.user_id)
-    shown = PublishedSettings(
-        feeds=tuple(PublishedFeedView(one.id, one.name, _used(one, now)) for one in known),
-        views=await _views(runtime, caller.user_id, chosen),
-        made=_address(runtime, opened) if opened else None,
+        feeds = await published_feeds.of_user(tx, caller.user_id)
+    view = PublishedSettings(
+        feeds=tuple(PublishedFeedView(feed.id, feed.name, _usage_text(feed, now)) for feed in feeds),
+        views=await _view_options(runtime, caller.user_id, chosen),
+        made=_published_urls(runtime, new_feed) if new_feed else None,
         error=error.message if error else "",
     )
     status = status_of(error) if error else 200
-    return await settings_page(request, runtime, caller, "published", shown, status=status)
+    return await settings_page(request, runtime, caller, "published", view, status=status)
 
 
-async def _views(runtime: Runtime, user_id: int, chosen: str) -> tuple[SelectOption, ...]:
+async def _view_options(runtime: Runtime, user_id: int, chosen: str) -> tuple[SelectOption, ...]:
     async with runtime.db.read() as tx:
         rows = await folders.of_user(tx, user_id)
         tags = await tag_names(tx, user_id)
-        followed = await subscriptions.sidebar_feeds(tx, user_id)
-    named = [
+        feeds = await subscriptions.sidebar_feeds(tx, user_id)
+    options = [
         ("unread", translate("Unread")),
         ("all", translate("All entries")),
         ("starred", translate("Starred")),
@@ -97,32 +97,32 @@ async def _views(runtime: Runtime, user_id: int, chosen: str) -> tuple[SelectOpt
         ("history", translate("Recently read")),
         ("stories", translate("Stories")),
         ("digests", translate("Digests")),
-        *((f"folder:{one.value}", one.name) for one in folder_choices(rows, None)[1:]),
+        *((f"folder:{folder.value}", folder.name) for folder in folder_choices(rows, None)[1:]),
         *((f"tag:{name}", name) for name in tags),
-        *((f"feed:{one.feed_id}", one.title) for one in followed),
+        *((f"feed:{feed.feed_id}", feed.title) for feed in feeds),
     ]
-    return tuple(SelectOption(value, name, value == chosen) for value, name in named)
+    return tuple(SelectOption(value, name, value == chosen) for value, name in options)
 
 
 def _read_view(text: str) -> PublishedView:
-    kind, _, which = text.partition(":")
+    kind, _, key = text.partition(":")
     match kind:
         case "folder":
-            return check_view("all", folder_id=path_id(which))
+            return check_view("all", folder_id=path_id(key))
         case "feed":
-            return check_view("all", feed_id=path_id(which))
+            return check_view("all", feed_id=path_id(key))
         case "tag":
-            return check_view("all", tag=which)
+            return check_view("all", tag=key)
         case _:
             return check_view(text)
 
 
-def _address(runtime: Runtime, opened: OpenedFeed) -> PublishedAddress:
-    base = f"{runtime.accounts.base_url}/published/{opened.token}"
-    return PublishedAddress(opened.feed.name, f"{base}.atom", f"{base}.json")
+def _published_urls(runtime: Runtime, new_feed: OpenedFeed) -> PublishedAddress:
+    base = f"{runtime.accounts.base_url}/published/{new_feed.token}"
+    return PublishedAddress(new_feed.feed.name, f"{base}.atom", f"{base}.json")
 
 
-def _used(one: Published, now: Instant) -> str:
-    if one.last_used_at is None:
-        return translate("Published %(when)s, not read yet", when=ago(one.created_at, now))
-    return translate("Last read %(when)s", when=ago(one.last_used_at, now))
+def _usage_text(feed: Published, now: Instant) -> str:
+    if feed.last_used_at is None:
+        return translate("Published %(when)s, not read yet", when=ago(feed.created_at, now))
+    return translate("Last read %(when)s", when=ago(feed.last_used_at, now))

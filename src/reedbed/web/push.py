@@ -1,4 +1,4 @@
-"""Which devices are told of news while no page is open, and of what."""
+"""Notification settings: which devices receive push messages, and about what."""
 
 from typing import Annotated
 
@@ -29,13 +29,15 @@ PAGE = "/settings/notifications"
 async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     now = runtime.now()
     async with runtime.db.read() as tx:
-        loud = await subscriptions.notifying(tx, caller.user_id)
-    shown = NotificationSettings(
-        devices=tuple(_device(one, caller, now) for one in await list_devices(runtime, caller.user_id)),
-        feeds=tuple(SelectOption(str(id_), title, url=f"/feeds/{id_}/edit") for id_, title in loud),
+        notifying = await subscriptions.notifying(tx, caller.user_id)
+    view = NotificationSettings(
+        devices=tuple(
+            _device_view(device, caller, now) for device in await list_devices(runtime, caller.user_id)
+        ),
+        feeds=tuple(SelectOption(str(id_), title, url=f"/feeds/{id_}/edit") for id_, title in notifying),
         digests=preferences_of(caller.user).push_digests,
     )
-    return await settings_page(request, runtime, caller, "notifications", shown)
+    return await settings_page(request, runtime, caller, "notifications", view)
 
 
 @router.post(PAGE)
@@ -77,12 +79,12 @@ async def test(
     return see_other(request, PAGE, toast=Toast(translate("A note is on its way.")))
 
 
-def _device(one: PushDevice, caller: Caller, now: Instant) -> NotifiedDevice:
+def _device_view(device: PushDevice, caller: Caller, now: Instant) -> NotifiedDevice:
     reached = (
-        translate("Reached %(when)s", when=ago(one.reached_at, now))
-        if one.reached_at
+        translate("Reached %(when)s", when=ago(device.reached_at, now))
+        if device.reached_at
         else translate("Not reached yet")
     )
     return NotifiedDevice(
-        one.id, translate_failure(one.name), reached, this_one=one.session_id == caller.session_id
+        device.id, translate_failure(device.name), reached, this_one=device.session_id == caller.session_id
     )

@@ -1,4 +1,4 @@
-"""Ask: a question over one's own entries, its answer, and all of them."""
+"""Ask questions about the user's own entries: ask, show an answer with its sources, list and delete."""
 
 from datetime import tzinfo
 
@@ -29,7 +29,9 @@ from reedbed.web.views.layout import Toast
 
 def question_page(question: Question, now: Instant, zone: tzinfo) -> QuestionPage:
     answer = question.answer
-    cites = {one.entry_id: CitationView(number, one.feed) for number, one in enumerate(answer.sources, 1)}
+    cites = {
+        source.entry_id: CitationView(number, source.feed) for number, source in enumerate(answer.sources, 1)
+    }
     return QuestionPage(
         id=question.id,
         question=question.question,
@@ -41,10 +43,12 @@ def question_page(question: Question, now: Instant, zone: tzinfo) -> QuestionPag
         fallback=answer.fallback,
         error=translate_failure(question.error or FAILED) if question.status == "failed" else "",
         claims=tuple(
-            SentenceView(one.text, tuple(cites[id_] for id_ in one.entry_ids), one.language)
-            for one in answer.claims
+            SentenceView(claim.text, tuple(cites[id_] for id_ in claim.entry_ids), claim.language)
+            for claim in answer.claims
         ),
-        sources=tuple(source_view(number, one, now, zone) for number, one in enumerate(answer.sources, 1)),
+        sources=tuple(
+            source_view(number, source, now, zone) for number, source in enumerate(answer.sources, 1)
+        ),
     )
 
 
@@ -73,15 +77,15 @@ def _beginning(question: Question) -> str:
 def _facts(question: Question) -> str:
     if question.status != "ready":
         return ""
-    said = ngettext("%(num)s entry was read.", "%(num)s entries were read.", question.answer.read)
+    facts = ngettext("%(num)s entry was read.", "%(num)s entries were read.", question.answer.read)
     if not question.answer.dropped:
-        return said
+        return facts
     left_out = ngettext(
         "%(num)s claim was left out because no entry supported it.",
         "%(num)s claims were left out because no entry supported them.",
         question.answer.dropped,
     )
-    return f"{said} {left_out}"
+    return f"{facts} {left_out}"
 
 
 router = APIRouter(include_in_schema=False)
@@ -91,7 +95,7 @@ PAGE_SIZE = 30
 
 @router.get("/ask")
 async def show_all(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    return await _all(request, runtime, caller, question=request.query_params.get("question", "")[:500])
+    return await _list_page(request, runtime, caller, question=request.query_params.get("question", "")[:500])
 
 
 @router.post("/ask")
@@ -105,12 +109,12 @@ async def ask(
 ) -> Response:
     scope = chosen_scope(about)
     try:
-        made = await ask_question(runtime, caller.user, question, scope)
+        created = await ask_question(runtime, caller.user, question, scope)
     except Invalid as error:
-        return await _all(
+        return await _list_page(
             request, runtime, caller, question=question, scope=scope, error=error.message, status=400
         )
-    return see_other(request, f"/ask/{made.id}")
+    return see_other(request, f"/ask/{created.id}")
 
 
 @router.get("/ask/{question_id}")
@@ -132,7 +136,7 @@ async def delete(
     return see_other(request, "/ask", toast=Toast(translate("Deleted.")))
 
 
-async def _all(
+async def _list_page(
     request: Request,
     runtime: Runtime,
     caller: Caller,
@@ -145,16 +149,16 @@ async def _all(
     before = request.query_params.get("before", "")
     async with runtime.db.read() as tx:
         start = path_id(before) if before else None
-        found = await questions.newest(tx, caller.user_id, limit=PAGE_SIZE + 1, before=start)
+        rows = await questions.newest(tx, caller.user_id, limit=PAGE_SIZE + 1, before=start)
         scopes = await scopes_of(tx, caller.user_id)
     now, zone, model = runtime.now(), zone_of(request), runtime.ai.model
     is_sent = model is not None and model.is_remote and variant_for(runtime, caller.user).model == model.name
     view = AskPage(
-        lines=tuple(question_line(one, now, zone) for one in found[:PAGE_SIZE]),
+        lines=tuple(question_line(row, now, zone) for row in rows[:PAGE_SIZE]),
         about=scopes.choices(scope),
         question=question,
         error=translate(error) if error else "",
-        next_url=f"/ask?before={found[PAGE_SIZE - 1].id}" if len(found) > PAGE_SIZE else "",
+        next_url=f"/ask?before={rows[PAGE_SIZE - 1].id}" if len(rows) > PAGE_SIZE else "",
         sends_to=model.name if is_sent and model is not None else "",
     )
     return await app_page(request, runtime, caller, "questions/list.html", view, status=status)

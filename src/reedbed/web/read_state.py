@@ -1,4 +1,7 @@
-"""Marks made on the page: plain forms that go back where they came from, or a toast for the script."""
+"""Mark entries read, starred or later, set tags, undo, and refresh all feeds.
+
+Plain forms redirect back to their page; htmx requests get 204 or a toast.
+"""
 
 from fastapi import APIRouter, Request, Response
 
@@ -33,7 +36,7 @@ async def set_read(
     value: Ticked,
     next: Text = "/",
 ) -> Response:
-    return await _set(request, runtime, caller.user_id, entry_id, StateChange(read=value), next)
+    return await _change(request, runtime, caller.user_id, entry_id, StateChange(read=value), next)
 
 
 @router.post("/entry/{entry_id}/starred")
@@ -45,7 +48,7 @@ async def set_starred(
     value: Ticked,
     next: Text = "/",
 ) -> Response:
-    return await _set(request, runtime, caller.user_id, entry_id, StateChange(starred=value), next)
+    return await _change(request, runtime, caller.user_id, entry_id, StateChange(starred=value), next)
 
 
 @router.post("/entry/{entry_id}/later")
@@ -57,42 +60,44 @@ async def set_later(
     value: Ticked,
     next: Text = "/",
 ) -> Response:
-    return await _set(request, runtime, caller.user_id, entry_id, StateChange(later=value), next)
+    return await _change(request, runtime, caller.user_id, entry_id, StateChange(later=value), next)
 
 
 @router.post("/entry/{entry_id}/tags")
 async def set_tags(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath
 ) -> Response:
-    """All tags the form shows, with the new one, without the removed one."""
+    """Set the tags in the form, plus the new ones, minus the removed one."""
     form = await request.form()
     removed = str(form.get("remove_tag", ""))
     names = [*(str(name) for name in form.getlist("tag")), *str(form.get("new_tag", "")).split(",")]
-    kept = tuple(dict.fromkeys(name.strip() for name in names if name.strip() and name != removed))
-    await change_entry(runtime, caller.user_id, entry_id, StateChange(tags=kept))
+    tags = tuple(dict.fromkeys(name.strip() for name in names if name.strip() and name != removed))
+    await change_entry(runtime, caller.user_id, entry_id, StateChange(tags=tags))
     if not is_htmx(request):
         return see_other(request, str(form.get("next", "/")))
     entry = await get_entry(runtime, caller.user_id, entry_id)
     async with runtime.db.read() as tx:
-        known = tuple(await tag_names(tx, caller.user_id))
-    answer = TagsAnswer(entry_id, entry.row.states.tags, known)
-    return await page(request, "entries/tags.html", None, article=answer)
+        known_tags = tuple(await tag_names(tx, caller.user_id))
+    view = TagsAnswer(entry_id, entry.row.states.tags, known_tags)
+    return await page(request, "entries/tags.html", None, article=view)
 
 
 @router.post("/mark-read")
 async def mark_many(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     form = await request.form(max_fields=MAX_IDS + 50)
     fields = {name: str(value) for name, value in form.items()}
-    selection = _selection(fields, [str(one) for one in form.getlist("ids")], runtime)
+    selection = _selection(fields, [str(text) for text in form.getlist("ids")], runtime)
     read = fields.get("value") != "false"
-    marked = await mark(runtime, caller.user_id, selection, read=read)
-    if not marked.count:  # an earlier act can still be taken back
-        return await _said(request, Toast(translate("Nothing was left to mark.")), fields.get("next", "/"))
+    result = await mark(runtime, caller.user_id, selection, read=read)
+    if not result.count:  # keep the undo of an earlier action
+        return await _toast_response(
+            request, Toast(translate("Nothing was left to mark.")), fields.get("next", "/")
+        )
     if read:
-        words = ngettext("%(num)s entry marked read", "%(num)s entries marked read", marked.count)
+        message = ngettext("%(num)s entry marked read", "%(num)s entries marked read", result.count)
     else:
-        words = ngettext("%(num)s entry kept unread", "%(num)s entries kept unread", marked.count)
-    return await _said(request, Toast(words, marked.undo), fields.get("next", "/"))
+        message = ngettext("%(num)s entry kept unread", "%(num)s entries kept unread", result.count)
+    return await _toast_response(request, Toast(message, result.undo), fields.get("next", "/"))
 
 
 @router.post("/undo")
@@ -100,7 +105,7 @@ async def undo(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, undo: Text = "", next: Text = "/"
 ) -> Response:
     await undo_last(runtime, caller.user_id, undo)
-    return await _said(request, Toast(translate("Brought back.")), next)
+    return await _toast_response(request, Toast(translate("Brought back.")), next)
 
 
 @router.post("/refresh")
@@ -108,18 +113,18 @@ async def refresh(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, _: RefreshLimit, next: Text = "/"
 ) -> Response:
     count, _refused = await refresh_all(runtime, caller.user_id)
-    words = ngettext("Looking at %(num)s feed", "Looking at %(num)s feeds", count)
-    return await _said(request, Toast(words), next)
+    message = ngettext("Looking at %(num)s feed", "Looking at %(num)s feeds", count)
+    return await _toast_response(request, Toast(message), next)
 
 
-async def _set(
+async def _change(
     request: Request, runtime: Runtime, user_id: int, entry_id: int, change: StateChange, next: str
 ) -> Response:
     await change_entry(runtime, user_id, entry_id, change)
     return Response(status_code=204) if is_htmx(request) else see_other(request, next)
 
 
-async def _said(request: Request, toast: Toast, next: str) -> Response:
+async def _toast_response(request: Request, toast: Toast, next: str) -> Response:
     if is_htmx(request):
         return await page(request, "partials/toast.html", None, toast=toast)
     return see_other(request, next, toast=toast)
@@ -129,7 +134,7 @@ def _selection(fields: dict[str, str], ids: list[str], runtime: Runtime) -> Sele
     if fields.get("scope") == "ids":
         if len(ids) > MAX_IDS:
             raise Invalid(f"At most {MAX_IDS} entries at once.", field="ids")
-        return Selection(ids=tuple(path_id(one) for one in ids))
+        return Selection(ids=tuple(path_id(text) for text in ids))
     view = fields.get("view", "all")
     if view not in ("unread", "all", "starred", "later"):
         raise Invalid("This view cannot be marked.", field="view")

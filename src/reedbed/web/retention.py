@@ -1,4 +1,4 @@
-"""The operator's log of cleanups; and for everybody, taking the notice of one away."""
+"""The admin page of cleanups, and dismissing the notice that unread entries were removed."""
 
 from datetime import tzinfo
 
@@ -21,19 +21,19 @@ router = APIRouter(include_in_schema=False)
 
 MAX_SHOWN = 90
 MEGABYTE = 1_000_000
-MEBIBYTE = 1024 * 1024  # as the setting counts
+MEBIBYTE = 1024 * 1024  # the unit of the setting
 
 
 @router.get("/admin/cleanup")
 async def show(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
     now, zone = runtime.now(), zone_of(request)
     async with runtime.db.read() as tx:
-        found = await retention.list_cleanups(tx, limit=MAX_SHOWN)
+        cleanups = await retention.list_cleanups(tx, limit=MAX_SHOWN)
         warnings = [await instance.get_setting(tx, key) for key in ("db_size_warning", "backup_warning")]
     view = CleanupsPage(
         rules=_rules(runtime),
         warnings=tuple(warning for warning in warnings if warning),
-        lines=tuple(_line(one, now, zone) for one in found),
+        lines=tuple(_cleanup_view(cleanup, now, zone) for cleanup in cleanups),
     )
     return await app_page(request, runtime, caller, "retention/cleanups.html", view)
 
@@ -41,8 +41,8 @@ async def show(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Re
 @router.post("/admin/cleanup")
 async def start(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
     await ask_for_cleanup(runtime, caller.user)
-    said = translate("Cleaning up. What was removed appears here when it is done.")
-    return see_other(request, "/admin/cleanup", toast=Toast(said))
+    message = translate("Cleaning up. What was removed appears here when it is done.")
+    return see_other(request, "/admin/cleanup", toast=Toast(message))
 
 
 @router.post("/cleanup-notice/dismiss")
@@ -55,7 +55,7 @@ async def dismiss(request: Request, runtime: CurrentRuntime, caller: CurrentCall
 
 
 def _rules(runtime: Runtime) -> tuple[str, ...]:
-    """What the settings say, in sentences."""
+    """The retention settings as sentences."""
     keeping, limits = runtime.keeping, runtime.keeping.limits
     rules: list[str] = []
     if limits.age is not None:
@@ -81,15 +81,15 @@ def _rules(runtime: Runtime) -> tuple[str, ...]:
     return tuple(rules)
 
 
-def _line(one: Cleanup, now: Instant, zone: tzinfo) -> CleanupView:
-    took = None if one.finished_at is None else (one.finished_at - one.started_at) / SECOND
+def _cleanup_view(cleanup: Cleanup, now: Instant, zone: tzinfo) -> CleanupView:
+    took = None if cleanup.finished_at is None else (cleanup.finished_at - cleanup.started_at) / SECOND
     return CleanupView(
-        when=full_time(one.started_at, now, zone).words,
+        when=full_time(cleanup.started_at, now, zone).words,
         took=translate("not finished") if took is None else f"{decimal(took, 1)} s",
-        removed=Count(one.entries_removed),
-        unread=Count(one.unread_removed),
-        articles=Count(one.articles_cleared),
-        feeds=Count(one.feeds_removed),
-        freed=f"{decimal(one.bytes_freed / MEGABYTE, 1)} MB",
-        notes=one.notes,
+        removed=Count(cleanup.entries_removed),
+        unread=Count(cleanup.unread_removed),
+        articles=Count(cleanup.articles_cleared),
+        feeds=Count(cleanup.feeds_removed),
+        freed=f"{decimal(cleanup.bytes_freed / MEGABYTE, 1)} MB",
+        notes=cleanup.notes,
     )

@@ -1,4 +1,4 @@
-"""The routers of all pages."""
+"""Register the routers of all pages."""
 
 from fastapi import Depends, FastAPI
 

@@ -1,4 +1,4 @@
-"""The page of rules: conditions and actions as a plain form, tried on what is there before they are kept."""
+"""The rules page: conditions and actions as a plain form, with a dry run on existing entries."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -51,7 +51,9 @@ NOTIFY = "notify:"
 
 def blank_form() -> RuleForm:
     return RuleForm(
-        joins=_joins(Join.ALL), conditions=tuple(_lines([])), actions=_actions(frozenset({"star"}))
+        joins=_join_options(Join.ALL),
+        conditions=tuple(_condition_rows([])),
+        actions=_action_options(frozenset({"star"})),
     )
 
 
@@ -59,35 +61,42 @@ def form_of(rule: Rule) -> RuleForm:
     return RuleForm(
         id=rule.id,
         name=rule.name,
-        joins=_joins(rule.join),
-        conditions=tuple(_lines([(one.field, operator_word(one), one.value) for one in rule.conditions])),
-        actions=_actions(frozenset(_word(action) for action in rule.actions)),
-        tag=next((one.value for one in rule.actions if one.kind is ActionKind.TAG), ""),
-        webhook=next((one.url for one in rule.actions if one.url), ""),
+        joins=_join_options(rule.join),
+        conditions=tuple(
+            _condition_rows(
+                [
+                    (condition.field, operator_word(condition), condition.value)
+                    for condition in rule.conditions
+                ]
+            )
+        ),
+        actions=_action_options(frozenset(_action_key(action) for action in rule.actions)),
+        tag=next((action.value for action in rule.actions if action.kind is ActionKind.TAG), ""),
+        webhook=next((action.url for action in rule.actions if action.url), ""),
     )
 
 
 def typed_form(form: FormData, rule_id: int | None, error: Invalid | Conflict | None) -> RuleForm:
-    """What was filled in, with what is wrong about it."""
+    """The form with the submitted values and the error."""
     return RuleForm(
         id=rule_id,
         name=_text(form, "name"),
-        joins=_joins(_text(form, "match")),
-        conditions=tuple(_lines(_filled(form))),
-        actions=_actions(frozenset(str(one) for one in form.getlist("action"))),
+        joins=_join_options(_text(form, "match")),
+        conditions=tuple(_condition_rows(_filled_rows(form))),
+        actions=_action_options(frozenset(str(action) for action in form.getlist("action"))),
         tag=_text(form, "tag"),
         webhook=_text(form, "webhook"),
-        errors={} if error is None else {_place(error.field): error.message},
+        errors={} if error is None else {_error_field(error.field): error.message},
     )
 
 
 def read_draft(form: FormData, *, named: str = "") -> RuleDraft:
-    """`named` stands in where a name is not needed yet."""
+    """`named` is the name if the form has none, for a dry run."""
     return RuleDraft(
         name=_text(form, "name") or named,
         join=_text(form, "match") or Join.ALL,
-        conditions=[_condition(*line) for line in _filled(form)],
-        actions=[_action(str(word), form) for word in form.getlist("action")],
+        conditions=[_condition(*row) for row in _filled_rows(form)],
+        actions=[_action(str(key), form) for key in form.getlist("action")],
     )
 
 
@@ -97,8 +106,8 @@ def line_of(row: RuleRow) -> RuleView:
     return RuleView(
         id=rule.id,
         name=rule.name,
-        when=joined.join(_said(one) for one in rule.conditions),
-        does=", ".join(_done(one) for one in rule.actions),
+        when=joined.join(_condition_text(condition) for condition in rule.conditions),
+        does=", ".join(_action_text(action) for action in rule.actions),
         enabled=rule.enabled,
         hits=ngettext("Met %(num)s time.", "Met %(num)s times.", row.matched),
     )
@@ -113,8 +122,8 @@ def _condition(field: str, operator: str, value: str) -> Condition:
         raise Invalid(error.message, field="conditions") from error
 
 
-def _action(word: str, form: FormData) -> Action:
-    kind, _, channel = word.partition(":")
+def _action(key: str, form: FormData) -> Action:
+    kind, _, channel = key.partition(":")
     value = _text(form, "tag") if kind == ActionKind.TAG else channel
     try:
         return read_action(kind, value, _text(form, "webhook"))
@@ -123,22 +132,24 @@ def _action(word: str, form: FormData) -> Action:
         raise Invalid(error.message, field=field.get(error.field or "", "actions")) from error
 
 
-def _filled(form: FormData) -> list[tuple[str, str, str]]:
+def _filled_rows(form: FormData) -> list[tuple[str, str, str]]:
     fields, operators, values = (form.getlist(name) for name in ("field", "operator", "value"))
-    lines = zip(fields, operators, values, strict=False)
-    return [(str(field), str(how), str(value)) for field, how, value in lines if str(value).strip()]
+    rows = zip(fields, operators, values, strict=False)
+    return [(str(field), str(operator), str(value)) for field, operator, value in rows if str(value).strip()]
 
 
-def _lines(filled: list[tuple[str, str, str]]) -> Iterator[ConditionView]:
-    for field, operator, value in [*filled, *[("title", "contains", "")] * EMPTY_LINES]:
+def _condition_rows(rows: list[tuple[str, str, str]]) -> Iterator[ConditionView]:
+    for field, operator, value in [*rows, *[("title", "contains", "")] * EMPTY_LINES]:
         yield ConditionView(
-            fields=tuple(replace(one, chosen=one.value == field) for one in _fields()),
-            operators=tuple(replace(one, chosen=one.value == operator) for one in _operators()),
+            fields=tuple(replace(option, chosen=option.value == field) for option in _field_options()),
+            operators=tuple(
+                replace(option, chosen=option.value == operator) for option in _operator_options()
+            ),
             value=value,
         )
 
 
-def _fields() -> tuple[SelectOption, ...]:
+def _field_options() -> tuple[SelectOption, ...]:
     return (
         SelectOption(Field.TITLE, translate("Title")),
         SelectOption(Field.CONTENT, translate("Text")),
@@ -150,7 +161,7 @@ def _fields() -> tuple[SelectOption, ...]:
     )
 
 
-def _operators() -> tuple[SelectOption, ...]:
+def _operator_options() -> tuple[SelectOption, ...]:
     return (
         SelectOption("contains", translate("contains")),
         SelectOption("not_contains", translate("does not contain")),
@@ -161,15 +172,15 @@ def _operators() -> tuple[SelectOption, ...]:
     )
 
 
-def _joins(chosen: str) -> tuple[SelectOption, ...]:
+def _join_options(chosen: str) -> tuple[SelectOption, ...]:
     return (
         SelectOption(Join.ALL, translate("in all of these lines"), chosen != Join.ANY),
         SelectOption(Join.ANY, translate("in any of these lines"), chosen == Join.ANY),
     )
 
 
-def _actions(chosen: frozenset[str]) -> tuple[SelectOption, ...]:
-    return tuple(SelectOption(word, name, word in chosen) for word, name in _action_names().items())
+def _action_options(chosen: frozenset[str]) -> tuple[SelectOption, ...]:
+    return tuple(SelectOption(key, name, key in chosen) for key, name in _action_names().items())
 
 
 def _action_names() -> dict[str, str]:
@@ -186,27 +197,27 @@ def _action_names() -> dict[str, str]:
     }
 
 
-def _word(action: Action) -> str:
+def _action_key(action: Action) -> str:
     return f"{NOTIFY}{action.value}" if action.kind is ActionKind.NOTIFY else action.kind
 
 
-def _said(one: Condition) -> str:
-    names = {choice.value: choice.name for choice in (*_fields(), *_operators())}
+def _condition_text(condition: Condition) -> str:
+    names = {choice.value: choice.name for choice in (*_field_options(), *_operator_options())}
     return translate(
         "%(field)s %(operator)s “%(value)s”",
-        field=names[one.field],
-        operator=names[operator_word(one)],
-        value=one.value,
+        field=names[condition.field],
+        operator=names[operator_word(condition)],
+        value=condition.value,
     )
 
 
-def _done(action: Action) -> str:
+def _action_text(action: Action) -> str:
     if action.kind is ActionKind.TAG:
         return translate("tag “%(tag)s”", tag=action.value)
-    return _action_names().get(_word(action), _word(action))
+    return _action_names().get(_action_key(action), _action_key(action))
 
 
-def _place(field: str | None) -> str:
+def _error_field(field: str | None) -> str:
     return field if field in ("name", "conditions", "actions", "tag", "webhook") else "conditions"
 
 
@@ -214,6 +225,8 @@ def _text(form: FormData, name: str) -> str:
     value = form.get(name, "")
     return value.strip() if isinstance(value, str) else ""
 
+
+# --- Routes
 
 router = APIRouter(include_in_schema=False)
 
@@ -232,28 +245,28 @@ async def show_rules(
 async def make_rule(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     form = await request.form()
     try:
-        made = await create_rule(runtime, caller.user_id, read_draft(form))
+        row = await create_rule(runtime, caller.user_id, read_draft(form))
     except (Invalid, Conflict) as error:
         return await _show(request, runtime, caller, typed_form(form, None, error), status_of(error))
-    said = translate("%(name)s is kept and used from now on.", name=made.rule.name)
-    return see_other(request, "/rules", toast=Toast(said))
+    message = translate("%(name)s is kept and used from now on.", name=row.rule.name)
+    return see_other(request, "/rules", toast=Toast(message))
 
 
 @router.post("/rules/dry-run")
 async def try_it(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     form = await request.form()
     try:
-        tried = await try_rule(runtime, caller.user_id, read_draft(form, named="—"))
-        shown = _dry_run(request, runtime, tried)
+        result = await try_rule(runtime, caller.user_id, read_draft(form, named="—"))
+        dry_run = _dry_run(request, runtime, result)
         typed, status = typed_form(form, None, None), 200
     except Invalid as error:
-        shown, status = DryRunView(error.message, ()), 400
+        dry_run, status = DryRunView(error.message, ()), 400
         typed = typed_form(form, None, error)
     if is_htmx(request):
         headers = {"HX-Retarget": "#dry-run", "HX-Reswap": "innerHTML"} if status == 400 else None
-        view = RulesPage((), typed, shown)
+        view = RulesPage((), typed, dry_run)
         return await page(request, "rules/list.html", view, block="dry_run", status=status, headers=headers)
-    return await _show(request, runtime, caller, typed, status, dry_run=shown if status == 200 else None)
+    return await _show(request, runtime, caller, typed, status, dry_run=dry_run if status == 200 else None)
 
 
 @router.post("/rules/{rule_id}")
@@ -301,8 +314,8 @@ async def apply_now(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath, next: Text = "/rules"
 ) -> Response:
     await apply_rule(runtime, caller.user_id, rule_id)
-    said = translate("The rule is being applied to the entries that are here.")
-    return see_other(request, next, toast=Toast(said))
+    message = translate("The rule is being applied to the entries that are here.")
+    return see_other(request, next, toast=Toast(message))
 
 
 @router.post("/rules/{rule_id}/delete")
@@ -325,22 +338,22 @@ async def _show(
 ) -> Response:
     async with runtime.db.read() as tx:
         rows = await rules.of_user(tx, caller.user_id)
-    shown = RulesPage(tuple(line_of(row) for row in rows), form, dry_run)
-    return await app_page(request, runtime, caller, "rules/list.html", shown, status=status)
+    view = RulesPage(tuple(line_of(row) for row in rows), form, dry_run)
+    return await app_page(request, runtime, caller, "rules/list.html", view, status=status)
 
 
-def _dry_run(request: Request, runtime: Runtime, tried: Tried) -> DryRunView:
+def _dry_run(request: Request, runtime: Runtime, result: Tried) -> DryRunView:
     now, zone = runtime.now(), zone_of(request)
     hits = tuple(
         DryRunHit(
-            url=f"/entry/{one.id}",
-            title=one.title or translate("Without a title"),
-            source=one.feed_title,
-            when=short_time(one.sort_at, now, zone),
-            language=one.language or "",
+            url=f"/entry/{entry.id}",
+            title=entry.title or translate("Without a title"),
+            source=entry.feed_title,
+            when=short_time(entry.sort_at, now, zone),
+            language=entry.language or "",
         )
-        for one in tried.shown
+        for entry in result.shown
     )
-    said = ngettext("%(num)s entry would match", "%(num)s entries would match", tried.matched)
-    looked = ngettext("of the newest %(num)s", "of the newest %(num)s", tried.looked_at)
-    return DryRunView(f"{said}, {looked}.", hits)
+    matched = ngettext("%(num)s entry would match", "%(num)s entries would match", result.matched)
+    checked = ngettext("of the newest %(num)s", "of the newest %(num)s", result.looked_at)
+    return DryRunView(f"{matched}, {checked}.", hits)

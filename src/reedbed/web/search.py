@@ -1,4 +1,4 @@
-"""The page of saved searches and tags: kept, renamed, put in order, deleted."""
+"""Search pages: search results, saved searches, and renaming or deleting tags."""
 
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -60,17 +60,17 @@ class SearchReadingList(ReadingList):
     words: str = ""
     by: SearchOrder = "newest"
     saved: bool = False
-    """A saved search has its words behind its address, a typed one in it."""
+    """The URL of a saved search holds its id; the URL of a typed search holds its text."""
 
     def list_address(self, *, cursor: str = "", order: Order | None = None) -> str:
-        return self._address(self.address, order or self.by, cursor)
+        return self._url(self.address, order or self.by, cursor)
 
     def entry_address(self, entry_id: int) -> str:
-        return self._address(f"{self.address}/entry/{entry_id}", self.by)
+        return self._url(f"{self.address}/entry/{entry_id}", self.by)
 
-    def _address(self, path: str, order: str, cursor: str = "") -> str:
-        wanted = {"q": "" if self.saved else self.words, "order": order, "cursor": cursor}
-        params = {name: value for name, value in wanted.items() if value and value != "newest"}
+    def _url(self, path: str, order: str, cursor: str = "") -> str:
+        values = {"q": "" if self.saved else self.words, "order": order, "cursor": cursor}
+        params = {name: value for name, value in values.items() if value and value != "newest"}
         return f"{path}?{urlencode(params)}" if params else path
 
     @property
@@ -80,85 +80,103 @@ class SearchReadingList(ReadingList):
 
 @router.get("/search")
 @router.get("/search/entry/{entry_id}")
-async def show_search(visit: CurrentListRequest, _: SearchLimit, q: Words = "") -> Response:
-    words = " ".join(q.split())
-    title = words or translate("Search")
-    place = SearchReadingList("/search", title, ViewQuery("all"), words=words, by=_order(visit.order))
-    return await _show(visit, place)
+async def show_search(list_request: CurrentListRequest, _: SearchLimit, q: Words = "") -> Response:
+    text = " ".join(q.split())
+    title = text or translate("Search")
+    reading_list = SearchReadingList(
+        "/search", title, ViewQuery("all"), words=text, by=_order(list_request.order)
+    )
+    return await _show(list_request, reading_list)
 
 
 @router.get("/saved/{search_id}")
 @router.get("/saved/{search_id}/entry/{entry_id}")
-async def show_saved(visit: CurrentListRequest, _: SearchLimit, search_id: str) -> Response:
-    saved = await get_search(visit.runtime, visit.user_id, path_id(search_id))
-    place = SearchReadingList(
+async def show_saved(list_request: CurrentListRequest, _: SearchLimit, search_id: str) -> Response:
+    saved = await get_search(list_request.runtime, list_request.user_id, path_id(search_id))
+    reading_list = SearchReadingList(
         f"/saved/{saved.id}",
         saved.name,
         ViewQuery("all"),
         f"saved:{saved.id}",
         words=saved.query,
-        by=_order(visit.order),
+        by=_order(list_request.order),
         saved=True,
     )
-    return await _show(visit, place)
+    return await _show(list_request, reading_list)
 
 
-async def _show(visit: ListRequest, place: SearchReadingList) -> Response:
-    """As the reading page does it; the search itself runs before anything else is read."""
-    if visit.wants == "article" and visit.entry_id is not None:
-        async with visit.runtime.db.read() as tx:
-            return await visit.show_article(await _article(visit, tx, place, visit.entry_id))
-    found, trouble = await _find(visit.runtime, visit.user_id, place, visit.cursor)
-    status = 400 if trouble else 200
-    async with visit.runtime.db.read() as tx:
-        listed = await _list(visit, tx, place, found, trouble)
-        if visit.wants in ("rows", "list"):
-            return await visit.show_list(place.title, listed, status=status)
-        sidebar = await visit.sidebar(tx, place.address)
-        article = None if visit.entry_id is None else await _article(visit, tx, place, visit.entry_id)
-    return await visit.show_page(place.title, listed, article, sidebar, status=status)
+async def _show(list_request: ListRequest, reading_list: SearchReadingList) -> Response:
+    """Like the reading pages, but the search runs before anything else is read."""
+    if list_request.wants == "article" and list_request.entry_id is not None:
+        async with list_request.runtime.db.read() as tx:
+            return await list_request.show_article(
+                await _article(list_request, tx, reading_list, list_request.entry_id)
+            )
+    results, error = await _run_search(
+        list_request.runtime, list_request.user_id, reading_list, list_request.cursor
+    )
+    status = 400 if error else 200
+    async with list_request.runtime.db.read() as tx:
+        entry_list = await _build_list(list_request, tx, reading_list, results, error)
+        if list_request.wants in ("rows", "list"):
+            return await list_request.show_list(reading_list.title, entry_list, status=status)
+        sidebar = await list_request.sidebar(tx, reading_list.address)
+        article = (
+            None
+            if list_request.entry_id is None
+            else await _article(list_request, tx, reading_list, list_request.entry_id)
+        )
+    return await list_request.show_page(reading_list.title, entry_list, article, sidebar, status=status)
 
 
-async def _list(
-    visit: ListRequest, tx: Tx, place: SearchReadingList, found: SearchPage, trouble: str
+async def _build_list(
+    list_request: ListRequest, tx: Tx, reading_list: SearchReadingList, results: SearchPage, error: str
 ) -> EntryListView:
-    request, runtime = visit.request, visit.runtime
-    followed = await feeds_behind(tx, visit.user_id, found.rows)
+    request, runtime = list_request.request, list_request.runtime
+    feeds = await feeds_behind(tx, list_request.user_id, results.rows)
     maker = SearchListMaker(
-        place,
-        followed,
+        reading_list,
+        feeds,
         look_of(request),
         runtime.now(),
         zone_of(request),
         pictures=pictures_for_page(runtime),
-        lines=await lines_for(request, runtime, tx, [row.id for row in found.rows]),
+        lines=await lines_for(request, runtime, tx, [row.id for row in results.rows]),
     )
-    maker.matched, maker.trouble = found.matched, trouble or unknown_names(found.unknown)
-    begins = visit.cursor is None or place.by == "relevance"
-    after = None if begins else _cursor(place, visit.cursor or "").sort_at
-    return maker.make(found, count=None, current=visit.entry_id, after=after)
+    maker.matched, maker.trouble = results.matched, error or unknown_names(results.unknown)
+    is_first = list_request.cursor is None or reading_list.by == "relevance"
+    after = None if is_first else _cursor(reading_list, list_request.cursor or "").sort_at
+    return maker.make(results, count=None, current=list_request.entry_id, after=after)
 
 
-async def _article(visit: ListRequest, tx: Tx, place: SearchReadingList, entry_id: int) -> ArticleView:
+async def _article(
+    list_request: ListRequest, tx: Tx, reading_list: SearchReadingList, entry_id: int
+) -> ArticleView:
     return await read_article(
-        visit.request, visit.runtime, tx, visit.user_id, entry_id, place=place, neighbours=False
+        list_request.request,
+        list_request.runtime,
+        tx,
+        list_request.user_id,
+        entry_id,
+        place=reading_list,
+        neighbours=False,
     )
 
 
-async def _find(
-    runtime: Runtime, user_id: int, place: SearchReadingList, cursor: str | None
+async def _run_search(
+    runtime: Runtime, user_id: int, reading_list: SearchReadingList, cursor: str | None
 ) -> tuple[SearchPage, str]:
-    """What was found, or one sentence about what is wrong with the words."""
-    if not place.words:
+    """The results, or a message that says what is wrong with the query."""
+    if not reading_list.words:
         return NOTHING_FOUND, ""
-    start = _cursor(place, cursor) if cursor is not None else None
+    start = _cursor(reading_list, cursor) if cursor is not None else None
     try:
-        found = await search_entries(
-            runtime, user_id, place.words, order=place.by, cursor=start, limit=PAGE_SIZE
+        results = await search_entries(
+            runtime, user_id, reading_list.words, order=reading_list.by, cursor=start, limit=PAGE_SIZE
         )
     except Invalid as error:
         return NOTHING_FOUND, translate(error.message)
-    return found, ""
+    return results, ""
 
 
 def _order(text: str | None) -> SearchOrder:
@@ -171,8 +189,8 @@ def _order(text: str | None) -> SearchOrder:
             raise Invalid("The order is newest, oldest or relevance.", field="order")
 
 
-def _cursor(place: SearchReadingList, text: str) -> Cursor:
-    return decode_cursor(text, _keyset(place.by), place.cursor_name)
+def _cursor(reading_list: SearchReadingList, text: str) -> Cursor:
+    return decode_cursor(text, _keyset(reading_list.by), reading_list.cursor_name)
 
 
 def _keyset(order: SearchOrder) -> Order:
@@ -180,7 +198,7 @@ def _keyset(order: SearchOrder) -> Order:
 
 
 class SearchListMaker(ListMaker):
-    """Rows with what was searched for marked, and the words in a field above them."""
+    """Rows with highlighted matches, and the query in a field above them."""
 
     matched: Mapping[int, Matched]
     trouble: str
@@ -188,65 +206,65 @@ class SearchListMaker(ListMaker):
     def make(
         self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None
     ) -> EntryListView:
-        made = super().make(page, count=count, current=current, after=after)
-        place = self._search
-        box = SearchBox(place.words, can_save=bool(page.rows) and not place.saved)
-        if made.empty and made.more_url:
-            made = replace(made, empty=_not_yet(made.more_url))
-        return replace(made, search=box, can_mark=False)
+        view = super().make(page, count=count, current=current, after=after)
+        search = self._search_list
+        box = SearchBox(search.words, can_save=bool(page.rows) and not search.saved)
+        if view.empty and view.more_url:
+            view = replace(view, empty=_nothing_so_far(view.more_url))
+        return replace(view, search=box, can_mark=False)
 
     @property
-    def _search(self) -> SearchReadingList:
-        assert isinstance(self._place, SearchReadingList)
-        return self._place
+    def _search_list(self) -> SearchReadingList:
+        assert isinstance(self._reading_list, SearchReadingList)
+        return self._reading_list
 
     def _days(self, rows: Sequence[EntryRow], current: int | None, after: Instant | None) -> tuple[Day, ...]:
-        if self._search.by != "relevance":
+        if self._search_list.by != "relevance":
             return super()._days(rows, current, after)
         best = tuple(self._row(row, current) for row in rows)
         return (Day("best", translate("Best first"), best),) if best else ()
 
     def _title(self, row: EntryRow) -> str | Markup:
         hit = self.matched.get(row.id)
-        return _marked(row.title, hit.title) if hit and row.title else super()._title(row)
+        return _highlighted(row.title, hit.title) if hit and row.title else super()._title(row)
 
     def _text(self, row: EntryRow) -> str | Markup:
-        """The line that sums it up, unless only the text itself shows what was searched for."""
-        hit, line = self.matched.get(row.id), self._lines.get(row.id)
+        """The one-line summary, unless only the excerpt shows a match."""
+        hit, line = self.matched.get(row.id), self._summaries.get(row.id)
         if hit is None:
             return super()._text(row)
         spans = highlight(line, self._query) if line else ()
         if line and (spans or not hit.excerpt.spans):
-            return _marked(line, spans)
-        return _marked(hit.excerpt.text, hit.excerpt.spans)
+            return _highlighted(line, spans)
+        return _highlighted(hit.excerpt.text, hit.excerpt.spans)
 
     @cached_property
     def _query(self) -> SearchQuery:
-        return parse_search(self._search.words, self._now)
+        return parse_search(self._search_list.words, self._now)
 
-    def _more(self, page: EntryPage) -> str:
+    def _more_url(self, page: EntryPage) -> str:
         if page.next is None:
             return ""
-        place = self._search
-        cursor = encode_cursor(page.next.sort_at, page.next.id, _keyset(place.by), place.cursor_name)
-        return place.list_address(cursor=cursor)
+        search = self._search_list
+        cursor = encode_cursor(page.next.sort_at, page.next.id, _keyset(search.by), search.cursor_name)
+        return search.list_address(cursor=cursor)
 
     def _orders(self) -> tuple[SelectOption, ...]:
-        place = self._search
-        named: tuple[tuple[SearchOrder, str], ...] = (
+        search = self._search_list
+        options: tuple[tuple[SearchOrder, str], ...] = (
             ("newest", translate("Newest first")),
             ("oldest", translate("Oldest first")),
             ("relevance", translate("Best first")),
         )
         return tuple(
-            SelectOption(order, name, order == place.by, replace(place, by=order).list_address())
-            for order, name in named
+            SelectOption(order, name, order == search.by, replace(search, by=order).list_address())
+            for order, name in options
         )
 
     def _empty(self) -> Empty:
         if self.trouble:
             return Empty("alert", translate("That could not be searched"), self.trouble)
-        if not self._search.words:
+        if not self._search_list.words:
             return Empty(
                 "search",
                 translate("What are you looking for?"),
@@ -255,7 +273,7 @@ class SearchListMaker(ListMaker):
         return Empty("search", translate("Nothing found"), translate("Try fewer words, or other ones."))
 
 
-def _not_yet(more_url: str) -> Empty:
+def _nothing_so_far(more_url: str) -> Empty:
     return Empty(
         "search",
         translate("Nothing found so far"),
@@ -265,31 +283,33 @@ def _not_yet(more_url: str) -> Empty:
     )
 
 
-def _marked(text: str, spans: Sequence[Span]) -> Markup:
-    return Markup("").join(_pieces(text, spans))
+def _highlighted(text: str, spans: Sequence[Span]) -> Markup:
+    return Markup("").join(_highlight_parts(text, spans))
 
 
-def _pieces(text: str, spans: Sequence[Span]) -> Iterator[Markup]:
-    done = 0
+def _highlight_parts(text: str, spans: Sequence[Span]) -> Iterator[Markup]:
+    position = 0
     for start, end in spans:
-        yield escape(text[done:start])
+        yield escape(text[position:start])
         yield Markup("<mark>%s</mark>") % text[start:end]
-        done = end
-    yield escape(text[done:])
+        position = end
+    yield escape(text[position:])
 
+
+# --- Saved searches and tags
 
 saved_router = APIRouter(include_in_schema=False)
 
 
 @record
-class _Typed:
-    """What somebody typed, and what is wrong with it; `names` and `wrong` go by the line: `tag:3`."""
+class _FormState:
+    """Submitted values and their errors. Keys of `row_names` and `row_errors` are rows: `tag:3`."""
 
     query: str = ""
     name: str = ""
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
-    names: Mapping[str, str] = field(default_factory=dict[str, str])
-    wrong: Mapping[str, str] = field(default_factory=dict[str, str])
+    row_names: Mapping[str, str] = field(default_factory=dict[str, str])
+    row_errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @saved_router.get("/searches")
@@ -304,9 +324,10 @@ async def keep_search(
     try:
         saved = await save_search(runtime, caller.user_id, name or query[:100], query)
     except (Invalid, Conflict) as error:
-        at = "name" if error.field == "name" else "query"  # a filter in it may have a field of its own
-        typed = _Typed(query, name, {at: error.message})
-        return await _show_saved(request, runtime, caller, typed, status_of(error))
+        # A filter in the query may name another field.
+        error_field = "name" if error.field == "name" else "query"
+        state = _FormState(query, name, {error_field: error.message})
+        return await _show_saved(request, runtime, caller, state, status_of(error))
     toast = Toast(translate("%(name)s is kept.", name=saved.name))
     return see_other(request, f"/saved/{saved.id}", toast=toast)
 
@@ -315,8 +336,8 @@ async def keep_search(
 async def rename_saved(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, search_id: IdPath, name: Text = ""
 ) -> Response:
-    work = change_search(runtime, caller.user_id, search_id, name=name)
-    return await _renamed(request, runtime, caller, work, f"search:{search_id}", name)
+    operation = change_search(runtime, caller.user_id, search_id, name=name)
+    return await _rename(request, runtime, caller, operation, f"search:{search_id}", name)
 
 
 @saved_router.post("/searches/{search_id}/move")
@@ -350,8 +371,8 @@ async def remove_search(
 async def rename_one(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, tag_id: IdPath, name: Text = ""
 ) -> Response:
-    work = rename_tag(runtime, caller.user_id, tag_id, name)
-    return await _renamed(request, runtime, caller, work, f"tag:{tag_id}", name)
+    operation = rename_tag(runtime, caller.user_id, tag_id, name)
+    return await _rename(request, runtime, caller, operation, f"tag:{tag_id}", name)
 
 
 @saved_router.post("/searches/tags/{tag_id}/delete")
@@ -362,50 +383,50 @@ async def remove_tag(
     return see_other(request, next, toast=Toast(translate("The tag is gone; its entries are still here.")))
 
 
-async def _renamed(
-    request: Request, runtime: Runtime, caller: Caller, work: Awaitable[Any], line: str, name: str
+async def _rename(
+    request: Request, runtime: Runtime, caller: Caller, operation: Awaitable[Any], row_key: str, name: str
 ) -> Response:
     try:
-        await work
+        await operation
     except (Invalid, Conflict) as error:
-        typed = _Typed(names={line: name}, wrong={line: error.message})
-        return await _show_saved(request, runtime, caller, typed, status_of(error))
+        state = _FormState(row_names={row_key: name}, row_errors={row_key: error.message})
+        return await _show_saved(request, runtime, caller, state, status_of(error))
     return see_other(request, "/searches")
 
 
 async def _show_saved(
-    request: Request, runtime: Runtime, caller: Caller, typed: _Typed | None = None, status: int = 200
+    request: Request, runtime: Runtime, caller: Caller, state: _FormState | None = None, status: int = 200
 ) -> Response:
-    typed = typed or _Typed()
+    state = state or _FormState()
     saved = await list_searches(runtime, caller.user_id)
     unread = await unread_matches(runtime, caller.user_id, saved)
     searches = tuple(
         SavedSearchView(
-            id=one.id,
-            url=f"/saved/{one.id}",
-            name=typed.names.get(f"search:{one.id}", one.name),
-            query=one.query,
-            unread=_unread(unread.get(one.id)),
-            error=typed.wrong.get(f"search:{one.id}", ""),
+            id=search.id,
+            url=f"/saved/{search.id}",
+            name=state.row_names.get(f"search:{search.id}", search.name),
+            query=search.query,
+            unread=_unread_text(unread.get(search.id)),
+            error=state.row_errors.get(f"search:{search.id}", ""),
         )
-        for one in saved
+        for search in saved
     )
     tags = tuple(
         TagView(
-            id=one.id,
-            url=f"/tag/{quote(one.name, safe='')}",
-            name=typed.names.get(f"tag:{one.id}", one.name),
-            entries=Count(one.entries),
-            error=typed.wrong.get(f"tag:{one.id}", ""),
+            id=tag.id,
+            url=f"/tag/{quote(tag.name, safe='')}",
+            name=state.row_names.get(f"tag:{tag.id}", tag.name),
+            entries=Count(tag.entries),
+            error=state.row_errors.get(f"tag:{tag.id}", ""),
         )
-        for one in await list_tags(runtime, caller.user_id)
+        for tag in await list_tags(runtime, caller.user_id)
     )
-    shown = SearchesPage(searches, tags, typed.name, typed.query, typed.errors)
-    return await app_page(request, runtime, caller, "search/saved.html", shown, status=status)
+    view = SearchesPage(searches, tags, state.name, state.query, state.errors)
+    return await app_page(request, runtime, caller, "search/saved.html", view, status=status)
 
 
-def _unread(matches: UnreadMatches | None) -> str:
+def _unread_text(matches: UnreadMatches | None) -> str:
     if matches is None or not matches.count:
         return ""
-    shown = str(Count(matches.count))
-    return f"{shown}+" if matches.more else shown
+    text = str(Count(matches.count))
+    return f"{text}+" if matches.more else text

@@ -1,4 +1,4 @@
-"""Settings of the page itself: how it looks, how one reads, one's data, the keys."""
+"""Settings pages: the common layout, and the sections look, reading, data and keyboard."""
 
 from dataclasses import replace
 from typing import Any
@@ -33,10 +33,8 @@ async def settings_page(
     sections = tuple(
         SelectOption(value, title, value == name, f"/settings/{value}") for value, title in titles.items()
     )
-    shown = SettingsPage(titles[name], sections, section, _elsewhere(caller))
-    return await app_page(
-        request, runtime, caller, f"settings/{name}.html", shown, status=status, toast=toast
-    )
+    view = SettingsPage(titles[name], sections, section, _other_pages(caller))
+    return await app_page(request, runtime, caller, f"settings/{name}.html", view, status=status, toast=toast)
 
 
 def _titles() -> dict[str, str]:
@@ -57,7 +55,7 @@ def _titles() -> dict[str, str]:
     }
 
 
-def _elsewhere(caller: Caller) -> tuple[SelectOption, ...]:
+def _other_pages(caller: Caller) -> tuple[SelectOption, ...]:
     pages = [
         ("/feeds", translate("Feeds")),
         ("/folders", translate("Folders")),
@@ -95,36 +93,36 @@ async def show_settings(request: Request, caller: CurrentCaller) -> Response:
 
 @router.get("/settings/look")
 async def show_look(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    look, language = look_of(request), preferences_of(caller.user).language
-    return await settings_page(request, runtime, caller, "look", _look_settings(look, language))
+    theme, language = look_of(request), preferences_of(caller.user).language
+    return await settings_page(request, runtime, caller, "look", _theme_settings(theme, language))
 
 
 @router.post("/settings/look")
 async def save_look(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    """Also from the small menus, which send a part of it."""
+    """Also receives the small menus, which send only some of the fields."""
     form = await request.form()
     language = form.get("language")
     if isinstance(language, str):
         await set_preferences(runtime, caller, {"language": language if language in languages() else ""})
     response = see_other(request, str(form.get("next", "/settings/look")))
-    set_look(request, response, _changed(look_of(request), form))
+    set_look(request, response, _apply_form(look_of(request), form))
     return response
 
 
 @router.get("/settings/reading")
 async def show_reading(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    wishes = preferences_of(caller.user)
-    shown = ReadingSettings(
+    preferences = preferences_of(caller.user)
+    view = ReadingSettings(
         orders=(
-            SelectOption("newest", translate("Newest first"), wishes.order == "newest"),
-            SelectOption("oldest", translate("Oldest first"), wishes.order == "oldest"),
+            SelectOption("newest", translate("Newest first"), preferences.order == "newest"),
+            SelectOption("oldest", translate("Oldest first"), preferences.order == "oldest"),
         ),
-        time_zones=_zones(wishes.time_zone),
+        time_zones=_zone_options(preferences.time_zone),
         scroll_marks=look_of(request).scroll_marks,
-        open_marks=wishes.open_marks,
-        group_stories=wishes.group_stories,
+        open_marks=preferences.open_marks,
+        group_stories=preferences.group_stories,
     )
-    return await settings_page(request, runtime, caller, "reading", shown)
+    return await settings_page(request, runtime, caller, "reading", view)
 
 
 @router.post("/settings/reading")
@@ -156,41 +154,41 @@ async def show_keyboard(request: Request, runtime: CurrentRuntime, caller: Curre
     return await settings_page(request, runtime, caller, "keyboard", NoSettings())
 
 
-def _changed(look: Theme, form: FormData) -> Theme:
-    """What the form holds; whatever is no choice of ours falls back to the usual."""
-    sent = {name: value for name, value in form.items() if isinstance(value, str)}
-    kept = Theme.from_choices({**look.choices(), **sent})
-    # Of the two menus, only that of the list has the box; a box that is not ticked sends nothing.
-    is_list_menu = "density" in sent and "theme" not in sent
-    return replace(kept, scroll_marks=sent.get("scroll") == "marks") if is_list_menu else kept
+def _apply_form(theme: Theme, form: FormData) -> Theme:
+    """Apply the submitted fields; invalid values fall back to the default."""
+    submitted = {name: value for name, value in form.items() if isinstance(value, str)}
+    changed = Theme.from_choices({**theme.choices(), **submitted})
+    # Only the list menu has this checkbox, and an unticked checkbox sends nothing.
+    is_list_menu = "density" in submitted and "theme" not in submitted
+    return replace(changed, scroll_marks=submitted.get("scroll") == "marks") if is_list_menu else changed
 
 
-def _look_settings(look: Theme, language: str) -> ThemeSettings:
+def _theme_settings(theme: Theme, language: str) -> ThemeSettings:
     return ThemeSettings(
-        themes=_choices(
-            look.theme,
+        themes=_options(
+            theme.theme,
             ("", translate("System")),
             ("light", translate("Light")),
             ("dark", translate("Dark")),
             ("sepia", translate("Sepia")),
         ),
-        sizes=_choices(
-            look.size, ("s", translate("Small")), ("", translate("Medium")), ("l", translate("Large"))
+        sizes=_options(
+            theme.size, ("s", translate("Small")), ("", translate("Medium")), ("l", translate("Large"))
         ),
-        widths=_choices(
-            look.width,
+        widths=_options(
+            theme.width,
             ("narrow", translate("Narrow")),
             ("", translate("Medium")),
             ("wide", translate("Wide")),
         ),
-        fonts=_choices(look.font, ("", translate("Serif")), ("sans", translate("Sans"))),
-        densities=_choices(
-            look.density,
+        fonts=_options(theme.font, ("", translate("Serif")), ("sans", translate("Sans"))),
+        densities=_options(
+            theme.density,
             ("titles", translate("Titles")),
             ("cards", translate("Cards")),
             ("magazine", translate("Magazine")),
         ),
-        languages=_choices(
+        languages=_options(
             language,
             ("", translate("As the browser asks")),
             *((code, LANGUAGE_NAMES[code]) for code in languages()),
@@ -198,11 +196,11 @@ def _look_settings(look: Theme, language: str) -> ThemeSettings:
     )
 
 
-def _choices(chosen: str, *named: tuple[str, str]) -> tuple[SelectOption, ...]:
-    return tuple(SelectOption(value, name, value == chosen) for value, name in named)
+def _options(chosen: str, *options: tuple[str, str]) -> tuple[SelectOption, ...]:
+    return tuple(SelectOption(value, name, value == chosen) for value, name in options)
 
 
-def _zones(chosen: str) -> tuple[SelectOption, ...]:
+def _zone_options(chosen: str) -> tuple[SelectOption, ...]:
     names = sorted(name for name in available_timezones() if name.startswith(ZONE_AREAS))
-    known = (("UTC", "UTC"), *((name, name.replace("_", " ")) for name in names))
-    return _choices(chosen, ("", translate("As this device has it")), *known)
+    options = (("UTC", "UTC"), *((name, name.replace("_", " ")) for name in names))
+    return _options(chosen, ("", translate("As this device has it")), *options)

@@ -1,4 +1,4 @@
-"""Sharing: the services in the settings, and the ways an entry can go."""
+"""Sharing: manage the services in the settings, and send an entry to one of them."""
 
 from urllib.parse import quote
 
@@ -63,15 +63,15 @@ async def ways(
     async with runtime.db.read() as tx:
         targets = await sharing.names(tx, caller.user_id)
     title = entry.row.title or translate("Without a title")
-    address = entry.row.url or entry.external_url or ""
-    shown = SharePage(
+    url = entry.row.url or entry.external_url or ""
+    view = SharePage(
         entry_id=entry_id,
         title=title,
-        address=address,
-        letter=f"mailto:?subject={quote(title)}&body={quote(address)}",
+        address=url,
+        letter=f"mailto:?subject={quote(title)}&body={quote(url)}",
         targets=tuple(SelectOption(str(id), name) for id, name in targets),
     )
-    return await app_page(request, runtime, caller, "sharing/share.html", shown)
+    return await app_page(request, runtime, caller, "sharing/share.html", view)
 
 
 @router.post("/entry/{entry_id}/share")
@@ -83,8 +83,8 @@ async def share(
     target: Text,
 ) -> Response:
     sent_to = await share_entry(runtime, caller.user_id, entry_id, path_id(target))
-    said = translate("It is on its way to %(name)s.", name=sent_to.name)
-    return see_other(request, f"/entry/{entry_id}", toast=Toast(said))
+    message = translate("It is on its way to %(name)s.", name=sent_to.name)
+    return see_other(request, f"/entry/{entry_id}", toast=Toast(message))
 
 
 async def _settings(
@@ -99,25 +99,25 @@ async def _settings(
 ) -> Response:
     chosen = Kind(kind) if kind in frozenset(Kind) else Kind.LINKDING
     now = runtime.now()
-    shown = ShareSettings(
-        targets=tuple(_line(one, now) for one in await list_targets(runtime, caller.user_id)),
-        kinds=tuple(SelectOption(one, NAMES[one], one is chosen, f"{HOME}?kind={one}") for one in Kind),
-        fields=tuple(_field(one) for one in FIELDS[chosen]),
+    view = ShareSettings(
+        targets=tuple(_target_view(target, now) for target in await list_targets(runtime, caller.user_id)),
+        kinds=tuple(SelectOption(item, NAMES[item], item is chosen, f"{HOME}?kind={item}") for item in Kind),
+        fields=tuple(_field(secret) for secret in FIELDS[chosen]),
         name=name,
         url=url,
         errors={error.field or "url": error.message} if error else {},
     )
     status = status_of(error) if error else 200
-    return await settings_page(request, runtime, caller, "sharing", shown, status=status)
+    return await settings_page(request, runtime, caller, "sharing", view, status=status)
 
 
-def _line(one: ShareTarget, now: Instant) -> ShareTargetView:
+def _target_view(target: ShareTarget, now: Instant) -> ShareTargetView:
     used = (
-        translate("Added %(when)s, not used yet", when=ago(one.created_at, now))
-        if one.used_at is None
-        else translate("Last used %(when)s", when=ago(one.used_at, now))
+        translate("Added %(when)s, not used yet", when=ago(target.created_at, now))
+        if target.used_at is None
+        else translate("Last used %(when)s", when=ago(target.used_at, now))
     )
-    return ShareTargetView(one.id, one.name, NAMES[one.kind], one.url, used, one.problem)
+    return ShareTargetView(target.id, target.name, NAMES[target.kind], target.url, used, target.problem)
 
 
 def _field(name: str) -> SecretField:

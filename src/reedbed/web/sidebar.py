@@ -1,4 +1,4 @@
-"""A page of the application: the sidebar, and beside it whatever the view shows."""
+"""The sidebar, pages that show it (`app_page`), and paging by id."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ from reedbed.web.views.layout import (
 )
 
 MAX_SHOWN = 300
-"""Feeds beyond these are reached through their folder or the page of all feeds; the busiest come first."""
+"""Limit of feeds in the sidebar, busiest first. The others are reached through their folder or /feeds."""
 
 _ADVICE: dict[TroubleKind, str] = {
     "gone": marked("Look for its new address, or stop following it."),
@@ -48,28 +48,31 @@ _ADVICE: dict[TroubleKind, str] = {
 }
 
 
-async def build_sidebar(tx: Tx, user_id: int, here: str, look: Theme, now: Instant) -> Sidebar:
-    """`here` is the address of the view being shown: its link is the current one."""
+async def build_sidebar(tx: Tx, user_id: int, here: str, theme: Theme, now: Instant) -> Sidebar:
+    """`here` is the path of the current view; its link is marked as current."""
     rows = await folders.of_user(tx, user_id)
-    followed, checked = await subscriptions.busiest_feeds(tx, user_id, MAX_SHOWN)
-    counted = await totals(tx, user_id, {row.id: row.parent_id for row in rows})
-    kept = await searches.of_user(tx, user_id)
+    feeds, checked = await subscriptions.busiest_feeds(tx, user_id, MAX_SHOWN)
+    counts = await totals(tx, user_id, {row.id: row.parent_id for row in rows})
+    saved = await searches.of_user(tx, user_id)
     notice = await retention.get_notice(tx, user_id)
-    inside = _by_folder(followed)
+    by_folder = _by_folder(feeds)
     return Sidebar(
-        smart=_smart(counted, here),
-        folders=tuple(_folder(node, inside, counted, here, look) for node in build_tree(rows)),
-        feeds=_feeds(inside[None], here),
+        smart=_smart_links(counts, here),
+        folders=tuple(_folder_view(node, by_folder, counts, here, theme) for node in build_tree(rows)),
+        feeds=_feed_views(by_folder[None], here),
         kept=(
-            *(_link(f"saved:{one.id}", f"/saved/{one.id}", one.name, "search", 0, here) for one in kept),
+            *(
+                _link(f"saved:{search.id}", f"/saved/{search.id}", search.name, "search", 0, here)
+                for search in saved
+            ),
             *(
                 _link(
                     f"tag:{tag.name}", f"/tag/{quote(tag.name, safe='')}", tag.name, "tag", tag.unread, here
                 )
-                for tag in counted.tags
+                for tag in counts.tags
             ),
         ),
-        unread=Count(counted.unread),
+        unread=Count(counts.unread),
         checked=translate("Checked %(when)s", when=ago(checked, now)) if checked else "",
         notice=ngettext(
             "%(num)s unread entry was removed, as it had become too old.",
@@ -81,12 +84,12 @@ async def build_sidebar(tx: Tx, user_id: int, here: str, look: Theme, now: Insta
     )
 
 
-def _smart(counted: Counts, here: str) -> tuple[SidebarLink, ...]:
+def _smart_links(counts: Counts, here: str) -> tuple[SidebarLink, ...]:
     return (
-        _link("unread", "/unread", translate("Unread"), "unread", counted.unread, here),
+        _link("unread", "/unread", translate("Unread"), "unread", counts.unread, here),
         _link("all", "/all", translate("All entries"), "all", 0, here),
         _link("starred", "/starred", translate("Starred"), "star", 0, here),
-        _link("later", "/later", translate("Later"), "later", counted.later, here),
+        _link("later", "/later", translate("Later"), "later", counts.later, here),
         _link("stories", "/stories", translate("Stories"), "story", 0, here),
         _link("digests", "/summaries", translate("Digests"), "digest", 0, here),
         _link("ask", "/ask", translate("Ask"), "ask", 0, here),
@@ -97,53 +100,55 @@ def _link(key: str, url: str, name: str, icon: str, count: int, here: str) -> Si
     return SidebarLink(key, url, name, icon, Count(count), current=here == url)
 
 
-def _by_folder(followed: Sequence[FollowedFeedRow]) -> defaultdict[int | None, list[FollowedFeedRow]]:
-    inside: defaultdict[int | None, list[FollowedFeedRow]] = defaultdict(list)
-    for one in followed:
-        inside[one.folder_id].append(one)
-    return inside
+def _by_folder(feeds: Sequence[FollowedFeedRow]) -> defaultdict[int | None, list[FollowedFeedRow]]:
+    by_folder: defaultdict[int | None, list[FollowedFeedRow]] = defaultdict(list)
+    for feed in feeds:
+        by_folder[feed.folder_id].append(feed)
+    return by_folder
 
 
-def _folder(
+def _folder_view(
     node: FolderNode,
-    inside: defaultdict[int | None, list[FollowedFeedRow]],
-    counted: Counts,
+    by_folder: defaultdict[int | None, list[FollowedFeedRow]],
+    counts: Counts,
     here: str,
-    look: Theme,
+    theme: Theme,
 ) -> SidebarFolder:
     url = f"/folder/{node.id}"
     return SidebarFolder(
         id=node.id,
         url=url,
         name=node.name,
-        count=Count(counted.folders.get(node.id, 0)),
+        count=Count(counts.folders.get(node.id, 0)),
         current=here == url,
-        open=str(node.id) not in look.folded,
-        folders=tuple(_folder(child, inside, counted, here, look) for child in node.children),
-        feeds=_feeds(inside[node.id], here),
+        open=str(node.id) not in theme.folded,
+        folders=tuple(_folder_view(child, by_folder, counts, here, theme) for child in node.children),
+        feeds=_feed_views(by_folder[node.id], here),
     )
 
 
-def _feeds(followed: Sequence[FollowedFeedRow], here: str) -> tuple[SidebarFeed, ...]:
-    return tuple(_feed(one, f"/feed/{one.subscription_id}" == here, current_language()) for one in followed)
+def _feed_views(feeds: Sequence[FollowedFeedRow], here: str) -> tuple[SidebarFeed, ...]:
+    return tuple(
+        _feed_view(feed, f"/feed/{feed.subscription_id}" == here, current_language()) for feed in feeds
+    )
 
 
 @lru_cache(maxsize=5_000)
-def _feed(one: FollowedFeedRow, current: bool, language: str) -> SidebarFeed:
-    """`language` is that of the trouble, which is told in the one being spoken."""
-    trouble = trouble_of(one)
+def _feed_view(feed: FollowedFeedRow, current: bool, language: str) -> SidebarFeed:
+    """`language` is part of the cache key, because the problem text is translated."""
+    problem = trouble_of(feed)
     return SidebarFeed(
-        id=one.feed_id,
-        url=f"/feed/{one.subscription_id}",
-        name=one.title,
-        mark=feed_mark(one.title, one.feed_id, icon_address(one.icon_id)),
-        count=Count(one.unread),
+        id=feed.feed_id,
+        url=f"/feed/{feed.subscription_id}",
+        name=feed.title,
+        mark=feed_mark(feed.title, feed.feed_id, icon_address(feed.icon_id)),
+        count=Count(feed.unread),
         current=current,
-        language=one.language or "",
-        trouble=f"{sentence(translate_failure(trouble.reason))} {translate(_ADVICE[trouble.kind])}"
-        if trouble
+        language=feed.language or "",
+        trouble=f"{sentence(translate_failure(problem.reason))} {translate(_ADVICE[problem.kind])}"
+        if problem
         else "",
-        needs_reader=trouble is not None and trouble.needs_reader,
+        needs_reader=problem is not None and problem.needs_reader,
     )
 
 
@@ -158,14 +163,14 @@ router = APIRouter(include_in_schema=False)
 async def show_sidebar(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, here: str = ""
 ) -> Response:
-    """`here` is the address of the view the page shows."""
+    """`here` is the path of the view that the page shows."""
     async with runtime.db.read() as tx:
         sidebar = await build_sidebar(tx, caller.user_id, here, look_of(request), runtime.now())
     return await page(request, "partials/sidebar.html", None, sidebar=sidebar)
 
 
 BELONGS_TO = {"/digests": "/summaries"}
-"""Pages that stand under another name than the list that leads to them."""
+"""Pages whose sidebar link has another path than their own."""
 
 
 async def app_page(
@@ -185,6 +190,9 @@ async def app_page(
     return await page(request, template, view, sidebar=sidebar, status=status, toast=toast)
 
 
+# --- Paging by id
+
+
 class HasId(Protocol):
     @property
     def id(self) -> int: ...
@@ -195,7 +203,7 @@ Row = TypeVar("Row", bound=HasId)
 
 @record
 class KeysetPage:
-    """A page of a list that goes on by id: `?before=` where it begins, `seen=` how many came before."""
+    """A page of a list paged by id: `?before=` is where it begins, `seen=` how many rows came before."""
 
     before: int | None
     seen: int
@@ -209,12 +217,12 @@ class KeysetPage:
         return cls(int(before), int(seen), size)
 
     def cut(self, found: Sequence[Row]) -> tuple[Sequence[Row], int | None]:
-        """Of one row more than the page holds: those on it, and the last one's id when more follow."""
+        """Split `found`, which has one row more than a page: the rows, and the last id if more follow."""
         rows = found[: self.size]
         return rows, rows[-1].id if len(found) > self.size else None
 
     def pages(self, address: str, shown: int, total: int, last_id: int | None) -> Pages:
-        """`shown` rows are on this page; `last_id` is set when more follow."""
+        """`shown` rows are on this page; `last_id` is set if more follow."""
         end = self.seen + shown
         return Pages(
             first=Count(self.seen + 1 if shown else 0),

@@ -1,4 +1,4 @@
-"""Logging in with an account elsewhere: to the provider, back from it, and what is left to ask."""
+"""Log in with an external provider: redirect to it, handle its callback, ask for missing details."""
 
 from collections.abc import Mapping
 
@@ -47,7 +47,7 @@ async def log_in_with(
     request: Request, runtime: CurrentRuntime, provider: str, next: str = "/", invite: str = ""
 ) -> Response:
     try:
-        begun = await begin(
+        started = await begin(
             runtime,
             provider,
             ip=client_ip(request),
@@ -56,24 +56,24 @@ async def log_in_with(
         )
     except (Refused, Unavailable) as error:
         return await login_page(request, runtime, next=next, error=error)
-    return _off(request, runtime, begun)
+    return _redirect_to_provider(request, runtime, started)
 
 
 @router.get("/settings/account/link/{provider}")
 async def link_with(request: Request, runtime: CurrentRuntime, caller: SessionOf, provider: str) -> Response:
-    begun = await begin(
+    started = await begin(
         runtime,
         provider,
         ip=client_ip(request),
         next_path="/settings/account",
         user_id=caller.user_id,
     )
-    return _off(request, runtime, begun)
+    return _redirect_to_provider(request, runtime, started)
 
 
 @router.get("/login/back/{provider}")
 async def come_back(request: Request, runtime: CurrentRuntime, provider: str) -> Response:
-    return await _come_back(request, runtime, provider, request.query_params)
+    return await _handle_callback(request, runtime, provider, request.query_params)
 
 
 @router.post("/login/back/{provider}")
@@ -85,17 +85,17 @@ async def come_back_by_form(
     state: Text = "",
     error: Text = "",
 ) -> Response:
-    """Another site sends this form: the state and the browser's mark vouch for it, no token of ours."""
-    return await _come_back(request, runtime, provider, {"code": code, "state": state, "error": error})
+    """The provider's site submits this form: `state` and our cookie protect it instead of a CSRF token."""
+    return await _handle_callback(request, runtime, provider, {"code": code, "state": state, "error": error})
 
 
 @router.get("/login/finish")
 async def show_finish(request: Request, runtime: CurrentRuntime, ticket: str = "") -> Response:
     try:
-        asked = await question(runtime, ticket, _device(request))
+        pending = await question(runtime, ticket, _device(request))
     except Refused as error:
         return await login_page(request, runtime, error=error)
-    return await page(request, "auth/finish.html", _finish_page(ticket, asked))
+    return await page(request, "auth/finish.html", _finish_page(ticket, pending))
 
 
 @router.post("/login/finish")
@@ -112,64 +112,72 @@ async def do_finish(
     device = _device(request)
     try:
         if act == "register":
-            done = await register_by(runtime, ticket, device, privacy_accepted=privacy)
+            signed_in = await register_by(runtime, ticket, device, privacy_accepted=privacy)
         else:
-            who = caller.user_id if caller else None
-            done = await prove_and_link(runtime, ticket, password, device, user_id=who)
+            user_id = caller.user_id if caller else None
+            signed_in = await prove_and_link(runtime, ticket, password, device, user_id=user_id)
     except Refused as error:
-        return await _ask_again(request, runtime, ticket, device, error)
-    said = Toast(translate("It is linked.")) if act == "link" else None
-    return _let_in(request, runtime, done, said)
+        return await _show_again(request, runtime, ticket, device, error)
+    toast = Toast(translate("It is linked.")) if act == "link" else None
+    return _log_in(request, runtime, signed_in, toast)
 
 
-def _off(request: Request, runtime: Runtime, begun: StartedSignIn) -> Response:
-    response = RedirectResponse(begun.url, 303, {"Cache-Control": "no-store"})
-    set_sign_in_cookie(request, response, runtime, begun.browser, comes_back_by_form=begun.form_post)
+def _redirect_to_provider(request: Request, runtime: Runtime, started: StartedSignIn) -> Response:
+    response = RedirectResponse(started.url, 303, {"Cache-Control": "no-store"})
+    set_sign_in_cookie(request, response, runtime, started.browser, comes_back_by_form=started.form_post)
     return response
 
 
-async def _come_back(request: Request, runtime: Runtime, provider: str, said: Mapping[str, str]) -> Response:
+async def _handle_callback(
+    request: Request, runtime: Runtime, provider: str, params: Mapping[str, str]
+) -> Response:
     try:
-        done = await finish(runtime, provider, said, _device(request))
+        result = await finish(runtime, provider, params, _device(request))
     except (Refused, Unavailable) as error:
         if await maybe_caller(request) is not None:
             return see_other(request, "/settings/account", toast=Toast(error.message))
         return await login_page(request, runtime, error=error)
-    match done:
+    match result:
         case PendingSignIn():
-            return see_other(request, f"/login/finish?ticket={done.ticket}")
+            return see_other(request, f"/login/finish?ticket={result.ticket}")
         case SignedIn():
-            return _let_in(request, runtime, done)
+            return _log_in(request, runtime, result)
 
 
-async def _ask_again(
+async def _show_again(
     request: Request, runtime: Runtime, ticket: str, device: Device, error: ReedbedError
 ) -> Response:
     try:
-        asked = await question(runtime, ticket, device)
-    except Refused as gone:
-        return await login_page(request, runtime, error=gone)
+        pending = await question(runtime, ticket, device)
+    except Refused as expired:
+        return await login_page(request, runtime, error=expired)
     field = getattr(error, "field", None)
-    shown = _finish_page(
-        ticket, asked, {field if field in ("password", "privacy_accepted") else "form": error.message}
+    view = _finish_page(
+        ticket, pending, {field if field in ("password", "privacy_accepted") else "form": error.message}
     )
-    return await page(request, "auth/finish.html", shown, status=status_of(error), headers=headers_of(error))
+    return await page(request, "auth/finish.html", view, status=status_of(error), headers=headers_of(error))
 
 
-def _finish_page(ticket: str, asked: SignInQuestion, errors: Mapping[str, str] | None = None) -> FinishPage:
+def _finish_page(ticket: str, pending: SignInQuestion, errors: Mapping[str, str] | None = None) -> FinishPage:
     return FinishPage(
-        ticket, asked.provider.name, asked.email, asked.kind, asked.signed_in, privacy_note(), errors or {}
+        ticket,
+        pending.provider.name,
+        pending.email,
+        pending.kind,
+        pending.signed_in,
+        privacy_note(),
+        errors or {},
     )
 
 
-def _let_in(request: Request, runtime: Runtime, done: SignedIn, toast: Toast | None = None) -> Response:
-    response = see_other(request, done.next_path, toast=toast)
-    set_session_cookie(request, response, runtime, done.session)
+def _log_in(request: Request, runtime: Runtime, signed_in: SignedIn, toast: Toast | None = None) -> Response:
+    response = see_other(request, signed_in.next_path, toast=toast)
+    set_session_cookie(request, response, runtime, signed_in.session)
     response.delete_cookie(SIGN_IN_COOKIE)
     return response
 
 
 def _device(request: Request) -> Device:
-    mark = request.cookies.get(SIGN_IN_COOKIE, "")
-    known_by = request.cookies.get(DEVICE_COOKIE)
-    return Device(mark, request.headers.get("user-agent"), client_ip(request), known_by)
+    browser_token = request.cookies.get(SIGN_IN_COOKIE, "")
+    device_token = request.cookies.get(DEVICE_COOKIE)
+    return Device(browser_token, request.headers.get("user-agent"), client_ip(request), device_token)

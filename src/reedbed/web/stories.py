@@ -1,4 +1,4 @@
-"""Stories where entries are read: other outlets above an article, one row for a story in the unread list."""
+"""Stories: list and show them, mark them read, split entries off, and group entries of a story in lists."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
@@ -41,15 +41,15 @@ MAX_MARKS = 5
 
 def story_row(line: StoryLine, now: Instant, zone: tzinfo) -> StoryRow:
     headline = line.headline
-    firsts = tuple({one.feed_id: one for one in reversed(line.sources)}.values())[::-1]
+    first_per_feed = tuple({source.feed_id: source for source in reversed(line.sources)}.values())[::-1]
     return StoryRow(
         url=f"/stories/{line.id}",
         title=headline.title or translate("Without a title"),
         language=headline.language,
         when=short_time(line.newest_at, now, zone),
         facts=_facts(line),
-        marks=tuple(_mark(one) for one in firsts[:MAX_MARKS]),
-        names=", ".join(one.feed for one in firsts[:MAX_MARKS]),
+        marks=tuple(_mark(source) for source in first_per_feed[:MAX_MARKS]),
+        names=", ".join(source.feed for source in first_per_feed[:MAX_MARKS]),
         unread=line.unread > 0,
     )
 
@@ -60,12 +60,12 @@ def story_page(story: Story, now: Instant, zone: tzinfo) -> StoryPage:
         id=story.id,
         title=headline.title or translate("Without a title"),
         language=headline.language or "",
-        facts=_span(story, now, zone),
-        outlets=tuple(_outlet(one, now, zone) for one in story.outlets),
-        apart=tuple(_outlet(one, now, zone) for one in story.apart),
+        facts=_story_facts(story, now, zone),
+        outlets=tuple(_outlet(outlet, now, zone) for outlet in story.outlets),
+        apart=tuple(_outlet(outlet, now, zone) for outlet in story.apart),
         unread=Count(story.unread),
-        compared=any(one.analysis for one in story.outlets),
-        told_apart=any(one.only_here for one in story.outlets),
+        compared=any(outlet.analysis for outlet in story.outlets),
+        told_apart=any(outlet.only_here for outlet in story.outlets),
     )
 
 
@@ -76,10 +76,10 @@ def _facts(line: StoryLine) -> str:
     return f"{sources}, {translate('%(number)s unread', number=Count(line.unread))}"
 
 
-def _span(story: Story, now: Instant, zone: tzinfo) -> tuple[str, ...]:
+def _story_facts(story: Story, now: Instant, zone: tzinfo) -> tuple[str, ...]:
     if not story.outlets:
         return ()
-    first, last = (story.outlets[place].row.sort_at for place in (0, -1))
+    first, last = (story.outlets[index].row.sort_at for index in (0, -1))
     begin, end = dated_time(first, now, zone).words, dated_time(last, now, zone).words
     return (
         ngettext("%(num)s outlet you follow", "%(num)s outlets you follow", story.feeds),
@@ -88,7 +88,7 @@ def _span(story: Story, now: Instant, zone: tzinfo) -> tuple[str, ...]:
 
 
 def _outlet(outlet: Outlet, now: Instant, zone: tzinfo) -> OutletView:
-    row, found = outlet.row, outlet.analysis
+    row, analysis = outlet.row, outlet.analysis
     return OutletView(
         entry_id=row.id,
         url=f"/entry/{row.id}",
@@ -100,9 +100,9 @@ def _outlet(outlet: Outlet, now: Instant, zone: tzinfo) -> OutletView:
         first_seen=full_time(row.fetched_at, now, zone),
         unread=not row.states.read,
         only_here=outlet.only_here,
-        neutral=found.title if found else "",
-        neutral_reason=found.title_reason if found else "",
-        framing=framing_view(found, "") if found else None,
+        neutral=analysis.title if analysis else "",
+        neutral_reason=analysis.title_reason if analysis else "",
+        framing=framing_view(analysis, "") if analysis else None,
     )
 
 
@@ -121,26 +121,28 @@ async def show_all(
 ) -> Response:
     only_unread, now, zone = unread == "1", runtime.now(), zone_of(request)
     view = f"stories:{only_unread}"
-    place = decode_cursor(cursor[:200], "newest", view) if cursor else None
+    position = decode_cursor(cursor[:200], "newest", view) if cursor else None
     async with runtime.db.read() as tx:
-        found = await stories.page(
-            tx, caller.user_id, cursor=place, limit=PAGE_SIZE + 1, now=now, only_unread=only_unread
+        lines = await stories.page(
+            tx, caller.user_id, cursor=position, limit=PAGE_SIZE + 1, now=now, only_unread=only_unread
         )
         sidebar = await build_sidebar(tx, caller.user_id, "/stories", look_of(request), now)
-    following = Cursor(found[PAGE_SIZE - 1].newest_at, found[PAGE_SIZE - 1].id) if found[PAGE_SIZE:] else None
-    listed = StoriesPage(
-        rows=tuple(story_row(one, now, zone) for one in found[:PAGE_SIZE]),
-        next_url=_address(following, view, only_unread=only_unread) if following else "",
-        only_unread=only_unread,
-        any_unread=any(one.unread for one in found),
+    next_position = (
+        Cursor(lines[PAGE_SIZE - 1].newest_at, lines[PAGE_SIZE - 1].id) if lines[PAGE_SIZE:] else None
     )
-    return await page(request, "stories/list.html", listed, sidebar=sidebar)
+    page_view = StoriesPage(
+        rows=tuple(story_row(line, now, zone) for line in lines[:PAGE_SIZE]),
+        next_url=_next_url(next_position, view, only_unread=only_unread) if next_position else "",
+        only_unread=only_unread,
+        any_unread=any(line.unread for line in lines),
+    )
+    return await page(request, "stories/list.html", page_view, sidebar=sidebar)
 
 
 @router.post("/stories/read")
 async def mark_all(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    marked = await mark_all_stories(runtime, caller.user_id)
-    return see_other(request, "/stories", toast=_said(marked))
+    result = await mark_all_stories(runtime, caller.user_id)
+    return see_other(request, "/stories", toast=_mark_toast(result))
 
 
 @router.get("/stories/{story_id}")
@@ -158,16 +160,16 @@ async def show(
 async def mark_one(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath
 ) -> Response:
-    marked = await mark_story(runtime, caller.user_id, story_id)
-    return see_other(request, f"/stories/{story_id}", toast=_said(marked))
+    result = await mark_story(runtime, caller.user_id, story_id)
+    return see_other(request, f"/stories/{story_id}", toast=_mark_toast(result))
 
 
 @router.post("/stories/{story_id}/entries/{entry_id}/read")
 async def mark_entry(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, entry_id: IdPath
 ) -> Response:
-    marked = await mark(runtime, caller.user_id, Selection(ids=(entry_id,)))
-    return see_other(request, f"/stories/{story_id}", toast=_said(marked))
+    result = await mark(runtime, caller.user_id, Selection(ids=(entry_id,)))
+    return see_other(request, f"/stories/{story_id}", toast=_mark_toast(result))
 
 
 @router.post("/stories/{story_id}/entries/{entry_id}/split")
@@ -175,8 +177,8 @@ async def split(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, entry_id: IdPath
 ) -> Response:
     await split_entry(runtime, caller.user_id, story_id, entry_id)
-    said = Toast(translate("Set apart. The entry stays in your lists."))
-    return see_other(request, f"/stories/{story_id}", toast=said)
+    toast = Toast(translate("Set apart. The entry stays in your lists."))
+    return see_other(request, f"/stories/{story_id}", toast=toast)
 
 
 @router.post("/stories/{story_id}/entries/{entry_id}/join")
@@ -187,65 +189,69 @@ async def join(
     return see_other(request, f"/stories/{story_id}", toast=Toast(translate("Back in the story.")))
 
 
-def _address(cursor: Cursor, view: str, *, only_unread: bool) -> str:
-    more = "&unread=1" if only_unread else ""
-    return f"/stories?cursor={encode_cursor(cursor.sort_at, cursor.id, 'newest', view)}{more}"
+def _next_url(cursor: Cursor, view: str, *, only_unread: bool) -> str:
+    suffix = "&unread=1" if only_unread else ""
+    return f"/stories?cursor={encode_cursor(cursor.sort_at, cursor.id, 'newest', view)}{suffix}"
 
 
-def _said(marked: MarkResult) -> Toast:
-    if not marked.count:
+def _mark_toast(result: MarkResult) -> Toast:
+    if not result.count:
         return Toast(translate("Nothing was unread."))
     return Toast(
-        ngettext("%(num)s entry marked read", "%(num)s entries marked read", marked.count), marked.undo
+        ngettext("%(num)s entry marked read", "%(num)s entries marked read", result.count), result.undo
     )
 
+
+# --- Stories in articles and lists
 
 MAX_STORY_MARKS = 4
 
 
 async def with_story(tx: Tx, user_id: int, article: ArticleView, entry_id: int) -> ArticleView:
-    found = (await stories.beside(tx, user_id, [entry_id])).get(entry_id)
-    if found is None:
+    story = (await stories.beside(tx, user_id, [entry_id])).get(entry_id)
+    if story is None:
         return article
-    told = (await stories.sources(tx, user_id, [found.story_id])).get(found.story_id, [])
-    others = {one.feed_id: one for one in told if one.entry_id != entry_id}
-    marks = (feed_mark(one.feed, one.feed_id, icon_address(one.icon_id)) for one in others.values())
-    words = ngettext(
-        "%(num)s outlet you follow tells of this", "%(num)s outlets you follow tell of this", found.feeds
+    sources = (await stories.sources(tx, user_id, [story.story_id])).get(story.story_id, [])
+    others = {source.feed_id: source for source in sources if source.entry_id != entry_id}
+    marks = (
+        feed_mark(source.feed, source.feed_id, icon_address(source.icon_id)) for source in others.values()
+    )
+    label = ngettext(
+        "%(num)s outlet you follow tells of this", "%(num)s outlets you follow tell of this", story.feeds
     )
     return replace(
-        article, alike=StoryHint(words, f"/stories/{found.story_id}", tuple(marks)[:MAX_STORY_MARKS])
+        article, alike=StoryHint(label, f"/stories/{story.story_id}", tuple(marks)[:MAX_STORY_MARKS])
     )
 
 
 @record
 class ListStories:
-    """Which rows of a part of the list are of one story."""
+    """Which entries of a list page belong to the same story."""
 
     found: Mapping[int, StoryNeighbours] = field(default_factory=dict[int, StoryNeighbours])
 
     def fold(self, page: EntryPage, open_id: int | None) -> EntryPage:
-        """Of each story the first row; the one that is open stays as well."""
+        """Keep only the first entry of each story, and the open entry."""
         heads: dict[int, int] = {}
         for row in page.rows:
             if row.id in self.found:
                 heads.setdefault(self.found[row.id].story_id, row.id)
-        kept = (row for row in page.rows if row.id == open_id or self._is_shown(row, heads))
-        return replace(page, rows=tuple(kept))
+        rows = (row for row in page.rows if row.id == open_id or self._is_shown(row, heads))
+        return replace(page, rows=tuple(rows))
 
-    def dress(self, shown: EntryRowView) -> EntryRowView:
-        found = self.found.get(shown.id)
-        if found is None:
-            return shown
-        return replace(shown, outlets=found.feeds, story_url=f"/stories/{found.story_id}")
+    def dress(self, row: EntryRowView) -> EntryRowView:
+        neighbours = self.found.get(row.id)
+        if neighbours is None:
+            return row
+        return replace(row, outlets=neighbours.feeds, story_url=f"/stories/{neighbours.story_id}")
 
     def _is_shown(self, row: EntryRow, heads: Mapping[int, int]) -> bool:
-        found = self.found.get(row.id)
-        return found is None or heads[found.story_id] == row.id
+        neighbours = self.found.get(row.id)
+        return neighbours is None or heads[neighbours.story_id] == row.id
 
 
 async def list_stories(tx: Tx, user: User, view: str, rows: Sequence[EntryRow]) -> ListStories:
-    """Only the unread list is folded, and only for those who want it."""
+    """Stories are grouped only in the unread list, and only if the user wants it."""
     if view != "unread" or not rows or not preferences_of(user).group_stories:
         return ListStories()
     return ListStories(await stories.beside(tx, user.id, [row.id for row in rows]))

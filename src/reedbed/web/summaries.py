@@ -1,4 +1,4 @@
-"""The doors of the summary above an article."""
+"""Show or request the summary above an article."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -40,5 +40,5 @@ async def _block(
 ) -> Response:
     state = await get_summary(runtime, caller.user, entry_id, again=again)
     why = waiting_told(state.wait, runtime.now(), zone_of(request))
-    answer = SummaryAnswer(entry_id, summary_view(state, why=why))
-    return await page(request, "entries/summary.html", None, article=answer)
+    view = SummaryAnswer(entry_id, summary_view(state, why=why))
+    return await page(request, "entries/summary.html", None, article=view)

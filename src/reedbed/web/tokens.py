@@ -1,4 +1,4 @@
-"""Where one is logged in, and the secrets of programs: app passwords with set-up cards, API tokens."""
+"""Settings for devices and API access: sessions, app passwords with setup cards, and API tokens."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -53,7 +53,7 @@ class App:
     name: str
     runs_on: str
     service: str = FRESHRSS
-    """What it calls the kind of account that we are."""
+    """The account type to choose in the app."""
     path: str = "/api/greader.php"
 
 
@@ -82,16 +82,16 @@ def _card(app: App, base: str, user: str) -> SetupCard:
 
 
 def _newsboat(base: str, user: str) -> SetupCard:
-    address, password = f"{base}/api/greader.php", translate("an app password")
+    url, password = f"{base}/api/greader.php", translate("an app password")
     lines = (
         'urls-source "freshrss"',
-        f'freshrss-url "{address}"',
+        f'freshrss-url "{url}"',
         f'freshrss-login "{user}"',
         f'freshrss-password "{password}"',
         'freshrss-flag-star "s"',
     )
     hint = translate("Terminal. Write this into its file config.")
-    return SetupCard("newsboat", hint, address, password, user, "\n".join(lines))
+    return SetupCard("newsboat", hint, url, password, user, "\n".join(lines))
 
 
 def _assistants(base: str) -> SetupCard:
@@ -102,6 +102,8 @@ def _assistants(base: str) -> SetupCard:
         translate("an API token, as Bearer; it only reads unless you allow more"),
     )
 
+
+# --- Routes
 
 router = APIRouter(include_in_schema=False)
 
@@ -129,12 +131,12 @@ async def log_device_out(
 async def make_app_password(
     request: Request, runtime: CurrentRuntime, caller: SessionOf, name: Text = ""
 ) -> Response:
-    """The answer is the page itself: the password is shown this once, and no redirect could carry it."""
+    """Respond with the page itself: the password is shown only once, and a redirect could not carry it."""
     try:
-        made = await create_app_password(runtime, caller, name)
+        new_token = await create_app_password(runtime, caller, name)
     except (Invalid, Conflict) as error:
         return await _devices(request, runtime, caller, name=name, error=error)
-    return await _devices(request, runtime, caller, made=made)
+    return await _devices(request, runtime, caller, new_token=new_token)
 
 
 @router.post("/settings/app-passwords/{token_id}/delete")
@@ -153,12 +155,12 @@ async def show_tokens(request: Request, runtime: CurrentRuntime, caller: Current
 @router.post("/settings/tokens")
 async def make_token(request: Request, runtime: CurrentRuntime, caller: SessionOf) -> Response:
     form = await request.form()
-    name, chosen = str(form.get("name", "")), tuple(str(one) for one in form.getlist("scope"))
+    name, chosen = str(form.get("name", "")), tuple(str(scope) for scope in form.getlist("scope"))
     try:
-        made = await create_api_token(runtime, caller, name, read_scopes(chosen))
+        new_token = await create_api_token(runtime, caller, name, read_scopes(chosen))
     except (Invalid, Conflict) as error:
         return await _tokens(request, runtime, caller, chosen=chosen, name=name, error=error)
-    return await _tokens(request, runtime, caller, chosen=("read",), made=made)
+    return await _tokens(request, runtime, caller, chosen=("read",), new_token=new_token)
 
 
 @router.post("/settings/tokens/{token_id}/delete")
@@ -174,23 +176,25 @@ async def _devices(
     runtime: Runtime,
     caller: Caller,
     *,
-    made: NewApiToken | None = None,
+    new_token: NewApiToken | None = None,
     name: str = "",
     error: Invalid | Conflict | None = None,
 ) -> Response:
     now = runtime.now()
     sessions = await list_sessions(runtime, caller.user_id)
-    passwords = [one for one in await list_tokens(runtime, caller.user_id) if one.kind == "app_password"]
-    shown = DevicesSettings(
-        devices=tuple(_device(one, caller, now) for one in sessions),
-        passwords=tuple(AppPassword(one.id, one.name, _used(one, now)) for one in passwords),
+    passwords = [
+        token for token in await list_tokens(runtime, caller.user_id) if token.kind == "app_password"
+    ]
+    view = DevicesSettings(
+        devices=tuple(_device_view(session, caller, now) for session in sessions),
+        passwords=tuple(AppPassword(token.id, token.name, _usage_text(token, now)) for token in passwords),
         cards=setup_cards(place_to_tell(request, runtime), caller.user.email),
-        made=_saved(made),
+        made=_saved_secret(new_token),
         name=name,
         error=error.message if error else "",
     )
     status = status_of(error) if error else 200
-    return await settings_page(request, runtime, caller, "devices", shown, status=status)
+    return await settings_page(request, runtime, caller, "devices", view, status=status)
 
 
 async def _tokens(
@@ -199,49 +203,53 @@ async def _tokens(
     caller: Caller,
     *,
     chosen: tuple[str, ...],
-    made: NewApiToken | None = None,
+    new_token: NewApiToken | None = None,
     name: str = "",
     error: Invalid | Conflict | None = None,
 ) -> Response:
     now = runtime.now()
-    known = [one for one in await list_tokens(runtime, caller.user_id) if one.kind == "api"]
-    shown = TokensSettings(
-        tokens=tuple(ShownToken(one.id, one.name, _allowed(one), _used(one, now)) for one in known),
-        scopes=tuple(
-            SelectOption(scope, translate(_SCOPES[scope]), scope in chosen) for scope in _offered(caller)
+    api_tokens = [token for token in await list_tokens(runtime, caller.user_id) if token.kind == "api"]
+    view = TokensSettings(
+        tokens=tuple(
+            ShownToken(token.id, token.name, _scopes_text(token), _usage_text(token, now))
+            for token in api_tokens
         ),
-        made=_saved(made),
+        scopes=tuple(
+            SelectOption(scope, translate(_SCOPES[scope]), scope in chosen)
+            for scope in _available_scopes(caller)
+        ),
+        made=_saved_secret(new_token),
         name=name,
         error=error.message if error else "",
     )
     status = status_of(error) if error else 200
-    return await settings_page(request, runtime, caller, "tokens", shown, status=status)
+    return await settings_page(request, runtime, caller, "tokens", view, status=status)
 
 
-def _device(one: Session, caller: Caller, now: Instant) -> DeviceView:
+def _device_view(session: Session, caller: Caller, now: Instant) -> DeviceView:
     return DeviceView(
-        id=one.id,
-        name=translate_failure(device_name(one.user_agent)),
-        seen=translate("Last seen %(when)s", when=ago(one.last_active_at, now)),
-        icon="phone" if is_phone(one.user_agent) else "device",
-        this_one=one.id == caller.session_id,
+        id=session.id,
+        name=translate_failure(device_name(session.user_agent)),
+        seen=translate("Last seen %(when)s", when=ago(session.last_active_at, now)),
+        icon="phone" if is_phone(session.user_agent) else "device",
+        this_one=session.id == caller.session_id,
     )
 
 
-def _used(one: ApiToken, now: Instant) -> str:
-    if one.last_used_at is None:
-        return translate("Made %(when)s, never used", when=ago(one.created_at, now))
-    return translate("Last used %(when)s", when=ago(one.last_used_at, now))
+def _usage_text(token: ApiToken, now: Instant) -> str:
+    if token.last_used_at is None:
+        return translate("Made %(when)s, never used", when=ago(token.created_at, now))
+    return translate("Last used %(when)s", when=ago(token.last_used_at, now))
 
 
-def _allowed(one: ApiToken) -> str:
-    words = (translate(said) for scope, said in _SCOPES.items() if scope in one.scopes)
-    return translate("It may %(what)s.", what=", ".join(words))
+def _scopes_text(token: ApiToken) -> str:
+    labels = (translate(label) for scope, label in _SCOPES.items() if scope in token.scopes)
+    return translate("It may %(what)s.", what=", ".join(labels))
 
 
-def _saved(made: NewApiToken | None) -> Saved | None:
-    return Saved(made.token.name, made.secret) if made else None
+def _saved_secret(new_token: NewApiToken | None) -> Saved | None:
+    return Saved(new_token.token.name, new_token.secret) if new_token else None
 
 
-def _offered(caller: Caller) -> tuple[TokenScope, ...]:
+def _available_scopes(caller: Caller) -> tuple[TokenScope, ...]:
     return tuple(scope for scope in _SCOPES if scope is not TokenScope.ADMIN or caller.user.operates)

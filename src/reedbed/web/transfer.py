@@ -1,4 +1,4 @@
-"""Moving in from another reader, by file or from a Miniflux."""
+"""Import and export: OPML, export files of other readers, and a Miniflux server."""
 
 from collections.abc import Awaitable, Sequence
 from typing import Annotated
@@ -25,7 +25,7 @@ from reedbed.web.views.layout import Count
 router = APIRouter(include_in_schema=False)
 
 MAX_LINES = 2_000
-"""Shown of a report."""
+"""How many lines of a report are shown."""
 _STATUS: dict[LineStatus, tuple[str, str]] = {
     "error": (marked("Not added"), "bad"),
     "skipped": (marked("Skipped"), ""),
@@ -44,25 +44,22 @@ async def take_out(runtime: CurrentRuntime, caller: CurrentCaller, credentials: 
         "Content-Disposition": 'attachment; filename="reedbed.opml"',
         "Cache-Control": "private, no-store",
     }
-    written = await export_opml(runtime, caller.user_id, with_credentials=credentials)
-    return Response(written, 200, headers, "text/x-opml; charset=utf-8")
+    opml = await export_opml(runtime, caller.user_id, with_credentials=credentials)
+    return Response(opml, 200, headers, "text/x-opml; charset=utf-8")
 
 
 @router.post("/opml")
 async def bring_in(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    """The live stream tells how far it is; the answer is the report."""
-    status = 200
+    """Respond with the report; the live stream reports the progress meanwhile."""
     try:
         name, body = await received_bytes(request)
         report = await import_opml(runtime, caller.user_id, body)
-        shown = AddPage(progress=progress_of(name, report))
     except Invalid as error:
-        shown, status = AddPage(import_error=error.message), 400
+        return await _show_error(request, runtime, caller, error)
+    view = AddPage(progress=progress_of(name, report))
     if is_htmx(request):
-        # A refusal is swapped in as well: it stands where the report would.
-        headers = {"HX-Retarget": "#import", "HX-Reswap": "innerHTML"} if status == 400 else None
-        return await page(request, "feeds/add.html", shown, block="progress", status=status, headers=headers)
-    return await app_page(request, runtime, caller, "feeds/add.html", shown, status=status)
+        return await page(request, "feeds/add.html", view, block="progress")
+    return await app_page(request, runtime, caller, "feeds/add.html", view)
 
 
 def progress_of(name: str, report: ImportReport) -> ImportProgress:
@@ -83,12 +80,12 @@ def progress_of(name: str, report: ImportReport) -> ImportProgress:
 
 
 def lines_of(lines: Sequence[ReportedLine]) -> tuple[ImportLineView, ...]:
-    """Those that need a look first: a long report is cut."""
+    """Problems first, because a long report is cut."""
     ordered = sorted(lines, key=lambda line: list(_STATUS).index(line.status))
     return tuple(
-        ImportLineView(line.title, line.url, translate(word), kind, line.message)
+        ImportLineView(line.title, line.url, translate(label), kind, line.message)
         for line in ordered[:MAX_LINES]
-        for word, kind in (_STATUS[line.status],)
+        for label, kind in (_STATUS[line.status],)
     )
 
 
@@ -101,7 +98,7 @@ async def bring_file(request: Request, runtime: CurrentRuntime, caller: CurrentC
         async with received_file(request) as (name, path):
             return await _begin(request, runtime, caller, start_file(runtime, caller.user_id, name, path))
     except Invalid as error:
-        return await _refused(request, runtime, caller, error)
+        return await _show_error(request, runtime, caller, error)
 
 
 @imports_router.post("/import/miniflux")
@@ -118,7 +115,7 @@ async def bring_miniflux(
 @imports_router.get("/import")
 @imports_router.get("/import/miniflux")
 async def back_to_form(request: Request, _caller: CurrentCaller) -> Response:
-    """The addresses that forms are sent to, opened anew: where the forms are."""
+    """Opening the target URL of a form shows the page with the form."""
     return see_other(request, "/add")
 
 
@@ -126,7 +123,7 @@ async def back_to_form(request: Request, _caller: CurrentCaller) -> Response:
 async def look(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, import_id: IdPath
 ) -> Response:
-    """How far it is; the page asks again until it has ended."""
+    """Show the progress; the page polls until the import has finished."""
     return await _show(request, runtime, caller, await get_import(runtime, caller.user_id, import_id))
 
 
@@ -134,47 +131,47 @@ async def _begin(request: Request, runtime: Runtime, caller: Caller, starting: A
     try:
         started = await starting
     except ReedbedError as error:
-        return await _refused(request, runtime, caller, error)
+        return await _show_error(request, runtime, caller, error)
     if is_htmx(request):
         return await _show(request, runtime, caller, started)
     return see_other(request, f"/import/{started.id}")
 
 
-async def _show(request: Request, runtime: Runtime, caller: Caller, found: Import) -> Response:
-    shown = AddPage(import_error=found.error) if found.error else AddPage(progress=import_progress(found))
+async def _show(request: Request, runtime: Runtime, caller: Caller, job: Import) -> Response:
+    view = AddPage(import_error=job.error) if job.error else AddPage(progress=import_progress(job))
     if is_htmx(request):
-        return await page(request, "feeds/add.html", shown, block="progress")
-    return await app_page(request, runtime, caller, "feeds/add.html", shown)
+        return await page(request, "feeds/add.html", view, block="progress")
+    return await app_page(request, runtime, caller, "feeds/add.html", view)
 
 
-async def _refused(request: Request, runtime: Runtime, caller: Caller, error: ReedbedError) -> Response:
-    """Swapped in as well: it stands where the report would."""
-    shown, status = AddPage(import_error=error.message), status_of(error)
+async def _show_error(request: Request, runtime: Runtime, caller: Caller, error: ReedbedError) -> Response:
+    """htmx swaps in the error in place of the report."""
+    view, status = AddPage(import_error=error.message), status_of(error)
     if is_htmx(request):
         headers = {"HX-Retarget": "#import", "HX-Reswap": "innerHTML"}
-        return await page(request, "feeds/add.html", shown, block="progress", status=status, headers=headers)
-    return await app_page(request, runtime, caller, "feeds/add.html", shown, status=status)
+        return await page(request, "feeds/add.html", view, block="progress", status=status, headers=headers)
+    return await app_page(request, runtime, caller, "feeds/add.html", view, status=status)
 
 
-def import_progress(found: Import) -> ImportProgress:
-    report = found.report
-    counted = (
+def import_progress(job: Import) -> ImportProgress:
+    report = job.report
+    counts = (
         (report.imported, "%(num)s feed added", "%(num)s feeds added"),
         (report.skipped, "%(num)s was there already", "%(num)s were there already"),
         (report.starred, "%(num)s star", "%(num)s stars"),
         (report.tagged, "%(num)s entry with tags", "%(num)s entries with tags"),
         (report.bookmarked, "%(num)s bookmark", "%(num)s bookmarks"),
         (report.read, "%(num)s mark of what was read", "%(num)s marks of what was read"),
-        (found.problems, "%(num)s needs a look", "%(num)s need a look"),
+        (job.problems, "%(num)s needs a look", "%(num)s need a look"),
     )
-    parts = [ngettext(one, many, count) for count, one, many in counted if count]
-    running = found.status in ("pending", "running")
+    parts = [ngettext(singular, plural, count) for count, singular, plural in counts if count]
+    running = job.status in ("pending", "running")
     nothing = translate("nothing yet") if running else translate("nothing new")
     return ImportProgress(
-        found.name,
-        Count(found.done),
-        Count(found.total),
+        job.name,
+        Count(job.done),
+        Count(job.total),
         translate("From %(source)s: %(parts)s", source=report.source, parts=", ".join(parts) or nothing),
         lines_of(report.lines),
-        again_url=f"/import/{found.id}" if running else "",
+        again_url=f"/import/{job.id}" if running else "",
     )

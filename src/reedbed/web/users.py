@@ -1,4 +1,4 @@
-"""What the event log holds, in words; it keeps short names that programs can look for."""
+"""Account settings, the admin page of users and invitations, and labels for the event log."""
 
 from collections.abc import Mapping, Sequence
 from datetime import tzinfo
@@ -60,10 +60,10 @@ async def set_password(
         await change_password(runtime, caller, current_password, password)
     except (Invalid, TooMany) as error:
         field = getattr(error, "field", None)
-        place = "password" if field == "new_password" else "current_password"
-        return await _show(request, runtime, caller, {place: error.message}, status_of(error))
-    said = translate("The new password is set. All other devices are logged out.")
-    return see_other(request, "/settings/account", toast=Toast(said))
+        form_field = "password" if field == "new_password" else "current_password"
+        return await _show(request, runtime, caller, {form_field: error.message}, status_of(error))
+    message = translate("The new password is set. All other devices are logged out.")
+    return see_other(request, "/settings/account", toast=Toast(message))
 
 
 @router.post("/settings/account/unlink")
@@ -93,21 +93,23 @@ async def remove_account(
     return response
 
 
-def _ways(runtime: Runtime, linked_ones: Sequence[LinkedIdentity]) -> tuple[SelectOption, ...]:
-    """What is linked, by the address it told; then what could be."""
-    names = {key: each.name for key, each in runtime.sign_in.providers.items()}
-    taken = {each.provider for each in linked_ones}
+def _identity_options(runtime: Runtime, identities: Sequence[LinkedIdentity]) -> tuple[SelectOption, ...]:
+    """Linked identities with their e-mail addresses, then the providers that can be linked."""
+    names = {key: provider.name for key, provider in runtime.sign_in.providers.items()}
+    linked_providers = {identity.provider for identity in identities}
     return (
         *(
             SelectOption(
-                str(each.id), f"{names.get(each.provider, each.provider)} {each.email}".strip(), True
+                str(identity.id),
+                f"{names.get(identity.provider, identity.provider)} {identity.email}".strip(),
+                True,
             )
-            for each in linked_ones
+            for identity in identities
         ),
         *(
             SelectOption(key, name, False, f"/settings/account/link/{key}")
             for key, name in names.items()
-            if key not in taken
+            if key not in linked_providers
         ),
     )
 
@@ -120,17 +122,19 @@ async def _show(
     status: int = 200,
 ) -> Response:
     user = caller.user
-    linked_ones = await linked(runtime, user.id)
-    shown = AccountSettings(
+    identities = await linked(runtime, user.id)
+    view = AccountSettings(
         email=user.email,
         verified=user.email_verified_at is not None,
         since=full_time(user.created_at, runtime.now(), zone_of(request)),
-        linked=_ways(runtime, linked_ones),
+        linked=_identity_options(runtime, identities),
         has_password=await has_password(runtime, user.id),
         errors=errors or {},
     )
-    return await settings_page(request, runtime, caller, "account", shown, status=status)
+    return await settings_page(request, runtime, caller, "account", view, status=status)
 
+
+# --- Admin: users and invitations
 
 admin_router = APIRouter(include_in_schema=False)
 
@@ -142,24 +146,24 @@ PAGE_SIZE = 100
 async def show(
     request: Request, runtime: CurrentRuntime, caller: AdminOf, after: Annotated[JsonId, Query()] = 0
 ) -> Response:
-    return await _show_people(request, runtime, caller, after=after)
+    return await _show_users(request, runtime, caller, after=after)
 
 
 @admin_router.post(f"{PLACE}/invites")
 async def make_invite(
     request: Request, runtime: CurrentRuntime, caller: AdminOf, email: Text = ""
 ) -> Response:
-    """The answer is the page itself: the link is shown this once, and no redirect could carry it."""
+    """Respond with the page itself: the link is shown only once, and a redirect could not carry it."""
     try:
-        made = await invite(runtime, email, by_user_id=caller.user_id)
+        new_invite = await invite(runtime, email, by_user_id=caller.user_id)
     except (Invalid, Conflict) as error:
-        return await _show_people(request, runtime, caller, email=email, error=error)
-    says = (
-        translate("%(email)s has been sent this link.", email=made.email)
-        if made.mailed
-        else translate("Send this link to %(email)s: this server cannot.", email=made.email)
+        return await _show_users(request, runtime, caller, email=email, error=error)
+    message = (
+        translate("%(email)s has been sent this link.", email=new_invite.email)
+        if new_invite.mailed
+        else translate("Send this link to %(email)s: this server cannot.", email=new_invite.email)
     )
-    return await _show_people(request, runtime, caller, made=NewLink(says, made.url))
+    return await _show_users(request, runtime, caller, new_link=NewLink(message, new_invite.url))
 
 
 @admin_router.post(f"{PLACE}/invites/{{invite_id}}/delete")
@@ -167,19 +171,19 @@ async def take_invite_back(
     request: Request, runtime: CurrentRuntime, caller: AdminOf, invite_id: IdPath
 ) -> Response:
     await withdraw_invite(runtime, invite_id)
-    return _done(request, translate("The invitation is taken back."))
+    return _redirect(request, translate("The invitation is taken back."))
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/disable")
 async def disable(request: Request, runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath) -> Response:
     user = await disable_member(runtime, await member_to_change(runtime, caller.user, user_id))
-    return _done(request, translate("%(email)s is logged out and cannot come in.", email=user.email))
+    return _redirect(request, translate("%(email)s is logged out and cannot come in.", email=user.email))
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/enable")
 async def enable(request: Request, runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath) -> Response:
     user = await enable_member(runtime, await member_to_change(runtime, caller.user, user_id))
-    return _done(request, translate("%(email)s can come in again.", email=user.email))
+    return _redirect(request, translate("%(email)s can come in again.", email=user.email))
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/role")
@@ -187,7 +191,7 @@ async def change_role(
     request: Request, runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath, role: Text = ""
 ) -> Response:
     await set_role(runtime, await member_to_change(runtime, caller.user, user_id, becoming=role), role)
-    return _done(request, translate("Saved."))
+    return _redirect(request, translate("Saved."))
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/reset-link")
@@ -196,77 +200,80 @@ async def make_reset_link(
 ) -> Response:
     user = await member_to_change(runtime, caller.user, user_id)
     url = await reset_link(runtime, user)
-    says = translate("Send this link to %(email)s. It works once, for an hour.", email=user.email)
-    return await _show_people(request, runtime, caller, made=NewLink(says, url))
+    message = translate("Send this link to %(email)s. It works once, for an hour.", email=user.email)
+    return await _show_users(request, runtime, caller, new_link=NewLink(message, url))
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/delete")
 async def delete(request: Request, runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath) -> Response:
     user = await member_to_change(runtime, caller.user, user_id)
     await delete_member(runtime, user)
-    return _done(request, translate("%(email)s is deleted.", email=user.email))
+    return _redirect(request, translate("%(email)s is deleted.", email=user.email))
 
 
-def _done(request: Request, says: str) -> Response:
-    return see_other(request, PLACE, toast=Toast(says))
+def _redirect(request: Request, message: str) -> Response:
+    return see_other(request, PLACE, toast=Toast(message))
 
 
-async def _show_people(
+async def _show_users(
     request: Request,
     runtime: Runtime,
     caller: Caller,
     *,
     after: int = 0,
-    made: NewLink | None = None,
+    new_link: NewLink | None = None,
     email: str = "",
     error: Invalid | Conflict | None = None,
 ) -> Response:
     now, zone = runtime.now(), zone_of(request)
     async with runtime.db.read() as tx:
-        found = await users.list_members(tx, after=after, limit=PAGE_SIZE + 1)
-        invited = await auth.list_invites(tx, now)
+        members = await users.list_members(tx, after=after, limit=PAGE_SIZE + 1)
+        invites = await auth.list_invites(tx, now)
     view = PeoplePage(
-        people=tuple(_person(one, caller.user, now, zone) for one in found[:PAGE_SIZE]),
+        people=tuple(_user_view(member, caller.user, now, zone) for member in members[:PAGE_SIZE]),
         invites=tuple(
-            InviteView(one.id, one.email, coming_time(one.expires_at, now, zone)) for one in invited
+            InviteView(pending.id, pending.email, coming_time(pending.expires_at, now, zone))
+            for pending in invites
         ),
-        made=made,
+        made=new_link,
         email=email,
         error=error.message if error else "",
-        more_url=_more(found),
+        more_url=_more_url(members),
     )
     status = status_of(error) if error else 200
     return await app_page(request, runtime, caller, "users/list.html", view, status=status)
 
 
-def _more(found: Sequence[Member]) -> str:
-    return f"{PLACE}?after={found[PAGE_SIZE - 1].user.id}" if len(found) > PAGE_SIZE else ""
+def _more_url(members: Sequence[Member]) -> str:
+    return f"{PLACE}?after={members[PAGE_SIZE - 1].user.id}" if len(members) > PAGE_SIZE else ""
 
 
-def _person(one: Member, actor: User, now: Instant, zone: tzinfo) -> UserView:
-    user, is_other = one.user, one.user.id != actor.id
+def _user_view(member: Member, actor: User, now: Instant, zone: tzinfo) -> UserView:
+    user, is_other = member.user, member.user.id != actor.id
     roles = {"owner": translate("Owner"), "admin": translate("Operator"), "user": translate("Reader")}
-    other = {"user": "admin", "admin": "user"}.get(user.role, "")
+    other_role = {"user": "admin", "admin": "user"}.get(user.role, "")
     return UserView(
         id=user.id,
         email=user.email,
         role=roles[user.role],
-        facts=_facts(one, now, zone),
+        facts=_facts(member, now, zone),
         disabled=user.disabled_at is not None,
         may_change=is_other and may_change(actor, user),
-        other_role=other if is_other and may_change(actor, user, becoming="admin") else "",
+        other_role=other_role if is_other and may_change(actor, user, becoming="admin") else "",
     )
 
 
-def _facts(one: Member, now: Instant, zone: tzinfo) -> str:
-    seen = ago(one.last_active_at, now) if one.last_active_at else translate("never")
+def _facts(member: Member, now: Instant, zone: tzinfo) -> str:
+    seen = ago(member.last_active_at, now) if member.last_active_at else translate("never")
     parts = (
-        ngettext("%(num)s feed", "%(num)s feeds", one.feeds),
-        translate("Here since %(when)s", when=full_time(one.user.created_at, now, zone).words),
+        ngettext("%(num)s feed", "%(num)s feeds", member.feeds),
+        translate("Here since %(when)s", when=full_time(member.user.created_at, now, zone).words),
         translate("Last seen: %(when)s", when=seen),
     )
     return " · ".join(parts)
 
+
+# --- Event log
 
 WORDS = {
     "assistant_call": marked("An assistant asked for something"),

@@ -1,4 +1,4 @@
-"""Webhooks: made, tried, switched on and off, and the log of their calls."""
+"""Webhook settings: create, change, test, enable, disable and delete webhooks, and show their calls."""
 
 from fastapi import APIRouter, Request, Response
 from starlette.datastructures import FormData
@@ -49,15 +49,15 @@ async def show_one(
 
 @router.post("/settings/webhooks")
 async def make(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    """The answer is the page itself: the secret is shown this once."""
+    """Respond with the page itself: the secret is shown only once."""
     form = await request.form()
     name, url = str(form.get("name", "")), str(form.get("url", ""))
     chosen = _events(form)
     try:
-        made = await create_webhook(runtime, caller.user_id, url, chosen, name)
+        webhook = await create_webhook(runtime, caller.user_id, url, chosen, name)
     except (Invalid, Conflict) as error:
         return await _show(request, runtime, caller, chosen=chosen, name=name, url=url, error=error)
-    return await _show(request, runtime, caller, chosen=frozenset(CHOOSABLE), made=made)
+    return await _show(request, runtime, caller, chosen=frozenset(CHOOSABLE), new_webhook=webhook)
 
 
 @router.post("/settings/webhooks/{webhook_id}")
@@ -81,8 +81,8 @@ async def switch(
 ) -> Response:
     on = (await request.form()).get("on") == "true"
     await change_webhook(runtime, caller.user_id, webhook_id, Changes(enabled=on))
-    said = translate("It is called again.") if on else translate("It is not called any more.")
-    return see_other(request, f"{HOME}/{webhook_id}", toast=Toast(said))
+    message = translate("It is called again.") if on else translate("It is not called any more.")
+    return see_other(request, f"{HOME}/{webhook_id}", toast=Toast(message))
 
 
 @router.post("/settings/webhooks/{webhook_id}/test")
@@ -93,16 +93,16 @@ async def test(
         await try_webhook(runtime, caller.user_id, webhook_id)
     except Conflict as error:
         return await _show(request, runtime, caller, webhook_id=webhook_id, error=error)
-    said = translate("A test is on its way. Its answer will be in the log.")
-    return see_other(request, f"{HOME}/{webhook_id}", toast=Toast(said))
+    message = translate("A test is on its way. Its answer will be in the log.")
+    return see_other(request, f"{HOME}/{webhook_id}", toast=Toast(message))
 
 
 @router.post("/settings/webhooks/{webhook_id}/secret")
 async def renew(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath
 ) -> Response:
-    made = await renew_secret(runtime, caller.user_id, webhook_id)
-    return await _show(request, runtime, caller, webhook_id=webhook_id, made=made)
+    webhook = await renew_secret(runtime, caller.user_id, webhook_id)
+    return await _show(request, runtime, caller, webhook_id=webhook_id, new_webhook=webhook)
 
 
 @router.post("/settings/webhooks/{webhook_id}/delete")
@@ -120,52 +120,55 @@ async def _show(
     *,
     webhook_id: int | None = None,
     chosen: frozenset[WebhookEvent] = frozenset(),
-    made: Webhook | None = None,
+    new_webhook: Webhook | None = None,
     name: str = "",
     url: str = "",
     error: Invalid | Conflict | None = None,
 ) -> Response:
-    one = None if webhook_id is None else await _one(runtime, caller.user_id, webhook_id)
-    known = await list_webhooks(runtime, caller.user_id)
-    at = error.field if error and error.field in ("name", "url") else ""
-    shown = WebhooksSettings(
-        webhooks=tuple(_line(webhook) for webhook in known),
-        events=_choices(chosen),
-        one=one,
-        made=Saved(made.name, made.secret) if made else None,
+    details = None if webhook_id is None else await _details(runtime, caller.user_id, webhook_id)
+    webhooks = await list_webhooks(runtime, caller.user_id)
+    error_field = error.field if error and error.field in ("name", "url") else ""
+    view = WebhooksSettings(
+        webhooks=tuple(_webhook_view(webhook) for webhook in webhooks),
+        events=_event_options(chosen),
+        one=details,
+        made=Saved(new_webhook.name, new_webhook.secret) if new_webhook else None,
         name=name,
         url=url,
-        error=error.message if error and not at else "",
-        errors={at: error.message} if error and at else {},
+        error=error.message if error and not error_field else "",
+        errors={error_field: error.message} if error and error_field else {},
     )
     status = status_of(error) if error else 200
-    return await settings_page(request, runtime, caller, "webhooks", shown, status=status)
+    return await settings_page(request, runtime, caller, "webhooks", view, status=status)
 
 
-async def _one(runtime: Runtime, user_id: int, webhook_id: int) -> OneWebhook:
+async def _details(runtime: Runtime, user_id: int, webhook_id: int) -> OneWebhook:
     webhook = await get_webhook(runtime, user_id, webhook_id)
     calls = await list_deliveries(runtime, user_id, webhook_id, limit=CALLS_SHOWN)
     now = runtime.now()
     return OneWebhook(
-        _line(webhook), _choices(webhook.events), tuple(_call(call, now) for call in calls), webhook.enabled
+        _webhook_view(webhook),
+        _event_options(webhook.events),
+        tuple(_call_view(call, now) for call in calls),
+        webhook.enabled,
     )
 
 
 def _events(form: FormData) -> frozenset[WebhookEvent]:
-    return read_events(str(one) for one in form.getlist("event"))
+    return read_events(str(name) for name in form.getlist("event"))
 
 
-def _choices(chosen: frozenset[WebhookEvent]) -> tuple[SelectOption, ...]:
-    names = _names()
+def _event_options(chosen: frozenset[WebhookEvent]) -> tuple[SelectOption, ...]:
+    names = _event_names()
     return tuple(SelectOption(event, names[event], event in chosen) for event in CHOOSABLE)
 
 
-def _line(webhook: Webhook) -> WebhookView:
-    names = _names()
+def _webhook_view(webhook: Webhook) -> WebhookView:
+    names = _event_names()
     events = ", ".join(names[event] for event in CHOOSABLE if event in webhook.events)
     state, kind = _state(webhook)
-    only = translate("Only rules that name its address")
-    return WebhookView(webhook.id, webhook.name, webhook.url, events or only, state, kind)
+    no_events = translate("Only rules that name its address")
+    return WebhookView(webhook.id, webhook.name, webhook.url, events or no_events, state, kind)
 
 
 def _state(webhook: Webhook) -> tuple[str, str]:
@@ -176,7 +179,7 @@ def _state(webhook: Webhook) -> tuple[str, str]:
     return (translate("Failing"), "warn") if webhook.failing_since is not None else (translate("On"), "good")
 
 
-def _call(call: Delivery, now: Instant) -> WebhookCall:
+def _call_view(call: Delivery, now: Instant) -> WebhookCall:
     states = {
         "delivered": (translate("Delivered"), "good"),
         "waiting": (translate("Waiting"), "warn"),
@@ -186,10 +189,10 @@ def _call(call: Delivery, now: Instant) -> WebhookCall:
     status = translate("status %(status)s", status=call.status) if call.status and not call.answer else ""
     tries = translate("%(count)s tries", count=call.tries) if call.tries > 1 else ""
     detail = ", ".join(part for part in (status, tries, call.answer) if part)
-    return WebhookCall(_names()[call.event], ago(call.created_at, now), state, kind, detail)
+    return WebhookCall(_event_names()[call.event], ago(call.created_at, now), state, kind, detail)
 
 
-def _names() -> dict[WebhookEvent, str]:
+def _event_names() -> dict[WebhookEvent, str]:
     return {
         WebhookEvent.NEW_ENTRIES: translate("New entries"),
         WebhookEvent.RULE_MATCH: translate("Matches of rules that notify"),

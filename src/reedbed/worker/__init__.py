@@ -1,4 +1,4 @@
-"""Loops only: each one asks the store what is due and a service to do it."""
+"""Background loops: each asks the store what is due and calls a service to do it."""
 
 from reedbed.worker.loops import work
 

@@ -1,4 +1,4 @@
-"""The loop that writes what waits for a model: a few calls side by side, woken when somebody asks."""
+"""Loops that run queued jobs and model calls, a few at a time. Events wake them early."""
 
 import asyncio
 from contextlib import suppress
@@ -21,6 +21,7 @@ LOOK_SECONDS = 1.0
 
 
 async def run_jobs(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
+    """Run until `stop`; then wait `grace` seconds for running jobs and cancel the rest."""
     running: set[asyncio.Task[None]] = set()
     async with waking(runtime, stop, "wake", "resync", work="jobs") as wake:
 
@@ -30,11 +31,11 @@ async def run_jobs(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> No
 
         while not stop.is_set():
             wake.clear()
-            job = await _claim(runtime) if len(running) < AT_ONCE else None
+            job = await _claim_job(runtime) if len(running) < AT_ONCE else None
             if job is None:
                 await sleep_until(wake, LOOK_SECONDS)
                 continue
-            task = asyncio.create_task(_run(runtime, job))
+            task = asyncio.create_task(_run_job(runtime, job))
             running.add(task)
             task.add_done_callback(done)
     if running:
@@ -44,7 +45,7 @@ async def run_jobs(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> No
     await asyncio.gather(*running, return_exceptions=True)
 
 
-async def _claim(runtime: Runtime) -> Job | None:
+async def _claim_job(runtime: Runtime) -> Job | None:
     try:
         return await jobs.claim(runtime, list(HANDLERS))
     except Unavailable as error:
@@ -52,7 +53,7 @@ async def _claim(runtime: Runtime) -> Job | None:
         return None
 
 
-async def _run(runtime: Runtime, job: Job) -> None:
+async def _run_job(runtime: Runtime, job: Job) -> None:
     try:
         await jobs.run(runtime, job, HANDLERS[job.kind])
     except Unavailable as error:
@@ -61,6 +62,8 @@ async def _run(runtime: Runtime, job: Job) -> None:
         log.exception("a job could not be noted", job=job.id, kind=job.kind)
 
 
+# --- AI queue
+
 MAX_CONCURRENT_MODEL_CALLS = 4
 MAX_SLEEP = 5.0
 MIN_SLEEP = 0.05
@@ -68,38 +71,40 @@ AFTER_TROUBLE = 2.0
 
 
 async def write_what_is_queued(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
-    """Until told to stop; then finish the calls in flight within `grace` seconds and give the others back."""
+    """Run until `stop`; then wait `grace` seconds for running calls and release the rest."""
     running: dict[asyncio.Task[None], Task] = {}
     try:
         async with waking(runtime, stop, "wake", "resync", work="ai") as wake:
             while not stop.is_set():
                 wake.clear()
                 is_full = len(running) >= MAX_CONCURRENT_MODEL_CALLS
-                await sleep_until(wake, MAX_SLEEP if is_full else await _look(runtime, running, wake))
+                await sleep_until(wake, MAX_SLEEP if is_full else await _start_next(runtime, running, wake))
     finally:
-        await _finish(runtime, running, grace)
+        await _shut_down(runtime, running, grace)
 
 
-async def _look(runtime: Runtime, running: dict[asyncio.Task[None], Task], wake: asyncio.Event) -> float:
-    """Begin the next one; how long to sleep after it."""
+async def _start_next(
+    runtime: Runtime, running: dict[asyncio.Task[None], Task], wake: asyncio.Event
+) -> float:
+    """Start the next task; return how many seconds to sleep after it."""
     try:
-        found = await next_task(runtime)
+        item = await next_task(runtime)
     except Unavailable as error:
         log.warning("the queue waits for the database", error=error.message)
         return AFTER_TROUBLE
-    match found:
+    match item:
         case NothingDue():
-            return min(max((found.until - runtime.now()) / SECOND, MIN_SLEEP), MAX_SLEEP)
+            return min(max((item.until - runtime.now()) / SECOND, MIN_SLEEP), MAX_SLEEP)
         case Skipped():
             return 0.0
         case Task():
-            task = asyncio.create_task(_write(runtime, found))
-            running[task] = found
+            task = asyncio.create_task(_run_task(runtime, item))
+            running[task] = item
             task.add_done_callback(lambda done: (running.pop(done, None), wake.set()))
             return 0.0
 
 
-async def _write(runtime: Runtime, task: Task) -> None:
+async def _run_task(runtime: Runtime, task: Task) -> None:
     try:
         await write_task(runtime, task)
     except Unavailable as error:
@@ -108,13 +113,13 @@ async def _write(runtime: Runtime, task: Task) -> None:
         log.exception("what was written could not be noted", key=task.row.key)
 
 
-async def _finish(runtime: Runtime, running: dict[asyncio.Task[None], Task], grace: float) -> None:
+async def _shut_down(runtime: Runtime, running: dict[asyncio.Task[None], Task], grace: float) -> None:
     if running:
         await asyncio.wait(list(running), timeout=grace)
-    left = dict(running)
-    for task in left:
+    unfinished = dict(running)
+    for task in unfinished:
         task.cancel()
-    await asyncio.gather(*left, return_exceptions=True)
-    for given in left.values():
+    await asyncio.gather(*unfinished, return_exceptions=True)
+    for queued in unfinished.values():
         with suppress(Unavailable):
-            await give_back(runtime, given)
+            await give_back(runtime, queued)

@@ -1,4 +1,4 @@
-"""All loops of the worker role, side by side, until told to stop."""
+"""Start all loops of the worker role and stop them together."""
 
 import asyncio
 import sys
@@ -33,8 +33,8 @@ CHORES = (
 
 
 async def work(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
-    """Run every loop; after `stop`, give what is in hand `grace` seconds to finish."""
-    # A page waits for the thread that cleans entries at each of its steps: half a millisecond, not five.
+    """Run every loop until `stop`; then give running work `grace` seconds to finish."""
+    # Requests wait for the thread that sanitizes entries at each switch: make that 0.5 ms instead of 5.
     sys.setswitchinterval(SWITCH_SECONDS)
     chores = [asyncio.create_task(chore(runtime, stop)) for chore in CHORES]
     try:
@@ -44,7 +44,7 @@ async def work(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
             loops.create_task(take_mail(runtime, stop))
             loops.create_task(write_what_is_queued(runtime, stop, grace=grace))
     finally:
-        # What they do can be broken off anywhere and is taken up again.
+        # Chores can be cancelled anywhere; the next run continues their work.
         for chore in chores:
             chore.cancel()
         await asyncio.gather(*chores, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""The mail server of newsletters, for as long as a port is set."""
+"""The mail server that receives newsletters, if a port is configured."""
 
 import asyncio
 
@@ -14,16 +14,16 @@ BIND_AGAIN_SECONDS = 15.0
 
 
 async def take_mail(runtime: Runtime, stop: asyncio.Event) -> None:
-    """Listen until told to stop. While another process has the port, wait for it to go."""
-    door = runtime.mail.door
-    while door is not None and not stop.is_set():
+    """Listen until `stop`. While another process has the port, wait and try again."""
+    endpoint = runtime.mail.door
+    while endpoint is not None and not stop.is_set():
         try:
-            server = await open_mail_intake(runtime, door)
+            server = await open_mail_intake(runtime, endpoint)
         except OSError as error:
-            log.error("mail cannot be taken here", host=door.host, port=door.port, error=str(error))
+            log.error("mail cannot be taken here", host=endpoint.host, port=endpoint.port, error=str(error))
             await sleep_until(stop, BIND_AGAIN_SECONDS)
             continue
-        log.info("taking mail", protocol=door.protocol, host=door.host, port=door.port)
+        log.info("taking mail", protocol=endpoint.protocol, host=endpoint.host, port=endpoint.port)
         try:
             await stop.wait()
         finally:

@@ -1,4 +1,4 @@
-"""The fetch loop: takes due feeds in hand, keeps so many in flight, sleeps until the next is due."""
+"""The fetch loop: claims due feeds, fetches a limited number at a time, sleeps until the next one is due."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -16,61 +16,65 @@ from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.runtime import Runtime
 from reedbed.worker.sleep import sleep_until, waking
 
+# --- One queue per host
+
 LONGEST = 30
-"""Feeds that wait in one lane; more are given back with the time of their turn."""
+"""Feeds that may wait in one host's queue; others are released until their turn."""
 
 
 @dataclass(slots=True)
 class _HostQueue:
-    gate: asyncio.Semaphore
+    semaphore: asyncio.Semaphore
     users: int = 0
-    given_back: int = 0
+    released: int = 0
 
 
 class HostQueues:
-    """With a `host_delay` of 0 there are none, and every feed goes at once."""
+    """With a `host_delay` of 0 there are no queues: every feed is fetched immediately."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._delay = runtime.fetching.host_delay
-        self._lanes: dict[str, _HostQueue] = {}
+        self._by_host: dict[str, _HostQueue] = {}
         self.waiting = 0
-        """Feeds that wait for their host, and so for nothing of ours."""
+        """Feeds that wait for their host and use no fetch slot."""
 
     @property
     def longest(self) -> int:
         return LONGEST if self._delay else 1_000_000
 
     def too_late(self, host: str) -> Instant | None:
-        """The moment to come back for a feed that would wait too long in its lane."""
-        lane = self._lanes.get(host)
-        if not self._delay or lane is None or lane.users < LONGEST:
+        """Return when to retry a feed whose host queue is full; None if there is space."""
+        queue = self._by_host.get(host)
+        if not self._delay or queue is None or queue.users < LONGEST:
             return None
-        lane.given_back += 1
-        return self._runtime.now() + (lane.users + lane.given_back) * self._delay
+        queue.released += 1
+        return self._runtime.now() + (queue.users + queue.released) * self._delay
 
     @asynccontextmanager
     async def turn(self, host: str) -> AsyncGenerator[None]:
         if not self._delay:
             yield
             return
-        at_once = self._runtime.fetching.host_concurrency
-        lane = self._lanes.setdefault(host, _HostQueue(asyncio.Semaphore(at_once)))
-        lane.users += 1
+        limit = self._runtime.fetching.host_concurrency
+        queue = self._by_host.setdefault(host, _HostQueue(asyncio.Semaphore(limit)))
+        queue.users += 1
         self.waiting += 1
-        waits = True
+        is_waiting = True
         try:
-            # Only as many of ours as there may be ask whether those of other processes leave them room.
-            async with lane.gate, turn_at(self._runtime, host):
+            # The semaphore limits this process; `turn_at` limits all processes together.
+            async with queue.semaphore, turn_at(self._runtime, host):
                 self.waiting -= 1
-                waits = False
+                is_waiting = False
                 yield
         finally:
-            self.waiting -= waits
-            lane.users -= 1
-            if not lane.users:
-                del self._lanes[host]
+            self.waiting -= is_waiting
+            queue.users -= 1
+            if not queue.users:
+                del self._by_host[host]
 
+
+# --- The loop
 
 log = structlog.get_logger()
 
@@ -80,11 +84,11 @@ AFTER_TROUBLE = 2.0
 FETCH_AGAIN = MINUTE
 MIN_BATCH = 50
 MAX_IN_LANES = 2_000
-"""Feeds in hand that wait for their hosts; beyond, others are not even looked for."""
+"""Claimed feeds that wait for their hosts; above this, no more feeds are claimed."""
 
 
 async def fetch_due_feeds(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
-    """Until told to stop; then finish what is in flight within `grace` seconds and put the rest back."""
+    """Run until `stop`; then wait `grace` seconds for running fetches and release the other feeds."""
     async with OutcomeWriter(runtime) as writer:
         async with waking(runtime, stop, "wake", "resync", work="feeds") as wake:
             loop = FetchLoop(runtime, writer, wake)
@@ -96,10 +100,10 @@ class FetchLoop:
     def __init__(self, runtime: Runtime, writer: OutcomeWriter, wake: asyncio.Event) -> None:
         self._runtime = runtime
         self._writer = writer
-        self._most = runtime.fetching.concurrency
-        self._slots = asyncio.Semaphore(self._most)
-        self._lanes = HostQueues(runtime)
-        self._in_hand: dict[asyncio.Task[None], DueFeed] = {}
+        self._concurrency = runtime.fetching.concurrency
+        self._slots = asyncio.Semaphore(self._concurrency)
+        self._host_queues = HostQueues(runtime)
+        self._claimed: dict[asyncio.Task[None], DueFeed] = {}
         self._fetching: set[int] = set()
         self._more_due = True
         self._wake = wake
@@ -108,73 +112,73 @@ class FetchLoop:
         while not stop.is_set():
             self._wake.clear()
             try:
-                seconds = await self._take_more()
+                seconds = await self._claim_more()
             except Unavailable as error:
                 log.warning("the crawl waits for the database", error=error.message)
                 seconds = AFTER_TROUBLE
             await sleep_until(self._wake, seconds)
 
     async def finish(self, grace: float) -> None:
-        put_back = [due.id for due in self._in_hand.values() if due.id not in self._fetching]
-        running = [task for task, due in self._in_hand.items() if due.id in self._fetching]
-        await _cancel([task for task in self._in_hand if task not in running])
+        unfinished = [due.id for due in self._claimed.values() if due.id not in self._fetching]
+        running = [task for task, due in self._claimed.items() if due.id in self._fetching]
+        await _cancel([task for task in self._claimed if task not in running])
         if running:
             await asyncio.wait(running, timeout=grace)
-        put_back += [due.id for due in self._in_hand.values()]
-        await _cancel(list(self._in_hand))
-        if put_back:
+        unfinished += [due.id for due in self._claimed.values()]
+        await _cancel(list(self._claimed))
+        if unfinished:
             with suppress(Unavailable):
-                await crawl.release(self._runtime, put_back)
+                await crawl.release(self._runtime, unfinished)
 
-    async def _take_more(self) -> float | None:
-        """Fill up what is in hand; how long to sleep after it; None: until a feed is done."""
-        busy = len(self._in_hand) - self._lanes.waiting
-        limit = max(MIN_BATCH, 5 * self._most) - busy
-        if busy > self._most or self._lanes.waiting >= MAX_IN_LANES:
+    async def _claim_more(self) -> float | None:
+        """Claim more feeds; return how long to sleep after it, or None to sleep until a feed is done."""
+        busy = len(self._claimed) - self._host_queues.waiting
+        limit = max(MIN_BATCH, 5 * self._concurrency) - busy
+        if busy > self._concurrency or self._host_queues.waiting >= MAX_IN_LANES:
             self._more_due = True
             return None
-        claimed = await crawl.claim(self._runtime, limit=limit, per_host=self._lanes.longest)
+        claimed = await crawl.claim(self._runtime, limit=limit, per_host=self._host_queues.longest)
         await self._start(claimed)
         self._more_due = len(claimed) == limit
         return None if self._more_due else await self._until_next_due()
 
     async def _start(self, claimed: list[DueFeed]) -> None:
-        late: list[tuple[int, int]] = []
+        postponed: list[tuple[int, int]] = []
         for due in claimed:
-            turn = self._lanes.too_late(due.host)
-            if turn is not None:
-                late.append((due.id, turn))
+            retry_at = self._host_queues.too_late(due.host)
+            if retry_at is not None:
+                postponed.append((due.id, retry_at))
                 continue
             task = asyncio.create_task(self._check(due))
-            self._in_hand[task] = due
+            self._claimed[task] = due
             task.add_done_callback(self._done)
-            # Lets the task join its lane, so that the next feed of this host sees it there.
+            # Let the task join its host's queue first, so that the next feed of this host counts it.
             if self._runtime.fetching.host_delay:
                 await asyncio.sleep(0)
-        if late:
-            await crawl.give_back(self._runtime, late)
+        if postponed:
+            await crawl.give_back(self._runtime, postponed)
 
     async def _check(self, due: DueFeed) -> None:
         try:
-            async with self._lanes.turn(due.host), self._slots:
+            async with self._host_queues.turn(due.host), self._slots:
                 self._fetching.add(due.id)
                 await refresh_feed(self._runtime, due, self._writer)
         except Unavailable as error:
             log.warning("a feed waits for the database", feed=due.id, error=error.message)
-            await self._put_off(due)
+            await self._postpone(due)
         except Exception:
             log.exception("a check broke down", feed=due.id)
             note_breakdown(self._runtime, due, self._writer)
 
-    async def _put_off(self, due: DueFeed) -> None:
-        """What was found is lost, by no fault of the feed. If even this cannot be noted, its lease ends."""
+    async def _postpone(self, due: DueFeed) -> None:
+        """The result is lost, but not because of the feed. If this write fails too, the lease expires."""
         with suppress(Unavailable):
             await crawl.give_back(self._runtime, [(due.id, self._runtime.now() + FETCH_AGAIN)])
 
     def _done(self, task: asyncio.Task[None]) -> None:
-        due = self._in_hand.pop(task)
+        due = self._claimed.pop(task)
         self._fetching.discard(due.id)
-        if self._more_due and len(self._in_hand) - self._lanes.waiting <= self._most:
+        if self._more_due and len(self._claimed) - self._host_queues.waiting <= self._concurrency:
             self._wake.set()
 
     async def _until_next_due(self) -> float:

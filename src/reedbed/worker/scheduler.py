@@ -1,4 +1,4 @@
-"""Loops that one process runs for all: sweeping, icons at the crawl's leisure, digests by the clock."""
+"""Periodic chores. Only one process at a time runs each of them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -31,32 +31,32 @@ STORY_SECONDS = 10.0
 
 
 async def sweep(runtime: Runtime, stop: asyncio.Event) -> None:
-    await _every(SWEEP_SECONDS, runtime, stop, "sweeping", lambda: _sweep_once(runtime))
+    await _every(SWEEP_SECONDS, runtime, stop, "sweeping", lambda: _delete_expired(runtime))
 
 
 async def find_icons(runtime: Runtime, stop: asyncio.Event) -> None:
-    await _every(ICON_SECONDS, runtime, stop, "icons", lambda: _some_icons(runtime, stop))
+    await _every(ICON_SECONDS, runtime, stop, "icons", lambda: _fetch_icons(runtime, stop))
 
 
 async def ask_digests(runtime: Runtime, stop: asyncio.Event) -> None:
-    await _every(DIGEST_SECONDS, runtime, stop, "digests", lambda: _due_digests(runtime))
+    await _every(DIGEST_SECONDS, runtime, stop, "digests", lambda: _enqueue_digests(runtime))
 
 
 async def ask_summaries(runtime: Runtime, stop: asyncio.Event) -> None:
-    await _every(SUMMARY_SECONDS, runtime, stop, "new summaries", lambda: _new_summaries(runtime))
+    await _every(SUMMARY_SECONDS, runtime, stop, "new summaries", lambda: _enqueue_summaries(runtime))
 
 
 async def tidy_up(runtime: Runtime, stop: asyncio.Event) -> None:
-    await _every(TIDY_SECONDS, runtime, stop, LEASE, lambda: _by_night(runtime))
+    await _every(TIDY_SECONDS, runtime, stop, LEASE, lambda: _run_nightly(runtime))
 
 
 async def check_mailboxes(runtime: Runtime, stop: asyncio.Event) -> None:
-    await _every(MAILBOX_SECONDS, runtime, stop, "mailboxes", lambda: _due_mailboxes(runtime))
+    await _every(MAILBOX_SECONDS, runtime, stop, "mailboxes", lambda: _check_mailboxes(runtime))
 
 
 async def group_stories(runtime: Runtime, stop: asyncio.Event) -> None:
     grouper = StoryGrouper()
-    await _every(STORY_SECONDS, runtime, stop, "stories", lambda: _new_stories(runtime, grouper))
+    await _every(STORY_SECONDS, runtime, stop, "stories", lambda: _group_stories(runtime, grouper))
 
 
 async def _every(
@@ -78,7 +78,7 @@ async def _every(
             log.exception("a chore failed", chore=name)
 
 
-async def _sweep_once(runtime: Runtime) -> None:
+async def _delete_expired(runtime: Runtime) -> None:
     await bring_back_the_future(runtime)
     chores = {**CHORES, **UPKEEP} if await may_delete_by_age(runtime) else UPKEEP
     for name, chore in chores.items():
@@ -93,28 +93,28 @@ async def _sweep_once(runtime: Runtime) -> None:
                 log.info("swept", what=name, done=done)
 
 
-async def _by_night(runtime: Runtime) -> None:
+async def _run_nightly(runtime: Runtime) -> None:
     await back_up_when_due(runtime)
     await clean_up_when_due(runtime)
 
 
-async def _some_icons(runtime: Runtime, stop: asyncio.Event) -> None:
+async def _fetch_icons(runtime: Runtime, stop: asyncio.Event) -> None:
     while not stop.is_set() and await fetch_missing_icons(runtime, most=ICONS_AT_A_TIME):
         pass
 
 
-async def _due_digests(runtime: Runtime) -> None:
+async def _enqueue_digests(runtime: Runtime) -> None:
     await ask_due_digests(runtime)
 
 
-async def _new_summaries(runtime: Runtime) -> None:
+async def _enqueue_summaries(runtime: Runtime) -> None:
     await ask_for_new_entries(runtime)
 
 
-async def _due_mailboxes(runtime: Runtime) -> None:
+async def _check_mailboxes(runtime: Runtime) -> None:
     await check_due_mailboxes(runtime)
 
 
-async def _new_stories(runtime: Runtime, grouper: StoryGrouper) -> None:
-    if together := await grouper.group_new(runtime):
-        log.info("stories grew", entries=together)
+async def _group_stories(runtime: Runtime, grouper: StoryGrouper) -> None:
+    if grouped := await grouper.group_new(runtime):
+        log.info("stories grew", entries=grouped)

@@ -1,4 +1,4 @@
-"""Naps that a hint ends, or the end of the work."""
+"""Sleep that ends early when an event arrives or the process stops."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -12,33 +12,33 @@ from reedbed.services.runtime import Runtime
 async def waking(
     runtime: Runtime, stop: asyncio.Event, *topics: str, work: str | None = None
 ) -> AsyncGenerator[asyncio.Event]:
-    """An event that is set by every hint of these topics, unless it is for other work, and by `stop`."""
+    """Yield an `asyncio.Event` set by `stop` and by bus events of these topics, unless for other work."""
     wake = asyncio.Event()
 
-    def concerns(hint: ChangeEvent) -> bool:
-        return hint.topic in topics and hint.data.get("for", work) == work
+    def is_relevant(event: ChangeEvent) -> bool:
+        return event.topic in topics and event.data.get("for", work) == work
 
-    async def hear() -> None:
+    async def wake_on_event() -> None:
         async for _ in listener:
             wake.set()
 
-    async def end() -> None:
+    async def wake_on_stop() -> None:
         await stop.wait()
         wake.set()
 
-    # Listens before anything is looked for: a hint that came in between would go unheard.
-    with runtime.bus.listen(concerns) as listener:
-        ears = [asyncio.create_task(hear()), asyncio.create_task(end())]
+    # Listen before the caller checks for work: otherwise an event in between would be missed.
+    with runtime.bus.listen(is_relevant) as listener:
+        tasks = [asyncio.create_task(wake_on_event()), asyncio.create_task(wake_on_stop())]
         try:
             yield wake
         finally:
-            for ear in ears:
-                ear.cancel()
-            await asyncio.gather(*ears, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def sleep_until(wake: asyncio.Event, seconds: float | None) -> None:
-    """Sleep until `wake` is set; at the longest so many seconds, None: without end."""
+    """Sleep until `wake` is set, at most `seconds`; None: no limit."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await wake.wait()

@@ -1,4 +1,4 @@
-"""Hubs: read what they send as soon as it is here, and ask them in time."""
+"""WebSub loops: read pushed content as it arrives, and subscribe and renew at hubs in time."""
 
 import asyncio
 
@@ -20,28 +20,28 @@ TEND_SECONDS = 30.0
 
 
 async def read_hub_news(runtime: Runtime, stop: asyncio.Event) -> None:
-    """Broken off anywhere it loses nothing: what was sent waits in the database until it is written."""
+    """Cancelling it loses nothing: pushed content stays in the database until it is stored."""
     if runtime.hubs.off is not None:
         return
     async with OutcomeWriter(runtime) as writer, waking(runtime, stop, "hub_news", "resync") as wake:
         while not stop.is_set():
             wake.clear()
-            await sleep_until(wake, await _read_some(runtime, writer))
+            await sleep_until(wake, await _read_batch(runtime, writer))
 
 
 async def ask_hubs(runtime: Runtime, stop: asyncio.Event) -> None:
-    """One process for all; at once when a check has found a new hub."""
+    """One process does this for all; it starts immediately when a check found a new hub."""
     async with waking(runtime, stop, "hub_found") as wake:
         while not stop.is_set():
             wake.clear()
-            await _tend(runtime)
+            await _maintain_subscriptions(runtime)
             if runtime.hubs.off is not None:
                 return
             await sleep_until(wake, TEND_SECONDS)
 
 
-async def _read_some(runtime: Runtime, writer: OutcomeWriter) -> float:
-    """How long to sleep after it."""
+async def _read_batch(runtime: Runtime, writer: OutcomeWriter) -> float:
+    """Return how many seconds to sleep after it."""
     try:
         return AGAIN_SECONDS if await read_pushes(runtime, writer) else LOOK_SECONDS
     except Unavailable as error:
@@ -51,7 +51,7 @@ async def _read_some(runtime: Runtime, writer: OutcomeWriter) -> float:
     return AFTER_TROUBLE
 
 
-async def _tend(runtime: Runtime) -> None:
+async def _maintain_subscriptions(runtime: Runtime) -> None:
     async def work() -> None:
         await tend_hubs(runtime)
 

@@ -13,7 +13,7 @@ def run(*arguments: str, page: str | None = None):
 
 
 def test_an_article_is_printed_as_one_json_object(tmp_path: Path) -> None:
-    file = tmp_path / "layout/page.html"
+    file = tmp_path / "page.html"
     file.write_text(f"<title>Reeds</title><p>{TEXT}<img src=/a.png></p>", "utf-8")
     result = run(str(file), "--url", "https://site.example/x")
     found = json.loads(result.stdout)

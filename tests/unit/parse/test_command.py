@@ -55,7 +55,7 @@ def test_standard_input_is_a_dash() -> None:
 def test_what_cannot_be_read_is_one_sentence_and_exit_code_1(
     tmp_path: Path, body: str | None, sentence: str
 ) -> None:
-    file = tmp_path / "layout/page.html"
+    file = tmp_path / "page.html"
     if body is not None:
         file.write_text(body)
     result = CliRunner().invoke(parse_command, [str(file)])

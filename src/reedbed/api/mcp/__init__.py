@@ -1,4 +1,4 @@
-"""The door for assistants: the Model Context Protocol over HTTP, on the same services as the page."""
+"""The Model Context Protocol over HTTP, for AI assistants."""
 
 from fastapi import FastAPI
 from starlette.routing import Route
@@ -9,5 +9,5 @@ PATH = "/mcp"
 
 
 def register(app: FastAPI) -> None:
-    # Not a function but an application of its own: what is said inside is the protocol's, not ours.
+    # A separate ASGI application, because the MCP library writes the responses itself.
     app.router.routes.append(Route(PATH, McpEndpoint(), include_in_schema=False))

@@ -1,7 +1,7 @@
-"""Who may call `/mcp`, and how.
+"""Authentication and dispatch for `/mcp`.
 
-Only a token in the header counts, never a cookie, so no page can act for the person who opened it. Every call
-stands alone: there are no sessions, and so no streams to hold open.
+Only a token in the header is accepted, never a cookie, so no web page can act for the user who opened it.
+Every call is stateless: there are no sessions and no open streams.
 """
 
 import asyncio
@@ -28,37 +28,37 @@ class PostOnly(Refused):
 class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        caller = await _token_holder(request)
+        caller = await _token_caller(request)
         if caller is None:
-            await _stranger()(scope, receive, send)
+            await _unauthorized()(scope, receive, send)
         elif request.method != "POST":
-            await _post_only()(scope, receive, send)
+            await _method_not_allowed()(scope, receive, send)
         else:
             await spend_request(get_runtime(request), caller)
-            await _speak(request, caller, send)
+            await _handle(request, caller, send)
 
 
-async def _token_holder(request: Request) -> Caller | None:
+async def _token_caller(request: Request) -> Caller | None:
     caller = await maybe_caller(request)
     return None if caller is None or caller.by_cookie else caller
 
 
-async def _speak(request: Request, caller: Caller, send: Send) -> None:
-    # The SDK takes a second to load: in a thread, at the first call, so that nobody else waits.
-    converse = await asyncio.to_thread(_load)
-    await converse(get_runtime(request), caller, request.scope, request.receive, send)
+async def _handle(request: Request, caller: Caller, send: Send) -> None:
+    # The SDK takes a second to load: load it in a thread on the first call to not block other requests.
+    handle = await asyncio.to_thread(_load_handler)
+    await handle(get_runtime(request), caller, request.scope, request.receive, send)
 
 
-def _load() -> Converse:
+def _load_handler() -> Converse:
     from reedbed.api.mcp.server import converse
 
     return converse
 
 
-def _stranger() -> Response:
+def _unauthorized() -> Response:
     error = Unauthorized("Send an API token: Authorization: Bearer …")
     return json_response(body_of(error), 401, {"WWW-Authenticate": 'Bearer realm="Reedbed"'})
 
 
-def _post_only() -> Response:
+def _method_not_allowed() -> Response:
     return json_response(body_of(PostOnly("Send messages by POST.")), 405, {"Allow": "POST"})

@@ -1,4 +1,4 @@
-"""The server of the Model Context Protocol: one for each message, acting for one caller."""
+"""The MCP server: one instance per message, acting for one caller."""
 
 import logging
 from typing import Any
@@ -21,24 +21,26 @@ INSTRUCTIONS = (
     f"{NOTICE} Lists come in pages: pass next_cursor back as cursor."
 )
 
-# It tells of each message that one has begun and ended.
+# The library logs the start and end of every message.
 logging.getLogger("mcp").setLevel(logging.WARNING)
 
 
 async def converse(runtime: Runtime, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
-    """Each message has a server of its own, which knows who is asking and is gone with the answer."""
+    """Handle one message with a new server that is bound to the caller."""
     manager = StreamableHTTPSessionManager(
-        _server(runtime, caller), json_response=True, stateless=True, max_request_body_size=BODY_LIMIT
+        _create_server(runtime, caller), json_response=True, stateless=True, max_request_body_size=BODY_LIMIT
     )
     async with manager.run():
         await manager.handle_request(scope, receive, send)
 
 
-def _server(runtime: Runtime, caller: Caller) -> Server[Any]:
+def _create_server(runtime: Runtime, caller: Caller) -> Server[Any]:
     async def list_tools(
         _: ServerRequestContext[Any], __: protocol.PaginatedRequestParams | None
     ) -> protocol.ListToolsResult:
-        return protocol.ListToolsResult(tools=[_shown(tool) for tool in TOOLS if tool.is_for(caller)])
+        return protocol.ListToolsResult(
+            tools=[_tool_description(tool) for tool in TOOLS if tool.is_for(caller)]
+        )
 
     async def call_tool(
         _: ServerRequestContext[Any], params: protocol.CallToolRequestParams
@@ -55,7 +57,7 @@ def _server(runtime: Runtime, caller: Caller) -> Server[Any]:
     )
 
 
-def _shown(tool: Tool) -> protocol.Tool:
+def _tool_description(tool: Tool) -> protocol.Tool:
     return protocol.Tool(
         name=tool.name,
         title=tool.title,
@@ -71,8 +73,8 @@ def _shown(tool: Tool) -> protocol.Tool:
     )
 
 
-def _result(said: dict[str, Any] | Refusal) -> protocol.CallToolResult:
-    if isinstance(said, Refusal):
-        return protocol.CallToolResult(content=[protocol.TextContent(text=said.reason)], is_error=True)
-    text = protocol.TextContent(text=orjson.dumps(said).decode())
-    return protocol.CallToolResult(content=[text], structured_content=said)
+def _result(outcome: dict[str, Any] | Refusal) -> protocol.CallToolResult:
+    if isinstance(outcome, Refusal):
+        return protocol.CallToolResult(content=[protocol.TextContent(text=outcome.reason)], is_error=True)
+    text = protocol.TextContent(text=orjson.dumps(outcome).decode())
+    return protocol.CallToolResult(content=[text], structured_content=outcome)

@@ -1,4 +1,4 @@
-"""Icons of feeds for apps that ask for them without logging in: the address itself is the permission."""
+"""Shared by the reader app APIs: responses, conditional requests, parameters and feed icons."""
 
 import hmac
 from collections import OrderedDict
@@ -23,7 +23,7 @@ from reedbed.services.images import Pictures, pictures_for_programs
 from reedbed.services.runtime import Runtime
 from reedbed.store import blobs
 
-# No cookie counts at these doors: a page of any origin has no more power here than its own secrets give it.
+# These APIs ignore cookies, so a page of any origin can only use credentials it already has.
 OPEN_TO_ALL = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Methods": "GET, HEAD, POST, OPTIONS",
@@ -39,7 +39,7 @@ def text(body: str, status: int = 200, headers: dict[str, str] | None = None) ->
 
 
 def ok() -> Response:
-    """Without a line end: newsboat compares the whole body."""
+    """No newline at the end: newsboat compares the whole body."""
     return text("OK")
 
 
@@ -53,48 +53,50 @@ def open_to_all(response: Response) -> Response:
 
 
 class EtagCache:
-    """Since when each list has looked as it does: what `Last-Modified` says.
+    """The `Last-Modified` time of each list.
 
-    Nothing in the database knows when a list last changed, so each process remembers when it first gave an
-    answer. It only serves to say "not modified", and only to whoever repeats exactly what was said here.
+    The database does not record when a list changed, so each process remembers when it first sent the current
+    content. The time is only used to answer "not modified" to apps that send exactly this time back.
     """
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, tuple[str, int]] = OrderedDict()
+        self._times: OrderedDict[str, tuple[str, int]] = OrderedDict()
 
     def since(self, name: str, tag: str, now: Instant) -> int:
-        """In seconds. Two contents never have the same, though HTTP knows no smaller unit."""
-        known_tag, second = self._known.pop(name, ("", 0))
-        if known_tag != tag:
+        """Return seconds. Different contents never share one: HTTP dates have no smaller unit."""
+        last_tag, second = self._times.pop(name, ("", 0))
+        if last_tag != tag:
             second = max(now // SECOND, second + 1)
-        self._known[name] = (tag, second)
-        if len(self._known) > MAX_STAMPS:
-            self._known.popitem(last=False)
+        self._times[name] = (tag, second)
+        if len(self._times) > MAX_STAMPS:
+            self._times.popitem(last=False)
         return second
 
 
 def conditional(
-    request: Request, stamps: EtagCache, user_id: int, now: Instant, response: Response
+    request: Request, etags: EtagCache, user_id: int, now: Instant, response: Response
 ) -> Response:
-    """The answer with its validators, or 304 when the app has it already."""
+    """Add validators to the response, or return 304 if the app already has this content."""
     body = bytes(response.body)
     tag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
     name = f"{user_id} {request.url.path}?{request.url.query}"
-    modified = formatdate(stamps.since(name, tag, now), usegmt=True)
+    modified = formatdate(etags.since(name, tag, now), usegmt=True)
     validators = {"ETag": tag, "Last-Modified": modified}
-    if _has_it(request, tag, modified):
+    if _is_not_modified(request, tag, modified):
         return Response(status_code=304, headers=validators)
     response.headers.update(validators)
     return response
 
 
-def _has_it(request: Request, tag: str, modified: str) -> bool:
-    """`If-None-Match` has the last word where it is sent (RFC 9110, 13.2.2)."""
-    if wanted := request.headers.get("if-none-match"):
-        known = {one.strip().removeprefix("W/") for one in wanted.split(",")}
-        return tag in known or "*" in known
+def _is_not_modified(request: Request, tag: str, modified: str) -> bool:
+    """`If-None-Match` takes precedence if it is sent (RFC 9110, 13.2.2)."""
+    if header := request.headers.get("if-none-match"):
+        tags = {item.strip().removeprefix("W/") for item in header.split(",")}
+        return tag in tags or "*" in tags
     return request.headers.get("if-modified-since") == modified
 
+
+# --- Parameters
 
 MAX_FIELDS = 50_000
 
@@ -105,7 +107,7 @@ class Params:
     __slots__ = ("_values",)
 
     def __init__(self, query: Pairs, body: Pairs = ()) -> None:
-        self._values = {**_gathered(query), **_gathered(body)}
+        self._values = {**_group_by_name(query), **_group_by_name(body)}
 
     def __contains__(self, name: str) -> bool:
         return name in self._values
@@ -114,33 +116,33 @@ class Params:
         return self._values.get(name, [])
 
     def one(self, name: str, default: str = "") -> str:
-        """The last one given."""
+        """The last value."""
         values = self._values.get(name)
         return values[-1] if values else default
 
 
-def _gathered(pairs: Pairs) -> dict[str, list[str]]:
+def _group_by_name(pairs: Pairs) -> dict[str, list[str]]:
     values: dict[str, list[str]] = {}
     for name, value in pairs:
-        # PostgreSQL takes no text with this sign, and nobody means it.
+        # PostgreSQL does not accept NUL characters in text.
         values.setdefault(name, []).append(value.replace("\0", ""))
     return values
 
 
 def read_query(request: Request) -> Params:
-    return Params(_pairs(request.scope["query_string"]))
+    return Params(_parse_pairs(request.scope["query_string"]))
 
 
 async def read_params(request: Request) -> Params:
-    query = _pairs(request.scope["query_string"])
+    query = _parse_pairs(request.scope["query_string"])
     if request.method not in ("POST", "PUT"):
         return Params(query)
     if request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        return Params(query, await _multipart(request))
-    return Params(query, _pairs(await request.body()))
+        return Params(query, await _read_multipart(request))
+    return Params(query, _parse_pairs(await request.body()))
 
 
-def _pairs(encoded: bytes) -> list[tuple[str, str]]:
+def _parse_pairs(encoded: bytes) -> list[tuple[str, str]]:
     try:
         return parse_qsl(
             encoded.strip().decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS
@@ -149,15 +151,15 @@ def _pairs(encoded: bytes) -> list[tuple[str, str]]:
         raise Invalid(f"There can be at most {MAX_FIELDS} parameters.") from None
 
 
-async def _multipart(request: Request) -> list[tuple[str, str]]:
+async def _read_multipart(request: Request) -> list[tuple[str, str]]:
     try:
         async with request.form(max_fields=MAX_FIELDS, max_files=10) as form:
-            return [(name, await _text(value)) for name, value in form.multi_items()]
+            return [(name, await _read_value(value)) for name, value in form.multi_items()]
     except HTTPException as error:
         raise Invalid(f"The form cannot be read: {error.detail}") from None
 
 
-async def _text(value: UploadFile | str) -> str:
+async def _read_value(value: UploadFile | str) -> str:
     return value if isinstance(value, str) else (await value.read()).decode("utf-8", "replace")
 
 
@@ -177,21 +179,23 @@ class ReaderCall:
         return self.caller.user_id
 
 
+# --- Feed icons, at signed URLs because apps load them without logging in
+
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/greader/icons/{name}")
 async def icon(runtime: CurrentRuntime, name: str) -> Response:
     number, _, signature = name.removesuffix(".png").partition("-")
-    known = number.isascii() and number.isdigit() and len(number) < 16
-    if not known or not hmac.compare_digest(signature.encode(), _signature(runtime, int(number)).encode()):
+    is_valid = number.isascii() and number.isdigit() and len(number) < 16
+    if not is_valid or not hmac.compare_digest(signature.encode(), _signature(runtime, int(number)).encode()):
         raise NotFound("There is no such icon.")
     async with runtime.db.read() as tx:
-        found = await blobs.read(tx, int(number))
-    if found is None:
+        image = await blobs.read(tx, int(number))
+    if image is None:
         raise NotFound("There is no such icon.")
     headers = {"Cache-Control": "public, max-age=604800, immutable", "Access-Control-Allow-Origin": "*"}
-    return Response(found[1], 200, headers, found[0])
+    return Response(image[1], 200, headers, image[0])
 
 
 def icon_address(request: Request, runtime: Runtime, icon_id: int) -> str:

@@ -1,4 +1,4 @@
-"""The Fever API: one door, and whatever is asked for in one call is answered in one call."""
+"""The Fever API: one endpoint; each request names the lists it wants in the response."""
 
 from base64 import b64encode
 from collections.abc import Sequence
@@ -22,6 +22,8 @@ from reedbed.store import blobs, folders, subscriptions
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 
+# --- Marks
+
 EDITS = {
     "read": TagEdit(read=True),
     "unread": TagEdit(read=False),
@@ -33,61 +35,67 @@ EVERYTHING = 0
 
 
 async def apply_marks(call: ReaderCall) -> frozenset[str]:
-    """Which lists of ids are different now; a mark that makes no sense changes nothing."""
+    """Apply the requested mark and return the id lists it changed. Invalid marks are ignored."""
     if TokenScope.WRITE not in call.caller.scopes:
         return frozenset()
     if call.params.one("unread_recently_read") == "1":
         await unread_recent(call.runtime, call.user_id)
         return UNREAD_IDS
-    kind, wish = call.params.one("mark"), call.params.one("as")
-    id = _signed(call.params.one("id"))
-    if kind == "item" and wish in EDITS:
-        return await _mark_items(call, wish)
-    if kind in ("feed", "group") and wish == "read" and id is not None:
-        await mark_arrived(call.runtime, call.user_id, await _chosen(call, kind, id), _before(call))
+    kind, mark_as = call.params.one("mark"), call.params.one("as")
+    id = _parse_signed(call.params.one("id"))
+    if kind == "item" and mark_as in EDITS:
+        return await _mark_items(call, mark_as)
+    if kind in ("feed", "group") and mark_as == "read" and id is not None:
+        await mark_arrived(call.runtime, call.user_id, await _selections(call, kind, id), _read_before(call))
         return UNREAD_IDS
     return frozenset()
 
 
-async def _mark_items(call: ReaderCall, wish: str) -> frozenset[str]:
-    """One id, though some apps send several with commas."""
-    given = (_signed(text) for text in call.params.one("id").split(","))
-    ids = [id for id in given if id is not None and id > 0]
+async def _mark_items(call: ReaderCall, mark_as: str) -> frozenset[str]:
+    """Usually one id, but some apps send several, separated by commas."""
+    parsed = (_parse_signed(text) for text in call.params.one("id").split(","))
+    ids = [id for id in parsed if id is not None and id > 0]
     if ids:
-        await edit_entries(call.runtime, call.user_id, ids, EDITS[wish])
-    return UNREAD_IDS if EDITS[wish].read is not None else SAVED_IDS
+        await edit_entries(call.runtime, call.user_id, ids, EDITS[mark_as])
+    return UNREAD_IDS if EDITS[mark_as].read is not None else SAVED_IDS
 
 
-async def _chosen(call: ReaderCall, kind: str, id: int) -> list[Selection]:
-    """Group 0 is everything. Group -1 are sparks, which nobody has here."""
+async def _selections(call: ReaderCall, kind: str, id: int) -> list[Selection]:
+    """Group 0 is everything. Group -1 holds sparks, which we do not support."""
     if kind == "group" and id == EVERYTHING:
         return [Selection()]
     async with call.runtime.db.read() as tx:
-        followed = await subscriptions.list_followed(tx, call.user_id)
-    feeds = tuple(one.feed_id for one in followed if id == (one.feed_id if kind == "feed" else one.folder_id))
+        subscribed = await subscriptions.list_followed(tx, call.user_id)
+    feeds = tuple(
+        feed.feed_id for feed in subscribed if id == (feed.feed_id if kind == "feed" else feed.folder_id)
+    )
     return [Selection(feed_ids=feeds)] if feeds else []
 
 
-def _before(call: ReaderCall) -> Instant | None:
-    """To the end of that second: apps send moments of ours, cut to seconds. None is now."""
-    moment = _signed(call.params.one("before").partition(".")[0])
-    if not moment:
+def _read_before(call: ReaderCall) -> Instant | None:
+    """End of the second in `before`, because apps send our times truncated to seconds. None means now."""
+    second = _parse_signed(call.params.one("before").partition(".")[0])
+    if not second:
         return None
-    end = min(max(moment, 0) * SECOND + SECOND - 1, LATEST)
+    end = min(max(second, 0) * SECOND + SECOND - 1, LATEST)
     return None if end >= call.runtime.now() else end
 
 
-def _signed(text: str) -> int | None:
-    plain = text.strip()
-    digits = plain.removeprefix("-")
+def _parse_signed(text: str) -> int | None:
+    stripped = text.strip()
+    digits = stripped.removeprefix("-")
     if not digits.isascii() or not digits.isdigit() or len(digits) > 19:
         return None
-    return max(min(int(plain), MAX_ID), -MAX_ID)
+    return max(min(int(stripped), MAX_ID), -MAX_ID)
 
+
+# --- JSON
 
 NO_ICON_ID = 0
-_PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAC0lEQVR42mNgAAIAAAUAAen63NgAAAAASUVORK5CYII="
-"""Nothing to see: an app looks up the icon of every feed, also of those that have none."""
+_TRANSPARENT_PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAC0lEQVR42mNgAAIAAAUAAen63NgAAAAASUVORK5CYII="
+)
+"""Transparent pixel: apps look up an icon for every feed, even if it has none."""
 
 
 def groups(labels: Labels) -> list[dict[str, Any]]:
@@ -95,46 +103,46 @@ def groups(labels: Labels) -> list[dict[str, Any]]:
 
 
 def feeds_groups(followed: Sequence[Followed]) -> list[dict[str, Any]]:
-    inside: dict[int, list[int]] = {}
-    for one in followed:
-        if one.folder_id is not None:
-            inside.setdefault(one.folder_id, []).append(one.feed_id)
-    return [{"group_id": folder_id, "feed_ids": joined(ids)} for folder_id, ids in inside.items()]
+    feed_ids: dict[int, list[int]] = {}
+    for feed in followed:
+        if feed.folder_id is not None:
+            feed_ids.setdefault(feed.folder_id, []).append(feed.feed_id)
+    return [{"group_id": folder_id, "feed_ids": joined(ids)} for folder_id, ids in feed_ids.items()]
 
 
 def feeds(followed: Sequence[Followed]) -> list[dict[str, Any]]:
     return [
         {
-            "id": one.feed_id,
-            "favicon_id": one.icon_id or NO_ICON_ID,
-            "title": one.title,
-            "url": one.url,
-            "site_url": one.site_url or one.url,
+            "id": feed.feed_id,
+            "favicon_id": feed.icon_id or NO_ICON_ID,
+            "title": feed.title,
+            "url": feed.url,
+            "site_url": feed.site_url or feed.url,
             "is_spark": 0,
-            "last_updated_on_time": seconds(one.last_changed_at or 0),
+            "last_updated_on_time": seconds(feed.last_changed_at or 0),
         }
-        for one in followed
+        for feed in followed
     ]
 
 
 def favicons(icons: Sequence[tuple[int, str, bytes]]) -> list[dict[str, Any]]:
-    """The beginning of a data address without `data:`, as Fever has it."""
-    none = {"id": NO_ICON_ID, "data": f"image/png;base64,{_PIXEL}"}
-    return [none] + [
+    """Fever wants data URLs without the leading `data:`."""
+    no_icon = {"id": NO_ICON_ID, "data": f"image/png;base64,{_TRANSPARENT_PIXEL}"}
+    return [no_icon] + [
         {"id": icon_id, "data": f"{media_type};base64,{b64encode(data).decode('ascii')}"}
         for icon_id, media_type, data in icons
     ]
 
 
 def items(contents: Contents) -> list[dict[str, Any]]:
-    return [_item(entry, contents) for entry in contents.entries]
+    return [_item_json(entry, contents) for entry in contents.entries]
 
 
 def joined(ids: Sequence[int]) -> str:
     return ",".join(map(str, ids))
 
 
-def _item(entry: Entry, contents: Contents) -> dict[str, Any]:
+def _item_json(entry: Entry, contents: Contents) -> dict[str, Any]:
     row = entry.row
     origin = contents.origins[row.feed_id]
     return {
@@ -149,6 +157,8 @@ def _item(entry: Entry, contents: Contents) -> dict[str, Any]:
         "created_on_time": seconds(row.published_at if row.published_at is not None else row.sort_at),
     }
 
+
+# --- Endpoint
 
 router = APIRouter(include_in_schema=False)
 
@@ -165,19 +175,19 @@ STRANGER = {"api_version": VERSION, "auth": 0}
 @router.api_route("/api/fever.php", methods=METHODS)
 @router.api_route("/api/fever.php/{rest:path}", methods=METHODS)
 async def fever(request: Request, runtime: CurrentRuntime, rest: str = "") -> Response:
-    """Apps add slashes and file names of their own to the address they are given."""
+    """Apps append slashes and file names to the URL they are given."""
     if rest.strip("/") not in ("", "index.php", "fever.php"):
         raise NotFound("There is nothing at this address.")
     try:
-        answer = ok() if request.method == "OPTIONS" else await _answer(request, runtime)
+        response = ok() if request.method == "OPTIONS" else await _respond(request, runtime)
     except TooMany as error:
-        answer = json(STRANGER, status_of(error), headers_of(error))
+        response = json(STRANGER, status_of(error), headers_of(error))
     except ReedbedError as error:
-        answer = text(error.message, status_of(error), headers_of(error))
-    return open_to_all(answer)
+        response = text(error.message, status_of(error), headers_of(error))
+    return open_to_all(response)
 
 
-async def _answer(request: Request, runtime: Runtime) -> Response:
+async def _respond(request: Request, runtime: Runtime) -> Response:
     params = await read_params(request)
     key = params.one("api_key")
     caller = await by_fever_key(runtime, key, ip=client_ip(request)) if key else None
@@ -186,37 +196,37 @@ async def _answer(request: Request, runtime: Runtime) -> Response:
     call = ReaderCall(request, runtime, caller, params)
     changed = await apply_marks(call)
     async with runtime.db.read() as tx:
-        return json(await _shown(tx, call, changed))
+        return json(await _build_response(tx, call, changed))
 
 
-async def _shown(tx: Tx, call: ReaderCall, changed: frozenset[str]) -> dict[str, Any]:
-    """`changed` names the lists of ids that a mark has altered: they are told without being asked for."""
-    wanted = {name for name in ASKABLE if name in call.params} | changed
-    shown: dict[str, Any] = {"api_version": VERSION, "auth": 1}
+async def _build_response(tx: Tx, call: ReaderCall, changed: frozenset[str]) -> dict[str, Any]:
+    """Id lists in `changed` were changed by a mark and are always included."""
+    requested = {name for name in ASKABLE if name in call.params} | changed
+    response: dict[str, Any] = {"api_version": VERSION, "auth": 1}
     checked = await subscriptions.last_check(tx, call.user_id)
     if checked is not None:
-        shown["last_refreshed_on_time"] = checked // SECOND
-    for part, names in PARTS:
-        if wanted & names:
-            shown.update(await part(tx, call, wanted))
-    return shown
+        response["last_refreshed_on_time"] = checked // SECOND
+    for read_part, names in PARTS:
+        if requested & names:
+            response.update(await read_part(tx, call, requested))
+    return response
 
 
-async def _subscriptions(tx: Tx, call: ReaderCall, wanted: set[str]) -> dict[str, Any]:
+async def _subscriptions(tx: Tx, call: ReaderCall, requested: set[str]) -> dict[str, Any]:
     followed = await subscriptions.list_followed(tx, call.user_id)
-    shown: dict[str, Any] = {"feeds_groups": feeds_groups(followed)}
-    if "groups" in wanted:
-        shown["groups"] = groups(labels_of(await folders.of_user(tx, call.user_id)))
-    if "feeds" in wanted:
-        shown["feeds"] = feeds(followed)
-    return shown
+    fields: dict[str, Any] = {"feeds_groups": feeds_groups(followed)}
+    if "groups" in requested:
+        fields["groups"] = groups(labels_of(await folders.of_user(tx, call.user_id)))
+    if "feeds" in requested:
+        fields["feeds"] = feeds(followed)
+    return fields
 
 
-async def _favicons(tx: Tx, call: ReaderCall, wanted: set[str]) -> dict[str, Any]:
+async def _favicons(tx: Tx, call: ReaderCall, requested: set[str]) -> dict[str, Any]:
     return {"favicons": favicons(await blobs.icons_of(tx, call.user_id))}
 
 
-async def _items(tx: Tx, call: ReaderCall, wanted: set[str]) -> dict[str, Any]:
+async def _items(tx: Tx, call: ReaderCall, requested: set[str]) -> dict[str, Any]:
     ids = await _item_ids(tx, call.user_id, call.params)
     contents = await read_contents(tx, call.user_id, ids, call.pictures)
     total = await entries.how_many(tx, call.user_id)
@@ -224,11 +234,11 @@ async def _items(tx: Tx, call: ReaderCall, wanted: set[str]) -> dict[str, Any]:
 
 
 async def _item_ids(tx: Tx, user_id: int, params: Params) -> list[int]:
-    """`with_ids`, else what came after `since_id`, else what came before `max_id`, else the oldest."""
+    """Ids in `with_ids`, or after `since_id`, or before `max_id`, or the oldest."""
     if params.one("with_ids").strip():
-        return [id for text in params.one("with_ids").split(",") if (id := _number(text))][:PAGE]
+        return [id for text in params.one("with_ids").split(",") if (id := _parse_unsigned(text))][:PAGE]
     query = StreamQuery(order="oldest", after_id=0)
-    since, before = _number(params.one("since_id")), _number(params.one("max_id"))
+    since, before = _parse_unsigned(params.one("since_id")), _parse_unsigned(params.one("max_id"))
     if since is not None:
         query = StreamQuery(order="oldest", after_id=since)
     elif before is not None:
@@ -236,27 +246,27 @@ async def _item_ids(tx: Tx, user_id: int, params: Params) -> list[int]:
     return [item.id for item in await entries.ids_page(tx, user_id, query, PAGE)]
 
 
-async def _links(tx: Tx, call: ReaderCall, wanted: set[str]) -> dict[str, Any]:
+async def _links(tx: Tx, call: ReaderCall, requested: set[str]) -> dict[str, Any]:
     return {"links": []}
 
 
-async def _unread(tx: Tx, call: ReaderCall, wanted: set[str]) -> dict[str, Any]:
-    """All of them: an app takes what is missing for read."""
+async def _unread(tx: Tx, call: ReaderCall, requested: set[str]) -> dict[str, Any]:
+    """All unread ids: apps treat missing ids as read."""
     ids = await entries.every_id(tx, call.user_id, StreamQuery(read=False, order="oldest"))
     return {"unread_item_ids": joined(ids)}
 
 
-async def _saved(tx: Tx, call: ReaderCall, wanted: set[str]) -> dict[str, Any]:
+async def _saved(tx: Tx, call: ReaderCall, requested: set[str]) -> dict[str, Any]:
     ids = await entries.every_id(tx, call.user_id, StreamQuery(starred=True, order="oldest"))
     return {"saved_item_ids": joined(ids)}
 
 
-def _number(text: str) -> int | None:
-    """None for what is no number, blank included."""
-    plain = text.strip()
-    if not plain.isascii() or not plain.isdigit() or len(plain) > 19:
+def _parse_unsigned(text: str) -> int | None:
+    """None if the text is blank or not a number."""
+    stripped = text.strip()
+    if not stripped.isascii() or not stripped.isdigit() or len(stripped) > 19:
         return None
-    return min(int(plain), MAX_ID)
+    return min(int(stripped), MAX_ID)
 
 
 PARTS = (

@@ -1,7 +1,7 @@
-"""The Google Reader API, at the three places where apps look for it.
+"""The Google Reader API, at the three prefixes where apps look for it.
 
-Apps disagree about slashes and repeat the prefix, so each place takes every path below it and the table here
-says what it means.
+Apps disagree about slashes and repeat the prefix, so one route per prefix takes every path below it, and the
+tables `READS` and `WRITES` map the rest of the path to a handler.
 """
 
 from collections.abc import Awaitable, Callable
@@ -10,7 +10,6 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from reedbed.api.reader_apps import streams as greader_contents
 from reedbed.api.reader_apps.common import (
     EtagCache,
     Params,
@@ -24,7 +23,17 @@ from reedbed.api.reader_apps.common import (
     read_query,
     text,
 )
-from reedbed.api.reader_apps.streams import Directory, StreamTarget, item_ids_of, microseconds
+from reedbed.api.reader_apps.streams import (
+    Directory,
+    StreamTarget,
+    item_contents,
+    item_count,
+    item_ids,
+    item_ids_of,
+    microseconds,
+    stream_atom,
+    stream_contents,
+)
 from reedbed.domain.entries import Counts, Selection
 from reedbed.domain.errors import Forbidden, Invalid, ReedbedError
 from reedbed.domain.reader_apps import (
@@ -66,6 +75,8 @@ from reedbed.services.transfer.opml import export_opml, import_opml
 from reedbed.store import folders, subscriptions
 from reedbed.store.read_state import counts
 
+# --- Login
+
 MAX_HEADER_LENGTH = 500
 
 
@@ -73,7 +84,7 @@ async def client_login(request: Request, runtime: Runtime, params: Params) -> Re
     token = await log_in(runtime, params.one("Email"), params.one("Passwd"), ip=client_ip(request))
     if token is None:
         return text("Error=BadAuthentication", 401)
-    # Vienna wants a line for LSID, NetNewsWire a value on each line.
+    # Vienna needs a line for LSID, NetNewsWire a value on each line.
     names = {"SID": token, "LSID": token, "Auth": token}
     if params.one("output") == "json":
         return json(names)
@@ -81,7 +92,7 @@ async def client_login(request: Request, runtime: Runtime, params: Params) -> Re
 
 
 async def caller_of(request: Request, runtime: Runtime) -> Caller | None:
-    token = _token(request.headers.get("authorization", ""))
+    token = _parse_authorization(request.headers.get("authorization", ""))
     return await by_login_token(runtime, token) if token else None
 
 
@@ -90,18 +101,18 @@ def unauthorized() -> Response:
 
 
 async def edit_token(call: ReaderCall) -> Response:
-    """Without a line end: some apps send back all they got."""
+    """No newline at the end: some apps send the whole body back."""
     return text(new_edit_token(call.runtime, call.caller))
 
 
 def bad_edit_token(call: ReaderCall) -> Response | None:
-    """The refusal, if the call brings an edit token that is wrong or too old."""
+    """Return the error response if the edit token is wrong or expired."""
     if edit_token_is_good(call.runtime, call.caller, call.params.one("T")):
         return None
     return text("Unauthorized", 401, {"X-Reader-Google-Bad-Token": "true"})
 
 
-def _token(header: str) -> str:
+def _parse_authorization(header: str) -> str:
     """`GoogleLogin auth=…`, with or without quotes; or `Bearer …`."""
     if len(header) > MAX_HEADER_LENGTH:
         return ""
@@ -115,6 +126,9 @@ def _token(header: str) -> str:
             return value.strip().strip('"') if name.strip().lower() == "auth" else ""
         case _:
             return ""
+
+
+# --- Lists and counts
 
 
 async def user_info(call: ReaderCall) -> Response:
@@ -135,27 +149,28 @@ async def user_info(call: ReaderCall) -> Response:
 
 async def subscription_list(call: ReaderCall) -> Response:
     async with call.runtime.db.read() as tx:
-        followed = await subscriptions.list_followed(tx, call.user_id)
+        subscribed = await subscriptions.list_followed(tx, call.user_id)
         labels = labels_of(await folders.of_user(tx, call.user_id))
-    shown = [
-        _subscription(call.request, call.runtime, one, labels, place) for place, one in enumerate(followed)
+    items = [
+        _subscription_json(call.request, call.runtime, feed, labels, position)
+        for position, feed in enumerate(subscribed)
     ]
-    return json({"subscriptions": shown})
+    return json({"subscriptions": items})
 
 
-def _subscription(
-    request: Request, runtime: Runtime, one: Followed, labels: Labels, place: int
+def _subscription_json(
+    request: Request, runtime: Runtime, feed: Followed, labels: Labels, position: int
 ) -> dict[str, Any]:
-    label = labels.folders.get(one.folder_id) if one.folder_id is not None else None
+    label = labels.folders.get(feed.folder_id) if feed.folder_id is not None else None
     return {
-        "id": feed_name(one.feed_id),
-        "title": one.title,
+        "id": feed_name(feed.feed_id),
+        "title": feed.title,
         "categories": [{"id": label_name(label), "label": label}] if label else [],
-        "sortid": f"{place:08X}",
-        "firstitemmsec": str(one.subscribed_at),
-        "url": one.url,
-        "htmlUrl": one.site_url or one.url,
-        "iconUrl": icon_address(request, runtime, one.icon_id) if one.icon_id is not None else "",
+        "sortid": f"{position:08X}",
+        "firstitemmsec": str(feed.subscribed_at),
+        "url": feed.url,
+        "htmlUrl": feed.site_url or feed.url,
+        "iconUrl": icon_address(request, runtime, feed.icon_id) if feed.icon_id is not None else "",
     }
 
 
@@ -164,18 +179,18 @@ async def tag_list(call: ReaderCall) -> Response:
         counted = await counts.counts(tx, call.user_id)
         labels = labels_of(await folders.of_user(tx, call.user_id))
     unread_in = _unread_by_folder(counted)
-    shown: list[dict[str, Any]] = [{"id": state_name("starred"), "sortid": "00000000"}]
-    shown += [
+    tags: list[dict[str, Any]] = [{"id": state_name("starred"), "sortid": "00000000"}]
+    tags += [
         {"id": label_name(label), "type": "folder", "unread_count": unread_in.get(folder_id, 0)}
         for folder_id, label in labels.folders.items()
     ]
-    taken = {tag["id"] for tag in shown}
-    shown += [
+    used_ids = {tag["id"] for tag in tags}
+    tags += [
         {"id": label_name(tag.name), "type": "tag", "unread_count": tag.unread}
         for tag in counted.tags
-        if label_name(tag.name) not in taken
+        if label_name(tag.name) not in used_ids
     ]
-    return json({"tags": [{**tag, "sortid": f"{place:08X}"} for place, tag in enumerate(shown)]})
+    return json({"tags": [{**tag, "sortid": f"{position:08X}"} for position, tag in enumerate(tags)]})
 
 
 async def unread_count(call: ReaderCall) -> Response:
@@ -186,44 +201,46 @@ async def unread_count(call: ReaderCall) -> Response:
         newest_tagged = await subscriptions.newest_tagged(tx, call.user_id)
     newest = {feed_id: arrived for feed_id, (_, arrived) in arrivals.items()}
     rows = [
-        _count(feed_name(one.feed_id), one.unread, newest.get(one.feed_id, 0))
-        for one in counted.subscriptions
+        _count_json(feed_name(feed.feed_id), feed.unread, newest.get(feed.feed_id, 0))
+        for feed in counted.subscriptions
     ]
     rows += _folder_counts(counted, labels, newest)
-    taken = {row["id"] for row in rows}
+    used_ids = {row["id"] for row in rows}
     rows += [
-        _count(label_name(tag.name), tag.unread, newest_tagged.get(tag.name, 0))
+        _count_json(label_name(tag.name), tag.unread, newest_tagged.get(tag.name, 0))
         for tag in counted.tags
-        if label_name(tag.name) not in taken
+        if label_name(tag.name) not in used_ids
     ]
-    rows.append(_count(state_name("reading-list"), counted.unread, max(newest.values(), default=0)))
+    rows.append(_count_json(state_name("reading-list"), counted.unread, max(newest.values(), default=0)))
     return json({"max": counted.unread, "unreadcounts": rows})
 
 
 def _folder_counts(counted: Counts, labels: Labels, newest: dict[int, Instant]) -> list[dict[str, Any]]:
     unread_in = _unread_by_folder(counted)
     newest_in: dict[int | None, Instant] = {}
-    for one in counted.subscriptions:
-        arrived = newest.get(one.feed_id, 0)
-        newest_in[one.folder_id] = max(newest_in.get(one.folder_id, 0), arrived)
+    for feed in counted.subscriptions:
+        arrived = newest.get(feed.feed_id, 0)
+        newest_in[feed.folder_id] = max(newest_in.get(feed.folder_id, 0), arrived)
     return [
-        _count(label_name(label), unread_in.get(folder_id, 0), newest_in.get(folder_id, 0))
+        _count_json(label_name(label), unread_in.get(folder_id, 0), newest_in.get(folder_id, 0))
         for folder_id, label in labels.folders.items()
     ]
 
 
 def _unread_by_folder(counted: Counts) -> dict[int | None, int]:
-    """Of a folder's own feeds: those below it have a label of their own in an app."""
+    """Counts only a folder's own feeds: apps show subfolders as separate labels."""
     unread_in: dict[int | None, int] = {}
-    for one in counted.subscriptions:
-        unread_in[one.folder_id] = unread_in.get(one.folder_id, 0) + one.unread
+    for feed in counted.subscriptions:
+        unread_in[feed.folder_id] = unread_in.get(feed.folder_id, 0) + feed.unread
     return unread_in
 
 
-def _count(name: str, unread: int, newest: Instant) -> dict[str, Any]:
-    """The true moment of the newest entry: apps fetch again, or skip, by it."""
+def _count_json(name: str, unread: int, newest: Instant) -> dict[str, Any]:
+    """Must have the exact time of the newest entry: apps decide by it whether to fetch again."""
     return {"id": name, "count": unread, "newestItemTimestampUsec": microseconds(newest) if newest else "0"}
 
+
+# --- Edits
 
 MAX_FEEDS = 500
 
@@ -239,21 +256,21 @@ async def edit_tag(call: ReaderCall) -> Response:
 async def mark_all_as_read(call: ReaderCall) -> Response:
     now = call.runtime.now()
     until = parse_mark_until(call.params.one("ts"), now)
-    chosen = [selection for target in await _to_mark(call) for selection in _selections(target)]
-    await mark_arrived(call.runtime, call.user_id, chosen, None if until >= now else until)
+    selections = [selection for target in await _targets_to_mark(call) for selection in _selections(target)]
+    await mark_arrived(call.runtime, call.user_id, selections, None if until >= now else until)
     return ok()
 
 
-async def _to_mark(call: ReaderCall) -> list[StreamTarget]:
-    """Every stream named; one that nobody knows refuses the call before anything is marked."""
-    named = dict.fromkeys(call.params.all("s")[:MAX_FEEDS]) or [""]
+async def _targets_to_mark(call: ReaderCall) -> list[StreamTarget]:
+    """All streams to mark. An unknown stream fails the call before anything is marked."""
+    names = dict.fromkeys(call.params.all("s")[:MAX_FEEDS]) or [""]
     async with call.runtime.db.read() as tx:
         directory = Directory(tx, call.user_id)
-        found = [await directory.find(text) for text in named]
-    known = [target for target in found if target is not None and target.state != "read"]
-    if len(known) < len(found):
+        results = [await directory.find(text) for text in names]
+    targets = [target for target in results if target is not None and target.state != "read"]
+    if len(targets) < len(results):
         raise Invalid("There is no such stream to mark.", field="s")
-    return known
+    return targets
 
 
 def _selections(target: StreamTarget) -> list[Selection]:
@@ -261,20 +278,20 @@ def _selections(target: StreamTarget) -> list[Selection]:
         if target.state in EMPTY_STATES:
             return []
         return [Selection(view="starred" if target.state == "starred" else "all")]
-    chosen = [] if target.feed_ids is None else [Selection(feed_ids=target.feed_ids)]
-    return [*chosen, *(Selection(tag=tag) for tag in target.tags)]
+    feeds = [] if target.feed_ids is None else [Selection(feed_ids=target.feed_ids)]
+    return [*feeds, *(Selection(tag=tag) for tag in target.tags)]
 
 
 async def subscription_edit(call: ReaderCall) -> Response:
-    """Each feed for itself; only when none could be served is the call refused."""
+    """Edit each feed separately. The call fails only if every edit failed."""
     params = call.params
     streams = params.all("s")[:MAX_FEEDS]
     titles = params.all("t") or params.all("title")
     failures: list[ReedbedError] = []
     for stream, title in zip_longest(streams, titles[: len(streams)], fillvalue=""):
-        placing = Placing(title, _labels(params.all("a")), _labels(params.all("r")))
+        placing = Placing(title, _label_names(params.all("a")), _label_names(params.all("r")))
         try:
-            await _edit_one(call, stream, placing)
+            await _edit_subscription(call, stream, placing)
         except ReedbedError as error:
             failures.append(error)
     if not streams:
@@ -284,7 +301,7 @@ async def subscription_edit(call: ReaderCall) -> Response:
     return ok()
 
 
-async def _edit_one(call: ReaderCall, text: str, placing: Placing) -> None:
+async def _edit_subscription(call: ReaderCall, text: str, placing: Placing) -> None:
     stream = parse_stream(text)
     if not isinstance(stream, FeedStream):
         raise Invalid("A feed is named feed/ and its address.", field="s")
@@ -294,40 +311,40 @@ async def _edit_one(call: ReaderCall, text: str, placing: Placing) -> None:
         case "unsubscribe":
             await leave(call.runtime, call.user_id, stream)
         case "edit":
-            await _arrange(call, text, placing)
+            await _arrange_feed(call, text, placing)
         case _:
             raise Invalid("ac must be subscribe, unsubscribe or edit.", field="ac")
 
 
 async def _subscribe(call: ReaderCall, stream: FeedStream, text: str, placing: Placing) -> None:
-    """By number only what is followed, or was: an app that takes an unsubscription back."""
+    """A feed id only works for current or former subscriptions, so apps can undo an unsubscribe."""
     url = stream.url or await left_feed(call.runtime, call.user_id, stream.feed_id)
     if url:
         await follow(call.runtime, call.user_id, url, placing)
     else:
-        await _arrange(call, text, placing)
+        await _arrange_feed(call, text, placing)
 
 
-async def _arrange(call: ReaderCall, text: str, placing: Placing) -> None:
+async def _arrange_feed(call: ReaderCall, text: str, placing: Placing) -> None:
     async with call.runtime.db.read() as tx:
         directory = Directory(tx, call.user_id)
         target = await directory.find(text)
-        followed = await directory.followed()
-    known = next((one for one in followed if target and one.feed_id in (target.feed_ids or ())), None)
-    if known is None:
+        subscribed = await directory.followed()
+    match = next((feed for feed in subscribed if target and feed.feed_id in (target.feed_ids or ())), None)
+    if match is None:
         raise Invalid("This feed is not followed.", field="s")
-    await arrange(call.runtime, call.user_id, known, placing)
+    await arrange(call.runtime, call.user_id, match, placing)
 
 
 async def quickadd(call: ReaderCall) -> Response:
-    """A failure is an answer, too: apps read `numResults`."""
+    """Report failures in the body: apps read `numResults`."""
     query = call.params.one("quickadd").strip()
     try:
-        made = await follow(call.runtime, call.user_id, _address(query), Placing())
+        feed = await follow(call.runtime, call.user_id, _feed_url(query), Placing())
     except ReedbedError as error:
         return json({"query": query, "numResults": 0, "error": error.message})
     return json(
-        {"query": query, "numResults": 1, "streamId": feed_name(made.feed_id), "streamName": made.title}
+        {"query": query, "numResults": 1, "streamId": feed_name(feed.feed_id), "streamName": feed.title}
     )
 
 
@@ -337,12 +354,12 @@ async def export_subscriptions(call: ReaderCall) -> Response:
 
 
 async def import_subscriptions(call: ReaderCall) -> Response:
-    """How many feeds were in it: NewsFlash reads the answer as a number."""
-    report = await import_opml(call.runtime, call.user_id, await _opml(call))
+    """Return the number of feeds in the file: NewsFlash parses the body as a number."""
+    report = await import_opml(call.runtime, call.user_id, await _read_opml(call))
     return text(str(report.imported + report.skipped))
 
 
-async def _opml(call: ReaderCall) -> bytes:
+async def _read_opml(call: ReaderCall) -> bytes:
     if call.request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         async with call.request.form(max_files=1) as form:
             for _, value in form.multi_items():
@@ -352,8 +369,8 @@ async def _opml(call: ReaderCall) -> bytes:
 
 
 async def rename_tag(call: ReaderCall) -> Response:
-    old = _labels(call.params.all("s")) or tuple(call.params.all("t"))
-    new = _labels(call.params.all("dest"))
+    old = _label_names(call.params.all("s")) or tuple(call.params.all("t"))
+    new = _label_names(call.params.all("dest"))
     if not old or not new:
         raise Invalid("s and dest must be labels.", field="s")
     if old[0] != new[0]:
@@ -362,22 +379,24 @@ async def rename_tag(call: ReaderCall) -> Response:
 
 
 async def disable_tag(call: ReaderCall) -> Response:
-    names = (*_labels(call.params.all("s")), *(name for name in call.params.all("t") if name.strip()))
+    names = (*_label_names(call.params.all("s")), *(name for name in call.params.all("t") if name.strip()))
     if not names:
         raise Invalid("s must be a label.", field="s")
     await remove_labels(call.runtime, call.user_id, names)
     return ok()
 
 
-def _labels(texts: list[str]) -> tuple[str, ...]:
+def _label_names(texts: list[str]) -> tuple[str, ...]:
     streams = (parse_stream(text) for text in texts)
     return tuple(dict.fromkeys(stream.name for stream in streams if isinstance(stream, LabelStream)))
 
 
-def _address(query: str) -> str:
+def _feed_url(query: str) -> str:
     stream = parse_stream(query)
     return stream.url if isinstance(stream, FeedStream) and stream.url else query
 
+
+# --- Routing
 
 router = APIRouter(include_in_schema=False)
 
@@ -387,20 +406,20 @@ FRESHRSS = "api/greader.php"
 CONTENTS = "stream/contents"
 ATOM = "reader/atom"
 REQUESTS = Allowance(2_000, 50)
-"""newsboat asks for each feed by itself, and phones synchronise in bursts."""
+"""newsboat requests each feed separately, and phones synchronise in bursts."""
 
 Handler = Callable[[ReaderCall], Awaitable[Response]]
 
 
-async def _ok(call: ReaderCall) -> Response:
+async def _do_nothing(call: ReaderCall) -> Response:
     return ok()
 
 
-def _stub(name: str, empty: object) -> Handler:
-    async def answer(call: ReaderCall) -> Response:
+def _respond_with(name: str, empty: object) -> Handler:
+    async def respond(call: ReaderCall) -> Response:
         return json({name: empty})
 
-    return answer
+    return respond
 
 
 READS: dict[str, Handler] = {
@@ -410,12 +429,12 @@ READS: dict[str, Handler] = {
     "subscription/export": export_subscriptions,
     "tag/list": tag_list,
     "unread-count": unread_count,
-    "stream/items/ids": greader_contents.item_ids,
-    "stream/items/count": greader_contents.item_count,
-    "stream/items/contents": greader_contents.item_contents,
-    "preference/list": _stub("prefs", []),
-    "preference/stream/list": _stub("streamprefs", {}),
-    "friend/list": _stub("friends", []),
+    "stream/items/ids": item_ids,
+    "stream/items/count": item_count,
+    "stream/items/contents": item_contents,
+    "preference/list": _respond_with("prefs", []),
+    "preference/stream/list": _respond_with("streamprefs", {}),
+    "friend/list": _respond_with("friends", []),
 }
 WRITES: dict[str, Handler] = {
     "edit-tag": edit_tag,
@@ -425,14 +444,14 @@ WRITES: dict[str, Handler] = {
     "subscription/import": import_subscriptions,
     "rename-tag": rename_tag,
     "disable-tag": disable_tag,
-    "preference/set": _ok,
-    "preference/stream/set": _ok,
+    "preference/set": _do_nothing,
+    "preference/stream/set": _do_nothing,
 }
 CONDITIONAL = frozenset({"subscription/list", "tag/list", "unread-count", "stream/items/ids"})
 WRITTEN_BY_GET = frozenset({"subscription/quickadd"})
 
 
-# A base address with a slash at its end puts two in front.
+# A base URL that ends in a slash gives paths with two leading slashes.
 @router.api_route("//{rest:path}", methods=METHODS)
 @router.api_route("/accounts", methods=METHODS)
 @router.api_route("/accounts/{rest:path}", methods=METHODS)
@@ -444,14 +463,14 @@ WRITTEN_BY_GET = frozenset({"subscription/quickadd"})
 @router.api_route("/greader/{rest:path}", methods=METHODS)
 async def google_reader(request: Request, runtime: CurrentRuntime) -> Response:
     try:
-        answer = await _answer(request, runtime, _endpoint(request.scope["path"]))
+        response = await _dispatch(request, runtime, _endpoint(request.scope["path"]))
     except ReedbedError as error:
-        answer = text(error.message, status_of(error), headers_of(error))
-    return open_to_all(answer)
+        response = text(error.message, status_of(error), headers_of(error))
+    return open_to_all(response)
 
 
 def _endpoint(path: str) -> str:
-    """What is asked for, without the places and slashes before it."""
+    """Strip the prefixes and slashes in front of the endpoint name."""
     rest = path.lstrip("/").removeprefix("greader")
     while (shorter := rest.lstrip("/").removeprefix(FRESHRSS)) != rest:
         rest = shorter
@@ -460,7 +479,7 @@ def _endpoint(path: str) -> str:
     return rest
 
 
-async def _answer(request: Request, runtime: Runtime, endpoint: str) -> Response:
+async def _dispatch(request: Request, runtime: Runtime, endpoint: str) -> Response:
     name = endpoint.rstrip("/")
     if request.method == "OPTIONS" or name in ("", "accounts", "reader", "reader/api", "reader/api/0"):
         return ok()
@@ -469,13 +488,13 @@ async def _answer(request: Request, runtime: Runtime, endpoint: str) -> Response
     if name == "check/compatibility":
         return text("PASS")
     if name in READS or f"{endpoint}/".startswith((f"{CONTENTS}/", f"{ATOM}/")):
-        return await _read(await _call(request, runtime, name), name, endpoint)
+        return await _run_read(await _authenticate(request, runtime, name), name, endpoint)
     if name in WRITES:
-        return await _write(await _call(request, runtime, name), name)
+        return await _run_write(await _authenticate(request, runtime, name), name)
     return text("There is nothing at this address.", 404)
 
 
-async def _call(request: Request, runtime: Runtime, name: str) -> ReaderCall | None:
+async def _authenticate(request: Request, runtime: Runtime, name: str) -> ReaderCall | None:
     caller = await caller_of(request, runtime)
     if caller is None:
         return None
@@ -485,22 +504,22 @@ async def _call(request: Request, runtime: Runtime, name: str) -> ReaderCall | N
     return ReaderCall(request, runtime, caller, params)
 
 
-async def _read(call: ReaderCall | None, name: str, endpoint: str) -> Response:
+async def _run_read(call: ReaderCall | None, name: str, endpoint: str) -> Response:
     if call is None:
         return unauthorized()
     handler = READS.get(name)
     if handler is None and endpoint.startswith(ATOM):
-        return await greader_contents.stream_atom(call, endpoint[len(ATOM) + 1 :])
+        return await stream_atom(call, endpoint[len(ATOM) + 1 :])
     if handler is None:
-        return await greader_contents.stream_contents(call, endpoint[len(CONTENTS) + 1 :])
-    answer = await handler(call)
+        return await stream_contents(call, endpoint[len(CONTENTS) + 1 :])
+    response = await handler(call)
     if name not in CONDITIONAL or call.request.method != "GET":
-        return answer
-    stamps: EtagCache = call.request.app.state.reader_etags
-    return conditional(call.request, stamps, call.user_id, call.runtime.now(), answer)
+        return response
+    etags: EtagCache = call.request.app.state.reader_etags
+    return conditional(call.request, etags, call.user_id, call.runtime.now(), response)
 
 
-async def _write(call: ReaderCall | None, name: str) -> Response:
+async def _run_write(call: ReaderCall | None, name: str) -> Response:
     if call is None:
         return unauthorized()
     if call.request.method != "POST" and name not in WRITTEN_BY_GET:

@@ -1,4 +1,4 @@
-"""Streams of Google Reader: the ids in them, and the items themselves."""
+"""Google Reader streams: resolve stream ids to queries and return item ids, items or Atom."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -44,12 +44,14 @@ from reedbed.store import folders, subscriptions, tags
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 
+# --- Stream ids
+
 MAX_FILTERS = 200
 
 
 @record
 class StreamTarget:
-    """What a stream names: a state, or feeds, or tags; a label may be feeds and a tag at once."""
+    """What a stream id refers to: a state, feeds or tags. A label can mean both a folder and a tag."""
 
     name: str
     title: str
@@ -59,7 +61,7 @@ class StreamTarget:
 
 
 class Directory:
-    """What a user's streams are, read when first asked for."""
+    """Resolves the stream ids of a user; loads labels and subscriptions on first use."""
 
     def __init__(self, tx: Tx, user_id: int) -> None:
         self._tx, self._user_id = tx, user_id
@@ -78,9 +80,9 @@ class Directory:
         return self._followed
 
     async def find(self, text: str) -> StreamTarget | None:
-        """None for what this user does not have."""
-        for reading in _readings(text):
-            stream = parse_stream(reading)
+        """None if the user has no such stream."""
+        for spelling in _spellings(text):
+            stream = parse_stream(spelling)
             target = await self._target(stream) if stream else None
             if target is not None:
                 return target
@@ -96,135 +98,140 @@ class Directory:
                 return await self._feed(feed_id, url)
 
     async def _label(self, name: str) -> StreamTarget | None:
-        """A folder's own feeds: those below it have a label of their own in an app."""
+        """Only the folder's own feeds: apps show subfolders as separate labels."""
         labels = await self.labels()
-        inside, tag = labels.folder_ids(name), labels.tag(name)
-        if not inside and tag is None:
+        folder_ids, tag = labels.folder_ids(name), labels.tag(name)
+        if not folder_ids and tag is None:
             return None
         feeds = (
-            tuple(one.feed_id for one in await self.followed() if one.folder_id in inside) if inside else None
+            tuple(feed.feed_id for feed in await self.followed() if feed.folder_id in folder_ids)
+            if folder_ids
+            else None
         )
-        shown = labels.folders[inside[0]] if inside else name
+        title = labels.folders[folder_ids[0]] if folder_ids else name
         return StreamTarget(
-            stream_name(LabelStream(shown)), shown, feed_ids=feeds, tags=(tag,) if tag else ()
+            stream_name(LabelStream(title)), title, feed_ids=feeds, tags=(tag,) if tag else ()
         )
 
     async def _feed(self, feed_id: int | None, url: str) -> StreamTarget | None:
         if feed_id is not None:
-            known = await subscriptions.get_by_feed(self._tx, self._user_id, feed_id)
-            return _feed_target(feed_id) if known and known[1] else None
-        found = next((one for one in await self.followed() if one.is_at(url)), None)
-        return _feed_target(found.feed_id, found.title) if found else None
+            row = await subscriptions.get_by_feed(self._tx, self._user_id, feed_id)
+            return _feed_target(feed_id) if row and row[1] else None
+        match = next((feed for feed in await self.followed() if feed.is_at(url)), None)
+        return _feed_target(match.feed_id, match.title) if match else None
 
 
 def _feed_target(feed_id: int, title: str = "") -> StreamTarget:
     return StreamTarget(stream_name(FeedStream(feed_id, "")), title, feed_ids=(feed_id,))
 
 
-def _readings(text: str) -> Iterator[str]:
-    """Proxies and apps disagree about how often a name is escaped, and add a slash."""
+def _spellings(text: str) -> Iterator[str]:
+    """Possible spellings of a stream id: proxies and apps escape it differently and add slashes."""
     yield text
     if "%" in text:
         yield unquote(text)
     if "+" in text:
         yield unquote(text.replace("+", " "))
     if text.endswith("/"):
-        yield from _readings(text.rstrip("/"))
+        yield from _spellings(text.rstrip("/"))
+
+
+# --- Stream requests to queries
 
 
 @record
 class StreamRequest:
     target: StreamTarget
     query: StreamQuery | None
-    """None: nothing can match."""
+    """None if nothing can match."""
     order: Order
 
 
 async def read_stream(tx: Tx, user_id: int, streams: Sequence[str], params: Params) -> StreamRequest:
-    """Raises `Invalid` for a stream nobody knows: it must never mean a wider set."""
+    """Raises `Invalid` for an unknown stream: ignoring it would widen the selection."""
     directory = Directory(tx, user_id)
-    target = await _find_all(directory, streams)
+    target = await _resolve_all(directory, streams)
     order: Order = "oldest" if params.one("r") == "o" else "newest"
     after_id = None
     if token := params.one("c"):
-        after_id, said = decode_continuation(token)
-        order = said or order
+        after_id, token_order = decode_continuation(token)
+        order = token_order or order
     query: StreamQuery | None = StreamQuery(
         order=order,
         after_id=after_id,
         since=parse_oldest(params.one("ot")),
         until=parse_newest(params.one("nt")),
     )
-    query = _with(query, target)
-    for name in _few(params.all("it")):
-        wanted = await directory.find(name)
-        query = _with(query, wanted) if query and wanted else None
-    for name in _few(params.all("xt")):
-        unwanted = await directory.find(name)
-        query = _without(query, unwanted) if query and unwanted else query
+    query = _include(query, target)
+    for name in _unique_streams(params.all("it")):
+        included = await directory.find(name)
+        query = _include(query, included) if query and included else None
+    for name in _unique_streams(params.all("xt")):
+        excluded = await directory.find(name)
+        query = _exclude(query, excluded) if query and excluded else query
     return StreamRequest(target, query, order)
 
 
-async def _find_all(directory: Directory, texts: Sequence[str]) -> StreamTarget:
-    found = [await directory.find(text) for text in _few(texts)]
-    known = [target for target in found if target is not None]
-    if not known or len(known) < len(found):
+async def _resolve_all(directory: Directory, texts: Sequence[str]) -> StreamTarget:
+    results = [await directory.find(text) for text in _unique_streams(texts)]
+    targets = [target for target in results if target is not None]
+    if not targets or len(targets) < len(results):
         raise Invalid("There is no such stream.", field="s")
-    return known[0] if len(known) == 1 else _together(known)
+    return targets[0] if len(targets) == 1 else _union(targets)
 
 
-def _together(targets: Sequence[StreamTarget]) -> StreamTarget:
-    """What is in any of them. States that are always empty add nothing, and beside everything all else is."""
-    full = [target for target in targets if target.state not in EMPTY_STATES] or targets[:1]
-    if everything := next((target for target in full if target.state == READING_LIST.name), None):
+def _union(targets: Sequence[StreamTarget]) -> StreamTarget:
+    """Union of the targets. Always-empty states add nothing; the reading list includes everything."""
+    relevant = [target for target in targets if target.state not in EMPTY_STATES] or targets[:1]
+    if everything := next((target for target in relevant if target.state == READING_LIST.name), None):
         return everything
-    if len(full) == 1:
-        return full[0]
-    if any(target.state is not None for target in full):
+    if len(relevant) == 1:
+        return relevant[0]
+    if any(target.state is not None for target in relevant):
         raise Invalid("Only feeds and labels can be asked for together.", field="s")
-    feeds = dict.fromkeys(feed for target in full for feed in target.feed_ids or ())
-    tags = dict.fromkeys(tag for target in full for tag in target.tags)
-    return replace(full[0], feed_ids=tuple(feeds), tags=tuple(tags))
+    feeds = dict.fromkeys(feed for target in relevant for feed in target.feed_ids or ())
+    tags = dict.fromkeys(tag for target in relevant for tag in target.tags)
+    return replace(relevant[0], feed_ids=tuple(feeds), tags=tuple(tags))
 
 
-def _few(texts: Iterable[str]) -> list[str]:
-    each = [text for text in dict.fromkeys(texts) if text.strip()]
-    if len(each) > MAX_FILTERS:
+def _unique_streams(texts: Iterable[str]) -> list[str]:
+    unique = [text for text in dict.fromkeys(texts) if text.strip()]
+    if len(unique) > MAX_FILTERS:
         raise Invalid(f"At most {MAX_FILTERS} streams in one call.", field="s")
-    return each
+    return unique
 
 
-def _with(query: StreamQuery, target: StreamTarget) -> StreamQuery | None:
+def _include(query: StreamQuery, target: StreamTarget) -> StreamQuery | None:
     match target.state:
         case None:
-            return _within(query, target)
+            return _include_feeds_and_tags(query, target)
         case "read" | "unread":
-            wanted = target.state == "read"
-            return None if query.read is (not wanted) else replace(query, read=wanted)
+            read = target.state == "read"
+            return None if query.read is (not read) else replace(query, read=read)
         case "starred":
             return None if query.starred is False else replace(query, starred=True)
         case state:
             return None if state in EMPTY_STATES else query
 
 
-def _within(query: StreamQuery, target: StreamTarget) -> StreamQuery | None:
+def _include_feeds_and_tags(query: StreamQuery, target: StreamTarget) -> StreamQuery | None:
     feeds, tags = target.feed_ids, target.tags
     if feeds is None:
         return replace(query, tags=tuple(dict.fromkeys((*query.tags, *tags))))
     if query.feed_ids is None:
         return replace(query, feed_ids=feeds, or_tags=tags)
     if query.or_tags:
-        return replace(query, only_feed_ids=_both(query.only_feed_ids, feeds))
+        return replace(query, only_feed_ids=_intersection(query.only_feed_ids, feeds))
     if tags:
         return replace(query, feed_ids=feeds, or_tags=tags, only_feed_ids=query.feed_ids)
-    return replace(query, feed_ids=_both(query.feed_ids, feeds))
+    return replace(query, feed_ids=_intersection(query.feed_ids, feeds))
 
 
-def _both(some: tuple[int, ...] | None, others: tuple[int, ...]) -> tuple[int, ...]:
-    return others if some is None else tuple(id for id in others if id in some)
+def _intersection(ids: tuple[int, ...] | None, others: tuple[int, ...]) -> tuple[int, ...]:
+    return others if ids is None else tuple(id for id in others if id in ids)
 
 
-def _without(query: StreamQuery, target: StreamTarget) -> StreamQuery | None:
+def _exclude(query: StreamQuery, target: StreamTarget) -> StreamQuery | None:
     match target.state:
         case None:
             return replace(
@@ -233,16 +240,18 @@ def _without(query: StreamQuery, target: StreamTarget) -> StreamQuery | None:
                 without_tags=(*query.without_tags, *target.tags),
             )
         case "read" | "unread":
-            wanted = target.state == "unread"
-            return None if query.read is (not wanted) else replace(query, read=wanted)
+            read = target.state == "unread"
+            return None if query.read is (not read) else replace(query, read=read)
         case "starred":
             return None if query.starred else replace(query, starred=False)
         case state:
             return None if state == READING_LIST.name else query
 
 
+# --- Items as JSON
+
 LATEST_SECOND = 2**31 - 1
-"""newsboat reads seconds into 32 bits."""
+"""newsboat stores seconds in 32 bits."""
 
 _READING_LIST, _READ, _STARRED = state_name("reading-list"), state_name("read"), state_name("starred")
 
@@ -255,17 +264,17 @@ class Contents:
     pictures: Pictures
 
 
-async def read_contents(tx: Tx, user_id: int, ids: list[int], pictures: Pictures) -> Contents:
-    """Four statements, however many entries."""
-    found = await entries.by_ids(tx, user_id, ids) if ids else []
-    feed_ids = list({entry.row.feed_id for entry in found})
+async def read_contents(tx: Tx, user_id: int, ids: list[int], images: Pictures) -> Contents:
+    """Runs at most four statements, for any number of entries."""
+    rows = await entries.by_ids(tx, user_id, ids) if ids else []
+    feed_ids = list({entry.row.feed_id for entry in rows})
     origins = await subscriptions.origins(tx, user_id, feed_ids) if feed_ids else {}
     labels = labels_of(await folders.of_user(tx, user_id))
-    return Contents(found, origins, labels, pictures)
+    return Contents(rows, origins, labels, images)
 
 
 def items(contents: Contents) -> list[dict[str, Any]]:
-    return [_item(entry, contents) for entry in contents.entries]
+    return [_item_json(entry, contents) for entry in contents.entries]
 
 
 def shown_content(entry: Entry, contents: Contents) -> str:
@@ -273,20 +282,20 @@ def shown_content(entry: Entry, contents: Contents) -> str:
     return contents.pictures.in_html(content_for_programs(entry, full_text))
 
 
-def seconds(moment: Instant) -> int:
-    return min(max(moment // SECOND, 0), LATEST_SECOND)
+def seconds(time: Instant) -> int:
+    return min(max(time // SECOND, 0), LATEST_SECOND)
 
 
-def microseconds(moment: Instant) -> str:
-    return f"{moment}000"
+def microseconds(time: Instant) -> str:
+    return f"{time}000"
 
 
-def _item(entry: Entry, contents: Contents) -> dict[str, Any]:
+def _item_json(entry: Entry, contents: Contents) -> dict[str, Any]:
     row = entry.row
     origin, labels = contents.origins[row.feed_id], contents.labels
     published = row.published_at if row.published_at is not None else row.sort_at
-    # Apps take the first address without looking, so there always is one.
-    address = row.url or entry.external_url or origin.site_url or origin.url
+    # Apps use the first URL without checking, so there must always be one.
+    url = row.url or entry.external_url or origin.site_url or origin.url
     item: dict[str, Any] = {
         "id": long_id(row.id),
         "crawlTimeMsec": str(row.fetched_at),
@@ -294,8 +303,8 @@ def _item(entry: Entry, contents: Contents) -> dict[str, Any]:
         "published": seconds(published),
         "updated": seconds(row.changed_at if row.changed_at is not None else published),
         "title": row.title,
-        "canonical": [{"href": address}],
-        "alternate": [{"href": address, "type": "text/html"}],
+        "canonical": [{"href": url}],
+        "alternate": [{"href": url, "type": "text/html"}],
         "summary": {"direction": "ltr", "content": shown_content(entry, contents)},
         "categories": _categories(entry, origin, labels),
         "origin": {
@@ -307,26 +316,28 @@ def _item(entry: Entry, contents: Contents) -> dict[str, Any]:
     if row.author:
         item["author"] = row.author
     if entry.enclosures:
-        item["enclosure"] = [_enclosure(one) for one in entry.enclosures]
+        item["enclosure"] = [_enclosure_json(enclosure) for enclosure in entry.enclosures]
     return item
 
 
 def _categories(entry: Entry, origin: Origin, labels: Labels) -> list[str]:
     states = entry.row.states
-    named = [_READING_LIST]
+    names = [_READING_LIST]
     if origin.folder_id is not None and origin.folder_id in labels.folders:
-        named.append(label_name(labels.folders[origin.folder_id]))
-    named += [label for tag in states.tags if (label := label_name(tag)) not in named]
+        names.append(label_name(labels.folders[origin.folder_id]))
+    names += [label for tag in states.tags if (label := label_name(tag)) not in names]
     if states.read:
-        named.append(_READ)
+        names.append(_READ)
     if states.starred:
-        named.append(_STARRED)
-    return named
+        names.append(_STARRED)
+    return names
 
 
-def _enclosure(one: Enclosure) -> dict[str, Any]:
-    return {"href": one.url, "type": one.type or "", "length": one.length or 0}
+def _enclosure_json(enclosure: Enclosure) -> dict[str, Any]:
+    return {"href": enclosure.url, "type": enclosure.type or "", "length": enclosure.length or 0}
 
+
+# --- Endpoints
 
 DEFAULT_COUNT = 20
 MAX_IDS = 10_000
@@ -334,17 +345,17 @@ MAX_ITEMS = 1_000
 
 
 async def item_ids(call: ReaderCall) -> Response:
-    wanted = _count(call.params, MAX_IDS)
+    limit = _read_limit(call.params, MAX_IDS)
     async with call.runtime.db.read() as tx:
-        asked = await read_stream(tx, call.user_id, call.params.all("s"), call.params)
-        found, continuation = await _page(tx, call.user_id, asked, wanted)
+        stream = await read_stream(tx, call.user_id, call.params.all("s"), call.params)
+        page, continuation = await _read_page(tx, call.user_id, stream, limit)
     refs: list[dict[str, Any]] = [
         {
             "id": str(item.id),
             "directStreamIds": [feed_name(item.feed_id)],
             "timestampUsec": microseconds(item.fetched_at),
         }
-        for item in found
+        for item in page
     ]
     if not refs and call.params.one("client") == "newsplus":
         # News+ cannot read an empty list.
@@ -353,10 +364,10 @@ async def item_ids(call: ReaderCall) -> Response:
 
 
 async def item_count(call: ReaderCall) -> Response:
-    """A number in plain text; with `a=true` the day of the newest entry after it."""
+    """Return the count as plain text, followed by the day of the newest entry if `a=true`."""
     async with call.runtime.db.read() as tx:
-        asked = await read_stream(tx, call.user_id, call.params.all("s"), call.params)
-        count, newest = await entries.length(tx, call.user_id, asked.query) if asked.query else (0, None)
+        stream = await read_stream(tx, call.user_id, call.params.all("s"), call.params)
+        count, newest = await entries.length(tx, call.user_id, stream.query) if stream.query else (0, None)
     if call.params.one("a") != "true" or newest is None:
         return text(str(count))
     return text(f"{count}#{datetime.fromtimestamp(newest / SECOND, UTC):%B %d, %Y}")
@@ -368,7 +379,7 @@ async def item_contents(call: ReaderCall) -> Response:
         raise Invalid(f"At most {MAX_ITEMS} items in one call.", field="i")
     async with call.runtime.db.read() as tx:
         contents = await read_contents(tx, call.user_id, ids, call.pictures)
-    return json(_stream(call, stream_name(READING_LIST), "Reading list", items(contents), {}))
+    return json(_stream_json(call, stream_name(READING_LIST), "Reading list", items(contents), {}))
 
 
 async def stream_contents(call: ReaderCall, stream: str) -> Response:
@@ -376,61 +387,61 @@ async def stream_contents(call: ReaderCall, stream: str) -> Response:
 
 
 async def stream_atom(call: ReaderCall, stream: str) -> Response:
-    """newsboat in its feedhq mode reads each feed as Atom."""
-    found = await _read_stream_contents(call, stream)
-    return Response(as_reader_atom(found, str(call.request.url)), media_type="application/atom+xml")
+    """newsboat in feedhq mode reads each feed as Atom."""
+    contents = await _read_stream_contents(call, stream)
+    return Response(as_reader_atom(contents, str(call.request.url)), media_type="application/atom+xml")
 
 
 async def _read_stream_contents(call: ReaderCall, stream: str) -> dict[str, Any]:
-    """Without a stream it is the reading list: NewsFlash, Fluent Reader and FeedMe ask so."""
-    wanted = _count(call.params, MAX_ITEMS)
+    """The default stream is the reading list: NewsFlash, Fluent Reader and FeedMe send none."""
+    limit = _read_limit(call.params, MAX_ITEMS)
     streams = [stream] if stream else call.params.all("s") or [stream_name(READING_LIST)]
     async with call.runtime.db.read() as tx:
-        asked = await read_stream(tx, call.user_id, streams, call.params)
-        found, continuation = await _page(tx, call.user_id, asked, wanted)
-        contents = await read_contents(tx, call.user_id, [item.id for item in found], call.pictures)
-    title = asked.target.title or next((origin.title for origin in contents.origins.values()), "")
-    return _stream(call, asked.target.name, title, items(contents), continuation)
+        requested = await read_stream(tx, call.user_id, streams, call.params)
+        page, continuation = await _read_page(tx, call.user_id, requested, limit)
+        contents = await read_contents(tx, call.user_id, [item.id for item in page], call.pictures)
+    title = requested.target.title or next((origin.title for origin in contents.origins.values()), "")
+    return _stream_json(call, requested.target.name, title, items(contents), continuation)
 
 
 def item_ids_of(params: Params) -> list[int]:
-    """Those that can be ids of ours: one that cannot does not fail the rest."""
-    given = params.all("i")
-    if not given:
+    """The valid item ids. Invalid ones are skipped, so they do not fail the whole call."""
+    texts = params.all("i")
+    if not texts:
         raise Invalid("No item was named.", field="i")
-    return list(dict.fromkeys(id for named in given if (id := parse_item_id(named)) is not None))
+    return list(dict.fromkeys(id for text in texts if (id := parse_item_id(text)) is not None))
 
 
-async def _page(
-    tx: Tx, user_id: int, asked: StreamRequest, wanted: int
+async def _read_page(
+    tx: Tx, user_id: int, stream: StreamRequest, limit: int
 ) -> tuple[Sequence[StreamItem], dict[str, str]]:
-    """One more is asked for than is given, to know whether there is a next page."""
-    if asked.query is None:
+    """Read one more than `limit` to know whether there is a next page."""
+    if stream.query is None:
         return (), {}
-    found = await entries.ids_page(tx, user_id, asked.query, wanted + 1)
-    if len(found) <= wanted:
-        return found, {}
-    shown = found[:wanted]
-    return shown, {"continuation": encode_continuation(shown[-1].id, asked.order)}
+    rows = await entries.ids_page(tx, user_id, stream.query, limit + 1)
+    if len(rows) <= limit:
+        return rows, {}
+    page = rows[:limit]
+    return page, {"continuation": encode_continuation(page[-1].id, stream.order)}
 
 
-def _count(params: Params, most: int) -> int:
-    wish = params.one("n").strip()
-    if not wish.isascii() or not wish.isdigit() or len(wish) > 18 or int(wish) == 0:
+def _read_limit(params: Params, maximum: int) -> int:
+    text = params.one("n").strip()
+    if not text.isascii() or not text.isdigit() or len(text) > 18 or int(text) == 0:
         return DEFAULT_COUNT
-    return min(int(wish), most)
+    return min(int(text), maximum)
 
 
-def _stream(
-    call: ReaderCall, name: str, title: str, shown: list[dict[str, Any]], continuation: dict[str, str]
+def _stream_json(
+    call: ReaderCall, name: str, title: str, items: list[dict[str, Any]], continuation: dict[str, str]
 ) -> dict[str, Any]:
-    newest = max((item["updated"] for item in shown), default=seconds(call.runtime.now()))
+    newest = max((item["updated"] for item in items), default=seconds(call.runtime.now()))
     return {
         "direction": "ltr",
         "id": name,
         "title": title,
         "author": "",
         "updated": newest,
-        "items": shown,
+        "items": items,
         **continuation,
     }

@@ -1,4 +1,4 @@
-"""Coming back to a server that did not take something: whether it is worth it, and when."""
+"""The request for a feed, the possible results of fetching it, and when to retry."""
 
 from dataclasses import field
 
@@ -17,26 +17,26 @@ class FetchRequest:
     password: str | None = None
     accept: str | None = None
     token: tuple[str, str] | None = None
-    """A header that opens the door, and what it says; only for the origin of the address."""
+    """Name and value of an authentication header, sent only to the origin of the URL."""
     max_bytes: int | None = None
-    """After decompression; None takes the fetcher's own limit."""
+    """After decompression; None uses the fetcher's own limit."""
 
 
 @record
 class CacheHeaders:
-    """What the answer says about coming back, as it stands in the headers."""
+    """The caching headers of a response."""
 
     etag: str | None = None
     last_modified: str | None = None
     cache_control: str | None = None
     expires: Instant | None = None
     retry_after: Instant | None = None
-    """The moment before which the server does not want us back."""
+    """The server asks for no request before this time."""
 
 
 @record
 class Redirected:
-    """Where the request ended up. `permanent` when every hop was a 301 or 308."""
+    """The target of a redirect. `permanent` if every hop was a 301 or 308."""
 
     url: str
     permanent: bool
@@ -46,14 +46,14 @@ class Redirected:
 class Fetched:
     status: int
     url: str
-    """The final address, after redirects."""
+    """The final URL, after redirects."""
     body: bytes
     content_type: str | None
     """The whole header, charset included."""
     hints: CacheHeaders = field(default=CacheHeaders())
     redirected: Redirected | None = None
     links: tuple[tuple[str, str], ...] = ()
-    """(rel, address) pairs of `Link` headers: hub and self for WebSub."""
+    """(rel, URL) pairs of `Link` headers: hub and self for WebSub."""
 
 
 @record
@@ -65,7 +65,7 @@ class NotModified:
 
 @record
 class Gone:
-    """410: the site says the address is gone for good."""
+    """410: the feed is gone for good."""
 
     message: str = "Feed no longer available"
     status: int = 410
@@ -85,26 +85,26 @@ class Failed:
     kind: str
     """permanent_error, unauthorized or temporary_error."""
     message: str
-    """Plain words for people: what happened."""
+    """A message for the user."""
     status: int | None = None
     hints: CacheHeaders = field(default=CacheHeaders())
 
 
 @record
 class HttpResponse:
-    """What a server said to what was sent to it."""
+    """A server's response to a POST."""
 
     status: int
     body: bytes = b""
     location: str | None = None
-    """Where it sends us instead, whole."""
+    """The absolute redirect target."""
 
 
 Outcome = Fetched | NotModified | Gone | Throttled | Failed
 
 
 def may_pass(status: int) -> bool:
-    """Whether the same request may be taken later."""
+    """Whether the same request may succeed later."""
     return status >= 500 or status in (408, 425, 429)
 
 
@@ -116,7 +116,7 @@ def next_try(
     least: Millis = MINUTE,
     most: Millis | None = None,
 ) -> Instant | None:
-    """Each wait is as long as all before it: a minute, two, four …; None when it was tried long enough."""
+    """Exponential backoff: a minute, two, four …; None after `give_up_after`."""
     waited = now - began
     if waited >= give_up_after:
         return None

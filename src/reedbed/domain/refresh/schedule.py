@@ -1,11 +1,11 @@
-"""When a feed is checked next, and which rule said so.
+"""When a feed is checked next, and which rule decided it.
 
     after a success   max(interval, Retry-After, freshness)
     after a failure   max(interval, Retry-After, base * 1.8 ** failures)
 
-`interval` is what the operator set for the feed, else a day while a hub sends its news by itself, else the
-shortest wish of its subscribers, else half the gap between its own entries, else the base (`FETCH_INTERVAL`).
-The cap ends every delay; none is under a minute.
+`interval` is the operator's setting for the feed, else a day while a hub pushes it, else the shortest
+interval that a subscriber has set, else half the gap between its entries, else the base (`FETCH_INTERVAL`).
+Every delay is at least a minute and at most the cap.
 """
 
 import re
@@ -26,12 +26,12 @@ SHORTEST: Millis = MINUTE
 PUSHED: Millis = DAY
 
 _RECENT = 20
-_QUIET_SHARE = 10
+_QUIET_DIVISOR = 10
 _MIN_FRESHNESS: Millis = MINUTE
 
 
 class IntervalRule(StrEnum):
-    """The word kept beside the next check; `explain` turns it into a sentence."""
+    """Stored with the next check; `explain` turns it into a sentence."""
 
     BASE = "base"
     OPERATOR = "operator"
@@ -51,7 +51,7 @@ class IntervalRule(StrEnum):
 
 @record
 class Bounds:
-    """The operator's settings; `least` and `most` hold the interval that Reedbed chooses by itself."""
+    """The operator's settings; `least` and `most` limit the interval that Reedbed chooses itself."""
 
     base: Millis = 30 * MINUTE
     cap: Millis = 48 * HOUR
@@ -64,17 +64,17 @@ DEFAULT_BOUNDS = Bounds()
 
 @record
 class PublishPattern:
-    """All that decides a feed's ordinary interval."""
+    """The inputs for a feed's normal interval."""
 
     times: Sequence[Instant] = ()
-    """When its recent entries were published, in any order."""
+    """Publication times of its recent entries, in any order."""
     rhythm: CheckSchedule = field(default=CheckSchedule())
     operator: Millis | None = None
-    """The interval set for the feed itself: it may leave `least` and `most`."""
+    """The operator's interval for this feed; not limited by `least` and `most`."""
     wish: Millis | None = None
-    """The shortest interval a subscriber asked for."""
+    """The shortest interval that a subscriber has set."""
     pushed: bool = False
-    """A hub sends its news: checks only make sure that none was lost."""
+    """A hub pushes new entries; checks only make sure that none was lost."""
 
 
 @record
@@ -82,7 +82,7 @@ class NextCheck:
     at: Instant
     rule: IntervalRule
     delay: Millis
-    """The span the rule gave, before jitter: keep it with the rule for `explain`."""
+    """The delay of the rule before jitter, stored with the rule for `explain`."""
 
 
 @record
@@ -94,37 +94,37 @@ class Delay:
 def next_check_after_success(
     now: Instant,
     publish_pattern: PublishPattern,
-    hints: CacheHeaders,
+    headers: CacheHeaders,
     *,
     jitter: float,
     bounds: Bounds = DEFAULT_BOUNDS,
 ) -> NextCheck:
-    """`jitter` is a random number from 0 to 1 that spreads feeds over 90 to 110 % of their interval, within
+    """`jitter` is a random number from 0 to 1. It spreads checks over 90 to 110 % of the interval, within
     the bounds."""
     interval = ordinary_interval(now, publish_pattern, bounds)
-    promised = _longest(_retry_after(now, hints), _freshness(now, hints))
-    check = _settle(now, _longest(interval, promised), promised.span, jitter, bounds)
-    by_itself = interval.rule not in (IntervalRule.OPERATOR, IntervalRule.WISH)
-    return _outside_skipped_hours(now, check, publish_pattern.rhythm, bounds) if by_itself else check
+    server_delay = _longest(_retry_after(now, headers), _freshness(now, headers))
+    check = _next_check(now, _longest(interval, server_delay), server_delay.span, jitter, bounds)
+    automatic = interval.rule not in (IntervalRule.OPERATOR, IntervalRule.WISH)
+    return _outside_skipped_hours(now, check, publish_pattern.rhythm, bounds) if automatic else check
 
 
 def next_check_after_failure(
     now: Instant,
     publish_pattern: PublishPattern,
-    hints: CacheHeaders,
+    headers: CacheHeaders,
     *,
     failures: int,
     jitter: float,
     bounds: Bounds = DEFAULT_BOUNDS,
 ) -> NextCheck:
-    """`failures` in a row, this one counted."""
-    promised = _retry_after(now, hints)
+    """`failures` in a row, including this one."""
+    server_delay = _retry_after(now, headers)
     backoff = Delay(_backoff(failures, bounds), IntervalRule.BACKOFF)
-    # A hub may be as broken as the site: what failed is not left alone for a day.
+    # The hub may be broken too, so a failing feed does not get the long push interval.
     delay = _longest(
-        backoff, promised, ordinary_interval(now, replace(publish_pattern, pushed=False), bounds)
+        backoff, server_delay, ordinary_interval(now, replace(publish_pattern, pushed=False), bounds)
     )
-    return _settle(now, delay, promised.span, jitter, bounds)
+    return _next_check(now, delay, server_delay.span, jitter, bounds)
 
 
 def ordinary_interval(
@@ -136,15 +136,15 @@ def ordinary_interval(
         return Delay(PUSHED, IntervalRule.PUSH)
     if publish_pattern.wish is not None:
         return Delay(_clamp(publish_pattern.wish, bounds.least, bounds.most), IntervalRule.WISH)
-    own = _own_interval(now, publish_pattern.times, bounds)
-    hint = publish_pattern.rhythm.interval
-    if hint is not None and hint > own.span:
-        return Delay(max(own.span, min(hint, bounds.most)), IntervalRule.HINT)
-    return own
+    own_interval = _own_interval(now, publish_pattern.times, bounds)
+    feed_interval = publish_pattern.rhythm.interval
+    if feed_interval is not None and feed_interval > own_interval.span:
+        return Delay(max(own_interval.span, min(feed_interval, bounds.most)), IntervalRule.HINT)
+    return own_interval
 
 
 def freshness(cache_control: str | None, expires: Instant | None, now: Instant) -> Millis | None:
-    """How long the answer says it stays fresh; None when it does not say, or says less than a minute."""
+    """How long the response is fresh according to its headers; None if unknown or under a minute."""
     directives = (cache_control or "").lower()
     if "no-store" in directives or "no-cache" in directives:
         return None
@@ -162,15 +162,16 @@ _MAX_AGE = re.compile(r"(?:^|[\s,])max-age\s*=\s*\"?(\d{1,12})")
 
 
 def _own_interval(now: Instant, times: Sequence[Instant], bounds: Bounds) -> Delay:
-    """Half the median gap between the recent entries, so that an entry waits a quarter of it on average.
+    """Half the median gap between recent entries, so that an entry waits a quarter of the gap on average.
 
-    A feed long silent slows down with its silence, else one that once posted hourly is asked hourly for ever.
+    A quiet feed is checked less often the longer it is quiet. Otherwise a feed that once posted hourly would
+    be checked hourly for ever.
     """
-    recent = sorted({moment for moment in times if moment <= now}, reverse=True)[:_RECENT]
+    recent = sorted({time for time in times if time <= now}, reverse=True)[:_RECENT]
     if len(recent) < 3:
         return Delay(max(bounds.base, SHORTEST), IntervalRule.BASE)
     gap = _median([newer - older for newer, older in pairwise(recent)])
-    silence = (now - recent[0]) // _QUIET_SHARE
+    silence = (now - recent[0]) // _QUIET_DIVISOR
     half, rule = (silence // 2, IntervalRule.QUIET) if silence > gap else (gap // 2, IntervalRule.RHYTHM)
     if half < bounds.least:
         return Delay(bounds.least, IntervalRule.BUSY)
@@ -183,35 +184,35 @@ def _median(spans: list[Millis]) -> Millis:
 
 
 def _backoff(failures: int, bounds: Bounds) -> Millis:
-    # 64 steps of 1.8 are beyond any cap; more would leave the range of floats.
+    # 1.8 ** 64 is beyond any cap; larger exponents would overflow a float.
     return int(min(bounds.base * GROWTH ** min(failures, 64), bounds.cap))
 
 
-def _retry_after(now: Instant, hints: CacheHeaders) -> Delay:
-    return Delay(max((hints.retry_after or now) - now, 0), IntervalRule.RETRY_AFTER)
+def _retry_after(now: Instant, headers: CacheHeaders) -> Delay:
+    return Delay(max((headers.retry_after or now) - now, 0), IntervalRule.RETRY_AFTER)
 
 
-def _freshness(now: Instant, hints: CacheHeaders) -> Delay:
-    return Delay(freshness(hints.cache_control, hints.expires, now) or 0, IntervalRule.FRESHNESS)
+def _freshness(now: Instant, headers: CacheHeaders) -> Delay:
+    return Delay(freshness(headers.cache_control, headers.expires, now) or 0, IntervalRule.FRESHNESS)
 
 
 def _longest(*delays: Delay) -> Delay:
-    """The first of the longest, so that a tie is explained by the more ordinary rule."""
+    """On a tie the first one, so that the more common rule is the explanation."""
     return max(delays, key=lambda delay: delay.span)
 
 
-def _settle(now: Instant, delay: Delay, promised: Millis, jitter: float, bounds: Bounds) -> NextCheck:
-    """Jitter moves Reedbed's own choice; what the server asked for is never undercut, except by the cap.
+def _next_check(now: Instant, delay: Delay, server_delay: Millis, jitter: float, bounds: Bounds) -> NextCheck:
+    """Apply jitter and the cap. The delay is never shorter than the server's minimum, unless the cap is.
 
-    It leads no span out of the bounds in which the span itself lies.
+    Jitter does not move a delay out of the bounds that it is within.
     """
     cap = max(bounds.cap, SHORTEST)
     span = _clamp(delay.span, SHORTEST, cap)
     rule = IntervalRule.CAP if delay.span > cap else delay.rule
     earliest = max(int(span * (1 - JITTER)), bounds.least if span >= bounds.least else SHORTEST)
     latest = min(int(span * (1 + JITTER)), bounds.most if span <= bounds.most else cap)
-    moved = earliest + int((latest - earliest) * jitter)
-    return NextCheck(at=now + _clamp(max(moved, promised), SHORTEST, cap), rule=rule, delay=span)
+    jittered = earliest + int((latest - earliest) * jitter)
+    return NextCheck(at=now + _clamp(max(jittered, server_delay), SHORTEST, cap), rule=rule, delay=span)
 
 
 def _outside_skipped_hours(
@@ -227,23 +228,26 @@ def _outside_skipped_hours(
     return check if at == check.at else NextCheck(at=at, rule=IntervalRule.SKIP, delay=at - now)
 
 
-def _is_skipped(moment: Instant, rhythm: CheckSchedule) -> bool:
-    when = to_datetime(moment)
-    return when.hour in rhythm.skip_hours or when.weekday() in rhythm.skip_days
+def _is_skipped(timestamp: Instant, rhythm: CheckSchedule) -> bool:
+    time = to_datetime(timestamp)
+    return time.hour in rhythm.skip_hours or time.weekday() in rhythm.skip_days
 
 
-def _clamp(span: Millis, least: Millis, most: Millis) -> Millis:
-    return max(least, min(span, most))
+def _clamp(span: Millis, minimum: Millis, maximum: Millis) -> Millis:
+    return max(minimum, min(span, maximum))
+
+
+# --- Explaining
 
 
 def explain(rule: str, delay: Millis) -> str:
-    """One plain sentence for the feed page, from the rule and delay kept with the next check."""
+    """A sentence for the feed page, from the rule and delay stored with the next check."""
     every = spell_span(delay)
     match rule:
         case IntervalRule.RHYTHM:
             return f"Checked every {every}, because the feed publishes about every {spell_span(2 * delay)}."
         case IntervalRule.QUIET:
-            quiet = spell_span(2 * _QUIET_SHARE * delay)
+            quiet = spell_span(2 * _QUIET_DIVISOR * delay)
             return f"Checked every {every}, because nothing has been published for {quiet}."
         case (
             IntervalRule.RETRY_AFTER
@@ -285,7 +289,7 @@ def spell_span(span: Millis) -> str:
 
 
 def measure_span(span: Millis) -> tuple[int, Unit]:
-    """Rounded to what a person would say."""
+    """Rounded to a readable unit."""
     if span < 100 * SECOND:
         return (round(span / SECOND), "second") if span < MINUTE - SECOND // 2 else (1, "minute")
     if span < 100 * MINUTE:

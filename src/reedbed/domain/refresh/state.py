@@ -1,4 +1,4 @@
-"""A feed whose turn it is, with all that a check needs to know."""
+"""The fetch state of a feed: how a check changes it, when a feed is stopped, and the feeds that are due."""
 
 from collections.abc import Iterable
 from dataclasses import field, replace
@@ -28,12 +28,12 @@ from reedbed.domain.refresh.schedule import (
 from reedbed.domain.times import Instant, Millis
 
 Status = Literal["success", "pending", "temporary_error", "permanent_error", "unauthorized"]
-"""`pending` is a feed that was never fetched."""
+"""`pending`: never fetched."""
 
 DEFAULT_MAX_FAILURES = 10
 SIGHTINGS_TO_MOVE = 3
 
-_FAILURES: dict[str, Status] = {"permanent_error": "permanent_error", "unauthorized": "unauthorized"}
+_FAILURE_STATUSES: dict[str, Status] = {"permanent_error": "permanent_error", "unauthorized": "unauthorized"}
 
 
 @record
@@ -44,12 +44,12 @@ class Keep:
 @record
 class Stop:
     reason: str
-    """One plain sentence for the feed page and the command line."""
+    """A sentence for the feed page and the command line."""
 
 
 @record
 class RedirectSightings:
-    """How often in a row a permanent redirect to `target` was seen; `adopt` when it is time to believe it."""
+    """How often in a row a permanent redirect to `target` was seen; `adopt` if the feed should move to it."""
 
     target: str | None = None
     count: int = 0
@@ -65,7 +65,7 @@ def status_of(outcome: Outcome) -> Status:
         case Throttled():
             return "temporary_error"
         case Failed():
-            return _FAILURES.get(outcome.kind, "temporary_error")
+            return _FAILURE_STATUSES.get(outcome.kind, "temporary_error")
         case _:
             assert_never(outcome)
 
@@ -73,7 +73,7 @@ def status_of(outcome: Outcome) -> Status:
 def status_after_failure(
     failures: int, outcome: Gone | Throttled | Failed, max_failures: int = DEFAULT_MAX_FAILURES
 ) -> Keep | Stop:
-    """`failures` in a row, this one counted. The web heals, so nothing but 410 stops a feed at once."""
+    """`failures` in a row, including this one. Most errors are temporary; only a 410 stops a feed at once."""
     if isinstance(outcome, Gone):
         return Stop("The site says that this feed is gone for good (410 Gone).")
     if failures < max(max_failures, 1):
@@ -83,21 +83,23 @@ def status_after_failure(
 
 
 def count_redirect(previous_target: str | None, count: int, seen: str | None) -> RedirectSightings:
-    """`seen` is the permanent target of this check, if there was one: three in a row move the feed."""
+    """`seen` is the permanent redirect target of this check, if any. Three in a row move the feed."""
     if seen is None:
         return RedirectSightings()
-    now_seen = count + 1 if seen == previous_target else 1
-    return RedirectSightings(target=seen, count=now_seen, adopt=now_seen >= SIGHTINGS_TO_MOVE)
+    new_count = count + 1 if seen == previous_target else 1
+    return RedirectSightings(target=seen, count=new_count, adopt=new_count >= SIGHTINGS_TO_MOVE)
 
+
+# --- State transitions
 
 RECENT = 20
 DAMAGED = "The feed is damaged. Some of its entries may be missing."
-"""Kept as `last_error` of a feed that could be read in part; its status is `success`."""
+"""The `last_error` of a feed that was parsed only in part; its status is `success`."""
 
 
 @record
 class FetchState:
-    """All that is kept of a feed's checks, under the names of its columns."""
+    """The stored state of a feed's checks; the fields are named like the columns."""
 
     status: Status = "pending"
     etag: str | None = None
@@ -107,7 +109,7 @@ class FetchState:
     retry_after_until: Instant | None = None
     last_checked_at: Instant | None = None
     next_check_at: Instant | None = None
-    """None rests: stopped, paused by all, or not polled."""
+    """None: stopped, paused by all subscribers, or not polled."""
     next_check_rule: str | None = None
     next_check_delay: Millis | None = None
     last_http_status: int | None = None
@@ -130,7 +132,7 @@ class FetchState:
 
 @record
 class Terms:
-    """Under which a check is judged: the moment, the operator's and the readers' wishes, and chance."""
+    """The inputs for scheduling: the time, the settings of the operator and the subscribers, and jitter."""
 
     now: Instant
     jitter: float
@@ -142,23 +144,23 @@ class Terms:
 
 
 def after_unchanged(
-    state: FetchState, hints: CacheHeaders, redirected: Redirected | None, status: int, terms: Terms
+    state: FetchState, headers: CacheHeaders, redirected: Redirected | None, status: int, terms: Terms
 ) -> FetchState:
-    """304 or the same document: what the answer does not say again is kept."""
-    kept = CacheHeaders(
-        etag=hints.etag or state.etag,
-        last_modified=hints.last_modified or state.last_modified,
-        cache_control=state.cache_control if hints.cache_control is None else hints.cache_control,
-        expires=state.expires_at if hints.expires is None else hints.expires,
-        retry_after=hints.retry_after,
+    """After a 304 or an identical document. Headers that the response omits keep their stored value."""
+    merged = CacheHeaders(
+        etag=headers.etag or state.etag,
+        last_modified=headers.last_modified or state.last_modified,
+        cache_control=state.cache_control if headers.cache_control is None else headers.cache_control,
+        expires=state.expires_at if headers.expires is None else headers.expires,
+        retry_after=headers.retry_after,
     )
     damage = DAMAGED if state.last_error == DAMAGED else None
-    return _succeeded(state, kept, redirected, status, terms, damage)
+    return _succeeded(state, merged, redirected, status, terms, damage)
 
 
 def after_document(
     state: FetchState,
-    hints: CacheHeaders,
+    headers: CacheHeaders,
     redirected: Redirected | None,
     status: int,
     terms: Terms,
@@ -168,25 +170,25 @@ def after_document(
     rhythm: CheckSchedule,
     damaged: bool = False,
 ) -> FetchState:
-    """Another document than before. `times` are the publications it lists."""
+    """After a changed document. `times` are the publication times of its entries."""
     newest_at, gap = habit_of(times, terms.now)
-    learnt = replace(
+    updated = replace(
         state,
         body_hash=body_hash,
         rhythm=rhythm,
         average_gap=gap if gap is not None else state.average_gap,
         newest_entry_at=newest_at if newest_at is not None else state.newest_entry_at,
     )
-    return _succeeded(learnt, hints, redirected, status, terms, DAMAGED if damaged else None)
+    return _succeeded(updated, headers, redirected, status, terms, DAMAGED if damaged else None)
 
 
 def after_failure(state: FetchState, outcome: Gone | Throttled | Failed, terms: Terms) -> FetchState:
     failures = state.consecutive_failures + 1
-    hints = CacheHeaders() if isinstance(outcome, Gone) else outcome.hints
+    headers = CacheHeaders() if isinstance(outcome, Gone) else outcome.hints
     check = next_check_after_failure(
         terms.now,
         publish_pattern(state, terms),
-        hints,
+        headers,
         failures=failures,
         jitter=terms.jitter,
         bounds=terms.bounds,
@@ -194,7 +196,7 @@ def after_failure(state: FetchState, outcome: Gone | Throttled | Failed, terms: 
     failed = replace(
         state,
         status=status_of(outcome),
-        retry_after_until=_left_alone_until(hints, terms),
+        retry_after_until=_retry_after_until(headers, terms),
         last_checked_at=terms.now,
         next_check_at=check.at,
         next_check_rule=check.rule.value,
@@ -204,9 +206,9 @@ def after_failure(state: FetchState, outcome: Gone | Throttled | Failed, terms: 
         last_error=outcome.message,
         consecutive_failures=failures,
     )
-    verdict = status_after_failure(failures, outcome, terms.max_failures)
-    if isinstance(verdict, Stop):
-        return stopped(failed, verdict.reason, terms.now)
+    decision = status_after_failure(failures, outcome, terms.max_failures)
+    if isinstance(decision, Stop):
+        return stopped(failed, decision.reason, terms.now)
     return failed
 
 
@@ -222,31 +224,31 @@ def stopped(state: FetchState, reason: str, now: Instant) -> FetchState:
 
 
 def rescheduled(state: FetchState, terms: Terms) -> FetchState:
-    """The next check by other wishes, counted from the last one; what the server asked for still holds."""
+    """Reschedule after a settings change, counted from the last check; the server's limits still apply."""
     if state.last_checked_at is None or state.next_check_at is None:
         return state
-    since, known = state.last_checked_at, publish_pattern(state, terms)
-    hints = CacheHeaders(
+    since, pattern = state.last_checked_at, publish_pattern(state, terms)
+    headers = CacheHeaders(
         cache_control=state.cache_control, expires=state.expires_at, retry_after=state.retry_after_until
     )
     if state.consecutive_failures:
         check = next_check_after_failure(
             since,
-            known,
-            hints,
+            pattern,
+            headers,
             failures=state.consecutive_failures,
             jitter=terms.jitter,
             bounds=terms.bounds,
         )
     else:
-        check = next_check_after_success(since, known, hints, jitter=terms.jitter, bounds=terms.bounds)
+        check = next_check_after_success(since, pattern, headers, jitter=terms.jitter, bounds=terms.bounds)
     return replace(
         state, next_check_at=check.at, next_check_rule=check.rule.value, next_check_delay=check.delay
     )
 
 
 def publish_pattern(state: FetchState, terms: Terms) -> PublishPattern:
-    """Three evenly spaced publications say all that the schedule asks of a feed's history."""
+    """Rebuilt from the average gap: three evenly spaced publications are all the schedule needs."""
     newest, gap = state.newest_entry_at, state.average_gap
     times = () if newest is None or gap is None else (newest, newest - gap, newest - 2 * gap)
     return PublishPattern(
@@ -255,8 +257,8 @@ def publish_pattern(state: FetchState, terms: Terms) -> PublishPattern:
 
 
 def habit_of(times: Iterable[Instant], now: Instant) -> tuple[Instant | None, Millis | None]:
-    """The newest publication, and the median gap between the recent ones where there are enough."""
-    recent = sorted({moment for moment in times if moment <= now}, reverse=True)[:RECENT]
+    """The newest publication time, and the median gap between recent ones if there are enough."""
+    recent = sorted({time for time in times if time <= now}, reverse=True)[:RECENT]
     if not recent:
         return None, None
     gap = int(median(newer - older for newer, older in pairwise(recent))) if len(recent) > 2 else None
@@ -265,25 +267,25 @@ def habit_of(times: Iterable[Instant], now: Instant) -> tuple[Instant | None, Mi
 
 def _succeeded(
     state: FetchState,
-    kept: CacheHeaders,
+    headers: CacheHeaders,
     redirected: Redirected | None,
     status: int,
     terms: Terms,
     damage: str | None,
 ) -> FetchState:
     check = next_check_after_success(
-        terms.now, publish_pattern(state, terms), kept, jitter=terms.jitter, bounds=terms.bounds
+        terms.now, publish_pattern(state, terms), headers, jitter=terms.jitter, bounds=terms.bounds
     )
     target = redirected.url if redirected and redirected.permanent else None
-    sighting = count_redirect(state.redirect_url, state.redirect_count, target)
+    redirect = count_redirect(state.redirect_url, state.redirect_count, target)
     return replace(
         state,
         status="success",
-        etag=kept.etag,
-        last_modified=kept.last_modified,
-        cache_control=kept.cache_control,
-        expires_at=kept.expires,
-        retry_after_until=_left_alone_until(kept, terms),
+        etag=headers.etag,
+        last_modified=headers.last_modified,
+        cache_control=headers.cache_control,
+        expires_at=headers.expires,
+        retry_after_until=_retry_after_until(headers, terms),
         last_checked_at=terms.now,
         next_check_at=check.at,
         next_check_rule=check.rule.value,
@@ -294,19 +296,22 @@ def _succeeded(
         consecutive_failures=0,
         stopped_at=None,
         stop_reason=None,
-        redirect_url=sighting.target,
-        redirect_count=sighting.count,
+        redirect_url=redirect.target,
+        redirect_count=redirect.count,
     )
 
 
-def _left_alone_until(hints: CacheHeaders, terms: Terms) -> Instant | None:
-    """The cap ends what a server may ask for, by mistake or in malice."""
-    return None if hints.retry_after is None else min(hints.retry_after, terms.now + terms.bounds.cap)
+def _retry_after_until(headers: CacheHeaders, terms: Terms) -> Instant | None:
+    """Limited by the cap, because a server may send an absurd value by mistake or on purpose."""
+    return None if headers.retry_after is None else min(headers.retry_after, terms.now + terms.bounds.cap)
+
+
+# --- Due feeds
 
 
 @record
 class FeedMetadata:
-    """What a feed says of itself, as far as it is kept."""
+    """The stored metadata of a feed."""
 
     title: str = ""
     description: str | None = None
@@ -333,16 +338,16 @@ class DueFeed:
     max_failures: int | None = None
     allow_duplicate_urls: bool = False
     wish: Millis | None = None
-    """The shortest interval a subscriber asked for."""
+    """The shortest interval that a subscriber has set."""
     urgent: bool = False
     pushed_since: Instant | None = None
-    """Set: a hub sends this feed's news."""
+    """Set while a WebSub hub pushes this feed."""
     push_misses: int = 0
-    """How often in a row a check found what the hub should have sent."""
+    """The number of consecutive checks that found entries the hub should have sent."""
     about: FeedMetadata = field(default=FeedMetadata())
     state: FetchState = field(default=FetchState())
     secrets_lost: bool = False
-    """Its password or proxy was encrypted with a key that is not here: it has to be entered again."""
+    """Its password or proxy cannot be decrypted with the current key and must be entered again."""
 
     @property
     def first_fetch(self) -> bool:
@@ -354,7 +359,7 @@ class DueFeed:
 
     @property
     def hub_was_watched(self) -> bool:
-        """Whether its hub should have sent whatever appeared since the last check."""
+        """Whether the hub was active since the last check, so it should have sent every new entry."""
         checked = self.state.last_checked_at
         return self.pushed_since is not None and checked is not None and checked >= self.pushed_since
 

@@ -1,10 +1,10 @@
-"""The article of a page: its text, its pictures and links, and what the page says about it.
+"""Extract the article of a web page: its HTML, text and metadata.
 
-trafilatura says which words are the article; `article_layout` then takes them from the page itself, so that
-pictures, tables, code and links stay where they were; `clean` makes the result harmless.
+trafilatura finds the text of the article. `layout` then takes that part of the page itself, so that images,
+tables, code and links stay in place, and `sanitize` makes the result safe.
 
-It walks trees of hostile pages in C and Python and can take seconds on the worst of them. Callers run it off
-the event loop, in a process they can stop where many pages of strangers are read.
+Extraction walks trees of hostile pages in C and Python and can take seconds on the worst of them. Callers run
+it off the event loop, and in a process they can kill when they read many untrusted pages.
 """
 
 import re
@@ -23,42 +23,44 @@ from reedbed.ingest.sanitize import clean_html
 from reedbed.ingest.sanitize.media import MAX_ATTRIBUTES, find_tag_end, read_attributes, unwrap_noscript
 from reedbed.ingest.text import clean_text, lead_image, plain_text
 
+# --- Decoding
+
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_\-]{2,40})""", re.IGNORECASE)
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 _TAG_NAME = re.compile(r"<[a-zA-Z][^ \t\n\f\r/>]*")
-_MONSTER = 4_000
+_LONG_TAG = 4_000
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def page_source(page: str | bytes, limit: int) -> str | None:
-    """None when it is longer than `limit`."""
+    """None if the page is longer than `limit`."""
     if len(page) > limit:
         return None
-    text = page if isinstance(page, str) else _decoded(page)
-    # lxml refuses text that declares an encoding, and characters XML does not know.
-    return _without_monsters(_NOT_IN_XML.sub("", _XML_DECLARATION.sub("", text, count=1)))
+    text = page if isinstance(page, str) else _decode(page)
+    # lxml rejects text that declares an encoding, and characters that XML forbids.
+    return _without_huge_tags(_NOT_IN_XML.sub("", _XML_DECLARATION.sub("", text, count=1)))
 
 
-def _without_monsters(source: str) -> str:
-    """Tags with thousands of attributes cost a parser the square of their number."""
-    monsters: list[tuple[int, int]] = []
+def _without_huge_tags(source: str) -> str:
+    """Parsing a tag with thousands of attributes takes quadratic time."""
+    spans: list[tuple[int, int]] = []
     end = 0
     while name := _TAG_NAME.search(source, end):
         end = find_tag_end(source, name.end()) + 1
         if end == 0:
             break
         if (
-            end - name.start() > _MONSTER
+            end - name.start() > _LONG_TAG
             and len(read_attributes(source[name.end() : end - 1])) == MAX_ATTRIBUTES
         ):
-            monsters.append((name.start(), end))
-    for start, end in reversed(monsters):
+            spans.append((name.start(), end))
+    for start, end in reversed(spans):
         source = source[:start] + source[end:]
     return source
 
 
-def _decoded(page: bytes) -> str:
-    for encoding in ("utf-8-sig", _declared(page)):
+def _decode(page: bytes) -> str:
+    for encoding in ("utf-8-sig", _declared_charset(page)):
         try:
             return page.decode(encoding)
         except (UnicodeDecodeError, LookupError):
@@ -66,9 +68,9 @@ def _decoded(page: bytes) -> str:
     return page.decode("windows-1252", "replace")
 
 
-def _declared(page: bytes) -> str:
-    found = _CHARSET.search(page[:4_096])
-    return found[1].decode("ascii").lower() if found else "utf-8"
+def _declared_charset(page: bytes) -> str:
+    match = _CHARSET.search(page[:4_096])
+    return match[1].decode("ascii").lower() if match else "utf-8"
 
 
 def base_of(tree: html.HtmlElement, url: str) -> str:
@@ -82,9 +84,11 @@ def base_of(tree: html.HtmlElement, url: str) -> str:
     return url
 
 
-_SHORT, _MIDDLING = 700, 1_800
+# --- Paywalls, error pages and logins
+
+_SHORT, _MEDIUM = 700, 1_800
 _CONSENT_PHRASES = 2
-_LOOKED_AT = 20_000
+_SEARCHED_CHARS = 20_000
 _PASSWORD = re.compile(r"""<input[^>]{0,500}\stype\s*=\s*["']?password""", re.IGNORECASE)
 
 _ERROR_TITLE = re.compile(
@@ -122,8 +126,9 @@ _PAYWALL = re.compile(
     r"exclusivo para (?:suscriptores|assinantes)|contenido exclusivo",
     re.IGNORECASE,
 )
-# Said beside the text rather than in it; the looser phrases above stand in the menus of free pages too.
-_WALL = re.compile(
+# Searched in the whole page, not only in the article; the looser phrases above also occur in menus of free
+# pages.
+_STRICT_PAYWALL = re.compile(
     r"(?:subscribe|sign ?up|register|log ?in|sign ?in)(?: now)? to (?:continue|keep) reading|"
     r"(?:subscribe|sign ?up|register) to read (?:the (?:full|rest)|this)|you(?:'|"
     r"’)ve reached your (?:free )?article limit",
@@ -137,29 +142,31 @@ _LOGIN = re.compile(
 
 
 def closed_gate(source: str, metadata: ArticleMetadata, text: str) -> str | None:
-    """One sentence about what stands between us and the article, or None. `source` is the whole page."""
-    if len(text) > _MIDDLING:
+    """One sentence about what blocks the article, or None. `source` is the whole page."""
+    if len(text) > _MEDIUM:
         return None
     if not metadata.free or _PAYWALL.search(text):
         return "The article is behind a paywall."
-    return _short_gate(source, metadata, text) if len(text) <= _SHORT else None
+    return _short_page_gate(source, metadata, text) if len(text) <= _SHORT else None
 
 
-def _short_gate(source: str, metadata: ArticleMetadata, text: str) -> str | None:
+def _short_page_gate(source: str, metadata: ArticleMetadata, text: str) -> str | None:
     if _ERROR_TITLE.search(metadata.title or "") or _ERROR_TEXT.search(text):
         return "The site answered with an error page."
     if len(set(map(str.lower, _CONSENT.findall(text)))) >= _CONSENT_PHRASES:
         return "The site asks for consent first."
-    page = plain_text(source)[:_LOOKED_AT]
+    page = plain_text(source)[:_SEARCHED_CHARS]
     if _PASSWORD.search(source) and _LOGIN.search(page):
         return "The site asks to log in first."
-    return "The article is behind a paywall." if _WALL.search(page) else None
+    return "The article is behind a paywall." if _STRICT_PAYWALL.search(page) else None
 
+
+# --- Extraction
 
 MAX_BYTES = 2_000_000
 MAX_ELEMENTS = 40_000
 MIN_TEXT = 10
-"""Characters; pages with less to read than this are no articles, unless they show a picture."""
+"""Characters; pages with less text are not articles, unless they contain an image."""
 
 
 @record
@@ -171,13 +178,13 @@ class ExtractedArticle:
     lang: str | None
     image: str | None
     content_html: str
-    """Clean."""
+    """Sanitized."""
     text: str
 
 
 @record
 class NotAnArticle:
-    """`reason` is one plain sentence for the person who asked."""
+    """`reason` is one readable sentence for the user."""
 
     reason: str
 
@@ -185,9 +192,10 @@ class NotAnArticle:
 def extract_article(
     page: str | bytes, url: str, *, keep: str | None = None, drop: str | None = None
 ) -> ExtractedArticle | NotAnArticle:
-    """`keep` and `drop` are CSS selectors from a feed's settings: what is the article, and what is not.
+    """`keep` and `drop` are CSS selectors from a feed's settings: which elements are the article, and which
+    are not.
 
-    Where nothing fits what is to be kept, the article is looked for as on any page.
+    If nothing matches `keep`, the article is detected as on any other page.
     """
     source = page_source(page, MAX_BYTES)
     if source is None:
@@ -197,13 +205,13 @@ def extract_article(
         return NotAnArticle("The page could not be read as HTML.")
     base = base_of(tree, url)
     metadata = read_metadata(tree, base)
-    chosen = choose(source, keep, drop) if keep or drop else SelectedText("", "")
-    if chosen is None:
+    selected = choose(source, keep, drop) if keep or drop else SelectedText("", "")
+    if selected is None:
         return NotAnArticle("The feed's selectors took too long on this page.")
-    content = clean_html(chosen.kept or _markup(chosen, tree, url, metadata.title), base)
+    content = clean_html(selected.kept or _markup(selected, tree, url, metadata.title), base)
     text = clean_text(content)
-    # What a person chose by hand is the article, whatever it says.
-    reason = None if chosen.kept and text else _no_article(source, metadata, content, text)
+    # Text that the user selected is the article, whatever it contains.
+    reason = None if selected.kept and text else _rejection_reason(source, metadata, content, text)
     return NotAnArticle(reason) if reason else _article(metadata, content, text)
 
 
@@ -214,18 +222,18 @@ def _tree(source: str) -> html.HtmlElement | None:
         tree = etree.fromstring(source, html.HTMLParser(remove_comments=True, remove_pis=True))
     except (etree.XMLSyntaxError, ValueError):
         return None
-    # An empty document has no tree; one with too many elements has more than anyone wants to read.
+    # An empty document has no tree; one with too many elements is rejected.
     if tree is None or cast("float", tree.xpath("count(//*)")) > MAX_ELEMENTS:
         return None
     return tree
 
 
-def _markup(chosen: SelectedText, tree: html.HtmlElement, url: str, title: str | None) -> str:
-    looked_at = _tree(chosen.rest) if chosen.rest else tree
-    return "" if looked_at is None else article_markup(looked_at, url, title)
+def _markup(selected: SelectedText, tree: html.HtmlElement, url: str, title: str | None) -> str:
+    remaining = _tree(selected.rest) if selected.rest else tree
+    return "" if remaining is None else article_markup(remaining, url, title)
 
 
-def _no_article(source: str, metadata: ArticleMetadata, content: str, text: str) -> str | None:
+def _rejection_reason(source: str, metadata: ArticleMetadata, content: str, text: str) -> str | None:
     if reason := closed_gate(source, metadata, text):
         return reason
     if len(text) < MIN_TEXT and "<img " not in content:

@@ -1,8 +1,8 @@
-"""The article as its page lays it out.
+"""Find the part of a page that is the article, with its original layout.
 
-trafilatura is good at telling which words belong to an article and careless with everything else: captions,
-pictures, code and half of the links fall away. So it only marks the words; the smallest part of the page that
-holds nearly all of them is the article, less the blocks in it that hold none.
+trafilatura reliably detects the text of an article but loses captions, images, code and half of the links. So
+it only marks the text here: the article is the smallest element that contains nearly all of it, without the
+blocks in it that contain none.
 """
 
 import logging
@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from lxml import etree, html
 
-_MARK_LENGTH = 20
-_SHORT_MARK_LENGTH = 3
+_MIN_MATCH = 20
+_MIN_SHORT_MATCH = 3
 _SMALL_PAGE = 2_000
-_MAX_MARKS = 10_000
+_MAX_TEXTS = 10_000
 _MAX_TEXT = 120_000
 _NEARLY_ALL = 0.97
 _MOSTLY = 0.9
@@ -27,11 +27,13 @@ _IGNORED = frozenset(
         "noscript", "dialog",
     )
 )  # fmt: skip
-# Never part of an article, and often most of a page: gone before anything walks the tree.
-_UNREAD = ("script", "style", "template", "svg", "math", "link", "meta", "select", "canvas")
-_WHOLE = frozenset(("p", "pre", "table", "tbody", "ul", "ol", "dl", "blockquote", "figure"))
-_KEPT = frozenset(("br", "hr", "img", "picture", "figure", "source", "pre", "video", "audio", "iframe"))
-_SHOWN = frozenset(
+# Never part of an article, and often most of a page: removed first.
+_REMOVED_FIRST = ("script", "style", "template", "svg", "math", "link", "meta", "select", "canvas")
+_NOT_CONTAINERS = frozenset(("p", "pre", "table", "tbody", "ul", "ol", "dl", "blockquote", "figure"))
+_ALWAYS_KEPT = frozenset(
+    ("br", "hr", "img", "picture", "figure", "source", "pre", "video", "audio", "iframe")
+)
+_MEDIA = frozenset(
     ("img", "picture", "video", "audio", "figure", "pre", "table", "iframe", "object", "embed")
 )
 _INLINE = frozenset(
@@ -42,10 +44,10 @@ _INLINE = frozenset(
     )
 )  # fmt: skip
 _SHORT_BLOCKS = frozenset(("h2", "h3", "h4", "h5", "p", "li", "dt", "dd", "td", "th"))
-# Between two blocks of an article these belong to it even when they are short.
-_BETWEEN = frozenset(("ul", "ol", "dl", "p", "h2", "h3", "h4", "h5", "h6", "blockquote", "table"))
+# Between two blocks of an article these belong to it, even if they are short.
+_KEPT_BETWEEN = frozenset(("ul", "ol", "dl", "p", "h2", "h3", "h4", "h5", "h6", "blockquote", "table"))
 _HEADINGS = ("h1", "h2")
-_ASIDE = re.compile(
+_ASIDE_NAME = re.compile(
     r"\b(?:related|recommended|share|sharing|social|newsletter|subscribe|comments?|promo|sponsored|"
     r"advert\w*|outbrain|"
     r"taboola|breadcrumbs?|toolbar|avatar)\b",
@@ -56,27 +58,27 @@ Weights = dict[html.HtmlElement, int]
 
 
 def article_markup(tree: html.HtmlElement, url: str, title: str | None) -> str:
-    """The markup of the article, still hostile; empty when there is none."""
-    etree.strip_elements(tree, *_UNREAD, with_tail=False)
+    """The markup of the article, not yet sanitized; empty if there is none."""
+    etree.strip_elements(tree, *_REMOVED_FIRST, with_tail=False)
     body = tree.find("body")
     if body is None:
         return ""
-    words = _article_words(tree, url)
-    weights = _weights(body, words, _MARK_LENGTH) or _weights(body, words, _SHORT_MARK_LENGTH)
+    text = _article_text(tree, url)
+    weights = _weights(body, text, _MIN_MATCH) or _weights(body, text, _MIN_SHORT_MATCH)
     article = _container(body, weights) if weights else _small_page(body)
     if article is None:
         return ""
-    _prune(article, weights, words)
+    _prune(article, weights, text)
     _drop_title(article, title)
     return etree.tostring(article, encoding="unicode", method="html", with_tail=False)
 
 
-def _article_words(tree: html.HtmlElement, url: str) -> str:
-    # Costs 30 MB and half a second: only for those who read articles.
+def _article_text(tree: html.HtmlElement, url: str) -> str:
+    # Imported here because it takes 30 MB and half a second.
     from trafilatura import bare_extraction
 
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-    found = bare_extraction(
+    document = bare_extraction(
         tree,
         url=url,
         fast=True,
@@ -84,7 +86,7 @@ def _article_words(tree: html.HtmlElement, url: str) -> str:
         include_images=False,
         include_links=False,
     )
-    text: str | None = getattr(found, "text", None)
+    text: str | None = getattr(document, "text", None)
     return _one_line((text or "")[:_MAX_TEXT])
 
 
@@ -92,24 +94,24 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _weights(body: html.HtmlElement, words: str, mark_length: int) -> Weights:
-    """For each element, how many characters of the article stand in it."""
+def _weights(body: html.HtmlElement, article_text: str, min_length: int) -> Weights:
+    """For each element, how many characters of the article it contains."""
     weights: Weights = {}
-    for count, (text, owner) in enumerate(_texts(body, mark_length)):
-        if count > _MAX_MARKS:
+    for count, (line, owner) in enumerate(_texts(body, min_length)):
+        if count > _MAX_TEXTS:
             break
-        if text in words:
-            _add_upwards(weights, owner, len(text))
+        if line in article_text:
+            _add_upwards(weights, owner, len(line))
     return weights
 
 
-def _texts(body: html.HtmlElement, mark_length: int) -> Iterator[tuple[str, html.HtmlElement]]:
+def _texts(body: html.HtmlElement, min_length: int) -> Iterator[tuple[str, html.HtmlElement]]:
     for element in body.iter(etree.Element):
         for text, owner in ((element.text, element), (element.tail, element.getparent())):
-            if not text or len(text) < mark_length or owner is None or owner.tag in _IGNORED:
+            if not text or len(text) < min_length or owner is None or owner.tag in _IGNORED:
                 continue
             line = _one_line(text)
-            if len(line) >= mark_length:
+            if len(line) >= min_length:
                 yield line, owner
 
 
@@ -123,20 +125,20 @@ def _container(body: html.HtmlElement, weights: Weights) -> html.HtmlElement:
     node, enough = body, _NEARLY_ALL * weights[body]
     while True:
         inner = next((child for child in node if weights.get(child, 0) >= enough), None)
-        if inner is None or inner.tag in _WHOLE:
+        if inner is None or inner.tag in _NOT_CONTAINERS:
             return node
         node = inner
 
 
 def _small_page(body: html.HtmlElement) -> html.HtmlElement | None:
-    """A page too small to find an article on is one, unless it mostly leads elsewhere."""
+    """A page too small for detection is an article itself, unless it is mostly links."""
     main = next(body.iter("article", "main"), body)
     text = len(_one_line(main.text_content()))
     linked = sum(len(link.text_content()) for link in main.iter("a"))
     return main if text <= _SMALL_PAGE and linked * 2 <= text else None
 
 
-def _prune(node: html.HtmlElement, weights: Weights, words: str) -> None:
+def _prune(node: html.HtmlElement, weights: Weights, article_text: str) -> None:
     children = list(node)
     marked = [index for index, child in enumerate(children) if child in weights]
     first, last = (marked[0], marked[-1]) if marked else (0, -1)
@@ -144,40 +146,42 @@ def _prune(node: html.HtmlElement, weights: Weights, words: str) -> None:
         weight = weights.get(child, 0)
         if child.tag in _IGNORED:
             _remove(child)
-        elif child.tag in _KEPT or (not weight and child.tag in _INLINE):
+        elif child.tag in _ALWAYS_KEPT or (not weight and child.tag in _INLINE):
             continue
         elif not weight:
-            if not _belongs(child, words, inside=first < index < last):
+            if not _belongs(child, article_text, inside=first < index < last):
                 _remove(child)
         elif weight < _MOSTLY * len(_one_line(child.text_content())):
-            _prune(child, weights, words)
+            _prune(child, weights, article_text)
 
 
-def _belongs(block: html.HtmlElement, words: str, *, inside: bool) -> bool:
-    """A block without marked words: a short line, a picture with its caption, or nothing of the article."""
+def _belongs(block: html.HtmlElement, article_text: str, *, inside: bool) -> bool:
+    """Whether a block without matched text belongs to the article: a short line, or an image with its
+    caption.
+    """
     text = _one_line(block.text_content())
-    if text and text in words and (len(text) > _HEADING_LENGTH or block.tag in _SHORT_BLOCKS):
+    if text and text in article_text and (len(text) > _HEADING_LENGTH or block.tag in _SHORT_BLOCKS):
         return True
-    if _ASIDE.search(f"{block.get('class', '')} {block.get('id', '')}".replace("_", "-")):
+    if _ASIDE_NAME.search(f"{block.get('class', '')} {block.get('id', '')}".replace("_", "-")):
         return False
-    if inside and block.tag in _BETWEEN:
+    if inside and block.tag in _KEPT_BETWEEN:
         return True
-    if not any(inner.tag in _SHOWN for inner in block.iter(etree.Element)):
+    if not any(inner.tag in _MEDIA for inner in block.iter(etree.Element)):
         return False
     linked = sum(len(link.text_content()) for link in block.iter("a"))
     return not text or (len(text) < _CAPTION_LENGTH and linked < len(text) / 2)
 
 
 def _remove(element: html.HtmlElement) -> None:
-    """Take an element out and leave the text behind it in its place."""
+    """Remove an element but keep the text after it."""
     element.drop_tree()
 
 
 def _drop_title(article: html.HtmlElement, title: str | None) -> None:
-    """Readers show the title above the article already."""
+    """Remove the title: the reader shows it above the article already."""
     heading = next(article.iter(*_HEADINGS), None)
     if heading is None or heading is article or not title:
         return
-    said = _one_line(heading.text_content()).lower()
-    if said and (said == title.lower() or (len(said) > _MARK_LENGTH and said in title.lower())):
+    text = _one_line(heading.text_content()).lower()
+    if text and (text == title.lower() or (len(text) > _MIN_MATCH and text in title.lower())):
         _remove(heading)

@@ -1,4 +1,4 @@
-"""What a page says about its article: meta elements, JSON-LD, and the few places authors stand in."""
+"""Read the metadata of an article from its page: meta elements, JSON-LD, and common markup for authors."""
 
 import json
 import re
@@ -32,8 +32,8 @@ _IMAGE_NAMES = ("og:image", "og:image:url", "og:image:secure_url", "twitter:imag
 _LANGUAGE_NAMES = ("content-language", "dc.language", "og:locale")
 _ARTICLE_TYPES = re.compile(r"Article|Posting|Report|Review|Recipe|Story|WebPage", re.IGNORECASE)
 _TITLE_BREAK = re.compile(r"\s+[|\-–—·»:/\\]\s+")
-_BYLINE_PLACE = re.compile(r"\b(?:byline|author-name|p-author|dateline|writtenby)\b", re.IGNORECASE)
-_BY = re.compile(r"\A(?:by|von|par|por|di|door)\s+", re.IGNORECASE)
+_BYLINE_NAME = re.compile(r"\b(?:byline|author-name|p-author|dateline|writtenby)\b", re.IGNORECASE)
+_BY_PREFIX = re.compile(r"\A(?:by|von|par|por|di|door)\s+", re.IGNORECASE)
 MAX_LD_CHARS = 200_000
 MAX_LD_NODES = 400
 MAX_BYLINE = 100
@@ -50,41 +50,41 @@ class ArticleMetadata:
     lang: str | None = None
     image: str | None = None
     free: bool = True
-    """False when the page itself says that its article is for subscribers."""
+    """False if the page declares that its article is for subscribers only."""
 
 
 def read_metadata(tree: html.HtmlElement, base: str) -> ArticleMetadata:
-    named = _named(tree)
-    linked = _article_data(tree)
-    site = _first(named, _SITE_NAMES) or _name_of(linked.get("publisher"))
+    meta = _meta_values(tree)
+    json_ld = _json_ld_article(tree)
+    site = _first(meta, _SITE_NAMES) or _name_of(json_ld.get("publisher"))
     return ArticleMetadata(
-        title=_title(tree, named, linked, site),
-        byline=_byline(tree, named, linked),
+        title=_title(tree, meta, json_ld, site),
+        byline=_byline(tree, meta, json_ld),
         site_name=site,
-        published=_published(tree, named, linked),
-        lang=_language(tree, named),
-        image=_image(named, linked, base),
-        free=str(linked.get("isAccessibleForFree", True)).lower() != "false",
+        published=_published(tree, meta, json_ld),
+        lang=_language(tree, meta),
+        image=_image(meta, json_ld, base),
+        free=str(json_ld.get("isAccessibleForFree", True)).lower() != "false",
     )
 
 
-def _named(tree: html.HtmlElement) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _meta_values(tree: html.HtmlElement) -> dict[str, str]:
+    values: dict[str, str] = {}
     for meta in tree.iter("meta"):
         content = " ".join((meta.get("content") or "").split())
         names = (
             meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv") or ""
         )
         for name in names.lower().split() if content else ():
-            found.setdefault(name.replace("dcterms:", "dcterms.").replace("dc:", "dc."), content)
-    return found
+            values.setdefault(name.replace("dcterms:", "dcterms.").replace("dc:", "dc."), content)
+    return values
 
 
-def _first(named: dict[str, str], names: tuple[str, ...]) -> str | None:
-    return next((named[name] for name in names if named.get(name)), None)
+def _first(meta: dict[str, str], names: tuple[str, ...]) -> str | None:
+    return next((meta[name] for name in names if meta.get(name)), None)
 
 
-def _article_data(tree: html.HtmlElement) -> dict[str, Any]:
+def _json_ld_article(tree: html.HtmlElement) -> dict[str, Any]:
     """The first JSON-LD object that describes an article."""
     for script in tree.iter("script"):
         source = script.text or ""
@@ -103,33 +103,33 @@ def _article_data(tree: html.HtmlElement) -> dict[str, Any]:
 
 
 def _objects(data: object) -> Iterator[dict[str, Any]]:
-    waiting = [data]
+    queue = [data]
     for _ in range(MAX_LD_NODES):
-        if not waiting:
+        if not queue:
             return
-        node = waiting.pop(0)
+        node = queue.pop(0)
         if isinstance(node, dict):
-            known = cast("dict[str, Any]", node)
-            yield known
-            waiting.extend(known[key] for key in ("@graph", "mainEntity", "mainEntityOfPage") if key in known)
+            fields = cast("dict[str, Any]", node)
+            yield fields
+            queue.extend(fields[key] for key in ("@graph", "mainEntity", "mainEntityOfPage") if key in fields)
         elif isinstance(node, list):
-            waiting.extend(cast("list[object]", node)[:50])
+            queue.extend(cast("list[object]", node)[:50])
 
 
 def _title(
-    tree: html.HtmlElement, named: dict[str, str], linked: dict[str, Any], site: str | None
+    tree: html.HtmlElement, meta: dict[str, str], json_ld: dict[str, Any], site: str | None
 ) -> str | None:
-    said = _first(named, _TITLE_NAMES)
-    if said:
-        return _without_site(said, site, "")[:MAX_TITLE]
+    title = _first(meta, _TITLE_NAMES)
+    if title:
+        return _without_site(title, site, "")[:MAX_TITLE]
     heading = next((_text(heading) for heading in tree.iter("h1")), "")
     element = next(tree.iter("title"), None)
-    said = (_text(element) if element is not None else "") or _words(linked.get("headline"))
-    return (_without_site(said, site, heading) or heading)[:MAX_TITLE] or None
+    title = (_text(element) if element is not None else "") or _one_line(json_ld.get("headline"))
+    return (_without_site(title, site, heading) or heading)[:MAX_TITLE] or None
 
 
 def _without_site(title: str, site: str | None, heading: str) -> str:
-    """`Story | The Site` is `Story`, where the page itself says so or enough of a title is left."""
+    """`Story | The Site` becomes `Story` if the heading or the site name confirms it."""
     parts = _TITLE_BREAK.split(title)
     if len(parts) == 1:
         return title
@@ -140,67 +140,69 @@ def _without_site(title: str, site: str | None, heading: str) -> str:
     return title
 
 
-def _byline(tree: html.HtmlElement, named: dict[str, str], linked: dict[str, Any]) -> str | None:
-    said = _name_of(linked.get("author")) or _first(named, _AUTHOR_NAMES)
-    if not said or said.startswith(("http:", "https:")):
-        said = next(_signed(tree), None)
-    return _BY.sub("", said)[:MAX_BYLINE] if said else None
+def _byline(tree: html.HtmlElement, meta: dict[str, str], json_ld: dict[str, Any]) -> str | None:
+    byline = _name_of(json_ld.get("author")) or _first(meta, _AUTHOR_NAMES)
+    if not byline or byline.startswith(("http:", "https:")):
+        byline = next(_byline_texts(tree), None)
+    return _BY_PREFIX.sub("", byline)[:MAX_BYLINE] if byline else None
 
 
-def _signed(tree: html.HtmlElement) -> Iterator[str]:
+def _byline_texts(tree: html.HtmlElement) -> Iterator[str]:
     for element in tree.iter("a", "span", "p", "div", "address", "cite"):
-        place = f"{element.get('class', '')} {element.get('id', '')}"
-        author = "author" in element.get("rel", "").split() or "author" in element.get("itemprop", "")
-        if author or _BYLINE_PLACE.search(place):
+        names = f"{element.get('class', '')} {element.get('id', '')}"
+        is_author = "author" in element.get("rel", "").split() or "author" in element.get("itemprop", "")
+        if is_author or _BYLINE_NAME.search(names):
             text = _text(element)
             if 0 < len(text) < MAX_BYLINE:
                 yield text
 
 
-def _published(tree: html.HtmlElement, named: dict[str, str], linked: dict[str, Any]) -> Instant | None:
-    said = [_words(linked.get("datePublished")), _first(named, _DATE_NAMES) or ""]
-    said += [element.get("datetime", "") for element in tree.iter("time")][:1]
-    return next((moment for text in said if text and (moment := _moment(text)) is not None), None)
+def _published(tree: html.HtmlElement, meta: dict[str, str], json_ld: dict[str, Any]) -> Instant | None:
+    dates = [_one_line(json_ld.get("datePublished")), _first(meta, _DATE_NAMES) or ""]
+    dates += [element.get("datetime", "") for element in tree.iter("time")][:1]
+    return next((instant for text in dates if text and (instant := _parse_date(text)) is not None), None)
 
 
-def _moment(text: str) -> Instant | None:
-    for read in (datetime.fromisoformat, parsedate_to_datetime):
+def _parse_date(text: str) -> Instant | None:
+    for parse in (datetime.fromisoformat, parsedate_to_datetime):
         try:
-            return from_datetime(read(text.strip()[:40]))
+            return from_datetime(parse(text.strip()[:40]))
         except (ValueError, TypeError, OverflowError, IndexError):
             continue
     return None
 
 
-def _language(tree: html.HtmlElement, named: dict[str, str]) -> str | None:
-    said = tree.get("lang") or tree.get("{http://www.w3.org/XML/1998/namespace}lang") or tree.get("xml:lang")
-    return declared_language(said) or declared_language(_first(named, _LANGUAGE_NAMES))
+def _language(tree: html.HtmlElement, meta: dict[str, str]) -> str | None:
+    declared = (
+        tree.get("lang") or tree.get("{http://www.w3.org/XML/1998/namespace}lang") or tree.get("xml:lang")
+    )
+    return declared_language(declared) or declared_language(_first(meta, _LANGUAGE_NAMES))
 
 
-def _image(named: dict[str, str], linked: dict[str, Any], base: str) -> str | None:
-    said = _first(named, _IMAGE_NAMES)
-    if not said:
-        said = _address_of(linked.get("image"))
-    return web_address(said, base) if said else None
+def _image(meta: dict[str, str], json_ld: dict[str, Any], base: str) -> str | None:
+    url = _first(meta, _IMAGE_NAMES)
+    if not url:
+        url = _url_of(json_ld.get("image"))
+    return web_address(url, base) if url else None
 
 
-def _address_of(node: object) -> str:
+def _url_of(node: object) -> str:
     if isinstance(node, list):
-        return next(map(_address_of, cast("list[object]", node)), "")
-    return _words(cast("dict[str, object]", node).get("url") if isinstance(node, dict) else node)
+        return next(map(_url_of, cast("list[object]", node)), "")
+    return _one_line(cast("dict[str, object]", node).get("url") if isinstance(node, dict) else node)
 
 
 def _name_of(node: object) -> str | None:
-    """The name in a person, an organisation, or the names in a list of them."""
+    """The name of a person or an organization, or the names in a list of them."""
     if isinstance(node, list):
-        names = [_name_of(one) for one in cast("list[object]", node)[:10]]
+        names = [_name_of(item) for item in cast("list[object]", node)[:10]]
         return ", ".join(dict.fromkeys(name for name in names if name)) or None
     if isinstance(node, dict):
         node = cast("dict[str, object]", node).get("name")
-    return _words(node) or None
+    return _one_line(node) or None
 
 
-def _words(value: object) -> str:
+def _one_line(value: object) -> str:
     return " ".join(value.split()) if isinstance(value, str) else ""
 
 

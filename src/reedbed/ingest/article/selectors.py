@@ -1,7 +1,7 @@
-"""A process in which a page is searched by CSS selectors: `python -m reedbed.ingest.article.selectors`.
+"""Select parts of a page with CSS selectors, in a process that can be killed.
 
-It reads one JSON object (keep, drop, source) from standard input and writes one (kept, rest) to standard
-output. The parent may kill it at any time.
+`python -m reedbed.ingest.article.selectors` is that process. It reads one JSON object (keep, drop, source)
+from standard input and writes one (kept, rest) to standard output.
 """
 
 import subprocess
@@ -22,9 +22,9 @@ SECONDS = 8.0
 @record
 class SelectedText:
     kept: str
-    """What is the article; empty where nothing was to be kept, or nothing fitted."""
+    """The selected elements; empty if there is no `keep` selector or nothing matched."""
     rest: str
-    """The page without what was dropped."""
+    """The page without the dropped elements."""
 
 
 def check_selector(selector: str, field: str) -> None:
@@ -35,22 +35,22 @@ def check_selector(selector: str, field: str) -> None:
 
 
 def choose(source: str, keep: str | None, drop: str | None) -> SelectedText | None:
-    """None when it could not be told in time. Blocks: not for the event loop."""
+    """None if it took too long. Blocks: do not call it on the event loop."""
     for selector, field in ((keep, "keep"), (drop, "drop")):
         if selector:
             check_selector(selector, field)
-    order = orjson.dumps({"keep": keep, "drop": drop, "source": source})
+    request = orjson.dumps({"keep": keep, "drop": drop, "source": source})
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "reedbed.ingest.article.selectors"],
-            input=order,
+            input=request,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=bare_environment(),
             timeout=SECONDS,
             check=True,
         )
-        return SelectedText(**orjson.loads(done.stdout))
+        return SelectedText(**orjson.loads(process.stdout))
     except (subprocess.SubprocessError, ValueError, TypeError):
         return None
 
@@ -60,22 +60,22 @@ _MEMORY = 1 << 29
 
 def main() -> None:
     accept_limits(_MEMORY)
-    order = orjson.loads(sys.stdin.buffer.read())
-    tree = LexborHTMLParser(bounded(order["source"]))
-    for node in _outermost(tree, order["drop"]):
+    request = orjson.loads(sys.stdin.buffer.read())
+    tree = LexborHTMLParser(bounded(request["source"]))
+    for node in _outermost(tree, request["drop"]):
         node.decompose()
-    kept = "".join(node.html or "" for node in _outermost(tree, order["keep"]))
+    kept = "".join(node.html or "" for node in _outermost(tree, request["keep"]))
     sys.stdout.buffer.write(orjson.dumps({"kept": kept, "rest": tree.html or ""}))
 
 
 def _outermost(tree: LexborHTMLParser, selector: str | None) -> list[LexborNode]:
-    """What lies in another that was found goes along with it."""
-    found = tree.css(selector) if selector else []
-    ids = {node.mem_id for node in found}
-    return [node for node in found if not any(above.mem_id in ids for above in _above(node))]
+    """The matching elements that are not inside another match."""
+    matches = tree.css(selector) if selector else []
+    ids = {node.mem_id for node in matches}
+    return [node for node in matches if not any(ancestor.mem_id in ids for ancestor in _ancestors(node))]
 
 
-def _above(node: LexborNode) -> Iterator[LexborNode]:
+def _ancestors(node: LexborNode) -> Iterator[LexborNode]:
     parent = node.parent
     while parent is not None:
         yield parent

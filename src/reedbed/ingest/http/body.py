@@ -1,7 +1,7 @@
-"""Reading a body that may be endless, broken or a bomb.
+"""Read a response body that may be endless, broken or a decompression bomb.
 
-Bytes are taken as they come and every layer (what came over the wire, each decompression) is held to the
-same limit, piece by piece: nothing is ever expanded further than the limit to find out how large it is.
+Bytes are processed as they arrive. Every layer (the bytes on the wire and each decompression) has the same
+limit, checked chunk by chunk: nothing is decompressed beyond the limit just to find out its size.
 """
 
 import zlib
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
-_PIECE = 64 * 1024
+_CHUNK_BYTES = 64 * 1024
 _MAX_LAYERS = 3
 _MAX_MEMBERS = 1024
 _ZSTD_WINDOW_LOG = 23
@@ -23,15 +23,15 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 class OverLimit(Exception):
-    """More bytes than the limit."""
+    """The body is larger than the limit."""
 
 
 class Undecodable(Exception):
-    """The bytes are not what Content-Encoding says they are; the text says how."""
+    """The bytes do not match Content-Encoding; the message says why."""
 
 
 async def read_body(chunks: AsyncIterator[bytes], encoding: str | None, limit: int) -> bytes:
-    layers = [_Metered(_Plain(), limit), *(_Metered(layer, limit) for layer in _layers(encoding))]
+    layers = [_LimitedLayer(_Plain(), limit), *(_LimitedLayer(layer, limit) for layer in _layers(encoding))]
     parts: list[bytes] = []
     async for chunk in chunks:
         parts.extend(_push(layers, chunk))
@@ -39,28 +39,28 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str | None, limit: i
         layer.finish()
     body = b"".join(parts)
     if body.startswith(_GZIP_MAGIC):
-        # A compressed file handed out as it is: no feed, page or picture begins so.
-        return _unpack(body, limit)
+        # A compressed file served without Content-Encoding: no feed, page or image starts like this.
+        return _gunzip(body, limit)
     return body
 
 
-def _push(layers: "list[_Metered]", chunk: bytes) -> Iterator[bytes]:
+def _push(layers: "list[_LimitedLayer]", chunk: bytes) -> Iterator[bytes]:
     if not layers:
         yield chunk
         return
-    for piece in layers[0].feed(chunk):
-        yield from _push(layers[1:], piece)
+    for output in layers[0].feed(chunk):
+        yield from _push(layers[1:], output)
 
 
-def _unpack(body: bytes, limit: int) -> bytes:
-    layer = _Metered(_Zlib(gzip=True), limit)
+def _gunzip(body: bytes, limit: int) -> bytes:
+    layer = _LimitedLayer(_Zlib(gzip=True), limit)
     unpacked = b"".join(layer.feed(body))
     layer.finish()
     return unpacked
 
 
 def _layers(encoding: str | None) -> "list[_Layer]":
-    names = [name for word in (encoding or "").lower().split(",") if (name := word.strip())]
+    names = [name for part in (encoding or "").lower().split(",") if (name := part.strip())]
     if len(names) > _MAX_LAYERS:
         raise Undecodable("It is compressed too many times.")
     return [_layer(name) for name in reversed(names) if name not in ("identity", "none", "utf-8")]
@@ -82,25 +82,25 @@ def _layer(name: str) -> "_Layer":
 
 class _Layer(Protocol):
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """What comes out, in pieces of bounded size."""
+        """Yield the output in chunks of bounded size."""
         ...
 
     def finish(self) -> None:
-        """Raise `Undecodable` when the end is missing."""
+        """Raise `Undecodable` if the end is missing."""
         ...
 
 
-class _Metered:
+class _LimitedLayer:
     def __init__(self, layer: _Layer, limit: int) -> None:
         self._layer = layer
-        self._left = limit
+        self._remaining = limit
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        for piece in self._layer.feed(data):
-            self._left -= len(piece)
-            if self._left < 0:
+        for chunk in self._layer.feed(data):
+            self._remaining -= len(chunk)
+            if self._remaining < 0:
                 raise OverLimit
-            yield piece
+            yield chunk
 
     def finish(self) -> None:
         self._layer.finish()
@@ -115,7 +115,7 @@ class _Plain:
 
 
 class _Inflater(Protocol):
-    """What `zlib.decompressobj` answers; its own type has no public name."""
+    """The object that `zlib.decompressobj` returns; its own type has no public name."""
 
     @property
     def eof(self) -> bool: ...
@@ -127,7 +127,7 @@ class _Inflater(Protocol):
 
 
 class _Zlib:
-    """gzip with any number of members, or deflate with or without its wrapper."""
+    """gzip with any number of members, or deflate with or without the zlib header."""
 
     def __init__(self, *, gzip: bool) -> None:
         self._gzip = gzip
@@ -151,12 +151,12 @@ class _Zlib:
             raise Undecodable("The compressed data broke off.")
 
     def _open(self, data: bytes) -> _Inflater | None:
-        """The next member; None when what follows is not compressed."""
-        foreign = self._gzip and not data.startswith(_GZIP_MAGIC[: len(data)])
-        if self._members and (foreign or not self._gzip):
-            # Padding behind the last member is left out, as browsers do.
+        """Start the next member; None if the remaining data is not compressed."""
+        not_gzip = self._gzip and not data.startswith(_GZIP_MAGIC[: len(data)])
+        if self._members and (not_gzip or not self._gzip):
+            # Ignore padding after the last member, as browsers do.
             return None
-        if foreign:
+        if not_gzip:
             self._mislabelled = True
             return None
         self._members += 1
@@ -174,8 +174,8 @@ class _Zlib:
 def _inflate(stream: _Inflater, data: bytes) -> Iterator[bytes]:
     try:
         while data:
-            if piece := stream.decompress(data, _PIECE):
-                yield piece
+            if chunk := stream.decompress(data, _CHUNK_BYTES):
+                yield chunk
             data = stream.unconsumed_tail
     except zlib.error:
         raise Undecodable("The compressed data is damaged.") from None
@@ -189,9 +189,9 @@ class _Brotli:
     def feed(self, data: bytes) -> Iterator[bytes]:
         self._started = True
         try:
-            yield self._stream.process(data, output_buffer_limit=_PIECE)
+            yield self._stream.process(data, output_buffer_limit=_CHUNK_BYTES)
             while not self._stream.can_accept_more_data():
-                yield self._stream.process(b"", output_buffer_limit=_PIECE)
+                yield self._stream.process(b"", output_buffer_limit=_CHUNK_BYTES)
         except brotli.error:
             raise Undecodable("The compressed data is damaged.") from None
 
@@ -201,7 +201,7 @@ class _Brotli:
 
 
 class _Zstd:
-    """Any number of frames, each with the window that RFC 9659 allows on the web."""
+    """Any number of frames, each with at most the window size that RFC 9659 allows on the web."""
 
     def __init__(self) -> None:
         self._stream: ZstdDecompressor | None = None
@@ -210,7 +210,7 @@ class _Zstd:
     def feed(self, data: bytes) -> Iterator[bytes]:
         while data:
             stream = self._stream or self._open()
-            yield from _expand(stream, data)
+            yield from _decompress_zstd(stream, data)
             data = stream.unused_data if stream.eof else b""
             self._stream = None if stream.eof else stream
 
@@ -227,12 +227,12 @@ class _Zstd:
         return ZstdDecompressor(options={DecompressionParameter.window_log_max: _ZSTD_WINDOW_LOG})
 
 
-def _expand(stream: "ZstdDecompressor", data: bytes) -> Iterator[bytes]:
+def _decompress_zstd(stream: "ZstdDecompressor", data: bytes) -> Iterator[bytes]:
     from backports.zstd import ZstdError
 
     try:
-        yield stream.decompress(data, _PIECE)
+        yield stream.decompress(data, _CHUNK_BYTES)
         while not stream.eof and not stream.needs_input:
-            yield stream.decompress(b"", _PIECE)
+            yield stream.decompress(b"", _CHUNK_BYTES)
     except ZstdError:
         raise Undecodable("The compressed data is damaged.") from None

@@ -1,4 +1,7 @@
-"""One HTTP fetch: `Fetcher.fetch` always answers a value, in bounded time and memory."""
+"""HTTP client for everything Reedbed reads from the web.
+
+Requests return a value instead of raising an exception, in bounded time and memory.
+"""
 
 import asyncio
 import time
@@ -58,10 +61,10 @@ ACCEPT_FEED = (
 ACCEPT_PAGE = "text/html, application/xhtml+xml, application/xml;q=0.9, */*;q=0.5"
 
 _MAX_PAGE = 5 * MEGABYTE
-_MAX_ANSWER = 100_000
+_MAX_RESPONSE_BYTES = 100_000
 _MAX_REDIRECTS = 5
 _FIRST_HIGH_PORT = 1024
-_PLAIN = {"Accept-Encoding": "identity"}
+_NO_COMPRESSION = {"Accept-Encoding": "identity"}
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PERMANENT_REDIRECTS = frozenset({301, 308})
 
@@ -71,7 +74,7 @@ def _system_clock() -> Instant:
 
 
 class Fetcher:
-    """Everything the program reads from the web comes through here. Close it when done."""
+    """Everything Reedbed reads from the web is fetched here. Close it when done."""
 
     def __init__(
         self,
@@ -86,7 +89,7 @@ class Fetcher:
         clock: Callable[[], Instant] = _system_clock,
     ) -> None:
         self._guard = guard
-        self._usual_headers = {
+        self._default_headers = {
             "User-Agent": user_agent,
             "Accept": ACCEPT_FEED,
             "Accept-Encoding": ACCEPT_ENCODING,
@@ -98,63 +101,63 @@ class Fetcher:
         self._ssl_context = ssl_context
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
-        self._lookup: AbstractResolver | None = None
+        self._active_resolver: AbstractResolver | None = None
 
     async def fetch(self, request: FetchRequest) -> Outcome:
-        trail = _Trail(request, self._max_bytes if request.max_bytes is None else request.max_bytes)
+        state = _RequestState(request, self._max_bytes if request.max_bytes is None else request.max_bytes)
         deadline = asyncio.timeout(self._timeout)
         try:
             async with deadline:
-                return await self._follow(trail)
+                return await self._follow_redirects(state)
         except Exception as error:
             if deadline.expired():
-                return trail.out_of_time(self._timeout)
-            return self._explain(error, trail)
+                return state.out_of_time(self._timeout)
+            return self._failure(error, state)
 
     async def fetch_page(self, url: str, *, max_bytes: int = _MAX_PAGE, accept: str = ACCEPT_PAGE) -> Outcome:
         return await self.fetch(FetchRequest(url, accept=accept, max_bytes=max_bytes))
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int | Failed:
-        """Send this; the status of the answer. Redirects are not followed and the answer is not read."""
-        answer = await self.exchange(url, body, headers, most=0)
-        return answer if isinstance(answer, Failed) else answer.status
+        """POST and return the status. Redirects are not followed and the response body is not read."""
+        response = await self.exchange(url, body, headers, most=0)
+        return response if isinstance(response, Failed) else response.status
 
     async def exchange(
-        self, url: str, body: bytes, headers: Mapping[str, str], *, most: int = _MAX_ANSWER
+        self, url: str, body: bytes, headers: Mapping[str, str], *, most: int = _MAX_RESPONSE_BYTES
     ) -> HttpResponse | Failed:
-        """Send this; the answer with at most so many bytes of it. Redirects are not followed."""
-        trail = _Trail(FetchRequest(url), limit=most)
+        """POST and return the response with at most `most` bytes of its body. Redirects are not followed."""
+        state = _RequestState(FetchRequest(url), limit=most)
         deadline = asyncio.timeout(self._timeout)
         try:
             async with deadline:
-                return await self._send(trail, body, headers)
+                return await self._send(state, body, headers)
         except Exception as error:
             if deadline.expired():
-                return trail.out_of_time(self._timeout)
-            return self._explain(error, trail)
+                return state.out_of_time(self._timeout)
+            return self._failure(error, state)
 
     async def look_up(self, host: str, port: int) -> str:
-        """An address of this host that is open, for clients that speak something else than HTTP.
+        """An allowed IP address of this host, for clients of other protocols than HTTP.
 
-        Raises OSError. Whoever connects to the address, and not to the name, stays behind the guard.
+        Raise OSError if there is none. Connect to this IP, not to the name, to stay behind the guard.
         """
         self._open_session()
-        assert self._lookup is not None
-        closed = port if port >= _FIRST_HIGH_PORT else None
-        refusal = "The name is not known."
-        for answer in await self._lookup.resolve(host, port):
-            reason = self._guard.refuse_reason(ip_address(answer["host"]), closed)
+        assert self._active_resolver is not None
+        checked_port = port if port >= _FIRST_HIGH_PORT else None
+        rejection = "The name is not known."
+        for result in await self._active_resolver.resolve(host, port):
+            reason = self._guard.refuse_reason(ip_address(result["host"]), checked_port)
             if reason is None:
-                return answer["host"]
-            refusal = reason
-        raise AddressRefused(refusal)
+                return result["host"]
+            rejection = reason
+        raise AddressRefused(rejection)
 
     def refuse_proxy(self, proxy: str) -> str | None:
-        """Why it cannot be used, as far as its address tells; a name is looked up when it is used."""
-        door = parse_target(proxy)
-        if isinstance(door, str):
+        """Why the proxy cannot be used, as far as its URL shows; a host name is resolved when it is used."""
+        target = parse_target(proxy)
+        if isinstance(target, str):
             return "The proxy's address is not valid."
-        reason = self._guard.refuse_host(door.host, door.port)
+        reason = self._guard.refuse_host(target.host, target.port)
         return None if reason is None else f"The proxy cannot be used. {reason}"
 
     async def close(self) -> None:
@@ -162,101 +165,107 @@ class Fetcher:
         if session is not None:
             await session.close()
 
-    async def _follow(self, trail: "_Trail") -> Outcome:
-        address, base = trail.request.url, None
+    async def _follow_redirects(self, state: "_RequestState") -> Outcome:
+        url, base = state.request.url, None
         for _ in range(_MAX_REDIRECTS + 1):
-            target = trail.step(address, base)
+            target = state.step(url, base)
             if isinstance(target, Failed):
                 return target
-            if (reason := await self._refuse_reason(target, trail.request.proxy)) is not None:
+            if (reason := await self._rejection(target, state.request.proxy)) is not None:
                 return refused(reason)
-            answer = await self._ask(target, trail)
-            if isinstance(answer, str):
-                address, base = answer, target.href
+            response = await self._get(target, state)
+            if isinstance(response, str):
+                url, base = response, target.href
             else:
-                return answer
+                return response
         return Failed(PERMANENT, f"The address redirects more than {_MAX_REDIRECTS} times.")
 
-    async def _refuse_reason(self, target: RequestTarget, proxy: str | None) -> str | None:
+    async def _rejection(self, target: RequestTarget, proxy: str | None) -> str | None:
         if (reason := self._guard.refuse_host(target.host, target.port)) is not None or proxy is None:
             return reason
-        return await self._refuse_behind_proxy(target, proxy)
+        return await self._proxy_rejection(target, proxy)
 
-    async def _refuse_behind_proxy(self, target: RequestTarget, proxy: str) -> str | None:
-        """A proxy makes the connection itself, so what it would reach is looked up and judged here."""
+    async def _proxy_rejection(self, target: RequestTarget, proxy: str) -> str | None:
+        """A proxy opens the connection itself, so the target host is resolved and checked here."""
         if (reason := self.refuse_proxy(proxy)) is not None:
             return reason
         from reedbed.ingest.http.connector import GuardedResolver
 
         self._open_session()
-        assert self._lookup is not None
-        strict = GuardedResolver(self._guard, self._lookup, strict=True)
+        assert self._active_resolver is not None
+        strict = GuardedResolver(self._guard, self._active_resolver, strict=True)
         await strict.resolve(target.host.strip("[]"), target.port)
         return None
 
-    async def _ask(self, target: RequestTarget, trail: "_Trail") -> Outcome | str:
-        """The outcome, or the address the server sends us on to."""
+    async def _get(self, target: RequestTarget, state: "_RequestState") -> Outcome | str:
+        """The outcome, or the URL of a redirect."""
         async with self._open_session().get(
             target.url,
-            headers=self._headers(target, trail),
+            headers=self._headers(target, state),
             allow_redirects=False,
-            proxy=trail.request.proxy,
+            proxy=state.request.proxy,
         ) as response:
-            trail.status = response.status
+            state.status = response.status
             if response.status in _REDIRECTS:
-                return trail.redirect(response)
-            return await self._judge(response, target, trail)
+                return state.redirect(response)
+            return await self._read_response(response, target, state)
 
-    async def _send(self, trail: "_Trail", body: bytes, headers: Mapping[str, str]) -> HttpResponse | Failed:
-        target = trail.step(trail.request.url, None)
+    async def _send(
+        self, state: "_RequestState", body: bytes, headers: Mapping[str, str]
+    ) -> HttpResponse | Failed:
+        target = state.step(state.request.url, None)
         if isinstance(target, Failed):
             return target
-        if (reason := await self._refuse_reason(target, None)) is not None:
+        if (reason := await self._rejection(target, None)) is not None:
             return refused(reason)
-        login = trail.credentials(target)
-        known = {**self._usual_headers, **_PLAIN, **({"Authorization": login} if is_sendable(login) else {})}
+        login = state.credentials(target)
+        default_headers = {
+            **self._default_headers,
+            **_NO_COMPRESSION,
+            **({"Authorization": login} if is_sendable(login) else {}),
+        }
         async with self._open_session().post(
-            target.url, data=body, headers={**known, **headers}, allow_redirects=False
+            target.url, data=body, headers={**default_headers, **headers}, allow_redirects=False
         ) as response:
-            onward = trail.redirect(response) if response.status in _REDIRECTS else None
-            beyond = parse_target(onward, target.href) if isinstance(onward, str) else None
-            place = beyond.href if isinstance(beyond, RequestTarget) else None
-            return HttpResponse(response.status, await _beginning(response, trail.limit), place)
+            location = state.redirect(response) if response.status in _REDIRECTS else None
+            redirect_target = parse_target(location, target.href) if isinstance(location, str) else None
+            redirect_url = redirect_target.href if isinstance(redirect_target, RequestTarget) else None
+            return HttpResponse(response.status, await _read_start(response, state.limit), redirect_url)
 
-    def _headers(self, target: RequestTarget, trail: "_Trail") -> dict[str, str]:
-        request = trail.request
-        wanted = {
+    def _headers(self, target: RequestTarget, state: "_RequestState") -> dict[str, str]:
+        request = state.request
+        fields = {
             "User-Agent": request.user_agent,
             "Accept": request.accept,
             "If-None-Match": request.etag,
             "If-Modified-Since": request.last_modified,
-            "Authorization": trail.credentials(target),
-            **trail.token(target),
+            "Authorization": state.credentials(target),
+            **state.token(target),
         }
-        return self._usual_headers | {name: value for name, value in wanted.items() if is_sendable(value)}
+        return self._default_headers | {name: value for name, value in fields.items() if is_sendable(value)}
 
-    async def _judge(
-        self, response: "aiohttp.ClientResponse", target: RequestTarget, trail: "_Trail"
+    async def _read_response(
+        self, response: "aiohttp.ClientResponse", target: RequestTarget, state: "_RequestState"
     ) -> Outcome:
         status = response.status
         if status == 304:
-            return self._not_modified(response, trail)
+            return self._not_modified(response, state)
         if 200 <= status < 300 and status not in WITHOUT_DOCUMENT:
-            return await self._document(response, target, trail)
-        return self._trouble(response)
+            return await self._document(response, target, state)
+        return self._error_outcome(response)
 
-    def _not_modified(self, response: "aiohttp.ClientResponse", trail: "_Trail") -> Outcome:
-        if not (trail.request.etag or trail.request.last_modified):
+    def _not_modified(self, response: "aiohttp.ClientResponse", state: "_RequestState") -> Outcome:
+        if not (state.request.etag or state.request.last_modified):
             return Failed(TEMPORARY, "The server answered 304 to a question without conditions.", 304)
-        return NotModified(cache_headers(response.headers, self._clock()), trail.redirected())
+        return NotModified(cache_headers(response.headers, self._clock()), state.redirected())
 
     async def _document(
-        self, response: "aiohttp.ClientResponse", target: RequestTarget, trail: "_Trail"
+        self, response: "aiohttp.ClientResponse", target: RequestTarget, state: "_RequestState"
     ) -> Outcome:
-        if (response.content_length or 0) > trail.limit:
-            return replace(too_large(trail.limit), status=response.status)
+        if (response.content_length or 0) > state.limit:
+            return replace(too_large(state.limit), status=response.status)
         encoding = ",".join(response.headers.getall("Content-Encoding", ()))
-        body = await read_body(response.content.iter_any(), encoding, trail.limit)
+        body = await read_body(response.content.iter_any(), encoding, state.limit)
         if not body or body.isspace():
             return Failed(TEMPORARY, "The server answered with an empty document.", response.status)
         return Fetched(
@@ -265,55 +274,55 @@ class Fetcher:
             body=body,
             content_type=clean(response.headers.get("Content-Type")),
             hints=cache_headers(response.headers, self._clock()),
-            redirected=trail.redirected(),
+            redirected=state.redirected(),
             links=links(response.headers, target.href),
         )
 
-    def _trouble(self, response: "aiohttp.ClientResponse") -> Outcome:
+    def _error_outcome(self, response: "aiohttp.ClientResponse") -> Outcome:
         status = response.status
-        hints = cache_headers(response.headers, self._clock())
+        headers = cache_headers(response.headers, self._clock())
         if status == 410:
             return Gone()
         if status == 429:
-            return Throttled(status, hints)
-        if status == 503 and hints.retry_after is not None:
-            return Throttled(status, hints, status_failure(status).message)
-        return replace(status_failure(status), hints=hints)
+            return Throttled(status, headers)
+        if status == 503 and headers.retry_after is not None:
+            return Throttled(status, headers, status_failure(status).message)
+        return replace(status_failure(status), hints=headers)
 
-    def _explain(self, error: Exception, trail: "_Trail") -> Failed:
+    def _failure(self, error: Exception, state: "_RequestState") -> Failed:
         from reedbed.ingest.http.errors import describe
 
-        failure = describe(error, trail.host, limit=trail.limit)
+        failure = describe(error, state.host, limit=state.limit)
         if failure is None:
-            log.warning("fetch failed unexpectedly", host=trail.host, error=repr(error)[:500])
+            log.warning("fetch failed unexpectedly", host=state.host, error=repr(error)[:500])
             failure = Failed(TEMPORARY, "The answer could not be read.")
-        return failure if failure.status is not None else replace(failure, status=trail.status)
+        return failure if failure.status is not None else replace(failure, status=state.status)
 
     def _open_session(self) -> "aiohttp.ClientSession":
-        """The client is loaded at the first fetch: it costs a tenth of the start."""
+        """aiohttp is imported at the first fetch: importing it takes a tenth of the startup time."""
         if self._session is None:
             from reedbed.ingest.http.connector import SystemResolver, guarded_session
 
-            self._lookup = self._resolver or SystemResolver()
+            self._active_resolver = self._resolver or SystemResolver()
             self._session = guarded_session(
                 self._guard,
-                resolver=self._lookup,
+                resolver=self._active_resolver,
                 connections=self._connections,
                 ssl_context=self._ssl_context,
             )
         return self._session
 
 
-async def _beginning(response: "aiohttp.ClientResponse", most: int) -> bytes:
-    said = b""
-    while len(said) < most and (more := await response.content.read(most - len(said))):
-        said += more
-    return said
+async def _read_start(response: "aiohttp.ClientResponse", limit: int) -> bytes:
+    body = b""
+    while len(body) < limit and (chunk := await response.content.read(limit - len(body))):
+        body += chunk
+    return body
 
 
 @dataclass(slots=True)
-class _Trail:
-    """The way of one request from hop to hop."""
+class _RequestState:
+    """State of one request across its redirects."""
 
     request: FetchRequest
     limit: int
@@ -327,8 +336,8 @@ class _Trail:
     def host(self) -> str:
         return self.current.host if self.current else "The server"
 
-    def step(self, address: str, base: str | None) -> RequestTarget | Failed:
-        target = parse_target(address, base)
+    def step(self, url: str, base: str | None) -> RequestTarget | Failed:
+        target = parse_target(url, base)
         if isinstance(target, str):
             return refused(
                 f"The server redirects to an address that cannot be used. {target}" if base else target
@@ -346,7 +355,7 @@ class _Trail:
         location = response.headers.get("Location", "").strip()
         if not location:
             return Failed(TEMPORARY, "The server redirects without saying where to.", response.status)
-        # Bytes that are no UTF-8 arrive as lone surrogates.
+        # Bytes that are not UTF-8 arrive as lone surrogates.
         return location.encode("utf-8", "replace").decode()
 
     def redirected(self) -> Redirected | None:
@@ -355,7 +364,7 @@ class _Trail:
         return Redirected(self.current.href, self.permanent)
 
     def credentials(self, target: RequestTarget) -> str | None:
-        """Only for the origin they were given for."""
+        """Only for the origin of the first URL."""
         if self.first is None or target.origin != self.first.origin:
             return None
         username = self.request.username or self.first.username
@@ -363,11 +372,11 @@ class _Trail:
         return basic_auth(username, password) if username or password else None
 
     def token(self, target: RequestTarget) -> dict[str, str]:
-        """Like credentials, only for the origin it was given for."""
-        given = self.request.token
-        if given is None or self.first is None or target.origin != self.first.origin:
+        """Like credentials, only for the origin of the first URL."""
+        header = self.request.token
+        if header is None or self.first is None or target.origin != self.first.origin:
             return {}
-        return {given[0]: given[1]}
+        return {header[0]: header[1]}
 
     def out_of_time(self, seconds: float) -> Failed:
         if self.status is not None and self.status < 300:

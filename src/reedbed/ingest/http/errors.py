@@ -1,4 +1,7 @@
-"""From what broke on the way to a sentence for people. Loaded with the client, at the first fetch."""
+"""Turn exceptions of a request into `Failed` with a readable message.
+
+Imports aiohttp, so it is loaded at the first fetch.
+"""
 
 import asyncio
 import errno
@@ -14,7 +17,7 @@ from reedbed.ingest.http.failures import PERMANENT, TEMPORARY, UNAUTHORIZED, ref
 from reedbed.ingest.http.guard import AddressRefused
 
 # OpenSSL's verification results (X509_V_ERR_…).
-_CERTIFICATE_FAULTS = {
+_CERTIFICATE_ERRORS = {
     9: "not valid yet",
     10: "expired",
     18: "self-signed",
@@ -25,7 +28,7 @@ _CERTIFICATE_FAULTS = {
     62: "made out to another name",
     64: "made out to another address",
 }
-_CONNECTION_FAULTS = {
+_CONNECTION_ERRORS = {
     errno.ECONNREFUSED: "{host} refuses connections.",
     errno.ECONNRESET: "{host} broke the connection off.",
     errno.EPIPE: "{host} broke the connection off.",
@@ -37,9 +40,9 @@ _CONNECTION_FAULTS = {
 
 
 def describe(error: BaseException, host: str, *, limit: int) -> Failed | None:
-    """None for an error this module does not know."""
-    if (refusal := _refusal(error)) is not None:
-        return refused(refusal.reason)
+    """None for an unknown error."""
+    if (rejection := _guard_error(error)) is not None:
+        return refused(rejection.reason)
     match error:
         case OverLimit():
             return too_large(limit)
@@ -48,20 +51,20 @@ def describe(error: BaseException, host: str, *, limit: int) -> Failed | None:
         case asyncio.TimeoutError():
             return Failed(TEMPORARY, f"{host} does not answer.")
         case aiohttp.ClientConnectorCertificateError():
-            return Failed(TEMPORARY, _certificate(error, host))
+            return Failed(TEMPORARY, _certificate_message(error, host))
         case aiohttp.ClientConnectorDNSError():
-            return _unknown_name(error.os_error, host)
+            return _dns_failure(error.os_error, host)
         case aiohttp.ClientProxyConnectionError():
             return Failed(TEMPORARY, "The proxy could not be reached.")
         case aiohttp.ClientHttpProxyError():
-            return _proxy_answer(error.status)
+            return _proxy_failure(error.status)
         case aiohttp.ClientConnectorSSLError() | ssl.SSLError():
             return Failed(TEMPORARY, f"No secure connection to {host} could be made.")
         case _:
-            return _broken_exchange(error, host)
+            return _describe_broken_response(error, host)
 
 
-def _broken_exchange(error: BaseException, host: str) -> Failed | None:
+def _describe_broken_response(error: BaseException, host: str) -> Failed | None:
     match error:
         case aiohttp.ServerDisconnectedError():
             return Failed(TEMPORARY, f"{host} closed the connection without an answer.")
@@ -70,10 +73,10 @@ def _broken_exchange(error: BaseException, host: str) -> Failed | None:
         case aiohttp.ClientResponseError() | HttpProcessingError():
             return Failed(TEMPORARY, f"{host} does not answer in proper HTTP.")
         case socket.gaierror():
-            return _unknown_name(error, host)
+            return _dns_failure(error, host)
         case OSError():
-            words = _CONNECTION_FAULTS.get(error.errno or 0, "{host} could not be connected to.")
-            return Failed(TEMPORARY, words.format(host=host))
+            message = _CONNECTION_ERRORS.get(error.errno or 0, "{host} could not be connected to.")
+            return Failed(TEMPORARY, message.format(host=host))
         case aiohttp.InvalidURL():
             return Failed(PERMANENT, "The address is not valid.")
         case aiohttp.ClientError():
@@ -82,7 +85,7 @@ def _broken_exchange(error: BaseException, host: str) -> Failed | None:
             return None
 
 
-def _refusal(error: BaseException | None) -> AddressRefused | None:
+def _guard_error(error: BaseException | None) -> AddressRefused | None:
     """The guard's own error, however deep the client wrapped it."""
     for _ in range(8):
         if error is None or isinstance(error, AddressRefused):
@@ -91,19 +94,19 @@ def _refusal(error: BaseException | None) -> AddressRefused | None:
     return None
 
 
-def _certificate(error: aiohttp.ClientConnectorCertificateError, host: str) -> str:
+def _certificate_message(error: aiohttp.ClientConnectorCertificateError, host: str) -> str:
     cause = error.certificate_error
     code = getattr(cause, "verify_code", 0)
-    return f"The certificate of {host} is not valid: {_CERTIFICATE_FAULTS.get(code, 'it cannot be trusted')}."
+    return f"The certificate of {host} is not valid: {_CERTIFICATE_ERRORS.get(code, 'it cannot be trusted')}."
 
 
-def _unknown_name(error: OSError, host: str) -> Failed:
+def _dns_failure(error: OSError, host: str) -> Failed:
     if error.errno == socket.EAI_AGAIN:
         return Failed(TEMPORARY, f"The name {host} could not be looked up just now.")
     return Failed(TEMPORARY, f"The name {host} could not be found.")
 
 
-def _proxy_answer(status: int) -> Failed:
+def _proxy_failure(status: int) -> Failed:
     if status == 407:
         return Failed(UNAUTHORIZED, "The proxy asks for authentication.", status)
     return Failed(TEMPORARY, f"The proxy answered {status}.", status)

@@ -1,4 +1,4 @@
-"""Failed fetches by status code and size. Apart from `errors`, which needs aiohttp."""
+"""Failed fetches by status code and size. Separate from `errors`, which needs aiohttp."""
 
 from reedbed.domain.refresh.outcomes import Failed
 
@@ -32,8 +32,8 @@ def status_failure(status: int) -> Failed:
         case 204 | 205 | 206:
             return Failed(TEMPORARY, WITHOUT_DOCUMENT[status], status)
         case _:
-            lasting = 400 <= status < 500 and status != 408
-            return Failed(PERMANENT if lasting else TEMPORARY, f"The server answered {status}.", status)
+            permanent = 400 <= status < 500 and status != 408
+            return Failed(PERMANENT if permanent else TEMPORARY, f"The server answered {status}.", status)
 
 
 def too_large(limit: int) -> Failed:

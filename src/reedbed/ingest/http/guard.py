@@ -1,4 +1,4 @@
-"""How a guarded connection is made: the only place that builds a connector for aiohttp."""
+"""Decide which IP addresses and ports outgoing requests may connect to (SSRF protection)."""
 
 import errno
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ Network = IPv4Network | IPv6Network
 
 _LOOPBACK = ip_address("127.0.0.1")
 
-_CLOSED_V4: tuple[tuple[IPv4Network, str], ...] = tuple(
-    (IPv4Network(network), words)
-    for network, words in (
+_BLOCKED_V4: tuple[tuple[IPv4Network, str], ...] = tuple(
+    (IPv4Network(network), label)
+    for network, label in (
         ("0.0.0.0/8", "this network"),
         ("10.0.0.0/8", "private"),
         ("100.64.0.0/10", "shared by a carrier"),
@@ -34,11 +34,11 @@ _CLOSED_V4: tuple[tuple[IPv4Network, str], ...] = tuple(
     )
 )
 
-# Only 2000::/3 is handed out for public use: whatever lies outside is refused, named here or not.
+# Only 2000::/3 is allocated for public use: everything else is rejected, listed here or not.
 _PUBLIC_V6 = IPv6Network("2000::/3")
-_CLOSED_V6: tuple[tuple[IPv6Network, str], ...] = tuple(
-    (IPv6Network(network), words)
-    for network, words in (
+_BLOCKED_V6: tuple[tuple[IPv6Network, str], ...] = tuple(
+    (IPv6Network(network), label)
+    for network, label in (
         ("::/128", "unspecified"),
         ("::1/128", "loopback"),
         ("::ffff:0:0/96", "IPv4 in disguise"),
@@ -58,10 +58,10 @@ _CLOSED_V6: tuple[tuple[IPv6Network, str], ...] = tuple(
     )
 )
 
-_OPEN_LOW_PORTS = frozenset({80, 443})
+_ALLOWED_LOW_PORTS = frozenset({80, 443})
 _FIRST_HIGH_PORT = 1024
-# Services that take an HTTP request for commands, or were never meant for strangers.
-_CLOSED_HIGH_PORTS = frozenset(
+# Services that may execute an HTTP request as commands, or that must not be reachable from outside.
+_BLOCKED_HIGH_PORTS = frozenset(
     {1433, 1521, 1719, 1720, 1723, 1883, 2049, 2181, 2375, 2376, 2379, 2380, 3306, 3389, 3659, 4045, 4190}
     | {5060, 5061, 5432, 5671, 5672, 5900, 5984, 6000, 6379, 6380, 6432, 6443, 6566, *range(6665, 6670)}
     | {6679, 6697, 8883, 9042, 9092, 9100, 9200, 9300, 10080, 10250, 11211, 26379, 27017, 50000}
@@ -69,7 +69,7 @@ _CLOSED_HIGH_PORTS = frozenset(
 
 
 class AddressRefused(OSError):
-    """The guard said no. An OSError, so that the client treats it as a connection that cannot be made."""
+    """The guard rejected an address. An OSError, so that aiohttp treats it as a failed connection."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(errno.EACCES, reason)
@@ -77,31 +77,31 @@ class AddressRefused(OSError):
 
 
 class Guard:
-    """Which addresses the program may talk to; `allow_networks` are the operator's exceptions."""
+    """Check addresses before connecting; `allow_networks` are the operator's exceptions."""
 
     def __init__(self, allow_networks: Sequence[Network] = ()) -> None:
         self._allowed = tuple(allow_networks)
 
     def refuse_reason(self, ip: Address, port: int | None = None) -> str | None:
-        """Why this address is closed, in one sentence; None when it is open."""
+        """Why this address is rejected, in one sentence; None if it is allowed."""
         if self._is_allowed(ip):
             return None
-        if (words := _closed_because(ip)) is not None:
+        if (label := _blocked_label(ip)) is not None:
             return (
-                f"The address points to a private network ({words}). "
+                f"The address points to a private network ({label}). "
                 "An operator can allow it with REEDBED_ALLOW_NETWORKS."
             )
-        if port is not None and not _is_open_port(port):
+        if port is not None and not _is_allowed_port(port):
             return f"Port {port} is not used for web pages and is not contacted."
         return None
 
     def refuse_host(self, host: str, port: int | None = None) -> str | None:
-        """The same for a host as it stands in a URL; a name that must be looked up passes here."""
+        """The same for the host of a URL; a name that must be resolved passes here."""
         ip = literal_address(host)
         return None if ip is None else self.refuse_reason(ip, port)
 
     def check(self, host: str, port: int) -> None:
-        """Raise `AddressRefused` unless this numeric address is open."""
+        """Raise `AddressRefused` unless this numeric address is allowed."""
         try:
             ip = ip_address(host)
         except ValueError:
@@ -114,22 +114,22 @@ class Guard:
         return any(plain.version == network.version and plain in network for network in self._allowed)
 
 
-def _closed_because(ip: Address) -> str | None:
+def _blocked_label(ip: Address) -> str | None:
     if isinstance(ip, IPv4Address):
-        return next((words for network, words in _CLOSED_V4 if ip in network), None)
-    if (words := next((words for network, words in _CLOSED_V6 if ip in network), None)) is not None:
-        return words
+        return next((label for network, label in _BLOCKED_V4 if ip in network), None)
+    if (label := next((label for network, label in _BLOCKED_V6 if ip in network), None)) is not None:
+        return label
     return None if ip in _PUBLIC_V6 else "reserved"
 
 
-def _is_open_port(port: int) -> bool:
+def _is_allowed_port(port: int) -> bool:
     if port < _FIRST_HIGH_PORT:
-        return port in _OPEN_LOW_PORTS
-    return port not in _CLOSED_HIGH_PORTS
+        return port in _ALLOWED_LOW_PORTS
+    return port not in _BLOCKED_HIGH_PORTS
 
 
 def literal_address(host: str) -> Address | None:
-    """The address that a host as it stands in a URL is; None for a name that must be looked up."""
+    """The IP address that a host in a URL stands for; None for a name that must be resolved."""
     name = host.strip("[]").rstrip(".").lower()
     if name == "localhost" or name.endswith((".localhost", ".localdomain")):
         return _LOOPBACK

@@ -1,7 +1,7 @@
-"""Questions to servers that the operator has named, behind the same guard as everything else.
+"""HTTP requests to servers that the operator configured, behind the same guard as all other requests.
 
-Such a server may stand in a private network. The allowance is for its own name and port alone, and for the
-addresses this name has just been resolved to; whatever it points to elsewhere is judged like any other.
+Such a server may be in a private network. Only its own host and port are allowed, at the IP addresses the
+host has just resolved to; every other address is checked as usual.
 """
 
 import asyncio
@@ -29,26 +29,26 @@ MAX_BYTES = 512 * 1024
 
 
 class TrustingGuard(Guard):
-    """Lets the operator's own servers through, wherever they stand."""
+    """Allow the configured servers, wherever they are."""
 
     def __init__(self, servers: Sequence[str], allow_networks: Sequence[Network] = ()) -> None:
         super().__init__(allow_networks)
         targets = [target for url in servers if isinstance(target := parse_target(url), RequestTarget)]
-        self._places = {(target.host, target.port) for target in targets}
-        self._addresses: set[tuple[Address, int]] = set()
-        for host, port in self._places:
+        self._servers = {(target.host, target.port) for target in targets}
+        self._allowed_ips: set[tuple[Address, int]] = set()
+        for host, port in self._servers:
             if (ip := literal_address(host)) is not None:
-                self._addresses.add((ip, port))
+                self._allowed_ips.add((ip, port))
 
     def is_named(self, target: RequestTarget) -> bool:
-        return (target.host, target.port) in self._places
+        return (target.host, target.port) in self._servers
 
-    def learn(self, address: str, port: int) -> None:
-        """This is where a named server stands just now."""
-        self._addresses.add((ip_address(address.partition("%")[0]), port))
+    def learn(self, ip: str, port: int) -> None:
+        """Allow an IP address that a configured server has just resolved to."""
+        self._allowed_ips.add((ip_address(ip.partition("%")[0]), port))
 
     def refuse_reason(self, ip: Address, port: int | None = None) -> str | None:
-        if port is not None and (ip, port) in self._addresses:
+        if port is not None and (ip, port) in self._allowed_ips:
             return None
         return super().refuse_reason(ip, port)
 
@@ -62,13 +62,13 @@ class HttpCaller(Fetcher):
         user_agent: str,
         timeout: float,
     ) -> None:
-        self._trusting = TrustingGuard(servers, allow_networks)
-        super().__init__(self._trusting, user_agent=user_agent, timeout=timeout, connections=10)
+        self._trusting_guard = TrustingGuard(servers, allow_networks)
+        super().__init__(self._trusting_guard, user_agent=user_agent, timeout=timeout, connections=10)
 
     async def inquire(
         self, url: str, *, form: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> HttpResponse | Failed:
-        """GET, or POST where there is a form. Redirects are not followed."""
+        """GET, or POST if there is a form. Redirects are not followed."""
         target = parse_target(url)
         if isinstance(target, str):
             return refused(target)
@@ -77,9 +77,9 @@ class HttpCaller(Fetcher):
         deadline = asyncio.timeout(self._timeout)
         try:
             async with deadline:
-                if self._trusting.is_named(target):
-                    await self._learn(target)
-                return await self._inquire(target, form, headers or {})
+                if self._trusting_guard.is_named(target):
+                    await self._learn_addresses(target)
+                return await self._request(target, form, headers or {})
         except Exception as error:
             if deadline.expired():
                 return Failed(TEMPORARY, f"{target.host} did not answer within {self._timeout:g} seconds.")
@@ -91,25 +91,29 @@ class HttpCaller(Fetcher):
                 failure = Failed(TEMPORARY, f"The exchange with {target.host} failed.")
             return failure
 
-    async def _learn(self, target: RequestTarget) -> None:
-        """The name's addresses just before the connection is made to one of them."""
+    async def _learn_addresses(self, target: RequestTarget) -> None:
+        """Allow the host's current IP addresses just before connecting to one of them."""
         self._open_session()
-        assert self._lookup is not None
-        found: list[ResolveResult] = await self._lookup.resolve(
+        assert self._active_resolver is not None
+        results: list[ResolveResult] = await self._active_resolver.resolve(
             target.host.strip("[]"), target.port, socket.AF_UNSPEC
         )
-        for each in found:
-            self._trusting.learn(each["host"], target.port)
+        for result in results:
+            self._trusting_guard.learn(result["host"], target.port)
 
-    async def _inquire(
+    async def _request(
         self, target: RequestTarget, form: Mapping[str, str] | None, headers: Mapping[str, str]
     ) -> HttpResponse:
-        usual = {**self._usual_headers, "Accept": "application/json", **headers}
+        all_headers = {**self._default_headers, "Accept": "application/json", **headers}
         data = None if form is None else urlencode(form).encode()
         if data is not None:
-            usual["Content-Type"] = "application/x-www-form-urlencoded"
+            all_headers["Content-Type"] = "application/x-www-form-urlencoded"
         async with self._open_session().request(
-            "GET" if data is None else "POST", target.url, data=data, headers=usual, allow_redirects=False
+            "GET" if data is None else "POST",
+            target.url,
+            data=data,
+            headers=all_headers,
+            allow_redirects=False,
         ) as response:
             encoding = ",".join(response.headers.getall("Content-Encoding", ()))
             body = await read_body(response.content.iter_any(), encoding, MAX_BYTES)

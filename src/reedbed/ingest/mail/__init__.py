@@ -1,6 +1,6 @@
-"""Mail that comes in: read within bounds, from bytes or from what a provider made of them.
+"""Incoming mail: SMTP, IMAP, webhooks of mail providers, and the parsing of messages.
 
-`read_mail` is the door for bytes from the network.
+`read_mail` is the entry point for bytes from the network.
 """
 
 from reedbed.ingest.mail.sandbox import read_mail

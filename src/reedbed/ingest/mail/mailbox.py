@@ -1,4 +1,4 @@
-"""A mailbox to read newsletters from, and what was found there. Apart from `imap`, which needs imaplib."""
+"""Login and results of an IMAP mailbox. Separate from `imap`, which needs imaplib."""
 
 from dataclasses import field
 from typing import Literal
@@ -6,7 +6,7 @@ from typing import Literal
 from reedbed.domain.records import record
 
 ABOVE_ALL = 2**32
-"""No mail has a UID beyond this: a look from here on only tries the log-in."""
+"""No mail has a higher UID: a check from here on only tests the login."""
 
 Security = Literal["tls", "starttls", "none"]
 
@@ -25,7 +25,7 @@ class MailboxLogin:
 class MailboxMail:
     uid: int
     raw: bytes | None = field(repr=False)
-    """None: larger than what is taken."""
+    """None if the mail is larger than the limit."""
 
 
 @record

@@ -1,4 +1,7 @@
-"""One MIME message, however broken, to a `Mail`: the standard library takes it apart, this bounds it."""
+"""Parse a MIME message, however broken, to a `Mail`.
+
+The standard library parses it; this module limits size, depth and number of parts.
+"""
 
 import re
 from binascii import Error as BadBase64
@@ -24,11 +27,13 @@ MAX_PARTS = 300
 MAX_HEADER_BYTES = 256 * 1024
 MAX_HEADER = 4_000
 MAX_TEXT = 2_000_000
-"""Characters of one body; cleaning reads less still."""
+"""Characters of one body; cleaning reads even less."""
 MAX_PICTURE = 3 * 1024 * 1024
 MAX_PICTURES = 50
 MAX_PICTURES_BYTES = 12 * 1024 * 1024
 
+
+# --- Headers
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 _MESSAGE_ID = re.compile(r"<([^<>\s]{1,600})>")
@@ -37,43 +42,43 @@ _MAILBOX_PART = re.compile(rf'"((?:[^"\\]|\\.)*)"|{_COMMENT.pattern}|<([^<>]*)(?
 _BARE_ADDRESS = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^\s,;:<>()"@]+)@[^\s,;:<>()"@]+')
 _ESCAPED = re.compile(r"\\(.)")
 _MAX_ID = 600
-"""PostgreSQL indexes no value of more than a third of a page."""
+"""PostgreSQL cannot index values larger than a third of a page."""
 
 
 def readable(value: str) -> str:
-    """One line of text; never fails."""
-    raw = _from_bytes(value[:MAX_HEADER])
-    return storable(" ".join(_CONTROL.sub(" ", _decoded(raw)).split()))
+    """Decode a header to one line of text; never fails."""
+    raw = _decode_surrogates(value[:MAX_HEADER])
+    return storable(" ".join(_CONTROL.sub(" ", _decode_words(raw)).split()))
 
 
 def readable_list(value: str) -> str:
-    """A list of addresses in brackets, in which white space only folds lines."""
+    """Decode a list of addresses in angle brackets, in which white space only folds lines."""
     return "".join(readable(value).split())
 
 
 def mailbox(value: str) -> tuple[str, str]:
-    """Name and address of the first mailbox; empty where there is none.
+    """Name and address of the first mailbox; empty if there is none.
 
-    An address in brackets comes first, whatever stands before it: a name may hold a comma or another address
-    that nobody quoted. `parseaddr` reads such headers in another way from one Python to the next.
+    An address in angle brackets wins over anything before it: a name may contain an unquoted comma or another
+    address. `parseaddr` parses such headers differently in different Python versions.
     """
-    text = _from_bytes(" ".join(value[:MAX_HEADER].split()))
-    words: list[str] = []
+    text = _decode_surrogates(" ".join(value[:MAX_HEADER].split()))
+    names: list[str] = []
     comments: list[str] = []
     for part in _MAILBOX_PART.finditer(text):
         quoted, comment, address = part.groups()
         if address is not None and "@" in address:
-            return readable("".join(words)), storable(address.strip())
+            return readable("".join(names)), storable(address.strip())
         if comment is not None:
             comments.append(comment)
-        words.append(part[0].strip('"') if quoted is None else _ESCAPED.sub(r"\1", quoted))
+        names.append(part[0].strip('"') if quoted is None else _ESCAPED.sub(r"\1", quoted))
     bare = _BARE_ADDRESS.search(_COMMENT.sub(" ", text))
     return (readable("".join(comments[:1])), storable(bare[0])) if bare else ("", "")
 
 
 def message_id(value: str) -> str:
-    found = _MESSAGE_ID.search(value[:MAX_HEADER])
-    return storable(found[1] if found else "".join(value.split()).strip("<>")[:_MAX_ID])
+    match = _MESSAGE_ID.search(value[:MAX_HEADER])
+    return storable(match[1] if match else "".join(value.split()).strip("<>")[:_MAX_ID])
 
 
 def moment_of(value: str) -> Instant | None:
@@ -84,7 +89,7 @@ def moment_of(value: str) -> Instant | None:
 
 
 def is_spam(headers: Iterable[tuple[str, str]]) -> bool:
-    """A filter on the way says so; a sender who writes this harms only their own mail."""
+    """Whether a mail filter marked it. A sender who sets this header only harms their own mail."""
     return any(
         name.lower() in ("x-spam-flag", "x-spam-status", "x-mailgun-sflag")
         and value.strip().lower().startswith("yes")
@@ -92,7 +97,7 @@ def is_spam(headers: Iterable[tuple[str, str]]) -> bool:
     )
 
 
-def _from_bytes(value: str) -> str:
+def _decode_surrogates(value: str) -> str:
     """The parser keeps bytes beyond ASCII as lone surrogates."""
     if value.isascii():
         return value
@@ -103,7 +108,7 @@ def _from_bytes(value: str) -> str:
         return as_utf8(data, "text/plain; charset=windows-1252").decode("utf-8", "replace")
 
 
-def _decoded(value: str) -> str:
+def _decode_words(value: str) -> str:
     if "=?" not in value:
         return value
     try:
@@ -111,20 +116,23 @@ def _decoded(value: str) -> str:
     except (HeaderParseError, BadBase64, ValueError):
         return value
     return "".join(
-        part if isinstance(part, str) else _text(part, charset or "us-ascii") for part, charset in parts
+        part if isinstance(part, str) else _decode_bytes(part, charset or "us-ascii")
+        for part, charset in parts
     )
 
 
-def _text(data: bytes, charset: str) -> str:
+def _decode_bytes(data: bytes, charset: str) -> str:
     text = as_utf8(data, f"text/plain; charset={charset}")
     return text.decode("utf-8", "replace")
 
+
+# --- Images
 
 _SIGNATURES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 
 
 def media_type(data: bytes) -> str | None:
-    """None for everything a browser might run, like SVG."""
+    """None for everything a browser might execute, like SVG."""
     for signature, kind in _SIGNATURES:
         if data.startswith(signature):
             return kind
@@ -134,24 +142,26 @@ def media_type(data: bytes) -> str | None:
 
 
 class ImageSet:
-    """Collects pictures until a mail has had its share."""
+    """Collect the images of a mail up to the limits."""
 
     def __init__(self) -> None:
-        self._found: dict[str, MailImage] = {}
+        self._by_cid: dict[str, MailImage] = {}
         self._bytes = 0
 
     def add(self, cid: str, data: bytes) -> None:
         cid = cid.strip().strip("<>")[:500]
         fits = len(data) <= MAX_PICTURE and self._bytes + len(data) <= MAX_PICTURES_BYTES
-        if not cid or cid in self._found or len(self._found) >= MAX_PICTURES or not fits:
+        if not cid or cid in self._by_cid or len(self._by_cid) >= MAX_PICTURES or not fits:
             return
         if media_type(data) is not None:
-            self._found[cid] = MailImage(cid, data)
+            self._by_cid[cid] = MailImage(cid, data)
             self._bytes += len(data)
 
     def pictures(self) -> tuple[MailImage, ...]:
-        return tuple(self._found.values())
+        return tuple(self._by_cid.values())
 
+
+# --- Messages
 
 _END_OF_HEADERS = re.compile(rb"\r?\n\r?\n")
 _META_CHARSET = re.compile(rb"<meta[^<>]{0,300}charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
@@ -160,7 +170,7 @@ _Part: TypeAlias = "Message[str, str]"
 
 
 def read_mime(raw: bytes) -> Mail | NotAMail:
-    """Bounded in depth, parts and size; not in time: see `isolation`."""
+    """Bounded in depth, parts and size, but not in time: see `sandbox`."""
     end = _END_OF_HEADERS.search(raw[: MAX_HEADER_BYTES + 4])
     if end is None and len(raw) > MAX_HEADER_BYTES:
         return NotAMail("The headers of this mail are too long.")
@@ -177,11 +187,11 @@ class _Headers:
         self.pairs = pairs
 
     def first(self, *names: str) -> str:
-        """The first of these that says something."""
+        """The first non-empty value of these headers."""
         for name in names:
-            found = next((value for key, value in self.pairs if key.lower() == name and value.strip()), "")
-            if found:
-                return found
+            first = next((value for key, value in self.pairs if key.lower() == name and value.strip()), "")
+            if first:
+                return first
         return ""
 
     def every(self, name: str) -> list[str]:
@@ -192,10 +202,10 @@ def _mail(message: _Part, headers: _Headers) -> Mail | NotAMail:
     name, address = mailbox(headers.first("from", "sender", "return-path"))
     if not address:
         return NotAMail("The mail does not say who sent it.")
-    reading = _Reading()
-    body = reading.of(message, 0)
-    if reading.broken:
-        return NotAMail(reading.broken)
+    reader = _PartReader()
+    body = reader.read(message, 0)
+    if reader.error:
+        return NotAMail(reader.error)
     return Mail(
         sender=address,
         sender_name=name,
@@ -204,7 +214,7 @@ def _mail(message: _Part, headers: _Headers) -> Mail | NotAMail:
         sent_at=moment_of(headers.first("date")),
         html=storable(body.html[:MAX_TEXT]),
         text=storable(body.text[:MAX_TEXT]),
-        pictures=reading.album.pictures(),
+        pictures=reader.images.pictures(),
         list_unsubscribe=readable_list(headers.first("list-unsubscribe")),
         list_unsubscribe_post=readable(headers.first("list-unsubscribe-post")),
         auth_results=tuple(readable(value) for value in headers.every("authentication-results")[:10]),
@@ -219,47 +229,47 @@ class _Body:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _PartReader:
     parts: int = 0
-    broken: str = ""
-    album: ImageSet = field(default_factory=ImageSet)
+    error: str = ""
+    images: ImageSet = field(default_factory=ImageSet)
 
-    def of(self, part: _Part, depth: int) -> _Body:
+    def read(self, part: _Part, depth: int) -> _Body:
         self.parts += 1
         if depth > MAX_DEPTH or self.parts > MAX_PARTS:
-            self.broken = "This mail has too many parts, or they are nested too deep."
-        if self.broken:
+            self.error = "This mail has too many parts, or they are nested too deep."
+        if self.error:
             return _Body()
         kind = part.get_content_type()
         if part.is_multipart():
-            return self._many(part, kind, depth)
+            return self._read_multipart(part, kind, depth)
         if kind in ("text/html", "text/plain") and part.get_content_disposition() != "attachment":
             text = _part_text(part)
             return _Body(html=text) if kind == "text/html" else _Body(text=text)
         if kind.startswith("image/"):
-            self.album.add(str(part.get("Content-ID") or part.get("Content-Location") or ""), _data(part))
+            self.images.add(str(part.get("Content-ID") or part.get("Content-Location") or ""), _data(part))
         return _Body()
 
-    def _many(self, part: _Part, kind: str, depth: int) -> _Body:
+    def _read_multipart(self, part: _Part, kind: str, depth: int) -> _Body:
         if not kind.startswith("multipart/"):
             return _Body()  # a mail within the mail is an attachment
-        children = [self.of(child, depth + 1) for child in cast("list[_Part]", part.get_payload())]
+        bodies = [self.read(child, depth + 1) for child in cast("list[_Part]", part.get_payload())]
         if kind == "multipart/alternative":
-            return _Body(_last(each.html for each in children), _first(each.text for each in children))
-        text = "\n\n".join(each.text for each in children if each.text)
-        if not any(each.html for each in children):
+            return _Body(_last(body.html for body in bodies), _first(body.text for body in bodies))
+        text = "\n\n".join(body.text for body in bodies if body.text)
+        if not any(body.html for body in bodies):
             return _Body(text=text)
-        return _Body("".join(each.html or _as_html(each.text) for each in children), text)
+        return _Body("".join(body.html or _as_html(body.text) for body in bodies), text)
 
 
 def _part_text(part: _Part) -> str:
     data = _data(part)
     charset = part.get_param("charset")
-    named = charset if isinstance(charset, str) else ""
-    if not named and (meta := _META_CHARSET.search(data[:4_000])):
-        named = meta[1].decode("ascii", "replace")
-    claim = f"text/plain; charset={named}" if named else "text/plain; charset=windows-1252"
-    return as_utf8(data[: 4 * MAX_TEXT], claim).decode("utf-8", "replace").replace("\r\n", "\n")
+    encoding = charset if isinstance(charset, str) else ""
+    if not encoding and (meta := _META_CHARSET.search(data[:4_000])):
+        encoding = meta[1].decode("ascii", "replace")
+    content_type = f"text/plain; charset={encoding}" if encoding else "text/plain; charset=windows-1252"
+    return as_utf8(data[: 4 * MAX_TEXT], content_type).decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def _data(part: _Part) -> bytes:

@@ -1,4 +1,7 @@
-"""The door everything that receives mail uses: what may take long is read in a sandbox."""
+"""Read mails safely: large or deeply nested ones are parsed in a sandbox process.
+
+`python -m reedbed.ingest.mail.sandbox` is that process: raw mail on standard input, JSON on standard output.
+"""
 
 import asyncio
 import sys
@@ -12,19 +15,19 @@ from reedbed.domain.newsletters import Mail, MailImage, NotAMail
 from reedbed.ingest.mail.message import read_mime
 from reedbed.ingest.sandbox import Sandbox, accept_limits
 
-_NAMES = tuple(each.name for each in fields(Mail))
+_NAMES = tuple(field.name for field in fields(Mail))
 
 
 def packed(outcome: Mail | NotAMail) -> bytes:
     if isinstance(outcome, NotAMail):
         return orjson.dumps({"refusal": outcome.reason})
     values: dict[str, Any] = {name: getattr(outcome, name) for name in _NAMES}
-    values["pictures"] = [(each.cid, b64encode(each.data).decode()) for each in outcome.pictures]
+    values["pictures"] = [(image.cid, b64encode(image.data).decode()) for image in outcome.pictures]
     return orjson.dumps({"mail": values})
 
 
 def unpacked(data: bytes) -> Mail | NotAMail:
-    """Raises ValueError, TypeError or KeyError on anything but what `packed` makes."""
+    """Raise ValueError, TypeError or KeyError on anything but the output of `packed`."""
     message = cast(dict[str, Any], orjson.loads(data))
     if "refusal" in message:
         return NotAMail(str(message["refusal"]))
@@ -42,33 +45,33 @@ def main() -> None:
     sys.stdout.buffer.write(packed(read_mime(sys.stdin.buffer.read())))
 
 
-if __name__ == "__main__":
-    main()
-
-
 _HARMLESS_BYTES = 3_000_000
 _HARMLESS_BOUNDARIES = 16
 _MAX_DASHED_LINES = 10_000
-"""Each may begin a part, and a part costs a parser far more than its bytes."""
+"""Each may start a part, and a part costs the parser far more than its bytes."""
 _GAVE_UP = NotAMail("The mail could not be read within the time and memory allowed for one.")
 
 _sandbox = Sandbox("reedbed.ingest.mail.sandbox")
 
 
 async def read_mail(raw: bytes) -> Mail | NotAMail:
-    """The mail in these bytes, whatever they do: a large or nested one is read in a process of its own."""
+    """Parse a mail; large or nested ones in a process of their own, which can be killed."""
     if raw.count(b"\n--") > _MAX_DASHED_LINES:
         return NotAMail("This mail has too many parts.")
     if len(raw) <= _HARMLESS_BYTES and _boundaries(raw) <= _HARMLESS_BOUNDARIES:
         return await asyncio.to_thread(read_mime, raw)
-    answer = await _sandbox.ask(raw)
+    output = await _sandbox.ask(raw)
     try:
-        return unpacked(answer) if answer else _GAVE_UP
+        return unpacked(output) if output else _GAVE_UP
     except (ValueError, TypeError, KeyError):
         return _GAVE_UP
 
 
 def _boundaries(raw: bytes) -> int:
-    """No more parts within parts than this: the parser pays for each line at each depth."""
-    folded = raw.lower()
-    return folded.count(b"boundary") + folded.count(b"message/")
+    """Upper bound of the nesting: the parser checks each line against the boundary of each level."""
+    lowered = raw.lower()
+    return lowered.count(b"boundary") + lowered.count(b"message/")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,7 @@
-"""The program's own mail server: takes mail for addresses it knows, and gives none to anybody.
+"""The built-in SMTP and LMTP server. It accepts mail for known addresses only.
 
-There is no log-in and no relaying. Every mail is answered for after it is stored, so that whoever sent it
-keeps it for as long as it might be lost.
+There is no login and no relaying. A mail is acknowledged only after it is stored, so that until then the
+sender keeps it.
 """
 
 import asyncio
@@ -24,9 +24,9 @@ MAX_RECIPIENTS = 100
 MAX_CONNECTIONS = 100
 MAX_PER_PEER = 20
 MAX_STRANGERS = 10
-"""Unknown recipients in one session; whoever tries more is guessing."""
+"""Unknown recipients in one session; a client that tries more is guessing addresses."""
 MAX_LINE = 100_000
-"""Bytes. The standard's 1000 is less than what some letters hold."""
+"""Bytes. Some mails have longer lines than the 1000 of the standard."""
 
 TRY_LATER = "451 4.3.0 Something went wrong here. Try again later."
 NO_SUCH_ADDRESS = "550 5.1.1 There is no such address here."
@@ -34,26 +34,26 @@ NO_SUCH_ADDRESS = "550 5.1.1 There is no such address here."
 
 @record
 class MailReceiver:
-    """Who decides; each answers for one question of the protocol."""
+    """Callbacks that decide about a mail; each answers one step of the protocol."""
 
     admits: Callable[[str], Awaitable[bool]]
-    """Whether another mail may come from this peer now."""
+    """Whether this peer may send another mail now."""
     knows: Callable[[str], Awaitable[bool]]
     """Whether this recipient is one of ours."""
     takes: Callable[[Sequence[str], bytes], Awaitable[str]]
-    """Stores a mail for these recipients; the reply line, true when it is given."""
+    """Store a mail for these recipients and return the reply line, which is only sent after that."""
 
 
 async def listen(
-    door: MailIntake, desk: MailReceiver, *, hostname: str, max_bytes: int
+    intake: MailIntake, receiver: MailReceiver, *, hostname: str, max_bytes: int
 ) -> asyncio.AbstractServer:
-    """Raises OSError where the port cannot be had, or the certificate not be read."""
-    kind: type[SMTP] = _Lmtp if door.protocol == "lmtp" else _Smtp
-    tls = _tls(door) if door.certificate else None
-    handler, guests = _Handler(desk, per_recipient=door.protocol == "lmtp"), _Guests()
+    """Raise OSError if the port is not available or the certificate cannot be read."""
+    protocol: type[SMTP] = _Lmtp if intake.protocol == "lmtp" else _Smtp
+    tls = _tls_context(intake) if intake.certificate else None
+    handler, connections = _Handler(receiver, per_recipient=intake.protocol == "lmtp"), _ConnectionCounter()
 
     def new_session() -> SMTP:
-        session = kind(
+        session = protocol(
             handler,
             data_size_limit=max_bytes,
             enable_SMTPUTF8=True,
@@ -63,49 +63,49 @@ async def listen(
             timeout=IDLE_SECONDS,
             auth_exclude_mechanism=["LOGIN", "PLAIN"],
         )
-        session.guests = guests  # pyright: ignore[reportAttributeAccessIssue]  both kinds have it
+        session.connections = connections  # pyright: ignore[reportAttributeAccessIssue]  both protocols have it
         return session
 
-    return await asyncio.get_running_loop().create_server(new_session, door.host, door.port)
+    return await asyncio.get_running_loop().create_server(new_session, intake.host, intake.port)
 
 
-def _tls(door: MailIntake) -> ssl.SSLContext:
+def _tls_context(intake: MailIntake) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(door.certificate, door.key)
+    context.load_cert_chain(intake.certificate, intake.key)
     return context
 
 
-class _Guests:
-    """How many connections there are, in all and by peer."""
+class _ConnectionCounter:
+    """Number of connections, in total and per peer."""
 
     def __init__(self) -> None:
         self._by_peer: Counter[str] = Counter()
 
-    def enter(self, peer: str) -> bool:
+    def add(self, peer: str) -> bool:
         if self._by_peer.total() >= MAX_CONNECTIONS or self._by_peer[peer] >= MAX_PER_PEER:
             return False
         self._by_peer[peer] += 1
         return True
 
-    def leave(self, peer: str) -> None:
+    def remove(self, peer: str) -> None:
         self._by_peer[peer] -= 1
         if self._by_peer[peer] <= 0:
             del self._by_peer[peer]
 
 
-class _Counted(SMTP):
-    """A session that counts as a guest from its first connection to its last."""
+class _CountedSession(SMTP):
+    """A session that counts as one connection, also across STARTTLS."""
 
     line_length_limit = MAX_LINE
-    guests: _Guests
+    connections: _ConnectionCounter
     _peer: str | None = None
-    _turned_away = False
+    _rejected = False
 
     def connection_made(self, transport: Any) -> None:
-        if self._peer is None:  # else STARTTLS has begun on a connection we know
-            peer = _peer_of(transport.get_extra_info("peername"))
-            if not self.guests.enter(peer):
-                self._turned_away = True
+        if self._peer is None:  # otherwise STARTTLS began on a counted connection
+            peer = _peer_ip(transport.get_extra_info("peername"))
+            if not self.connections.add(peer):
+                self._rejected = True
                 transport.write(b"421 4.7.0 Too many connections. Try again later.\r\n")
                 transport.close()
                 return
@@ -113,42 +113,42 @@ class _Counted(SMTP):
         super().connection_made(transport)
 
     def connection_lost(self, error: Exception | None) -> None:
-        if self._turned_away:
+        if self._rejected:
             return
         if self._peer is not None:
-            self.guests.leave(self._peer)
+            self.connections.remove(self._peer)
             self._peer = None
         super().connection_lost(error)
 
 
-class _Smtp(_Counted):
+class _Smtp(_CountedSession):
     pass
 
 
-class _Lmtp(_Counted, LMTP):
+class _Lmtp(_CountedSession, LMTP):
     pass
 
 
 class _Handler:
-    """Called by aiosmtpd for each command, under the names it knows."""
+    """Callbacks of aiosmtpd, one per command, with the method names it requires."""
 
     # ruff: noqa: N802  those names
 
-    def __init__(self, desk: MailReceiver, *, per_recipient: bool) -> None:
-        self._desk = desk
+    def __init__(self, receiver: MailReceiver, *, per_recipient: bool) -> None:
+        self._receiver = receiver
         self._per_recipient = per_recipient
 
     async def handle_EHLO(
         self, server: SMTP, session: Session, envelope: Envelope, hostname: str, responses: list[str]
     ) -> list[str]:
-        """Without the offer to log in, which the library makes although nobody can."""
+        """Remove AUTH, which aiosmtpd offers although there is no login."""
         session.host_name = hostname
         return [line for line in responses if not line[4:].startswith("AUTH")]
 
     async def handle_MAIL(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
-        if not await self._desk.admits(_peer_of(session.peer)):
+        if not await self._receiver.admits(_peer_ip(session.peer)):
             return "450 4.7.1 Too many mails. Try again later."
         envelope.mail_from = address
         envelope.mail_options.extend(options)
@@ -157,13 +157,13 @@ class _Handler:
     async def handle_RCPT(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
-        strangers: int = getattr(session, "strangers", 0)
-        if strangers >= MAX_STRANGERS:
+        unknown: int = getattr(session, "strangers", 0)
+        if unknown >= MAX_STRANGERS:
             return "450 4.7.1 Too many unknown recipients. Try again later."
         if len(envelope.rcpt_tos) >= MAX_RECIPIENTS:
             return "452 4.5.3 Too many recipients."
-        if not await self._desk.knows(address):
-            session.strangers = strangers + 1  # pyright: ignore[reportAttributeAccessIssue]  our own note
+        if not await self._receiver.knows(address):
+            session.strangers = unknown + 1  # pyright: ignore[reportAttributeAccessIssue]  our own note
             return NO_SUCH_ADDRESS
         envelope.rcpt_tos.append(address)
         envelope.rcpt_options.extend(options)
@@ -173,7 +173,7 @@ class _Handler:
         content = envelope.content
         if not isinstance(content, bytes):
             return TRY_LATER
-        reply = await self._desk.takes(tuple(envelope.rcpt_tos), content)
+        reply = await self._receiver.takes(tuple(envelope.rcpt_tos), content)
         return "\r\n".join([reply] * len(envelope.rcpt_tos)) if self._per_recipient else reply
 
     async def handle_exception(self, error: Exception) -> str:
@@ -181,5 +181,5 @@ class _Handler:
         return TRY_LATER
 
 
-def _peer_of(peer: object) -> str:
+def _peer_ip(peer: object) -> str:
     return str(peer[0]) if isinstance(peer, tuple) and peer else "local"  # pyright: ignore[reportUnknownArgumentType]

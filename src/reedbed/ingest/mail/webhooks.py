@@ -1,4 +1,6 @@
-"""Mails from Amazon SES, as signed notifications of Amazon SNS."""
+"""Read mails that Mailgun, Postmark and Amazon SES (through SNS) deliver by webhook, and check their
+signatures.
+"""
 
 import hmac
 from base64 import b64decode
@@ -25,45 +27,53 @@ from reedbed.ingest.mail.message import (
     readable_list,
 )
 
+_MAX_RECIPIENTS = 100
+
+# --- Mailgun
+
 WHOLE_MAIL = "body-mime"
 OLDEST = 12 * HOUR
-"""Mailgun tries for eight hours."""
-_EARLY = HOUR // 4
+"""Mailgun retries for eight hours."""
+_MAX_CLOCK_SKEW = HOUR // 4
 
 
 def is_mailgun_signed(fields: Mapping[str, str], key: str, now: Instant) -> bool:
-    """By whoever knows the key, and not long ago."""
-    stamp, token = fields.get("timestamp", ""), fields.get("token", "")
-    wanted = hmac.new(key.encode(), f"{stamp}{token}".encode(), sha256).hexdigest()
-    given = fields.get("signature", "").lower()
-    if not token or not hmac.compare_digest(wanted.encode(), given.encode("utf-8", "replace")):
+    """Whether the signature matches the key and is recent."""
+    timestamp, token = fields.get("timestamp", ""), fields.get("token", "")
+    expected = hmac.new(key.encode(), f"{timestamp}{token}".encode(), sha256).hexdigest()
+    signature = fields.get("signature", "").lower()
+    if not token or not hmac.compare_digest(expected.encode(), signature.encode("utf-8", "replace")):
         return False
-    age = now - int(stamp) * SECOND if stamp.isascii() and stamp.isdigit() and len(stamp) < 12 else OLDEST + 1
-    return -_EARLY <= age <= OLDEST
+    age = (
+        now - int(timestamp) * SECOND
+        if timestamp.isascii() and timestamp.isdigit() and len(timestamp) < 12
+        else OLDEST + 1
+    )
+    return -_MAX_CLOCK_SKEW <= age <= OLDEST
 
 
 def mailgun_recipients(fields: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(each.strip() for each in fields.get("recipient", "").split(",")[:100])
+    return tuple(recipient.strip() for recipient in fields.get("recipient", "").split(",")[:_MAX_RECIPIENTS])
 
 
 def read_mailgun(fields: Mapping[str, str], files: Mapping[str, bytes]) -> Mail | NotAMail:
-    headers = list(_headers(fields.get("message-headers", "")))
+    headers = list(_mailgun_headers(fields.get("message-headers", "")))
     by_name = {name.lower(): value for name, value in reversed(headers)}
     name, address = mailbox(fields.get("from", "") or fields.get("sender", ""))
     if not address:
         return NotAMail("The mail does not say who sent it.")
-    album = ImageSet()
-    for cid, field in _json_of(fields.get("content-id-map", ""), dict).items():
-        album.add(str(cid), files.get(str(field), b""))
+    images = ImageSet()
+    for cid, field in _parse_json(fields.get("content-id-map", ""), dict).items():
+        images.add(str(cid), files.get(str(field), b""))
     return Mail(
         sender=address,
         sender_name=name,
         subject=readable(fields.get("subject", "")),
         message_id=message_id(fields.get("Message-Id", "") or by_name.get("message-id", "")),
         sent_at=moment_of(fields.get("Date", "") or by_name.get("date", "")),
-        html=_body(fields, "body-html"),
-        text=_body(fields, "body-plain"),
-        pictures=album.pictures(),
+        html=_body_text(fields.get("body-html", "")),
+        text=_body_text(fields.get("body-plain", "")),
+        pictures=images.pictures(),
         list_unsubscribe=readable_list(by_name.get("list-unsubscribe", "")),
         list_unsubscribe_post=readable(by_name.get("list-unsubscribe-post", "")),
         spam=is_spam(headers) or is_spam(fields.items()),
@@ -75,65 +85,70 @@ def mailgun_verdicts(fields: Mapping[str, str]) -> Verdicts:
     return Verdicts("mailgun", spf=spf.lower()[:12], dkim=dkim.lower()[:12])
 
 
-def _headers(text: str) -> Iterable[tuple[str, str]]:
-    for pair in _json_of(text, list):
+def _mailgun_headers(text: str) -> Iterable[tuple[str, str]]:
+    for pair in _parse_json(text, list):
         if isinstance(pair, list):
-            values = [str(each) for each in cast(list[Any], pair)[:2]]
+            values = [str(value) for value in cast(list[Any], pair)[:2]]
             if len(values) == 2:
                 yield values[0], values[1]
 
 
-def _json_of(text: str, kind: type[Any]) -> Any:
+def _parse_json(text: str | bytes, kind: type[Any]) -> Any:
+    """An empty `kind` if the text is not JSON of this type."""
     try:
-        found = orjson.loads(text) if text else kind()
+        value = orjson.loads(text) if text else kind()
     except orjson.JSONDecodeError:
         return kind()
-    return found if isinstance(found, kind) else kind()
+    return value if isinstance(value, kind) else kind()
 
 
-def _body(fields: Mapping[str, str], name: str) -> str:
-    return storable(fields.get(name, "")[:MAX_TEXT]).replace("\r\n", "\n")
+def _body_text(text: str) -> str:
+    return storable(text[:MAX_TEXT]).replace("\r\n", "\n")
 
+
+# --- Postmark
 
 _MAX_HEADERS = 1_000
-_MAX_RECIPIENTS = 100
 
 
-def postmark_recipients(told: dict[str, Any]) -> tuple[str, ...]:
-    """The address the mail was delivered to; To may name others."""
-    original = _text(told, "OriginalRecipient")
+def postmark_recipients(payload: dict[str, Any]) -> tuple[str, ...]:
+    """The address the mail was delivered to; To may list others."""
+    original = _text(payload, "OriginalRecipient")
     if original:
         return (original,)
-    full = [*_list(told, "ToFull"), *_list(told, "CcFull"), *_list(told, "BccFull")]
-    return tuple(_text(each, "Email") for each in full[:_MAX_RECIPIENTS])
+    full = [*_list(payload, "ToFull"), *_list(payload, "CcFull"), *_list(payload, "BccFull")]
+    return tuple(_text(person, "Email") for person in full[:_MAX_RECIPIENTS])
 
 
-def raw_mail(told: dict[str, Any]) -> bytes | None:
-    raw = _text(told, "RawEmail")
+def raw_mail(payload: dict[str, Any]) -> bytes | None:
+    raw = _text(payload, "RawEmail")
     return raw.encode("utf-8", "surrogateescape") if raw else None
 
 
-def read_postmark(told: dict[str, Any]) -> Mail | NotAMail:
-    headers = [(_text(each, "Name"), _text(each, "Value")) for each in _list(told, "Headers")[:_MAX_HEADERS]]
+def read_postmark(payload: dict[str, Any]) -> Mail | NotAMail:
+    headers = [
+        (_text(header, "Name"), _text(header, "Value")) for header in _list(payload, "Headers")[:_MAX_HEADERS]
+    ]
     by_name = {name.lower(): value for name, value in reversed(headers)}
-    full = told.get("FromFull")
+    full = payload.get("FromFull")
     sender = cast(dict[str, Any], full) if isinstance(full, dict) else {}
-    name, address = mailbox(_text(told, "From"))
+    name, address = mailbox(_text(payload, "From"))
     address = _text(sender, "Email") or address
     if not address:
         return NotAMail("The mail does not say who sent it.")
-    album = ImageSet()
-    for each in _list(told, "Attachments"):
-        album.add(_text(each, "ContentID").removeprefix("cid:"), _unpacked(_text(each, "Content")))
+    images = ImageSet()
+    for attachment in _list(payload, "Attachments"):
+        cid = _text(attachment, "ContentID").removeprefix("cid:")
+        images.add(cid, _decode_base64(_text(attachment, "Content")))
     return Mail(
         sender=address,
         sender_name=readable(_text(sender, "Name")) or name,
-        subject=readable(_text(told, "Subject")),
+        subject=readable(_text(payload, "Subject")),
         message_id=message_id(by_name.get("message-id", "")),
-        sent_at=moment_of(_text(told, "Date")),
-        html=_postmark_body(told, "HtmlBody"),
-        text=_postmark_body(told, "TextBody"),
-        pictures=album.pictures(),
+        sent_at=moment_of(_text(payload, "Date")),
+        html=_body_text(_text(payload, "HtmlBody")),
+        text=_body_text(_text(payload, "TextBody")),
+        pictures=images.pictures(),
         list_unsubscribe=readable_list(by_name.get("list-unsubscribe", "")),
         list_unsubscribe_post=readable(by_name.get("list-unsubscribe-post", "")),
         auth_results=tuple(
@@ -143,41 +158,39 @@ def read_postmark(told: dict[str, Any]) -> Mail | NotAMail:
     )
 
 
-def postmark_verdicts(told: dict[str, Any]) -> Verdicts:
-    """Postmark writes its own SPF finding into Received-SPF, the topmost."""
-    said = next(
+def postmark_verdicts(payload: dict[str, Any]) -> Verdicts:
+    """Postmark writes its own SPF result into the topmost Received-SPF header."""
+    received_spf = next(
         (
-            _text(each, "Value")
-            for each in _list(told, "Headers")
-            if _text(each, "Name").lower() == "received-spf"
+            _text(header, "Value")
+            for header in _list(payload, "Headers")
+            if _text(header, "Name").lower() == "received-spf"
         ),
         "",
     )
-    return Verdicts("postmark", spf=(said.split() or [""])[0].lower()[:12])
+    return Verdicts("postmark", spf=(received_spf.split() or [""])[0].lower()[:12])
 
 
-def _postmark_body(told: dict[str, Any], name: str) -> str:
-    return storable(_text(told, name)[:MAX_TEXT]).replace("\r\n", "\n")
-
-
-def _text(told: dict[str, Any], name: str) -> str:
-    value = told.get(name)
+def _text(fields: dict[str, Any], name: str) -> str:
+    value = fields.get(name)
     return value if isinstance(value, str) else ""
 
 
-def _list(told: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    value = told.get(name)
+def _list(fields: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    value = fields.get(name)
     if not isinstance(value, list):
         return []
-    return [cast(dict[str, Any], each) for each in cast(list[Any], value) if isinstance(each, dict)]
+    return [cast(dict[str, Any], item) for item in cast(list[Any], value) if isinstance(item, dict)]
 
 
-def _unpacked(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     try:
         return b64decode(text)
     except (BadBase64, ValueError):
         return b""
 
+
+# --- Amazon SES and SNS
 
 _SIGNED = {
     "Notification": ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"),
@@ -224,16 +237,9 @@ class SesMail:
 
 
 def read_notification(body: bytes) -> Notification | None:
-    """None for what is no notification, or names a place that is not Amazon's."""
-    try:
-        told = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-    if not isinstance(told, dict):
-        return None
-    fields = {
-        str(name): value for name, value in cast(dict[Any, Any], told).items() if isinstance(value, str)
-    }
+    """None if it is not a notification, or its certificate URL is not Amazon's."""
+    document: dict[Any, Any] = _parse_json(body, dict)
+    fields = {str(name): value for name, value in document.items() if isinstance(value, str)}
     kind, certificate = fields.get("Type", ""), fields.get("SigningCertURL", "")
     if kind not in _SIGNED or not is_amazon(certificate) or not fields.get("MessageId"):
         return None
@@ -249,7 +255,7 @@ def read_notification(body: bytes) -> Notification | None:
 
 
 def is_amazon(url: str) -> bool:
-    """An https address of SNS itself."""
+    """Whether this is an https URL of SNS itself."""
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").lower(), parts.port
@@ -260,14 +266,14 @@ def is_amazon(url: str) -> bool:
 
 
 def is_sns_signed(notification: Notification, certificate: bytes) -> bool:
-    # Seven megabytes of libraries, for those who use them.
+    # Imported here because these libraries take seven megabytes.
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
     from cryptography.hazmat.primitives.hashes import SHA1, SHA256
     from cryptography.x509 import load_pem_x509_certificate
 
-    # Amazon's first signatures are SHA-1; a topic can be set to the second kind.
+    # Signature version 1 uses SHA-1; a topic can be configured for version 2.
     method = SHA256() if notification.fields.get("SignatureVersion") == "2" else SHA1()  # noqa: S303  see above
     try:
         key = load_pem_x509_certificate(certificate).public_key()
@@ -281,21 +287,21 @@ def is_sns_signed(notification: Notification, certificate: bytes) -> bool:
 
 
 def read_ses(message: str) -> SesMail | None:
-    """None for a notification that holds no mail."""
-    told = _object(_loaded(message))
-    receipt = _object(told.get("receipt"))
-    content = told.get("content")
-    if told.get("notificationType") != "Received" or not isinstance(content, str):
+    """None if the notification contains no mail."""
+    payload: dict[str, Any] = _parse_json(message, dict)
+    receipt = _object(payload.get("receipt"))
+    content = payload.get("content")
+    if payload.get("notificationType") != "Received" or not isinstance(content, str):
         return None
     encoding = str(_object(receipt.get("action")).get("encoding", "UTF8"))
     try:
         raw = b64decode(content) if encoding.upper() == "BASE64" else content.encode("utf-8", "surrogatepass")
     except ValueError:
         return None
-    given = receipt.get("recipients")
-    named = cast(list[Any], given)[:100] if isinstance(given, list) else []
+    value = receipt.get("recipients")
+    recipients = cast(list[Any], value)[:_MAX_RECIPIENTS] if isinstance(value, list) else []
     return SesMail(
-        tuple(each for each in named if isinstance(each, str)),
+        tuple(recipient for recipient in recipients if isinstance(recipient, str)),
         raw,
         Verdicts("amazonses.com", *(_verdict(receipt, name) for name in ("spf", "dkim", "dmarc"))),
         any(_verdict(receipt, name) == "fail" for name in ("spam", "virus")),
@@ -303,20 +309,13 @@ def read_ses(message: str) -> SesMail | None:
 
 
 def _signed_text(notification: Notification) -> bytes:
-    given = notification.fields
-    lines = [f"{name}\n{given[name]}\n" for name in _SIGNED[notification.kind] if name in given]
+    fields = notification.fields
+    lines = [f"{name}\n{fields[name]}\n" for name in _SIGNED[notification.kind] if name in fields]
     return "".join(lines).encode("utf-8", "replace")
 
 
 def _verdict(receipt: dict[str, Any], name: str) -> str:
     return str(_object(receipt.get(f"{name}Verdict")).get("status", "")).lower()[:12]
-
-
-def _loaded(text: str) -> object:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
 
 
 def _object(value: object) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""Feed documents of every format and state of repair, to one value.
+"""Parse feed documents of every format and in every condition to a `ParsedFeed`.
 
-`parse_safely` is the door for what comes from the network; `parse_feed` reads in this process or refuses.
+`parse_safely` is the entry point for untrusted documents; `parse_feed` parses in this process and rejects
+documents that are not safe to parse here.
 """
 
 from reedbed.domain.feeds import NotAFeed, ParsedFeed
@@ -11,7 +12,7 @@ __all__ = ["parse_feed", "parse_safely"]
 
 
 def parse_feed(body: bytes, *, content_type: str | None, url: str) -> ParsedFeed | NotAFeed:
-    """The feed in these bytes; `url` is where they came from, for addresses that are relative to it."""
+    """`url` is where the document came from; relative URLs are resolved against it."""
     outcome = read_body(body, content_type=content_type, url=url)
     match outcome:
         case Doubt():

@@ -1,4 +1,4 @@
-"""Any bytes to UTF-8, whatever the header, the byte order mark, the declaration or the page claim."""
+"""Convert documents to UTF-8 by Content-Type header, byte order mark, XML declaration or detection."""
 
 import codecs
 import re
@@ -13,18 +13,18 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
 )
-# The first character `<` or `{` in an encoding of two or four bytes without a byte order mark.
+# The first character `<` or `{` in UTF-16 or UTF-32 without a byte order mark.
 _WIDE = (
     (re.compile(rb"\x00\x00\x00[<{]"), "utf-32-be"),
     (re.compile(rb"[<{]\x00\x00\x00"), "utf-32-le"),
     (re.compile(rb"\x00[<{]\x00"), "utf-16-be"),
     (re.compile(rb"[<{]\x00"), "utf-16-le"),
 )
-_HEADER = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
-_DECLARED = re.compile(rb"\A[^<]{0,64}<\?xml[^>]{0,200}?encoding\s*=\s*[\"']\s*([\w.:-]+)", re.IGNORECASE)
+_HEADER_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_XML_ENCODING = re.compile(rb"\A[^<]{0,64}<\?xml[^>]{0,200}?encoding\s*=\s*[\"']\s*([\w.:-]+)", re.IGNORECASE)
 
-# What people mean by these names, as browsers read them.
-_MEANT = {
+# Codecs for these names, as in browsers.
+_ALIASES = {
     "iso-8859-1": "cp1252",
     "iso8859-1": "cp1252",
     "latin-1": "cp1252",
@@ -52,7 +52,7 @@ _DETECTION_SAMPLE = 200_000
 
 
 def unpacked(body: bytes) -> bytes:
-    """The body; if it is gzip of which the server said nothing, what it holds, within the cap."""
+    """The body, decompressed up to the limit if it is gzip without a Content-Encoding header."""
     if not body.startswith(b"\x1f\x8b"):
         return body[:MAX_BYTES]
     try:
@@ -62,9 +62,10 @@ def unpacked(body: bytes) -> bytes:
 
 
 def as_utf8(body: bytes, content_type: str | None) -> bytes:
-    """The document in UTF-8 if the claims about it can be trusted.
+    """Convert to UTF-8 if the declared encodings can be trusted.
 
-    Where everything says UTF-8 (or nothing is said) the bytes pass unread: the parser finds out a lie.
+    If everything claims UTF-8, or nothing is declared, the bytes are returned unchecked: the parser detects
+    errors.
     """
     if body.startswith(codecs.BOM_UTF8):
         return body[3:]
@@ -74,11 +75,11 @@ def as_utf8(body: bytes, content_type: str | None) -> bytes:
     claims = list(_claims(body, content_type))
     if all(codec == "utf-8" for codec in claims) or (body.isascii() and not _any_seven_bit(claims)):
         return body
-    return _by_claims(body, claims) or decoded_anyhow(body).encode("utf-8", "replace")
+    return _decode_as_claimed(body, claims) or decoded_anyhow(body).encode("utf-8", "replace")
 
 
 def decoded_anyhow(body: bytes) -> str:
-    """Text from bytes that are not what they claim to be: never fails."""
+    """Decode bytes with a wrong or unknown encoding; never fails."""
     if body.startswith(codecs.BOM_UTF8):
         body = body[3:]
     text = body.decode("utf-8", "replace")
@@ -87,7 +88,7 @@ def decoded_anyhow(body: bytes) -> str:
         return text
     if _mostly_utf8(text, broken):
         return body.decode("utf-8", _STRAY_BYTES)
-    return _detected(body) or body.decode("cp1252", "replace")
+    return _decode_detected(body) or body.decode("cp1252", "replace")
 
 
 def _wide_codec(body: bytes) -> str | None:
@@ -101,24 +102,25 @@ def _wide_codec(body: bytes) -> str | None:
 
 
 def _claims(body: bytes, content_type: str | None) -> Iterator[str]:
-    """Codecs named by header and declaration, the more trustworthy first."""
-    header = _HEADER.search(content_type) if content_type else None
-    declared = _DECLARED.match(body)
+    """Codecs from the header and the XML declaration, the more reliable one first."""
+    header = _HEADER_CHARSET.search(content_type) if content_type else None
+    declared = _XML_ENCODING.match(body)
     names = [header[1] if header else None, declared[1].decode("ascii", "replace") if declared else None]
-    codecs_named = [codec for name in names if name and (codec := _known_codec(name))]
-    # Servers add Latin-1 to everything; a declaration that differs was written by someone who knew.
-    if len(codecs_named) == 2 and codecs_named[0] == "cp1252":
-        codecs_named.reverse()
-    yield from codecs_named
+    claimed = [codec for name in names if name and (codec := _known_codec(name))]
+    # Many servers send Latin-1 by default, so a different XML declaration is more reliable.
+    if len(claimed) == 2 and claimed[0] == "cp1252":
+        claimed.reverse()
+    yield from claimed
 
 
 def _known_codec(name: str) -> str | None:
-    wanted = name.lower().strip()
+    lowered = name.lower().strip()
     try:
-        codec = codecs.lookup(_MEANT.get(wanted, wanted))
+        codec = codecs.lookup(_ALIASES.get(lowered, lowered))
     except (LookupError, ValueError):
         return None
-    # `codecs` also knows base64 and friends, which give no text; UTF-16 was seen to by its first bytes.
+    # `codecs` also knows base64 and others that are not text. UTF-16 and UTF-32 were already detected by
+    # their first bytes.
     is_text = getattr(codec, "_is_text_encoding", True)
     return codec.name if is_text and not codec.name.startswith(("utf-16", "utf-32")) else None
 
@@ -127,7 +129,7 @@ def _any_seven_bit(claims: list[str]) -> bool:
     return any(codec.startswith(_SEVEN_BIT) for codec in claims)
 
 
-def _by_claims(body: bytes, claims: list[str]) -> bytes | None:
+def _decode_as_claimed(body: bytes, claims: list[str]) -> bytes | None:
     if _is_utf8(body) and not _any_seven_bit(claims) and all(_is_single_byte(codec) for codec in claims):
         return body
     for codec in claims:
@@ -151,12 +153,12 @@ def _is_single_byte(codec: str) -> bool:
 
 
 def _mostly_utf8(text: str, broken: int) -> bool:
-    """A few stray bytes among real UTF-8: a database that mixes two encodings, a cut within a character."""
+    """A few stray bytes in UTF-8: a database that mixes two encodings, or a truncated character."""
     beyond_ascii = sum(character > "\x7f" for character in text)
     return broken <= 2 or broken * 4 < beyond_ascii
 
 
-def _detected(body: bytes) -> str | None:
+def _decode_detected(body: bytes) -> str | None:
     import cchardet
 
     guess: str | None = cchardet.detect(body[:_DETECTION_SAMPLE])["encoding"]

@@ -1,4 +1,4 @@
-"""One `item` or `entry` element, read child by child into a value."""
+"""Read one `item` or `entry` element of an XML feed: authors, enclosures, images, then the entry itself."""
 
 import hashlib
 import re
@@ -24,11 +24,13 @@ from reedbed.ingest.parse.markup import (
 )
 from reedbed.ingest.parse.xml import MAX_CONTENT, MAX_GUID, MAX_LIST, MAX_NAME, MAX_TITLE, Element
 
+# --- Authors
+
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
 
 
 def person(element: Element, context: Context) -> Author | None:
-    """An Atom person with parts, or one line of text such as `mark@example.com (Mark)`."""
+    """Read an Atom person with child elements, or a line of text such as `mark@example.com (Mark)`."""
     if not len(element):
         return person_from_text(element.text or "")
     parts: dict[str, str] = {}
@@ -44,20 +46,20 @@ def person(element: Element, context: Context) -> Author | None:
 
 def person_from_text(text: str) -> Author | None:
     text = text_of_html(text)[: MAX_NAME * 2]
-    found = _EMAIL.search(text) if "@" in text else None
-    if not found:
+    email = _EMAIL.search(text) if "@" in text else None
+    if not email:
         return Author(text[:MAX_NAME]) if text else None
-    rest = (text[: found.start()] + text[found.end() :]).replace("mailto:", "")
-    name = rest.replace("()", "").replace("<>", "").strip(" \t()<>,;")
-    return _author(name or found[0], None, found[0])
+    remaining = (text[: email.start()] + text[email.end() :]).replace("mailto:", "")
+    name = remaining.replace("()", "").replace("<>", "").strip(" \t()<>,;")
+    return _author(name or email[0], None, email[0])
 
 
 def distinct(authors: Iterable[Author]) -> tuple[Author, ...]:
-    """Each name once, the fullest account of it."""
+    """Keep one author per name, preferring the one with a URL or email address."""
     by_name: dict[str, Author] = {}
     for author in authors:
-        known = by_name.get(author.name)
-        if known is None or (known.url is None and known.email is None):
+        previous = by_name.get(author.name)
+        if previous is None or (previous.url is None and previous.email is None):
             by_name[author.name] = author
     return tuple(by_name.values())[:MAX_LIST]
 
@@ -67,7 +69,9 @@ def _author(name: str, url: str | None, email: str | None) -> Author | None:
     return Author(name, url, email) if name else None
 
 
-_PICTURE_ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".webp", ".avif")
+# --- Enclosures and images
+
+_IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".webp", ".avif")
 _MAX_LENGTH = 1 << 53
 
 
@@ -95,17 +99,17 @@ def is_picture(element: Element, url: str) -> bool:
     medium, kind = element.get("medium"), element.get("type")
     if medium or kind:
         return medium == "image" or (kind or "").startswith("image/")
-    return url.lower().partition("?")[0].endswith(_PICTURE_ENDINGS)
+    return url.lower().partition("?")[0].endswith(_IMAGE_SUFFIXES)
 
 
 def picture(element: Element, context: Context) -> EntryImage | None:
-    """A thumbnail or image element, its address in an attribute or as text."""
+    """Read a thumbnail or image element with its URL in an attribute or as text."""
     url = context.address(element.get("url") or element.get("href") or text_of(element), element)
     return EntryImage(url, whole_number(element.get("width")) or 0) if url else None
 
 
 def media_parts(element: Element, context: Context) -> Iterator[tuple[str, Element]]:
-    """The elements within `media:group` and `media:content`, with their names, two levels down."""
+    """Yield the elements inside `media:group` and `media:content` with their names, two levels deep."""
     for part in element:
         name = context.names.of(part)
         yield name, part
@@ -115,31 +119,31 @@ def media_parts(element: Element, context: Context) -> Iterator[tuple[str, Eleme
 
 
 def distinct_attachments(enclosures: tuple[Enclosure, ...], duration: int | None) -> tuple[Enclosure, ...]:
-    """Each address once; the episode's duration belongs to the first thing that plays."""
+    """Keep one enclosure per URL and set the entry's duration on the first playable one."""
     by_url: dict[str, Enclosure] = {}
-    for one in enclosures:
-        known = by_url.get(one.url)
-        by_url[one.url] = _merged(known, one) if known else one
+    for item in enclosures:
+        previous = by_url.get(item.url)
+        by_url[item.url] = _merged(previous, item) if previous else item
     result = list(by_url.values())[:MAX_LIST]
-    for index, one in enumerate(result):
-        if duration and one.duration is None and (one.type or "audio/").startswith(("audio/", "video/")):
-            result[index] = replace(one, duration=duration)
+    for index, item in enumerate(result):
+        if duration and item.duration is None and (item.type or "audio/").startswith(("audio/", "video/")):
+            result[index] = replace(item, duration=duration)
             break
     return tuple(result)
 
 
-def _merged(known: Enclosure, other: Enclosure) -> Enclosure:
+def _merged(first: Enclosure, second: Enclosure) -> Enclosure:
     return replace(
-        known,
-        type=known.type or other.type,
-        length=known.length or other.length,
-        title=known.title or other.title,
-        duration=known.duration or other.duration,
+        first,
+        type=first.type or second.type,
+        length=first.length or second.length,
+        title=first.title or second.title,
+        duration=first.duration or second.duration,
     )
 
 
 def seconds(text: str | None) -> int | None:
-    """`3723`, `62:03` or `1:02:03`."""
+    """Parse `3723`, `62:03` or `1:02:03`."""
     if not text:
         return None
     total = 0
@@ -157,6 +161,8 @@ def whole_number(text: str | None) -> int | None:
         return None
     return min(int(text), _MAX_LENGTH)
 
+
+# --- Entries
 
 _ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _HTML_LINK_TYPES = (None, "", "text/html", "application/xhtml+xml", "html", "xhtml")
@@ -177,11 +183,11 @@ class EntryDraft:
     content_element: Element | None = None
     description: str = ""
     teaser: str = ""
-    """iTunes summary or media description: a second description, often the fuller one."""
+    """iTunes summary or media description: a second description, often the longer one."""
     published: Instant | None = None
     updated: Instant | None = None
     stamped: Instant | None = None
-    """`dc:date`, which may mean either."""
+    """`dc:date`, which may be the publication or the update time."""
     created: Instant | None = None
     authors: tuple[Author, ...] = ()
     categories: tuple[str, ...] = ()
@@ -196,10 +202,10 @@ def read_entry(element: Element, context: Context) -> ParsedEntry:
     draft = EntryDraft(context, element)
     if element.attrib:
         _on_attributes(draft, element)
-    known, learnt = context.names.known.get, context.names.learnt
+    names, add_name = context.names.known.get, context.names.learnt
     handlers = _HANDLERS.get
     for child in element:
-        handler = handlers(known(child.tag) or learnt(child))
+        handler = handlers(names(child.tag) or add_name(child))
         if handler is not None:
             handler(draft, child)
     return _finished(draft)
@@ -214,11 +220,11 @@ def _finished(draft: EntryDraft) -> ParsedEntry:
         title=(draft.title or draft.media_title)[:MAX_TITLE],
         content=_with_absolute_links(draft, content, url),
         summary=_with_absolute_links(draft, summary, url) if summary else None,
-        published=_publication(draft),
+        published=_publication_time(draft),
         updated=draft.updated,
         authors=distinct(draft.authors) if len(draft.authors) > 1 else draft.authors,
         categories=draft.categories,
-        image=_lead_picture(draft),
+        image=_lead_image(draft),
         language=draft.language,
         enclosures=distinct_attachments(draft.enclosures, draft.duration) if draft.enclosures else (),
         comments_url=draft.comments_url,
@@ -226,7 +232,7 @@ def _finished(draft: EntryDraft) -> ParsedEntry:
 
 
 def _with_absolute_links(draft: EntryDraft, markup: str, url: str | None) -> str:
-    """Relative to `xml:base`, else to the entry's own page, else to the feed."""
+    """Resolve relative URLs against `xml:base`, else the entry's own page, else the feed."""
     if "<" in markup and may_hold_relative(markup):
         context = draft.context
         own = context.own_base(draft.element if draft.content_element is None else draft.content_element)
@@ -247,41 +253,41 @@ def _content_and_summary(draft: EntryDraft) -> tuple[str, str | None]:
     description, teaser = draft.description, draft.teaser
     if not teaser or not description:
         return description or teaser, None
-    return (teaser, description) if _says_more(teaser, description) else (description, None)
+    return (teaser, description) if _is_longer(teaser, description) else (description, None)
 
 
-def _says_more(teaser: str, description: str) -> bool:
+def _is_longer(teaser: str, description: str) -> bool:
     return len(text_of_html(teaser)) > len(text_of_html(description))
 
 
-def _publication(draft: EntryDraft) -> Instant | None:
+def _publication_time(draft: EntryDraft) -> Instant | None:
     if draft.published is not None:
         return draft.published
     return draft.created if draft.stamped is None else draft.stamped
 
 
-def _lead_picture(draft: EntryDraft) -> str | None:
+def _lead_image(draft: EntryDraft) -> str | None:
     if draft.pictures:
-        return max(draft.pictures, key=lambda picture: picture.width).url
-    for one in draft.enclosures:
-        if one.type and one.type.startswith("image/"):
-            return one.url
+        return max(draft.pictures, key=lambda image: image.width).url
+    for item in draft.enclosures:
+        if item.type and item.type.startswith("image/"):
+            return item.url
     return None
 
 
 def _on_attributes(draft: EntryDraft, element: Element) -> None:
-    """RDF names its items by attribute, CDF links and dates them so."""
+    """RDF identifies items by an attribute; CDF has the link and the date in attributes."""
     about = element.get(_ABOUT) or element.get("rdf:about")
     if about:
-        draft.guid = _identity(about)
+        draft.guid = _entry_guid(about)
     draft.language = language_of(element)
     for key in ("href", "HREF"):
         draft.link = draft.link or draft.context.address(element.get(key), element)
     draft.updated = instant(element.get("lastmod") or element.get("LASTMOD"))
 
 
-def _identity(text: str) -> str | None:
-    """Over-long ids are replaced by their hash: cut off, two of them could become one."""
+def _entry_guid(text: str) -> str | None:
+    """Replace over-long ids by their hash: truncated, two different ids could become equal."""
     text = text.strip()
     if len(text) > MAX_GUID:
         return "sha256:" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
@@ -294,13 +300,13 @@ def _on_guid(draft: EntryDraft, element: Element) -> None:
     draft.guid_is_link = permalink is None or permalink.lower() == "true"
     if text and draft.guid_is_link and ":" not in text and draft.context.own_base(element):
         text = draft.context.address(text, element) or text
-    draft.guid = _identity(text) or draft.guid
+    draft.guid = _entry_guid(text) or draft.guid
 
 
 def _on_id(draft: EntryDraft, element: Element) -> None:
-    """Atom compares ids letter by letter, so `xml:base` has no part in them."""
+    """Atom compares ids character by character, so they are not resolved against `xml:base`."""
     draft.guid_is_link = True
-    draft.guid = _identity(element.text or "") or draft.guid
+    draft.guid = _entry_guid(element.text or "") or draft.guid
 
 
 def _on_link(draft: EntryDraft, element: Element) -> None:
@@ -338,7 +344,7 @@ def _on_encoded(draft: EntryDraft, element: Element) -> None:
 
 
 def _on_content(draft: EntryDraft, element: Element) -> None:
-    """Atom content: inline, or elsewhere at `src`."""
+    """Atom content: inline, or at the URL in `src`."""
     source = element.get("src")
     if source:
         _on_remote_content(draft, element)
@@ -370,23 +376,23 @@ def _on_teaser(draft: EntryDraft, element: Element) -> None:
 
 
 def _on_published(draft: EntryDraft, element: Element) -> None:
-    if (moment := instant(element.text)) is not None:
-        draft.published = moment
+    if (time := instant(element.text)) is not None:
+        draft.published = time
 
 
 def _on_updated(draft: EntryDraft, element: Element) -> None:
-    if (moment := instant(element.text)) is not None:
-        draft.updated = moment
+    if (time := instant(element.text)) is not None:
+        draft.updated = time
 
 
-def _on_stamped(draft: EntryDraft, element: Element) -> None:
-    if (moment := instant(element.text)) is not None:
-        draft.stamped = moment
+def _on_dc_date(draft: EntryDraft, element: Element) -> None:
+    if (time := instant(element.text)) is not None:
+        draft.stamped = time
 
 
 def _on_created(draft: EntryDraft, element: Element) -> None:
-    if (moment := instant(element.text)) is not None:
-        draft.created = moment
+    if (time := instant(element.text)) is not None:
+        draft.created = time
 
 
 def _on_author(draft: EntryDraft, element: Element) -> None:
@@ -420,18 +426,14 @@ def _on_enclosure(draft: EntryDraft, element: Element) -> None:
 
 
 def _add_enclosure(draft: EntryDraft, element: Element, attribute: str) -> None:
-    found = enclosure(element, draft.context, attribute)
-    if found is not None and len(draft.enclosures) < MAX_LIST:
-        draft.enclosures += (found,)
+    item = enclosure(element, draft.context, attribute)
+    if item is not None and len(draft.enclosures) < MAX_LIST:
+        draft.enclosures += (item,)
 
 
 def _on_media(draft: EntryDraft, element: Element) -> None:
-    """`media:content` itself, then what it holds."""
-    url = element.get("url")
-    if url and is_picture(element, url):
-        _on_picture(draft, element)
-    elif url:
-        _add_enclosure(draft, element, "url")
+    """Read `media:content` itself, then its children."""
+    _on_group_content(draft, element)
     _on_media_group(draft, element)
 
 
@@ -447,21 +449,21 @@ def _on_media_group(draft: EntryDraft, element: Element) -> None:
 def _on_group_content(draft: EntryDraft, element: Element) -> None:
     url = element.get("url")
     if url and is_picture(element, url):
-        _on_picture(draft, element)
+        _add_image(draft, element)
     elif url:
         _add_enclosure(draft, element, "url")
 
 
-def _on_picture(draft: EntryDraft, element: Element) -> None:
-    found = picture(element, draft.context)
-    if found is not None and len(draft.pictures) < MAX_LIST:
-        draft.pictures += (found,)
+def _add_image(draft: EntryDraft, element: Element) -> None:
+    image = picture(element, draft.context)
+    if image is not None and len(draft.pictures) < MAX_LIST:
+        draft.pictures += (image,)
 
 
 def _on_image(draft: EntryDraft, element: Element) -> None:
-    """`<image>` in an item: an address, or an RSS image with its `url` inside."""
+    """Read `<image>` in an item: a URL, or an RSS image with a `url` child."""
     inner = next((child for child in element if draft.context.names.of(child) == "url"), element)
-    _on_picture(draft, inner)
+    _add_image(draft, inner)
 
 
 def _on_duration(draft: EntryDraft, element: Element) -> None:
@@ -478,7 +480,7 @@ def _on_comments(draft: EntryDraft, element: Element) -> None:
 
 _MEDIA_HANDLERS: dict[str, Callable[[EntryDraft, Element], None]] = {
     "media:content": _on_group_content,
-    "media:thumbnail": _on_picture,
+    "media:thumbnail": _add_image,
     "media:title": _on_media_title,
     "media:description": _on_teaser,
     "media:keywords": _on_keywords,
@@ -509,7 +511,7 @@ _HANDLERS: dict[str, Callable[[EntryDraft, Element], None]] = _MEDIA_HANDLERS | 
     "modified": _on_updated,
     "lastbuilddate": _on_updated,
     "dcterms:modified": _on_updated,
-    "dc:date": _on_stamped,
+    "dc:date": _on_dc_date,
     "created": _on_created,
     "dcterms:created": _on_created,
     "author": _on_author,
@@ -523,7 +525,7 @@ _HANDLERS: dict[str, Callable[[EntryDraft, Element], None]] = _MEDIA_HANDLERS | 
     "tags": _on_keywords,
     "enclosure": _on_enclosure,
     "image": _on_image,
-    "itunes:image": _on_picture,
+    "itunes:image": _add_image,
     "itunes:duration": _on_duration,
     "dc:language": _on_language,
     "language": _on_language,

@@ -1,4 +1,4 @@
-"""The last resort: feedparser, which reads what is hardly markup. Slow, so only ever within the sandbox."""
+"""The last resort: feedparser, which reads even very broken markup. Slow, so only used in the sandbox."""
 
 import calendar
 import time
@@ -20,7 +20,7 @@ Fields = Mapping[str, object]
 def read_with_feedparser(body: bytes, *, content_type: str | None, url: str) -> ParsedFeed | NotAFeed:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        document = _document(unpacked(body), content_type, url)
+        document = _run_feedparser(unpacked(body), content_type, url)
     version = _text(document, "version")
     entries = [_entry(entry, url) for entry in _list(document, "entries")]
     if not version and not entries:
@@ -28,14 +28,14 @@ def read_with_feedparser(body: bytes, *, content_type: str | None, url: str) -> 
     return _feed(_fields(document, "feed"), version, entries, url)
 
 
-def _document(body: bytes, content_type: str | None, url: str) -> Fields:
+def _run_feedparser(body: bytes, content_type: str | None, url: str) -> Fields:
     import feedparser  # pyright: ignore[reportMissingTypeStubs] - has none
     from feedparser import mixin  # pyright: ignore[reportMissingTypeStubs]
 
-    # An id is a name, not an address: joined to the feed's it would differ from the one that was read before.
+    # An id is a name, not a URL: resolved against the feed's URL, it would differ from the id stored before.
     mixin._FeedParserMixin.can_be_relative_uri.discard("id")  # pyright: ignore[reportPrivateUsage]
     headers = {"content-location": url} | ({"content-type": content_type} if content_type else {})
-    # Without stubs, what it gives is of an unknown type.
+    # feedparser has no type stubs, so the result has an unknown type.
     parsed = feedparser.parse(  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         body, response_headers=headers, sanitize_html=False
     )
@@ -59,7 +59,7 @@ def _feed(feed: Fields, version: str, entries: list[ParsedEntry], url: str) -> P
 def _entry(entry: Fields, url: str) -> ParsedEntry:
     link = absolute(_text(entry, "link"), url)
     base = link if is_absolute(link) else url
-    full = next((_text(one, "value") for one in _list(entry, "content")), "")
+    full = next((_text(part, "value") for part in _list(entry, "content")), "")
     summary = _text(entry, "summary")
     return ParsedEntry(
         guid=_text(entry, "id").strip()[:MAX_GUID] or None,
@@ -67,8 +67,8 @@ def _entry(entry: Fields, url: str) -> ParsedEntry:
         title=text_of_html(_text(entry, "title"))[:MAX_TITLE],
         content=resolved_markup(full or summary, base or "")[:MAX_CONTENT],
         summary=resolved_markup(summary, base or "") if full and summary and summary != full else None,
-        published=_moment(entry, "published"),
-        updated=_moment(entry, "updated"),
+        published=_timestamp(entry, "published"),
+        updated=_timestamp(entry, "updated"),
         authors=_authors(entry),
         categories=tuple(
             term[:MAX_NAME] for tag in _list(entry, "tags")[:MAX_LIST] if (term := _text(tag, "term"))
@@ -77,8 +77,8 @@ def _entry(entry: Fields, url: str) -> ParsedEntry:
     )
 
 
-def _moment(entry: Fields, key: str) -> int | None:
-    """Our own reading of the date first: it knows more months and zones."""
+def _timestamp(entry: Fields, key: str) -> int | None:
+    """Our own date parser first: it knows more months and time zones."""
     parsed = entry.get(f"{key}_parsed")
     own = instant(_text(entry, key))
     if own is not None or not isinstance(parsed, time.struct_time):
@@ -87,31 +87,33 @@ def _moment(entry: Fields, key: str) -> int | None:
 
 
 def _authors(entry: Fields) -> tuple[Author, ...]:
-    people = [(_text(one, "name"), _text(one, "email")) for one in _list(entry, "authors")[:MAX_LIST]]
+    names = [(_text(author, "name"), _text(author, "email")) for author in _list(entry, "authors")[:MAX_LIST]]
     return tuple(
-        Author((name or email)[:MAX_NAME], None, email or None) for name, email in people if name or email
+        Author((name or email)[:MAX_NAME], None, email or None) for name, email in names if name or email
     )
 
 
 def _enclosures(entry: Fields, url: str) -> tuple[Enclosure, ...]:
-    found: list[Enclosure] = []
-    for one in _list(entry, "enclosures")[:MAX_LIST]:
-        address = absolute(_text(one, "href"), url)
-        if address:
-            found.append(Enclosure(address, _text(one, "type") or None, whole_number(_text(one, "length"))))
-    return tuple(found)
+    enclosures: list[Enclosure] = []
+    for item in _list(entry, "enclosures")[:MAX_LIST]:
+        href = absolute(_text(item, "href"), url)
+        if href:
+            enclosures.append(
+                Enclosure(href, _text(item, "type") or None, whole_number(_text(item, "length")))
+            )
+    return tuple(enclosures)
 
 
-def _fields(holder: Fields, key: str) -> Fields:
-    value = holder.get(key)
+def _fields(fields: Fields, key: str) -> Fields:
+    value = fields.get(key)
     return cast(Fields, value) if isinstance(value, Mapping) else {}
 
 
-def _list(holder: Fields, key: str) -> list[Fields]:
-    value = holder.get(key)
+def _list(fields: Fields, key: str) -> list[Fields]:
+    value = fields.get(key)
     return cast(list[Fields], value) if isinstance(value, list) else []
 
 
-def _text(holder: Fields, key: str) -> str:
-    value = holder.get(key)
+def _text(fields: Fields, key: str) -> str:
+    value = fields.get(key)
     return value if isinstance(value, str) else ""

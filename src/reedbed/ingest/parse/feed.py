@@ -1,4 +1,4 @@
-"""An RSS, RDF or Atom tree, read once from the root down."""
+"""Read the tree of an RSS, RDF or Atom feed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,8 +6,7 @@ from itertools import islice
 
 from reedbed.domain.feeds import Author, CheckSchedule, ParsedEntry, ParsedFeed
 from reedbed.domain.times import HOUR, MINUTE, Millis
-from reedbed.ingest.parse import entry as people
-from reedbed.ingest.parse.entry import read_entry
+from reedbed.ingest.parse.entry import distinct, person, read_entry
 from reedbed.ingest.parse.markup import (
     Context,
     language_of,
@@ -55,12 +54,12 @@ class FeedDraft:
 
 
 def read_feed(root: Element, *, url: str) -> ParsedFeed | None:
-    """The feed under this root, or None if the tree is of some other kind."""
+    """The feed under this root, or None if the document is not a feed."""
     context = Context(base=url, atom=False)
-    found = _feed_root(root, context)
-    if found is None:
+    match = _feed_root(root, context)
+    if match is None:
         return None
-    name, top = found
+    name, top = match
     kind = _FORMATS[name]
     context.atom = kind == "atom"
     draft = FeedDraft(context, language=language_of(top))
@@ -73,7 +72,7 @@ def read_feed(root: Element, *, url: str) -> ParsedFeed | None:
 
 
 def _feed_root(root: Element, context: Context) -> tuple[str, Element] | None:
-    """The root, or the element a level or two below it, that is a feed."""
+    """The root, or an element one or two levels below it, that is a feed."""
     level = [root]
     for _ in range(3):
         for element in level:
@@ -109,26 +108,26 @@ def _finished(draft: FeedDraft, kind: str, entries: list[ParsedEntry]) -> Parsed
         language=draft.language,
         icon=draft.icon,
         image=draft.image,
-        authors=people.distinct(draft.authors),
-        rhythm=_rhythm(draft),
+        authors=distinct(draft.authors),
+        rhythm=_check_schedule(draft),
     )
 
 
 def newest(entries: list[ParsedEntry]) -> list[ParsedEntry]:
-    """At most as many as one fetch may bring, in the order of the document; the undated count as old."""
+    """At most `MAX_ENTRIES` entries in document order; entries without a date count as old."""
     if len(entries) <= MAX_ENTRIES:
         return entries
-    by_date = sorted(range(len(entries)), key=lambda index: -(_moment(entries[index])))
+    by_date = sorted(range(len(entries)), key=lambda index: -(_entry_time(entries[index])))
     return [entries[index] for index in sorted(by_date[:MAX_ENTRIES])]
 
 
-def _moment(entry: ParsedEntry) -> int:
+def _entry_time(entry: ParsedEntry) -> int:
     return entry.published or entry.updated or 0
 
 
-def _rhythm(draft: FeedDraft) -> CheckSchedule:
-    said = [span for span in (draft.ttl, _syndication_interval(draft)) if span]
-    return CheckSchedule(max(said, default=None), draft.skip_hours, draft.skip_days)
+def _check_schedule(draft: FeedDraft) -> CheckSchedule:
+    intervals = [interval for interval in (draft.ttl, _syndication_interval(draft)) if interval]
+    return CheckSchedule(max(intervals, default=None), draft.skip_hours, draft.skip_days)
 
 
 def _syndication_interval(draft: FeedDraft) -> Millis | None:
@@ -146,14 +145,14 @@ def _on_link(draft: FeedDraft, element: Element) -> None:
         text = text_of(element).replace("&amp;", "&")
         draft.site_url = draft.site_url or draft.context.address(text, element)
         return
-    address = draft.context.address(href, element)
+    url = draft.context.address(href, element)
     for rel in (element.get("rel") or "alternate").lower().split()[:4]:
         if rel == "self":
-            draft.self_url = draft.self_url or address
+            draft.self_url = draft.self_url or url
         elif rel == "hub":
-            draft.hub_url = draft.hub_url or address
+            draft.hub_url = draft.hub_url or url
         elif rel == "alternate" and "json" not in (element.get("type") or ""):
-            draft.site_url = draft.site_url or address
+            draft.site_url = draft.site_url or url
 
 
 def _on_description(draft: FeedDraft, element: Element) -> None:
@@ -174,19 +173,19 @@ def _on_logo(draft: FeedDraft, element: Element) -> None:
 
 
 def _on_image(draft: FeedDraft, element: Element) -> None:
-    """RSS `<image>` with its parts; in RDF the channel only points at it."""
+    """RSS `<image>` with its children; in RDF the channel only refers to it."""
     for part in element:
         if draft.context.names.of(part) == "url":
             _on_logo(draft, part)
 
 
 def _on_itunes_image(draft: FeedDraft, element: Element) -> None:
-    address = draft.context.address(element.get("href") or element.get("url"), element)
-    draft.image = address or draft.image
+    url = draft.context.address(element.get("href") or element.get("url"), element)
+    draft.image = url or draft.image
 
 
 def _on_author(draft: FeedDraft, element: Element) -> None:
-    author = people.person(element, draft.context)
+    author = person(element, draft.context)
     if author is not None and len(draft.authors) < MAX_LIST:
         draft.authors.append(author)
 

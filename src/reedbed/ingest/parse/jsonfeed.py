@@ -1,4 +1,4 @@
-"""A parsed feed as a JSON Feed 1.1 document with clean content."""
+"""Read JSON Feed documents, and write a parsed feed as JSON Feed 1.1."""
 
 import hashlib
 import json
@@ -25,10 +25,12 @@ from reedbed.ingest.parse.markup import (
 )
 from reedbed.ingest.parse.xml import MAX_CONTENT, MAX_GUID, MAX_LIST, MAX_NAME, MAX_TITLE
 
+# --- Reading
+
 _ITEMS = re.compile(r"\"items\"\s*:\s*\[")
-_BETWEEN = re.compile(r"[\s,]*")
+_SEPARATOR = re.compile(r"[\s,]*")
 _NOT_JSON = NotAFeed("The address answered with JSON that breaks off or is damaged.")
-_NO_FEED = NotAFeed("The address answered with JSON, but it is not a JSON Feed.")
+_NOT_A_FEED = NotAFeed("The address answered with JSON, but it is not a JSON Feed.")
 
 Fields = dict[str, object]
 
@@ -42,7 +44,7 @@ def read_json_feed(body: bytes, *, url: str) -> ParsedFeed | NotAFeed:
 
 
 def _read_damaged(text: str, url: str) -> ParsedFeed | NotAFeed:
-    """Invalid UTF-8, or a document that breaks off: what is whole of it."""
+    """Read the complete part of a document with invalid UTF-8 or a missing end."""
     try:
         return _read_document(orjson.loads(text), url, truncated=False)
     except (orjson.JSONDecodeError, UnicodeError):
@@ -51,7 +53,7 @@ def _read_damaged(text: str, url: str) -> ParsedFeed | NotAFeed:
     if not start:
         return _NOT_JSON
     head = _head(text[: start.start()])
-    return _read_document(head | {"items": _whole_items(text, start.end())}, url, truncated=True)
+    return _read_document(head | {"items": _complete_items(text, start.end())}, url, truncated=True)
 
 
 def _head(text: str) -> Fields:
@@ -61,13 +63,13 @@ def _head(text: str) -> Fields:
         return {}
 
 
-def _whole_items(text: str, position: int) -> list[object]:
+def _complete_items(text: str, position: int) -> list[object]:
     decoder = json.JSONDecoder()
     items: list[object] = []
     while True:
-        between = _BETWEEN.match(text, position)
+        separator = _SEPARATOR.match(text, position)
         try:
-            item, position = decoder.raw_decode(text, between.end() if between else position)
+            item, position = decoder.raw_decode(text, separator.end() if separator else position)
         except (ValueError, RecursionError):  # damaged, a number of a thousand digits, or too deep
             return items
         items.append(item)
@@ -77,7 +79,7 @@ def _read_document(document: object, url: str, *, truncated: bool) -> ParsedFeed
     feed = _fields(document)
     items = feed.get("items")
     if not isinstance(items, list) or not _is_json_feed(feed, truncated=truncated):
-        return _NO_FEED
+        return _NOT_A_FEED
     base = url or _text(feed, "feed_url") or _text(feed, "home_page_url") or ""
     entries = [_entry(fields, base) for fields in map(_fields, cast(list[object], items)) if fields]
     return ParsedFeed(
@@ -106,7 +108,7 @@ def _entry(item: Fields, base: str) -> ParsedEntry:
     inner_base = url or base
     content = _content(item)
     return ParsedEntry(
-        guid=_identity(item),
+        guid=_item_guid(item),
         url=url,
         title=text_of_html(_text(item, "title") or "")[:MAX_TITLE],
         content=(resolved_markup(content, inner_base) if may_hold_relative(content) else content)[
@@ -124,7 +126,7 @@ def _entry(item: Fields, base: str) -> ParsedEntry:
     )
 
 
-def _identity(item: Fields) -> str | None:
+def _item_guid(item: Fields) -> str | None:
     value = item.get("id")
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
@@ -147,15 +149,15 @@ def _summary(item: Fields) -> str | None:
     return html_of_text(summary) if summary and has_content else None
 
 
-def _authors(holder: Fields, base: str) -> tuple[Author, ...]:
-    """1.1 has a list of authors, 1.0 a single one."""
-    people = [_fields(one) for one in _list(holder, "authors")] or [_fields(holder.get("author"))]
-    found: list[Author] = []
-    for one in people[:MAX_LIST]:
-        name, url = _text(one, "name"), absolute(_text(one, "url"), base)
+def _authors(fields: Fields, base: str) -> tuple[Author, ...]:
+    """Version 1.1 has a list of authors, 1.0 a single author."""
+    authors = [_fields(author) for author in _list(fields, "authors")] or [_fields(fields.get("author"))]
+    result: list[Author] = []
+    for author in authors[:MAX_LIST]:
+        name, url = _text(author, "name"), absolute(_text(author, "url"), base)
         if name or url:
-            found.append(Author(one_line(name or url or "")[:MAX_NAME], url))
-    return tuple(found)
+            result.append(Author(one_line(name or url or "")[:MAX_NAME], url))
+    return tuple(result)
 
 
 def _tags(item: Fields) -> tuple[str, ...]:
@@ -164,13 +166,15 @@ def _tags(item: Fields) -> tuple[str, ...]:
 
 
 def _attachments(item: Fields, base: str) -> tuple[Enclosure, ...]:
-    found: list[Enclosure] = []
-    for one in map(_fields, _list(item, "attachments")[:MAX_LIST]):
-        url = absolute(_text(one, "url"), base)
+    enclosures: list[Enclosure] = []
+    for fields in map(_fields, _list(item, "attachments")[:MAX_LIST]):
+        url = absolute(_text(fields, "url"), base)
         if url:
-            size, duration = _number(one, "size_in_bytes"), _number(one, "duration_in_seconds")
-            found.append(Enclosure(url, _text(one, "mime_type"), size, _text(one, "title"), duration))
-    return tuple(found)
+            size, duration = _number(fields, "size_in_bytes"), _number(fields, "duration_in_seconds")
+            enclosures.append(
+                Enclosure(url, _text(fields, "mime_type"), size, _text(fields, "title"), duration)
+            )
+    return tuple(enclosures)
 
 
 def _hub(feed: Fields, base: str) -> str | None:
@@ -182,29 +186,32 @@ def _fields(value: object) -> Fields:
     return cast(Fields, value) if isinstance(value, dict) else {}
 
 
-def _list(holder: Fields, key: str) -> list[object]:
-    value = holder.get(key)
+def _list(fields: Fields, key: str) -> list[object]:
+    value = fields.get(key)
     return cast(list[object], value) if isinstance(value, list) else []
 
 
-def _text(holder: Fields, key: str) -> str | None:
-    """Unlike XML, JSON can escape characters that no database holds."""
-    value = holder.get(key)
+def _text(fields: Fields, key: str) -> str | None:
+    """Stripped text or None. Unlike XML, JSON can escape characters that no database can store."""
+    value = fields.get(key)
     return storable(value).strip() or None if isinstance(value, str) else None
 
 
-def _number(holder: Fields, key: str) -> int | None:
-    value = holder.get(key)
+def _number(fields: Fields, key: str) -> int | None:
+    value = fields.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1 << 53:
         return None
     return int(value)
 
+
+# --- Writing
 
 JsonFields = dict[str, object]
 Cleaner = Callable[[str, str | None], str]
 
 
 def as_json_feed(feed: ParsedFeed, *, url: str) -> JsonFields:
+    """The feed as JSON Feed 1.1 with sanitized content."""
     from reedbed.ingest.sanitize import clean_html
     from reedbed.ingest.sanitize.media import standing_alone
 
@@ -212,7 +219,7 @@ def as_json_feed(feed: ParsedFeed, *, url: str) -> JsonFields:
         return standing_alone(clean_html(html, base))
 
     base = feed.site_url or url or None
-    return _said(
+    return _without_empty(
         version="https://jsonfeed.org/version/1.1",
         title=feed.title or feed.site_url or url or "Untitled",
         home_page_url=feed.site_url,
@@ -223,39 +230,41 @@ def as_json_feed(feed: ParsedFeed, *, url: str) -> JsonFields:
         language=feed.language,
         authors=[_author(author) for author in feed.authors],
         hubs=[{"type": "WebSub", "url": feed.hub_url}] if feed.hub_url else None,
-        _reedbed=_said(format=feed.format, truncated=feed.truncated or None),
+        _reedbed=_without_empty(format=feed.format, truncated=feed.truncated or None),
     ) | {"items": [_item(entry, base, clean) for entry in feed.entries]}
 
 
 def _item(entry: ParsedEntry, base: str | None, clean: Cleaner) -> JsonFields:
     content = clean(entry.content, entry.url or base)
-    return _said(
+    return _without_empty(
         id=entry.guid or entry.url or _content_id(entry),
         url=entry.url or named_by(entry.guid),
         external_url=entry.external_url,
         title=entry.title,
         summary=text_of_html(entry.summary) if entry.summary else None,
         image=entry.image,
-        date_published=_moment(entry.published if entry.published is not None else entry.updated),
-        date_modified=_moment(entry.updated),
+        date_published=_format_time(entry.published if entry.published is not None else entry.updated),
+        date_modified=_format_time(entry.updated),
         authors=[_author(author) for author in entry.authors],
         tags=list(entry.categories),
         language=entry.language,
-        attachments=[_attachment(one) for one in entry.enclosures],
+        attachments=[_attachment(enclosure) for enclosure in entry.enclosures],
     ) | {"content_html": content}
 
 
 def named_by(guid: str | None) -> str | None:
-    """An entry without an address is still named by an id that is a URI, such as `urn:uuid:…`."""
+    """An entry without a URL can still be identified by an id that is a URI, such as `urn:uuid:…`."""
     return guid if guid and guid.startswith(("urn:", "tag:")) else None
 
 
 def _author(author: Author) -> JsonFields:
-    return _said(name=author.name, url=author.url or (f"mailto:{author.email}" if author.email else None))
+    return _without_empty(
+        name=author.name, url=author.url or (f"mailto:{author.email}" if author.email else None)
+    )
 
 
 def _attachment(enclosure: Enclosure) -> JsonFields:
-    return _said(
+    return _without_empty(
         url=enclosure.url,
         mime_type=enclosure.type or "application/octet-stream",
         title=enclosure.title,
@@ -264,8 +273,8 @@ def _attachment(enclosure: Enclosure) -> JsonFields:
     )
 
 
-def _moment(moment: Instant | None) -> str | None:
-    return None if moment is None else rfc3339(moment)
+def _format_time(time: Instant | None) -> str | None:
+    return None if time is None else rfc3339(time)
 
 
 def _content_id(entry: ParsedEntry) -> str:
@@ -274,6 +283,6 @@ def _content_id(entry: ParsedEntry) -> str:
     )
 
 
-def _said(**fields: object) -> JsonFields:
-    """Only what the feed says: nothing empty."""
+def _without_empty(**fields: object) -> JsonFields:
+    """Leave out empty values."""
     return {name: value for name, value in fields.items() if value not in (None, "", [])}

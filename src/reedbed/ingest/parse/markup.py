@@ -1,4 +1,4 @@
-"""What the reader of an element must know about the document around it."""
+"""Text, HTML, URLs and languages of feed elements."""
 
 import html
 import re
@@ -8,6 +8,8 @@ from urllib.parse import urljoin
 from lxml import etree
 
 from reedbed.ingest.parse.xml import MAX_URL, Element, Names
+
+# --- Text and HTML
 
 _TAG_NAMES = """
 a abbr acronym address area article aside audio b bdi bdo big blockquote br button canvas caption center
@@ -21,14 +23,14 @@ _HTML_TAGS = frozenset(_TAG_NAMES.split())
 _CLOSED_OR_VOID = re.compile(r"</\w+>|&#?\w+;|<(?:br|img|hr)\b", re.IGNORECASE)
 _TAG_NAME = re.compile(r"</?([a-zA-Z]\w*)")
 _ENTITY_NAME = re.compile(r"&([a-zA-Z]\w*);")
-_UNSEEN = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL | re.IGNORECASE)
+_INVISIBLE = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL | re.IGNORECASE)
 _BREAK = re.compile(r"<(?:br|/p|/div|/li|/h\d)\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _PLAIN_TYPES = frozenset({"text", "text/plain", "plain"})
 
 
 def looks_like_html(text: str) -> bool:
-    """Whether text that should be plain is HTML after all; in doubt it is not."""
+    """Whether text that should be plain is actually HTML; False in case of doubt."""
     if "<" not in text and "&" not in text:
         return False
     if not _CLOSED_OR_VOID.search(text):
@@ -39,9 +41,9 @@ def looks_like_html(text: str) -> bool:
 
 
 def text_of_html(markup: str) -> str:
-    """One line of plain text."""
+    """Convert HTML to one line of plain text."""
     if "<" in markup:
-        markup = _TAG.sub("", _BREAK.sub(" ", _UNSEEN.sub("", markup)))
+        markup = _TAG.sub("", _BREAK.sub(" ", _INVISIBLE.sub("", markup)))
     return one_line(html.unescape(markup) if "&" in markup else markup)
 
 
@@ -54,7 +56,7 @@ def one_line(text: str) -> str:
 
 
 def text_of(element: Element) -> str:
-    """The element's text without surrounding space, whatever markup stands inside."""
+    """The stripped text of the element, including text in child elements."""
     if len(element):
         return "".join(str(part) for part in element.itertext()).strip()
     text = element.text
@@ -62,7 +64,7 @@ def text_of(element: Element) -> str:
 
 
 def title_of(element: Element, *, strict: bool) -> str:
-    """A title as one line. `strict` believes the type attribute, as Atom asks; else the look decides."""
+    """A title as one line. `strict` trusts the type attribute, as in Atom; otherwise the content decides."""
     if len(element):
         return text_of_html(inner_markup(element))
     raw = element.text
@@ -76,7 +78,7 @@ def title_of(element: Element, *, strict: bool) -> str:
 
 
 def markup_of(element: Element, *, default: str) -> str:
-    """The element's content as HTML, by its declared type, else the default one (`html` or `text`)."""
+    """The element's content as HTML, by its declared type or else `default` (`html` or `text`)."""
     if len(element):
         return inner_markup(element)
     raw = element.text
@@ -85,20 +87,25 @@ def markup_of(element: Element, *, default: str) -> str:
     kind = element.get("type")
     if kind is None and default == "html":
         return raw
-    if element.get("mode") == "base64" or (kind is not None and "/" in kind and _is_packed(kind)):
-        raw = _unpacked(raw)
+    if element.get("mode") == "base64" or (kind is not None and "/" in kind and _is_base64(kind)):
+        raw = _decode_base64(raw)
     if (kind or default).lower() not in _PLAIN_TYPES or looks_like_html(raw):
         return raw
     return html_of_text(raw.strip())
 
 
 def inner_markup(element: Element) -> str:
-    """What stands inside the element, as HTML; a single wrapping `div` is left out."""
-    _forget_namespaces(element)
+    """The content of the element as HTML, without a single wrapping `div`."""
+    _remove_namespaces(element)
     source = element
-    if len(element) == 1 and element[0].tag == "div" and _blank(element.text) and _blank(element[0].tail):
+    if (
+        len(element) == 1
+        and element[0].tag == "div"
+        and _is_blank(element.text)
+        and _is_blank(element[0].tail)
+    ):
         source = element[0]
-    # Moved out of the document, so that its namespaces are not written again on every element.
+    # Moved to a new element, so that namespaces of the document are not repeated on every element.
     moved = etree.Element("div")
     moved.text = source.text
     moved.extend(list(source))
@@ -106,25 +113,25 @@ def inner_markup(element: Element) -> str:
     return written.removeprefix("<div>").removesuffix("</div>").strip()
 
 
-def _forget_namespaces(element: Element) -> None:
-    """`<xhtml:p>` is a `p`: HTML knows no prefixes."""
+def _remove_namespaces(element: Element) -> None:
+    """`<xhtml:p>` becomes `p`: HTML has no prefixes."""
     for inner in element.iter("*"):
         if inner is not element:
             inner.tag = inner.tag.rpartition("}")[2].rpartition(":")[2].lower()
     etree.cleanup_namespaces(element)
 
 
-def _blank(text: str | None) -> bool:
+def _is_blank(text: str | None) -> bool:
     return not text or text.isspace()
 
 
-def _is_packed(kind: str) -> bool:
-    """Atom packs in base64 what is neither text nor XML."""
+def _is_base64(kind: str) -> bool:
+    """Atom encodes content that is neither text nor XML in base64."""
     lowered = kind.lower()
     return not (lowered.startswith("text/") or lowered.endswith(("+xml", "/xml")) or "html" in lowered)
 
 
-def _unpacked(raw: str) -> str:
+def _decode_base64(raw: str) -> str:
     import base64
     import binascii
 
@@ -134,16 +141,18 @@ def _unpacked(raw: str) -> str:
         return raw
 
 
+# --- URLs
+
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
-_OPENABLE = frozenset({"http", "https", "ftp", "gemini", "gopher", "magnet"})
+_ALLOWED_SCHEMES = frozenset({"http", "https", "ftp", "gemini", "gopher", "magnet"})
 _LINK_TAG = re.compile(r"<[a-zA-Z][^<>]*>")
 _ATTRIBUTE = re.compile(
     r"(\s(?:href|src|poster|cite|action|longdesc|background|data)\s*=\s*)"
     r"(\"[^\"]*\"|'[^']*'|[^\s\"'<>]+)",
     re.IGNORECASE,
 )
-# Found by its `=`, for which the expression engine searches fast: most markup holds no relative address, and
-# that must cost next to nothing.
+# Starts with `=`, which the regex engine finds quickly: most markup contains no relative URL, and checking
+# that must be cheap.
 _MAYBE_RELATIVE = re.compile(
     r"=(?:(?<=[hH][rR][eE][fF]=)|(?<=[sS][rR][cC]=)|(?<=[sS][rR][cC][sS][eE][tT]=)|(?<=poster=)|(?<=cite=)"
     r"|(?<=\s=))"
@@ -154,23 +163,23 @@ _CANDIDATE = re.compile(r"(\s*)([^\s,]\S*[^\s,]|[^\s,])((?:\s+[^,]*)?(?:,|$))")
 _SPACE = re.compile(r"[\t\r\n]+")
 
 
-def absolute(address: str | None, base: str) -> str | None:
-    """An address one may open, or None. Without a base a relative one stays: there is nothing better."""
-    if not address:
+def absolute(url: str | None, base: str) -> str | None:
+    """A URL with an allowed scheme, or None. Without a base, a relative URL is returned unchanged."""
+    if not url:
         return None
-    address = address.strip()
-    if not address.startswith(("http://", "https://")):
-        address = _joined(base, address)
-    if not address or len(address) > MAX_URL:
+    url = url.strip()
+    if not url.startswith(("http://", "https://")):
+        url = _join(base, url)
+    if not url or len(url) > MAX_URL:
         return None
-    if "\n" in address or "\t" in address or "\r" in address:
-        address = _SPACE.sub("", address)
-    scheme = _SCHEME.match(address)
-    return address if not scheme or scheme[1].lower() in _OPENABLE else None
+    if "\n" in url or "\t" in url or "\r" in url:
+        url = _SPACE.sub("", url)
+    scheme = _SCHEME.match(url)
+    return url if not scheme or scheme[1].lower() in _ALLOWED_SCHEMES else None
 
 
-def is_absolute(address: str | None) -> bool:
-    return address is not None and address.startswith(("http://", "https://"))
+def is_absolute(url: str | None) -> bool:
+    return url is not None and url.startswith(("http://", "https://"))
 
 
 def may_hold_relative(markup: str) -> bool:
@@ -178,41 +187,45 @@ def may_hold_relative(markup: str) -> bool:
 
 
 def resolved_markup(markup: str, base: str) -> str:
-    """The markup with relative `href`, `src`, `srcset` and the like made absolute."""
+    """Make relative URLs in `href`, `src`, `srcset` and similar attributes absolute."""
     if not is_absolute(base):
         return markup
-    return _LINK_TAG.sub(lambda tag: _resolved_tag(tag[0], base), markup)
+    return _LINK_TAG.sub(lambda tag: _resolve_tag(tag[0], base), markup)
 
 
-def _resolved_tag(tag: str, base: str) -> str:
+def _resolve_tag(tag: str, base: str) -> str:
     if "=" not in tag:
         return tag
-    tag = _ATTRIBUTE.sub(lambda found: found[1] + _quoted(found[2], base), tag)
-    return _SRCSET.sub(lambda found: found[1] + _quoted_set(found[2], base), tag)
+    tag = _ATTRIBUTE.sub(lambda match: match[1] + _resolve_quoted(match[2], base), tag)
+    return _SRCSET.sub(lambda match: match[1] + _resolve_quoted_srcset(match[2], base), tag)
 
 
-def _quoted(value: str, base: str) -> str:
-    quote, address = _unquoted(value)
-    if not address or _SCHEME.match(address):
+def _resolve_quoted(value: str, base: str) -> str:
+    quote, url = _unquoted(value)
+    if not url or _SCHEME.match(url):
         return value
-    return f"{quote}{_joined(base, address.strip())}{quote}"
+    return f"{quote}{_join(base, url.strip())}{quote}"
 
 
-def _quoted_set(value: str, base: str) -> str:
-    quote, addresses = _unquoted(value)
-    return quote + _CANDIDATE.sub(lambda one: one[1] + _joined(base, one[2]) + one[3], addresses) + quote
+def _resolve_quoted_srcset(value: str, base: str) -> str:
+    quote, candidates = _unquoted(value)
+    return (
+        quote + _CANDIDATE.sub(lambda match: match[1] + _join(base, match[2]) + match[3], candidates) + quote
+    )
 
 
 def _unquoted(value: str) -> tuple[str, str]:
     return (value[0], value[1:-1]) if value[:1] in "\"'" else ('"', value)
 
 
-def _joined(base: str, address: str) -> str:
+def _join(base: str, url: str) -> str:
     try:
-        return urljoin(base, address) if base else address
+        return urljoin(base, url) if base else url
     except ValueError:
-        return "" if not _SCHEME.match(address) else address
+        return "" if not _SCHEME.match(url) else url
 
+
+# --- Context of an element
 
 _XML = "{http://www.w3.org/XML/1998/namespace}"
 _LANG = f"{_XML}lang"
@@ -220,6 +233,8 @@ _BASE = f"{_XML}base"
 
 
 class Context:
+    """What is known about the document while its elements are read."""
+
     __slots__ = ("atom", "base", "names")
 
     def __init__(self, *, base: str, atom: bool) -> None:
@@ -228,9 +243,11 @@ class Context:
         self.atom = atom
 
     def own_base(self, element: Element) -> str | None:
-        """The address that `xml:base` on or around the element sets, if it does."""
+        """The base URL set by `xml:base` on the element or its ancestors, or None."""
         bases = [
-            value for parent in _outwards(element) if (value := parent.get(_BASE) or parent.get("xml:base"))
+            value
+            for parent in _with_ancestors(element)
+            if (value := parent.get(_BASE) or parent.get("xml:base"))
         ]
         if not bases:
             return None
@@ -242,14 +259,14 @@ class Context:
                 continue
         return resolved
 
-    def address(self, written: str | None, element: Element) -> str | None:
-        """The address an element names; the way up to an `xml:base` is only walked for a relative one."""
-        if not written:
+    def address(self, url: str | None, element: Element) -> str | None:
+        """The URL in an attribute or text; ancestors are searched for `xml:base` only if it is relative."""
+        if not url:
             return None
-        if is_absolute(written):
-            tidy = written.isprintable() and len(written) <= MAX_URL and written[-1] != " "
-            return written if tidy else absolute(written, "")
-        return absolute(written, self.own_base(element) or self.base)
+        if is_absolute(url):
+            is_normal = url.isprintable() and len(url) <= MAX_URL and url[-1] != " "
+            return url if is_normal else absolute(url, "")
+        return absolute(url, self.own_base(element) or self.base)
 
 
 def language_of(element: Element) -> str | None:
@@ -257,10 +274,10 @@ def language_of(element: Element) -> str | None:
 
 
 def tidy_language(tag: str | None) -> str | None:
-    """`en_US` to `en-US`; None for what is no language tag."""
+    """Normalize `en_US` to `en-US`; None if it is not a language tag."""
     tag = (tag or "").strip().replace("_", "-")
     return tag if 2 <= len(tag) <= 35 and tag.replace("-", "").isalnum() and tag.isascii() else None
 
 
-def _outwards(element: Element) -> list[Element]:
+def _with_ancestors(element: Element) -> list[Element]:
     return [element, *element.iterancestors()]

@@ -1,4 +1,4 @@
-"""Makes a damaged document as well-formed as can be without guessing at its meaning."""
+"""Find the root of an XML document, read its entities safely, and repair damaged markup."""
 
 import html
 import re
@@ -7,7 +7,9 @@ from dataclasses import field
 from reedbed.domain.records import record
 from reedbed.ingest.parse.xml import MAX_ENTITIES, MAX_ENTITY_GROWTH, MAX_ENTITY_LENGTH
 
-_SKIPPED = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)
+# --- Prolog: declarations, doctype and entities before the root
+
+_MISC = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)
 _DOCTYPE = re.compile(rb"<!doctype\b([^>\[]*)(?:\[(.*?)\]\s*)?>", re.DOTALL | re.IGNORECASE)
 _ROOT = re.compile(rb"<([A-Za-z_][\w:.-]{0,100})")
 _FEED_START = re.compile(rb"<(?:[\w-]{1,20}:)?(?:rss|feed|rdf|channel)[\s>]", re.IGNORECASE)
@@ -19,7 +21,7 @@ _HARMLESS_VALUE = re.compile(r"(?:[^&%]|&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|amp|lt|g
 HTML_ROOTS = frozenset(
     {"html", "head", "body", "script", "div", "p", "center", "title", "h1", "table", "svg"}
 )
-_JUNK_SEARCHED = 64_000
+_MAX_JUNK = 64_000
 
 
 @record
@@ -27,14 +29,14 @@ class OpenedDocument:
     """A document from its root element on."""
 
     root: str
-    """The root's local name in lower case; empty if there is no markup."""
+    """Local name of the root in lower case; empty if there is no markup."""
     document: bytes
     entities: dict[str, str] = field(default_factory=dict[str, str])
     refusal: str | None = None
 
 
 def opened(body: bytes) -> OpenedDocument:
-    start = _past_misc(body, 0)
+    start = _skip_misc(body, 0)
     doctype = _DOCTYPE.match(body, start)
     entities: dict[str, str] = {}
     if doctype:
@@ -42,41 +44,43 @@ def opened(body: bytes) -> OpenedDocument:
         if isinstance(outcome, str):
             return OpenedDocument("", b"", refusal=outcome)
         entities = outcome
-        start = _past_misc(body, doctype.end())
+        start = _skip_misc(body, doctype.end())
     root = _ROOT.match(body, start)
-    name = _local(root[1]) if root else ""
+    name = _local_name(root[1]) if root else ""
     if name in ("rss", "feed", "rdf", "channel", "entry") or name in HTML_ROOTS - {"div", "p"}:
         return OpenedDocument(name, body[start:], entities)
-    return _past_junk(body, start, name, entities)
+    return _skip_junk(body, start, name, entities)
 
 
 def without_doctype(body: bytes) -> bytes:
-    """For a reader that takes no entities from a document. Looks once: a search would be slow on purpose."""
-    start = _past_misc(body, 0)
+    """For parsers that need no entities. Matches only at the start: a search could be made slow by an
+    attacker.
+    """
+    start = _skip_misc(body, 0)
     doctype = _DOCTYPE.match(body, start)
     return body[:start] + body[doctype.end() :] if doctype else body
 
 
-def _past_misc(body: bytes, start: int) -> int:
-    skipped = _SKIPPED.match(body, start)
+def _skip_misc(body: bytes, start: int) -> int:
+    skipped = _MISC.match(body, start)
     return skipped.end() if skipped else start
 
 
-def _past_junk(body: bytes, start: int, name: str, entities: dict[str, str]) -> OpenedDocument:
-    """Warnings of a broken server, or text, may stand before the feed."""
-    found = _FEED_START.search(body, start, start + _JUNK_SEARCHED)
-    if not found:
+def _skip_junk(body: bytes, start: int, name: str, entities: dict[str, str]) -> OpenedDocument:
+    """Error messages of a broken server, or other text, may precede the feed."""
+    match = _FEED_START.search(body, start, start + _MAX_JUNK)
+    if not match:
         return OpenedDocument(name, body[start:], entities)
-    root = _ROOT.match(body, found.start())
-    return OpenedDocument(_local(root[1]) if root else name, body[found.start() :], entities)
+    root = _ROOT.match(body, match.start())
+    return OpenedDocument(_local_name(root[1]) if root else name, body[match.start() :], entities)
 
 
-def _local(name: bytes) -> str:
+def _local_name(name: bytes) -> str:
     return name.rpartition(b":")[2].decode("ascii", "replace").lower()
 
 
 def _entities(subset: bytes, body: bytes) -> dict[str, str] | str:
-    """The harmless entities a document defines for itself, or why it is refused."""
+    """The safe entities a document defines, or why it is rejected."""
     if not subset:
         return {}
     if subset.count(b"<!ENTITY") > MAX_ENTITIES:
@@ -95,8 +99,10 @@ def _entities(subset: bytes, body: bytes) -> dict[str, str] | str:
     return entities
 
 
+# --- Repair of damaged documents, without guessing at their meaning
+
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_TROUBLE = re.compile(
+_PROBLEM = re.compile(
     r"(?P<cdata><!\[CDATA\[.*?(?:\]\]>|\Z))"
     r"|(?P<comment><!--.*?(?:-->|\Z))"
     r"|&(?P<reference>#\d{1,8}|#[xX][0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{0,31});"
@@ -118,29 +124,29 @@ class Repaired:
     document: bytes
     truncated: bool
     entries: int
-    """How many entries the markup announces."""
+    """Number of start tags of entries."""
 
 
 def repaired(text: str, root: str, entities: dict[str, str]) -> Repaired:
     text = _FORBIDDEN.sub("", text).rstrip()
-    whole = _whole_part(text, root)
-    fixed = _TROUBLE.sub(lambda match: _fix(match, entities), whole)
-    announced = len(_ENTRY_START.findall(_TROUBLE.sub(_without_hidden, whole)))
-    return Repaired(fixed.encode("utf-8", "replace"), len(whole) < len(text), announced)
+    complete = _complete_part(text, root)
+    fixed = _PROBLEM.sub(lambda match: _fix(match, entities), complete)
+    entry_count = len(_ENTRY_START.findall(_PROBLEM.sub(_drop_comment_or_cdata, complete)))
+    return Repaired(fixed.encode("utf-8", "replace"), len(complete) < len(text), entry_count)
 
 
 def with_windows_quotes(document: bytes) -> bytes:
-    """Control characters from 128 to 159 are Windows punctuation by number: `&#146;` is an apostrophe."""
-    if b"#" in document:  # a single sign is found at the speed of memory
-        document = _C1_REFERENCE.sub(_named_by_number, document)
-    return _C1_CHARACTER.sub(_written_raw, document) if b"\xc2" in document else document
+    """Characters 128 to 159 are meant as Windows-1252 punctuation: `&#146;` is an apostrophe."""
+    if b"#" in document:  # searching for a single character is fast
+        document = _C1_REFERENCE.sub(_decode_c1_reference, document)
+    return _C1_CHARACTER.sub(_decode_c1_character, document) if b"\xc2" in document else document
 
 
-def _named_by_number(match: re.Match[bytes]) -> bytes:
+def _decode_c1_reference(match: re.Match[bytes]) -> bytes:
     return _from_cp1252(int(match[1]) if match[1] else int(match[2], 16))
 
 
-def _written_raw(match: re.Match[bytes]) -> bytes:
+def _decode_c1_character(match: re.Match[bytes]) -> bytes:
     return _from_cp1252(match[1][0])
 
 
@@ -148,8 +154,8 @@ def _from_cp1252(code: int) -> bytes:
     return bytes([code]).decode("cp1252", "ignore").encode()
 
 
-def _whole_part(text: str, root: str) -> str:
-    """The text up to the last whole entry, if it breaks off before its root is closed."""
+def _complete_part(text: str, root: str) -> str:
+    """The text up to the last complete entry, if it ends before its root is closed."""
     root_end = re.compile(rf"</(?:[\w-]{{1,20}}:)?(?:{re.escape(root)}|channel)\s*>", re.IGNORECASE)
     if root_end.search(text, max(0, len(text) - _ROOT_END_SEARCHED)):
         return text
@@ -167,13 +173,13 @@ def _fix(match: re.Match[str], entities: dict[str, str]) -> str:
     if kind == "comment":
         return ""
     if kind == "reference":
-        return _resolved(match["reference"], entities)
+        return _resolve_reference(match["reference"], entities)
     if kind == "void":
         return f"<{match['void']}/>"
     return "&lt;" if kind == "less" else "&amp;"
 
 
-def _resolved(reference: str, entities: dict[str, str]) -> str:
+def _resolve_reference(reference: str, entities: dict[str, str]) -> str:
     if reference in _PREDEFINED:
         return f"&{reference};"
     written = f"&{reference};"
@@ -183,5 +189,5 @@ def _resolved(reference: str, entities: dict[str, str]) -> str:
     return html.escape(_FORBIDDEN.sub("", value), quote=False)
 
 
-def _without_hidden(match: re.Match[str]) -> str:
+def _drop_comment_or_cdata(match: re.Match[str]) -> str:
     return "" if match.lastgroup in ("cdata", "comment") else match[0]

@@ -1,4 +1,8 @@
-"""The door the crawler uses: what may hang or crash a parser is read in a sandbox."""
+"""Parse feeds safely: documents that may hang or crash the parser are parsed in a sandbox process.
+
+`python -m reedbed.ingest.parse.sandbox` is that process. It reads a line of JSON (content_type, url) and the
+body from standard input and writes JSON to standard output.
+"""
 
 import asyncio
 import sys
@@ -16,15 +20,15 @@ Fields = dict[str, object]
 
 def packed(outcome: ParsedFeed | NotAFeed) -> bytes:
     key = "feed" if isinstance(outcome, ParsedFeed) else "refusal"
-    return orjson.dumps({key: outcome}, default=_plain)
+    return orjson.dumps({key: outcome}, default=_to_plain)
 
 
-def _plain(value: ParsedEntry | frozenset[int]) -> object:
+def _to_plain(value: ParsedEntry | frozenset[int]) -> object:
     return value._asdict() if isinstance(value, ParsedEntry) else sorted(value)
 
 
 def unpacked(data: bytes) -> ParsedFeed | NotAFeed:
-    """Raises ValueError, TypeError or KeyError on anything but what `packed` makes."""
+    """Raise ValueError, TypeError or KeyError on anything but the output of `packed`."""
     message = cast(Fields, orjson.loads(data))
     if "refusal" in message:
         refusal = cast(Fields, message["refusal"])
@@ -34,9 +38,9 @@ def unpacked(data: bytes) -> ParsedFeed | NotAFeed:
 
 def _feed(fields: Fields) -> ParsedFeed:
     values = fields | {
-        "entries": tuple(_entry(entry) for entry in _all(fields["entries"])),
+        "entries": tuple(_entry(entry) for entry in _field_list(fields["entries"])),
         "authors": _authors(fields["authors"]),
-        "rhythm": _rhythm(cast(Fields, fields["rhythm"])),
+        "rhythm": _check_schedule(cast(Fields, fields["rhythm"])),
     }
     return ParsedFeed(**values)  # pyright: ignore[reportArgumentType] - names and types are those of `packed`
 
@@ -46,24 +50,24 @@ def _entry(fields: Fields) -> ParsedEntry:
         "authors": _authors(fields["authors"]),
         "categories": tuple(cast(list[str], fields["categories"])),
         "enclosures": tuple(
-            Enclosure(**one)  # pyright: ignore[reportArgumentType] - as above
-            for one in _all(fields["enclosures"])
+            Enclosure(**enclosure)  # pyright: ignore[reportArgumentType] - as above
+            for enclosure in _field_list(fields["enclosures"])
         ),
     }
     return ParsedEntry(**values)  # pyright: ignore[reportArgumentType] - as above
 
 
-def _authors(people: object) -> tuple[Author, ...]:
-    return tuple(Author(**one) for one in _all(people))  # pyright: ignore[reportArgumentType] - as above
+def _authors(authors: object) -> tuple[Author, ...]:
+    return tuple(Author(**author) for author in _field_list(authors))  # pyright: ignore[reportArgumentType] - as above
 
 
-def _rhythm(fields: Fields) -> CheckSchedule:
+def _check_schedule(fields: Fields) -> CheckSchedule:
     interval = cast(int | None, fields["interval"])
     hours, days = cast(list[int], fields["skip_hours"]), cast(list[int], fields["skip_days"])
     return CheckSchedule(interval, frozenset(hours), frozenset(days))
 
 
-def _all(values: object) -> list[Fields]:
+def _field_list(values: object) -> list[Fields]:
     return cast(list[Fields], values)
 
 
@@ -72,14 +76,14 @@ MEMORY = 1 << 29
 
 def main() -> None:
     accept_limits(MEMORY)
-    order = cast(dict[str, str | None], orjson.loads(sys.stdin.buffer.readline()))
+    request = cast(dict[str, str | None], orjson.loads(sys.stdin.buffer.readline()))
     body = sys.stdin.buffer.read()
-    outcome = read_with_care(body, content_type=order["content_type"], url=order["url"] or "")
+    outcome = read_with_care(body, content_type=request["content_type"], url=request["url"] or "")
     sys.stdout.buffer.write(packed(outcome))
 
 
 def read_with_care(body: bytes, *, content_type: str | None, url: str) -> ParsedFeed | NotAFeed:
-    """The normaliser without its look for attacks, and feedparser where it is in doubt."""
+    """Parse without the check for attacks, and with feedparser as well if the result is doubtful."""
     outcome = read_body(body, content_type=content_type, url=url, trusted=True)
     if not isinstance(outcome, Doubt):
         return (
@@ -101,20 +105,16 @@ def _better(ours: ParsedFeed | NotAFeed, other: ParsedFeed | NotAFeed) -> Parsed
     return other if len(other.entries) > len(ours.entries) else ours
 
 
-if __name__ == "__main__":
-    main()
-
-
-_THREAD_FROM = 200_000
-"""Bytes from which a parse would hold up the event loop for more than a few milliseconds."""
+_THREAD_FROM_BYTES = 200_000
+"""Parsing more bytes would block the event loop for more than a few milliseconds."""
 _GAVE_UP = NotAFeed("The document could not be read within the time and memory allowed for one feed.")
 
 _sandbox = Sandbox("reedbed.ingest.parse.sandbox")
 
 
 async def parse_safely(body: bytes, *, content_type: str | None, url: str) -> ParsedFeed | NotAFeed:
-    """The feed in these bytes, whatever they do: a parse that hangs or crashes dies in its own process."""
-    if len(body) < _THREAD_FROM:
+    """Parse untrusted bytes. A parse that may hang or crash runs in its own process."""
+    if len(body) < _THREAD_FROM_BYTES:
         outcome = read_body(body, content_type=content_type, url=url)
     else:
         outcome = await asyncio.to_thread(read_body, body, content_type=content_type, url=url)
@@ -128,10 +128,14 @@ async def parse_safely(body: bytes, *, content_type: str | None, url: str) -> Pa
 
 
 async def _read_in_sandbox(body: bytes, content_type: str | None, url: str) -> ParsedFeed | NotAFeed | None:
-    """None if the sandbox died or had to be killed."""
-    order = orjson.dumps({"content_type": content_type, "url": url})
-    answer = await _sandbox.ask(order, b"\n", body[:MAX_BYTES])
+    """None if the process died or was killed."""
+    request = orjson.dumps({"content_type": content_type, "url": url})
+    output = await _sandbox.ask(request, b"\n", body[:MAX_BYTES])
     try:
-        return unpacked(answer) if answer else None
+        return unpacked(output) if output else None
     except (ValueError, TypeError, KeyError):
         return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,10 +1,10 @@
-"""How much of a document is believed. Every number is far above what an honest feed needs."""
+"""The XML parser, canonical element names, and the limits for feed documents."""
 
 from typing import TypeAlias
 
 from lxml import etree
 
-# lxml gives its element class no public name.
+# lxml has no public name for its element class.
 Element: TypeAlias = etree._Element  # pyright: ignore[reportPrivateUsage]
 
 
@@ -17,7 +17,7 @@ def strict_tree(document: bytes) -> Element | None:
 
 
 def repaired_tree(document: bytes) -> Element | None:
-    """What the parser makes of a document it has to patch."""
+    """The root as far as the parser can recover it."""
     try:
         return etree.fromstring(document, _parser(recover=True))
     except (etree.XMLSyntaxError, ValueError):
@@ -25,7 +25,7 @@ def repaired_tree(document: bytes) -> Element | None:
 
 
 def _parser(*, recover: bool) -> etree.XMLParser:
-    # A parser of one's own each time: a shared one makes threads wait for each other, and this costs 2 µs.
+    # A new parser each time: threads would wait for a shared one, and creating it takes 2 µs.
     return etree.XMLParser(
         encoding="utf-8",
         recover=recover,
@@ -73,18 +73,18 @@ _PREFIXES = dict.fromkeys(_ATOM_AND_RSS, "") | {
     "http://purl.org/rss/1.0/modules/slash/": "slash:",
     "http://www.georss.org/georss": "georss:",
 }
-# Prefixes that mean the feed's own language when nobody declared them.
+# Undeclared prefixes that mean the namespace of the feed itself.
 _OWN_PREFIXES = frozenset({"atom", "atom10", "atom03", "a10", "rss", "rss10"})
 
 
 class Names:
-    """Element names as `dc:date` or `title`, remembered for the length of one document."""
+    """Canonical element names such as `dc:date` or `title`, cached for one document."""
 
     __slots__ = ("known",)
 
     def __init__(self) -> None:
         self.known: dict[str, str] = {}
-        """By tag; read directly where every element passes."""
+        """By tag; hot loops read it directly."""
 
     def of(self, element: Element) -> str:
         return self.known.get(element.tag) or self.learnt(element)
@@ -96,7 +96,7 @@ class Names:
 
 def _canonical(element: Element) -> str:
     tag = element.tag
-    if callable(tag):  # an entity the parser left unresolved
+    if callable(tag):  # an unresolved entity
         return "?"
     if tag.startswith("{"):
         namespace, _, local = tag[1:].partition("}")
@@ -108,8 +108,10 @@ def _canonical(element: Element) -> str:
     return local if prefix in _OWN_PREFIXES else prefix + colon + local
 
 
+# --- Limits, far above what a normal feed needs
+
 MAX_BYTES = 10_000_000
-"""After unpacking, as the fetcher's own cap."""
+"""After decompression, like the limit of the fetcher."""
 
 MAX_DEPTH = 200
 MAX_ATTRIBUTES = 200

@@ -1,4 +1,4 @@
-"""Hostile markup becomes reading. `clean_html` is the door."""
+"""Sanitize untrusted HTML. `clean_html` is the public entry point."""
 
 from reedbed.ingest.sanitize.cleaner import clean_html
 

@@ -1,8 +1,8 @@
-"""Hostile markup becomes reading: a small, stable subset of HTML without script, style or counting pixels.
+"""Sanitize untrusted HTML to a small, stable subset without scripts, styles or tracking pixels.
 
-One walk judges every tag and every attribute value (`writer`). Markup that is well-formed takes it as it is;
-everything else first passes nh3, a real HTML parser that puts it in order and keeps only known elements.
-Cleaning is stable: clean markup comes back unchanged, which means that a browser reads what was judged.
+`serializer.write_clean` checks every tag and every attribute value in one pass over well-formed markup.
+Markup that it rejects is first parsed by nh3, a real HTML parser that normalizes it and keeps only known
+elements. Cleaning is idempotent: clean markup comes back unchanged, so a browser sees what was checked.
 """
 
 import re
@@ -23,12 +23,14 @@ from reedbed.ingest.sanitize.media import (
 from reedbed.ingest.sanitize.rules import DROPPED_WITH_CONTENT, ELEMENTS, Page
 from reedbed.ingest.sanitize.serializer import write_clean
 
+# --- Size and nesting limits
+
 MAX_CHARS = 1_000_000
 MAX_TAGS = 60_000
 MAX_DEPTH = 96
 MAX_FORMATTING = 8
 
-# Under these a document cannot cost more than some milliseconds, whatever it says.
+# Below these limits no document takes more than a few milliseconds, whatever it contains.
 _HARMLESS_CHARS = 30_000
 _HARMLESS_TAGS = 600
 _LONG_ATTRIBUTES = 2_000
@@ -58,38 +60,39 @@ _FORMATTING = frozenset(
 
 
 def bounded(html: str) -> str:
+    """Drop tags and attributes beyond the limits, so that parsing the result is cheap."""
     if len(html) <= _HARMLESS_CHARS and html.count("<") <= _HARMLESS_TAGS:
         return html
-    return _Walk().through(html[:MAX_CHARS])
+    return _Limiter().limit(html[:MAX_CHARS])
 
 
-class _Walk:
+class _Limiter:
     def __init__(self) -> None:
         self.open: Counter[str] = Counter()
         self.depth = 0
         self.formatting = 0
         self.tags = 0
 
-    def through(self, html: str) -> str:
-        kept: list[str] = []
+    def limit(self, html: str) -> str:
+        parts: list[str] = []
         end = 0
         while token := _TOKEN.search(html, end):
-            kept.append(html[end : token.start()].replace("<", "&lt;"))
+            parts.append(html[end : token.start()].replace("<", "&lt;"))
             end = token.end()
             if token["name"]:
                 tag_end = find_tag_end(html, end)
                 if tag_end == -1 or self.tags > MAX_TAGS:
-                    return "".join(kept)
+                    return "".join(parts)
                 name, attributes, end = token["name"].lower(), html[end:tag_end], tag_end + 1
                 if token["close"]:
-                    kept.append(self._closed(name))
+                    parts.append(self._close_tag(name))
                 elif name in _RAW_TEXT_ENDS:
-                    kept.append(f"<iframe{attributes}></iframe>" if name == "iframe" else "")
-                    end = _past_raw_text(html, name, end)
+                    parts.append(f"<iframe{attributes}></iframe>" if name == "iframe" else "")
+                    end = _end_of_raw_text(html, name, end)
                 else:
-                    kept.append(self._tag(name, attributes))
-        kept.append(html[end:].replace("<", "&lt;"))
-        return "".join(kept)
+                    parts.append(self._tag(name, attributes))
+        parts.append(html[end:].replace("<", "&lt;"))
+        return "".join(parts)
 
     def _tag(self, name: str, attributes: str) -> str:
         self.tags += 1
@@ -100,9 +103,9 @@ class _Walk:
             tag = write_tag(name, read_attributes(attributes))
         else:
             tag = f"<{name}{attributes}>"
-        return tag if name in _VOID or self._opened(name) else ""
+        return tag if name in _VOID or self._open_tag(name) else ""
 
-    def _opened(self, name: str) -> bool:
+    def _open_tag(self, name: str) -> bool:
         formatting = name in _FORMATTING
         if self.depth >= MAX_DEPTH or (formatting and self.formatting >= MAX_FORMATTING):
             return False
@@ -111,10 +114,10 @@ class _Walk:
         self.open[name] += 1
         return True
 
-    def _closed(self, name: str) -> str:
+    def _close_tag(self, name: str) -> str:
         self.tags += 1
         if not self.open[name]:
-            # A stray </p> or </br> makes an element; no other stray end tag does anything.
+            # Drop stray end tags. Only </p> and </br> would create an element; the others have no effect.
             return ""
         self.depth -= 1
         self.formatting -= name in _FORMATTING
@@ -122,19 +125,21 @@ class _Walk:
         return f"</{name}>"
 
 
-def _past_raw_text(html: str, name: str, start: int) -> int:
-    """Where the text after a raw text element begins: behind its end tag, or at the end of the document."""
+def _end_of_raw_text(html: str, name: str, start: int) -> int:
+    """Position after the end tag of a raw text element, or the end of the document."""
     closing = _RAW_TEXT_ENDS[name].search(html, start)
     end = find_tag_end(html, closing.end()) if closing else -1
     return len(html) if end == -1 else end + 1
 
+
+# --- Cleaning
 
 _ATTRIBUTES = {name: set(element.attributes) for name, element in ELEMENTS.items()}
 _ATTRIBUTES["img"] |= LAZY_ATTRIBUTES | {"style"}
 _ATTRIBUTES["source"] |= LAZY_ATTRIBUTES
 
 
-def _parser(tags: set[str]) -> nh3.Cleaner:
+def _nh3_cleaner(tags: set[str]) -> nh3.Cleaner:
     return nh3.Cleaner(
         tags=tags,
         clean_content_tags=set(DROPPED_WITH_CONTENT),
@@ -144,9 +149,10 @@ def _parser(tags: set[str]) -> nh3.Cleaner:
     )
 
 
-# The walk takes spans without attributes away, which can leave a heading in a heading; then all of them go.
-_PARSERS = (_parser(set(ELEMENTS)), *[_parser(set(ELEMENTS) - {"span"})] * 4)
-_TEXT_PARSER = _parser(set())
+# The serializer removes spans without attributes, which can leave a heading inside a heading; the later
+# passes then remove all spans.
+_PARSERS = (_nh3_cleaner(set(ELEMENTS)), *[_nh3_cleaner(set(ELEMENTS) - {"span"})] * 4)
+_TEXT_PARSER = _nh3_cleaner(set())
 
 _NOSCRIPT_OR_EMBED = re.compile(r"<(?:noscript|iframe|embed|object|amp-youtube)", re.IGNORECASE)
 _LINE_FEEDS_AFTER_PRE = re.compile(r"(<pre(?: [^>]*)?>)\n+")
@@ -155,19 +161,19 @@ _BLANK_LINE = re.compile(r"\n[ \t]*\n\s*")
 
 
 def clean_html(html: str, base_url: str | None) -> str:
-    """`base_url` is the page the markup stands on: relative addresses resolve against it."""
-    html = _readable(html[:MAX_CHARS])
+    """`base_url` is the page that contains the markup; relative URLs are resolved against it."""
+    html = _normalize_chars(html[:MAX_CHARS])
     if "<" not in html and "&" not in html:
-        return _tidied(html.replace(">", "&gt;"))
-    page = Page(base_url, keeps_anchors=_links_within(html, base_url))
-    clean = _cleaned(html, page)
+        return _normalize_whitespace(html.replace(">", "&gt;"))
+    page = Page(base_url, keeps_anchors=_links_to_anchors(html, base_url))
+    clean = _clean(html, page)
     if page.keeps_anchors and ' href="#' not in clean:
-        clean = _cleaned(html, Page(base_url, keeps_anchors=False))
+        clean = _clean(html, Page(base_url, keeps_anchors=False))
     return clean
 
 
-def _readable(html: str) -> str:
-    """Line ends, null characters and half characters as an HTML parser would treat them."""
+def _normalize_chars(html: str) -> str:
+    """Treat line ends, null characters and lone surrogates as an HTML parser would."""
     if "\r" in html:
         html = html.replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in html:
@@ -177,37 +183,33 @@ def _readable(html: str) -> str:
     return html
 
 
-def _links_within(html: str, base: str | None) -> bool:
-    return "#" in html and _links_to_places(html, base)
+def _links_to_anchors(html: str, base: str | None) -> bool:
+    return "#" in html and ('="#' in html or "='#" in html or bool(base and f"{base}#" in html))
 
 
-def _links_to_places(html: str, base: str | None) -> bool:
-    return '="#' in html or "='#" in html or bool(base and f"{base}#" in html)
-
-
-def _prepared(html: str, base: str | None) -> str:
+def _prepare(html: str, base: str | None) -> str:
     html = bounded(html)
     if _NOSCRIPT_OR_EMBED.search(html):
         html = embeds_to_links(unwrap_noscript(html), base)
     return html
 
 
-def _cleaned(html: str, page: Page) -> str:
+def _clean(html: str, page: Page) -> str:
     written = write_clean(html, page)
     if written is None:
-        html = _prepared(html, page.base)
+        html = _prepare(html, page.base)
         for parser in _PARSERS:
-            html = _parsed(html, parser)
+            html = _run_nh3(html, parser)
             if (written := write_clean(html, page)) is not None:
                 break
-    return _tidied(_parsed(html, _TEXT_PARSER) if written is None else written)
+    return _normalize_whitespace(_run_nh3(html, _TEXT_PARSER) if written is None else written)
 
 
-def _parsed(html: str, parser: nh3.Cleaner) -> str:
+def _run_nh3(html: str, parser: nh3.Cleaner) -> str:
     return parser.clean(html).replace("\r", "\n").replace("&nbsp;", "\xa0")
 
 
-def _tidied(html: str) -> str:
+def _normalize_whitespace(html: str) -> str:
     if "<pre" in html:
         html = _LINE_FEEDS_AFTER_PRE.sub(r"\1", html)
     if "<br>" in html:
@@ -227,6 +229,6 @@ def _without_outer_breaks(html: str) -> str:
 
 
 def _paragraphs(text: str) -> str:
-    """Plain text keeps its blank lines."""
+    """Plain text with blank lines becomes paragraphs."""
     parts = _BLANK_LINE.split(text)
     return text if len(parts) == 1 else "\n".join(f"<p>{part}</p>" for part in parts)

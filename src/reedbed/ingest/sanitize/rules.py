@@ -1,4 +1,4 @@
-"""The judge of every attribute value that may stand in clean markup."""
+"""Which elements and attributes clean markup may contain, and how each attribute value is checked."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -7,7 +7,9 @@ from urllib.parse import urljoin
 
 from reedbed.domain.records import record
 
-_EVERYWHERE = frozenset(("dir", "lang", "id"))
+# --- Elements
+
+_GLOBAL_ATTRIBUTES = frozenset(("dir", "lang", "id"))
 _ATTRIBUTES = {
     "a": "href title name",
     "abbr": "title",
@@ -39,8 +41,8 @@ _INLINE = (
 _BLOCK = "blockquote dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 li ol p pre summary table ul"
 _TABLE_PARTS = "caption colgroup tbody td tfoot th thead tr"
 _VOID = "br col hr img source wbr"
-# Structure of a page rather than of a text: read as plain blocks.
-_READ_AS_BLOCK = (
+# Page structure rather than text structure: written as <div>.
+_TREATED_AS_DIV = (
     "address", "article", "aside", "center", "fieldset", "footer", "header", "hgroup", "main", "nav",
     "section",
 )  # fmt: skip
@@ -53,7 +55,7 @@ TABLE_CONTEXT: dict[str, frozenset[str]] = {
     "tr": frozenset(("td", "th")),
     "colgroup": frozenset(("col",)),
 }
-"""What may stand directly in the skeleton of a table; a parser moves everything else out of it."""
+"""Allowed direct children of table structure elements; an HTML parser moves everything else out."""
 _PARENTS = {
     "caption": frozenset(("table",)),
     "col": frozenset(("colgroup",)),
@@ -66,7 +68,7 @@ _PARENTS = {
     "tr": frozenset(("thead", "tbody", "tfoot")),
 }
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_AT_HOME = {
+_USUAL_PARENTS = {
     "dd": frozenset(("dl",)),
     "dt": frozenset(("dl",)),
     "li": frozenset(("ol", "ul")),
@@ -76,48 +78,48 @@ _AT_HOME = {
 @record
 class Element:
     name: str
-    attributes: frozenset[str] = _EVERYWHERE
+    attributes: frozenset[str] = _GLOBAL_ATTRIBUTES
     parents: frozenset[str] | None = None
     at_home: frozenset[str] = frozenset()
-    """Parents in which it always stands as it is written."""
+    """Parents in which no parser would move it."""
     void: bool = False
     block: bool = False
-    """Its start tag ends an open paragraph."""
+    """Its start tag closes an open paragraph."""
     removable: bool = True
-    """Goes when nothing is in it."""
+    """Removed if empty."""
     particular: bool = False
-    """A part of a table, or an element whose start tag may end another of its kind."""
+    """A part of a table, or an element whose start tag may close another one of the same kind."""
     skeleton: bool = False
-    """Part of a table that holds no text."""
+    """Part of a table that must not contain text."""
     end: str = ""
 
 
 def _elements() -> dict[str, Element]:
-    known = {name: _element(name) for name in f"{_INLINE} {_BLOCK} {_TABLE_PARTS} {_VOID}".split()}
-    return known | dict.fromkeys(_READ_AS_BLOCK, known["div"])
+    elements = {name: _element(name) for name in f"{_INLINE} {_BLOCK} {_TABLE_PARTS} {_VOID}".split()}
+    return elements | dict.fromkeys(_TREATED_AS_DIV, elements["div"])
 
 
 def _element(name: str) -> Element:
     return Element(
         name,
-        attributes=_EVERYWHERE | frozenset(_ATTRIBUTES.get(name, "").split()),
+        attributes=_GLOBAL_ATTRIBUTES | frozenset(_ATTRIBUTES.get(name, "").split()),
         parents=_PARENTS.get(name),
-        at_home=_PARENTS.get(name) or _AT_HOME.get(name, frozenset()),
+        at_home=_PARENTS.get(name) or _USUAL_PARENTS.get(name, frozenset()),
         void=name in _VOID.split(),
         block=name in _BLOCK.split() or name == "hr",
         removable=name not in _TABLE_PARTS.split(),
-        particular=name in _PARENTS or name in _ENDS_ITS_KIND,
+        particular=name in _PARENTS or name in _CLOSES_SAME_KIND,
         skeleton=name in TABLE_CONTEXT,
         end="" if name in _VOID.split() else f"</{name}>",
     )
 
 
-_ENDS_ITS_KIND = HEADINGS | {"a", "li", "dd", "dt", "rp", "rt"}
+_CLOSES_SAME_KIND = HEADINGS | {"a", "li", "dd", "dt", "rp", "rt"}
 ELEMENTS = _elements()
-# Where the search for an open <li>, <dd> or <dt> ends, and where an open link is forgotten.
+# Elements at which the search for an open <li>, <dd> or <dt>, or for an open link, stops.
 LIST_BARRIERS = frozenset(f"{_BLOCK} {_TABLE_PARTS}".split()) - {"div", "p"}
 LINK_BARRIERS = frozenset(("td", "th", "caption"))
-# Dropped with what they hold: not reading matter, or another language than HTML.
+# Dropped with their content: nothing to read, or not HTML.
 DROPPED_WITH_CONTENT = frozenset(
     (
         "script", "style", "svg", "math", "template", "title", "head", "noembed", "noframes",
@@ -127,18 +129,20 @@ DROPPED_WITH_CONTENT = frozenset(
 )  # fmt: skip
 
 
+# --- URLs
+
 MAX_ADDRESS = 4_096
 MAX_DATA_IMAGE = 300_000
 
-# What the URL standard strips from both ends, and what it removes anywhere.
-_ENDS = "".join(map(chr, range(0x21)))
-_ANYWHERE = {ord(char): None for char in "\t\n\r"}
-_UNWRITTEN = re.compile(r"[\x00-\x20\x7f-\x9f\"<>`\u2028\u2029]")
+# Characters that the URL standard strips from both ends, and those it removes anywhere.
+_STRIPPED_CHARS = "".join(map(chr, range(0x21)))
+_REMOVED_CHARS = {ord(char): None for char in "\t\n\r"}
+_TO_PERCENT_ENCODE = re.compile(r"[\x00-\x20\x7f-\x9f\"<>`\u2028\u2029]")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*:")
 _PLAIN = re.compile(r"https?://[A-Za-z0-9][A-Za-z0-9._~:/?=%+,;@!$*()&#\-]*\Z")
-# Joined to a page's address just by writing it behind the host.
+# Paths that can be appended to the page's origin without further normalization.
 _PLAIN_PATH = re.compile(r"/(?:[A-Za-z0-9_.~:=%+,@!$*()&\-][A-Za-z0-9_.~:=%+,@!$*()&/?\-]*)?(?<!\?)\Z")
-# Brackets hold an IPv6 address and nothing else; not every Python refuses others by itself.
+# Brackets may contain only an IPv6 address; not every Python version rejects other content.
 _WEB = re.compile(
     r"https?://(?:(?![^/?#\\]*[\[\]])[^/?#\\]|[^/?#\\\[\]]*\[[0-9a-f:.]+\](?:[:/?#]|\Z))", re.IGNORECASE
 )
@@ -150,37 +154,37 @@ MAX_SRCSET = 16_384
 
 
 def web_address(value: str, base: str | None) -> str | None:
-    """The absolute http(s) address a browser would go to, or None for anything else."""
+    """The absolute http(s) URL that a browser would open, or None for anything else."""
     if len(value) > MAX_ADDRESS:
         return None
     if _PLAIN.match(value):
         return value
     if base and _PLAIN_PATH.match(value) and "/." not in value:
         return (origin := _origin(base)) and f"{origin}{value}"
-    value = value.strip(_ENDS).translate(_ANYWHERE)
+    value = value.strip(_STRIPPED_CHARS).translate(_REMOVED_CHARS)
     if not _WEB.match(value):
         value = _absolute(value, base)
     if not _WEB.match(value):
         return None
-    scheme, rest = value.split(":", 1)
-    return _UNWRITTEN.sub(_percent, f"{scheme.lower()}:{rest}")
+    scheme, remaining = value.split(":", 1)
+    return _TO_PERCENT_ENCODE.sub(_percent, f"{scheme.lower()}:{remaining}")
 
 
 def link_address(value: str, base: str | None) -> str | None:
     if value.startswith("http"):
         return web_address(value, base)
-    trimmed = value.strip(_ENDS)
+    trimmed = value.strip(_STRIPPED_CHARS)
     if _MAILTO.match(trimmed) and len(trimmed) <= MAX_ADDRESS:
         return trimmed
     return web_address(value, base)
 
 
 def image_address(value: str, base: str | None) -> str | None:
-    """An https address or an inline raster image. Plain http is not loaded from a page served over TLS."""
+    """An https URL or an inline raster image. A page served over TLS cannot load plain http images."""
     if value[:5].lower() == "data:":
         return data_image(value)
-    address = web_address(value, base)
-    return address if address and address.startswith("https:") else None
+    url = web_address(value, base)
+    return url if url and url.startswith("https:") else None
 
 
 def data_image(value: str) -> str | None:
@@ -188,59 +192,59 @@ def data_image(value: str) -> str | None:
 
 
 def media_address(value: str, base: str | None) -> str | None:
-    """Sound and film over https; browsers ask for plain http ones over https anyway."""
-    address = web_address(value, base)
-    if address and address.startswith("http:"):
-        return f"https:{address[5:]}"
-    return address
+    """Audio and video over https; browsers upgrade plain http ones anyway."""
+    url = web_address(value, base)
+    if url and url.startswith("http:"):
+        return f"https:{url[5:]}"
+    return url
 
 
 def srcset(value: str, base: str | None) -> str | None:
-    """The candidates that may be loaded, or None when there are none."""
-    kept = [f"{address} {size}".rstrip() for address, size in _loadable(value, base)]
-    return ", ".join(kept) or None
+    """The candidates that may be loaded, or None if there are none."""
+    parts = [f"{url} {size}".rstrip() for url, size in _loadable(value, base)]
+    return ", ".join(parts) or None
 
 
 def largest(value: str, base: str | None) -> str | None:
-    """The address of the widest candidate, whatever its scheme."""
+    """The URL of the widest candidate, whatever its scheme."""
     best, best_size = None, -1.0
-    for address, size in candidates(value, base):
+    for url, size in candidates(value, base):
         width = float(size[:-1]) if size else 1.0
         if width > best_size:
-            best, best_size = address, width
+            best, best_size = url, width
     return best
 
 
 def candidates(value: str, base: str | None) -> Iterator[tuple[str, str]]:
-    """(address, "800w" or "2x" or "") in order. Addresses may hold commas; only white space ends them."""
+    """Yield (URL, "800w" or "2x" or "") in order. URLs may contain commas; only white space ends them."""
     for source, size in _pairs(value[:MAX_SRCSET].split()[: 2 * MAX_CANDIDATES]):
-        if address := web_address(source.strip(","), base):
-            yield address, size
+        if url := web_address(source.strip(","), base):
+            yield url, size
 
 
-def _pairs(words: list[str]) -> Iterator[tuple[str, str]]:
+def _pairs(tokens: list[str]) -> Iterator[tuple[str, str]]:
     source = ""
-    for word in words:
-        descriptor = _DESCRIPTOR.match(word) if source else None
+    for token in tokens:
+        descriptor = _DESCRIPTOR.match(token) if source else None
         if descriptor:
             yield source, descriptor[1] or ""
             source = descriptor[2] or ""
             continue
         if source:
             yield source, ""
-        source = word
-        if word.endswith(","):
-            yield word, ""
+        source = token
+        if token.endswith(","):
+            yield token, ""
             source = ""
     if source:
         yield source, ""
 
 
 def _loadable(value: str, base: str | None) -> Iterator[tuple[str, str]]:
-    for address, size in candidates(value, base):
-        if address.startswith("https:"):
-            # A comma inside an address would end the candidate when the list is read again.
-            yield address.replace(",", "%2C"), size
+    for url, size in candidates(value, base):
+        if url.startswith("https:"):
+            # A comma inside a URL would end the candidate when the list is parsed again.
+            yield url.replace(",", "%2C"), size
 
 
 def _absolute(value: str, base: str | None) -> str:
@@ -256,13 +260,13 @@ def _absolute(value: str, base: str | None) -> str:
 
 @lru_cache(maxsize=32)
 def _origin(base: str) -> str | None:
-    """The scheme and host of a page on the web."""
+    """Scheme and host of a page."""
     root = web_address(_absolute("/", base), None)
     return root and root.removesuffix("/")
 
 
 def _scheme_of(base: str | None) -> str:
-    """Addresses without a scheme take the page's; without a page, the safe one."""
+    """URLs without a scheme take the page's scheme; without a page, https."""
     return "http" if base and base[:5].lower() == "http:" else "https"
 
 
@@ -270,13 +274,15 @@ def _percent(match: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "replace"))
 
 
-# In-page targets carry this prefix, and no element of our own pages does.
+# --- Attribute values
+
+# Prefix of anchors in content; no element of our own pages has it.
 ANCHOR_PREFIX = "fn-"
 
 
 @record
 class Page:
-    """Of which page the markup is a part, and whether it links to places within itself."""
+    """The page that contains the markup, and whether the markup links to its own anchors."""
 
     base: str | None
     keeps_anchors: bool
@@ -289,10 +295,10 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:[-_][A-Za-z0-9]{1,8}){0,3}\Z")
 _CODE_CLASS = re.compile(r"(?:language|lang|highlight-source|brush)[-:]\s*([A-Za-z0-9+#_.\-]{1,30})")
 _SIZE = re.compile(r"([0-9]{1,4})(?:\.[0-9]*)?(?:px)?\Z")
 _SMALL_NUMBER = re.compile(r"-?[0-9]{1,6}\Z")
-_MOMENT = re.compile(r"[0-9A-Za-z :.,+\-]{1,40}\Z")
+_DATETIME = re.compile(r"[0-9A-Za-z :.,+\-]{1,40}\Z")
 _MEDIA_TYPE = re.compile(r"[a-z]+/[A-Za-z0-9.+\-]+\Z")
 _MEDIA_QUERY = re.compile(r"[A-Za-z0-9 ():,.%+*\-]{1,200}\Z")
-_ONE_OF = {
+_ALLOWED_VALUES = {
     "dir": frozenset(("ltr", "rtl", "auto")),
     "align": frozenset(("left", "right", "center")),
     "scope": frozenset(("row", "col", "rowgroup", "colgroup")),
@@ -384,14 +390,14 @@ def _one_of(values: frozenset[str]) -> Rule:
 
 
 RULES: dict[str, Rule] = {
-    "align": _one_of(_ONE_OF["align"]),
+    "align": _one_of(_ALLOWED_VALUES["align"]),
     "alt": _title,
     "cite": _cite,
     "class": _class,
     "colspan": _span,
     "data-http-src": _http_src,
-    "datetime": _matching(_MOMENT),
-    "dir": _one_of(_ONE_OF["dir"]),
+    "datetime": _matching(_DATETIME),
+    "dir": _one_of(_ALLOWED_VALUES["dir"]),
     "height": _size,
     "href": _href,
     "id": _anchor,
@@ -402,7 +408,7 @@ RULES: dict[str, Rule] = {
     "poster": _poster,
     "reversed": _flag,
     "rowspan": _span,
-    "scope": _one_of(_ONE_OF["scope"]),
+    "scope": _one_of(_ALLOWED_VALUES["scope"]),
     "sizes": _matching(_MEDIA_QUERY),
     "span": _span,
     "src": _src,

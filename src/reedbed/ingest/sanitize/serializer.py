@@ -1,9 +1,9 @@
-"""Writes clean markup from well-formed markup in one walk, or refuses.
+"""Write clean markup from well-formed markup in one pass, or reject it.
 
-Everything written is text without `<`, or a tag of a known element whose attributes were judged one by one,
-so the output is harmless whatever the input was. What a browser might read otherwise than it stands here
-(crossed or unclosed tags, a paragraph in a paragraph, text loose in a table, values without quotes) is
-refused with None: the caller then lets nh3 parse it and walks over what nh3 wrote.
+The output consists of text without `<` and tags of known elements with checked attributes, so it is safe
+whatever the input was. `write_clean` returns None for markup that a browser might read differently (crossed
+or unclosed tags, a paragraph in a paragraph, text directly in a table, values without quotes). The caller
+then lets nh3 parse it and passes the result of nh3 here.
 """
 
 import re
@@ -26,66 +26,65 @@ from reedbed.ingest.sanitize.rules import (
 MAX_DEPTH = 96
 
 _ATTRIBUTE = re.compile(r' ([a-z\-]+)="([^"]*)"')
-_LOOSE_AMPERSAND = re.compile("&(?!amp;|lt;|gt;)")
+_UNESCAPED_AMPERSAND = re.compile("&(?!amp;|lt;|gt;)")
 _REFERENCE = re.compile(r"&(?:amp|lt|gt|quot|nbsp|#[0-9]{1,6});")
-# In an attribute, `&copy=` is no reference, and `&copy` without a semicolon follows rules of its own.
+# In an attribute, `&copy=` is not a reference, and `&copy` without a semicolon follows special rules.
 _UNCERTAIN_REFERENCE = re.compile(rf"(?!{_REFERENCE.pattern})&(?![A-Za-z0-9]+=)[A-Za-z0-9#]")
-# The commonest link of all, with nothing in its address that would have to be written otherwise.
+# The most common kind of link: its URL needs no change.
 _PLAIN_LINK = re.compile(r'a href="https?://[A-Za-z0-9][A-Za-z0-9._~:/?=%+,;@!$*()&\-]*"\Z')
 _LINK_END = ' target="_blank" rel="noopener noreferrer"'
-_WRITTEN_ALWAYS = {
+_ADDED_ATTRIBUTES = {
     "audio": ' controls="" preload="none"',
     "img": ' loading="lazy" decoding="async"',
     "video": ' controls="" preload="none"',
 }
 _A, _P = ELEMENTS["a"], ELEMENTS["p"]
-# Stands for an element whose tags are not written, and for one whose text goes too.
-_BARE = Element("", attributes=frozenset())
-_SILENT = Element("", attributes=frozenset(), skeleton=True)
+# An element whose tags are not written, and one whose text is dropped as well.
+_UNWRITTEN = Element("", attributes=frozenset())
+_SUPPRESSED = Element("", attributes=frozenset(), skeleton=True)
 _IMPLIED_ENDS = frozenset(("rt", "rp", "p", "li", "dd", "dt"))
 _TO_ESCAPE = re.compile(r"[&<>\"']")
 
 Start = tuple[str, Element, str, int]
-"""A start tag: (the end tag that belongs to it, element, as written, how much of it a reader sees)."""
+"""A start tag: (matching end tag, element, output, visible weight)."""
 Stack = list[tuple[str, Element, Element, int, int]]
-"""Open elements: (the end tag to come, element, the one around it, its place in the output, the weight before
-it)."""
+"""Open elements: (expected end tag, element, parent, position in the output, weight before it)."""
 
-_NOTHING: Start = ("", _BARE, "", 0)
-# Tags that are written as they stand, and those that never are.
+_NOTHING: Start = ("", _UNWRITTEN, "", 0)
+# Tags with a fixed output, and tags that are never written.
 _PLAIN_STARTS: dict[str, Start] = {
     name: (f"/{name}", element, f"<{element.name}>", 0)
     for name, element in ELEMENTS.items()
-    if not element.void and name not in _WRITTEN_ALWAYS
+    if not element.void and name not in _ADDED_ATTRIBUTES
 } | {
     "br": ("", ELEMENTS["br"], "<br>", 0),
     "br/": ("", ELEMENTS["br"], "<br>", 0),
     "br /": ("", ELEMENTS["br"], "<br>", 0),
-    "script": ("/script", _SILENT, "", 0),
-    "span": ("/span", _BARE, "", 0),
-    "style": ("/style", _SILENT, "", 0),
+    "script": ("/script", _SUPPRESSED, "", 0),
+    "span": ("/span", _UNWRITTEN, "", 0),
+    "style": ("/style", _SUPPRESSED, "", 0),
 }
 
 
 def write_clean(html: str, page: Page) -> str | None:
-    # Every tag of every entry passes this loop: what most of them need stands here without a further call.
+    # Hot loop: every tag of every entry passes here, so the common cases are inlined.
     out: list[str] = []
     stack: Stack = []
     end_tag: str | None = None
-    parent = _BARE
-    paragraphs = weight = 0  # the weight grows with all a reader sees: an element that adds none is empty
-    first, *pieces = html.split("<")
+    parent = _UNWRITTEN
+    paragraphs = weight = 0  # weight counts visible content: an element that adds none is empty
+    first, *chunks = html.split("<")
     if first:
         out.append(_text(first))
-    for piece in pieces:
-        tag, closed, text = piece.partition(">")
+    for chunk in chunks:
+        tag, closed, text = chunk.partition(">")
         if tag == end_tag and closed:
-            _, element, parent, place, before = stack.pop()
+            _, element, parent, position, before = stack.pop()
             end_tag = stack[-1][0] if stack else None
             if element is _P:
                 paragraphs -= 1
             if before == weight and element.removable:
-                _remove_empty(out, place, element)
+                _remove_empty(out, position, element)
             else:
                 out.append(element.end)
         else:
@@ -103,16 +102,16 @@ def write_clean(html: str, page: Page) -> str | None:
                 return None
             weight += seen
             if closing:
-                if len(stack) >= MAX_DEPTH and element is not _SILENT:
-                    element, written = _BARE, ""
+                if len(stack) >= MAX_DEPTH and element is not _SUPPRESSED:
+                    element, written = _UNWRITTEN, ""
                 stack.append((closing, element, parent, len(out), weight - seen))
                 end_tag = closing
-                if element is not _BARE:
+                if element is not _UNWRITTEN:
                     parent = element
                     if element is _P:
                         paragraphs += 1
             out.append(written)
-        if text and parent is not _SILENT:
+        if text and parent is not _SUPPRESSED:
             if "&" in text or ">" in text:
                 text = _text(text)
             out.append(text)
@@ -124,15 +123,15 @@ def write_clean(html: str, page: Page) -> str | None:
 
 
 def _text(text: str) -> str:
-    if ">" in text or _LOOSE_AMPERSAND.search(text):
+    if ">" in text or _UNESCAPED_AMPERSAND.search(text):
         return escape(unescape(text), quote=False).replace("\r", "\n")
     return text
 
 
-def _remove_empty(out: list[str], place: int, element: Element) -> None:
-    """Of an empty inline element the space it made between words stays."""
-    space = not element.block and any(piece.isspace() for piece in out[place:])
-    out[place:] = [" "] if space else []
+def _remove_empty(out: list[str], position: int, element: Element) -> None:
+    """Remove an empty element; an empty inline element leaves the space it made between words."""
+    space = not element.block and any(part.isspace() for part in out[position:])
+    out[position:] = [" "] if space else []
 
 
 def _start(tag: str, parent: Element, page: Page) -> Start | None:
@@ -151,21 +150,26 @@ def _start(tag: str, parent: Element, page: Page) -> Start | None:
         case "source":
             return _source(element, attributes, parent, page)
         case _ if element.void:
-            return "", element, f"<{element.name}{_judged(element, attributes, page)}>", element.name == "hr"
+            return (
+                "",
+                element,
+                f"<{element.name}{_checked(element, attributes, page)}>",
+                element.name == "hr",
+            )
         case _:
-            return _element(name, element, _judged(element, attributes, page))
+            return _element(name, element, _checked(element, attributes, page))
 
 
 def _attributes(source: str) -> dict[str, str] | None:
-    """The attributes of a tag if they are written as nh3 does: in lower case and with double quotes."""
-    found: list[tuple[str, str]] = _ATTRIBUTE.findall(source)
-    attributes = dict(found)
-    if sum(map(len, chain(*found))) + 4 * len(attributes) != len(source):
+    """The attributes of a tag if they are written as nh3 does: lower case, double quotes. Otherwise None."""
+    pairs: list[tuple[str, str]] = _ATTRIBUTE.findall(source)
+    attributes = dict(pairs)
+    if sum(map(len, chain(*pairs))) + 4 * len(attributes) != len(source):
         return None
     if "&" in source:
         if _UNCERTAIN_REFERENCE.search(source):
             return None
-        return {name: _REFERENCE.sub(_character, value) for name, value in found}
+        return {name: _REFERENCE.sub(_character, value) for name, value in pairs}
     return attributes
 
 
@@ -178,24 +182,24 @@ def _element(name: str, element: Element, attributes: str) -> Start:
         if ' href="' in attributes and ' href="#' not in attributes:
             attributes += _LINK_END
     else:
-        attributes += _WRITTEN_ALWAYS.get(element.name, "")
+        attributes += _ADDED_ATTRIBUTES.get(element.name, "")
     if not attributes and element.name == "span":
         return _PLAIN_STARTS["span"]
-    # A place to go to and something to play are not empty.
+    # Anchors and media are not empty.
     seen = ' id="' in attributes or ' name="' in attributes or ' src="' in attributes
     return f"/{name}", element, f"<{element.name}{attributes}>", seen
 
 
 def _image(element: Element, attributes: dict[str, str], page: Page) -> Start:
-    settled = settled_image(attributes, page.base)
-    written = _judged(element, settled, page) if settled else ""
+    resolved = settled_image(attributes, page.base)
+    written = _checked(element, resolved, page) if resolved else ""
     if ' src="' not in written and ' data-http-src="' not in written:
         return _NOTHING
-    return "", element, f"<img{written}{_WRITTEN_ALWAYS['img']}>", 1
+    return "", element, f"<img{written}{_ADDED_ATTRIBUTES['img']}>", 1
 
 
 def _source(element: Element, attributes: dict[str, str], parent: Element, page: Page) -> Start:
-    written = _judged(element, settled_source(attributes), page)
+    written = _checked(element, settled_source(attributes), page)
     if parent.name in {"audio", "video"} and ' src="' in written:
         return "", element, f"<source{written}>", 1
     if parent.name == "picture" and ' srcset="' in written:
@@ -203,23 +207,23 @@ def _source(element: Element, attributes: dict[str, str], parent: Element, page:
     return _NOTHING
 
 
-def _judged(element: Element, attributes: dict[str, str], page: Page) -> str:
-    tag, known = element.name, element.attributes
+def _checked(element: Element, attributes: dict[str, str], page: Page) -> str:
+    tag, allowed = element.name, element.attributes
     written = ""
     for name, value in attributes.items():
-        if name in known and (kept := RULES[name](page, tag, value)) is not None:
-            written += f' {name}="{_quoted(kept)}"'
+        if name in allowed and (checked := RULES[name](page, tag, value)) is not None:
+            written += f' {name}="{_quoted(checked)}"'
     return written
 
 
 def _fits(element: Element, parent: Element, stack: Stack) -> bool:
-    """Would a parser leave this element where it stands?"""
+    """Whether a parser would leave this element in place."""
     if element.parents and parent.name not in element.parents:
         return False
     if parent.skeleton and element.name not in TABLE_CONTEXT.get(parent.name, ()):
         return False
-    guard = _GUARDS.get(element.name)
-    return guard is None or guard(stack, parent.name)
+    check = _NESTING_CHECKS.get(element.name)
+    return check is None or check(stack, parent.name)
 
 
 def _may_open_heading(_stack: Stack, parent: str) -> bool:
@@ -255,7 +259,7 @@ def _quoted(value: str) -> str:
     return escape(value) if _TO_ESCAPE.search(value) else value
 
 
-_GUARDS = {
+_NESTING_CHECKS = {
     "a": _may_open_link,
     "dd": _may_open_term,
     "dt": _may_open_term,

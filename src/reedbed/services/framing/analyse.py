@@ -1,4 +1,4 @@
-"""The analysis of an entry's framing, as the AI worker has it written."""
+"""Framing analysis tasks for the AI worker."""
 
 from collections.abc import Sequence
 from dataclasses import field
@@ -32,7 +32,7 @@ class FramingWork:
     row: Queued
     source: AnalysedText
     words: str = field(repr=False)
-    """What the model may quote from."""
+    """The text that the model may quote."""
     prompt: Prompt | None
     name: str = "framing"
 
@@ -45,20 +45,20 @@ class FramingWork:
 
     def read(self, answer: str, model: str) -> Analysis | ModelError:
         last = self.row.attempts + 1 >= MAX_ATTEMPTS
-        found = read_framing(answer, self.words, model=model, language=self.row.language, last_try=last)
-        # An answer in the right form with a wrong part is no sign that the model is out of order.
+        analysis = read_framing(answer, self.words, model=model, language=self.row.language, last_try=last)
+        # Valid JSON with a wrong field does not mean that the model is broken.
         kind = "permanent" if json_object(answer) else "unreadable"
-        return found or ModelError(kind, NOT_AS_ASKED)
+        return analysis or ModelError(kind, NOT_AS_ASKED)
 
     async def keep(
         self, tx: Tx, runtime: Runtime, written: Analysis, used: Usage, now: Instant
     ) -> Sequence[tuple[int, int]]:
         row = self.row
         await analyses.save(tx, GeneratedAnalysis(row.key, row.content_hash, row.variant, written, used), now)
-        return await _show(tx, runtime, row.key, now)
+        return await _publish(tx, runtime, row.key, now)
 
     async def stand_in(self, tx: Tx, now: Instant) -> None:
-        """Nothing can: only a model reads framing."""
+        """There is no substitute: only a model can analyse framing."""
 
     async def readers(self, tx: Tx) -> Sequence[tuple[int, int]]:
         return await analyses.waiting_for(tx, self.row.key)
@@ -66,21 +66,21 @@ class FramingWork:
 
 async def find(tx: Tx, runtime: Runtime, row: Queued) -> FramingWork | None:
     if await analyses.exists(tx, row.key):
-        await _show(tx, runtime, row.key, runtime.now())
+        await _publish(tx, runtime, row.key, runtime.now())
         return None
     source = await analyses.source_of(tx, row.key, row.user_id)
-    if source is None or not await _is_allowed(tx, runtime, row, source):
+    if source is None or not await _may_analyse(tx, runtime, row, source):
         return None
     if variant_for(row.model, row.language, source.prompt).name != row.variant:
-        await ask_feed_later(tx, source.feed_id, runtime.now())  # the feed has another prompt since
+        await ask_feed_later(tx, source.feed_id, runtime.now())  # the feed's prompt has changed since
         return None
     text = clean_text(source.content[:MAX_HTML])
     prompt = framing_prompt(source.title, source.source, text, row.language, source.prompt)
     return FramingWork(row, source, f"{source.title}\n\n{text}", prompt)
 
 
-async def _is_allowed(tx: Tx, runtime: Runtime, row: Queued, source: AnalysedText) -> bool:
-    """What stands in a public feed the operator may send; for anybody else it takes their own word."""
+async def _may_analyse(tx: Tx, runtime: Runtime, row: Queued, source: AnalysedText) -> bool:
+    """The admin may send texts of a public feed. For a private analysis, its user must allow it."""
     if source.for_everybody:
         return True
     user = None if row.user_id is None else await users.get(tx, row.user_id)
@@ -89,7 +89,7 @@ async def _is_allowed(tx: Tx, runtime: Runtime, row: Queued, source: AnalysedTex
     return source.feed_id not in await must_stay_local(tx, runtime, user.id)
 
 
-async def _show(tx: Tx, runtime: Runtime, key: str, now: Instant) -> Sequence[tuple[int, int]]:
-    told = await analyses.adopt(tx, key)
-    await build_documents(tx, runtime, {feed_id for _, feed_id in told}, now)
-    return told
+async def _publish(tx: Tx, runtime: Runtime, key: str, now: Instant) -> Sequence[tuple[int, int]]:
+    updated = await analyses.adopt(tx, key)
+    await build_documents(tx, runtime, {feed_id for _, feed_id in updated}, now)
+    return updated

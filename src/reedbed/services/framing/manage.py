@@ -1,4 +1,4 @@
-"""Framing as readers meet it: what was read in an entry, having it read again, the switch of a feed."""
+"""Framing analyses for users: request and read them, and turn them on or off for a feed."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -36,41 +36,48 @@ from reedbed.store.entries import read as entries
 from reedbed.store.framing import analyses
 from reedbed.store.framing import settings as framing
 from reedbed.store.framing.analyses import AnalysisAttachment, AnalysisCandidate, ShownAnalysis
-from reedbed.store.framing.settings import FramedFeed
+from reedbed.store.framing.settings import FeedFramingRecord
 from reedbed.store.jobs import Job
 
+# --- Requesting analyses
+
 AT_ONCE = 20
-"""Entries of one job before it makes room for others."""
+"""Entries processed per run of a job, before other jobs get their turn."""
 TEASER_WORDS = 120
-"""With fewer, an entry is taken for a teaser, and its article is fetched to be read whole."""
+"""An entry with fewer words is considered a teaser, and its full article is fetched."""
 
 
 @record
 class BudgetOwner:
-    """For whom entries are read."""
+    """Who pays for an analysis."""
 
     user_id: int | None
-    """None: for everybody, at the operator's word."""
+    """None: the instance, because the admin enabled the feed for all users."""
 
 
 async def read_feed(runtime: Runtime, job: Job) -> Done | Later:
-    """The job: the newest entries of a feed that were not read yet, or have changed since."""
+    """Job handler: enqueue analyses of the newest entries of a feed that are new or have changed."""
     feed_id = int(job.payload["feed_id"])
     async with runtime.db.read() as tx:
         about, payer = await framing.about(tx, feed_id), await payer_for(tx, runtime, feed_id)
         newest = await analyses.newest(tx, feed_id, most=runtime.framing.items) if payer else []
     if about is None or payer is None:
         return Done()
-    wanted = [one for one in newest if _needs_reading(one) and _is_inside(one, about)]
-    for one in wanted[:AT_ONCE]:
-        if one.words < TEASER_WORDS and not one.has_full and one.full_attempted_at is None and one.url:
-            await fetch_politely(runtime, one.id, one.url)
-        await ask(runtime, one.id, about, payer)
-    return Later(runtime.now()) if len(wanted) > AT_ONCE else Done({"asked": len(wanted)})
+    pending = [entry for entry in newest if _needs_analysis(entry) and _is_on_allowed_domain(entry, about)]
+    for entry in pending[:AT_ONCE]:
+        if (
+            entry.words < TEASER_WORDS
+            and not entry.has_full
+            and entry.full_attempted_at is None
+            and entry.url
+        ):
+            await fetch_politely(runtime, entry.id, entry.url)
+        await ask(runtime, entry.id, about, payer)
+    return Later(runtime.now()) if len(pending) > AT_ONCE else Done({"asked": len(pending)})
 
 
 async def payer_for(tx: Tx, runtime: Runtime, feed_id: int) -> BudgetOwner | None:
-    """None when nobody wants this feed read, or there is no model that may be asked."""
+    """None if no user wants this feed analysed, or no model may be used for it."""
     if runtime.ai.model is None:
         return None
     if await framing.is_for_all_users(tx, feed_id):
@@ -87,13 +94,13 @@ async def payer_for(tx: Tx, runtime: Runtime, feed_id: int) -> BudgetOwner | Non
 async def ask(
     runtime: Runtime,
     entry_id: int,
-    about: FramedFeed,
+    about: FeedFramingRecord,
     payer: BudgetOwner,
     *,
     priority: int = BACKGROUND,
     again: bool = False,
 ) -> None:
-    """Queue the reading of an entry; a text that was read already with the same question is there at once."""
+    """Enqueue the analysis of an entry, or reuse an existing one of the same text and prompt."""
     async with runtime.db.read() as tx:
         entry = await analyses.candidate(tx, entry_id)
         html = (await analyses.content_of(tx, entry_id))[:MAX_HTML]
@@ -101,7 +108,7 @@ async def ask(
         return
     prompt = about.framing.prompt if about.framing else None
     variant = variant_for(runtime.ai.model.name, about.language or entry.language or "", prompt)
-    # Hashing walks the whole markup; elsewhere, so that other work goes on meanwhile.
+    # Hashing parses the whole markup, so it runs in a thread.
     digest = text_hash(entry.title, await asyncio.to_thread(content_hash, html))
     key, now = variant.key(digest), runtime.now()
     async with runtime.db.write() as tx:
@@ -110,26 +117,28 @@ async def ask(
             await ai.retry(tx, key)
         await analyses.attach(tx, entry, key, url_hash=url_hash(entry.normalized_url), of_full=entry.has_full)
         if await analyses.exists(tx, key):
-            told = await analyses.adopt(tx, key)
-            await build_documents(tx, runtime, {feed_id for _, feed_id in told}, now)
+            updated = await analyses.adopt(tx, key)
+            await build_documents(tx, runtime, {feed_id for _, feed_id in updated}, now)
         else:
             await ai.enqueue(tx, digest, variant, user_id=payer.user_id, priority=priority, now=now)
     await runtime.bus.publish(ChangeEvent("wake", data={"for": "ai"}))
 
 
-def _needs_reading(one: AnalysisCandidate) -> bool:
-    known = one.known
-    if known is None or known.version != one.version:
+def _needs_analysis(entry: AnalysisCandidate) -> bool:
+    attached = entry.known
+    if attached is None or attached.version != entry.version:
         return True
-    return known.key is None and not known.is_queued and known.failure is None
+    return attached.key is None and not attached.is_queued and attached.failure is None
 
 
-def _is_inside(one: AnalysisCandidate, about: FramedFeed) -> bool:
-    settings = about.framing
+def _is_on_allowed_domain(entry: AnalysisCandidate, feed: FeedFramingRecord) -> bool:
+    settings = feed.framing
     if settings is None or not settings.enforce_domain:
         return True
-    return is_on_domain(one.url, about.url, settings.root_domain)
+    return is_on_domain(entry.url, feed.url, settings.root_domain)
 
+
+# --- Reading analyses, settings of a feed
 
 NO_MODEL = "Reading for framing needs a model, and this server has none set up."
 NOT_SENT = (
@@ -143,17 +152,17 @@ WEEKS_SHOWN = 26
 
 @record
 class FramingOfFeed:
-    """What a follower can know and choose of a feed."""
+    """Framing status and settings of a feed for one user."""
 
     wished: bool
-    """This user wants it read."""
+    """This user has enabled it."""
     for_everybody: bool
-    """The operator has it read, and shows it at the deframer's doors."""
+    """The admin has enabled it for all users and publishes it at the deframer endpoints."""
     model: str | None
     sends: bool
-    """The model is somebody else's: texts leave this server."""
+    """The model is remote: texts leave this server."""
     allowed: bool
-    """This user lets texts be sent, or none are."""
+    """This user allows sending texts, or the model is local."""
     averages: Sequence[Average]
 
     @property
@@ -162,73 +171,73 @@ class FramingOfFeed:
 
 
 async def get_analysis(runtime: Runtime, user: User, entry_id: int) -> AnalysisState:
-    """What there is; nothing is asked for by looking."""
+    """The existing analysis. This does not request a new one."""
     async with runtime.db.read() as tx:
-        return await analysis_state(tx, runtime, await _entry(tx, user, entry_id))
+        return await analysis_state(tx, runtime, await _get_entry(tx, user, entry_id))
 
 
 async def analysis_state(tx: Tx, runtime: Runtime, entry: EntryRow) -> AnalysisState:
-    """Of an entry that whoever asks may see."""
-    known = (await analyses.attached(tx, [entry.id])).get(entry.id)
-    if known is None:
+    """The caller must have checked that the user can see the entry."""
+    attached = (await analyses.attached(tx, [entry.id])).get(entry.id)
+    if attached is None:
         return AnalysisState("none")
-    shown = (await analyses.shown(tx, [entry.id])).get(entry.id)
-    about = await framing.about(tx, entry.feed_id)
-    outdated = shown is not None and _is_outdated(runtime, entry, known, shown, about)
-    return _state(known, shown, outdated=outdated)
+    visible = (await analyses.shown(tx, [entry.id])).get(entry.id)
+    feed = await framing.about(tx, entry.feed_id)
+    outdated = visible is not None and _is_outdated(runtime, entry, attached, visible, feed)
+    return _state(attached, visible, outdated=outdated)
 
 
 async def analyses_of(tx: Tx, ids: Sequence[int]) -> Mapping[int, Analysis]:
-    """For the rows of a list; an entry that was not read is left out."""
-    return {id_: found.analysis for id_, found in (await analyses.shown(tx, ids)).items()}
+    """Analyses for the rows of a list; entries without one are left out."""
+    return {id_: stored.analysis for id_, stored in (await analyses.shown(tx, ids)).items()}
 
 
 async def framings_of(runtime: Runtime, user: User, ids: Sequence[int]) -> Mapping[int, Analysis]:
-    """Of those of these entries that the user may see and that were read."""
+    """Analyses of those entries that the user can see."""
     async with runtime.db.read() as tx:
-        seen = [row.id for row in await entries.rows_by_ids(tx, user.id, list(ids))]
-        return await analyses_of(tx, seen)
+        visible_ids = [row.id for row in await entries.rows_by_ids(tx, user.id, list(ids))]
+        return await analyses_of(tx, visible_ids)
 
 
 async def read_again(runtime: Runtime, user: User, entry_id: int) -> AnalysisState:
-    """Have an entry read that never was, that failed, or whose model or prompt is another one now."""
+    """Request an analysis if there is none, if it failed, or if the model, prompt or text has changed."""
     async with runtime.db.read() as tx:
-        entry = await _entry(tx, user, entry_id)
+        entry = await _get_entry(tx, user, entry_id)
         state = await analysis_state(tx, runtime, entry)
-        about = await framing.about(tx, entry.feed_id)
-        wanted = await framing.is_for_all_users(tx, entry.feed_id) or await framing.is_wished(
+        feed = await framing.about(tx, entry.feed_id)
+        enabled = await framing.is_for_all_users(tx, entry.feed_id) or await framing.is_wished(
             tx, user.id, entry.feed_id
         )
     if state.status == "pending" or (state.status == "ready" and not state.outdated):
         return state
-    _check_may_ask(runtime, user)
-    if about is None or not wanted:
+    _check_model_allowed(runtime, user)
+    if feed is None or not enabled:
         raise Conflict(SWITCHED_OFF)
-    await ask(runtime, entry_id, about, BudgetOwner(user.id), priority=OPENED, again=True)
+    await ask(runtime, entry_id, feed, BudgetOwner(user.id), priority=OPENED, again=True)
     return await get_analysis(runtime, user, entry_id)
 
 
 async def framing_of_feed(runtime: Runtime, user: User, subscription_id: int) -> FramingOfFeed:
     async with runtime.db.read() as tx:
-        return await _of_feed(tx, runtime, user, await _followed(tx, user, subscription_id))
+        return await _feed_status(tx, runtime, user, await _get_subscription(tx, user, subscription_id))
 
 
 async def set_wish(runtime: Runtime, user: User, subscription_id: int, *, wished: bool) -> FramingOfFeed:
-    """Switch a followed feed on or off for this user; its newest entries are read at once."""
+    """Turn framing on or off for this user and feed. Turning it on analyses the newest entries at once."""
     async with runtime.db.write() as tx:
-        followed = await _followed(tx, user, subscription_id)
+        subscription = await _get_subscription(tx, user, subscription_id)
         if wished:
-            _check_may_ask(runtime, user)
-        await framing.set_wish(tx, user.id, followed.feed.id, runtime.now(), wished=wished)
+            _check_model_allowed(runtime, user)
+        await framing.set_wish(tx, user.id, subscription.feed.id, runtime.now(), wished=wished)
         if wished:
-            await ask_feed_later(tx, followed.feed.id, runtime.now())
-        now = await _of_feed(tx, runtime, user, followed)
+            await ask_feed_later(tx, subscription.feed.id, runtime.now())
+        status = await _feed_status(tx, runtime, user, subscription)
     await wake_jobs(runtime)
-    return now
+    return status
 
 
-async def _of_feed(tx: Tx, runtime: Runtime, user: User, followed: Subscription) -> FramingOfFeed:
-    model, feed_id = runtime.ai.model, followed.feed.id
+async def _feed_status(tx: Tx, runtime: Runtime, user: User, subscription: Subscription) -> FramingOfFeed:
+    model, feed_id = runtime.ai.model, subscription.feed.id
     since = runtime.now() // WEEK * WEEK - (WEEKS_SHOWN - 1) * WEEK
     return FramingOfFeed(
         wished=await framing.is_wished(tx, user.id, feed_id),
@@ -240,21 +249,21 @@ async def _of_feed(tx: Tx, runtime: Runtime, user: User, followed: Subscription)
     )
 
 
-async def _entry(tx: Tx, user: User, entry_id: int) -> EntryRow:
-    found = await entries.rows_by_ids(tx, user.id, [entry_id])
-    if not found:
+async def _get_entry(tx: Tx, user: User, entry_id: int) -> EntryRow:
+    rows = await entries.rows_by_ids(tx, user.id, [entry_id])
+    if not rows:
         raise NotFound(NO_SUCH_ENTRY)
-    return found[0]
+    return rows[0]
 
 
-async def _followed(tx: Tx, user: User, subscription_id: int) -> Subscription:
-    found = await subscriptions.get(tx, user.id, subscription_id)
-    if found is None:
+async def _get_subscription(tx: Tx, user: User, subscription_id: int) -> Subscription:
+    subscription = await subscriptions.get(tx, user.id, subscription_id)
+    if subscription is None:
         raise NotFound(NO_SUCH)
-    return found
+    return subscription
 
 
-def _check_may_ask(runtime: Runtime, user: User) -> None:
+def _check_model_allowed(runtime: Runtime, user: User) -> None:
     if runtime.ai.model is None:
         raise Conflict(NO_MODEL)
     if not may_send(runtime, preferences_of(user)):
@@ -264,24 +273,24 @@ def _check_may_ask(runtime: Runtime, user: User) -> None:
 def _is_outdated(
     runtime: Runtime,
     entry: EntryRow,
-    known: AnalysisAttachment,
-    shown: ShownAnalysis,
-    about: FramedFeed | None,
+    attached: AnalysisAttachment,
+    visible: ShownAnalysis,
+    feed: FeedFramingRecord | None,
 ) -> bool:
-    if known.version != entry.version:
+    if attached.version != entry.version:
         return True
-    if runtime.ai.model is None or about is None:
+    if runtime.ai.model is None or feed is None:
         return False
-    prompt = about.framing.prompt if about.framing else None
-    return variant_for(runtime.ai.model.name, shown.analysis.language, prompt).name != shown.variant
+    prompt = feed.framing.prompt if feed.framing else None
+    return variant_for(runtime.ai.model.name, visible.analysis.language, prompt).name != visible.variant
 
 
-def _state(known: AnalysisAttachment, shown: ShownAnalysis | None, *, outdated: bool) -> AnalysisState:
-    analysis, made_at = (shown.analysis, shown.made_at) if shown else (None, None)
-    if known.is_queued and known.cooldown_until is None:
+def _state(attached: AnalysisAttachment, visible: ShownAnalysis | None, *, outdated: bool) -> AnalysisState:
+    analysis, made_at = (visible.analysis, visible.made_at) if visible else (None, None)
+    if attached.is_queued and attached.cooldown_until is None:
         return AnalysisState("pending", analysis, outdated=outdated, made_at=made_at)
-    error = known.failure if known.failure is not None else known.queued_error
-    if known.asked_key is not None and error is not None:
+    error = attached.failure if attached.failure is not None else attached.queued_error
+    if attached.asked_key is not None and error is not None:
         return AnalysisState("failed", analysis, error=error, outdated=outdated, made_at=made_at)
     if analysis is None:
         return AnalysisState("none")

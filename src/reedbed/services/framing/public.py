@@ -1,4 +1,4 @@
-"""The deframer's public doors: a ready feed, one item, a site's front page. They only read."""
+"""The public, read-only deframer endpoints: a feed's RSS document, one item, the front page of a site."""
 
 import hashlib
 from collections.abc import Collection
@@ -17,29 +17,32 @@ from reedbed.store.framing.analyses import thousandths
 from reedbed.store.framing.documents import Document
 
 MAX_WINDOWS = 20
-"""How far back a feed is searched for items that may be shown, in pages."""
+"""How many pages of a feed are searched for items that may be shown."""
+
+
+# --- Building documents
 
 
 async def build_documents(tx: Tx, runtime: Runtime, feed_ids: Collection[int], now: Instant) -> None:
-    """A document that says the same as before keeps its date."""
-    # Two workers that finish items of one feed at once build one after the other, each with both items.
+    """Rebuild the stored documents of these feeds. An unchanged document keeps its date."""
+    # The lock makes concurrent workers build one after the other, so that the last document has all items.
     for feed_id in await framing.lock(tx, sorted(feed_ids)):
-        await _build(tx, runtime, feed_id, now)
+        await _build_document(tx, runtime, feed_id, now)
 
 
 async def shown_items(
     tx: Tx, feed: FramedFeed, *, most: int, max_score: int | None = None
 ) -> list[FramedItem]:
-    """The newest that may be shown: whatever keeps one out is asked before they are counted."""
-    shown: list[FramedItem] = []
+    """The newest items that may be shown. Hidden items are filtered out before counting."""
+    visible: list[FramedItem] = []
     last: FramedItem | None = None
     for _ in range(MAX_WINDOWS):
-        found = await framed_documents.newest(tx, feed.id, most=most, max_score=max_score, after=last)
-        shown += [item for item in found if item.is_shown_in(feed)]
-        if len(shown) >= most or len(found) < most:
+        page = await framed_documents.newest(tx, feed.id, most=most, max_score=max_score, after=last)
+        visible += [item for item in page if item.is_shown_in(feed)]
+        if len(visible) >= most or len(page) < most:
             break
-        last = found[-1]
-    return shown[:most]
+        last = page[-1]
+    return visible[:most]
 
 
 def intake_url(runtime: Runtime, feed: FramedFeed, max_score: float | None = None) -> str:
@@ -47,7 +50,7 @@ def intake_url(runtime: Runtime, feed: FramedFeed, max_score: float | None = Non
     return f"{runtime.accounts.base_url}/rss?url={quote(feed.url, safe='')}{limit}"
 
 
-async def _build(tx: Tx, runtime: Runtime, feed_id: int, now: Instant) -> None:
+async def _build_document(tx: Tx, runtime: Runtime, feed_id: int, now: Instant) -> None:
     feed = await framed_documents.served_feed(tx, feed_id)
     if feed is None:
         return
@@ -61,6 +64,8 @@ async def _build(tx: Tx, runtime: Runtime, feed_id: int, now: Instant) -> None:
     content = rss(feed, items, self_url=self_url, built_at=built_at).encode()
     await framed_documents.put(tx, feed_id, Document(content, digest, len(items), built_at))
 
+
+# --- Endpoints
 
 UNKNOWN_FEED = "This feed is not deframed here."
 DISABLED = "The operator has disabled this feed."
@@ -76,23 +81,23 @@ class ServedDocument:
     tag: str
     built_at: Instant
     is_whole: bool
-    """Not filtered: its date alone tells whether it is another one."""
+    """Not filtered by score, so its date alone shows whether it has changed."""
 
 
 async def read_document(runtime: Runtime, url: str, max_score: float | None = None) -> ServedDocument:
-    address = feed_address(url)
+    feed_url = feed_address(url)
     async with runtime.db.read() as tx:
-        door = await framed_documents.door(tx, address)
-        if door is None:
+        served = await framed_documents.door(tx, feed_url)
+        if served is None:
             raise NotFound(UNKNOWN_FEED)
-        if not door.enabled:
+        if not served.enabled:
             raise Forbidden(DISABLED)
-        document = door.document
+        document = served.document
         if document is None or not document.items:
             raise NotFound(NOT_BUILT)
         if not max_score:
             return ServedDocument(document.content, document.content_hash, document.built_at, is_whole=True)
-        content = await _filtered(tx, runtime, door.feed_id, max_score, document.built_at)
+        content = await _filtered_document(tx, runtime, served.feed_id, max_score, document.built_at)
     return ServedDocument(
         content, hashlib.sha256(content).hexdigest()[:32], document.built_at, is_whole=False
     )
@@ -105,25 +110,25 @@ async def read_item(
     if digest is None:
         raise NotFound(UNKNOWN_ITEM)
     async with runtime.db.read() as tx:
-        found = [
+        matches = [
             (feed, item)
             for item in await framed_documents.at_address(tx, digest)
             if (feed := await framed_documents.served_feed(tx, item.feed_id)) and item.is_shown_in(feed)
         ]
-    if not found:
+    if not matches:
         raise NotFound(UNKNOWN_ITEM)
-    quiet = [pair for pair in found if not max_score or pair[1].analysis.overall.value <= max_score]
-    if not quiet:
+    below_limit = [pair for pair in matches if not max_score or pair[1].analysis.overall.value <= max_score]
+    if not below_limit:
         raise NotFound(TOO_LOUD)
-    return quiet[0]
+    return below_limit[0]
 
 
 async def read_site(
     runtime: Runtime, root: str, max_score: float | None = None
 ) -> list[tuple[FramedFeed, FramedItem]]:
-    """The newest items of all feeds of a site, each feed in its turn, each address once."""
-    domain, most = check_root_domain(root, field="root"), runtime.framing.items
-    limit = thousandths(max_score) if max_score else None
+    """The newest items of all feeds of a site, alternating between feeds, without duplicate URLs."""
+    domain, limit = check_root_domain(root, field="root"), runtime.framing.items
+    max_thousandths = thousandths(max_score) if max_score else None
     queues: list[list[tuple[str, tuple[FramedFeed, FramedItem]]]] = []
     async with runtime.db.read() as tx:
         feed_ids = await framing.served_feeds_of(tx, domain)
@@ -132,13 +137,15 @@ async def read_site(
         for feed_id in feed_ids:
             feed = await framed_documents.served_feed(tx, feed_id)
             if feed is not None:
-                items = await shown_items(tx, feed, most=most, max_score=limit)
+                items = await shown_items(tx, feed, most=limit, max_score=max_thousandths)
                 queues.append([(item.normalized_url or f"#{item.id}", (feed, item)) for item in items])
     queues.sort(key=lambda queue: -queue[0][1][1].sort_at if queue else 0)
-    return fair(queues, most)
+    return fair(queues, limit)
 
 
-async def _filtered(tx: Tx, runtime: Runtime, feed_id: int, max_score: float, built_at: Instant) -> bytes:
+async def _filtered_document(
+    tx: Tx, runtime: Runtime, feed_id: int, max_score: float, built_at: Instant
+) -> bytes:
     feed = await framed_documents.served_feed(tx, feed_id)
     if feed is None:
         raise NotFound(UNKNOWN_FEED)

@@ -1,4 +1,4 @@
-"""Mailboxes: a folder of the user's own mail account, looked into for newsletters every few minutes."""
+"""Channels that newsletters arrive through: the SMTP server, webhooks of mail services, IMAP mailboxes."""
 
 import asyncio
 import hmac
@@ -9,15 +9,13 @@ from typing import Any, NoReturn
 import structlog
 
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
-from reedbed.domain.newsletters import ANY_SERVER, MAX_MAILBOXES, MailIntake, NotAMail
+from reedbed.domain.newsletters import ANY_SERVER, MAX_MAILBOXES, Mail, MailIntake, NotAMail
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Fetched, FetchRequest
 from reedbed.domain.text import ENTER_AGAIN, storable
 from reedbed.domain.times import HOUR, MINUTE, Millis
 from reedbed.domain.users import Allowance, per_minute
-from reedbed.ingest.mail import webhooks as mailgun
-from reedbed.ingest.mail import webhooks as postmark
-from reedbed.ingest.mail import webhooks as sns
+from reedbed.ingest.mail import webhooks
 from reedbed.ingest.mail.mailbox import (
     ABOVE_ALL,
     MailboxFailure,
@@ -34,6 +32,8 @@ from reedbed.store.newsletters import Mailbox
 
 log = structlog.get_logger()
 
+# --- SMTP
+
 _REPLIES = {
     "unknown": "550 5.1.1 {}",
     "large": "552 5.3.4 {}",
@@ -45,24 +45,24 @@ _REPLIES = {
 }
 
 
-async def open_mail_intake(runtime: Runtime, door: MailIntake) -> asyncio.AbstractServer:
-    """Raises OSError where the port cannot be had, or the certificate not be read."""
-    # The server's library is only loaded where mail is taken.
+async def open_mail_intake(runtime: Runtime, intake: MailIntake) -> asyncio.AbstractServer:
+    """Start the SMTP server. Raises OSError if the port is taken or the certificate is unreadable."""
+    # Imported here so that the library is only loaded if SMTP is enabled.
     from reedbed.ingest.mail.smtp import MailReceiver, listen
 
-    desk = MailReceiver(
-        admits=lambda peer: _admits(runtime, door, peer),
+    receiver = MailReceiver(
+        admits=lambda peer: _admits(runtime, intake, peer),
         knows=lambda recipient: accepts(runtime, recipient),
-        takes=lambda recipients, raw: _take(runtime, recipients, raw),
+        takes=lambda recipients, raw: _receive_smtp(runtime, recipients, raw),
     )
-    return await listen(door, desk, hostname=runtime.mail.domain, max_bytes=runtime.mail.max_bytes)
+    return await listen(intake, receiver, hostname=runtime.mail.domain, max_bytes=runtime.mail.max_bytes)
 
 
-async def _admits(runtime: Runtime, door: MailIntake, peer: str) -> bool:
-    return await runtime.limiter.wait_for(f"mail-from:{peer}", per_minute(door.per_minute)) == 0
+async def _admits(runtime: Runtime, intake: MailIntake, peer: str) -> bool:
+    return await runtime.limiter.wait_for(f"mail-from:{peer}", per_minute(intake.per_minute)) == 0
 
 
-async def _take(runtime: Runtime, recipients: Sequence[str], raw: bytes) -> str:
+async def _receive_smtp(runtime: Runtime, recipients: Sequence[str], raw: bytes) -> str:
     delivery = MailDelivery("smtp", tuple(recipients), believed=runtime.mail.authserv_id)
     try:
         outcome = await receive(runtime, delivery, raw)
@@ -74,42 +74,40 @@ async def _take(runtime: Runtime, recipients: Sequence[str], raw: bytes) -> str:
     return "250 2.0.0 Stored."
 
 
+# --- Webhooks of mail services
+
 FORGED = "The request is not signed by whom it should be."
 CLOSED = "This door is closed: its operator has not set it up."
 FORGERIES = Allowance(20, 1 / 10)
-"""From one address, before it has to wait."""
+"""Forged requests from one network before it is rate limited."""
 _CERTIFICATES: dict[str, bytes] = {}
 _MAX_CERTIFICATES = 8
 
 
-async def check_token(runtime: Runtime, given: str, ip: str | None) -> None:
-    """Before the body is read."""
-    wanted = runtime.mail.webhook_token
-    if not wanted:
+async def check_token(runtime: Runtime, token: str, ip: str | None) -> None:
+    """Check the webhook token, before the body is read."""
+    expected = runtime.mail.webhook_token
+    if not expected:
         raise NotFound(CLOSED)
-    if not hmac.compare_digest(wanted.encode(), given.encode("utf-8", "replace")):
-        await _refuse(runtime, "token", ip)
+    if not hmac.compare_digest(expected.encode(), token.encode("utf-8", "replace")):
+        await _reject_forged(runtime, "token", ip)
 
 
 async def from_raw(runtime: Runtime, recipients: tuple[str, ...], raw: bytes) -> Received | MailRejected:
     return await receive(runtime, MailDelivery("raw", recipients, believed=runtime.mail.authserv_id), raw)
 
 
-async def from_postmark(runtime: Runtime, told: dict[str, Any]) -> Received | MailRejected:
-    key = told.get("MessageID")
+async def from_postmark(runtime: Runtime, message: dict[str, Any]) -> Received | MailRejected:
+    key = message.get("MessageID")
     delivery = MailDelivery(
         "postmark",
-        postmark.postmark_recipients(told),
+        webhooks.postmark_recipients(message),
         key=key if isinstance(key, str) and key else None,
-        verdicts=postmark.postmark_verdicts(told),
+        verdicts=webhooks.postmark_verdicts(message),
     )
-    raw = postmark.raw_mail(told)
-    mail = postmark.read_postmark(told) if raw is None else raw
-    return (
-        MailRejected("unreadable", mail.reason)
-        if isinstance(mail, NotAMail)
-        else await receive(runtime, delivery, mail)
-    )
+    raw = webhooks.raw_mail(message)
+    mail = webhooks.read_postmark(message) if raw is None else raw
+    return await _receive_parsed(runtime, delivery, mail)
 
 
 async def from_mailgun(
@@ -118,82 +116,94 @@ async def from_mailgun(
     key = runtime.mail.mailgun_key
     if not key:
         raise NotFound(CLOSED)
-    if not mailgun.is_mailgun_signed(fields, key, runtime.now()):
-        await _refuse(runtime, "mailgun", ip)
+    if not webhooks.is_mailgun_signed(fields, key, runtime.now()):
+        await _reject_forged(runtime, "mailgun", ip)
     delivery = MailDelivery(
         "mailgun",
-        mailgun.mailgun_recipients(fields),
+        webhooks.mailgun_recipients(fields),
         key=fields["token"],
-        verdicts=mailgun.mailgun_verdicts(fields),
+        verdicts=webhooks.mailgun_verdicts(fields),
     )
-    whole = files.get(mailgun.WHOLE_MAIL)
-    if whole:
-        return await receive(runtime, delivery, whole)
-    mail = mailgun.read_mailgun(fields, files)
-    return (
-        MailRejected("unreadable", mail.reason)
-        if isinstance(mail, NotAMail)
-        else await receive(runtime, delivery, mail)
-    )
+    raw = files.get(webhooks.WHOLE_MAIL)
+    if raw:
+        return await receive(runtime, delivery, raw)
+    mail = webhooks.read_mailgun(fields, files)
+    return await _receive_parsed(runtime, delivery, mail)
+
+
+async def _receive_parsed(
+    runtime: Runtime, delivery: MailDelivery, mail: bytes | Mail | NotAMail
+) -> Received | MailRejected:
+    if isinstance(mail, NotAMail):
+        return MailRejected("unreadable", mail.reason)
+    return await receive(runtime, delivery, mail)
 
 
 async def from_ses(runtime: Runtime, body: bytes, ip: str | None) -> Received | MailRejected:
     if not runtime.mail.ses_topics:
         raise NotFound(CLOSED)
-    told = sns.read_notification(body)
-    if told is None or told.topic not in runtime.mail.ses_topics or not await _is_amazons(runtime, told):
-        await _refuse(runtime, "ses", ip)
-    if told.kind == "SubscriptionConfirmation":
-        await _confirm(runtime, told)
+    notification = webhooks.read_notification(body)
+    if (
+        notification is None
+        or notification.topic not in runtime.mail.ses_topics
+        or not await _is_signed_by_amazon(runtime, notification)
+    ):
+        await _reject_forged(runtime, "ses", ip)
+    if notification.kind == "SubscriptionConfirmation":
+        await _confirm(runtime, notification)
         return Received()
-    found = sns.read_ses(told.message) if told.kind == "Notification" else None
-    if found is None:
+    received = webhooks.read_ses(notification.message) if notification.kind == "Notification" else None
+    if received is None:
         return Received()
-    if found.spam:
+    if received.spam:
         return MailRejected("spam", "Amazon found spam or a virus in the mail.")
-    delivery = MailDelivery("ses", found.recipients, key=told.id, verdicts=found.verdicts)
-    return await receive(runtime, delivery, found.raw)
+    delivery = MailDelivery("ses", received.recipients, key=notification.id, verdicts=received.verdicts)
+    return await receive(runtime, delivery, received.raw)
 
 
-async def _is_amazons(runtime: Runtime, told: sns.Notification) -> bool:
-    certificate = _CERTIFICATES.get(told.certificate_url)
+async def _is_signed_by_amazon(runtime: Runtime, notification: webhooks.Notification) -> bool:
+    certificate = _CERTIFICATES.get(notification.certificate_url)
     if certificate is None:
-        certificate = await _fetch_certificate(runtime, told.certificate_url)
-    return sns.is_sns_signed(told, certificate)
+        certificate = await _fetch_certificate(runtime, notification.certificate_url)
+    return webhooks.is_sns_signed(notification, certificate)
 
 
 async def _fetch_certificate(runtime: Runtime, url: str) -> bytes:
-    got = await runtime.fetcher.fetch(FetchRequest(url, max_bytes=sns.MAX_CERTIFICATE))
-    if not isinstance(got, Fetched) or not sns.is_amazon(got.url):
+    fetched = await runtime.fetcher.fetch(FetchRequest(url, max_bytes=webhooks.MAX_CERTIFICATE))
+    if not isinstance(fetched, Fetched) or not webhooks.is_amazon(fetched.url):
         raise Unavailable("Amazon's certificate could not be read. Send it again later.")
     while len(_CERTIFICATES) >= _MAX_CERTIFICATES:
         _CERTIFICATES.pop(next(iter(_CERTIFICATES)))
-    _CERTIFICATES[url] = got.body
-    return got.body
+    _CERTIFICATES[url] = fetched.body
+    return fetched.body
 
 
-async def _confirm(runtime: Runtime, told: sns.Notification) -> None:
-    """The operator named this topic, and Amazon signed the request: the answer is its own address."""
-    if not sns.is_amazon(told.subscribe_url):
+async def _confirm(runtime: Runtime, notification: webhooks.Notification) -> None:
+    """Confirm the subscription by fetching its URL. The topic is configured and Amazon signed the request."""
+    if not webhooks.is_amazon(notification.subscribe_url):
         raise Forbidden(FORGED)
-    got = await runtime.fetcher.fetch(FetchRequest(told.subscribe_url, max_bytes=sns.MAX_CERTIFICATE))
-    if not isinstance(got, Fetched):
+    fetched = await runtime.fetcher.fetch(
+        FetchRequest(notification.subscribe_url, max_bytes=webhooks.MAX_CERTIFICATE)
+    )
+    if not isinstance(fetched, Fetched):
         raise Unavailable("The subscription could not be confirmed. Send it again later.")
-    log.info("a topic was confirmed", topic=told.topic)
+    log.info("a topic was confirmed", topic=notification.topic)
 
 
-async def _refuse(runtime: Runtime, door: str, ip: str | None) -> NoReturn:
-    log.warning("a forged mail was refused", door=door, ip=ip)
+async def _reject_forged(runtime: Runtime, channel: str, ip: str | None) -> NoReturn:
+    log.warning("a forged mail was refused", door=channel, ip=ip)
     await spend(runtime, f"forged-mail:{network_of(ip)}", FORGERIES, "Too many forged requests.")
     raise Forbidden(FORGED)
 
+
+# --- Mailboxes (IMAP)
 
 EVERY: Millis = 5 * MINUTE
 MAX_WAIT: Millis = 6 * HOUR
 LEASE: Millis = 10 * MINUTE
 AT_ONCE = 4
 _MAX_FIELD = 200
-"""Three of them in one index: PostgreSQL takes no more than a third of a page."""
+"""Three fields share one index, and PostgreSQL limits an index row to a third of a page."""
 NO_SUCH = "There is no such mailbox."
 
 
@@ -207,17 +217,17 @@ class MailboxOptions:
     folder: str = "INBOX"
 
 
-async def add_mailbox(runtime: Runtime, user_id: int, wish: MailboxOptions) -> Mailbox:
-    """Tried before it is kept, so that a typing error is seen by who made it."""
-    login = _checked(wish)
+async def add_mailbox(runtime: Runtime, user_id: int, options: MailboxOptions) -> Mailbox:
+    """Add a mailbox. It is checked first, so that the user sees typing errors at once."""
+    login = _check_options(options)
     async with runtime.db.read() as tx:
         if await newsletters.count_mailboxes(tx, user_id) >= MAX_MAILBOXES:
             raise Conflict(f"There can be at most {MAX_MAILBOXES} mailboxes.")
-    looked = await _look(runtime, login, None, ABOVE_ALL)
-    if isinstance(looked, MailboxFailure):
-        raise Invalid(looked.reason, field="host")
+    result = await _read_mailbox(runtime, login, None, ABOVE_ALL)
+    if isinstance(result, MailboxFailure):
+        raise Invalid(result.reason, field="host")
     async with runtime.db.write() as tx:
-        made = await newsletters.add_mailbox(
+        mailbox = await newsletters.add_mailbox(
             tx,
             user_id,
             host=login.host,
@@ -228,13 +238,13 @@ async def add_mailbox(runtime: Runtime, user_id: int, wish: MailboxOptions) -> M
             folder=login.folder,
             now=runtime.now(),
         )
-    if made is None:
+    if mailbox is None:
         raise Conflict("This folder is being looked into already.", field="folder")
-    return made
+    return mailbox
 
 
 async def remove_mailbox(runtime: Runtime, user_id: int, mailbox_id: int) -> None:
-    """Nothing in the mailbox changes, and what came from it stays."""
+    """The mailbox itself is not changed, and the entries from it stay."""
     async with runtime.db.write() as tx:
         if not await newsletters.delete_mailbox(tx, user_id, mailbox_id):
             raise NotFound(NO_SUCH)
@@ -247,47 +257,47 @@ async def ask_for_look(runtime: Runtime, user_id: int, mailbox_id: int) -> None:
 
 
 async def check_due_mailboxes(runtime: Runtime) -> int:
-    """A chore: how many were looked into, a few side by side."""
-    return sum(await asyncio.gather(*(_check_some(runtime) for _ in range(AT_ONCE))))
+    """Periodic task: check the due mailboxes, a few concurrently; return how many."""
+    return sum(await asyncio.gather(*(_check_until_none_due(runtime) for _ in range(AT_ONCE))))
 
 
-async def _check_some(runtime: Runtime) -> int:
-    looked = 0
+async def _check_until_none_due(runtime: Runtime) -> int:
+    count = 0
     while True:
         now = runtime.now()
         async with runtime.db.write() as tx:
-            due = await newsletters.claim_due_mailbox(tx, now, now + LEASE)
-        if due is None:
-            return looked
-        await _check(runtime, due)
-        looked += 1
+            mailbox = await newsletters.claim_due_mailbox(tx, now, now + LEASE)
+        if mailbox is None:
+            return count
+        await _check_safely(runtime, mailbox)
+        count += 1
 
 
-async def _check(runtime: Runtime, box: Mailbox) -> None:
-    """A mailbox with which something is wrong must not stand in the way of the others."""
+async def _check_safely(runtime: Runtime, box: Mailbox) -> None:
+    """Check one mailbox. An unexpected error is recorded and must not block the other mailboxes."""
     try:
         await check_mailbox(runtime, box)
     except Unavailable:
         raise
     except Exception:
         log.exception("looking into a mailbox broke down", mailbox=box.id)
-        await _note_trouble(runtime, box, "A mail in it could not be read.")
+        await _record_failure(runtime, box, "A mail in it could not be read.")
 
 
 async def check_mailbox(runtime: Runtime, box: Mailbox) -> None:
-    """Each mail is stored before it is counted as had: whatever breaks off is taken up again."""
+    """Each mail is stored before its UID is recorded, so an interrupted check continues where it stopped."""
     if not box.password:
-        return await _note_trouble(runtime, box, ENTER_AGAIN)
+        return await _record_failure(runtime, box, ENTER_AGAIN)
     validity, last_uid = box.uid_validity, box.last_uid
     while True:
-        found = await _look(runtime, _login(box), validity, last_uid)
-        if isinstance(found, MailboxFailure):
-            return await _note_trouble(runtime, box, found.reason)
-        for mail in found.mails:
-            await _claim_mailboxes(runtime, box, found.uid_validity, mail)
+        result = await _read_mailbox(runtime, _login(box), validity, last_uid)
+        if isinstance(result, MailboxFailure):
+            return await _record_failure(runtime, box, result.reason)
+        for mail in result.mails:
+            await _store_mail(runtime, box, result.uid_validity, mail)
             last_uid = mail.uid
-        validity = found.uid_validity
-        if not found.more or not found.mails:
+        validity = result.uid_validity
+        if not result.more or not result.mails:
             break
     now = runtime.now()
     async with runtime.db.write() as tx:
@@ -295,7 +305,7 @@ async def check_mailbox(runtime: Runtime, box: Mailbox) -> None:
     return None
 
 
-async def _claim_mailboxes(runtime: Runtime, box: Mailbox, validity: int, mail: MailboxMail) -> None:
+async def _store_mail(runtime: Runtime, box: Mailbox, validity: int, mail: MailboxMail) -> None:
     outcome = None
     if mail.raw is not None:
         delivery = MailDelivery("imap", user_id=box.user_id, believed=ANY_SERVER)
@@ -305,7 +315,7 @@ async def _claim_mailboxes(runtime: Runtime, box: Mailbox, validity: int, mail: 
         await newsletters.record_received(tx, box.id, validity, mail.uid, new)
 
 
-async def _note_trouble(runtime: Runtime, box: Mailbox, reason: str) -> None:
+async def _record_failure(runtime: Runtime, box: Mailbox, reason: str) -> None:
     log.info("a mailbox could not be looked into", mailbox=box.id, reason=reason)
     now = runtime.now()
     wait = min(EVERY * 2 ** min(box.failures, 10), MAX_WAIT)
@@ -313,20 +323,20 @@ async def _note_trouble(runtime: Runtime, box: Mailbox, reason: str) -> None:
         await newsletters.record_mailbox_failure(tx, box.id, reason, now, now + wait)
 
 
-async def _look(
+async def _read_mailbox(
     runtime: Runtime, login: MailboxLogin, validity: int | None, last_uid: int
 ) -> MailboxResult | MailboxFailure:
-    # The client takes a thirtieth of a second to load, which only those pay who have a mailbox.
+    # Imported here because it takes 30 ms, which only installations with mailboxes should pay.
     from reedbed.ingest.mail.imap import look_into_mailbox
 
     try:
-        address = await runtime.fetcher.look_up(login.host, login.port)
+        ip = await runtime.fetcher.look_up(login.host, login.port)
     except OSError as error:
         return MailboxFailure(f"The mail server could not be reached: {error.strerror or error}")
     return await asyncio.to_thread(
         look_into_mailbox,
         login,
-        address,
+        ip,
         uid_validity=validity,
         last_uid=last_uid,
         max_bytes=runtime.mail.max_bytes,
@@ -337,17 +347,21 @@ def _login(box: Mailbox) -> MailboxLogin:
     return MailboxLogin(box.host, box.port, _security(box.security), box.username, box.password, box.folder)
 
 
-def _checked(wish: MailboxOptions) -> MailboxLogin:
-    host, username, folder = (_line(value) for value in (wish.host, wish.username, wish.folder))
+def _check_options(options: MailboxOptions) -> MailboxLogin:
+    host, username, folder = (
+        _single_line(value) for value in (options.host, options.username, options.folder)
+    )
     if not host or "/" in host:
         raise Invalid("Write the name of the mail server, like imap.example.org.", field="host")
     if not username:
         raise Invalid("A user name is required.", field="username")
-    if not wish.password or _line(wish.password) != wish.password.strip():
+    if not options.password or _single_line(options.password) != options.password.strip():
         raise Invalid("A password is required.", field="password")
-    if not 1 <= wish.port <= 65_535:
+    if not 1 <= options.port <= 65_535:
         raise Invalid("The port must be between 1 and 65535.", field="port")
-    return MailboxLogin(host, wish.port, _security(wish.security), username, wish.password, folder or "INBOX")
+    return MailboxLogin(
+        host, options.port, _security(options.security), username, options.password, folder or "INBOX"
+    )
 
 
 def _security(text: str) -> Security:
@@ -356,5 +370,5 @@ def _security(text: str) -> Security:
     raise Invalid("security must be one of tls, starttls, none", field="security")
 
 
-def _line(text: str) -> str:
+def _single_line(text: str) -> str:
     return " ".join(storable(text).split())[:_MAX_FIELD]

@@ -1,4 +1,4 @@
-"""The addresses a user subscribes with: random, named, several, and gone when they are leaked."""
+"""Newsletter senders (block, resume, unsubscribe from the list) and the addresses that receive their mail."""
 
 import secrets
 
@@ -27,6 +27,8 @@ from reedbed.store.read_state import unread
 
 log = structlog.get_logger()
 
+# --- Senders
+
 LEAVING_JOB = "newsletter_leaving"
 CONFIRMATIONS_SHOWN = 14 * DAY
 GIVE_UP_AFTER = 12 * HOUR
@@ -41,7 +43,7 @@ REFUSED = "The list did not take it. What still comes is not shown."
 
 
 async def block_sender(runtime: Runtime, user_id: int, sender_id: int) -> Sender:
-    """Its mail is refused from now on; what came before stays."""
+    """Reject mail from this sender from now on. Earlier entries stay."""
     return await _set_blocked(runtime, user_id, sender_id, runtime.now())
 
 
@@ -50,25 +52,25 @@ async def unblock_sender(runtime: Runtime, user_id: int, sender_id: int) -> Send
 
 
 async def block_address(runtime: Runtime, user_id: int, address: str) -> Sender:
-    """Also one that never wrote."""
+    """Block an email address, even one that has never sent anything."""
     key = sender_key(address)
     if not known_as(address):
         raise Invalid("This does not look like an e-mail address.", field="address")
     async with runtime.db.write() as tx:
         await newsletters.add_sender(tx, user_id, key, "", runtime.now())
-        found = await newsletters.sender_by_address(tx, user_id, key)
-    assert found is not None
-    return await block_sender(runtime, user_id, found.id)
+        sender = await newsletters.sender_by_address(tx, user_id, key)
+    assert sender is not None
+    return await block_sender(runtime, user_id, sender.id)
 
 
 async def follow_again(runtime: Runtime, user_id: int, sender_id: int) -> Sender:
-    """Show its mail again; the list itself may have to be joined anew."""
+    """Accept its mail again. The user may have to sign up to the list itself again."""
     async with runtime.db.write() as tx:
-        found = await _get(tx, user_id, sender_id)
+        sender = await _get(tx, user_id, sender_id)
         await newsletters.set_left(tx, user_id, sender_id, None)
         await newsletters.set_blocked(tx, user_id, sender_id, None)
-        if found.feed_id is not None:
-            await _come_back(tx, runtime.now(), user_id, found.feed_id)
+        if sender.feed_id is not None:
+            await _resubscribe(tx, runtime.now(), user_id, sender.feed_id)
     await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
     return await get_sender(runtime, user_id, sender_id)
 
@@ -80,70 +82,70 @@ async def get_sender(runtime: Runtime, user_id: int, sender_id: int) -> Sender:
 
 async def dismiss_confirmation(runtime: Runtime, user_id: int, entry_id: int) -> None:
     async with runtime.db.write() as tx:
-        found = await newsletters.dismiss(tx, user_id, entry_id, runtime.now())
-    if not found:
+        dismissed = await newsletters.dismiss(tx, user_id, entry_id, runtime.now())
+    if not dismissed:
         raise NotFound("There is no such confirmation.")
 
 
 async def leave_list(tx: Tx, now: Instant, user_id: int, feed_id: int) -> None:
-    """In the transaction that ends the subscription: the list is told by a job, wake it after the commit."""
+    """Called in the transaction that unsubscribes. A job notifies the list: wake it after the commit."""
     sender = await newsletters.sender_of_feed(tx, user_id, feed_id)
     if sender is None:
         return
-    ways = sender.ways_out
-    if ways.post or ways.mailto:
+    methods = sender.ways_out
+    if methods.post or methods.mailto:
         await newsletters.set_left(tx, user_id, sender.id, now, ON_ITS_WAY)
         await jobs.add(tx, LEAVING_JOB, {"sender_id": sender.id, "left_at": now}, now=now, user_id=user_id)
     else:
-        await newsletters.set_left(tx, user_id, sender.id, now, BY_HAND if ways.page else NO_WAY_OUT)
+        await newsletters.set_left(tx, user_id, sender.id, now, BY_HAND if methods.page else NO_WAY_OUT)
 
 
 async def report_list(runtime: Runtime, job: Job) -> Done | Later:
-    """The handler of the job: one click, else a mail. Whoever follows again meanwhile is not unsubscribed."""
+    """Job handler: unsubscribe by one-click POST, else by mail, unless the user has resubscribed since."""
     assert job.user_id is not None
     async with runtime.db.read() as tx:
         sender = await newsletters.sender(tx, job.user_id, job.payload["sender_id"])
     if sender is None or sender.left_at != job.payload["left_at"]:
         return Done()
-    said = await _tell(runtime, sender)
-    if said is None:
+    message = await _unsubscribe_from_list(runtime, sender)
+    if message is None:
         later = try_again(runtime, job, give_up_after=GIVE_UP_AFTER)
         if later is not None:
             return later
-        said = REFUSED
+        message = REFUSED
     async with runtime.db.write() as tx:
-        await newsletters.say_of_leaving(tx, sender.user_id, sender.id, said)
-    return Done({"said": said})
+        await newsletters.say_of_leaving(tx, sender.user_id, sender.id, message)
+    return Done({"said": message})
 
 
-async def _tell(runtime: Runtime, sender: Sender) -> str | None:
-    """What to tell the reader; None: try again later."""
-    ways = sender.ways_out
-    if ways.post:
-        told = await _post(runtime, ways.post)
-        if told != REFUSED or not ways.mailto:
-            return told
-    wish = mail_wish(ways.mailto)
-    if wish is None:
-        return REFUSED if ways.post else NO_WAY_OUT
+async def _unsubscribe_from_list(runtime: Runtime, sender: Sender) -> str | None:
+    """The message for the user, or None to try again later."""
+    methods = sender.ways_out
+    if methods.post:
+        message = await _post_one_click(runtime, methods.post)
+        if message != REFUSED or not methods.mailto:
+            return message
+    request = mail_wish(methods.mailto)
+    if request is None:
+        return REFUSED if methods.post else NO_WAY_OUT
     if runtime.mailer is None:
-        return BY_HAND if ways.page else "The list wants a mail, and this server cannot send any."
-    to, subject, text = wish
-    posted = await runtime.mailer.send(Email(to, subject, text), runtime.now())
-    if isinstance(posted, NotSent):
-        log.info("a list could not be told", sender=sender.id, reason=posted.reason)
-        return None if posted.try_again else REFUSED
+        return BY_HAND if methods.page else "The list wants a mail, and this server cannot send any."
+    to, subject, text = request
+    result = await runtime.mailer.send(Email(to, subject, text), runtime.now())
+    if isinstance(result, NotSent):
+        log.info("a list could not be told", sender=sender.id, reason=result.reason)
+        return None if result.try_again else REFUSED
     return WROTE
 
 
-async def _post(runtime: Runtime, url: str) -> str | None:
+async def _post_one_click(runtime: Runtime, url: str) -> str | None:
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
-    answer = await runtime.fetcher.post(url, b"List-Unsubscribe=One-Click", headers)
-    if isinstance(answer, Failed):
-        return None if answer.kind == TEMPORARY else REFUSED
-    if 200 <= answer < 400:
+    response = await runtime.fetcher.post(url, b"List-Unsubscribe=One-Click", headers)
+    if isinstance(response, Failed):
+        return None if response.kind == TEMPORARY else REFUSED
+    if 200 <= response < 400:
         return TOLD
-    return None if may_pass(answer) else REFUSED
+    return None if may_pass(response) else REFUSED
 
 
 async def _set_blocked(runtime: Runtime, user_id: int, sender_id: int, at: Instant | None) -> Sender:
@@ -154,19 +156,21 @@ async def _set_blocked(runtime: Runtime, user_id: int, sender_id: int, at: Insta
 
 
 async def _get(tx: Tx, user_id: int, sender_id: int) -> Sender:
-    found = await newsletters.sender(tx, user_id, sender_id)
-    if found is None:
+    sender = await newsletters.sender(tx, user_id, sender_id)
+    if sender is None:
         raise NotFound(NO_SUCH)
-    return found
+    return sender
 
 
-async def _come_back(tx: Tx, now: Instant, user_id: int, feed_id: int) -> None:
-    known = await subscriptions.get_by_feed(tx, user_id, feed_id)
-    if known is None or known[1]:
+async def _resubscribe(tx: Tx, now: Instant, user_id: int, feed_id: int) -> None:
+    existing = await subscriptions.get_by_feed(tx, user_id, feed_id)
+    if existing is None or existing[1]:
         return
     await subscriptions.resubscribe(tx, user_id, feed_id, folder_id=None, title=None, asked_url="", now=now)
     await unread.restore_unread(tx, user_id, feed_id)
 
+
+# --- Addresses that receive newsletters
 
 NO_DOMAIN = (
     "This server takes no mail at addresses of its own: its operator has set no REEDBED_MAIL_DOMAIN. "
@@ -174,10 +178,10 @@ NO_DOMAIN = (
 )
 NO_SUCH_ADDRESS = "There is no such address."
 
-# Without signs that are mistaken for others when read out or typed.
-_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+# Without characters that are easily confused when read out or typed.
+_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 _LENGTH = 16
-"""79 bits: nobody finds one by guessing at the door."""
+"""79 bits: addresses cannot be guessed."""
 
 
 def written(runtime: Runtime, address: IngestAddress) -> str:
@@ -187,32 +191,34 @@ def written(runtime: Runtime, address: IngestAddress) -> str:
 async def add_address(runtime: Runtime, user_id: int, name: str) -> IngestAddress:
     if not runtime.mail.domain:
         raise Conflict(NO_DOMAIN)
-    tidy = check_name(name)
+    checked_name = check_name(name)
     async with runtime.db.write() as tx:
         if len(await newsletters.list_addresses(tx, user_id)) >= MAX_ADDRESSES:
             raise Conflict(f"There can be at most {MAX_ADDRESSES} addresses. Revoke one first.")
-        made = None
-        while made is None:
-            made = await newsletters.add_address(tx, user_id, tidy, _random(), runtime.now())
-    return made
+        address = None
+        while address is None:
+            address = await newsletters.add_address(
+                tx, user_id, checked_name, _random_local_part(), runtime.now()
+            )
+    return address
 
 
 async def rename_address(runtime: Runtime, user_id: int, address_id: int, name: str) -> IngestAddress:
-    tidy = check_name(name)
+    checked_name = check_name(name)
     async with runtime.db.write() as tx:
-        found = await newsletters.rename_address(tx, user_id, address_id, tidy)
-    if found is None:
+        address = await newsletters.rename_address(tx, user_id, address_id, checked_name)
+    if address is None:
         raise NotFound(NO_SUCH_ADDRESS)
-    return found
+    return address
 
 
 async def revoke_address(runtime: Runtime, user_id: int, address_id: int) -> None:
-    """Mail to it is refused from now on, for ever: its name is never given out again."""
+    """Reject mail to this address forever. Its name is never assigned again."""
     async with runtime.db.write() as tx:
         revoked = await newsletters.revoke_address(tx, user_id, address_id, runtime.now())
     if not revoked:
         raise NotFound(NO_SUCH_ADDRESS)
 
 
-def _random() -> str:
-    return "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+def _random_local_part() -> str:
+    return "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))

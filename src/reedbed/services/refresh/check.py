@@ -1,4 +1,4 @@
-"""The crawl's book: taking feeds in hand and putting them back, and whose turn it is at a host."""
+"""Check feeds: fetch, record the outcome, reschedule; claim and release due feeds; throttle hosts."""
 
 import asyncio
 import random
@@ -53,125 +53,129 @@ class RefreshReport:
 async def refresh_feed(
     runtime: Runtime, due: DueFeed, writer: OutcomeWriter, outcome: Outcome | None = None
 ) -> RefreshReport:
-    """Check a feed that is leased to this process. Quiet outcomes are written a moment later, in batches.
+    """Check a feed that is leased to this process. Results without new entries are written later, in batches.
 
-    With an `outcome` the server has been asked just now, and is not asked again.
+    With an `outcome`, the feed was fetched just now and is not fetched again.
     """
     started, began = runtime.now(), perf_counter()
     with bound_contextvars(feed=due.id), runtime.tracer.span("check", feed=due.id) as span:
         if outcome is None:
             outcome = _SECRETS_LOST if due.secrets_lost else await runtime.fetcher.fetch(due.request())
-        report = await _note(runtime, writer, check_of(runtime, due, started), outcome)
+        report = await _record_outcome(runtime, writer, check_of(runtime, due, started), outcome)
         span.note(status=report.status, new=report.new, changed=report.changed)
         took = perf_counter() - began
-        _tell(report, took)
-    _meter(runtime.meters, outcome, report, took)
+        _log_report(report, took)
+    _count_fetch(runtime.meters, outcome, report, took)
     return report
 
 
 async def request_refresh(
     runtime: Runtime, feed_ids: Sequence[int], *, user_id: int | None = None
 ) -> list[int]:
-    """Put these feeds before the schedule, though never before a running Retry-After; which ones were.
+    """Make these feeds due now, except during a Retry-After; return the accepted ones.
 
-    Stopped feeds come back, disabled ones do not. When a user asks, hints tell the progress.
+    Stopped feeds are started again, disabled ones are not. With a `user_id`, events report the progress.
     """
     now = runtime.now()
     async with runtime.db.write() as tx:
-        asked = await refresh.request_check(tx, feed_ids, now)
-        if user_id is not None and asked:
-            await refresh_progress.follow(tx, asked, user_id, now)
-    if asked:
+        accepted = await refresh.request_check(tx, feed_ids, now)
+        if user_id is not None and accepted:
+            await refresh_progress.follow(tx, accepted, user_id, now)
+    if accepted:
         await wake_worker(runtime)
-    return asked
+    return accepted
 
 
 async def wake_worker(runtime: Runtime) -> None:
-    """Something is due now: a worker need not sleep until it looks by itself."""
+    """Wake a sleeping worker, because something is due now."""
     await runtime.bus.publish(ChangeEvent("wake", data={"for": "feeds"}))
 
 
 async def reschedule(tx: Tx, runtime: Runtime, feed_id: int) -> None:
-    """What people want of a feed has changed: its next check moves, counted from its last one."""
+    """Recompute the next check from the last one, after the requested interval of a feed has changed."""
     now = runtime.now()
     due = await refresh.scheduled(tx, feed_id, now)
     if due is None:
         return
     if await refresh.is_leased(tx, feed_id, now):
-        # The check under way knows the old wishes, and its outcome sets the next one by them.
+        # The check under way schedules the next one by the old interval, so request another check.
         await refresh.request_check(tx, [feed_id], now)
     else:
         await refresh.reschedule(tx, feed_id, rescheduled(due.state, check_of(runtime, due, now).terms))
 
 
 def note_breakdown(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) -> RefreshReport:
-    """The check of this feed failed by a fault of ours: back off like from any other failure."""
-    return _note_trouble(writer, check_of(runtime, due, runtime.now()), _NOT_STORED)
+    """Record that a check failed because of a bug in Reedbed: back off as after any other failure."""
+    return _record_failure(writer, check_of(runtime, due, runtime.now()), _NOT_STORED)
 
 
-async def _note(runtime: Runtime, writer: OutcomeWriter, check: Check, outcome: Outcome) -> RefreshReport:
+async def _record_outcome(
+    runtime: Runtime, writer: OutcomeWriter, check: Check, outcome: Outcome
+) -> RefreshReport:
     match outcome:
         case NotModified():
-            return _note_unchanged(writer, check, outcome)
+            return _record_unchanged(writer, check, outcome)
         case Fetched():
-            return await _read(runtime, writer, check, outcome)
+            return await _record_fetched(runtime, writer, check, outcome)
         case Gone() | Throttled() | Failed():
-            return _note_trouble(writer, check, outcome)
+            return _record_failure(writer, check, outcome)
 
 
-def _tell(report: RefreshReport, seconds: float) -> None:
-    """Most checks bring nothing: only who asks for more than the ordinary log hears of them."""
-    said = {"status": report.status, "took_ms": round(seconds * 1000)}
+def _log_report(report: RefreshReport, seconds: float) -> None:
+    """Most checks find nothing new, so those are only logged at debug level."""
+    fields = {"status": report.status, "took_ms": round(seconds * 1000)}
     if report.error is not None:
-        log.info("feed failed", **said, error=report.error)
+        log.info("feed failed", **fields, error=report.error)
     elif report.new or report.changed:
-        log.info("feed checked", **said, new=report.new, changed=report.changed)
+        log.info("feed checked", **fields, new=report.new, changed=report.changed)
     else:
-        log.debug("feed checked", **said)
+        log.debug("feed checked", **fields)
 
 
-def _meter(meters: Metrics, outcome: Outcome, report: RefreshReport, seconds: float) -> None:
+def _count_fetch(meters: Metrics, outcome: Outcome, report: RefreshReport, seconds: float) -> None:
     unchanged = isinstance(outcome, NotModified)
-    ended = "not_modified" if unchanged else "success" if report.status == "success" else "error"
-    meters.fetches.add(ended)
+    label = "not_modified" if unchanged else "success" if report.status == "success" else "error"
+    meters.fetches.add(label)
     meters.fetch_seconds.add(seconds)
-    if ended == "success":
+    if label == "success":
         meters.fetch_entries.add(report.new)
         meters.entries.add(by=report.new)
 
 
-async def _read(runtime: Runtime, writer: OutcomeWriter, check: Check, fetched: Fetched) -> RefreshReport:
+async def _record_fetched(
+    runtime: Runtime, writer: OutcomeWriter, check: Check, fetched: Fetched
+) -> RefreshReport:
     digest = body_hash(fetched.body)
     if digest == check.due.state.body_hash:
-        return _note_unchanged(writer, check, fetched)
-    finding = await read_document(runtime, check, fetched, digest)
-    if isinstance(finding, Failed):
-        return _note_trouble(writer, check, finding, size=len(fetched.body))
-    finding = _with_move(finding)
-    if finding.quiet:
-        writer.note(finding)
+        return _record_unchanged(writer, check, fetched)
+    result = await read_document(runtime, check, fetched, digest)
+    if isinstance(result, Failed):
+        return _record_failure(writer, check, result, size=len(fetched.body))
+    result = _with_redirect(result)
+    if result.quiet:
+        writer.note(result)
         return RefreshReport(check.due.id, "success")
     try:
-        stored = await writer.store(finding)
+        stored = await writer.store(result)
     except Unavailable:
         raise
     except Exception:
         log.exception("a feed could not be stored", feed=check.due.id)
-        return _note_trouble(writer, check, _NOT_STORED)
-    if finding.about is not None and finding.about.hub_url != check.due.about.hub_url:
+        return _record_failure(writer, check, _NOT_STORED)
+    if result.about is not None and result.about.hub_url != check.due.about.hub_url:
         await runtime.bus.publish(ChangeEvent("hub_found"))
     return RefreshReport(check.due.id, "success", len(stored.new), len(stored.changed))
 
 
-def _note_unchanged(writer: OutcomeWriter, check: Check, outcome: NotModified | Fetched) -> RefreshReport:
+def _record_unchanged(writer: OutcomeWriter, check: Check, outcome: NotModified | Fetched) -> RefreshReport:
     due = check.due
     state = after_unchanged(due.state, outcome.hints, outcome.redirected, outcome.status, check.terms)
     size = len(outcome.body) if isinstance(outcome, Fetched) else 0
-    writer.note(_with_move(CheckResult(due, state, replace(check.tally, unchanged=1, bytes=size))))
+    writer.note(_with_redirect(CheckResult(due, state, replace(check.tally, unchanged=1, bytes=size))))
     return RefreshReport(due.id, "success")
 
 
-def _note_trouble(
+def _record_failure(
     writer: OutcomeWriter, check: Check, outcome: Gone | Throttled | Failed, *, size: int = 0
 ) -> RefreshReport:
     state = after_failure(check.due.state, outcome, check.terms)
@@ -179,10 +183,10 @@ def _note_trouble(
     return RefreshReport(check.due.id, state.status, error=outcome.message)
 
 
-def _with_move(finding: CheckResult) -> CheckResult:
-    if finding.state.redirect_count < SIGHTINGS_TO_MOVE:
-        return finding
-    return replace(finding, moved_to=finding.state.redirect_url)
+def _with_redirect(result: CheckResult) -> CheckResult:
+    if result.state.redirect_count < SIGHTINGS_TO_MOVE:
+        return result
+    return replace(result, moved_to=result.state.redirect_url)
 
 
 def check_of(runtime: Runtime, due: DueFeed, started: int) -> Check:
@@ -199,20 +203,22 @@ def check_of(runtime: Runtime, due: DueFeed, started: int) -> Check:
     return Check(due, terms, FetchStats(due.id, hour_of(now), took_ms=now - started))
 
 
-_FIRST_LOOK_AGAIN = 0.05
-_LAST_LOOK_AGAIN = 1.0
+# --- Host throttling
+
+_MIN_PAUSE = 0.05
+_MAX_PAUSE = 1.0
 
 
 @asynccontextmanager
 async def turn_at(runtime: Runtime, host: str) -> AsyncGenerator[None]:
-    """One of the few requests in flight at this host, of all processes, when it is its turn.
+    """Wait for a slot for one request to this host. Slots are shared by all processes.
 
-    With a `host_delay` of 0 every request goes at once.
+    With a `host_delay` of 0 there is no waiting.
     """
     if not runtime.fetching.host_delay:
         yield
         return
-    token = await _enter(runtime, host)
+    token = await _wait_for_slot(runtime, host)
     try:
         wait = await runtime.pacer.reserve(host, runtime.fetching.host_delay)
         await asyncio.sleep(wait / SECOND)
@@ -221,12 +227,15 @@ async def turn_at(runtime: Runtime, host: str) -> AsyncGenerator[None]:
         await runtime.pacer.leave(host, token)
 
 
-async def _enter(runtime: Runtime, host: str) -> str:
-    policy, pause = runtime.fetching, _FIRST_LOOK_AGAIN
+async def _wait_for_slot(runtime: Runtime, host: str) -> str:
+    policy, pause = runtime.fetching, _MIN_PAUSE
     while (token := await runtime.pacer.enter(host, policy.host_concurrency, policy.in_flight)) is None:
         await asyncio.sleep(pause)
-        pause = min(2 * pause, _LAST_LOOK_AGAIN)
+        pause = min(2 * pause, _MAX_PAUSE)
     return token
+
+
+# --- Claiming due feeds
 
 
 async def claim(runtime: Runtime, *, limit: int, per_host: int) -> list[DueFeed]:
@@ -242,13 +251,13 @@ async def claim(runtime: Runtime, *, limit: int, per_host: int) -> list[DueFeed]
 
 
 async def give_back(runtime: Runtime, turns: Sequence[tuple[int, Instant]]) -> None:
-    """These were not checked; each is due again at its moment."""
+    """Return unchecked feeds; each is due again at the given time."""
     async with runtime.db.write() as tx:
         await refresh.give_back(tx, runtime.name, turns)
 
 
 async def release(runtime: Runtime, feed_ids: Sequence[int]) -> None:
-    """These were not checked and are due as before."""
+    """Return unchecked feeds, which are due as before."""
     async with runtime.db.write() as tx:
         await refresh.release(tx, runtime.name, feed_ids)
 

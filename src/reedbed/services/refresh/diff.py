@@ -1,4 +1,4 @@
-"""From a document to what it changes: parse, compare with what is known, clean only what is new."""
+"""Turn a fetched document into a check result: parse, compare with stored entries, clean the new ones."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -37,21 +37,22 @@ from reedbed.ingest.text import cut, digest_content
 from reedbed.services.runtime import Runtime
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import write as entry_writes
-from reedbed.store.entries import write as removed
 from reedbed.store.entries.write import EntryUpdate, NewEntryRow, NewEntryText
 from reedbed.store.feeds.feeds import FetchStats
 from reedbed.store.refresh import CheckResult
 
+# --- Entry text
+
 _MAX_AUTHOR = 300
-_TITLE_FROM_TEXT = 80
+_MAX_TITLE_FROM_TEXT = 80
 _UNTITLED = "Untitled"
-_LANGUAGE_FROM = 300
+_LANGUAGE_SAMPLE = 300
 
 
 def words_of(entry: ParsedEntry, feed: ParsedFeed) -> NewEntryText:
     content = clean_html(entry.content or entry.summary or "", entry.url or feed.site_url)
     digest = digest_content(content)
-    title = shown_line(entry.title) or cut(digest.text, _TITLE_FROM_TEXT) or entry.url or _UNTITLED
+    title = shown_line(entry.title) or cut(digest.text, _MAX_TITLE_FROM_TEXT) or entry.url or _UNTITLED
     author = _author(entry, feed)
     return NewEntryText(
         title=title,
@@ -60,7 +61,7 @@ def words_of(entry: ParsedEntry, feed: ParsedFeed) -> NewEntryText:
         author=author,
         summary=digest.preview,
         image=entry.image or digest.image,
-        language=entry_language(entry.language or feed.language, digest.text[:_LANGUAGE_FROM]),
+        language=entry_language(entry.language or feed.language, digest.text[:_LANGUAGE_SAMPLE]),
         words=digest.words,
         extra=_extra(entry),
         search=search_words(title, digest.text, author),
@@ -73,7 +74,7 @@ def _author(entry: ParsedEntry, feed: ParsedFeed) -> str | None:
 
 
 def _extra(entry: ParsedEntry) -> str:
-    """What only an opened entry shows, as JSON; empty parts are left out."""
+    """Fields that are only shown on the entry page, as JSON without empty values."""
     parts = {
         "authors": entry.authors,
         "categories": entry.categories,
@@ -81,32 +82,34 @@ def _extra(entry: ParsedEntry) -> str:
         "comments_url": entry.comments_url,
         "external_url": entry.external_url,
     }
-    said = {name: part for name, part in parts.items() if part}
-    return orjson.dumps(said).decode() if said else "{}"
+    present = {name: value for name, value in parts.items() if value}
+    return orjson.dumps(present).decode() if present else "{}"
 
+
+# --- Comparing with stored entries
 
 HASHES_COMPARED = 2_000
-"""How far back an entry without guid and address is looked for by its words."""
+"""How many recent entries are compared by content hash, for entries without guid and URL."""
 
 _NOTHING_READABLE = "The feed is damaged, and none of its entries could be read."
 _MAX_KEY_LENGTH = 2_000
-"""Bytes; PostgreSQL indexes no value of more than a third of a page."""
+"""In bytes. PostgreSQL cannot index a value longer than a third of a page."""
 
 N = TypeVar("N", NewEntry, ChangedEntry)
 R = TypeVar("R")
 
-_STRETCH = 32_000
-"""Characters of markup that are cleaned without a pause; more would keep pages waiting."""
-_GIVE_WAY_SECONDS = 0.001
-"""The pause after each text while somebody waits for an answer."""
+_MAX_UNPAUSED = 32_000
+"""Characters of markup cleaned without a pause. More would delay HTTP requests."""
+_PAUSE_SECONDS = 0.001
+"""The pause after each text while HTTP requests are being served."""
 
-# One thread: several would not clean faster, but all stand in the way of the event loop for their turn.
-_long_texts = ThreadPoolExecutor(1, thread_name_prefix="long-texts")
+# One thread: several would not clean faster, but would all compete with the event loop for the GIL.
+_long_text_pool = ThreadPoolExecutor(1, thread_name_prefix="long-texts")
 
 
 @record
 class Check:
-    """One check under way."""
+    """A check in progress."""
 
     due: DueFeed
     terms: Terms
@@ -120,7 +123,7 @@ def body_hash(body: bytes) -> str:
 async def read_document(
     runtime: Runtime, check: Check, fetched: Fetched, digest: str
 ) -> CheckResult | Failed:
-    """`digest` is the hash of the body, which the caller has compared with the last one."""
+    """`digest` is the hash of the body. The caller has already compared it with the previous one."""
     parsed = await parse_safely(fetched.body, content_type=fetched.content_type, url=fetched.url)
     if isinstance(parsed, NotAFeed):
         return Failed("permanent_error", parsed.reason, fetched.status)
@@ -128,19 +131,19 @@ async def read_document(
         return Failed("permanent_error", _NOTHING_READABLE, fetched.status)
     entries = [_with_short_keys(entry) for entry in newest(parsed.entries, check.terms.now)]
     plan = await _plan(runtime, check, entries)
-    news, rewrites = await _written_out(runtime, check, plan, parsed)
-    if news and check.due.hub_was_watched:
-        # The hub has not sent these: until it sends something, the feed is looked at in its own rhythm.
+    new_rows, updates = await _build_rows(runtime, check, plan, parsed)
+    if new_rows and check.due.hub_was_watched:
+        # The hub did not send these, so poll the feed at its own interval until the hub sends something.
         check = replace(check, terms=replace(check.terms, pushed=False))
-    tally = replace(check.tally, new_entries=len(news), bytes=len(fetched.body))
-    about = _about(check.due.about, parsed, fetched, plan)
+    stats = replace(check.tally, new_entries=len(new_rows), bytes=len(fetched.body))
+    metadata = _metadata(check.due.about, parsed, fetched, plan)
     return CheckResult(
         check.due,
-        _state(check, fetched, digest, parsed, changed=bool(news or rewrites)),
-        tally,
-        about=None if about == check.due.about else about,
-        news=news,
-        rewrites=rewrites,
+        _state(check, fetched, digest, parsed, changed=bool(new_rows or updates)),
+        stats,
+        about=None if metadata == check.due.about else metadata,
+        news=new_rows,
+        rewrites=updates,
         listed=(*plan.unchanged, *(change.entry_id for change in plan.changed)),
         removed=tuple(key for entry in plan.forgotten for key in keys_of(entry)),
     )
@@ -159,80 +162,89 @@ async def _plan(runtime: Runtime, check: Check, entries: Sequence[ParsedEntry]) 
     async with runtime.db.read() as tx:
         guids = [entry.guid for entry in entries if entry.guid]
         by_guid = await entry_writes.known_guids(tx, due.id, guids) if guids else {}
-        sifted = filter_entries(entries, by_guid, traits)
-        urls = _addresses(sifted)
+        filtered = filter_entries(entries, by_guid, traits)
+        urls = _normalized_urls(filtered)
         by_url = await entry_writes.known_urls(tx, due.id, urls) if urls else {}
-        known = ExistingEntry(by_guid, by_url)
-        if _needs_words(sifted, known, traits):
-            every = await entry_writes.known_all(tx, due.id, HASHES_COMPARED)
-            known = replace(known, by_hash=every.by_hash)
-        known = with_removed(sifted, known, await _removed(tx, due.id, sifted)) if sifted.rest else known
-    return plan_rest(sifted, known, traits, check.terms.now)
+        existing = ExistingEntry(by_guid, by_url)
+        if _needs_hashes(filtered, existing, traits):
+            recent = await entry_writes.known_all(tx, due.id, HASHES_COMPARED)
+            existing = replace(existing, by_hash=recent.by_hash)
+        existing = (
+            with_removed(filtered, existing, await _removed_keys(tx, due.id, filtered))
+            if filtered.rest
+            else existing
+        )
+    return plan_rest(filtered, existing, traits, check.terms.now)
 
 
-async def _removed(tx: Tx, feed_id: int, sifted: FilteredEntries) -> set[int]:
-    return await removed.known(tx, feed_id, [key for each in sifted.rest for key in keys_of(each.entry)])
+async def _removed_keys(tx: Tx, feed_id: int, filtered: FilteredEntries) -> set[int]:
+    return await entry_writes.known(
+        tx, feed_id, [key for candidate in filtered.rest for key in keys_of(candidate.entry)]
+    )
 
 
-def _addresses(sifted: FilteredEntries) -> list[str]:
-    given = (candidate.entry.url for candidate in sifted.rest)
-    return [key for url in given if url and (key := normalize_url(url))]
+def _normalized_urls(filtered: FilteredEntries) -> list[str]:
+    urls = (candidate.entry.url for candidate in filtered.rest)
+    return [key for url in urls if url and (key := normalize_url(url))]
 
 
-def _needs_words(sifted: FilteredEntries, known: ExistingEntry, traits: Traits) -> bool:
-    """Neither a guid nor an address may tell some entry apart, so its words must."""
-    # As many as may lose the guids our trust while they are compared.
-    used = sum(1 for candidate in sifted.rest if candidate.entry.guid in known.by_guid)
-    trusted = not traits.unreliable and traits.collisions + used < COLLISIONS_TO_DISTRUST
-    return any(_lacks_key(candidate, known, traits, trusted) for candidate in sifted.rest)
+def _needs_hashes(filtered: FilteredEntries, existing: ExistingEntry, traits: Traits) -> bool:
+    """Whether some entry can be identified only by its content, as neither guid nor URL are usable."""
+    # The most collisions that this comparison can add, after which guids are no longer trusted.
+    collisions = sum(1 for candidate in filtered.rest if candidate.entry.guid in existing.by_guid)
+    trusted = not traits.unreliable and traits.collisions + collisions < COLLISIONS_TO_DISTRUST
+    return any(_lacks_key(candidate, existing, traits, trusted) for candidate in filtered.rest)
 
 
-def _lacks_key(candidate: IncomingEntry, known: ExistingEntry, traits: Traits, trusted: bool) -> bool:
+def _lacks_key(candidate: IncomingEntry, existing: ExistingEntry, traits: Traits, trusted: bool) -> bool:
     entry = candidate.entry
     if trusted and entry.guid:
         return False
     if not entry.url or traits.allow_duplicate_urls:
         return True
-    return not trusted and normalize_url(entry.url) not in known.by_url
+    return not trusted and normalize_url(entry.url) not in existing.by_url
 
 
-async def _written_out(
+# --- Building rows
+
+
+async def _build_rows(
     runtime: Runtime, check: Check, plan: WritePlan, parsed: ParsedFeed
 ) -> tuple[list[NewEntryRow], list[EntryUpdate]]:
     if not plan.new and not plan.changed:
         return [], []
     async with runtime.cleaning:
-        writing = Writing(runtime, check, parsed)
-        news = [await writing.out(_entry_row, new) for new in plan.new]
-        rewrites = [await writing.out(_rewrite, changed) for changed in plan.changed]
-    return news, rewrites
+        cleaner = Writing(runtime, check, parsed)
+        new_rows = [await cleaner.out(_entry_row, new) for new in plan.new]
+        updates = [await cleaner.out(_entry_update, changed) for changed in plan.changed]
+    return new_rows, updates
 
 
 class Writing:
-    """Texts are cleaned on the event loop, a stretch at a time, and more slowly while pages are asked for.
+    """Clean texts on the event loop, with pauses, and more slowly while HTTP requests are served.
 
-    A thread for all of them would get in the loop's way no less, and cost a tenth more: what two cores hand
-    each other is in the caches of neither. It is left the long ones, which cannot be paused.
+    A thread for all texts would block the loop just as much and take a tenth longer, because data moved
+    between cores misses both caches. Only long texts, which cannot be paused, go to a thread.
     """
 
     def __init__(self, runtime: Runtime, check: Check, parsed: ParsedFeed) -> None:
-        self._meters = runtime.meters
+        self._metrics = runtime.meters
         self._check, self._parsed = check, parsed
         self._since_pause = 0
 
-    async def out(self, write: Callable[[Check, N, ParsedFeed], R], news: N) -> R:
-        size = len(news.entry.content or news.entry.summary or "")
-        if size > _STRETCH:
+    async def out(self, build: Callable[[Check, N, ParsedFeed], R], item: N) -> R:
+        size = len(item.entry.content or item.entry.summary or "")
+        if size > _MAX_UNPAUSED:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(_long_texts, write, self._check, news, self._parsed)
+            return await loop.run_in_executor(_long_text_pool, build, self._check, item, self._parsed)
         await self._pause_before(size)
-        return write(self._check, news, self._parsed)
+        return build(self._check, item, self._parsed)
 
     async def _pause_before(self, size: int) -> None:
         self._since_pause += size
-        if self._meters.being_answered:
-            await asyncio.sleep(_GIVE_WAY_SECONDS)
-        elif self._since_pause > _STRETCH:
+        if self._metrics.being_answered:
+            await asyncio.sleep(_PAUSE_SECONDS)
+        elif self._since_pause > _MAX_UNPAUSED:
             await asyncio.sleep(0)
         else:
             return
@@ -253,7 +265,7 @@ def _entry_row(check: Check, new: NewEntry, parsed: ParsedFeed) -> NewEntryRow:
     )
 
 
-def _rewrite(check: Check, changed: ChangedEntry, parsed: ParsedFeed) -> EntryUpdate:
+def _entry_update(check: Check, changed: ChangedEntry, parsed: ParsedFeed) -> EntryUpdate:
     return EntryUpdate(
         entry_id=changed.entry_id,
         feed_id=check.due.id,
@@ -280,8 +292,8 @@ def _state(check: Check, fetched: Fetched, digest: str, parsed: ParsedFeed, *, c
     return replace(state, last_changed_at=check.terms.now) if changed else state
 
 
-def _about(before: FeedMetadata, parsed: ParsedFeed, fetched: Fetched, plan: WritePlan) -> FeedMetadata:
-    """What the feed says of itself; where it falls silent, what it said before is kept."""
+def _metadata(before: FeedMetadata, parsed: ParsedFeed, fetched: Fetched, plan: WritePlan) -> FeedMetadata:
+    """Metadata of the feed. Fields missing in this document keep their previous value."""
     header = dict(fetched.links)
     return FeedMetadata(
         title=shown_line(parsed.title) or before.title,
@@ -297,7 +309,7 @@ def _about(before: FeedMetadata, parsed: ParsedFeed, fetched: Fetched, plan: Wri
 
 
 def _with_short_keys(entry: ParsedEntry) -> ParsedEntry:
-    """A guid or address too long for an index stands under its hash."""
+    """Replace a guid or URL that is too long for an index by its hash."""
     guid, url = entry.guid, entry.url
     if (not guid or len(guid) <= _MAX_KEY_LENGTH // 4) and (not url or len(url) <= _MAX_KEY_LENGTH // 4):
         return entry

@@ -1,4 +1,4 @@
-"""How far a refresh of many feeds is, told to the one who asked."""
+"""Write the results of feed checks in batches, apply redirects, and report the progress of refreshes."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,131 +24,137 @@ from reedbed.services.webhooks import leave_entries
 from reedbed.store import articles, jobs, refresh, search, websub
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import write as entry_writes
-from reedbed.store.entries import write as removed
 from reedbed.store.entries.write import NewEntryRow
 from reedbed.store.feeds import feeds
-from reedbed.store.feeds import feeds as feed_history
-from reedbed.store.feeds import feeds as former_addresses
 from reedbed.store.feeds import merge as feed_merge
 from reedbed.store.jobs import Job
 from reedbed.store.refresh import CheckResult, WriteResult
+
+# --- Redirects
 
 
 @record
 class Move:
     feed_id: int
-    """Where the feed's entries are now."""
+    """The feed that has the entries now."""
     users: Sequence[int] = ()
-    """Those whose subscription now names another feed."""
+    """Users whose subscription now points to another feed."""
 
 
 async def adopt_address(tx: Tx, due: DueFeed, url: str, now: Instant) -> Move:
     if url == due.url or (due.owner_id is None and is_private_address(url)):
-        # A shared feed never takes an address that may be one reader's secret.
+        # A shared feed must not take a URL that may be one user's secret.
         return Move(due.id)
-    if due.username is not None and not _same_keeper(due.url, url):
-        # The password is for this host: behind the redirect it would be told to another.
+    if due.username is not None and not _same_server(due.url, url):
+        # The password is for this host; following the redirect would send it to another one.
         return Move(due.id)
     move = await _move(tx, due, url, now)
     if due.owner_id is None:
-        await former_addresses.remember_url(tx, due.url, move.feed_id)
+        await feeds.remember_url(tx, due.url, move.feed_id)
     return move
 
 
 async def _move(tx: Tx, due: DueFeed, url: str, now: Instant) -> Move:
-    there = await feeds.get_by_url(tx, url, due.owner_id)
-    if there is not None:
-        return Move(there, await feed_merge.merge(tx, due.id, there))
+    existing_id = await feeds.get_by_url(tx, url, due.owner_id)
+    if existing_id is not None:
+        return Move(existing_id, await feed_merge.merge(tx, due.id, existing_id))
     await feeds.move(tx, due.id, url)
     if due.owner_id is not None or _same_document(due.url, url):
         return Move(due.id)
-    # Whoever follows this address from now on asks for what is there, not for what was redirected to it.
+    # New subscribers of this URL want the feed that is there, not the entries of the redirected one.
     return Move(due.id, await feed_merge.start_over(tx, due.id, now))
 
 
 def _same_document(before: str, after: str) -> bool:
-    """The same address, with https for http or a slash more or less at its end."""
-    here, there = urlsplit(before), urlsplit(after)
+    """The same URL, apart from https instead of http or a trailing slash."""
+    old, new = urlsplit(before), urlsplit(after)
     return (
-        there.netloc == here.netloc
-        and there.scheme in (here.scheme, "https")
-        and there.path.rstrip("/") == here.path.rstrip("/")
-        and there.query == here.query
+        new.netloc == old.netloc
+        and new.scheme in (old.scheme, "https")
+        and new.path.rstrip("/") == old.path.rstrip("/")
+        and new.query == old.query
     )
 
 
-def _same_keeper(before: str, after: str) -> bool:
-    """The same host and port, and no less secret on the way there."""
-    there, here = urlsplit(after), urlsplit(before)
-    return there.netloc == here.netloc and there.scheme in (here.scheme, "https")
+def _same_server(before: str, after: str) -> bool:
+    """The same host and port, without a downgrade from https."""
+    new, old = urlsplit(after), urlsplit(before)
+    return new.netloc == old.netloc and new.scheme in (old.scheme, "https")
 
 
-async def write_findings(runtime: Runtime, findings: Sequence[CheckResult]) -> list[WriteResult]:
-    """All or nothing; one `Stored` each. What lost its lease meanwhile is left to its new holder."""
-    forecast = await foresee(runtime, findings)
+# --- Writing results
+
+
+async def write_findings(runtime: Runtime, results: Sequence[CheckResult]) -> list[WriteResult]:
+    """Write all results in one transaction; one `WriteResult` each. Skips feeds whose lease was lost."""
+    forecast = await foresee(runtime, results)
     async with runtime.db.write() as tx:
-        kept = await _still_ours(tx, runtime.name, findings)
-        stored = await _write(tx, runtime, kept, forecast)
-    for each in stored.values():
-        await _announce(runtime, each)
-    return [stored.get(finding.due.id, WriteResult(feed_id=finding.due.id)) for finding in findings]
+        writable = await _with_valid_lease(tx, runtime.name, results)
+        stored = await _write(tx, runtime, writable, forecast)
+    for written in stored.values():
+        await _publish_changes(runtime, written)
+    return [stored.get(result.due.id, WriteResult(feed_id=result.due.id)) for result in results]
 
 
-async def _still_ours(tx: Tx, holder: str, findings: Sequence[CheckResult]) -> list[CheckResult]:
-    loud = [finding.due.id for finding in findings if not finding.quiet]
-    if not loud:
-        return list(findings)
-    held = await refresh.held(tx, loud, holder)
-    return [finding for finding in findings if finding.quiet or finding.due.id in held]
+async def _with_valid_lease(tx: Tx, holder: str, results: Sequence[CheckResult]) -> list[CheckResult]:
+    needs_lease = [result.due.id for result in results if not result.quiet]
+    if not needs_lease:
+        return list(results)
+    held = await refresh.held(tx, needs_lease, holder)
+    return [result for result in results if result.quiet or result.due.id in held]
 
 
 async def _write(
-    tx: Tx, runtime: Runtime, findings: Sequence[CheckResult], forecast: Forecast
+    tx: Tx, runtime: Runtime, results: Sequence[CheckResult], forecast: Forecast
 ) -> dict[int, WriteResult]:
-    new = await _insert(tx, findings)
-    changed = await _rewrite(tx, findings)
-    await feeds.describe(tx, [(each.due.id, each.about) for each in findings if each.about])
-    await _write_states(tx, runtime, findings, new)
-    await feed_history.add_stats(tx, [each.tally for each in findings])
+    new = await _insert(tx, results)
+    changed = await _update_changed(tx, results)
+    await feeds.describe(tx, [(result.due.id, result.about) for result in results if result.about])
+    await _write_states(tx, runtime, results, new)
+    await feeds.add_stats(tx, [result.tally for result in results])
     listed = [
-        (each.due.id, each.removed) for each in findings if each.removed is not None and not each.pushed
+        (result.due.id, result.removed)
+        for result in results
+        if result.removed is not None and not result.pushed
     ]
-    await removed.note_listed(tx, listed, runtime.now())
-    # What a feed held before anybody here followed it is no news to be told of.
-    first = {each.due.id for each in findings if each.due.first_fetch}
+    await entry_writes.note_listed(tx, listed, runtime.now())
+    # Do not notify about entries of a first fetch: they are older than the subscription.
+    first = {result.due.id for result in results if result.due.first_fetch}
     reached = await decide_on_arrival(tx, new, runtime.now(), forecast)
-    news = {id_: [entry_id for entry_id, _ in rows] for id_, rows in new.items() if id_ not in first}
-    await leave_news(tx, news, reached, runtime.now())
-    await leave_entries(tx, news, runtime.now())
+    new_ids = {id_: [entry_id for entry_id, _ in rows] for id_, rows in new.items() if id_ not in first}
+    await leave_news(tx, new_ids, reached, runtime.now())
+    await leave_entries(tx, new_ids, runtime.now())
     stored = {
-        each.due.id: WriteResult(
-            [id_ for id_, _ in new.get(each.due.id, ())], changed.get(each.due.id, ()), each.due.id
+        result.due.id: WriteResult(
+            [id_ for id_, _ in new.get(result.due.id, ())], changed.get(result.due.id, ()), result.due.id
         )
-        for each in findings
+        for result in results
     }
-    for each in findings:
-        if each.moved_to:
-            move = await adopt_address(tx, each.due, each.moved_to, runtime.now())
-            stored[each.due.id] = replace(stored[each.due.id], feed_id=move.feed_id, moved=move.users)
-    touched = [told.feed_id for told in stored.values() if told.new or told.changed]
+    for result in results:
+        if result.moved_to:
+            move = await adopt_address(tx, result.due, result.moved_to, runtime.now())
+            stored[result.due.id] = replace(stored[result.due.id], feed_id=move.feed_id, moved=move.users)
+    touched = [written.feed_id for written in stored.values() if written.new or written.changed]
     await ask_if_wanted(tx, touched, runtime.now())
     return stored
 
 
-async def _write_states(tx: Tx, runtime: Runtime, findings: Sequence[CheckResult], new: NewRows) -> None:
-    states = [(each, _state(each, new.get(each.due.id, ()))) for each in findings]
-    await refresh.write(tx, runtime.name, [(each.due, to) for each, to in states if not each.pushed])
-    pushed = [(each.due.id, to) for each, to in states if each.pushed]
+async def _write_states(tx: Tx, runtime: Runtime, results: Sequence[CheckResult], new: NewRows) -> None:
+    states = [(result, _state(result, new.get(result.due.id, ()))) for result in results]
+    await refresh.write(
+        tx, runtime.name, [(result.due, state) for result, state in states if not result.pushed]
+    )
+    pushed = [(result.due.id, state) for result, state in states if result.pushed]
     if pushed:
         await refresh.write_pushed(tx, runtime.name, pushed)
-    for each in findings:
-        checked = each.due.state.last_checked_at
-        if each.due.id in new and not each.pushed and each.due.hub_was_watched and checked is not None:
-            await websub.record_missed(tx, each.due.id, len(new[each.due.id]), checked, runtime.now())
+    for result in results:
+        checked = result.due.state.last_checked_at
+        if result.due.id in new and not result.pushed and result.due.hub_was_watched and checked is not None:
+            await websub.record_missed(tx, result.due.id, len(new[result.due.id]), checked, runtime.now())
 
 
-async def _insert(tx: Tx, findings: Iterable[CheckResult]) -> NewRows:
-    rows = [row for finding in findings for row in finding.news]
+async def _insert(tx: Tx, results: Iterable[CheckResult]) -> NewRows:
+    rows = [row for result in results for row in result.news]
     if not rows:
         return {}
     new: dict[int, list[tuple[int, NewEntryRow]]] = {}
@@ -159,107 +165,114 @@ async def _insert(tx: Tx, findings: Iterable[CheckResult]) -> NewRows:
     return new
 
 
-async def _rewrite(tx: Tx, findings: Iterable[CheckResult]) -> Mapping[int, Sequence[int]]:
-    rewrites = {each.entry_id: each for finding in findings for each in finding.rewrites}
-    if not rewrites:
+async def _update_changed(tx: Tx, results: Iterable[CheckResult]) -> Mapping[int, Sequence[int]]:
+    updates = {update.entry_id: update for result in results for update in result.rewrites}
+    if not updates:
         return {}
     changed: dict[int, list[int]] = {}
-    ids = await entry_writes.rewrite(tx, list(rewrites.values()))
-    whole = await articles.read_whole(tx, ids)
-    await search.index(tx, [(id_, rewrites[id_].text.search) for id_ in ids if id_ not in whole])
-    if whole:
-        await reindex(tx, list(whole))
+    ids = await entry_writes.rewrite(tx, list(updates.values()))
+    with_full_text = await articles.read_whole(tx, ids)
+    await search.index(tx, [(id_, updates[id_].text.search) for id_ in ids if id_ not in with_full_text])
+    if with_full_text:
+        await reindex(tx, list(with_full_text))
     for id_ in ids:
-        changed.setdefault(rewrites[id_].feed_id, []).append(id_)
+        changed.setdefault(updates[id_].feed_id, []).append(id_)
     return changed
 
 
-def _state(finding: CheckResult, new: Sequence[tuple[int, NewEntryRow]]) -> FetchState:
-    listed = [*finding.listed, *(id_ for id_, _ in new)]
+def _state(result: CheckResult, new: Sequence[tuple[int, NewEntryRow]]) -> FetchState:
+    listed = [*result.listed, *(id_ for id_, _ in new)]
     if not listed:
-        return finding.state
+        return result.state
     return replace(
-        finding.state,
+        result.state,
         oldest_listed_id=min(listed),
-        newest_entry_id=max(finding.state.newest_entry_id, max(listed)),
+        newest_entry_id=max(result.state.newest_entry_id, max(listed)),
     )
 
 
-async def _announce(runtime: Runtime, stored: WriteResult) -> None:
+async def _publish_changes(runtime: Runtime, stored: WriteResult) -> None:
     for user_id in stored.moved:
         await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
     if stored.moved:
-        # Not everybody who follows the feed sees the entries that came along.
+        # Not every subscriber of the target feed can see the moved entries.
         return
     if stored.new:
-        await runtime.bus.publish(_hint("new_entry", stored.feed_id, stored.new))
+        await runtime.bus.publish(_entry_event("new_entry", stored.feed_id, stored.new))
     if stored.changed:
-        await runtime.bus.publish(_hint("entry_updated", stored.feed_id, stored.changed))
+        await runtime.bus.publish(_entry_event("entry_updated", stored.feed_id, stored.changed))
 
 
-def _hint(topic: str, feed_id: int, ids: Sequence[int]) -> ChangeEvent:
+def _entry_event(topic: str, feed_id: int, ids: Sequence[int]) -> ChangeEvent:
     return ChangeEvent(
         topic, feed_id=feed_id, data={"feed_id": str(feed_id), "ids": [str(id_) for id_ in ids]}
     )
 
+
+# --- Queue of results
 
 log = structlog.get_logger()
 
 GATHER_SECONDS = 0.1
 MAX_QUIET = 200
 MAX_NEWS = 8
-"""Feeds with news in one transaction, so that a reader's own writes never wait long."""
+"""Feeds with new entries per transaction. A small number, so that users' own writes do not wait long."""
 MAX_KEPT = 20_000
-"""Quiet outcomes kept while the database is away."""
+"""Results without new entries that are buffered while the database is unavailable."""
 ANALYZE_AFTER = 1_000
-"""New entries after which the statistics are refreshed: a first fetch of many feeds is a bulk load."""
+"""New entries after which to refresh database statistics: first fetches of many feeds are a bulk load."""
 RETRY_SECONDS = 1.0
 PAUSES = (1.0, 3.0, 10.0)
-"""Seconds before news are written again, so that nothing is fetched twice for a database that stumbled."""
+"""Seconds between attempts to write new entries, so that a short database outage costs no second fetch."""
 
 Waiting = tuple[CheckResult, "asyncio.Future[WriteResult]"]
 
 
 class OutcomeWriter:
+    """A queue of check results and the task that writes them in batches.
+
+    Results without new entries ("quiet") can wait for a full batch; new entries are written at once.
+    """
+
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        # On PostgreSQL two feeds in one transaction would lock their followers out of order.
-        self._most_news = MAX_NEWS if runtime.db.engine == "sqlite" else 1
+        # On PostgreSQL, two feeds in one transaction would lock the rows of their subscribers out of order.
+        self._max_news = MAX_NEWS if runtime.db.engine == "sqlite" else 1
         self._quiet: list[CheckResult] = []
         self._news: list[Waiting] = []
-        self._some = asyncio.Event()
-        self._hurry = asyncio.Event()
+        self._queued = asyncio.Event()
+        self._urgent = asyncio.Event()
         self._new_entries = 0
         self._closing = False
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._work())
+        self._task = asyncio.create_task(self._run())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Everything noted is written before this returns, if the database is there."""
+        """Write everything that is queued before returning, if the database is available."""
         self._closing = True
-        self._some.set()
-        self._hurry.set()
+        self._queued.set()
+        self._urgent.set()
         if self._task is not None:
             await self._task
 
     def note(self, finding: CheckResult) -> None:
-        """Write this soon; nobody waits for it."""
+        """Queue a result to be written soon, without waiting for it."""
         if not finding.quiet:
-            self._news.append((finding, _unheard()))
-            self._hurry.set()
+            self._news.append((finding, _unawaited_future()))
+            self._urgent.set()
         elif len(self._quiet) < MAX_KEPT:
             self._quiet.append(finding)
             if len(self._quiet) >= MAX_QUIET:
-                self._hurry.set()
-        self._some.set()
+                self._urgent.set()
+        self._queued.set()
 
     async def store(self, finding: CheckResult) -> WriteResult:
-        """Write this now; its news are safe when it returns."""
+        """Write a result now. Its new entries are committed when this returns."""
         for pause in PAUSES:
             try:
                 return await self._store(finding)
@@ -267,20 +280,20 @@ class OutcomeWriter:
                 await asyncio.sleep(pause)
         return await self._store(finding)
 
-    async def _store(self, finding: CheckResult) -> WriteResult:
+    async def _store(self, result: CheckResult) -> WriteResult:
         done: asyncio.Future[WriteResult] = asyncio.get_running_loop().create_future()
-        self._news.append((finding, done))
-        self._some.set()
-        self._hurry.set()
+        self._news.append((result, done))
+        self._queued.set()
+        self._urgent.set()
         return await done
 
-    async def _work(self) -> None:
+    async def _run(self) -> None:
         while True:
-            await self._some.wait()
+            await self._queued.wait()
             if not self._closing:
                 await self._gather()
-            self._some.clear()
-            self._hurry.clear()
+            self._queued.clear()
+            self._urgent.clear()
             while self._news or self._quiet:
                 if not await self._write_some() and self._closing:
                     return
@@ -291,19 +304,21 @@ class OutcomeWriter:
     async def _gather(self) -> None:
         try:
             async with asyncio.timeout(GATHER_SECONDS):
-                await self._hurry.wait()
+                await self._urgent.wait()
         except TimeoutError:
             return
 
     async def _write_some(self) -> bool:
-        """Whether the database took it."""
-        news, self._news = self._news[: self._most_news], self._news[self._most_news :]
+        """Write the next batch. False if the database was unavailable."""
+        pending, self._news = self._news[: self._max_news], self._news[self._max_news :]
         quiet, self._quiet = self._quiet[:MAX_QUIET], self._quiet[MAX_QUIET:]
         try:
-            await self._write(news, quiet)
+            await self._write(pending, quiet)
         except Unavailable as error:
-            log.warning("outcomes wait for the database", feeds=len(news) + len(quiet), error=error.message)
-            _fail(news, error)
+            log.warning(
+                "outcomes wait for the database", feeds=len(pending) + len(quiet), error=error.message
+            )
+            _fail(pending, error)
             self._quiet = quiet + self._quiet
             if not self._closing:
                 await asyncio.sleep(RETRY_SECONDS)
@@ -319,68 +334,70 @@ class OutcomeWriter:
             log.warning("statistics could not be refreshed", error=error.message)
         self._new_entries = 0
 
-    async def _write(self, news: Sequence[Waiting], quiet: Sequence[CheckResult]) -> None:
-        findings = [*(finding for finding, _ in news), *quiet]
+    async def _write(self, pending: Sequence[Waiting], quiet: Sequence[CheckResult]) -> None:
+        results = [*(result for result, _ in pending), *quiet]
         try:
-            stored = await write_findings(self._runtime, findings)
+            stored = await write_findings(self._runtime, results)
         except Unavailable:
             raise
         except Exception as error:
-            await self._write_apart(news, quiet, error)
+            await self._write_separately(pending, quiet, error)
         else:
-            self._new_entries += sum(len(each.new) for each in stored)
-            for (_, done), each in zip(news, stored, strict=False):
+            self._new_entries += sum(len(result.new) for result in stored)
+            for (_, done), result in zip(pending, stored, strict=False):
                 if not done.done():
-                    done.set_result(each)
+                    done.set_result(result)
 
-    async def _write_apart(
-        self, news: Sequence[Waiting], quiet: Sequence[CheckResult], error: Exception
+    async def _write_separately(
+        self, pending: Sequence[Waiting], quiet: Sequence[CheckResult], error: Exception
     ) -> None:
-        """One of them cannot be written; find out which, so that the others are."""
-        if len(news) + len(quiet) == 1:
-            feed_id = (news[0][0] if news else quiet[0]).due.id
+        """One result cannot be written: write each one separately, so that only the bad one fails."""
+        if len(pending) + len(quiet) == 1:
+            feed_id = (pending[0][0] if pending else quiet[0]).due.id
             log.error("an outcome could not be written", feed=feed_id, error=repr(error))
-            return _fail(news, error)
-        for each in news:
-            await self._write([each], [])
-        for finding in quiet:
-            await self._write([], [finding])
+            return _fail(pending, error)
+        for item in pending:
+            await self._write([item], [])
+        for result in quiet:
+            await self._write([], [result])
         return None
 
 
-def _fail(news: Sequence[Waiting], error: Exception) -> None:
-    for _, done in news:
-        if not done.done():
-            done.set_exception(error)
+def _fail(pending: Sequence[Waiting], error: Exception) -> None:
+    for _, future in pending:
+        if not future.done():
+            future.set_exception(error)
 
 
-def _unheard() -> "asyncio.Future[WriteResult]":
-    """Nobody asks what became of it, and a failure is logged where it happens."""
+def _unawaited_future() -> "asyncio.Future[WriteResult]":
+    """A future that nobody awaits. Reading its exception avoids a warning; failures are logged elsewhere."""
     future: asyncio.Future[WriteResult] = asyncio.get_running_loop().create_future()
-    future.add_done_callback(lambda done: done.exception())
+    future.add_done_callback(lambda finished: finished.exception())
     return future
 
 
+# --- Progress of requested refreshes
+
 JOB_KIND = "refresh"
 
-_LOOK_EVERY = SECOND
-_PATIENCE = 15 * MINUTE
+_PROGRESS_INTERVAL = SECOND
+_PROGRESS_TIMEOUT = 15 * MINUTE
 
 
 async def follow(tx: Tx, feed_ids: Sequence[int], user_id: int, now: Instant) -> int:
-    """A job that watches these feeds from now on."""
+    """Add a job that reports the progress of checking these feeds."""
     return await jobs.add(tx, JOB_KIND, {"feeds": list(feed_ids), "since": now}, now=now, user_id=user_id)
 
 
 async def report_progress(runtime: Runtime, job: Job) -> Done | Later:
-    """How many of the feeds have been checked since they were asked for."""
-    asked: list[int] = job.payload["feeds"]
+    """Job handler: count the feeds checked since the refresh was requested, until all are done."""
+    feed_ids: list[int] = job.payload["feeds"]
     now = runtime.now()
     async with runtime.db.read() as tx:
-        waiting = await refresh.unchecked(tx, asked, job.payload["since"], now)
-    done = len(asked) - waiting
+        unchecked = await refresh.unchecked(tx, feed_ids, job.payload["since"], now)
+    done = len(feed_ids) - unchecked
     if done != job.report.get("done"):
-        await note_progress(runtime, job, done, len(asked))
-    if waiting == 0 or now > job.created_at + _PATIENCE:
-        return Done({"done": done, "total": len(asked)})
-    return Later(now + _LOOK_EVERY)
+        await note_progress(runtime, job, done, len(feed_ids))
+    if unchecked == 0 or now > job.created_at + _PROGRESS_TIMEOUT:
+        return Done({"done": done, "total": len(feed_ids)})
+    return Later(now + _PROGRESS_INTERVAL)

@@ -1,4 +1,4 @@
-"""Rules: made, ordered, switched on and off, tried and applied."""
+"""Create, change, order, test and apply rules."""
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import replace
@@ -30,11 +30,13 @@ from reedbed.store.entries.read import EntryWords
 from reedbed.store.jobs import Job
 from reedbed.store.read_state import rows as reading
 
+# --- Testing and applying
+
 DRY_RUN_ENTRIES = 500
 DRY_RUN_SECONDS = 3.0
 MAX_SHOWN = 50
 MAX_ENTRIES = 20_000
-"""A rule applied on request looks at the newest so many."""
+"""A rule applied on request is limited to the newest entries."""
 AT_ONCE = 100
 SECONDS_AT_ONCE = 30.0
 
@@ -44,39 +46,39 @@ class DryRun:
     looked_at: int
     matched: int
     complete: bool
-    """False: time ran out before all of the newest entries were looked at."""
+    """False: time ran out before all of the newest entries were checked."""
     shown: Sequence[EntryWords]
     """The newest matches."""
 
 
 async def dry_run(runtime: Runtime, user_id: int, rule: Rule) -> DryRun:
-    """What a rule would match among the newest entries, without doing anything."""
-    looked_at, left = 0, DRY_RUN_SECONDS
-    hits: list[EntryWords] = []
+    """Match a rule against the newest entries, without applying it."""
+    checked, remaining = 0, DRY_RUN_SECONDS
+    matches: list[EntryWords] = []
     started = runtime.now()
-    async for some, around in _newest(runtime, user_id, DRY_RUN_ENTRIES):
-        judged = await judge(_cases([rule], some, around), seconds=left)
-        hits += [entry for entry in some if entry.id in judged.effects]
-        looked_at += len(some) - len(judged.open)
-        left = DRY_RUN_SECONDS - (runtime.now() - started) / 1000
-        if judged.open or left <= 0:
-            return DryRun(looked_at, len(hits), complete=False, shown=hits[:MAX_SHOWN])
-    return DryRun(looked_at, len(hits), complete=True, shown=hits[:MAX_SHOWN])
+    async for batch, folder_rows in _newest(runtime, user_id, DRY_RUN_ENTRIES):
+        result = await judge(_cases([rule], batch, folder_rows), seconds=remaining)
+        matches += [entry for entry in batch if entry.id in result.effects]
+        checked += len(batch) - len(result.open)
+        remaining = DRY_RUN_SECONDS - (runtime.now() - started) / 1000
+        if result.open or remaining <= 0:
+            return DryRun(checked, len(matches), complete=False, shown=matches[:MAX_SHOWN])
+    return DryRun(checked, len(matches), complete=True, shown=matches[:MAX_SHOWN])
 
 
 async def run_rules(runtime: Runtime, job: Job) -> Done | Later:
-    """The handler of the job.
+    """Job handler, in three forms depending on the payload.
 
-    One rule over the newest entries; or all rules over some that just arrived, or over what the new follower
-    of a feed finds in it, which is no news to be told of.
+    All rules for entries that just arrived; all rules for the entries of a newly subscribed feed, without
+    notices because they are not new; or one rule for the newest entries.
     """
     assert job.user_id is not None
     match job.payload:
         case {"entry_ids": entry_ids}:
-            return await _catch_up(runtime, job.user_id, entry_ids, tell=True)
+            return await _apply_all(runtime, job.user_id, entry_ids, notify=True)
         case {"feed_id": feed_id}:
-            found = await _unread_in(runtime, job.user_id, feed_id)
-            return await _catch_up(runtime, job.user_id, found, tell=False)
+            unread = await _unread_ids(runtime, job.user_id, feed_id)
+            return await _apply_all(runtime, job.user_id, unread, notify=False)
         case _:
             return await _apply_one(runtime, job.user_id, job)
 
@@ -87,92 +89,98 @@ async def _apply_one(runtime: Runtime, user_id: int, job: Job) -> Done:
         total = await entry_texts.count_texts(tx, user_id, MAX_ENTRIES)
     if row is None:
         return Done({"error": "The rule was deleted."})
-    looked_at, met = 0, list[MatchOutcome]()
-    async for some, around in _newest(runtime, user_id, MAX_ENTRIES):
-        met += await _act(runtime, user_id, [replace(row.rule, enabled=True)], some, around)
-        looked_at += len(some)
-        await note_progress(runtime, job, looked_at, max(total, looked_at), {"matched": len(met)})
+    checked, outcomes = 0, list[MatchOutcome]()
+    async for batch, folder_rows in _newest(runtime, user_id, MAX_ENTRIES):
+        outcomes += await _match_and_apply(
+            runtime, user_id, [replace(row.rule, enabled=True)], batch, folder_rows
+        )
+        checked += len(batch)
+        await note_progress(runtime, job, checked, max(total, checked), {"matched": len(outcomes)})
     async with runtime.db.write() as tx:
-        await count_matches(tx, met)
-    return Done({"looked_at": looked_at, "matched": len(met)})
+        await count_matches(tx, outcomes)
+    return Done({"looked_at": checked, "matched": len(outcomes)})
 
 
-async def _unread_in(runtime: Runtime, user_id: int, feed_id: int) -> list[int]:
+async def _unread_ids(runtime: Runtime, user_id: int, feed_id: int) -> list[int]:
     async with runtime.db.read() as tx:
         page = await entry_lists.page(tx, user_id, ViewQuery("unread", feed_id=feed_id), None, AT_ONCE)
     return [row.id for row in page.rows] if page else []
 
 
-async def _catch_up(runtime: Runtime, user_id: int, entry_ids: Sequence[int], *, tell: bool) -> Done:
+async def _apply_all(runtime: Runtime, user_id: int, entry_ids: Sequence[int], *, notify: bool) -> Done:
     async with runtime.db.read() as tx:
-        own = [row.rule for row in await rules.of_user(tx, user_id) if row.rule.enabled]
-        around = await folders.of_user(tx, user_id)
-    met: list[MatchOutcome] = []
+        enabled_rules = [row.rule for row in await rules.of_user(tx, user_id) if row.rule.enabled]
+        folder_rows = await folders.of_user(tx, user_id)
+    outcomes: list[MatchOutcome] = []
     for start in range(0, len(entry_ids), AT_ONCE):
         async with runtime.db.read() as tx:
-            some = await entry_texts.seen_by(tx, user_id, entry_ids[start : start + AT_ONCE])
-        met += await _act(runtime, user_id, own, some, around)
+            batch = await entry_texts.seen_by(tx, user_id, entry_ids[start : start + AT_ONCE])
+        outcomes += await _match_and_apply(runtime, user_id, enabled_rules, batch, folder_rows)
     async with runtime.db.write() as tx:
-        if tell:
-            await leave_notices(tx, met, runtime.now())
-        await count_matches(tx, met)
-    return Done({"looked_at": len(entry_ids), "matched": len(met)})
+        if notify:
+            await leave_notices(tx, outcomes, runtime.now())
+        await count_matches(tx, outcomes)
+    return Done({"looked_at": len(entry_ids), "matched": len(outcomes)})
 
 
 async def _newest(
-    runtime: Runtime, user_id: int, most: int
+    runtime: Runtime, user_id: int, limit: int
 ) -> AsyncGenerator[tuple[list[EntryWords], list[FolderRow]]]:
-    """The newest entries this user sees, some at a time, with the user's folders."""
+    """The newest entries this user can see, in batches, with the user's folders."""
     cursor: Cursor | None = None
-    for _ in range(0, most, AT_ONCE):
+    for _ in range(0, limit, AT_ONCE):
         async with runtime.db.read() as tx:
             page = await entry_lists.page(tx, user_id, ViewQuery("all"), cursor, AT_ONCE)
             rows = page.rows if page else ()
-            some = await entry_texts.seen_by(tx, user_id, [row.id for row in rows])
-            around = await folders.of_user(tx, user_id)
-        if some:
-            yield some, around
+            batch = await entry_texts.seen_by(tx, user_id, [row.id for row in rows])
+            folder_rows = await folders.of_user(tx, user_id)
+        if batch:
+            yield batch, folder_rows
         cursor = page.next if page else None
         if cursor is None:
             return
 
 
-async def _act(
+async def _match_and_apply(
     runtime: Runtime,
     user_id: int,
-    own: Sequence[Rule],
-    some: Sequence[EntryWords],
-    around: Sequence[FolderRow],
+    own_rules: Sequence[Rule],
+    batch: Sequence[EntryWords],
+    folder_rows: Sequence[FolderRow],
 ) -> list[MatchOutcome]:
-    judged = await judge(_cases(own, some, around), seconds=SECONDS_AT_ONCE)
-    verdicts = [MatchOutcome(user_id, entry_id, effects) for entry_id, effects in judged.effects.items()]
-    if not verdicts:
+    result = await judge(_cases(own_rules, batch, folder_rows), seconds=SECONDS_AT_ONCE)
+    outcomes = [MatchOutcome(user_id, entry_id, effects) for entry_id, effects in result.effects.items()]
+    if not outcomes:
         return []
-    silent = [verdict.entry_id for verdict in verdicts if verdict.effects.silent]
+    silent = [outcome.entry_id for outcome in outcomes if outcome.effects.silent]
     async with runtime.db.write() as tx:
         if silent:
             await reading.read(tx, user_id, silent)
-        await set_states(tx, verdicts, runtime.now())
-    await _announce(runtime, user_id, verdicts)
-    return verdicts
+        await set_states(tx, outcomes, runtime.now())
+    await _publish_outcomes(runtime, user_id, outcomes)
+    return outcomes
 
 
-def _cases(own: Sequence[Rule], some: Sequence[EntryWords], around: Sequence[FolderRow]) -> Iterator[Case]:
-    return (Case(entry.id, own, subject_of(entry, around)) for entry in some)
+def _cases(
+    own_rules: Sequence[Rule], batch: Sequence[EntryWords], folder_rows: Sequence[FolderRow]
+) -> Iterator[Case]:
+    return (Case(entry.id, own_rules, subject_of(entry, folder_rows)) for entry in batch)
 
 
-async def _announce(runtime: Runtime, user_id: int, verdicts: Sequence[MatchOutcome]) -> None:
+async def _publish_outcomes(runtime: Runtime, user_id: int, outcomes: Sequence[MatchOutcome]) -> None:
     changes = (
-        (StateChange(read=True), [each.entry_id for each in verdicts if each.effects.silent]),
-        (StateChange(starred=True), [each.entry_id for each in verdicts if each.effects.starred]),
-        (StateChange(later=True), [each.entry_id for each in verdicts if each.effects.later]),
+        (StateChange(read=True), [outcome.entry_id for outcome in outcomes if outcome.effects.silent]),
+        (StateChange(starred=True), [outcome.entry_id for outcome in outcomes if outcome.effects.starred]),
+        (StateChange(later=True), [outcome.entry_id for outcome in outcomes if outcome.effects.later]),
     )
     for change, ids in changes:
         if ids:
             await publish_states(runtime, user_id, ids, change)
-    if any(each.effects.tags for each in verdicts):
+    if any(outcome.effects.tags for outcome in outcomes):
         await publish_counts(runtime, user_id)
 
+
+# --- Managing
 
 MAX_RULES = 200
 NO_SUCH = "There is no such rule"
@@ -180,7 +188,7 @@ NO_SUCH = "There is no such rule"
 
 @record
 class RuleDraft:
-    """A rule as it is asked for; `None` leaves a part as it is."""
+    """The requested fields of a rule. `None` leaves a field as it is."""
 
     name: str | None = None
     join: str | None = None
@@ -191,21 +199,21 @@ class RuleDraft:
 
 async def get_rule(runtime: Runtime, user_id: int, rule_id: int) -> RuleRow:
     async with runtime.db.read() as tx:
-        found = await rules.get(tx, user_id, rule_id)
-    if found is None:
+        row = await rules.get(tx, user_id, rule_id)
+    if row is None:
         raise NotFound(NO_SUCH)
-    return found
+    return row
 
 
 async def create_rule(runtime: Runtime, user_id: int, draft: RuleDraft) -> RuleRow:
-    rule = _drafted(_EMPTY, draft)
+    rule = _with_draft(_EMPTY, draft)
     async with runtime.db.write() as tx:
         await rules.lock(tx, user_id)
         if len(await rules.of_user(tx, user_id)) >= MAX_RULES:
             raise Conflict(f"There can be at most {MAX_RULES} rules. Delete some first.")
-        made = await rules.add(tx, user_id, rule, runtime.now())
+        row = await rules.add(tx, user_id, rule, runtime.now())
     await _publish_rules(runtime, user_id)
-    return made
+    return row
 
 
 async def change_rule(runtime: Runtime, user_id: int, rule_id: int, draft: RuleDraft) -> RuleRow:
@@ -214,7 +222,7 @@ async def change_rule(runtime: Runtime, user_id: int, rule_id: int, draft: RuleD
         current = await rules.get(tx, user_id, rule_id)
         if current is None:
             raise NotFound(NO_SUCH)
-        changed = replace(current, rule=_drafted(current.rule, draft))
+        changed = replace(current, rule=_with_draft(current.rule, draft))
         await rules.change(tx, user_id, changed.rule)
     await _publish_rules(runtime, user_id)
     return changed
@@ -223,8 +231,8 @@ async def change_rule(runtime: Runtime, user_id: int, rule_id: int, draft: RuleD
 async def reorder_rules(runtime: Runtime, user_id: int, ids: Sequence[int]) -> None:
     async with runtime.db.write() as tx:
         await rules.lock(tx, user_id)
-        known = [row.rule.id for row in await rules.of_user(tx, user_id)]
-        await rules.place(tx, user_id, reordered(known, ids))
+        current_ids = [row.rule.id for row in await rules.of_user(tx, user_id)]
+        await rules.place(tx, user_id, reordered(current_ids, ids))
     await _publish_rules(runtime, user_id)
 
 
@@ -236,13 +244,13 @@ async def delete_rule(runtime: Runtime, user_id: int, rule_id: int) -> None:
 
 
 async def try_rule(runtime: Runtime, user_id: int, draft: RuleDraft) -> DryRun:
-    """What a rule that need not exist would match among the newest entries."""
-    rule = replace(_drafted(_EMPTY, draft), enabled=True)
+    """Match an unsaved rule against the newest entries."""
+    rule = replace(_with_draft(_EMPTY, draft), enabled=True)
     return await dry_run(runtime, user_id, rule)
 
 
 async def apply_rule(runtime: Runtime, user_id: int, rule_id: int) -> int:
-    """Ask for a rule to be applied to what is there; the job that does it."""
+    """Enqueue applying a rule to existing entries; return the job id."""
     row = await get_rule(runtime, user_id, rule_id)
     return await enqueue(runtime, RULES_JOB, {"rule_id": row.rule.id}, user_id=user_id)
 
@@ -250,7 +258,7 @@ async def apply_rule(runtime: Runtime, user_id: int, rule_id: int) -> int:
 _EMPTY = Rule(0, "", (), ())
 
 
-def _drafted(current: Rule, draft: RuleDraft) -> Rule:
+def _with_draft(current: Rule, draft: RuleDraft) -> Rule:
     name, join, conditions, actions = check_rule(
         current.name if draft.name is None else draft.name,
         current.join if draft.join is None else draft.join,

@@ -1,4 +1,8 @@
-"""New entries arrive: what rules say about them, then who finds them unread."""
+"""Apply rules to entries: match them, set the resulting states, queue notices.
+
+Rules for new entries are evaluated before the write transaction (`foresee`) and applied in it
+(`decide_on_arrival`), together with the unread rows of the subscribers.
+"""
 
 import asyncio
 import threading
@@ -30,16 +34,19 @@ from reedbed.store.rules import FollowerRule
 
 log = structlog.get_logger()
 
-# Compiled patterns are shared and remember what they have met; one thread at a time walks them.
-_walking = threading.Lock()
+# Compiled patterns are shared and cache their matches, so only one thread at a time may use them.
+_matching_lock = threading.Lock()
+
+
+# --- Evaluating rules
 
 
 @record
 class Case:
-    """The rules of one user before one entry."""
+    """One entry to match against the rules of one user."""
 
     key: int
-    """Whatever the caller knows it by."""
+    """Chosen by the caller to identify the case."""
     rules: Sequence[Rule]
     subject: Subject
 
@@ -47,29 +54,29 @@ class Case:
 @record
 class MatchedRules:
     effects: dict[int, Effects]
-    """By the key of the case; only where a rule matched."""
+    """By the key of the case, for cases where a rule matched."""
     open: list[int]
-    """The keys of those for which no time was left."""
+    """The keys of cases that were not evaluated in time."""
 
 
 async def judge(cases: Iterable[Case], *, seconds: float) -> MatchedRules:
-    return await asyncio.to_thread(_judge, cases, seconds)
+    return await asyncio.to_thread(_evaluate, cases, seconds)
 
 
-def _judge(cases: Iterable[Case], seconds: float) -> MatchedRules:
-    judged = MatchedRules({}, [])
-    ends_at = time.monotonic() + seconds
+def _evaluate(cases: Iterable[Case], seconds: float) -> MatchedRules:
+    result = MatchedRules({}, [])
+    deadline = time.monotonic() + seconds
     for case in cases:
-        if time.monotonic() > ends_at:
-            judged.open.append(case.key)
+        if time.monotonic() > deadline:
+            result.open.append(case.key)
         elif (effects := _apply(case)).matched:
-            judged.effects[case.key] = effects
-    return judged
+            result.effects[case.key] = effects
+    return result
 
 
 def _apply(case: Case) -> Effects:
     try:
-        with _walking:
+        with _matching_lock:
             return apply(case.rules, case.subject)
     except Exception:
         log.exception("rules could not be applied", rules=[rule.id for rule in case.rules])
@@ -90,7 +97,7 @@ def subject_of(entry: EntryWords, folders: Sequence[FolderRow]) -> Subject:
 
 
 def folders_around(folder_id: int | None, rows: Sequence[FolderRow]) -> tuple[tuple[int, str], ...]:
-    """The folder and those around it, as rules ask about them."""
+    """The folder and its parents, for conditions on folders."""
     if folder_id is None:
         return ()
     names = {row.id: row.name for row in rows}
@@ -100,6 +107,8 @@ def folders_around(folder_id: int | None, rows: Sequence[FolderRow]) -> tuple[tu
 def authors_of(author: str | None) -> tuple[str, ...]:
     return tuple(author.split(", ")) if author else ()
 
+
+# --- Effects of matched rules
 
 NOTICE_JOB = "notify"
 MAX_IN_A_NOTICE = 50
@@ -114,67 +123,71 @@ class MatchOutcome:
     effects: Effects
 
 
-async def set_states(tx: Tx, verdicts: Sequence[MatchOutcome], now: Instant) -> None:
-    """Stars, the later list and tags; what is muted gets nothing else. User by user in the order of ids:
-    nobody waits in a circle."""
-    for user_id in sorted({verdict.user_id for verdict in verdicts}):
-        all_mine = [verdict for verdict in verdicts if verdict.user_id == user_id]
-        mine = [verdict for verdict in all_mine if not verdict.effects.muted]
-        if muted := [each.entry_id for each in all_mine if each.effects.muted]:
+async def set_states(tx: Tx, outcomes: Sequence[MatchOutcome], now: Instant) -> None:
+    """Set stars, the later flag and tags. Muted entries get nothing else.
+
+    Users are processed in the order of their ids, which avoids deadlocks.
+    """
+    for user_id in sorted({outcome.user_id for outcome in outcomes}):
+        user_outcomes = [outcome for outcome in outcomes if outcome.user_id == user_id]
+        not_muted = [outcome for outcome in user_outcomes if not outcome.effects.muted]
+        if muted := [outcome.entry_id for outcome in user_outcomes if outcome.effects.muted]:
             await marks.mute(tx, user_id, muted, now)
-        if starred := [each.entry_id for each in mine if each.effects.starred]:
+        if starred := [outcome.entry_id for outcome in not_muted if outcome.effects.starred]:
             await marks.set_flag(tx, user_id, "starred", starred, now)
-        if later := [each.entry_id for each in mine if each.effects.later]:
+        if later := [outcome.entry_id for outcome in not_muted if outcome.effects.later]:
             await marks.set_flag(tx, user_id, "later", later, now)
-        for tag, ids in sorted(_by_tag(mine).items()):
+        for tag, ids in sorted(_by_tag(not_muted).items()):
             await tags.add(tx, user_id, [tag], now)
             await tags.put(tx, user_id, ids, [tag])
 
 
-async def leave_notices(tx: Tx, verdicts: Iterable[MatchOutcome], now: Instant) -> None:
-    """A worker sends them: one for all entries that a rule met at a time."""
-    waiting: dict[tuple[int, PlannedNotice], list[int]] = {}
-    for verdict in verdicts:
-        for notice in verdict.effects.notify:
-            waiting.setdefault((verdict.user_id, notice), []).append(verdict.entry_id)
-    told: set[tuple[int, int]] = set()
-    for (user_id, notice), ids in waiting.items():
+async def leave_notices(tx: Tx, outcomes: Iterable[MatchOutcome], now: Instant) -> None:
+    """Enqueue the notices: one job for all entries that a rule matched at a time."""
+    entry_ids: dict[tuple[int, PlannedNotice], list[int]] = {}
+    for outcome in outcomes:
+        for notice in outcome.effects.notify:
+            entry_ids.setdefault((outcome.user_id, notice), []).append(outcome.entry_id)
+    seen: set[tuple[int, int]] = set()
+    for (user_id, notice), ids in entry_ids.items():
         payload = {
-            # A rule may tell by several ways; who hears of every match hears of it once.
-            "first": (user_id, notice.rule_id) not in told,
+            # A rule may notify through several channels; webhooks for every match are called only once.
+            "first": (user_id, notice.rule_id) not in seen,
             "rule_id": notice.rule_id,
             "channel": notice.channel,
             "url": notice.url,
             "entry_ids": ids[:MAX_IN_A_NOTICE],
             "count": len(ids),
         }
-        told.add((user_id, notice.rule_id))
+        seen.add((user_id, notice.rule_id))
         await jobs.add(tx, NOTICE_JOB, payload, now=now, user_id=user_id)
 
 
-async def count_matches(tx: Tx, verdicts: Iterable[MatchOutcome]) -> None:
+async def count_matches(tx: Tx, outcomes: Iterable[MatchOutcome]) -> None:
     matches: dict[int, int] = {}
-    for verdict in verdicts:
-        for rule_id in verdict.effects.matched:
+    for outcome in outcomes:
+        for rule_id in outcome.effects.matched:
             matches[rule_id] = matches.get(rule_id, 0) + 1
     await rules.count_matches(tx, matches)
 
 
-def _by_tag(verdicts: Iterable[MatchOutcome]) -> dict[str, list[int]]:
+def _by_tag(outcomes: Iterable[MatchOutcome]) -> dict[str, list[int]]:
     tagged: dict[str, list[int]] = {}
-    for verdict in verdicts:
-        for tag in verdict.effects.tags:
-            tagged.setdefault(tag, []).append(verdict.entry_id)
+    for outcome in outcomes:
+        for tag in outcome.effects.tags:
+            tagged.setdefault(tag, []).append(outcome.entry_id)
     return tagged
 
 
+# --- Evaluating rules before entries are stored
+
 SECONDS = 0.5
-"""For all that arrives in one transaction."""
+"""Time limit for all entries of one transaction."""
 
 
 @record
 class Forecast:
-    """By entry, the users whose rules matched and those whose rules have not been asked yet."""
+    """By entry, the users whose rules matched and those whose rules were not evaluated in time."""
 
     verdicts: Mapping[NewEntryRow, Sequence[tuple[int, Effects]]] = field(
         default_factory=dict[NewEntryRow, Sequence[tuple[int, Effects]]]
@@ -191,7 +204,7 @@ class Forecast:
         ]
 
     def open_for(self, stored: Sequence[tuple[int, NewEntryRow]]) -> dict[int, list[int]]:
-        """By user, the entries their rules are still to be asked about."""
+        """By user, the entries their rules still have to be evaluated for."""
         waiting: dict[int, list[int]] = {}
         for entry_id, row in stored if self.open else ():
             for user_id in self.open.get(row, ()):
@@ -202,80 +215,84 @@ class Forecast:
 NOTHING = Forecast()
 
 
-async def foresee(runtime: Runtime, findings: Sequence[CheckResult]) -> Forecast:
-    """Rules never stop a crawl: when they cannot be asked, entries arrive without them."""
-    news = {finding.due.id: finding for finding in findings if finding.news}
-    if not news:
+async def foresee(runtime: Runtime, results: Sequence[CheckResult]) -> Forecast:
+    """Evaluate the rules for new entries. An error is logged and ignored: rules never stop a refresh."""
+    with_news = {result.due.id: result for result in results if result.news}
+    if not with_news:
         return NOTHING
     try:
-        return await _foresee(runtime, news)
+        return await _evaluate_new(runtime, with_news)
     except Unavailable:
         raise
     except Exception:
-        log.exception("rules could not be asked", feeds=list(news))
+        log.exception("rules could not be asked", feeds=list(with_news))
         return NOTHING
 
 
-async def _foresee(runtime: Runtime, news: Mapping[int, CheckResult]) -> Forecast:
+async def _evaluate_new(runtime: Runtime, results: Mapping[int, CheckResult]) -> Forecast:
     async with runtime.db.read() as tx:
-        found = await rules.of_followers(tx, list(news))
-        asking = sorted({each.user_id for each in found if _asks_for_folders(each.rule)})
-        folders = await rules.folders_of(tx, asking) if asking else {}
-    if not found:
+        follower_rules = await rules.of_followers(tx, list(results))
+        users_with_folder_rules = sorted({row.user_id for row in follower_rules if _uses_folders(row.rule)})
+        folders = await rules.folders_of(tx, users_with_folder_rules) if users_with_folder_rules else {}
+    if not follower_rules:
         return NOTHING
-    questions = list(_questions(news, found))
-    judged = await judge(_cases(questions, folders), seconds=SECONDS)
-    verdicts: dict[NewEntryRow, list[tuple[int, Effects]]] = {}
-    still_open: dict[NewEntryRow, list[int]] = {}
-    for key, effects in judged.effects.items():
-        question = questions[key]
-        verdicts.setdefault(question.row, []).append((question.follower.user_id, question.allowed(effects)))
-    for key in judged.open:
-        still_open.setdefault(questions[key].row, []).append(questions[key].follower.user_id)
-    return Forecast(verdicts, still_open)
+    pending = list(_pending_cases(results, follower_rules))
+    matched = await judge(_cases(pending, folders), seconds=SECONDS)
+    effects_by_row: dict[NewEntryRow, list[tuple[int, Effects]]] = {}
+    open_by_row: dict[NewEntryRow, list[int]] = {}
+    for key, effects in matched.effects.items():
+        item = pending[key]
+        effects_by_row.setdefault(item.row, []).append((item.follower.user_id, item.allowed(effects)))
+    for key in matched.open:
+        open_by_row.setdefault(pending[key].row, []).append(pending[key].follower.user_id)
+    return Forecast(effects_by_row, open_by_row)
 
 
 @record
-class _Question:
+class _PendingCase:
     row: NewEntryRow
     follower: FollowerRule
-    """The first of this user's rules; it tells what they call the feed."""
+    """The first of this user's rules. It has the user's title for the feed."""
     rules: Sequence[Rule]
     feed_title: str
     first_fetch: bool
 
     def allowed(self, effects: Effects) -> Effects:
-        """What a feed held before anybody here followed it is no news to be told of."""
+        """No notices for a first fetch: its entries are older than the subscription."""
         return replace(effects, notify=()) if self.first_fetch else effects
 
 
-def _questions(news: Mapping[int, CheckResult], found: Sequence[FollowerRule]) -> Iterator[_Question]:
-    """Entry by entry, so that one text is looked at by everybody's rules in a row."""
-    for feed_id, of_feed in groupby(found, key=lambda each: each.feed_id):
-        finding = news[feed_id]
-        users = [list(mine) for _, mine in groupby(of_feed, key=lambda each: each.user_id)]
-        said = finding.about.title if finding.about else ""
-        for row in finding.news:
-            for mine in users:
-                title = mine[0].own_title or said or mine[0].feed_title
-                own = [each.rule for each in mine]
-                yield _Question(row, mine[0], own, title, finding.due.first_fetch)
+def _pending_cases(
+    results: Mapping[int, CheckResult], follower_rules: Sequence[FollowerRule]
+) -> Iterator[_PendingCase]:
+    """Ordered by entry, so that each text is prepared once for the rules of all users."""
+    for feed_id, feed_rules in groupby(follower_rules, key=lambda rule: rule.feed_id):
+        result = results[feed_id]
+        by_user = [
+            list(follower_rows) for _, follower_rows in groupby(feed_rules, key=lambda rule: rule.user_id)
+        ]
+        new_title = result.about.title if result.about else ""
+        for row in result.news:
+            for follower_rows in by_user:
+                title = follower_rows[0].own_title or new_title or follower_rows[0].feed_title
+                user_rules = [follower.rule for follower in follower_rows]
+                yield _PendingCase(row, follower_rows[0], user_rules, title, result.due.first_fetch)
 
 
-def _cases(questions: Sequence[_Question], folders: Mapping[int, Sequence[FolderRow]]) -> Iterator[Case]:
+def _cases(pending: Sequence[_PendingCase], folders: Mapping[int, Sequence[FolderRow]]) -> Iterator[Case]:
     content: dict[NewEntryRow, str] = {}
-    for key, question in enumerate(questions):
-        row = question.row
+    for key, item in enumerate(pending):
+        row = item.row
         if row not in content:
             content = {row: row.text.plain[:MAX_SUBJECT]}
-        yield Case(key, question.rules, _subject(question, content[row], folders))
+        yield Case(key, item.rules, _subject(item, content[row], folders))
 
 
-def _subject(question: _Question, content: str, folders: Mapping[int, Sequence[FolderRow]]) -> Subject:
-    row, follower = question.row, question.follower
+def _subject(pending: _PendingCase, content: str, folders: Mapping[int, Sequence[FolderRow]]) -> Subject:
+    row, follower = pending.row, pending.follower
     return Subject(
         feed_id=row.feed_id,
-        feed_title=question.feed_title,
+        feed_title=pending.feed_title,
         folders=folders_around(follower.folder_id, folders.get(follower.user_id, ())),
         title=row.text.title,
         authors=authors_of(row.text.author),
@@ -285,37 +302,39 @@ def _subject(question: _Question, content: str, folders: Mapping[int, Sequence[F
     )
 
 
-def _asks_for_folders(rule: Rule) -> bool:
+def _uses_folders(rule: Rule) -> bool:
     return any(condition.field is Field.FOLDER for condition in rule.conditions)
 
+
+# --- Applying rules when entries are stored
 
 RULES_JOB = "rules"
 ARTICLES_JOB = "articles"
 
 
 NewRows = Mapping[int, Sequence[tuple[int, NewEntryRow]]]
-"""By feed, the entries that were stored, with their ids."""
+"""By feed, the stored entries with their ids."""
 
 
 async def decide_on_arrival(
     tx: Tx, new: NewRows, now: Instant, forecast: Forecast = NOTHING
 ) -> Mapping[int, Set[int]]:
-    """Called in the transaction that stored the entries, before anybody sees them.
+    """Apply rules and create unread rows, in the transaction that stores the entries.
 
-    By feed, the users reached.
+    Returns the users who got the entries, by feed.
     """
     if not new:
         return {}
-    verdicts = {feed_id: forecast.verdicts_on(stored) for feed_id, stored in new.items()}
-    silent = {feed_id: _silent(said) for feed_id, said in verdicts.items()}
+    outcomes_by_feed = {feed_id: forecast.verdicts_on(stored) for feed_id, stored in new.items()}
+    silent = {feed_id: _silent(outcomes) for feed_id, outcomes in outcomes_by_feed.items()}
     for feed_id in await transfer.feeds_with_imported(tx, list(new)):
-        await _hush_read_elsewhere(tx, feed_id, new[feed_id], silent[feed_id])
-    twins = await feed_merge.arriving_twins(
+        await _silence_imported_reads(tx, feed_id, new[feed_id], silent[feed_id])
+    duplicates = await feed_merge.arriving_twins(
         tx, {feed_id: [entry_id for entry_id, _ in stored] for feed_id, stored in new.items()}
     )
-    for each in twins:
-        for user_id, ids in each.read.items():
-            silent[each.feed_id].setdefault(user_id, set()).update(ids)
+    for duplicate in duplicates:
+        for user_id, ids in duplicate.read.items():
+            silent[duplicate.feed_id].setdefault(user_id, set()).update(ids)
     reached = await unread.fan_out(
         tx,
         [
@@ -323,14 +342,19 @@ async def decide_on_arrival(
             for feed_id, stored in new.items()
         ],
     )
-    for each in twins:
-        await feed_merge.replace_twins(tx, each)
-    # Whoever left since the rules were asked is not reached, and nothing of theirs is written.
-    heeded = [each for feed_id, said in verdicts.items() for each in said if each.user_id in reached[feed_id]]
-    if heeded:
-        await set_states(tx, heeded, now)
-        await leave_notices(tx, heeded, now)
-        await count_matches(tx, heeded)
+    for duplicate in duplicates:
+        await feed_merge.replace_twins(tx, duplicate)
+    # Users who unsubscribed since the rules were evaluated are not in `reached`; skip their outcomes.
+    applied = [
+        outcome
+        for feed_id, outcomes in outcomes_by_feed.items()
+        for outcome in outcomes
+        if outcome.user_id in reached[feed_id]
+    ]
+    if applied:
+        await set_states(tx, applied, now)
+        await leave_notices(tx, applied, now)
+        await count_matches(tx, applied)
     for feed_id, stored in new.items():
         for user_id, ids in forecast.open_for(stored).items():
             if user_id in reached[feed_id]:
@@ -341,15 +365,15 @@ async def decide_on_arrival(
 
 
 async def ask_rules_later(tx: Tx, user_id: int, feed_id: int, now: Instant) -> None:
-    """Who follows a feed that others follow already finds entries in it: their rules are asked by a job."""
+    """Enqueue the rules of a new subscriber for entries that the shared feed already has."""
     if await rules.in_use(tx, user_id):
         await jobs.add(tx, RULES_JOB, {"feed_id": feed_id}, now=now, user_id=user_id)
 
 
-async def _hush_read_elsewhere(
+async def _silence_imported_reads(
     tx: Tx, feed_id: int, stored: Sequence[tuple[int, NewEntryRow]], silent: dict[int, set[int]]
 ) -> None:
-    """What those who came from another reader had read there arrives as read."""
+    """Entries that users had already read in another reader arrive as read."""
     by_key = {
         key: entry_id
         for entry_id, row in stored
@@ -359,9 +383,9 @@ async def _hush_read_elsewhere(
         silent.setdefault(user_id, set()).add(by_key[key])
 
 
-def _silent(verdicts: Sequence[MatchOutcome]) -> dict[int, set[int]]:
+def _silent(outcomes: Sequence[MatchOutcome]) -> dict[int, set[int]]:
     silent: dict[int, set[int]] = {}
-    for verdict in verdicts:
-        if verdict.effects.silent:
-            silent.setdefault(verdict.user_id, set()).add(verdict.entry_id)
+    for outcome in outcomes:
+        if outcome.effects.silent:
+            silent.setdefault(outcome.user_id, set()).add(outcome.entry_id)
     return silent

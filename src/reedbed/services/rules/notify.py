@@ -1,4 +1,4 @@
-"""Notices of rules: a worker sends a mail or pushes a note, has webhooks called and tells the open pages."""
+"""Send rule notices by mail or push, call webhooks, and publish them to open pages."""
 
 import structlog
 
@@ -20,64 +20,67 @@ from reedbed.store.jobs import Job
 log = structlog.get_logger()
 
 PER_USER = Allowance(30, 1 / 60)
-"""Notices that leave the house: bursts are fine, streams are not."""
+"""Mail notices per user: allows bursts, but no steady stream."""
 GIVE_UP_AFTER = 6 * HOUR
 
 
 async def send_notice(runtime: Runtime, job: Job) -> Done | Later:
-    """The handler of the job. A rule or entries deleted meanwhile are told of no more."""
+    """Job handler. Nothing is sent if the rule or all its entries were deleted meanwhile."""
     assert job.user_id is not None
-    notice = await _read(runtime, job.user_id, job)
+    notice = await _load_notice(runtime, job.user_id, job)
     if notice is None:
         return Done()
     channel = Channel(job.payload["channel"])
     if channel is Channel.MAIL and runtime.mailer is not None:
         paced = await pace(runtime, f"notices:{job.user_id}", PER_USER)
-        sent = paced or await _mail(runtime, job, notice)
+        sent = paced or await _send_mail(runtime, job, notice)
     elif channel is Channel.WEBHOOK:
         sent = Done({"named": job.payload["url"]})
     elif channel is Channel.PUSH:
-        sent = await _push(runtime, job.user_id, notice)
+        sent = await _send_push(runtime, job.user_id, notice)
     else:
         sent = Done({"shown": "page"})
     if isinstance(sent, Done):
-        await _leave_calls(runtime, job)
+        await _enqueue_webhooks(runtime, job)
         await runtime.bus.publish(ChangeEvent("notice", user_id=job.user_id, data=notice_json(notice)))
     return sent
 
 
-async def _read(runtime: Runtime, user_id: int, job: Job) -> RuleNotice | None:
+async def _load_notice(runtime: Runtime, user_id: int, job: Job) -> RuleNotice | None:
     async with runtime.db.read() as tx:
         row = await rules.get(tx, user_id, job.payload["rule_id"])
         entries = await entry_texts.seen_by(tx, user_id, job.payload["entry_ids"])
     if row is None or not entries:
         return None
     noticed = [
-        NoticedEntry(each.id, each.title, each.url, each.feed_title, each.published_at) for each in entries
+        NoticedEntry(entry.id, entry.title, entry.url, entry.feed_title, entry.published_at)
+        for entry in entries
     ]
     return RuleNotice(row.rule.id, row.rule.name, max(job.payload["count"], len(noticed)), noticed)
 
 
-async def _mail(runtime: Runtime, job: Job, notice: RuleNotice) -> Done | Later:
+async def _send_mail(runtime: Runtime, job: Job, notice: RuleNotice) -> Done | Later:
     assert job.user_id is not None and runtime.mailer is not None
     async with runtime.db.read() as tx:
         user = await users.get(tx, job.user_id)
     if user is None or user.disabled_at is not None:
         return Done()
-    letter = notice_email(user.email, notice, runtime.accounts.base_url)
-    posted = await runtime.mailer.send(letter, runtime.now())
-    if not isinstance(posted, NotSent):
+    email = notice_email(user.email, notice, runtime.accounts.base_url)
+    result = await runtime.mailer.send(email, runtime.now())
+    if not isinstance(result, NotSent):
         return Done({"sent": "mail"})
-    return _again(runtime, job, posted.reason) if posted.try_again else _given_up(job, posted.reason)
+    return (
+        _retry_or_give_up(runtime, job, result.reason) if result.try_again else _give_up(job, result.reason)
+    )
 
 
-async def _push(runtime: Runtime, user_id: int, notice: RuleNotice) -> Done:
+async def _send_push(runtime: Runtime, user_id: int, notice: RuleNotice) -> Done:
     async with runtime.db.write() as tx:
         return Done({"devices": await leave_note(tx, user_id, rule_note(notice), runtime.now())})
 
 
-async def _leave_calls(runtime: Runtime, job: Job) -> None:
-    """For the webhook that the rule names, and for those that want to hear of every match."""
+async def _enqueue_webhooks(runtime: Runtime, job: Job) -> None:
+    """Enqueue calls of the webhook named by the rule and of those subscribed to all matches."""
     assert job.user_id is not None
     subject = {name: job.payload[name] for name in ("rule_id", "entry_ids", "count")}
     async with runtime.db.write() as tx:
@@ -89,10 +92,10 @@ async def _leave_calls(runtime: Runtime, job: Job) -> None:
             await leave(tx, job.user_id, named.id, WebhookEvent.RULE_MATCH, subject, runtime.now())
 
 
-def _again(runtime: Runtime, job: Job, reason: str) -> Done | Later:
-    return try_again(runtime, job, give_up_after=GIVE_UP_AFTER) or _given_up(job, reason)
+def _retry_or_give_up(runtime: Runtime, job: Job, reason: str) -> Done | Later:
+    return try_again(runtime, job, give_up_after=GIVE_UP_AFTER) or _give_up(job, reason)
 
 
-def _given_up(job: Job, reason: str) -> Done:
+def _give_up(job: Job, reason: str) -> Done:
     log.warning("a notice was not sent", job=job.id, channel=job.payload["channel"], reason=reason)
     return Done({"error": reason})

@@ -1,4 +1,4 @@
-"""Looking at a feed before following it."""
+"""Find and preview feeds before subscribing, and handle credentials in feed URLs."""
 
 import asyncio
 import re
@@ -45,7 +45,7 @@ class Address:
 
     @property
     def whole(self) -> str:
-        """With the credentials in the address, as other programs write it."""
+        """The URL with its credentials inside, as other programs write it."""
         if self.username is None:
             return self.url
         scheme, _, rest = self.url.partition("://")
@@ -53,7 +53,7 @@ class Address:
         return f"{scheme}://{quote(self.username, safe='')}{password}@{rest}"
 
     def at(self, url: str) -> "Address":
-        """Another address; the credentials go with it on the same origin only."""
+        """Another URL. It keeps the credentials only if it has the same origin."""
         return Address(url, self.username, self.password) if same_origin(self.url, url) else Address(url)
 
 
@@ -68,17 +68,17 @@ def split_credentials(url: str) -> Address:
 
 
 def typed_login(text: str, username: str | None = None, password: str | None = None) -> Address:
-    """A typed address with its credentials, which may also come in fields of their own."""
-    address = split_credentials(typed_address(text))
-    name, secret = check_username(username), check_password(password)
-    check_login(name or address.username, secret)
-    if name is None:
-        return address if secret is None else Address(address.url, address.username, secret)
-    return Address(address.url, name, secret)
+    """A typed URL with its credentials, which may also be given as separate fields."""
+    login = split_credentials(typed_address(text))
+    typed_username, typed_password = check_username(username), check_password(password)
+    check_login(typed_username or login.username, typed_password)
+    if typed_username is None:
+        return login if typed_password is None else Address(login.url, login.username, typed_password)
+    return Address(login.url, typed_username, typed_password)
 
 
 def without_credentials(text: str) -> str:
-    """What was typed, perhaps several addresses, as it may be shown and kept."""
+    """The typed text, perhaps several URLs, without credentials: safe to show and to store."""
     return _CREDENTIALS.sub(r"\1", text)
 
 
@@ -103,114 +103,116 @@ class FeedPreview:
     entries: tuple[PreviewEntry, ...]
     total: int
     daily: float | None
-    """Entries a day, where the feed's dates tell."""
+    """Entries per day, if the feed has dates."""
     subscription_id: int | None
-    """Set when the user follows it already."""
+    """Set if the user is already subscribed."""
 
 
 def is_address(text: str) -> bool:
-    """Whether this is the address of something, with or without its scheme."""
+    """Whether the text is a URL, with or without a scheme."""
     return bool(typed_addresses(text))
 
 
 def several_addresses(text: str) -> tuple[str, ...]:
-    """A list that was pasted: addresses and nothing else, as they were typed. One of them is no list."""
-    words = dict.fromkeys(word.strip(",;") for word in text.split())
-    words.pop("", None)
-    return tuple(words) if len(words) > 1 and all(map(is_address, words)) else ()
+    """The URLs of a pasted list, as typed. Empty unless the text is two or more URLs and nothing else."""
+    urls = dict.fromkeys(part.strip(",;") for part in text.split())
+    urls.pop("", None)
+    return tuple(urls) if len(urls) > 1 and all(map(is_address, urls)) else ()
 
 
 async def find_feeds(
     runtime: Runtime, text: str, *, username: str | None = None, password: str | None = None
 ) -> Discovery:
-    """The feeds behind whatever somebody typed."""
+    """Discover the feeds for a typed text."""
     return await discover(runtime.fetcher, text, username=username, password=password)
 
 
-async def fetch_candidate(runtime: Runtime, asked: Address, found: Discovery) -> Discovery:
-    """With the document of the best candidate, or why it could not be fetched."""
-    if not found.candidates or found.document is not None:
-        return found
-    address = asked.at(found.candidates[0].url)
+async def fetch_candidate(runtime: Runtime, requested: Address, discovery: Discovery) -> Discovery:
+    """Add the document of the best candidate, or the reason why it could not be fetched."""
+    if not discovery.candidates or discovery.document is not None:
+        return discovery
+    login = requested.at(discovery.candidates[0].url)
     outcome = await runtime.fetcher.fetch(
-        FetchRequest(address.url, username=address.username, password=address.password)
+        FetchRequest(login.url, username=login.username, password=login.password)
     )
     match outcome:
         case Fetched():
-            return replace(found, document=outcome)
+            return replace(discovery, document=outcome)
         case Failed() | Gone() | Throttled():
-            return replace(found, failure=outcome)
+            return replace(discovery, failure=outcome)
         case NotModified():
-            return found
+            return discovery
 
 
 async def preview_feed(runtime: Runtime, user_id: int, url: str) -> FeedPreview:
-    """What following this address would bring. Raises `Invalid` in plain words when it is no feed."""
-    asked = typed_login(url)
-    found = await find_feeds(runtime, url)
-    if not found.candidates:
-        raise Invalid(found.reason or "No feed was found at this address.", field="url")
-    return await preview_found(runtime, user_id, asked, found)
+    """Preview the feed at this URL. Raises `Invalid` with a message for the user if there is none."""
+    requested = typed_login(url)
+    discovery = await find_feeds(runtime, url)
+    if not discovery.candidates:
+        raise Invalid(discovery.reason or "No feed was found at this address.", field="url")
+    return await preview_found(runtime, user_id, requested, discovery)
 
 
-async def preview_found(runtime: Runtime, user_id: int, asked: Address, found: Discovery) -> FeedPreview:
-    """The same for what `find_feeds` has found: its best candidate. Following it fetches nothing anew."""
-    address = found.candidates[0].url
-    found = await fetch_candidate(runtime, asked, found)
-    if found.document is None:
-        raise Invalid(getattr(found.failure, "message", "The feed could not be read."), field="url")
-    parsed = await _parsed(found.document)
-    _keep(runtime, user_id, asked, found)
+async def preview_found(
+    runtime: Runtime, user_id: int, requested: Address, discovery: Discovery
+) -> FeedPreview:
+    """Preview the best candidate of `find_feeds`. Subscribing to it afterwards does not fetch again."""
+    url = discovery.candidates[0].url
+    discovery = await fetch_candidate(runtime, requested, discovery)
+    if discovery.document is None:
+        raise Invalid(getattr(discovery.failure, "message", "The feed could not be read."), field="url")
+    parsed = await _parse(discovery.document)
+    _remember(runtime, user_id, requested, discovery)
     entries = await asyncio.to_thread(_latest, parsed)
     return FeedPreview(
-        url=address,
-        title=shown_line(parsed.title) or address,
+        url=url,
+        title=shown_line(parsed.title) or url,
         description=parsed.description,
         site_url=parsed.site_url,
         language=parsed.language,
         entries=entries,
         total=len(parsed.entries),
-        daily=_daily(parsed),
-        subscription_id=await _followed_as(runtime, user_id, address),
+        daily=_entries_per_day(parsed),
+        subscription_id=await _subscription_id(runtime, user_id, url),
     )
 
 
-def previewed(runtime: Runtime, user_id: int, asked: Address) -> Discovery | None:
-    """What this user was shown of this address a moment ago, once."""
-    return runtime.recent_discoveries.take((user_id, asked), runtime.now())
+def previewed(runtime: Runtime, user_id: int, requested: Address) -> Discovery | None:
+    """Take the discovery from this user's recent preview of this URL. It can be taken once."""
+    return runtime.recent_discoveries.take((user_id, requested), runtime.now())
 
 
-def _keep(runtime: Runtime, user_id: int, asked: Address, found: Discovery) -> None:
-    """Under the address that was asked for, and under that of the feed, which the page follows."""
-    for address in (asked, asked.at(found.candidates[0].url)):
-        runtime.recent_discoveries.keep((user_id, address), found, runtime.now())
+def _remember(runtime: Runtime, user_id: int, requested: Address, discovery: Discovery) -> None:
+    """Remember it under the requested URL and under the feed's URL, which the page subscribes to."""
+    for login in (requested, requested.at(discovery.candidates[0].url)):
+        runtime.recent_discoveries.keep((user_id, login), discovery, runtime.now())
 
 
-async def _parsed(document: Fetched) -> ParsedFeed:
+async def _parse(document: Fetched) -> ParsedFeed:
     parsed = await parse_safely(document.body, content_type=document.content_type, url=document.url)
     if isinstance(parsed, NotAFeed):
         raise Invalid(parsed.reason, field="url")
     return parsed
 
 
-async def _followed_as(runtime: Runtime, user_id: int, address: str) -> int | None:
+async def _subscription_id(runtime: Runtime, user_id: int, url: str) -> int | None:
     async with runtime.db.read() as tx:
-        feed_id = await feeds.get_by_url(tx, address) or await feeds.get_by_url(tx, address, user_id)
-        known = await subscriptions.get_by_feed(tx, user_id, feed_id) if feed_id else None
-    return known[0] if known and known[1] else None
+        feed_id = await feeds.get_by_url(tx, url) or await feeds.get_by_url(tx, url, user_id)
+        existing = await subscriptions.get_by_feed(tx, user_id, feed_id) if feed_id else None
+    return existing[0] if existing and existing[1] else None
 
 
-def _daily(parsed: ParsedFeed) -> float | None:
-    moments = sorted(entry.published for entry in parsed.entries if entry.published is not None)
-    span = moments[-1] - moments[0] if len(moments) > 2 else 0
-    return (len(moments) - 1) * DAY / span if span > 0 else None
+def _entries_per_day(parsed: ParsedFeed) -> float | None:
+    times = sorted(entry.published for entry in parsed.entries if entry.published is not None)
+    span = times[-1] - times[0] if len(times) > 2 else 0
+    return (len(times) - 1) * DAY / span if span > 0 else None
 
 
 def _latest(parsed: ParsedFeed) -> tuple[PreviewEntry, ...]:
     newest = sorted(parsed.entries, key=lambda entry: entry.published or 0, reverse=True)[:LATEST]
-    return tuple(_entry(entry) for entry in newest)
+    return tuple(_preview_entry(entry) for entry in newest)
 
 
-def _entry(entry: ParsedEntry) -> PreviewEntry:
+def _preview_entry(entry: ParsedEntry) -> PreviewEntry:
     content = clean_html(entry.summary or entry.content, entry.url)
     return PreviewEntry(shown_line(entry.title), entry.url, entry.published, digest_content(content).preview)

@@ -1,4 +1,4 @@
-"""Following: subscribe by any address, change, pause, leave and come back."""
+"""Manage subscriptions: subscribe by any URL, change, pause, refresh, unsubscribe and resubscribe."""
 
 import asyncio
 from contextlib import suppress
@@ -21,8 +21,7 @@ from reedbed.domain.times import Instant, Millis
 from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.urls import feed_name, is_private_address
 from reedbed.services.newsletters.senders import leave_list
-from reedbed.services.refresh import check as crawl
-from reedbed.services.refresh.check import refresh_feed, request_refresh, reschedule, wake_worker
+from reedbed.services.refresh.check import refresh_feed, release, request_refresh, reschedule, wake_worker
 from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.rules.match import ask_rules_later
 from reedbed.services.runtime import Runtime
@@ -36,14 +35,14 @@ from reedbed.services.subscriptions.discover import (
 )
 from reedbed.store import folders, refresh, subscriptions, users
 from reedbed.store.engine.database import Tx
-from reedbed.store.feeds import admin as operator_feeds
+from reedbed.store.feeds import admin as feed_admin
 from reedbed.store.feeds import feeds
 from reedbed.store.read_state import unread
 
 log = structlog.get_logger()
 
 LOOK_SECONDS = 12.0
-"""How long a person waits for us to look behind an address; after that it is followed as it was given."""
+"""How long a user waits for feed discovery. After that the URL is subscribed as entered."""
 
 MAX_SUBSCRIPTIONS = 10_000
 ALREADY_ADDED = "You have already added this feed"
@@ -59,7 +58,7 @@ class AlreadyFollowed(Conflict):
 
 @record
 class SubscribeOptions:
-    """What a user asks for when following; `looked` when somebody has checked that it is a feed."""
+    """Options for subscribing. `looked` means the URL is already known to be a feed."""
 
     url: str
     folder_id: int | None = None
@@ -67,106 +66,116 @@ class SubscribeOptions:
     opml: str | None = None
     looked: bool = False
     only_found: bool = False
-    """Not an address that does not answer: for programs, which cannot show what is wrong with it."""
+    """Reject a URL that does not respond. For API clients, which cannot show what is wrong with it."""
     asked_as: str | None = None
-    """The address letter by letter, for programs that look for it again; never with credentials."""
+    """The URL exactly as entered, for clients that look it up again; never with credentials."""
     username: str | None = None
-    """With a password, in place of those in the address; the feed is private then."""
+    """Replaces the credentials in the URL, together with `password`. The feed is then private."""
     password: str | None = field(default=None, repr=False)
     feed_title: str = ""
-    """What a new feed is called until its first document says so."""
+    """The title of a new feed until its first document provides one."""
 
 
-async def subscribe(runtime: Runtime, user_id: int, wish: SubscribeOptions) -> Subscription:
-    """Follow the feed at or behind an address. What was fetched to find it is stored as its first check."""
-    asked = typed_login(wish.url, wish.username, wish.password)
-    title = feed_name(wish.title) if wish.title is not None else None
-    found = None if wish.looked else await _look_behind(runtime, user_id, wish, asked)
-    address = asked.at(found.candidates[0].url) if found and found.candidates else asked
-    answer = _first_answer(found, address.url)
+async def subscribe(runtime: Runtime, user_id: int, options: SubscribeOptions) -> Subscription:
+    """Subscribe to the feed at a URL or discovered from it. What was fetched for this is its first check."""
+    requested = typed_login(options.url, options.username, options.password)
+    title = feed_name(options.title) if options.title is not None else None
+    discovery = None if options.looked else await _discover_unless_known(runtime, user_id, options, requested)
+    candidate = discovery.candidates[0] if discovery and discovery.candidates else None
+    login = requested.at(candidate.url) if candidate else requested
+    first_outcome = _first_outcome(discovery, login.url)
     async with runtime.db.write() as tx:
-        await _check_folder(tx, user_id, wish.folder_id)
+        await _check_folder(tx, user_id, options.folder_id)
         subscription_id = await follow_address(
             tx,
             runtime.now(),
             user_id,
             replace(
-                wish,
-                url=address.url,
-                username=address.username,
-                password=address.password,
+                options,
+                url=login.url,
+                username=login.username,
+                password=login.password,
                 title=title,
-                feed_title=shown_line(found.candidates[0].title) if found and found.candidates else "",
+                feed_title=shown_line(candidate.title) if candidate else "",
             ),
-            asked_url=wish.asked_as or asked.url,
+            asked_url=options.asked_as or requested.url,
         )
         await users.record_event(
             tx, runtime.now(), "feed_added", user_id, {"subscription_id": subscription_id}
         )
-        made = await subscriptions.get(tx, user_id, subscription_id)
-        assert made is not None
-        due = await _lease_for_first_check(tx, runtime, made) if answer is not None else None
+        subscription = await subscriptions.get(tx, user_id, subscription_id)
+        assert subscription is not None
+        due = await _claim_for_first_check(tx, runtime, subscription) if first_outcome is not None else None
     runtime.meters.subscriptions.add()
-    # Before its first entries: a live stream passes on those of feeds that it knows to be followed.
-    await _announce(runtime, user_id)
-    if due is not None and answer is not None:
-        await _first_check(runtime, due, answer)
-        made = await _get(runtime, user_id, subscription_id)
-        await _announce(runtime, user_id)
-    return made
+    # Publish before the first entries arrive: a live stream only forwards entries of feeds it knows about.
+    await _publish_subscriptions(runtime, user_id)
+    if due is not None and first_outcome is not None:
+        await _store_first_check(runtime, due, first_outcome)
+        subscription = await _get(runtime, user_id, subscription_id)
+        await _publish_subscriptions(runtime, user_id)
+    return subscription
 
 
 async def follow_address(
-    tx: Tx, now: Instant, user_id: int, wish: SubscribeOptions, *, asked_url: str
+    tx: Tx, now: Instant, user_id: int, options: SubscribeOptions, *, asked_url: str
 ) -> int:
-    """The writes of following one address."""
-    address = split_credentials(wish.url)
-    if wish.username is not None:
-        address = Address(address.url, wish.username, wish.password)
-    feed_id, made = await _feed_at(tx, now, user_id, address, wish.feed_title)
-    if not made:
-        await operator_feeds.welcome_reader(tx, feed_id)
-    known = await subscriptions.get_by_feed(tx, user_id, feed_id)
-    if known is not None and known[1]:
-        raise AlreadyFollowed(known[0])
-    if address.secret:
-        await _set_credentials(tx, now, feed_id, address, fetched=not made)
-    if known is not None:
+    """Write the subscription to one URL; return its id."""
+    login = split_credentials(options.url)
+    if options.username is not None:
+        login = Address(login.url, options.username, options.password)
+    feed_id, created = await _feed_at(tx, now, user_id, login, options.feed_title)
+    if not created:
+        await feed_admin.welcome_reader(tx, feed_id)
+    existing = await subscriptions.get_by_feed(tx, user_id, feed_id)
+    if existing is not None and existing[1]:
+        raise AlreadyFollowed(existing[0])
+    if login.secret:
+        await _set_credentials(tx, now, feed_id, login, fetched=not created)
+    if existing is not None:
         await subscriptions.resubscribe(
-            tx, user_id, feed_id, folder_id=wish.folder_id, title=wish.title, asked_url=asked_url, now=now
+            tx,
+            user_id,
+            feed_id,
+            folder_id=options.folder_id,
+            title=options.title,
+            asked_url=asked_url,
+            now=now,
         )
         await unread.restore_unread(tx, user_id, feed_id)
         await ask_rules_later(tx, user_id, feed_id, now)
         await refresh.wake(tx, feed_id, now)
-        return known[0]
+        return existing[0]
     if await subscriptions.count(tx, user_id) >= MAX_SUBSCRIPTIONS:
         raise Conflict(f"There can be at most {MAX_SUBSCRIPTIONS} feeds.")
     subscription_id = await subscriptions.add(
         tx,
         user_id,
         feed_id,
-        folder_id=wish.folder_id,
-        title=wish.title,
+        folder_id=options.folder_id,
+        title=options.title,
         asked_url=asked_url,
-        opml=wish.opml,
+        opml=options.opml,
         now=now,
     )
     await unread.init_unread(tx, user_id, feed_id)
-    if not made:
+    if not created:
         await ask_rules_later(tx, user_id, feed_id, now)
     await refresh.wake(tx, feed_id, now)
     return subscription_id
 
 
+# --- Changing a subscription
+
+
 @record
 class SubscriptionChange:
-    """What to change of a subscription; what is not given stays."""
+    """Changes to a subscription. Unset fields stay as they are."""
 
     title: str | Unset | None = UNSET
     folder_id: int | Unset | None = UNSET
     url: str | Unset = UNSET
     username: str | Unset | None = UNSET
-    """None takes name and password away; with either, the feed is the user's own."""
+    """None removes username and password. A feed with credentials belongs to this user alone."""
     password: str | Unset | None = field(default=UNSET, repr=False)
     paused: bool | Unset = UNSET
     interval: Millis | Unset | None = UNSET
@@ -183,37 +192,40 @@ async def change_subscription(
     runtime: Runtime, user_id: int, subscription_id: int, change: SubscriptionChange
 ) -> Subscription:
     current = await _get(runtime, user_id, subscription_id)
-    wanted = _changed(current, change)
+    updated = _with_changes(current, change)
     async with runtime.db.write() as tx:
-        await _check_folder(tx, user_id, wanted.folder_id)
-        await subscriptions.change(tx, user_id, wanted)
-        other_interval = _interval_in_force(wanted) != _interval_in_force(current)
-        if other_interval:
+        await _check_folder(tx, user_id, updated.folder_id)
+        await subscriptions.change(tx, user_id, updated)
+        interval_changed = _effective_interval(updated) != _effective_interval(current)
+        if interval_changed:
             await reschedule(tx, runtime, current.feed.id)
-        if current.paused and not wanted.paused:
+        if current.paused and not updated.paused:
             await refresh.wake(tx, current.feed.id, runtime.now())
-        if not all(isinstance(given, Unset) for given in (change.url, change.username, change.password)):
-            await _change_address(tx, runtime.now(), user_id, wanted, change)
+        if not all(isinstance(value, Unset) for value in (change.url, change.username, change.password)):
+            await _change_address(tx, runtime.now(), user_id, updated, change)
         changed = await subscriptions.get(tx, user_id, subscription_id)
     assert changed is not None
-    await _announce(runtime, user_id)
-    if other_interval:
+    await _publish_subscriptions(runtime, user_id)
+    if interval_changed:
         await wake_worker(runtime)
     return changed
 
 
-def _interval_in_force(subscription: Subscription) -> Millis | None:
+def _effective_interval(subscription: Subscription) -> Millis | None:
     return None if subscription.paused else subscription.interval
 
 
 async def unsubscribe(runtime: Runtime, user_id: int, subscription_id: int) -> None:
-    """Soft: the read state waits, should the user come back."""
+    """Soft delete: the read state is kept in case the user resubscribes."""
     current = await _get(runtime, user_id, subscription_id)
     async with runtime.db.write() as tx:
-        await _leave(tx, runtime.now(), user_id, current)
+        await _unsubscribe(tx, runtime.now(), user_id, current)
         if current.feed.kind == "mail":
             await leave_list(tx, runtime.now(), user_id, current.feed.id)
-    await _announce(runtime, user_id)
+    await _publish_subscriptions(runtime, user_id)
+
+
+# --- Refreshing
 
 
 @record
@@ -221,121 +233,132 @@ class RefusedRefresh:
     subscription_id: int
     reason: str
     retry_at: Instant | None = None
-    """When the site may be asked again."""
+    """When the site may be fetched again."""
 
 
 async def refresh_subscription(runtime: Runtime, user_id: int, subscription_id: int) -> RefusedRefresh | None:
-    """Ask for a check now; None when it was taken."""
+    """Request a check now. None if it was accepted."""
     current = await _get(runtime, user_id, subscription_id)
-    asked = await request_refresh(runtime, [current.feed.id], user_id=user_id)
-    return None if asked else _refused_refresh(current)
+    accepted = await request_refresh(runtime, [current.feed.id], user_id=user_id)
+    return None if accepted else _rejected_refresh(current)
 
 
 async def refresh_all(runtime: Runtime, user_id: int) -> tuple[int, list[RefusedRefresh]]:
-    """Ask for a check of everything that is not paused; how many will be looked at, and what will not."""
+    """Request a check of all feeds that are not paused: the number accepted, and the rejected ones."""
     async with runtime.db.read() as tx:
-        wanted = await subscriptions.feeds_of(tx, user_id)
-    asked = set(await request_refresh(runtime, wanted, user_id=user_id)) if wanted else set[int]()
-    left = set(wanted) - asked
-    if not left:
-        return len(asked), []
+        feed_ids = await subscriptions.feeds_of(tx, user_id)
+    accepted = set(await request_refresh(runtime, feed_ids, user_id=user_id)) if feed_ids else set[int]()
+    rejected = set(feed_ids) - accepted
+    if not rejected:
+        return len(accepted), []
     async with runtime.db.read() as tx:
-        followed = await subscriptions.every(tx, user_id)
-    return len(asked), [_refused_refresh(one) for one in followed if one.feed.id in left]
+        subscribed = await subscriptions.every(tx, user_id)
+    return len(accepted), [
+        _rejected_refresh(subscription) for subscription in subscribed if subscription.feed.id in rejected
+    ]
 
 
-def _refused_refresh(one: Subscription) -> RefusedRefresh:
-    if one.feed.kind != "web":
-        return RefusedRefresh(one.id, "Nothing is fetched for this feed: its entries come by other ways.")
-    if not one.feed.enabled:
-        return RefusedRefresh(one.id, "The operator of this server has turned this feed off.")
-    until = one.feed.state.retry_after_until
-    return RefusedRefresh(one.id, "The site has asked to be left alone for a while.", until)
+def _rejected_refresh(subscription: Subscription) -> RefusedRefresh:
+    if subscription.feed.kind != "web":
+        return RefusedRefresh(
+            subscription.id, "Nothing is fetched for this feed: its entries come by other ways."
+        )
+    if not subscription.feed.enabled:
+        return RefusedRefresh(subscription.id, "The operator of this server has turned this feed off.")
+    until = subscription.feed.state.retry_after_until
+    return RefusedRefresh(subscription.id, "The site has asked to be left alone for a while.", until)
 
 
-async def _feed_at(tx: Tx, now: Instant, user_id: int, address: Address, title: str) -> tuple[int, bool]:
-    """The user's own feed at this address, else the one that all share; and whether it was made."""
-    own = await feeds.get_by_url(tx, address.url, user_id)
+# --- Helpers
+
+
+async def _feed_at(tx: Tx, now: Instant, user_id: int, login: Address, title: str) -> tuple[int, bool]:
+    """The user's own feed at this URL, else the shared one; and whether it was created."""
+    own = await feeds.get_by_url(tx, login.url, user_id)
     if own is not None:
         return own, False
-    private = address.secret or is_private_address(address.url)
-    if private and not address.secret:
-        # It was shared before addresses like this one were known to be private.
-        shared = await feeds.get_by_url(tx, address.url)
-        known = await subscriptions.get_by_feed(tx, user_id, shared) if shared is not None else None
-        if shared is not None and known is not None and known[1]:
+    private = login.secret or is_private_address(login.url)
+    if private and not login.secret:
+        # This feed was shared before URLs like this one were recognized as private.
+        shared = await feeds.get_by_url(tx, login.url)
+        existing = await subscriptions.get_by_feed(tx, user_id, shared) if shared is not None else None
+        if shared is not None and existing is not None and existing[1]:
             return shared, False
-    return await feeds.find_or_add(tx, address.url, now, owner_id=user_id if private else None, title=title)
+    return await feeds.find_or_add(tx, login.url, now, owner_id=user_id if private else None, title=title)
 
 
-async def _set_credentials(tx: Tx, now: Instant, feed_id: int, address: Address, *, fetched: bool) -> None:
-    """Of a private feed. What is known of its document was perhaps written for somebody else."""
-    await feeds.set_credentials(tx, feed_id, address.username, address.password)
+async def _set_credentials(tx: Tx, now: Instant, feed_id: int, login: Address, *, fetched: bool) -> None:
+    """Set the credentials of a private feed. Its last document may belong to another login, so refetch it."""
+    await feeds.set_credentials(tx, feed_id, login.username, login.password)
     if fetched:
-        await operator_feeds.read_anew(tx, feed_id)
+        await feed_admin.read_anew(tx, feed_id)
         await refresh.request_check(tx, [feed_id], now)
 
 
-async def _look_behind(
-    runtime: Runtime, user_id: int, wish: SubscribeOptions, asked: Address
+async def _discover_unless_known(
+    runtime: Runtime, user_id: int, options: SubscribeOptions, requested: Address
 ) -> Discovery | None:
-    """What is at the address, None for a feed that is known here.
+    """Discover what is at the URL; None for a feed that already exists here.
 
-    A site that is down or slow may still be followed: its checks will say what is wrong.
+    A site that is down or slow can still be subscribed: its checks will report the problem.
     """
     async with runtime.db.read() as tx:
-        known = await feeds.get_by_url(tx, asked.url, user_id)
-        if known is not None or (not asked.secret and await feeds.get_by_url(tx, asked.url) is not None):
+        own = await feeds.get_by_url(tx, requested.url, user_id)
+        if own is not None or (
+            not requested.secret and await feeds.get_by_url(tx, requested.url) is not None
+        ):
             return None
-    found = previewed(runtime, user_id, asked) or await _discover(runtime, wish, asked)
-    if found.candidates or (found.unreachable and not wish.only_found):
-        return found
-    raise Invalid(found.reason or "No feed was found at this address.", field="url")
+    discovery = previewed(runtime, user_id, requested) or await _discover(runtime, options, requested)
+    if discovery.candidates or (discovery.unreachable and not options.only_found):
+        return discovery
+    raise Invalid(discovery.reason or "No feed was found at this address.", field="url")
 
 
-async def _discover(runtime: Runtime, wish: SubscribeOptions, asked: Address) -> Discovery:
-    """Within the time that a person waits, so perhaps without the document of the feed that was found."""
-    found = Discovery(reason="The site took too long to answer.", unreachable=True)
+async def _discover(runtime: Runtime, options: SubscribeOptions, requested: Address) -> Discovery:
+    """Limited to the time a user waits, so the document of the discovered feed may be missing."""
+    discovery = Discovery(reason="The site took too long to answer.", unreachable=True)
     with suppress(TimeoutError):
         async with asyncio.timeout(LOOK_SECONDS):
-            found = await find_feeds(runtime, wish.url, username=asked.username, password=asked.password)
-            found = await fetch_candidate(runtime, asked, found)
-    return found
+            discovery = await find_feeds(
+                runtime, options.url, username=requested.username, password=requested.password
+            )
+            discovery = await fetch_candidate(runtime, requested, discovery)
+    return discovery
 
 
-def _first_answer(found: Discovery | None, url: str) -> Outcome | None:
-    """What the server of this feed has just said, so that it need not be asked again."""
-    if found is None or found.document is None:
-        return None if found is None else found.failure
-    if found.document.url == url:  # the feed is followed where a permanent redirect has led to
-        return replace(found.document, redirected=None)
-    return found.document
+def _first_outcome(discovery: Discovery | None, url: str) -> Outcome | None:
+    """The outcome of the fetch just made, so that the feed is not fetched twice."""
+    if discovery is None or discovery.document is None:
+        return None if discovery is None else discovery.failure
+    if discovery.document.url == url:  # the subscription already uses the target of the permanent redirect
+        return replace(discovery.document, redirected=None)
+    return discovery.document
 
 
-async def _lease_for_first_check(tx: Tx, runtime: Runtime, made: Subscription) -> DueFeed | None:
-    """In the transaction that makes the feed, so that no worker fetches it at the same time."""
-    if made.feed.state.last_checked_at is not None or not made.feed.enabled:
+async def _claim_for_first_check(tx: Tx, runtime: Runtime, subscription: Subscription) -> DueFeed | None:
+    """Claim in the transaction that creates the feed, so that no worker fetches it at the same time."""
+    if subscription.feed.state.last_checked_at is not None or not subscription.feed.enabled:
         return None
-    return await refresh.claim(tx, made.feed.id, runtime.name, runtime.now(), runtime.fetching.lease)
+    return await refresh.claim(tx, subscription.feed.id, runtime.name, runtime.now(), runtime.fetching.lease)
 
 
-async def _first_check(runtime: Runtime, due: DueFeed, answer: Outcome) -> None:
-    """On the way of every check. Where it fails, a worker fetches the feed."""
+async def _store_first_check(runtime: Runtime, due: DueFeed, outcome: Outcome) -> None:
+    """Store the first document like any other check. If that fails, a worker fetches the feed."""
     try:
         async with OutcomeWriter(runtime) as writer:
-            await refresh_feed(runtime, due, writer, answer)
+            await refresh_feed(runtime, due, writer, outcome)
     except Exception:
         log.exception("the first document of a feed could not be stored", feed=due.id)
         with suppress(Unavailable):
-            await crawl.release(runtime, [due.id])
+            await release(runtime, [due.id])
 
 
 async def _change_address(
     tx: Tx, now: Instant, user_id: int, current: Subscription, change: SubscriptionChange
 ) -> None:
-    known = (await feeds.credentials(tx, user_id)).get(current.feed.id, (None, None))
-    before = Address(current.feed.url, *known)
-    after = _changed_login(_changed_address(before, current, change), change)
+    credentials = (await feeds.credentials(tx, user_id)).get(current.feed.id, (None, None))
+    before = Address(current.feed.url, *credentials)
+    after = _changed_login(_changed_url(before, current, change), change)
     if after == before:
         return
     if after.url == before.url and current.feed.private:
@@ -344,8 +367,8 @@ async def _change_address(
         await _move(tx, now, user_id, current, after)
 
 
-def _changed_address(before: Address, current: Subscription, change: SubscriptionChange) -> Address:
-    # A form sends back the address it was shown, also one that nobody could type, like a newsletter's.
+def _changed_url(before: Address, current: Subscription, change: SubscriptionChange) -> Address:
+    # A form sends back the URL it displayed, which may be one that cannot be entered, like a newsletter's.
     if isinstance(change.url, Unset) or change.url in (current.feed.url, current.asked_url):
         return before
     typed = typed_login(change.url)
@@ -354,26 +377,30 @@ def _changed_address(before: Address, current: Subscription, change: Subscriptio
     return typed if typed.secret else before.at(typed.url)
 
 
-def _changed_login(address: Address, change: SubscriptionChange) -> Address:
+def _changed_login(login: Address, change: SubscriptionChange) -> Address:
     if isinstance(change.username, Unset) and isinstance(change.password, Unset):
-        return address
-    username = address.username if isinstance(change.username, Unset) else check_username(change.username)
-    password = address.password if isinstance(change.password, Unset) else check_password(change.password)
+        return login
+    username = login.username if isinstance(change.username, Unset) else check_username(change.username)
+    password = login.password if isinstance(change.password, Unset) else check_password(change.password)
     if not isinstance(change.password, Unset):
         check_login(username, password)
-    return Address(address.url) if username is None else Address(address.url, username, password)
+    return Address(login.url) if username is None else Address(login.url, username, password)
 
 
-async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, to: Address) -> None:
-    """The subscription keeps its id; what was read of the feed it leaves waits under another."""
-    wish = SubscribeOptions(
-        to.url, current.folder_id, current.own_title, username=to.username, password=to.password
+async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, login: Address) -> None:
+    """Move a subscription to another feed. It keeps its id; the old feed's read state gets the new id."""
+    options = SubscribeOptions(
+        login.url,
+        current.folder_id,
+        current.own_title,
+        username=login.username,
+        password=login.password,
     )
     try:
-        moved_to = await follow_address(tx, now, user_id, wish, asked_url=to.url)
+        moved_to = await follow_address(tx, now, user_id, options, asked_url=login.url)
     except AlreadyFollowed as error:
         raise Conflict(ALREADY_THERE, field="url") from error
-    await _leave(tx, now, user_id, current)
+    await _unsubscribe(tx, now, user_id, current)
     moved = await subscriptions.get(tx, user_id, moved_to)
     assert moved is not None
     await subscriptions.change(
@@ -393,12 +420,12 @@ async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, to: A
     await subscriptions.exchange_ids(tx, user_id, current.id, moved_to)
 
 
-async def _leave(tx: Tx, now: Instant, user_id: int, current: Subscription) -> None:
+async def _unsubscribe(tx: Tx, now: Instant, user_id: int, current: Subscription) -> None:
     await subscriptions.unsubscribe(tx, user_id, current.id, now)
     await unread.park(tx, user_id, current.feed.id)
 
 
-def _changed(current: Subscription, change: SubscriptionChange) -> Subscription:
+def _with_changes(current: Subscription, change: SubscriptionChange) -> Subscription:
     title = change.title
     return replace(
         current,
@@ -414,7 +441,7 @@ def _changed(current: Subscription, change: SubscriptionChange) -> Subscription:
         if isinstance(change.full_text, Unset)
         else check_full_text(change.full_text),
         notify=current.notify if isinstance(change.notify, Unset) else change.notify,
-        keep=_kept(current.keep, change),
+        keep=_retention(current.keep, change),
         summary_words=current.summary_words
         if isinstance(change.summary_words, Unset)
         else check_summary_words(change.summary_words),
@@ -422,7 +449,7 @@ def _changed(current: Subscription, change: SubscriptionChange) -> Subscription:
     )
 
 
-def _kept(current: Keep, change: SubscriptionChange) -> Keep:
+def _retention(current: Keep, change: SubscriptionChange) -> Keep:
     entries, days, unread_days = change.keep_entries, change.keep_days, change.keep_unread_days
     return check_wish(
         Keep(
@@ -435,10 +462,10 @@ def _kept(current: Keep, change: SubscriptionChange) -> Keep:
 
 async def _get(runtime: Runtime, user_id: int, subscription_id: int) -> Subscription:
     async with runtime.db.read() as tx:
-        found = await subscriptions.get(tx, user_id, subscription_id)
-    if found is None:
+        subscription = await subscriptions.get(tx, user_id, subscription_id)
+    if subscription is None:
         raise NotFound(NO_SUCH)
-    return found
+    return subscription
 
 
 async def _check_folder(tx: Tx, user_id: int, folder_id: int | None) -> None:
@@ -448,6 +475,6 @@ async def _check_folder(tx: Tx, user_id: int, folder_id: int | None) -> None:
         raise NotFound("There is no such folder")
 
 
-async def _announce(runtime: Runtime, user_id: int) -> None:
+async def _publish_subscriptions(runtime: Runtime, user_id: int) -> None:
     await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
     await wake_worker(runtime)

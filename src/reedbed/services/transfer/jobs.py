@@ -1,7 +1,7 @@
-"""Moving in as a job: a request reads the file, a worker brings it in piece by piece, the page sees how far.
+"""Import jobs: a request reads the file, a worker imports it in batches and reports progress.
 
-A file is read at once, so that what is no library is refused at once; what was read waits in the database,
-where a worker on another machine finds it.
+The file is read during the request, so that an unsupported file is rejected immediately. The batches wait in
+the database, where a worker on another machine can find them.
 """
 
 import asyncio
@@ -38,11 +38,11 @@ from reedbed.store.jobs import Job
 
 JOB_KIND = "import"
 MAX_AT_ONCE = 3
-"""Of one user: what waits takes room in the database."""
+"""Open imports per user: waiting batches take space in the database."""
 MAX_LINES = 10_000
-"""That a report names, as many as a user can follow; the rest is counted."""
+"""Lines in a report, as many as a user can have subscriptions. Further problems are only counted."""
 NO_SUCH_IMPORT = "There is no such import."
-_NOT_WHOLE = "The file did not arrive whole. Bring it in again."
+_INCOMPLETE = "The file did not arrive whole. Bring it in again."
 _MINIFLUX = "miniflux"
 TELL_SECONDS = 0.5
 
@@ -51,12 +51,12 @@ TELL_SECONDS = 0.5
 class Import:
     id: int
     name: str
-    """Of the file, or of the program it comes from."""
+    """The name of the file or of the other reader."""
     status: str
     """pending, running, done or failed."""
     done: int
     total: int
-    """0 while nobody knows."""
+    """0 while unknown."""
     report: LibraryReport
     """So far."""
     problems: int
@@ -65,17 +65,17 @@ class Import:
 
 async def start_file(runtime: Runtime, user_id: int, name: str, path: Path) -> Import:
     library = await asyncio.to_thread(read_library, path)
-    job_id = await _announced(runtime, user_id)
-    count = await _keep(runtime, job_id, library, first=0)
+    job_id = await _add_job(runtime, user_id)
+    count = await _write_batches(runtime, job_id, library, first=0)
     return await _start(runtime, user_id, job_id, _payload(library, name, count))
 
 
-async def start_miniflux(runtime: Runtime, user_id: int, address: str, token: str) -> Import:
-    """The key waits with the job until it has been used."""
-    await check_miniflux(runtime.fetcher, address, token)
-    job_id = await _announced(runtime, user_id)
+async def start_miniflux(runtime: Runtime, user_id: int, url: str, token: str) -> Import:
+    """The API key is stored with the job until it has been used."""
+    await check_miniflux(runtime.fetcher, url, token)
+    job_id = await _add_job(runtime, user_id)
     async with runtime.db.write() as tx:
-        await jobs.add_secret(tx, job_id, 0, _MINIFLUX, orjson.dumps([address, token]).decode())
+        await jobs.add_secret(tx, job_id, 0, _MINIFLUX, orjson.dumps([url, token]).decode())
     return await _start(runtime, user_id, job_id, {"source": "Miniflux", "name": "Miniflux"})
 
 
@@ -84,17 +84,17 @@ async def get_import(runtime: Runtime, user_id: int, import_id: int) -> Import:
         job = await jobs.get(tx, user_id, JOB_KIND, import_id)
     if job is None:
         raise NotFound(NO_SUCH_IMPORT)
-    return _shown(job)
+    return _import_from_job(job)
 
 
 async def run_import(runtime: Runtime, job: Job) -> Done:
-    """The job: piece by piece, from where it was broken off."""
-    payload = job.payload if "pieces" in job.payload else await _ask_miniflux(runtime, job)
-    return await _ImportRun(runtime, job, payload).all_of_it()
+    """Job handler: import batch by batch, resuming where an earlier run stopped."""
+    payload = job.payload if "pieces" in job.payload else await _read_from_miniflux(runtime, job)
+    return await _ImportRun(runtime, job, payload).run()
 
 
-async def _announced(runtime: Runtime, user_id: int) -> int:
-    """A job that no worker takes while its pieces are being written, unless that was broken off."""
+async def _add_job(runtime: Runtime, user_id: int) -> int:
+    """Add a job that no worker takes for an hour, which leaves time to write its batches."""
     now = runtime.now()
     async with runtime.db.write() as tx:
         if await jobs.count_open(tx, user_id, JOB_KIND) >= MAX_AT_ONCE:
@@ -102,11 +102,11 @@ async def _announced(runtime: Runtime, user_id: int) -> int:
         return await jobs.add(tx, JOB_KIND, {}, now=now, user_id=user_id, run_at=now + HOUR)
 
 
-async def _keep(runtime: Runtime, job_id: int, library: Library, *, first: int) -> int:
-    """Write the pieces, each in a transaction of its own; how many there are."""
+async def _write_batches(runtime: Runtime, job_id: int, library: Library, *, first: int) -> int:
+    """Write the batches, each in its own transaction; return the next batch number."""
     number = first
-    for piece in batches_of(library):
-        kind, data = await asyncio.to_thread(packed, piece)
+    for batch in batches_of(library):
+        kind, data = await asyncio.to_thread(packed, batch)
         async with runtime.db.write() as tx:
             await jobs.add_batch(tx, job_id, number, kind, data)
         number += 1
@@ -120,21 +120,21 @@ async def _start(runtime: Runtime, user_id: int, job_id: int, payload: Mapping[s
     return await get_import(runtime, user_id, job_id)
 
 
-def _payload(library: Library, name: str, pieces: int) -> dict[str, Any]:
-    named = {"source": library.source, "name": name or library.source}
+def _payload(library: Library, name: str, batch_count: int) -> dict[str, Any]:
+    names = {"source": library.source, "name": name or library.source}
     lines = [asdict(line) for line in library.lines[:MAX_LINES]]
-    return {**named, "pieces": pieces, "total": library.size, "lines": lines}
+    return {**names, "pieces": batch_count, "total": library.size, "lines": lines}
 
 
-async def _ask_miniflux(runtime: Runtime, job: Job) -> Mapping[str, Any]:
+async def _read_from_miniflux(runtime: Runtime, job: Job) -> Mapping[str, Any]:
     async with runtime.db.read() as tx:
-        found = await jobs.get_secret(tx, job.id, 0, _MINIFLUX)
-    if found is None:
-        raise Invalid(_NOT_WHOLE)
+        secret = await jobs.get_secret(tx, job.id, 0, _MINIFLUX)
+    if secret is None:
+        raise Invalid(_INCOMPLETE)
     await publish_events(runtime, job, 0, 0)
-    address, token = orjson.loads(found)
-    library = await read_miniflux(runtime.fetcher, address, token)
-    count = await _keep(runtime, job.id, library, first=1)
+    url, token = orjson.loads(secret)
+    library = await read_miniflux(runtime.fetcher, url, token)
+    count = await _write_batches(runtime, job.id, library, first=1)
     payload = {**_payload(library, "Miniflux", count), "first": 1}
     async with runtime.db.write() as tx:
         await jobs.start(tx, job.id, payload, job.created_at)
@@ -154,47 +154,47 @@ class _ImportRun:
         self._feeds: list[ImportedFeed] = []
         self._homes: dict[str, Home] | None = None
 
-    async def all_of_it(self) -> Done:
-        told = 0.0
+    async def run(self) -> Done:
+        published_at = 0.0
         for number in range(self._payload.get("first", 0), self._payload["pieces"]):
-            await self._bring(number, await self._piece(number))
-            if monotonic() - told > TELL_SECONDS:
+            await self._import_batch(number, await self._load_batch(number))
+            if monotonic() - published_at > TELL_SECONDS:
                 await note_progress(
-                    self._runtime, self._job, self._done, self._payload["total"], self._so_far()
+                    self._runtime, self._job, self._done, self._payload["total"], self._progress()
                 )
-                told = monotonic()
+                published_at = monotonic()
         await finish_import(self._runtime, self._user_id, self._report, self._done)
         await publish_events(self._runtime, self._job, self._done, self._payload["total"])
-        return Done({"done": self._done, "total": self._payload["total"], **self._so_far()})
+        return Done({"done": self._done, "total": self._payload["total"], **self._progress()})
 
-    async def _bring(self, number: int, piece: ImportBatch) -> None:
-        if isinstance(piece, FeedBatch):
-            self._feeds.extend(piece.items)
+    async def _import_batch(self, number: int, batch: ImportBatch) -> None:
+        if isinstance(batch, FeedBatch):
+            self._feeds.extend(batch.items)
         if number < self._next:
             return
-        if self._homes is None and not isinstance(piece, FeedBatch):
+        if self._homes is None and not isinstance(batch, FeedBatch):
             self._homes = await homes_of(self._runtime, self._user_id, self._feeds)
         source = self._payload["source"]
-        self._add(await import_batch(self._runtime, self._user_id, source, piece, self._homes or {}))
-        self._next, self._done = number + 1, self._done + len(piece.items)
+        self._add(await import_batch(self._runtime, self._user_id, source, batch, self._homes or {}))
+        self._next, self._done = number + 1, self._done + len(batch.items)
 
-    def _add(self, brought: LibraryReport) -> None:
-        self._problems += len(brought.errors)
-        report = self._report + brought
+    def _add(self, added: LibraryReport) -> None:
+        self._problems += len(added.errors)
+        report = self._report + added
         self._report = replace(report, lines=report.lines[:MAX_LINES])
 
-    async def _piece(self, number: int) -> ImportBatch:
+    async def _load_batch(self, number: int) -> ImportBatch:
         async with self._runtime.db.read() as tx:
-            found = await jobs.get_batch(tx, self._job.id, number)
-        if found is None:
-            raise Invalid(_NOT_WHOLE)
-        return await asyncio.to_thread(unpacked, *found)
+            packed_batch = await jobs.get_batch(tx, self._job.id, number)
+        if packed_batch is None:
+            raise Invalid(_INCOMPLETE)
+        return await asyncio.to_thread(unpacked, *packed_batch)
 
-    def _so_far(self) -> dict[str, Any]:
+    def _progress(self) -> dict[str, Any]:
         return {"next": self._next, "problems": self._problems, "report": asdict(self._report)}
 
 
-def _shown(job: Job) -> Import:
+def _import_from_job(job: Job) -> Import:
     return Import(
         job.id,
         job.payload.get("name", ""),
@@ -207,12 +207,12 @@ def _shown(job: Job) -> Import:
     )
 
 
-def _report(noted: Mapping[str, Any], payload: Mapping[str, Any]) -> LibraryReport:
-    fields = noted.get("report")
+def _report(job_report: Mapping[str, Any], payload: Mapping[str, Any]) -> LibraryReport:
+    fields = job_report.get("report")
     if fields is None:
         lines = [ImportLine(**line) for line in payload.get("lines", ())]
         return empty_report(payload.get("source", ""), lines)
-    # Reports that 0.1 has written name only the lines with errors.
+    # Reports written by version 0.1 contain only the lines with errors.
     lines = fields.get("lines", fields.get("errors", ()))
     counts = {name: value for name, value in fields.items() if name not in ("lines", "errors")}
     return LibraryReport(**counts, lines=tuple(ImportLine(**line) for line in lines))

@@ -1,7 +1,8 @@
-"""Moving in from another reader: feeds and folders are followed, read and starred marks come along.
+"""Import a library from another feed reader: feeds, folders, read marks, starred and tagged entries.
 
-Feeds are shared, so what a person's file says of an entry is never written into one: a kept entry that its
-feed does not have goes to a feed of this user alone, and what was read is remembered until it arrives.
+Feeds are shared between users, so imported content is never written into a shared feed. A saved entry that
+its feed does not have goes into a feed owned by this user alone. A read mark for an entry that has not
+arrived yet is stored and applied when the entry arrives.
 """
 
 import asyncio
@@ -77,7 +78,7 @@ FEEDS_AT_ONCE = 100
 READS_AT_ONCE = 500
 KEPT_AT_ONCE = 50
 MAX_BATCH_LENGTH = 1_000_000
-"""Characters of kept entries in one piece, if there is more than one entry in it."""
+"""Characters of content in one batch of saved entries. A single longer entry still gets its own batch."""
 
 
 @record
@@ -97,50 +98,57 @@ class SavedEntries:
 
 ImportBatch = FeedBatch | ReadBatch | SavedEntries
 
+_BATCH_KINDS: Mapping[type[ImportBatch], str] = {FeedBatch: "feeds", ReadBatch: "reads", SavedEntries: "kept"}
+"""Stored with each batch in the database."""
+
 
 def batches_of(library: Library) -> Iterator[ImportBatch]:
-    """Feeds first: where entries belong is known when they are followed."""
-    for some in _cut(library.feeds, FEEDS_AT_ONCE):
-        yield FeedBatch(some)
-    for reads in _cut(library.reads, READS_AT_ONCE):
+    """Feeds come first: marks and entries can be assigned only after the feeds are subscribed."""
+    for some_feeds in _split(library.feeds, FEEDS_AT_ONCE):
+        yield FeedBatch(some_feeds)
+    for reads in _split(library.reads, READS_AT_ONCE):
         yield ReadBatch(reads)
-    for kept in _cut(library.kept, KEPT_AT_ONCE, lambda entry: len(entry.content)):
-        yield SavedEntries(kept)
+    for entries in _split(library.kept, KEPT_AT_ONCE, lambda entry: len(entry.content)):
+        yield SavedEntries(entries)
 
 
-def packed(piece: ImportBatch) -> tuple[str, bytes]:
-    return type(piece).__name__.lower(), zlib.compress(orjson.dumps(piece.items), level=1)
+def packed(batch: ImportBatch) -> tuple[str, bytes]:
+    return _BATCH_KINDS[type(batch)], zlib.compress(orjson.dumps(batch.items), level=1)
 
 
 def unpacked(kind: str, data: bytes) -> ImportBatch:
     rows: list[dict[str, Any]] = orjson.loads(zlib.decompress(data))
     match kind:
         case "feeds":
-            return FeedBatch(tuple(map(_feed, rows)))
+            return FeedBatch(tuple(map(_feed_from_json, rows)))
         case "reads":
             return ReadBatch(tuple(ReadMark(**row) for row in rows))
         case _:
             return SavedEntries(tuple(replace(ImportedEntry(**row), tags=tuple(row["tags"])) for row in rows))
 
 
-def _cut(rows: Sequence[T], most: int, weight: Callable[[T], int] = lambda _: 0) -> Iterator[tuple[T, ...]]:
-    some: list[T] = []
-    weighed = 0
+def _split(
+    rows: Sequence[T], limit: int, size_of: Callable[[T], int] = lambda _: 0
+) -> Iterator[tuple[T, ...]]:
+    batch: list[T] = []
+    size = 0
     for row in rows:
-        if some and (len(some) == most or weighed + weight(row) > MAX_BATCH_LENGTH):
-            yield tuple(some)
-            some, weighed = [], 0
-        some.append(row)
-        weighed += weight(row)
-    if some:
-        yield tuple(some)
+        if batch and (len(batch) == limit or size + size_of(row) > MAX_BATCH_LENGTH):
+            yield tuple(batch)
+            batch, size = [], 0
+        batch.append(row)
+        size += size_of(row)
+    if batch:
+        yield tuple(batch)
 
 
-def _feed(row: Mapping[str, Any]) -> ImportedFeed:
+def _feed_from_json(row: Mapping[str, Any]) -> ImportedFeed:
     attributes = tuple((name, value) for name, value in row["attributes"])
     path, follow = tuple(row["path"]), row.get("follow", True)
     return ImportedFeed(row["key"], row["url"], row["title"], path, attributes, follow)
 
+
+# --- Saved entries
 
 SHELF_URL = "reedbed:imported"
 SHELF_TITLE = "Imported entries"
@@ -150,11 +158,11 @@ Pair = tuple[ImportedEntry, NewEntryRow]
 
 
 class Home(NamedTuple):
-    """A feed that the user follows."""
+    """A feed the user is subscribed to."""
 
     feed_id: int
     folder_names: frozenset[str]
-    """Of the folder it lies in, and of those around it."""
+    """Names of its folder and of the parent folders."""
 
 
 @record
@@ -170,51 +178,51 @@ class Brought:
 
 
 async def import_saved(
-    runtime: Runtime, user_id: int, some: Sequence[ImportedEntry], homes: Mapping[str, Home]
+    runtime: Runtime, user_id: int, imported: Sequence[ImportedEntry], homes: Mapping[str, Home]
 ) -> Brought:
-    """`homes` are the feeds here, by their names there."""
+    """`homes` maps the feed keys of the other reader to feeds here."""
     now = runtime.now()
-    some = [_without_folders(entry, homes.get(entry.feed_key)) for entry in some]
-    rows = await asyncio.to_thread(lambda: [_row(entry, now) for entry in some])
-    pairs = list(zip(some, rows, strict=True))
+    imported = [_without_folders(entry, homes.get(entry.feed_key)) for entry in imported]
+    rows = await asyncio.to_thread(lambda: [_row(entry, now) for entry in imported])
+    pairs = list(zip(imported, rows, strict=True))
     async with runtime.db.write() as tx:
-        placed = await _place(tx, user_id, pairs, homes, now)
-        starred = [id_ for entry, id_ in placed if entry.starred]
+        stored = await _store(tx, user_id, pairs, homes, now)
+        starred = [id_ for entry, id_ in stored if entry.starred]
         return Brought(
             await marks.set_flag(tx, user_id, "starred", starred, now),
-            await _tag(tx, user_id, placed, now),
+            await _tag(tx, user_id, stored, now),
             await _bookmark(tx, user_id, [pair for pair in pairs if pair[0].bookmarked], now),
         )
 
 
 def _without_folders(entry: ImportedEntry, home: Home | None) -> ImportedEntry:
-    """The format has one word for both: a label named like the folder of the feed is no tag."""
+    """Drop labels named like a folder of the feed: the format uses labels for both folders and tags."""
     if home is None or not home.folder_names.intersection(entry.tags):
         return entry
     return replace(entry, tags=tuple(tag for tag in entry.tags if tag not in home.folder_names))
 
 
-async def _place(
-    tx: Tx, user_id: int, some: Sequence[Pair], homes: Mapping[str, Home], now: Instant
+async def _store(
+    tx: Tx, user_id: int, pairs: Sequence[Pair], homes: Mapping[str, Home], now: Instant
 ) -> list[tuple[ImportedEntry, int]]:
-    """Each entry with its id here: in its feed, else in the user's own feed of imported entries."""
-    placed: list[tuple[ImportedEntry, int]] = []
-    homeless: list[Pair] = []
-    at_home: list[tuple[NewEntryRow, int]] = []
-    for entry, row in some:
+    """Each entry with its id here, in its own feed or else in the user's feed of imported entries."""
+    stored: list[tuple[ImportedEntry, int]] = []
+    missing: list[Pair] = []
+    existing: list[tuple[NewEntryRow, int]] = []
+    for entry, row in pairs:
         if not (entry.starred or entry.tags):
             continue
-        found = await _at_home(tx, user_id, entry, row, homes.get(entry.feed_key))
-        if found is None:
-            homeless.append((entry, row))
+        entry_id = await _find_in_feed(tx, user_id, entry, row, homes.get(entry.feed_key))
+        if entry_id is None:
+            missing.append((entry, row))
         else:
-            placed.append((entry, found))
-            at_home.append((row, found))
-    await _take_off_shelf(tx, user_id, at_home)
-    return placed + (await _shelve(tx, user_id, homeless, now) if homeless else [])
+            stored.append((entry, entry_id))
+            existing.append((row, entry_id))
+    await _move_marks_from_copies(tx, user_id, existing)
+    return stored + (await _store_in_own_feed(tx, user_id, missing, now) if missing else [])
 
 
-async def _at_home(
+async def _find_in_feed(
     tx: Tx, user_id: int, entry: ImportedEntry, row: NewEntryRow, home: Home | None
 ) -> int | None:
     if home is None:
@@ -226,46 +234,46 @@ async def _at_home(
     return await transfer.record_seen(tx, user_id, home.feed_id, guids, urls) if guids or urls else None
 
 
-async def _take_off_shelf(tx: Tx, user_id: int, at_home: Sequence[tuple[NewEntryRow, int]]) -> None:
-    """Copies of an earlier import, made before the feed had these entries, hand over their marks."""
-    shelf = await feeds.get_by_url(tx, SHELF_URL, user_id) if at_home else None
-    if shelf is None:
+async def _move_marks_from_copies(tx: Tx, user_id: int, existing: Sequence[tuple[NewEntryRow, int]]) -> None:
+    """Move marks from copies that an earlier import made before the feed had these entries."""
+    imported_feed_id = await feeds.get_by_url(tx, SHELF_URL, user_id) if existing else None
+    if imported_feed_id is None:
         return
-    guids = {row.guid: home for row, home in at_home if row.guid}
-    urls = {row.normalized_url: home for row, home in at_home if row.normalized_url}
-    copies = await transfer.known_imported(tx, shelf, list(guids), list(urls))
+    guids = {row.guid: home for row, home in existing if row.guid}
+    urls = {row.normalized_url: home for row, home in existing if row.normalized_url}
+    copies = await transfer.known_imported(tx, imported_feed_id, list(guids), list(urls))
     moves = {id_: guids.get(guid or "") or urls.get(url or "") for id_, guid, url in copies}
     await feed_merge.move_marks(tx, [(id_, home) for id_, home in moves.items() if home is not None])
 
 
-async def _shelve(
-    tx: Tx, user_id: int, some: Sequence[Pair], now: Instant
+async def _store_in_own_feed(
+    tx: Tx, user_id: int, pairs: Sequence[Pair], now: Instant
 ) -> list[tuple[ImportedEntry, int]]:
-    shelf = await _shelf(tx, user_id, now)
-    await lock_feed(tx, shelf)  # two imports at once: the second sees what the first has stored
-    by_guid = {row.guid: (entry, row._replace(feed_id=shelf)) for entry, row in some}
-    known = await _on_shelf(tx, shelf, [row for _, row in by_guid.values()])
-    fresh = [row for guid, (_, row) in by_guid.items() if guid not in known]
-    stored = await entry_writes.insert_new(tx, fresh)
+    feed_id = await _own_feed(tx, user_id, now)
+    await lock_feed(tx, feed_id)  # of two concurrent imports, the second must see what the first stored
+    by_guid = {row.guid: (entry, row._replace(feed_id=feed_id)) for entry, row in pairs}
+    ids_by_guid = await _existing_copies(tx, feed_id, [row for _, row in by_guid.values()])
+    new_rows = [row for guid, (_, row) in by_guid.items() if guid not in ids_by_guid]
+    stored = await entry_writes.insert_new(tx, new_rows)
     await search.index(tx, [(id_, row.text.search) for id_, row in stored])
     if ids := [id_ for id_, _ in stored]:
-        await unread.fan_out(tx, [Arrival(shelf, ids, silent={user_id: set(ids)})])
-    known |= {row.guid: id_ for id_, row in stored if row.guid}
-    return [(entry, known[guid]) for guid, (entry, _) in by_guid.items() if guid in known]
+        await unread.fan_out(tx, [Arrival(feed_id, ids, silent={user_id: set(ids)})])
+    ids_by_guid |= {row.guid: id_ for id_, row in stored if row.guid}
+    return [(entry, ids_by_guid[guid]) for guid, (entry, _) in by_guid.items() if guid in ids_by_guid]
 
 
-async def _on_shelf(tx: Tx, shelf: int, rows: Sequence[NewEntryRow]) -> dict[str | None, int]:
-    """Copies of an earlier import, by guid. Where another program names the feed differently: by address."""
+async def _existing_copies(tx: Tx, feed_id: int, rows: Sequence[NewEntryRow]) -> dict[str | None, int]:
+    """Copies from an earlier import, matched by guid or, if another program used other feed keys, by URL."""
     urls = [row.normalized_url for row in rows if row.normalized_url]
-    found = await transfer.known_imported(tx, shelf, [row.guid for row in rows if row.guid], urls)
-    by_guid: dict[str | None, int] = {guid: id_ for id_, guid, _ in found}
-    by_url: dict[str | None, int] = {url: id_ for id_, _, url in found if url}
+    copies = await transfer.known_imported(tx, feed_id, [row.guid for row in rows if row.guid], urls)
+    by_guid: dict[str | None, int] = {guid: id_ for id_, guid, _ in copies}
+    by_url: dict[str | None, int] = {url: id_ for id_, _, url in copies if url}
     ids = {row.guid: by_guid.get(row.guid) or by_url.get(row.normalized_url) for row in rows}
     return {guid: id_ for guid, id_ in ids.items() if id_ is not None}
 
 
-async def _shelf(tx: Tx, user_id: int, now: Instant) -> int:
-    """The user's own feed of what came along; followed, so that it can be seen."""
+async def _own_feed(tx: Tx, user_id: int, now: Instant) -> int:
+    """The user's own feed of imported entries. It is subscribed, so that its entries are visible."""
     feed_id, _ = await feeds.find_or_add(
         tx, SHELF_URL, now, owner_id=user_id, kind="saved", title=SHELF_TITLE
     )
@@ -277,33 +285,33 @@ async def _shelf(tx: Tx, user_id: int, now: Instant) -> int:
     return feed_id
 
 
-async def _tag(tx: Tx, user_id: int, placed: Sequence[tuple[ImportedEntry, int]], now: Instant) -> int:
+async def _tag(tx: Tx, user_id: int, stored: Sequence[tuple[ImportedEntry, int]], now: Instant) -> int:
     by_tag: defaultdict[str, list[int]] = defaultdict(list)
-    for entry, id_ in placed:
+    for entry, id_ in stored:
         for name in map(shown_line, entry.tags):
             if name:
                 by_tag[name[:MAX_TAG_LENGTH]].append(id_)
-    known = set(await tags.names(tx, user_id)) if by_tag else set[str]()
-    room = MAX_TAGS - len(known)
-    fresh = [name for name in by_tag if name not in known][: max(room, 0)]
-    await tags.add(tx, user_id, fresh, now)
+    existing = set(await tags.names(tx, user_id)) if by_tag else set[str]()
+    free = MAX_TAGS - len(existing)
+    new_names = [name for name in by_tag if name not in existing][: max(free, 0)]
+    await tags.add(tx, user_id, new_names, now)
     for name, ids in by_tag.items():
-        if name in known or name in fresh:
+        if name in existing or name in new_names:
             await tags.put(tx, user_id, ids, [name])
     return len({id_ for ids in by_tag.values() for id_ in ids})
 
 
-async def _bookmark(tx: Tx, user_id: int, some: Sequence[Pair], now: Instant) -> int:
-    addressed = [(entry, row) for entry, row in some if row.normalized_url]
-    if not addressed:
+async def _bookmark(tx: Tx, user_id: int, pairs: Sequence[Pair], now: Instant) -> int:
+    with_url = [(entry, row) for entry, row in pairs if row.normalized_url]
+    if not with_url:
         return 0
-    room = MAX_BOOKMARKS - await bookmarks.count(tx, user_id)
-    for entry, row in addressed[: max(room, 0)]:
+    free = MAX_BOOKMARKS - await bookmarks.count(tx, user_id)
+    for entry, row in with_url[: max(free, 0)]:
         snapshot = Snapshot(
             None, row.url, row.text.title, row.text.content, storable(entry.feed_title), row.published_at
         )
         await bookmarks.put(tx, user_id, snapshot, now)
-    return min(len(addressed), max(room, 0))
+    return min(len(with_url), max(free, 0))
 
 
 def _row(entry: ImportedEntry, now: Instant) -> NewEntryRow:
@@ -312,7 +320,7 @@ def _row(entry: ImportedEntry, now: Instant) -> NewEntryRow:
     title, content = storable(entry.title), storable(entry.content)
     name = entry.guid or normalized or f"{title}\0{content}"
     parsed = ParsedEntry(guid=None, url=url if normalized else None, title=title, content=content)
-    words = words_of(parsed, ParsedFeed("rss", storable(entry.feed_title), ()))
+    text = words_of(parsed, ParsedFeed("rss", storable(entry.feed_title), ()))
     return NewEntryRow(
         feed_id=0,
         guid=sha256(f"{entry.feed_key}\0{name}".encode("utf-8", "replace")).hexdigest()[:32],
@@ -322,15 +330,17 @@ def _row(entry: ImportedEntry, now: Instant) -> NewEntryRow:
         published_at=entry.published,
         fetched_at=now,
         sort_at=sort_at(entry.published, now),
-        text=words._replace(author=storable(entry.author or entry.feed_title)[:_MAX_AUTHOR_LENGTH] or None),
+        text=text._replace(author=storable(entry.author or entry.feed_title)[:_MAX_AUTHOR_LENGTH] or None),
     )
 
 
+# --- Reading files
+
 Tell = Callable[[int, int], None]
-"""How many feeds, marks and entries are done, and of how many."""
+"""Called with the number of feeds, marks and entries done, and the total."""
 MAX_JSON = 30_000_000
 MAX_OPML = 10_000_000
-_NEITHER = (
+_UNKNOWN_FORMAT = (
     "This is no file that Reedbed knows. It takes OPML, the starred JSON of Google Takeout, Feedly, "
     "Inoreader or FreshRSS, the SQLite databases of FreshRSS, Fusion and ReedMe, and zip archives of these."
 )
@@ -343,10 +353,12 @@ _CUT_OFF = "This OPML file ends in its middle. Export it again from your other r
 
 
 async def import_file(
-    runtime: Runtime, user_id: int, path: Path, tell: Tell = lambda done, total: None
+    runtime: Runtime, user_id: int, path: Path, report_progress: Tell = lambda done, total: None
 ) -> LibraryReport:
-    """Any file that another reader gives out, told apart by what is in it."""
-    return await import_library(runtime, user_id, await asyncio.to_thread(read_library, path), tell)
+    """Import an export file of another reader. The format is detected from the content."""
+    return await import_library(
+        runtime, user_id, await asyncio.to_thread(read_library, path), report_progress
+    )
 
 
 def read_library(path: Path) -> Library:
@@ -368,54 +380,54 @@ def _read_archive(path: Path) -> Library:
             lines.append(ImportLine(name, "", error.message))
     if not libraries:
         raise Invalid(lines[0].message if lines else _NOTHING_IN_ARCHIVE, field="file")
-    return _joined(libraries, lines)
+    return _merge_libraries(libraries, lines)
 
 
 def _is_database(library: Library) -> bool:
-    """Databases number their feeds, so two of them cannot be told apart."""
+    """Databases use feed numbers as keys, so the keys of two databases would collide."""
     return library.source not in ("OPML", STARRED_JSON)
 
 
-def _joined(libraries: Sequence[Library], lines: Sequence[ImportLine]) -> Library:
-    """The files of one archive as one library; what several of them list is taken once."""
-    feeds, repeated = _joined_feeds([feed for one in libraries for feed in one.feeds])
-    kept: dict[tuple[str, str], ImportedEntry] = {}
-    for entry in (entry for one in libraries for entry in one.kept):
+def _merge_libraries(libraries: Sequence[Library], lines: Sequence[ImportLine]) -> Library:
+    """Merge the files of one archive into one library, without duplicates."""
+    feeds, repeated = _merge_feeds([feed for library in libraries for feed in library.feeds])
+    entries: dict[tuple[str, str], ImportedEntry] = {}
+    for entry in (entry for library in libraries for entry in library.kept):
         key = (entry.feed_key, entry.guid or entry.url or entry.title)
-        kept[key] = _both(kept[key], entry) if key in kept else entry
-    if len(kept) > MAX_KEPT or sum(len(entry.content) for entry in kept.values()) > MAX_CONTENT_LENGTH:
+        entries[key] = _merge_entries(entries[key], entry) if key in entries else entry
+    if len(entries) > MAX_KEPT or sum(len(entry.content) for entry in entries.values()) > MAX_CONTENT_LENGTH:
         raise Invalid(f"This file holds too much: at most {MAX_KEPT} entries are taken.", field="file")
-    reads = dict.fromkeys(mark for one in libraries for mark in one.reads)
+    reads = dict.fromkeys(mark for library in libraries for mark in library.reads)
     return Library(
-        ", ".join(dict.fromkeys(one.source for one in libraries)),
+        ", ".join(dict.fromkeys(library.source for library in libraries)),
         feeds,
-        tuple(kept.values()),
+        tuple(entries.values()),
         tuple(reads)[:MAX_READS],
-        (*(line for one in libraries for line in one.lines), *repeated, *lines),
+        (*(line for library in libraries for line in library.lines), *repeated, *lines),
     )
 
 
-def _joined_feeds(feeds: Iterable[ImportedFeed]) -> tuple[tuple[ImportedFeed, ...], list[ImportLine]]:
-    """Each name that entries know their feed by, each address followed once; and the repeated lines."""
-    joined: dict[str, ImportedFeed] = {}
+def _merge_feeds(feeds: Iterable[ImportedFeed]) -> tuple[tuple[ImportedFeed, ...], list[ImportLine]]:
+    """One feed per key, with `follow` set once per URL, and a report line for each duplicate."""
+    merged: dict[str, ImportedFeed] = {}
     followed: set[str] = set()
     repeated: list[ImportLine] = []
     for feed in sorted(feeds, key=lambda feed: not feed.follow):
-        address = address_key(feed.url)
-        if feed.follow and address in followed:
+        url_key = address_key(feed.url)
+        if feed.follow and url_key in followed:
             title, url = without_credentials(feed.title), without_credentials(feed.url)
             repeated.append(ImportLine(title, url, LISTED_TWICE, "duplicate"))
-        joined.setdefault(feed.key, replace(feed, follow=feed.follow and address not in followed))
-        followed.add(address)
-    return tuple(joined.values()), repeated
+        merged.setdefault(feed.key, replace(feed, follow=feed.follow and url_key not in followed))
+        followed.add(url_key)
+    return tuple(merged.values()), repeated
 
 
-def _both(one: ImportedEntry, other: ImportedEntry) -> ImportedEntry:
+def _merge_entries(first: ImportedEntry, second: ImportedEntry) -> ImportedEntry:
     return replace(
-        one,
-        content=one.content or other.content,
-        starred=one.starred or other.starred,
-        tags=tuple(dict.fromkeys((*one.tags, *other.tags))),
+        first,
+        content=first.content or second.content,
+        starred=first.starred or second.starred,
+        tags=tuple(dict.fromkeys((*first.tags, *second.tags))),
     )
 
 
@@ -433,7 +445,7 @@ def _read_plain(path: Path) -> Library:
         if path.stat().st_size > MAX_OPML:
             raise Invalid(f"An OPML file may have at most {MAX_OPML // 1_000_000} MB.", field="file")
         return _from_opml(path.read_bytes())
-    raise Invalid(_NEITHER, field="file")
+    raise Invalid(_UNKNOWN_FORMAT, field="file")
 
 
 def _from_opml(body: bytes) -> Library:
@@ -454,20 +466,27 @@ def _from_opml(body: bytes) -> Library:
     return Library("OPML", feeds, lines=tuple(others))
 
 
+# --- Importing
+
+
 async def import_miniflux(
-    runtime: Runtime, user_id: int, address: str, token: str, tell: Tell = lambda done, total: None
+    runtime: Runtime, user_id: int, url: str, token: str, report_progress: Tell = lambda done, total: None
 ) -> LibraryReport:
-    return await import_library(runtime, user_id, await read_miniflux(runtime.fetcher, address, token), tell)
+    return await import_library(
+        runtime, user_id, await read_miniflux(runtime.fetcher, url, token), report_progress
+    )
 
 
-async def import_library(runtime: Runtime, user_id: int, library: Library, tell: Tell) -> LibraryReport:
+async def import_library(
+    runtime: Runtime, user_id: int, library: Library, report_progress: Tell
+) -> LibraryReport:
     report, homes, done = empty_report(library.source, library.lines), None, 0
-    for piece in batches_of(library):
-        if homes is None and not isinstance(piece, FeedBatch):
+    for batch in batches_of(library):
+        if homes is None and not isinstance(batch, FeedBatch):
             homes = await homes_of(runtime, user_id, library.feeds)
-        report += await import_batch(runtime, user_id, library.source, piece, homes or {})
-        done += len(piece.items)
-        tell(done, library.size)
+        report += await import_batch(runtime, user_id, library.source, batch, homes or {})
+        done += len(batch.items)
+        report_progress(done, library.size)
     await finish_import(runtime, user_id, report, done)
     return report
 
@@ -477,54 +496,56 @@ def empty_report(source: str, lines: Sequence[ImportLine]) -> LibraryReport:
 
 
 async def import_batch(
-    runtime: Runtime, user_id: int, source: str, piece: ImportBatch, homes: Mapping[str, Home]
+    runtime: Runtime, user_id: int, source: str, batch: ImportBatch, homes: Mapping[str, Home]
 ) -> LibraryReport:
-    """`homes` are the feeds here, by their names there. Brought again, a piece changes nothing."""
-    match piece:
+    """`homes` maps the feed keys of the other reader to feeds here. Importing a batch twice is harmless."""
+    match batch:
         case FeedBatch(feeds):
-            # Pieces that 0.1 has written do not say that the feeds of a starred JSON are not to be followed.
+            # Batches written by version 0.1 do not mark the feeds of a starred JSON file as `follow=False`.
             follow = [feed for feed in feeds if feed.follow and source != STARRED_JSON]
-            await _put_into_folders(runtime, user_id, [feed for feed in feeds if not feed.follow])
-            return await _follow(runtime, user_id, source, follow) if follow else LibraryReport(source)
+            await _move_unfiled_feeds(runtime, user_id, [feed for feed in feeds if not feed.follow])
+            return await _subscribe(runtime, user_id, source, follow) if follow else LibraryReport(source)
         case ReadBatch(marks):
-            return LibraryReport(source, read=await _bring_reads(runtime, user_id, marks, homes))
+            return LibraryReport(source, read=await _import_reads(runtime, user_id, marks, homes))
         case SavedEntries(entries):
-            kept = await import_saved(runtime, user_id, entries, homes)
-            return LibraryReport(source, starred=kept.starred, tagged=kept.tagged, bookmarked=kept.bookmarked)
+            saved = await import_saved(runtime, user_id, entries, homes)
+            return LibraryReport(
+                source, starred=saved.starred, tagged=saved.tagged, bookmarked=saved.bookmarked
+            )
 
 
 async def finish_import(runtime: Runtime, user_id: int, report: LibraryReport, items: int) -> None:
-    """`items`: how many feeds, read marks and entries were brought in."""
+    """`items`: the number of imported feeds, read marks and entries."""
     async with runtime.db.write() as tx:
         detail = {"source": report.source, "feeds": report.imported, "starred": report.starred}
         await users.record_event(tx, runtime.now(), "library_imported", user_id, detail)
     await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
     await publish_counts(runtime, user_id)
-    with suppress(Unavailable):  # everything is in: PostgreSQL refreshes its statistics later by itself
+    with suppress(Unavailable):  # the import is complete, and PostgreSQL updates its statistics later anyway
         await runtime.db.analyze_after(items)
 
 
 async def homes_of(runtime: Runtime, user_id: int, feeds: Sequence[ImportedFeed]) -> dict[str, Home]:
-    """The feed here, for each that this user follows now, by its name there."""
+    """The subscribed feeds among these, by the feed key of the other reader."""
     async with runtime.db.read() as tx:
-        followed = await subscriptions.every(tx, user_id)
+        subscribed = await subscriptions.every(tx, user_id)
         rows = await folders.of_user(tx, user_id)
     names = {row.id: row.name for row in rows}
-    by_address: dict[str, Home] = {}
-    for one in followed:
-        around = ancestors(rows, one.folder_id) if one.folder_id is not None else ()
-        home = Home(one.feed.id, frozenset(names[id_] for id_ in around))
-        by_address |= {one.asked_url: home, one.feed.url: home}
-    found = ((feed.key, by_address.get(address_key(feed.url))) for feed in feeds)
-    return {key: home for key, home in found if home is not None}
+    by_url: dict[str, Home] = {}
+    for subscription in subscribed:
+        folder_ids = ancestors(rows, subscription.folder_id) if subscription.folder_id is not None else ()
+        home = Home(subscription.feed.id, frozenset(names[id_] for id_ in folder_ids))
+        by_url |= {subscription.asked_url: home, subscription.feed.url: home}
+    matches = ((feed.key, by_url.get(address_key(feed.url))) for feed in feeds)
+    return {key: home for key, home in matches if home is not None}
 
 
-async def _put_into_folders(runtime: Runtime, user_id: int, feeds: Sequence[ImportedFeed]) -> None:
-    """A list of entries names the folder of their feed: it gets one if it is followed and has none."""
-    named = [feed for feed in feeds if feed.path]
-    homes = await homes_of(runtime, user_id, named) if named else {}
+async def _move_unfiled_feeds(runtime: Runtime, user_id: int, feeds: Sequence[ImportedFeed]) -> None:
+    """Move subscribed feeds without a folder into the folder that a list of entries names for them."""
+    with_path = [feed for feed in feeds if feed.path]
+    homes = await homes_of(runtime, user_id, with_path) if with_path else {}
     async with runtime.db.write() as tx:
-        for feed in named:
+        for feed in with_path:
             home = homes.get(feed.key)
             if home is None or home.folder_names:
                 continue
@@ -533,7 +554,7 @@ async def _put_into_folders(runtime: Runtime, user_id: int, feeds: Sequence[Impo
                 await subscriptions.move_unfiled(tx, user_id, home.feed_id, folder_id)
 
 
-async def _follow(
+async def _subscribe(
     runtime: Runtime, user_id: int, source: str, feeds: Sequence[ImportedFeed]
 ) -> LibraryReport:
     lines = [
@@ -549,27 +570,27 @@ async def _follow(
     return LibraryReport(source, done.imported, done.skipped, done.lines)
 
 
-async def _bring_reads(
+async def _import_reads(
     runtime: Runtime, user_id: int, marks: Sequence[ReadMark], homes: Mapping[str, Home]
 ) -> int:
     by_feed: defaultdict[int, list[ReadMark]] = defaultdict(list)
     for mark in marks:
         if mark.feed_key in homes:
             by_feed[homes[mark.feed_key].feed_id].append(mark)
-    for feed_id, found in by_feed.items():
+    for feed_id, feed_marks in by_feed.items():
         async with runtime.db.write() as tx:
-            await _bring_some_reads(tx, user_id, feed_id, found, runtime.now())
+            await _import_feed_reads(tx, user_id, feed_id, feed_marks, runtime.now())
     return sum(map(len, by_feed.values()))
 
 
-async def _bring_some_reads(
-    tx: Tx, user_id: int, feed_id: int, some: Sequence[ReadMark], now: Instant
+async def _import_feed_reads(
+    tx: Tx, user_id: int, feed_id: int, marks: Sequence[ReadMark], now: Instant
 ) -> None:
-    guids = {storable(mark.guid) for mark in some if mark.guid}
-    urls = {url for mark in some if mark.url and (url := normalize_url(mark.url))}
-    known = await transfer.known_imported(tx, feed_id, sorted(guids), sorted(urls))
-    await reading.read(tx, user_id, [entry_id for entry_id, _, _ in known])
-    guids -= {guid for _, guid, _ in known if guid}
-    urls -= {url for _, _, url in known if url}
+    guids = {storable(mark.guid) for mark in marks if mark.guid}
+    urls = {url for mark in marks if mark.url and (url := normalize_url(mark.url))}
+    existing = await transfer.known_imported(tx, feed_id, sorted(guids), sorted(urls))
+    await reading.read(tx, user_id, [entry_id for entry_id, _, _ in existing])
+    guids -= {guid for _, guid, _ in existing if guid}
+    urls -= {url for _, _, url in existing if url}
     keys = [removed_key("guid", guid) for guid in guids] + [removed_key("url", url) for url in urls]
     await transfer.remember_imported(tx, user_id, feed_id, keys, now)

@@ -1,4 +1,4 @@
-"""What a user has kept of entries, page by page, for taking it along."""
+"""Import and export subscriptions as OPML, and export starred, saved and tagged entries."""
 
 import asyncio
 from collections import Counter, defaultdict
@@ -31,8 +31,10 @@ from reedbed.store.entries import read as entry_texts
 from reedbed.store.entries.read import EntryWords
 from reedbed.store.feeds import feeds
 
+# --- OPML
+
 LINES_AT_ONCE = 100
-"""A file of thousands is written in pieces, so that nobody waits for all of it."""
+"""Feeds per transaction: a file may have thousands, and other writers must not wait for all of them."""
 
 CUT_OFF = ImportLine(
     "The rest of the file",
@@ -50,7 +52,7 @@ _NO_FEEDS = "This OPML file lists no feeds. Export the subscriptions from your o
 
 
 async def import_opml(runtime: Runtime, user_id: int, body: bytes) -> ImportReport:
-    """Follow every feed of the file and report each line that cannot be. Fetching goes on later."""
+    """Subscribe to all feeds of the file and report each line that fails. They are fetched later."""
     document = await asyncio.to_thread(read_opml, body)
     feeds, others = listed_feeds(document)
     imported, skipped = 0, duplicates(others)
@@ -60,7 +62,7 @@ async def import_opml(runtime: Runtime, user_id: int, body: bytes) -> ImportRepo
         imported += done.imported
         skipped += done.skipped
         reported.extend(done.lines)
-        await _tell_progress(runtime, user_id, min(start + LINES_AT_ONCE, len(feeds)), len(feeds))
+        await _publish_progress(runtime, user_id, min(start + LINES_AT_ONCE, len(feeds)), len(feeds))
     async with runtime.db.write() as tx:
         await users.record_event(
             tx, runtime.now(), "opml_imported", user_id, {"imported": imported, "skipped": skipped}
@@ -70,7 +72,7 @@ async def import_opml(runtime: Runtime, user_id: int, body: bytes) -> ImportRepo
 
 
 def listed_feeds(document: OpmlDocument) -> tuple[list[OpmlFeed], list[ImportLine]]:
-    """The feeds to follow, and a report on every other line: repeated ones and those without an address."""
+    """The feeds to subscribe to, and a report line for every duplicate and every line without a URL."""
     feeds: list[OpmlFeed] = []
     others: list[ImportLine] = []
     seen: set[str] = set()
@@ -80,10 +82,10 @@ def listed_feeds(document: OpmlDocument) -> tuple[list[OpmlFeed], list[ImportLin
             is_feed = line.outline.type == "rss" or line.outline.html_url
             missing = ImportLine(title, "", NO_ADDRESS)
             others.append(missing if is_feed else replace(missing, message=EMPTY_FOLDER, status="skipped"))
-        elif (address := address_key(url)) in seen:
+        elif (key := address_key(url)) in seen:
             others.append(ImportLine(title, without_credentials(url), LISTED_TWICE, "duplicate"))
         else:
-            seen.add(address)
+            seen.add(key)
             feeds.append(line)
     if not feeds and not document.cut_off and not any(line.status == "error" for line in others):
         raise Invalid(_NO_FEEDS, field="file")
@@ -91,7 +93,7 @@ def listed_feeds(document: OpmlDocument) -> tuple[list[OpmlFeed], list[ImportLin
 
 
 def address_key(url: str) -> str:
-    """Equal for two lines that would follow the same feed."""
+    """A key that is equal for two lines with the same feed."""
     try:
         return split_credentials(typed_address(url)).url
     except Invalid:
@@ -103,26 +105,29 @@ def duplicates(lines: Iterable[ImportLine]) -> int:
 
 
 async def export_opml(runtime: Runtime, user_id: int, *, with_credentials: bool = False) -> bytes:
-    """Names and passwords of feeds stand in their addresses, if they are wanted at all."""
+    """With `with_credentials`, feed URLs include their username and password."""
     async with runtime.db.read() as tx:
         rows = await folders.of_user(tx, user_id)
         logins = await feeds.credentials(tx, user_id) if with_credentials else {}
-        followed = await subscriptions.every(tx, user_id)
+        subscribed = await subscriptions.every(tx, user_id)
         extras = await subscriptions.opml_attributes(tx, user_id)
-    inside: defaultdict[int | None, list[Subscription]] = defaultdict(list)
-    for one in followed:
-        if one.feed.kind == "web":  # no other reader could follow newsletters or saved pages by an address
-            inside[one.folder_id].append(one)
-    addresses = {
-        one.feed.id: Address(one.feed.url, *logins.get(one.feed.id, (None, None))).whole for one in followed
+    by_folder: defaultdict[int | None, list[Subscription]] = defaultdict(list)
+    for subscription in subscribed:
+        if subscription.feed.kind == "web":  # other readers cannot subscribe to newsletters or saved pages
+            by_folder[subscription.folder_id].append(subscription)
+    urls = {
+        subscription.feed.id: Address(
+            subscription.feed.url, *logins.get(subscription.feed.id, (None, None))
+        ).whole
+        for subscription in subscribed
     }
     attributes = {id_: orjson.loads(text) for id_, text in extras.items()}
-    outlines = _outlines(build_tree(rows), inside, None, attributes, addresses)
+    outlines = _outlines(build_tree(rows), by_folder, None, attributes, urls)
     return write_opml(OpmlDocument("Reedbed subscriptions", outlines))
 
 
 async def follow_lines(runtime: Runtime, user_id: int, lines: Sequence[OpmlFeed]) -> ImportReport:
-    """Follow these feeds in their folders, in one transaction."""
+    """Subscribe to these feeds in their folders, in one transaction."""
     async with runtime.db.write() as tx:
         paths: dict[tuple[str, ...], int | None] = {(): None}
         done = [await _import_line(tx, runtime, user_id, line, paths) for line in lines]
@@ -135,63 +140,69 @@ async def _import_line(
     tx: Tx, runtime: Runtime, user_id: int, line: OpmlFeed, paths: dict[tuple[str, ...], int | None]
 ) -> ImportLine:
     outline = line.outline
-    # The report is shown and kept with its job, so it names addresses without their passwords, and so do
-    # titles: some readers export the address of a feed as its title.
+    # The report is shown and stored with its job, so URLs must not contain passwords. Neither must titles:
+    # some readers export the URL of a feed as its title.
     title, url = without_credentials(outline.title), without_credentials(outline.xml_url or "")
     folder_id = None
     try:
-        address = typed_address(outline.xml_url or "")
+        typed_url = typed_address(outline.xml_url or "")
         if line.path not in paths:
             paths[line.path] = await find_or_create_path(tx, runtime, user_id, line.path)
         folder_id = paths[line.path]
-        wish = SubscribeOptions(address, folder_id, title.strip()[:254] or None, _kept_attributes(outline))
-        await follow_address(tx, runtime.now(), user_id, wish, asked_url=split_credentials(address).url)
+        options = SubscribeOptions(
+            typed_url, folder_id, title.strip()[:254] or None, _attributes_json(outline)
+        )
+        await follow_address(tx, runtime.now(), user_id, options, asked_url=split_credentials(typed_url).url)
         return ImportLine(title, url, "", "added")
     except AlreadyFollowed as error:
         if folder_id and await subscriptions.move_to_folder(tx, user_id, error.subscription_id, folder_id):
-            where = " / ".join(line.path)
-            return ImportLine(title, url, f"You follow this feed already. It is now in {where}.", "moved")
+            folder_path = " / ".join(line.path)
+            return ImportLine(
+                title, url, f"You follow this feed already. It is now in {folder_path}.", "moved"
+            )
         return ImportLine(title, url, "You follow this feed already.", "followed")
     except ReedbedError as error:
         return ImportLine(title, url, error.message)
 
 
-def _kept_attributes(outline: OpmlOutline) -> str | None:
+def _attributes_json(outline: OpmlOutline) -> str | None:
     return orjson.dumps(outline.attributes).decode() if outline.attributes else None
 
 
 def _outlines(
     tree: Sequence[FolderNode],
-    inside: Mapping[int | None, list[Subscription]],
+    by_folder: Mapping[int | None, list[Subscription]],
     folder_id: int | None,
     extras: dict[int, list[tuple[str, str]]],
-    addresses: Mapping[int, str],
+    urls: Mapping[int, str],
 ) -> tuple[OpmlOutline, ...]:
     nested = tuple(
-        OpmlOutline(node.name, children=_outlines(node.children, inside, node.id, extras, addresses))
+        OpmlOutline(node.name, children=_outlines(node.children, by_folder, node.id, extras, urls))
         for node in tree
     )
-    followed = tuple(
+    subscribed = tuple(
         OpmlOutline(
-            one.title,
-            xml_url=addresses[one.feed.id],
-            html_url=one.feed.site_url,
+            subscription.title,
+            xml_url=urls[subscription.feed.id],
+            html_url=subscription.feed.site_url,
             type="rss",
-            attributes=tuple((name, value) for name, value in extras.get(one.id, ())),
+            attributes=tuple((name, value) for name, value in extras.get(subscription.id, ())),
         )
-        for one in inside.get(folder_id, ())
+        for subscription in by_folder.get(folder_id, ())
     )
-    return (*nested, *followed)
+    return (*nested, *subscribed)
 
 
-async def _tell_progress(runtime: Runtime, user_id: int, done: int, total: int) -> None:
+async def _publish_progress(runtime: Runtime, user_id: int, done: int, total: int) -> None:
     await runtime.bus.publish(
         ChangeEvent("progress", user_id=user_id, data={"what": "opml", "done": done, "total": total})
     )
 
 
+# --- Export of entries
+
 AT_ONCE = 20
-"""Entries in memory, each with its text."""
+"""Entries in memory at a time, each with its text."""
 PER_USER = Allowance(5, 5 / 3600)
 
 
@@ -211,36 +222,36 @@ async def spend_export(runtime: Runtime, user_id: int) -> None:
 
 
 async def kept_entries(runtime: Runtime, user_id: int) -> AsyncGenerator[ExportedEntry]:
-    """Every entry that is starred, saved for later or tagged, once."""
-    async for kept in _listed(runtime, user_id, ViewQuery("starred")):
-        yield kept
-    async for kept in _listed(runtime, user_id, ViewQuery("later")):
-        if not kept.row.states.starred:
-            yield kept
+    """All starred, saved and tagged entries, each once."""
+    async for entry in _list_entries(runtime, user_id, ViewQuery("starred")):
+        yield entry
+    async for entry in _list_entries(runtime, user_id, ViewQuery("later")):
+        if not entry.row.states.starred:
+            yield entry
     async with runtime.db.read() as tx:
         names = [tag.name for tag in await tags.counts(tx, user_id)]
-    for place, name in enumerate(names):
-        async for kept in _listed(runtime, user_id, ViewQuery("all", tag=name)):
-            if not _came_before(kept.row, names[:place]):
-                yield kept
+    for index, name in enumerate(names):
+        async for entry in _list_entries(runtime, user_id, ViewQuery("all", tag=name)):
+            if not _is_exported_already(entry.row, names[:index]):
+                yield entry
 
 
-async def _listed(runtime: Runtime, user_id: int, query: ViewQuery) -> AsyncGenerator[ExportedEntry]:
+async def _list_entries(runtime: Runtime, user_id: int, query: ViewQuery) -> AsyncGenerator[ExportedEntry]:
     cursor: Cursor | None = None
     while True:
         async with runtime.db.read() as tx:
             page = await entry_lists.page(tx, user_id, query, cursor, AT_ONCE)
             rows = page.rows if page else ()
-            words = await entry_texts.seen_by(tx, user_id, [row.id for row in rows])
-        texts = {each.id: each for each in words}
+            texts = await entry_texts.seen_by(tx, user_id, [row.id for row in rows])
+        by_id = {text.id: text for text in texts}
         for row in rows:
-            if row.id in texts:
-                yield ExportedEntry(row, texts[row.id])
+            if row.id in by_id:
+                yield ExportedEntry(row, by_id[row.id])
         cursor = page.next if page else None
         if cursor is None:
             return
 
 
-def _came_before(row: EntryRow, earlier_tags: Sequence[str]) -> bool:
+def _is_exported_already(row: EntryRow, earlier_tags: Sequence[str]) -> bool:
     states = row.states
     return states.starred or states.later or any(tag in earlier_tags for tag in states.tags)

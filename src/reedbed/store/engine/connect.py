@@ -1,4 +1,4 @@
-"""From an address to an open database."""
+"""Opens the database that a URL names."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from reedbed.store.engine.encryption import Vault
 async def open_database(url: str, *, pool_size: int = 10, vault: Vault | None = None) -> Database:
     """Connect to `sqlite:///path` or `postgresql://…`. Raises `Unavailable` when it cannot be reached.
 
-    Without a vault passwords are stored in clear.
+    Without a vault, passwords are stored as plain text.
     """
     if url.startswith("sqlite:"):
         from reedbed.store.engine.sqlite import open_sqlite
@@ -26,7 +26,7 @@ async def open_database(url: str, *, pool_size: int = 10, vault: Vault | None = 
 async def open_with_replica(
     url: str, replica_url: str, *, pool_size: int = 10, vault: Vault | None = None
 ) -> Database:
-    """The same, with a second PostgreSQL for lists; that one need not answer yet."""
+    """Also connect to a PostgreSQL replica for lists, which may be down at start."""
     from reedbed.store.engine.postgresql import open_postgresql
     from reedbed.store.engine.replica import ReplicatedDatabase
 
@@ -36,7 +36,7 @@ async def open_with_replica(
 
 
 def read_only(path: str | Path) -> str:
-    """The address of a file that SQLite only reads, whatever signs are in its name."""
+    """A URI that makes SQLite open the file read-only; special characters in its name are escaped."""
     return f"{Path(path).absolute().as_uri()}?mode=ro"
 
 

@@ -1,7 +1,7 @@
-"""The door to the database: `read()` and `write()` give a transaction, whatever the engine.
+"""The interface to the database, the same for both engines: `read()` and `write()` open a transaction.
 
-A `Tx` runs `Statement`s and hands back rows that answer to names and positions. Store functions take a `Tx`;
-services open it, keep it short and never hold it across a network call.
+A `Tx` runs `Statement`s and returns rows that can be indexed by name and by position. Store functions take a
+`Tx`; services open it, keep it short and never hold it across a network call.
 """
 
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ class Tx(Protocol):
 
     @property
     def vault(self) -> Vault:
-        """Encrypts what must not be in clear in the database, and decrypts it."""
+        """Encrypts and decrypts values that must not be stored as plain text."""
         ...
 
     async def all(self, statement: Statement, params: Mapping[str, Any] = NOTHING) -> Sequence[Row]: ...
@@ -44,15 +44,15 @@ class Tx(Protocol):
         ...
 
     async def run(self, statement: Statement, params: Mapping[str, Any] = NOTHING) -> int:
-        """Run for its effect; how many rows it touched."""
+        """Run the statement; returns the number of affected rows."""
         ...
 
     async def run_many(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
-        """The same statement for many rows, in one round trip."""
+        """Run the statement for many rows, in one round trip."""
         ...
 
     async def each(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> Sequence[Row]:
-        """Like `run_many`, handing back what the statement returns (RETURNING), in order."""
+        """Like `run_many`; returns the rows of its RETURNING clause, in order."""
         ...
 
 
@@ -60,7 +60,7 @@ class Tx(Protocol):
 class PoolUse:
     in_use: int
     size: int
-    """The most there can be."""
+    """The maximum number of connections."""
 
 
 class Database(Protocol):
@@ -72,20 +72,20 @@ class Database(Protocol):
     def write(self) -> AbstractAsyncContextManager[Tx]: ...
 
     async def write_now(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        """A transaction that keeps others waiting as little as can be, for work that is done again if lost.
+        """A transaction that blocks others as briefly as possible, for work that can be repeated if lost.
 
-        It may be lost as a whole with the machine's power, and `work` awaits nothing but its statements.
+        A power failure may lose it as a whole. `work` must await nothing but its statements.
         """
         ...
 
     async def vacuum(self) -> None:
-        """Give unused space back, as far as the engine can while others read and write."""
+        """Release unused space, as far as the engine can while it is in use."""
         ...
 
     async def analyze_after(self, new_rows: int) -> bool:
-        """After a bulk load of so many entries: refresh statistics that query plans rely on; whether it did.
+        """After a bulk load, refresh the statistics for query plans; returns whether it did.
 
-        Does nothing where the statistics already know a collection that is much larger than the load.
+        Does nothing if the statistics already cover a collection much larger than the load.
         """
         ...
 
@@ -95,7 +95,7 @@ class Database(Protocol):
 
 
 class StatementCount:
-    """How many statements ran inside a `counting()` block; tests hold pages to their number."""
+    """How many statements ran inside a `counting()` block; tests limit them per page."""
 
     __slots__ = ("value",)
 

@@ -1,12 +1,12 @@
-"""Encrypts the passwords and tokens that Reedbed sends to others, with a key that is not in the database.
+"""Encrypts the passwords and tokens that Reedbed sends to other services, with a key outside the database.
 
-Each transaction has the vault of its database. `tx.vault.encrypt("feeds.password", text)` gives what is
-stored; `tx.vault.decrypt("feeds.password", stored)` gives the text back, or None without the key. Only store
-functions call these: everything above them sees plain texts. `encrypted_columns.COLUMNS` lists the places.
+Each transaction has the vault of its database. `tx.vault.encrypt("feeds.password", text)` returns the value
+to store; `tx.vault.decrypt("feeds.password", stored)` returns the text, or None without the key. Only store
+functions call these: the layers above see plain text. `store.secrets.COLUMNS` lists the encrypted columns.
 
-The key comes from `REEDBED_SECRET_KEY` or from a key file. A stored value names its key, so that several keys
-work side by side: the current one encrypts, all of them decrypt. A value without the prefix is a clear text
-from before 0.2, or one that was stored while there was no key.
+The key comes from `REEDBED_SECRET_KEY` or from a key file. A stored value contains the id of its key, so
+several keys can coexist: the current one encrypts, all of them decrypt. A value without the prefix is plain
+text, stored before 0.2 or while there was no key.
 """
 
 import binascii
@@ -51,14 +51,14 @@ class Vault:
     def __init__(
         self, given: Key | None = None, *, former: Iterable[Key] = (), file: Path | None = None
     ) -> None:
-        """The key given encrypts, else the first of the file. Without one, texts are stored as they are."""
+        """Encrypt with this key, or else with the first key of the file. Without any, store plain text."""
         self.current = given
         self.file = file
-        self._given = given
+        self._own_key = given
         self._former = tuple(former)
-        self._seen: tuple[int, int, int] | None = None
+        self._file_version: tuple[int, int, int] | None = None
         self._keys: Mapping[str, Key] = {}
-        self._take(())
+        self._set_keys(())
         self.look_at_file()
 
     def encrypt(self, purpose: str, text: str) -> str:
@@ -66,58 +66,58 @@ class Vault:
         key = self.current
         if key is None:
             return text
-        # Loaded with the first password: many servers have none.
+        # Imported when the first password is stored: many servers have none.
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         nonce = secrets.token_bytes(_NONCE_BYTES)
-        sealed = nonce + AESGCM(key.value).encrypt(nonce, text.encode(), purpose.encode())
-        return f"{PREFIX}{key.id}:{urlsafe_b64encode(sealed).decode()}"
+        ciphertext = nonce + AESGCM(key.value).encrypt(nonce, text.encode(), purpose.encode())
+        return f"{PREFIX}{key.id}:{urlsafe_b64encode(ciphertext).decode()}"
 
     def encrypt_optional(self, purpose: str, text: str | None) -> str | None:
         return None if text is None else self.encrypt(purpose, text)
 
     def decrypt(self, purpose: str, stored: str) -> str | None:
-        """None: encrypted with a key that is not here, or not for this purpose."""
+        """None if it was encrypted with a key we do not have, or for another purpose."""
         if not stored.startswith(PREFIX):
             return stored
-        key_id, _, sealed = stored.removeprefix(PREFIX).partition(":")
+        key_id, _, ciphertext = stored.removeprefix(PREFIX).partition(":")
         if key_id not in self._keys:
             self.look_at_file()
         key = self._keys.get(key_id)
-        return None if key is None else _opened(key, purpose, sealed)
+        return None if key is None else _decrypt(key, purpose, ciphertext)
 
     def is_outdated(self, stored: str) -> bool:
-        """Whether it is in clear, or encrypted with another key than the current one."""
+        """Whether it is plain text, or encrypted with a key other than the current one."""
         return self.current is not None and not stored.startswith(f"{PREFIX}{self.current.id}:")
 
     def look_at_file(self) -> None:
-        """Another process may have put a new key into the file."""
+        """Reload the file if it changed: another process may have added a key."""
         if self.file is None:
             return
         try:
-            found = self.file.stat()
+            status = self.file.stat()
         except FileNotFoundError:
             return
-        seen = (found.st_ino, found.st_mtime_ns, found.st_size)
-        if seen != self._seen:
-            self._take(read_key_file(self.file))
-            self._seen = seen
+        version = (status.st_ino, status.st_mtime_ns, status.st_size)
+        if version != self._file_version:
+            self._set_keys(read_key_file(self.file))
+            self._file_version = version
 
-    def _take(self, of_file: Sequence[Key]) -> None:
-        first = [self._given] if self._given else []
-        self.current = next(iter([*first, *of_file]), None)
-        self._keys = {key.id: key for key in (*first, *of_file, *self._former)}
+    def _set_keys(self, file_keys: Sequence[Key]) -> None:
+        own_key = [self._own_key] if self._own_key else []
+        self.current = next(iter([*own_key, *file_keys]), None)
+        self._keys = {key.id: key for key in (*own_key, *file_keys, *self._former)}
 
 
 def make_key_file(path: Path) -> None:
-    """With one new key, readable by its owner alone. A file that is there already stays."""
+    """Create the file with one new key, readable only by its owner. An existing file is left alone."""
     if not path.exists():
         with _locked(path.parent):
             _write(path, [Key(secrets.token_bytes(_KEY_BYTES))], replace=False)
 
 
 def add_key(path: Path) -> None:
-    """Put a new key before those of the file, which stay: older backups need them."""
+    """Add a new key before the others of the file, which stay: older backups need them."""
     with _locked(path.parent):
         keys = read_key_file(path) if path.exists() else []
         _write(path, [Key(secrets.token_bytes(_KEY_BYTES)), *keys], replace=True)
@@ -132,23 +132,23 @@ def read_key_file(path: Path) -> list[Key]:
             "It must be readable by the user who runs Reedbed."
         ) from error
     except UnicodeDecodeError:
-        raise _damaged(path) from None
-    found = [line.split()[-1] for line in lines if line.strip() and not line.startswith("#")]
+        raise _damaged_error(path) from None
+    encoded = [line.split()[-1] for line in lines if line.strip() and not line.startswith("#")]
     try:
-        keys = [Key(urlsafe_b64decode(text), from_file=True) for text in found]
+        keys = [Key(urlsafe_b64decode(text), from_file=True) for text in encoded]
     except (binascii.Error, ValueError):
-        raise _damaged(path) from None
+        raise _damaged_error(path) from None
     if not keys or any(len(key.value) != _KEY_BYTES for key in keys):
-        raise _damaged(path)
+        raise _damaged_error(path)
     return keys
 
 
-def _opened(key: Key, purpose: str, sealed: str) -> str | None:
+def _decrypt(key: Key, purpose: str, ciphertext: str) -> str | None:
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     try:
-        raw = urlsafe_b64decode(sealed)
+        raw = urlsafe_b64decode(ciphertext)
         return AESGCM(key.value).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], purpose.encode()).decode()
     except (InvalidTag, ValueError):
         return None
@@ -156,10 +156,10 @@ def _opened(key: Key, purpose: str, sealed: str) -> str | None:
 
 @contextmanager
 def _locked(folder: Path) -> Generator[None]:
-    """Two processes that change the file at once would each drop a key of the other that may be in use."""
+    """Lock out other processes: with two writers at once, one would drop a key the other already uses."""
     number = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):  # not every kind of disk can
+        with suppress(OSError):  # some file systems do not support it
             fcntl.flock(number, fcntl.LOCK_EX)
         yield
         os.fsync(number)
@@ -168,7 +168,7 @@ def _locked(folder: Path) -> Generator[None]:
 
 
 def _write(path: Path, keys: Sequence[Key], *, replace: bool) -> None:
-    """On the disk before anything is encrypted with it, and never half of it."""
+    """Write atomically and sync to disk, before anything is encrypted with the new key."""
     lines = "".join(f"{key.id} {urlsafe_b64encode(key.value).decode()}\n" for key in keys)
     number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # has mode 0600
     unfinished = Path(name)
@@ -177,7 +177,7 @@ def _write(path: Path, keys: Sequence[Key], *, replace: bool) -> None:
             file.write(_HEADER + lines)
             file.flush()
             os.fsync(file.fileno())
-        _give_to_owner_of(path.parent, unfinished)
+        _chown_like(path.parent, unfinished)
         if replace:
             unfinished.replace(path)
         else:
@@ -187,23 +187,23 @@ def _write(path: Path, keys: Sequence[Key], *, replace: bool) -> None:
 
 
 def _link(unfinished: Path, path: Path) -> None:
-    """Of two processes that make the file at once, the second takes that of the first."""
+    """Publish the new file. If another process was faster, keep its file."""
     try:
         path.hardlink_to(unfinished)
     except FileExistsError:
         return
-    except OSError:  # not every kind of disk can
+    except OSError:  # some file systems do not support hard links
         unfinished.replace(path)
 
 
-def _give_to_owner_of(folder: Path, file: Path) -> None:
-    """A command that root runs must not leave a file that the service cannot read."""
+def _chown_like(folder: Path, file: Path) -> None:
+    """A command run as root must not leave a file that the service cannot read."""
     owner = folder.stat()
     if os.geteuid() == 0 and owner.st_uid != 0:
         os.chown(file, owner.st_uid, owner.st_gid)
 
 
-def _damaged(path: Path) -> CannotStart:
+def _damaged_error(path: Path) -> CannotStart:
     return CannotStart(
         f"The key file {path} is damaged. Put your copy of it back. If there is none, move the file away: "
         "Reedbed makes a new one, and the passwords of feeds and mailboxes have to be entered again."

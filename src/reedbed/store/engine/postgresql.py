@@ -1,7 +1,7 @@
-"""A second PostgreSQL that follows the first: lists and searches are read there, everything else is not.
+"""PostgreSQL through asyncpg: a connection pool, transactions, and a probe that detects a silent server.
 
-It lags behind by a moment. Whoever reads says that this does no harm, with `lagging`; a replica that does not
-answer is left out until it does.
+`ConnectionProbe` uses a connection of its own. When the server stops responding, it closes the connections in
+use and fails new requests at once with `Unavailable`, instead of letting every request wait for a timeout.
 """
 
 import asyncio
@@ -19,9 +19,6 @@ from reedbed.store.engine.database import NOTHING, PoolUse, Row, Tx, note_statem
 from reedbed.store.engine.encryption import Vault
 from reedbed.store.engine.statements import POSTGRESQL, Params, Statement
 
-# pyright: ignore[reportMissingTypeStubs] - has none
-
-
 asyncpg: Any = untyped_asyncpg
 
 LOCKED = "Another session keeps a table of the database locked. Try again in a moment."
@@ -30,11 +27,11 @@ _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InsufficientResourcesError,  # disk full, out of memory, too many connections
     asyncpg.OperatorInterventionError,  # shut down, crashed, starting, cancelled
-    asyncpg.PostgresSystemError,  # input and output errors on its side
+    asyncpg.PostgresSystemError,  # I/O errors on the server
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
     asyncpg.ReadOnlySQLTransactionError,
-    asyncpg.InternalClientError,  # the protocol's own, on a connection the server is just taking away
+    asyncpg.InternalClientError,  # raised on a connection that the server is just closing
     OSError,
     TimeoutError,
 )
@@ -42,7 +39,7 @@ _LOST = (
 
 @contextmanager
 def explained() -> Generator[None]:
-    """Faults become `Unavailable`; our own mistakes pass."""
+    """Turn failures of the server into `Unavailable`; programming errors pass through."""
     try:
         yield
     except asyncpg.DiskFullError as error:
@@ -52,29 +49,33 @@ def explained() -> Generator[None]:
     except _LOST as error:
         raise Unavailable("PostgreSQL does not answer. Try again in a moment.") from error
     except asyncpg.InterfaceError as error:
-        # asyncpg says both "connection is closed" and "wrong number of arguments" with this class.
+        # asyncpg uses this class both for "connection is closed" and for "wrong number of arguments".
         if "clos" in str(error) or "released" in str(error):
             raise Unavailable("The connection to PostgreSQL was lost. Try again in a moment.") from error
         raise
 
 
+# --- Detecting a silent server
+
 log = structlog.get_logger()
 
 LOOK_SECONDS = 0.25
 MOMENT_SECONDS = 0.75
-"""Nearly everything we ask is answered sooner."""
+"""Nearly all statements finish sooner; probe the server when one takes longer."""
 PATIENCE_SECONDS = 2.0
 STALL_SECONDS = 0.5
-"""A second chance, for when it was our own loop that stood still."""
+"""Extra time for the probe, in case our own event loop was blocked."""
 MAX_WAIT_SECONDS = 30.0
-"""For a connection, while the server lives: on a machine with too much to do a late answer beats none."""
+"""For a connection while the server responds: on an overloaded machine a late response beats none."""
 
 LOCKED_SECONDS = 2.0
-"""After so long without a connection given back, all of them may be waiting for a lock."""
+"""If no connection is released for this long, all of them may be waiting for a lock."""
 _WAITING_FOR_A_LOCK = "SELECT count(*) FROM unnest($1::int[]) AS pid WHERE pg_blocking_pids(pid) <> '{}'"
 
 
 class ConnectionProbe:
+    """Checks whether the server responds, and ends waits and connections when it does not."""
+
     def __init__(
         self,
         connect: Callable[[], Awaitable[Any]],
@@ -88,18 +89,18 @@ class ConnectionProbe:
         self._connection: Any = None
         self._task = asyncio.create_task(self._watch(), name="postgresql-pulse")
         self.in_use: dict[Any, float] = {}
-        """Connections on which something is in flight, and since when."""
+        """Connections that are checked out, and since when."""
         self.silent = False
         self.locked = False
-        """Every connection waits for a lock, so nobody gets one soon."""
+        """All connections wait for a lock, so none will be free soon."""
         self._waiting: dict[asyncio.Timeout, float] = {}
-        """Who waits for a connection, and since when."""
+        """Tasks that wait for a connection, and since when."""
 
     @asynccontextmanager
     async def patience(self) -> AsyncGenerator[None]:
-        """A wait within ends with `TimeoutError` when it gets too long.
+        """Raise `TimeoutError` when the block takes too long.
 
-        It ends at once when the server falls silent, or when all connections wait for a lock.
+        It is raised at once when the server stops responding, or when all connections wait for a lock.
         """
         async with asyncio.timeout(self._longest_wait) as limit:
             self._waiting[limit] = time.monotonic()
@@ -112,33 +113,33 @@ class ConnectionProbe:
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
-        self._hang_up()
+        self._disconnect()
 
     async def _watch(self) -> None:
-        # In time: a server that takes no new connections may still answer on the old ones.
+        # Connect early: a server that accepts no new connections may still respond on existing ones.
         with suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
             async with asyncio.timeout(self._silence):
-                await self._beat()
+                await self._query()
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            if self.silent or self._something_waits():
-                await self._feel()
+            if self.silent or self._is_anything_slow():
+                await self._probe()
 
-    def _something_waits(self) -> bool:
-        before = time.monotonic() - MOMENT_SECONDS
-        return any(since < before for since in (*self.in_use.values(), *self._waiting.values()))
+    def _is_anything_slow(self) -> bool:
+        threshold = time.monotonic() - MOMENT_SECONDS
+        return any(since < threshold for since in (*self.in_use.values(), *self._waiting.values()))
 
-    async def _feel(self) -> None:
-        beat = asyncio.create_task(self._beat())
-        for patience in (self._silence, STALL_SECONDS):
-            await asyncio.wait([beat], timeout=patience)
-        if not beat.done():
-            beat.cancel()
-            self._hang_up()
-            self._fall_silent()
-        elif not beat.cancelled() and beat.exception() is not None:
-            # It answers, if only that it cannot: whoever asks is told the same without waiting.
-            self._hang_up()
+    async def _probe(self) -> None:
+        query = asyncio.create_task(self._query())
+        for timeout in (self._silence, STALL_SECONDS):
+            await asyncio.wait([query], timeout=timeout)
+        if not query.done():
+            query.cancel()
+            self._disconnect()
+            self._declare_silent()
+        elif not query.cancelled() and query.exception() is not None:
+            # The server responds with an error. Requests get the same error without waiting.
+            self._disconnect()
             self.silent = False
         else:
             if self.silent:
@@ -148,7 +149,7 @@ class ConnectionProbe:
                 log.warning("all connections wait for a lock of another session", waiting=len(self._waiting))
                 self._end_waits()
 
-    async def _beat(self) -> None:
+    async def _query(self) -> None:
         if self._connection is None or self._connection.is_closed():
             self._connection = await self._connect()
         stuck = self._stuck()
@@ -156,19 +157,19 @@ class ConnectionProbe:
         self.locked = bool(stuck) and waiting == len(stuck)
 
     def _stuck(self) -> list[int]:
-        """Our sessions, if somebody waits for one of them and none has been given back for long."""
-        before = time.monotonic() - LOCKED_SECONDS
-        if not self._waiting or any(since > before for since in self.in_use.values()):
+        """Server pids of our connections, if a task waits for one and none was released for long."""
+        threshold = time.monotonic() - LOCKED_SECONDS
+        if not self._waiting or any(since > threshold for since in self.in_use.values()):
             return []
         return [connection.get_server_pid() for connection in self.in_use]
 
-    def _fall_silent(self) -> None:
+    def _declare_silent(self) -> None:
         if not self.silent:
             log.error("postgresql has fallen silent", in_flight=len(self.in_use), waiting=len(self._waiting))
         self.silent = True
         self._end_waits()
         for connection in list(self.in_use):
-            with suppress(asyncpg.InterfaceError):  # given back in this very moment
+            with suppress(asyncpg.InterfaceError):  # released at this very moment
                 connection.terminate()
 
     def _end_waits(self) -> None:
@@ -177,21 +178,23 @@ class ConnectionProbe:
             if not limit.expired():
                 limit.reschedule(now)
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.terminate()
             self._connection = None
 
+
+# --- Transactions and the pool
 
 T = TypeVar("T")
 
 CONNECT_TIMEOUT = 5
 COMMAND_TIMEOUT = 60
 LOCK_SECONDS = 6
-"""Our own transactions hold locks for moments; longer waits are for somebody else's."""
+"""Our own transactions hold locks briefly; a longer wait means that another program holds the lock."""
 VACUUM_TIMEOUT = 3_600
 CLOSE_TIMEOUT = 3
-_SHORTLY = Statement(
+_ASYNC_COMMIT = Statement(
     text(
         "SELECT set_config('synchronous_commit', 'off', true),"
         " set_config('plan_cache_mode', 'force_generic_plan', true)"
@@ -243,16 +246,16 @@ class PostgresqlTx:
 
 
 _ANALYZED_ROWS = "SELECT min(reltuples) FROM pg_class WHERE oid IN ('entries'::regclass, 'unread'::regclass)"
-"""As ANALYZE last saw them; -1 before the first time."""
+"""Row counts from the last ANALYZE; -1 before the first one."""
 
 
 class PostgresqlDatabase:
     engine = "postgresql"
 
-    def __init__(self, pool: Any, pulse: ConnectionProbe, vault: Vault) -> None:
+    def __init__(self, pool: Any, probe: ConnectionProbe, vault: Vault) -> None:
         self._pool = pool
         self._vault = vault
-        self._pulse = pulse
+        self._probe = probe
 
     @asynccontextmanager
     async def read(self) -> AsyncGenerator[PostgresqlTx]:
@@ -267,56 +270,57 @@ class PostgresqlDatabase:
                 yield PostgresqlTx(connection, self._vault)
 
     async def write_now(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        """Without waiting for the disk either: lost with the machine's power, it is as if not yet done.
+        """Commit asynchronously and use generic plans.
 
-        What it locks others would else wait for until the disk has it, a tenth of a second now and then. And
-        without planning each statement for what it is given: for a hundred ids PostgreSQL would rather read
-        all that is unread than look each up, which takes ten times as long.
+        Without waiting for the disk, locks are released sooner: a sync takes a tenth of a second now and
+        then. A power failure may lose the whole transaction, as if it had not run yet. Generic plans, because
+        with the actual parameters (a hundred ids) PostgreSQL prefers to scan all unread rows instead of
+        looking up each id, which takes ten times as long.
         """
         async with self.write() as tx:
-            await tx.run(_SHORTLY)
+            await tx.run(_ASYNC_COMMIT)
             return await work(tx)
 
     @asynccontextmanager
     async def _connection(self) -> AsyncGenerator[Any]:
-        if self._pulse.silent:
+        if self._probe.silent:
             raise Unavailable("PostgreSQL has fallen silent. Try again in a moment.")
         try:
-            async with self._pulse.patience():
+            async with self._probe.patience():
                 connection = await self._pool.acquire()
         except TimeoutError:
-            if self._pulse.locked:
+            if self._probe.locked:
                 raise Unavailable(LOCKED) from None
             raise
-        self._pulse.in_use[connection] = time.monotonic()
+        self._probe.in_use[connection] = time.monotonic()
         try:
             yield connection
         finally:
-            del self._pulse.in_use[connection]
+            del self._probe.in_use[connection]
             await self._pool.release(connection)
 
     async def vacuum(self) -> None:
-        """Freed space is used again by what comes; only the end of a table is given back to the disk."""
+        """Freed space is reused by new rows; only free pages at the end of a table go back to the disk."""
         with explained():
-            # Not through `_connection`: what takes long here is no sign that the server has fallen silent.
+            # Not through `_connection`: a long VACUUM does not mean that the server is silent.
             async with self._pool.acquire(timeout=CONNECT_TIMEOUT) as connection:
                 await connection.execute("VACUUM (ANALYZE)", timeout=VACUUM_TIMEOUT)
 
     async def analyze_after(self, new_rows: int) -> bool:
-        """Autoanalyze would come up to a minute later; until then marking 5,000 entries takes seconds."""
+        """Autoanalyze may run a minute later; until then marking 5,000 entries takes seconds."""
         with explained():
             async with self._pool.acquire(timeout=CONNECT_TIMEOUT) as connection:
-                known = await connection.fetchval(_ANALYZED_ROWS)
-                if new_rows * 2 < known:
+                rows = await connection.fetchval(_ANALYZED_ROWS)
+                if new_rows * 2 < rows:
                     return False
                 await connection.execute("ANALYZE", timeout=VACUUM_TIMEOUT)
         return True
 
     def pool_use(self) -> PoolUse:
-        return PoolUse(len(self._pulse.in_use), self._pool.get_max_size())
+        return PoolUse(len(self._probe.in_use), self._pool.get_max_size())
 
     async def close(self) -> None:
-        await self._pulse.stop()
+        await self._probe.stop()
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT):
                 await self._pool.close()
@@ -339,7 +343,7 @@ async def open_postgresql(
             max_size=pool_size,
             timeout=CONNECT_TIMEOUT,
             command_timeout=COMMAND_TIMEOUT,
-            reset=_keep_as_it_is,
+            reset=_skip_reset,
             server_settings=settings,
         )
         if must_answer:
@@ -347,5 +351,5 @@ async def open_postgresql(
     return PostgresqlDatabase(pool, ConnectionProbe(connect), vault or Vault())
 
 
-async def _keep_as_it_is(connection: Any) -> None:
-    """We never change a connection's settings, so the reset round trip after each use buys nothing."""
+async def _skip_reset(connection: Any) -> None:
+    """Skip asyncpg's reset round trip after each use: we never change the settings of a connection."""

@@ -1,4 +1,7 @@
-"""Reads from a replica of PostgreSQL, where a request may see data that is a moment old."""
+"""Reads from a PostgreSQL replica, for requests that tolerate slightly stale data (`let_reads_lag`).
+
+Writes and all other reads use the primary. If the replica does not respond, reads fall back to the primary.
+"""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -17,7 +20,7 @@ _may_lag: ContextVar[bool] = ContextVar("may_lag", default=False)
 
 
 def let_reads_lag(*, allowed: bool) -> None:
-    """From here on, in this task: whether reads may come from the replica."""
+    """Set whether later reads of this task may use the replica."""
     _may_lag.set(allowed)
 
 
@@ -50,8 +53,8 @@ class ReplicatedDatabase:
         await self._primary.vacuum()
 
     def pool_use(self) -> PoolUse:
-        first, second = self._primary.pool_use(), self._replica.pool_use()
-        return PoolUse(first.in_use + second.in_use, first.size + second.size)
+        primary, replica = self._primary.pool_use(), self._replica.pool_use()
+        return PoolUse(primary.in_use + replica.in_use, primary.size + replica.size)
 
     async def close(self) -> None:
         await self._replica.close()

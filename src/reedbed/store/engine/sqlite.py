@@ -1,7 +1,8 @@
-"""SQLite: one writer thread, a few reader threads, each with its own connection.
+"""SQLite: one writer thread and a few reader threads, each with its own connection.
 
-Statements run in the thread of their connection, so a slow query never stops the event loop. Writes begin
-IMMEDIATE: with a deferred BEGIN, concurrent read-then-write transactions fail with "database is locked".
+Statements run in the thread of their connection, so a slow query never blocks the event loop. Writes use
+BEGIN IMMEDIATE: with a deferred BEGIN, concurrent read-then-write transactions fail with "database is
+locked". A separate thread runs the WAL checkpoints, so that commits do not have to.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ from reedbed.store.engine.statements import SQLITE, Params, Statement
 
 
 def vacuum_sqlite(path: Path) -> int:
-    """How many bytes the file became smaller. The program may run meanwhile; it waits for a moment."""
+    """VACUUM the file; returns the bytes saved. Reedbed may be running: its writes wait meanwhile."""
     before = path.stat().st_size
     connection = sqlite3.connect(path, timeout=60, isolation_level=None)
     try:
@@ -43,14 +44,14 @@ BUSY_TIMEOUT_MS = 5_000
 LOCKED = "The database is busy with another program. Try again in a moment."
 
 BROUGHT_OVER_AFTER = 4_000
-"""Rows changed since the log was last brought over into the file; nobody counts its pages."""
+"""Changed rows since the last checkpoint, as an estimate of the WAL's size: its pages are not counted."""
 LONG_LOG, MAX_LOG_LENGTH = 8_000, 32_000
-"""Pages. The log begins anew only when all of it is in the file, which never happens beside writers that do
-not pause; so they do when it is long. At its longest a commit brings it over, if nothing else could."""
+"""WAL pages. The WAL restarts only after a complete checkpoint, which never happens while writers do not
+pause. So above LONG_LOG they pause for one. At MAX_LOG_LENGTH a commit runs it, as a last resort."""
 
 
 def _json(values: list[object]) -> str:
-    """Lists arrive as text, the form that `among` reads on SQLite."""
+    """Adapt list parameters to JSON text, which `among` expects on SQLite."""
     return orjson.dumps(values).decode()
 
 
@@ -82,7 +83,7 @@ def connect(path: str, *, readonly: bool = False) -> sqlite3.Connection:
 
 
 class ConnectionThread:
-    """A connection that lives in a thread of its own and does jobs in the order they come."""
+    """A connection with a thread of its own, which runs jobs in the order they arrive."""
 
     def __init__(self, path: str, name: str, *, readonly: bool = False) -> None:
         self.connection = connect(path, readonly=readonly)
@@ -92,21 +93,21 @@ class ConnectionThread:
 
     async def do(self, job: Callable[[sqlite3.Connection], T]) -> T:
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[T] = loop.create_future()
+        future: asyncio.Future[T] = loop.create_future()
 
         def work() -> None:
             try:
                 result = job(self.connection)
             except Exception as error:
-                loop.call_soon_threadsafe(_fail, answer, error)
+                loop.call_soon_threadsafe(_set_exception, future, error)
             else:
-                loop.call_soon_threadsafe(_answer, answer, result)
+                loop.call_soon_threadsafe(_set_result, future, result)
 
         self._jobs.put(work)
-        return await answer
+        return await future
 
     def do_later(self, job: Callable[[sqlite3.Connection], None]) -> None:
-        """Queue a job nobody waits for."""
+        """Queue a job without waiting for it."""
         self._jobs.put(lambda: job(self.connection))
 
     def close(self) -> None:
@@ -119,12 +120,12 @@ class ConnectionThread:
             job()
 
 
-def _answer(future: "asyncio.Future[T]", result: T) -> None:
+def _set_result(future: "asyncio.Future[T]", result: T) -> None:
     if not future.done():
         future.set_result(result)
 
 
-def _fail(future: "asyncio.Future[Any]", error: Exception) -> None:
+def _set_exception(future: "asyncio.Future[Any]", error: Exception) -> None:
     if not future.done():
         future.set_exception(error)
 
@@ -149,7 +150,7 @@ class SqliteTx:
         return None if row is None else row[0]
 
     async def run(self, statement: Statement, params: Params = NOTHING) -> int:
-        return await self._do(statement, params, _touched)
+        return await self._do(statement, params, _row_count)
 
     async def run_many(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
         # Not `executemany`: since Python 3.12 it fails with SQLITE_MISUSE on a statement that returns rows.
@@ -163,14 +164,14 @@ class SqliteTx:
 
         def job(connection: sqlite3.Connection) -> list[Row]:
             cursor = connection.cursor()
-            return [row for given in arguments for row in cursor.execute(compiled.sql, given)]
+            return [row for values in arguments for row in cursor.execute(compiled.sql, values)]
 
         return await self._job(job)
 
-    async def _do(self, statement: Statement, params: Params, take: Callable[[sqlite3.Cursor], T]) -> T:
+    async def _do(self, statement: Statement, params: Params, fetch: Callable[[sqlite3.Cursor], T]) -> T:
         compiled = statement.on(SQLITE)
         arguments = compiled.arguments(params)
-        return await self._job(lambda connection: take(connection.execute(compiled.sql, arguments)))
+        return await self._job(lambda connection: fetch(connection.execute(compiled.sql, arguments)))
 
     async def _job(self, job: Callable[[sqlite3.Connection], T]) -> T:
         note_statement()
@@ -197,8 +198,8 @@ class SqliteTx:
             self._thread.do_later(_rollback)
 
 
-class _TxAtOnce(SqliteTx):
-    """A transaction that runs where its connection lives: nothing in it has to wait for the event loop."""
+class _InThreadTx(SqliteTx):
+    """A transaction that runs in the thread of its connection, without switching to the event loop."""
 
     async def _guarded(self, job: Callable[[sqlite3.Connection], T]) -> T:
         with _explained():
@@ -216,8 +217,8 @@ class SqliteDatabase:
         self._writing = asyncio.Lock()
         self._locked_at = 0.0
         self._checkpoints = ConnectionThread(path, "sqlite-checkpoints")
-        self._brought_over = 0
-        self._bringing: asyncio.Task[None] | None = None
+        self._checkpointed_changes = 0
+        self._checkpoint_task: asyncio.Task[None] | None = None
         self._readers = [ConnectionThread(path, "sqlite-reader", readonly=True) for _ in range(READERS)]
         self._idle: asyncio.LifoQueue[ConnectionThread] = asyncio.LifoQueue()
         for reader in self._readers:
@@ -235,7 +236,7 @@ class SqliteDatabase:
 
     @asynccontextmanager
     async def write(self) -> AsyncGenerator[SqliteTx]:
-        async with self._turn_to_write():
+        async with self._write_slot():
             tx = SqliteTx(self._writer, "BEGIN IMMEDIATE", self._vault)
             try:
                 yield tx
@@ -243,21 +244,24 @@ class SqliteDatabase:
             except BaseException:
                 tx.abandon()
                 raise
-            self._bring_over_soon()
+            self._checkpoint_soon()
 
     async def write_now(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        """Between two statements the writer is not kept by a loop that is busy with something else."""
-        async with self._turn_to_write():
-            done = await self._writer.do(lambda _: _to_its_end(_whole(work, self._writer, self._vault)))
-            self._bring_over_soon()
-            return done
+        """Run all of `work` in the writer's thread: a busy event loop cannot delay it between statements."""
+        async with self._write_slot():
+            result = await self._writer.do(
+                lambda _: _run_to_end(_run_transaction(work, self._writer, self._vault))
+            )
+            self._checkpoint_soon()
+            return result
 
     @asynccontextmanager
-    async def _turn_to_write(self) -> AsyncGenerator[None]:
-        """Whoever waits behind a write that found the file locked does not wait for the lock once more."""
-        asked = time.monotonic()
+    async def _write_slot(self) -> AsyncGenerator[None]:
+        """Wait for the writer. A write queued behind one that found the file locked fails at once,
+        instead of waiting for the same lock again."""
+        queued_at = time.monotonic()
         async with self._writing:
-            if self._locked_at > asked + BUSY_TIMEOUT_MS / 1000 / 2:
+            if self._locked_at > queued_at + BUSY_TIMEOUT_MS / 1000 / 2:
                 raise Unavailable(LOCKED)
             try:
                 yield
@@ -266,31 +270,31 @@ class SqliteDatabase:
                     self._locked_at = time.monotonic()
                 raise
 
-    def _bring_over_soon(self) -> None:
-        """Have the log brought over into the file when there is enough of it, while others read and write.
+    def _checkpoint_soon(self) -> None:
+        """Start a checkpoint in the background when the WAL has grown enough.
 
-        It makes the disk write all of it, a tenth of a second now and then; SQLite lets the commit do it that
-        comes upon a log that is long enough, and everybody waits.
+        A checkpoint syncs the disk, which takes a tenth of a second now and then. SQLite itself would run it
+        in the commit that reaches the limit, and all writers would wait.
         """
         changes = self._writer.connection.total_changes
-        if changes - self._brought_over >= BROUGHT_OVER_AFTER and (
-            self._bringing is None or self._bringing.done()
+        if changes - self._checkpointed_changes >= BROUGHT_OVER_AFTER and (
+            self._checkpoint_task is None or self._checkpoint_task.done()
         ):
-            self._brought_over = changes
-            self._bringing = asyncio.create_task(self._bring_over())
+            self._checkpointed_changes = changes
+            self._checkpoint_task = asyncio.create_task(self._run_checkpoint())
 
-    async def _bring_over(self) -> None:
+    async def _run_checkpoint(self) -> None:
         if await self._checkpoints.do(_checkpoint) > LONG_LOG:
-            async with self._writing:  # what came meanwhile is little
+            async with self._writing:  # little was added meanwhile, so this is short
                 await self._checkpoints.do(_checkpoint)
 
     async def vacuum(self) -> None:
-        """Writes of this process wait meanwhile; a file that cannot be rewritten stays as it is."""
+        """Writes of this process wait meanwhile. If it fails, the file is unchanged."""
         async with self._writing:
             await asyncio.to_thread(vacuum_sqlite, Path(self.path))
 
     async def analyze_after(self, new_rows: int) -> bool:
-        """Plans on SQLite do not depend on statistics: there are none, and tests hold the plans to that."""
+        """Nothing to do: we keep no statistics on SQLite, and tests check the plans without them."""
         return False
 
     def pool_use(self) -> PoolUse:
@@ -298,8 +302,8 @@ class SqliteDatabase:
         return PoolUse(reading + self._writing.locked(), len(self._readers) + 1)
 
     async def close(self) -> None:
-        if self._bringing is not None:
-            await self._bringing
+        if self._checkpoint_task is not None:
+            await self._checkpoint_task
         for thread in (*self._readers, self._checkpoints, self._writer):
             await asyncio.to_thread(thread.close)
 
@@ -312,30 +316,30 @@ def open_sqlite(path: str, *, vault: Vault) -> SqliteDatabase:
 
 
 def _first(cursor: sqlite3.Cursor) -> Row | None:
-    # Reading to the end lets SQLite finish and release a statement that both writes and returns.
+    # Fetch all rows, so that SQLite finishes and releases a statement that both writes and returns rows.
     rows = cursor.fetchall()
     return rows[0] if rows else None
 
 
-def _touched(cursor: sqlite3.Cursor) -> int:
+def _row_count(cursor: sqlite3.Cursor) -> int:
     # With RETURNING, the count is 0 until all rows are fetched.
     cursor.fetchall()
     return cursor.rowcount
 
 
-async def _whole(work: Callable[[Tx], Awaitable[T]], writer: ConnectionThread, vault: Vault) -> T:
-    tx = _TxAtOnce(writer, "BEGIN IMMEDIATE", vault)
+async def _run_transaction(work: Callable[[Tx], Awaitable[T]], writer: ConnectionThread, vault: Vault) -> T:
+    tx = _InThreadTx(writer, "BEGIN IMMEDIATE", vault)
     try:
-        done = await work(tx)
+        result = await work(tx)
         await tx.commit()
     except BaseException:
         _rollback(writer.connection)
         raise
-    return done
+    return result
 
 
-def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run what awaits nothing but a `_TxAtOnce`, and so never waits."""
+def _run_to_end(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that awaits only an `_InThreadTx`, and so never suspends."""
     try:
         work.send(None)
     except StopIteration as end:
@@ -345,10 +349,10 @@ def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _checkpoint(connection: sqlite3.Connection) -> int:
-    """Bring over what nobody needs in the log any more; how many pages the log has."""
+    """Copy from the WAL what no reader needs there any more; returns the pages in the WAL."""
     try:
         _, pages, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-    except sqlite3.Error:  # a full disk is told to whoever writes
+    except sqlite3.Error:  # if the disk is full, the next write reports it
         return 0
     return pages
 
@@ -363,14 +367,14 @@ def _explained() -> Generator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        plain = _explain(error)
-        if plain is None:
+        message = _explain(error)
+        if message is None:
             raise
-        raise Unavailable(plain) from error
+        raise Unavailable(message) from error
 
 
 def _explain(error: sqlite3.OperationalError) -> str | None:
-    """Plain words for what the disk or another program did; None for what is our own mistake."""
+    """A message for failures of the disk or by another program; None for programming errors."""
     text = str(error)
     if "full" in text:
         return "The disk is full. Free some space; nothing that was saved is lost."

@@ -1,4 +1,9 @@
-"""Patterns for `LIKE`."""
+"""SQL statements for both engines: compiled once, with helpers where SQLite and PostgreSQL differ.
+
+`Statement` wraps a SQLAlchemy Core clause, `Shapes` a family of statements that differ by filters. The other
+names are SQL building blocks: `among` (IN with a list parameter), `in_order` (a join with a fixed order),
+`larger`, `beyond` (keyset pagination), `containing` (a LIKE pattern) and so on.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
@@ -44,11 +49,11 @@ Params = Mapping[str, Any]
 class Compiled:
     sql: str
     arguments: Callable[[Params], Sequence[Any]]
-    """What fills the statement's places, from what is given by name."""
+    """Turns named parameters into the statement's positional arguments."""
 
 
 class Statement:
-    """One SQL statement for both engines; `params` given at run time fill its bind parameters."""
+    """One SQL statement for both engines, compiled for each on first use."""
 
     __slots__ = ("_clause", "_columns", "_compiled")
 
@@ -74,46 +79,48 @@ class Statement:
 
 def _filler(names: Sequence[str], constants: Mapping[str, Any]) -> Callable[[Params], Sequence[Any]]:
     if len(names) > 1 and constants.keys().isdisjoint(names):
-        return itemgetter(*names)  # the rows of a crawl come by the ten thousand
+        return itemgetter(*names)  # fast path: a refresh writes tens of thousands of rows
     return lambda params: [params[name] if name in params else constants[name] for name in names]
 
 
 class Shapes:
-    """A family of statements that differ by filters: each shape is built once and kept.
+    """A family of statements that differ by filters; each variant is built once and cached.
 
     The key must come from a small closed set (view, order, has-cursor ...), never from user text.
     """
 
-    __slots__ = ("_build", "_made")
+    __slots__ = ("_build", "_statements")
 
     def __init__(self, build: Callable[..., ClauseElement]) -> None:
         self._build = build
-        self._made: dict[tuple[Any, ...], Statement] = {}
+        self._statements: dict[tuple[Any, ...], Statement] = {}
 
-    def __call__(self, *shape: Any) -> Statement:
-        made = self._made.get(shape)
-        if made is None:
-            made = self._made[shape] = Statement(self._build(*shape))
-        return made
+    def __call__(self, *variant: Any) -> Statement:
+        statement = self._statements.get(variant)
+        if statement is None:
+            statement = self._statements[variant] = Statement(self._build(*variant))
+        return statement
 
 
 def delete_some(table: Table, *which: ColumnElement[bool]) -> ClauseElement:
-    """At most `:most` of these rows, so that many can be deleted without holding up others."""
+    """Delete at most `:most` of these rows, so that a large delete does not block other transactions."""
     key = list(table.primary_key.columns)
-    some = select(*key).where(*which).limit(bindparam("most", type_=BigInteger))
-    return delete(table).where(tuple_(*key).in_(some))
+    batch = select(*key).where(*which).limit(bindparam("most", type_=BigInteger))
+    return delete(table).where(tuple_(*key).in_(batch))
 
 
-# These are used as words of SQL, `among(entries.c.id, "ids")`, and written like them.
+# --- SQL elements that compile differently on each engine
+
+# Lower-case class names: they are used like SQL functions, `among(entries.c.id, "ids")`.
 # ruff: noqa: N801
 
 
 class among(ColumnElement[bool]):
-    """`column IN (the list given at run time)`, as one bind parameter on both engines."""
+    """`column IN (list)` with the whole list as one bind parameter, on both engines."""
 
     inherit_cache = False
     type = Boolean()
-    _is_implicitly_boolean = True  # else SQLite is asked for "(… IN …) = 1", which no index serves
+    _is_implicitly_boolean = True  # otherwise SQLite gets "(… IN …) = 1", which cannot use an index
 
     def __init__(self, column: ColumnElement[Any], name: str, type_: TypeEngine[Any] | None = None) -> None:
         self.column = column
@@ -128,15 +135,15 @@ def _among_postgresql(element: among, compiler: SQLCompiler, **kw: Any) -> str:
 @compiles(among, "sqlite")
 def _among_sqlite(element: among, compiler: SQLCompiler, **kw: Any) -> str:
     values: BindParameter[Any] = bindparam(element.values.key)
-    column, given = compiler.process(element.column, **kw), compiler.process(values, **kw)
-    return f"{column} IN (SELECT value FROM json_each({given}))"  # noqa: S608  both are compiled SQL, not text
+    column, items = compiler.process(element.column, **kw), compiler.process(values, **kw)
+    return f"{column} IN (SELECT value FROM json_each({items}))"  # noqa: S608  both are compiled SQL, not text
 
 
 class of_user(ColumnElement[bool]):
-    """The row of a table with `user_id` and `entry_id` is the user's, and of one of the entries given.
+    """The row (of a table with `user_id` and `entry_id`) belongs to the user and to one of these entries.
 
-    Of (user, entry) and (user, feed …) SQLite without statistics takes the longer index, and reads all of it;
-    as a pair there is only the right one.
+    Without statistics SQLite prefers a longer index (user, feed …) over (user, entry) and scans all of the
+    user's rows. Compared as a pair, only the right index applies.
     """
 
     inherit_cache = False
@@ -165,7 +172,7 @@ def _of_user_sqlite(element: of_user, compiler: SQLCompiler, **kw: Any) -> str:
 
 
 class _Number(GenericFunction[int]):
-    """A number that each engine asks for in its own words; `{}` stands for what is given."""
+    """A number with different SQL on each engine; `{}` is replaced by the arguments."""
 
     inherit_cache = True
     type = BigInteger()
@@ -185,15 +192,11 @@ def _number_postgresql(element: _Number, compiler: SQLCompiler, **kw: Any) -> st
 
 
 class larger(_Number):
-    """The larger of two numbers."""
-
     sqlite = "max({})"
     postgresql = "greatest({})"
 
 
 class smaller(_Number):
-    """The smaller of two numbers."""
-
     sqlite = "min({})"
     postgresql = "least({})"
 
@@ -206,7 +209,7 @@ class database_size(_Number):
 
 
 class database_in_use(_Number):
-    """Bytes of the database without the pages that SQLite keeps free; PostgreSQL does not tell them apart."""
+    """Bytes of the database without free pages. PostgreSQL cannot tell, so there it is the whole size."""
 
     sqlite = (
         "(SELECT (page_count - freelist_count) * page_size"
@@ -216,17 +219,17 @@ class database_in_use(_Number):
 
 
 class database_now(_Number):
-    """The moment by the clock of the database, which all processes share."""
+    """The time in ms by the clock of the database, which all processes share."""
 
     sqlite = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
     postgresql = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
 
 
 class in_order(Join):
-    """A join whose left side is read first, for each of its rows the right one.
+    """A join that reads the left side first, then the right side for each of its rows.
 
-    SQLite knows no statistics here and likes to begin with the table whose index gives the order; its
-    CROSS JOIN keeps the order as written. PostgreSQL decides by its statistics.
+    SQLite has no statistics here and tends to start with the table whose index provides the order. CROSS JOIN
+    makes it keep the order as written. PostgreSQL decides by its statistics.
     """
 
     inherit_cache = False
@@ -246,15 +249,15 @@ def _in_order_postgresql(element: in_order, compiler: SQLCompiler, **kw: Any) ->
 
 
 def unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
-    """The column as a mere number, so that no index on it is chosen where a better one is known."""
+    """The column as an expression, so that the planner cannot use an index on it and takes a better one."""
     return column + literal_column("0")
 
 
 def chosen_once(rows: Select[Any]) -> Select[Any]:
-    """For a claim: rows that are chosen and locked one time, whatever the plan.
+    """For claims: select and lock the rows exactly once, whatever the plan.
 
-    As a mere subquery PostgreSQL may run the choice again for every row it compares, and each time lock the
-    next one: a claim of one row would take them all.
+    As a plain subquery PostgreSQL may run the selection again for every row it compares and lock the next row
+    each time: a claim of one row would take them all.
     """
     chosen = rows.cte("chosen")
     return select(*chosen.c)
@@ -262,7 +265,7 @@ def chosen_once(rows: Select[Any]) -> Select[Any]:
 
 LOWEST = -(2**62)
 HIGHEST = 2**62
-"""Every moment, id and number of rows lies between these, and both engines can hold them."""
+"""Every timestamp, id and row count is between these, and both engines can store them."""
 
 _LOWEST: ColumnElement[int] = literal_column(str(LOWEST))
 _HIGHEST: ColumnElement[int] = literal_column(str(HIGHEST))
@@ -277,21 +280,21 @@ def in_direction(order: Order, *columns: ColumnElement[Any]) -> list[ColumnEleme
 
 
 def beyond(
-    order: Order, here: tuple[ColumnElement[Any], ...], place: tuple[ColumnElement[Any], ...]
+    order: Order, columns: tuple[ColumnElement[Any], ...], cursor: tuple[ColumnElement[Any], ...]
 ) -> ColumnElement[bool]:
-    """What the order shows after this place."""
-    row, there = tuple_(*here), tuple_(*place)
-    return row < there if order == "newest" else row > there
+    """Rows that come after the cursor in this order (keyset pagination)."""
+    row, last = tuple_(*columns), tuple_(*cursor)
+    return row < last if order == "newest" else row > last
 
 
 def up_to(order: Order, key: ColumnElement[Any], last: ColumnElement[Any]) -> ColumnElement[bool]:
-    """What the order shows no later than `last`; all of it where there is no last one."""
+    """Rows that come no later than `last` in this order; all rows if `last` is NULL."""
     if order == "newest":
         return key >= func.coalesce(last, _LOWEST)
     return key <= func.coalesce(last, _HIGHEST)
 
 
 def containing(text: str) -> str:
-    """Matches, in `lower(column) LIKE … ESCAPE '\\'`, what holds this text anywhere."""
+    """A pattern for `lower(column) LIKE … ESCAPE '\\'` that matches this text anywhere."""
     escaped = text.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"

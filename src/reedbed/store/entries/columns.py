@@ -1,4 +1,4 @@
-"""What every list of entries reads, and how a row becomes a value."""
+"""Columns, joins and conditions that all entry lists share, and the conversion of rows to `EntryRow`."""
 
 from collections.abc import Mapping
 
@@ -36,7 +36,7 @@ _USER: BindParameter[int] = bindparam("user_id", type_=BigInteger)
 
 
 def with_states(source: FromClause) -> FromClause:
-    """Join what this user thinks of each of the `entries` in the source."""
+    """Join this user's states (unread, starred, later) to the `entries` of the source."""
     return (
         source.outerjoin(unread, and_(unread.c.user_id == _USER, unread.c.entry_id == entries.c.id))
         .outerjoin(
@@ -49,22 +49,22 @@ def with_states(source: FromClause) -> FromClause:
 
 
 def followed(*, with_muted: bool = False) -> ColumnElement[bool]:
-    """The entry is in a feed this user follows, above its floor; each looked up by the entry's feed."""
-    shown = select(shows(subscriptions, entries, with_muted=with_muted)).where(
+    """The entry is in a feed this user subscribes to, and visible there; looked up by the entry's feed."""
+    is_shown = select(shows(subscriptions, entries, with_muted=with_muted)).where(
         subscriptions.c.user_id == _USER,
         subscriptions.c.feed_id == entries.c.feed_id,
         subscriptions.c.unsubscribed_at.is_(None),
     )
-    return shown.correlate(entries).scalar_subquery() == true()
+    return is_shown.correlate(entries).scalar_subquery() == true()
 
 
 def visible(*, with_muted: bool = False) -> ColumnElement[bool]:
-    """Followed and not muted, or kept by a star, for later or by a tag, whatever became of the subscription.
+    """Subscribed and not muted; or starred, saved for later or tagged, even after unsubscribing.
 
-    Entries that the user asks for by id are found `with_muted` ones.
+    Lookups by id use `with_muted`, so that they find muted entries too.
     """
-    kept = (has_mark(table, entries.c.id) for table in (starred, later, entry_tags))
-    return or_(followed(with_muted=with_muted), *kept)
+    flagged = (has_mark(table, entries.c.id) for table in (starred, later, entry_tags))
+    return or_(followed(with_muted=with_muted), *flagged)
 
 
 def has_mark(table: FromClause, entry_id: ColumnElement[int]) -> ColumnElement[bool]:
@@ -77,7 +77,7 @@ def has_mark(table: FromClause, entry_id: ColumnElement[int]) -> ColumnElement[b
 
 
 def has_tag(name: str, entry_id: ColumnElement[int]) -> ColumnElement[bool]:
-    """`name` is that of the parameter which holds the tag's name."""
+    """`name` is the bind parameter with the tag's name."""
     return (
         select(entry_tags.c.entry_id)
         .where(
@@ -113,15 +113,15 @@ _TAGS = Statement(
 
 
 async def tags_of(tx: Tx, user_id: int, ids: list[int]) -> dict[int, tuple[str, ...]]:
-    found: dict[int, tuple[str, ...]] = {}
+    names: dict[int, tuple[str, ...]] = {}
     if ids:
         for entry_id, name in await tx.all(_TAGS, {"user_id": user_id, "ids": ids}):
-            found[entry_id] = (*found.get(entry_id, ()), name)
-    return found
+            names[entry_id] = (*names.get(entry_id, ()), name)
+    return names
 
 
 def entry_row(row: Row, tags: Mapping[int, tuple[str, ...]]) -> EntryRow:
-    """From a row that begins with the columns of `LISTED`."""
+    """Convert a row that starts with the columns of `LISTED`."""
     plain = tuple(row)[: len(PLAIN)]
     states = States(
         read=not row["is_unread"],

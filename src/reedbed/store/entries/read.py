@@ -1,4 +1,7 @@
-"""Entries with all their words, for what is made of them: snapshots, highlights, rules, feeds, exports."""
+"""Reads entries: single ones with bodies and versions, and full texts for highlights, rules and exports.
+
+Also re-exports the lists of `lists` and `streams`, so that callers need one import.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -43,7 +46,7 @@ _ROWS = Statement(
     .select_from(with_states(entries))
     .where(among(entries.c.id, "ids"), visible(with_muted=True))
 )
-_PLACE = Statement(
+_POSITION = Statement(
     select(entries.c.sort_at, entries.c.id).where(entries.c.id == bindparam("id"), visible(with_muted=True))
 )
 _VERSIONS = Statement(
@@ -60,39 +63,39 @@ _VERSIONS = Statement(
 
 
 async def get(tx: Tx, user_id: int, entry_id: int) -> Entry | None:
-    """None when there is no such entry, or this user cannot see it. One that is muted is found."""
-    found = await _with_bodies(tx, _ALSO_MUTED, user_id, [entry_id])
-    return found[0] if found else None
+    """None if there is no such entry or this user cannot see it. Muted entries are found."""
+    matches = await _with_bodies(tx, _ALSO_MUTED, user_id, [entry_id])
+    return matches[0] if matches else None
 
 
 async def by_ids(tx: Tx, user_id: int, ids: list[int]) -> list[Entry]:
-    """With bodies, in the order asked for; what this user cannot see or has muted is left out."""
+    """With bodies, in the order of `ids`, without entries this user cannot see or has muted."""
     return await _with_bodies(tx, _WITH_BODY, user_id, ids)
 
 
 async def _with_bodies(tx: Tx, statement: Statement, user_id: int, ids: list[int]) -> list[Entry]:
     rows = await tx.all(statement, {"user_id": user_id, "ids": ids})
     tags = await tags_of(tx, user_id, [row["id"] for row in rows])
-    found = {row["id"]: _entry(row, entry_row(row, tags)) for row in rows}
-    return [found[id] for id in dict.fromkeys(ids) if id in found]
+    by_id = {row["id"]: _entry(row, entry_row(row, tags)) for row in rows}
+    return [by_id[id] for id in dict.fromkeys(ids) if id in by_id]
 
 
 async def rows_by_ids(tx: Tx, user_id: int, ids: list[int]) -> list[EntryRow]:
-    """Like `by_ids`, without bodies, and with muted ones."""
+    """Like `by_ids`, without bodies, and including muted entries."""
     rows = await tx.all(_ROWS, {"user_id": user_id, "ids": ids})
     tags = await tags_of(tx, user_id, [row["id"] for row in rows])
-    found = {row["id"]: entry_row(row, tags) for row in rows}
-    return [found[id] for id in dict.fromkeys(ids) if id in found]
+    by_id = {row["id"]: entry_row(row, tags) for row in rows}
+    return [by_id[id] for id in dict.fromkeys(ids) if id in by_id]
 
 
 async def place(tx: Tx, user_id: int, entry_id: int) -> tuple[Instant, int] | None:
-    """Where the entry stands in the order of lists."""
-    row = await tx.one(_PLACE, {"user_id": user_id, "id": entry_id})
+    """The position of the entry in lists: `sort_at` and id."""
+    row = await tx.one(_POSITION, {"user_id": user_id, "id": entry_id})
     return (row["sort_at"], row["id"]) if row else None
 
 
 async def versions(tx: Tx, entry_id: int, *, most: int = 50) -> list[EntryVersion]:
-    """The versions before the current one, newest first. Ask `get` first whether the user may see them."""
+    """The versions before the current one, newest first. Does not check access: call `get` first."""
     return [EntryVersion(*row) for row in await tx.all(_VERSIONS, {"id": entry_id, "most": most})]
 
 
@@ -110,9 +113,12 @@ def _entry(row: Row, listed: EntryRow) -> Entry:
     )
 
 
+# --- Full texts
+
+
 @record
 class EntryWords:
-    """An entry as one user reads it."""
+    """The full text of an entry as one user sees it."""
 
     id: int
     feed_id: int
@@ -127,15 +133,15 @@ class EntryWords:
     changed_at: Instant | None
     sort_at: Instant
     content: str
-    """Sanitised HTML; the full article where it was fetched."""
+    """Sanitised HTML; the full article if it was fetched."""
     feed_content: str
-    """As the feed gave it."""
+    """The content from the feed."""
     feed_title: str
-    """The user's own name for the feed, if there is one."""
+    """The user's own title for the feed, if set."""
     folder_id: int | None
 
 
-_WORDS = (
+_TEXT_COLUMNS = (
     entries.c.id,
     entries.c.feed_id,
     entries.c.guid,
@@ -153,8 +159,8 @@ _WORDS = (
     func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url),
     subscriptions.c.folder_id,
 )
-_SEEN = Statement(
-    select(*_WORDS)
+_VISIBLE_TEXTS = Statement(
+    select(*_TEXT_COLUMNS)
     .select_from(
         entries.join(feeds, feeds.c.id == entries.c.feed_id)
         .outerjoin(entry_bodies, entry_bodies.c.entry_id == entries.c.id)
@@ -169,7 +175,7 @@ _SEEN = Statement(
     .where(among(entries.c.id, "ids"), visible())
 )
 
-_followed = (
+_subscribed = (
     select(entries.c.id)
     .join_from(subscriptions, entries, entries.c.feed_id == subscriptions.c.feed_id)
     .where(
@@ -179,23 +185,19 @@ _followed = (
     )
     .limit(bindparam("most", type_=BigInteger))
 )
-_HOW_MANY = Statement(select(func.count()).select_from(_followed.subquery()))
+_COUNT = Statement(select(func.count()).select_from(_subscribed.subquery()))
 
 
 async def seen_by(tx: Tx, user_id: int, ids: Sequence[int]) -> list[EntryWords]:
-    """Those of these entries that the user may see, in the order given."""
-    found = {row[0]: row for row in await tx.all(_SEEN, {"user_id": user_id, "ids": list(ids)})}
-    return [_words(found[id_]) for id_ in ids if id_ in found]
+    """The texts of those entries that the user can see, in the order of `ids`."""
+    rows = {row[0]: row for row in await tx.all(_VISIBLE_TEXTS, {"user_id": user_id, "ids": list(ids)})}
+    return [EntryWords(*rows[id_]) for id_ in ids if id_ in rows]
 
 
-async def count_texts(tx: Tx, user_id: int, most: int) -> int:
-    """Entries in the feeds this user follows, counted up to `most`."""
-    return await tx.value(_HOW_MANY, {"user_id": user_id, "most": most})
+async def count_texts(tx: Tx, user_id: int, limit: int) -> int:
+    """Entries in the feeds this user subscribes to, counted up to `limit`."""
+    return await tx.value(_COUNT, {"user_id": user_id, "most": limit})
 
 
 async def one_seen_by(tx: Tx, user_id: int, entry_id: int) -> EntryWords | None:
     return next(iter(await seen_by(tx, user_id, [entry_id])), None)
-
-
-def _words(row: Row) -> EntryWords:
-    return EntryWords(*row)

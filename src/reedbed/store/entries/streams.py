@@ -1,6 +1,6 @@
-"""Entries in the order of their ids, which is the order they arrived in: how reader apps synchronise.
+"""Entries in the order of their ids, which is the order of arrival: how reader apps synchronise.
 
-Apps ask for thousands of ids with few columns, so these lists read no titles.
+Apps request thousands of ids with few columns, so these lists read no titles.
 """
 
 from typing import Any
@@ -38,29 +38,29 @@ class _StreamVariant:
 
 
 async def ids_page(tx: Tx, user_id: int, query: StreamQuery, limit: int) -> list[StreamItem]:
-    """Continue a stream by giving the last id as `after_id`."""
-    rows = await tx.all(_STREAM(_shape(query)), _params(user_id, query, limit))
+    """To continue a stream, pass the last id as `after_id`."""
+    rows = await tx.all(_STREAM(_variant(query)), _params(user_id, query, limit))
     return [StreamItem(*row) for row in rows]
 
 
 async def every_id(tx: Tx, user_id: int, query: StreamQuery) -> list[int]:
-    """All of the stream: Fever knows no pages of ids."""
-    return [row[0] for row in await tx.all(_STREAM(_shape(query)), _params(user_id, query, HIGHEST))]
+    """The whole stream: Fever has no pagination of ids."""
+    return [row[0] for row in await tx.all(_STREAM(_variant(query)), _params(user_id, query, HIGHEST))]
 
 
 async def length(tx: Tx, user_id: int, query: StreamQuery) -> tuple[int, Instant | None]:
-    """How many entries a stream has, and when the newest of them arrived."""
-    row = await tx.one(_LENGTH(_shape(query)), _params(user_id, query, HIGHEST))
+    """The number of entries, and the arrival time of the newest."""
+    row = await tx.one(_LENGTH(_variant(query)), _params(user_id, query, HIGHEST))
     assert row is not None
     return row[0], row[1]
 
 
 async def how_many(tx: Tx, user_id: int) -> int:
-    """Every entry of the feeds this user follows."""
-    return await tx.value(_HOW_MANY, {"user_id": user_id})
+    """The number of entries in the feeds this user subscribes to."""
+    return await tx.value(_COUNT, {"user_id": user_id})
 
 
-def _shape(query: StreamQuery) -> _StreamVariant:
+def _variant(query: StreamQuery) -> _StreamVariant:
     names = ("feed_ids", "only_feed_ids", "since", "until", "after_id")
     parts = {name for name in names if getattr(query, name) is not None}
     parts |= {name for name in ("or_tags", "without_feed_ids", "without_tags") if getattr(query, name)}
@@ -86,16 +86,20 @@ def _params(user_id: int, query: StreamQuery, limit: int) -> dict[str, Any]:
     }
 
 
-def _stream(shape: _StreamVariant) -> Select[int, int, Instant]:
-    source = _source(shape)
+def _stream(variant: _StreamVariant) -> Select[int, int, Instant]:
+    source = _source(variant)
     listed = entries if source is None else source.join(entries, entries.c.id == source.c.entry_id)
     by = entries.c.id if source is None else source.c.entry_id
-    conditions = [*_belongs(source), *_states(shape, source), *_parts(shape, by)]
+    conditions = [
+        *_belongs_to_user(source),
+        *_state_conditions(variant, source),
+        *_filter_conditions(variant, by),
+    ]
     return (
         select(entries.c.id, entries.c.feed_id, entries.c.fetched_at)
         .select_from(listed)
         .where(*conditions)
-        .order_by(by.desc() if shape.order == "newest" else by.asc())
+        .order_by(by.desc() if variant.order == "newest" else by.asc())
         .limit(bindparam("limit", type_=BigInteger))
     )
 
@@ -103,76 +107,76 @@ def _stream(shape: _StreamVariant) -> Select[int, int, Instant]:
 _STREAM = Shapes(_stream)
 
 
-def _length(shape: _StreamVariant) -> ClauseElement:
-    listed = _stream(shape).subquery()
+def _length(variant: _StreamVariant) -> ClauseElement:
+    listed = _stream(variant).subquery()
     return select(func.count(), func.max(listed.c.fetched_at)).select_from(listed)
 
 
 _LENGTH = Shapes(_length)
 
 
-def _source(shape: _StreamVariant) -> FromClause | None:
-    """The smallest table that holds everything asked for; None: the entries of followed feeds."""
-    if shape.starred:
+def _source(variant: _StreamVariant) -> FromClause | None:
+    """The smallest table with all requested entries; None: the entries of subscribed feeds."""
+    if variant.starred:
         return starred
-    if shape.later:
+    if variant.later:
         return later
-    if "tag" in shape.parts:
+    if "tag" in variant.parts:
         return entry_tags
-    return unread if shape.read is False else None
+    return unread if variant.read is False else None
 
 
-def _belongs(source: FromClause | None) -> list[ColumnElement[bool]]:
+def _belongs_to_user(source: FromClause | None) -> list[ColumnElement[bool]]:
     if source is None:
         return [followed()]
-    mine = [source.c.user_id == bindparam("user_id")]
+    conditions = [source.c.user_id == bindparam("user_id")]
     if source is entry_tags:
-        mine.append(entry_tags.c.tag_id == tag_id("tag"))
-    return mine
+        conditions.append(entry_tags.c.tag_id == tag_id("tag"))
+    return conditions
 
 
-def _states(shape: _StreamVariant, source: FromClause | None) -> list[ColumnElement[bool]]:
+def _state_conditions(variant: _StreamVariant, source: FromClause | None) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
-    if shape.read is not None:
-        conditions.append(~is_unread(entries.c.id) if shape.read else is_unread(entries.c.id))
-    for wanted, table in ((shape.starred, starred), (shape.later, later)):
-        if wanted is not None and source is not table:
-            marked = has_mark(table, entries.c.id)
-            conditions.append(marked if wanted else ~marked)
-    if "tag" in shape.parts and source is not entry_tags:
+    if variant.read is not None:
+        conditions.append(~is_unread(entries.c.id) if variant.read else is_unread(entries.c.id))
+    for value, table in ((variant.starred, starred), (variant.later, later)):
+        if value is not None and source is not table:
+            flagged = has_mark(table, entries.c.id)
+            conditions.append(flagged if value else ~flagged)
+    if "tag" in variant.parts and source is not entry_tags:
         conditions.append(has_tag("tag", entries.c.id))
     return conditions
 
 
-def _parts(shape: _StreamVariant, by: ColumnElement[Any]) -> list[ColumnElement[bool]]:
-    after = by < bindparam("after_id") if shape.order == "newest" else by > bindparam("after_id")
+def _filter_conditions(variant: _StreamVariant, by: ColumnElement[Any]) -> list[ColumnElement[bool]]:
+    after = by < bindparam("after_id") if variant.order == "newest" else by > bindparam("after_id")
     in_feeds = among(entries.c.feed_id, "feed_ids")
-    if "or_tags" in shape.parts:
+    if "or_tags" in variant.parts:
         in_feeds = or_(in_feeds, _tags_among("or_tags").exists())
     conditions: dict[str, ColumnElement[bool]] = {
         "feed_ids": in_feeds,
         "only_feed_ids": among(entries.c.feed_id, "only_feed_ids"),
         "without_feed_ids": ~among(entries.c.feed_id, "without_feed_ids"),
-        "more_tags": _how_many(_tags_among("more_tags")) == bindparam("more_count"),
+        "more_tags": _count(_tags_among("more_tags")) == bindparam("more_count"),
         "without_tags": ~_tags_among("without_tags").exists(),
         "since": by.in_(_since()),
         "until": entries.c.fetched_at <= bindparam("until"),
         "after_id": after,
     }
-    return [condition for name, condition in conditions.items() if name in shape.parts]
+    return [condition for name, condition in conditions.items() if name in variant.parts]
 
 
 def _since() -> CompoundSelect[Any]:
-    """Each by its index: what changed lately may lie anywhere among what arrived long ago."""
-    came, changed = entries.alias("came"), entries.alias("changed")
+    """A union, so that each side uses its own index: recent changes may be to entries of any age."""
+    arrived, changed = entries.alias("came"), entries.alias("changed")
     return union(
-        select(came.c.id).where(came.c.fetched_at >= bindparam("since")),
+        select(arrived.c.id).where(arrived.c.fetched_at >= bindparam("since")),
         select(changed.c.id).where(changed.c.changed_at >= bindparam("since")),
     )
 
 
 def _tags_among(names: str) -> Select[int]:
-    """Those of an entry's tags that the parameter `names` lists."""
+    """The tags of an entry that are in the list parameter `names`."""
     return (
         select(entry_tags.c.entry_id)
         .join_from(entry_tags, tags, tags.c.id == entry_tags.c.tag_id)
@@ -185,11 +189,11 @@ def _tags_among(names: str) -> Select[int]:
     )
 
 
-def _how_many(rows: Select[int]) -> ColumnElement[int]:
+def _count(rows: Select[int]) -> ColumnElement[int]:
     return rows.with_only_columns(func.count()).scalar_subquery()
 
 
-_HOW_MANY = Statement(
+_COUNT = Statement(
     select(func.count())
     .select_from(subscriptions)
     .join(entries, entries.c.feed_id == subscriptions.c.feed_id)

@@ -1,6 +1,7 @@
-"""Keys of removed entries, so that what a feed still lists never comes back as new.
+"""Stores new and changed entries, finds existing ones, and keeps the keys of removed ones.
 
-They are forgotten once the feed's document has not listed them for a while.
+A removed entry leaves its key, so that it does not come back as new while the feed still lists it. The key is
+deleted once the feed has not listed it for a while.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,12 +22,12 @@ VERSIONS_KEPT = 20
 
 
 class NewEntryText(NamedTuple):
-    """What is stored of an entry's words; the markup is sanitised."""
+    """The text of an entry to store; the markup is sanitised."""
 
     title: str
     content: str
     plain: str = ""
-    """The content without markup; not stored by itself."""
+    """The content without markup; not stored."""
     author: str | None = None
     summary: str = ""
     image: str | None = None
@@ -50,7 +51,7 @@ class NewEntryRow(NamedTuple):
 
 @record
 class EntryUpdate:
-    """A known entry that says something else now."""
+    """An existing entry whose content changed."""
 
     entry_id: int
     feed_id: int
@@ -68,28 +69,28 @@ _fingerprint = (
     entries.c.change_hash,
     entries.c.title,
 )
-_KNOWN_GUIDS = Statement(
+_BY_GUIDS = Statement(
     select(*_fingerprint).where(
         entries.c.feed_id == bindparam("feed_id"),
         entries.c.audience_id.is_(None),
         among(entries.c.guid, "keys", Text()),
     )
 )
-_KNOWN_URLS = Statement(
+_BY_URLS = Statement(
     select(*_fingerprint).where(
         entries.c.feed_id == bindparam("feed_id"),
         entries.c.audience_id.is_(None),
         among(entries.c.normalized_url, "keys", Text()),
     )
 )
-_KNOWN_ALL = Statement(
+_NEWEST_ENTRIES = Statement(
     select(*_fingerprint)
     .where(entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None))
     .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
     .limit(bindparam("most"))
 )
 
-_words = ("title", "author", "summary", "image", "language", "words")
+_text_columns = ("title", "author", "summary", "image", "language", "words")
 _INSERT = Statement(
     insert(entries).on_conflict_do_nothing(),
     columns=[
@@ -101,7 +102,7 @@ _INSERT = Statement(
         "published_at",
         "fetched_at",
         "sort_at",
-        *_words,
+        *_text_columns,
     ],
 )
 _NEWEST = Statement(select(func.coalesce(func.max(entries.c.id), 0)))
@@ -112,8 +113,8 @@ _SINCE = Statement(
 )
 _INSERT_BODY = Statement(insert(entry_bodies), columns=["entry_id", "content", "extra"])
 
-_is_other = (entries.c.id == bindparam("id")) & (entries.c.change_hash != bindparam("new_hash"))
-_KEEP_VERSION = Statement(
+_has_changed = (entries.c.id == bindparam("id")) & (entries.c.change_hash != bindparam("new_hash"))
+_SAVE_VERSION = Statement(
     insert(entry_versions)
     .from_select(
         ["entry_id", "version", "title", "content", "change_hash", "replaced_at"],
@@ -126,20 +127,20 @@ _KEEP_VERSION = Statement(
             bindparam("now", type_=entry_versions.c.replaced_at.type),
         )
         .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
-        .where(_is_other),
+        .where(_has_changed),
     )
     .on_conflict_do_nothing()
 )
 _REWRITE = Statement(
     update(entries)
-    .where(_is_other)
+    .where(_has_changed)
     .values(
         change_hash=bindparam("new_hash"),
         url=func.coalesce(bindparam("new_url", type_=Text()), entries.c.url),
         normalized_url=func.coalesce(bindparam("new_normalized_url", type_=Text()), entries.c.normalized_url),
         version=entries.c.version + 1,
         changed_at=bindparam("now"),
-        **{name: bindparam(f"new_{name}") for name in _words},
+        **{name: bindparam(f"new_{name}") for name in _text_columns},
     )
     .returning(entries.c.id)
 )
@@ -158,34 +159,34 @@ _DROP_OLD_VERSIONS = Statement(
 
 
 async def known_guids(tx: Tx, feed_id: int, guids: Sequence[str]) -> dict[str, Seen]:
-    rows = await tx.all(_KNOWN_GUIDS, {"feed_id": feed_id, "keys": list(guids)})
-    return {row[1]: _seen(row) for row in rows}
+    rows = await tx.all(_BY_GUIDS, {"feed_id": feed_id, "keys": list(guids)})
+    return {row[1]: _fingerprint_of(row) for row in rows}
 
 
 async def known_urls(tx: Tx, feed_id: int, urls: Sequence[str]) -> dict[str, Seen]:
-    """By normalised address. Where several entries share one, the newest stands for it."""
-    rows = await tx.all(_KNOWN_URLS, {"feed_id": feed_id, "keys": list(urls)})
-    return {row[2]: _seen(row) for row in sorted(rows, key=_id_of)}
+    """By normalized URL. If several entries share one, the newest counts."""
+    rows = await tx.all(_BY_URLS, {"feed_id": feed_id, "keys": list(urls)})
+    return {row[2]: _fingerprint_of(row) for row in sorted(rows, key=_id_of)}
 
 
-async def known_all(tx: Tx, feed_id: int, most: int) -> ExistingEntry:
-    """The newest entries under every key: for feeds whose guids or addresses cannot be relied on."""
-    rows = sorted(await tx.all(_KNOWN_ALL, {"feed_id": feed_id, "most": most}), key=_id_of)
+async def known_all(tx: Tx, feed_id: int, limit: int) -> ExistingEntry:
+    """The newest entries by every key, for feeds whose guids or URLs are unreliable."""
+    rows = sorted(await tx.all(_NEWEST_ENTRIES, {"feed_id": feed_id, "most": limit}), key=_id_of)
     return ExistingEntry(
-        by_guid={row[1]: _seen(row) for row in rows if row[1] is not None},
-        by_url={row[2]: _seen(row) for row in rows if row[2] is not None},
-        by_hash={row[3]: _seen(row) for row in rows},
+        by_guid={row[1]: _fingerprint_of(row) for row in rows if row[1] is not None},
+        by_url={row[2]: _fingerprint_of(row) for row in rows if row[2] is not None},
+        by_hash={row[3]: _fingerprint_of(row) for row in rows},
     )
 
 
 async def insert_new(tx: Tx, rows: Sequence[NewEntryRow]) -> list[tuple[int, NewEntryRow]]:
-    """Store these entries; back come only the truly new ones with their ids, in the order given."""
-    # RETURNING for each row costs twice as much. Ids only grow, and leases keep others out of these feeds.
+    """Store these entries; returns only the new ones with their ids, in the given order."""
+    # RETURNING for each row costs twice as much. Ids only grow, and leases keep other workers out.
     before = await tx.value(_NEWEST)
     await tx.run_many(_INSERT, [_entry_params(row) for row in rows])
-    ours = {row.feed_id for row in rows}
+    feed_ids = {row.feed_id for row in rows}
     since = await tx.all(_SINCE, {"before": before})
-    stored = list(_matched(rows, [row for row in since if row[1] in ours]))
+    stored = list(_matched(rows, [row for row in since if row[1] in feed_ids]))
     await tx.run_many(
         _INSERT_BODY,
         [{"entry_id": id_, "content": row.text.content, "extra": row.text.extra} for id_, row in stored],
@@ -194,29 +195,29 @@ async def insert_new(tx: Tx, rows: Sequence[NewEntryRow]) -> list[tuple[int, New
 
 
 async def rewrite(tx: Tx, rewrites: Sequence[EntryUpdate]) -> list[int]:
-    """Keep the old words as a version and store the new ones; the ids that did change."""
-    params = [_rewrite_params(each) for each in rewrites]
-    await tx.run_many(_KEEP_VERSION, params)
+    """Save the old text as a version and store the new text; returns the ids that changed."""
+    params = [_rewrite_params(change) for change in rewrites]
+    await tx.run_many(_SAVE_VERSION, params)
     changed = {row[0] for row in await tx.each(_REWRITE, params)}
-    bodies = [given for given in params if given["id"] in changed]
+    bodies = [values for values in params if values["id"] in changed]
     await tx.run_many(_REWRITE_BODY, bodies)
     await tx.run_many(_DROP_OLD_VERSIONS, bodies)
     return sorted(changed)
 
 
 def _matched(rows: Iterable[NewEntryRow], stored: Sequence[Row]) -> Iterator[tuple[int, NewEntryRow]]:
-    """A row that met a conflict was not stored, so what is there is a part of what was given, in order."""
-    place = 0
+    """Rows with a conflict were not stored, so the stored rows are an ordered subset of the given ones."""
+    index = 0
     for row in rows:
-        if place == len(stored):
+        if index == len(stored):
             return
-        id_, feed_id, guid, digest = stored[place]
+        id_, feed_id, guid, digest = stored[index]
         if (feed_id, guid, digest) == (row.feed_id, row.guid, row.change_hash):
-            place += 1
+            index += 1
             yield id_, row
 
 
-def _seen(row: Row) -> Seen:
+def _fingerprint_of(row: Row) -> Seen:
     return Seen(row[0], row[2], row[3], row[4])
 
 
@@ -244,14 +245,14 @@ def _entry_params(row: NewEntryRow) -> dict[str, Any]:
     }
 
 
-def _rewrite_params(each: EntryUpdate) -> dict[str, Any]:
-    text = each.text
+def _rewrite_params(change: EntryUpdate) -> dict[str, Any]:
+    text = change.text
     return {
-        "id": each.entry_id,
-        "now": each.changed_at,
-        "new_hash": each.change_hash,
-        "new_url": each.url,
-        "new_normalized_url": each.normalized_url,
+        "id": change.entry_id,
+        "now": change.changed_at,
+        "new_hash": change.change_hash,
+        "new_url": change.url,
+        "new_normalized_url": change.normalized_url,
         "new_title": text.title,
         "new_author": text.author,
         "new_summary": text.summary,
@@ -263,8 +264,10 @@ def _rewrite_params(each: EntryUpdate) -> dict[str, Any]:
     }
 
 
-_REMEMBER = Statement(insert(removed_keys).on_conflict_do_nothing(), columns=["feed_id", "key"])
-_KNOWN = Statement(
+# --- Keys of removed entries
+
+_ADD_REMOVED = Statement(insert(removed_keys).on_conflict_do_nothing(), columns=["feed_id", "key"])
+_REMOVED = Statement(
     select(removed_keys.c.key).where(
         removed_keys.c.feed_id == bindparam("feed_id"), among(removed_keys.c.key, "keys")
     )
@@ -287,24 +290,24 @@ _LISTED = Statement(
     )
     .values(missed_at=None)
 )
-_FORGET_KEYS = Statement(delete_some(removed_keys, removed_keys.c.missed_at < bindparam("before")))
+_DELETE_MISSED = Statement(delete_some(removed_keys, removed_keys.c.missed_at < bindparam("before")))
 
 
 async def known(tx: Tx, feed_id: int, keys: Sequence[int]) -> set[int]:
-    return {row[0] for row in await tx.all(_KNOWN, {"feed_id": feed_id, "keys": list(keys)})}
+    return {row[0] for row in await tx.all(_REMOVED, {"feed_id": feed_id, "keys": list(keys)})}
 
 
 async def note_listed(tx: Tx, documents: Sequence[tuple[int, Sequence[int]]], now: Instant) -> None:
-    """Which removed entries these feeds still list, by their keys."""
+    """Record which removed entries these feeds still list, by their keys."""
     params = [{"feed": feed_id, "listed": list(keys), "now": now} for feed_id, keys in documents]
     await tx.run_many(_MISSED, params)
-    await tx.run_many(_LISTED, [given for given in params if given["listed"]])
+    await tx.run_many(_LISTED, [values for values in params if values["listed"]])
 
 
 async def forget_missed(tx: Tx, before: Instant, *, most: int) -> int:
-    return await tx.run(_FORGET_KEYS, {"before": before, "most": most})
+    return await tx.run(_DELETE_MISSED, {"before": before, "most": most})
 
 
 async def remember(tx: Tx, keys: Sequence[tuple[int, int]]) -> None:
-    """Each with its feed."""
-    await tx.run_many(_REMEMBER, [{"feed_id": feed_id, "key": key} for feed_id, key in keys])
+    """Store keys of removed entries, as (feed id, key)."""
+    await tx.run_many(_ADD_REMOVED, [{"feed_id": feed_id, "key": key} for feed_id, key in keys])

@@ -1,4 +1,4 @@
-"""Feeds as their operator sees them. Nobody's private feeds and no mail are among them."""
+"""Feeds in the admin pages: filtered lists, settings and schedule. Without private feeds and newsletters."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,7 +35,7 @@ class AdminFeed:
     language: str | None
     icon_id: int | None
     standing: str
-    """One of `STANDINGS`."""
+    """The status: one of `STANDINGS`."""
     enabled: bool
     polling: bool
     deframe: bool
@@ -47,7 +47,7 @@ class AdminFeed:
     last_checked_at: Instant | None
     last_error: str | None
     failures: int
-    """In a row."""
+    """Consecutive."""
     stop_reason: str | None
     followers: int
     built_at: Instant | None
@@ -63,40 +63,40 @@ class AdminFeed:
 @record
 class FeedFilter:
     search: str = ""
-    """Part of the name or the address."""
+    """Part of the title or URL."""
     standing: str = "all"
 
 
 STANDINGS = ("working", "damaged", "pending", "error", "stopped", "off")
-_followed = (subscriptions.c.feed_id == feeds.c.id, subscriptions.c.unsubscribed_at.is_(None))
-_followers = select(func.count()).where(*_followed).scalar_subquery()
-# A feed that is not polled still has a time in its row until a worker comes by and puts it to rest.
+_is_subscribed = (subscriptions.c.feed_id == feeds.c.id, subscriptions.c.unsubscribed_at.is_(None))
+_subscriber_count = select(func.count()).where(*_is_subscribed).scalar_subquery()
+# A feed that is no longer polled has a next check in its row until a worker clears it.
 _next = case(
     (
-        or_(state.c.urgent, and_(feeds.c.polling, or_(feeds.c.operator_added, _followers > 0))),
+        or_(state.c.urgent, and_(feeds.c.polling, or_(feeds.c.operator_added, _subscriber_count > 0))),
         state.c.next_check_at,
     ),
     else_=null(),
 )
-_standing = case(
+_status = case(
     (feeds.c.enabled == false(), "off"),
     (state.c.stopped_at.is_not(None), "stopped"),
-    # A document that broke off: what could be read of it was stored.
+    # The document was truncated; the readable part was stored.
     (and_(state.c.status == "success", state.c.last_error.is_not(None)), "damaged"),
     (state.c.status == "success", "working"),
     (state.c.status == "pending", "pending"),
     else_="error",
 )
 _name = func.lower(func.coalesce(func.nullif(feeds.c.title, ""), feeds.c.url))
-_is_shown = (feeds.c.owner_id.is_(None), feeds.c.kind == "web")
-_lines = (
+_is_listed = (feeds.c.owner_id.is_(None), feeds.c.kind == "web")
+_rows = (
     select(
         feeds.c.id,
         feeds.c.url,
         feeds.c.title,
         feeds.c.language,
         feeds.c.icon_id,
-        _standing.label("standing"),
+        _status.label("standing"),
         feeds.c.enabled,
         feeds.c.polling,
         func.coalesce(feed_framing.c.deframe, false()),
@@ -109,7 +109,7 @@ _lines = (
         state.c.last_error,
         state.c.consecutive_failures,
         state.c.stop_reason,
-        _followers,
+        _subscriber_count,
         framed_documents.c.built_at,
         feeds.c.operator_added,
         feeds.c.deleted_at.is_not(None),
@@ -124,63 +124,63 @@ _lines = (
     .join_from(feeds, state, state.c.feed_id == feeds.c.id)
     .outerjoin(feed_framing, feed_framing.c.feed_id == feeds.c.id)
     .outerjoin(framed_documents, framed_documents.c.feed_id == feeds.c.id)
-    .where(*_is_shown)
+    .where(*_is_listed)
 )
-_OWN = 22  # columns before those of the fetching
+_OWN = 22  # columns before the fetch settings
 _FLAGS = (6, 7, 8, 10, 20, 21)
-_EVERY = Statement(_lines.where(feeds.c.deleted_at.is_(None)).order_by(feeds.c.id))
-_BY_ID = Statement(_lines.where(feeds.c.id == bindparam("id")))
-_BY_URL = Statement(_lines.where(feeds.c.url == bindparam("url")))
+_ALL = Statement(_rows.where(feeds.c.deleted_at.is_(None)).order_by(feeds.c.id))
+_BY_ID = Statement(_rows.where(feeds.c.id == bindparam("id")))
+_BY_URL = Statement(_rows.where(feeds.c.url == bindparam("url")))
 
 
-def _filters(*, standing: bool, search: bool) -> list[ColumnElement[bool]]:
-    wanted: list[ColumnElement[bool]] = [*_is_shown, feeds.c.deleted_at.is_(None)]
-    if standing:
-        wanted.append(_standing == bindparam("standing"))
+def _filters(*, by_status: bool, search: bool) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = [*_is_listed, feeds.c.deleted_at.is_(None)]
+    if by_status:
+        conditions.append(_status == bindparam("standing"))
     if search:
-        wanted.append(
+        conditions.append(
             or_(
                 _name.like(bindparam("pattern"), escape="\\"),
                 func.lower(feeds.c.url).like(bindparam("pattern"), escape="\\"),
             )
         )
-    return wanted
+    return conditions
 
 
-def _counted(search: bool) -> ClauseElement:
+def _count_by_status(search: bool) -> ClauseElement:
     return (
-        select(_standing.label("standing"), func.count())
+        select(_status.label("standing"), func.count())
         .join_from(feeds, state, state.c.feed_id == feeds.c.id)
-        .where(*_filters(standing=False, search=search))
+        .where(*_filters(by_status=False, search=search))
         .group_by("standing")
     )
 
 
-def _page(standing: bool, search: bool) -> ClauseElement:
-    # Who follows is counted for the lines of the page alone.
-    chosen = (
+def _page(by_status: bool, search: bool) -> ClauseElement:
+    # Count subscribers only for the feeds of the page.
+    page_ids = (
         select(feeds.c.id)
         .join_from(feeds, state, state.c.feed_id == feeds.c.id)
-        .where(*_filters(standing=standing, search=search))
+        .where(*_filters(by_status=by_status, search=search))
         .order_by(_name, feeds.c.id)
         .limit(bindparam("limit"))
         .offset(bindparam("offset"))
         .correlate(None)
     )
-    return _lines.where(feeds.c.id.in_(chosen)).order_by(_name, feeds.c.id)
+    return _rows.where(feeds.c.id.in_(page_ids)).order_by(_name, feeds.c.id)
 
 
-def _how_many(standing: bool, search: bool) -> ClauseElement:
+def _count(by_status: bool, search: bool) -> ClauseElement:
     return (
         select(func.count())
         .join_from(feeds, state, state.c.feed_id == feeds.c.id)
-        .where(*_filters(standing=standing, search=search))
+        .where(*_filters(by_status=by_status, search=search))
     )
 
 
 _PAGE = Shapes(_page)
-_COUNTED = Shapes(_counted)
-_HOW_MANY = Shapes(_how_many)
+_COUNT_BY_STATUS = Shapes(_count_by_status)
+_COUNT = Shapes(_count)
 
 
 def _set(name: str) -> ClauseElement:
@@ -215,7 +215,7 @@ _RUN_NOW = Statement(
         stop_reason=null(),
     )
 )
-_READ_ANEW = Statement(
+_FORGET_DOCUMENT = Statement(
     update(state)
     .where(state.c.feed_id == bindparam("feed_id"))
     .values(
@@ -234,12 +234,12 @@ _REVIVE = Statement(
     .where(feeds.c.id == bindparam("feed_id"))
     .values(deleted_at=null(), enabled=bindparam("on"), polling=bindparam("on"))
 )
-_WELCOME = Statement(
+_START_POLLING = Statement(
     update(feeds)
     .where(
         feeds.c.id == bindparam("feed_id"),
         or_(feeds.c.deleted_at.is_not(None), and_(feeds.c.operator_added, ~feeds.c.polling)),
-        ~exists().where(*_followed),
+        ~exists().where(*_is_subscribed),
     )
     .values(
         deleted_at=null(),
@@ -250,27 +250,27 @@ _WELCOME = Statement(
 
 
 async def every(tx: Tx, now: Instant) -> list[AdminFeed]:
-    return [_feed(tx, row) for row in await tx.all(_EVERY, {"now": now})]
+    return [_feed(tx, row) for row in await tx.all(_ALL, {"now": now})]
 
 
-async def page(tx: Tx, wanted: FeedFilter, now: Instant, *, limit: int, offset: int) -> list[AdminFeed]:
-    """By name."""
-    params = {**_params(wanted), "now": now, "limit": limit, "offset": offset}
-    return [_feed(tx, row) for row in await tx.all(_PAGE(*_shape(wanted)), params)]
+async def page(tx: Tx, feed_filter: FeedFilter, now: Instant, *, limit: int, offset: int) -> list[AdminFeed]:
+    """Sorted by name."""
+    params = {**_params(feed_filter), "now": now, "limit": limit, "offset": offset}
+    return [_feed(tx, row) for row in await tx.all(_PAGE(*_variant(feed_filter)), params)]
 
 
-async def how_many(tx: Tx, wanted: FeedFilter) -> int:
-    return await tx.value(_HOW_MANY(*_shape(wanted)), _params(wanted))
+async def how_many(tx: Tx, feed_filter: FeedFilter) -> int:
+    return await tx.value(_COUNT(*_variant(feed_filter)), _params(feed_filter))
 
 
-async def counted(tx: Tx, wanted: FeedFilter) -> Mapping[str, int]:
-    """How many of those that a search leaves have each standing, whichever is asked for."""
-    _, search = _shape(wanted)
-    return {row[0]: row[1] for row in await tx.all(_COUNTED(search), _params(wanted))}
+async def counted(tx: Tx, feed_filter: FeedFilter) -> Mapping[str, int]:
+    """The number of feeds per status that match the search, whatever status the filter has."""
+    _, search = _variant(feed_filter)
+    return {row[0]: row[1] for row in await tx.all(_COUNT_BY_STATUS(search), _params(feed_filter))}
 
 
 async def by_id(tx: Tx, feed_id: int, now: Instant) -> AdminFeed | None:
-    """Also one that is deleted."""
+    """Finds deleted feeds, too."""
     row = await tx.one(_BY_ID, {"id": feed_id, "now": now})
     return None if row is None else _feed(tx, row)
 
@@ -293,7 +293,7 @@ async def set_operator_added(tx: Tx, feed_id: int, *, added: bool) -> None:
 
 
 async def set_fetching(tx: Tx, feed_id: int, changed: Mapping[str, Any]) -> None:
-    """These columns, by their names."""
+    """Set these columns, by name."""
     for name, value in changed.items():
         stored = tx.vault.encrypt_optional(f"feeds.{name}", value) if name in _ENCRYPTED else value
         await tx.run(_SET(name), {"feed_id": feed_id, "value": stored})
@@ -304,43 +304,43 @@ async def delete(tx: Tx, feed_id: int, now: Instant) -> None:
 
 
 async def revive(tx: Tx, feed_id: int, *, on: bool) -> None:
-    """A deleted feed is there again, enabled and polled or neither."""
+    """Undelete a feed; `on` sets both enabled and polling."""
     await tx.run(_REVIVE, {"feed_id": feed_id, "on": on})
 
 
 async def welcome_reader(tx: Tx, feed_id: int) -> None:
-    """The first who follows a feed that was deleted, or that only the operator had: it is polled from now."""
-    await tx.run(_WELCOME, {"feed_id": feed_id})
+    """Start polling a deleted or operator-only feed when its first subscriber arrives."""
+    await tx.run(_START_POLLING, {"feed_id": feed_id})
 
 
 async def resume(tx: Tx, feed_id: int, now: Instant) -> None:
-    """A schedule that ran out while the feed was disabled goes on; one that never began does not begin."""
+    """Schedule a check for a feed that lost its schedule while disabled, but not for one never checked."""
     await tx.run(_RESUME, {"feed_id": feed_id, "now": now})
 
 
 async def run_now(tx: Tx, feed_id: int, now: Instant) -> None:
-    """Due at once, whatever stood in the way: error, lease, wish of the server."""
+    """Make the feed due at once, despite errors, a lease or the server's Retry-After."""
     await tx.run(_RUN_NOW, {"feed_id": feed_id, "now": now})
 
 
 async def read_anew(tx: Tx, feed_id: int) -> None:
-    """What is known of its document is forgotten, a check under way is lost, and a stop ends."""
-    await tx.run(_READ_ANEW, {"feed_id": feed_id})
+    """Fetch without cache headers next time, drop the result of a running check, and restart if stopped."""
+    await tx.run(_FORGET_DOCUMENT, {"feed_id": feed_id})
 
 
-def _shape(wanted: FeedFilter) -> tuple[bool, bool]:
-    return wanted.standing != "all", bool(wanted.search)
+def _variant(feed_filter: FeedFilter) -> tuple[bool, bool]:
+    return feed_filter.standing != "all", bool(feed_filter.search)
 
 
-def _params(wanted: FeedFilter) -> dict[str, Any]:
-    return {"standing": wanted.standing, "pattern": containing(wanted.search)}
+def _params(feed_filter: FeedFilter) -> dict[str, Any]:
+    return {"standing": feed_filter.standing, "pattern": containing(feed_filter.search)}
 
 
 def _feed(tx: Tx, row: Row) -> AdminFeed:
     values: list[Any] = list(row)
     own, fetching = values[:_OWN], values[_OWN:]
-    for place in _FLAGS:
-        own[place] = bool(own[place])
+    for index in _FLAGS:
+        own[index] = bool(own[index])
     fetching[3], fetching[6] = bool(fetching[3]), bool(fetching[6])
     if fetching[0] is not None:
         fetching[0] = tx.vault.decrypt("feeds.proxy", fetching[0]) or HIDDEN

@@ -1,4 +1,4 @@
-"""How the feeds are doing, counted."""
+"""Feeds: adding, describing and moving them, their credentials, former URLs and hourly fetch statistics."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -16,8 +16,8 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Statement, func, select
 from reedbed.store.tables import feed_fetch_state, feed_history, feeds, former_addresses
 
-_ABOUT = tuple(field.name for field in fields(FeedMetadata))
-_about_values = attrgetter(*_ABOUT)
+_METADATA_COLUMNS = tuple(field.name for field in fields(FeedMetadata))
+_metadata_values = attrgetter(*_METADATA_COLUMNS)
 _same_owner = or_(
     feeds.c.owner_id == bindparam("owner_id"),
     feeds.c.owner_id.is_(None) & bindparam("owner_id", type_=feeds.c.owner_id.type).is_(None),
@@ -29,10 +29,10 @@ _ADD = Statement(
 )
 _ADD_STATE = Statement(insert(feed_fetch_state), columns=["feed_id", "host", "next_check_at", "urgent"])
 _BY_URL = Statement(select(feeds.c.id).where(feeds.c.url == bindparam("url"), _same_owner))
-_ABOUT_UPDATE = Statement(
+_SET_METADATA = Statement(
     update(feeds)
     .where(feeds.c.id == bindparam("feed_id"))
-    .values(**{name: bindparam(name) for name in _ABOUT})
+    .values(**{name: bindparam(name) for name in _METADATA_COLUMNS})
 )
 _MOVE = Statement(update(feeds).where(feeds.c.id == bindparam("feed_id")).values(url=bindparam("new_url")))
 _MOVE_STATE = Statement(
@@ -62,13 +62,13 @@ async def find_or_add(
     title: str = "",
     by_operator: bool = False,
 ) -> tuple[int, bool]:
-    """The feed at this address, made when there is none; and whether it was made.
+    """The id of the feed at this URL, and whether it was created by this call.
 
-    A new web feed is urgent at once; one added by the operator waits until it is enabled.
+    A new web feed is fetched at once; one added by the operator waits until it is enabled.
     """
-    known = await get_by_url(tx, url, owner_id)
-    if known is not None:
-        return known, False
+    existing = await get_by_url(tx, url, owner_id)
+    if existing is not None:
+        return existing, False
     feed_id = await tx.value(
         _ADD,
         {
@@ -82,7 +82,7 @@ async def find_or_add(
             "operator_added": by_operator,
         },
     )
-    if feed_id is None:  # another worker was quicker
+    if feed_id is None:  # another process added it meanwhile
         return (await get_by_url(tx, url, owner_id) or 0), False
     fetched = kind == "web" and not by_operator
     await tx.run(
@@ -98,13 +98,15 @@ async def find_or_add(
 
 
 async def get_by_url(tx: Tx, url: str, owner_id: int | None = None) -> int | None:
-    """Shared feeds and each user's private ones are worlds apart, even at the same address."""
+    """Shared feeds and the private feeds of each user are separate, even at the same URL."""
     return await tx.value(_BY_URL, {"url": url, "owner_id": owner_id})
 
 
 async def describe(tx: Tx, descriptions: Sequence[tuple[int, FeedMetadata]]) -> None:
-    """What these feeds now say of themselves."""
-    await tx.run_many(_ABOUT_UPDATE, [_about_params(feed_id, about) for feed_id, about in descriptions])
+    """Store the current metadata of these feeds."""
+    await tx.run_many(
+        _SET_METADATA, [_metadata_params(feed_id, metadata) for feed_id, metadata in descriptions]
+    )
 
 
 async def move(tx: Tx, feed_id: int, url: str) -> None:
@@ -118,23 +120,25 @@ async def set_credentials(tx: Tx, feed_id: int, username: str | None, password: 
 
 
 async def credentials(tx: Tx, owner_id: int) -> dict[int, tuple[str, str | None]]:
-    """Name and password of each private feed of this user that has them, by feed.
+    """Username and password of this user's private feeds that have them, by feed.
 
-    A password that was encrypted with a key that is not here is None.
+    The password is None if it was encrypted with a key we do not have.
     """
     rows = await tx.all(_CREDENTIALS, {"owner_id": owner_id})
     return {id_: (name, secret and tx.vault.decrypt("feeds.password", secret)) for id_, name, secret in rows}
 
 
-def _about_params(feed_id: int, about: FeedMetadata) -> dict[str, Any]:
-    return dict(zip(_ABOUT, _about_values(about), strict=True)) | {"feed_id": feed_id}
+def _metadata_params(feed_id: int, metadata: FeedMetadata) -> dict[str, Any]:
+    return dict(zip(_METADATA_COLUMNS, _metadata_values(metadata), strict=True)) | {"feed_id": feed_id}
 
 
-_left = insert(former_addresses).values(url=bindparam("url"), feed_id=bindparam("feed_id"))
-_REMEMBER = Statement(
-    _left.on_conflict_do_update(index_elements=["url"], set_={"feed_id": _left.excluded.feed_id})
+# --- Former URLs
+
+_former_url = insert(former_addresses).values(url=bindparam("url"), feed_id=bindparam("feed_id"))
+_REMEMBER_URL = Statement(
+    _former_url.on_conflict_do_update(index_elements=["url"], set_={"feed_id": _former_url.excluded.feed_id})
 )
-_CARRY_OVER = Statement(
+_COPY_URLS = Statement(
     update(former_addresses)
     .where(former_addresses.c.feed_id == bindparam("old"))
     .values(feed_id=bindparam("new"))
@@ -142,21 +146,23 @@ _CARRY_OVER = Statement(
 
 
 async def remember_url(tx: Tx, url: str, feed_id: int) -> None:
-    """What was at this address is now this feed."""
-    await tx.run(_REMEMBER, {"url": url, "feed_id": feed_id})
+    """Record that the feed at this former URL is now this feed."""
+    await tx.run(_REMEMBER_URL, {"url": url, "feed_id": feed_id})
 
 
 async def copy_urls(tx: Tx, old: int, new: int) -> None:
-    """One feed becomes part of another: its earlier addresses lead there too."""
-    await tx.run(_CARRY_OVER, {"old": old, "new": new})
+    """When a feed is merged into another, its former URLs lead to the other, too."""
+    await tx.run(_COPY_URLS, {"old": old, "new": new})
 
+
+# --- Fetch statistics
 
 _TOTALS = ("checks", "unchanged", "failures", "new_entries", "bytes", "took_ms")
 
 
 @record
 class FetchStats:
-    """One check, or the sum of those in an hour."""
+    """One fetch, or the sum of all fetches in an hour."""
 
     feed_id: int
     hour: Instant
@@ -168,53 +174,55 @@ class FetchStats:
     took_ms: Millis = 0
 
 
-_new = insert(feed_history).values({name: bindparam(name) for name in ("feed_id", "hour", *_TOTALS)})
-_ADD_TALLY = Statement(
-    _new.on_conflict_do_update(
+_new_stats = insert(feed_history).values({name: bindparam(name) for name in ("feed_id", "hour", *_TOTALS)})
+_ADD_STATS = Statement(
+    _new_stats.on_conflict_do_update(
         index_elements=["feed_id", "hour"],
-        set_={name: feed_history.c[name] + _new.excluded[name] for name in _TOTALS},
+        set_={name: feed_history.c[name] + _new_stats.excluded[name] for name in _TOTALS},
     )
 )
-_OF_FEED = Statement(
+_STATS_OF_FEED = Statement(
     select(feed_history.c.feed_id, feed_history.c.hour, *(feed_history.c[name] for name in _TOTALS))
     .where(feed_history.c.feed_id == bindparam("feed_id"), feed_history.c.hour >= bindparam("since"))
     .order_by(feed_history.c.hour)
 )
-_FORGET = Statement(delete(feed_history).where(feed_history.c.hour < bindparam("before")))
+_DELETE_OLD_STATS = Statement(delete(feed_history).where(feed_history.c.hour < bindparam("before")))
 
 
-def hour_of(moment: Instant) -> Instant:
-    return moment - moment % HOUR
+def hour_of(time: Instant) -> Instant:
+    return time - time % HOUR
 
 
 async def add_stats(tx: Tx, tallies: Sequence[FetchStats]) -> None:
-    await tx.run_many(_ADD_TALLY, [_params(tally) for tally in tallies])
+    await tx.run_many(_ADD_STATS, [_stats_params(hour) for hour in tallies])
 
 
 async def stats_of_feed(tx: Tx, feed_id: int, since: Instant) -> list[FetchStats]:
-    """Oldest first; hours without a check are left out."""
-    return [FetchStats(*row) for row in await tx.all(_OF_FEED, {"feed_id": feed_id, "since": since})]
+    """Oldest first; hours without a fetch are left out."""
+    return [FetchStats(*row) for row in await tx.all(_STATS_OF_FEED, {"feed_id": feed_id, "since": since})]
 
 
 async def delete_old_stats(tx: Tx, before: Instant) -> int:
-    return await tx.run(_FORGET, {"before": before})
+    return await tx.run(_DELETE_OLD_STATS, {"before": before})
 
 
-def _params(tally: FetchStats) -> dict[str, int]:
+def _stats_params(stats: FetchStats) -> dict[str, int]:
     return {
-        "feed_id": tally.feed_id,
-        "hour": tally.hour,
-        "checks": tally.checks,
-        "unchanged": tally.unchanged,
-        "failures": tally.failures,
-        "new_entries": tally.new_entries,
-        "bytes": tally.bytes,
-        "took_ms": tally.took_ms,
+        "feed_id": stats.feed_id,
+        "hour": stats.hour,
+        "checks": stats.checks,
+        "unchanged": stats.unchanged,
+        "failures": stats.failures,
+        "new_entries": stats.new_entries,
+        "bytes": stats.bytes,
+        "took_ms": stats.took_ms,
     }
 
 
-_OF_ALL = Statement(select(feed_fetch_state.c.status, func.count()).group_by(feed_fetch_state.c.status))
+_COUNT_BY_STATUS = Statement(
+    select(feed_fetch_state.c.status, func.count()).group_by(feed_fetch_state.c.status)
+)
 
 
 async def list_statuses(tx: Tx) -> dict[str, int]:
-    return {row[0]: row[1] for row in await tx.all(_OF_ALL)}
+    return {row[0]: row[1] for row in await tx.all(_COUNT_BY_STATUS)}

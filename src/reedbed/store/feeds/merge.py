@@ -1,12 +1,12 @@
-"""A feed merges into another or takes another address: its followers keep what they had, nobody else gets it.
+"""Merges a feed into another, or moves it to a new URL, without showing its entries to other users.
 
-A redirect is only the word of the server that sends it. Whoever follows a feed of their own can redirect it
-to any other feed, so its entries are never shown to others as entries of that other feed. They move over with
-an audience: those who followed their feed, each above the floor they had there.
+A redirect cannot be trusted: anyone can subscribe to a feed of their own and redirect it to any other feed.
+So the entries of the old feed are never shown to the other subscribers of the new one. They move with an
+audience: the subscribers of the old feed, each with the `since_id` they had there.
 
-An entry that the other feed has published too (same guid or same address: a twin) gives its states to its
-twin and goes, at the merge or when the twin arrives later. What was unread stays unread: the rows are `kept`,
-since marks are counted in the ids of a feed and these come from two.
+If the new feed has published the same entry (same guid or URL: a "twin"), the old entry passes its states to
+the twin and is deleted, at the merge or when the twin arrives later. Unread entries stay unread: their rows
+become `kept`, because a read marker compares ids of one feed and these come from two.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -35,7 +35,7 @@ from reedbed.domain.times import Instant
 from reedbed.store import articles
 from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.statements import Statement, among, func, larger, select
-from reedbed.store.feeds import feeds as former_addresses
+from reedbed.store.feeds import feeds as feed_store
 from reedbed.store.framing import documents as framed_documents
 from reedbed.store.framing import settings as framing
 from reedbed.store.read_state import unread as unread_rows
@@ -63,35 +63,39 @@ from reedbed.store.tables import (
 from reedbed.store.visibility import alive, follows, lock_feed, lock_followers
 
 _old, _new = bindparam("old", type_=BigInteger), bindparam("new", type_=BigInteger)
-_here, _there = entries.alias("here"), entries.alias("there")
+_old_entry, _new_entry = entries.alias("here"), entries.alias("there")
 
 
 def _twins(key: str) -> Statement:
     return Statement(
-        select(_here.c.id, _there.c.id, _there.c.sort_at)
-        .join_from(_here, _there, _here.c[key] == _there.c[key])
+        select(_old_entry.c.id, _new_entry.c.id, _new_entry.c.sort_at)
+        .join_from(_old_entry, _new_entry, _old_entry.c[key] == _new_entry.c[key])
         .where(
-            _here.c.feed_id == _old,
-            _there.c.feed_id == _new,
-            _there.c.audience_id.is_(None),
-            _there.c[key].is_not(None),
-            _there.c.id > bindparam("floor", type_=BigInteger),
+            _old_entry.c.feed_id == _old,
+            _new_entry.c.feed_id == _new,
+            _new_entry.c.audience_id.is_(None),
+            _new_entry.c[key].is_not(None),
+            _new_entry.c.id > bindparam("floor", type_=BigInteger),
         )
-        .order_by(_there.c.id)
+        .order_by(_new_entry.c.id)
     )
 
 
 def _arrived_twins(key: str) -> Statement:
     return Statement(
-        select(_here.c.id, _there.c.id, _there.c.sort_at)
-        .join_from(_there, _here, and_(_here.c.feed_id == _there.c.feed_id, _here.c[key] == _there.c[key]))
-        .where(
-            among(_there.c.id, "ids"),
-            _there.c[key].is_not(None),
-            _here.c[key].is_not(None),
-            _here.c.audience_id.is_not(None),
+        select(_old_entry.c.id, _new_entry.c.id, _new_entry.c.sort_at)
+        .join_from(
+            _new_entry,
+            _old_entry,
+            and_(_old_entry.c.feed_id == _new_entry.c.feed_id, _old_entry.c[key] == _new_entry.c[key]),
         )
-        .order_by(_there.c.id)
+        .where(
+            among(_new_entry.c.id, "ids"),
+            _new_entry.c[key].is_not(None),
+            _old_entry.c[key].is_not(None),
+            _old_entry.c.audience_id.is_not(None),
+        )
+        .order_by(_new_entry.c.id)
     )
 
 
@@ -100,18 +104,18 @@ _TWINS = tuple(_twins(key) for key in _KEYS)
 _ARRIVED_TWINS = tuple(_arrived_twins(key) for key in _KEYS)
 
 
-def _copy_marks(marks: Table, *more: str) -> Statement:
-    """The same mark on the twin, unless it is there already."""
+def _copy_flags(table: Table, *more: str) -> Statement:
+    """Copy the flag to the twin, unless it is set there already."""
     copied = ["user_id", *more]
     return Statement(
-        insert(marks)
+        insert(table)
         .from_select(
             [*copied, "entry_id", "sort_at"],
             select(
-                *(marks.c[name] for name in copied),
+                *(table.c[name] for name in copied),
                 bindparam("twin", type_=BigInteger),
                 bindparam("twin_sort_at", type_=BigInteger),
-            ).where(marks.c.entry_id == bindparam("id")),
+            ).where(table.c.entry_id == bindparam("id")),
         )
         .on_conflict_do_nothing()
     )
@@ -133,34 +137,38 @@ _COPY_HISTORY = Statement(
     )
     .on_conflict_do_nothing()
 )
-_KEEPSAKES = (
-    _copy_marks(starred, "marked_at"),
-    _copy_marks(later, "marked_at"),
-    _copy_marks(muted, "marked_at"),
-    _copy_marks(entry_tags, "tag_id"),
+_COPY_STATES = (
+    _copy_flags(starred, "marked_at"),
+    _copy_flags(later, "marked_at"),
+    _copy_flags(muted, "marked_at"),
+    _copy_flags(entry_tags, "tag_id"),
     _COPY_HISTORY,
     _point_to_twin(bookmarks),
     _point_to_twin(highlights),
 )
 
-_both = subscriptions.alias("both")
+_other_subscription = subscriptions.alias("both")
 
 
-def _also_follows(user: ColumnElement[int]) -> ColumnElement[bool]:
-    return exists().where(_both.c.user_id == user, _both.c.feed_id == _new, _both.c.unsubscribed_at.is_(None))
+def _subscribes_to_new(user: ColumnElement[int]) -> ColumnElement[bool]:
+    return exists().where(
+        _other_subscription.c.user_id == user,
+        _other_subscription.c.feed_id == _new,
+        _other_subscription.c.unsubscribed_at.is_(None),
+    )
 
 
-_of_old_followers = subscriptions.c.feed_id == _old
+_of_old_feed = subscriptions.c.feed_id == _old
 _DROP_DEAD = Statement(
     delete(unread).where(
-        exists().where(_of_old_followers, follows(unread, subscriptions), ~alive(unread, subscriptions)),
+        exists().where(_of_old_feed, follows(unread, subscriptions), ~alive(unread, subscriptions)),
         unread.c.feed_id == _old,
     )
 )
 
 
 def _rows_of(table: Table, entry: ColumnElement[int]) -> Select[Any]:
-    """A follower's row on an entry; the user's id leads to it, as every index begins with one."""
+    """A subscriber's row for an entry, found through the user's id, with which every index begins."""
     return select(table.c.user_id).join_from(
         subscriptions, table, (table.c.user_id == subscriptions.c.user_id) & (table.c.entry_id == entry)
     )
@@ -174,8 +182,8 @@ _UNREAD_ON_TWIN = Statement(
         .add_columns(
             bindparam("twin_sort_at", type_=BigInteger), bindparam("twin", type_=BigInteger), _new, true()
         )
-        # Who follows both has read it, or not, at its twin.
-        .where(_of_old_followers, ~_also_follows(subscriptions.c.user_id)),
+        # For a user who subscribes to both feeds, the state of the twin counts.
+        .where(_of_old_feed, ~_subscribes_to_new(subscriptions.c.user_id)),
     )
     .on_conflict_do_nothing()
 )
@@ -184,35 +192,35 @@ _UNREAD_ON_TWIN = Statement(
 def _drop_twins(table: Table) -> Statement:
     return Statement(
         delete(table).where(
-            table.c.user_id.in_(select(subscriptions.c.user_id).where(_of_old_followers)),
+            table.c.user_id.in_(select(subscriptions.c.user_id).where(_of_old_feed)),
             among(table.c.entry_id, "ids"),
         )
     )
 
 
 def _move_rows(table: Table, **more: Any) -> Statement:
-    followers = select(subscriptions.c.user_id).where(_of_old_followers)
+    subscribers = select(subscriptions.c.user_id).where(_of_old_feed)
     return Statement(
         update(table)
-        .where(table.c.user_id.in_(followers), table.c.feed_id == _old)
+        .where(table.c.user_id.in_(subscribers), table.c.feed_id == _old)
         .values(feed_id=_new, **more)
     )
 
 
-# ---- the audience ----------------------------------------------------------------------------------
+# --- The audience
 
 _audience = bindparam("audience", type_=BigInteger)
 _ADD_AUDIENCE = Statement(insert(audiences).values(feed_id=_new).returning(audiences.c.id))
 _ADD_MEMBERS = Statement(
     insert(audience_members).from_select(
         ["user_id", "audience_id", "since_id"],
-        # Not those who left this feed and follow the other one.
+        # Without users who unsubscribed from this feed and subscribe to the other one.
         select(subscriptions.c.user_id, _audience, subscriptions.c.since_id).where(
-            _of_old_followers,
+            _of_old_feed,
             or_(
                 subscriptions.c.unsubscribed_at.is_(None),
                 _old == _new,
-                ~_also_follows(subscriptions.c.user_id),
+                ~_subscribes_to_new(subscriptions.c.user_id),
             ),
         ),
     )
@@ -223,23 +231,23 @@ _MOVE_ENTRIES = Statement(
     .values(feed_id=_new, audience_id=func.coalesce(entries.c.audience_id, _audience))
 )
 _MOVE_AUDIENCES = Statement(update(audiences).where(audiences.c.feed_id == _old).values(feed_id=_new))
-# A story is shared, and shows whatever is in it to everybody who follows the feed.
-_LEAVE_STORIES = Statement(delete(story_entries).where(story_entries.c.feed_id == _old))
+# A story is shared and shows all its entries to every subscriber of the feed.
+_REMOVE_FROM_STORIES = Statement(delete(story_entries).where(story_entries.c.feed_id == _old))
 _WITH_AUDIENCE = Statement(select(audiences.c.feed_id).distinct().where(among(audiences.c.feed_id, "ids")))
 
 
 async def _restrict_entries(tx: Tx, pair: Mapping[str, int], twins: Sequence["_Duplicate"]) -> None:
-    """All entries of the one feed but these become entries of the other that only their audience sees."""
+    """Move all entries except those with twins to the other feed, visible only to their audience."""
     audience = await tx.value(_ADD_AUDIENCE, pair)
     await tx.run(_ADD_MEMBERS, {**pair, "audience": audience})
     await tx.run(_MOVE_ENTRIES, {**pair, "audience": audience, "ids": [twin.id for twin in twins]})
-    await tx.run(_LEAVE_STORIES, pair)
+    await tx.run(_REMOVE_FROM_STORIES, pair)
     await tx.run(_MOVE_AUDIENCES, pair)
 
 
-# ---- one feed merges into another ------------------------------------------------------------------
+# --- Merging a feed into another
 
-_FOLLOWERS = Statement(
+_SUBSCRIPTIONS = Statement(
     select(subscriptions.c.user_id, subscriptions.c.since_id, subscriptions.c.unsubscribed_at).where(
         subscriptions.c.feed_id == bindparam("feed_id")
     )
@@ -248,8 +256,8 @@ _of_pair: tuple[ColumnElement[bool], ...] = (
     subscriptions.c.user_id == bindparam("user_id"),
     subscriptions.c.feed_id == bindparam("feed_id"),
 )
-_LEAVE = Statement(delete(subscriptions).where(*_of_pair))
-_FOLLOW = Statement(
+_DELETE_SUBSCRIPTION = Statement(delete(subscriptions).where(*_of_pair))
+_MOVE_SUBSCRIPTION = Statement(
     update(subscriptions)
     .where(*_of_pair)
     .values(feed_id=bindparam("new_feed_id"), since_id=bindparam("floor", type_=BigInteger))
@@ -273,11 +281,11 @@ _RECOUNT = Statement(
     .values(unread=_alive_rows, newest_id=larger(subscriptions.c.newest_id, _newest.scalar_subquery()))
 )
 _SORT_AT = Statement(select(entries.c.id, entries.c.sort_at).where(among(entries.c.id, "ids")))
-_TAKE_MARKS = tuple(
+_DELETE_FLAGS = tuple(
     Statement(delete(marks).where(among(marks.c.entry_id, "ids")))
     for marks in (starred, later, muted, entry_tags)
 )
-_REMOVE = Statement(delete(feeds).where(feeds.c.id == _old))
+_DELETE_FEED = Statement(delete(feeds).where(feeds.c.id == _old))
 
 
 @record
@@ -288,81 +296,96 @@ class _Duplicate:
 
 
 async def merge(tx: Tx, old: int, new: int) -> list[int]:
-    """Make `old` a part of `new`; the users who followed it."""
+    """Merge the feed `old` into `new`; returns the users who subscribed to `old`."""
     for feed_id in sorted((old, new)):
         await lock_feed(tx, feed_id)
         await lock_followers(tx, feed_id)
     pair = {"old": old, "new": new}
-    moving = await tx.all(_FOLLOWERS, {"feed_id": old})
-    there = {row["user_id"]: row for row in await tx.all(_FOLLOWERS, {"feed_id": new})}
-    floor = await unread_rows.floor_for_latecomers(tx, new)
-    # A twin stands in for an entry only where all who move can see it.
-    highest = max([floor, *(there[row["user_id"]]["since_id"] for row in moving if row["user_id"] in there)])
-    twins = await _find(tx, _TWINS, {**pair, "floor": highest})
-    await _move_followers_rows(tx, pair, twins)
+    old_subscriptions = await tx.all(_SUBSCRIPTIONS, {"feed_id": old})
+    new_subscriptions = {row["user_id"]: row for row in await tx.all(_SUBSCRIPTIONS, {"feed_id": new})}
+    since_id = await unread_rows.floor_for_latecomers(tx, new)
+    # A twin may replace an entry only if all moving users can see it.
+    max_since_id = max(
+        [
+            since_id,
+            *(
+                new_subscriptions[row["user_id"]]["since_id"]
+                for row in old_subscriptions
+                if row["user_id"] in new_subscriptions
+            ),
+        ]
+    )
+    twins = await _find_twins(tx, _TWINS, {**pair, "floor": max_since_id})
+    await _move_unread_rows(tx, pair, twins)
     await _restrict_entries(tx, pair, twins)
-    for row in moving:
-        await _move_follower(tx, pair, row, there.get(row["user_id"]), floor)
+    for row in old_subscriptions:
+        await _move_subscription(tx, pair, row, new_subscriptions.get(row["user_id"]), since_id)
     await framing.carry_over(tx, old, new)
     await articles.copy_selectors(tx, old, new)
-    await former_addresses.copy_urls(tx, old, new)
-    users = [row["user_id"] for row in moving]
+    await feed_store.copy_urls(tx, old, new)
+    users = [row["user_id"] for row in old_subscriptions]
     await tx.run(_RECOUNT, {**pair, "users": users})
-    await tx.run(_REMOVE, pair)
+    await tx.run(_DELETE_FEED, pair)
     return users
 
 
 async def move_marks(tx: Tx, pairs: Sequence[tuple[int, int]]) -> None:
-    """Move stars, tags, notes and the like from an entry to another; of each pair, from the first."""
+    """Move stars, tags, highlights and the like from the first entry of each pair to the second."""
     sort_at = {row[0]: row[1] for row in await tx.all(_SORT_AT, {"ids": [twin for _, twin in pairs]})}
     params = [{"id": id_, "twin": twin, "twin_sort_at": sort_at[twin]} for id_, twin in pairs]
-    for statement in _KEEPSAKES:
+    for statement in _COPY_STATES:
         await tx.run_many(statement, params)
-    for statement in _TAKE_MARKS:
+    for statement in _DELETE_FLAGS:
         await tx.run(statement, {"ids": [id_ for id_, _ in pairs]})
 
 
-async def _find(tx: Tx, statements: Sequence[Statement], params: Mapping[str, Any]) -> list[_Duplicate]:
-    """By guid where it can be, else by address."""
-    found: dict[int, _Duplicate] = {}
+async def _find_twins(tx: Tx, statements: Sequence[Statement], params: Mapping[str, Any]) -> list[_Duplicate]:
+    """By guid if possible, otherwise by URL."""
+    by_id: dict[int, _Duplicate] = {}
     for statement in statements:
-        found |= {row[0]: _Duplicate(*row) for row in await tx.all(statement, params)}
-    return list(found.values())
+        by_id |= {row[0]: _Duplicate(*row) for row in await tx.all(statement, params)}
+    return list(by_id.values())
 
 
-async def _move_followers_rows(tx: Tx, pair: Mapping[str, int], twins: Sequence[_Duplicate]) -> None:
+async def _move_unread_rows(tx: Tx, pair: Mapping[str, int], twins: Sequence[_Duplicate]) -> None:
     await tx.run(_DROP_DEAD, pair)
-    params = [{**pair, "id": each.id, "twin": each.twin, "twin_sort_at": each.sort_at} for each in twins]
-    for statement in (*_KEEPSAKES, _UNREAD_ON_TWIN):
-        await tx.run_many(statement, params)
-    gone = {**pair, "ids": [each.id for each in twins]}
+    for statement in (*_COPY_STATES, _UNREAD_ON_TWIN):
+        await tx.run_many(statement, [_twin_params(pair, duplicate) for duplicate in twins])
+    replaced = {**pair, "ids": [duplicate.id for duplicate in twins]}
     for statement in _DROP_TWINS:
-        await tx.run(statement, gone)
+        await tx.run(statement, replaced)
     for statement in _MOVE_ROWS:
         await tx.run(statement, pair)
+
+
+def _twin_params(pair: Mapping[str, int], duplicate: _Duplicate) -> dict[str, int]:
+    return {**pair, "id": duplicate.id, "twin": duplicate.twin, "twin_sort_at": duplicate.sort_at}
 
 
 _DROP_TWINS = (_drop_twins(unread), _drop_twins(parked_unread))
 _MOVE_ROWS = (_move_rows(unread, kept=true()), _move_rows(parked_unread))
 
 
-async def _move_follower(tx: Tx, pair: Mapping[str, int], row: Row, other: Row | None, floor: int) -> None:
-    """Of two subscriptions the active one stays, else that of the other feed."""
-    user_id, left = row["user_id"], row["unsubscribed_at"]
-    if other is not None and (left is not None or other["unsubscribed_at"] is None):
-        await tx.run(_LEAVE, {"user_id": user_id, "feed_id": pair["old"]})
+async def _move_subscription(
+    tx: Tx, pair: Mapping[str, int], row: Row, other: Row | None, since_id: int
+) -> None:
+    """If the user has both subscriptions, keep the active one, or else that of the new feed."""
+    user_id, unsubscribed_at = row["user_id"], row["unsubscribed_at"]
+    if other is not None and (unsubscribed_at is not None or other["unsubscribed_at"] is None):
+        await tx.run(_DELETE_SUBSCRIPTION, {"user_id": user_id, "feed_id": pair["old"]})
         return
     if other is not None:
-        await tx.run(_LEAVE, {"user_id": user_id, "feed_id": pair["new"]})
-        floor = min(floor, other["since_id"])
+        await tx.run(_DELETE_SUBSCRIPTION, {"user_id": user_id, "feed_id": pair["new"]})
+        since_id = min(since_id, other["since_id"])
     await tx.run(
-        _FOLLOW, {"user_id": user_id, "feed_id": pair["old"], "new_feed_id": pair["new"], "floor": floor}
+        _MOVE_SUBSCRIPTION,
+        {"user_id": user_id, "feed_id": pair["old"], "new_feed_id": pair["new"], "floor": since_id},
     )
 
 
-# ---- a feed takes another address ------------------------------------------------------------------
+# --- Moving a feed to a new URL
 
-_READ_THERE = Statement(
+_IMPORT_REMOVED_AS_READ = Statement(
     insert(imported_reads)
     .from_select(
         ["feed_id", "key", "user_id", "created_at"],
@@ -377,9 +400,9 @@ _READ_THERE = Statement(
     )
     .on_conflict_do_nothing()
 )
-_FORGET_REMOVED = Statement(delete(removed_keys).where(removed_keys.c.feed_id == _new))
-_LEAVE_HUB = Statement(delete(websub_subscriptions).where(websub_subscriptions.c.feed_id == _new))
-_FORGET_ABOUT = Statement(
+_DELETE_REMOVED_KEYS = Statement(delete(removed_keys).where(removed_keys.c.feed_id == _new))
+_DELETE_HUB = Statement(delete(websub_subscriptions).where(websub_subscriptions.c.feed_id == _new))
+_CLEAR_METADATA = Statement(
     update(feeds)
     .where(feeds.c.id == _new)
     .values(
@@ -395,7 +418,7 @@ _FORGET_ABOUT = Statement(
         guid_collisions=0,
     )
 )
-_START_OVER = Statement(
+_RESET_FETCH_STATE = Statement(
     update(feed_fetch_state)
     .where(feed_fetch_state.c.feed_id == _new)
     .values(
@@ -416,38 +439,47 @@ _START_OVER = Statement(
 
 
 async def start_over(tx: Tx, feed_id: int, now: Instant) -> list[int]:
-    """Keep what the feed held for its present followers, and learn it anew from where it is now; the users.
+    """Restrict the present entries to the current subscribers and fetch the feed as if it were new.
 
-    Its next document counts as its first. What these users had and find in it again keeps its states.
+    Entries of the next document that these users already had keep their states. Returns these users.
     """
     await lock_feed(tx, feed_id)
     await lock_followers(tx, feed_id)
-    users = [row["user_id"] for row in await tx.all(_FOLLOWERS, {"feed_id": feed_id})]
-    itself = {"old": feed_id, "new": feed_id, "now": now}
-    await _restrict_entries(tx, itself, ())
+    users = [row["user_id"] for row in await tx.all(_SUBSCRIPTIONS, {"feed_id": feed_id})]
+    params = {"old": feed_id, "new": feed_id, "now": now}
+    await _restrict_entries(tx, params, ())
     await framed_documents.drop(tx, feed_id)
-    for statement in (_READ_THERE, _FORGET_REMOVED, _LEAVE_HUB, _FORGET_ABOUT, _START_OVER):
-        await tx.run(statement, itself)
+    for statement in (
+        _IMPORT_REMOVED_AS_READ,
+        _DELETE_REMOVED_KEYS,
+        _DELETE_HUB,
+        _CLEAR_METADATA,
+        _RESET_FETCH_STATE,
+    ):
+        await tx.run(statement, params)
     return users
 
 
-# ---- a twin arrives --------------------------------------------------------------------------------
+# --- Twins that arrive after a merge
 
 _member = and_(
-    audience_members.c.audience_id == _here.c.audience_id, audience_members.c.since_id < _here.c.id
+    audience_members.c.audience_id == _old_entry.c.audience_id, audience_members.c.since_id < _old_entry.c.id
 )
 _HAD_READ = Statement(
     select(subscriptions.c.user_id, bindparam("twin", type_=BigInteger))
-    .join_from(_here, audience_members, _member)
+    .join_from(_old_entry, audience_members, _member)
     .join(
         subscriptions,
         and_(
-            subscriptions.c.user_id == audience_members.c.user_id, subscriptions.c.feed_id == _here.c.feed_id
+            subscriptions.c.user_id == audience_members.c.user_id,
+            subscriptions.c.feed_id == _old_entry.c.feed_id,
         ),
     )
-    .outerjoin(unread, and_(unread.c.user_id == subscriptions.c.user_id, unread.c.entry_id == _here.c.id))
+    .outerjoin(
+        unread, and_(unread.c.user_id == subscriptions.c.user_id, unread.c.entry_id == _old_entry.c.id)
+    )
     .where(
-        _here.c.id == bindparam("id", type_=BigInteger),
+        _old_entry.c.id == bindparam("id", type_=BigInteger),
         or_(unread.c.entry_id.is_(None), ~alive(unread, subscriptions)),
     )
 )
@@ -466,49 +498,46 @@ _UNREAD_ON_ARRIVED = Statement(
 _MEMBERS = Statement(
     select(audience_members.c.user_id)
     .distinct()
-    .join_from(_here, audience_members, _member)
-    .where(among(_here.c.id, "ids"))
+    .join_from(_old_entry, audience_members, _member)
+    .where(among(_old_entry.c.id, "ids"))
 )
-_DELETE = Statement(delete(entries).where(among(entries.c.id, "ids")))
+_DELETE_ENTRIES = Statement(delete(entries).where(among(entries.c.id, "ids")))
 
 
 @record
 class Twins:
-    """Entries that a feed publishes and some of its followers had already."""
+    """Entries that arrived in a feed and that some subscribers already had from a merged feed."""
 
     feed_id: int
     pairs: Sequence[_Duplicate] = ()
     read: Mapping[int, Set[int]] = field(default_factory=dict[int, Set[int]])
-    """By user, the arriving entries whose twins they had read."""
+    """By user, the new entries whose twins the user had read."""
 
 
 async def arriving_twins(tx: Tx, new: Mapping[int, Sequence[int]]) -> list[Twins]:
-    """Of new entries, by feed, those that came along with another feed before."""
-    found: list[Twins] = []
+    """Of these new entries (by feed), those that a merged feed had already brought."""
+    arrived: list[Twins] = []
     for row in await tx.all(_WITH_AUDIENCE, {"ids": list(new)}):
-        pairs = await _find(tx, _ARRIVED_TWINS, {"ids": list(new[row[0]])})
+        pairs = await _find_twins(tx, _ARRIVED_TWINS, {"ids": list(new[row[0]])})
         if not pairs:
             continue
         await lock_feed(tx, row[0])
         await lock_followers(tx, row[0])
         read: dict[int, set[int]] = {}
-        had_read = await tx.each(_HAD_READ, [{"id": each.id, "twin": each.twin} for each in pairs])
+        had_read = await tx.each(_HAD_READ, [{"id": pair.id, "twin": pair.twin} for pair in pairs])
         for user_id, twin in had_read:
             read.setdefault(user_id, set()).add(twin)
-        found.append(Twins(row[0], pairs, read))
-    return found
+        arrived.append(Twins(row[0], pairs, read))
+    return arrived
 
 
 async def replace_twins(tx: Tx, twins: Twins) -> None:
-    """The entries that have arrived take over from those that came along."""
-    pair = {"new": twins.feed_id}
-    gone = [each.id for each in twins.pairs]
-    users = [row[0] for row in await tx.all(_MEMBERS, {"ids": gone})]
-    params = [
-        {**pair, "id": each.id, "twin": each.twin, "twin_sort_at": each.sort_at} for each in twins.pairs
-    ]
-    for statement in (*_KEEPSAKES, _UNREAD_ON_ARRIVED):
-        await tx.run_many(statement, params)
-    await unread_rows.delete_rows_of(tx, gone)
-    await tx.run(_DELETE, {"ids": gone})
-    await tx.run(_RECOUNT, {**pair, "users": users})
+    """Pass the states of the old entries to the new ones and delete the old ones."""
+    feed = {"new": twins.feed_id}
+    replaced = [duplicate.id for duplicate in twins.pairs]
+    users = [row[0] for row in await tx.all(_MEMBERS, {"ids": replaced})]
+    for statement in (*_COPY_STATES, _UNREAD_ON_ARRIVED):
+        await tx.run_many(statement, [_twin_params(feed, duplicate) for duplicate in twins.pairs])
+    await unread_rows.delete_rows_of(tx, replaced)
+    await tx.run(_DELETE_ENTRIES, {"ids": replaced})
+    await tx.run(_RECOUNT, {**feed, "users": users})

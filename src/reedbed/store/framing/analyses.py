@@ -1,4 +1,7 @@
-"""Analyses by content key, which entries they belong to, and which are asked for."""
+"""Framing analyses: stored by content key, attached to entries, and requested for new texts.
+
+An entry shows the analysis `key` and waits for `asked_key` while a new one is being made.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -43,7 +46,7 @@ ANALYSIS_COLUMNS = tuple(analyses.c[name] for name in ANALYSIS_NAMES)
 
 @record
 class AnalysisAttachment:
-    """What is known of an entry's analysis."""
+    """The state of an entry's analysis."""
 
     key: str | None
     asked_key: str | None
@@ -56,7 +59,7 @@ class AnalysisAttachment:
 
 @record
 class AnalysisCandidate:
-    """An entry that may have to be read."""
+    """An entry that may need an analysis."""
 
     id: int
     feed_id: int
@@ -73,7 +76,7 @@ class AnalysisCandidate:
 
 @record
 class AnalysedText:
-    """An entry whose text has this key."""
+    """The text to analyse for a key, from one of its entries."""
 
     entry_id: int
     feed_id: int
@@ -83,9 +86,9 @@ class AnalysedText:
     source: str
     prompt: str | None
     for_everybody: bool
-    """The operator wants it read."""
+    """The operator has enabled analyses for the feed."""
     wished: bool
-    """The user in question does."""
+    """The given user has enabled them for the feed."""
 
 
 @record
@@ -97,9 +100,9 @@ class GeneratedAnalysis:
     usage: Usage
 
 
-_wait = entry_analyses.outerjoin(summary_queue, summary_queue.c.key == entry_analyses.c.asked_key).outerjoin(
-    summary_failures, summary_failures.c.key == entry_analyses.c.asked_key
-)
+_with_queue = entry_analyses.outerjoin(
+    summary_queue, summary_queue.c.key == entry_analyses.c.asked_key
+).outerjoin(summary_failures, summary_failures.c.key == entry_analyses.c.asked_key)
 _ATTACHMENT = (
     entry_analyses.c.entry_id,
     entry_analyses.c.key,
@@ -111,7 +114,9 @@ _ATTACHMENT = (
     summary_failures.c.last_error.label("failure"),
     summary_failures.c.failed_at,
 )
-_ATTACHED = Statement(select(*_ATTACHMENT).select_from(_wait).where(among(entry_analyses.c.entry_id, "ids")))
+_ATTACHED = Statement(
+    select(*_ATTACHMENT).select_from(_with_queue).where(among(entry_analyses.c.entry_id, "ids"))
+)
 _CANDIDATE = (
     entries.c.id,
     entries.c.feed_id,
@@ -131,7 +136,7 @@ _NEWEST = Statement(
     .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
     .limit(bindparam("most"))
 )
-_ONE = Statement(
+_BY_ENTRY = Statement(
     select(*_CANDIDATE)
     .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
     .where(entries.c.id == bindparam("entry_id"))
@@ -141,11 +146,12 @@ _CONTENT = Statement(
         entry_bodies.c.entry_id == bindparam("entry_id")
     )
 )
-_NAMES = ("entry_id", "asked_key", "version", "of_full", "url_hash")
-_attach = insert(entry_analyses).values({name: bindparam(name) for name in _NAMES})
+_ATTACH_COLUMNS = ("entry_id", "asked_key", "version", "of_full", "url_hash")
+_new_attachment = insert(entry_analyses).values({name: bindparam(name) for name in _ATTACH_COLUMNS})
 _ATTACH = Statement(
-    _attach.on_conflict_do_update(
-        index_elements=["entry_id"], set_={name: _attach.excluded[name] for name in _NAMES[1:]}
+    _new_attachment.on_conflict_do_update(
+        index_elements=["entry_id"],
+        set_={name: _new_attachment.excluded[name] for name in _ATTACH_COLUMNS[1:]},
     )
 )
 _ADOPT = Statement(
@@ -161,7 +167,7 @@ _WAITING = Statement(
     .where(entry_analyses.c.asked_key == bindparam("key"))
     .limit(bindparam("most"))
 )
-_wishes = (
+_is_wished = (
     select(framing_wishes.c.user_id)
     .where(framing_wishes.c.feed_id == entries.c.feed_id, framing_wishes.c.user_id == bindparam("user_id"))
     .exists()
@@ -179,7 +185,7 @@ _SOURCE = Statement(
         feeds.c.title,
         feed_framing.c.prompt,
         _for_everybody,
-        _wishes,
+        _is_wished,
     )
     .join_from(entry_analyses, entries, entries.c.id == entry_analyses.c.entry_id)
     .join(feeds, feeds.c.id == entries.c.feed_id)
@@ -188,19 +194,28 @@ _SOURCE = Statement(
     .where(
         entry_analyses.c.asked_key == bindparam("key"),
         entry_analyses.c.version == entries.c.version,
-        or_(_for_everybody, _wishes),
+        or_(_for_everybody, _is_wished),
     )
     .order_by(entries.c.id)
     .limit(1)
 )
-_MADE = ("key", "content_hash", "variant", *ANALYSIS_NAMES, "tokens_in", "tokens_out", "cost", "created_at")
+_SAVE_COLUMNS = (
+    "key",
+    "content_hash",
+    "variant",
+    *ANALYSIS_NAMES,
+    "tokens_in",
+    "tokens_out",
+    "cost",
+    "created_at",
+)
 _SAVE = Statement(
     insert(analyses)
-    .values({name: bindparam(name) for name in _MADE})
+    .values({name: bindparam(name) for name in _SAVE_COLUMNS})
     .on_conflict_do_nothing(index_elements=["key"])
 )
 _EXISTS = Statement(select(analyses.c.id).where(analyses.c.key == bindparam("key")))
-_SHOWN = Statement(
+_VISIBLE = Statement(
     select(entry_analyses.c.entry_id, analyses.c.variant, analyses.c.created_at, *ANALYSIS_COLUMNS)
     .join_from(entry_analyses, analyses, analyses.c.key == entry_analyses.c.key)
     .where(among(entry_analyses.c.entry_id, "ids"))
@@ -223,7 +238,9 @@ _needed = (
     .where(or_(entry_analyses.c.key == analyses.c.key, entry_analyses.c.asked_key == analyses.c.key))
     .exists()
 )
-_SWEEP = Statement(delete(analyses).where(and_(analyses.c.created_at < bindparam("before"), ~_needed)))
+_DELETE_UNUSED = Statement(
+    delete(analyses).where(and_(analyses.c.created_at < bindparam("before"), ~_needed))
+)
 
 
 async def attached(tx: Tx, entry_ids: Sequence[int]) -> dict[int, AnalysisAttachment]:
@@ -233,22 +250,22 @@ async def attached(tx: Tx, entry_ids: Sequence[int]) -> dict[int, AnalysisAttach
 
 async def newest(tx: Tx, feed_id: int, *, most: int) -> list[AnalysisCandidate]:
     rows = await tx.all(_NEWEST, {"feed_id": feed_id, "most": most})
-    known = await attached(tx, [row["id"] for row in rows])
-    return [_candidate(row, known) for row in rows]
+    attachments = await attached(tx, [row["id"] for row in rows])
+    return [_candidate(row, attachments) for row in rows]
 
 
 async def candidate(tx: Tx, entry_id: int) -> AnalysisCandidate | None:
-    row = await tx.one(_ONE, {"entry_id": entry_id})
+    row = await tx.one(_BY_ENTRY, {"entry_id": entry_id})
     return None if row is None else _candidate(row, await attached(tx, [entry_id]))
 
 
 async def content_of(tx: Tx, entry_id: int) -> str:
-    """The full article where there is one; sanitised HTML."""
+    """The full article if there is one; sanitised HTML."""
     return await tx.value(_CONTENT, {"entry_id": entry_id}) or ""
 
 
 async def attach(tx: Tx, of: AnalysisCandidate, key: str, *, url_hash: str | None, of_full: bool) -> None:
-    """From here on the entry waits for this analysis; what it shows stays until that is there."""
+    """Let the entry wait for this analysis; until it is ready, the entry shows its previous one."""
     params = {
         "entry_id": of.id,
         "asked_key": key,
@@ -260,7 +277,7 @@ async def attach(tx: Tx, of: AnalysisCandidate, key: str, *, url_hash: str | Non
 
 
 async def adopt(tx: Tx, key: str) -> list[tuple[int, int]]:
-    """The analysis is there: every entry that waits for it shows it now. Entry and feed of each."""
+    """Show a finished analysis on all entries that wait for it; returns the entry and feed of each."""
     ids = [row[0] for row in await tx.all(_ADOPT, {"ready_key": key})]
     return [(row[0], row[1]) for row in await tx.all(_FEEDS_OF, {"ids": ids})] if ids else []
 
@@ -270,25 +287,25 @@ async def waiting_for(tx: Tx, key: str, *, most: int = 50) -> list[tuple[int, in
 
 
 async def source_of(tx: Tx, key: str, user_id: int | None) -> AnalysedText | None:
-    """None when every entry with this text is gone or has changed, or nobody wants it read any more."""
+    """None if all entries with this text were deleted or changed, or no one wants the analysis any more."""
     row = await tx.one(_SOURCE, {"key": key, "user_id": user_id})
     if row is None:
         return None
     return AnalysedText(*tuple(row)[:6], for_everybody=bool(row[6]), wished=bool(row[7]))
 
 
-async def save(tx: Tx, made: GeneratedAnalysis, now: Instant) -> None:
-    """The first one stays."""
+async def save(tx: Tx, generated: GeneratedAnalysis, now: Instant) -> None:
+    """If there is one with this key already, keep that."""
     await tx.run(
         _SAVE,
         {
-            "key": made.key,
-            "content_hash": made.content_hash,
-            "variant": made.variant,
-            **_written(made.analysis),
-            "tokens_in": made.usage.tokens_in,
-            "tokens_out": made.usage.tokens_out,
-            "cost": made.usage.cost,
+            "key": generated.key,
+            "content_hash": generated.content_hash,
+            "variant": generated.variant,
+            **_columns_of(generated.analysis),
+            "tokens_in": generated.usage.tokens_in,
+            "tokens_out": generated.usage.tokens_out,
+            "cost": generated.usage.cost,
             "created_at": now,
         },
     )
@@ -306,20 +323,20 @@ class ShownAnalysis:
 
 
 async def shown(tx: Tx, entry_ids: Sequence[int]) -> dict[int, ShownAnalysis]:
-    """For those of these entries that have one."""
-    rows = await tx.all(_SHOWN, {"ids": list(entry_ids)}) if entry_ids else ()
+    """The analyses of those entries that have one."""
+    rows = await tx.all(_VISIBLE, {"ids": list(entry_ids)}) if entry_ids else ()
     return {row[0]: ShownAnalysis(read_analysis(row), row["variant"], row["created_at"]) for row in rows}
 
 
 async def averages(tx: Tx, feed_id: int, after: Instant, span: Millis) -> list[Average]:
-    """The mean of each span that has articles, the oldest first."""
+    """The average of each time span with entries, oldest first."""
     rows = await tx.all(_AVERAGES, {"feed_id": feed_id, "after": after, "span": span})
     return [Average(row[0], round(float(row[1]) / _THOUSAND, 3), row[2]) for row in rows]
 
 
 async def sweep(tx: Tx, before: Instant) -> int:
-    """Drop what no entry needs any more."""
-    return await tx.run(_SWEEP, {"before": before})
+    """Delete old analyses that no entry needs."""
+    return await tx.run(_DELETE_UNUSED, {"before": before})
 
 
 def thousandths(value: float) -> int:
@@ -327,32 +344,32 @@ def thousandths(value: float) -> int:
 
 
 def read_analysis(row: Row) -> Analysis:
-    said: Mapping[str, Any] = orjson.loads(row["reasons"])
+    reasons: Mapping[str, Any] = orjson.loads(row["reasons"])
     return Analysis(
         title=row["title"],
-        title_reason=said["title"],
+        title_reason=reasons["title"],
         description=row["description"],
-        description_reason=said["description"],
+        description_reason=reasons["description"],
         text=row["text"],
         category=row["category"],
-        scores=tuple(_score(row, name, said) for name in SCORES),
-        overall=_score(row, "overall", said),
+        scores=tuple(_score(row, name, reasons) for name in SCORES),
+        overall=_score(row, "overall", reasons),
         model=row["model"],
         language=row["language"],
     )
 
 
-def _score(row: Row, name: str, said: Mapping[str, Any]) -> Score:
-    reason, quote = said[name]
+def _score(row: Row, name: str, reasons: Mapping[str, Any]) -> Score:
+    reason, quote = reasons[name]
     return Score(name, row[name] / _THOUSAND, reason, quote)
 
 
-def _written(analysis: Analysis) -> dict[str, Any]:
-    every = (*analysis.scores, analysis.overall)
+def _columns_of(analysis: Analysis) -> dict[str, Any]:
+    scores = (*analysis.scores, analysis.overall)
     reasons = {
         "title": analysis.title_reason,
         "description": analysis.description_reason,
-        **{score.name: [score.reason, score.quote] for score in every},
+        **{score.name: [score.reason, score.quote] for score in scores},
     }
     return {
         "model": analysis.model,
@@ -361,7 +378,7 @@ def _written(analysis: Analysis) -> dict[str, Any]:
         "description": analysis.description,
         "text": analysis.text,
         "category": analysis.category,
-        **{score.name: thousandths(score.value) for score in every},
+        **{score.name: thousandths(score.value) for score in scores},
         "reasons": orjson.dumps(reasons).decode(),
     }
 
@@ -378,10 +395,10 @@ def _attachment(row: Row) -> AnalysisAttachment:
     )
 
 
-def _candidate(row: Row, known: Mapping[int, AnalysisAttachment]) -> AnalysisCandidate:
+def _candidate(row: Row, attachments: Mapping[int, AnalysisAttachment]) -> AnalysisCandidate:
     return AnalysisCandidate(
         *tuple(row)[:8],
         has_full=bool(row["has_full"]),
         full_attempted_at=row["full_attempted_at"],
-        known=known.get(row["id"]),
+        known=attachments.get(row["id"]),
     )

@@ -1,4 +1,4 @@
-"""What the deframer's public doors show: ready documents, and the items they are made of."""
+"""The public deframed feeds: ready-made documents, and the analysed items they consist of."""
 
 from sqlalchemy import BigInteger, ClauseElement, and_, bindparam, delete, or_
 from sqlalchemy.dialects.postgresql import insert
@@ -31,14 +31,14 @@ class Document:
 
 @record
 class PublicDocument:
-    """The feed at an address, as a stranger may know of it."""
+    """The public part of the feed at a URL."""
 
     feed_id: int
     enabled: bool
     document: Document | None
 
 
-_doors = (
+_public_documents = (
     select(
         feeds.c.id,
         feeds.c.enabled,
@@ -51,23 +51,24 @@ _doors = (
     .outerjoin(framed_documents, framed_documents.c.feed_id == feeds.c.id)
     .where(is_public(), feed_framing.c.deframe)
 )
-_DOOR = Statement(_doors.where(feeds.c.url == bindparam("url")))
-_FORMER_DOOR = Statement(
-    _doors.join(former_addresses, former_addresses.c.feed_id == feeds.c.id).where(
+_BY_URL = Statement(_public_documents.where(feeds.c.url == bindparam("url")))
+_BY_FORMER_URL = Statement(
+    _public_documents.join(former_addresses, former_addresses.c.feed_id == feeds.c.id).where(
         former_addresses.c.url == bindparam("url")
     )
 )
-_DOCUMENT = ("feed_id", "content", "content_hash", "items", "built_at")
-_new = insert(framed_documents).values({name: bindparam(name) for name in _DOCUMENT})
+_DOCUMENT_COLUMNS = ("feed_id", "content", "content_hash", "items", "built_at")
+_new_document = insert(framed_documents).values({name: bindparam(name) for name in _DOCUMENT_COLUMNS})
 _PUT = Statement(
-    _new.on_conflict_do_update(
-        index_elements=["feed_id"], set_={name: _new.excluded[name] for name in _DOCUMENT[1:]}
+    _new_document.on_conflict_do_update(
+        index_elements=["feed_id"],
+        set_={name: _new_document.excluded[name] for name in _DOCUMENT_COLUMNS[1:]},
     )
 )
 _HASH = Statement(
     select(framed_documents.c.content_hash).where(framed_documents.c.feed_id == bindparam("feed_id"))
 )
-_DROP = Statement(delete(framed_documents).where(framed_documents.c.feed_id == bindparam("feed_id")))
+_DELETE = Statement(delete(framed_documents).where(framed_documents.c.feed_id == bindparam("feed_id")))
 _FEED = Statement(
     select(
         feeds.c.id,
@@ -104,22 +105,22 @@ _items = (
 )
 
 
-def _newest(limited: bool, continued: bool) -> ClauseElement:
-    found = _items.where(entries.c.feed_id == bindparam("feed_id"))
+def _select_newest(limited: bool, continued: bool) -> ClauseElement:
+    query = _items.where(entries.c.feed_id == bindparam("feed_id"))
     if limited:
-        found = found.where(analyses.c.overall <= bindparam("max_score"))
+        query = query.where(analyses.c.overall <= bindparam("max_score"))
     if continued:
-        found = found.where(
+        query = query.where(
             or_(
                 entries.c.sort_at < bindparam("sort_at", type_=BigInteger),
                 and_(entries.c.sort_at == bindparam("sort_at"), entries.c.id < bindparam("id")),
             )
         )
-    return found.order_by(entries.c.sort_at.desc(), entries.c.id.desc()).limit(bindparam("most"))
+    return query.order_by(entries.c.sort_at.desc(), entries.c.id.desc()).limit(bindparam("most"))
 
 
-_NEWEST = Shapes(_newest)
-_AT_ADDRESS = Statement(
+_NEWEST = Shapes(_select_newest)
+_BY_URL_HASH = Statement(
     _items.join(feeds, feeds.c.id == entries.c.feed_id)
     .join(feed_framing, feed_framing.c.feed_id == feeds.c.id)
     .where(entry_analyses.c.url_hash == bindparam("url_hash"), is_served())
@@ -129,8 +130,8 @@ _AT_ADDRESS = Statement(
 
 
 async def door(tx: Tx, url: str) -> PublicDocument | None:
-    """The feed that is there or was; None for an address that is not the operator's to show."""
-    row = await tx.one(_DOOR, {"url": url}) or await tx.one(_FORMER_DOOR, {"url": url})
+    """The public feed that is or was at this URL; None if there is no such feed."""
+    row = await tx.one(_BY_URL, {"url": url}) or await tx.one(_BY_FORMER_URL, {"url": url})
     if row is None:
         return None
     document = None if row["built_at"] is None else Document(bytes(row[2]), row[3], row[4], row[5])
@@ -155,11 +156,11 @@ async def put(tx: Tx, feed_id: int, document: Document) -> None:
 
 
 async def drop(tx: Tx, feed_id: int) -> None:
-    await tx.run(_DROP, {"feed_id": feed_id})
+    await tx.run(_DELETE, {"feed_id": feed_id})
 
 
 async def served_feed(tx: Tx, feed_id: int) -> FramedFeed | None:
-    """None where the door is shut."""
+    """None if the feed is not served."""
     row = await tx.one(_FEED, {"feed_id": feed_id})
     if row is None:
         return None
@@ -172,7 +173,7 @@ async def served_feed(tx: Tx, feed_id: int) -> FramedFeed | None:
 async def newest(
     tx: Tx, feed_id: int, *, most: int, max_score: int | None = None, after: FramedItem | None = None
 ) -> list[FramedItem]:
-    """The newest that were read, in thousandths at most so loud, older than `after`."""
+    """The newest analysed items, with at most `max_score` (in thousandths), older than `after`."""
     params = {"feed_id": feed_id, "most": most, "max_score": max_score}
     if after is not None:
         params |= {"sort_at": after.sort_at, "id": after.id}
@@ -181,8 +182,8 @@ async def newest(
 
 
 async def at_address(tx: Tx, url_hash: str, *, most: int = 20) -> list[FramedItem]:
-    """In every feed that shows it to strangers, what was read last first."""
-    return [_item(row) for row in await tx.all(_AT_ADDRESS, {"url_hash": url_hash, "most": most})]
+    """The items with this URL in all served feeds, latest analysis first."""
+    return [_item(row) for row in await tx.all(_BY_URL_HASH, {"url_hash": url_hash, "most": most})]
 
 
 def _item(row: Row) -> FramedItem:

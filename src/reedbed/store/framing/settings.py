@@ -1,4 +1,4 @@
-"""Which feeds are deframed: the operator's settings, and the wishes of those who follow."""
+"""Which feeds are deframed: by the operator's settings, or because a subscriber requested it."""
 
 from collections.abc import Sequence
 
@@ -14,8 +14,8 @@ from reedbed.store.tables import feed_framing, feeds, framing_wishes, subscripti
 
 
 @record
-class FramedFeed:
-    """What must be known of a feed before its entries are read."""
+class FeedFramingRecord:
+    """The feed properties that its analyses need."""
 
     url: str
     language: str | None
@@ -27,7 +27,7 @@ _COLUMNS = tuple(feed_framing.c[name] for name in _NAMES)
 
 
 def is_public() -> ColumnElement[bool]:
-    """Nobody's private feed, no mail, nothing behind a password: may stand behind a public door."""
+    """Neither a private feed, nor a newsletter, nor password-protected: may be served publicly."""
     return and_(
         feeds.c.owner_id.is_(None),
         feeds.c.kind == "web",
@@ -37,36 +37,36 @@ def is_public() -> ColumnElement[bool]:
 
 
 def is_served() -> ColumnElement[bool]:
-    """And the operator has opened the door."""
+    """Public, and the operator has enabled it."""
     return and_(is_public(), feeds.c.enabled == true(), feed_framing.c.deframe == true())
 
 
-_wishing = (
+_wish_conditions = (
     framing_wishes.c.feed_id == feeds.c.id,
     subscriptions.c.user_id == framing_wishes.c.user_id,
     subscriptions.c.feed_id == framing_wishes.c.feed_id,
     subscriptions.c.unsubscribed_at.is_(None),
 )
 _GET = Statement(select(*_COLUMNS).where(feed_framing.c.feed_id == bindparam("feed_id")))
-_new = insert(feed_framing).values({name: bindparam(name) for name in ("feed_id", *_NAMES)})
-_PUT = Statement(
-    _new.on_conflict_do_update(
-        index_elements=["feed_id"], set_={name: _new.excluded[name] for name in _NAMES}
+_new_settings = insert(feed_framing).values({name: bindparam(name) for name in ("feed_id", *_NAMES)})
+_SAVE = Statement(
+    _new_settings.on_conflict_do_update(
+        index_elements=["feed_id"], set_={name: _new_settings.excluded[name] for name in _NAMES}
     )
 )
-_DROP = Statement(delete(feed_framing).where(feed_framing.c.feed_id == bindparam("feed_id")))
+_DELETE = Statement(delete(feed_framing).where(feed_framing.c.feed_id == bindparam("feed_id")))
 _LOCK = Statement(
     select(feed_framing.c.feed_id)
     .where(among(feed_framing.c.feed_id, "ids"))
     .order_by(feed_framing.c.feed_id)
     .with_for_update()
 )
-_WANTED = Statement(
+_TO_ANALYSE = Statement(
     select(feeds.c.id)
     .join_from(feeds, feed_framing, feed_framing.c.feed_id == feeds.c.id, isouter=True)
     .where(
         among(feeds.c.id, "ids"),
-        or_(is_served(), exists().where(*_wishing)),
+        or_(is_served(), exists().where(*_wish_conditions)),
     )
 )
 _SERVED = Statement(
@@ -89,7 +89,7 @@ _WISHERS = Statement(
     .order_by(framing_wishes.c.created_at, framing_wishes.c.user_id)
     .limit(bindparam("most"))
 )
-_WISH = Statement(
+_ADD_WISH = Statement(
     insert(framing_wishes)
     .values({name: bindparam(name) for name in ("user_id", "feed_id", "created_at")})
     .on_conflict_do_nothing()
@@ -98,8 +98,8 @@ _one_wish = (
     framing_wishes.c.user_id == bindparam("user_id"),
     framing_wishes.c.feed_id == bindparam("feed_id"),
 )
-_UNWISH = Statement(delete(framing_wishes).where(*_one_wish))
-_WISHED = Statement(select(framing_wishes.c.feed_id).where(*_one_wish))
+_DELETE_WISH = Statement(delete(framing_wishes).where(*_one_wish))
+_HAS_WISH = Statement(select(framing_wishes.c.feed_id).where(*_one_wish))
 _ROOTS = Statement(
     select(feed_framing.c.root_domain, func.count())
     .join_from(feed_framing, feeds, feeds.c.id == feed_framing.c.feed_id)
@@ -145,31 +145,34 @@ async def settings_of(tx: Tx, feed_id: int) -> FeedFraming | None:
     return None if row is None else FeedFraming(bool(row[0]), row[1], bool(row[2]), row[3])
 
 
-async def about(tx: Tx, feed_id: int) -> FramedFeed | None:
+async def about(tx: Tx, feed_id: int) -> FeedFramingRecord | None:
     row = await tx.one(_ABOUT, {"feed_id": feed_id})
     if row is None:
         return None
-    set_up = row["feed_id"] is not None
-    framing = FeedFraming(bool(row[3]), row[4], bool(row[5]), row[6]) if set_up else None
-    return FramedFeed(row["url"], row["language"], framing)
+    has_settings = row["feed_id"] is not None
+    framing = FeedFraming(bool(row[3]), row[4], bool(row[5]), row[6]) if has_settings else None
+    return FeedFramingRecord(row["url"], row["language"], framing)
 
 
 async def put(tx: Tx, feed_id: int, settings: FeedFraming) -> None:
-    await tx.run(_PUT, {"feed_id": feed_id, **{name: getattr(settings, name) for name in _NAMES}})
+    await tx.run(_SAVE, {"feed_id": feed_id, **{name: getattr(settings, name) for name in _NAMES}})
 
 
 async def drop(tx: Tx, feed_id: int) -> None:
-    await tx.run(_DROP, {"feed_id": feed_id})
+    await tx.run(_DELETE, {"feed_id": feed_id})
 
 
 async def lock(tx: Tx, feed_ids: Sequence[int]) -> list[int]:
-    """Those of these feeds that the operator has settings for; nobody else builds their documents now."""
+    """Lock the settings of these feeds, so that only this transaction builds their documents.
+
+    Returns the feeds that have settings.
+    """
     return [row[0] for row in await tx.all(_LOCK, {"ids": list(feed_ids)})] if feed_ids else []
 
 
 async def wanted(tx: Tx, feed_ids: Sequence[int]) -> list[int]:
-    """Those of these feeds whose new entries are to be read: by the operator's wish or a follower's."""
-    return [row[0] for row in await tx.all(_WANTED, {"ids": list(feed_ids)})] if feed_ids else []
+    """The feeds whose new entries must be analysed, for the operator or for a subscriber."""
+    return [row[0] for row in await tx.all(_TO_ANALYSE, {"ids": list(feed_ids)})] if feed_ids else []
 
 
 async def is_for_all_users(tx: Tx, feed_id: int) -> bool:
@@ -177,21 +180,21 @@ async def is_for_all_users(tx: Tx, feed_id: int) -> bool:
 
 
 async def wishers(tx: Tx, feed_id: int, *, most: int = 20) -> list[int]:
-    """Who follows this feed and wants it read, those who said so first at the head."""
+    """The subscribers of this feed who requested analyses, earliest request first."""
     return [row[0] for row in await tx.all(_WISHERS, {"feed_id": feed_id, "most": most})]
 
 
 async def set_wish(tx: Tx, user_id: int, feed_id: int, now: Instant, *, wished: bool) -> None:
     params = {"user_id": user_id, "feed_id": feed_id}
-    await (tx.run(_WISH, {**params, "created_at": now}) if wished else tx.run(_UNWISH, params))
+    await (tx.run(_ADD_WISH, {**params, "created_at": now}) if wished else tx.run(_DELETE_WISH, params))
 
 
 async def is_wished(tx: Tx, user_id: int, feed_id: int) -> bool:
-    return await tx.value(_WISHED, {"user_id": user_id, "feed_id": feed_id}) is not None
+    return await tx.value(_HAS_WISH, {"user_id": user_id, "feed_id": feed_id}) is not None
 
 
 async def root_domains(tx: Tx) -> list[tuple[str, int]]:
-    """Each with its number of feeds."""
+    """Each root domain with its number of feeds."""
     return [(row[0], row[1]) for row in await tx.all(_ROOTS, {})]
 
 
@@ -200,6 +203,6 @@ async def served_feeds_of(tx: Tx, root: str) -> list[int]:
 
 
 async def carry_over(tx: Tx, old: int, new: int) -> None:
-    """One feed becomes part of another: what was wished for it is wished for the other."""
+    """When a feed is merged into another, copy its requests and settings to the other."""
     await tx.run(_COPY_WISHES, {"old": old, "new": new})
     await tx.run(_COPY_SETTINGS, {"old": old, "new": new})

@@ -1,4 +1,7 @@
-"""Counts that do not agree with their rows: there should be none, and here they would be found."""
+"""Unread, starred and saved counts of a user, and the repair of stored unread counts.
+
+`subscriptions.unread` should always equal the number of its rows. `recount` finds and corrects deviations.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +29,7 @@ _BY_FOLDER = Statement(
 _FOLDERS = Statement(
     select(folders.c.id, folders.c.parent_id).where(folders.c.user_id == bindparam("user_id"))
 )
-_MARKS = Statement(
+_COUNT_FLAGS = Statement(
     select(
         select(func.count())
         .select_from(starred)
@@ -42,29 +45,29 @@ _MARKS = Statement(
 
 async def counts(tx: Tx, user_id: int) -> Counts:
     user = {"user_id": user_id}
-    followed = tuple(map(SubscriptionCount._make, await tx.all(_SUBSCRIPTIONS, user)))
+    subscribed = tuple(map(SubscriptionCount._make, await tx.all(_SUBSCRIPTIONS, user)))
     parents = {row["id"]: row["parent_id"] for row in await tx.all(_FOLDERS, user)}
-    by_folder = [(one.folder_id, one.unread) for one in followed]
-    return replace(await _counted(tx, user_id, by_folder, parents), subscriptions=followed)
+    by_folder = [(subscription.folder_id, subscription.unread) for subscription in subscribed]
+    return replace(await _build_counts(tx, user_id, by_folder, parents), subscriptions=subscribed)
 
 
 async def totals(tx: Tx, user_id: int, parents: Mapping[int, int | None]) -> Counts:
-    """The same without a line for each subscription, for whoever has read the folders already."""
+    """The same without the single subscriptions, for callers that have already loaded the folders."""
     rows = await tx.all(_BY_FOLDER, {"user_id": user_id})
-    return await _counted(tx, user_id, [(row[0], int(row[1])) for row in rows], parents)
+    return await _build_counts(tx, user_id, [(row[0], int(row[1])) for row in rows], parents)
 
 
-async def _counted(
+async def _build_counts(
     tx: Tx, user_id: int, by_folder: Sequence[tuple[int | None, int]], parents: Mapping[int, int | None]
 ) -> Counts:
-    marks = await tx.one(_MARKS, {"user_id": user_id})
-    assert marks is not None
+    flags = await tx.one(_COUNT_FLAGS, {"user_id": user_id})
+    assert flags is not None
     return Counts(
         unread=sum(unread for _, unread in by_folder),
         folders=roll_up(by_folder, parents),
         tags=tuple(await tags.counts(tx, user_id)),
-        starred=marks[0],
-        later=marks[1],
+        starred=flags[0],
+        later=flags[1],
     )
 
 
@@ -102,8 +105,8 @@ async def users_to_recount(tx: Tx) -> list[int]:
 
 
 async def recount(tx: Tx, user_id: int) -> list[Drift]:
-    """Set right what is wrong, and say what it was."""
+    """Correct wrong counts; returns what was wrong."""
     await lock_user(tx, user_id)
-    found = [Drift(*row) for row in await tx.all(_DRIFTED, {"user_id": user_id})]
-    await tx.run_many(_SET, [{"id": drift.subscription_id, "real": drift.real} for drift in found])
-    return found
+    drifts = [Drift(*row) for row in await tx.all(_DRIFTED, {"user_id": user_id})]
+    await tx.run_many(_SET, [{"id": drift.subscription_id, "real": drift.real} for drift in drifts])
+    return drifts

@@ -1,7 +1,7 @@
-"""Bulk acts on chosen entries: the rows they mean go into a step first, then all at once.
+"""Bulk marking: all entries of some feeds as read, or any selection as read or unread.
 
-Which rows is one INSERT … SELECT, whatever was chosen: ids, a tag, what is older, what a list shows above or
-below an entry. The rest is the same for all.
+`mark_all` moves the read markers of subscriptions. `mark` handles selections: one INSERT … SELECT copies the
+selected rows (by ids, tag, age, or the position in a list) into an undo step, then the step is applied.
 """
 
 from typing import Any, Literal
@@ -39,9 +39,8 @@ from reedbed.store.engine.statements import (
     unindexed,
 )
 from reedbed.store.entries.columns import tag_id
-from reedbed.store.read_state import rows as reading
 from reedbed.store.read_state import undo
-from reedbed.store.read_state.rows import rows_of_entries
+from reedbed.store.read_state.rows import read_rows_of, rows_of_entries, unread_rows_of
 from reedbed.store.read_state.undo import MovedMark
 from reedbed.store.tables import entries, entry_tags, later, muted, starred, subscriptions, undo_rows, unread
 from reedbed.store.visibility import alive, follows, lock_user, shows
@@ -51,7 +50,7 @@ FEW = 8
 
 @record
 class _Move:
-    """One subscription before and after."""
+    """The read marker and unread count of one subscription, before and after."""
 
     id: int
     feed_id: int
@@ -64,46 +63,48 @@ class _Move:
 async def mark_all(
     tx: Tx, user_id: int, feed_ids: list[int] | None, up_to: int | None, *, token_hash: str, now: Instant
 ) -> int:
-    """How many became read. `feed_ids` None means all; `up_to` is the newest entry the reader has seen."""
+    """Returns how many became read. `feed_ids` None: all feeds; `up_to`: the newest entry the user saw."""
     top = HIGHEST if up_to is None else up_to
-    rows = await tx.all(_TOUCHED(feed_ids is not None), {"user_id": user_id, "feed_ids": feed_ids})
-    left = await _left_above(tx, user_id, [row["feed_id"] for row in rows if row["newest_id"] > top], top)
-    moves = [_move(row, top, left.get(row["feed_id"], 0)) for row in rows]
+    rows = await tx.all(_AFFECTED(feed_ids is not None), {"user_id": user_id, "feed_ids": feed_ids})
+    remaining = await _count_remaining(
+        tx, user_id, [row["feed_id"] for row in rows if row["newest_id"] > top], top
+    )
+    moves = [_move(row, top, remaining.get(row["feed_id"], 0)) for row in rows]
     marks = [MovedMark(move.feed_id, move.before, move.after) for move in moves if move.before < move.after]
     step_id = await undo.add(tx, user_id, token_hash, "mark", now, marks)
     if moves:
-        kept = {"user_id": user_id, "feed_ids": [move.feed_id for move in moves], "top": top}
-        await tx.run(_KEEP_WITH_STEP, {**kept, "step_id": step_id})
-        await tx.run(_REMOVE_KEPT, kept)
-        await _apply(tx, moves, top)
+        kept_params = {"user_id": user_id, "feed_ids": [move.feed_id for move in moves], "top": top}
+        await tx.run(_KEEP_WITH_STEP, {**kept_params, "step_id": step_id})
+        await tx.run(_REMOVE_KEPT, kept_params)
+        await _apply_moves(tx, moves, top)
     return sum(move.unread_before - move.unread_after for move in moves)
 
 
-def _move(row: Row, top: int, left: int) -> _Move:
-    # No higher than the newest row: an entry that commits late, with a smaller id, must not arrive read.
+def _move(row: Row, top: int, remaining: int) -> _Move:
+    # Not above the newest row: an entry that commits late, with a smaller id, must not arrive as read.
     after = max(row["read_to"], min(top, row["newest_id"]))
-    return _Move(row["id"], row["feed_id"], row["read_to"], after, row["unread"], left)
+    return _Move(row["id"], row["feed_id"], row["read_to"], after, row["unread"], remaining)
 
 
-async def _left_above(tx: Tx, user_id: int, feed_ids: list[int], top: int) -> dict[int, int]:
+async def _count_remaining(tx: Tx, user_id: int, feed_ids: list[int], top: int) -> dict[int, int]:
     if not feed_ids:
         return {}
-    way = "feeds" if len(feed_ids) <= FEW else "news"
-    rows = await tx.all(_LEFT_ABOVE(way), {"user_id": user_id, "feed_ids": feed_ids, "top": top})
+    strategy = "feeds" if len(feed_ids) <= FEW else "news"
+    rows = await tx.all(_LEFT_ABOVE(strategy), {"user_id": user_id, "feed_ids": feed_ids, "top": top})
     return {row["feed_id"]: row["rows"] for row in rows}
 
 
-async def _apply(tx: Tx, moves: list[_Move], top: int) -> None:
+async def _apply_moves(tx: Tx, moves: list[_Move], top: int) -> None:
     emptied = [move.id for move in moves if move.unread_after == 0]
     partly = [
         {"id": move.id, "top": top, "left": move.unread_after} for move in moves if move.unread_after > 0
     ]
     if emptied:
         await tx.run(_EMPTY, {"ids": emptied, "top": top})
-    await tx.run_many(_LOWER, partly)
+    await tx.run_many(_SET_REMAINING, partly)
 
 
-def _touched(by_feed: bool) -> ClauseElement:
+def _select_affected(by_feed: bool) -> ClauseElement:
     query = select(
         subscriptions.c.id,
         subscriptions.c.feed_id,
@@ -120,10 +121,10 @@ def _touched(by_feed: bool) -> ClauseElement:
     return query.order_by(subscriptions.c.id).with_for_update()
 
 
-def _left(way: str) -> ClauseElement:
-    """Few feeds are counted through their own rows, many through what is newer than the mark."""
+def _select_remaining(strategy: str) -> ClauseElement:
+    """Count a few feeds through their own rows, many feeds through the rows above the marker."""
     entry_id, feed_id = unread.c.entry_id, unread.c.feed_id
-    if way == "feeds":
+    if strategy == "feeds":
         entry_id = unindexed(entry_id)
     else:
         feed_id = unindexed(feed_id)
@@ -140,8 +141,8 @@ def _left(way: str) -> ClauseElement:
     )
 
 
-_TOUCHED = Shapes(_touched)
-_LEFT_ABOVE = Shapes(_left)
+_AFFECTED = Shapes(_select_affected)
+_LEFT_ABOVE = Shapes(_select_remaining)
 _KEPT: list[ColumnElement[bool]] = [
     unread.c.user_id == bindparam("user_id"),
     unread.c.entry_id <= bindparam("top"),
@@ -162,22 +163,24 @@ _MOVED = larger(
 _EMPTY = Statement(
     update(subscriptions).where(among(subscriptions.c.id, "ids")).values(read_to=_MOVED, unread=0)
 )
-_LOWER = Statement(
+_SET_REMAINING = Statement(
     update(subscriptions)
     .where(subscriptions.c.id == bindparam("id"))
     .values(read_to=_MOVED, unread=bindparam("left"))
 )
 
 
+# --- Selections
+
 MAX_UNREAD_AT_ONCE = 20_000
-"""Marking unread writes a row for each entry; so many at most, the newest of them."""
+"""Marking unread writes a row per entry, so only this many of the newest entries are marked."""
 
 _MARKS: dict[str, FromClause] = {"starred": starred, "later": later, "muted": muted}
 
 
 @record
 class ResolvedSelection:
-    """A selection with its feeds and its entry looked up."""
+    """A selection whose feeds and reference entry were looked up."""
 
     view: str = "all"
     ids: list[int] | None = None
@@ -187,9 +190,9 @@ class ResolvedSelection:
     older_than: Instant | None = None
     arrived_by: Instant | None = None
     newer_than: tuple[Instant, int] | None = None
-    """Only entries after this place in (sort_at, id)."""
+    """Only entries after this position in (sort_at, id)."""
     before: tuple[Instant, int] | None = None
-    """Only entries before this place."""
+    """Only entries before this position."""
 
 
 @record
@@ -200,35 +203,35 @@ class _MarkVariant:
 
 
 async def mark(
-    tx: Tx, user_id: int, chosen: ResolvedSelection, *, read: bool, token_hash: str, now: Instant
+    tx: Tx, user_id: int, selection: ResolvedSelection, *, read: bool, token_hash: str, now: Instant
 ) -> tuple[int, int]:
-    """Mark what was chosen read or unread; how many changed, and the step that holds them."""
+    """Mark a selection read or unread; returns how many changed, and the id of the undo step."""
     change = "read" if read else "unread"
     await lock_user(tx, user_id)
     step_id = await undo.add(tx, user_id, token_hash, change, now)
-    params = {**_params(chosen), "user_id": user_id, "step_id": step_id, "most": MAX_UNREAD_AT_ONCE}
-    changed = await tx.run(_STAGE(_MarkVariant(change, chosen.view, _parts(chosen))), params)
+    params = {**_params(selection), "user_id": user_id, "step_id": step_id, "most": MAX_UNREAD_AT_ONCE}
+    changed = await tx.run(_STAGE(_MarkVariant(change, selection.view, _parts(selection))), params)
     if changed and read:
-        await reading.read_rows_of(tx, user_id, step_id)
+        await read_rows_of(tx, user_id, step_id)
     elif changed:
-        await reading.unread_rows_of(tx, user_id, step_id)
+        await unread_rows_of(tx, user_id, step_id)
     return changed, step_id
 
 
-def _parts(chosen: ResolvedSelection) -> frozenset[str]:
+def _parts(selection: ResolvedSelection) -> frozenset[str]:
     names = ("ids", "feed_ids", "tag", "up_to", "older_than", "arrived_by", "newer_than", "before")
-    return frozenset(name for name in names if getattr(chosen, name) is not None)
+    return frozenset(name for name in names if getattr(selection, name) is not None)
 
 
-def _params(chosen: ResolvedSelection) -> dict[str, Any]:
-    after, before = chosen.newer_than or (0, 0), chosen.before or (0, 0)
+def _params(selection: ResolvedSelection) -> dict[str, Any]:
+    after, before = selection.newer_than or (0, 0), selection.before or (0, 0)
     return {
-        "ids": chosen.ids,
-        "feed_ids": chosen.feed_ids,
-        "tag": chosen.tag,
-        "up_to": chosen.up_to,
-        "older_than": chosen.older_than,
-        "arrived_by": chosen.arrived_by,
+        "ids": selection.ids,
+        "feed_ids": selection.feed_ids,
+        "tag": selection.tag,
+        "up_to": selection.up_to,
+        "older_than": selection.older_than,
+        "arrived_by": selection.arrived_by,
         "after_at": after[0],
         "after_id": after[1],
         "before_at": before[0],
@@ -236,86 +239,85 @@ def _params(chosen: ResolvedSelection) -> dict[str, Any]:
     }
 
 
-def _stage(shape: _MarkVariant) -> ClauseElement:
-    chosen = _rows_to_read(shape) if shape.change == "read" else _entries_to_unread(shape)
+def _stage(variant: _MarkVariant) -> ClauseElement:
+    rows = _rows_to_read(variant) if variant.change == "read" else _entries_to_unread(variant)
     return insert_selecting(undo_rows).from_select(
-        ["undo_id", "entry_id", "feed_id", "sort_at", "kept"], chosen
+        ["undo_id", "entry_id", "feed_id", "sort_at", "kept"], rows
     )
 
 
 _STAGE = Shapes(_stage)
-_SELECTED_STEP_ID: ColumnElement[int] = bindparam("step_id", type_=BigInteger)
 _USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
 
 
-def _rows_to_read(shape: _MarkVariant) -> Any:
-    small = _small(shape)
+def _rows_to_read(variant: _MarkVariant) -> Any:
+    small = _small_sets(variant)
     rows = rows_of_entries() if small else unread
     return (
-        select(_SELECTED_STEP_ID, unread.c.entry_id, unread.c.feed_id, unread.c.sort_at, unread.c.kept)
+        select(_STEP_ID, unread.c.entry_id, unread.c.feed_id, unread.c.sort_at, unread.c.kept)
         .select_from(rows.join(subscriptions, follows(unread, subscriptions)))
         .where(
             unread.c.user_id == _USER,
             alive(unread, subscriptions),
             *small,
-            *_chosen(shape, unread.c.entry_id, unread.c.feed_id, unread.c.sort_at),
+            *_filter_conditions(variant, unread.c.entry_id, unread.c.feed_id, unread.c.sort_at),
         )
     )
 
 
-def _entries_to_unread(shape: _MarkVariant) -> Any:
-    small = _small(shape)
+def _entries_to_unread(variant: _MarkVariant) -> Any:
+    small = _small_sets(variant)
     join = in_order if small else Join
     row = and_(unread.c.user_id == _USER, unread.c.entry_id == entries.c.id)
-    followed = join(entries, subscriptions, subscriptions.c.feed_id == entries.c.feed_id)
+    subscribed = join(entries, subscriptions, subscriptions.c.feed_id == entries.c.feed_id)
     return (
-        select(_SELECTED_STEP_ID, entries.c.id, entries.c.feed_id, entries.c.sort_at, literal(False))
-        .select_from(followed.outerjoin(unread, row))
+        select(_STEP_ID, entries.c.id, entries.c.feed_id, entries.c.sort_at, literal(False))
+        .select_from(subscribed.outerjoin(unread, row))
         .where(
             subscriptions.c.user_id == _USER,
             subscriptions.c.unsubscribed_at.is_(None),
             shows(subscriptions, entries),
             or_(unread.c.entry_id.is_(None), ~alive(unread, subscriptions)),
             *small,
-            *_chosen(shape, entries.c.id, entries.c.feed_id, entries.c.sort_at),
+            *_filter_conditions(variant, entries.c.id, entries.c.feed_id, entries.c.sort_at),
         )
         .order_by(unindexed(entries.c.sort_at).desc(), entries.c.id.desc())
         .limit(bindparam("most", type_=BigInteger))
     )
 
 
-def _small(shape: _MarkVariant) -> list[ColumnElement[bool]]:
-    """What names its entries is begun with; the rest filters."""
+def _small_sets(variant: _MarkVariant) -> list[ColumnElement[bool]]:
+    """Conditions that name a small set of entries; the query starts from these, the others filter."""
     conditions: list[ColumnElement[bool]] = []
-    if "ids" in shape.parts:
+    if "ids" in variant.parts:
         conditions.append(among(entries.c.id, "ids"))
-    if "tag" in shape.parts:
+    if "tag" in variant.parts:
         tagged = select(entry_tags.c.entry_id).where(
             entry_tags.c.user_id == _USER, entry_tags.c.tag_id == tag_id("tag")
         )
         conditions.append(entries.c.id.in_(tagged))
-    if shape.view in _MARKS:
-        table = _MARKS[shape.view]
+    if variant.view in _MARKS:
+        table = _MARKS[variant.view]
         conditions.append(entries.c.id.in_(select(table.c.entry_id).where(table.c.user_id == _USER)))
     return conditions
 
 
-def _chosen(
-    shape: _MarkVariant,
+def _filter_conditions(
+    variant: _MarkVariant,
     entry_id: ColumnElement[Any],
     feed_id: ColumnElement[Any],
     sort_at: ColumnElement[Any],
 ) -> list[ColumnElement[bool]]:
-    place = tuple_(sort_at, entry_id)
+    position = tuple_(sort_at, entry_id)
     conditions: dict[str, ColumnElement[bool]] = {
         "feed_ids": among(feed_id, "feed_ids"),
         "up_to": entry_id <= bindparam("up_to"),
         "older_than": sort_at < bindparam("older_than"),
         "arrived_by": _arrived_by(entry_id),
-        "newer_than": place > tuple_(bindparam("after_at"), bindparam("after_id")),
-        "before": place < tuple_(bindparam("before_at"), bindparam("before_id")),
+        "newer_than": position > tuple_(bindparam("after_at"), bindparam("after_id")),
+        "before": position < tuple_(bindparam("before_at"), bindparam("before_id")),
     }
-    return [condition for name, condition in conditions.items() if name in shape.parts]
+    return [condition for name, condition in conditions.items() if name in variant.parts]
 
 
 def _arrived_by(entry_id: ColumnElement[Any]) -> ColumnElement[bool]:

@@ -1,6 +1,6 @@
-"""Reading takes the row of an entry away, unreading brings it back; the count of its feed goes along.
+"""Marks entries read or unread: deletes or inserts their `unread` rows and adjusts the subscriptions' counts.
 
-The entries are given as `ids`, or as the rows kept with a step that can be undone.
+The entries are given either as `ids` or by an undo step and its rows; each statement exists for both sources.
 """
 
 from sqlalchemy import (
@@ -29,115 +29,119 @@ _USER: BindParameter[int] = bindparam("user_id", type_=BigInteger)
 
 async def read(tx: Tx, user_id: int, entry_ids: list[int]) -> None:
     await lock_user_entries(tx, user_id, entry_ids)
-    await _take_away(tx, "ids", {"user_id": user_id, "ids": entry_ids})
+    await _delete_rows(tx, "ids", {"user_id": user_id, "ids": entry_ids})
 
 
 async def unread_again(tx: Tx, user_id: int, entry_ids: list[int]) -> None:
-    """What the user does not follow (any more) stays read."""
+    """Entries of feeds the user does not subscribe to stay read."""
     await lock_user_entries(tx, user_id, entry_ids)
-    await _bring_back(tx, "ids", {"user_id": user_id, "ids": entry_ids})
+    await _insert_rows(tx, "ids", {"user_id": user_id, "ids": entry_ids})
 
 
 async def read_rows_of(tx: Tx, user_id: int, step_id: int) -> int:
-    """Read what the step holds; its subscriptions are locked already."""
-    return await _take_away(tx, "step", {"user_id": user_id, "step_id": step_id})
+    """Mark the entries of the undo step read; the caller has locked the subscriptions."""
+    return await _delete_rows(tx, "step", {"user_id": user_id, "step_id": step_id})
 
 
 async def unread_rows_of(tx: Tx, user_id: int, step_id: int) -> None:
-    """Unread again what the step holds; its subscriptions are locked already."""
-    await _bring_back(tx, "step", {"user_id": user_id, "step_id": step_id})
+    """Mark the entries of the undo step unread; the caller has locked the subscriptions."""
+    await _insert_rows(tx, "step", {"user_id": user_id, "step_id": step_id})
 
 
-async def _take_away(tx: Tx, given: str, params: dict[str, int | list[int]]) -> int:
-    await tx.run(_COUNT_DOWN(given), params)
-    return await tx.run(_DELETE(given), params)
+async def _delete_rows(tx: Tx, source: str, params: dict[str, int | list[int]]) -> int:
+    await tx.run(_COUNT_DOWN(source), params)
+    return await tx.run(_DELETE(source), params)
 
 
-async def _bring_back(tx: Tx, given: str, params: dict[str, int | list[int]]) -> None:
-    await tx.run(_COUNT_UP(given), params)
-    await tx.run(_INSERT(given), params)
+async def _insert_rows(tx: Tx, source: str, params: dict[str, int | list[int]]) -> None:
+    await tx.run(_COUNT_UP(source), params)
+    await tx.run(_INSERT(source), params)
 
 
-def _given(given: str, entry_id: ColumnElement[int]) -> ColumnElement[bool]:
-    if given == "ids":
+def _is_given(source: str, entry_id: ColumnElement[int]) -> ColumnElement[bool]:
+    if source == "ids":
         return among(entry_id, "ids")
     return entry_id.in_(select(undo_rows.c.entry_id).where(undo_rows.c.undo_id == bindparam("step_id")))
 
 
-def _count_down(given: str) -> ClauseElement:
-    mine = subscriptions.alias("mine")
+def _count_down(source: str) -> ClauseElement:
+    subscription = subscriptions.alias("mine")
     feed_id = unindexed(unread.c.feed_id)
-    gone = (
+    removed = (
         select(feed_id.label("feed_id"), func.count().label("rows"))
-        .select_from(rows_of_entries().join(mine, follows(unread, mine)))
-        .where(_given(given, entries.c.id), alive(unread, mine))
+        .select_from(rows_of_entries().join(subscription, follows(unread, subscription)))
+        .where(_is_given(source, entries.c.id), alive(unread, subscription))
         .group_by(feed_id)
         .subquery("gone")
     )
     return (
         update(subscriptions)
-        .where(subscriptions.c.user_id == _USER, subscriptions.c.feed_id == gone.c.feed_id)
-        .values(unread=subscriptions.c.unread - gone.c.rows)
+        .where(subscriptions.c.user_id == _USER, subscriptions.c.feed_id == removed.c.feed_id)
+        .values(unread=subscriptions.c.unread - removed.c.rows)
     )
 
 
-def _delete(given: str) -> ClauseElement:
-    if given == "ids":
+def _delete(source: str) -> ClauseElement:
+    if source == "ids":
         return delete(unread).where(of_user(unread, "user_id", "ids"))
-    # The user as part of the pair, for the reason given at `of_user`.
+    # The user is part of the pair for the reason given at `of_user`.
     rows = select(_USER, undo_rows.c.entry_id).where(undo_rows.c.undo_id == bindparam("step_id"))
     return delete(unread).where(tuple_(unread.c.user_id, unread.c.entry_id).in_(rows))
 
 
-def _count_up(given: str) -> ClauseElement:
-    mine = subscriptions.alias("mine")
+def _count_up(source: str) -> ClauseElement:
+    subscription = subscriptions.alias("mine")
     row = and_(unread.c.user_id == _USER, unread.c.entry_id == entries.c.id)
-    back = (
+    restored = (
         select(entries.c.feed_id, func.count().label("rows"), func.max(entries.c.id).label("newest"))
-        .select_from(_entries_then(mine).outerjoin(unread, row))
-        .where(*_followed(given, mine), or_(unread.c.entry_id.is_(None), ~alive(unread, mine)))
+        .select_from(_join_subscription(subscription).outerjoin(unread, row))
+        .where(
+            *_visible_to(source, subscription), or_(unread.c.entry_id.is_(None), ~alive(unread, subscription))
+        )
         .group_by(entries.c.feed_id)
         .subquery("back")
     )
     return (
         update(subscriptions)
-        .where(subscriptions.c.user_id == _USER, subscriptions.c.feed_id == back.c.feed_id)
+        .where(subscriptions.c.user_id == _USER, subscriptions.c.feed_id == restored.c.feed_id)
         .values(
-            unread=subscriptions.c.unread + back.c.rows,
-            # A mark goes no higher than the newest row, so a row above it must raise it.
-            newest_id=larger(subscriptions.c.newest_id, back.c.newest),
+            unread=subscriptions.c.unread + restored.c.rows,
+            # Read markers do not go above `newest_id`, so a newer row must raise it.
+            newest_id=larger(subscriptions.c.newest_id, restored.c.newest),
         )
     )
 
 
-def _insert(given: str) -> ClauseElement:
-    mine = subscriptions.alias("mine")
+def _insert(source: str) -> ClauseElement:
+    subscription = subscriptions.alias("mine")
     rows = (
-        select(_USER, entries.c.sort_at, entries.c.id, entries.c.feed_id, entries.c.id <= mine.c.read_to)
-        .select_from(_entries_then(mine))
-        .where(*_followed(given, mine))
+        select(
+            _USER, entries.c.sort_at, entries.c.id, entries.c.feed_id, entries.c.id <= subscription.c.read_to
+        )
+        .select_from(_join_subscription(subscription))
+        .where(*_visible_to(source, subscription))
     )
-    back = insert(unread).from_select(["user_id", "sort_at", "entry_id", "feed_id", "kept"], rows)
-    return back.on_conflict_do_update(
-        index_elements=["user_id", "entry_id"], set_={"kept": or_(unread.c.kept, back.excluded.kept)}
+    inserted = insert(unread).from_select(["user_id", "sort_at", "entry_id", "feed_id", "kept"], rows)
+    return inserted.on_conflict_do_update(
+        index_elements=["user_id", "entry_id"], set_={"kept": or_(unread.c.kept, inserted.excluded.kept)}
     )
 
 
 def rows_of_entries() -> Join:
-    """A user's rows found through the entries; SQLite would rather walk all of the user's rows."""
+    """A user's rows, starting from the entries; SQLite would otherwise scan all rows of the user."""
     return in_order(entries, unread, and_(unread.c.user_id == _USER, unread.c.entry_id == entries.c.id))
 
 
-def _entries_then(mine: FromClause) -> Join:
-    return in_order(entries, mine, mine.c.feed_id == entries.c.feed_id)
+def _join_subscription(subscription: FromClause) -> Join:
+    return in_order(entries, subscription, subscription.c.feed_id == entries.c.feed_id)
 
 
-def _followed(given: str, mine: FromClause) -> list[ColumnElement[bool]]:
+def _visible_to(source: str, subscription: FromClause) -> list[ColumnElement[bool]]:
     return [
-        _given(given, entries.c.id),
-        mine.c.user_id == _USER,
-        mine.c.unsubscribed_at.is_(None),
-        shows(mine, entries),
+        _is_given(source, entries.c.id),
+        subscription.c.user_id == _USER,
+        subscription.c.unsubscribed_at.is_(None),
+        shows(subscription, entries),
     ]
 
 

@@ -1,4 +1,4 @@
-"""What a user opened lately: a short list, newest reading first."""
+"""Stars, saved for later and muted entries, and the history of what a user opened recently."""
 
 from typing import Literal
 
@@ -18,82 +18,85 @@ _USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
 
 
 async def set_flag(tx: Tx, user_id: int, mark: Mark, entry_ids: list[int], now: Instant) -> int:
-    """Mark those of the entries that this user can see; how many had not been."""
-    return await tx.run(_PUT(mark), {"user_id": user_id, "ids": entry_ids, "now": now})
+    """Flag those entries that this user can see; returns how many were not flagged before."""
+    return await tx.run(_SET_FLAG(mark), {"user_id": user_id, "ids": entry_ids, "now": now})
 
 
 async def clear_flag(tx: Tx, user_id: int, mark: Mark, entry_ids: list[int]) -> int:
-    return await tx.run(_TAKE(mark), {"user_id": user_id, "ids": entry_ids})
+    return await tx.run(_CLEAR_FLAG(mark), {"user_id": user_id, "ids": entry_ids})
 
 
 async def mute(tx: Tx, user_id: int, entry_ids: list[int], now: Instant) -> None:
-    """Hide those of the entries that this user can see and keeps by no star, for later or by a tag.
+    """Hide those entries that this user can see and has not starred, saved for later or tagged.
 
-    They have to be read already.
+    They must have been marked read before.
     """
-    await tx.run(_PUT("muted"), {"user_id": user_id, "ids": entry_ids, "now": now})
-    await tx.run(_FORGET_READING, {"user_id": user_id, "ids": entry_ids})
+    await tx.run(_SET_FLAG("muted"), {"user_id": user_id, "ids": entry_ids, "now": now})
+    await tx.run(_DELETE_MUTED_READS, {"user_id": user_id, "ids": entry_ids})
 
 
 async def unmute(tx: Tx, user_id: int, entry_ids: list[int]) -> None:
-    await tx.run(_TAKE("muted"), {"user_id": user_id, "ids": entry_ids})
+    await tx.run(_CLEAR_FLAG("muted"), {"user_id": user_id, "ids": entry_ids})
 
 
-def _put(mark: str) -> ClauseElement:
-    seen = select(_USER, entries.c.sort_at, entries.c.id, bindparam("now", type_=BigInteger)).where(
-        among(entries.c.id, "ids"), visible()
-    )
+def _insert_flags(mark: str) -> ClauseElement:
+    visible_entries = select(
+        _USER, entries.c.sort_at, entries.c.id, bindparam("now", type_=BigInteger)
+    ).where(among(entries.c.id, "ids"), visible())
     if mark == "muted":
-        seen = seen.where(*(~has_mark(table, entries.c.id) for table in (starred, later, entry_tags)))
-    # One that is being removed at this moment is waited for, and left out.
-    held = seen.with_for_update(read=True, key_share=True, of=entries)
-    rows = insert(_TABLES[mark]).from_select(["user_id", "sort_at", "entry_id", "marked_at"], held)
+        visible_entries = visible_entries.where(
+            *(~has_mark(table, entries.c.id) for table in (starred, later, entry_tags))
+        )
+    # Waits for a concurrent delete of an entry, and then leaves it out.
+    locked = visible_entries.with_for_update(read=True, key_share=True, of=entries)
+    rows = insert(_TABLES[mark]).from_select(["user_id", "sort_at", "entry_id", "marked_at"], locked)
     return rows.on_conflict_do_nothing()
 
 
-def _take(mark: str) -> ClauseElement:
+def _delete_flags(mark: str) -> ClauseElement:
     table = _TABLES[mark]
     return delete(table).where(table.c.user_id == _USER, among(table.c.entry_id, "ids"))
 
 
-_FORGET_READING = Statement(
+_DELETE_MUTED_READS = Statement(
     delete(read_history).where(
         read_history.c.user_id == _USER,
         among(read_history.c.entry_id, "ids"),
         has_mark(muted, read_history.c.entry_id),
     )
 )
-_PUT = Shapes(_put)
-_TAKE = Shapes(_take)
+_SET_FLAG = Shapes(_insert_flags)
+_CLEAR_FLAG = Shapes(_delete_flags)
 
 
-_READER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
+# --- History
+
 _ROWS = insert(read_history).from_select(
     ["user_id", "entry_id", "read_at"],
-    select(_READER, entries.c.id, bindparam("now", type_=BigInteger)).where(
+    select(_USER, entries.c.id, bindparam("now", type_=BigInteger)).where(
         among(entries.c.id, "ids"), visible()
     ),
 )
-_NOTE = Statement(
+_RECORD_READS = Statement(
     _ROWS.on_conflict_do_update(
         index_elements=["user_id", "entry_id"], set_={"read_at": _ROWS.excluded.read_at}
     )
 )
 _SINCE = Statement(
     select(read_history.c.entry_id).where(
-        read_history.c.user_id == _READER, read_history.c.read_at >= bindparam("since")
+        read_history.c.user_id == _USER, read_history.c.read_at >= bindparam("since")
     )
 )
-_FORGET = Statement(delete(read_history).where(read_history.c.read_at < bindparam("before")))
+_DELETE_READS = Statement(delete(read_history).where(read_history.c.read_at < bindparam("before")))
 
 
 async def record_reads(tx: Tx, user_id: int, entry_ids: list[int], now: Instant) -> None:
-    await tx.run(_NOTE, {"user_id": user_id, "ids": entry_ids, "now": now})
+    await tx.run(_RECORD_READS, {"user_id": user_id, "ids": entry_ids, "now": now})
 
 
-async def read_since(tx: Tx, user_id: int, moment: Instant) -> list[int]:
-    return [row[0] for row in await tx.all(_SINCE, {"user_id": user_id, "since": moment})]
+async def read_since(tx: Tx, user_id: int, since: Instant) -> list[int]:
+    return [row[0] for row in await tx.all(_SINCE, {"user_id": user_id, "since": since})]
 
 
-async def delete_reads_before(tx: Tx, moment: Instant) -> int:
-    return await tx.run(_FORGET, {"before": moment})
+async def delete_reads_before(tx: Tx, before: Instant) -> int:
+    return await tx.run(_DELETE_READS, {"before": before})

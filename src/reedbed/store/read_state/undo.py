@@ -1,7 +1,7 @@
-"""Bulk acts that can be taken back within the hour.
+"""Undo steps: bulk changes of the read state that can be undone for an hour.
 
-A step remembers what to put back: the marks it moved (`marks`, JSON) and the rows it took away or brought
-(`undo_rows`). Only the hash of its token is stored.
+A step stores the read markers it moved (`marks`, JSON) and the rows it deleted or inserted (`undo_rows`).
+Only the hash of its token is stored.
 """
 
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from reedbed.domain.records import record
 from reedbed.domain.times import HOUR, Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Statement, among, func, select, unindexed
-from reedbed.store.read_state import rows as reading
+from reedbed.store.read_state.rows import read_rows_of, unread_rows_of
 from reedbed.store.tables import subscriptions, undo_rows, undo_steps, unread
 from reedbed.store.visibility import lock_user_feeds
 
 LIFE = HOUR
 
 Kind = Literal["mark", "read", "unread"]
-"""What the step did: moved marks, read rows, or made entries unread."""
+"""What the step did: moved read markers, marked rows read, or marked entries unread."""
 
 
 @record
@@ -52,7 +52,7 @@ _FIND = Statement(
     )
     .with_for_update()
 )
-_KEEP = Statement(
+_SET_MARKS = Statement(
     update(undo_steps).where(undo_steps.c.id == bindparam("id")).values(marks=bindparam("marks"))
 )
 _LATEST = Statement(
@@ -74,7 +74,7 @@ async def add(
         {
             "user_id": user_id,
             "token_hash": token_hash,
-            "marks": _written(kind, marks),
+            "marks": _to_json(kind, marks),
             "marked": 0,
             "created_at": now,
             "expires_at": now + LIFE,
@@ -87,20 +87,20 @@ async def find(tx: Tx, user_id: int, token_hash: str, now: Instant) -> Step | No
     return step_of(*row) if row else None
 
 
-def _written(kind: Kind, marks: Sequence[MovedMark]) -> str:
+def _to_json(kind: Kind, marks: Sequence[MovedMark]) -> str:
     moved = [(mark.feed_id, mark.before, mark.after) for mark in marks]
     return orjson.dumps({"kind": kind, "marks": moved}).decode()
 
 
 async def latest(tx: Tx, user_id: int, since: Instant) -> Step | None:
-    """The last thing done, for programs that know no tokens."""
+    """The latest step, for clients that have no undo tokens."""
     row = await tx.one(_LATEST, {"user_id": user_id, "since": since})
     return step_of(*row) if row else None
 
 
 def step_of(id: int, user_id: int, marks: str) -> Step:
-    said: dict[str, Any] = orjson.loads(marks)
-    return Step(id, user_id, said["kind"], tuple(MovedMark(*moved) for moved in said["marks"]))
+    fields: dict[str, Any] = orjson.loads(marks)
+    return Step(id, user_id, fields["kind"], tuple(MovedMark(*moved) for moved in fields["marks"]))
 
 
 async def remove(tx: Tx, step_id: int) -> None:
@@ -108,28 +108,28 @@ async def remove(tx: Tx, step_id: int) -> None:
 
 
 async def keep_only(tx: Tx, step: Step, marks: Sequence[MovedMark]) -> None:
-    """Of a step that has expired, keep what is not swept yet; nothing left ends it."""
+    """Reduce an expired step to the marks whose rows are not deleted yet; without any, delete the step."""
     if marks:
-        await tx.run(_KEEP, {"id": step.id, "marks": _written(step.kind, marks)})
+        await tx.run(_SET_MARKS, {"id": step.id, "marks": _to_json(step.kind, marks)})
     else:
         await remove(tx, step.id)
 
 
 async def apply_undo(tx: Tx, step: Step) -> bool:
-    """Put back what the step changed; False when a newer act moved one of its marks since."""
-    rows_in = [row["feed_id"] for row in await tx.all(_FEEDS, {"id": step.id})]
-    await lock_user_feeds(tx, step.user_id, [*rows_in, *(mark.feed_id for mark in step.marks)])
-    if not await _marks_back(tx, step):
+    """Undo the step; False if a later change moved one of its read markers."""
+    row_feeds = [row["feed_id"] for row in await tx.all(_FEEDS, {"id": step.id})]
+    await lock_user_feeds(tx, step.user_id, [*row_feeds, *(mark.feed_id for mark in step.marks)])
+    if not await _restore_marks(tx, step):
         return False
     if step.kind == "unread":
-        await reading.read_rows_of(tx, step.user_id, step.id)
+        await read_rows_of(tx, step.user_id, step.id)
     else:
-        await reading.unread_rows_of(tx, step.user_id, step.id)
+        await unread_rows_of(tx, step.user_id, step.id)
     await remove(tx, step.id)
     return True
 
 
-_MARKS_NOW = Statement(
+_CURRENT_MARKS = Statement(
     select(subscriptions.c.feed_id, subscriptions.c.read_to).where(
         subscriptions.c.user_id == bindparam("user_id"),
         subscriptions.c.unsubscribed_at.is_(None),
@@ -138,26 +138,26 @@ _MARKS_NOW = Statement(
 )
 
 
-async def _marks_back(tx: Tx, step: Step) -> bool:
-    """What was unsubscribed since is left as it is."""
+async def _restore_marks(tx: Tx, step: Step) -> bool:
+    """Feeds that were unsubscribed meanwhile are skipped."""
     if not step.marks:
         return True
     feed_ids = [mark.feed_id for mark in step.marks]
-    now: dict[int, int] = dict(
-        tuple(row) for row in await tx.all(_MARKS_NOW, {"user_id": step.user_id, "feed_ids": feed_ids})
+    current: dict[int, int] = dict(
+        tuple(row) for row in await tx.all(_CURRENT_MARKS, {"user_id": step.user_id, "feed_ids": feed_ids})
     )
-    if any(now.get(mark.feed_id, mark.after) != mark.after for mark in step.marks):
+    if any(current.get(mark.feed_id, mark.after) != mark.after for mark in step.marks):
         return False
-    put_back = [
+    restored = [
         {"user_id": step.user_id, "feed_id": mark.feed_id, "before": mark.before, "after": mark.after}
         for mark in step.marks
-        if mark.feed_id in now
+        if mark.feed_id in current
     ]
-    await tx.run_many(_MARK_BACK, put_back)
+    await tx.run_many(_MARK_BACK, restored)
     return True
 
 
-_RISEN = (
+_UNREAD_AGAIN = (
     select(func.count())
     .where(
         unread.c.user_id == bindparam("user_id"),
@@ -171,5 +171,5 @@ _RISEN = (
 _MARK_BACK = Statement(
     update(subscriptions)
     .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.feed_id == bindparam("feed_id"))
-    .values(unread=subscriptions.c.unread + _RISEN, read_to=bindparam("before"))
+    .values(unread=subscriptions.c.unread + _UNREAD_AGAIN, read_to=bindparam("before"))
 )

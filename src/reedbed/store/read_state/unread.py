@@ -1,7 +1,7 @@
-"""What is unread: a row for each unread entry of each user, a mark and a count on each subscription.
+"""Unread state: a row per user and unread entry, plus a read marker and a count on each subscription.
 
-New entries fan out to the followers of their feed; reading deletes the row. Every change of rows corrects
-`subscriptions.unread` in the same transaction, so that counts are one read of a user's subscriptions.
+New entries fan out to the subscribers of their feed; reading an entry deletes the row. Every change of rows
+updates `subscriptions.unread` in the same transaction, so counts only need a user's subscriptions.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -31,7 +31,7 @@ from reedbed.store.tables import entries, feed_fetch_state, parked_unread, subsc
 from reedbed.store.visibility import alive, follows, lock_feed, lock_followers, lock_user_feeds
 
 NEWEST_FOR_LATECOMERS = 50
-"""Who follows a shared feed later sees the newest entries of its current document, at most so many."""
+"""A new subscriber of an existing feed sees the entries of its current document, at most this many."""
 
 _ROW = ["user_id", "sort_at", "entry_id", "feed_id", "kept"]
 
@@ -43,25 +43,25 @@ class Arrival:
     feed_id: int
     entry_ids: Sequence[int]
     silent: Mapping[int, Set[int]] = field(default_factory=dict[int, Set[int]])
-    """By user, those that arrive as read because a rule said so."""
+    """By user, the entries that arrive as read because of a rule."""
 
 
-# ---- arrivals --------------------------------------------------------------------------------------
+# --- New entries
 
 
-def _receivers(whom: str) -> ColumnElement[bool]:
+def _receivers(receivers: str) -> ColumnElement[bool]:
     active = and_(
         subscriptions.c.feed_id == bindparam("feed_id"),
         subscriptions.c.unsubscribed_at.is_(None),
         ~subscriptions.c.paused,
     )
-    if whom == "one":
+    if receivers == "one":
         return active & (subscriptions.c.user_id == bindparam("user_id"))
     return active & ~among(subscriptions.c.user_id, "but")
 
 
-def _news() -> ColumnElement[bool]:
-    """Those of the given entries that this subscription sees and has no row for."""
+def _is_new() -> ColumnElement[bool]:
+    """The new entries that are visible to this subscription and have no row yet."""
     has_row = select(unread.c.entry_id).where(
         unread.c.user_id == subscriptions.c.user_id, unread.c.entry_id == entries.c.id
     )
@@ -73,11 +73,11 @@ def _news() -> ColumnElement[bool]:
     )
 
 
-def _count_news(whom: str) -> ClauseElement:
-    arrived = select(func.count()).where(_news()).correlate(subscriptions).scalar_subquery()
+def _count_news(receivers: str) -> ClauseElement:
+    arrived = select(func.count()).where(_is_new()).correlate(subscriptions).scalar_subquery()
     return (
         update(subscriptions)
-        .where(_receivers(whom))
+        .where(_receivers(receivers))
         .values(
             unread=subscriptions.c.unread + arrived,
             newest_id=larger(subscriptions.c.newest_id, bindparam("newest", type_=BigInteger)),
@@ -86,11 +86,11 @@ def _count_news(whom: str) -> ClauseElement:
     )
 
 
-def _insert_news(whom: str) -> ClauseElement:
-    # An entry whose transaction commits late may lie below a mark set meanwhile; `kept` lets it arrive alive.
+def _insert_news(receivers: str) -> ClauseElement:
+    # An entry that commits late may be below a read marker set meanwhile; `kept` makes it unread anyway.
     below_mark = entries.c.id <= subscriptions.c.read_to
     row = select(subscriptions.c.user_id, entries.c.sort_at, entries.c.id, entries.c.feed_id, below_mark)
-    return insert(unread).from_select(_ROW, row.where(_receivers(whom), _news()))
+    return insert(unread).from_select(_ROW, row.where(_receivers(receivers), _is_new()))
 
 
 _COUNT_NEWS = Shapes(_count_news)
@@ -98,40 +98,43 @@ _INSERT_NEWS = Shapes(_insert_news)
 
 
 async def fan_out(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, set[int]]:
-    """Make new entries unread for those who follow their feed and have not paused it; these, by feed."""
+    """Make new entries unread for the subscribers of their feed who have not paused it.
+
+    Returns these users by feed.
+    """
     for arrival in arrivals:
         await lock_feed(tx, arrival.feed_id)
         await lock_followers(tx, arrival.feed_id)
-    most = [_arrived(each, but=list(each.silent)) for each in arrivals]
-    some = [
-        _arrived(each, hushed, user_id=user_id)
-        for each in arrivals
-        for user_id, hushed in each.silent.items()
+    for_most = [_arrival_params(arrival, but=list(arrival.silent)) for arrival in arrivals]
+    for_single = [
+        _arrival_params(arrival, silent, user_id=user_id)
+        for arrival in arrivals
+        for user_id, silent in arrival.silent.items()
     ]
-    reached = {each.feed_id: set[int]() for each in arrivals}
+    users = {arrival.feed_id: set[int]() for arrival in arrivals}
     for feed_id, user_id in (
-        *await tx.each(_COUNT_NEWS("most"), most),
-        *await tx.each(_COUNT_NEWS("one"), some),
+        *await tx.each(_COUNT_NEWS("most"), for_most),
+        *await tx.each(_COUNT_NEWS("one"), for_single),
     ):
-        reached[feed_id].add(user_id)
-    await tx.run_many(_INSERT_NEWS("most"), [each for each in most if reached[each["feed_id"]]])
-    await tx.run_many(_INSERT_NEWS("one"), some)
-    return reached
+        users[feed_id].add(user_id)
+    await tx.run_many(_INSERT_NEWS("most"), [params for params in for_most if users[params["feed_id"]]])
+    await tx.run_many(_INSERT_NEWS("one"), for_single)
+    return users
 
 
-def _arrived(arrival: Arrival, hushed: Set[int] = frozenset(), **whom: Any) -> dict[str, Any]:
-    ids = [id_ for id_ in arrival.entry_ids if id_ not in hushed]
-    return {"feed_id": arrival.feed_id, "ids": ids, "newest": max(arrival.entry_ids), **whom}
+def _arrival_params(arrival: Arrival, silent: Set[int] = frozenset(), **receivers: Any) -> dict[str, Any]:
+    ids = [id_ for id_ in arrival.entry_ids if id_ not in silent]
+    return {"feed_id": arrival.feed_id, "ids": ids, "newest": max(arrival.entry_ids), **receivers}
 
 
-# ---- subscribing, unsubscribing and coming back ----------------------------------------------------
+# --- Subscribing, unsubscribing and resubscribing
 
 _OLDEST_LISTED = select(feed_fetch_state.c.oldest_listed_id).where(
     feed_fetch_state.c.feed_id == bindparam("feed_id")
 )
-# Else PostgreSQL may walk the ids of all feeds backwards.
+# Without `unindexed` PostgreSQL may walk the ids of all feeds backwards.
 _ENTRY_ID = unindexed(entries.c.id)
-_FIFTY_FIRST = (
+_FIRST_TOO_OLD = (
     select(entries.c.id)
     .where(entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None))
     .order_by(_ENTRY_ID.desc())
@@ -141,15 +144,15 @@ _FIFTY_FIRST = (
 _NEWEST = select(func.max(_ENTRY_ID)).where(
     entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None)
 )
-_FLOOR = Statement(
+_SINCE_ID_BOUNDS = Statement(
     select(
         func.coalesce(_OLDEST_LISTED.scalar_subquery(), 0).label("oldest_listed"),
-        func.coalesce(_FIFTY_FIRST.scalar_subquery(), 0).label("fifty_first"),
+        func.coalesce(_FIRST_TOO_OLD.scalar_subquery(), 0).label("fifty_first"),
         func.coalesce(_NEWEST.scalar_subquery(), 0).label("newest"),
     )
 )
 _USER_ID: BindParameter[int] = bindparam("user_id", type_=BigInteger)
-_OPEN = Statement(
+_INSERT_INITIAL = Statement(
     insert(unread)
     .from_select(
         _ROW,
@@ -161,7 +164,7 @@ _OPEN = Statement(
     )
     .on_conflict_do_nothing()
 )
-_BEGIN = Statement(
+_SET_INITIAL_MARKERS = Statement(
     update(subscriptions)
     .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.feed_id == bindparam("feed_id"))
     .values(since_id=bindparam("floor"), read_to=0, newest_id=bindparam("newest"))
@@ -179,22 +182,22 @@ _RECOUNT = Statement(
 
 
 async def init_unread(tx: Tx, user_id: int, feed_id: int) -> None:
-    """Give a new subscription (inserted already, in this transaction) its floor and its unread entries."""
+    """Set `since_id` and the unread entries of a subscription just inserted in this transaction."""
     await lock_feed(tx, feed_id)
-    floor, newest = await _floor(tx, feed_id)
-    whose = {"user_id": user_id, "feed_id": feed_id}
-    await tx.run(_BEGIN, {**whose, "floor": floor, "newest": newest})
-    await tx.run(_OPEN, {**whose, "floor": floor})
-    await tx.run(_RECOUNT, whose)
+    since_id, newest = await _initial_since_id(tx, feed_id)
+    pair = {"user_id": user_id, "feed_id": feed_id}
+    await tx.run(_SET_INITIAL_MARKERS, {**pair, "floor": since_id, "newest": newest})
+    await tx.run(_INSERT_INITIAL, {**pair, "floor": since_id})
+    await tx.run(_RECOUNT, pair)
 
 
 async def floor_for_latecomers(tx: Tx, feed_id: int) -> int:
-    floor, _ = await _floor(tx, feed_id)
-    return floor
+    since_id, _ = await _initial_since_id(tx, feed_id)
+    return since_id
 
 
-async def _floor(tx: Tx, feed_id: int) -> tuple[int, int]:
-    row = await tx.one(_FLOOR, {"feed_id": feed_id})
+async def _initial_since_id(tx: Tx, feed_id: int) -> tuple[int, int]:
+    row = await tx.one(_SINCE_ID_BOUNDS, {"feed_id": feed_id})
     assert row is not None
     return max(row["oldest_listed"] - 1, row["fifty_first"], 0), row["newest"]
 
@@ -215,7 +218,7 @@ _PARK = Statement(
 _CLEAR = Statement(
     delete(unread).where(unread.c.user_id == bindparam("user_id"), unread.c.feed_id == bindparam("feed_id"))
 )
-_LEAVE = Statement(
+_RESET_COUNT = Statement(
     update(subscriptions)
     .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.feed_id == bindparam("feed_id"))
     .values(
@@ -229,13 +232,13 @@ _LEAVE = Statement(
 
 
 async def park(tx: Tx, user_id: int, feed_id: int) -> None:
-    """Put a subscription's unread entries aside when its user leaves; what was marked read stays read."""
-    whose = {"user_id": user_id, "feed_id": feed_id}
+    """On unsubscribing, move the unread rows to `parked_unread`; what was marked read stays read."""
+    pair = {"user_id": user_id, "feed_id": feed_id}
     await lock_feed(tx, feed_id)
     await lock_user_feeds(tx, user_id, [feed_id])
-    await tx.run(_PARK, whose)
-    await tx.run(_CLEAR, whose)
-    await tx.run(_LEAVE, whose)
+    await tx.run(_PARK, pair)
+    await tx.run(_CLEAR, pair)
+    await tx.run(_RESET_COUNT, pair)
 
 
 _UNPARK = Statement(
@@ -273,12 +276,12 @@ _MISSED = Statement(
     )
     .on_conflict_do_nothing()
 )
-_EMPTY_PARK = Statement(
+_DELETE_PARKED_FEED = Statement(
     delete(parked_unread).where(
         parked_unread.c.user_id == bindparam("user_id"), parked_unread.c.feed_id == bindparam("feed_id")
     )
 )
-_COME_BACK = Statement(
+_RAISE_NEWEST = Statement(
     update(subscriptions)
     .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.feed_id == bindparam("feed_id"))
     .values(newest_id=larger(subscriptions.c.newest_id, bindparam("newest", type_=BigInteger)))
@@ -286,21 +289,21 @@ _COME_BACK = Statement(
 
 
 async def restore_unread(tx: Tx, user_id: int, feed_id: int) -> None:
-    """Bring back what was unread when the user left, and the newest entries that arrived meanwhile."""
-    whose = {"user_id": user_id, "feed_id": feed_id}
+    """On resubscribing, restore the parked rows and add the newest entries that arrived meanwhile."""
+    pair = {"user_id": user_id, "feed_id": feed_id}
     await lock_feed(tx, feed_id)
     await lock_user_feeds(tx, user_id, [feed_id])
-    floor, newest = await _floor(tx, feed_id)
-    await tx.run(_UNPARK, whose)
-    await tx.run(_MISSED, {**whose, "floor": floor})
-    await tx.run(_EMPTY_PARK, whose)
-    await tx.run(_COME_BACK, {**whose, "newest": newest})
-    await tx.run(_RECOUNT, whose)
+    since_id, newest = await _initial_since_id(tx, feed_id)
+    await tx.run(_UNPARK, pair)
+    await tx.run(_MISSED, {**pair, "floor": since_id})
+    await tx.run(_DELETE_PARKED_FEED, pair)
+    await tx.run(_RAISE_NEWEST, {**pair, "newest": newest})
+    await tx.run(_RECOUNT, pair)
 
 
-# ---- retention and repair --------------------------------------------------------------------------
+# --- Before entries are deleted
 
-_LOST = (
+_LOST_ROWS = (
     select(subscriptions.c.id, func.count().label("rows"))
     .join_from(entries, subscriptions, subscriptions.c.feed_id == entries.c.feed_id)
     .join(unread, and_(unread.c.user_id == subscriptions.c.user_id, unread.c.entry_id == entries.c.id))
@@ -310,35 +313,39 @@ _LOST = (
 )
 _COUNT_LOST = Statement(
     update(subscriptions)
-    .where(subscriptions.c.id == _LOST.c.id)
-    .values(unread=subscriptions.c.unread - _LOST.c.rows)
+    .where(subscriptions.c.id == _LOST_ROWS.c.id)
+    .values(unread=subscriptions.c.unread - _LOST_ROWS.c.rows)
 )
-_FOLLOWED = (
+_SUBSCRIBED_ENTRIES = (
     select(subscriptions.c.user_id, entries.c.id)
     .join_from(entries, subscriptions, subscriptions.c.feed_id == entries.c.feed_id)
     .where(among(entries.c.id, "ids"))
 )
-_FORGET = Statement(delete(unread).where(tuple_(unread.c.user_id, unread.c.entry_id).in_(_FOLLOWED)))
-_FORGET_PARKED = Statement(
+_FORGET = Statement(
+    delete(unread).where(tuple_(unread.c.user_id, unread.c.entry_id).in_(_SUBSCRIBED_ENTRIES))
+)
+_DELETE_PARKED = Statement(
     delete(parked_unread).where(
         tuple_(parked_unread.c.user_id, parked_unread.c.feed_id, parked_unread.c.entry_id).in_(
-            _FOLLOWED.with_only_columns(subscriptions.c.user_id, subscriptions.c.feed_id, entries.c.id)
+            _SUBSCRIBED_ENTRIES.with_only_columns(
+                subscriptions.c.user_id, subscriptions.c.feed_id, entries.c.id
+            )
         )
     )
 )
 
 
 async def delete_rows_of(tx: Tx, entry_ids: Sequence[int]) -> None:
-    """Take entries out of every count, before they are deleted; their followers are locked already."""
+    """Delete the unread rows of entries that will be deleted; the caller has locked their subscribers."""
     ids = {"ids": list(entry_ids)}
     await tx.run(_COUNT_LOST, ids)
     await tx.run(_FORGET, ids)
-    await tx.run(_FORGET_PARKED, ids)
+    await tx.run(_DELETE_PARKED, ids)
 
 
-# ---- sweeping --------------------------------------------------------------------------------------
+# --- Rows below a read marker
 
-_FEEDS_AT_ONCE = 200
+_MAX_FEEDS = 200
 
 _EXPIRED = Statement(
     select(undo_steps.c.id, undo_steps.c.user_id, undo_steps.c.marks)
@@ -347,7 +354,7 @@ _EXPIRED = Statement(
     .limit(1)
     .with_for_update(skip_locked=True)
 )
-_DEAD = (
+_READ_ROWS = (
     select(unread.c.entry_id)
     .join_from(unread, subscriptions, follows(unread, subscriptions))
     .where(
@@ -363,24 +370,32 @@ _SWEEP = Statement(
         unread.c.user_id == bindparam("user_id"),
         unread.c.feed_id == bindparam("feed_id"),
         ~unread.c.kept,
-        unread.c.entry_id.in_(_DEAD),
+        unread.c.entry_id.in_(_READ_ROWS),
     )
 )
 
 
 async def delete_expired(tx: Tx, now: Instant, *, limit: int = 5_000) -> int | None:
-    """Delete some dead rows of an act that can no longer be undone; None when there is no such act."""
+    """Delete a batch of rows below the read markers of an expired undo step, and return how many.
+
+    None if there is no expired step.
+    """
     row = await tx.one(_EXPIRED, {"now": now})
     if row is None:
         return None
     step = undo.step_of(*row)
     await lock_user_feeds(tx, step.user_id, [mark.feed_id for mark in step.marks])
-    swept, done = 0, 0
-    for mark in step.marks[:_FEEDS_AT_ONCE]:
-        dead = {"user_id": step.user_id, "feed_id": mark.feed_id, "mark": mark.after, "limit": limit - swept}
-        swept += await tx.run(_SWEEP, dead)
-        if swept >= limit:
+    deleted, done = 0, 0
+    for mark in step.marks[:_MAX_FEEDS]:
+        params = {
+            "user_id": step.user_id,
+            "feed_id": mark.feed_id,
+            "mark": mark.after,
+            "limit": limit - deleted,
+        }
+        deleted += await tx.run(_SWEEP, params)
+        if deleted >= limit:
             break
         done += 1
     await undo.keep_only(tx, step, step.marks[done:])
-    return swept
+    return deleted

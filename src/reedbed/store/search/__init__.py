@@ -1,9 +1,9 @@
-"""Search behind one door, whatever the engine.
+"""Full-text search with the same interface on both engines.
 
-A search can be answered from two sides: from the words, whose matches are then held against the list (states,
-feeds, tags, time), or from the list, whose entries are then held against the words. `ways` tries both in
-bounded steps and goes on with the cheaper one until the page is full or has cost enough: a page may then be
-short, or empty, and still name the place where the next one goes on.
+There are two plans for a search. The index plan asks the full-text index for matches and filters them by the
+list (state, feeds, tags, time). The list plan walks the list and checks each entry for the search terms.
+`planner` runs both in bounded steps and continues with the cheaper one until the page is full or the cost
+budget is spent. In the second case the page is short or empty, but still has a cursor for the next page.
 """
 
 import asyncio
@@ -58,53 +58,53 @@ __all__ = [
 ]
 
 FIRST_LISTED = 50
-"""Entries of a list looked at first."""
+"""Entries of the list that the first step reads."""
 HIT_COST, LISTED_COST, ALLOWED_COST, TEXT_COST, LETTER_COST = 4.0, 6.0, 4.0, 80.0, 0.03
-"""µs for an entry that is looked at, that comes from a list, that is read to know who can see it, and whose
-text is read; and for one letter of that."""
+"""Estimated µs: per hit, per entry read from a list, per visibility check, per text loaded, and per character
+of that text."""
 SAMPLE = 100
-"""Entries of a step that are held against the words where none of them can be seen."""
+"""When the user can see no entry of a step, check this many anyway, to learn how common the terms are."""
 MERGED_COST = 1.2
-"""µs for a row of one of several lists, most of which are read in vain."""
+"""µs per row when several lists are merged; most of these rows are read in vain."""
 
 
 class _Plan(Protocol):
     @property
     def index(self) -> Words:
-        """What the index is asked."""
+        """The terms to look up in the index."""
         ...
 
     @property
     def text(self) -> Words:
-        """What is looked for in the texts themselves, because the index could not say it cheaply."""
+        """The terms to look for in the texts, because the index cannot answer them cheaply."""
         ...
 
 
 class _Engine(Protocol):
     BUDGET: float
-    """µs that a page may cost, without what its rows show."""
+    """µs that finding one page may cost, not counting loading its rows."""
     FIRST_HITS: int
-    """How many matches are asked for first."""
+    """How many matches the first step asks for."""
 
     async def index(self, tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None: ...
     async def index_missing(self, tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None: ...
     async def forget(self, tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> None: ...
     async def plan(self, tx: Tx, words: Words) -> Any: ...
-    async def matches(self, tx: Tx, plan: Any, span: IdRange, most: int) -> list[Hit]: ...
-    async def check(self, tx: Tx, plan: Any, ids: Sequence[int], most: float) -> Checked | None:
-        """None where it would cost more than so many µs."""
+    async def matches(self, tx: Tx, plan: Any, span: IdRange, limit: int) -> list[Hit]: ...
+    async def check(self, tx: Tx, plan: Any, ids: Sequence[int], max_cost: float) -> Checked | None:
+        """Which of these entries match; None if that would cost more than `max_cost` µs."""
         ...
 
     def usual(self, plan: Any) -> float:
-        """µs for a match that is found along a list, usually."""
+        """Typical µs to find one match by walking a list."""
         ...
 
     async def weigh(self, tx: Tx, plan: Any) -> float:
-        """µs for holding an entry against the words, at most."""
+        """µs to check one entry for the terms, at most."""
         ...
 
     def fixed_cost(self, plan: Any) -> float:
-        """µs before the first match is told."""
+        """µs until the index returns its first match."""
         ...
 
     async def is_worn(self, tx: Tx) -> bool: ...
@@ -117,21 +117,21 @@ _ENGINES: dict[str, _Engine] = {"sqlite": fts5, "postgresql": tsvector}
 
 
 async def index(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
-    """Make new or changed entries findable, in their transaction."""
+    """Index new or changed entries, in the transaction that stores them."""
     if rows:
         await _engine(tx).index(tx, rows)
 
 
 async def index_missing(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
-    """Only those that the index still lacks: what was indexed meanwhile is newer than what was read."""
+    """Index only entries that are not in the index: what was indexed meanwhile is newer than these rows."""
     if rows:
         await _engine(tx).index_missing(tx, rows)
 
 
 async def forget(tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> None:
-    """Take entries out that are about to be deleted, given what they may have been indexed with.
+    """Remove entries that are about to be deleted; each comes with the texts it may have been indexed with.
 
-    Without, they are never found again either, but take room until the index is built anew.
+    Without this call they are not found either, but take up space until the index is rebuilt.
     """
     if rows:
         await _engine(tx).forget(tx, rows)
@@ -142,25 +142,25 @@ def needs_words_to_forget(engine: str) -> bool:
 
 
 async def merge_some(tx: Tx) -> bool:
-    """Tidy the index for a moment; whether there is more to do."""
+    """Merge a few segments of the index; returns whether there is more to do."""
     return await _engine(tx).merge_some(tx)
 
 
 async def is_worn(tx: Tx) -> bool:
-    """Whether the index is best built anew."""
+    """Whether the index should be rebuilt."""
     return await _engine(tx).is_worn(tx)
 
 
 async def clear(tx: Tx) -> None:
-    """Take everything out of the index; `texts.unindexed` then names every entry.
+    """Empty the index; `texts.unindexed` then returns every entry.
 
-    `empty_some` has to be done to its end before, and after: it takes away what was put aside.
+    Call `empty_some` until it returns False, before and after: it deletes the old index that `clear` renames.
     """
     await _engine(tx).clear(tx)
 
 
 async def empty_some(tx: Tx) -> bool:
-    """Whether there is more."""
+    """Delete a part of the old index; returns whether there is more."""
     return await _engine(tx).empty_some(tx)
 
 
@@ -168,7 +168,7 @@ async def find(
     tx: Tx,
     user_id: int,
     query: SearchQuery,
-    narrowed: SearchFilter,
+    list_filter: SearchFilter,
     *,
     read: Callable[[str], str],
     order: Order = "newest",
@@ -176,97 +176,99 @@ async def find(
     limit: int = 50,
     patience: int = 1,
 ) -> FoundIds:
-    """What this user can see of it, in display order.
+    """The matching entries that this user can see, in display order.
 
-    `read` takes the words out of sanitised markup. With `patience` the page may cost so many times as much.
+    `read` turns sanitised markup into plain text. `patience` multiplies the cost budget of the page.
     """
     engine = _engine(tx)
-    search = _Search(tx, user_id, narrowed, engine, await engine.plan(tx, words_of(query)), read)
-    span = IdRange(order, narrowed.after, narrowed.before, cursor)
-    return await fill_page(search.ways(span), limit, engine.BUDGET * patience)
+    search = _Search(tx, user_id, list_filter, engine, await engine.plan(tx, words_of(query)), read)
+    span = IdRange(order, list_filter.after, list_filter.before, cursor)
+    return await fill_page(search.plans(span), limit, engine.BUDGET * patience)
 
 
 @dataclass(slots=True)
 class _Search:
     tx: Tx
     user_id: int
-    narrowed: SearchFilter
+    list_filter: SearchFilter
     engine: _Engine
     plan: _Plan
     read: Callable[[str], str]
     lists: Lists | None = None
-    """Known when the first step along them is taken."""
+    """Loaded by the first step that needs them."""
 
-    def ways(self, span: IdRange) -> list[SearchPlan]:
-        """Places on SQLite belong to the way they were found on."""
-        each = self._looking(1) + (TEXT_COST if self.plan.text else 0.0)
-        by_words = SearchPlan(self._from_words, span, each, self.engine.FIRST_HITS, self._toll)
-        in_list = each + self.engine.usual(self.plan)
-        by_list = SearchPlan(self._from_list, span, in_list, FIRST_LISTED, weigh=self._weigh)
+    def plans(self, span: IdRange) -> list[SearchPlan]:
+        """The plans to try. On SQLite a cursor is valid only for the plan that produced it."""
+        cost_per_hit = self._hit_cost(1) + (TEXT_COST if self.plan.text else 0.0)
+        by_index = SearchPlan(self._step_index, span, cost_per_hit, self.engine.FIRST_HITS, self._fixed_cost)
+        cost_in_list = cost_per_hit + self.engine.usual(self.plan)
+        by_list = SearchPlan(self._step_list, span, cost_in_list, FIRST_LISTED, weigh=self._entry_cost)
         if not self.plan.index.groups:
             return [by_list]
         if span.beyond is None or self.engine is tsvector:
-            return [by_words, by_list]
-        return [by_words if span.beyond.id == 0 else by_list]
+            return [by_index, by_list]
+        return [by_index if span.beyond.id == 0 else by_list]
 
-    async def _weigh(self) -> float:
-        checking = await self.engine.weigh(self.tx, self.plan) if self.plan.index else 0.0
-        reading = TEXT_COST if self.plan.text else 0.0
-        listing = _listing(1, await self._lists())
-        return self._looking(1) + listing + min(checking, TEXT_COST) + reading
+    async def _entry_cost(self) -> float:
+        check_cost = await self.engine.weigh(self.tx, self.plan) if self.plan.index else 0.0
+        text_cost = TEXT_COST if self.plan.text else 0.0
+        list_cost = _list_cost(1, await self._lists())
+        return self._hit_cost(1) + list_cost + min(check_cost, TEXT_COST) + text_cost
 
-    def _looking(self, entries: int) -> float:
-        return entries * (HIT_COST + (0.0 if self.narrowed.has_own_rows else ALLOWED_COST))
+    def _hit_cost(self, entries: int) -> float:
+        return entries * (HIT_COST + (0.0 if self.list_filter.has_own_rows else ALLOWED_COST))
 
     async def _lists(self) -> Lists:
         if self.lists is None:
-            self.lists = await lists_of(self.tx, self.user_id, self.narrowed)
+            self.lists = await lists_of(self.tx, self.user_id, self.list_filter)
         return self.lists
 
-    def _toll(self) -> float:
+    def _fixed_cost(self) -> float:
         return self.engine.fixed_cost(self.plan)
 
-    async def _from_words(self, span: IdRange, most: int) -> Stepped:
-        fixed_cost = self._toll()
-        hits = await self.engine.matches(self.tx, self.plan, span, most)
-        seen = await self._allowed(ids_of(hits))
-        checked = await self._read(seen)
-        return Stepped(hits, checked.good, fixed_cost + self._looking(len(hits)) + checked.cost)
+    async def _step_index(self, span: IdRange, limit: int) -> Stepped:
+        fixed_cost = self._fixed_cost()
+        hits = await self.engine.matches(self.tx, self.plan, span, limit)
+        visible = await self._allowed(ids_of(hits))
+        checked = await self._match_text(visible)
+        return Stepped(hits, checked.good, fixed_cost + self._hit_cost(len(hits)) + checked.cost)
 
-    async def _from_list(self, span: IdRange, most: int) -> Stepped:
+    async def _step_list(self, span: IdRange, limit: int) -> Stepped:
         lists = await self._lists()
-        hits = await listed(self.tx, self.user_id, self.narrowed, lists, span, most)
+        hits = await listed(self.tx, self.user_id, self.list_filter, lists, span, limit)
         ids = ids_of(hits)
-        seen = await self._allowed(ids)
-        # Where this user sees none of them, some of them tell at least how common the words are.
-        checked = await self._checked(seen or (set(ids[:SAMPLE]) if self._toll() else seen))
-        read = await self._read(checked.good & seen)
-        looking = self._looking(len(hits)) + _listing(len(hits), lists)
-        return Stepped(hits, read.good, looking + checked.cost + read.cost)
+        visible = await self._allowed(ids)
+        # If the user can see none of them, a sample at least shows how common the terms are.
+        checked = await self._match_index(visible or (set(ids[:SAMPLE]) if self._fixed_cost() else visible))
+        read = await self._match_text(checked.good & visible)
+        list_cost = self._hit_cost(len(hits)) + _list_cost(len(hits), lists)
+        return Stepped(hits, read.good, list_cost + checked.cost + read.cost)
 
     async def _allowed(self, ids: Sequence[int]) -> set[int]:
-        return await allowed(self.tx, self.user_id, self.narrowed, ids) if ids else set()
+        return await allowed(self.tx, self.user_id, self.list_filter, ids) if ids else set()
 
-    async def _checked(self, ids: set[int]) -> Checked:
+    async def _match_index(self, ids: set[int]) -> Checked:
         if not ids or not self.plan.index:
             return Checked(ids, 0.0)
         checked = await self.engine.check(self.tx, self.plan, list(ids), TEXT_COST * len(ids))
-        return checked or await self._in_text(ids, self.plan.index)
+        return checked or await self._match_in_text(ids, self.plan.index)
 
-    async def _read(self, ids: set[int]) -> Checked:
-        return await self._in_text(ids, self.plan.text) if ids and self.plan.text else Checked(ids, 0.0)
+    async def _match_text(self, ids: set[int]) -> Checked:
+        return await self._match_in_text(ids, self.plan.text) if ids and self.plan.text else Checked(ids, 0.0)
 
-    async def _in_text(self, ids: set[int], words: Words) -> Checked:
-        """Which of these match, by what was indexed of them."""
-        found = await texts.indexed_text(self.tx, list(ids))
-        good = await asyncio.to_thread(lambda: {each.id for each in found if words.match(self._words(each))})
-        return Checked(good, LETTER_COST * sum(len(each.content) for each in found))
+    async def _match_in_text(self, ids: set[int], words: Words) -> Checked:
+        """Which of these match, judged by the text that was indexed."""
+        entries = await texts.indexed_text(self.tx, list(ids))
+        good = await asyncio.to_thread(
+            lambda: {entry.id for entry in entries if words.match(self._search_words(entry))}
+        )
+        return Checked(good, LETTER_COST * sum(len(entry.content) for entry in entries))
 
-    def _words(self, entry: texts.Unindexed) -> SearchWords:
+    def _search_words(self, entry: texts.Unindexed) -> SearchWords:
         return search_words(entry.title, self.read(entry.content), entry.author)
 
 
-def _listing(entries: int, lists: Lists) -> float:
+def _list_cost(entries: int, lists: Lists) -> float:
     return entries * (LISTED_COST + (lists.number - 1) * MERGED_COST)
 
 

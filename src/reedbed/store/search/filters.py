@@ -1,4 +1,8 @@
-"""The words of a search, apart from its filters: what the index of either engine is asked."""
+"""The parsed search as values: `SearchFilter` (states, feeds, tags, time) and `Words` (the terms to match).
+
+`narrow` builds a filter from a search and the view it runs in, `allowed` applies it to entry ids, and
+`words_of` extracts the terms for the index.
+"""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -12,7 +16,7 @@ from reedbed.domain.search import Filter, SearchQuery, SearchWords, Term
 from reedbed.domain.text import fold, query_tokens
 from reedbed.domain.times import Instant
 from reedbed.store import visibility
-from reedbed.store.engine.database import Tx
+from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.statements import Shapes, Statement, among, func, in_order, of_user, select
 from reedbed.store.entries.columns import has_mark, is_unread, visible
 from reedbed.store.tables import (
@@ -35,17 +39,19 @@ _USER = bindparam("user_id", type_=BigInteger)
 
 @record
 class SearchFilter:
+    """Which of the user's entries a search covers, apart from its terms."""
+
     unread: bool | None = None
-    """None does not ask, as with the others."""
+    """None: no condition, as with the other fields."""
     starred: bool | None = None
     later: bool | None = None
     muted: bool = False
-    """Only muted entries; they are in no other list."""
+    """Only muted entries; no other list contains them."""
     opened: bool | None = None
     feeds: frozenset[int] | None = None
     without_feeds: frozenset[int] = frozenset()
     tags: frozenset[int] = frozenset()
-    """The entry has every one of them."""
+    """The entry has all of these tags."""
     without_tags: frozenset[int] = frozenset()
     languages: frozenset[str] = frozenset()
     without_languages: frozenset[str] = frozenset()
@@ -54,7 +60,7 @@ class SearchFilter:
 
     @property
     def of_table(self) -> FromClause:
-        """The smallest table that has a row for every entry of the list."""
+        """The smallest table with a row for every entry of the list."""
         if self.tags:
             return entry_tags
         if self.starred:
@@ -72,6 +78,8 @@ class SearchFilter:
 
 @record
 class _FilterVariant:
+    """Which conditions the SQL of a filter has; the key of its compiled statement."""
+
     table: FromClause
     unread: bool | None
     starred: bool | None
@@ -79,10 +87,10 @@ class _FilterVariant:
     muted: bool
     opened: bool | None
     feeds: str
-    """"", one or many"""
+    """Empty, "one" or "many"."""
     without_feeds: bool
     tags: bool
-    """More than one."""
+    """More than one tag."""
     without_tags: bool
     languages: bool
     without_languages: bool
@@ -90,110 +98,116 @@ class _FilterVariant:
     before: bool
 
 
-async def allowed(tx: Tx, user_id: int, narrow: SearchFilter, ids: Sequence[int]) -> set[int]:
-    """Which of these entries the user can see in the narrowed list."""
-    rows = await tx.all(_ALLOWED(_shape(narrow)), {**params_of(user_id, narrow), "ids": list(ids)})
+async def allowed(tx: Tx, user_id: int, list_filter: SearchFilter, ids: Sequence[int]) -> set[int]:
+    """Which of these entries the user can see in the filtered list."""
+    rows = await tx.all(_ALLOWED(_shape(list_filter)), {**params_of(user_id, list_filter), "ids": list(ids)})
     return {row[0] for row in rows}
 
 
-def _shape(narrow: SearchFilter) -> _FilterVariant:
+def _shape(list_filter: SearchFilter) -> _FilterVariant:
     return _FilterVariant(
-        table=narrow.of_table,
-        unread=narrow.unread,
-        starred=narrow.starred,
-        later=narrow.later,
-        muted=narrow.muted,
-        opened=narrow.opened,
-        feeds="" if narrow.feeds is None else "one" if len(narrow.feeds) == 1 else "many",
-        without_feeds=bool(narrow.without_feeds),
-        tags=len(narrow.tags) > 1,
-        without_tags=bool(narrow.without_tags),
-        languages=bool(narrow.languages),
-        without_languages=bool(narrow.without_languages),
-        after=narrow.after is not None,
-        before=narrow.before is not None,
+        table=list_filter.of_table,
+        unread=list_filter.unread,
+        starred=list_filter.starred,
+        later=list_filter.later,
+        muted=list_filter.muted,
+        opened=list_filter.opened,
+        feeds="" if list_filter.feeds is None else "one" if len(list_filter.feeds) == 1 else "many",
+        without_feeds=bool(list_filter.without_feeds),
+        tags=len(list_filter.tags) > 1,
+        without_tags=bool(list_filter.without_tags),
+        languages=bool(list_filter.languages),
+        without_languages=bool(list_filter.without_languages),
+        after=list_filter.after is not None,
+        before=list_filter.before is not None,
     )
 
 
-def params_of(user_id: int, narrow: SearchFilter) -> dict[str, Any]:
-    feeds, tags = sorted(narrow.feeds or ()), sorted(narrow.tags)
+def params_of(user_id: int, list_filter: SearchFilter) -> dict[str, Any]:
+    feeds, tags = sorted(list_filter.feeds or ()), sorted(list_filter.tags)
     return {
         "user_id": user_id,
         "feeds": feeds,
         "feed": feeds[0] if feeds else None,
-        "without_feeds": sorted(narrow.without_feeds),
+        "without_feeds": sorted(list_filter.without_feeds),
         "tags": tags,
         "tag": tags[0] if tags else None,
         "tags_wanted": len(tags),
-        "without_tags": sorted(narrow.without_tags),
-        "languages": sorted(narrow.languages),
-        "without_languages": sorted(narrow.without_languages),
-        "after": narrow.after,
-        "before": narrow.before,
+        "without_tags": sorted(list_filter.without_tags),
+        "languages": sorted(list_filter.languages),
+        "without_languages": sorted(list_filter.without_languages),
+        "after": list_filter.after,
+        "before": list_filter.before,
     }
 
 
-def _select_allowed(shape: _FilterVariant) -> ClauseElement:
-    """Where a row of the user's says it all, the entry itself is not read."""
-    table, conditions = shape.table, _conditions(shape)
+def _select_allowed(variant: _FilterVariant) -> ClauseElement:
+    """Skip the `entries` table if a row of the user's own table is enough."""
+    table, conditions = variant.table, _conditions(variant)
     if table is entries:
         return select(entries.c.id).where(among(entries.c.id, "ids"), *conditions)
-    of_ids = [of_user(table, "user_id", "ids"), *_alive(table)]
+    own_rows = [of_user(table, "user_id", "ids"), *_own_row_conditions(table)]
     if not conditions:
-        return select(table.c.entry_id).where(*of_ids)
+        return select(table.c.entry_id).where(*own_rows)
     joined = in_order(table, entries, entries.c.id == table.c.entry_id)
-    return select(entries.c.id).select_from(joined).where(*of_ids, *conditions)
+    return select(entries.c.id).select_from(joined).where(*own_rows, *conditions)
 
 
 _ALLOWED = Shapes(_select_allowed)
 
 
-def _alive(table: FromClause) -> list[ColumnElement[bool]]:
+def _own_row_conditions(table: FromClause) -> list[ColumnElement[bool]]:
     if table is entry_tags:
         return [entry_tags.c.tag_id == bindparam("tag")]
     return [above_mark(unread)] if table is unread else []
 
 
-def _conditions(shape: _FilterVariant) -> list[ColumnElement[bool]]:
-    return [*_seen_by_user(shape), *_in_feeds(shape), *_tagged(shape), *_in_language(shape), *_in_time(shape)]
-
-
-def _seen_by_user(shape: _FilterVariant) -> list[ColumnElement[bool]]:
-    states = (
-        (unread, shape.unread, is_unread(entries.c.id)),
-        (starred, shape.starred, has_mark(starred, entries.c.id)),
-        (later, shape.later, has_mark(later, entries.c.id)),
-        (read_history, shape.opened, has_mark(read_history, entries.c.id)),
-    )
-    asked = [
-        has if wanted else ~has
-        for table, wanted, has in states
-        if wanted is not None and table is not shape.table
+def _conditions(variant: _FilterVariant) -> list[ColumnElement[bool]]:
+    return [
+        *_state_conditions(variant),
+        *_feed_conditions(variant),
+        *_tag_conditions(variant),
+        *_language_conditions(variant),
+        *_time_conditions(variant),
     ]
-    if shape.muted and shape.table is not muted:
-        asked.append(has_mark(muted, entries.c.id))
-    # What a user has unread, starred, kept for later or tagged can be seen.
-    if shape.table is entries or shape.table is muted:
-        asked.append(visible(with_muted=shape.muted))
-    return asked
 
 
-def _in_feeds(shape: _FilterVariant) -> list[ColumnElement[bool]]:
+def _state_conditions(variant: _FilterVariant) -> list[ColumnElement[bool]]:
+    states = (
+        (unread, variant.unread, is_unread(entries.c.id)),
+        (starred, variant.starred, has_mark(starred, entries.c.id)),
+        (later, variant.later, has_mark(later, entries.c.id)),
+        (read_history, variant.opened, has_mark(read_history, entries.c.id)),
+    )
+    conditions = [
+        has if value else ~has
+        for table, value, has in states
+        if value is not None and table is not variant.table
+    ]
+    if variant.muted and variant.table is not muted:
+        conditions.append(has_mark(muted, entries.c.id))
+    # Entries that are unread, starred, saved for later or tagged are always visible to their user.
+    if variant.table is entries or variant.table is muted:
+        conditions.append(visible(with_muted=variant.muted))
+    return conditions
+
+
+def _feed_conditions(variant: _FilterVariant) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
-    if shape.feeds == "one":
+    if variant.feeds == "one":
         conditions.append(entries.c.feed_id == bindparam("feed"))
-    elif shape.feeds:
+    elif variant.feeds:
         conditions.append(among(entries.c.feed_id, "feeds"))
-    if shape.without_feeds:
+    if variant.without_feeds:
         conditions.append(~among(entries.c.feed_id, "without_feeds"))
     return conditions
 
 
-def _tagged(shape: _FilterVariant) -> list[ColumnElement[bool]]:
+def _tag_conditions(variant: _FilterVariant) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
-    if shape.tags:
+    if variant.tags:
         conditions.append(_tags_among("tags") == bindparam("tags_wanted", type_=BigInteger))
-    if shape.without_tags:
+    if variant.without_tags:
         conditions.append(_tags_among("without_tags") == 0)
     return conditions
 
@@ -208,29 +222,31 @@ def _tags_among(name: str) -> ColumnElement[int]:
     )
 
 
-def _in_language(shape: _FilterVariant) -> list[ColumnElement[bool]]:
+def _language_conditions(variant: _FilterVariant) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
-    if shape.languages:
+    if variant.languages:
         conditions.append(_language_among("languages"))
-    if shape.without_languages:
+    if variant.without_languages:
         conditions.append(or_(entries.c.language.is_(None), ~_language_among("without_languages")))
     return conditions
 
 
 def _language_among(name: str) -> ColumnElement[bool]:
-    """`pt` is any Portuguese, `pt-br` that of Brazil."""
+    """`pt` matches any Portuguese, `pt-br` only that of Brazil."""
     language = func.lower(entries.c.language)
     return or_(among(language, name, Text()), among(func.substr(language, 1, 2), name, Text()))
 
 
-def _in_time(shape: _FilterVariant) -> list[ColumnElement[bool]]:
+def _time_conditions(variant: _FilterVariant) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
-    if shape.after:
+    if variant.after:
         conditions.append(entries.c.sort_at >= bindparam("after"))
-    if shape.before:
+    if variant.before:
         conditions.append(entries.c.sort_at < bindparam("before"))
     return conditions
 
+
+# --- From a search to a filter
 
 _FEEDS = Statement(
     select(
@@ -250,59 +266,56 @@ _TAGS = Statement(select(tags.c.id, tags.c.name).where(tags.c.user_id == bindpar
 
 @record
 class NoSuchList:
-    """The view names a feed or folder that is not this user's."""
+    """The view names a feed or folder that does not belong to this user."""
 
 
 async def narrow(
     tx: Tx, user_id: int, query: SearchQuery, view: ViewQuery
 ) -> SearchFilter | NoSuchList | None:
-    """None: nothing can be in it."""
+    """None if the result is certainly empty."""
     states = _states(query, view)
     if states is None:
         return None
-    within = await _within(tx, user_id, view)
-    if isinstance(within, NoSuchList):
-        return within
-    narrowed = await _in_named_feeds(tx, user_id, query, replace(states, feeds=within))
-    return await _with_named_tags(tx, user_id, query, view, narrowed) if narrowed else None
+    feed_ids = await _feeds_of_view(tx, user_id, view)
+    if isinstance(feed_ids, NoSuchList):
+        return feed_ids
+    list_filter = await _filter_feeds(tx, user_id, query, replace(states, feeds=feed_ids))
+    return await _filter_tags(tx, user_id, query, view, list_filter) if list_filter else None
 
 
 async def unknown_names(tx: Tx, user_id: int, query: SearchQuery) -> tuple[Filter, ...]:
-    """The feeds, folders and tags that the search is for and that this user has none of."""
-    named: dict[str, Callable[[str], bool]] = {}
-    if _of_kind(query, "feed"):
-        feed_names = [
-            (row[0], f"{fold(row[2])} {row[3]}".casefold())
-            for row in await tx.all(_FEEDS, {"user_id": user_id})
-        ]
-        named["feed"] = lambda value: bool(_feeds_called(feed_names, value))
-    if _of_kind(query, "folder"):
+    """The feeds, folders and tags that the search names and this user does not have."""
+    exists: dict[str, Callable[[str], bool]] = {}
+    if _terms_of_kind(query, "feed"):
+        feed_names = _feed_names(await tx.all(_FEEDS, {"user_id": user_id}))
+        exists["feed"] = lambda value: bool(_feeds_matching(feed_names, value))
+    if _terms_of_kind(query, "folder"):
         tree = [tuple(row) for row in await tx.all(_FOLDERS, {"user_id": user_id})]
-        named["folder"] = lambda value: bool(_folders_called(tree, value))
-    if _of_kind(query, "tag"):
+        exists["folder"] = lambda value: bool(_folders_matching(tree, value))
+    if _terms_of_kind(query, "tag"):
         tag_names = {row[1].casefold() for row in await tx.all(_TAGS, {"user_id": user_id})}
-        named["tag"] = lambda value: value.casefold() in tag_names
+        exists["tag"] = lambda value: value.casefold() in tag_names
     return tuple(
-        each
-        for each in query.filters
-        if not each.negated and each.kind in named and not named[each.kind](each.value)
+        term
+        for term in query.filters
+        if not term.negated and term.kind in exists and not exists[term.kind](term.value)
     )
 
 
 def _states(query: SearchQuery, view: ViewQuery) -> SearchFilter | None:
-    asked: dict[str, bool] = {} if view.view == "all" else {view.view: True}
-    for each in _of_kind(query, "is"):
-        name, wanted = ("unread", each.negated) if each.value == "read" else (each.value, not each.negated)
-        if asked.setdefault(name, wanted) != wanted:
+    states: dict[str, bool] = {} if view.view == "all" else {view.view: True}
+    for term in _terms_of_kind(query, "is"):
+        name, value = ("unread", term.negated) if term.value == "read" else (term.value, not term.negated)
+        if states.setdefault(name, value) != value:
             return None
-    after = max((moment for moment in (query.after, view.since) if moment is not None), default=None)
-    languages = {each.value.lower(): each.negated for each in _of_kind(query, "lang")}
+    after = max((time for time in (query.after, view.since) if time is not None), default=None)
+    languages = {term.value.lower(): term.negated for term in _terms_of_kind(query, "lang")}
     return SearchFilter(
-        unread=asked.get("unread"),
-        starred=asked.get("starred"),
-        later=asked.get("later"),
-        muted=bool(asked.get("muted")),
-        opened=asked.get("history"),
+        unread=states.get("unread"),
+        starred=states.get("starred"),
+        later=states.get("later"),
+        muted=bool(states.get("muted")),
+        opened=states.get("history"),
         languages=frozenset(name for name, negated in languages.items() if not negated),
         without_languages=frozenset(name for name, negated in languages.items() if negated),
         after=after,
@@ -310,68 +323,75 @@ def _states(query: SearchQuery, view: ViewQuery) -> SearchFilter | None:
     )
 
 
-async def _within(tx: Tx, user_id: int, view: ViewQuery) -> frozenset[int] | NoSuchList | None:
+async def _feeds_of_view(tx: Tx, user_id: int, view: ViewQuery) -> frozenset[int] | NoSuchList | None:
     if view.feed_id is None and view.folder_id is None:
         return None
-    found = await visibility.feeds_of(tx, user_id, feed_id=view.feed_id, folder_id=view.folder_id)
-    return NoSuchList() if found is None else frozenset(found)
+    feed_ids = await visibility.feeds_of(tx, user_id, feed_id=view.feed_id, folder_id=view.folder_id)
+    return NoSuchList() if feed_ids is None else frozenset(feed_ids)
 
 
-async def _in_named_feeds(
-    tx: Tx, user_id: int, query: SearchQuery, narrowed: SearchFilter
+async def _filter_feeds(
+    tx: Tx, user_id: int, query: SearchQuery, list_filter: SearchFilter
 ) -> SearchFilter | None:
-    by_feed, by_folder = _of_kind(query, "feed"), _of_kind(query, "folder")
+    by_feed, by_folder = _terms_of_kind(query, "feed"), _terms_of_kind(query, "folder")
     if not by_feed and not by_folder:
-        return narrowed if narrowed.feeds != frozenset() else None
+        return list_filter if list_filter.feeds != frozenset() else None
     rows = await tx.all(_FEEDS, {"user_id": user_id})
-    named = [(row[0], f"{fold(row[2])} {row[3]}".casefold()) for row in rows]
-    chosen = [(each, _feeds_called(named, each.value)) for each in by_feed]
+    named = _feed_names(rows)
+    matches = [(term, _feeds_matching(named, term.value)) for term in by_feed]
     if by_folder:
         tree = [tuple(row) for row in await tx.all(_FOLDERS, {"user_id": user_id})]
-        for each in by_folder:
-            inside = _folders_called(tree, each.value)
-            chosen.append((each, frozenset(row[0] for row in rows if row[1] in inside)))
-    wanted = [feed_ids for each, feed_ids in chosen if not each.negated]
-    if narrowed.feeds is not None:
-        wanted.append(narrowed.feeds)
-    without = frozenset[int]().union(*(feed_ids for each, feed_ids in chosen if each.negated))
-    within = frozenset[int].intersection(*wanted) - without if wanted else None
-    return None if within == frozenset() else replace(narrowed, feeds=within, without_feeds=without)
+        for term in by_folder:
+            inside = _folders_matching(tree, term.value)
+            matches.append((term, frozenset(row[0] for row in rows if row[1] in inside)))
+    required = [feed_ids for term, feed_ids in matches if not term.negated]
+    if list_filter.feeds is not None:
+        required.append(list_filter.feeds)
+    without = frozenset[int]().union(*(feed_ids for term, feed_ids in matches if term.negated))
+    within = frozenset[int].intersection(*required) - without if required else None
+    return None if within == frozenset() else replace(list_filter, feeds=within, without_feeds=without)
 
 
-async def _with_named_tags(
-    tx: Tx, user_id: int, query: SearchQuery, view: ViewQuery, narrowed: SearchFilter
+async def _filter_tags(
+    tx: Tx, user_id: int, query: SearchQuery, view: ViewQuery, list_filter: SearchFilter
 ) -> SearchFilter | None:
-    asked = _of_kind(query, "tag")
-    if view.tag is None and not asked:
-        return narrowed
-    known = {name.casefold(): id for id, name in await tx.all(_TAGS, {"user_id": user_id})}
-    wanted = [each.value for each in asked if not each.negated]
-    found = [known.get(name.casefold()) for name in (*wanted, *([view.tag] if view.tag else ()))]
-    ids = frozenset(id for id in found if id is not None)
+    terms = _terms_of_kind(query, "tag")
+    if view.tag is None and not terms:
+        return list_filter
+    existing = {name.casefold(): id for id, name in await tx.all(_TAGS, {"user_id": user_id})}
+    required = [term.value for term in terms if not term.negated]
+    tag_ids = [existing.get(name.casefold()) for name in (*required, *([view.tag] if view.tag else ()))]
+    ids = frozenset(id for id in tag_ids if id is not None)
     without = frozenset(
-        known[each.value.casefold()] for each in asked if each.negated and each.value.casefold() in known
+        existing[term.value.casefold()]
+        for term in terms
+        if term.negated and term.value.casefold() in existing
     )
-    return None if None in found else replace(narrowed, tags=ids, without_tags=without)
+    return None if None in tag_ids else replace(list_filter, tags=ids, without_tags=without)
 
 
-def _of_kind(query: SearchQuery, kind: str) -> list[Filter]:
-    return [each for each in query.filters if each.kind == kind]
+def _terms_of_kind(query: SearchQuery, kind: str) -> list[Filter]:
+    return [term for term in query.filters if term.kind == kind]
 
 
-def _feeds_called(named: Iterable[tuple[int, str]], value: str) -> frozenset[int]:
-    """By a part of the name or address, or by id."""
-    matches = _holds(value)
+def _feed_names(rows: Iterable[Row]) -> list[tuple[int, str]]:
+    """The id of each feed, and its title and URL as one text to match."""
+    return [(row[0], f"{fold(row[2])} {row[3]}".casefold()) for row in rows]
+
+
+def _feeds_matching(named: Iterable[tuple[int, str]], value: str) -> frozenset[int]:
+    """Match by a part of the title or URL, or by id."""
+    matches = _name_matcher(value)
     return frozenset(id for id, name in named if matches(name) or value == str(id))
 
 
-def _holds(value: str) -> Callable[[str], bool]:
+def _name_matcher(value: str) -> Callable[[str], bool]:
     folded, typed = " ".join(fold(value).split()), value.casefold()
     return lambda name: typed in name or (bool(folded) and folded in name)
 
 
-def _folders_called(tree: Iterable[tuple[int, int | None, str]], value: str) -> set[int]:
-    """The folders of this name or id, and all below them."""
+def _folders_matching(tree: Iterable[tuple[int, int | None, str]], value: str) -> set[int]:
+    """The folders with this name or id, and all their subfolders."""
     rows = list(tree)
     inside = {id for id, _, name in rows if fold(name).strip() == fold(value).strip() or value == str(id)}
     while grown := {id for id, parent, _ in rows if parent in inside} - inside:
@@ -379,13 +399,15 @@ def _folders_called(tree: Iterable[tuple[int, int | None, str]], value: str) -> 
     return inside
 
 
+# --- Terms
+
 Column = Literal["title", "author"]
 
 
 @record
 class Part:
     tokens: tuple[str, ...]
-    """One after the other, in the same column."""
+    """Consecutive words of one column."""
     prefix: bool = False
     column: Column | None = None
 
@@ -393,7 +415,7 @@ class Part:
 @record
 class Words:
     groups: tuple[tuple[Part, ...], ...]
-    """Every group must match, by any of its parts."""
+    """Every group must match through at least one of its parts."""
     excluded: tuple[Part, ...]
 
     @property
@@ -404,17 +426,17 @@ class Words:
         return bool(self.groups or self.excluded)
 
     def split(self, apart: Container[Part]) -> tuple["Words", "Words"]:
-        """Those that need none of these parts, and the others."""
-        dear = [any(part in apart for part in group) for group in self.groups]
-        kept = tuple(group for group, is_dear in zip(self.groups, dear, strict=True) if not is_dear)
-        moved = tuple(group for group, is_dear in zip(self.groups, dear, strict=True) if is_dear)
+        """The groups without any of these parts, and the other groups."""
+        has_part = [any(part in apart for part in group) for group in self.groups]
+        remaining = tuple(group for group, moves in zip(self.groups, has_part, strict=True) if not moves)
+        moved = tuple(group for group, moves in zip(self.groups, has_part, strict=True) if moves)
         return (
-            Words(kept, tuple(part for part in self.excluded if part not in apart)),
+            Words(remaining, tuple(part for part in self.excluded if part not in apart)),
             Words(moved, tuple(part for part in self.excluded if part in apart)),
         )
 
     def match(self, text: SearchWords) -> bool:
-        """Whether the index would find these words in it."""
+        """Whether the index would match this text."""
         columns = {"title": _padded(text.title), "author": _padded(text.author)}
         everywhere = [*columns.values(), _padded(text.text)]
 
@@ -447,7 +469,7 @@ def _part(term: Term) -> Part:
 
 
 def _authors(query: SearchQuery, *, negated: bool) -> Iterator[tuple[Part]]:
-    for wanted in query.filters:
-        tokens = query_tokens(wanted.value)
-        if wanted.kind == "author" and wanted.negated == negated and tokens:
-            yield (Part(tokens, wanted.value.endswith("*"), "author"),)
+    for term in query.filters:
+        tokens = query_tokens(term.value)
+        if term.kind == "author" and term.negated == negated and tokens:
+            yield (Part(tokens, term.value.endswith("*"), "author"),)

@@ -1,10 +1,10 @@
-"""Search on PostgreSQL: a vector of words for each entry, under a GIN index.
+"""Full-text search on PostgreSQL: a tsvector for each entry, with a GIN index.
 
-GIN hands out all that matches before anything can be put in order. That is quick for a word in a few thousand
-entries; for a common one the list is walked instead, newest first, and each entry's vector is asked. The walk
-begins in any case: what its first entries say tells how many there will be for GIN to gather.
+GIN returns all matches before they can be sorted. That is fast for a word in a few thousand entries. For a
+common word the list plan is cheaper: walk the list, newest first, and test the tsvector of each entry. The
+list plan always runs first: its first entries show how many matches GIN would have to collect.
 
-Vectors are written out here, not by `to_tsvector`: its parser goes by the server's locale, and under "C" it
+Vectors are built here, not by `to_tsvector`: its parser depends on the server's locale, and under "C" it
 knows no letters beyond ASCII.
 """
 
@@ -25,12 +25,12 @@ BUDGET = 80_000.0
 FIRST_HITS: int = 500
 SHORT_COST, LONG_COST = 6.0, 30.0
 GATHER_COST = 2.0
-"""µs for asking one short vector, for asking one that is so long that it is kept compressed, and for a match
-that GIN gathers."""
+"""Estimated µs: to test a short vector, to test one so long that it is stored compressed, and per match that
+GIN collects."""
 SHORT, LONG = 1_000, 1_500
-"""Bytes of a row, as it is kept."""
+"""Bytes of a stored row."""
 _MAX_POSITIONS = 16_000
-"""A vector counts to 16,383; beyond it no phrase is found."""
+"""Positions in a vector end at 16,383; phrases beyond are not found."""
 _WEIGHTS = {"title": "A", "author": "B", None: ""}
 _ANY_COLUMN = ("A", "B", "D")
 
@@ -68,7 +68,7 @@ _MATCHES: dict[Order, Statement] = {
 _CHECK = Statement(
     text(
         "SELECT entry_id FROM search_entries WHERE entry_id = ANY(CAST(:ids AS bigint[]))"
-        # IS TRUE keeps GIN out of it: the few entries are read by their ids, never all that hold the word.
+        # IS TRUE prevents the GIN index: read these few entries by id, not all entries with the word.
         " AND (words @@ CAST(CAST(:match AS text) AS tsquery)) IS TRUE"
     )
 )
@@ -86,12 +86,13 @@ class PostgresqlPlan:
     index: Words
     text: Words
     entries: float
-    """In all, as ANALYZE last saw them."""
+    """Total number, from the last ANALYZE."""
     asking: float
-    """µs for asking one vector."""
+    """µs to test one vector."""
     asked: int = 0
+    """How many entries were tested so far."""
     rough: int = 0
-    """So many entries were asked for their words, and so many of them would GIN have taken for matches."""
+    """How many of them GIN would have returned, before its recheck."""
 
     @property
     def rechecks(self) -> bool:
@@ -99,19 +100,19 @@ class PostgresqlPlan:
 
 
 async def index(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
-    await tx.run_many(_INDEX, _given(rows))
+    await tx.run_many(_INDEX, _params(rows))
 
 
 async def index_missing(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
-    await tx.run_many(_INDEX_MISSING, _given(rows))
+    await tx.run_many(_INDEX_MISSING, _params(rows))
 
 
-def _given(rows: Sequence[tuple[int, SearchWords]]) -> list[dict[str, int | str]]:
+def _params(rows: Sequence[tuple[int, SearchWords]]) -> list[dict[str, int | str]]:
     return [{"id": entry_id, "words": _vector(words)} for entry_id, words in rows]
 
 
 async def forget(tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> None:
-    """A vector goes with its entry."""
+    """Nothing to do: the vector is deleted with its entry."""
 
 
 async def plan(tx: Tx, words: Words) -> PostgresqlPlan:
@@ -121,7 +122,7 @@ async def plan(tx: Tx, words: Words) -> PostgresqlPlan:
     return PostgresqlPlan(words, NO_WORDS, max(entries, 0.0), SHORT_COST + share * (LONG_COST - SHORT_COST))
 
 
-async def matches(tx: Tx, plan: PostgresqlPlan, span: IdRange, most: int) -> list[Hit]:
+async def matches(tx: Tx, plan: PostgresqlPlan, span: IdRange, limit: int) -> list[Hit]:
     first = Cursor(HIGHEST, 0) if span.order == "newest" else Cursor(LOWEST, 0)
     beyond = span.beyond or first
     params = {
@@ -130,22 +131,22 @@ async def matches(tx: Tx, plan: PostgresqlPlan, span: IdRange, most: int) -> lis
         "before": HIGHEST if span.before is None else span.before,
         "beyond_at": beyond.sort_at,
         "beyond_id": beyond.id,
-        "most": most,
+        "most": limit,
     }
     rows = await tx.all(_MATCHES[span.order], params)
     return [Hit(Cursor(sort_at, entry_id), entry_id) for sort_at, entry_id in rows]
 
 
-async def check(tx: Tx, plan: PostgresqlPlan, ids: Sequence[int], most: float) -> Checked:
+async def check(tx: Tx, plan: PostgresqlPlan, ids: Sequence[int], max_cost: float) -> Checked:
     """Which of these entries match."""
     words = plan.index
-    asked = expression(words) if words.groups else _any_of(words.excluded)
-    matching = await _asked(tx, asked, ids)
+    query = expression(words) if words.groups else _any_of(words.excluded)
+    matching = await _matching(tx, query, ids)
     cost = plan.asking * len(ids)
     if not plan.rechecks:
         plan.asked, plan.rough = plan.asked + len(ids), plan.rough + len(matching)
     elif words.groups and not plan.asked:
-        plan.asked, plan.rough = len(ids), len(await _asked(tx, _roughly(words), ids))
+        plan.asked, plan.rough = len(ids), len(await _matching(tx, _without_positions(words), ids))
         cost *= 2
     return Checked(matching if words.groups else set(ids) - matching, cost)
 
@@ -159,20 +160,20 @@ async def weigh(tx: Tx, plan: PostgresqlPlan) -> float:
 
 
 def fixed_cost(plan: PostgresqlPlan) -> float:
-    """Of gathering all matches, if there are as many everywhere as among the entries asked so far.
+    """The cost of collecting all matches, if they are as frequent as among the entries tested so far.
 
-    GIN knows neither the order of words nor their weights, so for those every vector is asked nevertheless.
+    GIN knows neither word order nor weights, so for phrases and columns every vector is tested again.
     """
     share = (plan.rough + 0.25) / (plan.asked + 1)
     return share * plan.entries * (plan.asking if plan.rechecks else GATHER_COST)
 
 
-async def _asked(tx: Tx, match: str, ids: Sequence[int]) -> set[int]:
+async def _matching(tx: Tx, match: str, ids: Sequence[int]) -> set[int]:
     return {row[0] for row in await tx.all(_CHECK, {"match": match, "ids": list(ids)})}
 
 
 async def is_worn(tx: Tx) -> bool:
-    """What is deleted leaves the index with the next vacuum."""
+    """Never: vacuum removes deleted entries from the index."""
     return False
 
 
@@ -181,17 +182,17 @@ async def clear(tx: Tx) -> None:
 
 
 async def empty_some(tx: Tx) -> bool:
-    """Nothing is put aside here."""
+    """Nothing to do: `clear` truncates the table."""
     return False
 
 
 async def merge_some(tx: Tx) -> bool:
-    """Autovacuum keeps the index tidy."""
+    """Nothing to do: autovacuum maintains the index."""
     return False
 
 
 def expression(words: Words) -> str:
-    """The text of a tsquery. Tokens are letters and digits, so between quotes nothing can be misread."""
+    """The text of a tsquery. Tokens are letters and digits, so quoting them is safe."""
     return " & ".join((*map(_any_of, words.groups), *(f"!({_term(part)})" for part in words.excluded)))
 
 
@@ -202,36 +203,36 @@ def _any_of(parts: Iterable[Part]) -> str:
 def _term(part: Part) -> str:
     if len(part.tokens) == 1 or part.column is not None:
         return _phrase(part, _WEIGHTS[part.column])
-    # The columns follow each other in a vector; a phrase must not begin in one and end in the next.
+    # The columns are concatenated in a vector; a phrase must not span two of them.
     return f"({' | '.join(_phrase(part, weight) for weight in _ANY_COLUMN)})"
 
 
 def _phrase(part: Part, weight: str) -> str:
     *first, last = (f"'{token}'" for token in part.tokens)
-    marks = f"{'*' if part.prefix else ''}{weight}"
-    words = [
+    flags = f"{'*' if part.prefix else ''}{weight}"
+    terms = [
         *(f"{token}:{weight}" if weight else token for token in first),
-        f"{last}:{marks}" if marks else last,
+        f"{last}:{flags}" if flags else last,
     ]
-    return f"({' <-> '.join(words)})"
+    return f"({' <-> '.join(terms)})"
 
 
-def _roughly(words: Words) -> str:
-    """What GIN knows of it: the words, in any order and any field."""
-    return " & ".join(f"({' | '.join(map(_loosely, group))})" for group in words.groups)
+def _without_positions(words: Words) -> str:
+    """The part of the query that GIN itself can answer: the words, in any order and any column."""
+    return " & ".join(f"({' | '.join(map(_all_tokens, group))})" for group in words.groups)
 
 
-def _loosely(part: Part) -> str:
+def _all_tokens(part: Part) -> str:
     *first, last = (f"'{token}'" for token in part.tokens)
     return f"({' & '.join((*first, f'{last}:*' if part.prefix else last))})"
 
 
 def _vector(words: SearchWords) -> str:
-    places = count(1)
+    positions = count(1)
     columns = ((words.title, "A"), (words.author, "B"), (words.text, ""))
-    pieces = (
-        f"{token}:{place}{weight}"
+    lexemes = (
+        f"{token}:{position}{weight}"
         for column, weight in columns
-        for token, place in zip(column.split(), places, strict=False)
+        for token, position in zip(column.split(), positions, strict=False)
     )
-    return " ".join(piece for piece, _ in zip(pieces, range(_MAX_POSITIONS), strict=False))
+    return " ".join(lexeme for lexeme, _ in zip(lexemes, range(_MAX_POSITIONS), strict=False))

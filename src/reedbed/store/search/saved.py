@@ -50,7 +50,7 @@ _CHANGE = Statement(
     )
     .values(name=bindparam("new_name"), query=bindparam("new_query"))
 )
-_PLACE = Statement(update(searches).where(_mine, _this).values(position=bindparam("place")))
+_SET_POSITION = Statement(update(searches).where(_mine, _this).values(position=bindparam("place")))
 _DELETE = Statement(delete(searches).where(_mine, _this))
 
 
@@ -64,30 +64,31 @@ async def get(tx: Tx, user_id: int, search_id: int) -> SavedSearch | None:
 
 
 async def count(tx: Tx, user_id: int) -> int:
-    """Nobody else adds to this user's searches until the transaction ends."""
+    """Also locks on PostgreSQL: no other transaction can add a search of this user until this one ends."""
     if tx.engine == "postgresql":
         await tx.run(_LOCK, {"owner": user_id})
     return await tx.value(_COUNT, {"owner": user_id})
 
 
 async def add(tx: Tx, user_id: int, name: str, query: str, now: Instant) -> SavedSearch | None:
-    """None when the name is taken."""
+    """None if the name is taken."""
     row = await tx.one(_ADD, {"user_id": user_id, "name": name, "query": query, "created_at": now})
     return SavedSearch(*row) if row else None
 
 
 async def change(tx: Tx, user_id: int, search_id: int, name: str, query: str) -> bool:
-    """False when the name is taken."""
+    """False if the name is taken or the search does not exist."""
     params = {"owner": user_id, "search": search_id, "new_name": name, "new_query": query}
     return await tx.run(_CHANGE, params) > 0
 
 
 async def place(tx: Tx, user_id: int, search_ids: Sequence[int]) -> None:
-    """Give them this order."""
+    """Store this order."""
     rows = [
-        {"owner": user_id, "search": search_id, "place": place} for place, search_id in enumerate(search_ids)
+        {"owner": user_id, "search": search_id, "place": position}
+        for position, search_id in enumerate(search_ids)
     ]
-    await tx.run_many(_PLACE, rows)
+    await tx.run_many(_SET_POSITION, rows)
 
 
 async def remove(tx: Tx, user_id: int, search_id: int) -> bool:

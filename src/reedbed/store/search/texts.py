@@ -1,4 +1,4 @@
-"""The texts of entries for a search: what its answer shows and ranks by, and what words are looked for in."""
+"""The texts of entries for search: to index, to match against, to rank by and to take excerpts from."""
 
 from collections.abc import Sequence
 
@@ -12,22 +12,22 @@ from reedbed.store.engine.statements import HIGHEST, Shapes, Statement, among, f
 from reedbed.store.tables import entries, entry_bodies
 
 ReadingList = tuple[Instant, int]
-"""Where an entry stands: its `sort_at` and its id."""
+"""Position of an entry in lists: its `sort_at` and its id."""
 NEWEST: ReadingList = (HIGHEST, 0)
 
 MAX_READ = 60_000
-"""Characters of markup; an excerpt comes from the first part of a text."""
+"""Characters of markup; excerpts come from the beginning of a text."""
 
 _CANDIDATES = Statement(
     select(entries.c.id, entries.c.sort_at, entries.c.title, entries.c.summary, entries.c.author).where(
         among(entries.c.id, "ids")
     )
 )
-_TEXT_OF_ALL = func.coalesce(
+_FULL_TEXT = func.coalesce(
     entry_bodies.c.full_content + "\n" + entry_bodies.c.content, entry_bodies.c.content
 )
 _BODIES = Statement(
-    select(entry_bodies.c.entry_id, func.substr(_TEXT_OF_ALL, 1, MAX_READ)).where(
+    select(entry_bodies.c.entry_id, func.substr(_FULL_TEXT, 1, MAX_READ)).where(
         among(entry_bodies.c.entry_id, "ids")
     )
 )
@@ -45,7 +45,7 @@ class Unindexed:
     title: str
     author: str | None
     content: str
-    """Sanitised markup: what the feed gave, after the whole article where that was fetched."""
+    """Sanitised markup: the full article if it was fetched, then the content from the feed."""
 
 
 _TO_INDEX = select(
@@ -53,7 +53,7 @@ _TO_INDEX = select(
     entries.c.sort_at,
     entries.c.title,
     entries.c.author,
-    _TEXT_OF_ALL,
+    _FULL_TEXT,
 ).join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
 _TEXT = Statement(_TO_INDEX.where(among(entries.c.id, "ids")))
 
@@ -61,9 +61,9 @@ _TEXT = Statement(_TO_INDEX.where(among(entries.c.id, "ids")))
 def _select_unindexed(engine: str) -> ClauseElement:
     indexed = _INDEXED[engine]
     beyond = tuple_(bindparam("at", type_=BigInteger), bindparam("id", type_=BigInteger))
-    known = select(indexed.c.entry_id).where(indexed.c.entry_id == entries.c.id).correlate(entries)
+    existing = select(indexed.c.entry_id).where(indexed.c.entry_id == entries.c.id).correlate(entries)
     return (
-        _TO_INDEX.where(~known.exists(), tuple_(entries.c.sort_at, entries.c.id) < beyond)
+        _TO_INDEX.where(~existing.exists(), tuple_(entries.c.sort_at, entries.c.id) < beyond)
         .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
         .limit(bindparam("most", type_=BigInteger))
     )
@@ -84,24 +84,24 @@ _TEXTS = Statement(
 _UNINDEXED = Shapes(_select_unindexed)
 
 
-async def unindexed(tx: Tx, most: int, beyond: ReadingList = NEWEST) -> list[Unindexed]:
-    """The newest entries that the index lacks, of those older than this place."""
-    params = {"most": most, "at": beyond[0], "id": beyond[1]}
+async def unindexed(tx: Tx, limit: int, beyond: ReadingList = NEWEST) -> list[Unindexed]:
+    """The newest entries that are not in the index, among those older than the position `beyond`."""
+    params = {"most": limit, "at": beyond[0], "id": beyond[1]}
     return [Unindexed(*row) for row in await tx.all(_UNINDEXED(tx.engine), params)]
 
 
 async def indexed_text(tx: Tx, ids: Sequence[int]) -> list[Unindexed]:
-    """What each entry is found by."""
+    """The text that each entry is indexed with."""
     return [Unindexed(*row) for row in await tx.all(_TEXT, {"ids": list(ids)})]
 
 
 async def possibly_indexed(tx: Tx, ids: Sequence[int]) -> list[Unindexed]:
-    """Each text that an entry may have been indexed with: of the feed alone, and with the whole article."""
-    found = await tx.all(_TEXTS, {"ids": list(ids)})
+    """Every text an entry may have been indexed with: the feed's alone, and with the full article."""
+    rows = await tx.all(_TEXTS, {"ids": list(ids)})
     return [
-        Unindexed(id_, sort_at, title, author, said)
-        for id_, sort_at, title, author, content, whole in found
-        for said in ([content] if whole is None else [content, f"{whole}\n{content}"])
+        Unindexed(id_, sort_at, title, author, text)
+        for id_, sort_at, title, author, content, full in rows
+        for text in ([content] if full is None else [content, f"{full}\n{content}"])
     ]
 
 

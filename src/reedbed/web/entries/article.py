@@ -1,4 +1,4 @@
-"""The summary above an article, as the page shows it."""
+"""Build the view of one article: its content, enclosures, highlights, neighbours and summary."""
 
 from datetime import tzinfo
 
@@ -77,7 +77,7 @@ def build_article(
         known_tags=known_tags,
         summary=summary,
         full=FullText(shown=content != entry.content, failed=full_failed) if row.url else None,
-        enclosures=tuple(_enclosure(one) for one in entry.enclosures),
+        enclosures=tuple(_enclosure(enclosure) for enclosure in entry.enclosures),
         versions=row.version - 1,
         changed=full_time(row.changed_at, now, zone) if row.changed_at else None,
         highlights=highlights,
@@ -87,7 +87,7 @@ def build_article(
 
 
 def _content(entry: Entry, feed: FollowedFeedRow | None, *, show_full: bool | None) -> str:
-    """`show_full` is what the reader has just asked for; None means by the feed's full-text mode."""
+    """`show_full` is what the user just requested; None means the feed's full-text mode decides."""
     if show_full is None:
         return shown_content(entry, feed.full_text if feed else "never")
     return (show_full and entry.full_content) or entry.content
@@ -99,46 +99,50 @@ def _minutes(words: int) -> str:
     return ngettext("%(num)s min", "%(num)s min", max(1, round(words / WORDS_PER_MINUTE)))
 
 
-def _enclosure(one: EntryEnclosure) -> EnclosureView:
-    kind = (one.type or "").partition("/")[0]
+def _enclosure(enclosure: EntryEnclosure) -> EnclosureView:
+    kind = (enclosure.type or "").partition("/")[0]
     facts: list[str] = []
-    if one.duration:
-        facts.append(ngettext("%(num)s min", "%(num)s min", max(1, round(one.duration / 60))))
-    if one.length and one.length > BYTES_PER_MB // 10:
+    if enclosure.duration:
+        facts.append(ngettext("%(num)s min", "%(num)s min", max(1, round(enclosure.duration / 60))))
+    if enclosure.length and enclosure.length > BYTES_PER_MB // 10:
         facts.append(
-            f"{one.length / BYTES_PER_MB:.0f}\u00a0MB" if one.length > BYTES_PER_MB else "<1\u00a0MB"
+            f"{enclosure.length / BYTES_PER_MB:.0f}\u00a0MB"
+            if enclosure.length > BYTES_PER_MB
+            else "<1\u00a0MB"
         )
     return EnclosureView(
-        url=one.url,
-        kind=kind if kind in ("audio", "video", "image") and one.url.startswith("https:") else "file",
-        name=one.title or one.url.rpartition("/")[2].partition("?")[0] or one.url,
-        type=one.type or "",
+        url=enclosure.url,
+        kind=kind if kind in ("audio", "video", "image") and enclosure.url.startswith("https:") else "file",
+        name=enclosure.title or enclosure.url.rpartition("/")[2].partition("?")[0] or enclosure.url,
+        type=enclosure.type or "",
         facts=", ".join(facts),
     )
 
 
-def _neighbour(row: EntryRow | None, place: ReadingList | None) -> Neighbour | None:
-    if row is None or place is None:
+def _neighbour(row: EntryRow | None, reading_list: ReadingList | None) -> Neighbour | None:
+    if row is None or reading_list is None:
         return None
     return Neighbour(
-        place.entry_address(row.id), row.title or translate("Without a title"), row.language or ""
+        reading_list.entry_address(row.id), row.title or translate("Without a title"), row.language or ""
     )
 
 
-def shown_highlight(one: KeptHighlight, now: Instant, zone: tzinfo) -> HighlightView:
-    when = full_time(one.created_at, now, zone)
-    passage = one.passage
-    return HighlightView(one.id, passage.quote, one.note, when, passage.prefix, passage.suffix)
+def shown_highlight(highlight: KeptHighlight, now: Instant, zone: tzinfo) -> HighlightView:
+    when = full_time(highlight.created_at, now, zone)
+    passage = highlight.passage
+    return HighlightView(highlight.id, passage.quote, highlight.note, when, passage.prefix, passage.suffix)
 
+
+# --- Summary
 
 MIN_WORDS = 120
-"""A shorter entry is read as quickly as its summary."""
+"""Shorter entries get no summary: reading them takes no longer than reading the summary."""
 SECONDS = 4
 SECONDS_BUILT_IN = 1
 
 
 async def summary_above(request: Request, runtime: Runtime, tx: Tx, entry: Entry) -> SummaryView | None:
-    """What is there; where nobody has asked yet, the block asks by itself once it is shown."""
+    """The stored summary; if none was requested yet, the block requests it once it is visible."""
     caller = _caller(request)
     if caller is None or (entry.row.words < MIN_WORDS and not entry.full_content):
         return None
@@ -158,9 +162,9 @@ def summary_view(state: SummaryState, *, asked: bool = True, why: str = "") -> S
     built_in = state.model == EXTRACT
     if state.status == "ready" and state.summary is not None:
         by = translate("Built-in extract") if built_in else state.model
-        instead = (why or translate_failure(state.error or "")) if state.fallback else ""
+        fallback_reason = (why or translate_failure(state.error or "")) if state.fallback else ""
         return SummaryView(
-            "ready", text=state.summary.text, by=by, language=state.summary.language, why=instead
+            "ready", text=state.summary.text, by=by, language=state.summary.language, why=fallback_reason
         )
     if state.status == "failed" or (why and not state.fallback):
         return SummaryView("unavailable", why=why or translate_failure(state.error or ""))

@@ -1,4 +1,4 @@
-"""From entries to the rows of the list, day by day."""
+"""Entry lists: which list a URL means, and how its entries become rows grouped by day."""
 
 from collections.abc import Mapping, Sequence
 from datetime import tzinfo
@@ -45,22 +45,22 @@ class ReadingList:
     count_key: str = ""
     subscription_id: int | None = None
     usual: Order = "newest"
-    """The order this user has chosen for lists: an address need not name it."""
+    """The user's preferred order; URLs omit it."""
 
     def list_address(self, *, cursor: str = "", order: Order | None = None) -> str:
-        return self._address(self.address, order or self.query.order, cursor)
+        return self._url(self.address, order or self.query.order, cursor)
 
     def entry_address(self, entry_id: int) -> str:
-        return self._address(f"{self.address}/entry/{entry_id}", self.query.order)
+        return self._url(f"{self.address}/entry/{entry_id}", self.query.order)
 
-    def _address(self, path: str, order: str, cursor: str = "") -> str:
+    def _url(self, path: str, order: str, cursor: str = "") -> str:
         params = {"order": order} if order != self.usual else {}
         if cursor:
             params["cursor"] = cursor
         return f"{path}?{urlencode(params)}" if params else path
 
     def scope(self) -> tuple[HiddenField, ...]:
-        """What the mark-read forms send along."""
+        """The hidden fields with which mark-read forms name this list."""
         query = self.query
         fields = [("view", query.view), ("order", query.order)]
         fields += [
@@ -96,12 +96,12 @@ async def folder_place(tx: Tx, user_id: int, text: str, order: str | None, usual
 
 
 async def feed_place(tx: Tx, user_id: int, text: str, order: str | None, usual: Order) -> ReadingList:
-    followed = await subscriptions.get(tx, user_id, path_id(text))
-    if followed is None:
+    subscription = await subscriptions.get(tx, user_id, path_id(text))
+    if subscription is None:
         raise NotFound("Feed not found")
-    query = ViewQuery("all", read_order(order, usual), feed_id=followed.feed.id)
-    key = f"feed:{followed.feed.id}"
-    return ReadingList(f"/feed/{followed.id}", followed.title, query, key, followed.id, usual)
+    query = ViewQuery("all", read_order(order, usual), feed_id=subscription.feed.id)
+    key = f"feed:{subscription.feed.id}"
+    return ReadingList(f"/feed/{subscription.id}", subscription.title, query, key, subscription.id, usual)
 
 
 def tag_place(name: str, order: str | None, usual: Order) -> ReadingList:
@@ -123,13 +123,13 @@ PAGE_SIZE = 40
 
 
 class ListMaker:
-    """Everything a list needs to know to turn entries into rows."""
+    """Turns a page of entries into the view of a list."""
 
     def __init__(
         self,
-        place: ReadingList,
+        reading_list: ReadingList,
         feeds: Mapping[int, FollowedFeedRow],
-        look: Theme,
+        theme: Theme,
         now: Instant,
         zone: tzinfo,
         *,
@@ -138,52 +138,54 @@ class ListMaker:
         framing: ListFraming | None = None,
         stories: ListStories | None = None,
     ) -> None:
-        self._place = place
+        self._reading_list = reading_list
         self._feeds = feeds
-        self._look = look
+        self._theme = theme
         self._now = now
         self._zone = zone
         self._pictures = pictures
-        self._lines = lines or {}
+        self._summaries = lines or {}
         self._framing = framing or ListFraming()
         self._stories = stories or ListStories()
 
     def make(
         self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None
     ) -> EntryListView:
-        """`after` is the moment of the last row already on the page, for a further part of the list."""
-        place = self._place
+        """`after` is the time of the last row already on the page, when loading more rows."""
+        reading_list = self._reading_list
         return EntryListView(
-            title=place.title,
-            address=place.address,
+            title=reading_list.title,
+            address=reading_list.address,
             days=self._days(page.rows, current, after),
             count=Count(count) if count else None,
-            count_key=place.count_key,
-            scope=place.scope(),
+            count_key=reading_list.count_key,
+            scope=reading_list.scope(),
             orders=self._orders(),
             densities=self._densities(),
-            density=self._look.density,
-            more_url=self._more(page),
+            density=self._theme.density,
+            more_url=self._more_url(page),
             empty=None if page.rows else self._empty(),
-            feed_edit_url=f"/feeds/{place.subscription_id}/edit" if place.subscription_id else "",
-            can_mark=place.query.view != "history",
-            marks_on_scroll=self._look.scroll_marks,
+            feed_edit_url=f"/feeds/{reading_list.subscription_id}/edit"
+            if reading_list.subscription_id
+            else "",
+            can_mark=reading_list.query.view != "history",
+            marks_on_scroll=self._theme.scroll_marks,
         )
 
     def _days(self, rows: Sequence[EntryRow], current: int | None, after: Instant | None) -> tuple[Day, ...]:
-        shown = day_of(after, self._now, self._zone)[0] if after is not None else ""
+        shown_day = day_of(after, self._now, self._zone)[0] if after is not None else ""
         days = groupby(rows, key=lambda row: day_of(row.sort_at, self._now, self._zone))
         return tuple(
-            Day(key, name, tuple(self._row(row, current) for row in inside), continued=key == shown)
-            for (key, name), inside in days
+            Day(key, name, tuple(self._row(row, current) for row in group), continued=key == shown_day)
+            for (key, name), group in days
         )
 
     def _row(self, row: EntryRow, current: int | None) -> EntryRowView:
         feed = self._feeds.get(row.feed_id)
         source = feed.title if feed else ""
-        shown = EntryRowView(
+        view = EntryRowView(
             id=row.id,
-            url=self._place.entry_address(row.id),
+            url=self._reading_list.entry_address(row.id),
             title=self._title(row),
             feed_id=row.feed_id,
             source=source,
@@ -191,47 +193,47 @@ class ListMaker:
             when=short_time(row.sort_at, self._now, self._zone),
             text=self._text(row),
             language=row.language or "",
-            picture=self._picture(row),
+            picture=self._image_url(row),
             unread=not row.states.read,
             starred=row.states.starred,
             later=row.states.later,
             current=row.id == current,
         )
-        return self._stories.dress(self._framing.dress(shown, row))
+        return self._stories.dress(self._framing.dress(view, row))
 
-    def _picture(self, row: EntryRow) -> str:
-        address = self._pictures.one(row.image) or ""
-        return "" if address.startswith("http:") else address
+    def _image_url(self, row: EntryRow) -> str:
+        url = self._pictures.one(row.image) or ""
+        return "" if url.startswith("http:") else url
 
     def _title(self, row: EntryRow) -> str | Markup:
         return row.title or translate("Without a title")
 
     def _text(self, row: EntryRow) -> str | Markup:
-        if (rest := _after_title(row)) is not None:
-            return rest
-        return self._lines.get(row.id) or row.summary
+        if (remaining := _after_title(row)) is not None:
+            return remaining
+        return self._summaries.get(row.id) or row.summary
 
-    def _more(self, page: EntryPage) -> str:
+    def _more_url(self, page: EntryPage) -> str:
         if page.next is None:
             return ""
-        query = self._place.query
+        query = self._reading_list.query
         cursor = encode_cursor(page.next.sort_at, page.next.id, query.order, query.name())
-        return self._place.list_address(cursor=cursor)
+        return self._reading_list.list_address(cursor=cursor)
 
     def _orders(self) -> tuple[SelectOption, ...]:
-        order = self._place.query.order
+        order = self._reading_list.query.order
         return (
             SelectOption(
                 "newest",
                 translate("Newest first"),
                 order == "newest",
-                self._place.list_address(order="newest"),
+                self._reading_list.list_address(order="newest"),
             ),
             SelectOption(
                 "oldest",
                 translate("Oldest first"),
                 order == "oldest",
-                self._place.list_address(order="oldest"),
+                self._reading_list.list_address(order="oldest"),
             ),
         )
 
@@ -241,7 +243,7 @@ class ListMaker:
             "cards": translate("Cards"),
             "magazine": translate("Magazine"),
         }
-        return tuple(SelectOption(value, name, value == self._look.density) for value, name in names.items())
+        return tuple(SelectOption(value, name, value == self._theme.density) for value, name in names.items())
 
     def _empty(self) -> Empty:
         if not self._feeds:
@@ -256,41 +258,43 @@ class ListMaker:
 
 
 def _after_title(row: EntryRow) -> str | None:
-    """An entry without a title is called by its first words: where they end, its text goes on."""
+    """If the title is only the first words of the text (the entry has none), the rest; else None."""
     if row.summary == row.title:
         return ""
-    begun = row.title.removesuffix("…")
-    if begun in ("", row.title) or not row.summary.startswith(begun):
+    beginning = row.title.removesuffix("…")
+    if beginning in ("", row.title) or not row.summary.startswith(beginning):
         return None
-    return f"… {row.summary[len(begun) :].lstrip(' ,;:.')}"
+    return f"… {row.summary[len(beginning) :].lstrip(' ,;:.')}"
 
 
 def all_read(feeds: Sequence[FollowedFeedRow]) -> Empty:
-    """Nothing is unread in these feeds; where they cannot be read, that is no reason to be content."""
-    failing = [one for one in feeds if (trouble := trouble_of(one)) and trouble.kind != "damaged"]
-    see = ("/feeds?status=error", translate("See why"))
+    """The empty state of an unread list; it mentions feeds that cannot be fetched."""
+    failing = [feed for feed in feeds if (problem := trouble_of(feed)) and problem.kind != "damaged"]
+    details_link = ("/feeds?status=error", translate("See why"))
     if not feeds:
         return Empty("folder", translate("No feeds in this folder yet"), "", "/feeds", translate("Feeds"))
     if len(failing) == len(feeds):
         heading = ngettext(
             "The feed here cannot be read", "None of the %(num)s feeds here can be read", len(feeds)
         )
-        return Empty("alert", heading, translate("They are tried again, unless they have stopped."), *see)
+        return Empty(
+            "alert", heading, translate("They are tried again, unless they have stopped."), *details_link
+        )
     if failing:
         checked = ngettext(
             "%(num)s feed here cannot be read.", "%(num)s feeds here cannot be read.", len(failing)
         )
-        return Empty("check", translate("All read"), checked, *see)
+        return Empty("check", translate("All read"), checked, *details_link)
     return Empty("check", translate("All read"), translate("New entries appear here by themselves."))
 
 
 def empty_feed(line: FeedRowView) -> Empty:
-    """A feed without entries says how it is: perhaps it could never be read."""
+    """The empty state of a feed's list, with the feed's status: it may never have been fetched."""
     if line.state != "bad":
         return Empty("all", translate("Nothing here yet"), line.why)
     heading = translate("This feed cannot be read")
     return Empty("alert", heading, line.why, line.act_url, line.act, acts=not line.act_by_link)
 
 
-def read_cursor(place: ReadingList, text: str | None):
-    return decode_cursor(text, place.query.order, place.query.name()) if text else None
+def read_cursor(reading_list: ReadingList, text: str | None):
+    return decode_cursor(text, reading_list.query.order, reading_list.query.name()) if text else None

@@ -1,4 +1,4 @@
-"""What an entry said before, and what was changed of it."""
+"""Reading pages: entry lists, single entries, and the version history of an entry."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -60,6 +60,8 @@ from reedbed.web.views.layout import Sidebar
 
 @record
 class ListRequest:
+    """What the routes of all entry lists need from a request, and the responses they give."""
+
     request: Request
     runtime: Runtime
     caller: Caller
@@ -77,7 +79,7 @@ class ListRequest:
 
     @property
     def wants(self) -> str:
-        """The part of the page that the script asked for by its target; empty: all of it."""
+        """The part of the page that htmx requests, by the id of its target; empty means the whole page."""
         return self.request.headers.get("hx-target", "") if is_htmx(self.request) else ""
 
     async def sidebar(self, tx: Tx, address: str) -> Sidebar:
@@ -87,9 +89,9 @@ class ListRequest:
         view = ReadingPage(article.title, article=article)
         return await page(self.request, "entries/page.html", view, block="article")
 
-    async def show_list(self, title: str, listed: EntryListView, *, status: int = 200) -> Response:
-        """The list or, for `rows`, only its next rows."""
-        view = ReadingPage(title, listed)
+    async def show_list(self, title: str, entry_list: EntryListView, *, status: int = 200) -> Response:
+        """The list, or only its next rows if `rows` is requested."""
+        view = ReadingPage(title, entry_list)
         if self.wants == "rows":
             return await page(self.request, "entries/rows.html", view, status=status)
         return await page(self.request, "entries/page.html", view, block="list", status=status)
@@ -97,7 +99,7 @@ class ListRequest:
     async def show_page(
         self,
         title: str,
-        listed: EntryListView,
+        entry_list: EntryListView,
         article: ArticleView | None,
         sidebar: Sidebar,
         *,
@@ -105,11 +107,11 @@ class ListRequest:
     ) -> Response:
         pane = self.request.query_params.get("pane")
         shows = "nav" if pane == "nav" else "article" if article else "list"
-        view = ReadingPage(article.title if article else title, listed, article, shows)
+        view = ReadingPage(article.title if article else title, entry_list, article, shows)
         return await page(self.request, "entries/page.html", view, sidebar=sidebar, status=status)
 
 
-def _visit(
+def _list_request(
     request: Request,
     runtime: CurrentRuntime,
     caller: CurrentCaller,
@@ -122,7 +124,7 @@ def _visit(
     )
 
 
-CurrentListRequest = Annotated[ListRequest, Depends(_visit)]
+CurrentListRequest = Annotated[ListRequest, Depends(_list_request)]
 
 
 router = APIRouter(include_in_schema=False)
@@ -130,25 +132,31 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/folder/{text}")
 @router.get("/folder/{text}/entry/{entry_id}")
-async def show_folder(visit: CurrentListRequest, text: str) -> Response:
-    async with visit.runtime.db.read() as tx:
-        place = await folder_place(tx, visit.user_id, text, visit.order, visit.usual)
-        return await _show(visit, tx, place)
+async def show_folder(list_request: CurrentListRequest, text: str) -> Response:
+    async with list_request.runtime.db.read() as tx:
+        reading_list = await folder_place(
+            tx, list_request.user_id, text, list_request.order, list_request.usual
+        )
+        return await _show(list_request, tx, reading_list)
 
 
 @router.get("/feed/{text}")
 @router.get("/feed/{text}/entry/{entry_id}")
-async def show_feed(visit: CurrentListRequest, text: str) -> Response:
-    async with visit.runtime.db.read() as tx:
-        place = await feed_place(tx, visit.user_id, text, visit.order, visit.usual)
-        return await _show(visit, tx, place)
+async def show_feed(list_request: CurrentListRequest, text: str) -> Response:
+    async with list_request.runtime.db.read() as tx:
+        reading_list = await feed_place(
+            tx, list_request.user_id, text, list_request.order, list_request.usual
+        )
+        return await _show(list_request, tx, reading_list)
 
 
 @router.get("/tag/{name}")
 @router.get("/tag/{name}/entry/{entry_id}")
-async def show_tag(visit: CurrentListRequest, name: str) -> Response:
-    async with visit.runtime.db.read() as tx:
-        return await _show(visit, tx, tag_place(storable(name), visit.order, visit.usual))
+async def show_tag(list_request: CurrentListRequest, name: str) -> Response:
+    async with list_request.runtime.db.read() as tx:
+        return await _show(
+            list_request, tx, tag_place(storable(name), list_request.order, list_request.usual)
+        )
 
 
 @router.get("/unread")
@@ -161,10 +169,10 @@ async def show_tag(visit: CurrentListRequest, name: str) -> Response:
 @router.get("/starred/entry/{entry_id}")
 @router.get("/later/entry/{entry_id}")
 @router.get("/history/entry/{entry_id}")
-async def show_smart(visit: CurrentListRequest) -> Response:
-    name = visit.request.url.path.split("/")[1]
-    async with visit.runtime.db.read() as tx:
-        return await _show(visit, tx, smart_place(name, visit.order, visit.usual))
+async def show_smart(list_request: CurrentListRequest) -> Response:
+    name = list_request.request.url.path.split("/")[1]
+    async with list_request.runtime.db.read() as tx:
+        return await _show(list_request, tx, smart_place(name, list_request.order, list_request.usual))
 
 
 @router.get("/entry/{entry_id}")
@@ -180,32 +188,44 @@ async def show_alone(
     return await page(request, "entries/page.html", view, sidebar=sidebar)
 
 
-async def _show(visit: ListRequest, tx: Tx, place: ReadingList) -> Response:
-    """The whole page, or the part of it that was asked for."""
-    if visit.wants == "article" and visit.entry_id is not None:
-        return await visit.show_article(await _article(visit, tx, place, visit.entry_id))
-    if visit.wants in ("rows", "list"):
-        return await visit.show_list(place.title, await _list(visit, tx, place, count=None))
-    sidebar = await visit.sidebar(tx, place.address)
-    listed = await _list(visit, tx, place, count=_count(place, sidebar))
-    listed = await with_confirmations(visit.runtime, tx, visit.user_id, place.query.view, listed)
-    article = None if visit.entry_id is None else await _article(visit, tx, place, visit.entry_id)
-    return await visit.show_page(place.title, listed, article, sidebar)
+async def _show(list_request: ListRequest, tx: Tx, reading_list: ReadingList) -> Response:
+    """The whole page, or the requested part of it."""
+    if list_request.wants == "article" and list_request.entry_id is not None:
+        return await list_request.show_article(
+            await _article(list_request, tx, reading_list, list_request.entry_id)
+        )
+    if list_request.wants in ("rows", "list"):
+        return await list_request.show_list(
+            reading_list.title, await _build_list(list_request, tx, reading_list, count=None)
+        )
+    sidebar = await list_request.sidebar(tx, reading_list.address)
+    entry_list = await _build_list(list_request, tx, reading_list, count=_count(reading_list, sidebar))
+    entry_list = await with_confirmations(
+        list_request.runtime, tx, list_request.user_id, reading_list.query.view, entry_list
+    )
+    article = (
+        None
+        if list_request.entry_id is None
+        else await _article(list_request, tx, reading_list, list_request.entry_id)
+    )
+    return await list_request.show_page(reading_list.title, entry_list, article, sidebar)
 
 
-async def _list(visit: ListRequest, tx: Tx, place: ReadingList, *, count: int | None) -> EntryListView:
-    request, runtime = visit.request, visit.runtime
-    start = read_cursor(place, visit.cursor)
-    found = await entries.page(tx, visit.user_id, place.query, start, PAGE_SIZE)
-    if found is None:
+async def _build_list(
+    list_request: ListRequest, tx: Tx, reading_list: ReadingList, *, count: int | None
+) -> EntryListView:
+    request, runtime = list_request.request, list_request.runtime
+    start = read_cursor(reading_list, list_request.cursor)
+    entry_page = await entries.page(tx, list_request.user_id, reading_list.query, start, PAGE_SIZE)
+    if entry_page is None:
         raise NotFound("There is no such list.")
-    followed = await feeds_behind(tx, visit.user_id, found.rows)
-    ids = [row.id for row in found.rows]
+    feeds = await feeds_behind(tx, list_request.user_id, entry_page.rows)
+    ids = [row.id for row in entry_page.rows]
     lines, framing = await lines_for(request, runtime, tx, ids), await list_framing(request, tx, ids)
-    stories = await list_stories(tx, visit.caller.user, place.query.view, found.rows)
+    stories = await list_stories(tx, list_request.caller.user, reading_list.query.view, entry_page.rows)
     maker = ListMaker(
-        place,
-        followed,
+        reading_list,
+        feeds,
         look_of(request),
         runtime.now(),
         zone_of(request),
@@ -214,65 +234,89 @@ async def _list(visit: ListRequest, tx: Tx, place: ReadingList, *, count: int | 
         framing=framing,
         stories=stories,
     )
-    shown = found if _shows_all(visit, place) else framing.without_hidden(found, visit.entry_id)
-    told = stories.fold(shown, visit.entry_id)
-    made = maker.make(told, count=count, current=visit.entry_id, after=start.sort_at if start else None)
-    if place.subscription_id is not None and start is None and _needs_words(found, followed):
-        made = await _with_standing(made, visit, tx, place.subscription_id)
-    if not found.rows and followed and place.query.view == "unread":
-        made = replace(made, empty=all_read(await _feeds_here(tx, visit.user_id, place, followed)))
-    return _with_hidden(made, len(found.rows) - len(shown.rows), visit, place)
+    visible = (
+        entry_page
+        if _shows_all(list_request, reading_list)
+        else framing.without_hidden(entry_page, list_request.entry_id)
+    )
+    grouped = stories.fold(visible, list_request.entry_id)
+    view = maker.make(
+        grouped, count=count, current=list_request.entry_id, after=start.sort_at if start else None
+    )
+    if reading_list.subscription_id is not None and start is None and _needs_feed_status(entry_page, feeds):
+        view = await _with_feed_status(view, list_request, tx, reading_list.subscription_id)
+    if not entry_page.rows and feeds and reading_list.query.view == "unread":
+        view = replace(
+            view, empty=all_read(await _feeds_in_list(tx, list_request.user_id, reading_list, feeds))
+        )
+    return _with_hidden(view, len(entry_page.rows) - len(visible.rows), list_request, reading_list)
 
 
-async def _with_standing(
-    made: EntryListView, visit: ListRequest, tx: Tx, subscription_id: int
+async def _with_feed_status(
+    view: EntryListView, list_request: ListRequest, tx: Tx, subscription_id: int
 ) -> EntryListView:
-    followed = await subscriptions.get(tx, visit.user_id, subscription_id)
-    if followed is None:
-        return made
-    (line,) = LineMaker(visit.runtime.now(), zone_of(visit.request)).lines([followed])
-    return replace(made, empty=empty_feed(line)) if made.empty else replace(made, trouble=line)
+    subscription = await subscriptions.get(tx, list_request.user_id, subscription_id)
+    if subscription is None:
+        return view
+    (row,) = LineMaker(list_request.runtime.now(), zone_of(list_request.request)).lines([subscription])
+    return replace(view, empty=empty_feed(row)) if view.empty else replace(view, trouble=row)
 
 
-def _needs_words(found: EntryPage, followed: Mapping[int, FollowedFeedRow]) -> bool:
-    """Whether a feed's list must say how the feed is: it has no entries, or it fails."""
-    return not found.rows or any(map(trouble_of, followed.values()))
+def _needs_feed_status(entry_page: EntryPage, feeds: Mapping[int, FollowedFeedRow]) -> bool:
+    """Whether a feed's list shows the status of the feed: it has no entries, or it fails."""
+    return not entry_page.rows or any(map(trouble_of, feeds.values()))
 
 
-async def _feeds_here(
-    tx: Tx, user_id: int, place: ReadingList, followed: Mapping[int, FollowedFeedRow]
+async def _feeds_in_list(
+    tx: Tx, user_id: int, reading_list: ReadingList, feeds: Mapping[int, FollowedFeedRow]
 ) -> list[FollowedFeedRow]:
-    """Of all that is followed, what this list shows."""
-    if place.query.folder_id is None:
-        return list(followed.values())
-    inside = descendants(await folders.of_user(tx, user_id), place.query.folder_id)
-    return [one for one in followed.values() if one.folder_id in inside]
+    """The subscriptions whose entries this list shows."""
+    if reading_list.query.folder_id is None:
+        return list(feeds.values())
+    folder_ids = descendants(await folders.of_user(tx, user_id), reading_list.query.folder_id)
+    return [feed for feed in feeds.values() if feed.folder_id in folder_ids]
 
 
-def _shows_all(visit: ListRequest, place: ReadingList) -> bool:
-    """What a user has put aside, and what they ask to see, is never hidden from them."""
-    return place.query.view not in ("unread", "all") or visit.request.query_params.get("loud") == "show"
+def _shows_all(list_request: ListRequest, reading_list: ReadingList) -> bool:
+    """Only the unread and all-entries lists hide loud entries, unless the user asks to see them."""
+    return (
+        reading_list.query.view not in ("unread", "all")
+        or list_request.request.query_params.get("loud") == "show"
+    )
 
 
-def _with_hidden(made: EntryListView, hidden: int, visit: ListRequest, place: ReadingList) -> EntryListView:
-    if visit.request.query_params.get("loud") == "show" and made.more_url:
-        made = replace(made, more_url=_showing_loud(made.more_url))
-    return replace(made, hidden=hidden, hidden_url=_showing_loud(place.list_address())) if hidden else made
+def _with_hidden(
+    view: EntryListView, hidden: int, list_request: ListRequest, reading_list: ReadingList
+) -> EntryListView:
+    if list_request.request.query_params.get("loud") == "show" and view.more_url:
+        view = replace(view, more_url=_with_loud_entries(view.more_url))
+    return (
+        replace(view, hidden=hidden, hidden_url=_with_loud_entries(reading_list.list_address()))
+        if hidden
+        else view
+    )
 
 
-def _showing_loud(address: str) -> str:
-    return f"{address}{'&' if '?' in address else '?'}loud=show"
+def _with_loud_entries(url: str) -> str:
+    return f"{url}{'&' if '?' in url else '?'}loud=show"
 
 
-async def _article(visit: ListRequest, tx: Tx, place: ReadingList, entry_id: int) -> ArticleView:
-    return await read_article(visit.request, visit.runtime, tx, visit.user_id, entry_id, place=place)
+async def _article(
+    list_request: ListRequest, tx: Tx, reading_list: ReadingList, entry_id: int
+) -> ArticleView:
+    return await read_article(
+        list_request.request, list_request.runtime, tx, list_request.user_id, entry_id, place=reading_list
+    )
 
 
-def _count(place: ReadingList, sidebar: Sidebar) -> int | None:
-    if place.count_key == "unread":
+def _count(reading_list: ReadingList, sidebar: Sidebar) -> int | None:
+    if reading_list.count_key == "unread":
         return int(sidebar.unread)
-    shown = [*sidebar.smart, *sidebar.kept]
-    return next((int(link.count) for link in shown if link.key == place.count_key), None)
+    links = [*sidebar.smart, *sidebar.kept]
+    return next((int(link.count) for link in links if link.key == reading_list.count_key), None)
+
+
+# --- One article
 
 
 async def read_article(
@@ -287,28 +331,28 @@ async def read_article(
     show_full: bool | None = None,
     full_failed: str = "",
 ) -> ArticleView:
-    """`neighbours`: whether the entries around it are those of the place's own list."""
+    """`neighbours`: whether to link the previous and next entry of the list."""
     entry = await entries.get(tx, user_id, entry_id)
     if entry is None:
         raise NotFound("There is no such entry.")
-    followed = await feeds_behind(tx, user_id, [entry.row])
+    feeds = await feeds_behind(tx, user_id, [entry.row])
     now, zone = runtime.now(), zone_of(request)
-    kept = [
-        shown_highlight(one, now, zone)
-        for one in await highlights.newest(tx, user_id, limit=200, entry_id=entry_id)
+    highlight_views = [
+        shown_highlight(highlight, now, zone)
+        for highlight in await highlights.newest(tx, user_id, limit=200, entry_id=entry_id)
     ]
     around: tuple[EntryRow | None, EntryRow | None] = (None, None)
     if place is not None and neighbours and not is_htmx(request):
-        around = await _around(tx, user_id, place, entry)
+        around = await _neighbours(tx, user_id, place, entry)
     article = build_article(
         entry,
-        followed.get(entry.row.feed_id),
+        feeds.get(entry.row.feed_id),
         place=place,
         pictures=pictures_for_page(runtime),
         now=now,
         zone=zone,
         known_tags=tuple(await tag_names(tx, user_id)),
-        highlights=tuple(reversed(kept)),
+        highlights=tuple(reversed(highlight_views)),
         bookmarked=bool(entry.row.url) and await bookmarks.is_known(tx, user_id, entry.row.url or ""),
         around=around,
         summary=await summary_above(request, runtime, tx, entry),
@@ -317,35 +361,39 @@ async def read_article(
     )
     article = await with_mail(tx, user_id, article, entry)
     article = await with_story(tx, user_id, article, entry_id)
-    address = place.entry_address(entry_id) if place else f"/entry/{entry_id}"
-    return await with_framing(request, runtime, tx, article, entry.row, address)
+    url = place.entry_address(entry_id) if place else f"/entry/{entry_id}"
+    return await with_framing(request, runtime, tx, article, entry.row, url)
 
 
-async def _around(
-    tx: Tx, user_id: int, place: ReadingList, entry: Entry
+async def _neighbours(
+    tx: Tx, user_id: int, reading_list: ReadingList, entry: Entry
 ) -> tuple[EntryRow | None, EntryRow | None]:
-    """The entries before and after this one in the list; the script finds them in the page itself."""
-    turned = replace(place.query, order="oldest" if place.query.order == "newest" else "newest")
-    here = Cursor(entry.row.sort_at, entry.row.id)
-    before = await entries.page(tx, user_id, turned, here, 1)
-    after = await entries.page(tx, user_id, place.query, here, 1)
-    return _first(before), _first(after)
+    """The previous and next entry in the list. Only whole pages need them: the script reads the list."""
+    reversed_query = replace(
+        reading_list.query, order="oldest" if reading_list.query.order == "newest" else "newest"
+    )
+    position = Cursor(entry.row.sort_at, entry.row.id)
+    before = await entries.page(tx, user_id, reversed_query, position, 1)
+    after = await entries.page(tx, user_id, reading_list.query, position, 1)
+    return _first_row(before), _first_row(after)
 
 
-def _first(found: EntryPage | None) -> EntryRow | None:
-    return found.rows[0] if found and found.rows else None
+def _first_row(entry_page: EntryPage | None) -> EntryRow | None:
+    return entry_page.rows[0] if entry_page and entry_page.rows else None
 
 
 async def feeds_behind(tx: Tx, user_id: int, rows: Sequence[EntryRow]) -> dict[int, FollowedFeedRow]:
-    """By id, the feeds these entries came from; without entries all that is followed, if anything is."""
+    """The feeds of these entries by id; without entries, all the user's feeds."""
     ids = {row.feed_id for row in rows}
-    found = (
+    feeds = (
         await subscriptions.list_by_ids(tx, user_id, ids)
         if ids
         else await subscriptions.sidebar_feeds(tx, user_id)
     )
-    return {one.feed_id: one for one in found}
+    return {feed.feed_id: feed for feed in feeds}
 
+
+# --- Versions of an entry
 
 versions_router = APIRouter(include_in_schema=False)
 
@@ -356,22 +404,22 @@ async def show_versions(
 ) -> Response:
     entry = await get_entry(runtime, caller.user_id, entry_id)
     revisions = await get_revisions(runtime, caller.user_id, entry_id)
-    chosen = _chosen(revisions, version)
+    revision_shown = _choose_revision(revisions, version)
     now, zone = runtime.now(), zone_of(request)
-    shown = VersionsPage(
+    view = VersionsPage(
         entry_url=f"/entry/{entry_id}",
-        title=chosen.version.title,
+        title=revision_shown.version.title,
         language=entry.row.language or "",
-        versions=tuple(_versions(entry, revisions, chosen, now, zone)),
-        compared=_compared(revisions, chosen),
-        title_changes=tuple(VersionChange(one.kind, one.text) for one in chosen.title),
-        paragraphs=_paragraphs(chosen.text),
+        versions=tuple(_versions(entry, revisions, revision_shown, now, zone)),
+        compared=_comparison_text(revisions, revision_shown),
+        title_changes=tuple(VersionChange(change.kind, change.text) for change in revision_shown.title),
+        paragraphs=_paragraphs(revision_shown.text),
     )
-    return await app_page(request, runtime, caller, "entries/versions.html", shown)
+    return await app_page(request, runtime, caller, "entries/versions.html", view)
 
 
-def _chosen(revisions: Sequence[Revision], version: str) -> Revision:
-    """The newest that changed something, unless one is asked for."""
+def _choose_revision(revisions: Sequence[Revision], version: str) -> Revision:
+    """The requested revision; by default the newest one that changed something."""
     if not version:
         return revisions[0]
     for revision in revisions:
@@ -381,36 +429,36 @@ def _chosen(revisions: Sequence[Revision], version: str) -> Revision:
 
 
 def _versions(
-    entry: Entry, revisions: Sequence[Revision], chosen: Revision, now: Instant, zone: tzinfo
+    entry: Entry, revisions: Sequence[Revision], revision_shown: Revision, now: Instant, zone: tzinfo
 ) -> list[Version]:
-    """A version was there from when it replaced the one before it."""
-    since = [one.version.replaced_at for one in revisions[1:]]
-    began = [*since, entry.row.published_at or entry.row.fetched_at]
+    """Each version dates from when it replaced the one before."""
+    since = [revision.version.replaced_at for revision in revisions[1:]]
+    starts = [*since, entry.row.published_at or entry.row.fetched_at]
     return [
         Version(
-            number=one.version.version,
-            when=full_time(moment or entry.row.fetched_at, now, zone),
-            url=f"/entry/{entry.row.id}/versions?version={one.version.version}",
-            current=one is chosen,
+            number=revision.version.version,
+            when=full_time(start or entry.row.fetched_at, now, zone),
+            url=f"/entry/{entry.row.id}/versions?version={revision.version.version}",
+            current=revision is revision_shown,
         )
-        for one, moment in zip(revisions, began, strict=True)
+        for revision, start in zip(revisions, starts, strict=True)
     ]
 
 
-def _compared(revisions: Sequence[Revision], chosen: Revision) -> str:
+def _comparison_text(revisions: Sequence[Revision], revision_shown: Revision) -> str:
     if len(revisions) == 1:
         return translate("Nothing was changed since it came.")
-    if chosen is revisions[-1]:
+    if revision_shown is revisions[-1]:
         return translate("The entry as it came.")
     return translate("What was added and taken out against the version before.")
 
 
 def _paragraphs(changes: Sequence[Difference]) -> tuple[tuple[VersionChange, ...], ...]:
-    """The text breaks into paragraphs where it has line breaks, whichever version they are from."""
+    """Split the changes into paragraphs at the line breaks of either version."""
     paragraphs: list[list[VersionChange]] = [[]]
-    for one in changes:
-        first, *others = one.text.split("\n")
-        paragraphs[-1].append(VersionChange(one.kind, first))
-        paragraphs.extend([VersionChange(one.kind, text)] for text in others)
-    full = (tuple(piece for piece in paragraph if piece.text) for paragraph in paragraphs)
-    return tuple(paragraph for paragraph in full if any(piece.text.strip() for piece in paragraph))
+    for change in changes:
+        first, *others = change.text.split("\n")
+        paragraphs[-1].append(VersionChange(change.kind, first))
+        paragraphs.extend([VersionChange(change.kind, text)] for text in others)
+    non_empty = (tuple(part for part in paragraph if part.text) for paragraph in paragraphs)
+    return tuple(paragraph for paragraph in non_empty if any(part.text.strip() for part in paragraph))

@@ -1,4 +1,4 @@
-"""One field takes anything: an address, a page with a feed, words to look for in what is there."""
+"""The "add feed" page. One field accepts a URL, several URLs, or search text."""
 
 import re
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ MAX_AT_ONCE = 50
 
 SEARCHED_BY = frozenset({"feed", "folder", "tag", "is", "title", "author", "lang", "after", "before"})
 
-_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
+_URL = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
 @router.get("/add")
@@ -77,161 +77,166 @@ async def show_add(
     text: str = "",
     start: str = "",
 ) -> Response:
-    asked = (url or _shared(text)).strip()[:LONGEST]
-    if (without := without_credentials(asked)) != asked:
-        # The address bar, the history and logs are no place for a password.
-        return see_other(request, _here(without))
-    shown = await _look(request, runtime, caller, asked) if asked else AddPage()
+    typed = (url or _shared_url(text)).strip()[:LONGEST]
+    if (cleaned := without_credentials(typed)) != typed:
+        # Keep passwords out of the address bar, the history and logs.
+        return see_other(request, _add_url(cleaned))
+    view = await _build_page(request, runtime, caller, typed) if typed else AddPage()
     if is_htmx(request):
-        return await page(request, "feeds/add.html", shown, block="found")
-    if not asked and (start == "samples" or not await _follows(runtime, caller.user_id)):
-        shown = AddPage(offered=await _samples(runtime, caller.user_id))
-    return await app_page(request, runtime, caller, "feeds/add.html", shown)
+        return await page(request, "feeds/add.html", view, block="found")
+    if not typed and (start == "samples" or not await _has_subscriptions(runtime, caller.user_id)):
+        view = AddPage(offered=await _samples(runtime, caller.user_id))
+    return await app_page(request, runtime, caller, "feeds/add.html", view)
 
 
 @router.post("/add")
 async def look_at(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    """What is typed comes this way, because it may hold a password; the address bar shows it without."""
+    """The form uses POST because the typed URL may hold a password; the address bar shows it without."""
     form = await request.form()
-    asked = (text_in(form, "url") or "").strip()[:LONGEST]
+    typed = (text_in(form, "url") or "").strip()[:LONGEST]
     username, password = text_in(form, "username"), text_in(form, "password")
-    here = _here(without_credentials(asked))
-    if not is_htmx(request) and not username and here == _here(asked):
-        return see_other(request, here)
+    public_url = _add_url(without_credentials(typed))
+    if not is_htmx(request) and not username and public_url == _add_url(typed):
+        return see_other(request, public_url)
     try:
-        shown = await _look(request, runtime, caller, asked, username, password) if asked else AddPage()
+        view = await _build_page(request, runtime, caller, typed, username, password) if typed else AddPage()
     except Invalid as error:
-        shown = AddPage(without_credentials(asked), error.message)
+        view = AddPage(without_credentials(typed), error.message)
     if is_htmx(request):
-        return await page(request, "feeds/add.html", shown, block="found", headers={"HX-Push-Url": here})
-    return await app_page(request, runtime, caller, "feeds/add.html", shown)
+        return await page(request, "feeds/add.html", view, block="found", headers={"HX-Push-Url": public_url})
+    return await app_page(request, runtime, caller, "feeds/add.html", view)
 
 
 async def show_several(
-    request: Request, runtime: Runtime, caller: Caller, asked: str, toast: Toast
+    request: Request, runtime: Runtime, caller: Caller, typed: str, toast: Toast
 ) -> Response:
-    """After one of several was followed: the others with their passwords, which no address may hold."""
-    shown = await _look(request, runtime, caller, asked[:LONGEST])
-    return await app_page(request, runtime, caller, "feeds/add.html", shown, toast=toast)
+    """After subscribing to one of several feeds, show the others with their passwords.
+
+    A redirect cannot do this, because a URL must not hold passwords.
+    """
+    view = await _build_page(request, runtime, caller, typed[:LONGEST])
+    return await app_page(request, runtime, caller, "feeds/add.html", view, toast=toast)
 
 
 async def show_refused(
-    request: Request, runtime: Runtime, caller: Caller, asked: str, message: str, status: int
+    request: Request, runtime: Runtime, caller: Caller, typed: str, message: str, status: int
 ) -> Response:
-    """After a feed could not be followed: what was asked for stays in the field."""
-    shown = AddPage(asked=without_credentials(asked), error=message)
-    return await app_page(request, runtime, caller, "feeds/add.html", shown, status=status)
+    """Show why subscribing failed; the typed URL stays in the field."""
+    view = AddPage(asked=without_credentials(typed), error=message)
+    return await app_page(request, runtime, caller, "feeds/add.html", view, status=status)
 
 
-async def _look(
+async def _build_page(
     request: Request,
     runtime: Runtime,
     caller: Caller,
-    asked: str,
+    typed: str,
     username: str | None = None,
     password: str | None = None,
 ) -> AddPage:
-    shown_as = without_credentials(asked)
-    if several := several_addresses(asked)[:MAX_AT_ONCE]:
-        offered = await _several(runtime, caller.user_id, several)
-        return AddPage(shown_as, offered=replace(offered, asked=asked if shown_as != asked else ""))
-    if _are_words(asked):
-        return await _search(runtime, caller, without_credentials(asked))
-    if not is_address(asked):
-        return AddPage(asked, translate("This is not the address of a page or feed."))
-    login = typed_login(asked, username, password)
+    shown_as = without_credentials(typed)
+    if urls := several_addresses(typed)[:MAX_AT_ONCE]:
+        offered = await _several_urls(runtime, caller.user_id, urls)
+        return AddPage(shown_as, offered=replace(offered, asked=typed if shown_as != typed else ""))
+    if _is_search_text(typed):
+        return await _search(runtime, caller, without_credentials(typed))
+    if not is_address(typed):
+        return AddPage(typed, translate("This is not the address of a page or feed."))
+    login = typed_login(typed, username, password)
     await spend_refresh(runtime, caller)
-    found = await find_feeds(runtime, asked, username=login.username, password=login.password)
-    if not found.candidates:
+    discovery = await find_feeds(runtime, typed, username=login.username, password=login.password)
+    if not discovery.candidates:
         return AddPage(
             shown_as,
-            translate_failure(found.reason or "") or translate("No feed was found at this address."),
+            translate_failure(discovery.reason or "") or translate("No feed was found at this address."),
             page_url=shown_as,
-            silent_url=login.url if found.unreachable else "",
-            locked_url=login.url if found.locked else "",
-            login=_shown_login(login),
+            silent_url=login.url if discovery.unreachable else "",
+            locked_url=login.url if discovery.locked else "",
+            login=_login_view(login),
         )
     try:
-        preview = await preview_found(runtime, caller.user_id, login, found)
+        preview = await preview_found(runtime, caller.user_id, login, discovery)
     except Invalid as error:
         return AddPage(shown_as, error.message, page_url=shown_as)
     async with runtime.db.read() as tx:
         rows = await folders.of_user(tx, caller.user_id)
     return AddPage(
         shown_as,
-        page_url="" if login.url in _either(preview.url) else shown_as,
-        found=_found(request, runtime, preview, found),
+        page_url="" if login.url in _both_schemes(preview.url) else shown_as,
+        found=_found_feed(request, runtime, preview, discovery),
         folders=folder_choices(rows, None),
-        login=_shown_login(login.at(preview.url)),
+        login=_login_view(login.at(preview.url)),
     )
 
 
-async def _search(runtime: Runtime, caller: Caller, words: str) -> AddPage:
-    """No address: perhaps something among what is followed already."""
+async def _search(runtime: Runtime, caller: Caller, text: str) -> AddPage:
+    """The text is no URL: search the user's entries and feed names for it."""
     await spend_search(runtime, caller)
-    hits = await search_entries(runtime, caller.user_id, words, limit=MAX_HITS)
+    hits = await search_entries(runtime, caller.user_id, text, limit=MAX_HITS)
     async with runtime.db.read() as tx:
-        named = await subscriptions.page(
-            tx, caller.user_id, SubscriptionFilter(search=words), limit=MAX_NAMED, offset=0
+        feeds = await subscriptions.page(
+            tx, caller.user_id, SubscriptionFilter(search=text), limit=MAX_NAMED, offset=0
         )
     count = len(hits.rows)
-    found = bool(count or hits.next)
+    has_hits = bool(count or hits.next)
     error = (
         ""
-        if found or named
+        if has_hits or feeds
         else unknown_names(hits.unknown) or translate("This is no address, and no entry has these words.")
     )
-    if hits.next and count < MAX_HITS:  # there may be others, or not
-        said = translate("Search for these words")
+    if hits.next and count < MAX_HITS:  # there may be more matches, or none
+        label = translate("Search for these words")
     elif hits.next:
-        said = translate("More than %(num)s entries have these words", num=count)
+        label = translate("More than %(num)s entries have these words", num=count)
     else:
-        said = ngettext("%(num)s entry has these words", "%(num)s entries have these words", count)
+        label = ngettext("%(num)s entry has these words", "%(num)s entries have these words", count)
     return AddPage(
-        words,
+        text,
         error,
-        hits_url=f"/search?q={quote(words, safe='')}" if found else "",
-        hits=said,
-        followed=tuple(OtherFeed(f"/feed/{one.id}", one.title) for one in named),
+        hits_url=f"/search?q={quote(text, safe='')}" if has_hits else "",
+        hits=label,
+        followed=tuple(OtherFeed(f"/feed/{feed.id}", feed.title) for feed in feeds),
     )
 
 
-async def _follows(runtime: Runtime, user_id: int) -> bool:
+async def _has_subscriptions(runtime: Runtime, user_id: int) -> bool:
     async with runtime.db.read() as tx:
         return await subscriptions.count(tx, user_id) > 0
 
 
 async def _samples(runtime: Runtime, user_id: int) -> Offered:
-    known = await _known(runtime, user_id)
-    lines = tuple(Sample(url, name, translate(about), url in known) for url, name, about in SAMPLES)
+    subscribed_urls = await _subscribed_urls(runtime, user_id)
+    lines = tuple(Sample(url, name, translate(about), url in subscribed_urls) for url, name, about in SAMPLES)
     return Offered(translate("A few to try"), lines, "/add?start=samples")
 
 
-async def _several(runtime: Runtime, user_id: int, typed: Sequence[str]) -> Offered:
-    known = await _known(runtime, user_id)
+async def _several_urls(runtime: Runtime, user_id: int, urls: Sequence[str]) -> Offered:
+    subscribed_urls = await _subscribed_urls(runtime, user_id)
     lines: list[Sample] = []
-    for text in typed:
-        login, shown = typed_login(text), without_credentials(text)
-        lines.append(Sample(shown, "", "", login.url in known, _shown_login(login)))
-    here = _here(" ".join(line.url for line in lines))
-    return Offered(translate("Several addresses"), tuple(lines), here)
+    for url in urls:
+        login, public_url = typed_login(url), without_credentials(url)
+        lines.append(Sample(public_url, "", "", login.url in subscribed_urls, _login_view(login)))
+    list_url = _add_url(" ".join(line.url for line in lines))
+    return Offered(translate("Several addresses"), tuple(lines), list_url)
 
 
-async def _known(runtime: Runtime, user_id: int) -> set[str]:
+async def _subscribed_urls(runtime: Runtime, user_id: int) -> set[str]:
     async with runtime.db.read() as tx:
-        followed = await subscriptions.every(tx, user_id)
-    return {address for one in followed for address in (one.asked_url, one.feed.url)}
+        subscribed = await subscriptions.every(tx, user_id)
+    return {url for subscription in subscribed for url in (subscription.asked_url, subscription.feed.url)}
 
 
-def _found(request: Request, runtime: Runtime, preview: FeedPreview, found: Discovery) -> FoundFeedView:
+def _found_feed(
+    request: Request, runtime: Runtime, preview: FeedPreview, discovery: Discovery
+) -> FoundFeedView:
     now, zone = runtime.now(), zone_of(request)
     entries = tuple(
         FoundEntryView(
-            one.title or one.summary or translate("Without a title"),
-            dated_time(one.published, now, zone) if one.published is not None else None,
+            entry.title or entry.summary or translate("Without a title"),
+            dated_time(entry.published, now, zone) if entry.published is not None else None,
             preview.language or "",
         )
-        for one in preview.entries[:MAX_NAMED]
+        for entry in preview.entries[:MAX_NAMED]
     )
     return FoundFeedView(
         url=preview.url,
@@ -239,7 +244,7 @@ def _found(request: Request, runtime: Runtime, preview: FeedPreview, found: Disc
         mark=feed_mark(preview.title, len(preview.url)),
         facts=_facts(preview),
         entries=entries,
-        others=tuple(_other(one) for one in found.candidates[1 : MAX_OTHERS + 1]),
+        others=tuple(_other_feed(candidate) for candidate in discovery.candidates[1 : MAX_OTHERS + 1]),
         followed_url=f"/feed/{preview.subscription_id}" if preview.subscription_id else "",
     )
 
@@ -261,34 +266,34 @@ def _facts(preview: FeedPreview) -> str:
     return " ".join(facts)
 
 
-def _other(one: FeedCandidate) -> OtherFeed:
-    return OtherFeed(_here(one.url), one.title or one.url)
+def _other_feed(candidate: FeedCandidate) -> OtherFeed:
+    return OtherFeed(_add_url(candidate.url), candidate.title or candidate.url)
 
 
-def _either(url: str) -> tuple[str, str]:
-    """The same address on either scheme: who typed none did not mean another page."""
+def _both_schemes(url: str) -> tuple[str, str]:
+    """The URL with https and with http: a URL typed without a scheme means the same page."""
     rest = url.partition("://")[2]
     return f"https://{rest}", f"http://{rest}"
 
 
-def _are_words(text: str) -> bool:
-    """To look for: several, one that can be no address, or one that the search knows, as `feed:name`."""
+def _is_search_text(text: str) -> bool:
+    """Whether this is search text: several words, one that cannot be a URL, or a filter like `feed:name`."""
     if len(text.split()) > 1:
         return True
     if is_address(text):
         return False
-    return not any(sign in text for sign in ".:@/") or text.partition(":")[0].lower() in SEARCHED_BY
+    return not any(char in text for char in ".:@/") or text.partition(":")[0].lower() in SEARCHED_BY
 
 
-def _here(asked: str) -> str:
-    return f"/add?url={quote(asked, safe='')}" if asked else "/add"
+def _add_url(typed: str) -> str:
+    return f"/add?url={quote(typed, safe='')}" if typed else "/add"
 
 
-def _shown_login(address: Address) -> LoginView | None:
-    return LoginView(address.username, address.password or "") if address.username is not None else None
+def _login_view(login: Address) -> LoginView | None:
+    return LoginView(login.username, login.password or "") if login.username is not None else None
 
 
-def _shared(text: str) -> str:
-    """What a share menu hands over: often a title with the address behind it."""
-    found = _ADDRESS.search(text)
-    return found.group(0) if found else text
+def _shared_url(text: str) -> str:
+    """The URL in the text from a share menu, which is often a title followed by the URL."""
+    match = _URL.search(text)
+    return match.group(0) if match else text

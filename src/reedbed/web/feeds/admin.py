@@ -1,4 +1,4 @@
-"""The operator's pages about feeds: all shared ones, one with its settings, and what can be done to it."""
+"""Admin pages for feeds: list all shared feeds, show and edit one, sync it, turn it on or off."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,7 +31,7 @@ from reedbed.web.views.layout import Count, SelectOption, Toast, feed_mark
 TEXTS = ("proxy", "user_agent", "username", "max_failures", "root_domain", "prompt")
 FLAGS = ("polling", "allow_duplicate_urls", "deframe", "enforce_domain")
 IMPOSSIBLE = -1
-"""Stands for what is no number; the checks below refuse it in their own words."""
+"""Stands for text that is not a number; the service rejects it with its own message."""
 
 
 def form_of(feed: AdminFeed, runtime: Runtime) -> OperatorFeedForm:
@@ -54,7 +54,7 @@ def form_of(feed: AdminFeed, runtime: Runtime) -> OperatorFeedForm:
 
 
 def settings_of(form: FormData) -> FeedSettings:
-    """What the form does not hold stays; an empty text is taken back, but an empty password stays."""
+    """Absent fields stay unchanged; an empty text resets its setting, but an empty password keeps it."""
     return FeedSettings(
         proxy=_text(form, "proxy"),
         user_agent=_text(form, "user_agent"),
@@ -72,14 +72,14 @@ def settings_of(form: FormData) -> FeedSettings:
 
 
 def typed_form(feed: AdminFeed, form: FormData, error: Invalid, runtime: Runtime) -> OperatorFeedForm:
-    known = form_of(feed, runtime)
-    typed = {
+    current = form_of(feed, runtime)
+    submitted = {
         **{name: _text(form, name) for name in TEXTS},
         **{name: flag_in(form, name) for name in FLAGS},
-        "intervals": _chosen(known.intervals, _text(form, "interval")),
+        "intervals": _with_choice(current.intervals, _text(form, "interval")),
         "errors": {error.field or "": translate_failure(error.message)},
     }
-    return replace(known, **{name: value for name, value in typed.items() if value is not UNSET})
+    return replace(current, **{name: value for name, value in submitted.items() if value is not UNSET})
 
 
 def _text(form: FormData, name: str) -> str | Unset:
@@ -101,48 +101,53 @@ def _number(form: FormData, name: str) -> int | Unset | None:
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 12 else IMPOSSIBLE
 
 
-def _chosen(choices: tuple[SelectOption, ...], value: str | Unset) -> tuple[SelectOption, ...]:
+def _with_choice(choices: tuple[SelectOption, ...], value: str | Unset) -> tuple[SelectOption, ...]:
     if isinstance(value, Unset):
         return choices
-    return tuple(replace(one, chosen=one.value == value) for one in choices)
+    return tuple(replace(option, chosen=option.value == value) for option in choices)
 
 
 _STATES = {"working": "good", "damaged": "waiting", "pending": "waiting", "off": "waiting"}
 
 
-def feed_line(one: AdminFeed, now: Instant, zone: tzinfo) -> AdminFeedView:
-    name = one.title or one.url
-    words = (_trouble(one), _followers(one), _checked(one, now), _next_run(one, now, zone))
+def feed_line(feed: AdminFeed, now: Instant, zone: tzinfo) -> AdminFeedView:
+    name = feed.title or feed.url
+    parts = (_problem(feed), _followers(feed), _last_check(feed, now), _next_run(feed, now, zone))
     return AdminFeedView(
-        id=one.id,
+        id=feed.id,
         name=name,
-        url=one.url,
-        address=short_address(one.url),
-        mark=feed_mark(name, one.id, icon_address(one.icon_id)),
-        state=_STATES.get(one.standing, "bad"),
-        state_word=standing_words()[one.standing],
-        why=" ".join(filter(None, words)),
-        enabled=one.enabled,
-        language=one.language or "",
+        url=feed.url,
+        address=short_address(feed.url),
+        mark=feed_mark(name, feed.id, icon_address(feed.icon_id)),
+        state=_STATES.get(feed.standing, "bad"),
+        state_word=standing_words()[feed.standing],
+        why=" ".join(filter(None, parts)),
+        enabled=feed.enabled,
+        language=feed.language or "",
     )
 
 
-def feed_facts(one: AdminFeed, now: Instant, zone: tzinfo) -> tuple[tuple[str, str], ...]:
-    checked = "" if one.last_checked_at is None else full_time(one.last_checked_at, now, zone).words
+def feed_facts(feed: AdminFeed, now: Instant, zone: tzinfo) -> tuple[tuple[str, str], ...]:
+    checked = "" if feed.last_checked_at is None else full_time(feed.last_checked_at, now, zone).words
     facts = (
-        (translate("Who follows"), _followers(one)),
+        (translate("Who follows"), _followers(feed)),
         (translate("Last checked"), checked),
-        (translate("Last trouble"), _trouble(one) or sentence(translate_failure(one.last_error or ""))),
-        (translate("Next run"), _next_run(one, now, zone)),
+        (translate("Last trouble"), _problem(feed) or sentence(translate_failure(feed.last_error or ""))),
+        (translate("Next run"), _next_run(feed, now, zone)),
     )
-    return tuple((name, words) for name, words in facts if words)
+    return tuple((name, value) for name, value in facts if value)
 
 
-def status_choices(counted: Mapping[str, int], wanted: RequestedFeeds) -> tuple[SelectOption, ...]:
-    counts = {"all": sum(counted.values()), **{name: counted.get(name, 0) for name in STANDINGS}}
+def status_choices(counted_statuses: Mapping[str, int], filters: RequestedFeeds) -> tuple[SelectOption, ...]:
+    counts = {
+        "all": sum(counted_statuses.values()),
+        **{name: counted_statuses.get(name, 0) for name in STANDINGS},
+    }
     names = {"all": translate("All"), **standing_words()}
     return tuple(
-        SelectOption(value, names[value], value == wanted.status, wanted.address(status=value), Count(count))
+        SelectOption(
+            value, names[value], value == filters.status, filters.address(status=value), Count(count)
+        )
         for value, count in counts.items()
     )
 
@@ -158,36 +163,36 @@ def standing_words() -> dict[str, str]:
     }
 
 
-def _followers(one: AdminFeed) -> str:
-    if not one.followers:
+def _followers(feed: AdminFeed) -> str:
+    if not feed.followers:
         return translate("Nobody follows it.")
-    return ngettext("%(num)s reader follows it.", "%(num)s readers follow it.", one.followers)
+    return ngettext("%(num)s reader follows it.", "%(num)s readers follow it.", feed.followers)
 
 
-def _trouble(one: AdminFeed) -> str:
-    if one.standing not in ("damaged", "error", "stopped"):
+def _problem(feed: AdminFeed) -> str:
+    if feed.standing not in ("damaged", "error", "stopped"):
         return ""
-    told = sentence(translate_failure(one.stop_reason or one.last_error or ""))
-    if one.standing != "error" or one.failures < 2:
-        return told
-    times = ngettext("%(num)s time in a row.", "%(num)s times in a row.", one.failures)
-    return f"{told.rstrip('.')}, {times}"
+    error = sentence(translate_failure(feed.stop_reason or feed.last_error or ""))
+    if feed.standing != "error" or feed.failures < 2:
+        return error
+    times = ngettext("%(num)s time in a row.", "%(num)s times in a row.", feed.failures)
+    return f"{error.rstrip('.')}, {times}"
 
 
-def _checked(one: AdminFeed, now: Instant) -> str:
+def _last_check(feed: AdminFeed, now: Instant) -> str:
     return (
         ""
-        if one.last_checked_at is None
-        else translate("Checked %(when)s.", when=ago(one.last_checked_at, now))
+        if feed.last_checked_at is None
+        else translate("Checked %(when)s.", when=ago(feed.last_checked_at, now))
     )
 
 
-def _next_run(one: AdminFeed, now: Instant, zone: tzinfo) -> str:
-    if not one.enabled or one.next_run_at is None:
+def _next_run(feed: AdminFeed, now: Instant, zone: tzinfo) -> str:
+    if not feed.enabled or feed.next_run_at is None:
         return translate("No run is planned.")
-    if one.next_run_at <= now:
+    if feed.next_run_at <= now:
         return translate("Next look in a few seconds.")
-    return translate("Next about %(when)s.", when=coming_time(one.next_run_at, now, zone))
+    return translate("Next about %(when)s.", when=coming_time(feed.next_run_at, now, zone))
 
 
 router = APIRouter(include_in_schema=False)
@@ -197,18 +202,18 @@ PLACE = "/admin/feeds"
 
 @router.get("/admin/feeds")
 async def show_all(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
-    wanted = read_wanted(request, place=PLACE, statuses=("all", *STANDINGS))
-    asked, now, zone = FeedFilter(wanted.search, wanted.status), runtime.now(), zone_of(request)
+    filters = read_wanted(request, place=PLACE, statuses=("all", *STANDINGS))
+    feed_filter, now, zone = FeedFilter(filters.search, filters.status), runtime.now(), zone_of(request)
     async with runtime.db.read() as tx:
-        counted = await operator_feeds.counted(tx, asked)
-        total = await operator_feeds.how_many(tx, asked)
-        found = await operator_feeds.page(tx, asked, now, limit=PAGE_SIZE, offset=wanted.offset)
+        counted_statuses = await operator_feeds.counted(tx, feed_filter)
+        total = await operator_feeds.how_many(tx, feed_filter)
+        feeds = await operator_feeds.page(tx, feed_filter, now, limit=PAGE_SIZE, offset=filters.offset)
     view = OperatorFeedsPage(
-        search=wanted.search,
-        statuses=status_choices(counted, wanted),
-        lines=tuple(feed_line(one, now, zone) for one in found),
-        pages=wanted.pages(len(found), total),
-        empty=wanted.empty_words(translate("Nobody follows a feed yet.")),
+        search=filters.search,
+        statuses=status_choices(counted_statuses, filters),
+        lines=tuple(feed_line(feed, now, zone) for feed in feeds),
+        pages=filters.pages(len(feeds), total),
+        empty=filters.empty_words(translate("Nobody follows a feed yet.")),
     )
     return await app_page(request, runtime, caller, "feeds/admin_list.html", view)
 
@@ -260,7 +265,7 @@ async def _show(
     runtime: Runtime,
     caller: Caller,
     feed_id: int,
-    refused: OperatorFeedForm | None = None,
+    rejected_form: OperatorFeedForm | None = None,
     span: str = "month",
 ) -> Response:
     feed, now, zone = await find_feed(runtime, str(feed_id)), runtime.now(), zone_of(request)
@@ -270,12 +275,12 @@ async def _show(
     view = OperatorFeedPage(
         feed=feed_line(feed, now, zone),
         facts=feed_facts(feed, now, zone),
-        form=refused or form_of(feed, runtime),
+        form=rejected_form or form_of(feed, runtime),
         spans=spans,
         plots=(
             success_plot(hours, SPANS[span], now, zone),
             frequency_plot(hours, SPANS[span], now, zone),
         ),
     )
-    status = 400 if refused else 200
+    status = 400 if rejected_form else 200
     return await app_page(request, runtime, caller, "feeds/admin.html", view, status=status)

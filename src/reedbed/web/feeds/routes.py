@@ -1,5 +1,8 @@
-"""Changes of what one follows. htmx gets 204 and a trigger, or the errors for a place of their own;
-a plain form goes back to where it came from, with what was typed."""
+"""Feed pages: list, add, edit, pause, refresh and unsubscribe.
+
+htmx requests get 204 with a trigger, or the errors for their own target element. Plain forms redirect back;
+on an error they show the form again with the submitted values.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -57,72 +60,72 @@ router = APIRouter(include_in_schema=False)
 LIST_PLACE = {"HX-Retarget": "#feed-list-container", "HX-Reswap": "innerHTML"}
 
 
-def _wanted(request: Request) -> RequestedFeeds | None:
-    """None: the filters make no sense."""
+def _read_filters(request: Request) -> RequestedFeeds | None:
+    """None if the filters are invalid."""
     try:
         return read_wanted(request)
     except Invalid:
         return None
 
 
-Filters = Annotated[RequestedFeeds | None, Depends(_wanted)]
+Filters = Annotated[RequestedFeeds | None, Depends(_read_filters)]
 
 
 @router.get("/dashboard")
 async def show_dashboard(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, wanted: Filters
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, filters: Filters
 ) -> Response:
-    """The page with empty places; its own requests fill them."""
-    shown = await read_page(request, runtime, caller.user_id, wanted or RequestedFeeds(), with_list=False)
-    error = "" if wanted else marked("Invalid filter parameters")
-    shown = replace(shown, digest=True, error=error)
-    return await app_page(request, runtime, caller, "feeds/page.html", shown, status=200 if wanted else 400)
+    """The page without its list and digest; it loads them with requests of its own."""
+    view = await read_page(request, runtime, caller.user_id, filters or RequestedFeeds(), with_list=False)
+    error = "" if filters else marked("Invalid filter parameters")
+    view = replace(view, digest=True, error=error)
+    return await app_page(request, runtime, caller, "feeds/page.html", view, status=200 if filters else 400)
 
 
 @router.get("/feeds")
 async def show_feeds(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, wanted: Filters
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, filters: Filters
 ) -> Response:
-    if wanted is None:
-        return await _refuse_filters(request, runtime, caller)
+    if filters is None:
+        return await _reject_filters(request, runtime, caller)
     if not is_htmx(request):
-        shown = await read_page(request, runtime, caller.user_id, wanted)
-        return await app_page(request, runtime, caller, "feeds/page.html", shown)
+        view = await read_page(request, runtime, caller.user_id, filters)
+        return await app_page(request, runtime, caller, "feeds/page.html", view)
     async with runtime.db.read() as tx:
-        listed = await read_list(request, runtime, tx, caller.user_id, wanted)
-        statuses = await read_statuses(tx, caller.user_id, wanted)
-    shown = FeedsPage(wanted.search, statuses, listed)
-    return await page(request, "feeds/list.html", shown, refreshed=True)
+        feed_list = await read_list(request, runtime, tx, caller.user_id, filters)
+        statuses = await read_statuses(tx, caller.user_id, filters)
+    view = FeedsPage(filters.search, statuses, feed_list)
+    return await page(request, "feeds/list.html", view, refreshed=True)
 
 
 @router.get("/feeds/{subscription_id}/edit")
 async def show_edit(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath
 ) -> Response:
-    shown = await read_edit(request, runtime, caller.user_id, subscription_id)
-    if shown is None and is_htmx(request):
+    view = await read_edit(request, runtime, caller.user_id, subscription_id)
+    if view is None and is_htmx(request):
         return await page(
             request, "feeds/errors.html", None, status=404, errors=FeedForm(general_error=NO_SUCH)
         )
-    if shown is None:
+    if view is None:
         raise NotFound(NO_SUCH)
     if is_htmx(request):
-        return await page(request, "feeds/edit.html", shown, block="form", inline=True)
-    return await app_page(request, runtime, caller, "feeds/edit.html", shown)
+        return await page(request, "feeds/edit.html", view, block="form", inline=True)
+    return await app_page(request, runtime, caller, "feeds/edit.html", view)
 
 
-async def _refuse_filters(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+async def _reject_filters(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     message = "Invalid query parameters"
     if is_htmx(request):
-        refused = FeedForm(general_error=message)
-        return await page(
-            request, "feeds/errors.html", None, status=400, headers=LIST_PLACE, errors=refused
-        )
-    shown = await read_page(request, runtime, caller.user_id, RequestedFeeds())
+        errors = FeedForm(general_error=message)
+        return await page(request, "feeds/errors.html", None, status=400, headers=LIST_PLACE, errors=errors)
+    view = await read_page(request, runtime, caller.user_id, RequestedFeeds())
     return await app_page(
-        request, runtime, caller, "feeds/page.html", replace(shown, error=message), status=400
+        request, runtime, caller, "feeds/page.html", replace(view, error=message), status=400
     )
 
+
+# --- Changes
 
 log = structlog.get_logger()
 changes_router = APIRouter(include_in_schema=False)
@@ -140,26 +143,26 @@ class FormError:
 async def add_feed(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     form = await request.form()
     name, url, next_ = text_in(form, "name"), text_in(form, "url") or "", text_in(form, "next") or "/feeds"
-    made = _misspelt(name, url) or await _attempt(
-        subscribe(runtime, caller.user_id, _wish(form, name, url)),
+    result = _field_errors(name, url) or await _attempt(
+        subscribe(runtime, caller.user_id, _subscribe_options(form, name, url)),
         "Failed to add feed. Please try again.",
     )
-    if isinstance(made, Subscription):
+    if isinstance(result, Subscription):
         if is_htmx(request):
             return Response(status_code=204, headers=REFRESH_LIST)
-        # Its own name is known here only after its first check; the page has just shown it.
-        called = shown_line(text_in(form, "shown_as") or "")[:MAX_NAME] or made.title
-        toast = Toast(translate("You follow %(name)s now.", name=called))
-        if several_addresses(asked := text_in(form, "asked") or ""):
-            return await show_several(request, runtime, caller, asked, toast)
-        return see_other(request, _after_adding(next_, made), toast=toast)
+        # The feed's own title is unknown until its first check, but the preview page has just shown it.
+        title = shown_line(text_in(form, "shown_as") or "")[:MAX_NAME] or result.title
+        toast = Toast(translate("You follow %(name)s now.", name=title))
+        if several_addresses(typed := text_in(form, "asked") or ""):
+            return await show_several(request, runtime, caller, typed, toast)
+        return see_other(request, _after_adding(next_, result), toast=toast)
     if is_htmx(request):
-        return await _errors(request, made, "#feed-add-form-errors")
+        return await _error_response(request, result, "#feed-add-form-errors")
     if next_.startswith("/add"):
-        return await show_refused(request, runtime, caller, url, _first(made.errors), made.status)
-    shown = await read_page(request, runtime, caller.user_id, RequestedFeeds())
-    shown = replace(shown, add_name=name or "", add_url=without_credentials(url), add_errors=made.errors)
-    return await app_page(request, runtime, caller, "feeds/page.html", shown, status=made.status)
+        return await show_refused(request, runtime, caller, url, _first_error(result.errors), result.status)
+    view = await read_page(request, runtime, caller.user_id, RequestedFeeds())
+    view = replace(view, add_name=name or "", add_url=without_credentials(url), add_errors=result.errors)
+    return await app_page(request, runtime, caller, "feeds/page.html", view, status=result.status)
 
 
 @changes_router.patch("/feeds/{subscription_id}")
@@ -169,16 +172,16 @@ async def change_feed(
 ) -> Response:
     form = await request.form()
     name, url = text_in(form, "name"), text_in(form, "url")
-    changed = _misspelt(name, url) or await _attempt(
+    result = _field_errors(name, url) or await _attempt(
         _change(runtime, caller.user_id, subscription_id, form), "Failed to update feed"
     )
-    if isinstance(changed, Subscription):
+    if isinstance(result, Subscription):
         if is_htmx(request):
             return Response(status_code=204, headers=REFRESH_LIST)
         return see_other(request, _after_editing(form), toast=Toast(translate("Saved.")))
     if is_htmx(request):
-        return await _errors(request, changed, f"#feed-edit-form-errors-{subscription_id}")
-    return await _edit_again(request, runtime, caller, subscription_id, form, changed)
+        return await _error_response(request, result, f"#feed-edit-form-errors-{subscription_id}")
+    return await _edit_again(request, runtime, caller, subscription_id, form, result)
 
 
 @changes_router.delete("/feeds/{subscription_id}")
@@ -186,11 +189,11 @@ async def change_feed(
 async def leave_feed(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath
 ) -> Response:
-    left = await _attempt(unsubscribe(runtime, caller.user_id, subscription_id), "Failed to delete feed")
-    if isinstance(left, FormError):
+    result = await _attempt(unsubscribe(runtime, caller.user_id, subscription_id), "Failed to delete feed")
+    if isinstance(result, FormError):
         if is_htmx(request):
-            return await _errors(request, left, f"#feed-item-{subscription_id}-errors")
-        raise NotFound(NO_SUCH) if left.status == 404 else ReedbedError(_first(left.errors))
+            return await _error_response(request, result, f"#feed-item-{subscription_id}-errors")
+        raise NotFound(NO_SUCH) if result.status == 404 else ReedbedError(_first_error(result.errors))
     if is_htmx(request):
         return Response(status_code=204, headers=REFRESH_LIST)
     toast = Toast(translate("Unsubscribed. Follow it again and what you read is still marked."))
@@ -211,12 +214,12 @@ async def pause_feed(
     )
     if is_htmx(request):
         return Response(status_code=204, headers=REFRESH_LIST)
-    said = (
+    message = (
         translate("%(name)s is paused.", name=changed.title)
         if value
         else translate("%(name)s is looked at again.", name=changed.title)
     )
-    return see_other(request, next, toast=Toast(said))
+    return see_other(request, next, toast=Toast(message))
 
 
 @changes_router.post("/feeds/{subscription_id}/refresh")
@@ -228,17 +231,17 @@ async def refresh_feed(
     _: RefreshLimit,
     next: Text = "/feeds",
 ) -> Response:
-    refused = await refresh_subscription(runtime, caller.user_id, subscription_id)
+    rejection = await refresh_subscription(runtime, caller.user_id, subscription_id)
     if is_htmx(request):
         return Response(status_code=204, headers=REFRESH_LIST)
-    words = translate(refused.reason) if refused else translate("Looking at it now.")
-    if refused and refused.retry_at:
-        when = coming_time(refused.retry_at, runtime.now(), zone_of(request))
-        words = f"{words} {translate('Next try at %(when)s.', when=when)}"
-    return see_other(request, next, toast=Toast(words))
+    message = translate(rejection.reason) if rejection else translate("Looking at it now.")
+    if rejection and rejection.retry_at:
+        when = coming_time(rejection.retry_at, runtime.now(), zone_of(request))
+        message = f"{message} {translate('Next try at %(when)s.', when=when)}"
+    return see_other(request, next, toast=Toast(message))
 
 
-def _wish(form: FormData, name: str | None, url: str) -> SubscribeOptions:
+def _subscribe_options(form: FormData, name: str | None, url: str) -> SubscribeOptions:
     return SubscribeOptions(
         url,
         _folder(form),
@@ -251,10 +254,10 @@ def _wish(form: FormData, name: str | None, url: str) -> SubscribeOptions:
 T = TypeVar("T")
 
 
-async def _attempt(work: Awaitable[T], otherwise: str) -> T | FormError:
-    """What the form's contract answers for each way it can go wrong; `otherwise` for the unforeseen."""
+async def _attempt(operation: Awaitable[T], default_message: str) -> T | FormError:
+    """Turn errors into the form's error response; `otherwise` is the message for unexpected ones."""
     try:
-        return await work
+        return await operation
     except (Invalid, Conflict) as error:
         return FormError(status_of(error), _by_field(error.field, error.message))
     except NotFound as error:
@@ -263,7 +266,7 @@ async def _attempt(work: Awaitable[T], otherwise: str) -> T | FormError:
         raise
     except Exception:
         log.exception("a change of a subscription failed")
-        return FormError(500, FeedForm(general_error=otherwise))
+        return FormError(500, FeedForm(general_error=default_message))
 
 
 async def _change(runtime: Runtime, user_id: int, subscription_id: int, form: FormData) -> Subscription:
@@ -285,7 +288,7 @@ async def _change(runtime: Runtime, user_id: int, subscription_id: int, form: Fo
         keep_entries=_number(form, "keep_entries"),
         keep_days=_number(form, "keep_days"),
         keep_unread_days=_number(form, "keep_unread_days"),
-        summary_words=_words(form),
+        summary_words=_summary_words(form),
         local_only=flag_in(form, "local_only"),
     )
     return await change_subscription(runtime, user_id, subscription_id, change)
@@ -297,47 +300,50 @@ async def _edit_again(
     caller: Caller,
     subscription_id: int,
     form: FormData,
-    trouble: FormError,
+    error: FormError,
 ) -> Response:
-    shown = await read_edit(request, runtime, caller.user_id, subscription_id)
-    if shown is None:
+    view = await read_edit(request, runtime, caller.user_id, subscription_id)
+    if view is None:
         raise NotFound(NO_SUCH)
-    typed = replace(
-        shown,
+    edited = replace(
+        view,
         name=text_in(form, "name") or "",
         url=text_in(form, "url") or "",
         username=text_in(form, "username") or "",
-        errors=trouble.errors,
-        folders=tuple(replace(one, chosen=one.value == text_in(form, "folder_id")) for one in shown.folders),
+        errors=error.errors,
+        folders=tuple(
+            replace(option, chosen=option.value == text_in(form, "folder_id")) for option in view.folders
+        ),
         intervals=tuple(
-            replace(one, chosen=one.value == text_in(form, "interval")) for one in shown.intervals
+            replace(option, chosen=option.value == text_in(form, "interval")) for option in view.intervals
         ),
         paused=flag_in(form, "paused") is True,
         full_text=flag_in(form, "full_text") is True,
         notify=flag_in(form, "notify") is True,
         summaries=tuple(
-            replace(one, chosen=one.value == text_in(form, "summary_words")) for one in shown.summaries
+            replace(option, chosen=option.value == text_in(form, "summary_words"))
+            for option in view.summaries
         ),
         local_only=flag_in(form, "local_only") is True,
     )
-    return await app_page(request, runtime, caller, "feeds/edit.html", typed, status=trouble.status)
+    return await app_page(request, runtime, caller, "feeds/edit.html", edited, status=error.status)
 
 
-async def _errors(request: Request, trouble: FormError, place: str) -> Response:
+async def _error_response(request: Request, error: FormError, target: str) -> Response:
     return await page(
         request,
         "feeds/errors.html",
         None,
-        status=trouble.status,
-        headers={"HX-Retarget": place, "HX-Reswap": "innerHTML"},
-        errors=trouble.errors,
+        status=error.status,
+        headers={"HX-Retarget": target, "HX-Reswap": "innerHTML"},
+        errors=error.errors,
     )
 
 
-def _misspelt(name: str | None, url: str | None) -> FormError | None:
-    """Both fields are looked at before anything is done, so that both errors are told at once."""
-    found = FeedForm(name_error=_error_of(feed_name, name), url_error=_error_of(typed_login, url))
-    return None if found == FeedForm() else FormError(400, found)
+def _field_errors(name: str | None, url: str | None) -> FormError | None:
+    """Check both fields before doing anything, so that the form shows both errors at once."""
+    errors = FeedForm(name_error=_error_of(feed_name, name), url_error=_error_of(typed_login, url))
+    return None if errors == FeedForm() else FormError(400, errors)
 
 
 def _error_of(check: Callable[[str], object], text: str | None) -> str:
@@ -364,7 +370,7 @@ def _by_field(field: str | None, message: str) -> FeedForm:
             return FeedForm(general_error=message)
 
 
-def _first(errors: FeedForm) -> str:
+def _first_error(errors: FeedForm) -> str:
     return (
         errors.name_error
         or errors.url_error
@@ -374,23 +380,23 @@ def _first(errors: FeedForm) -> str:
     )
 
 
-def _after_adding(next_: str, made: Subscription) -> str:
-    """From looking at one feed to the feed itself; from a list of several, back to the list."""
+def _after_adding(next_: str, subscription: Subscription) -> str:
+    """After adding a previewed feed, show the feed; after adding one of several, go back to the list."""
     if not next_.startswith("/add"):
         return next_
-    asked = dict(parse_qsl(urlsplit(next_).query))
-    listed = "start" in asked or several_addresses(asked.get("url", ""))
-    return next_ if listed else f"/feed/{made.id}"
+    params = dict(parse_qsl(urlsplit(next_).query))
+    from_list = "start" in params or several_addresses(params.get("url", ""))
+    return next_ if from_list else f"/feed/{subscription.id}"
 
 
 def _after_editing(form: FormData) -> str:
-    """The page of the form is no place to come back to: the subscription may have another id now."""
+    """Never go back to the edit form: the subscription may have another id now."""
     next_ = text_in(form, "next") or "/feeds"
     return "/feeds" if next_.startswith("/feeds/") else next_
 
 
 def _full_text(form: FormData, current: str) -> str | Unset:
-    """The box knows two of the three modes; unticked, `never` stays `never`."""
+    """The checkbox covers two of the three modes; if it is unticked, `never` stays `never`."""
     match flag_in(form, "full_text"):
         case True:
             return "always"
@@ -401,7 +407,7 @@ def _full_text(form: FormData, current: str) -> str | Unset:
 
 
 def _changed_username(form: FormData, current: str | None) -> str | Unset | None:
-    """The form shows the name it had, which is no change; an empty one takes the password away, too."""
+    """The form is prefilled: the current name is no change. An empty name also removes the password."""
     name = text_in(form, "username")
     return UNSET if name is None or name.strip() == (current or "") else name.strip() or None
 
@@ -411,7 +417,7 @@ def _number(form: FormData, name: str) -> int | Unset | None:
     return UNSET if text is None else chosen_number(text, name)
 
 
-def _words(form: FormData) -> int | Unset | None:
+def _summary_words(form: FormData) -> int | Unset | None:
     text = text_in(form, "summary_words")
     return UNSET if text is None else chosen_words(text)
 

@@ -1,4 +1,4 @@
-"""What the pages about feeds show: the filtered list, the filters, the form of one feed."""
+"""View models of the feed pages: the filtered list with the status of each feed, and the edit form."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -32,11 +32,11 @@ from reedbed.web.views.layout import Count, Pages, SelectOption, feed_mark
 
 
 @record
-class _Standing:
-    """What the state of a feed comes to for its reader."""
+class _Status:
+    """The status of a feed as its row shows it, with the action that may help."""
 
     state: str
-    word: str
+    label: str
     why: str
     act_url: str = ""
     act: str = ""
@@ -44,117 +44,117 @@ class _Standing:
 
 
 class LineMaker:
+    """Builds the rows of the feed list, with the status of each feed and its reason."""
+
     def __init__(self, now: Instant, zone: tzinfo) -> None:
         self._now = now
         self._zone = zone
 
-    def lines(self, followed: Sequence[Subscription]) -> tuple[FeedRowView, ...]:
-        return tuple(self._line(one) for one in followed)
+    def lines(self, subscribed: Sequence[Subscription]) -> tuple[FeedRowView, ...]:
+        return tuple(self._row(subscription) for subscription in subscribed)
 
-    def _line(self, one: Subscription) -> FeedRowView:
-        standing = self._standing(one)
+    def _row(self, subscription: Subscription) -> FeedRowView:
+        status = self._status(subscription)
         return FeedRowView(
-            id=one.id,
-            url=f"/feed/{one.id}",
-            name=one.title,
-            address=short_address(one.url),
-            mark=feed_mark(one.title, one.feed.id, icon_address(one.feed.icon_id)),
-            state=standing.state,
-            state_word=standing.word,
-            why=standing.why,
-            act_url=standing.act_url,
-            act=standing.act,
-            act_by_link=standing.by_link,
-            language=one.feed.language or "",
-            paused=one.paused,
+            id=subscription.id,
+            url=f"/feed/{subscription.id}",
+            name=subscription.title,
+            address=short_address(subscription.url),
+            mark=feed_mark(subscription.title, subscription.feed.id, icon_address(subscription.feed.icon_id)),
+            state=status.state,
+            state_word=status.label,
+            why=status.why,
+            act_url=status.act_url,
+            act=status.act,
+            act_by_link=status.by_link,
+            language=subscription.feed.language or "",
+            paused=subscription.paused,
         )
 
-    def _standing(self, one: Subscription) -> _Standing:
-        state = one.feed.state
-        if not one.feed.enabled:
+    def _status(self, subscription: Subscription) -> _Status:
+        state = subscription.feed.state
+        if not subscription.feed.enabled:
             why = translate("The operator of this server has turned this feed off.")
-            return _Standing("waiting", translate("Turned off"), why)
-        if one.feed.kind == "mail":
-            return self._by_mail(one)
-        if one.feed.kind == "saved":
+            return _Status("waiting", translate("Turned off"), why)
+        if subscription.feed.kind == "mail":
+            return self._by_mail(subscription)
+        if subscription.feed.kind == "saved":
             why = translate("Pages you save by their address come here.")
-            return _Standing("good", translate("Working"), why)
-        if one.paused:
+            return _Status("good", translate("Working"), why)
+        if subscription.paused:
             why = translate("You have paused it. Nothing new comes until you go on.")
-            return _Standing("waiting", translate("Paused"), why)
+            return _Status("waiting", translate("Paused"), why)
         if state.stopped_at is not None:
-            return self._stopped(one)
+            return self._stopped(subscription)
         match state.status:
             case "success" if state.last_error:
-                why = f"{translate_failure(state.last_error)} {self._working(one)}"
-                return _Standing("waiting", translate("Damaged"), why)
+                why = f"{translate_failure(state.last_error)} {self._check_text(subscription)}"
+                return _Status("waiting", translate("Damaged"), why)
             case "success":
-                return _Standing("good", translate("Working"), self._working(one))
+                return _Status("good", translate("Working"), self._check_text(subscription))
             case "pending":
-                return _Standing("waiting", translate("Pending"), self._pending(one))
+                return _Status("waiting", translate("Pending"), self._pending_text(subscription))
             case "unauthorized":
-                return self._locked(one)
+                return self._locked(subscription)
             case _:
-                return self._failing(one)
+                return self._failing(subscription)
 
-    def _by_mail(self, one: Subscription) -> _Standing:
-        at = one.feed.state.last_changed_at
+    def _by_mail(self, subscription: Subscription) -> _Status:
+        at = subscription.feed.state.last_changed_at
         why = translate("By mail.")
         if at is not None:
             why = f"{why} {translate('The last %(when)s.', when=ago(at, self._now))}"
         newsletters = "/settings/newsletters"
-        return _Standing(
-            "good", translate("Working"), why, newsletters, translate("Newsletters"), by_link=True
-        )
+        return _Status("good", translate("Working"), why, newsletters, translate("Newsletters"), by_link=True)
 
-    def _stopped(self, one: Subscription) -> _Standing:
-        state = one.feed.state
+    def _stopped(self, subscription: Subscription) -> _Status:
+        state = subscription.feed.state
         why = sentence(translate_failure(state.stop_reason or state.last_error or ""))
         if state.last_http_status == GONE:
-            look = f"/add?url={quote(one.feed.site_url or one.url, safe='')}"
-            return _Standing(
-                "bad", translate("Stopped"), why, look, translate("Look for a new address"), by_link=True
+            add_url = f"/add?url={quote(subscription.feed.site_url or subscription.url, safe='')}"
+            return _Status(
+                "bad", translate("Stopped"), why, add_url, translate("Look for a new address"), by_link=True
             )
-        return _Standing("bad", translate("Stopped"), why, _refresh(one), translate("Start again"))
+        return _Status("bad", translate("Stopped"), why, _refresh_url(subscription), translate("Start again"))
 
-    def _locked(self, one: Subscription) -> _Standing:
-        told = sentence(translate_failure(one.feed.state.last_error or ""))
-        asked = translate("Give its name and password in the settings of the feed.")
-        return _Standing(
+    def _locked(self, subscription: Subscription) -> _Status:
+        error = sentence(translate_failure(subscription.feed.state.last_error or ""))
+        advice = translate("Give its name and password in the settings of the feed.")
+        return _Status(
             "bad",
             translate("Error"),
-            f"{told} {asked} {self._next_try(one)}".strip(),
-            f"/feeds/{one.id}/edit",
+            f"{error} {advice} {self._next_try_text(subscription)}".strip(),
+            f"/feeds/{subscription.id}/edit",
             translate("Give the password"),
             by_link=True,
         )
 
-    def _failing(self, one: Subscription) -> _Standing:
-        state = one.feed.state
-        told = sentence(translate_failure(state.last_error or ""))
+    def _failing(self, subscription: Subscription) -> _Status:
+        state = subscription.feed.state
+        error = sentence(translate_failure(state.last_error or ""))
         if state.consecutive_failures > 1:
             times = ngettext("%(num)s time in a row.", "%(num)s times in a row.", state.consecutive_failures)
-            told = f"{told.rstrip('.')}, {times}"
-        why = f"{told} {self._next_try(one)}".strip()
-        return _Standing("bad", translate("Error"), why, _refresh(one), translate("Try now"))
+            error = f"{error.rstrip('.')}, {times}"
+        why = f"{error} {self._next_try_text(subscription)}".strip()
+        return _Status("bad", translate("Error"), why, _refresh_url(subscription), translate("Try now"))
 
-    def _next_try(self, one: Subscription) -> str:
-        at = one.feed.state.next_check_at
+    def _next_try_text(self, subscription: Subscription) -> str:
+        at = subscription.feed.state.next_check_at
         if at is None:
             return ""
         if at <= self._now:
             return translate("Next try in a few seconds.")
         return translate("Next try at %(when)s.", when=coming_time(at, self._now, self._zone))
 
-    def _pending(self, one: Subscription) -> str:
-        added = translate("Added %(when)s.", when=ago(one.subscribed_at, self._now))
-        at = one.feed.state.next_check_at
+    def _pending_text(self, subscription: Subscription) -> str:
+        added = translate("Added %(when)s.", when=ago(subscription.subscribed_at, self._now))
+        at = subscription.feed.state.next_check_at
         if at is None or at <= self._now:
             return f"{added} {translate('First look in a few seconds.')}"
         return f"{added} {translate('First look at %(when)s.', when=coming_time(at, self._now, self._zone))}"
 
-    def _working(self, one: Subscription) -> str:
-        state = one.feed.state
+    def _check_text(self, subscription: Subscription) -> str:
+        state = subscription.feed.state
         checked = ""
         if state.last_checked_at is not None:
             checked = translate("Checked %(when)s.", when=ago(state.last_checked_at, self._now))
@@ -163,13 +163,13 @@ class LineMaker:
         if state.next_check_at <= self._now:
             return f"{checked} {translate('Next look in a few seconds.')}"
         when = coming_time(state.next_check_at, self._now, self._zone)
-        reason = _reason(state.next_check_rule or "", state.next_check_delay or 0)
+        reason = _interval_reason(state.next_check_rule or "", state.next_check_delay or 0)
         if not reason:
             return f"{checked} {translate('Next about %(when)s.', when=when)}"
         return f"{checked} {translate('Next about %(when)s, because %(reason)s.', when=when, reason=reason)}"
 
 
-def _reason(rule: str, delay: int) -> str:
+def _interval_reason(rule: str, delay: int) -> str:
     match rule:
         case IntervalRule.RHYTHM:
             return translate("it publishes about every %(span)s", span=span_words(2 * delay))
@@ -201,13 +201,15 @@ def _reason(rule: str, delay: int) -> str:
             return ""
 
 
-def _refresh(one: Subscription) -> str:
-    return f"/feeds/{one.id}/refresh"
+def _refresh_url(subscription: Subscription) -> str:
+    return f"/feeds/{subscription.id}/refresh"
 
 
 def short_address(url: str) -> str:
     return url.partition("://")[2].rstrip("/") or url
 
+
+# --- Filters and paging
 
 PAGE_SIZE = 20
 MAX_SEARCH_LENGTH = 255
@@ -215,7 +217,7 @@ MAX_SEARCH_LENGTH = 255
 
 @record
 class RequestedFeeds:
-    """The filters as the address gives them."""
+    """The filters and the page number from the query string."""
 
     search: str = ""
     status: str = "all"
@@ -227,9 +229,9 @@ class RequestedFeeds:
         return (self.page - 1) * PAGE_SIZE
 
     def address(self, *, status: str | None = None, page: int = 1) -> str:
-        wanted = {"search": self.search, "status": status or self.status, "page": str(page)}
-        plain = {"search": "", "status": "all", "page": "1"}
-        changed = {name: value for name, value in wanted.items() if value != plain[name]}
+        params = {"search": self.search, "status": status or self.status, "page": str(page)}
+        defaults = {"search": "", "status": "all", "page": "1"}
+        changed = {name: value for name, value in params.items() if value != defaults[name]}
         return f"{self.place}?{urlencode(changed)}" if changed else self.place
 
     def pages(self, shown: int, total: int) -> Pages:
@@ -243,11 +245,11 @@ class RequestedFeeds:
         )
 
     def empty_words(self, nothing: str) -> str:
-        """Why the list is empty; `nothing` where there is no feed at all."""
+        """Why the list is empty; `nothing` if there is no feed at all."""
         if self.page > 1:
             return translate("This page is empty.")
-        narrowed = self.search or self.status != "all"
-        return translate("No feed fits. Take the filter away to see all.") if narrowed else nothing
+        filtered = self.search or self.status != "all"
+        return translate("No feed fits. Take the filter away to see all.") if filtered else nothing
 
 
 def read_wanted(
@@ -256,23 +258,26 @@ def read_wanted(
     params = request.query_params
     search, status = params.get("search", "").strip(), params.get("status") or "all"
     page = params.get("page") or "1"
-    whole = page.isascii() and page.isdigit() and len(page) <= 6 and int(page) >= 1
-    if not whole or status not in statuses or len(search) > MAX_SEARCH_LENGTH or "\x00" in search:
+    valid_page = page.isascii() and page.isdigit() and len(page) <= 6 and int(page) >= 1
+    if not valid_page or status not in statuses or len(search) > MAX_SEARCH_LENGTH or "\x00" in search:
         raise Invalid("Invalid query parameters")
     return RequestedFeeds(search, status, int(page), place)
 
 
+# --- WebSub hub
+
+
 def hub_facts(hub: HubView, now: Instant, zone: tzinfo) -> list[tuple[str, str]]:
-    """Nothing for a feed that names no hub."""
+    """Facts about the feed's WebSub hub; empty if the feed names none."""
     if hub.hub_url is None:
         return []
-    facts = [(translate("Hub"), f"{hub.hub_url} · {_why(hub)}")]
+    facts = [(translate("Hub"), f"{hub.hub_url} · {_hub_state(hub)}")]
     if hub.standing is not None and (hub.standing.pushes or hub.standing.missed):
-        facts.append((translate("What the hub sent"), _record(hub.standing, now, zone)))
+        facts.append((translate("What the hub sent"), _push_stats(hub.standing, now, zone)))
     return facts
 
 
-def _why(hub: HubView) -> str:
+def _hub_state(hub: HubView) -> str:
     if hub.relied_on:
         return translate("It sends news as they happen; one check a day makes sure that none is lost.")
     match hub.status:
@@ -288,34 +293,36 @@ def _why(hub: HubView) -> str:
             return f"{translate_failure(hub.reason)} {translate('The feed is checked in its own rhythm.')}"
 
 
-def _record(standing: HubStatus, now: Instant, zone: tzinfo) -> str:
-    said = [
-        ngettext("%(num)s push.", "%(num)s pushes.", standing.pushes),
-        ngettext("%(num)s entry came that way.", "%(num)s entries came that way.", standing.entries),
+def _push_stats(hub: HubStatus, now: Instant, zone: tzinfo) -> str:
+    parts = [
+        ngettext("%(num)s push.", "%(num)s pushes.", hub.pushes),
+        ngettext("%(num)s entry came that way.", "%(num)s entries came that way.", hub.entries),
     ]
-    if standing.missed:
-        said.append(ngettext("%(num)s was missed.", "%(num)s were missed.", standing.missed))
-    if standing.last_push_at is not None:
-        when = full_time(standing.last_push_at, now, zone).words
-        said.append(translate("Last: %(when)s.", when=when))
-    return " ".join(said)
+    if hub.missed:
+        parts.append(ngettext("%(num)s was missed.", "%(num)s were missed.", hub.missed))
+    if hub.last_push_at is not None:
+        when = full_time(hub.last_push_at, now, zone).words
+        parts.append(translate("Last: %(when)s.", when=when))
+    return " ".join(parts)
 
+
+# --- Options of the edit form: retention and automatic summaries
 
 DAYS = (30, 90, 180, 365, 1_095)
 UNREAD_DAYS = (7, 30, 90, 365)
 ENTRIES = (50, 100, 500, 1_000, 5_000)
 
 
-def keep_choices(wish: RetentionOverride) -> RetentionOptions:
+def keep_choices(override: RetentionOverride) -> RetentionOptions:
     return RetentionOptions(
-        days=_choices(wish.days, DAYS, _days, translate("For ever")),
-        unread_days=_choices(wish.unread_days, UNREAD_DAYS, _days, translate("For ever")),
-        entries=_choices(wish.entries, ENTRIES, _newest, translate("All")),
+        days=_number_options(override.days, DAYS, _days_label, translate("For ever")),
+        unread_days=_number_options(override.unread_days, UNREAD_DAYS, _days_label, translate("For ever")),
+        entries=_number_options(override.entries, ENTRIES, _newest_label, translate("All")),
     )
 
 
 def chosen_number(text: str, field: str) -> int | None:
-    """Nothing chosen is the server's own limit."""
+    """None means the server's default limit."""
     if not text:
         return None
     if not text.isascii() or not text.isdigit() or len(text) > 9:
@@ -323,40 +330,40 @@ def chosen_number(text: str, field: str) -> int | None:
     return int(text)
 
 
-def _choices(
-    chosen: int | None, usual: Sequence[int], say: Callable[[int], str], without: str
+def _number_options(
+    chosen: int | None, defaults: Sequence[int], label: Callable[[int], str], no_limit: str
 ) -> tuple[SelectOption, ...]:
-    numbers = sorted({*usual, *((chosen,) if chosen else ())})
+    numbers = sorted({*defaults, *((chosen,) if chosen else ())})
     return (
         SelectOption("", translate("As the server does"), chosen is None),
-        *(SelectOption(str(number), say(number), number == chosen) for number in numbers),
-        SelectOption("0", without, chosen == 0),
+        *(SelectOption(str(number), label(number), number == chosen) for number in numbers),
+        SelectOption("0", no_limit, chosen == 0),
     )
 
 
-def _days(count: int) -> str:
+def _days_label(count: int) -> str:
     return ngettext("%(num)s day", "%(num)s days", count)
 
 
-def _newest(count: int) -> str:
+def _newest_label(count: int) -> str:
     return ngettext("The newest %(num)s", "The newest %(num)s", count)
 
 
 WORDS = (200, 500, 1_000)
 
 
-def summary_choices(chosen: int | None, otherwise: str) -> tuple[SelectOption, ...]:
+def summary_choices(chosen: int | None, default_label: str) -> tuple[SelectOption, ...]:
     numbers = sorted({*WORDS, *((chosen,) if chosen and chosen > 0 else ())})
     return (
-        SelectOption("", otherwise, chosen is None),
+        SelectOption("", default_label, chosen is None),
         SelectOption(str(NEVER), translate("Never"), chosen == NEVER),
         SelectOption("0", translate("All of them"), chosen == 0),
-        *(SelectOption(str(number), _longer(number), number == chosen) for number in numbers),
+        *(SelectOption(str(number), _at_least_label(number), number == chosen) for number in numbers),
     )
 
 
 def chosen_words(text: str) -> int | None:
-    """Nothing chosen is what is around it."""
+    """None means the setting of the enclosing folder or the user."""
     if not text:
         return None
     digits = text.removeprefix("-")
@@ -365,78 +372,80 @@ def chosen_words(text: str) -> int | None:
     return int(text)
 
 
-def _longer(words: int) -> str:
-    return ngettext("From %(num)s word on", "From %(num)s words on", words)
+def _at_least_label(word_count: int) -> str:
+    return ngettext("From %(num)s word on", "From %(num)s words on", word_count)
 
+
+# --- The list page and the edit form
 
 INTERVALS = (15 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR)
 
 
 async def read_list(
-    request: Request, runtime: Runtime, tx: Tx, user_id: int, wanted: RequestedFeeds
+    request: Request, runtime: Runtime, tx: Tx, user_id: int, filters: RequestedFeeds
 ) -> FeedList:
-    asked = SubscriptionFilter(wanted.search, wanted.status)
-    total = await subscriptions.count_listed(tx, user_id, asked)
-    found = await subscriptions.page(tx, user_id, asked, limit=PAGE_SIZE, offset=wanted.offset)
-    lines = LineMaker(runtime.now(), zone_of(request)).lines(found)
-    empty = wanted.empty_words(translate("Nothing followed yet. Add a site you like."))
-    return FeedList(lines, wanted.pages(len(lines), total), empty)
+    query = SubscriptionFilter(filters.search, filters.status)
+    total = await subscriptions.count_listed(tx, user_id, query)
+    subscribed = await subscriptions.page(tx, user_id, query, limit=PAGE_SIZE, offset=filters.offset)
+    rows = LineMaker(runtime.now(), zone_of(request)).lines(subscribed)
+    empty = filters.empty_words(translate("Nothing followed yet. Add a site you like."))
+    return FeedList(rows, filters.pages(len(rows), total), empty)
 
 
-async def read_statuses(tx: Tx, user_id: int, wanted: RequestedFeeds) -> tuple[SelectOption, ...]:
-    counted = await subscriptions.count_by_status(tx, user_id, SubscriptionFilter(wanted.search))
-    total, working, pending = sum(counted.values()), counted.get("success", 0), counted.get("pending", 0)
-    named = (
+async def read_statuses(tx: Tx, user_id: int, filters: RequestedFeeds) -> tuple[SelectOption, ...]:
+    counts = await subscriptions.count_by_status(tx, user_id, SubscriptionFilter(filters.search))
+    total, working, pending = sum(counts.values()), counts.get("success", 0), counts.get("pending", 0)
+    options = (
         ("all", translate("All"), total),
         ("working", translate("Working"), working),
         ("pending", translate("Pending"), pending),
         ("error", translate("Error"), total - working - pending),
     )
     return tuple(
-        SelectOption(value, name, value == wanted.status, wanted.address(status=value), Count(count))
-        for value, name, count in named
+        SelectOption(value, name, value == filters.status, filters.address(status=value), Count(count))
+        for value, name, count in options
     )
 
 
 async def read_page(
-    request: Request, runtime: Runtime, user_id: int, wanted: RequestedFeeds, *, with_list: bool = True
+    request: Request, runtime: Runtime, user_id: int, filters: RequestedFeeds, *, with_list: bool = True
 ) -> FeedsPage:
     async with runtime.db.read() as tx:
-        statuses = await read_statuses(tx, user_id, wanted)
-        listed = await read_list(request, runtime, tx, user_id, wanted) if with_list else None
+        statuses = await read_statuses(tx, user_id, filters)
+        feed_list = await read_list(request, runtime, tx, user_id, filters) if with_list else None
     return FeedsPage(
-        wanted.search,
+        filters.search,
         statuses,
-        listed,
-        list_url=wanted.address(page=wanted.page),
-        start_url=f"/feeds?page={wanted.page}" if wanted.page > 1 else "/feeds",
+        feed_list,
+        list_url=filters.address(page=filters.page),
+        start_url=f"/feeds?page={filters.page}" if filters.page > 1 else "/feeds",
     )
 
 
 def edit_form(
-    request: Request, runtime: Runtime, one: Subscription, rows: list[FolderRow], hub: HubView
+    request: Request, runtime: Runtime, subscription: Subscription, rows: list[FolderRow], hub: HubView
 ) -> FeedEdit:
     model = runtime.ai.model
     return FeedEdit(
-        id=one.id,
-        title=one.title,
-        name=one.title,
-        url=one.url,
-        username=one.feed.username or "",
-        has_password=one.feed.has_password,
-        locked=one.feed.state.status == "unauthorized",
-        mark=feed_mark(one.title, one.feed.id, icon_address(one.feed.icon_id)),
-        folders=folder_choices(rows, one.folder_id),
-        intervals=interval_choices(one.interval),
-        paused=one.paused,
-        full_text=one.full_text == "always",
-        notify=one.notify,
-        keep=keep_choices(one.keep),
-        summaries=summary_choices(one.summary_words, translate("As the folder says")),
+        id=subscription.id,
+        title=subscription.title,
+        name=subscription.title,
+        url=subscription.url,
+        username=subscription.feed.username or "",
+        has_password=subscription.feed.has_password,
+        locked=subscription.feed.state.status == "unauthorized",
+        mark=feed_mark(subscription.title, subscription.feed.id, icon_address(subscription.feed.icon_id)),
+        folders=folder_choices(rows, subscription.folder_id),
+        intervals=interval_choices(subscription.interval),
+        paused=subscription.paused,
+        full_text=subscription.full_text == "always",
+        notify=subscription.notify,
+        keep=keep_choices(subscription.keep),
+        summaries=summary_choices(subscription.summary_words, translate("As the folder says")),
         model=model.name if model is not None and model.is_remote else "",
-        local_only=one.local_only,
-        facts=_facts(request, runtime, one, hub),
-        by_mail=one.feed.kind != "web",
+        local_only=subscription.local_only,
+        facts=_facts(request, runtime, subscription, hub),
+        by_mail=subscription.feed.kind != "web",
     )
 
 
@@ -444,12 +453,12 @@ async def read_edit(
     request: Request, runtime: Runtime, user_id: int, subscription_id: int
 ) -> FeedEdit | None:
     async with runtime.db.read() as tx:
-        one = await subscriptions.get(tx, user_id, subscription_id)
+        subscription = await subscriptions.get(tx, user_id, subscription_id)
         rows = await folders.of_user(tx, user_id)
-        sender = await newsletters.sender_of_feed(tx, user_id, one.feed.id) if one else None
-    if one is None:
+        sender = await newsletters.sender_of_feed(tx, user_id, subscription.feed.id) if subscription else None
+    if subscription is None:
         return None
-    form = edit_form(request, runtime, one, rows, await hub_status(runtime, one.feed.id))
+    form = edit_form(request, runtime, subscription, rows, await hub_status(runtime, subscription.feed.id))
     if sender is not None:
         return replace(form, facts=(*sender_facts(sender), *form.facts))
     caller: Caller | None = getattr(request.state, "caller", None)
@@ -457,27 +466,27 @@ async def read_edit(
         return form
     return replace(
         form,
-        framing=await feed_framing(runtime, caller.user, one, zone_of(request)),
-        articles=await _articles(runtime, caller.user, one),
+        framing=await feed_framing(runtime, caller.user, subscription, zone_of(request)),
+        articles=await _articles(runtime, caller.user, subscription),
     )
 
 
-async def _articles(runtime: Runtime, user: User, one: Subscription) -> FeedArticles | None:
-    found = await selectors_of(runtime, user, one.id)
-    if not found.may_change:
+async def _articles(runtime: Runtime, user: User, subscription: Subscription) -> FeedArticles | None:
+    current = await selectors_of(runtime, user, subscription.id)
+    if not current.may_change:
         return None
-    keep, drop = "\n".join(found.selectors.keep), "\n".join(found.selectors.drop)
-    return FeedArticles(keep, drop, shared=not one.feed.private, newest=found.newest)
+    keep, drop = "\n".join(current.selectors.keep), "\n".join(current.selectors.drop)
+    return FeedArticles(keep, drop, shared=not subscription.feed.private, newest=current.newest)
 
 
 def folder_choices(rows: list[FolderRow], chosen: int | None) -> tuple[SelectOption, ...]:
-    """Every folder under its full way down; the first choice is none."""
+    """Every folder with its full path; the first option is no folder."""
     return (
         SelectOption("", translate("No folder"), chosen is None),
         *(
             SelectOption(str(id_), name, id_ == chosen)
             for node in build_tree(rows)
-            for id_, name in _ways(node, "")
+            for id_, name in _folder_paths(node, "")
         ),
     )
 
@@ -493,29 +502,32 @@ def interval_choices(chosen: int | None) -> tuple[SelectOption, ...]:
     )
 
 
-def _ways(node: FolderNode, above: str) -> list[tuple[int, str]]:
-    name = f"{above}{node.name}"
-    inner = [way for child in node.children for way in _ways(child, f"{name} / ")]
-    return [(node.id, name), *inner]
+def _folder_paths(node: FolderNode, prefix: str) -> list[tuple[int, str]]:
+    name = f"{prefix}{node.name}"
+    children = [path for child in node.children for path in _folder_paths(child, f"{name} / ")]
+    return [(node.id, name), *children]
 
 
 def _facts(
-    request: Request, runtime: Runtime, one: Subscription, hub: HubView
+    request: Request, runtime: Runtime, subscription: Subscription, hub: HubView
 ) -> tuple[tuple[str, str], ...]:
-    state, now, zone = one.feed.state, runtime.now(), zone_of(request)
+    state, now, zone = subscription.feed.state, runtime.now(), zone_of(request)
     facts = [
-        (translate("Site"), one.feed.site_url or ""),
-        (translate("Added as"), one.asked_url if one.asked_url not in ("", one.feed.url) else ""),
-        (translate("About itself"), one.feed.description or ""),
-        (translate("Followed since"), full_time(one.subscribed_at, now, zone).words),
-        (translate("Last checked"), _moment(state.last_checked_at, now, zone)),
-        (translate("Last good answer"), _moment(state.last_success_at, now, zone)),
+        (translate("Site"), subscription.feed.site_url or ""),
+        (
+            translate("Added as"),
+            subscription.asked_url if subscription.asked_url not in ("", subscription.feed.url) else "",
+        ),
+        (translate("About itself"), subscription.feed.description or ""),
+        (translate("Followed since"), full_time(subscription.subscribed_at, now, zone).words),
+        (translate("Last checked"), _time_text(state.last_checked_at, now, zone)),
+        (translate("Last good answer"), _time_text(state.last_success_at, now, zone)),
         (translate("Last trouble"), translate_failure(state.last_error or "")),
-        (translate("Next look"), LineMaker(now, zone).lines([one])[0].why),
+        (translate("Next look"), LineMaker(now, zone).lines([subscription])[0].why),
         *hub_facts(hub, now, zone),
     ]
     return tuple((name, value) for name, value in facts if value)
 
 
-def _moment(moment: int | None, now: int, zone: tzinfo) -> str:
-    return "" if moment is None else full_time(moment, now, zone).words
+def _time_text(at: int | None, now: int, zone: tzinfo) -> str:
+    return "" if at is None else full_time(at, now, zone).words

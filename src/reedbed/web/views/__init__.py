@@ -1,5 +1,5 @@
-"""What the templates receive: frozen values with every word, address and number ready to print.
+"""View models: frozen values that templates print without further logic.
 
-Each page template takes three names: `frame` (who looks, and how), `sidebar` (absent before the login) and
-`view` (the page itself, one class per template).
+Each page template receives three names: `frame` (the layout), `sidebar` (None before login) and `view`
+(the page itself, one class per template).
 """

@@ -1,4 +1,4 @@
-"""Questions: the field to ask in with the history below it, and one answer with its sources."""
+"""View models of digests, questions and the AI admin page."""
 
 from reedbed.domain.records import record
 from reedbed.web.views.instance import Plot
@@ -39,15 +39,15 @@ class DigestPage:
     id: int
     title: str
     about: str
-    """What it is told from; empty: everything."""
+    """The name of its scope; empty: everything."""
     facts: str
-    """How many entries of how many feeds, in words."""
+    """Number of entries, feeds and items as text."""
     status: str
     error: str = ""
     by: str = ""
     built_in: bool = True
     fallback: bool = False
-    """The model did not answer; the built-in extract stands in for it."""
+    """The model failed, so this is the built-in extract."""
     paragraphs: tuple[ParagraphView, ...] = ()
     sources: tuple[SourceView, ...] = ()
 
@@ -70,12 +70,12 @@ class DigestsPage:
     planned_about: tuple[SelectOption, ...]
     next_url: str = ""
     model: str = ""
-    """The operator's model, if there is one."""
+    """The configured remote model; empty: none."""
     uses_model: bool = False
     automatic: bool = False
     least_words: int = 0
     time: str = ""
-    """Of the daily digest; empty: none."""
+    """Time of the daily digest; empty: none."""
     mail: bool = False
     can_mail: bool = False
     error: str = ""
@@ -83,35 +83,35 @@ class DigestsPage:
 
 @record
 class AbandonedDigest:
-    """Texts that were given up for one reason."""
+    """Texts that failed for the same reason."""
 
     why: str
     facts: str
-    """How many, and when the last one, in words."""
+    """How many, and the time of the last one, as text."""
 
 
 @record
 class AiPage:
     model: str
     built_in: bool
-    """There is no model; entries are told in sentences of their own."""
+    """There is no model; summaries are extracts of the entries."""
     state: str
     """CLOSED, OPEN or HALF"""
     paused: bool
     failed: str
-    """When the model failed last, in words; empty: never."""
+    """When the model failed last, as text; empty: never."""
     waiting: Count
     running: Count
     cooling: Count
     failures: Count
     plots: tuple[Plot, ...]
     given_up: tuple[AbandonedDigest, ...] = ()
-    """The newest, by reason."""
+    """The newest failures by reason."""
 
 
 @record
 class UnsubscribePage:
-    """Behind the link of a letter; whoever has it needs no log-in."""
+    """The target of the unsubscribe link in digest mails; it needs no login."""
 
     token: str
     done: bool = False
@@ -125,7 +125,7 @@ class QuestionView:
     when: TimeView
     status: str
     beginning: str
-    """Of the answer, or that there is none."""
+    """The first sentence of the answer, or why there is none."""
 
 
 @record
@@ -136,7 +136,7 @@ class AskPage:
     error: str = ""
     next_url: str = ""
     sends_to: str = ""
-    """The model that reads the entries found; empty: nothing leaves this machine."""
+    """The remote model that reads the matching entries; empty: nothing leaves this machine."""
 
 
 @record

@@ -1,4 +1,4 @@
-"""Stories: the list of them, and one told outlet by outlet."""
+"""View models of entry lists, articles, entry versions and stories."""
 
 from markupsafe import Markup
 
@@ -14,7 +14,7 @@ class EntryRowView:
     id: int
     url: str
     title: str | Markup
-    """Markup only where a search marks its hits."""
+    """Markup only if a search highlights matches."""
     feed_id: int
     source: str
     mark: FeedMark
@@ -38,7 +38,7 @@ class Day:
     name: str
     rows: tuple[EntryRowView, ...]
     continued: bool = False
-    """The heading was already on the page before this one."""
+    """The previous page already showed this heading."""
 
 
 @record
@@ -49,7 +49,7 @@ class Empty:
     action_url: str = ""
     action: str = ""
     acts: bool = False
-    """The action does something; otherwise it leads somewhere."""
+    """The action is a form to submit; otherwise a link."""
 
 
 @record
@@ -62,12 +62,12 @@ class SearchBox:
 class EntryListView:
     title: str
     address: str
-    """The view's own path, e.g. `/folder/3`; the address of an entry in it is this + `/entry/{id}`."""
+    """The path of the view, e.g. `/folder/3`; an entry in it has this path + `/entry/{id}`."""
     days: tuple[Day, ...] = ()
     count: Count | None = None
     count_key: str = ""
     scope: tuple[HiddenField, ...] = ()
-    """What the mark-read forms send to say which view they mean."""
+    """Hidden fields with which mark-read forms name the view."""
     orders: tuple[SelectOption, ...] = ()
     densities: tuple[SelectOption, ...] = ()
     density: str = "cards"
@@ -78,12 +78,12 @@ class EntryListView:
     can_mark: bool = True
     marks_on_scroll: bool = False
     hidden: int = 0
-    """Entries of this part of the list that are left out, because the user hides what is so loud."""
+    """Number of entries on this page that are left out because the user hides loud entries."""
     hidden_url: str = ""
     confirmations: tuple[Confirm, ...] = ()
-    """Mails above the list that wait for a click."""
+    """Newsletter subscriptions to confirm, shown above the list."""
     trouble: FeedRowView | None = None
-    """The feed whose list this is, if it fails: why, and what to do."""
+    """The feed of this list if it fails, with the reason and an action."""
 
 
 @record
@@ -93,17 +93,17 @@ class SummaryView:
     text: str = ""
     by: str = ""
     why: str = ""
-    """Why it is unavailable; of a ready one, why the built-in extract stands in for the model."""
+    """Why it is unavailable; if ready, why it is the built-in extract instead of the model's text."""
     language: str = ""
     asked: bool = True
-    """A pending one that nobody has asked for asks by itself, once it is shown."""
+    """False: nobody requested it yet, so the block requests it once it is visible."""
     seconds: int = 4
-    """How often a pending one looks again."""
+    """Polling interval while pending."""
 
 
 @record
 class StoryHint:
-    """Other outlets on the same event."""
+    """Other outlets that report the same event."""
 
     words: str
     url: str
@@ -124,7 +124,7 @@ class EnclosureView:
     name: str
     type: str = ""
     facts: str = ""
-    """Length and size in words: "42 min, 38 MB"."""
+    """Duration and size as text: "42 min, 38 MB"."""
     position: int = 0
 
 
@@ -135,7 +135,7 @@ class HighlightView:
     note: str = ""
     when: TimeView | None = None
     before: str = ""
-    """What stood before and after it, to paint it there and not on the same words elsewhere."""
+    """The text before and after the quote, to find the right place if the quote occurs twice."""
     after: str = ""
 
 
@@ -171,9 +171,9 @@ class ArticleView:
     summary: SummaryView | None = None
     framing: FramingBlock | None = None
     neutral: Neutral | None = None
-    """Set: title and body are in neutral words."""
+    """If set, title and body are in neutral wording."""
     wordings: tuple[SelectOption, ...] = ()
-    """Original and neutral, each with its address; empty when there is no neutral wording."""
+    """Original and neutral, each with its URL; empty if there is no neutral wording."""
     alike: StoryHint | None = None
     mail: MailFacts | None = None
     full: FullText | None = None
@@ -189,10 +189,13 @@ class ArticleView:
 class ReadingPage:
     title: str
     entries: EntryListView | None = None
-    """None for an entry that stands alone."""
+    """None for an entry shown without a list."""
     article: ArticleView | None = None
     shows: str = "list"
     """Which pane a phone shows: nav, list or article."""
+
+
+# --- Versions
 
 
 @record
@@ -223,7 +226,7 @@ class VersionsPage:
 
 @record
 class SummaryAnswer:
-    """What `reading/summary.html` needs when it is the whole answer; given to it as `article`."""
+    """What `entries/summary.html` needs when rendered alone; passed as `article`."""
 
     id: int
     summary: SummaryView
@@ -231,7 +234,7 @@ class SummaryAnswer:
 
 @record
 class TagsAnswer:
-    """What `reading/tags.html` needs when it is the whole answer; given to it as `article`."""
+    """What `entries/tags.html` needs when rendered alone; passed as `article`."""
 
     id: int
     tags: tuple[str, ...]
@@ -240,11 +243,14 @@ class TagsAnswer:
 
 @record
 class HighlightsAnswer:
-    """What `reading/highlights.html` needs when it is the whole answer; given to it as `article`."""
+    """What `entries/highlights.html` needs when rendered alone; passed as `article`."""
 
     id: int
     language: str
     highlights: tuple[HighlightView, ...]
+
+
+# --- Stories
 
 
 @record
@@ -254,7 +260,7 @@ class StoryRow:
     language: str
     when: TimeView
     facts: str
-    """How many outlets and how many of its entries are unread, in words."""
+    """Number of outlets and of unread entries as text."""
     marks: tuple[FeedMark, ...]
     names: str
     unread: bool
@@ -281,7 +287,7 @@ class OutletView:
     unread: bool
     only_here: tuple[str, ...] = ()
     neutral: str = ""
-    """The neutral headline, where a model wrote one."""
+    """The neutral headline, if a model wrote one."""
     neutral_reason: str = ""
     framing: Framing | None = None
 
@@ -296,6 +302,6 @@ class StoryPage:
     apart: tuple[OutletView, ...]
     unread: Count
     compared: bool = False
-    """Some outlet has scores."""
+    """At least one outlet has framing scores."""
     told_apart: bool = False
-    """Some outlet says what no other says."""
+    """At least one outlet reports something that no other does."""

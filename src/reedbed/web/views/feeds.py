@@ -1,4 +1,4 @@
-"""The operator's pages about feeds: the list of all shared ones, and one with its settings."""
+"""View models of feeds, folders, rules, saved searches, bookmarks and highlights."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -25,7 +25,7 @@ class OtherFeed:
 
 @record
 class LoginView:
-    """Name and password of a feed, for the form that follows it."""
+    """User name and password of a feed, for the subscribe form."""
 
     username: str
     password: str = field(repr=False)
@@ -41,25 +41,25 @@ class FoundFeedView:
     entries: tuple[FoundEntryView, ...] = ()
     others: tuple[OtherFeed, ...] = ()
     followed_url: str = ""
-    """The view of the feed when it is followed already."""
+    """The page of the feed if the user is already subscribed."""
 
 
 @record
 class ImportLineView:
-    """What became of a line of the file."""
+    """The result of one line of the import file."""
 
     name: str
     address: str
     status: str
-    """In a word."""
+    """One word, such as "Added"."""
     kind: str
-    """Of the chip: `good`, `bad` or empty."""
+    """Style of the status chip: `good`, `bad` or empty."""
     text: str
 
 
 @record
 class ImportProgress:
-    """How an import ended, or how far it is."""
+    """The result of an import, or its progress."""
 
     name: str
     done: Count
@@ -67,7 +67,7 @@ class ImportProgress:
     report: str = ""
     lines: tuple[ImportLineView, ...] = ()
     again_url: str = ""
-    """Where to ask again while it runs."""
+    """URL to poll while it runs."""
 
 
 @record
@@ -81,14 +81,14 @@ class Sample:
 
 @record
 class Offered:
-    """Feeds to choose from, each with a button of its own."""
+    """Feeds to choose from, each with its own subscribe button."""
 
     title: str
     lines: tuple[Sample, ...]
     url: str
-    """Where to choose the next one."""
+    """Where to return after subscribing to one."""
     asked: str = field(default="", repr=False)
-    """What was typed, where it holds a password that `url` must not show."""
+    """The typed text, if it holds a password that `url` must not show."""
 
 
 @record
@@ -96,19 +96,19 @@ class AddPage:
     asked: str = ""
     error: str = ""
     page_url: str = ""
-    """The page itself can be saved for later."""
+    """If set, this page can be saved for later."""
     silent_url: str = ""
-    """Nobody answered well there, so that it may be a feed all the same."""
+    """A URL that could not be fetched; it may be a feed anyway."""
     locked_url: str = ""
-    """The server asks for a name and password."""
+    """A URL whose server asks for a user name and password."""
     login: LoginView | None = None
     found: FoundFeedView | None = None
     folders: tuple[SelectOption, ...] = ()
     hits_url: str = ""
-    """The search view for words that are no address."""
+    """The search page, if the text is no URL."""
     hits: str = ""
     followed: tuple[OtherFeed, ...] = ()
-    """Feeds the reader has already, whose names hold these words."""
+    """The user's feeds whose names contain the text."""
     offered: Offered | None = None
     progress: ImportProgress | None = None
     import_error: str = ""
@@ -128,7 +128,7 @@ class FeedRowView:
     act_url: str = ""
     act: str = ""
     act_by_link: bool = False
-    """The act is a page to go to, not a change to send."""
+    """The action is a link, not a form to submit."""
     language: str = ""
     paused: bool = False
 
@@ -142,7 +142,7 @@ class FeedList:
 
 @record
 class FeedForm:
-    """Errors of the add and edit forms; the texts are the contract's own."""
+    """Errors of the add and edit forms; the texts are part of the contract."""
 
     name_error: str = ""
     url_error: str = ""
@@ -156,11 +156,11 @@ class FeedsPage:
     search: str
     statuses: tuple[SelectOption, ...]
     feeds: FeedList | None = None
-    """None: the list is asked for by the page itself."""
+    """None: the page loads the list itself."""
     list_url: str = "/feeds"
-    """The same list as a page of its own."""
+    """The URL of the list as a whole page."""
     start_url: str = "/feeds"
-    """What the page asks for, together with the filters of its form."""
+    """The URL from which the page loads the list, together with the filters of its form."""
     error: str = ""
     digest: bool = False
     add_name: str = ""
@@ -177,26 +177,26 @@ class RetentionOptions:
 
 @record
 class FeedFramingView:
-    """The switch of a feed, and how its wording was over time."""
+    """Whether framing analysis is on for a feed, and its weekly averages."""
 
     on: bool
     for_everybody: bool = False
     model: str = ""
     asks: bool = False
-    """Switching it on sends texts to somebody else, which the user has not allowed yet."""
+    """Turning it on sends texts to a remote model, and the user has not allowed that yet."""
     intake_url: str = ""
     plot: Plot | None = None
 
 
 @record
 class FeedArticles:
-    """What of its pages is the article, for those who may say so."""
+    """The selectors that pick the article out of the feed's pages, for users who may change them."""
 
     keep: str = ""
     drop: str = ""
     shared: bool = False
     newest: int | None = None
-    """An entry to see the effect on."""
+    """Id of the newest entry, to see the effect."""
     keep_error: str = ""
     drop_error: str = ""
 
@@ -205,13 +205,13 @@ class FeedArticles:
 class FeedEdit:
     id: int
     title: str
-    """What it is called while the form may hold another name, or none."""
+    """The current title; `name` may be a rejected or empty input."""
     name: str
     url: str
     username: str
     has_password: bool
     locked: bool
-    """Its server asks for a name and password, or for others."""
+    """The server asks for a user name and password, or rejects the current ones."""
     mark: FeedMark
     folders: tuple[SelectOption, ...]
     intervals: tuple[SelectOption, ...]
@@ -220,16 +220,19 @@ class FeedEdit:
     notify: bool = False
     keep: RetentionOptions = field(default_factory=RetentionOptions)
     summaries: tuple[SelectOption, ...] = ()
-    """Which new entries are summarised by themselves."""
+    """Which new entries are summarised automatically."""
     model: str = ""
-    """One that somebody else runs, to which texts may be sent; empty: there is none."""
+    """The remote model to which texts may be sent; empty: none."""
     local_only: bool = False
     facts: tuple[tuple[str, str], ...] = ()
     framing: FeedFramingView | None = None
     articles: FeedArticles | None = None
     by_mail: bool = False
-    """A newsletter: it has no address to look at."""
+    """The feed has no URL to fetch, e.g. a newsletter."""
     errors: FeedForm = field(default_factory=FeedForm)
+
+
+# --- Folders, rules, searches and tags
 
 
 @record
@@ -240,7 +243,7 @@ class FolderView:
     feeds: Count
     parents: tuple[SelectOption, ...]
     summaries: tuple[SelectOption, ...]
-    """Which new entries of its feeds are summarised by themselves."""
+    """Which new entries of its feeds are summarised automatically."""
     first: bool = False
     last: bool = False
 
@@ -251,7 +254,7 @@ class FoldersPage:
     name: str = ""
     error: str = ""
     trouble: str = ""
-    """What could not be done to a folder."""
+    """Why a change of a folder failed."""
 
 
 @record
@@ -292,7 +295,7 @@ class RuleForm:
     name: str = ""
     joins: tuple[SelectOption, ...] = ()
     conditions: tuple[ConditionView, ...] = ()
-    """With empty ones to fill; those left empty are not sent on."""
+    """Includes empty rows to fill in; rows left empty are ignored."""
     actions: tuple[SelectOption, ...] = ()
     tag: str = ""
     webhook: str = ""
@@ -334,6 +337,9 @@ class SearchesPage:
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+# --- Bookmarks and highlights
+
+
 @record
 class BookmarkView:
     id: int
@@ -344,7 +350,7 @@ class BookmarkView:
     original_url: str = ""
     language: str = ""
     gone: bool = False
-    """The entry itself is no longer there; only this snapshot is."""
+    """The entry was deleted; only this copy is left."""
 
 
 @record
@@ -383,7 +389,7 @@ class HighlightsPage:
 
 @record
 class LatestDigest:
-    """The dashboard's summary: text, or why there is none yet."""
+    """The newest digest on the dashboard, or why there is none yet."""
 
     paragraphs: tuple[Markup, ...] = ()
     when: TimeView | None = None
@@ -394,13 +400,16 @@ class LatestDigest:
     error: str = ""
 
 
+# --- Admin
+
+
 @record
 class AdminFeedView:
     id: int
     name: str
     url: str
     address: str
-    """The same, as short as it can be shown."""
+    """`url` shortened for display."""
     mark: FeedMark
     state: str
     """good, waiting or bad"""
@@ -421,7 +430,7 @@ class OperatorFeedsPage:
 
 @record
 class OperatorFeedForm:
-    """What is set, or what was typed and refused; a password is never among it."""
+    """The current settings or rejected input; never the password."""
 
     intervals: tuple[SelectOption, ...]
     proxy: str = ""

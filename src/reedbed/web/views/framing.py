@@ -1,13 +1,13 @@
-"""How a framing is drawn: five reeds whose height is the score, and the scores with their quotes."""
+"""View models of framing scores, including the small bar chart."""
 
 from collections.abc import Sequence
 from typing import Final
 
 from reedbed.domain.records import record
 
-_TALLEST: Final = 14.0
-_APART: Final = 4
-_SHORTEST: Final = 0.6
+_MAX_HEIGHT: Final = 14.0
+_SPACING: Final = 4
+_MIN_HEIGHT: Final = 0.6
 
 
 @record
@@ -43,24 +43,24 @@ class Framing:
     by: str
     when: str
     reason: str = ""
-    """Of the whole."""
+    """The reason for the overall score."""
 
 
 @record
 class FramingBlock:
-    """What stands below an article's title: the meter, a sentence about its making, or both."""
+    """The block below an article's title: the scores, a status message, or both."""
 
     framing: Framing | None = None
     note: str = ""
     waits: bool = False
-    """Another look may show more."""
+    """The analysis is pending: the page polls again."""
     act: str = ""
-    """What the button is called that has it read again; empty: there is none."""
+    """The label of the button that requests a new analysis; empty: no button."""
 
 
 @record
 class FramingAnswer:
-    """What `reading/framing.html` needs when it is the whole answer; given to it as `article`."""
+    """What `entries/framing.html` needs when rendered alone; passed as `article`."""
 
     id: int
     framing: FramingBlock
@@ -68,21 +68,21 @@ class FramingAnswer:
 
 @record
 class Neutral:
-    """What is told below a text in neutral words."""
+    """The note below a text in neutral wording."""
 
     by: str
     title: str
-    """The original one."""
+    """The original title."""
     reasons: tuple[str, ...] = ()
 
 
 def reeds(band: str, word: str, scores: Sequence[float]) -> ScoreBars:
     """Draw the scores (0 to 1, in their fixed order) on a canvas 14 units high."""
     return ScoreBars(
-        band=band, word=word, stems=tuple(_reed(place, score) for place, score in enumerate(scores))
+        band=band, word=word, stems=tuple(_score_bar(index, score) for index, score in enumerate(scores))
     )
 
 
-def _reed(place: int, score: float) -> ScoreBar:
-    height = max(_SHORTEST, min(1.0, score) * _TALLEST)
-    return ScoreBar(x=place * _APART, y=f"{_TALLEST - height:.1f}", height=f"{height:.1f}")
+def _score_bar(index: int, score: float) -> ScoreBar:
+    height = max(_MIN_HEIGHT, min(1.0, score) * _MAX_HEIGHT)
+    return ScoreBar(x=index * _SPACING, y=f"{_MAX_HEIGHT - height:.1f}", height=f"{height:.1f}")

@@ -1,4 +1,4 @@
-"""What cleanups removed, for operators."""
+"""View models of the admin pages: charts, failing feeds, jobs, events, tables and cleanups."""
 
 from reedbed.domain.records import record
 from reedbed.web.views.layout import Count, SelectOption
@@ -18,9 +18,9 @@ class Plot:
     figure: str
     note: str
     finding: str
-    """What the drawing shows, said in one sentence for those who cannot see it."""
+    """The text alternative: what the chart shows, in one sentence."""
     axis: tuple[str, ...]
-    """Empty: a figure alone, without a drawing."""
+    """Axis labels; empty: only a figure, no chart."""
     bars: tuple[Bar, ...] = ()
     bar_width: str = "2.5"
     line: str = ""
@@ -66,12 +66,12 @@ class Sheet:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     empty: str = ""
-    """What to say when there are no rows."""
+    """Shown if there are no rows."""
     numbers: int = 0
-    """So many columns at the end are numbers."""
+    """How many of the last columns are numbers."""
 
-    def is_number(self, place: int) -> bool:
-        return place >= len(self.columns) - self.numbers
+    def is_number(self, column: int) -> bool:
+        return column >= len(self.columns) - self.numbers
 
 
 @record

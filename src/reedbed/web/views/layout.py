@@ -1,4 +1,4 @@
-"""The sidebar: smart views, folders with their feeds, searches and tags."""
+"""View models shared by all pages: layout, theme, toasts, select options, paging and the sidebar."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -23,7 +23,7 @@ _LIST_REMS: Final = range(17, 41)
 
 
 class Count(int):
-    """A number that prints itself with thousands apart."""
+    """A number that prints with grouped thousands."""
 
     def __str__(self) -> str:
         return grouped(self)
@@ -34,7 +34,7 @@ NOTHING: Final = Count(0)
 
 @record
 class TimeView:
-    """A time for machines and the words for people."""
+    """A time as ISO 8601 and as text."""
 
     iso: str
     words: str
@@ -42,7 +42,7 @@ class TimeView:
 
 @record
 class Theme:
-    """The reader's choices, written on `<html>` so that the first paint is already right."""
+    """The user's display settings, set on `<html>` so that the first paint is right."""
 
     theme: str = ""
     font: str = ""
@@ -56,8 +56,9 @@ class Theme:
 
     @classmethod
     def from_cookie(cls, value: str) -> Self:
-        """Read the cookie the page writes; whatever is not a known choice is left at its default."""
-        plain = value[:2000] if "=" in value else unquote(value[:6000])  # the script encodes it once more
+        """Parse the cookie; unknown values fall back to the default."""
+        # The script percent-encodes the whole value.
+        plain = value[:2000] if "=" in value else unquote(value[:6000])
         try:
             chosen = dict(parse_qsl(plain, max_num_fields=20))
         except ValueError:
@@ -79,7 +80,7 @@ class Theme:
         )
 
     def choices(self) -> dict[str, str]:
-        """What `from_choices` reads."""
+        """The inverse of `from_choices`."""
         chosen = {
             "theme": self.theme,
             "font": self.font,
@@ -94,13 +95,13 @@ class Theme:
         return {name: value for name, value in chosen.items() if value}
 
     def to_cookie(self) -> str:
-        """Written as the script writes it."""
+        """Encoded the same way as by the script."""
         return quote(urlencode(self.choices()), safe="")
 
 
 @record
 class Toast:
-    """What just happened; `undo` is the token that takes it back."""
+    """A message about what just happened; `undo` is the token that undoes it."""
 
     message: str
     undo: str = ""
@@ -108,7 +109,7 @@ class Toast:
 
 @record
 class Banner:
-    """Something is wrong and stays wrong until someone acts."""
+    """A problem that persists until someone acts."""
 
     heading: str
     text: str
@@ -120,7 +121,7 @@ class Banner:
 class Layout:
     csrf_token: str
     here: str
-    """The address being shown; forms send it along so that a plain submit comes back to it."""
+    """The URL of this page; forms send it so that a plain submit returns here."""
     look: Theme = field(default_factory=Theme)
     language: str = "en"
     signed_in: bool = False
@@ -129,9 +130,9 @@ class Layout:
     open_marks: bool = True
     """Opening an entry marks it read."""
     newest: str = ""
-    """The newest event the page already reflects, where the live stream begins."""
+    """Id of the newest event the page already reflects; the live stream starts after it."""
     rendered_at: int = 0
-    """When the page was made. The browser may keep it, and show it after entries were marked."""
+    """When the page was rendered. The browser may restore it later, after entries were marked."""
 
 
 @record
@@ -153,7 +154,7 @@ class HiddenField:
 
 @record
 class FeedMark:
-    """A feed's icon, or its letter on one of eight hues."""
+    """A feed's icon, or its first letter on one of eight colours."""
 
     letter: str
     hue: int
@@ -162,7 +163,7 @@ class FeedMark:
 
 @record
 class Pages:
-    """Where a paged list stands: "1 to 20 of 57"."""
+    """The position in a paged list: "1 to 20 of 57"."""
 
     first: Count
     last: Count
@@ -173,23 +174,26 @@ class Pages:
 
 @lru_cache(maxsize=5_000)
 def feed_mark(name: str, feed_id: int, picture: str = "") -> FeedMark:
-    letter = next((sign for sign in name if sign.isalnum()), "?")
+    letter = next((char for char in name if char.isalnum()), "?")
     return FeedMark(letter=letter.upper(), hue=feed_id % 8, picture=picture)
 
 
 def _one_of(name: str, chosen: Mapping[str, str]) -> str:
-    known = _CHOICES[name]
-    value = chosen.get(name, known[0])
-    return value if value in known else known[0]
+    allowed = _CHOICES[name]
+    value = chosen.get(name, allowed[0])
+    return value if value in allowed else allowed[0]
 
 
 def _rems(value: str, allowed: range) -> int:
     return int(value) if value.isascii() and value.isdigit() and int(value) in allowed else 0
 
 
+# --- Sidebar
+
+
 @record
 class SidebarLink:
-    """A smart view, a search or a tag; live counts name it by `key`: `unread`, `tag:walk`, `saved:3`."""
+    """A smart view, a saved search or a tag. Live counts refer to `key`: `unread`, `tag:walk`, `saved:3`."""
 
     key: str
     url: str
@@ -209,9 +213,9 @@ class SidebarFeed:
     current: bool = False
     language: str = ""
     trouble: str = ""
-    """Why the feed brings nothing or not everything, and what to do; else empty."""
+    """Why the feed fails or is incomplete, and what to do; empty: it works."""
     needs_reader: bool = False
-    """Whether the trouble stays until the reader does something."""
+    """Whether the problem persists until the user acts."""
 
 
 @record
@@ -231,11 +235,11 @@ class Sidebar:
     smart: tuple[SidebarLink, ...]
     folders: tuple[SidebarFolder, ...] = ()
     feeds: tuple[SidebarFeed, ...] = ()
-    """Feeds that live in no folder."""
+    """Feeds without a folder."""
     kept: tuple[SidebarLink, ...] = ()
     """Saved searches and tags."""
     unread: Count = NOTHING
     checked: str = ""
-    """When feeds were last looked at, in words: "Checked 2 min ago"."""
+    """When feeds were last checked: "Checked 2 min ago"."""
     notice: str = ""
-    """That unread entries were removed, until it has been seen."""
+    """A notice that unread entries were removed, until the user dismisses it."""

@@ -1,4 +1,4 @@
-"""Newsletters: their settings, the button of a confirmation, and what an article tells of its mail."""
+"""View models of newsletter settings, confirmation mails and the mail facts of an article."""
 
 from dataclasses import field
 
@@ -21,7 +21,7 @@ class SenderView:
     address: str
     facts: str
     url: str = ""
-    """Where its mails are read; empty: there are none."""
+    """The page of the sender's feed; empty: the user is not subscribed."""
     blocked: bool = False
     left: bool = False
     leaving: str = ""
@@ -38,7 +38,7 @@ class MailboxView:
 
 @record
 class Confirm:
-    """A mail that waits for a click; `url` leads out of the page."""
+    """A mail that asks the user to confirm a subscription; `url` is an external link."""
 
     entry_id: int
     title: str
@@ -60,7 +60,7 @@ class MailboxForm:
 @record
 class NewslettersSettings:
     domain: str
-    """Empty: there are no addresses here."""
+    """Mail domain of this server; empty: it offers no addresses."""
     addresses: tuple[AddressView, ...]
     senders: tuple[SenderView, ...]
     mailboxes: tuple[MailboxView, ...]
@@ -74,9 +74,9 @@ class NewslettersSettings:
 
 @record
 class MailFacts:
-    """Above an article that came by mail."""
+    """Facts shown above an article that came by mail."""
 
     address: str
     verdict: str
-    """What the receiving server found out about the sender; empty: nothing is known."""
+    """SPF, DKIM and DMARC results of the receiving server; empty: unknown."""
     confirm: Confirm | None = None

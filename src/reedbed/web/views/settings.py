@@ -1,4 +1,4 @@
-"""The operator's page about people."""
+"""View models of the settings pages and of the admin page of users."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -12,7 +12,7 @@ Section = TypeVar("Section", covariant=True)
 
 @record
 class Saved:
-    """Shown in place of a new secret, once."""
+    """A new secret, shown only once."""
 
     name: str
     secret: str
@@ -71,10 +71,10 @@ class SetupCard:
     hint: str
     address: str
     secret: str
-    """What the app is to be given as its password."""
+    """What to enter as the password in the app."""
     user: str = ""
     lines: str = ""
-    """For a file of settings, instead of fields to fill in."""
+    """Lines for a configuration file, instead of form fields."""
 
 
 @record
@@ -113,7 +113,7 @@ class PublishedFeedView:
 
 @record
 class PublishedAddress:
-    """Shown once: only a hash of it is kept."""
+    """Shown once: only a hash of the token is stored."""
 
     name: str
     atom_url: str
@@ -140,7 +140,7 @@ class NotifiedDevice:
 class NotificationSettings:
     devices: tuple[NotifiedDevice, ...]
     feeds: tuple[SelectOption, ...]
-    """Those whose news are told."""
+    """Feeds with notifications on."""
     digests: bool = False
 
     @property
@@ -150,7 +150,7 @@ class NotificationSettings:
 
 @record
 class NoSettings:
-    """A section that only shows."""
+    """A section without data."""
 
 
 @record
@@ -159,7 +159,7 @@ class SettingsPage(Generic[Section]):
     sections: tuple[SelectOption, ...]
     section: Section
     elsewhere: tuple[SelectOption, ...] = ()
-    """Pages that are no settings but are looked for here."""
+    """Links to pages that are not settings but that users look for here."""
 
 
 @record
@@ -180,7 +180,7 @@ class WebhookView:
     events: str
     state: str
     kind: str
-    """good, warn or bad: how the state is to be shown."""
+    """Style of the state: good, warn or bad."""
 
 
 @record
@@ -204,14 +204,14 @@ class OneWebhook:
 class WebhooksSettings:
     webhooks: tuple[WebhookView, ...]
     events: tuple[SelectOption, ...]
-    """For a new one."""
+    """Options of the form for a new webhook."""
     one: OneWebhook | None = None
     made: Saved | None = None
     name: str = ""
     url: str = ""
     error: str = ""
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
-    """By the field of the form; then `name`, `url` and `events` are what was typed."""
+    """By form field; if set, `name`, `url` and `events` are the rejected input."""
 
 
 @record
@@ -235,7 +235,7 @@ class SecretField:
 class ShareSettings:
     targets: tuple[ShareTargetView, ...]
     kinds: tuple[SelectOption, ...]
-    """Each with the address of its form; the chosen one's is shown."""
+    """Kinds of services, each with the URL of its form; the form of the chosen one is shown."""
     fields: tuple[SecretField, ...]
     name: str = ""
     url: str = ""
@@ -244,13 +244,16 @@ class ShareSettings:
 
 @record
 class SharePage:
-    """One entry, and the ways it can go."""
+    """One entry and the services it can be shared to."""
 
     entry_id: int
     title: str
     address: str
     letter: str
     targets: tuple[SelectOption, ...]
+
+
+# --- Admin: users
 
 
 @record
@@ -261,9 +264,9 @@ class UserView:
     facts: str
     disabled: bool = False
     may_change: bool = False
-    """Not oneself, and not somebody only an owner looks after."""
+    """False for oneself and for users whom only an owner may change."""
     other_role: str = ""
-    """The role a button gives them; empty where the caller may give none."""
+    """The role a button assigns; empty if the caller may not change roles."""
 
 
 @record
@@ -275,7 +278,7 @@ class InviteView:
 
 @record
 class NewLink:
-    """Shown this once."""
+    """A new invitation or reset link, shown only once."""
 
     says: str
     url: str
