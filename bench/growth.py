@@ -97,7 +97,7 @@ class Library:
         await self._add_feeds(FOLLOWED + size // ENTRIES_PER_FEED)
         await asyncio.gather(*(self._fill(size) for _ in range(WRITERS)))
         async with self._db.write() as tx:
-            while await search.merge_some(tx):
+            while await search.merge_index_batch(tx):
                 pass
         if self._db.engine == "postgresql":
             await self._db.vacuum()

@@ -24,7 +24,7 @@ from lxml import etree
 from bench.table import record
 from reedbed.domain.feeds import ParsedEntry, ParsedFeed
 from reedbed.ingest.parse import parse_feed
-from reedbed.ingest.parse.jsonfeed import named_by
+from reedbed.ingest.parse.jsonfeed import uri_from_guid
 from reedbed.ingest.sanitize import clean_html
 
 DESCRIPTION = "parsing against bare lxml and feedparser, and how far the fields agree with feedparser's"
@@ -203,7 +203,7 @@ def our_date(entry: ParsedEntry) -> str:
 
 OURS: dict[str, Callable[[ParsedEntry], str]] = {
     "title": lambda entry: entry.title,
-    "link": lambda entry: entry.url or named_by(entry.guid) or "",
+    "link": lambda entry: entry.url or uri_from_guid(entry.guid) or "",
     "date": our_date,
     "id": lambda entry: entry.guid or "",
     "content": lambda entry: plain(entry.content),

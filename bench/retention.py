@@ -137,7 +137,7 @@ async def _write_texts(db: Database) -> None:
             await tx.run_many(_TEXT, [{"id": id_, "content": f"<p>{one}</p>"} for id_, one in said.items()])
             await search.index(tx, words)
     async with db.write() as tx:
-        while await search.merge_some(tx):
+        while await search.merge_index_batch(tx):
             pass
 
 

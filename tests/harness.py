@@ -139,7 +139,7 @@ async def open_harness(database_url: str, **policy: Any) -> AsyncIterator[Runtim
         secret=b"s" * 32,
         name="this worker",
         fetching=replace(FetchPolicy(host_delay=0), **policy),
-        steadiness=ClockGuard(uptime=lambda: clock() / SECOND),  # its time passes, it does not jump
+        clock_guard=ClockGuard(uptime=lambda: clock() / SECOND),  # its time passes, it does not jump
     )
     try:
         yield RuntimeHarness(runtime, clock, bus)

@@ -57,5 +57,5 @@ def test_a_shell_is_told_the_commands_of_an_operator() -> None:
 async def _a_worker_lives(data_dir: Path) -> None:
     db = await open_database(f"sqlite:///{data_dir / 'reedbed.db'}")
     async with db.write() as tx:
-        await jobs.beat_process(tx, "w", role="worker", version="1", started_at=1)
+        await jobs.record_heartbeat(tx, "w", role="worker", version="1", started_at=1)
     await db.close()

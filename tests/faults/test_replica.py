@@ -15,7 +15,7 @@ from reedbed.services.runtime import WINDOW_SECONDS, RecentChanges
 from reedbed.store import instance
 from reedbed.store.engine.connect import open_with_replica
 from reedbed.store.engine.database import Database
-from reedbed.store.engine.replica import let_reads_lag
+from reedbed.store.engine.replica import allow_stale_reads
 from reedbed.store.migrations import migrate
 from tests import servers
 from tests.conftest import enter
@@ -139,7 +139,7 @@ async def _put(db: Database, value: str) -> None:
 
 async def _get(db: Database, *, lag: bool) -> str | None:
     async def read() -> str | None:
-        let_reads_lag(allowed=lag)
+        allow_stale_reads(allowed=lag)
         async with db.read() as tx:
             return await instance.get_setting(tx, "word")
 

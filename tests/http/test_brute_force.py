@@ -12,7 +12,7 @@ from reedbed.domain.errors import TooMany
 from reedbed.domain.users import RateLimits
 from reedbed.roles.app import create_app
 from reedbed.services.runtime import HttpPolicy, Runtime
-from reedbed.services.security import known_device, remember_device, spend_login
+from reedbed.services.security import charge_login, known_device, remember_device
 from reedbed.services.users import create_owner
 from tests.clients import Client, new_client
 from tests.harness import RuntimeHarness, open_harness
@@ -224,6 +224,6 @@ async def test_a_stolen_device_cookie_gets_only_so_many_tries(runtime: Runtime) 
     tried = 0
     for number in range(300):
         with suppress(TooMany):
-            await spend_login(runtime, OWNER, f"203.0.{number // 250}.{number % 250}", "stolen")
+            await charge_login(runtime, OWNER, f"203.0.{number // 250}.{number % 250}", "stolen")
             tried += 1
     assert tried <= 10 + 130 + 2  # what a second or two adds

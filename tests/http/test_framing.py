@@ -197,6 +197,6 @@ async def test_a_feed_that_joins_another_brings_its_switch_and_settings(
     other = await room.harness.follow(site.feed_url("other"), user_id=await room.harness.person())
     async with room.runtime.db.write() as tx:
         await feed_merge.merge(tx, 1, other)
-        assert await store.is_wished(tx, reader.user_id, other)
+        assert await store.is_analysis_requested(tx, reader.user_id, other)
         kept = await store.settings_of(tx, other)
     assert kept is not None and kept.prompt == "Mind the adjectives." and kept.deframe

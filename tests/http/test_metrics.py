@@ -93,20 +93,20 @@ async def test_every_answer_names_its_request(client):
 async def test_nobody_is_waited_for_once_answered(client, runtime):
     for path in ("/healthz", "/none", "/login"):
         await client.get(path)
-        assert runtime.meters.being_answered == 0
+        assert runtime.meters.requests_in_progress == 0
 
 
 async def test_nobody_is_waited_for_once_a_stream_has_begun():
     meters, seen = Metrics(), list[int]()
 
     async def stream(scope, receive, send):
-        seen.append(meters.being_answered)
+        seen.append(meters.requests_in_progress)
         kind = (b"content-type", b"text/event-stream")
         await send({"type": "http.response.start", "status": 200, "headers": [kind]})
-        seen.append(meters.being_answered)
+        seen.append(meters.requests_in_progress)
 
     async def nobody(message=None):
         return {"type": "http.disconnect"}
 
     await MetricsMiddleware(stream, meters)({"type": "http", "method": "GET"}, nobody, nobody)
-    assert [*seen, meters.being_answered] == [1, 0, 0]
+    assert [*seen, meters.requests_in_progress] == [1, 0, 0]

@@ -67,13 +67,13 @@ async def _speak_after_the_stop() -> bytes:
 def test_who_comes_after_the_last_look_is_refused_and_not_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as late, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         late.setblocking(False)
-        look = server._at_the_door
+        look = server._pending_connections
 
         def look_and_be_late(listener: socket.socket) -> Iterator[socket.socket]:
             yield from look(listener)
             late.connect_ex(listener.getsockname())
 
-        monkeypatch.setattr(server, "_at_the_door", look_and_be_late)
+        monkeypatch.setattr(server, "_pending_connections", look_and_be_late)
         runner.run(_only_stop())
         select.select([], [late], [], 60)
         assert late.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED

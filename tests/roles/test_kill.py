@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reedbed.store.entries.write import VERSIONS_KEPT
+from reedbed.store.entries.write import MAX_VERSIONS
 from tests.effort import REPEAT_FACTOR
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness, open_harness
@@ -123,7 +123,7 @@ async def _assert_everything_is_there_once(harness: RuntimeHarness, world: World
     lost_versions = await harness.column(
         "SELECT count(*) FROM entries e WHERE e.version <= :kept AND e.version - 1"
         " != (SELECT count(*) FROM entry_versions v WHERE v.entry_id = e.id)",
-        kept=VERSIONS_KEPT,
+        kept=MAX_VERSIONS,
     )
     assert lost_versions == [0]
     assert set(await harness.column("SELECT status FROM feed_fetch_state")) == {"success"}

@@ -15,9 +15,9 @@ from reedbed.services.auth import (
     identify,
     list_sessions,
     open_session,
+    rejection_message,
     revoke_session,
     watch_revocations,
-    why_refused,
 )
 from reedbed.services.maintenance import delete_expired_sessions
 from reedbed.services.runtime import KEPT_SECONDS, CallerCache, Runtime
@@ -67,11 +67,11 @@ async def test_a_session_made_by_a_clock_years_ahead_ends_when_it_is_set_back(da
         runtime = replace(harness.runtime, callers=CallerCache())
 
         assert await identify(runtime, ahead.token) is None
-        assert await why_refused(runtime, ahead.token) == MADE_AHEAD
+        assert await rejection_message(runtime, ahead.token) == MADE_AHEAD
         assert await identify(runtime, before.token) is not None
         assert len(await list_sessions(runtime, user.id)) == 1
         assert await delete_expired_sessions(runtime) == 1
-        assert await why_refused(runtime, ahead.token) == LOG_IN
+        assert await rejection_message(runtime, ahead.token) == LOG_IN
 
 
 async def test_an_hour_that_a_clock_was_ahead_logs_nobody_out(database_url: str) -> None:

@@ -16,7 +16,7 @@ from reedbed.services.questions import JOB_KIND as QUESTION
 from reedbed.services.questions import ask_question, get_question
 from reedbed.services.search import repair_search
 from reedbed.services.subscriptions.manage import SubscriptionChange, change_subscription
-from reedbed.services.summaries import ask_for_new_entries, one_lines
+from reedbed.services.summaries import one_lines, request_new_summaries
 from reedbed.store import users
 from tests.modelserver import ModelServer
 from tests.services.writing import HERON, STORY, Desk
@@ -68,8 +68,8 @@ async def test_a_folder_speaks_for_what_lies_in_it_and_a_feed_for_itself(desk: D
 async def test_nothing_is_asked_for_twice_and_nothing_is_skipped(desk: Desk) -> None:
     await change(desk, desk.feed_id, summary_words=100)
     first = await news(desk, STORY)
-    assert await ask_for_new_entries(desk.runtime) == 1
-    assert await ask_for_new_entries(desk.runtime) == 0
+    assert await request_new_summaries(desk.runtime) == 1
+    assert await request_new_summaries(desk.runtime) == 0
     second = await news(desk, HERON)
     assert await asked(desk) == {first, second}
 
@@ -78,7 +78,7 @@ async def test_texts_of_a_feed_that_is_kept_here_are_never_sent(modelled: Desk, 
     await change(modelled, modelled.feed_id, local_only=True, summary_words=0)
     opened, new = await modelled.entry(HERON), await news(modelled, STORY)
     await modelled.ask(opened)
-    await ask_for_new_entries(modelled.runtime)
+    await request_new_summaries(modelled.runtime)
     await modelled.write()
     assert server.calls == 0
     assert (await modelled.ask(opened)).model == "extract"
@@ -148,7 +148,7 @@ async def news(desk: Desk, text: str, feed_id: int | None = None) -> int:
 
 
 async def asked(desk: Desk) -> set[int]:
-    await ask_for_new_entries(desk.runtime)
+    await request_new_summaries(desk.runtime)
     return {row[0] for row in await desk.harness.rows("SELECT entry_id FROM entry_summaries")}
 
 

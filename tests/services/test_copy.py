@@ -14,8 +14,8 @@ from sqlalchemy import select
 from reedbed.domain.errors import CannotStart
 from reedbed.services.instance import move_collection
 from reedbed.services.search import search_entries
-from reedbed.store.copy import moved_tables
 from reedbed.store.copy import sqlite_target as target
+from reedbed.store.copy import tables_to_copy
 from reedbed.store.engine.connect import open_database
 from reedbed.store.engine.database import Database
 from reedbed.store.engine.statements import Statement
@@ -49,7 +49,7 @@ async def collection_of(url: str) -> dict[str, list[tuple[Any, ...]]]:
     """Every row of every table, as both engines would say it."""
     db = await open_database(url, pool_size=1)
     try:
-        return {table.name: await _rows(db, table) for table in moved_tables()}
+        return {table.name: await _rows(db, table) for table in tables_to_copy()}
     finally:
         await db.close()
 

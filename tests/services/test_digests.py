@@ -13,7 +13,7 @@ from reedbed.domain.times import DAY, HOUR, MINUTE
 from reedbed.services import search
 from reedbed.services.digests import DIGEST_JOB as JOB_KIND
 from reedbed.services.digests import JOB_KIND as DIGEST_MAIL
-from reedbed.services.digests import ask_digest, ask_due_digests, get_digest, set_schedule
+from reedbed.services.digests import ask_digest, enqueue_due_digests, get_digest, set_schedule
 from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.search import repair_search
@@ -196,17 +196,17 @@ async def test_a_digest_by_the_clock_comes_at_its_time_and_by_mail(desk: Desk) -
     planned = await set_schedule(
         desk.runtime, desk.user, minute=7 * 60, zone="Europe/Berlin", scope=DigestScope(), mail=True
     )
-    assert await ask_due_digests(desk.runtime) == 0
+    assert await enqueue_due_digests(desk.runtime) == 0
     desk.pass_time(planned.next_at - desk.runtime.now() + 1)
     await desk.entry(SNOW, title="Snow")
-    assert await ask_due_digests(desk.runtime) == 1
-    assert await ask_due_digests(desk.runtime) == 0
+    assert await enqueue_due_digests(desk.runtime) == 1
+    assert await enqueue_due_digests(desk.runtime) == 0
     await work(desk)
     (letter,) = post.letters
     assert letter.to == desk.user.email and "Snow" in letter.text and "/digests/" in letter.text
     desk.pass_time(DAY)
     await desk.entry(BREAD, title="Bread")
-    assert await ask_due_digests(desk.runtime) == 1
+    assert await enqueue_due_digests(desk.runtime) == 1
 
 
 async def test_two_processes_ask_for_a_scheduled_digest_once(desk: Desk) -> None:
@@ -217,7 +217,7 @@ async def test_two_processes_ask_for_a_scheduled_digest_once(desk: Desk) -> None
     desk.pass_time(planned.next_at - desk.runtime.now() + 1)
     await desk.entry(SNOW)
     second = replace(desk.runtime, name="that worker")
-    assert await ask_due_digests(desk.runtime) + await ask_due_digests(second) == 1
+    assert await enqueue_due_digests(desk.runtime) + await enqueue_due_digests(second) == 1
 
 
 class Post:

@@ -18,7 +18,7 @@ from tests.harness import RuntimeHarness, open_harness
 async def harness(database_url):
     async with open_harness(database_url) as harness:
         async with harness.runtime.db.write() as tx:
-            await jobs.beat_process(tx, "w", role="worker", version="1", started_at=harness.runtime.now())
+            await jobs.record_heartbeat(tx, "w", role="worker", version="1", started_at=harness.runtime.now())
         yield harness
 
 

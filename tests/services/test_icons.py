@@ -8,7 +8,7 @@ from PIL import Image
 
 from reedbed.domain.times import DAY
 from reedbed.services.images import fetch_missing_icons
-from reedbed.services.refresh.check import turn_at
+from reedbed.services.refresh.check import host_slot
 from reedbed.store import blobs
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
@@ -48,7 +48,7 @@ async def test_an_icon_waits_for_its_turn_at_the_host(site: FeedSite, harness: R
     fetching = replace(harness.runtime.fetching, host_delay=5, host_concurrency=1)
     runtime = replace(harness.runtime, fetching=fetching)
 
-    async with turn_at(runtime, "127.0.0.1"):
+    async with host_slot(runtime, "127.0.0.1"):
         looking = asyncio.create_task(fetch_missing_icons(runtime, most=10))
         await asyncio.wait([looking], timeout=0.3)
         assert site.seen_at("/favicon.ico") == []

@@ -34,7 +34,7 @@ async def test_other_kinds_are_left_alone(harness: RuntimeHarness) -> None:
 
 async def test_what_is_done_is_reported_and_what_is_put_off_comes_again(harness: RuntimeHarness) -> None:
     async def handler(runtime: Runtime, job: Job) -> Done | Later:
-        await jobs.note_progress(runtime, job, len(seen), 2)
+        await jobs.report_job_progress(runtime, job, len(seen), 2)
         seen.append(job.attempts)
         return Done({"rounds": len(seen)}) if len(seen) == 2 else Later(runtime.now() + HOUR)
 

@@ -10,7 +10,7 @@ from reedbed.domain.users import Caller, User
 from reedbed.events.bus import LocalHub
 from reedbed.services import live
 from reedbed.services.auth import identify, open_session, revoke_other_sessions, revoke_session
-from reedbed.services.live import BEGINNING, EventListener, follow
+from reedbed.services.live import BEGINNING, EventFilter, follow
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import disable_member
 from reedbed.store import auth, users
@@ -26,8 +26,8 @@ async def runtime(sqlite_url: str) -> AsyncIterator[Runtime]:
         yield harness.runtime
 
 
-def followed(*feeds: int) -> EventListener:
-    ear = EventListener(MINE)
+def followed(*feeds: int) -> EventFilter:
+    ear = EventFilter(MINE)
     ear.learn(frozenset(feeds), because=BEGINNING)
     return ear
 

@@ -43,7 +43,7 @@ async def seen_everywhere(harness: RuntimeHarness, user_id: int, feed_id: int) -
     names: dict[int, str] = {row[0]: row[1] for row in await harness.rows("SELECT id, title FROM entries")}
     async with runtime.db.read() as tx:
         streams = [
-            await entry_streams.every_id(tx, user_id, query)
+            await entry_streams.all_stream_ids(tx, user_id, query)
             for query in (
                 StreamQuery(),
                 StreamQuery(feed_ids=(feed_id,)),
@@ -52,7 +52,7 @@ async def seen_everywhere(harness: RuntimeHarness, user_id: int, feed_id: int) -
                 StreamQuery(since=0),
             )
         ]
-        asked = [words.id for words in await entry_texts.seen_by(tx, user_id, list(names))]
+        asked = [words.id for words in await entry_texts.visible_texts(tx, user_id, list(names))]
         newest = [id_ for id_, _ in (await subscriptions.newest_arrivals(tx, user_id)).values()]
         told = [
             source.entry_id
@@ -196,7 +196,7 @@ async def test_many_forged_entries_push_no_true_one_out(site: FeedSite, harness:
 
     async with harness.runtime.db.write() as tx:
         assert await retention.crowded(tx, 3) == {}
-        assert await retention.surplus_top(tx, good, 3) is None
+        assert await retention.newest_surplus_entry(tx, good, 3) is None
         forged = await entry_id(harness, "Forged 1")
         await retention.delete_entries(tx, [forged], "any")
         assert await retention.count_entries(tx) == 11

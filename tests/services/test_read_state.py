@@ -5,7 +5,7 @@ import asyncio
 from reedbed.domain.entries import Selection, StateChange, ViewQuery
 from reedbed.domain.times import HOUR
 from reedbed.services.entries import change_entry
-from reedbed.services.read_state import delete_dead_processes, mark, recount_everyone, undo_last
+from reedbed.services.read_state import delete_expired_undo, mark, recount_everyone, undo_last
 from tests.harness import RuntimeHarness
 from tests.store.library import Library
 
@@ -62,9 +62,9 @@ async def test_dead_rows_are_swept_when_the_undo_has_expired(harness: RuntimeHar
         await library.entry(feed)
     await mark(runtime, ann, Selection())
     fresh = await library.entry(feed)
-    await delete_dead_processes(runtime)
+    await delete_expired_undo(runtime)
     assert len(await harness.column("SELECT entry_id FROM unread")) == 5
     harness.clock.ahead += HOUR
-    await delete_dead_processes(runtime)
+    await delete_expired_undo(runtime)
     assert await harness.column("SELECT entry_id FROM unread") == [fresh]
     assert await harness.column("SELECT id FROM undo_steps") == []

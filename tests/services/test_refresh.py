@@ -9,10 +9,10 @@ from reedbed.domain.refresh.state import DueFeed
 from reedbed.domain.times import HOUR, SECOND
 from reedbed.services.refresh import write as outcome_writer
 from reedbed.services.refresh.check import refresh_feed, request_refresh
-from reedbed.services.refresh.write import OutcomeWriter, write_findings
+from reedbed.services.refresh.write import OutcomeWriter, write_check_results
 from reedbed.store import refresh
 from reedbed.store.engine.database import counting
-from reedbed.store.entries.write import VERSIONS_KEPT
+from reedbed.store.entries.write import MAX_VERSIONS
 from reedbed.store.refresh import CheckResult, WriteResult
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness, open_harness
@@ -104,9 +104,9 @@ async def test_news_of_many_feeds_cost_as_many_statements_as_of_one(
     findings = [await _news_of(harness, site, name) for name in "abcde"]
 
     with counting() as one:
-        await write_findings(harness.runtime, findings[:1])
+        await write_check_results(harness.runtime, findings[:1])
     with counting() as four:
-        await write_findings(harness.runtime, findings[1:])
+        await write_check_results(harness.runtime, findings[1:])
 
     locks = 2 if harness.runtime.db.engine == "postgresql" else 0
     assert four.value == one.value + 3 * locks
@@ -158,12 +158,12 @@ async def test_an_entry_that_changes_for_ever_keeps_only_its_last_versions(
     site: FeedSite, harness: RuntimeHarness
 ) -> None:
     feed_id = await harness.follow(site.feed_url())
-    for number in range(VERSIONS_KEPT + 5):
+    for number in range(MAX_VERSIONS + 5):
         site.publish(f"Visited {number} times", key="a")
         await harness.check_anyway(feed_id)
 
-    assert await harness.column("SELECT count(*) FROM entry_versions") == [VERSIONS_KEPT]
-    assert await harness.column("SELECT version FROM entries") == [VERSIONS_KEPT + 5]
+    assert await harness.column("SELECT count(*) FROM entry_versions") == [MAX_VERSIONS]
+    assert await harness.column("SELECT version FROM entries") == [MAX_VERSIONS + 5]
 
 
 async def test_what_vanishes_from_the_document_stays(site: FeedSite, harness: RuntimeHarness) -> None:

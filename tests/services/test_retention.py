@@ -228,7 +228,7 @@ async def test_a_feed_that_changes_while_articles_are_cleared_is_found_by_its_ne
     keep(harness)
     look = texts.possibly_indexed
 
-    async def look_and_be_overtaken(*given: Any) -> list[texts.Unindexed]:
+    async def look_and_be_overtaken(*given: Any) -> list[texts.IndexedText]:
         found = await look(*given)
         await harness.change("UPDATE entry_bodies SET content = '<p>egret</p>'")
         return found

@@ -8,7 +8,7 @@ import pytest
 
 from reedbed.domain.entries import StateChange
 from reedbed.domain.errors import NotFound
-from reedbed.services.bookmarks import keep_entry
+from reedbed.services.bookmarks import bookmark_entry
 from reedbed.services.entries import change_entry
 from reedbed.services.highlights import create_highlight
 from reedbed.services.read_state import change_entries
@@ -25,7 +25,7 @@ WAYS: dict[str, RetentionPolicy] = {
     "star": lambda runtime, user, entry: change_entry(runtime, user, entry, StateChange(starred=True)),
     "later": lambda runtime, user, entry: change_entry(runtime, user, entry, StateChange(later=True)),
     "tag": lambda runtime, user, entry: change_entry(runtime, user, entry, StateChange(tags=("kept",))),
-    "bookmark": keep_entry,
+    "bookmark": bookmark_entry,
     "highlight": lambda runtime, user, entry: create_highlight(runtime, user, entry, "Hello"),
 }
 

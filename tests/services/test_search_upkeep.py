@@ -43,7 +43,7 @@ async def test_mending_leaves_what_was_indexed_meanwhile(
     entry = await shelf.library.entry(shelf.feed)
     read = texts.unindexed
 
-    async def read_and_be_overtaken(*given: Any) -> list[texts.Unindexed]:
+    async def read_and_be_overtaken(*given: Any) -> list[texts.IndexedText]:
         missing = await read(*given)
         if missing:
             await shelf.rewrite(entry, "Egret", "White egret")
@@ -83,7 +83,7 @@ async def test_on_sqlite_an_index_that_leads_nowhere_is_built_anew(
 async def test_on_sqlite_an_old_index_is_taken_away_even_if_that_was_broken_off(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fts5, "EMPTIED_AT_ONCE", 1)
+    monkeypatch.setattr(fts5, "DELETE_BATCH_SIZE", 1)
     async with open_harness(sqlite_url) as harness:
         shelf = await new_shelf(Library(harness.runtime.db))
         herons = [await shelf.put("heron") for _ in range(3)]

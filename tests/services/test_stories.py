@@ -13,7 +13,7 @@ from reedbed.services.read_state import undo_last
 from reedbed.services.runtime import Runtime
 from reedbed.services.stories import (
     StoryGrouper,
-    forget_stories,
+    delete_old_stories,
     get_story,
     mark_all_stories,
     mark_story,
@@ -87,13 +87,13 @@ class Press:
     async def group(self) -> int:
         return await self.grouper.group_new(self.runtime)
 
-    async def lines(self, user_id: int | None = None, **more: bool) -> list[stories.StoryLine]:
+    async def lines(self, user_id: int | None = None, **more: bool) -> list[stories.StorySummary]:
         async with self.runtime.db.read() as tx:
             return await stories.page(
                 tx, user_id or self.user_id, cursor=None, limit=50, now=self.runtime.now(), **more
             )
 
-    async def only_story(self) -> stories.StoryLine:
+    async def only_story(self) -> stories.StorySummary:
         (line,) = await self.lines()
         return line
 
@@ -232,7 +232,7 @@ async def test_two_stories_that_turn_out_to_be_one_keep_both_addresses(press: Pr
 async def test_a_story_long_without_news_dissolves_and_its_entries_stay(press: Press) -> None:
     ids = await press.print_bridge()
     press.harness.clock.ahead += 31 * DAY
-    assert await forget_stories(press.runtime) == 1
+    assert await delete_old_stories(press.runtime) == 1
     assert await press.lines() == []
     async with press.runtime.db.read() as tx:
         assert await entries.get(tx, press.user_id, ids[0]) is not None

@@ -5,7 +5,7 @@ import pytest
 from reedbed.domain.errors import NotFound
 from reedbed.domain.summaries import EXTRACT
 from reedbed.services.instance import queue_state
-from reedbed.services.summaries import ask_for_new_entries, ask_in_background, one_lines_for
+from reedbed.services.summaries import one_lines_for, request_new_summaries, request_summaries
 from reedbed.store import articles
 from tests.services.writing import BREAD, HERON, STORY, Desk, new_desk
 
@@ -51,7 +51,7 @@ async def test_equal_texts_in_two_feeds_are_written_once(desk: Desk) -> None:
 async def test_what_a_reader_opened_goes_before_the_background(desk: Desk) -> None:
     background = [await desk.entry(f"{STORY} It is version {number} of it.") for number in range(3)]
     opened = await desk.entry(f"{STORY} A reader waits for this one.")
-    assert await ask_in_background(desk.runtime, desk.user, background) == 3
+    assert await request_summaries(desk.runtime, desk.user, background) == 3
     await desk.ask(opened)
     await desk.write(most=1)
     assert (await desk.ask(opened)).status == "ready"
@@ -115,21 +115,21 @@ async def test_strange_texts_end_and_block_nothing(desk: Desk, text: str) -> Non
 
 async def test_who_wants_it_has_summaries_of_what_is_new_before_opening_it(desk: Desk) -> None:
     entry = await _arrived(desk, words=300)
-    assert await ask_for_new_entries(desk.runtime) == 0
+    assert await request_new_summaries(desk.runtime) == 0
     await desk.harness.change(
         "UPDATE users SET preferences = :p WHERE id = :id RETURNING 1",
         p='{"auto_summaries":true,"auto_summary_words":200}',
         id=desk.user.id,
     )
-    assert await ask_for_new_entries(desk.runtime) == 1
-    assert await ask_for_new_entries(desk.runtime) == 0
+    assert await request_new_summaries(desk.runtime) == 1
+    assert await request_new_summaries(desk.runtime) == 0
     await desk.write()
     async with desk.runtime.db.read() as tx:
         assert list(await one_lines_for(tx, desk.runtime, desk.user, [entry])) == [entry]
     await _arrived(desk, words=50)
-    assert await ask_for_new_entries(desk.runtime) == 0
+    assert await request_new_summaries(desk.runtime) == 0
     await _arrived(desk, words=250)
-    assert await ask_for_new_entries(desk.runtime) == 1
+    assert await request_new_summaries(desk.runtime) == 1
     assert await desk.value("SELECT priority FROM summary_queue") == 0
 
 

@@ -12,14 +12,14 @@ from reedbed.domain.times import DAY
 from reedbed.domain.users import Caller, NewSession, User
 from reedbed.events.limits import MemoryLimiter
 from reedbed.services.auth import identify, list_sessions, open_session, revoke_other_sessions, revoke_session
-from reedbed.services.email import note_wish
+from reedbed.services.email import enqueue_mail
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import (
     FRESH_ADDRESSES,
     PER_ACCOUNT,
+    charge_login,
     hash_password,
     password_matches,
-    spend_login,
 )
 from reedbed.services.users import (
     add_member,
@@ -125,7 +125,7 @@ async def test_guessing_from_many_addresses_is_slowed_per_account(runtime: Runti
     spent = 0
     with pytest.raises(TooMany):
         for number in range(1_000):
-            await spend_login(runtime, "victim@example.org", f"198.51.{number // 250}.{number % 250}", None)
+            await charge_login(runtime, "victim@example.org", f"198.51.{number // 250}.{number % 250}", None)
             spent += 1
     assert spent == PER_ACCOUNT.burst + FRESH_ADDRESSES.burst
 
@@ -267,7 +267,7 @@ async def test_letters_to_similar_addresses_outlive_a_deleted_account(
     others = ["axb@example.org", "za_b@example.org", "a_b@example.org.uk"]
     async with runtime.db.write() as tx:
         for email in (user.email, *others):
-            await note_wish(runtime, tx, "reset", email)
+            await enqueue_mail(runtime, tx, "reset", email)
     await remove_user(runtime, user)
     left = await harness.column("SELECT payload FROM jobs WHERE kind = 'mail' ORDER BY id")
     assert [json.loads(payload)["email"] for payload in left] == others

@@ -22,7 +22,7 @@ from reedbed.services.webhooks import (
     Changes,
     change_webhook,
     create_webhook,
-    forget_calls,
+    delete_old_webhook_calls,
     get_webhook,
     list_deliveries,
     list_webhooks,
@@ -266,22 +266,24 @@ async def test_the_log_goes_back_a_month(
 ) -> None:
     await try_webhook(harness.runtime, user, hook.id)
     await run_jobs(harness)
-    assert await forget_calls(harness.runtime) == 0
+    assert await delete_old_webhook_calls(harness.runtime) == 0
     harness.clock.ahead += 31 * DAY
-    assert await forget_calls(harness.runtime) == 1
+    assert await delete_old_webhook_calls(harness.runtime) == 1
 
 
 async def test_arrival_costs_one_statement_when_nobody_has_webhooks(
     site: FeedSite, harness: RuntimeHarness, user: int
 ) -> None:
-    from reedbed.services.webhooks import leave_entries
+    from reedbed.services.webhooks import enqueue_new_entries_webhooks
 
     async with harness.runtime.db.write() as tx:
         with counting() as count:
-            await leave_entries(tx, {feed: [1, 2, 3] for feed in range(1, 100)}, harness.runtime.now())
+            await enqueue_new_entries_webhooks(
+                tx, {feed: [1, 2, 3] for feed in range(1, 100)}, harness.runtime.now()
+            )
         assert count.value == 1
         with counting() as count:
-            await leave_entries(tx, {}, harness.runtime.now())
+            await enqueue_new_entries_webhooks(tx, {}, harness.runtime.now())
         assert count.value == 0
 
 

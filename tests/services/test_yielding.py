@@ -15,9 +15,9 @@ TEXTS = 10
 """Of 4,800 characters: six of them are a stretch."""
 
 
-@pytest.mark.parametrize(("being_answered", "turns"), [(0, 2), (1, TEXTS)])
+@pytest.mark.parametrize(("requests_in_progress", "turns"), [(0, 2), (1, TEXTS)])
 async def test_others_have_their_turn_after_a_stretch_or_after_each_text_while_a_page_is_asked_for(
-    harness: RuntimeHarness, being_answered: int, turns: int
+    harness: RuntimeHarness, requests_in_progress: int, turns: int
 ) -> None:
     turn = 0
 
@@ -30,7 +30,7 @@ async def test_others_have_their_turn_after_a_stretch_or_after_each_text_while_a
     def write(*_: Any) -> int:
         return turn
 
-    harness.runtime.meters.being_answered = being_answered
+    harness.runtime.meters.requests_in_progress = requests_in_progress
     about: Any = None  # handed through to `write`, which needs neither
     writing = Writing(harness.runtime, about, about)
     entry = ParsedEntry(guid="a", url=None, title="One", content="reeds " * 800)

@@ -130,7 +130,7 @@ class ReadingWorld(RuleBasedStateMachine):
 
         async def act() -> list[int]:
             async with self.library.db.write() as tx:
-                top = await retention.surplus_top(tx, feed_id, kept)
+                top = await retention.newest_surplus_entry(tx, feed_id, kept)
                 assert top == max(surplus, default=None)
                 found = await retention.below(tx, feed_id, "read", top or 0, beyond=0, most=1_000)
                 await retention.delete_entries(tx, found, "read")

@@ -10,7 +10,7 @@ from reedbed.domain.search import parse_search, search_words
 from reedbed.ingest.text import clean_text
 from reedbed.store import search
 from reedbed.store.engine.statements import Statement
-from reedbed.store.search import FoundIds, NoSuchList
+from reedbed.store.search import MatchingIds, NoSuchList
 from reedbed.store.tables import entries, entry_bodies
 from tests.store.library import Library
 
@@ -78,12 +78,12 @@ class Shelf:
         order: Order = "newest",
         cursor: Cursor | None = None,
         limit: int = 50,
-    ) -> FoundIds:
+    ) -> MatchingIds:
         query, user = parse_search(text, NOW), reader or self.reader
         async with self.library.db.read() as tx:
             narrowed = await search.narrow(tx, user, query, view or ViewQuery())
             if narrowed is None:
-                return FoundIds((), None)
+                return MatchingIds((), None)
             assert not isinstance(narrowed, NoSuchList)
             return await search.find(
                 tx, user, query, narrowed, read=clean_text, order=order, cursor=cursor, limit=limit

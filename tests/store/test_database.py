@@ -100,12 +100,12 @@ async def test_on_sqlite_a_transaction_at_once_waits_for_nothing_else(sqlite_url
     await db.close()
 
 
-@pytest.mark.parametrize("long", [sqlite.LONG_LOG, 0])
+@pytest.mark.parametrize("long", [sqlite.LONG_WAL_PAGES, 0])
 async def test_the_log_of_sqlite_is_brought_over_beside_the_writer(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch, long: int
 ) -> None:
-    monkeypatch.setattr(sqlite, "BROUGHT_OVER_AFTER", 100)
-    monkeypatch.setattr(sqlite, "LONG_LOG", long)
+    monkeypatch.setattr(sqlite, "CHECKPOINT_AFTER_ROWS", 100)
+    monkeypatch.setattr(sqlite, "LONG_WAL_PAGES", long)
     db = await open_database(sqlite_url)
     async with asyncio.timeout(30):
         for part in count():

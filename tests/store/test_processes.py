@@ -121,7 +121,7 @@ async def _moments(tx, table: str) -> list[int]:
 
 
 async def _beat(tx, name: str) -> None:
-    await jobs.beat_process(tx, name, role="worker", version="1", started_at=NOW)
+    await jobs.record_heartbeat(tx, name, role="worker", version="1", started_at=NOW)
 
 
 async def crawl_claim(tx, now: int) -> list[int]:

@@ -222,7 +222,7 @@ async def test_a_common_word_in_a_small_list_is_found(shelf: Shelf) -> None:
 async def test_merging_the_index_loses_nothing(shelf: Shelf) -> None:
     written = [await shelf.put(f"heron {number}") for number in range(40)]
     async with shelf.library.db.write() as tx:
-        while await search.merge_some(tx):
+        while await search.merge_index_batch(tx):
             pass
     assert sorted(await shelf.find("heron")) == written
 

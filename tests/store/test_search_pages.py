@@ -15,7 +15,7 @@ from reedbed.store.search import planner as ways
 from reedbed.store.search import postgresql as tsvector
 from reedbed.store.search import sqlite as fts5
 from reedbed.store.search.filters import SearchFilter
-from reedbed.store.search.planner import Hit, IdRange, Lists, SearchPlan, Stepped
+from reedbed.store.search.planner import Hit, IdRange, Lists, SearchPlan, StepResult
 from tests.store.library import Library
 from tests.store.searching import NOW, Shelf, new_shelf
 
@@ -189,9 +189,9 @@ async def test_lists_are_merged_where_few_of_many_feeds_are_wanted(
     reader = await library.reader(*feeds)
     async with library.db.read() as tx:
         some, most = (SearchFilter(unread, feeds=frozenset(feeds[:number])) for number in (10, 25))
-        assert await lists.lists_of(tx, reader, some) == Lists(feeds[:10])
-        assert await lists.lists_of(tx, reader, most) == Lists(None)
-        assert await lists.lists_of(tx, reader, SearchFilter(unread)) == Lists(None)
+        assert await lists.load_lists(tx, reader, some) == Lists(feeds[:10])
+        assert await lists.load_lists(tx, reader, most) == Lists(None)
+        assert await lists.load_lists(tx, reader, SearchFilter(unread)) == Lists(None)
 
 
 async def test_feeds_of_others_lie_in_the_list_of_all_but_not_of_what_is_unread(library: Library) -> None:
@@ -199,8 +199,8 @@ async def test_feeds_of_others_lie_in_the_list_of_all_but_not_of_what_is_unread(
     reader = await library.reader(*feeds[:30])
     async with library.db.read() as tx:
         of_all, of_unread = (SearchFilter(unread, feeds=frozenset(feeds[:25])) for unread in (None, True))
-        assert await lists.lists_of(tx, reader, of_all) == Lists(feeds[:25])
-        assert await lists.lists_of(tx, reader, of_unread) == Lists(None)
+        assert await lists.load_lists(tx, reader, of_all) == Lists(feeds[:25])
+        assert await lists.load_lists(tx, reader, of_unread) == Lists(None)
 
 
 async def test_a_page_that_has_cost_enough_is_short_and_has_a_next_one(
@@ -219,10 +219,10 @@ async def test_a_page_that_has_cost_enough_is_short_and_has_a_next_one(
 
 
 async def test_what_costs_more_than_a_page_may_goes_on_nevertheless() -> None:
-    async def step(span: IdRange, most: int) -> Stepped:
+    async def step(span: IdRange, most: int) -> StepResult:
         start = span.beyond.sort_at if span.beyond else 0
         hits = [Hit(Cursor(start + number, 0), start + number) for number in range(1, most + 1)]
-        return Stepped(hits, set(), 1e9)
+        return StepResult(hits, set(), 1e9)
 
     way = SearchPlan(step, IdRange("oldest"), 1.0, 5, fixed_cost=lambda: 1e9)
     page = await ways.fill_page([way], 50, 1_000.0)

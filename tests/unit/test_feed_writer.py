@@ -8,7 +8,7 @@ from lxml import etree
 from reedbed.api.feed_writer import ATOM, FeedHeader, as_atom, as_json_feed
 from reedbed.domain.feeds import ParsedFeed
 from reedbed.ingest.parse import parse_feed
-from reedbed.store.entries.read import EntryWords
+from reedbed.store.entries.read import EntryText
 
 HEAD = FeedHeader(
     id="tag:reeds.example,2026-11-15:published-1",
@@ -21,8 +21,8 @@ HEAD = FeedHeader(
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=80)
 
 
-def entry(text: str, id: int = 1) -> EntryWords:
-    return EntryWords(
+def entry(text: str, id: int = 1) -> EntryText:
+    return EntryText(
         id=id,
         feed_id=2,
         guid=text,

@@ -10,7 +10,7 @@ from reedbed.ai.responses import bounded
 from reedbed.domain.digests import Sentence
 from reedbed.domain.questions import CitablePassage, coverage, padded
 from reedbed.domain.records import record
-from reedbed.domain.stopwords import LEANING, LEANING_EAST, NO_PROSE, SMALL
+from reedbed.domain.stopwords import BACK_REFERENCES, CJK_BACK_REFERENCES, NOT_PROSE, SMALL
 from reedbed.domain.text import CJK
 
 # --- Sentences
@@ -166,7 +166,7 @@ def _is_prose(sentence: _Sentence) -> bool:
     if not _SENTENCE_END.search(sentence.text) or sentence.text.endswith((":", "：")):
         return False
     letters = sum(char.isalpha() or char.isspace() for char in sentence.text)
-    return letters * 10 >= len(sentence.text) * 7 and not NO_PROSE.search(sentence.text)
+    return letters * 10 >= len(sentence.text) * 7 and not NOT_PROSE.search(sentence.text)
 
 
 def _is_wide(sentence: _Sentence) -> bool:
@@ -220,10 +220,10 @@ def _is_unbalanced(text: str) -> bool:
 
 
 def _refers_back(text: str) -> bool:
-    if text.startswith(LEANING_EAST):
+    if text.startswith(CJK_BACK_REFERENCES):
         return True
     words = _WORD.findall(text[:40].lower())
-    return bool(words) and words[0] in LEANING
+    return bool(words) and words[0] in BACK_REFERENCES
 
 
 def _choose(good: Sequence[_Sentence], scores: dict[int, float]) -> list[_Sentence]:
@@ -313,7 +313,7 @@ MAX_QUOTED_SENTENCES = 150
 MAX_QUOTE_LENGTH = 400
 LEAST = 0.6
 """The minimum share of the question's words in a sentence and its title together."""
-OF_ITS_OWN = 0.34
+MIN_OWN_COVERAGE = 0.34
 """The minimum share in the sentence alone, because a title does not make every sentence an answer."""
 MIN_WORDS = 4
 """Shorter texts are headings or captions."""
@@ -370,7 +370,7 @@ def _relevant_quotes(worth: Mapping[str, float], passage: CitablePassage) -> Ite
         folded = padded(text)
         own_coverage = coverage(folded, worth)
         total_coverage = coverage(f"{title}{folded}", worth)
-        if own_coverage >= OF_ITS_OWN and total_coverage >= LEAST:
+        if own_coverage >= MIN_OWN_COVERAGE and total_coverage >= LEAST:
             yield _Quote(text, own_coverage + total_coverage / 2 - number / 1_000, passage, folded)
 
 

@@ -19,7 +19,7 @@ from reedbed.domain.framing import (
     Score,
     comparable,
     first_words,
-    found_quote,
+    verified_quote,
 )
 from reedbed.domain.records import record
 
@@ -208,7 +208,7 @@ def _score(raw: Any, name: str, max_words: int, article: str) -> Score | None:
     value = fields.get("score")
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         return None
-    quote = found_quote(plain(text_of(fields.get("quote")), MAX_QUOTE_LENGTH + 10), article)
+    quote = verified_quote(plain(text_of(fields.get("quote")), MAX_QUOTE_LENGTH + 10), article)
     return Score(name, round(float(value), 3), _reason(fields, "reason", max_words), quote)
 
 

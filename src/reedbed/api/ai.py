@@ -8,12 +8,12 @@ from pydantic import Field
 
 from reedbed.domain.ai import MILLIONTHS, Budget, Usage
 from reedbed.domain.times import Instant
-from reedbed.http.auth import AdminOf, CurrentRuntime
+from reedbed.http.auth import CurrentAdmin, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.responses import json_response, moment
 from reedbed.services.ai import AiStatus, ai_status, reprocess, retry_all, set_paused
 from reedbed.store import ai, summaries
-from reedbed.store.ai import QueuedLine
+from reedbed.store.ai import QueuedRow
 
 router = APIRouter(prefix="/api/v1/admin/ai", tags=["operator"])
 
@@ -62,7 +62,7 @@ class AiResponse(ApiModel):
     days: list[DayResponse]
 
 
-class LineResponse(ApiModel):
+class QueuedTextResponse(ApiModel):
     content_hash: str
     model: str
     priority: int
@@ -74,8 +74,8 @@ class LineResponse(ApiModel):
     created_at: str
 
 
-class LineList(ApiModel):
-    items: list[LineResponse]
+class QueuedTextList(ApiModel):
+    items: list[QueuedTextResponse]
     next_cursor: str | None
 
 
@@ -93,12 +93,14 @@ class FailureList(ApiModel):
 @router.get(
     "", summary="Get the queue, circuit breaker, costs and budgets", responses={200: {"model": AiResponse}}
 )
-async def status(runtime: CurrentRuntime, caller: AdminOf) -> Response:
+async def status(runtime: CurrentRuntime, caller: CurrentAdmin) -> Response:
     return json_response(_status_json(await ai_status(runtime)))
 
 
-@router.get("/queue", summary="List queued texts in processing order", responses={200: {"model": LineList}})
-async def queue(runtime: CurrentRuntime, caller: AdminOf) -> Response:
+@router.get(
+    "/queue", summary="List queued texts in processing order", responses={200: {"model": QueuedTextList}}
+)
+async def queue(runtime: CurrentRuntime, caller: CurrentAdmin) -> Response:
     async with runtime.db.read() as tx:
         rows = await ai.list_queued(tx, most=MAX_LINES)
     return json_response({"items": [_queued_json(row) for row in rows], "next_cursor": None})
@@ -110,7 +112,7 @@ async def queue(runtime: CurrentRuntime, caller: AdminOf) -> Response:
     description="After `POST …/reprocess` with its hash, a text is summarised when it is opened next.",
     responses={200: {"model": FailureList}},
 )
-async def failures(runtime: CurrentRuntime, caller: AdminOf) -> Response:
+async def failures(runtime: CurrentRuntime, caller: CurrentAdmin) -> Response:
     async with runtime.db.read() as tx:
         rows = await summaries.newest_failures(tx, most=MAX_LINES)
     items = [{**asdict(row), "failed_at": moment(row.failed_at)} for row in rows]
@@ -118,18 +120,18 @@ async def failures(runtime: CurrentRuntime, caller: AdminOf) -> Response:
 
 
 @router.put("/paused", summary="Pause or resume the model", responses={200: {"model": AiResponse}})
-async def pause(runtime: CurrentRuntime, caller: AdminOf, body: PauseRequest) -> Response:
+async def pause(runtime: CurrentRuntime, caller: CurrentAdmin, body: PauseRequest) -> Response:
     await set_paused(runtime, paused=body.paused)
     return json_response(_status_json(await ai_status(runtime)))
 
 
 @router.post("/retry", summary="Retry texts now that wait after a failure")
-async def retry(runtime: CurrentRuntime, caller: AdminOf) -> Response:
+async def retry(runtime: CurrentRuntime, caller: CurrentAdmin) -> Response:
     return json_response({"ok": True, "queued": await retry_all(runtime)})
 
 
 @router.post("/reprocess", summary="Delete the stored results of a text")
-async def reprocess_text(runtime: CurrentRuntime, caller: AdminOf, body: ReprocessRequest) -> Response:
+async def reprocess_text(runtime: CurrentRuntime, caller: CurrentAdmin, body: ReprocessRequest) -> Response:
     return json_response({"ok": True, "forgotten": await reprocess(runtime, body.content_hash)})
 
 
@@ -168,7 +170,7 @@ def _budget_json(budget: Budget) -> dict[str, float | None]:
     }
 
 
-def _queued_json(queued: QueuedLine) -> dict[str, Any]:
+def _queued_json(queued: QueuedRow) -> dict[str, Any]:
     time_fields = ("locked_at", "cooldown_until", "created_at")
     row = {**asdict(queued), **{name: moment(getattr(queued, name)) for name in time_fields}}
     row.pop("id")

@@ -20,7 +20,7 @@ from reedbed.services.articles import (
     selectors_of,
     set_selectors,
 )
-from reedbed.services.images import pictures_for_programs
+from reedbed.services.images import image_urls_for_apps
 
 router = APIRouter(prefix="/api/v1/entries", tags=["entries"])
 
@@ -39,7 +39,7 @@ async def full_article(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath, _: RefreshLimit
 ) -> Response:
     article = await read_full_article(runtime, caller.user_id, entry_id)
-    images = pictures_for_programs(runtime, place_of(request, runtime))
+    images = image_urls_for_apps(runtime, place_of(request, runtime))
     content = None if article.content is None else images.in_html(article.content)
     return json_response({"content": content, "failed": article.failed or None})
 
@@ -95,7 +95,7 @@ async def proxy(
     url: Annotated[str, Query(max_length=MAX_ADDRESS_LENGTH, examples=["https://example.org/article"])],
 ) -> Response:
     content = await open_article(runtime, caller.user_id, url)
-    html = pictures_for_programs(runtime).in_html(content)
+    html = image_urls_for_apps(runtime).in_html(content)
     return Response(html, 200, HEADERS, "text/html; charset=utf-8")
 
 

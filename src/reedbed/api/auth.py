@@ -12,7 +12,7 @@ from reedbed.http.auth import (
     DEVICE_COOKIE,
     CurrentCaller,
     CurrentRuntime,
-    SessionOf,
+    CurrentSession,
     check_same_site,
     clear_session_cookie,
     client_ip,
@@ -142,7 +142,7 @@ async def do_log_out(request: Request, runtime: CurrentRuntime, caller: CurrentC
 
 
 @router.post("/logout-everywhere", status_code=204, summary="Log out all devices")
-async def log_out_everywhere(request: Request, runtime: CurrentRuntime, caller: SessionOf) -> Response:
+async def log_out_everywhere(request: Request, runtime: CurrentRuntime, caller: CurrentSession) -> Response:
     await revoke_all_sessions(runtime, caller)
     return _logged_out_response(request, runtime)
 
@@ -260,7 +260,7 @@ async def list_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     summary="Create an API token or app password",
     responses={201: {"model": NewTokenResponse}},
 )
-async def create(runtime: CurrentRuntime, caller: SessionOf, body: TokenRequest) -> Response:
+async def create(runtime: CurrentRuntime, caller: CurrentSession, body: TokenRequest) -> Response:
     if body.kind == "api":
         scopes = read_scopes(["read", "write"] if body.scopes is None else body.scopes)
         created = await create_api_token(runtime, caller, body.name, scopes)
@@ -273,7 +273,7 @@ async def create(runtime: CurrentRuntime, caller: SessionOf, body: TokenRequest)
 
 
 @tokens_router.delete("/{token_id}", status_code=204, summary="Revoke an API token or app password")
-async def delete(runtime: CurrentRuntime, caller: SessionOf, token_id: IdPath) -> Response:
+async def delete(runtime: CurrentRuntime, caller: CurrentSession, token_id: IdPath) -> Response:
     await revoke_token(runtime, caller, token_id)
     return Response(status_code=204)
 

@@ -16,7 +16,7 @@ from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit, before_of, newest_first
 from reedbed.http.responses import download, json_list, json_response, moment, text_id
-from reedbed.services.bookmarks import delete_bookmark, every_bookmark, get_bookmark, keep_entry
+from reedbed.services.bookmarks import bookmark_entry, delete_bookmark, get_bookmark, iter_bookmarks
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks
 
@@ -28,7 +28,7 @@ _HTML_HEAD = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
 """
 
 
-async def netscape_lines(bookmarks: AsyncGenerator[Bookmark]) -> AsyncGenerator[bytes]:
+async def netscape_bookmarks(bookmarks: AsyncGenerator[Bookmark]) -> AsyncGenerator[bytes]:
     """Write a Netscape bookmark file. Bookmarks without a URL are left out."""
     yield _HTML_HEAD.encode()
     async for bookmark in bookmarks:
@@ -97,7 +97,7 @@ async def list_bookmarks(
     responses={200: {"model": BookmarkResponse}, 201: {"model": BookmarkResponse}},
 )
 async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: BookmarkRequest) -> Response:
-    saved = await keep_entry(runtime, caller.user_id, body.entry_id)
+    saved = await bookmark_entry(runtime, caller.user_id, body.entry_id)
     return json_response(bookmark_json(saved.bookmark), 201 if saved.new else 200)
 
 
@@ -114,7 +114,7 @@ async def export_json(runtime: CurrentRuntime, caller: CurrentCaller) -> Respons
     response_class=StreamingResponse,
 )
 async def export_html(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    lines = netscape_lines(every_bookmark(runtime, caller.user_id))
+    lines = netscape_bookmarks(iter_bookmarks(runtime, caller.user_id))
     return download(lines, "bookmarks.html", "text/html; charset=utf-8")
 
 
@@ -146,5 +146,5 @@ def bookmark_row_json(row: BookmarkRow) -> dict[str, Any]:
 
 
 async def _json_items(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
-    async for bookmark in every_bookmark(runtime, user_id):
+    async for bookmark in iter_bookmarks(runtime, user_id):
         yield orjson.dumps(bookmark_json(bookmark))

@@ -20,7 +20,7 @@ from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit
 from reedbed.http.responses import json_response, moment
 from reedbed.services import entries, read_state
 from reedbed.services.entries import Revision
-from reedbed.services.images import Pictures, pictures_for_programs
+from reedbed.services.images import Pictures, image_urls_for_apps
 from reedbed.services.search import Matched, SearchOrder, SearchPage, search_entries
 from reedbed.services.summaries import one_lines
 
@@ -167,7 +167,7 @@ class SearchHitResponse(EntryItem):
     matched: MatchedResponse
 
 
-class FoundList(ApiModel):
+class SearchHitList(ApiModel):
     items: list[SearchHitResponse]
     next_cursor: str | None = Field(description="A short or empty page may still have a next page.")
     unknown: list[str] = Field(
@@ -176,13 +176,13 @@ class FoundList(ApiModel):
     )
 
 
-def keyset_order(order: SearchOrder) -> Order:
+def cursor_order(order: SearchOrder) -> Order:
     """The order that cursors use. Relevance ranks within the newest matches."""
     return "newest" if order == "relevance" else order
 
 
-def found_page(page: SearchPage, lines: Mapping[int, str], order: SearchOrder, name: str) -> Response:
-    next_cursor = page.next and encode_cursor(page.next.sort_at, page.next.id, keyset_order(order), name)
+def search_response(page: SearchPage, lines: Mapping[int, str], order: SearchOrder, name: str) -> Response:
+    next_cursor = page.next and encode_cursor(page.next.sort_at, page.next.id, cursor_order(order), name)
     items = [
         {**entry_item(row, lines.get(row.id)), "matched": _matched_json(page.matched[row.id])}
         for row in page.rows
@@ -242,7 +242,7 @@ class MarkReadResponse(ApiModel):
 @router.get(
     "",
     summary="List entries without their content",
-    responses={200: {"model": EntryList | FoundList}},
+    responses={200: {"model": EntryList | SearchHitList}},
 )
 async def list_entries(
     runtime: CurrentRuntime,
@@ -259,7 +259,7 @@ async def list_entries(
 ) -> Response:
     query = ViewQuery(
         view=view,
-        order=keyset_order(order),
+        order=cursor_order(order),
         feed_id=feed_id,
         folder_id=folder_id,
         tag=None if tag is None else storable(tag),
@@ -278,7 +278,7 @@ async def list_entries(
         runtime, caller.user_id, text, within=query, order=order, cursor=start, limit=size
     )
     lines = await one_lines(runtime, caller.user, [row.id for row in results.rows])
-    return found_page(results, lines, order, name)
+    return search_response(results, lines, order, name)
 
 
 @router.post(
@@ -293,7 +293,7 @@ async def mark_read(runtime: CurrentRuntime, caller: CurrentCaller, body: MarkRe
 async def get(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
     entry = await entries.get_entry(runtime, caller.user_id, entry_id)
     lines = await one_lines(runtime, caller.user, [entry_id])
-    images = pictures_for_programs(runtime, place_of(request, runtime))
+    images = image_urls_for_apps(runtime, place_of(request, runtime))
     return json_response(entry_json(entry, images, lines.get(entry_id)))
 
 

@@ -10,7 +10,7 @@ from reedbed.domain.reader_apps import state_name
 from reedbed.domain.records import record
 from reedbed.domain.text import writable
 from reedbed.domain.times import SECOND, Instant, rfc3339
-from reedbed.store.entries.read import EntryWords
+from reedbed.store.entries.read import EntryText
 
 ATOM = "http://www.w3.org/2005/Atom"
 # The lxml type stubs do not allow a namespace without a prefix.
@@ -34,7 +34,7 @@ class FeedHeader:
     """Prefix of entry ids, so an entry has the same id in every feed."""
 
 
-def as_atom(header: FeedHeader, entries: Sequence[EntryWords]) -> bytes:
+def as_atom(header: FeedHeader, entries: Sequence[EntryText]) -> bytes:
     root = etree.Element(f"{{{ATOM}}}feed", nsmap=_NAMESPACES)
     _add_element(root, "id", header.id)
     _add_element(root, "title", header.title)
@@ -92,7 +92,7 @@ def _add_reader_category(element: Any, term: str) -> None:
         _add_element(element, "category", "", term=term, label=term.rpartition("/")[2], scheme=_READER_STATES)
 
 
-def as_json_feed(header: FeedHeader, entries: Sequence[EntryWords]) -> bytes:
+def as_json_feed(header: FeedHeader, entries: Sequence[EntryText]) -> bytes:
     return orjson.dumps(
         {
             "version": "https://jsonfeed.org/version/1.1",
@@ -104,7 +104,7 @@ def as_json_feed(header: FeedHeader, entries: Sequence[EntryWords]) -> bytes:
     )
 
 
-def _add_atom_entry(root: Any, header: FeedHeader, entry: EntryWords) -> None:
+def _add_atom_entry(root: Any, header: FeedHeader, entry: EntryText) -> None:
     element = etree.SubElement(root, f"{{{ATOM}}}entry")
     if entry.language:
         element.set(f"{{{_XML}}}lang", writable(entry.language))
@@ -120,14 +120,14 @@ def _add_atom_entry(root: Any, header: FeedHeader, entry: EntryWords) -> None:
     _add_element(element, "content", entry.content, type="html")
 
 
-def _add_source(element: Any, header: FeedHeader, entry: EntryWords) -> None:
+def _add_source(element: Any, header: FeedHeader, entry: EntryText) -> None:
     source = etree.SubElement(element, f"{{{ATOM}}}source")
     _add_element(source, "id", f"{header.entry_id_base}feed-{entry.feed_id}")
     _add_element(source, "title", entry.feed_title)
     _add_element(source, "updated", rfc3339(_updated_at(entry)))
 
 
-def _json_item(header: FeedHeader, entry: EntryWords) -> dict[str, Any]:
+def _json_item(header: FeedHeader, entry: EntryText) -> dict[str, Any]:
     fields = {
         "id": f"{header.entry_id_base}{entry.id}",
         "url": entry.url,
@@ -142,7 +142,7 @@ def _json_item(header: FeedHeader, entry: EntryWords) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _updated_at(entry: EntryWords) -> Instant:
+def _updated_at(entry: EntryText) -> Instant:
     return entry.sort_at if entry.changed_at is None else max(entry.sort_at, entry.changed_at)
 
 

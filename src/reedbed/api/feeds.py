@@ -9,11 +9,11 @@ from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.pagination import page_limit
 from reedbed.domain.refresh.schedule import explain
 from reedbed.domain.refresh.state import FetchState
-from reedbed.domain.subscriptions import FollowedFeed
+from reedbed.domain.subscriptions import SubscribedFeed
 from reedbed.domain.text import storable
 from reedbed.domain.times import SECOND
 from reedbed.domain.unset import UNSET
-from reedbed.http.auth import AdminOf, CurrentCaller, CurrentRuntime
+from reedbed.http.auth import CurrentAdmin, CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, PageCursor, PageLimit, next_offset, read_offset
 from reedbed.http.responses import json_response, moment, text_id
@@ -127,7 +127,7 @@ class FeedResponse(ApiModel):
     fetch_state: FetchStateResponse
 
 
-def feed_json(feed: FollowedFeed) -> dict[str, Any]:
+def feed_json(feed: SubscribedFeed) -> dict[str, Any]:
     return {
         "id": str(feed.id),
         "url": feed.url,
@@ -179,7 +179,7 @@ admin_router = APIRouter(prefix="/api/v1/admin/feeds", tags=["operator"])
 Status = Literal["all", "working", "damaged", "pending", "error", "stopped", "off"]
 
 
-class FeedChange(ApiModel):
+class ChangeFeedRequest(ApiModel):
     polling: bool | None = Field(None, description="Schedule the next check after each successful one.")
     proxy: str | None = Field(None, examples=["http://proxy.example:3128"], description="null: no proxy.")
     user_agent: str | None = Field(None, examples=["Mozilla/5.0"], description="null: the server's default.")
@@ -245,7 +245,7 @@ ONE: dict[int | str, dict[str, Any]] = {200: {"model": OperatorFeedResponse}}
 @admin_router.get("", summary="List shared feeds by name", responses={200: {"model": OperatorFeedList}})
 async def list_feeds(
     runtime: CurrentRuntime,
-    caller: AdminOf,
+    caller: CurrentAdmin,
     search: Annotated[str, Query(max_length=200, description="Part of the name or URL.")] = "",
     status: Annotated[Status, Query()] = "all",
     limit: PageLimit = None,
@@ -260,7 +260,7 @@ async def list_feeds(
 
 
 @admin_router.get("/{feed_id}", summary="Get a shared feed", responses=ONE)
-async def get(runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath) -> Response:
+async def get(runtime: CurrentRuntime, caller: CurrentAdmin, feed_id: IdPath) -> Response:
     return json_response(_admin_feed_json(await find_feed(runtime, str(feed_id))))
 
 
@@ -270,26 +270,28 @@ async def get(runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath) -> Resp
     description="New fetch settings are tried at once, even if the feed had stopped.",
     responses=ONE,
 )
-async def change(runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath, body: FeedChange) -> Response:
+async def change(
+    runtime: CurrentRuntime, caller: CurrentAdmin, feed_id: IdPath, body: ChangeFeedRequest
+) -> Response:
     return json_response(_admin_feed_json(await change_feed(runtime, str(feed_id), _settings(body))))
 
 
 @admin_router.post("/{feed_id}/sync", summary="Check a feed now, even a stopped one", responses=ONE)
-async def sync(runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath) -> Response:
+async def sync(runtime: CurrentRuntime, caller: CurrentAdmin, feed_id: IdPath) -> Response:
     return json_response(_admin_feed_json(await sync_feed(runtime, str(feed_id))))
 
 
 @admin_router.post("/{feed_id}/enable", summary="Enable a feed without scheduling a check", responses=ONE)
-async def enable(runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath) -> Response:
+async def enable(runtime: CurrentRuntime, caller: CurrentAdmin, feed_id: IdPath) -> Response:
     return json_response(_admin_feed_json(await enable_feed(runtime, str(feed_id))))
 
 
 @admin_router.post("/{feed_id}/disable", summary="Disable a feed: not fetched, not published", responses=ONE)
-async def disable(runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath) -> Response:
+async def disable(runtime: CurrentRuntime, caller: CurrentAdmin, feed_id: IdPath) -> Response:
     return json_response(_admin_feed_json(await disable_feed(runtime, str(feed_id))))
 
 
-def _settings(body: FeedChange) -> FeedSettings:
+def _settings(body: ChangeFeedRequest) -> FeedSettings:
     sent = body.model_dump(exclude_unset=True)
     if sent.get("interval") is not None:
         sent["interval"] *= SECOND

@@ -21,7 +21,7 @@ class FolderRequest(ApiModel):
     parent_id: JsonId | None = None
 
 
-class FolderChange(ApiModel):
+class ChangeFolderRequest(ApiModel):
     name: str | None = None
     parent_id: JsonId | None = None
     summary_words: int | None = Field(
@@ -33,7 +33,7 @@ class FolderChange(ApiModel):
     )
 
 
-class FolderOrder(ApiModel):
+class ReorderFoldersRequest(ApiModel):
     ids: list[JsonId]
     parent_id: JsonId | None = None
 
@@ -68,7 +68,7 @@ async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: FolderReq
 @router.post(
     "/reorder", status_code=204, summary="Reorder the folders of a parent folder or of the top level"
 )
-async def reorder(runtime: CurrentRuntime, caller: CurrentCaller, body: FolderOrder) -> Response:
+async def reorder(runtime: CurrentRuntime, caller: CurrentCaller, body: ReorderFoldersRequest) -> Response:
     await reorder_folders(runtime, caller.user_id, body.parent_id, body.ids)
     return Response(status_code=204)
 
@@ -88,7 +88,7 @@ async def get(runtime: CurrentRuntime, caller: CurrentCaller, folder_id: IdPath)
     responses={200: {"model": FolderResponse}},
 )
 async def change(
-    runtime: CurrentRuntime, caller: CurrentCaller, folder_id: IdPath, body: FolderChange
+    runtime: CurrentRuntime, caller: CurrentCaller, folder_id: IdPath, body: ChangeFolderRequest
 ) -> Response:
     parent = body.parent_id if "parent_id" in body.model_fields_set else UNSET
     summary_words = body.summary_words if "summary_words" in body.model_fields_set else UNSET

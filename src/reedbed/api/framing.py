@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import Field
 
-from reedbed.domain.framing import CAVEAT, Analysis, AnalysisState, FramedFeed, FramedItem, band_of
+from reedbed.domain.framing import CAVEAT, Analysis, AnalysisState, FramedFeed, FramedItem, score_band
 from reedbed.domain.times import Instant, from_datetime, to_datetime
 from reedbed.http.auth import CurrentCaller, CurrentRuntime, client_ip
 from reedbed.http.models import ApiModel
@@ -17,8 +17,8 @@ from reedbed.services.framing.manage import (
     framing_of_feed,
     framings_of,
     get_analysis,
-    read_again,
-    set_wish,
+    request_analysis,
+    set_analysis_request,
 )
 from reedbed.services.framing.public import ServedDocument, read_document, read_item, read_site
 from reedbed.services.security import network_of, spend
@@ -46,7 +46,7 @@ def scores_json(analysis: Analysis) -> dict[str, Any]:
         score.name: {"score": score.value, "reason": score.reason, "quote": score.quote}
         for score in (*analysis.scores, analysis.overall)
     }
-    return {**scores, "band": band_of(analysis.overall.value), "category": analysis.category}
+    return {**scores, "band": score_band(analysis.overall.value), "category": analysis.category}
 
 
 # --- User API
@@ -148,7 +148,7 @@ async def get(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) 
     responses={202: {"model": FramingResponse}},
 )
 async def again(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
-    return json_response(_state_json(await read_again(runtime, caller.user, entry_id)), 202)
+    return json_response(_state_json(await request_analysis(runtime, caller.user, entry_id)), 202)
 
 
 @router.get(
@@ -170,7 +170,7 @@ async def switch(
     runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath, body: SwitchRequest
 ) -> Response:
     return json_response(
-        _feed_json(await set_wish(runtime, caller.user, subscription_id, wished=body.enabled))
+        _feed_json(await set_analysis_request(runtime, caller.user, subscription_id, wished=body.enabled))
     )
 
 
@@ -190,7 +190,7 @@ def _status_json(analysis: Analysis) -> dict[str, Any]:
         "title": analysis.title,
         "description": analysis.description,
         **{score.name: score.value for score in (*analysis.scores, analysis.overall)},
-        "band": band_of(analysis.overall.value),
+        "band": score_band(analysis.overall.value),
     }
 
 
@@ -225,7 +225,7 @@ def _feed_json(framing: FramingOfFeed) -> dict[str, Any]:
 # --- Public deframer
 
 MANY_REQUESTS = "Too many requests from your address. Wait a moment and go on."
-MAX_ADDRESS = 4_000
+MAX_URL_LENGTH = 4_000
 _HEADERS = {
     "Cache-Control": "public, max-age=60",
     "Content-Security-Policy": "default-src 'none'; sandbox",
@@ -283,7 +283,9 @@ async def feed(
     url: Annotated[
         str,
         Query(
-            max_length=MAX_ADDRESS, examples=["https://example.org/feed.xml"], description="URL of the feed."
+            max_length=MAX_URL_LENGTH,
+            examples=["https://example.org/feed.xml"],
+            description="URL of the feed.",
         ),
     ],
     max_score: MaxScore = None,
@@ -309,7 +311,9 @@ async def item(
     runtime: CurrentRuntime,
     url: Annotated[
         str,
-        Query(max_length=MAX_ADDRESS, examples=["https://example.org/a"], description="URL of the article."),
+        Query(
+            max_length=MAX_URL_LENGTH, examples=["https://example.org/a"], description="URL of the article."
+        ),
     ],
     max_score: MaxScore = None,
 ) -> Response:

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request, Response
 
 from reedbed.http.auth import CurrentRuntime, client_ip
-from reedbed.services.images import open_picture
+from reedbed.services.images import open_image
 
 router = APIRouter(tags=["entries"])
 
@@ -17,5 +17,5 @@ HEADERS = {
 
 @router.get("/images/{signature}/{address}", include_in_schema=False)
 async def image(request: Request, runtime: CurrentRuntime, signature: str, address: str) -> Response:
-    proxied = await open_picture(runtime, signature, address, client_ip(request))
+    proxied = await open_image(runtime, signature, address, client_ip(request))
     return Response(proxied.data, 200, HEADERS, proxied.media_type)

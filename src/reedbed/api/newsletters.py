@@ -24,13 +24,13 @@ from reedbed.http.responses import json_response, moment, text_id
 from reedbed.services.newsletters.channels import (
     MailboxOptions,
     add_mailbox,
-    ask_for_look,
     check_token,
     from_mailgun,
     from_postmark,
     from_raw,
     from_ses,
     remove_mailbox,
+    request_mailbox_check_now,
 )
 from reedbed.services.newsletters.receive import MailRejected, Received
 from reedbed.services.newsletters.senders import (
@@ -39,9 +39,9 @@ from reedbed.services.newsletters.senders import (
     block_address,
     block_sender,
     dismiss_confirmation,
-    follow_again,
     get_sender,
     rename_address,
+    resume_sender,
     revoke_address,
     unblock_sender,
     written,
@@ -61,7 +61,7 @@ class SenderRequest(ApiModel):
     address: str = Field(examples=["news@example.org"], max_length=500)
 
 
-class SenderChange(ApiModel):
+class ChangeSenderRequest(ApiModel):
     """Fields that are not sent stay unchanged."""
 
     blocked: bool | None = None
@@ -88,7 +88,7 @@ class NewsletterAddressResponse(ApiModel):
     last_used_at: str | None
 
 
-class VerdictsResponse(ApiModel):
+class AuthResultsResponse(ApiModel):
     by: str = Field(description="The receiving server that checked.")
     spf: str
     dkim: str
@@ -107,7 +107,7 @@ class SenderResponse(ApiModel):
     left: bool
     leaving: str = Field(description="Result of unsubscribing, as a sentence.")
     leave_page: str | None = Field(description="Page of the list for unsubscribing by hand.")
-    verdicts: VerdictsResponse
+    verdicts: AuthResultsResponse
 
 
 class MailboxResponse(ApiModel):
@@ -217,11 +217,11 @@ async def one_sender(runtime: CurrentRuntime, caller: CurrentCaller, sender_id: 
     responses={200: {"model": SenderResponse}},
 )
 async def change_sender(
-    runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath, body: SenderChange
+    runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath, body: ChangeSenderRequest
 ) -> Response:
     sender = await get_sender(runtime, caller.user_id, sender_id)
     if body.followed:
-        sender = await follow_again(runtime, caller.user_id, sender_id)
+        sender = await resume_sender(runtime, caller.user_id, sender_id)
     if body.blocked is not None:
         update = block_sender if body.blocked else unblock_sender
         sender = await update(runtime, caller.user_id, sender_id)
@@ -251,7 +251,7 @@ async def create_mailbox(runtime: CurrentRuntime, caller: CurrentCaller, body: M
 
 @router.post("/mailboxes/{mailbox_id}/check", status_code=202, summary="Check a mailbox soon")
 async def check(runtime: CurrentRuntime, caller: CurrentCaller, mailbox_id: IdPath) -> Response:
-    await ask_for_look(runtime, caller.user_id, mailbox_id)
+    await request_mailbox_check_now(runtime, caller.user_id, mailbox_id)
     return Response(status_code=202)
 
 

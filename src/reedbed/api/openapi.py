@@ -19,14 +19,14 @@ class ErrorDetails(ApiModel):
     field: str | None = Field(None, description="The invalid field, if there is one.", examples=["email"])
 
 
-class ErrorRequest(ApiModel):
+class ErrorBody(ApiModel):
     code: str = Field(examples=["not_found"])
     message: str = Field(examples=["There is nothing with this id."])
     details: ErrorDetails
 
 
 class ErrorResponse(ApiModel):
-    error: ErrorRequest
+    error: ErrorBody
 
 
 _DESCRIPTIONS = {
@@ -43,7 +43,7 @@ _DESCRIPTIONS = {
 _RETRY = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}}
 _CONTENT = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorOut"}}}
 
-ANSWERS: dict[str, dict[str, Any]] = {
+ERROR_RESPONSES: dict[str, dict[str, Any]] = {
     f"Error{status}": {
         "description": description,
         "content": _CONTENT,
@@ -110,7 +110,7 @@ def _add_security_and_errors(document: dict[str, Any]) -> None:
     document["security"] = [{"token": []}, {"session": []}]
     components = document["components"]
     components["securitySchemes"] = SCHEMES
-    components["responses"] = ANSWERS
+    components["responses"] = ERROR_RESPONSES
     components["schemas"].update(error_schemas())
     for name in ("HTTPValidationError", "ValidationError"):
         components["schemas"].pop(name, None)

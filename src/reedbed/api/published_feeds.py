@@ -17,7 +17,7 @@ from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, JsonId
 from reedbed.http.responses import json_response, moment, text_id
-from reedbed.services.images import pictures_for_programs
+from reedbed.services.images import image_urls_for_apps
 from reedbed.services.published_feeds import (
     OpenedFeed,
     Publication,
@@ -30,11 +30,11 @@ from reedbed.services.published_feeds import (
 )
 from reedbed.services.runtime import Runtime
 from reedbed.store import published_feeds
-from reedbed.store.entries.read import EntryWords
+from reedbed.store.entries.read import EntryText
 
 router = APIRouter(prefix="/published", tags=["published feeds"])
 
-Writer = Callable[[FeedHeader, Sequence[EntryWords]], bytes]
+Writer = Callable[[FeedHeader, Sequence[EntryText]], bytes]
 
 _ENTRY_ID_PREFIXES = {"digests": "digest", "stories": "story"}
 _HEADERS = {
@@ -67,7 +67,7 @@ async def _feed_response(
 ) -> Response:
     publication = await read_publication(runtime, token)
     header = _feed_header(runtime, publication, published_url(runtime, token, form))
-    images = pictures_for_programs(runtime)
+    images = image_urls_for_apps(runtime)
     body = write(
         header, [replace(entry, content=images.in_html(entry.content)) for entry in publication.entries]
     )
@@ -148,7 +148,7 @@ class PublishedResponse(ApiModel):
     last_used_at: str | None
 
 
-class OpenedResponse(PublishedResponse):
+class PublishedUrlsResponse(PublishedResponse):
     atom_url: str
     json_url: str
 
@@ -158,7 +158,7 @@ class PublishedList(ApiModel):
     next_cursor: str | None
 
 
-_OPENED = {"model": OpenedResponse, "description": "Includes the URLs, which are shown only once."}
+_OPENED = {"model": PublishedUrlsResponse, "description": "Includes the URLs, which are shown only once."}
 
 
 @settings_router.get(

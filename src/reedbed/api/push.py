@@ -14,7 +14,7 @@ from reedbed.services.push import add_device, list_devices, push_key, remove_dev
 
 router = APIRouter(prefix="/api/v1/push", tags=["push"])
 
-HELLO = PushNote("Reedbed", "This device is told of news.", "/settings/notifications", "test")
+TEST_NOTIFICATION = PushNote("Reedbed", "This device is told of news.", "/settings/notifications", "test")
 
 
 class PushKeys(ApiModel):
@@ -88,7 +88,7 @@ async def add(
 
 @router.post("/devices/{device_id}/test", status_code=202, summary="Send a test notification to a device")
 async def test(runtime: CurrentRuntime, caller: CurrentCaller, device_id: IdPath) -> Response:
-    await send_test(runtime, caller.user_id, device_id, HELLO)
+    await send_test(runtime, caller.user_id, device_id, TEST_NOTIFICATION)
     return Response(status_code=202)
 
 

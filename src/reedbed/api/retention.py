@@ -5,11 +5,11 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from reedbed.domain.pagination import page_limit
-from reedbed.http.auth import AdminOf, CurrentCaller, CurrentRuntime
+from reedbed.http.auth import CurrentAdmin, CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.params import PageCursor, PageLimit, before_of, newest_first
 from reedbed.http.responses import json_response, moment
-from reedbed.services.retention import ask_for_cleanup, dismiss_notice, notice_for
+from reedbed.services.retention import dismiss_notice, enqueue_cleanup, notice_for
 from reedbed.store import retention
 from reedbed.store.retention import Cleanup
 
@@ -51,7 +51,7 @@ class NoticeResponse(ApiModel):
 )
 async def list_cleanups(
     runtime: CurrentRuntime,
-    caller: AdminOf,
+    caller: CurrentAdmin,
     limit: PageLimit = None,
     cursor: PageCursor = None,
 ) -> Response:
@@ -62,8 +62,8 @@ async def list_cleanups(
 
 
 @router.post("/api/v1/admin/cleanups", status_code=202, tags=["operator"], summary="Start a cleanup")
-async def start_cleanup(runtime: CurrentRuntime, caller: AdminOf) -> Response:
-    return json_response({"job_id": str(await ask_for_cleanup(runtime, caller.user))}, 202)
+async def start_cleanup(runtime: CurrentRuntime, caller: CurrentAdmin) -> Response:
+    return json_response({"job_id": str(await enqueue_cleanup(runtime, caller.user))}, 202)
 
 
 @router.get(

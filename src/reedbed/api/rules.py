@@ -11,7 +11,7 @@ from reedbed.domain.rules import (
     Action,
     Condition,
     RuleRow,
-    operator_word,
+    operator_name,
     read_action,
     read_condition,
 )
@@ -32,7 +32,7 @@ from reedbed.services.rules.manage import (
     try_rule,
 )
 from reedbed.store import rules
-from reedbed.store.entries.read import EntryWords
+from reedbed.store.entries.read import EntryText
 
 router = APIRouter(prefix="/api/v1/rules", tags=["rules"])
 
@@ -66,7 +66,7 @@ class RuleRequest(ApiModel):
     enabled: bool = True
 
 
-class RuleChange(ApiModel):
+class ChangeRuleRequest(ApiModel):
     name: str | None = None
     match: Literal["all", "any"] | None = None
     conditions: list[ConditionRequest] | None = None
@@ -74,13 +74,13 @@ class RuleChange(ApiModel):
     enabled: bool | None = None
 
 
-class TrialRequest(ApiModel):
+class DryRunRequest(ApiModel):
     name: str = "Trial"
     match: Literal["all", "any"] = "all"
     conditions: list[ConditionRequest]
 
 
-class RuleOrder(ApiModel):
+class ReorderRulesRequest(ApiModel):
     ids: list[JsonId]
 
 
@@ -101,7 +101,7 @@ class RuleList(ApiModel):
     next_cursor: str | None
 
 
-class TrialHit(ApiModel):
+class DryRunEntry(ApiModel):
     id: str
     feed_id: str
     feed_title: str
@@ -110,11 +110,11 @@ class TrialHit(ApiModel):
     sort_at: str
 
 
-class TrialResponse(ApiModel):
+class DryRunResponse(ApiModel):
     looked_at: int
     matched: int
     complete: bool
-    items: list[TrialHit]
+    items: list[DryRunEntry]
 
 
 class JobResponse(ApiModel):
@@ -140,7 +140,7 @@ async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: RuleReque
 
 
 @router.post("/reorder", status_code=204, summary="Reorder rules; list every rule once")
-async def reorder(runtime: CurrentRuntime, caller: CurrentCaller, body: RuleOrder) -> Response:
+async def reorder(runtime: CurrentRuntime, caller: CurrentCaller, body: ReorderRulesRequest) -> Response:
     await reorder_rules(runtime, caller.user_id, body.ids)
     return Response(status_code=204)
 
@@ -148,10 +148,10 @@ async def reorder(runtime: CurrentRuntime, caller: CurrentCaller, body: RuleOrde
 @router.post(
     "/dry-run",
     summary="Test conditions on the newest 500 entries without applying anything",
-    responses={200: {"model": TrialResponse}},
+    responses={200: {"model": DryRunResponse}},
 )
 async def dry_run(
-    runtime: CurrentRuntime, caller: CurrentCaller, body: TrialRequest, _: SearchLimit
+    runtime: CurrentRuntime, caller: CurrentCaller, body: DryRunRequest, _: SearchLimit
 ) -> Response:
     draft = RuleDraft(body.name, body.match, _read_conditions(body.conditions), [read_action("star")])
     return json_response(_trial_json(await try_rule(runtime, caller.user_id, draft)))
@@ -164,7 +164,7 @@ async def get(runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath) -
 
 @router.patch("/{rule_id}", summary="Change a rule; fields that are not sent stay", responses=ONE)
 async def change(
-    runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath, body: RuleChange
+    runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath, body: ChangeRuleRequest
 ) -> Response:
     draft = RuleDraft(
         body.name,
@@ -199,7 +199,7 @@ def rule_json(row: RuleRow) -> dict[str, Any]:
         "name": rule.name,
         "match": rule.join,
         "conditions": [
-            {"field": condition.field, "operator": operator_word(condition), "value": condition.value}
+            {"field": condition.field, "operator": operator_name(condition), "value": condition.value}
             for condition in rule.conditions
         ],
         "actions": [
@@ -229,7 +229,7 @@ def _trial_json(trial: DryRun) -> dict[str, Any]:
     }
 
 
-def _hit_json(entry: EntryWords) -> dict[str, Any]:
+def _hit_json(entry: EntryText) -> dict[str, Any]:
     return {
         "id": str(entry.id),
         "feed_id": str(entry.feed_id),

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from reedbed.api.entries import FoundList, found_page, keyset_order
+from reedbed.api.entries import SearchHitList, cursor_order, search_response
 from reedbed.domain.entries import View, ViewQuery
 from reedbed.domain.pagination import decode_cursor, page_limit
 from reedbed.domain.search import SavedSearch, UnreadMatches
@@ -26,14 +26,14 @@ class SearchRequest(ApiModel):
     query: str = Field(max_length=2_000, examples=['heron* "grey heron" -egret is:unread after:30d'])
 
 
-class SearchChange(ApiModel):
+class ChangeSearchRequest(ApiModel):
     """Fields that are not sent stay unchanged."""
 
     name: str | None = Field(default=None, max_length=200)
     query: str | None = Field(default=None, max_length=2_000)
 
 
-class SearchesOrder(ApiModel):
+class ReorderSearchesRequest(ApiModel):
     ids: list[JsonId]
 
 
@@ -83,7 +83,7 @@ async def counts(runtime: CurrentRuntime, caller: CurrentCaller, _: SearchLimit)
 
 
 @router.post("/reorder", status_code=204, summary="Reorder saved searches")
-async def reorder(runtime: CurrentRuntime, caller: CurrentCaller, body: SearchesOrder) -> Response:
+async def reorder(runtime: CurrentRuntime, caller: CurrentCaller, body: ReorderSearchesRequest) -> Response:
     await search.reorder_searches(runtime, caller.user_id, body.ids)
     return Response(status_code=204)
 
@@ -96,7 +96,7 @@ async def get(runtime: CurrentRuntime, caller: CurrentCaller, search_id: IdPath)
 @router.get(
     "/{search_id}/entries",
     summary="List the entries of a saved search without their content",
-    responses={200: {"model": FoundList}},
+    responses={200: {"model": SearchHitList}},
 )
 async def list_entries(
     runtime: CurrentRuntime,
@@ -115,16 +115,16 @@ async def list_entries(
         search_id,
         within=ViewQuery(view),
         order=order,
-        cursor=None if cursor is None else decode_cursor(cursor, keyset_order(order), name),
+        cursor=None if cursor is None else decode_cursor(cursor, cursor_order(order), name),
         limit=page_limit(limit),
     )
     lines = await one_lines(runtime, caller.user, [row.id for row in page.rows])
-    return found_page(page, lines, order, name)
+    return search_response(page, lines, order, name)
 
 
 @router.patch("/{search_id}", summary="Change a saved search", responses={200: {"model": SearchResponse}})
 async def change(
-    runtime: CurrentRuntime, caller: CurrentCaller, search_id: IdPath, body: SearchChange
+    runtime: CurrentRuntime, caller: CurrentCaller, search_id: IdPath, body: ChangeSearchRequest
 ) -> Response:
     changed = await search.change_search(runtime, caller.user_id, search_id, name=body.name, query=body.query)
     return json_response(_search_json(changed))

@@ -7,12 +7,12 @@ from fastapi.responses import RedirectResponse
 from pydantic import Field
 
 from reedbed.domain.text import storable
-from reedbed.http.auth import CurrentCaller, CurrentRuntime, SessionOf, client_ip, set_sign_in_cookie
+from reedbed.http.auth import CurrentCaller, CurrentRuntime, CurrentSession, client_ip, set_sign_in_cookie
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath
 from reedbed.http.responses import json_response, moment
 from reedbed.services.runtime import Runtime
-from reedbed.services.sign_in import StartedSignIn, begin, callback_url, linked, provider_named, unlink
+from reedbed.services.sign_in import StartedSignIn, begin, callback_url, get_provider, linked, unlink
 
 router = APIRouter(tags=["auth"])
 
@@ -111,7 +111,7 @@ async def oidc_callback(request: Request) -> Response:
     status_code=303,
 )
 async def oauth_callback(request: Request, runtime: CurrentRuntime, provider: str) -> Response:
-    return _redirect_to_web(request, provider_named(runtime, provider).key, 303)
+    return _redirect_to_web(request, get_provider(runtime, provider).key, 303)
 
 
 @router.post(
@@ -120,7 +120,7 @@ async def oauth_callback(request: Request, runtime: CurrentRuntime, provider: st
     status_code=307,
 )
 async def oauth_form(request: Request, runtime: CurrentRuntime, provider: str) -> Response:
-    return _redirect_to_web(request, provider_named(runtime, provider).key, 307)
+    return _redirect_to_web(request, get_provider(runtime, provider).key, 307)
 
 
 @router.get(
@@ -149,7 +149,9 @@ async def identities(runtime: CurrentRuntime, caller: CurrentCaller) -> Response
     summary="Start linking an account; returns the URL to open",
     responses={200: {"model": AuthorizationUrlResponse}},
 )
-async def link(request: Request, runtime: CurrentRuntime, caller: SessionOf, body: LinkRequest) -> Response:
+async def link(
+    request: Request, runtime: CurrentRuntime, caller: CurrentSession, body: LinkRequest
+) -> Response:
     started = await begin(
         runtime,
         body.provider,
@@ -166,7 +168,7 @@ async def link(request: Request, runtime: CurrentRuntime, caller: SessionOf, bod
     status_code=204,
     summary="Unlink an account",
 )
-async def remove(runtime: CurrentRuntime, caller: SessionOf, identity_id: IdPath) -> Response:
+async def remove(runtime: CurrentRuntime, caller: CurrentSession, identity_id: IdPath) -> Response:
     await unlink(runtime, caller, identity_id)
     return Response(status_code=204)
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from reedbed.api.entries import EntryItem, entry_item
 from reedbed.api.framing import AnalysisResponse, analysis_json
 from reedbed.domain.pagination import Cursor, decode_cursor, encode_cursor, page_limit
-from reedbed.domain.stories import Outlet, Story, StoryLine, StorySource
+from reedbed.domain.stories import Outlet, Story, StorySource, StorySummary
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, PageCursor, PageLimit
@@ -142,14 +142,14 @@ async def unsplit(
     return Response(status_code=204)
 
 
-def _next_cursor(rows: list[StoryLine], size: int, view: str) -> str | None:
+def _next_cursor(rows: list[StorySummary], size: int, view: str) -> str | None:
     if len(rows) <= size:
         return None
     last = Cursor(rows[size - 1].newest_at, rows[size - 1].id)
     return encode_cursor(last.sort_at, last.id, "newest", view)
 
 
-def _story_item(story: StoryLine) -> dict[str, Any]:
+def _story_item(story: StorySummary) -> dict[str, Any]:
     return {
         "id": str(story.id),
         "title": story.headline.title,

@@ -20,7 +20,7 @@ from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit, next_offs
 from reedbed.http.responses import json_response, moment, text_id
 from reedbed.services.subscriptions.manage import (
     NO_SUCH,
-    RefusedRefresh,
+    RejectedRefresh,
     SubscribeOptions,
     SubscriptionChange,
     change_subscription,
@@ -33,7 +33,7 @@ from reedbed.store import subscriptions
 
 router = APIRouter(prefix="/api/v1/subscriptions", tags=["subscriptions"])
 
-MAX_IN_A_BATCH = 500
+MAX_BATCH_SIZE = 500
 
 
 class SubscribeRequest(ApiModel):
@@ -50,7 +50,7 @@ class SubscribeRequest(ApiModel):
 
 
 class BatchRequest(ApiModel):
-    items: list[SubscribeRequest] = Field(max_length=MAX_IN_A_BATCH)
+    items: list[SubscribeRequest] = Field(max_length=MAX_BATCH_SIZE)
 
 
 class ChangeSubscriptionRequest(ApiModel):
@@ -228,7 +228,7 @@ async def refresh(
     return json_response({"refreshing": refused is None, **(_refusal_json(refused) if refused else {})}, 202)
 
 
-def _refusal_json(refused: RefusedRefresh) -> dict[str, str | None]:
+def _refusal_json(refused: RejectedRefresh) -> dict[str, str | None]:
     return {"reason": refused.reason, "retry_at": moment(refused.retry_at)}
 
 

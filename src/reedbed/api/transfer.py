@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from reedbed.api.bookmarks import bookmark_json, netscape_lines
+from reedbed.api.bookmarks import bookmark_json, netscape_bookmarks
 from reedbed.api.entries import entry_item
 from reedbed.api.highlights import highlight_json, markdown
 from reedbed.api.published_feeds import published_json
@@ -23,11 +23,17 @@ from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath
 from reedbed.http.responses import ArchiveFile, download, json_list, json_response, moment, zipped
 from reedbed.http.uploads import file_body, received_bytes, received_file
-from reedbed.services.bookmarks import every_bookmark
+from reedbed.services.bookmarks import iter_bookmarks
 from reedbed.services.highlights import every_highlight
 from reedbed.services.runtime import Runtime
 from reedbed.services.transfer.jobs import MAX_LINES, Import, get_import, start_file, start_miniflux
-from reedbed.services.transfer.opml import ExportedEntry, export_opml, import_opml, kept_entries, spend_export
+from reedbed.services.transfer.opml import (
+    ExportedEntry,
+    export_entries,
+    export_opml,
+    import_opml,
+    spend_export,
+)
 from reedbed.services.users import preferences_of
 from reedbed.store import published_feeds, rules, subscriptions, transfer
 
@@ -53,7 +59,7 @@ class ImportResponse(ApiModel):
     lines: list[ImportLineResponse] = Field(description="Result for each line of the file.")
 
 
-def lines_out(lines: Iterable[ImportLine]) -> dict[str, list[dict[str, str]]]:
+def import_lines_json(lines: Iterable[ImportLine]) -> dict[str, list[dict[str, str]]]:
     """Build the fields `errors` and `lines` of a report."""
     items = [asdict(line) for line in lines]
     errors = [
@@ -74,7 +80,7 @@ async def import_file(request: Request, runtime: CurrentRuntime, caller: Current
     _, body = await received_bytes(request)
     report = await import_opml(runtime, caller.user_id, body)
     counts = {"imported": report.imported, "skipped": report.skipped}
-    return json_response(counts | lines_out(report.lines))
+    return json_response(counts | import_lines_json(report.lines))
 
 
 @router.get("", summary="Export subscriptions as OPML", response_class=Response)
@@ -101,7 +107,7 @@ async def export_file(
 imports_router = APIRouter(prefix="/api/v1/import", tags=["opml"])
 
 
-class LibraryResponse(ImportResponse):
+class ImportReportResponse(ImportResponse):
     source: str = Field(examples=["FreshRSS"])
     starred: int
     tagged: int
@@ -109,13 +115,13 @@ class LibraryResponse(ImportResponse):
     read: int
 
 
-class MovingResponse(ApiModel):
+class ImportStatusResponse(ApiModel):
     id: str
     name: str
     status: str = Field(description="pending, running, done or failed")
     done: int = Field(description="Feeds, states and entries imported so far.")
     total: int = Field(description="Expected total; 0 while unknown.")
-    report: LibraryResponse = Field(description="What was imported so far.")
+    report: ImportReportResponse = Field(description="What was imported so far.")
     problems: int = Field(
         description=f"Lines that could not be used; the report names the first {MAX_LINES} of all lines."
     )
@@ -127,7 +133,7 @@ class MinifluxRequest(ApiModel):
     token: str = Field(max_length=500)
 
 
-ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": MovingResponse}}
+ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": ImportStatusResponse}}
 
 
 @imports_router.post(
@@ -156,14 +162,14 @@ async def bring_miniflux(runtime: CurrentRuntime, caller: CurrentCaller, body: M
 
 
 @imports_router.get(
-    "/{import_id}", summary="Get the progress of an import", responses={200: {"model": MovingResponse}}
+    "/{import_id}", summary="Get the progress of an import", responses={200: {"model": ImportStatusResponse}}
 )
 async def look(runtime: CurrentRuntime, caller: CurrentCaller, import_id: IdPath) -> Response:
     return json_response(_import_json(await get_import(runtime, caller.user_id, import_id)))
 
 
 def _import_json(status: Import) -> dict[str, Any]:
-    report = asdict(status.report) | lines_out(status.report.lines)
+    report = asdict(status.report) | import_lines_json(status.report.lines)
     return {**asdict(status), "id": str(status.id), "report": report}
 
 
@@ -205,7 +211,7 @@ def _files(runtime: Runtime, caller: Caller) -> list[ArchiveFile]:
         ArchiveFile("highlights.json", json_list(_highlights(runtime, user_id))),
         ArchiveFile("highlights.md", markdown(every_highlight(runtime, user_id))),
         ArchiveFile("bookmarks.json", json_list(_bookmarks(runtime, user_id))),
-        ArchiveFile("bookmarks.html", netscape_lines(every_bookmark(runtime, user_id))),
+        ArchiveFile("bookmarks.html", netscape_bookmarks(iter_bookmarks(runtime, user_id))),
         ArchiveFile("entries.json", json_list(_entries(runtime, user_id))),
     ]
 
@@ -263,12 +269,12 @@ async def _highlights(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
 
 
 async def _bookmarks(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
-    async for bookmark in every_bookmark(runtime, user_id):
+    async for bookmark in iter_bookmarks(runtime, user_id):
         yield orjson.dumps(bookmark_json(bookmark))
 
 
 async def _entries(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
-    async for entry in kept_entries(runtime, user_id):
+    async for entry in export_entries(runtime, user_id):
         yield orjson.dumps(_entry_json(entry))
 
 

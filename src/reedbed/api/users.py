@@ -10,7 +10,13 @@ from pydantic import Field
 from reedbed.domain.pagination import Cursor, decode_cursor, encode_cursor, page_limit
 from reedbed.domain.text import storable
 from reedbed.domain.users import Caller, LoggedEvent, Session, User, device_name
-from reedbed.http.auth import AdminOf, CurrentCaller, CurrentRuntime, SessionOf, clear_session_cookie
+from reedbed.http.auth import (
+    CurrentAdmin,
+    CurrentCaller,
+    CurrentRuntime,
+    CurrentSession,
+    clear_session_cookie,
+)
 from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath, PageCursor, PageLimit
 from reedbed.http.responses import json_response, moment, text_id
@@ -72,12 +78,12 @@ class EventList(ApiModel):
     next_cursor: str | None
 
 
-class SomebodysEvent(EventResponse):
+class UserEventResponse(EventResponse):
     user_id: str | None
 
 
-class EverybodysEvents(ApiModel):
-    items: list[SomebodysEvent]
+class UserEventList(ApiModel):
+    items: list[UserEventResponse]
     next_cursor: str | None
 
 
@@ -102,11 +108,11 @@ def event_json(event: LoggedEvent, *, whose: bool = False) -> dict[str, Any]:
     return {**fields, "user_id": text_id(event.user_id)} if whose else fields
 
 
-def events_before(cursor: str | None, view: str) -> Cursor | None:
+def decode_event_cursor(cursor: str | None, view: str) -> Cursor | None:
     return None if cursor is None else decode_cursor(cursor, "newest", view)
 
 
-def events_after(events: list[LoggedEvent], size: int, view: str) -> str | None:
+def next_event_cursor(events: list[LoggedEvent], size: int, view: str) -> str | None:
     """Cursor of the next page. `events` holds one more than `size` if there is one."""
     if len(events) <= size:
         return None
@@ -118,7 +124,7 @@ def events_after(events: list[LoggedEvent], size: int, view: str) -> str | None:
 router = APIRouter(prefix="/api/v1/users/me", tags=["account"])
 
 
-class AccountChange(ApiModel):
+class ChangeAccountRequest(ApiModel):
     preferences: dict[str, Any] = Field(
         default_factory=dict[str, Any],
         max_length=50,
@@ -127,12 +133,12 @@ class AccountChange(ApiModel):
     )
 
 
-class PasswordChange(ApiModel):
+class ChangePasswordRequest(ApiModel):
     current_password: str = Field(max_length=2_000, repr=False)
     new_password: str = Field(max_length=2_000, repr=False)
 
 
-class DeletedAccount(ApiModel):
+class DeleteAccountRequest(ApiModel):
     password: str = Field(max_length=2_000, repr=False)
 
 
@@ -161,13 +167,13 @@ async def get(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
 
 
 @router.patch("", summary="Change preferences", responses={200: {"model": UserResponse}})
-async def change(runtime: CurrentRuntime, caller: CurrentCaller, body: AccountChange) -> Response:
+async def change(runtime: CurrentRuntime, caller: CurrentCaller, body: ChangeAccountRequest) -> Response:
     return json_response(user_json(await set_preferences(runtime, caller, body.preferences)))
 
 
 @router.delete("", status_code=204, summary="Delete the account and all its data permanently")
 async def delete(
-    request: Request, runtime: CurrentRuntime, caller: SessionOf, body: DeletedAccount
+    request: Request, runtime: CurrentRuntime, caller: CurrentSession, body: DeleteAccountRequest
 ) -> Response:
     await delete_account(runtime, caller, body.password)
     response = Response(status_code=204)
@@ -176,7 +182,7 @@ async def delete(
 
 
 @router.post("/password", status_code=204, summary="Change the password and log out all other devices")
-async def password(runtime: CurrentRuntime, caller: SessionOf, body: PasswordChange) -> Response:
+async def password(runtime: CurrentRuntime, caller: CurrentSession, body: ChangePasswordRequest) -> Response:
     await change_password(runtime, caller, body.current_password, body.new_password)
     return Response(status_code=204)
 
@@ -190,12 +196,12 @@ async def sessions(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
 
 
 @router.delete("/sessions", summary="Log out all other devices", responses={200: {"model": RevokedResponse}})
-async def revoke_others(runtime: CurrentRuntime, caller: SessionOf) -> Response:
+async def revoke_others(runtime: CurrentRuntime, caller: CurrentSession) -> Response:
     return json_response({"revoked": await revoke_other_sessions(runtime, caller)})
 
 
 @router.delete("/sessions/{session_id}", status_code=204, summary="Log out one device")
-async def revoke(runtime: CurrentRuntime, caller: SessionOf, session_id: IdPath) -> Response:
+async def revoke(runtime: CurrentRuntime, caller: CurrentSession, session_id: IdPath) -> Response:
     await revoke_session(runtime, caller, session_id)
     return Response(status_code=204)
 
@@ -211,11 +217,11 @@ async def log(
     async with runtime.db.read() as tx:
         events = list(
             await users.list_events(
-                tx, user_id=caller.user_id, before=events_before(cursor, view), limit=size + 1
+                tx, user_id=caller.user_id, before=decode_event_cursor(cursor, view), limit=size + 1
             )
         )
     items = [event_json(event) for event in events[:size]]
-    return json_response({"items": items, "next_cursor": events_after(events, size, view)})
+    return json_response({"items": items, "next_cursor": next_event_cursor(events, size, view)})
 
 
 def _device_json(session: Session, caller: Caller) -> dict[str, Any]:
@@ -244,17 +250,17 @@ class MemberResponse(ApiModel):
     created_at: str
 
 
-class ListedMember(MemberResponse):
+class MemberItem(MemberResponse):
     feeds: int
     last_active_at: str | None
 
 
 class MemberList(ApiModel):
-    items: list[ListedMember]
+    items: list[MemberItem]
     next_cursor: str | None
 
 
-class MemberChange(ApiModel):
+class ChangeMemberRequest(ApiModel):
     role: str | None = Field(None, examples=["admin"])
     disabled: bool | None = None
 
@@ -288,7 +294,7 @@ class LinkResponse(ApiModel):
 @members_router.get("/users", summary="List all users", responses={200: {"model": MemberList}})
 async def list_users(
     runtime: CurrentRuntime,
-    caller: AdminOf,
+    caller: CurrentAdmin,
     limit: PageLimit = None,
     cursor: PageCursor = None,
 ) -> Response:
@@ -304,7 +310,7 @@ async def list_users(
 
 
 @members_router.get("/users/{user_id}", summary="Get a user", responses={200: {"model": MemberResponse}})
-async def get_member(runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath) -> Response:
+async def get_member(runtime: CurrentRuntime, caller: CurrentAdmin, user_id: IdPath) -> Response:
     return json_response(_member_json(await member(runtime, user_id)))
 
 
@@ -314,7 +320,7 @@ async def get_member(runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath) 
     responses={200: {"model": MemberResponse}},
 )
 async def change_member(
-    runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath, body: MemberChange
+    runtime: CurrentRuntime, caller: CurrentAdmin, user_id: IdPath, body: ChangeMemberRequest
 ) -> Response:
     user = await member_to_change(runtime, caller.user, user_id, becoming=body.role or "user")
     if body.role is not None:
@@ -325,7 +331,7 @@ async def change_member(
 
 
 @members_router.delete("/users/{user_id}", status_code=204, summary="Delete a user and all their data")
-async def delete_member_account(runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath) -> Response:
+async def delete_member_account(runtime: CurrentRuntime, caller: CurrentAdmin, user_id: IdPath) -> Response:
     await delete_member(runtime, await member_to_change(runtime, caller.user, user_id))
     return Response(status_code=204)
 
@@ -337,14 +343,14 @@ async def delete_member_account(runtime: CurrentRuntime, caller: AdminOf, user_i
     responses={201: {"model": LinkResponse}},
 )
 async def make_reset_link(
-    runtime: CurrentRuntime, caller: AdminOf, _: SessionOf, user_id: IdPath
+    runtime: CurrentRuntime, caller: CurrentAdmin, _: CurrentSession, user_id: IdPath
 ) -> Response:
     url = await reset_link(runtime, await member_to_change(runtime, caller.user, user_id))
     return json_response({"url": url}, 201, {"Cache-Control": "no-store"})
 
 
 @members_router.get("/invites", summary="List open invitations", responses={200: {"model": InviteList}})
-async def list_invites(runtime: CurrentRuntime, caller: AdminOf) -> Response:
+async def list_invites(runtime: CurrentRuntime, caller: CurrentAdmin) -> Response:
     items = [
         {
             "id": str(link.id),
@@ -360,24 +366,24 @@ async def list_invites(runtime: CurrentRuntime, caller: AdminOf) -> Response:
 @members_router.post(
     "/invites", status_code=201, summary="Invite a user", responses={201: {"model": NewInviteResponse}}
 )
-async def create_invite(runtime: CurrentRuntime, caller: AdminOf, body: InviteRequest) -> Response:
+async def create_invite(runtime: CurrentRuntime, caller: CurrentAdmin, body: InviteRequest) -> Response:
     invitation = await invite(runtime, body.email, by_user_id=caller.user_id)
     fields = {"email": invitation.email, "url": invitation.url, "mailed": invitation.mailed}
     return json_response(fields, 201, {"Cache-Control": "no-store"})
 
 
 @members_router.delete("/invites/{invite_id}", status_code=204, summary="Withdraw an invitation")
-async def delete_invite(runtime: CurrentRuntime, caller: AdminOf, invite_id: IdPath) -> Response:
+async def delete_invite(runtime: CurrentRuntime, caller: CurrentAdmin, invite_id: IdPath) -> Response:
     await withdraw_invite(runtime, invite_id)
     return Response(status_code=204)
 
 
 @members_router.get(
-    "/events", summary="List the events of all users", responses={200: {"model": EverybodysEvents}}
+    "/events", summary="List the events of all users", responses={200: {"model": UserEventList}}
 )
 async def list_member_events(
     runtime: CurrentRuntime,
-    caller: AdminOf,
+    caller: CurrentAdmin,
     kind: Annotated[str | None, Query(max_length=50, examples=["login_failed"])] = None,
     limit: PageLimit = None,
     cursor: PageCursor = None,
@@ -386,10 +392,10 @@ async def list_member_events(
     size, view = page_limit(limit), f"all events {kind}"
     async with runtime.db.read() as tx:
         events = list(
-            await users.list_events(tx, kind=kind, before=events_before(cursor, view), limit=size + 1)
+            await users.list_events(tx, kind=kind, before=decode_event_cursor(cursor, view), limit=size + 1)
         )
     items = [event_json(event, whose=True) for event in events[:size]]
-    return json_response({"items": items, "next_cursor": events_after(events, size, view)})
+    return json_response({"items": items, "next_cursor": next_event_cursor(events, size, view)})
 
 
 def _member_json(user: User) -> dict[str, Any]:

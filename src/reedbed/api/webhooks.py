@@ -36,7 +36,7 @@ class WebhookRequest(ApiModel):
     events: Events = Field(default_factory=lambda: ALL_EVENTS, max_length=10)
 
 
-class WebhookChange(ApiModel):
+class ChangeWebhookRequest(ApiModel):
     """Fields that are not sent stay unchanged."""
 
     url: str | None = None
@@ -104,7 +104,7 @@ async def get(runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath
 
 @router.patch("/{webhook_id}", summary="Change, enable or disable a webhook", responses=ONE)
 async def change(
-    runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath, body: WebhookChange
+    runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath, body: ChangeWebhookRequest
 ) -> Response:
     changes = Changes(
         name=UNSET if body.name is None else body.name,

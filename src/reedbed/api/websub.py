@@ -10,7 +10,7 @@ from reedbed.http.models import ApiModel
 from reedbed.http.params import IdPath
 from reedbed.http.responses import json_response, moment
 from reedbed.services.subscriptions.manage import NO_SUCH
-from reedbed.services.websub import Push, admit, answer_hub, hub_status, take_push
+from reedbed.services.websub import Push, admit, handle_hub_call, hub_status, store_push
 from reedbed.store import subscriptions
 
 callbacks = APIRouter(prefix="/websub", include_in_schema=False)
@@ -62,7 +62,7 @@ async def push(runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: 
 
 @callbacks.get("/{token}")
 async def verify(request: Request, runtime: CurrentRuntime, token: str) -> Response:
-    return PlainTextResponse(await answer_hub(runtime, token, request.query_params, client_ip(request)))
+    return PlainTextResponse(await handle_hub_call(runtime, token, request.query_params, client_ip(request)))
 
 
 @callbacks.post("/{token}")
@@ -70,5 +70,5 @@ async def distribute(request: Request, runtime: CurrentRuntime, token: str) -> R
     hub = await admit(runtime, token, client_ip(request))
     headers = request.headers
     payload = Push(await request.body(), headers.get("x-hub-signature"), headers.get("content-type"))
-    await take_push(runtime, hub, payload, client_ip(request))
+    await store_push(runtime, hub, payload, client_ip(request))
     return Response(status_code=202)

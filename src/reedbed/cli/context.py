@@ -17,13 +17,13 @@ T = TypeVar("T")
 def with_runtime(work: Callable[[Runtime], Awaitable[T]], data_dir: Path | None = None) -> T:
     """Run `work` on the configured instance, which may be running at the same time."""
     from reedbed.roles.build import running
-    from reedbed.roles.observability import logs_of_a_command
+    from reedbed.roles.observability import command_logging
 
     async def run() -> T:
         async with running(load({"data_dir": data_dir}), may_migrate=False) as runtime:
             return await work(runtime)
 
-    with logs_of_a_command():
+    with command_logging():
         return asyncio.run(run())
 
 

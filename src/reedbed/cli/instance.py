@@ -27,11 +27,11 @@ def health(data_dir: Path | None, *, as_json: bool) -> None:
 
 
 async def _problem_rows(runtime: Runtime) -> list[dict[str, Any]]:
-    from reedbed.services.instance import look_now
+    from reedbed.services.instance import check_health
 
     return [
         {"check": problem.check, "alarm": problem.alarm, "problem": problem.text}
-        for problem in await look_now(runtime)
+        for problem in await check_health(runtime)
     ]
 
 
@@ -94,7 +94,7 @@ def _mask_password(url: str) -> str:
 
 
 if TYPE_CHECKING:
-    from reedbed.services.security import Census
+    from reedbed.services.security import SecretCounts
 
 
 @click.group()
@@ -168,7 +168,7 @@ async def _encrypt_stored(runtime: Runtime) -> int:
     return await encrypt_stored(runtime.db, runtime.now())
 
 
-async def _census(settings: Settings) -> "Census":
+async def _census(settings: Settings) -> "SecretCounts":
     from reedbed.roles.build import open_vault
     from reedbed.services.security import count_secrets
     from reedbed.store.engine.connect import open_database

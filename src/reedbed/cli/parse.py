@@ -15,7 +15,7 @@ from reedbed.domain.times import rfc3339
 from reedbed.ingest.article.extract import ExtractedArticle, NotAnArticle, extract_article
 from reedbed.ingest.parse import parse_safely
 from reedbed.ingest.parse.jsonfeed import as_json_feed
-from reedbed.ingest.sanitize.media import standing_alone
+from reedbed.ingest.sanitize.media import standalone_html
 from reedbed.settings import load
 
 
@@ -113,6 +113,6 @@ def _article_json(article: ExtractedArticle) -> dict[str, str | None]:
         "published": None if article.published is None else rfc3339(article.published),
         "lang": article.lang,
         "image": article.image,
-        "content_html": standing_alone(article.content_html),
+        "content_html": standalone_html(article.content_html),
         "text": article.text,
     }

@@ -37,7 +37,7 @@ def import_file(file: BinaryIO, email: str | None, data_dir: Path | None, *, as_
             {**asdict(report), "errors": [asdict(line) for line in report.errors]},
             as_json=as_json,
         )
-        name_lines(report.lines)
+        print_skipped_lines(report.lines)
         return len(report.errors)
 
     sys.exit(1 if with_runtime(work, data_dir) else 0)
@@ -61,7 +61,7 @@ def export_file(file: BinaryIO, email: str | None, data_dir: Path | None, *, wit
     file.write(with_runtime(work, data_dir))
 
 
-def name_lines(lines: Iterable[ImportLine]) -> None:
+def print_skipped_lines(lines: Iterable[ImportLine]) -> None:
     """Print to stderr, so that stdout stays one line or one JSON document."""
     for line in lines:
         if line.status != "added":
@@ -117,7 +117,7 @@ def import_command(
             {**asdict(report), "errors": [asdict(line) for line in report.errors]},
             as_json=as_json,
         )
-        name_lines(report.lines)
+        print_skipped_lines(report.lines)
         return len(report.errors)
 
     sys.exit(1 if with_runtime(work, data_dir) else 0)

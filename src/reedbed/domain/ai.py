@@ -97,7 +97,7 @@ def _at_most(timestamp: Instant | None, limit: Instant) -> Instant | None:
     return None if timestamp is None else min(timestamp, limit)
 
 
-def shown_state(breaker: Breaker, policy: BreakerPolicy, now: Instant) -> State:
+def effective_state(breaker: Breaker, policy: BreakerPolicy, now: Instant) -> State:
     """The state that the next caller would see."""
     rested = now >= (breaker.last_failure_at or 0) + policy.recovery
     return "HALF" if breaker.state == "OPEN" and rested else breaker.state

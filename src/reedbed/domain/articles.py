@@ -26,7 +26,7 @@ class ArticleSelectors:
         return bool(self.keep or self.drop)
 
 
-def tidy_selectors(lines: Sequence[str], field: str) -> tuple[str, ...]:
+def check_selectors(lines: Sequence[str], field: str) -> tuple[str, ...]:
     """Remove empty lines and duplicates. The CSS syntax is checked where the selectors are used."""
     selectors = tuple(
         dict.fromkeys(selector for line in lines if (selector := " ".join(storable(line).split())))
@@ -43,7 +43,7 @@ def tidy_selectors(lines: Sequence[str], field: str) -> tuple[str, ...]:
 
 SHORT_TEXT = 200
 """Characters; a feed with shorter texts may only link to its articles."""
-PICTURE_CAPTION = 100
+MAX_CAPTION_LENGTH = 100
 """Characters; a shorter text next to an image is its caption, and the image is the content."""
 SAME_TEXT = 0.8
 """The share of an entry's words that an article must contain; not all, because teasers are often reworded."""
@@ -76,7 +76,7 @@ def shown_content(entry: Entry, full_text: str) -> str:
         return entry.content
     own = {normalize_url(url) for url in (entry.row.url, entry.external_url, entry.comments_url) if url}
     from_feed, fetched = _measure(entry.content, own), _measure(article, own)
-    if from_feed.media and len(entry.row.summary) < PICTURE_CAPTION:
+    if from_feed.media and len(entry.row.summary) < MAX_CAPTION_LENGTH:
         return entry.content
     if _contains(fetched, from_feed) and (
         fetched.length > from_feed.length or fetched.media > from_feed.media
@@ -150,7 +150,7 @@ class SavedPage:
     """False: it was already an entry of the user and is now saved for later."""
 
 
-def title_from_address(url: str) -> str:
+def title_from_url(url: str) -> str:
     """A title for a page until it is fetched: `example.org/how-reeds-grow`."""
     parts = urlsplit(url)
     path = unquote(parts.path, errors="replace").rstrip("/")

@@ -26,7 +26,7 @@ TAILS = """
 2024 2025 2026 2027 2028 2029 2030
 """
 
-LONERS = """
+COMMON_PASSWORDS = """
 1q2w3e4r5t 1q2w3e4r5t6y 1q2w3e4r5t6y7u q1w2e3r4t5 q1w2e3r4t5y6 1qaz2wsx3edc 1qazxsw23edc
 qazwsxedcrfv qazwsxedc1 zaq12wsxcde3 zaq1xsw2cde3 qweasdzxc123 qwerty12345 qwe123qwe123 123qweasdzxc
 abcd123456 abc1234567 abcd12345678 a123456789 a1234567890 aa12345678 aa123456789 1234567890a
@@ -92,14 +92,14 @@ def _is_run(text: str) -> bool:
 @cache
 def _common() -> frozenset[str]:
     combined = (base + tail for base, tail in product(BASES.split(), ("", *TAILS.split())))
-    return frozenset(word for word in (*combined, *LONERS.split()) if len(word) >= MIN_LENGTH)
+    return frozenset(word for word in (*combined, *COMMON_PASSWORDS.split()) if len(word) >= MIN_LENGTH)
 
 
 # --- Links in mails
 
 Purpose = Literal["reset", "verify", "invite"]
 
-LIVES: dict[Purpose, Millis] = {"reset": HOUR, "verify": 3 * DAY, "invite": 7 * DAY}
+LINK_LIFETIMES: dict[Purpose, Millis] = {"reset": HOUR, "verify": 3 * DAY, "invite": 7 * DAY}
 PATHS: dict[Purpose, str] = {
     "reset": "/reset/",
     "verify": "/verify/",
@@ -124,6 +124,6 @@ def link_url(base_url: str, purpose: Purpose, token: str) -> str:
     return f"{base_url}{PATHS[purpose]}{token}"
 
 
-def life_in_words(purpose: Purpose) -> str:
-    days = LIVES[purpose] // DAY
+def link_lifetime_text(purpose: Purpose) -> str:
+    days = LINK_LIFETIMES[purpose] // DAY
     return f"{days} days" if days else "1 hour"

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PIECE_MS = 30.0
+TARGET_BATCH_MS = 30.0
 """Target time for which a batch blocks other writers."""
 TOO_LONG_MS = 100.0
 """Noticeable for users."""
@@ -30,7 +30,7 @@ def next_size(size: float, weighed: float, took_ms: float) -> float:
     Starting and ending a batch takes time too, on a busy machine most of it. So a batch below
     `SMALL` grows, and gets smaller only if it took too long.
     """
-    fitting = weighed * PIECE_MS / max(took_ms, 0.1)
+    fitting = weighed * TARGET_BATCH_MS / max(took_ms, 0.1)
     if fitting > size and weighed < size / 2:
         return size  # the last batch was only a remainder
     minimum = SMALLEST if took_ms > TOO_LONG_MS else SMALL

@@ -2,7 +2,7 @@
 
 import re
 
-from reedbed.domain.auth import Purpose, life_in_words
+from reedbed.domain.auth import Purpose, link_lifetime_text
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
 
@@ -35,7 +35,7 @@ Posted = Sent | NotSent
 
 def link_email(to: str, purpose: Purpose, url: str) -> Email:
     subject, opening, closing = _LINK_TEXTS[purpose]
-    text = f"{opening}\n\n{url}\n\nThe link works once, for {life_in_words(purpose)}. {closing}\n"
+    text = f"{opening}\n\n{url}\n\nThe link works once, for {link_lifetime_text(purpose)}. {closing}\n"
     return Email(to, subject, text)
 
 

@@ -9,7 +9,7 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.feeds import Author, Enclosure
 from reedbed.domain.pagination import Cursor, Order
 from reedbed.domain.records import record
-from reedbed.domain.text import shown_line
+from reedbed.domain.text import clean_line
 from reedbed.domain.times import Instant
 
 View = Literal["unread", "all", "starred", "later", "history", "muted"]
@@ -227,13 +227,13 @@ def _with_ancestors(folder_id: int | None, parents: Mapping[int, int | None]) ->
 # --- Tags
 
 LONGEST = 100
-MAX_ON_AN_ENTRY = 50
+MAX_TAGS_PER_ENTRY = 50
 MAX_TAGS = 2_000
 
 
 def tag_name(text: str) -> str:
     """Collapses white space; anything else is up to the user."""
-    name = shown_line(text)
+    name = clean_line(text)
     if not name:
         raise Invalid("A tag needs a name.", field="name")
     if len(name) > LONGEST:
@@ -244,6 +244,6 @@ def tag_name(text: str) -> str:
 def tag_names(texts: Iterable[str]) -> tuple[str, ...]:
     """Without duplicates, in the given order."""
     names = tuple(dict.fromkeys(tag_name(text) for text in texts))
-    if len(names) > MAX_ON_AN_ENTRY:
-        raise Invalid(f"An entry may have at most {MAX_ON_AN_ENTRY} tags.", field="tags")
+    if len(names) > MAX_TAGS_PER_ENTRY:
+        raise Invalid(f"An entry may have at most {MAX_TAGS_PER_ENTRY} tags.", field="tags")
     return names

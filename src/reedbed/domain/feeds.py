@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant, Millis
-from reedbed.domain.urls import feed_address
+from reedbed.domain.urls import check_feed_url
 
 
 @record
@@ -125,7 +125,7 @@ def check_proxy(text: str | None) -> str | None:
     if text is None or not text.strip():
         return None
     try:
-        parts = urlsplit(feed_address(text))
+        parts = urlsplit(check_feed_url(text))
     except Invalid:
         raise _invalid_proxy() from None
     if parts.path.strip("/") or parts.query:

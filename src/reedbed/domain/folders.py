@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.records import record
-from reedbed.domain.text import shown_line
+from reedbed.domain.text import clean_line
 
 MAX_DEPTH = 8
 MAX_FOLDER_NAME = 255
@@ -31,7 +31,7 @@ class FolderNode:
 
 
 def folder_name(name: str) -> str:
-    clean_name = shown_line(name)
+    clean_name = clean_line(name)
     if not clean_name:
         raise Invalid("Folder name is required", field="name")
     if len(clean_name) > MAX_FOLDER_NAME:

@@ -126,7 +126,7 @@ def treatment(overall: float, *, wording: str, loud_entries: str, loud_limit: in
     )
 
 
-def band_of(value: float) -> Band:
+def score_band(value: float) -> Band:
     if value < MIXED:
         return "calm"
     return "mixed" if value < LOUD else "loud"
@@ -159,7 +159,7 @@ def is_on_domain(item_url: str | None, feed_url: str, own_domain: str | None) ->
     return domain is not None and domain in (root_domain(feed_url), own_domain)
 
 
-def found_quote(quote: str, text: str) -> str:
+def verified_quote(quote: str, text: str) -> str:
     """The cleaned quote if it occurs in `text` (already `comparable`), else an empty string."""
     cleaned = " ".join(quote.split()).strip("\"'“”„‘’«»… ")
     if not MIN_QUOTE <= len(cleaned) <= MAX_QUOTE_LENGTH:
@@ -308,7 +308,7 @@ def _html(item: FramedItem) -> str:
     text = analysis.text or analysis.description or item.description_original
     paragraphs = [f"<p>{escape(part)}</p>" for part in text.split("\n\n") if part.strip()]
     scores = " · ".join(f"{name_of(score.name)} {score.value:.2f}" for score in analysis.scores)
-    loudness = f"{analysis.overall.value:.2f} ({band_of(analysis.overall.value)})"
+    loudness = f"{analysis.overall.value:.2f} ({score_band(analysis.overall.value)})"
     return "".join(
         (
             *paragraphs,

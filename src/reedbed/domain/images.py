@@ -34,7 +34,7 @@ def signed_path(secret: bytes, url: str) -> str:
     return f"/images/{_signature(secret, url)}/{_base64(url.encode('utf-8', 'replace'))}"
 
 
-def signed_address(secret: bytes, signature: str, encoded: str) -> str | None:
+def verify_signed_path(secret: bytes, signature: str, encoded: str) -> str | None:
     """The image URL of a signed path; None if the signature is wrong."""
     try:
         url = urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
@@ -44,7 +44,7 @@ def signed_address(secret: bytes, signature: str, encoded: str) -> str | None:
     return url if genuine else None
 
 
-def picture_type(data: bytes) -> str | None:
+def image_type(data: bytes) -> str | None:
     """The media type by content, ignoring headers; None for anything but a bitmap image, so also for SVG."""
     for magic, media_type in _MAGIC_BYTES:
         if data.startswith(magic):

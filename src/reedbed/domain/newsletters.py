@@ -50,7 +50,7 @@ class Mail:
 
 
 @record
-class NotAMail:
+class InvalidMail:
     reason: str
 
 
@@ -68,7 +68,7 @@ class Verdicts:
 
 
 @record
-class WaysOut:
+class UnsubscribeOptions:
     """The options of a List-Unsubscribe header."""
 
     post: str = ""
@@ -105,7 +105,7 @@ class Sender:
     feed_id: int | None
     address: str
     name: str
-    ways_out: WaysOut
+    ways_out: UnsubscribeOptions
     verdicts: Verdicts
     leaving: str
     """The result of unsubscribing as a sentence; empty while subscribed."""
@@ -219,16 +219,18 @@ _MAX_COMMENT_DEPTH = 5
 ANY_SERVER = "*"
 
 
-def ways_out(header: str, post: str) -> WaysOut:
+def ways_out(header: str, post: str) -> UnsubscribeOptions:
     targets = [re.sub(r"\s+", "", target) for target in _IN_BRACKETS.findall(header[:MAX_HEADER])]
     pages = [target for target in targets if _is_page(target)]
     secure = next((target for target in pages if target.startswith("https:")), "")
     one_click = bool(_ONE_CLICK.match(post.strip()))
-    mailto_url = next((target for target in targets if mail_wish(target) is not None), "")
-    return WaysOut(post=secure if one_click else "", mailto=mailto_url, page=secure or next(iter(pages), ""))
+    mailto_url = next((target for target in targets if parse_mailto(target) is not None), "")
+    return UnsubscribeOptions(
+        post=secure if one_click else "", mailto=mailto_url, page=secure or next(iter(pages), "")
+    )
 
 
-def mail_wish(url: str) -> tuple[str, str, str] | None:
+def parse_mailto(url: str) -> tuple[str, str, str] | None:
     """The recipient, subject and text of a mailto URL; None for other URLs."""
     if url[:7].lower() != "mailto:":
         return None

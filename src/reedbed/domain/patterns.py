@@ -65,11 +65,11 @@ class Repeat:
 Node = CharacterSet | Edge | Sequence | Alternatives | Repeat
 
 
-def read_pattern(pattern: str) -> Node:
+def parse_pattern(pattern: str) -> Node:
     return _PatternParser(pattern).read()
 
 
-def must_contain(node: Node) -> tuple[str, ...]:
+def required_literals(node: Node) -> tuple[str, ...]:
     """Lower-case texts; every match contains at least one of them. Empty if none is certain."""
     match node:
         case CharacterSet(literal=str(char)):
@@ -77,10 +77,10 @@ def must_contain(node: Node) -> tuple[str, ...]:
         case Sequence(parts):
             return max(_runs(parts), key=_min_length, default=())
         case Alternatives(parts):
-            required = [must_contain(part) for part in parts]
+            required = [required_literals(part) for part in parts]
             return tuple(text for texts in required for text in texts) if all(required) else ()
         case Repeat(part, minimum, _) if minimum > 0:
-            return must_contain(part)
+            return required_literals(part)
         case _:
             return ()
 
@@ -96,7 +96,7 @@ def _runs(parts: Iterable[Node]) -> Iterator[tuple[str, ...]]:
                 pass
             case _:
                 yield (run,) if run else ()
-                yield must_contain(part)
+                yield required_literals(part)
                 run = ""
     yield (run,) if run else ()
 
@@ -313,8 +313,8 @@ def compile_pattern(pattern: str) -> "Pattern":
     """Raises `Invalid` with a reason for the user."""
     if len(pattern) > MAX_PATTERN:
         raise Invalid(f"A pattern may have at most {MAX_PATTERN} characters.", field="value")
-    tree = read_pattern(pattern)
-    return Pattern(_Compiler(tree).states, must_contain(tree))
+    tree = parse_pattern(pattern)
+    return Pattern(_Compiler(tree).states, required_literals(tree))
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from reedbed.domain.entries import VIEWS, View, ViewQuery
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
 from reedbed.domain.rules import MAX_TAG
-from reedbed.domain.text import shown_line, storable
+from reedbed.domain.text import clean_line, storable
 from reedbed.domain.times import Instant
 
 MAX_FEED_NAME = 100
@@ -53,7 +53,7 @@ class PublishedFeed:
 
 
 def check_feed_name(name: str) -> str:
-    clean_name = shown_line(name)
+    clean_name = clean_line(name)
     if not clean_name:
         raise Invalid("A name is required", field="name")
     if len(clean_name) > MAX_FEED_NAME:

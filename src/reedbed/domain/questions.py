@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from reedbed.domain.digests import DigestScope, Sentence, Source, Status
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
-from reedbed.domain.text import index_text, is_cjk, shown_line
+from reedbed.domain.text import clean_line, index_text, is_cjk
 from reedbed.domain.times import Instant
 
 MAX_QUESTION_LENGTH = 500
@@ -81,7 +81,7 @@ class CitablePassage:
 
 
 def check_question(text: str) -> str:
-    line = shown_line(text)
+    line = clean_line(text)
     if not line:
         raise Invalid("Type a question.", field="question")
     if len(line) > MAX_QUESTION_LENGTH:
@@ -89,7 +89,7 @@ def check_question(text: str) -> str:
     return line
 
 
-def sought_words(question: str) -> tuple[str, ...]:
+def question_stems(question: str) -> tuple[str, ...]:
     """The stems of the question's content words, in the form of the search index."""
     stopwords = _stopwords()
     words = (word for word in index_text(question).split() if word not in stopwords)

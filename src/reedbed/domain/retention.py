@@ -7,7 +7,13 @@ from hashlib import blake2b
 from reedbed.domain.errors import Invalid
 from reedbed.domain.feeds import ParsedEntry
 from reedbed.domain.records import record
-from reedbed.domain.refresh.dedupe import ExistingEntry, FilteredEntries, Seen, change_hash, words_hash
+from reedbed.domain.refresh.dedupe import (
+    ExistingEntry,
+    FilteredEntries,
+    Seen,
+    change_hash,
+    normalized_text_hash,
+)
 from reedbed.domain.times import DAY, HOUR, Instant, Millis, from_datetime
 from reedbed.domain.urls import normalize_url
 
@@ -55,7 +61,7 @@ class RetentionOverride:
     unread_days: int | None = None
 
 
-def check_wish(override: RetentionOverride) -> RetentionOverride:
+def check_retention_override(override: RetentionOverride) -> RetentionOverride:
     for value, maximum, field in (
         (override.entries, MAX_KEPT_ENTRIES, "keep_entries"),
         (override.days, MAX_KEPT_DAYS, "keep_days"),
@@ -66,7 +72,7 @@ def check_wish(override: RetentionOverride) -> RetentionOverride:
     return override
 
 
-def limits_of_feed(limits: RetentionLimits, overrides: Iterable[RetentionOverride]) -> RetentionLimits:
+def effective_limits(limits: RetentionLimits, overrides: Iterable[RetentionOverride]) -> RetentionLimits:
     """The most generous limits of all subscribers, so that no user loses entries to another's setting."""
     all_limits = [_apply_override(limits, override) for override in overrides]
     if not all_limits:
@@ -153,7 +159,7 @@ def keys_of(entry: ParsedEntry) -> list[int]:
     named = (
         ("guid", entry.guid),
         ("url", url),
-        ("words", words_hash(entry.title, entry.content)),
+        ("words", normalized_text_hash(entry.title, entry.content)),
         ("words", change_hash(entry.title, entry.content)),  # stored by earlier versions
     )
     return [removed_key(kind, value) for kind, value in named if value]
@@ -170,7 +176,10 @@ def with_removed(filtered: FilteredEntries, existing: ExistingEntry, removed: Se
             by_guid.setdefault(guid, _REMOVED)
         if url and (key := normalize_url(url)) and removed_key("url", key) in removed:
             by_url.setdefault(key, _REMOVED)
-        for digest in (words_hash(candidate.entry.title, candidate.entry.content), candidate.change_hash):
+        for digest in (
+            normalized_text_hash(candidate.entry.title, candidate.entry.content),
+            candidate.change_hash,
+        ):
             if removed_key("words", digest) in removed:
                 by_hash.setdefault(digest, _REMOVED)
     return ExistingEntry(by_guid, by_url, by_hash)

@@ -10,9 +10,9 @@ from reedbed.domain.email import Email
 from reedbed.domain.errors import Invalid
 from reedbed.domain.patterns import compile_pattern
 from reedbed.domain.records import record
-from reedbed.domain.text import shown_line, storable
+from reedbed.domain.text import clean_line, storable
 from reedbed.domain.times import Instant, rfc3339
-from reedbed.domain.urls import MAX_ADDRESS, normalize_url
+from reedbed.domain.urls import MAX_URL_LENGTH, normalize_url
 
 MAX_CONDITIONS = 20
 MAX_ACTIONS = 10
@@ -163,7 +163,7 @@ def check_rule(
     name: str, join: str, conditions: Sequence[Condition], actions: Sequence[Action]
 ) -> tuple[str, Join, tuple[Condition, ...], tuple[Action, ...]]:
     """Validate and normalize the parts of a rule; raises `Invalid` with the wrong field."""
-    title = shown_line(name)
+    title = clean_line(name)
     if not title:
         raise Invalid("Rule name is required", field="name")
     if len(title) > MAX_RULE_NAME:
@@ -198,7 +198,7 @@ def read_action(kind: str, value: str = "", url: str = "") -> Action:
     return _checked_action(Action(_parse_choice(ActionKind, kind, "action"), value, url))
 
 
-def operator_word(condition: Condition) -> str:
+def operator_name(condition: Condition) -> str:
     """The operator as `read_condition` accepts it."""
     plain = condition.operator.value
     if not condition.negated:
@@ -247,7 +247,7 @@ def _checked_action(action: Action) -> Action:
 
 def _checked_webhook_url(url: str) -> str:
     clean_url = storable(url).strip()
-    if len(clean_url) > MAX_ADDRESS or normalize_url(clean_url) is None:
+    if len(clean_url) > MAX_URL_LENGTH or normalize_url(clean_url) is None:
         raise Invalid("A webhook needs an address that starts with http:// or https://", field="url")
     return clean_url
 

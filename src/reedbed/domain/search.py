@@ -10,12 +10,12 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
 from reedbed.domain.text import (
     CJK,
+    clean_line,
     fold,
-    fold_with_places,
+    fold_with_positions,
     index_text,
     is_cjk,
     query_tokens,
-    shown_line,
     storable,
 )
 from reedbed.domain.times import DAY, HOUR, Instant, Millis, from_datetime
@@ -210,7 +210,7 @@ class UnreadMatches:
 
 
 def search_name(text: str) -> str:
-    name = shown_line(text)
+    name = clean_line(text)
     if not name:
         raise Invalid("A saved search needs a name.", field="name")
     if len(name) > MAX_NAME_LENGTH:
@@ -359,7 +359,7 @@ def _start(text: str, pattern: re.Pattern[str]) -> int:
 
 
 def _spans(text: str, pattern: re.Pattern[str]) -> tuple[Span, ...]:
-    folded, positions = fold_with_places(text)
+    folded, positions = fold_with_positions(text)
     spans = ((positions[hit.start()], positions[hit.end() - 1] + 1) for hit in pattern.finditer(folded))
     return tuple(_joined(spans))
 

@@ -14,7 +14,7 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
 from reedbed.domain.text import storable
 from reedbed.domain.times import Instant
-from reedbed.domain.urls import MAX_ADDRESS, normalize_url
+from reedbed.domain.urls import MAX_URL_LENGTH, normalize_url
 
 MAX_NAME = 100
 MAX_SECRET = 2_000
@@ -92,7 +92,7 @@ def check_url(url: str) -> str:
     """The base URL of the service without a trailing slash; it may include a path."""
     clean_url = storable(url).strip().rstrip("/")
     if (
-        len(clean_url) > MAX_ADDRESS
+        len(clean_url) > MAX_URL_LENGTH
         or normalize_url(clean_url) is None
         or "?" in clean_url
         or "#" in clean_url

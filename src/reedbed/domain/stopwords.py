@@ -78,15 +78,15 @@ fakat ancak ayrıca böylece هو هي هم هذا هذه ذلك تلك لكن �
 """
 
 SMALL: frozenset[str] = frozenset(_COMMON.split())
-LEANING: frozenset[str] = frozenset(_LEANING.replace("_", " ").split())
+BACK_REFERENCES: frozenset[str] = frozenset(_LEANING.replace("_", " ").split())
 
-LEANING_EAST = (
+CJK_BACK_REFERENCES = (
     "しかし", "また", "そして", "だが", "さらに", "なお", "ただ", "これ", "それ", "この", "その", "彼",
     "一方", "但", "而", "然而", "此外", "另外", "他", "她", "它", "这", "這", "那", "其", "因此",
     "所以", "同时", "不过", "그러나", "또한", "그리고", "하지만", "이는", "그는", "이에", "그녀", "한편",
 )  # fmt: skip
 
-NO_PROSE = re.compile(
+NOT_PROSE = re.compile(
     r"""
     ^\W*(?:by\s+[A-Z]
       |(?:photo|image|picture|video|pictured|foto|bild|crédit|credit|source|quelle|fuente|fonte)s?\b\s?[:/(]

@@ -304,7 +304,7 @@ class StorySource:
 
 
 @record
-class StoryLine:
+class StorySummary:
     id: int
     first_at: Instant
     newest_at: Instant

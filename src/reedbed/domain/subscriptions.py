@@ -18,7 +18,7 @@ MAX_INTERVAL = 24 * HOUR
 
 
 @record
-class FollowedFeed:
+class SubscribedFeed:
     id: int
     url: str
     title: str
@@ -54,7 +54,7 @@ class Subscription:
     """Minimum words for automatic summaries: see `auto_summaries`."""
     local_only: bool
     """Its texts are never sent to a remote model."""
-    feed: FollowedFeed
+    feed: SubscribedFeed
 
     @property
     def title(self) -> str:
@@ -126,10 +126,10 @@ class Origin:
 GONE = 410
 _UNKNOWN_HOST = re.compile(r"The name \S+ could not be found\.")
 
-TroubleKind = Literal["gone", "stopped", "locked", "address", "waits", "damaged"]
+FeedProblemKind = Literal["gone", "stopped", "locked", "address", "waits", "damaged"]
 
 
-class FollowedFeedRow(NamedTuple):
+class SubscribedFeedRow(NamedTuple):
     """A tuple for speed, because every page creates one for each subscription."""
 
     subscription_id: int
@@ -148,7 +148,7 @@ class FollowedFeedRow(NamedTuple):
 
 
 class FeedProblem(NamedTuple):
-    kind: TroubleKind
+    kind: FeedProblemKind
     reason: str
 
     @property
@@ -157,7 +157,7 @@ class FeedProblem(NamedTuple):
         return self.kind not in ("waits", "damaged")
 
 
-def trouble_of(feed: FollowedFeedRow) -> FeedProblem | None:
+def feed_problem(feed: SubscribedFeedRow) -> FeedProblem | None:
     """Why a feed has no new entries or misses some; None if it works or is paused."""
     reason = feed.stop_reason or feed.last_error
     if reason is None or feed.paused:
@@ -165,7 +165,7 @@ def trouble_of(feed: FollowedFeedRow) -> FeedProblem | None:
     return FeedProblem(_problem_kind(feed), reason)
 
 
-def _problem_kind(feed: FollowedFeedRow) -> TroubleKind:
+def _problem_kind(feed: SubscribedFeedRow) -> FeedProblemKind:
     if feed.stop_reason is not None:
         return "gone" if feed.last_http_status == GONE else "stopped"
     match feed.status:

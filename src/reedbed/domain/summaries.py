@@ -119,7 +119,7 @@ def check_summary_words(words: int | None) -> int | None:
     return words
 
 
-def words_wanted(
+def min_summary_words(
     own: int | None, folder_id: int | None, folders: Iterable[FolderRow], preferences: Preferences
 ) -> int:
     """The minimum words for an automatic summary: the setting of the feed, else its folder, else the user."""

@@ -25,7 +25,7 @@ _HIDDEN = re.compile(
 _INVISIBLE_ALONE = "\u061c\u200c\u200d\u200e\u200f "
 
 
-def shown_line(text: str) -> str:
+def clean_line(text: str) -> str:
     """A name or title as one line without invisible characters; empty if nothing visible remains."""
     line = " ".join(_HIDDEN.sub("", " ".join(text.split())).split())
     return line if line.strip(_INVISIBLE_ALONE) else ""
@@ -90,7 +90,7 @@ def fold(text: str) -> str:
     return _fold_any(text) if folded is None else folded
 
 
-def fold_with_places(text: str) -> tuple[str, Sequence[int]]:
+def fold_with_positions(text: str) -> tuple[str, Sequence[int]]:
     """The folded text, and for each of its characters the index in `text` it comes from."""
     if text.isascii():
         return _fold_ascii(text), range(len(text))

@@ -28,12 +28,12 @@ def from_datetime(time: datetime) -> Instant:
     """A value without a zone is UTC. Raises ValueError if the offset leads out of the range."""
     aware = time if time.tzinfo else time.replace(tzinfo=UTC)
     milliseconds = int(aware.timestamp() * 1000)
-    if not is_sayable(milliseconds):
+    if not is_representable(milliseconds):
         raise ValueError("outside the years 1 to 9999")
     return milliseconds
 
 
-def is_sayable(timestamp: Instant) -> bool:
+def is_representable(timestamp: Instant) -> bool:
     return EARLIEST <= timestamp <= LATEST
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 
 from reedbed.domain.errors import Invalid
-from reedbed.domain.text import shown_line
+from reedbed.domain.text import clean_line
 
-MAX_ADDRESS = 2_048
+MAX_URL_LENGTH = 2_048
 MAX_NAME = 255
 
 _INVALID_URL = "Invalid URL format. Must start with http:// or https://"
@@ -37,13 +37,13 @@ def normalize_url(url: str) -> str | None:
     return _build_url(parts.scheme, authority, parts.path, parts.query)
 
 
-def feed_address(text: str) -> str:
+def check_feed_url(text: str) -> str:
     """Validate and normalize a URL that a user typed. Credentials stay; they make the feed private."""
     typed = text.strip()
     if not typed:
         raise Invalid("Feed URL is required", field="url")
-    if len(typed) > MAX_ADDRESS:
-        raise Invalid(f"Feed URL must be at most {MAX_ADDRESS} characters", field="url")
+    if len(typed) > MAX_URL_LENGTH:
+        raise Invalid(f"Feed URL must be at most {MAX_URL_LENGTH} characters", field="url")
     parts = None if _CONTROL.search(typed) else _split(typed)
     authority = _authority(parts) if parts else None
     if parts is None or authority is None:
@@ -54,7 +54,7 @@ def feed_address(text: str) -> str:
 
 
 def feed_name(name: str) -> str:
-    clean_name = shown_line(name)
+    clean_name = clean_line(name)
     if not clean_name:
         raise Invalid("Feed name is required", field="title")
     if len(clean_name) > MAX_NAME:
@@ -90,7 +90,7 @@ def is_ip(host: str) -> bool:
     return True
 
 
-def is_private_address(url: str) -> bool:
+def is_secret_url(url: str) -> bool:
     """Whether the URL itself looks like a secret, so that its feed must belong to a single user.
 
     A false positive costs one feed that is not shared; a false negative could show a paid feed to others.
@@ -270,7 +270,7 @@ _TRACKING_PARAMETER = re.compile(
 )
 
 
-def untracked(url: str) -> str:
+def without_tracking(url: str) -> str:
     """The target of a tracking link, if the URL contains it, without tracking parameters."""
     for _ in range(_MAX_HOPS):
         target = _target(url)

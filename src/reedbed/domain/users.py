@@ -8,7 +8,7 @@ from typing import Any
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
-from reedbed.domain.text import shown_line
+from reedbed.domain.text import clean_line
 from reedbed.domain.times import Instant
 
 
@@ -124,7 +124,7 @@ def scope_words(scopes: frozenset[TokenScope]) -> str:
 
 
 def check_token_name(name: str) -> str:
-    clean_name = shown_line(name)
+    clean_name = clean_line(name)
     if not clean_name:
         raise Invalid("Give it a name, so that you know it again.", field="name")
     if len(clean_name) > 100:

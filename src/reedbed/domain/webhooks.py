@@ -15,10 +15,10 @@ from typing import Any
 from reedbed.domain.email import Email
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
-from reedbed.domain.refresh.outcomes import may_pass
+from reedbed.domain.refresh.outcomes import is_retryable
 from reedbed.domain.text import storable
 from reedbed.domain.times import DAY, HOUR, Instant, Millis
-from reedbed.domain.urls import MAX_ADDRESS, normalize_url
+from reedbed.domain.urls import MAX_URL_LENGTH, normalize_url
 
 MAX_NAME = 100
 SECRET_PREFIX = "whsec_"  # noqa: S105  the public beginning of a secret, so that leaks can be found
@@ -90,7 +90,7 @@ class Outcome:
 
 def check_url(url: str) -> str:
     clean_url = storable(url).strip()
-    if len(clean_url) > MAX_ADDRESS or normalize_url(clean_url) is None:
+    if len(clean_url) > MAX_URL_LENGTH or normalize_url(clean_url) is None:
         raise Invalid("A webhook needs an address that starts with http:// or https://", field="url")
     return clean_url
 
@@ -113,7 +113,7 @@ def read_events(names: Iterable[str]) -> frozenset[WebhookEvent]:
 def judge(status: int) -> Outcome:
     if 200 <= status < 300:
         return Outcome(status, "", again=False)
-    return Outcome(status, f"It answered with status {status}.", again=may_pass(status))
+    return Outcome(status, f"It answered with status {status}.", again=is_retryable(status))
 
 
 def is_dead(outcome: Outcome, failing_since: Instant | None, now: Instant) -> bool:

@@ -13,13 +13,13 @@ from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
 State = Literal["new", "asked", "active", "denied", "failed", "leaving"]
 Mode = Literal["subscribe", "unsubscribe"]
 
-LEASE_WISHED: Millis = 10 * DAY
+REQUESTED_LEASE: Millis = 10 * DAY
 MIN_LEASE: Millis = MINUTE
 MAX_LEASE: Millis = 30 * DAY
 PATIENCE: Millis = 10 * MINUTE
 """How long a hub may take to verify a request."""
 DENIED_FOR: Millis = 7 * DAY
-MAX_GOODBYES = 3
+MAX_UNSUBSCRIBE_ATTEMPTS = 3
 
 _FIRST_RETRY: Millis = 5 * MINUTE
 _LAST_RETRY: Millis = DAY
@@ -100,7 +100,7 @@ def place_of(hub_url: str, topic_url: str) -> str:
 def lease_of(seconds: str | None) -> Millis:
     """The lease that the hub granted, within limits; old hubs omit it and grant what was requested."""
     if seconds is None or not seconds.isascii() or not seconds.isdigit() or len(seconds) > 12:
-        return LEASE_WISHED
+        return REQUESTED_LEASE
     return max(MIN_LEASE, min(int(seconds) * SECOND, MAX_LEASE))
 
 

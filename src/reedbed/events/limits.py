@@ -50,7 +50,7 @@ class MemoryLimiter:
             del self._buckets[key]
 
 
-FORGET_AFTER = 4_096
+CLEAN_UP_ABOVE = 4_096
 MAX_WAIT: Millis = HOUR
 """The longest queue of a host; a later turn means that the clock was changed."""
 
@@ -80,8 +80,8 @@ class MemoryHostThrottle:
         now = int(self._clock() * SECOND)
         turn = min(max(now, self._next.get(host, 0)), now + MAX_WAIT)
         self._next[host] = turn + delay
-        if len(self._next) > FORGET_AFTER:
-            self._next = {name: turn_at for name, turn_at in self._next.items() if turn_at > now}
+        if len(self._next) > CLEAN_UP_ABOVE:
+            self._next = {name: host_slot for name, host_slot in self._next.items() if host_slot > now}
         return turn - now
 
     async def enter(self, host: str, limit: int, lease: Millis) -> str | None:

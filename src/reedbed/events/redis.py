@@ -24,7 +24,7 @@ from reedbed.domain.users import Allowance
 from reedbed.events.bus import LocalHub, new_event_id
 from reedbed.events.limits import MAX_WAIT, MemoryHostThrottle, MemoryLimiter
 
-REST_SECONDS = 2.0
+UNAVAILABLE_SECONDS = 2.0
 
 
 class RedisAvailability:
@@ -38,8 +38,8 @@ class RedisAvailability:
     def lost(self) -> bool:
         return self._clock() < self._unavailable_until
 
-    def note_loss(self) -> None:
-        self._unavailable_until = self._clock() + REST_SECONDS
+    def record_loss(self) -> None:
+        self._unavailable_until = self._clock() + UNAVAILABLE_SECONDS
 
 
 log = structlog.get_logger()
@@ -85,7 +85,7 @@ class RedisBus(LocalHub):
         try:
             await self._redis.publish(CHANNEL, orjson.dumps(_as_dict(event)))
         except (RedisError, OSError) as error:
-            self._availability.note_loss()
+            self._availability.record_loss()
             log.warning("a hint stays in this process, redis does not answer", error=str(error))
             return False
         return True
@@ -153,9 +153,9 @@ def _without_password(url: str) -> str:
 
 # --- Rate limits
 
-LENT_SHARE = 10
-LENT_SECONDS = 10.0
-MAX_LOANS = 10_000
+CHECKOUT_SHARE = 10
+CHECKOUT_SECONDS = 10.0
+MAX_CHECKOUTS = 10_000
 
 _TAKE = """
 local bucket = redis.call('HMGET', KEYS[1], 'tokens', 'then')
@@ -201,10 +201,10 @@ class RedisLimiter:
                 args=[allowance.burst, allowance.per_second, checkout.spent if checkout else 0, 1],
             )
         except (RedisError, OSError) as error:
-            self._availability.note_loss()
+            self._availability.record_loss()
             log.warning("rate limits count per process, redis does not answer", error=str(error))
             return await self._fallback.wait_for(key, allowance)
-        self._check_out(key, int(float(remaining)) // LENT_SHARE)
+        self._check_out(key, int(float(remaining)) // CHECKOUT_SHARE)
         return float(wait)
 
     async def give_back(self, key: str, allowance: Allowance) -> None:
@@ -216,7 +216,7 @@ class RedisLimiter:
                 keys=[f"reedbed:limit:{key}"], args=[allowance.burst, allowance.per_second, -1, 0]
             )
         except (RedisError, OSError):
-            self._availability.note_loss()
+            self._availability.record_loss()
 
     def _spend_checked_out(self, key: str) -> bool:
         checkout = self._checkouts.get(key)
@@ -230,10 +230,10 @@ class RedisLimiter:
         if checkout is not None:  # a concurrent call has checked out tokens already
             checkout.size = min(checkout.size, checkout.spent + size)
             return
-        if len(self._checkouts) >= MAX_LOANS:
+        if len(self._checkouts) >= MAX_CHECKOUTS:
             self._checkouts.clear()
         if size > 0:
-            self._checkouts[key] = _Checkout(size, time.monotonic() + LENT_SECONDS)
+            self._checkouts[key] = _Checkout(size, time.monotonic() + CHECKOUT_SECONDS)
 
 
 # --- Host throttling
@@ -305,7 +305,7 @@ class RedisHostThrottle:
             self._record_loss(error)
 
     def _record_loss(self, error: Exception) -> None:
-        self._availability.note_loss()
+        self._availability.record_loss()
         log.warning("hosts are paced per process, redis does not answer", error=str(error))
 
 

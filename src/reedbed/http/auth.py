@@ -17,10 +17,10 @@ from reedbed.domain.errors import Forbidden, Unauthorized
 from reedbed.domain.sign_in import LASTS
 from reedbed.domain.times import DAY, SECOND
 from reedbed.domain.users import Caller, NewSession, TokenScope
-from reedbed.services.auth import LOG_IN, identify, why_refused
+from reedbed.services.auth import LOG_IN, identify, rejection_message
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import remember_device
-from reedbed.store.engine.replica import let_reads_lag
+from reedbed.store.engine.replica import allow_stale_reads
 
 # --- Cookies
 
@@ -98,7 +98,7 @@ def _is_secure(request: Request, runtime: Runtime) -> bool:
 FIELD = "csrf_token"
 HEADER = "x-csrf-token"
 OUT_OF_DATE = "This form is out of date. Reload the page and try again; nothing was changed."
-FOREIGN = "This request came from another site. Nothing was changed."
+CROSS_SITE_REQUEST = "This request came from another site. Nothing was changed."
 
 
 def form_token(secret: bytes, bound_to: str) -> str:
@@ -112,7 +112,7 @@ def bound_to(request: Request) -> str:
     return request.cookies.get(SESSION_COOKIE) or visitor_of(request)
 
 
-async def check_own_page(request: Request, runtime: Runtime) -> None:
+async def check_csrf(request: Request, runtime: Runtime) -> None:
     """Reject a cookie-authenticated change unless headers or the form token prove our own page sent it."""
     if not is_same_origin(request, runtime):
         await _check_token(request, runtime.secret, [request.cookies.get(SESSION_COOKIE)])
@@ -134,7 +134,7 @@ def check_same_site(request: Request, runtime: Runtime) -> None:
     is_program = origin is None and site == "none"
     allowed = origin is not None and origin in runtime.doors.cors_origins
     if not is_program and not allowed and not is_same_origin(request, runtime):
-        raise Forbidden(FOREIGN)
+        raise Forbidden(CROSS_SITE_REQUEST)
 
 
 def is_same_origin(request: Request, runtime: Runtime) -> bool:
@@ -205,7 +205,7 @@ def choose_source(request: Request, runtime: Runtime, caller: Caller | None) -> 
     if request.method not in ("GET", "HEAD"):
         runtime.recent_changes.note(caller.user_id)
     elif LISTS.fullmatch(request.url.path) and not runtime.recent_changes.of(caller.user_id):
-        let_reads_lag(allowed=True)
+        allow_stale_reads(allowed=True)
 
 
 # --- The current caller
@@ -270,7 +270,7 @@ async def _load_caller(request: Request) -> Caller | None:
         token, by_cookie = request.cookies.get(SESSION_COOKIE, ""), True
     caller = await identify(runtime, token, by_cookie=by_cookie) if token else None
     if token and caller is None:
-        request.state.refused = await why_refused(runtime, token)
+        request.state.refused = await rejection_message(runtime, token)
     return caller
 
 
@@ -287,13 +287,13 @@ async def _check_scope(request: Request, caller: Caller) -> None:
     if TokenScope.WRITE not in caller.scopes:
         raise Forbidden("This token may only read. Make one with the write scope.")
     if caller.by_cookie:
-        await check_own_page(request, get_runtime(request))
+        await check_csrf(request, get_runtime(request))
 
 
 CurrentRuntime = Annotated[Runtime, Depends(_current_runtime)]
 CurrentCaller = Annotated[Caller, Depends(require_caller)]
-SessionOf = Annotated[Caller, Depends(require_session)]
-AdminOf = Annotated[Caller, Depends(require_admin)]
+CurrentSession = Annotated[Caller, Depends(require_session)]
+CurrentAdmin = Annotated[Caller, Depends(require_admin)]
 MaybeCaller = Annotated[Caller | None, Depends(maybe_caller)]
 
 
@@ -304,11 +304,11 @@ MAX_HOPS = 50
 
 
 def client_ip(request: Request) -> str | None:
-    """Return the caller's IP address; `TrustedProxies` has already replaced the proxy's."""
+    """Return the caller's IP address; `ProxyHeadersMiddleware` has already replaced the proxy's."""
     return request.client.host if request.client else None
 
 
-class TrustedProxies:
+class ProxyHeadersMiddleware:
     """Put the real client and scheme into the scope, from `X-Forwarded-*` headers of trusted proxies only."""
 
     def __init__(self, app: ASGIApp, *, trusted: Sequence[Network]) -> None:

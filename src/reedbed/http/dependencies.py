@@ -56,7 +56,7 @@ def place_of(request: Request, runtime: Runtime) -> str:
     return f"{request.url.scheme}://{request.url.netloc}"
 
 
-def place_to_tell(request: Request, runtime: Runtime) -> str:
+def public_base_url(request: Request, runtime: Runtime) -> str:
     """Return the configured base URL, unless it is a loopback address that only works on this machine."""
     configured = runtime.accounts.base_url.rstrip("/")
     return place_of(request, runtime) if _is_loopback(urlsplit(configured).hostname or "") else configured

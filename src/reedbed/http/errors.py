@@ -94,7 +94,7 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errn
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
-PLAIN_WORDS = {
+STATUS_MESSAGES = {
     400: ("invalid", "The request could not be understood."),
     404: ("not_found", "There is nothing at this address."),
     405: ("method_not_allowed", "This address does not take that method."),
@@ -235,7 +235,7 @@ def _without_slash(request: Request) -> str:
 
 
 def _from_status(status: int) -> ReedbedError:
-    code, message = PLAIN_WORDS.get(status, ("refused", "The request was refused."))
+    code, message = STATUS_MESSAGES.get(status, ("refused", "The request was refused."))
     error = ReedbedError(message)
     error.code = code
     return error

@@ -54,7 +54,7 @@ HEADERS: list[tuple[bytes, bytes]] = [
 ]
 
 
-class SecurityHeaders:
+class SecurityHeadersMiddleware:
     """Add security headers; those the handler set itself (such as a stricter policy) are not replaced."""
 
     def __init__(self, app: ASGIApp, *, https: bool) -> None:
@@ -79,7 +79,7 @@ class SecurityHeaders:
         await self._app(scope, receive, send_with_headers)
 
 
-class OneHost:
+class HostHeaderMiddleware:
     """Reject a request without exactly one valid Host header: a proxy might choose a different one."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -101,7 +101,7 @@ def _has_one_host(scope: Scope) -> bool:
     return len(hosts) == 1 and HOST.fullmatch(hosts[0].strip()) is not None
 
 
-class HeadAsGet:
+class HeadMiddleware:
     """Answer HEAD like GET without the body, on every path."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -130,12 +130,12 @@ BODY_LIMIT = 1_000_000
 OPML_LIMIT = 10_000_000
 MAIL_LIMIT = 40_000_000
 LIBRARY_LIMIT = 200_000_000
-LIBRARY_DOORS = ("/import", "/api/v1/import")
-MAIL_DOORS = "/inbound/"
-FILE_DOORS = ("opml", "import", "/websub/")
+LIBRARY_PATHS = ("/import", "/api/v1/import")
+MAIL_PATH_PREFIX = "/inbound/"
+FILE_PATH_PARTS = ("opml", "import", "/websub/")
 
 
-class BodyLimit:
+class BodyLimitMiddleware:
     """Respond 413 if the body is larger than the endpoint allows, whether or not Content-Length says so."""
 
     def __init__(self, app: ASGIApp, *, error_page: ErrorPage | None = None) -> None:
@@ -187,11 +187,11 @@ async def _disconnect() -> Message:
 
 
 def _body_limit(path: str) -> int:
-    if path.startswith(MAIL_DOORS):
+    if path.startswith(MAIL_PATH_PREFIX):
         return MAIL_LIMIT
-    if path in LIBRARY_DOORS:
+    if path in LIBRARY_PATHS:
         return LIBRARY_LIMIT
-    return OPML_LIMIT if any(part in path for part in FILE_DOORS) else BODY_LIMIT
+    return OPML_LIMIT if any(part in path for part in FILE_PATH_PARTS) else BODY_LIMIT
 
 
 # --- CORS
@@ -202,7 +202,7 @@ EXPOSED = "Retry-After"
 DAY_SECONDS = b"86400"
 
 
-class Cors:
+class CorsMiddleware:
     """Only for `/api/`: pages are never loaded from other origins."""
 
     def __init__(self, app: ASGIApp, *, origins: Sequence[str]) -> None:
@@ -364,26 +364,26 @@ class MetricsMiddleware:
             nonlocal status, is_stream
             if message["type"] == "http.response.start":
                 status, is_stream = message["status"], _is_stream(message)
-                self._metrics.being_answered -= is_stream
+                self._metrics.requests_in_progress -= is_stream
                 message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
             await send(message)
 
-        self._metrics.being_answered += 1
+        self._metrics.requests_in_progress += 1
         with bound_contextvars(request=request_id):
             try:
                 await self._app(scope, receive, send_recording)
             finally:
-                self._metrics.being_answered -= not is_stream
+                self._metrics.requests_in_progress -= not is_stream
                 self._count(scope, status, None if is_stream else perf_counter() - started)
 
     def _count(self, scope: Scope, status: int, seconds: float | None) -> None:
-        method, path = known_method(scope), route_of(scope)
+        method, path = method_label(scope), route_of(scope)
         self._metrics.requests.add(method, path, str(status))
         if seconds is not None:
             self._metrics.request_seconds.add(seconds, method, path)
 
 
-def known_method(scope: Scope) -> str:
+def method_label(scope: Scope) -> str:
     return scope["method"] if scope["method"] in KNOWN_METHODS else "other"
 
 
@@ -416,6 +416,6 @@ class Tracing:
             try:
                 await self._app(scope, receive, send_recording)
             finally:
-                method, route = known_method(scope), route_of(scope)
+                method, route = method_label(scope), route_of(scope)
                 span.rename(f"{method} {route}")
                 span.note(method=method, route=route, status=status, statements=statements.value)

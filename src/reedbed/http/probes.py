@@ -39,7 +39,7 @@ async def metrics(request: Request, runtime: CurrentRuntime) -> Response:
     return Response(await metrics_text(runtime), media_type=PROMETHEUS, headers={"Cache-Control": "no-store"})
 
 
-def probes_alone(runtime: Runtime) -> FastAPI:
+def create_probe_app(runtime: Runtime) -> FastAPI:
     app = FastAPI(openapi_url=None)
     app.state.runtime = runtime
     app.include_router(router)

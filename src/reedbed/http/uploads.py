@@ -67,7 +67,7 @@ async def _write(file: IO[bytes], chunks: AsyncIterator[bytes]) -> None:
 MULTIPART = b"multipart/form-data"
 
 
-class PlainForms:
+class FormCharsetMiddleware:
     """Read forms as UTF-8, whatever charset they declare.
 
     Browsers send nothing else, RFC 7578 has no such parameter, and some of Python's encodings raise

@@ -23,7 +23,7 @@ from reedbed.domain.refresh.outcomes import (
     Throttled,
 )
 from reedbed.domain.subscriptions import Discovery, FeedCandidate
-from reedbed.domain.urls import feed_address
+from reedbed.domain.urls import check_feed_url
 from reedbed.ingest.http.client import ACCEPT_FEED, Fetcher
 from reedbed.ingest.http.headers import RequestTarget, parse_target
 from reedbed.ingest.known_sites import feeds_in_page, known_feeds, likely_feeds
@@ -233,7 +233,7 @@ _HOST = re.compile(
 )
 
 
-def typed_addresses(text: str) -> tuple[str, ...]:
+def urls_from_typed(text: str) -> tuple[str, ...]:
     """The URLs the user may have meant, most likely first; empty if the text cannot be a URL."""
     typed = text.strip(_SURROUNDING_CHARS)
     if not typed or len(typed) > _MAX_TYPED_LENGTH:
@@ -249,10 +249,10 @@ def typed_addresses(text: str) -> tuple[str, ...]:
     return (f"https://{bare}", f"http://{bare}") if _HOST.fullmatch(bare) else ()
 
 
-def typed_address(text: str) -> str:
+def url_from_typed(text: str) -> str:
     """The normalized URL the user most likely meant. Raise `Invalid` if the text cannot be a URL."""
-    urls = typed_addresses(text)
-    return feed_address(urls[0] if urls else text)
+    urls = urls_from_typed(text)
+    return check_feed_url(urls[0] if urls else text)
 
 
 # --- Discovery
@@ -295,7 +295,7 @@ async def discover(
     pause: float = _PAUSE_SECONDS,
 ) -> Discovery:
     """Credentials, including those in the URL, are sent only to the URL's own origin and never returned."""
-    typed = typed_addresses(text)
+    typed = urls_from_typed(text)
     if not typed:
         return Discovery(reason=_NOT_A_URL, nowhere=True)
     login, urls = _login(typed, username, password)

@@ -51,7 +51,7 @@ async def find_icon(fetcher: Fetcher, site_url: str | None, feed_icon: str | Non
         return None
 
 
-def draw_icon(data: bytes) -> Icon | None:
+def make_icon(data: bytes) -> Icon | None:
     """None if it is not an image, too large, or a single pixel."""
     from PIL import Image
 
@@ -94,7 +94,7 @@ async def _fetch_icon(fetcher: Fetcher, url: str) -> Icon | None:
     outcome = await fetcher.fetch_page(url, max_bytes=_MAX_BYTES, accept=_ACCEPT)
     if not isinstance(outcome, Fetched):
         return None
-    return await asyncio.to_thread(draw_icon, outcome.body)
+    return await asyncio.to_thread(make_icon, outcome.body)
 
 
 def _frames_fit(ico: bytes) -> bool:

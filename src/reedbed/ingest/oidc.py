@@ -1,6 +1,6 @@
 """OpenID Connect client for signing in: provider metadata, signing keys and the authorization code exchange.
 
-Every `SignInRefused` carries one sentence for the log; the user only learns that signing in failed.
+Every `SignInRejected` carries one sentence for the log; the user only learns that signing in failed.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # --- Provider metadata
 
 
-class SignInRefused(Exception):
+class SignInRejected(Exception):
     """The provider's response is invalid or missing."""
 
 
@@ -45,10 +45,10 @@ class ProviderMetadata:
     at: Instant = 0
 
 
-def read_offer(provider: Provider, document: Mapping[str, Any], now: Instant) -> ProviderMetadata:
+def read_provider_metadata(provider: Provider, document: Mapping[str, Any], now: Instant) -> ProviderMetadata:
     issuer = document.get("issuer")
     if not isinstance(issuer, str) or issuer.rstrip("/") != provider.issuer.rstrip("/"):
-        raise SignInRefused(f"{provider.issuer} says that it is {issuer!r}.")
+        raise SignInRejected(f"{provider.issuer} says that it is {issuer!r}.")
     methods = str(document.get("token_endpoint_auth_methods_supported") or "client_secret_basic")
     return ProviderMetadata(
         issuer=issuer,
@@ -70,11 +70,11 @@ def _endpoint(provider: Provider, document: Mapping[str, Any], name: str, *, req
     if isinstance(url, str) and url.startswith(schemes):
         return url
     if required:
-        raise SignInRefused(f"{provider.issuer} offers no usable {name}.")
+        raise SignInRejected(f"{provider.issuer} offers no usable {name}.")
     return ""
 
 
-def facebook_offer(provider: Provider) -> ProviderMetadata:
+def facebook_metadata(provider: Provider) -> ProviderMetadata:
     graph = provider.graph.rpartition("/")[0]
     return ProviderMetadata(
         issuer=provider.issuer,
@@ -87,9 +87,9 @@ def facebook_offer(provider: Provider) -> ProviderMetadata:
 
 KEPT = HOUR
 """How long metadata and keys of a provider are cached."""
-KEYS_AGAIN = MINUTE
+KEY_REFRESH_INTERVAL = MINUTE
 """Minimum time between two requests for keys. An unknown key id may be new, but must not cause a flood."""
-NOTE_LASTS = 5 * MINUTE
+CLIENT_SECRET_LIFETIME = 5 * MINUTE
 
 # Neither "none" nor algorithms with a shared secret.
 ALGORITHMS = frozenset(
@@ -146,10 +146,10 @@ class OidcClient:
         return _with_query(metadata.authorization_endpoint, params)
 
     async def identity(self, provider: Provider, back: Return) -> Identity:
-        """The identity of the user who came back. Raise `SignInRefused` if anything does not match."""
+        """The identity of the user who came back. Raise `SignInRejected` if anything does not match."""
         metadata = await self.offer(provider)
         if (back.issuer or metadata.names_issuer) and back.issuer != metadata.issuer:
-            raise SignInRefused(f"They were sent back by {back.issuer}, not by {metadata.issuer}.")
+            raise SignInRejected(f"They were sent back by {back.issuer}, not by {metadata.issuer}.")
         tokens = await self._exchange_code(provider, metadata, back)
         if provider.graph:
             return await self._graph_identity(provider, metadata, tokens)
@@ -158,10 +158,10 @@ class OidcClient:
             claims = {**await self._userinfo(metadata, tokens, claims["sub"]), **claims}
         user = identity_of(provider, metadata.issuer, claims)
         if user is None:
-            raise SignInRefused("The token does not say who it is.")
+            raise SignInRejected("The token does not say who it is.")
         return user
 
-    async def goodbye(self, provider: Provider, back_to: str) -> str | None:
+    async def logout_url(self, provider: Provider, back_to: str) -> str | None:
         """The URL that logs out at the provider as well; None if it has none."""
         metadata = await self.offer(provider)
         if not metadata.end_session_endpoint:
@@ -171,12 +171,12 @@ class OidcClient:
 
     async def offer(self, provider: Provider) -> ProviderMetadata:
         if provider.graph:
-            return facebook_offer(provider)
+            return facebook_metadata(provider)
         cached = self._metadata.get(provider.key)
         if cached is not None and self._clock() - cached.at < KEPT:
             return cached
         url = f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration"
-        metadata = read_offer(provider, await self._json(url), self._clock())
+        metadata = read_provider_metadata(provider, await self._json(url), self._clock())
         self._metadata[provider.key] = metadata
         return metadata
 
@@ -208,7 +208,7 @@ class OidcClient:
         claims = {
             "iss": key.team_id,
             "iat": now,
-            "exp": now + NOTE_LASTS // SECOND,
+            "exp": now + CLIENT_SECRET_LIFETIME // SECOND,
             "aud": provider.issuer,
             "sub": provider.client_id,
         }
@@ -219,20 +219,20 @@ class OidcClient:
     ) -> Mapping[str, Any]:
         token = tokens.get("id_token")
         if not isinstance(token, str):
-            raise SignInRefused("The provider gave no ID token.")
+            raise SignInRejected("The provider gave no ID token.")
         claims = await self._signed_claims(provider, metadata, token)
         audience: Any = claims.get("aud")
         audiences = cast("list[Any]", audience) if isinstance(audience, list) else [audience]
         if claims.get("iss") != metadata.issuer:
-            raise SignInRefused(f"The token was issued by {claims.get('iss')!r}.")
+            raise SignInRejected(f"The token was issued by {claims.get('iss')!r}.")
         if provider.client_id not in audiences:
-            raise SignInRefused("The token is for somebody else.")
+            raise SignInRejected("The token is for somebody else.")
         if claims.get("azp", provider.client_id) != provider.client_id:
-            raise SignInRefused("The token was made for another party.")
+            raise SignInRejected("The token was made for another party.")
         if not is_current(claims, self._clock()):
-            raise SignInRefused("The token is not valid at this time.")
+            raise SignInRejected("The token is not valid at this time.")
         if not hmac.compare_digest(str(claims.get("nonce")).encode(), nonce.encode()):
-            raise SignInRefused("The token answers another question (nonce).")
+            raise SignInRejected("The token answers another question (nonce).")
         return claims
 
     async def _signed_claims(
@@ -244,7 +244,7 @@ class OidcClient:
             header = jwt.get_unverified_header(token)
             algorithm = str(header.get("alg"))
             if algorithm not in ALGORITHMS:
-                raise SignInRefused(f"The token is signed with {algorithm}.")
+                raise SignInRejected(f"The token is signed with {algorithm}.")
             key = await self._key(provider, metadata, header.get("kid"))
             # `_claims` checks times and names itself: on our clock, with a message about what is wrong.
             # PyJWT's annotations leave the key types partially unknown.
@@ -255,18 +255,23 @@ class OidcClient:
                 options={"verify_exp": False, "verify_iat": False, "verify_nbf": False, "verify_aud": False},
             )
         except jwt.PyJWTError as error:
-            raise SignInRefused(f"The token is not good: {error}") from error
+            raise SignInRejected(f"The token is not good: {error}") from error
 
     async def _key(self, provider: Provider, metadata: ProviderMetadata, key_id: object) -> "PyJWK":
         async with self._keys_lock:
             keys = self._keys.get(provider.key)
             age = None if keys is None else self._clock() - keys.at
-            if keys is None or age is None or age >= KEPT or (age >= KEYS_AGAIN and key_id not in keys.by_id):
+            if (
+                keys is None
+                or age is None
+                or age >= KEPT
+                or (age >= KEY_REFRESH_INTERVAL and key_id not in keys.by_id)
+            ):
                 keys = self._keys[provider.key] = await self._fetch_keys(metadata)
         if key_id is None and len(keys.by_id) == 1:
             return next(iter(keys.by_id.values()))
         if key_id not in keys.by_id:
-            raise SignInRefused("The token is signed with a key the provider does not show.")
+            raise SignInRejected("The token is signed with a key the provider does not show.")
         return keys.by_id[str(key_id)]
 
     async def _fetch_keys(self, metadata: ProviderMetadata) -> _Keys:
@@ -275,7 +280,7 @@ class OidcClient:
         try:
             key_set = jwt.PyJWKSet.from_dict(dict(await self._json(metadata.jwks_uri)))
         except jwt.PyJWTError as error:
-            raise SignInRefused(f"The provider's keys cannot be read: {error}") from error
+            raise SignInRejected(f"The provider's keys cannot be read: {error}") from error
         usable = [key for key in key_set.keys if key.public_key_use in (None, "sig")]
         return _Keys({key.key_id or "": key for key in usable}, self._clock())
 
@@ -287,7 +292,7 @@ class OidcClient:
             return {}
         claims = await self._json(metadata.userinfo_endpoint, headers={"Authorization": f"Bearer {token}"})
         if claims.get("sub") != subject:
-            raise SignInRefused("The provider speaks of somebody else than its token does.")
+            raise SignInRejected("The provider speaks of somebody else than its token does.")
         return claims
 
     async def _graph_identity(
@@ -296,26 +301,26 @@ class OidcClient:
         """Facebook does not say whether the email address is confirmed, so it is shown but proves nothing."""
         token = tokens.get("access_token")
         if not isinstance(token, str):
-            raise SignInRefused("The provider gave no token.")
+            raise SignInRejected("The provider gave no token.")
         proof = hmac.new(provider.client_secret.encode(), token.encode(), sha256).hexdigest()
         params = {"fields": "id,email", "access_token": token, "appsecret_proof": proof}
         user = await self._json(_with_query(provider.graph, params))
         identity = identity_of(provider, metadata.issuer, {"sub": user.get("id"), "email": user.get("email")})
         if identity is None:
-            raise SignInRefused("The provider does not say who it is.")
+            raise SignInRejected("The provider does not say who it is.")
         return identity
 
     async def _json(
         self, url: str, *, form: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> Mapping[str, Any]:
-        response = await self._http.inquire(url, form=form, headers=headers)
+        response = await self._http.request_document(url, form=form, headers=headers)
         host = urlsplit(url).hostname
         if isinstance(response, Failed):
-            raise SignInRefused(response.message)
+            raise SignInRejected(response.message)
         document = _parse_object(response.body)
         if response.status != 200 or document is None:
             reason = str((document or {}).get("error", ""))[:100]
-            raise SignInRefused(f"{host} answered {response.status} {reason}".strip())
+            raise SignInRejected(f"{host} answered {response.status} {reason}".strip())
         return document
 
 

@@ -37,7 +37,7 @@ class Sandbox:
             stdin=PIPE,
             stdout=PIPE,
             stderr=DEVNULL,
-            env=bare_environment(),
+            env=minimal_environment(),
         )
         try:
             output, _ = await asyncio.wait_for(process.communicate(request), _TIMEOUT_SECONDS)
@@ -50,7 +50,7 @@ class Sandbox:
                 await process.wait()
 
 
-def bare_environment() -> dict[str, str]:
+def minimal_environment() -> dict[str, str]:
     """Only the variables Python needs to start: the child process must not see our secrets."""
     return {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "SYSTEMROOT") if name in os.environ}
 
@@ -58,7 +58,7 @@ def bare_environment() -> dict[str, str]:
 CPU_SECONDS = 5
 
 
-def accept_limits(memory: int) -> None:
+def apply_limits(memory: int) -> None:
     """Limit CPU time, memory and files for the rest of this process."""
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from reedbed.ingest.sanitize.cleaner import bounded
-from reedbed.ingest.sanitize.rules import web_address
+from reedbed.ingest.sanitize.rules import absolute_web_url
 
 # --- Text and previews
 
@@ -149,7 +149,7 @@ def lead_image(clean_html: str, base: str | None = None) -> str | None:
         source = _SOURCE.search(attributes)
         if source is None or _DECORATION.search(source[1].lower()) or _SMALL_SIDE.search(attributes):
             continue
-        return web_address(unescape(source[1]), base)
+        return absolute_web_url(unescape(source[1]), base)
     return None
 
 
@@ -175,7 +175,7 @@ AGGRESSIVE_AD_SELECTORS = (
     '[id*="ad-"]', '[id*="ads-"]',
     ".related-posts", ".recommended",
 )  # fmt: skip
-POOR_TEXT = 400
+MIN_HASHED_TEXT = 400
 WHOLE_BYTES = 200 * 1024
 EDGE_BYTES = 100 * 1024
 
@@ -201,18 +201,18 @@ _BOILERPLATE = frozenset(
 
 def content_hash(html: str) -> str:
     """SHA-256 in hex of the normalized text of an article's own markup (never of a whole page)."""
-    data = normalised_text(html).encode("utf-8", "replace")
+    data = normalized_text(html).encode("utf-8", "replace")
     if len(data) > WHOLE_BYTES:
         data = data[:EDGE_BYTES] + data[-EDGE_BYTES:]
     return hashlib.sha256(data).hexdigest()
 
 
-def normalised_text(html: str) -> str:
+def normalized_text(html: str) -> str:
     """Text without advertising and boilerplate. Case is kept, so that different texts do not get the same
     hash.
     """
     aggressive = _text_without(html, (*SAFE_AD_SELECTORS, *AGGRESSIVE_AD_SELECTORS))
-    if len(aggressive) >= POOR_TEXT:
+    if len(aggressive) >= MIN_HASHED_TEXT:
         return aggressive
     safe = _text_without(html, SAFE_AD_SELECTORS)
     return max(aggressive, safe, key=len)

@@ -20,7 +20,7 @@ from lxml import etree
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest
-from reedbed.domain.text import shown_line, writable
+from reedbed.domain.text import clean_line, writable
 from reedbed.domain.times import LATEST, SECOND, Instant, from_datetime
 from reedbed.domain.transfer import (
     MAX_CONTENT_LENGTH,
@@ -569,4 +569,4 @@ def _copy(archive: ZipFile, member: ZipInfo, copy: IO[bytes], limit: int) -> int
 
 
 def _display_name(member: ZipInfo) -> str:
-    return shown_line(member.filename.rpartition("/")[2])[:_MAX_NAME_LENGTH]
+    return clean_line(member.filename.rpartition("/")[2])[:_MAX_NAME_LENGTH]

@@ -36,7 +36,7 @@ def public_key(key: str) -> str:
     return _base64url(_public_point(_private_key(key).public_key()))
 
 
-def seal_note(note: PushNote, address: PushAddress) -> bytes:
+def encrypt_push_message(note: PushNote, address: PushAddress) -> bytes:
     """The encrypted request body, which only this browser can read."""
     payload = {"title": note.title, "body": note.body, "url": note.url, "tag": note.tag}
     return seal(orjson.dumps(payload), address)

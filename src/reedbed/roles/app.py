@@ -18,20 +18,20 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reedbed import __version__
 from reedbed.http import probes
-from reedbed.http.auth import TrustedProxies
+from reedbed.http.auth import ProxyHeadersMiddleware
 from reedbed.http.errors import PROGRAM_PATHS, ErrorPage, register_error_handlers
 from reedbed.http.middleware import (
-    BodyLimit,
+    BodyLimitMiddleware,
     CompressionMiddleware,
-    Cors,
-    HeadAsGet,
+    CorsMiddleware,
+    HeadMiddleware,
+    HostHeaderMiddleware,
     MetricsMiddleware,
-    OneHost,
-    SecurityHeaders,
+    SecurityHeadersMiddleware,
     Tracing,
 )
-from reedbed.http.uploads import PlainForms
-from reedbed.roles.build import load_beside
+from reedbed.http.uploads import FormCharsetMiddleware
+from reedbed.roles.build import load_in_thread
 from reedbed.services.runtime import NO_TRACER, Runtime
 
 # FastAPI silences this warning around its own calls, which fails if two threads build routes at once.
@@ -126,7 +126,7 @@ class Application:
     async def _get_part(self, name: str) -> FastAPI:
         if name in self.__dict__:
             return self.__dict__[name]
-        return await load_beside(lambda: cast(FastAPI, getattr(self, name)))
+        return await load_in_thread(lambda: cast(FastAPI, getattr(self, name)))
 
 
 def create_app(runtime: Runtime) -> Application:
@@ -135,15 +135,17 @@ def create_app(runtime: Runtime) -> Application:
 
 def _handle_errors(app: FastAPI, error_page: ErrorPage | None) -> None:
     register_error_handlers(app, error_page)
-    app.add_middleware(PlainForms)
-    app.add_middleware(BodyLimit, error_page=error_page)
+    app.add_middleware(FormCharsetMiddleware)
+    app.add_middleware(BodyLimitMiddleware, error_page=error_page)
 
 
 def _with_middleware(app: ASGIApp, runtime: Runtime) -> ASGIApp:
     """Wrap the app, from the innermost middleware to the outermost."""
     if runtime.tracer is not NO_TRACER:
         app = Tracing(app, runtime.tracer)
-    app = HeadAsGet(CompressionMiddleware(MetricsMiddleware(app, runtime.meters)))
-    app = Cors(app, origins=runtime.doors.cors_origins)
-    app = SecurityHeaders(OneHost(app), https=runtime.accounts.base_url.startswith("https://"))
-    return TrustedProxies(app, trusted=runtime.doors.trusted_proxies)
+    app = HeadMiddleware(CompressionMiddleware(MetricsMiddleware(app, runtime.meters)))
+    app = CorsMiddleware(app, origins=runtime.doors.cors_origins)
+    app = SecurityHeadersMiddleware(
+        HostHeaderMiddleware(app), https=runtime.accounts.base_url.startswith("https://")
+    )
+    return ProxyHeadersMiddleware(app, trusted=runtime.doors.trusted_proxies)

@@ -453,7 +453,7 @@ Loaded = TypeVar("Loaded")
 _import_lock = threading.Lock()
 
 
-async def load_beside(load: Callable[[], Loaded]) -> Loaded:
+async def load_in_thread(load: Callable[[], Loaded]) -> Loaded:
     """Import modules in a thread, which keeps the event loop free, but one at a time.
 
     Two importing threads only wait for each other. With a faked clock (a container with a shifted clock, a

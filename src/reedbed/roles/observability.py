@@ -50,7 +50,7 @@ def set_up_logs(level: str, form: str, file: Path | None = None, *, also: Sequen
 
 
 @contextmanager
-def logs_of_a_command() -> Generator[None]:
+def command_logging() -> Generator[None]:
     """A command prints its own results: it logs only warnings and errors, on stderr."""
     before = structlog.get_config()
     structlog.configure(

@@ -13,7 +13,7 @@ import structlog
 
 from reedbed import __version__
 from reedbed.domain.errors import CannotStart
-from reedbed.roles.build import ended, load_beside, running
+from reedbed.roles.build import ended, load_in_thread, running
 from reedbed.roles.server import connection_limits, serve_http
 from reedbed.services.instance import live, watch
 from reedbed.services.runtime import Runtime
@@ -127,9 +127,9 @@ def _application(runtime: Runtime) -> "Application":
 
 
 def _probes(runtime: Runtime) -> "ASGIApp":
-    from reedbed.http.probes import probes_alone
+    from reedbed.http.probes import create_probe_app
 
-    return probes_alone(runtime)
+    return create_probe_app(runtime)
 
 
 async def _load_the_rest(application: "Application", stop: asyncio.Event, *, after: asyncio.Event) -> None:
@@ -146,7 +146,7 @@ async def _load_the_rest(application: "Application", stop: asyncio.Event, *, aft
 async def _work_until(runtime: Runtime, stop: asyncio.Event, started: asyncio.Event, *, after: float) -> None:
     await _pause(stop, after)
     try:
-        work = await load_beside(_load_worker)
+        work = await load_in_thread(_load_worker)
     finally:
         started.set()
     await work(runtime, stop, grace=GRACE_SECONDS - 2)

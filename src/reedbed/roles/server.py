@@ -55,11 +55,11 @@ SWEEP_SECONDS = 1.0
 SPARE_FILES = 256
 """File descriptors reserved for everything but client connections."""
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
-LAST_WORDS_SECONDS = 1.0
+FIRST_REQUEST_SECONDS = 1.0
 """On shutdown, for clients that have connected but sent nothing; browsers open connections in advance."""
 LOOK_SECONDS = 0.01
 SO_ATTACH_FILTER = 26
-NOTHING_PASSES = struct.pack("HBBI", 0x06, 0, 0, 0)
+DROP_ALL_FILTER = struct.pack("HBBI", 0x06, 0, 0, 0)
 """A program for Linux's packet filter: return 0, so that no bytes pass."""
 
 
@@ -157,7 +157,7 @@ class _Server(uvicorn.Server):
         """Refuse new clients, which then try another process; serve those that came before."""
         for listener in listeners:
             _block_new_connections(listener)
-        pending = [client for listener in listeners for client in _at_the_door(listener)]
+        pending = [client for listener in listeners for client in _pending_connections(listener)]
         for server in self.servers:
             server.close()
         loop = asyncio.get_running_loop()
@@ -166,7 +166,7 @@ class _Server(uvicorn.Server):
                 await loop.connect_accepted_socket(self._new_protocol, client)
         await asyncio.sleep(LOOK_SECONDS)  # sockets just accepted are listed after the next turn of the loop
         with suppress(TimeoutError):
-            async with asyncio.timeout(LAST_WORDS_SECONDS):
+            async with asyncio.timeout(FIRST_REQUEST_SECONDS):
                 while any(map(_has_no_request, self.server_state.connections)):  # noqa: ASYNC110  uvicorn's
                     await asyncio.sleep(LOOK_SECONDS)
 
@@ -479,13 +479,13 @@ def _has_no_request(connection: Any) -> bool:
 def _block_new_connections(listener: socket.socket) -> None:
     """Between the last `accept` and the close of the listener, the system would accept clients and then reset
     them. With this filter Linux ignores their SYN packets; they retry after a second and are refused."""
-    program = array("B", NOTHING_PASSES)
+    program = array("B", DROP_ALL_FILTER)
     pointer, _ = program.buffer_info()
     with suppress(OSError):  # not available on other systems
         listener.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", 1, pointer))
 
 
-def _at_the_door(listener: socket.socket) -> Generator[socket.socket]:
+def _pending_connections(listener: socket.socket) -> Generator[socket.socket]:
     """Connections that the system has accepted and the loop has not seen yet."""
     listener.setblocking(False)
     with suppress(OSError):

@@ -15,12 +15,12 @@ from reedbed.domain.ai import (
     Usage,
     admit,
     day_start,
+    effective_state,
     failed,
     is_spent,
     limited,
     month_start,
     refusal,
-    shown_state,
     succeeded,
 )
 from reedbed.domain.live import ChangeEvent
@@ -277,7 +277,7 @@ async def ai_status(runtime: Runtime) -> AiStatus:
             model=name,
             fallback=ai.fallback.name if ai.fallback else None,
             paused=await ai_state.is_paused(tx),
-            state=shown_state(breaker, ai.breaker, now),
+            state=effective_state(breaker, ai.breaker, now),
             breaker=breaker,
             queue=await ai_state.queue_sizes(tx, now, now - ai.lease),
             failures=await summaries.count_failures(tx),

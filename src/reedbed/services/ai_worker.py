@@ -18,7 +18,7 @@ from reedbed.services import summaries as summary_work
 from reedbed.services.ai import AvailableModel, ModelUnavailable, Permit, choose_model, enter, settle
 from reedbed.services.framing import analyse as framing_work
 from reedbed.services.runtime import Runtime
-from reedbed.services.summaries import stand_in_for_all
+from reedbed.services.summaries import enqueue_extracts
 from reedbed.store import ai, summaries
 from reedbed.store.ai import Queued
 from reedbed.store.engine.database import Tx
@@ -62,7 +62,7 @@ class Work(Protocol):
         ...
 
 
-async def find_work(tx: Tx, runtime: Runtime, row: Queued) -> Work | None:
+async def load_work(tx: Tx, runtime: Runtime, row: Queued) -> Work | None:
     """None if the result is no longer needed, or the user does not allow sending the text."""
     kind = framing_work if is_framing(row.variant) else summary_work
     return await kind.find(tx, runtime, row)
@@ -136,12 +136,12 @@ async def _claim_task(tx: Tx, runtime: Runtime, now: Instant) -> Task | NothingD
         if isinstance(choice, AvailableModel):
             models.append(runtime.ai.model.name)
         elif choice.away and choice.until > now + SHORT_WAIT:
-            await stand_in_for_all(tx, runtime.ai.model.name, now)
+            await enqueue_extracts(tx, runtime.ai.model.name, now)
     row = await ai.claim(tx, models, runtime.name, now, now - runtime.ai.lease)
     if row is None:
         soon = now + 5 * SECOND
         return NothingDue(min(choice.until, soon) if isinstance(choice, ModelUnavailable) else soon)
-    work = await find_work(tx, runtime, row)
+    work = await load_work(tx, runtime, row)
     if work is None:
         await ai.complete(tx, row, runtime.name)
         return Skipped()

@@ -12,9 +12,9 @@ from reedbed.domain.articles import (
     MAX_TITLE,
     ArticleSelectors,
     SavedPage,
+    check_selectors,
     is_shorter,
-    tidy_selectors,
-    title_from_address,
+    title_from_url,
 )
 from reedbed.domain.entries import StateChange
 from reedbed.domain.errors import Forbidden, Invalid, NotFound, Unavailable
@@ -25,16 +25,16 @@ from reedbed.domain.refresh.dedupe import change_hash
 from reedbed.domain.refresh.outcomes import Fetched
 from reedbed.domain.search import search_words
 from reedbed.domain.subscriptions import Subscription
-from reedbed.domain.text import shown_line, storable
+from reedbed.domain.text import clean_line, storable
 from reedbed.domain.times import DAY, SECOND, Instant
 from reedbed.domain.urls import has_userinfo, host_of, normalize_url
 from reedbed.domain.users import User
 from reedbed.ingest.article.selectors import check_selector
-from reedbed.ingest.discovery import typed_addresses
+from reedbed.ingest.discovery import urls_from_typed
 from reedbed.ingest.http.failures import TEMPORARY
 from reedbed.services.entries import change_entry
 from reedbed.services.jobs import Done, Later, try_again
-from reedbed.services.refresh.check import turn_at
+from reedbed.services.refresh.check import host_slot
 from reedbed.services.refresh.diff import words_of
 from reedbed.services.rules.match import ARTICLES_JOB
 from reedbed.services.runtime import Runtime
@@ -51,7 +51,7 @@ from reedbed.store.read_state import stars as marks
 from reedbed.store.read_state import unread
 from reedbed.store.read_state.unread import Arrival
 from reedbed.store.search import texts
-from reedbed.store.subscriptions import follow_own
+from reedbed.store.subscriptions import subscribe_to_own_feed
 from reedbed.store.visibility import lock_feed
 
 COOLDOWN = DAY
@@ -113,13 +113,13 @@ async def fetch_articles(runtime: Runtime, job: Job) -> Done | Later:
     async with runtime.db.read() as tx:
         waiting = await articles.never_tried(tx, _entry_ids(job))
     for entry_id, url in waiting[:AT_ONCE]:
-        await fetch_politely(runtime, entry_id, url)
+        await fetch_throttled(runtime, entry_id, url)
     return Later(runtime.now()) if len(waiting) > AT_ONCE else Done({"articles": len(waiting)})
 
 
-async def fetch_politely(runtime: Runtime, entry_id: int, url: str) -> FullArticle:
+async def fetch_throttled(runtime: Runtime, entry_id: int, url: str) -> FullArticle:
     """Fetch after waiting for a request slot of this host."""
-    async with turn_at(runtime, host_of(url) or ""):
+    async with host_slot(runtime, host_of(url) or ""):
         return await _fetch(runtime, entry_id, url)
 
 
@@ -135,7 +135,7 @@ async def _fetch(runtime: Runtime, entry_id: int, url: str, within: float | None
         if article.content is None:
             await articles.record_attempt(tx, entry_id, runtime.now())
         else:
-            needs_old_text = search.needs_words_to_forget(tx.engine)
+            needs_old_text = search.needs_text_to_delete(tx.engine)
             old_texts = await texts.possibly_indexed(tx, [entry_id]) if needs_old_text else []
             await articles.save(tx, entry_id, article.content, runtime.now())
             await reindex(tx, [entry_id], old_texts)
@@ -179,7 +179,7 @@ def _entry_ids(job: Job) -> Sequence[int]:
 
 # --- Article selectors of a feed
 
-READ_ANEW = 20
+REFETCH_LIMIT = 20
 """Articles fetched again right after the selectors change; others are fetched when opened."""
 NOT_YOURS = "Others follow this feed as well: only an operator may change what its articles are made of."
 
@@ -200,7 +200,7 @@ async def selectors_of(runtime: Runtime, user: User, subscription_id: int) -> Fe
         return FeedSelectors(
             await articles.get_selectors(tx, subscription.feed.id),
             _may_change(user, subscription),
-            await articles.newest_saved(tx, subscription.feed.id),
+            await articles.newest_with_url(tx, subscription.feed.id),
         )
 
 
@@ -211,7 +211,7 @@ async def set_selectors(
     current = await selectors_of(runtime, user, subscription_id)
     if not current.may_change:
         raise Forbidden(NOT_YOURS)
-    selectors = ArticleSelectors(tidy_selectors(keep, "keep"), tidy_selectors(drop, "drop"))
+    selectors = ArticleSelectors(check_selectors(keep, "keep"), check_selectors(drop, "drop"))
     await asyncio.to_thread(_check_selectors, selectors)
     if selectors != current.selectors:
         await _save_selectors(runtime, user, subscription_id, selectors)
@@ -230,7 +230,7 @@ async def _save_selectors(
             raise Invalid("The texts of this feed come by mail or by hand, not from pages.")
         await articles.set_selectors(tx, subscription.feed.id, selectors, now)
         await users.record_event(tx, now, "selectors_changed", user.id, {"feed_id": subscription.feed.id})
-        entry_ids = await articles.read_before(tx, subscription.feed.id, most=READ_ANEW)
+        entry_ids = await articles.read_before(tx, subscription.feed.id, most=REFETCH_LIMIT)
         if entry_ids:
             await jobs.add(tx, ARTICLES_JOB, {"entry_ids": list(entry_ids)}, now=now)
     await runtime.bus.publish(ChangeEvent("wake", data={"for": "jobs"}))
@@ -297,7 +297,7 @@ def _entry_event(topic: str, feed_id: int, entry_id: int) -> ChangeEvent:
 
 def _parse_page_url(typed: str) -> tuple[str, str]:
     """The URL to open, and its normalized form."""
-    urls = typed_addresses(storable(typed).strip())
+    urls = urls_from_typed(storable(typed).strip())
     normalized = normalize_url(urls[0]) if urls else None
     if not urls or normalized is None:
         raise Invalid(_NO_PAGE_URL, field="url")
@@ -309,11 +309,11 @@ def _parse_page_url(typed: str) -> tuple[str, str]:
 async def _own_feed(tx: Tx, user_id: int, now: Instant) -> tuple[int, bool]:
     feed_id, _ = await feeds.find_or_add(tx, FEED_URL, now, owner_id=user_id, kind="saved", title=FEED_TITLE)
     await lock_feed(tx, feed_id)
-    return feed_id, await follow_own(tx, now, user_id, feed_id)
+    return feed_id, await subscribe_to_own_feed(tx, now, user_id, feed_id)
 
 
 def _row(feed_id: int, url: str, normalized: str, title: str, now: Instant) -> NewEntryRow:
-    shown_title = shown_line(title)[:MAX_TITLE] or title_from_address(url)
+    shown_title = clean_line(title)[:MAX_TITLE] or title_from_url(url)
     text = NewEntryText(title=shown_title, content="", search=search_words(shown_title, ""))
     return NewEntryRow(
         feed_id=feed_id,
@@ -343,7 +343,7 @@ async def _store_page(tx: Tx, now: Instant, user_id: int, row: NewEntryRow) -> i
 
 async def _read_page(runtime: Runtime, url: str) -> NewEntryText | str | None:
     """The text of the page, or the kind of fetch failure, or None if the page has no article."""
-    async with turn_at(runtime, host_of(url) or ""):
+    async with host_slot(runtime, host_of(url) or ""):
         page = await runtime.fetcher.fetch_page(url)
     if not isinstance(page, Fetched):
         return getattr(page, "kind", TEMPORARY)

@@ -85,16 +85,16 @@ async def identify(runtime: Runtime, token: str, *, by_cookie: bool = False) -> 
     return replace(caller, by_cookie=True) if by_cookie else caller
 
 
-async def why_refused(runtime: Runtime, token: str) -> str:
+async def rejection_message(runtime: Runtime, token: str) -> str:
     """The message for a token that `identify` rejects."""
     if len(token) <= MAX_TOKEN_LENGTH and not token.startswith(API_TOKEN_PREFIX):
         async with runtime.db.read() as tx:
-            if await auth.was_session_made_ahead(tx, token_hash(token), runtime.now()):
+            if await auth.was_session_created_in_future(tx, token_hash(token), runtime.now()):
                 return MADE_AHEAD
     return LOG_IN
 
 
-async def still_open(runtime: Runtime, caller: Caller) -> bool:
+async def is_still_valid(runtime: Runtime, caller: Caller) -> bool:
     """Whether a caller's session or token is still valid, for long streams. True if the database is down."""
     now = runtime.now()
     try:

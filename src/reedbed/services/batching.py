@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import TypeVar
 
-from reedbed.domain.batching import FIRST, PIECE_MS, cut, next_size
+from reedbed.domain.batching import FIRST, TARGET_BATCH_MS, cut, next_size
 from reedbed.store.engine.database import Database, Tx
 
 R = TypeVar("R")
@@ -45,7 +45,7 @@ class Batches:
         self._size = next_size(self._size, self._batch_cost, took * 1_000)
         if self._db.engine == "sqlite":
             # Other processes poll for the file lock, so pause for half the time it was held.
-            self._pause = min(max(took / 2, MIN_REST), PIECE_MS / 1_000)
+            self._pause = min(max(took / 2, MIN_REST), TARGET_BATCH_MS / 1_000)
         return result
 
     async def rest(self) -> None:

@@ -10,7 +10,7 @@ from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks
 from reedbed.store.entries import read as entry_texts
-from reedbed.store.visibility import hold_entry
+from reedbed.store.visibility import lock_entry
 
 MAX_BOOKMARKS = 20_000
 NO_SUCH = "There is no such bookmark"
@@ -25,10 +25,10 @@ class SavedBookmark:
     """False: it already existed, and its snapshot was updated."""
 
 
-async def keep_entry(runtime: Runtime, user_id: int, entry_id: int) -> SavedBookmark:
+async def bookmark_entry(runtime: Runtime, user_id: int, entry_id: int) -> SavedBookmark:
     async with runtime.db.write() as tx:
-        held = await hold_entry(tx, entry_id)
-        entry = await entry_texts.one_seen_by(tx, user_id, entry_id) if held else None
+        held = await lock_entry(tx, entry_id)
+        entry = await entry_texts.visible_text(tx, user_id, entry_id) if held else None
         if entry is None:
             raise NotFound(NO_SUCH_ENTRY)
         snapshot = Snapshot(
@@ -57,12 +57,12 @@ async def delete_bookmark(runtime: Runtime, user_id: int, bookmark_id: int) -> N
     await _publish_change(runtime, user_id, bookmark.row.entry_id)
 
 
-async def every_bookmark(runtime: Runtime, user_id: int) -> AsyncGenerator[Bookmark]:
+async def iter_bookmarks(runtime: Runtime, user_id: int) -> AsyncGenerator[Bookmark]:
     """All bookmarks, newest first, with a few in memory at a time."""
     before: int | None = None
     while True:
         async with runtime.db.read() as tx:
-            batch = await bookmarks.newest_whole(tx, user_id, before=before, limit=AT_ONCE)
+            batch = await bookmarks.newest_with_content(tx, user_id, before=before, limit=AT_ONCE)
         for bookmark in batch:
             yield bookmark
         if len(batch) < AT_ONCE:

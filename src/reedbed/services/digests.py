@@ -38,24 +38,24 @@ from reedbed.domain.entries import EntryRow, ViewQuery
 from reedbed.domain.errors import Conflict, Invalid, NotFound, ReedbedError, TooSlow, Unavailable
 from reedbed.domain.push import digest_note
 from reedbed.domain.records import record
-from reedbed.domain.subscriptions import FollowedFeedRow
+from reedbed.domain.subscriptions import SubscribedFeedRow
 from reedbed.domain.summaries import EXTRACT, Summary, Variant
 from reedbed.domain.times import HOUR, Instant
 from reedbed.domain.users import User
 from reedbed.domain.webhooks import WebhookEvent
 from reedbed.ingest.text import clean_text, content_hash
 from reedbed.services.ai import ask_model, must_stay_local, variant_for
-from reedbed.services.jobs import Done, Later, enqueue, note_progress, try_again, wake_jobs
-from reedbed.services.push import leave_note
+from reedbed.services.jobs import Done, Later, enqueue, report_job_progress, try_again, wake_jobs
+from reedbed.services.push import enqueue_push_notes
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import search_entries
 from reedbed.services.summaries import MAX_HTML
 from reedbed.services.users import preferences_of
-from reedbed.services.webhooks import leave_event
+from reedbed.services.webhooks import enqueue_webhook_event
 from reedbed.store import digests, folders, jobs, subscriptions, summaries, users
 from reedbed.store.digests import Schedule
 from reedbed.store.entries import read as entries
-from reedbed.store.entries.read import EntryWords
+from reedbed.store.entries.read import EntryText
 from reedbed.store.jobs import Job
 from reedbed.store.summaries import GeneratedSummary
 
@@ -74,7 +74,7 @@ async def send_digest(runtime: Runtime, user: User, digest_id: int) -> None:
         await enqueue(runtime, JOB_KIND, {"digest_id": digest_id}, user_id=user.id)
 
 
-async def post_digest(runtime: Runtime, job: Job) -> Done | Later:
+async def mail_digest(runtime: Runtime, job: Job) -> Done | Later:
     """Job handler: mail a digest, unless the user has unsubscribed from digest mail since."""
     assert job.user_id is not None
     async with runtime.db.read() as tx:
@@ -99,7 +99,7 @@ def unsubscribe_link(runtime: Runtime, user_id: int) -> str:
     return f"{runtime.accounts.base_url}/digests/unsubscribe/{token}"
 
 
-def reader_of(runtime: Runtime, token: str) -> int:
+def verify_unsubscribe_token(runtime: Runtime, token: str) -> int:
     """The id of the user in the unsubscribe token, which is signed with this server's secret."""
     number, _, signature = token.partition("-")
     user_id = int(number) if number.isascii() and number.isdigit() and len(number) <= 16 else 0
@@ -110,7 +110,7 @@ def reader_of(runtime: Runtime, token: str) -> int:
 
 async def end_digest_mail(runtime: Runtime, token: str) -> None:
     """Unsubscribe by the link in an email. Repeating it is harmless; the digests themselves continue."""
-    user_id = reader_of(runtime, token)
+    user_id = verify_unsubscribe_token(runtime, token)
     async with runtime.db.write() as tx:
         if await digests.stop_mail(tx, user_id):
             await users.record_event(tx, runtime.now(), "digest_mail_ended", user_id)
@@ -125,7 +125,7 @@ def _signature(runtime: Runtime, user_id: int) -> str:
 
 @record
 class _ExtractedSummary:
-    entry: EntryWords
+    entry: EntryText
     content_hash: str
     summary: Summary
 
@@ -154,7 +154,7 @@ async def gather(
         texts = await summaries.texts(tx, ids, Variant(EXTRACT))
         if variant.model != EXTRACT:
             texts |= await summaries.texts(tx, ids, variant)
-        missing = await entries.seen_by(tx, user_id, [id_ for id_ in ids if id_ not in texts])
+        missing = await entries.visible_texts(tx, user_id, [id_ for id_ in ids if id_ not in texts])
         feeds = {feed.feed_id: feed for feed in await subscriptions.sidebar_feeds(tx, user_id)}
         names = {folder.id: folder.name for folder in await folders.of_user(tx, user_id)}
     extracted = await asyncio.to_thread(_extract_all, missing)
@@ -163,11 +163,11 @@ async def gather(
     return [_context(row, *texts.get(row.id, ("", "")), feeds.get(row.feed_id), names) for row in rows]
 
 
-def _extract_all(missing: Sequence[EntryWords]) -> list[_ExtractedSummary]:
+def _extract_all(missing: Sequence[EntryText]) -> list[_ExtractedSummary]:
     return [result for entry in missing if (result := _extract(entry)) is not None]
 
 
-def _extract(entry: EntryWords) -> _ExtractedSummary | None:
+def _extract(entry: EntryText) -> _ExtractedSummary | None:
     from reedbed.ai.extractive import extract  # loads three megabytes of words and patterns on first use
 
     html = entry.content[:MAX_HTML]
@@ -202,7 +202,7 @@ async def _save_summaries(
 
 
 def _context(
-    row: EntryRow, text: str, one_line: str, feed: FollowedFeedRow | None, folders: Mapping[int, str]
+    row: EntryRow, text: str, one_line: str, feed: SubscribedFeedRow | None, folders: Mapping[int, str]
 ) -> PromptContext:
     folder_id = feed.folder_id if feed else None
     return PromptContext(
@@ -284,7 +284,7 @@ async def write_digest(runtime: Runtime, job: Job) -> Done | Later:
     except Exception:
         log.exception("a digest broke down", digest=digest.id)
         await _fail(runtime, digest, FAILED)
-    await note_progress(runtime, job, 1, 1, {"digest_id": digest.id})
+    await report_job_progress(runtime, job, 1, 1, {"digest_id": digest.id})
     return Done({"digest_id": digest.id})
 
 
@@ -295,7 +295,7 @@ async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None
         raise NotFound(NO_ENTRIES)
     contexts = await gather(runtime, user.id, rows, variant)
     items = await asyncio.to_thread(group, contexts)
-    await note_progress(runtime, job, 1, 2, {"digest_id": digest.id})
+    await report_job_progress(runtime, job, 1, 2, {"digest_id": digest.id})
     text = (
         None if variant.model == EXTRACT else await _text_from_model(runtime, user, variant, contexts, items)
     )
@@ -321,9 +321,9 @@ async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None
 async def _deliver(runtime: Runtime, user: User, digest_id: int, *, mail: bool) -> None:
     digest = await get_digest(runtime, user.id, digest_id)
     async with runtime.db.write() as tx:
-        await leave_event(tx, user.id, WebhookEvent.DIGEST, {"digest_id": digest_id}, runtime.now())
+        await enqueue_webhook_event(tx, user.id, WebhookEvent.DIGEST, {"digest_id": digest_id}, runtime.now())
         if preferences_of(user).push_digests:
-            await leave_note(tx, user.id, digest_note(digest), runtime.now())
+            await enqueue_push_notes(tx, user.id, digest_note(digest), runtime.now())
     if mail:
         await send_digest(runtime, user, digest.id)
 
@@ -413,7 +413,7 @@ async def end_schedule(runtime: Runtime, user_id: int) -> None:
         await digests.unschedule(tx, user_id)
 
 
-async def ask_due_digests(runtime: Runtime) -> int:
+async def enqueue_due_digests(runtime: Runtime) -> int:
     """Periodic task: enqueue the due digests and count them. Missed times are made up for once."""
     now, count = runtime.now(), 0
     async with runtime.db.read() as tx:

@@ -10,7 +10,7 @@ from typing import Literal
 
 import structlog
 
-from reedbed.domain.auth import EXPIRED, LIVES, MailLink, Purpose, link_url
+from reedbed.domain.auth import EXPIRED, LINK_LIFETIMES, MailLink, Purpose, link_url
 from reedbed.domain.email import Email, NotSent, already_registered_email, link_email, password_changed_email
 from reedbed.domain.errors import Invalid, TooMany
 from reedbed.domain.times import HOUR, MINUTE
@@ -34,18 +34,18 @@ async def make_link(runtime: Runtime, purpose: Purpose, email: str, user_id: int
             user_id=user_id,
             token_hash=token_hash(token),
             now=now,
-            expires_at=now + LIVES[purpose],
+            expires_at=now + LINK_LIFETIMES[purpose],
         )
     return link_url(runtime.accounts.base_url, purpose, token)
 
 
-async def find_link(runtime: Runtime, purpose: Purpose, token: str) -> MailLink | None:
+async def get_link(runtime: Runtime, purpose: Purpose, token: str) -> MailLink | None:
     """Look up a link for its page, without using it up."""
     async with runtime.db.read() as tx:
         return await auth.get_mail_link(tx, purpose, token_hash(token), runtime.now())
 
 
-async def spend_link(runtime: Runtime, tx: Tx, purpose: Purpose, token: str) -> MailLink:
+async def use_link(runtime: Runtime, tx: Tx, purpose: Purpose, token: str) -> MailLink:
     link = await auth.use_mail_link(tx, purpose, token_hash(token), runtime.now())
     if link is None:
         raise Invalid(EXPIRED, field="token")
@@ -69,7 +69,7 @@ async def request_mail(runtime: Runtime, kind: Wish, email: str) -> None:
     """Send a mail that anyone can request. Raises `TooMany` if it was requested too often."""
     await check_mail_allowance(runtime, email)
     async with runtime.db.write() as tx:
-        await note_wish(runtime, tx, kind, email)
+        await enqueue_mail(runtime, tx, kind, email)
     await wake_jobs(runtime)
 
 
@@ -95,12 +95,12 @@ async def may_notify(runtime: Runtime, email: str) -> bool:
     return await runtime.limiter.wait_for(f"notices:{email}", PER_ADDRESS) == 0
 
 
-async def note_wish(runtime: Runtime, tx: Tx, kind: Wish, email: str) -> None:
+async def enqueue_mail(runtime: Runtime, tx: Tx, kind: Wish, email: str) -> None:
     """Enqueue in the caller's transaction, after the allowance check. Call `wake_jobs` after the commit."""
     await jobs.add(tx, JOB_KIND, {"letter": kind, "email": email}, now=runtime.now())
 
 
-async def post_email(runtime: Runtime, job: Job) -> Done | Later:
+async def send_email_job(runtime: Runtime, job: Job) -> Done | Later:
     """Job handler: write and send the email."""
     email = await _write(runtime, job.payload["letter"], job.payload["email"])
     if email is None or runtime.mailer is None:

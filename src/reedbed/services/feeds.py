@@ -23,10 +23,10 @@ from reedbed.domain.records import record
 from reedbed.domain.subscriptions import check_interval
 from reedbed.domain.times import Millis
 from reedbed.domain.unset import UNSET, Unset
-from reedbed.domain.urls import is_private_address, root_domain
-from reedbed.ingest.discovery import typed_address
+from reedbed.domain.urls import is_secret_url, root_domain
+from reedbed.ingest.discovery import url_from_typed
 from reedbed.services.framing.public import build_documents
-from reedbed.services.jobs import ask_feed_later
+from reedbed.services.jobs import enqueue_framing
 from reedbed.services.refresh.check import wake_worker
 from reedbed.services.runtime import Runtime
 from reedbed.store import refresh
@@ -68,7 +68,7 @@ async def change_settings(tx: Tx, runtime: Runtime, feed: AdminFeed, changes: Fe
     await _change_framing(tx, runtime, feed, changes)
     if not changed:
         return False
-    await operator_feeds.read_anew(tx, feed.id)
+    await operator_feeds.reset_document_state(tx, feed.id)
     # A feed with a password is not public; without one it is again.
     await build_documents(tx, runtime, [feed.id], runtime.now())
     return feed.is_polled and bool(await refresh.request_check(tx, [feed.id], runtime.now()))
@@ -98,7 +98,7 @@ def _checked_proxy(runtime: Runtime, current: FeedFetching, text: str | None) ->
     if text is not None and text.strip() == current.shown_proxy:
         return current.proxy
     proxy = check_proxy(text)
-    if proxy is not None and (reason := runtime.fetcher.refuse_proxy(proxy)) is not None:
+    if proxy is not None and (reason := runtime.fetcher.proxy_problem(proxy)) is not None:
         raise Invalid(reason, field="proxy")
     return proxy
 
@@ -131,7 +131,7 @@ async def _change_framing(tx: Tx, runtime: Runtime, feed: AdminFeed, changes: Fe
         return
     await framing.put(tx, feed.id, changed)
     await build_documents(tx, runtime, [feed.id], runtime.now())
-    await ask_feed_later(tx, feed.id, runtime.now())
+    await enqueue_framing(tx, feed.id, runtime.now())
 
 
 def _checked(value: str | Unset | None, check: Callable[[str | None], str | None]) -> str | Unset | None:
@@ -161,8 +161,8 @@ async def add_feed(
     runtime: Runtime, url: str, settings: FeedSettings | None = None, *, with_root_domain: bool = True
 ) -> AdminFeed:
     """A new feed is neither enabled nor polled; a feed that has subscribers does not change for them."""
-    feed_url = typed_address(url)
-    if is_private_address(feed_url):
+    feed_url = url_from_typed(url)
+    if is_secret_url(feed_url):
         raise Invalid(IS_PRIVATE, field="url")
     now = runtime.now()
     async with runtime.db.write() as tx:
@@ -199,7 +199,7 @@ async def enable_feed(runtime: Runtime, named: str) -> AdminFeed:
         await operator_feeds.set_enabled(tx, feed.id, enabled=True)
         await operator_feeds.resume(tx, feed.id, runtime.now())
         await build_documents(tx, runtime, [feed.id], runtime.now())
-        await ask_feed_later(tx, feed.id, runtime.now())
+        await enqueue_framing(tx, feed.id, runtime.now())
         changed = await _reload(tx, runtime, feed.id)
     await wake_worker(runtime)
     return changed
@@ -220,7 +220,7 @@ async def sync_feed(runtime: Runtime, named: str) -> AdminFeed:
         if not feed.enabled:
             raise Conflict(IS_DISABLED)
         await operator_feeds.run_now(tx, feed.id, runtime.now())
-        await ask_feed_later(tx, feed.id, runtime.now())
+        await enqueue_framing(tx, feed.id, runtime.now())
         changed = await _reload(tx, runtime, feed.id)
     await wake_worker(runtime)
     return changed
@@ -256,7 +256,7 @@ async def _lookup(tx: Tx, runtime: Runtime, named: str) -> AdminFeed | None:
     now, text = runtime.now(), named.strip()
     if text.isascii() and text.isdigit() and len(text) <= MAX_NUMBER_LENGTH:
         return await operator_feeds.by_id(tx, int(text), now)
-    return await operator_feeds.by_url(tx, typed_address(text), now)
+    return await operator_feeds.by_url(tx, url_from_typed(text), now)
 
 
 async def _require_feed(tx: Tx, runtime: Runtime, named: str) -> AdminFeed:

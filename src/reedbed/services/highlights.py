@@ -10,8 +10,8 @@ from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.runtime import Runtime
 from reedbed.store import highlights
 from reedbed.store.entries import read as entry_texts
-from reedbed.store.entries.read import EntryWords
-from reedbed.store.visibility import hold_entry
+from reedbed.store.entries.read import EntryText
+from reedbed.store.visibility import lock_entry
 
 MAX_HIGHLIGHTS = 10_000
 NO_SUCH = "There is no such highlight"
@@ -30,12 +30,12 @@ async def create_highlight(
 ) -> Highlight:
     passage, normalized_note = check_passage(quote, prefix, suffix), check_note(note)
     async with runtime.db.read() as tx:
-        entry = await entry_texts.one_seen_by(tx, user_id, entry_id)
+        entry = await entry_texts.visible_text(tx, user_id, entry_id)
     if entry is None:
         raise NotFound(NO_SUCH_ENTRY)
     _check_occurs(passage, entry)
     async with runtime.db.write() as tx:
-        if not await hold_entry(tx, entry_id):
+        if not await lock_entry(tx, entry_id):
             raise NotFound(NO_SUCH_ENTRY)
         if await highlights.count(tx, user_id) >= MAX_HIGHLIGHTS:
             raise Conflict(f"There can be at most {MAX_HIGHLIGHTS} highlights. Delete some first.")
@@ -83,7 +83,7 @@ async def every_highlight(runtime: Runtime, user_id: int) -> AsyncGenerator[High
         before = batch[-1].id
 
 
-def _check_occurs(passage: Passage, entry: EntryWords) -> None:
+def _check_occurs(passage: Passage, entry: EntryText) -> None:
     if not occurs(passage, clean_text(entry.content), clean_text(entry.feed_content), entry.title):
         raise Invalid("This passage is not in the entry's text", field="quote")
 

@@ -8,7 +8,7 @@ from hashlib import blake2b
 import structlog
 
 from reedbed.domain.errors import NotFound, Unavailable
-from reedbed.domain.images import MAIL_KEY, picture_type, signed_address, signed_path
+from reedbed.domain.images import MAIL_KEY, image_type, signed_path, verify_signed_path
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Fetched, FetchRequest
@@ -17,7 +17,7 @@ from reedbed.domain.urls import host_of
 from reedbed.domain.users import Allowance
 from reedbed.ingest.images import find_icon
 from reedbed.ingest.sanitize.media import route_images, route_mail_images
-from reedbed.services.refresh.check import turn_at
+from reedbed.services.refresh.check import host_slot
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import network_of, spend
 from reedbed.store import blobs
@@ -63,13 +63,13 @@ class Pictures:
         return self._through(url) if self._everything or url.startswith("http:") else url
 
 
-def pictures_for_page(runtime: Runtime) -> Pictures:
+def image_urls_for_page(runtime: Runtime) -> Pictures:
     if runtime.images.mode == "off":
         return Pictures(None, everything=False)
     return Pictures(partial(signed_path, runtime.secret), everything=runtime.images.mode == "all")
 
 
-def pictures_for_programs(runtime: Runtime, base: str = "") -> Pictures:
+def image_urls_for_apps(runtime: Runtime, base: str = "") -> Pictures:
     """Absolute URLs that need no login: an app has neither our page nor its cookie.
 
     `base` is the URL at which the app reached this server, if known.
@@ -90,9 +90,9 @@ def _unchanged(url: str) -> str:
     return url
 
 
-async def open_picture(runtime: Runtime, signature: str, encoded: str, ip: str | None) -> ProxiedImage:
+async def open_image(runtime: Runtime, signature: str, encoded: str, ip: str | None) -> ProxiedImage:
     """The image of a signed path."""
-    url = signed_address(runtime.secret, signature, encoded)
+    url = verify_signed_path(runtime.secret, signature, encoded)
     if url is not None and url.startswith(MAIL_KEY):
         return await _from_mail(runtime, url)
     if url is None or runtime.images.mode == "off":
@@ -104,7 +104,7 @@ async def open_picture(runtime: Runtime, signature: str, encoded: str, ip: str |
         data = await _fetch(runtime, url)
         if cache is not None:
             await asyncio.to_thread(cache.put, url, data)
-    return ProxiedImage(picture_type(data) or "application/octet-stream", data)
+    return ProxiedImage(image_type(data) or "application/octet-stream", data)
 
 
 async def _from_mail(runtime: Runtime, key: str) -> ProxiedImage:
@@ -122,7 +122,7 @@ async def _fetch(runtime: Runtime, url: str) -> bytes:
             response = await runtime.fetcher.fetch(request)
     except TimeoutError:
         raise Unavailable("The site did not send the picture in time.") from None
-    if not isinstance(response, Fetched) or picture_type(response.body) is None:
+    if not isinstance(response, Fetched) or image_type(response.body) is None:
         raise NotFound(_NONE)
     return response.body
 
@@ -134,7 +134,7 @@ log = structlog.get_logger()
 _PNG = "image/png"
 
 
-SITE_ASKED_AGAIN = DAY
+ICON_RETRY_AFTER = DAY
 """After this, a site without an icon is tried again for its next feed."""
 
 
@@ -162,12 +162,12 @@ async def _feed_icon(runtime: Runtime, icon_url: str) -> int | None:
 async def _site_icon(runtime: Runtime, origin: str) -> int | None:
     """The icon of the front page, shared by all feeds of the site."""
     async with runtime.db.read() as tx:
-        cached = await blobs.site_icon(tx, origin, runtime.now() - SITE_ASKED_AGAIN)
+        cached = await blobs.site_icon(tx, origin, runtime.now() - ICON_RETRY_AFTER)
     return cached[0] if cached is not None else await _fetch_icon(runtime, f"{origin}/", None)
 
 
 async def _fetch_icon(runtime: Runtime, site_url: str | None, icon_url: str | None) -> int | None:
-    async with turn_at(runtime, host_of(icon_url or site_url or "") or ""):
+    async with host_slot(runtime, host_of(icon_url or site_url or "") or ""):
         icon = await find_icon(runtime.fetcher, site_url, icon_url)
     if icon is None:
         return None

@@ -15,7 +15,7 @@ import orjson
 import structlog
 
 from reedbed import __version__
-from reedbed.domain.ai import shown_state
+from reedbed.domain.ai import effective_state
 from reedbed.domain.errors import CannotStart, ReedbedError, Unavailable
 from reedbed.domain.instance import NO_DATABASE, SILENT_AFTER, Gauge, Measured, Problem, exposition, problems
 from reedbed.domain.live import ChangeEvent
@@ -23,7 +23,7 @@ from reedbed.domain.records import record
 from reedbed.domain.retention import is_due
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
 from reedbed.domain.users import User
-from reedbed.services.jobs import first_look, run_exclusively
+from reedbed.services.jobs import awaited_since, run_exclusively
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import index_everything
 from reedbed.store import ai, startup, users
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 EVERY: Millis = 5 * MINUTE
-WHILE_UNWELL: Millis = MINUTE
+RECHECK_EVERY: Millis = MINUTE
 """Checked more often, so that a repair shows soon."""
 LOOK_SECONDS = 20.0
 REPORT, WARNING, OPEN_SINCE = "health_report", "health_warning", "breaker_open_since"
@@ -62,7 +62,7 @@ async def watch(runtime: Runtime) -> None:
 
 async def check(runtime: Runtime) -> tuple[Problem, ...]:
     """Check now; save and log the problems."""
-    problems_now = await look_now(runtime)
+    problems_now = await check_health(runtime)
     async with runtime.db.write() as tx:
         before = {problem.check for problem in await reported(tx)}
         await _save_report(tx, problems_now, runtime.now())
@@ -71,7 +71,7 @@ async def check(runtime: Runtime) -> tuple[Problem, ...]:
     return problems_now
 
 
-async def look_now(runtime: Runtime) -> tuple[Problem, ...]:
+async def check_health(runtime: Runtime) -> tuple[Problem, ...]:
     """Check without saving or logging."""
     return problems(await _measure(runtime))
 
@@ -85,7 +85,7 @@ async def reported(tx: Tx) -> tuple[Problem, ...]:
 async def _check_if_due(runtime: Runtime) -> None:
     async with runtime.db.read() as tx:
         at, runtime.board.problems = await _checked_at(tx), await reported(tx)
-    if not at <= runtime.now() < at + (WHILE_UNWELL if runtime.board.problems else EVERY):
+    if not at <= runtime.now() < at + (RECHECK_EVERY if runtime.board.problems else EVERY):
 
         async def work() -> None:
             await check(runtime)
@@ -217,7 +217,7 @@ async def queue_state(runtime: Runtime) -> QueueState:
         if runtime.ai.model is None:
             return QueueState(sizes.all)
         breaker = await ai.get_breaker(tx, runtime.ai.model.name)
-    return QueueState(sizes.all, shown_state(breaker, runtime.ai.breaker, now))
+    return QueueState(sizes.all, effective_state(breaker, runtime.ai.breaker, now))
 
 
 # --- Metrics
@@ -290,7 +290,7 @@ async def back_up_when_due(runtime: Runtime) -> Path | None:
         return None
     last = await asyncio.to_thread(startup.latest_copy, policy, now)
     if last is None:
-        last = await first_look(runtime, "backup")
+        last = await awaited_since(runtime, "backup")
     local = datetime.fromtimestamp(now / SECOND).astimezone()
     if not is_due(last, now, local, runtime.keeping.hour):
         return None
@@ -340,7 +340,7 @@ async def live(runtime: Runtime, role: str) -> None:
     started_at, last_beat = runtime.now(), time.monotonic()
     try:
         while True:
-            if runtime.steadiness.note(runtime.now()):
+            if runtime.clock_guard.note(runtime.now()):
                 log.warning("the clock jumped; nothing is deleted for its age within the next hour")
             # After this process or the database paused, the others look dead too: wait for their heartbeats.
             no_pause = time.monotonic() - last_beat < SILENT_FOR / SECOND / 2
@@ -362,7 +362,7 @@ async def everyone(runtime: Runtime) -> list[Process]:
 async def _send_heartbeat(runtime: Runtime, role: str, started_at: Instant, *, may_remove_dead: bool) -> bool:
     try:
         async with runtime.db.write() as tx:
-            await processes.beat_process(
+            await processes.record_heartbeat(
                 tx, runtime.name, role=role, version=__version__, started_at=started_at
             )
             dead = await processes.remove_dead_processes(tx, SILENT_FOR) if may_remove_dead else []

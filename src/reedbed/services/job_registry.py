@@ -13,16 +13,16 @@ from reedbed.services.rules import notify as rule_notify
 from reedbed.services.transfer import jobs as transfer_jobs
 
 HANDLERS: Mapping[str, Handler] = {
-    email.JOB_KIND: email.post_email,
+    email.JOB_KIND: email.send_email_job,
     transfer_jobs.JOB_KIND: transfer_jobs.run_import,
-    newsletter_senders.LEAVING_JOB: newsletter_senders.report_list,
+    newsletter_senders.LEAVING_JOB: newsletter_senders.run_list_unsubscribe,
     refresh_write.JOB_KIND: refresh_write.report_progress,
     rule_match.ARTICLES_JOB: articles.fetch_articles,
     rule_match.RULES_JOB: rule_manage.run_rules,
     retention.CLEANUP_JOB: retention.run_cleanup,
     rule_match.NOTICE_JOB: rule_notify.send_notice,
     digests.DIGEST_JOB: digests.write_digest,
-    digests.JOB_KIND: digests.post_digest,
+    digests.JOB_KIND: digests.mail_digest,
     jobs.FRAMING_JOB: framing_manage.read_feed,
     push.NEWS_JOB: push.report_new_entries,
     push.NOTE_JOB: push.send_note,

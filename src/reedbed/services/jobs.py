@@ -104,7 +104,7 @@ async def _run(runtime: Runtime, job: Job, handler: Handler) -> str | None:
         heartbeat_task.cancel()
 
 
-async def note_progress(
+async def report_job_progress(
     runtime: Runtime, job: Job, done: int, total: int, report: Mapping[str, Any] | None = None
 ) -> None:
     """Record the progress of a job and publish it to its user's pages."""
@@ -155,7 +155,7 @@ async def _record_result(runtime: Runtime, job: Job, outcome: Done | Later) -> N
         if isinstance(outcome, Done):
             await jobs.finish(tx, job.id, runtime.name, runtime.now(), outcome.report)
         else:
-            await jobs.forgive(tx, job.id, runtime.name, job.attempts - 1)
+            await jobs.uncount_attempt(tx, job.id, runtime.name, job.attempts - 1)
             await jobs.put_off(tx, job.id, runtime.name, outcome.at)
 
 
@@ -227,14 +227,14 @@ async def _renew_until_lost(runtime: Runtime, name: str, ttl: Millis, task: "asy
 FRAMING_JOB = "framing"
 
 
-async def ask_feed_later(tx: Tx, feed_id: int, now: Instant) -> None:
+async def enqueue_framing(tx: Tx, feed_id: int, now: Instant) -> None:
     await jobs.add(tx, FRAMING_JOB, {"feed_id": feed_id}, now=now)
 
 
-async def ask_if_wanted(tx: Tx, feed_ids: Sequence[int], now: Instant) -> None:
+async def enqueue_framing_if_enabled(tx: Tx, feed_ids: Sequence[int], now: Instant) -> None:
     """Enqueue framing for those of these feeds that use it, because their entries changed."""
     for feed_id in await framing.wanted(tx, feed_ids):
-        await ask_feed_later(tx, feed_id, now)
+        await enqueue_framing(tx, feed_id, now)
 
 
 # --- Periodic chores. Their last runs are stored, so that the next process catches up on a missed run.
@@ -262,7 +262,7 @@ async def run_every(
     return done
 
 
-async def first_look(runtime: Runtime, name: str) -> Instant | None:
+async def awaited_since(runtime: Runtime, name: str) -> Instant | None:
     """Since when a nightly chore that never ran has been waiting; None at the first call."""
     key = f"chore_awaited_since:{name}"
     since = await _read_time(runtime, key)

@@ -11,7 +11,7 @@ from reedbed.domain.live import ChangeEvent
 from reedbed.domain.times import HOUR, MINUTE, Instant
 from reedbed.domain.users import Caller
 from reedbed.events.bus import Listener, new_event_id
-from reedbed.services.auth import still_open
+from reedbed.services.auth import is_still_valid
 from reedbed.services.runtime import Metrics, Runtime
 from reedbed.store import subscriptions
 
@@ -34,12 +34,12 @@ def check_room(runtime: Runtime, caller: Caller) -> None:
 
 async def follow(runtime: Runtime, caller: Caller, last_id: str | None) -> AsyncGenerator[ChangeEvent | None]:
     """Yield the events for this caller; None is a heartbeat. Ends after about an hour or when revoked."""
-    event_filter = EventListener(caller.user_id)
+    event_filter = EventFilter(caller.user_id)
     if not _below_stream_limit(runtime, caller):  # others were opened since `check_room`
         return
     with runtime.bus.listen(event_filter.wants) as listener, _count_stream(runtime.meters, caller.user_id):
         # A revocation may have arrived between the request and the start of listening.
-        if not await still_open(runtime, caller):
+        if not await is_still_valid(runtime, caller):
             return
         event_filter.learn(await _subscribed_feeds(runtime, caller.user_id), because=BEGINNING)
         for event in _catch_up(runtime, last_id):
@@ -56,7 +56,7 @@ async def follow(runtime: Runtime, caller: Caller, last_id: str | None) -> Async
                 yield event
 
 
-class EventListener:
+class EventFilter:
     """Selects the events that concern a user.
 
     Until the user's subscriptions are loaded, events of all feeds pass: an event of a new subscription may
@@ -105,7 +105,7 @@ async def _received(
         event = await listener.next(HEARTBEAT_SECONDS)
         missed, listener.missed = listener.missed, False
         # A revocation may be among the missed events.
-        if (missed or event is None) and not await still_open(runtime, caller):
+        if (missed or event is None) and not await is_still_valid(runtime, caller):
             return
         if missed:
             yield _resync()

@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY
-from reedbed.services.read_state import delete_dead_processes, recount_each_day
+from reedbed.services.read_state import delete_expired_undo, recount_each_day
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import repair_search_each_hour, tidy_search
+from reedbed.services.search import merge_search_index, repair_search_each_hour
 from reedbed.services.sign_in import delete_expired_sign_ins
-from reedbed.services.stories import forget_stories
-from reedbed.services.webhooks import forget_calls
+from reedbed.services.stories import delete_old_stories
+from reedbed.services.webhooks import delete_old_webhook_calls
 from reedbed.store import ai, auth, instance, jobs, newsletters, summaries, users
 from reedbed.store.feeds import feeds as feed_history
 from reedbed.store.framing import analyses
@@ -31,11 +31,11 @@ async def may_delete_by_age(runtime: Runtime) -> bool:
         last = await instance.get_setting(tx, _LAST_RUN)
         await instance.set_setting(tx, _LAST_RUN, str(now), now)
     if last is not None and now - int(last) > LONG_UNSEEN:
-        runtime.steadiness.doubt()
-    return runtime.steadiness.trusts(now)
+        runtime.clock_guard.doubt()
+    return runtime.clock_guard.trusts(now)
 
 
-async def bring_back_the_future(runtime: Runtime) -> int:
+async def fix_future_timestamps(runtime: Runtime) -> int:
     """Repair due times so far in the future that only a wrong clock can have written them."""
     async with runtime.db.write() as tx:
         return await instance.repair_future_timestamps(
@@ -46,7 +46,9 @@ async def bring_back_the_future(runtime: Runtime) -> int:
 async def delete_expired_sessions(runtime: Runtime) -> int:
     now = runtime.now()
     async with runtime.db.write() as tx:
-        return await auth.delete_user_sessions(tx, now=now, idle_since=now - runtime.accounts.session_idle)
+        return await auth.delete_inactive_sessions(
+            tx, now=now, idle_since=now - runtime.accounts.session_idle
+        )
 
 
 async def delete_old_history(runtime: Runtime) -> int:
@@ -98,17 +100,17 @@ CHORES: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
     "mail links": delete_expired_links,
     "sign-ins": delete_expired_sign_ins,
     "events": delete_old_audit_events,
-    "webhook calls": forget_calls,
+    "webhook calls": delete_old_webhook_calls,
     "mail": delete_old_mail,
     "summaries": delete_expired_summaries,
-    "unread rows": delete_dead_processes,
-    "stories": forget_stories,
+    "unread rows": delete_expired_undo,
+    "stories": delete_old_stories,
 }
 """Each returns a count, and a failure does not stop the others. These delete by age."""
 
 UPKEEP: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
     "counts": recount_each_day,
-    "search index": tidy_search,
+    "search index": merge_search_index,
     "search gaps": repair_search_each_hour,
 }
 """Like `CHORES`, but they run even if the clock is not trusted."""

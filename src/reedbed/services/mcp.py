@@ -12,7 +12,7 @@ from reedbed.store import subscriptions, users
 CALL = "assistant_call"
 
 
-async def note_call(runtime: Runtime, caller: Caller, tool: str, *, refused: bool) -> None:
+async def record_assistant_call(runtime: Runtime, caller: Caller, tool: str, *, refused: bool) -> None:
     detail = {"tool": tool, "token_id": caller.token_id, "refused": refused}
     async with runtime.db.write() as tx:
         await users.record_event(tx, runtime.now(), CALL, caller.user_id, detail)

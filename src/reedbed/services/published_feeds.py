@@ -10,7 +10,7 @@ from reedbed.domain.errors import Conflict, NotFound, TooMany
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.published_feeds import PublishedFeed, PublishedView, check_feed_name
 from reedbed.domain.records import record
-from reedbed.domain.stories import StoryLine
+from reedbed.domain.stories import StorySummary
 from reedbed.domain.times import HOUR
 from reedbed.domain.users import Allowance
 from reedbed.services.runtime import Runtime
@@ -20,7 +20,7 @@ from reedbed.store import digests, published_feeds, stories, subscriptions, tags
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.entries import read as entry_texts
-from reedbed.store.entries.read import EntryWords
+from reedbed.store.entries.read import EntryText
 
 MAX_PUBLISHED = 100
 ENTRIES = 50
@@ -41,7 +41,7 @@ class OpenedFeed:
 @record
 class Publication:
     feed: PublishedFeed
-    entries: Sequence[EntryWords]
+    entries: Sequence[EntryText]
     """Newest first."""
 
 
@@ -105,7 +105,7 @@ async def read_publication(runtime: Runtime, token: str) -> Publication:
     return Publication(feed, entries)
 
 
-async def _published_entries(runtime: Runtime, user_id: int, feed: PublishedFeed) -> list[EntryWords]:
+async def _published_entries(runtime: Runtime, user_id: int, feed: PublishedFeed) -> list[EntryText]:
     if feed.view.digests:
         return await _digests(runtime, user_id, feed)
     if feed.view.stories:
@@ -113,7 +113,7 @@ async def _published_entries(runtime: Runtime, user_id: int, feed: PublishedFeed
     return await _entries(runtime, user_id, feed.view)
 
 
-async def _digests(runtime: Runtime, user_id: int, feed: PublishedFeed) -> list[EntryWords]:
+async def _digests(runtime: Runtime, user_id: int, feed: PublishedFeed) -> list[EntryText]:
     """Each finished digest as an entry."""
     async with runtime.db.read() as tx:
         digest_list = await digests.newest(tx, user_id, limit=ENTRIES)
@@ -124,10 +124,10 @@ async def _digests(runtime: Runtime, user_id: int, feed: PublishedFeed) -> list[
     ]
 
 
-def _digest_entry(digest: Digest, feed: PublishedFeed, base_url: str) -> EntryWords:
+def _digest_entry(digest: Digest, feed: PublishedFeed, base_url: str) -> EntryText:
     written_at = digest.finished_at or digest.created_at
     content = digest_html(digest, base_url)
-    return EntryWords(
+    return EntryText(
         id=digest.id,
         feed_id=feed.id,
         guid=None,
@@ -147,18 +147,18 @@ def _digest_entry(digest: Digest, feed: PublishedFeed, base_url: str) -> EntryWo
     )
 
 
-async def _stories(runtime: Runtime, user_id: int, feed: PublishedFeed) -> list[EntryWords]:
+async def _stories(runtime: Runtime, user_id: int, feed: PublishedFeed) -> list[EntryText]:
     """Each story as an entry that links to its first reports."""
     async with runtime.db.read() as tx:
         story_lines = await stories.page(tx, user_id, cursor=None, limit=ENTRIES, now=runtime.now())
         ids = [source.entry_id for story in story_lines for source in story.sources]
-        reports = {entry.id: entry for entry in await entry_texts.seen_by(tx, user_id, ids)}
+        reports = {entry.id: entry for entry in await entry_texts.visible_texts(tx, user_id, ids)}
     return [_story_entry(story, reports, feed, runtime.accounts.base_url) for story in story_lines]
 
 
 def _story_entry(
-    story: StoryLine, reports: Mapping[int, EntryWords], feed: PublishedFeed, base_url: str
-) -> EntryWords:
+    story: StorySummary, reports: Mapping[int, EntryText], feed: PublishedFeed, base_url: str
+) -> EntryText:
     headline = story.headline
     items: list[str] = []
     for source in story.sources:
@@ -166,7 +166,7 @@ def _story_entry(
         url = (report.url if report else None) or f"{base_url}/entry/{source.entry_id}"
         items.append(f'<li><a href="{escape(url)}">{escape(source.title)}</a> ({escape(source.feed)})</li>')
     content = f"<ul>{''.join(items)}</ul>"
-    return EntryWords(
+    return EntryText(
         id=story.id,
         feed_id=feed.id,
         guid=None,
@@ -186,7 +186,7 @@ def _story_entry(
     )
 
 
-async def _entries(runtime: Runtime, user_id: int, view: PublishedView) -> list[EntryWords]:
+async def _entries(runtime: Runtime, user_id: int, view: PublishedView) -> list[EntryText]:
     if view.search_id is not None:
         return await _saved_search_entries(runtime, user_id, view.search_id, view)
     async with runtime.db.read() as tx:
@@ -198,7 +198,7 @@ async def _entries(runtime: Runtime, user_id: int, view: PublishedView) -> list[
 
 async def _saved_search_entries(
     runtime: Runtime, user_id: int, search_id: int, view: PublishedView
-) -> list[EntryWords]:
+) -> list[EntryText]:
     async with runtime.db.read() as tx:
         query = await published_feeds.search_text(tx, user_id, search_id)
     if query is None:
@@ -208,9 +208,9 @@ async def _saved_search_entries(
         return await _load_entries(tx, user_id, [row.id for row in page.rows])
 
 
-async def _load_entries(tx: Tx, user_id: int, ids: list[int]) -> list[EntryWords]:
+async def _load_entries(tx: Tx, user_id: int, ids: list[int]) -> list[EntryText]:
     """With the whole article only if this user reads the feed's full articles, as for apps."""
-    loaded = await entry_texts.seen_by(tx, user_id, ids)
+    loaded = await entry_texts.visible_texts(tx, user_id, ids)
     fetched = [entry_text for entry_text in loaded if entry_text.content != entry_text.feed_content]
     if not fetched:
         return loaded

@@ -7,11 +7,11 @@ import structlog
 
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.push import PushDevice, PushNote, check_address, feed_note
-from reedbed.domain.refresh.outcomes import Failed, may_pass
+from reedbed.domain.refresh.outcomes import Failed, is_retryable
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant
 from reedbed.domain.users import Allowance, Caller, device_name
 from reedbed.ingest.http.failures import TEMPORARY
-from reedbed.ingest.webpush import headers_for, new_key, public_key, seal_note
+from reedbed.ingest.webpush import encrypt_push_message, headers_for, new_key, public_key
 from reedbed.services.jobs import Done, Later, try_again, wake_jobs
 from reedbed.services.runtime import Runtime
 from reedbed.store import instance, jobs, push
@@ -77,7 +77,7 @@ async def send_test(runtime: Runtime, user_id: int, device_id: int, note: PushNo
     await wake_jobs(runtime)
 
 
-async def leave_note(tx: Tx, user_id: int, note: PushNote, now: Instant) -> int:
+async def enqueue_push_notes(tx: Tx, user_id: int, note: PushNote, now: Instant) -> int:
     """Enqueue a job for each of the user's browsers; return how many."""
     devices = await push.of_user(tx, user_id)
     for device in devices:
@@ -85,11 +85,11 @@ async def leave_note(tx: Tx, user_id: int, note: PushNote, now: Instant) -> int:
     return len(devices)
 
 
-async def leave_news(
+async def enqueue_push_news(
     tx: Tx, new: Mapping[int, Sequence[int]], reached: Mapping[int, Set[int]], now: Instant
 ) -> None:
     """Enqueue notifications for new entries (ids by feed), for users in `reached` who enabled them."""
-    for feed_id, user_id in await push.asked_for(tx, list(new)):
+    for feed_id, user_id in await push.users_to_notify(tx, list(new)):
         if user_id in reached[feed_id]:
             payload = {"feed_id": feed_id, "entry_ids": list(new[feed_id])}
             await jobs.add(tx, NEWS_JOB, payload, now=now, user_id=user_id)
@@ -106,7 +106,7 @@ async def report_new_entries(runtime: Runtime, job: Job) -> Done | Later:
             return Done()
         subscription_id, title = followed
         note = feed_note(feed_id, title, unread, f"/feed/{subscription_id}")
-        return Done({"devices": await leave_note(tx, job.user_id, note, runtime.now())})
+        return Done({"devices": await enqueue_push_notes(tx, job.user_id, note, runtime.now())})
 
 
 async def send_note(runtime: Runtime, job: Job) -> Done | Later:
@@ -139,14 +139,16 @@ async def _handle_status(runtime: Runtime, job: Job, device: PushDevice, status:
         async with runtime.db.write() as tx:
             await push.remove(tx, job.user_id, device.id)
         return _give_up(job, reason)
-    return _retry(runtime, job, reason) if may_pass(status) else _give_up(job, reason)
+    return _retry(runtime, job, reason) if is_retryable(status) else _give_up(job, reason)
 
 
 async def _send(runtime: Runtime, device: PushDevice, note: PushNote) -> int | Failed:
     key, base_url = await _server_key(runtime), runtime.accounts.base_url
     contact = base_url if base_url.startswith("https://") else ""
     headers = headers_for(note, device.address, key, contact, runtime.now())
-    return await runtime.fetcher.post(device.address.endpoint, seal_note(note, device.address), headers)
+    return await runtime.fetcher.post(
+        device.address.endpoint, encrypt_push_message(note, device.address), headers
+    )
 
 
 async def _record_reached(runtime: Runtime, user_id: int, device: PushDevice) -> None:

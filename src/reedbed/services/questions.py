@@ -21,8 +21,8 @@ from reedbed.domain.questions import (
     Question,
     best_passages,
     check_question,
+    question_stems,
     search_for,
-    sought_words,
     weights,
 )
 from reedbed.domain.summaries import EXTRACT, Variant
@@ -35,7 +35,7 @@ from reedbed.services.search import search_entries
 from reedbed.store import jobs, questions, users, visibility
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.entries import read as entry_texts
-from reedbed.store.entries.read import EntryWords
+from reedbed.store.entries.read import EntryText
 from reedbed.store.jobs import Job
 
 log = structlog.get_logger()
@@ -54,7 +54,7 @@ async def ask_question(runtime: Runtime, user: User, text: str, scope: DigestSco
             raise NotFound("There is no such folder.")
         model = variant_for(runtime, user).model
         question_id = await questions.add(tx, user.id, checked, scope, model=model, now=now)
-        await questions.forget_old(tx, user.id, KEPT)
+        await questions.delete_old_questions(tx, user.id, KEPT)
         await jobs.add(tx, JOB_KIND, {"question_id": question_id}, now=now, user_id=user.id)
         question = await questions.get(tx, user.id, question_id)
     assert question is not None
@@ -101,7 +101,7 @@ async def answer_question(runtime: Runtime, job: Job) -> Done | Later:
 
 async def _answer(runtime: Runtime, user: User, question: Question) -> None:
     await _publish_progress(runtime, question, "searching")
-    terms = sought_words(question.question)
+    terms = question_stems(question.question)
     passages = await _find_passages(runtime, user.id, question.scope, terms)
     term_weights = weights(terms, passages)
     await _publish_progress(runtime, question, "reading", entries=len(passages))
@@ -118,7 +118,7 @@ async def _find_passages(
 ) -> list[CitablePassage]:
     rows = await _candidates(runtime, user_id, scope, search_for(terms, scope.q))
     async with runtime.db.read() as tx:
-        entries = await entry_texts.seen_by(tx, user_id, [row.id for row in rows])
+        entries = await entry_texts.visible_texts(tx, user_id, [row.id for row in rows])
     return await asyncio.to_thread(lambda: [_passage(entry) for entry in entries])
 
 
@@ -135,7 +135,7 @@ async def _candidates(runtime: Runtime, user_id: int, scope: DigestScope, text: 
     return newest.rows if newest is not None else ()
 
 
-def _passage(entry: EntryWords) -> CitablePassage:
+def _passage(entry: EntryText) -> CitablePassage:
     return CitablePassage(
         entry_id=entry.id,
         title=entry.title,

@@ -82,7 +82,7 @@ async def untag_entries(runtime: Runtime, user_id: int, entry_ids: list[int], na
     await publish_states(runtime, user_id, entry_ids, StateChange())
 
 
-async def delete_dead_processes(runtime: Runtime) -> int:
+async def delete_expired_undo(runtime: Runtime) -> int:
     """Chore: delete rows that can no longer be undone or shown; return how many."""
     deleted = 0
     while (rows := await _delete_some(runtime)) is not None:

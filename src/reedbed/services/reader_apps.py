@@ -28,7 +28,7 @@ from reedbed.services.read_state import change_entries, mark, untag_entries
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import network_of, spend, token_hash
 from reedbed.services.subscriptions.manage import (
-    AlreadyFollowed,
+    AlreadySubscribed,
     SubscribeOptions,
     SubscriptionChange,
     change_subscription,
@@ -53,7 +53,7 @@ async def edit_entries(runtime: Runtime, user_id: int, entry_ids: list[int], edi
             await stars.record_reads(tx, user_id, entry_ids, runtime.now())
 
 
-async def mark_arrived(
+async def mark_read_until(
     runtime: Runtime, user_id: int, selections: Iterable[Selection], until: Instant | None
 ) -> None:
     """Mark entries read that arrived until `until`; None means now."""
@@ -81,7 +81,7 @@ async def unread_recent(runtime: Runtime, user_id: int) -> None:
 
 
 @record
-class Placing:
+class SubscriptionEdit:
     """An app's changes to a subscription: its title, and labels to add or remove."""
 
     title: str = ""
@@ -89,7 +89,7 @@ class Placing:
     labels_off: tuple[str, ...] = ()
 
 
-async def follow(runtime: Runtime, user_id: int, url: str, placing: Placing) -> Followed:
+async def follow(runtime: Runtime, user_id: int, url: str, placing: SubscriptionEdit) -> Followed:
     """Subscribe, or update an existing subscription: apps send the request twice."""
     title = placing.title.strip()[:MAX_NAME] or None
     try:
@@ -98,7 +98,7 @@ async def follow(runtime: Runtime, user_id: int, url: str, placing: Placing) -> 
             user_id,
             SubscribeOptions(url, title=title, only_found=True, asked_as=_requested_url(url)),
         )
-    except AlreadyFollowed as conflict:
+    except AlreadySubscribed as conflict:
         existing = await _get_subscription(runtime, user_id, conflict.subscription_id)
         await arrange(runtime, user_id, existing, placing)
         return existing
@@ -109,7 +109,7 @@ async def follow(runtime: Runtime, user_id: int, url: str, placing: Placing) -> 
     return await _get_subscription(runtime, user_id, subscription.id)
 
 
-async def arrange(runtime: Runtime, user_id: int, subscription: Followed, placing: Placing) -> None:
+async def arrange(runtime: Runtime, user_id: int, subscription: Followed, placing: SubscriptionEdit) -> None:
     """Rename it, and move it to the added label's folder or out of the removed label's."""
     folder_id = await _folder_for(runtime, user_id, placing)
     if isinstance(folder_id, Unset) and await _leaves_folder(
@@ -141,12 +141,12 @@ async def leave(runtime: Runtime, user_id: int, stream: FeedStream) -> None:
         await unsubscribe(runtime, user_id, subscription.subscription_id)
 
 
-async def left_feed(runtime: Runtime, user_id: int, feed_id: int | None) -> str:
+async def unsubscribed_feed_url(runtime: Runtime, user_id: int, feed_id: int | None) -> str:
     """The URL of a feed this user has unsubscribed from; empty for any other."""
     if feed_id is None:
         return ""
     async with runtime.db.read() as tx:
-        return await subscriptions.left_address(tx, user_id, feed_id) or ""
+        return await subscriptions.unsubscribed_url(tx, user_id, feed_id) or ""
 
 
 async def rename_label(runtime: Runtime, user_id: int, old: str, new: str) -> None:
@@ -181,7 +181,7 @@ async def _newest_if_none_after(runtime: Runtime, user_id: int, until: Instant) 
     return max(entry_id for entry_id, _ in newest)
 
 
-async def _folder_for(runtime: Runtime, user_id: int, placing: Placing) -> int | Unset:
+async def _folder_for(runtime: Runtime, user_id: int, placing: SubscriptionEdit) -> int | Unset:
     """The folder of the first label, created if missing."""
     if not placing.labels_on:
         return UNSET
@@ -294,7 +294,7 @@ async def log_in(runtime: Runtime, email: str, password: str, *, ip: str | None)
     return _login_token(runtime, caller.token_id, token[2]) if token else None
 
 
-async def by_fever_key(runtime: Runtime, api_key: str, *, ip: str | None) -> Caller | None:
+async def caller_by_fever_key(runtime: Runtime, api_key: str, *, ip: str | None) -> Caller | None:
     """Fever answers a wrong key with status 200, so a phone with an old key keeps asking for a while."""
     hashed = token_hash(f"fever {api_key.strip().lower()}")
     caller = runtime.callers.get(hashed)
@@ -312,7 +312,7 @@ async def by_fever_key(runtime: Runtime, api_key: str, *, ip: str | None) -> Cal
     return caller
 
 
-async def by_login_token(runtime: Runtime, token: str) -> Caller | None:
+async def caller_by_login_token(runtime: Runtime, token: str) -> Caller | None:
     """The user of a login token, an API token or a session."""
     if not _LOGIN_TOKEN.fullmatch(token):
         return await identify(runtime, token)
@@ -330,7 +330,7 @@ def new_edit_token(runtime: Runtime, caller: Caller) -> str:
     return _edit_token(runtime, caller, runtime.now() // SECOND)
 
 
-def edit_token_is_good(runtime: Runtime, caller: Caller, token: str) -> bool:
+def is_valid_edit_token(runtime: Runtime, caller: Caller, token: str) -> bool:
     """Blank and `x` pass: the header authenticates the app, and there is no cookie for CSRF to use."""
     value = token.strip()
     if value in ("", "x"):

@@ -16,19 +16,19 @@ from reedbed.domain.retention import (
     MISSED_FOR,
     RetentionLimits,
     cut_short,
+    effective_limits,
     in_use,
     is_due,
-    limits_of_feed,
     shorter_ages,
 )
 from reedbed.domain.times import DAY, SECOND, Instant, Millis
 from reedbed.domain.users import User
 from reedbed.services import jobs
 from reedbed.services.batching import Batches
-from reedbed.services.jobs import Done, Later, first_look, run_exclusively
+from reedbed.services.jobs import Done, Later, awaited_since, run_exclusively
 from reedbed.services.live import publish_counts
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import PossibleWords, possible_words, reindex, weight_of, yield_to_event_loop
+from reedbed.services.search import PossibleWords, pause_between_batches, possible_words, reindex, weight_of
 from reedbed.store import auth, instance, retention, search, transfer, users
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import HIGHEST
@@ -52,12 +52,12 @@ _WARNING = "db_size_warning"
 async def clean_up_when_due(runtime: Runtime) -> Cleanup | None:
     """Clean up once a day at the configured hour; continue an interrupted cleanup immediately."""
     now = runtime.now()
-    if not runtime.steadiness.trusts(now):
+    if not runtime.clock_guard.trusts(now):
         return None
     async with runtime.db.read() as tx:
         last, unfinished = await retention.latest_cleanup(tx, now), await retention.is_cleanup_unfinished(tx)
     if last is None:
-        last = await first_look(runtime, "cleanup")
+        last = await awaited_since(runtime, "cleanup")
     local = datetime.fromtimestamp(now / SECOND).astimezone()
     if unfinished or is_due(last, now, local, runtime.keeping.hour):
         return await clean_up(runtime)
@@ -111,7 +111,7 @@ class _CleanupRun:
                 batch = self.batches.take(waiting, _index_cost)
                 removed_entries = await self.batches.write(partial(self._remove, batch, state))
                 self.affected_users |= removed_entries.lost.keys()
-                await yield_to_event_loop(self.batches, self.runtime.db)
+                await pause_between_batches(self.batches, self.runtime.db)
 
     async def _remove(self, batch: Sequence[PossibleWords], state: State, tx: Tx) -> Removed:
         removed_entries = await retention.delete_entries(
@@ -127,7 +127,7 @@ class _CleanupRun:
         waiting = await _load_index_words(self.runtime, entry_ids, always=True)
         while waiting:
             await self.batches.write(partial(self._clear, self.batches.take(waiting, _index_cost)))
-            await yield_to_event_loop(self.batches, self.runtime.db)
+            await pause_between_batches(self.batches, self.runtime.db)
 
     async def _clear(self, batch: Sequence[PossibleWords], tx: Tx) -> None:
         cleared = await retention.clear_articles(tx, [entry_id for entry_id, _ in batch])
@@ -151,7 +151,7 @@ async def _load_limits(runtime: Runtime) -> _Limits:
     async with runtime.db.read() as tx:
         overrides = await retention.wishes(tx)
     return _Limits(
-        limits, {feed_id: limits_of_feed(limits, override) for feed_id, override in overrides.items()}
+        limits, {feed_id: effective_limits(limits, override) for feed_id, override in overrides.items()}
     )
 
 
@@ -197,7 +197,7 @@ async def _remove_surplus(run: _CleanupRun, all_limits: _Limits) -> None:
         limit = all_limits.own.get(feed_id, all_limits.limits).entries
         if limit is not None and count > limit:
             async with run.runtime.db.read() as tx:
-                top = await retention.surplus_top(tx, feed_id, limit)
+                top = await retention.newest_surplus_entry(tx, feed_id, limit)
             if top is not None:
                 await _remove_up_to(run, feed_id, top, "read")
 
@@ -241,23 +241,23 @@ async def _remove_unsubscribed_feeds(run: _CleanupRun) -> None:
 
 
 async def _delete_keys(feed_id: int, left_since: Instant, tx: Tx) -> int:
-    return await retention.drop_keys(tx, feed_id, left_since, most=KEYS_AT_ONCE)
+    return await retention.delete_removed_keys(tx, feed_id, left_since, most=KEYS_AT_ONCE)
 
 
 async def _delete_expired(run: _CleanupRun) -> None:
     runtime, now = run.runtime, run.runtime.now()
     async with runtime.db.write() as tx:
-        failures = await retention.drop_failures(tx, now - LOGS_KEPT)
+        failures = await retention.delete_summary_failures(tx, now - LOGS_KEPT)
         await retention.add_to_cleanup(tx, run.id, failures_removed=failures)
         await retention.delete_old_cleanups(tx, now - LOGS_KEPT)
-        await auth.delete_user_sessions(tx, now=now, idle_since=now - runtime.accounts.session_idle)
+        await auth.delete_inactive_sessions(tx, now=now, idle_since=now - runtime.accounts.session_idle)
     await _delete_in_batches(
-        runtime, lambda tx: removed.forget_missed(tx, now - MISSED_FOR, most=KEYS_AT_ONCE)
+        runtime, lambda tx: removed.delete_missed_keys(tx, now - MISSED_FOR, most=KEYS_AT_ONCE)
     )
     await _delete_in_batches(
         runtime, lambda tx: transfer.delete_imported(tx, now - LOGS_KEPT, most=KEYS_AT_ONCE)
     )
-    await _delete_in_batches(runtime, lambda tx: retention.drop_orphan_blobs(tx, now - DAY))
+    await _delete_in_batches(runtime, lambda tx: retention.delete_orphan_blobs(tx, now - DAY))
 
 
 async def _delete_in_batches(runtime: Runtime, drop_some: Callable[[Tx], Awaitable[int]]) -> None:
@@ -349,7 +349,7 @@ async def _load_index_words(
     runtime: Runtime, entry_ids: Sequence[int], *, always: bool = False
 ) -> list[PossibleWords]:
     """The words these entries may be indexed with: of the feed's text first, then of the whole article."""
-    if not always and not search.needs_words_to_forget(runtime.db.engine):
+    if not always and not search.needs_text_to_delete(runtime.db.engine):
         return [(entry_id, []) for entry_id in entry_ids]
     async with runtime.db.read() as tx:
         indexed_texts = await texts.possibly_indexed(tx, entry_ids)
@@ -367,7 +367,7 @@ LEASE = "cleanup"
 """The nightly cleanup holds it too: only one cleanup runs at a time."""
 
 
-async def ask_for_cleanup(runtime: Runtime, asker: User) -> int:
+async def enqueue_cleanup(runtime: Runtime, asker: User) -> int:
     """Enqueue a cleanup and return the id of the job."""
     async with runtime.db.write() as tx:
         await users.record_event(tx, runtime.now(), "cleanup_asked", asker.id, {})

@@ -53,7 +53,7 @@ class Metrics:
         self.subscriptions = Counter("subscriptions_created_total", "Feeds that somebody began to follow.")
         self.open_streams = 0
         self.streams_by_user: dict[int, int] = {}
-        self.being_answered = 0
+        self.requests_in_progress = 0
         """Requests in progress, without streams."""
 
     def counted(self) -> list[Counter | Histogram]:
@@ -346,7 +346,7 @@ class Runtime:
     callers: CallerCache = field(default_factory=CallerCache)
     recent_changes: RecentChanges = field(default_factory=RecentChanges)
     recent_discoveries: RecentDiscoveries = field(default_factory=RecentDiscoveries)
-    steadiness: ClockGuard = field(default_factory=ClockGuard)
+    clock_guard: ClockGuard = field(default_factory=ClockGuard)
     meters: Metrics = field(default_factory=Metrics)
     tracer: Tracer = NO_TRACER
     board: HealthState = field(default_factory=HealthState)

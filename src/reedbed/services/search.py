@@ -43,16 +43,16 @@ from reedbed.store import search
 from reedbed.store.engine.database import Database, Tx
 from reedbed.store.engine.statements import HIGHEST, LOWEST
 from reedbed.store.entries import read as entries
-from reedbed.store.search import FoundIds, NoSuchList, SearchFilter, texts
+from reedbed.store.search import MatchingIds, NoSuchList, SearchFilter, texts
 from reedbed.store.search import saved as searches
-from reedbed.store.search.texts import NEWEST, Unindexed
+from reedbed.store.search.texts import NEWEST, IndexedText
 
 SearchOrder = Literal["newest", "oldest", "relevance"]
 
 RANKED = 500
 """Only this many of the newest matches are ranked by relevance."""
 SECONDS = 5.0
-GOING_ON, THOROUGH = 5, 20
+NEXT_PAGE_FACTOR, THOROUGH_FACTOR = 5, 20
 """Factors on the number of rows that may be scanned for one page. Later pages scan more, because the first
 showed that matches are sparse; a thorough search needs all matches."""
 
@@ -99,7 +99,9 @@ async def search_entries(
         return SearchPage((), None, {})  # only punctuation: the index has no words to match
     # Every page of a ranking must rank the same set of matches.
     thorough = thorough or order == "relevance"
-    options = _SearchOptions(order, cursor, limit, THOROUGH if thorough else GOING_ON if cursor else 1)
+    options = _SearchOptions(
+        order, cursor, limit, THOROUGH_FACTOR if thorough else NEXT_PAGE_FACTOR if cursor else 1
+    )
     try:
         async with asyncio.timeout(SECONDS), runtime.db.read() as tx:
             filters = await _resolve_filters(tx, user_id, query, view)
@@ -134,11 +136,11 @@ async def _find(
     query: SearchQuery,
     filters: SearchFilter | None,
     options: _SearchOptions,
-) -> FoundIds:
+) -> MatchingIds:
     if filters is None:
-        return FoundIds((), None)
+        return MatchingIds((), None)
 
-    async def find(order: Order, cursor: Cursor | None, limit: int) -> FoundIds:
+    async def find(order: Order, cursor: Cursor | None, limit: int) -> MatchingIds:
         return await search.find(
             tx,
             user_id,
@@ -158,11 +160,11 @@ async def _find(
     return _slice(best, options.cursor, options.limit)
 
 
-def _slice(best: Sequence[int], cursor: Cursor | None, limit: int) -> FoundIds:
+def _slice(best: Sequence[int], cursor: Cursor | None, limit: int) -> MatchingIds:
     """The ranking is computed again for each page, so the cursor is an offset."""
     start = max(cursor.sort_at, 0) if cursor else 0
     end = start + limit
-    return FoundIds(tuple(best[start:end]), Cursor(end, 0) if end < len(best) else None)
+    return MatchingIds(tuple(best[start:end]), Cursor(end, 0) if end < len(best) else None)
 
 
 async def _markup(tx: Tx, rows: Sequence[EntryRow], query: SearchQuery) -> dict[int, str]:
@@ -291,8 +293,8 @@ async def _get(tx: Tx, user_id: int, search_id: int) -> SavedSearch:
 
 AT_ONCE = 100
 """Texts read in one query."""
-MAX_A_TURN = 20_000
-JOINED_AFTER = 16
+MAX_INDEXED_PER_RUN = 20_000
+MERGE_AFTER_BATCHES = 16
 MERGES = 800
 MERGE_PAUSE = 0.01
 PossibleWords = tuple[int, list[SearchWords]]
@@ -304,13 +306,13 @@ async def repair_search_each_hour(runtime: Runtime) -> int:
 
 
 async def repair_search(runtime: Runtime) -> int:
-    """Index up to `MAX_A_TURN` missing entries and return how many; the next run continues."""
+    """Index up to `MAX_INDEXED_PER_RUN` missing entries and return how many; the next run continues."""
     await _empty_old_index(runtime.db)
     async with runtime.db.read() as tx:
-        worn = await search.is_worn(tx)
+        worn = await search.index_needs_rebuild(tx)
     if worn:
         await _clear_index(runtime.db)
-    return await _index_missing(runtime.db, limit=MAX_A_TURN)
+    return await _index_missing(runtime.db, limit=MAX_INDEXED_PER_RUN)
 
 
 async def rebuild_search(runtime: Runtime) -> int:
@@ -324,7 +326,7 @@ async def index_everything(db: Database, tell: Callable[[int], None]) -> int:
     return await _index_missing(db, on_indexed=tell, pausing=False)
 
 
-async def reindex(tx: Tx, entry_ids: Sequence[int], before: Sequence[Unindexed] = ()) -> None:
+async def reindex(tx: Tx, entry_ids: Sequence[int], before: Sequence[IndexedText] = ()) -> None:
     """Index the current text of a few entries and remove `before`, the texts they may be indexed with.
 
     The words are computed here and not in a thread: a transaction must not wait for a free thread.
@@ -333,24 +335,24 @@ async def reindex(tx: Tx, entry_ids: Sequence[int], before: Sequence[Unindexed] 
     await search.index(tx, _words_by_entry(await texts.indexed_text(tx, entry_ids)))
 
 
-async def tidy_search(runtime: Runtime) -> int:
+async def merge_search_index(runtime: Runtime) -> int:
     return await _merge_index(runtime.db)
 
 
-async def yield_to_event_loop(batches: Batches, db: Database) -> None:
+async def pause_between_batches(batches: Batches, db: Database) -> None:
     """Let others write, and after every few batches merge the segments that they added to the index.
 
     SQLite merges only from a certain number of segments on; left alone it would merge hundreds in one commit.
     """
     await batches.rest()
-    if db.engine == "sqlite" and batches.written % JOINED_AFTER == 0:
+    if db.engine == "sqlite" and batches.written % MERGE_AFTER_BATCHES == 0:
         await _merge_index(db)
 
 
 async def _merge_index(db: Database) -> int:
     """Merge the segments of the search index in short steps, so that other writes come in between."""
     for rounds in range(MERGES):
-        if not await db.write_now(search.merge_some):
+        if not await db.write_now(search.merge_index_batch):
             return rounds
         await asyncio.sleep(MERGE_PAUSE)
     return MERGES
@@ -366,7 +368,7 @@ async def _empty_old_index(db: Database) -> None:
     """Empty the index that was replaced, also one that a process left behind when it died."""
     more = True
     while more:
-        more = await db.write_now(search.empty_some)
+        more = await db.write_now(search.delete_old_index_batch)
         await asyncio.sleep(MERGE_PAUSE if more else 0)
 
 
@@ -388,13 +390,13 @@ async def _index_missing(
             batch = batches.take(waiting, _index_cost)
             await batches.write(partial(search.index_missing, rows=batch))
             if pausing:
-                await yield_to_event_loop(batches, db)
+                await pause_between_batches(batches, db)
         after, indexed = (missing[-1].sort_at, missing[-1].id), indexed + len(missing)
         on_indexed(len(missing))
     return indexed
 
 
-def possible_words(entry_ids: Sequence[int], indexed_texts: Sequence[Unindexed]) -> list[PossibleWords]:
+def possible_words(entry_ids: Sequence[int], indexed_texts: Sequence[IndexedText]) -> list[PossibleWords]:
     """For each entry, the words it may have been indexed with."""
     words: dict[int, list[SearchWords]] = {entry_id: [] for entry_id in entry_ids}
     for text in indexed_texts:
@@ -402,7 +404,7 @@ def possible_words(entry_ids: Sequence[int], indexed_texts: Sequence[Unindexed])
     return list(words.items())
 
 
-def _words_by_entry(entries: Sequence[Unindexed]) -> list[tuple[int, SearchWords]]:
+def _words_by_entry(entries: Sequence[IndexedText]) -> list[tuple[int, SearchWords]]:
     return [(entry.id, words_of(entry)) for entry in entries]
 
 
@@ -410,7 +412,7 @@ def _index_cost(indexed: tuple[int, SearchWords]) -> float:
     return weight_of([indexed[1]])
 
 
-def words_of(entry: Unindexed) -> SearchWords:
+def words_of(entry: IndexedText) -> SearchWords:
     return search_words(entry.title, clean_text(entry.content), entry.author)
 
 

@@ -169,7 +169,7 @@ async def spend_attempt(runtime: Runtime, endpoint: str, ip: str | None) -> None
     await spend(runtime, f"{endpoint}:{network_of(ip)}", runtime.limits.login)
 
 
-async def spend_login(runtime: Runtime, account: str, ip: str | None, device: str | None) -> Spent:
+async def charge_login(runtime: Runtime, account: str, ip: str | None, device: str | None) -> Spent:
     """Charge one password attempt at an account, or raise `TooMany`.
 
     An attacker uses up the account's own allowance, so its owner must not depend on it. A known device has
@@ -195,7 +195,7 @@ async def spend_login(runtime: Runtime, account: str, ip: str | None, device: st
     return by_ip, by_account
 
 
-async def give_back_login(runtime: Runtime, account: str, spent: Spent) -> None:
+async def refund_login(runtime: Runtime, account: str, spent: Spent) -> None:
     """Refund the attempt after a correct password. Limited too, since each login costs a hash and a row."""
     if not await runtime.limiter.wait_for(f"login-right:{account}", RIGHT_LOGINS):
         for key, allowance in spent:
@@ -241,7 +241,7 @@ REMAINS = (
 
 
 @dataclass(slots=True)
-class Census:
+class SecretCounts:
     """The number of stored secrets that are not encrypted with the current key."""
 
     clear: int = 0
@@ -250,8 +250,8 @@ class Census:
     unreadable: int = 0
 
 
-async def count_secrets(db: Database) -> Census:
-    census = Census()
+async def count_secrets(db: Database) -> SecretCounts:
+    census = SecretCounts()
     for column in COLUMNS:
         async for rows in _not_current(db, column):
             async with db.read() as tx:
@@ -268,7 +268,7 @@ async def encrypt_stored(db: Database, now: Instant) -> int:
     if db.engine == "sqlite":
         await _wipe_clear_text(db)
     done = 0
-    census = Census()
+    census = SecretCounts()
     for column in COLUMNS:
         async for rows in _not_current(db, column):
             async with db.write() as tx:
@@ -289,7 +289,7 @@ async def _wipe_clear_text(db: Database) -> None:
         if tx.vault.current is None or not await _any_in_clear(tx):
             return
     async with db.write() as tx:
-        await encrypted_columns.wipe_what_is_replaced(tx)
+        await encrypted_columns.enable_secure_delete(tx)
     log.info("rewriting the database file, so that no password in clear is left in it")
     try:
         await db.vacuum()
@@ -300,13 +300,13 @@ async def _wipe_clear_text(db: Database) -> None:
 async def _any_in_clear(tx: Tx) -> bool:
     for column in COLUMNS:
         # With REEDBED_SECRET_KEY, one row stays in clear: see `_encrypt`.
-        if column is not INSTANCE_SECRET and await encrypted_columns.any_in_clear(tx, column):
+        if column is not INSTANCE_SECRET and await encrypted_columns.has_plain_text(tx, column):
             return True
     return False
 
 
 async def _encrypt(
-    tx: Tx, column: EncryptedColumn, rows: list[StoredSecret], census: Census, now: Instant
+    tx: Tx, column: EncryptedColumn, rows: list[StoredSecret], census: SecretCounts, now: Instant
 ) -> int:
     changed: list[tuple[StoredSecret, str]] = []
     key = tx.vault.current
@@ -327,14 +327,14 @@ async def _encrypt(
 
 async def _not_current(db: Database, column: EncryptedColumn) -> AsyncGenerator[list[StoredSecret]]:
     async with db.read() as tx:
-        rows = await encrypted_columns.not_current(tx, column)
+        rows = await encrypted_columns.outdated_secrets(tx, column)
     while rows:
         yield rows
         async with db.read() as tx:
-            rows = await encrypted_columns.not_current(tx, column, rows[-1].id)
+            rows = await encrypted_columns.outdated_secrets(tx, column, rows[-1].id)
 
 
-def _count(census: Census, tx: Tx, column: EncryptedColumn, stored: StoredSecret) -> None:
+def _count(census: SecretCounts, tx: Tx, column: EncryptedColumn, stored: StoredSecret) -> None:
     key = tx.vault.current
     if column is INSTANCE_SECRET and key is not None and not key.from_file:
         return

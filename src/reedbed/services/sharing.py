@@ -7,7 +7,7 @@ import structlog
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
-from reedbed.domain.refresh.outcomes import Failed, HttpResponse, may_pass
+from reedbed.domain.refresh.outcomes import Failed, HttpResponse, is_retryable
 from reedbed.domain.sharing import (
     ShareLink,
     ShareTarget,
@@ -40,7 +40,7 @@ NO_SUCH = "There is no such service."
 
 
 @record
-class NotTaken:
+class ShareRejection:
     why: str
     again: bool
 
@@ -117,47 +117,51 @@ async def send_link(runtime: Runtime, job: Job) -> Done | Later:
     return Done({"shared": target.kind} if rejection is None else {"error": rejection.why})
 
 
-async def _send(runtime: Runtime, target: ShareTarget, link: ShareLink) -> NotTaken | None:
+async def _send(runtime: Runtime, target: ShareTarget, link: ShareLink) -> ShareRejection | None:
     if not target.secrets:
-        return NotTaken(ENTER_AGAIN, again=False)
+        return ShareRejection(ENTER_AGAIN, again=False)
     token = await _token(runtime, target)
-    if isinstance(token, NotTaken):
+    if isinstance(token, ShareRejection):
         return token
     call = save_call(target, link, token)
     response = _check_response(target, await runtime.fetcher.exchange(call.url, call.body, call.headers))
-    return response if isinstance(response, NotTaken) else None
+    return response if isinstance(response, ShareRejection) else None
 
 
-async def _token(runtime: Runtime, target: ShareTarget) -> str | NotTaken:
+async def _token(runtime: Runtime, target: ShareTarget) -> str | ShareRejection:
     call = login_call(target)
     if call is None:
         return target.secrets.get("token", "")
     response = _check_response(target, await runtime.fetcher.exchange(call.url, call.body, call.headers))
-    if isinstance(response, NotTaken):
+    if isinstance(response, ShareRejection):
         return response
-    return token_in(response.body) or NotTaken(f"{target.name} let nobody in.", again=False)
+    return token_in(response.body) or ShareRejection(f"{target.name} let nobody in.", again=False)
 
 
-def _check_response(target: ShareTarget, response: HttpResponse | Failed) -> HttpResponse | NotTaken:
+def _check_response(target: ShareTarget, response: HttpResponse | Failed) -> HttpResponse | ShareRejection:
     if isinstance(response, Failed):
-        return NotTaken(response.message, again=response.kind == TEMPORARY)
+        return ShareRejection(response.message, again=response.kind == TEMPORARY)
     if 200 <= response.status < 300:
         return response
     if response.status in (400, 401, 403):
-        return NotTaken(f"{target.name} refused what it was sent (status {response.status}).", again=False)
-    return NotTaken(f"{target.name} answered with status {response.status}.", again=may_pass(response.status))
+        return ShareRejection(
+            f"{target.name} refused what it was sent (status {response.status}).", again=False
+        )
+    return ShareRejection(
+        f"{target.name} answered with status {response.status}.", again=is_retryable(response.status)
+    )
 
 
-async def _record_result(runtime: Runtime, target: ShareTarget, rejection: NotTaken | None) -> None:
+async def _record_result(runtime: Runtime, target: ShareTarget, rejection: ShareRejection | None) -> None:
     async with runtime.db.write() as tx:
         if rejection is None:
-            await sharing.note_taken(tx, target, runtime.now())
+            await sharing.record_shared(tx, target, runtime.now())
         else:
-            await sharing.note_problem(tx, target, rejection.why)
+            await sharing.record_share_problem(tx, target, rejection.why)
 
 
 async def _publish_result(
-    runtime: Runtime, target: ShareTarget, entry_id: int, rejection: NotTaken | None
+    runtime: Runtime, target: ShareTarget, entry_id: int, rejection: ShareRejection | None
 ) -> None:
     if rejection is not None:
         log.warning("a link was not shared", target=target.id, kind=target.kind, reason=rejection.why)

@@ -9,17 +9,17 @@ from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound, Unauth
 from reedbed.domain.records import record
 from reedbed.domain.sign_in import LASTS, Identity, LinkedIdentity, Provider, SignIn
 from reedbed.domain.users import Caller, NewSession, User
-from reedbed.ingest.oidc import Return, SignInRefused
+from reedbed.ingest.oidc import Return, SignInRejected
 from reedbed.services.auth import add_session
-from reedbed.services.email import spend_link
+from reedbed.services.email import use_link
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import (
-    give_back_login,
+    charge_login,
     known_device,
     new_token,
     password_matches,
+    refund_login,
     spend_attempt,
-    spend_login,
     token_hash,
 )
 from reedbed.services.users import ACCEPT, DISABLED, WRONG_PASSWORD, check_may_register, needs_owner
@@ -72,7 +72,7 @@ class PendingSignIn:
     ticket: str = field(repr=False)
 
 
-def provider_named(runtime: Runtime, key: str) -> Provider:
+def get_provider(runtime: Runtime, key: str) -> Provider:
     provider = runtime.sign_in.providers.get(key)
     if provider is None:
         raise NotFound(NO_PROVIDER)
@@ -94,7 +94,7 @@ async def begin(
     user_id: int | None = None,
 ) -> StartedSignIn:
     """The provider URL and the token to set in the browser. With `user_id`, link that account."""
-    provider = provider_named(runtime, key)
+    provider = get_provider(runtime, key)
     await spend_attempt(runtime, "sign-in", ip)
     state, nonce, verifier, browser = (new_token() for _ in range(4))
     client = runtime.sign_in.client
@@ -107,7 +107,7 @@ async def begin(
             verifier=verifier,
             redirect_uri=callback_url(runtime, provider),
         )
-    except SignInRefused as error:
+    except SignInRejected as error:
         log.warning("a sign-in provider cannot be used", provider=key, error=str(error))
         raise Unavailable(NO_ANSWER.format(name=provider.name)) from error
     pending = SignIn(key, token_hash(browser), nonce, verifier, next_path, invite, user_id)
@@ -121,7 +121,7 @@ async def finish(
     runtime: Runtime, key: str, params: Mapping[str, str], device: Device
 ) -> SignedIn | PendingSignIn:
     """Handle the provider's callback. `Invalid` if this browser did not start the sign-in."""
-    provider = provider_named(runtime, key)
+    provider = get_provider(runtime, key)
     await spend_attempt(runtime, "sign-in-back", device.ip)
     pending = await _pop_sign_in(runtime, provider, params.get("state", ""), device)
     if not params.get("code"):
@@ -149,7 +149,7 @@ async def hold(runtime: Runtime, pending: SignIn, identity: Identity) -> Pending
     return PendingSignIn(ticket)
 
 
-async def open_by(
+async def open_session_for_identity(
     runtime: Runtime, tx: Tx, user: User, identity_id: int, identity: Identity, device: Device
 ) -> NewSession:
     now = runtime.now()
@@ -179,7 +179,7 @@ async def _fetch_identity(
     )
     try:
         return await client.identity(provider, callback)
-    except SignInRefused as error:
+    except SignInRejected as error:
         log.warning("a sign-in was refused", provider=provider.key, error=str(error))
         raise Unauthorized(FAILED.format(name=provider.name)) from error
 
@@ -190,7 +190,7 @@ async def _log_in(
     if user.disabled_at is not None:
         raise Forbidden(DISABLED)
     async with runtime.db.write() as tx:
-        return await open_by(runtime, tx, user, identity_id, identity, device)
+        return await open_session_for_identity(runtime, tx, user, identity_id, identity, device)
 
 
 async def _check_may_continue(
@@ -235,7 +235,7 @@ async def question(runtime: Runtime, ticket: str, device: Device) -> SignInQuest
             await sign_in.get_sign_in(tx, token_hash(ticket), token_hash(device.browser), runtime.now())
         )
         account = await _find_account(tx, pending, identity)
-    provider = provider_named(runtime, pending.provider)
+    provider = get_provider(runtime, pending.provider)
     if account is None:
         return SignInQuestion(provider, identity.email, "register", signed_in=False)
     user, password_hash = account
@@ -243,7 +243,7 @@ async def question(runtime: Runtime, ticket: str, device: Device) -> SignInQuest
     return SignInQuestion(provider, user.email, kind, signed_in=pending.user_id is not None)
 
 
-async def prove_and_link(
+async def verify_and_link(
     runtime: Runtime, ticket: str, password: str, device: Device, *, user_id: int | None
 ) -> SignedIn:
     """Link after the password matches; a matching address is no proof. `user_id`: the logged-in user."""
@@ -254,17 +254,17 @@ async def prove_and_link(
         raise Invalid(STALE)
     user, password_hash = account
     device_id = known_device(runtime.secret, device.known_by, user.email)
-    charged = await spend_login(runtime, user.email, device.ip, device_id)
+    charged = await charge_login(runtime, user.email, device.ip, device_id)
     if pending.user_id is not None and pending.user_id != user_id:
         raise Unauthorized(STALE)
     if password_hash is None and pending.user_id is None:
-        raise Forbidden(UNPROVABLE.format(name=provider_named(runtime, pending.provider).name))
+        raise Forbidden(UNPROVABLE.format(name=get_provider(runtime, pending.provider).name))
     if password_hash is not None and not await password_matches(password, password_hash):
         await _record_failed_login(runtime, user, device)
         raise Invalid(WRONG_PASSWORD, field="password")
     if user.disabled_at is not None:
         raise Forbidden(DISABLED)
-    await give_back_login(runtime, user.email, charged)
+    await refund_login(runtime, user.email, charged)
     async with runtime.db.write() as tx:
         await _use_ticket(runtime, tx, ticket, device)
         session = await _link(runtime, tx, user, identity, device)
@@ -281,10 +281,7 @@ async def register_by(runtime: Runtime, ticket: str, device: Device, *, privacy_
     now = runtime.now()
     async with runtime.db.write() as tx:
         await _use_ticket(runtime, tx, ticket, device)
-        if (
-            pending.invite
-            and (await spend_link(runtime, tx, "invite", pending.invite)).email != identity.email
-        ):
+        if pending.invite and (await use_link(runtime, tx, "invite", pending.invite)).email != identity.email:
             raise Invalid(OTHER_ADDRESS, field="email")
         user = await users.add_if_new(
             tx,
@@ -333,11 +330,11 @@ async def _link(runtime: Runtime, tx: Tx, user: User, identity: Identity, device
     now = runtime.now()
     identity_id = await sign_in.add_identity(tx, user.id, identity, now)
     if identity_id is None:
-        raise Conflict(TAKEN.format(name=provider_named(runtime, identity.provider).name))
+        raise Conflict(TAKEN.format(name=get_provider(runtime, identity.provider).name))
     if identity.email_verified and identity.email == user.email:
         await users.verify(tx, user.id, user.email, now)
     await users.record_event(tx, now, "identity_linked", user.id, {"with": identity.provider})
-    return await open_by(runtime, tx, user, identity_id, identity, device)
+    return await open_session_for_identity(runtime, tx, user, identity_id, identity, device)
 
 
 async def _record_failed_login(runtime: Runtime, user: User, device: Device) -> None:
@@ -365,7 +362,7 @@ async def unlink(runtime: Runtime, caller: Caller, identity_id: int) -> None:
         await users.record_event(tx, runtime.now(), "identity_unlinked", caller.user_id)
 
 
-async def goodbye_address(runtime: Runtime, caller: Caller) -> str | None:
+async def provider_logout_url(runtime: Runtime, caller: Caller) -> str | None:
     """The provider's logout URL; None for a session that was opened with a password."""
     if caller.session_id is None or runtime.sign_in.client is None:
         return None
@@ -375,8 +372,8 @@ async def goodbye_address(runtime: Runtime, caller: Caller) -> str | None:
     if provider is None:
         return None
     try:
-        return await runtime.sign_in.client.goodbye(provider, f"{runtime.accounts.base_url}/login")
-    except SignInRefused as error:
+        return await runtime.sign_in.client.logout_url(provider, f"{runtime.accounts.base_url}/login")
+    except SignInRejected as error:
         log.warning("a sign-in provider cannot be left", provider=provider.key, error=str(error))
         return None
 

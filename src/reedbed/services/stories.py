@@ -29,7 +29,7 @@ from reedbed.services.read_state import MAX_IDS, mark
 from reedbed.services.runtime import Runtime
 from reedbed.store import instance, stories
 from reedbed.store.entries import read as entry_texts
-from reedbed.store.entries.read import EntryWords
+from reedbed.store.entries.read import EntryText
 
 NO_SUCH_STORY = "There is no such story."
 NOT_IN_STORY = "This entry is not in the story."
@@ -46,7 +46,7 @@ async def get_story(runtime: Runtime, user_id: int, story_id: int) -> Story:
         together, apart = await stories.outlets(tx, user_id, now_id) if now_id else ([], [])
         compared = [outlet.row.id for outlet in together[:MAX_COMPARED]]
         analyses = await analyses_of(tx, [outlet.row.id for outlet in together])
-        entry_list = await entry_texts.seen_by(tx, user_id, compared) if len(compared) > 1 else []
+        entry_list = await entry_texts.visible_texts(tx, user_id, compared) if len(compared) > 1 else []
     if now_id is None or not (together or apart):
         raise NotFound(NO_SUCH_STORY)
     unique = await asyncio.to_thread(_only_here, entry_list)
@@ -95,11 +95,11 @@ def _ids(outlets: Sequence[Outlet]) -> tuple[int, ...]:
     return tuple(outlet.row.id for outlet in outlets)
 
 
-def _only_here(entry_list: Sequence[EntryWords]) -> dict[int, tuple[str, ...]]:
+def _only_here(entry_list: Sequence[EntryText]) -> dict[int, tuple[str, ...]]:
     return only_here({entry.id: _sentences(entry) for entry in entry_list})
 
 
-def _sentences(entry: EntryWords) -> list[str]:
+def _sentences(entry: EntryText) -> list[str]:
     from reedbed.ai.extractive import sentences  # imported late, because it compiles many patterns
 
     text = clean_text(entry.content[: 4 * MAX_TEXT_LENGTH])[:MAX_TEXT_LENGTH]
@@ -185,7 +185,7 @@ class StoryGrouper:
             self._seen = {entry_id for entry_id in self._seen if entry_id > cursor - OVERLAP}
 
 
-async def forget_stories(runtime: Runtime) -> int:
+async def delete_old_stories(runtime: Runtime) -> int:
     """Chore: delete stories without recent entries; the entries stay."""
     async with runtime.db.write() as tx:
         return await stories.delete_old(tx, runtime.now() - KEPT)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from reedbed.ai.model import ModelError, Prompt
 from reedbed.ai.prompts import summary_prompt
 from reedbed.ai.responses import read_summary
-from reedbed.domain.ai import Usage, is_spent_for_user, shown_state
+from reedbed.domain.ai import Usage, effective_state, is_spent_for_user
 from reedbed.domain.entries import Entry
 from reedbed.domain.errors import NotFound
 from reedbed.domain.live import ChangeEvent
@@ -21,7 +21,7 @@ from reedbed.domain.summaries import (
     Summary,
     SummaryState,
     Variant,
-    words_wanted,
+    min_summary_words,
 )
 from reedbed.domain.times import Instant
 from reedbed.domain.users import User
@@ -96,7 +96,7 @@ async def _wait_reason(runtime: Runtime, user: User, state: SummaryState) -> Mod
         if is_spent_for_user(runtime.ai.budget, await ai.spent_today(tx, user.id, now)):
             return ModelWait("budget")
         breaker = await ai.get_breaker(tx, state.model)
-    if shown_state(breaker, policy, now) != "OPEN" or breaker.last_failure_at is None:
+    if effective_state(breaker, policy, now) != "OPEN" or breaker.last_failure_at is None:
         return None
     return ModelWait("silence", breaker.last_failure_at, breaker.last_failure_at + policy.recovery)
 
@@ -115,7 +115,7 @@ async def one_lines(runtime: Runtime, user: User, ids: list[int]) -> dict[int, s
         return await one_lines_for(tx, runtime, user, ids)
 
 
-async def ask_in_background(runtime: Runtime, user: User, entry_ids: list[int]) -> int:
+async def request_summaries(runtime: Runtime, user: User, entry_ids: list[int]) -> int:
     """Queue entries without a summary, after those that a reader has opened; return how many."""
     variant = variant_for(runtime, user)
     async with runtime.db.read() as tx:
@@ -186,7 +186,7 @@ def _state(attachment: SummaryAttachment, variant: Variant) -> SummaryState | No
 AT_A_TIME = 100
 
 
-async def ask_for_new_entries(runtime: Runtime) -> int:
+async def request_new_summaries(runtime: Runtime) -> int:
     """Chore: request summaries of new entries; return how many."""
     async with runtime.db.read() as tx:
         owners = [await users.get(tx, id_) for id_ in await summaries.users_with_auto_summaries(tx)]
@@ -204,7 +204,7 @@ async def _request_new(runtime: Runtime, user: User) -> int:
         new = await summaries.new_entries(tx, user.id, list(minimum), after=after, most=AT_A_TIME)
     if not new:
         return 0
-    count = await ask_in_background(
+    count = await request_summaries(
         runtime, user, [entry.id for entry in new if entry.words >= minimum[entry.feed_id]]
     )
     async with runtime.db.write() as tx:
@@ -217,7 +217,7 @@ async def _minimum_words(tx: Tx, user: User) -> Mapping[int, int]:
     rows, preferences = await folders.of_user(tx, user.id), preferences_of(user)
     options = await summaries.auto_summary_options(tx, user.id)
     words = {
-        option.feed_id: words_wanted(option.summary_words, option.folder_id, rows, preferences)
+        option.feed_id: min_summary_words(option.summary_words, option.folder_id, rows, preferences)
         for option in options
     }
     return {feed_id: least for feed_id, least in words.items() if least != NEVER}
@@ -271,7 +271,7 @@ class SummaryWork:
         return await summaries.entries_of(tx, self.row.key)
 
 
-async def stand_in_for_all(tx: Tx, model: str, now: Instant) -> None:
+async def enqueue_extracts(tx: Tx, model: str, now: Instant) -> None:
     """The model is unavailable for a while: queue the built-in extract for the requests that wait for it."""
     for queued in await ai.without_extract(tx, model, most=AT_ONCE):
         await _request_extract(tx, queued.key, queued.content_hash, queued.user_id, queued.priority, now)
@@ -282,7 +282,7 @@ async def _request_extract(
 ) -> None:
     variant = Variant(EXTRACT)
     extract = variant.key(content_hash)
-    await summaries.attach_also(tx, key, variant, extract)
+    await summaries.attach_other_variant(tx, key, variant, extract)
     if not await summaries.exists(tx, extract):
         await ai.enqueue(tx, content_hash, variant, user_id=user_id, priority=priority, now=now)
 

@@ -23,24 +23,24 @@ from reedbed.domain.users import (
 from reedbed.services.auth import add_session, publish_changed, publish_revoked
 from reedbed.services.email import (
     check_mail_allowance,
-    find_link,
+    enqueue_mail,
+    get_link,
     make_link,
     may_notify,
-    note_wish,
     request_mail,
-    spend_link,
+    use_link,
 )
 from reedbed.services.jobs import wake_jobs
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import (
-    give_back_login,
+    charge_login,
     hash_password,
     is_outdated,
     known_device,
     password_matches,
+    refund_login,
     spend,
     spend_attempt,
-    spend_login,
 )
 from reedbed.store import auth, instance, users
 from reedbed.store.engine.database import Tx
@@ -92,7 +92,7 @@ async def log_in(
 ) -> NewSession:
     """`device` is the cookie that `remember_device` set in this browser."""
     email_key = known_as(email)
-    charged = await spend_login(runtime, email_key, ip, known_device(runtime.secret, device, email_key))
+    charged = await charge_login(runtime, email_key, ip, known_device(runtime.secret, device, email_key))
     async with runtime.db.read() as tx:
         account = await users.get_by_email(tx, email_key)
     user, password_hash = account or (None, None)
@@ -100,7 +100,7 @@ async def log_in(
         await _record_failed_login(runtime, user, ip)
         raise Unauthorized(WRONG)
     await _check_may_log_in(runtime, user)
-    await give_back_login(runtime, email_key, charged)
+    await refund_login(runtime, email_key, charged)
     new_hash = await hash_password(password) if is_outdated(password_hash) else None
     async with runtime.db.write() as tx:
         if new_hash is not None:
@@ -144,15 +144,15 @@ async def delete_account(runtime: Runtime, caller: Caller, password: str) -> Non
 
 async def remove_user(runtime: Runtime, user: User) -> None:
     async with runtime.db.write() as tx:
-        await keep_an_owner(tx, user)
+        await check_owner_remains(tx, user)
         await users.delete_user(tx, user.id)
         await users.record_event(tx, runtime.now(), "user_deleted", None)
     await publish_revoked(runtime, user.id)
 
 
-async def keep_an_owner(tx: Tx, user: User) -> None:
+async def check_owner_remains(tx: Tx, user: User) -> None:
     """Raise `Conflict` if the server would be left without an owner who can log in."""
-    if user.role == "owner" and user.disabled_at is None and await users.list_owners(tx) <= 1:
+    if user.role == "owner" and user.disabled_at is None and await users.lock_and_count_owners(tx) <= 1:
         raise Conflict(LAST_OWNER)
 
 
@@ -221,7 +221,7 @@ async def disable_member(runtime: Runtime, user: User) -> User:
     """Log the user out everywhere; their tokens do not work until the account is enabled again."""
     now = runtime.now()
     async with runtime.db.write() as tx:
-        await keep_an_owner(tx, user)
+        await check_owner_remains(tx, user)
         await users.set_disabled(tx, user.id, now)
         await auth.delete_other_sessions(tx, user.id, None)
         await users.record_event(tx, now, "user_disabled", user.id)
@@ -240,7 +240,7 @@ async def set_role(runtime: Runtime, user: User, role: str) -> User:
     check_role(role)
     async with runtime.db.write() as tx:
         if role != "owner":
-            await keep_an_owner(tx, user)
+            await check_owner_remains(tx, user)
         await users.set_role(tx, user.id, role)
         await users.record_event(tx, runtime.now(), "role_changed", user.id, {"role": role})
     await publish_changed(runtime, user.id)
@@ -331,7 +331,7 @@ async def register(runtime: Runtime, registration: Registration) -> NewSession |
 async def verify_email(runtime: Runtime, token: str) -> User:
     """The link in the email was opened, so the address belongs to this user."""
     async with runtime.db.write() as tx:
-        link = await spend_link(runtime, tx, "verify", token)
+        link = await use_link(runtime, tx, "verify", token)
         user_id = link.user_id
         if user_id is None or not await users.verify(tx, user_id, link.email, runtime.now()):
             raise Invalid(EXPIRED, field="token")
@@ -367,14 +367,14 @@ async def invite(runtime: Runtime, email: str, *, by_user_id: int | None = None)
     sent = await runtime.mailer.send(link_email(normalized, "invite", url), runtime.now())
     if isinstance(sent, NotSent) and sent.try_again and await may_notify(runtime, normalized):
         async with runtime.db.write() as tx:
-            await note_wish(runtime, tx, "invite", normalized)
+            await enqueue_mail(runtime, tx, "invite", normalized)
         await wake_jobs(runtime)
     return Invite(normalized, url, mailed=isinstance(sent, Sent))
 
 
 async def find_invite(runtime: Runtime, token: str) -> MailLink | None:
     """The invitation behind a link, for the page that shows it."""
-    return await find_link(runtime, "invite", token)
+    return await get_link(runtime, "invite", token)
 
 
 async def open_invites(runtime: Runtime) -> list[MailLink]:
@@ -392,7 +392,7 @@ async def _accept_invite(runtime: Runtime, registration: Registration, email: st
     password_hash = await hash_password(registration.password)
     now = runtime.now()
     async with runtime.db.write() as tx:
-        link = await spend_link(runtime, tx, "invite", registration.invite)
+        link = await use_link(runtime, tx, "invite", registration.invite)
         if link.email != email:
             raise Invalid("This invitation is for another e-mail address.", field="email")
         user = await users.add_if_new(
@@ -429,7 +429,7 @@ async def _register_unknown(runtime: Runtime, registration: Registration, email:
         kind = "user_registered" if user else "register_again"
         await users.record_event(tx, now, kind, user.id if user else None, {"ip": registration.ip})
         if runtime.mailer is not None:
-            await note_wish(runtime, tx, "register", email)
+            await enqueue_mail(runtime, tx, "register", email)
     await wake_jobs(runtime)
     return Pending(CHECK_MAIL if runtime.mailer is not None else MAY_LOG_IN)
 
@@ -463,22 +463,22 @@ async def forgot_password(runtime: Runtime, email: str, *, ip: str | None = None
     return CHECK_RESET_MAIL
 
 
-async def reset_link_is_open(runtime: Runtime, token: str) -> bool:
+async def is_reset_link_valid(runtime: Runtime, token: str) -> bool:
     """For the page that the link opens."""
-    return await find_link(runtime, "reset", token) is not None
+    return await get_link(runtime, "reset", token) is not None
 
 
 async def reset_password(runtime: Runtime, token: str, password: str, *, ip: str | None = None) -> User:
     """Log out every device. The user has read the email, so this verifies the address as well."""
     await spend_attempt(runtime, "reset", ip)
-    link = await find_link(runtime, "reset", token)
+    link = await get_link(runtime, "reset", token)
     if link is None:
         raise Invalid(EXPIRED, field="token")
     check_password(password, link.email)
     password_hash = await hash_password(password)
     notify = await may_notify(runtime, link.email)
     async with runtime.db.write() as tx:
-        link = await spend_link(runtime, tx, "reset", token)
+        link = await use_link(runtime, tx, "reset", token)
         user = await users.get(tx, link.user_id or 0)
         if user is None or user.disabled_at is not None:
             raise Invalid(EXPIRED, field="token")
@@ -503,4 +503,4 @@ async def _set_password(
     await auth.delete_other_sessions(tx, user.id, kept_session)
     await users.record_event(tx, runtime.now(), "password_changed", user.id)
     if notify:
-        await note_wish(runtime, tx, "password_changed", user.email)
+        await enqueue_mail(runtime, tx, "password_changed", user.email)

@@ -62,7 +62,7 @@ async def leave(
     return delivery_id
 
 
-async def leave_entries(tx: Tx, new: Mapping[int, Sequence[int]], now: Instant) -> None:
+async def enqueue_new_entries_webhooks(tx: Tx, new: Mapping[int, Sequence[int]], now: Instant) -> None:
     """Queue one call for each feed and webhook when entries arrive. `new` has their ids by feed."""
     if not new:
         return
@@ -72,7 +72,7 @@ async def leave_entries(tx: Tx, new: Mapping[int, Sequence[int]], now: Instant) 
         await leave(tx, user_id, webhook_id, WebhookEvent.NEW_ENTRIES, subject, now)
 
 
-async def leave_event(
+async def enqueue_webhook_event(
     tx: Tx,
     user_id: int,
     event: WebhookEvent,
@@ -113,7 +113,7 @@ async def call_webhook(runtime: Runtime, job: Job) -> Done | Later:
     return await _record_result(runtime, webhook, delivery, await _call(runtime, webhook, delivery, payload))
 
 
-async def forget_calls(runtime: Runtime) -> int:
+async def delete_old_webhook_calls(runtime: Runtime) -> int:
     """Chore: delete log entries older than a month."""
     async with runtime.db.write() as tx:
         return await webhooks.delete_old_deliveries(tx, runtime.now() - KEPT)
@@ -174,7 +174,7 @@ async def _digest(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | None
 
 async def _entries(runtime: Runtime, delivery: Delivery) -> list[NoticedEntry]:
     async with runtime.db.read() as tx:
-        entries = await entry_texts.seen_by(tx, delivery.user_id, delivery.subject["entry_ids"])
+        entries = await entry_texts.visible_texts(tx, delivery.user_id, delivery.subject["entry_ids"])
     return [
         NoticedEntry(entry.id, entry.title, entry.url, entry.feed_title, entry.published_at)
         for entry in entries

@@ -19,9 +19,9 @@ from reedbed.domain.urls import host_of
 from reedbed.domain.users import Allowance
 from reedbed.domain.websub import (
     DENIED_FOR,
-    LEASE_WISHED,
-    MAX_GOODBYES,
+    MAX_UNSUBSCRIBE_ATTEMPTS,
     PATIENCE,
+    REQUESTED_LEASE,
     HubStatus,
     HubSubscription,
     Mode,
@@ -31,7 +31,7 @@ from reedbed.domain.websub import (
     renew_at,
     retry_at,
 )
-from reedbed.services.refresh.check import check_of, request_refresh
+from reedbed.services.refresh.check import request_refresh, start_check
 from reedbed.services.refresh.diff import body_hash, read_document
 from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.runtime import Runtime
@@ -39,7 +39,7 @@ from reedbed.services.security import network_of, new_token, spend
 from reedbed.store import refresh, websub
 from reedbed.store.engine.database import Tx
 from reedbed.store.refresh import CheckResult
-from reedbed.store.websub import HubDelivery, WaitingDeliveries
+from reedbed.store.websub import HubDelivery, WaitingDelivery
 
 log = structlog.get_logger()
 
@@ -54,7 +54,7 @@ def callback_url(runtime: Runtime, token: str) -> str:
     return f"{runtime.accounts.base_url}/websub/{token}"
 
 
-async def tend_hubs(runtime: Runtime) -> int:
+async def renew_hub_subscriptions(runtime: Runtime) -> int:
     """Add new hubs, leave unneeded ones, send the requests that are due; return the number sent."""
     if runtime.hubs.off is not None:
         await _delete_all(runtime)
@@ -76,7 +76,7 @@ async def _delete_all(runtime: Runtime) -> None:
 async def _update_subscriptions(runtime: Runtime) -> None:
     now = runtime.now()
     async with runtime.db.read() as tx:
-        new_hubs = await websub.feeds_without(tx, limit=AT_A_TIME)
+        new_hubs = await websub.feeds_without_subscription(tx, limit=AT_A_TIME)
         unneeded = await websub.unwanted(tx, limit=AT_A_TIME)
     if not new_hubs and not unneeded:
         return
@@ -132,7 +132,7 @@ async def _needs_no_request(runtime: Runtime, subscription: HubSubscription) -> 
     """Handle subscriptions that need no request: an unverified one has failed, an ended one is removed."""
     if subscription.state == "leaving":
         lapsed = subscription.expires_at is None or subscription.expires_at <= runtime.now()
-        if lapsed or subscription.attempts >= MAX_GOODBYES:
+        if lapsed or subscription.attempts >= MAX_UNSUBSCRIBE_ATTEMPTS:
             async with runtime.db.write() as tx:
                 await websub.remove(tx, subscription.id)
             return True
@@ -179,7 +179,7 @@ def _form(runtime: Runtime, subscription: HubSubscription, mode: Mode) -> bytes:
         "hub.callback": callback_url(runtime, subscription.token),
     }
     if mode == "subscribe":
-        fields |= {"hub.lease_seconds": str(LEASE_WISHED // SECOND), "hub.secret": subscription.secret}
+        fields |= {"hub.lease_seconds": str(REQUESTED_LEASE // SECOND), "hub.secret": subscription.secret}
     return urlencode(fields).encode()
 
 
@@ -215,7 +215,7 @@ async def admit(runtime: Runtime, token: str, ip: str | None) -> HubSubscription
     return subscription
 
 
-async def answer_hub(runtime: Runtime, token: str, params: Mapping[str, str], ip: str | None) -> str:
+async def handle_hub_call(runtime: Runtime, token: str, params: Mapping[str, str], ip: str | None) -> str:
     """Handle a verification or a denial; return the text to echo. `NotFound` for a request we never made."""
     subscription = await admit(runtime, token, ip)
     mode, challenge = params.get("hub.mode"), params.get("hub.challenge", "")
@@ -235,7 +235,7 @@ async def answer_hub(runtime: Runtime, token: str, params: Mapping[str, str], ip
     return challenge
 
 
-async def take_push(runtime: Runtime, subscription: HubSubscription, push: Push, ip: str | None) -> None:
+async def store_push(runtime: Runtime, subscription: HubSubscription, push: Push, ip: str | None) -> None:
     """Store the push for the worker. A forged one is only counted; the response is the same."""
     if subscription.state == "leaving":
         raise NotFound(UNKNOWN)
@@ -301,7 +301,7 @@ async def read_pushes(runtime: Runtime, writer: OutcomeWriter) -> bool:
     return bool(waiting)
 
 
-async def _process_delivery(runtime: Runtime, writer: OutcomeWriter, delivery: WaitingDeliveries) -> None:
+async def _process_delivery(runtime: Runtime, writer: OutcomeWriter, delivery: WaitingDelivery) -> None:
     async with runtime.db.write() as tx:
         # The lease prevents a check of the same feed from writing the same entries at the same time.
         due = await refresh.claim(tx, delivery.feed_id, runtime.name, runtime.now(), runtime.fetching.lease)
@@ -318,7 +318,7 @@ async def _process_delivery(runtime: Runtime, writer: OutcomeWriter, delivery: W
 
 
 async def _store_delivery(
-    runtime: Runtime, writer: OutcomeWriter, delivery: WaitingDeliveries, due: DueFeed
+    runtime: Runtime, writer: OutcomeWriter, delivery: WaitingDelivery, due: DueFeed
 ) -> None:
     async with runtime.db.read() as tx:
         body = await websub.delivery_body(tx, delivery.id)
@@ -340,9 +340,9 @@ async def _store_delivery(
 
 
 async def _read_delivery(
-    runtime: Runtime, delivery: WaitingDeliveries, due: DueFeed, body: bytes
+    runtime: Runtime, delivery: WaitingDelivery, due: DueFeed, body: bytes
 ) -> CheckResult | Failed:
-    check = check_of(runtime, due, runtime.now())
+    check = start_check(runtime, due, runtime.now())
     fetched = Fetched(200, due.url, body, delivery.content_type)
     result = await read_document(runtime, check, fetched, body_hash(body))
     if isinstance(result, Failed):
@@ -352,7 +352,7 @@ async def _read_delivery(
     return replace(result, pushed=True, about=None, listed=(), removed=None, tally=tally)
 
 
-async def _drop_delivery(runtime: Runtime, delivery: WaitingDeliveries, *, only_after: int = 0) -> None:
+async def _drop_delivery(runtime: Runtime, delivery: WaitingDelivery, *, only_after: int = 0) -> None:
     async with runtime.db.write() as tx:
         await refresh.release(tx, runtime.name, [delivery.feed_id])
         if delivery.attempts + 1 >= only_after:

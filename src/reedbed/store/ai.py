@@ -11,7 +11,7 @@ from reedbed.domain.summaries import FailureState, Variant
 from reedbed.domain.times import Instant
 from reedbed.store import instance
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Statement, among, chosen_once, func, larger, select
+from reedbed.store.engine.statements import Statement, among, func, larger, select, select_once
 from reedbed.store.tables import (
     ai_models,
     ai_usage,
@@ -180,7 +180,7 @@ class Queued:
 
 
 @record
-class QueuedLine:
+class QueuedRow:
     """A queue row as admins see it."""
 
     id: int
@@ -244,7 +244,7 @@ _CLAIMED = (
 )
 _CLAIM = Statement(
     update(summary_queue)
-    .where(summary_queue.c.id.in_(chosen_once(_next)))
+    .where(summary_queue.c.id.in_(select_once(_next)))
     .values(
         locked_at=bindparam("now"),
         lease_holder=bindparam("holder"),
@@ -435,8 +435,8 @@ async def queue_sizes(tx: Tx, now: Instant, stale: Instant) -> Sizes:
     return Sizes(row[0] - row[1] - row[2], row[1], row[2])
 
 
-async def list_queued(tx: Tx, *, most: int) -> list[QueuedLine]:
-    return [QueuedLine(*row) for row in await tx.all(_LIST, {"most": most})]
+async def list_queued(tx: Tx, *, most: int) -> list[QueuedRow]:
+    return [QueuedRow(*row) for row in await tx.all(_LIST, {"most": most})]
 
 
 def _lease_params(row: Queued, holder: str) -> dict[str, object]:

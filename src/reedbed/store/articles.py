@@ -119,7 +119,7 @@ async def given(tx: Tx, entry_id: int) -> str:
     return await tx.value(_FEED_CONTENT, {"id": entry_id}) or ""
 
 
-async def read_whole(tx: Tx, entry_ids: Sequence[int]) -> set[int]:
+async def having_full_text(tx: Tx, entry_ids: Sequence[int]) -> set[int]:
     """Return which of these entries have their full article."""
     return {row[0] for row in await tx.all(_WITH_FULL_TEXT, {"ids": list(entry_ids)})}
 
@@ -217,7 +217,7 @@ async def read_before(tx: Tx, feed_id: int, *, most: int) -> Sequence[int]:
     return [row[0] for row in await tx.all(_TRIED_BEFORE, {"feed_id": feed_id, "most": most})]
 
 
-async def newest_saved(tx: Tx, feed_id: int) -> int | None:
+async def newest_with_url(tx: Tx, feed_id: int) -> int | None:
     """Return the newest entry that has a URL."""
     return await tx.value(_NEWEST_WITH_URL, {"feed_id": feed_id})
 

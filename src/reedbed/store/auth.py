@@ -10,7 +10,7 @@ from reedbed.domain.users import ApiToken, Caller, Session, TokenScope, scope_wo
 from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.statements import Statement, func, select
 from reedbed.store.tables import mail_links, sessions, tokens, users
-from reedbed.store.users import USER_COLUMNS, event_user
+from reedbed.store.users import USER_COLUMNS, user_from_row
 
 # --- Sessions
 
@@ -93,7 +93,7 @@ async def get_caller(
     row = await tx.one(_CALLER_BY_SESSION, {"token_hash": token_hash, "now": now, "idle_since": idle_since})
     if row is None:
         return None
-    return Caller(event_user(row), session_id=row["session_id"]), row["last_active_at"]
+    return Caller(user_from_row(row), session_id=row["session_id"]), row["last_active_at"]
 
 
 async def list_sessions(
@@ -113,7 +113,7 @@ async def session_opened_at(tx: Tx, session_id: int) -> Instant | None:
     return await tx.value(_OPENED_AT, {"session_id": session_id})
 
 
-async def was_session_made_ahead(tx: Tx, token_hash: str, now: Instant) -> bool:
+async def was_session_created_in_future(tx: Tx, token_hash: str, now: Instant) -> bool:
     """Return whether this session was created while the clock was more than a day ahead."""
     return await tx.value(_CREATED_IN_FUTURE, {"token_hash": token_hash, "now": now}) is not None
 
@@ -142,7 +142,7 @@ _DELETE_EXPIRED_SESSIONS = Statement(
 )
 
 
-async def delete_user_sessions(tx: Tx, *, now: Instant, idle_since: Instant) -> int:
+async def delete_inactive_sessions(tx: Tx, *, now: Instant, idle_since: Instant) -> int:
     return await tx.run(_DELETE_EXPIRED_SESSIONS, {"now": now, "idle_since": idle_since})
 
 
@@ -246,7 +246,7 @@ def _token(row: Row) -> ApiToken:
 def _caller(row: Row | None) -> tuple[Caller, Instant | None] | None:
     if row is None:
         return None
-    user = event_user(row)
+    user = user_from_row(row)
     scopes = _parse_scopes(row["scopes"])
     # The admin scope ends when the user is no longer an admin.
     allowed = scopes if user.operates else scopes - {TokenScope.ADMIN}

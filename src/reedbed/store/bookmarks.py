@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from reedbed.domain.bookmarks import Bookmark, BookmarkRow, Snapshot
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import HIGHEST, Shapes, Statement, containing, func, select
+from reedbed.store.engine.statements import HIGHEST, Statement, StatementFamily, containing, func, select
 from reedbed.store.tables import bookmarks
 
 _ROW_COLUMNS = (
@@ -59,7 +59,7 @@ def _select_newest(with_content: bool, search: bool, of_entry: bool) -> ClauseEl
     )
 
 
-_NEWEST = Shapes(_select_newest)
+_NEWEST = StatementFamily(_select_newest)
 
 
 async def put(tx: Tx, user_id: int, snapshot: Snapshot, now: Instant) -> Bookmark:
@@ -118,7 +118,9 @@ async def newest(
     return [_row(row) for row in await tx.all(statement, params)]
 
 
-async def newest_whole(tx: Tx, user_id: int, *, before: int | None = None, limit: int) -> Sequence[Bookmark]:
+async def newest_with_content(
+    tx: Tx, user_id: int, *, before: int | None = None, limit: int
+) -> Sequence[Bookmark]:
     statement = _NEWEST(True, False, False)
     return [_bookmark(row) for row in await tx.all(statement, _page_params(user_id, before, limit))]
 

@@ -55,7 +55,7 @@ class TargetDatabase(Protocol):
         ...
 
 
-def moved_tables() -> list[Table]:
+def tables_to_copy() -> list[Table]:
     """All tables to copy, ordered so that referenced rows come first."""
     return [table for table in metadata.sorted_tables if table.name not in _NOT_COPIED]
 
@@ -63,7 +63,7 @@ def moved_tables() -> list[Table]:
 def numbered_tables() -> list[Table]:
     """The tables that assign ids themselves."""
     return [
-        table for table in moved_tables() if any(column.autoincrement is True for column in table.columns)
+        table for table in tables_to_copy() if any(column.autoincrement is True for column in table.columns)
     ]
 
 
@@ -103,7 +103,7 @@ class Moved:
 
 async def copy_everything(source_url: str, target_url: str, tell: Tell) -> Moved:
     async with _source(source_url) as source, _target(target_url) as target:
-        counts = {table: await source.count(table) for table in moved_tables()}
+        counts = {table: await source.count(table) for table in tables_to_copy()}
         total = sum(counts.values())
         for table in counts:
             await target.take(table, _with_progress(source, table, total, tell))
@@ -231,7 +231,7 @@ async def _close(connection: Any) -> None:
 async def _check_empty(connection: Any) -> None:
     rows = await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
     existing = {name for (name,) in rows}
-    for table in moved_tables():
+    for table in tables_to_copy():
         if table.name not in existing:
             continue
         if await connection.fetchval(f'SELECT EXISTS (SELECT 1 FROM "{table.name}")'):  # noqa: S608  ours
@@ -358,7 +358,7 @@ async def sqlite_target(url: str) -> AsyncGenerator["SqliteTarget"]:
         try:
             connection.execute("PRAGMA foreign_keys = OFF")  # checked once, at the end
             connection.execute("BEGIN")
-            for table in moved_tables():
+            for table in tables_to_copy():
                 connection.execute(f'DELETE FROM "{table.name}"')  # noqa: S608  a name of our own
             yield SqliteTarget(connection)
         finally:

@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 from reedbed.domain.highlights import Highlight, Passage
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import HIGHEST, Shapes, Statement, func, select
+from reedbed.store.engine.statements import HIGHEST, Statement, StatementFamily, func, select
 from reedbed.store.tables import highlights
 
 _COLUMNS = (
@@ -61,7 +61,7 @@ def _select_newest(of_entry: bool) -> ClauseElement:
     )
 
 
-_NEWEST = Shapes(_select_newest)
+_NEWEST = StatementFamily(_select_newest)
 
 
 async def add(

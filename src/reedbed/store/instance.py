@@ -113,7 +113,7 @@ _LAST_CHECK = Statement(select(func.max(feed_fetch_state.c.last_checked_at)))
 
 
 @record
-class KnownProblem:
+class HealthFacts:
     workers: int
     oldest_lock: Instant | None
     oldest_job: Instant | None
@@ -127,11 +127,11 @@ async def answers_to_ping(tx: Tx) -> bool:
     return await tx.value(_PING) == 1
 
 
-async def list_problems(tx: Tx, hour: Instant) -> KnownProblem:
+async def list_problems(tx: Tx, hour: Instant) -> HealthFacts:
     row = await tx.one(_HEALTH, {"hour": hour})
     assert row is not None
     workers, lock, job, due, checks, failures = row
-    return KnownProblem(workers, lock, job, due, int(checks), int(failures))
+    return HealthFacts(workers, lock, job, due, int(checks), int(failures))
 
 
 async def last_check(tx: Tx) -> Instant | None:
@@ -143,7 +143,7 @@ async def last_check(tx: Tx) -> Instant | None:
 
 
 @record
-class HourOfAll:
+class FetchHour:
     """Fetch statistics of all feeds in one hour."""
 
     hour: Instant
@@ -261,9 +261,9 @@ _LEASES = Statement(
 )
 
 
-async def list_hours(tx: Tx, since: Instant) -> list[HourOfAll]:
+async def list_hours(tx: Tx, since: Instant) -> list[FetchHour]:
     """Oldest first, without hours that had no check."""
-    return [HourOfAll(*(int(value) for value in row)) for row in await tx.all(_HOURS, {"since": since})]
+    return [FetchHour(*(int(value) for value in row)) for row in await tx.all(_HOURS, {"since": since})]
 
 
 async def failing_feeds(tx: Tx, *, limit: int) -> list[FailingFeed]:

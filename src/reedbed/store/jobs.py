@@ -14,11 +14,11 @@ from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.statements import (
     Statement,
     among,
-    chosen_once,
     database_now,
     delete_some,
     func,
     select,
+    select_once,
 )
 from reedbed.store.tables import job_pieces, jobs, leases, metadata, processes
 
@@ -85,7 +85,7 @@ _due = (
 )
 _CLAIM = Statement(
     update(jobs)
-    .where(jobs.c.id.in_(chosen_once(_due)))
+    .where(jobs.c.id.in_(select_once(_due)))
     .values(
         state="running",
         attempts=jobs.c.attempts + 1,
@@ -201,7 +201,7 @@ async def put_off(tx: Tx, job_id: int, holder: str, at: Instant) -> None:
     await tx.run(_POSTPONE, {"job_id": job_id, "holder": holder, "at": at})
 
 
-async def forgive(tx: Tx, job_id: int, holder: str, attempts: int) -> None:
+async def uncount_attempt(tx: Tx, job_id: int, holder: str, attempts: int) -> None:
     """Do not count the running attempt: the job only waits for something."""
     await tx.run(_SET_ATTEMPTS, {"job_id": job_id, "holder": holder, "tries": attempts})
 
@@ -411,7 +411,7 @@ _COUNT_LEASED = {
 _CHORES = Statement(select(leases.c.holder, leases.c.name).order_by(leases.c.name))
 
 
-async def beat_process(tx: Tx, name: str, *, role: str, version: str, started_at: Instant) -> None:
+async def record_heartbeat(tx: Tx, name: str, *, role: str, version: str, started_at: Instant) -> None:
     await tx.run(_HEARTBEAT, {"name": name, "role": role, "version": version, "started_at": started_at})
 
 

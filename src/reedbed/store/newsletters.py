@@ -12,14 +12,14 @@ from reedbed.domain.newsletters import (
     Confirmation,
     IngestAddress,
     Sender,
+    UnsubscribeOptions,
     Verdicts,
     WaitingConfirmation,
-    WaysOut,
 )
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, among, chosen_once, func, larger, select
+from reedbed.store.engine.statements import Statement, among, func, larger, select, select_once
 from reedbed.store.tables import (
     blobs,
     entries,
@@ -308,7 +308,7 @@ async def record_mail(
     *,
     feed_id: int,
     name: str,
-    ways: WaysOut,
+    ways: UnsubscribeOptions,
     verdicts: Verdicts,
     now: Instant,
 ) -> None:
@@ -318,7 +318,7 @@ async def record_mail(
         "key": address,
         "feed": feed_id,
         "new_name": name,
-        "new_ways": _json(ways) if ways != WaysOut() else None,
+        "new_ways": _json(ways) if ways != UnsubscribeOptions() else None,
         "new_verdicts": _json(verdicts),
         "now": now,
     }
@@ -337,7 +337,7 @@ async def set_left(tx: Tx, user_id: int, sender_id: int, at: Instant | None, mes
     await tx.run(_SET_LEFT, {"user_id": user_id, "sender": sender_id, "at": at, "said": message})
 
 
-async def say_of_leaving(tx: Tx, user_id: int, sender_id: int, message: str) -> None:
+async def set_unsubscribe_message(tx: Tx, user_id: int, sender_id: int, message: str) -> None:
     await tx.run(_SET_LEAVING_TEXT, {"user_id": user_id, "sender": sender_id, "said": message})
 
 
@@ -345,7 +345,7 @@ async def record_state(tx: Tx, feed_id: int, entry_id: int, at: Instant, now: In
     await tx.run(_UPDATE_FETCH_STATE, {"feed": feed_id, "entry": entry_id, "at": at, "now": now})
 
 
-async def known_entry(tx: Tx, feed_id: int, guid: str) -> int | None:
+async def find_entry_by_guid(tx: Tx, feed_id: int, guid: str) -> int | None:
     return await tx.value(_FIND_ENTRY, {"feed": feed_id, "guid": guid})
 
 
@@ -401,13 +401,13 @@ async def dismiss(tx: Tx, user_id: int, entry_id: int, now: Instant) -> bool:
     return await tx.run(_DISMISS_CONFIRMATION, {"user_id": user_id, "entry": entry_id, "now": now}) == 1
 
 
-def _json(value: WaysOut | Verdicts) -> str:
+def _json(value: UnsubscribeOptions | Verdicts) -> str:
     return orjson.dumps({name: item for name, item in asdict(value).items() if item}).decode()
 
 
 def _sender(row: Row) -> Sender:
     values: list[Any] = list(row)
-    values[5], values[6] = WaysOut(**orjson.loads(values[5])), Verdicts(**orjson.loads(values[6]))
+    values[5], values[6] = UnsubscribeOptions(**orjson.loads(values[5])), Verdicts(**orjson.loads(values[6]))
     return Sender(*values)
 
 
@@ -483,7 +483,7 @@ _next_due = (
 )
 _CLAIM_MAILBOX = Statement(
     update(mail_boxes)
-    .where(mail_boxes.c.id.in_(chosen_once(_next_due)))
+    .where(mail_boxes.c.id.in_(select_once(_next_due)))
     .values(next_check_at=bindparam("until"))
     .returning(*_MAILBOX_COLUMNS)
 )

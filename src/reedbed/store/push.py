@@ -10,7 +10,7 @@ from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.statements import Statement, among, func, select
 from reedbed.store.tables import entries, feeds, push_devices, subscriptions, unread
-from reedbed.store.visibility import above_mark
+from reedbed.store.visibility import above_read_marker
 
 _COLUMNS = (
     push_devices.c.id,
@@ -60,7 +60,7 @@ _STILL_UNREAD = Statement(
     .where(
         unread.c.user_id == bindparam("owner"),
         among(unread.c.entry_id, "ids"),
-        above_mark(unread),
+        above_read_marker(unread),
     )
     .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
 )
@@ -113,7 +113,7 @@ async def touch(tx: Tx, user_id: int, device_id: int, now: Instant) -> None:
     await tx.run(_TOUCH, {"owner": user_id, "device": device_id, "now": now})
 
 
-async def asked_for(tx: Tx, feed_ids: Sequence[int]) -> list[tuple[int, int]]:
+async def users_to_notify(tx: Tx, feed_ids: Sequence[int]) -> list[tuple[int, int]]:
     """Return feed and user ids of subscriptions with notifications, for users with a registered browser."""
     if not feed_ids:
         return []

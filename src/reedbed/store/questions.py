@@ -94,7 +94,7 @@ async def remove(tx: Tx, user_id: int, question_id: int) -> bool:
     return await tx.run(_DELETE, {"owner": user_id, "question": question_id}) == 1
 
 
-async def forget_old(tx: Tx, user_id: int, keep_count: int) -> None:
+async def delete_old_questions(tx: Tx, user_id: int, keep_count: int) -> None:
     """Delete all but the newest `keep_count`."""
     last = await tx.value(_NEWEST_TO_DELETE, {"owner": user_id, "kept": keep_count})
     if last is not None:

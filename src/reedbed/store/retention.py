@@ -30,8 +30,8 @@ from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.statements import (
     HIGHEST,
     LOWEST,
-    Shapes,
     Statement,
+    StatementFamily,
     among,
     delete_some,
     func,
@@ -40,7 +40,7 @@ from reedbed.store.engine.statements import (
 from reedbed.store.entries import write as entry_writes
 from reedbed.store.read_state.unread import delete_rows_of
 from reedbed.store.tables import cleanup_notices, cleanups
-from reedbed.store.visibility import alive, lock_followers_of_entries
+from reedbed.store.visibility import alive, lock_subscribers_of_entries
 
 entries, subscriptions, unread, feeds = tables.entries, tables.subscriptions, tables.unread, tables.feeds
 
@@ -86,7 +86,7 @@ def _is_unread() -> ColumnElement[bool]:
     )
 
 
-def may_go(state: State) -> list[ColumnElement[bool]]:
+def deletable_conditions(state: State) -> list[ColumnElement[bool]]:
     """Conditions for entries that retention may delete."""
     saved_feeds = select(feeds.c.id).where(feeds.c.kind == "saved")
     unmarked = [entries.c.feed_id.not_in(saved_feeds), ~_is_marked()]
@@ -103,7 +103,12 @@ def _select_aged(scope: Literal["all", "one"], state: State) -> ClauseElement:
     beyond = tuple_(bindparam("at", type_=BigInteger), bindparam("id", type_=BigInteger))
     return (
         select(entries.c.fetched_at, entries.c.id)
-        .where(entries.c.fetched_at < bindparam("before"), position > beyond, feed_filter, *may_go(state))
+        .where(
+            entries.c.fetched_at < bindparam("before"),
+            position > beyond,
+            feed_filter,
+            *deletable_conditions(state),
+        )
         .order_by(entries.c.fetched_at, entries.c.id)
         .limit(bindparam("most", type_=BigInteger))
     )
@@ -116,15 +121,15 @@ def _select_below(state: State) -> ClauseElement:
             entries.c.feed_id == bindparam("feed_id"),
             entries.c.id > bindparam("beyond"),
             entries.c.id <= bindparam("top"),
-            *may_go(state),
+            *deletable_conditions(state),
         )
         .order_by(entries.c.id)
         .limit(bindparam("most", type_=BigInteger))
     )
 
 
-_AGED = Shapes(_select_aged)
-_BELOW = Shapes(_select_below)
+_AGED = StatementFamily(_select_aged)
+_BELOW = StatementFamily(_select_below)
 _CROWDED = Statement(
     select(entries.c.feed_id, func.count())
     .where(entries.c.audience_id.is_(None))
@@ -191,7 +196,7 @@ async def crowded(tx: Tx, least: int) -> dict[int, int]:
     return {row[0]: row[1] for row in await tx.all(_CROWDED, {"least": least})}
 
 
-async def surplus_top(tx: Tx, feed_id: int, keep_count: int) -> int | None:
+async def newest_surplus_entry(tx: Tx, feed_id: int, keep_count: int) -> int | None:
     """Return the newest entry that is not among the `keep_count` newest ones."""
     return await tx.value(_SURPLUS_TOP, {"feed_id": feed_id, "kept": keep_count})
 
@@ -236,10 +241,10 @@ def _select_deletable(state: State) -> ClauseElement:
         entries.c.change_hash,
         entries.c.audience_id,
     )
-    return select(*columns).where(among(entries.c.id, "ids"), *may_go(state))
+    return select(*columns).where(among(entries.c.id, "ids"), *deletable_conditions(state))
 
 
-_DELETABLE = Shapes(_select_deletable)
+_DELETABLE = StatementFamily(_select_deletable)
 _UNREAD_BY_USER = Statement(
     select(subscriptions.c.user_id, entries.c.id)
     .join_from(entries, subscriptions, subscriptions.c.feed_id == entries.c.feed_id)
@@ -259,7 +264,7 @@ async def delete_entries(
 
     `words` is the text that the search index may contain for them, see `search.forget`.
     """
-    await lock_followers_of_entries(tx, list(entry_ids))
+    await lock_subscribers_of_entries(tx, list(entry_ids))
     deletable = await tx.all(_DELETABLE(state), {"ids": await _lock_entries(tx, list(entry_ids))})
     if not deletable:
         return Removed()
@@ -308,7 +313,7 @@ _READ_ARTICLES = Statement(
         _bodies.c.full_content.is_not(None),
         _bodies.c.entry_id > bindparam("beyond"),
         entries.c.fetched_at < bindparam("before"),
-        *may_go("read"),
+        *deletable_conditions("read"),
     )
     .order_by(_bodies.c.entry_id)
     .limit(bindparam("most", type_=BigInteger))
@@ -317,7 +322,9 @@ _CLEAR_ARTICLES = Statement(
     update(_bodies)
     .where(
         _bodies.c.full_content.is_not(None),
-        _bodies.c.entry_id.in_(select(entries.c.id).where(among(entries.c.id, "ids"), *may_go("read"))),
+        _bodies.c.entry_id.in_(
+            select(entries.c.id).where(among(entries.c.id, "ids"), *deletable_conditions("read"))
+        ),
     )
     .values(full_content=None, full_attempted_at=None)
     .returning(_bodies.c.entry_id)
@@ -382,7 +389,7 @@ async def unfollowed(tx: Tx, left_since: Instant) -> list[int]:
     return [row[0] for row in await tx.all(_FEEDS_WITHOUT_SUBSCRIBERS, {"left_since": left_since})]
 
 
-async def drop_keys(tx: Tx, feed_id: int, left_since: Instant, *, most: int) -> int:
+async def delete_removed_keys(tx: Tx, feed_id: int, left_since: Instant, *, most: int) -> int:
     """Delete some of the feed's removed keys, so that deleting the feed does not delete them all at once."""
     return await tx.run(_DELETE_KEYS, {"id": feed_id, "left_since": left_since, "most": most})
 
@@ -428,11 +435,11 @@ _DELETE_FAILURES = Statement(
 )
 
 
-async def drop_orphan_blobs(tx: Tx, before: Instant, *, most: int = 10) -> int:
+async def delete_orphan_blobs(tx: Tx, before: Instant, *, most: int = 10) -> int:
     return await tx.run(_DELETE_ORPHAN_BLOBS, {"before": before, "most": most})
 
 
-async def drop_failures(tx: Tx, before: Instant) -> int:
+async def delete_summary_failures(tx: Tx, before: Instant) -> int:
     return await tx.run(_DELETE_FAILURES, {"before": before})
 
 

@@ -9,7 +9,7 @@ from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.encryption import PREFIX
-from reedbed.store.engine.statements import Shapes, Statement, select
+from reedbed.store.engine.statements import Statement, StatementFamily, select
 from reedbed.store.tables import (
     app_settings,
     feeds,
@@ -86,9 +86,9 @@ def _select_plain(encrypted: EncryptedColumn) -> ClauseElement:
     return query.limit(1)
 
 
-_OUTDATED = Shapes(_select_outdated)
-_PLAIN = Shapes(_select_plain)
-_REPLACE = Shapes(_replace)
+_OUTDATED = StatementFamily(_select_outdated)
+_PLAIN = StatementFamily(_select_plain)
+_REPLACE = StatementFamily(_replace)
 # Otherwise SQLite leaves the plain text in the free space of its pages, and so in every backup.
 _SECURE_DELETE = Statement(text("PRAGMA secure_delete = ON"))
 _NEW_HUB_SECRET = Statement(
@@ -98,7 +98,7 @@ _NEW_HUB_SECRET = Statement(
 )
 
 
-async def not_current(tx: Tx, encrypted: EncryptedColumn, beyond: Any = None) -> list[StoredSecret]:
+async def outdated_secrets(tx: Tx, encrypted: EncryptedColumn, beyond: Any = None) -> list[StoredSecret]:
     """A batch of rows, by id, that are plain text or encrypted with another key than the current one."""
     key = tx.vault.current
     params = {"current": f"{PREFIX}{key.id}:%" if key else "", "beyond": beyond, "limit": AT_ONCE}
@@ -107,11 +107,11 @@ async def not_current(tx: Tx, encrypted: EncryptedColumn, beyond: Any = None) ->
     ]
 
 
-async def any_in_clear(tx: Tx, encrypted: EncryptedColumn) -> bool:
+async def has_plain_text(tx: Tx, encrypted: EncryptedColumn) -> bool:
     return await tx.one(_PLAIN(encrypted)) is not None
 
 
-async def wipe_what_is_replaced(tx: Tx) -> None:
+async def enable_secure_delete(tx: Tx) -> None:
     """Make SQLite overwrite the data that this connection changes or deletes from now on."""
     if tx.engine == "sqlite":
         await tx.all(_SECURE_DELETE)
@@ -119,7 +119,7 @@ async def wipe_what_is_replaced(tx: Tx) -> None:
 
 async def replace(tx: Tx, encrypted: EncryptedColumn, changed: Sequence[tuple[StoredSecret, str]]) -> None:
     """Skips rows that were changed meanwhile."""
-    await wipe_what_is_replaced(tx)
+    await enable_secure_delete(tx)
     rows = [{"this": before.id, "before": before.value, "after": after} for before, after in changed]
     await tx.run_many(_REPLACE(encrypted), rows)
 

@@ -83,11 +83,11 @@ async def remove(tx: Tx, user_id: int, target_id: int) -> bool:
     return await tx.run(_DELETE, {"owner": user_id, "target": target_id}) == 1
 
 
-async def note_taken(tx: Tx, target: ShareTarget, now: Instant) -> None:
+async def record_shared(tx: Tx, target: ShareTarget, now: Instant) -> None:
     await tx.run(_RECORD_SUCCESS, {"owner": target.user_id, "target": target.id, "now": now})
 
 
-async def note_problem(tx: Tx, target: ShareTarget, why: str) -> None:
+async def record_share_problem(tx: Tx, target: ShareTarget, why: str) -> None:
     await tx.run(_RECORD_PROBLEM, {"owner": target.user_id, "target": target.id, "why": why})
 
 

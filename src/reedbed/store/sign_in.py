@@ -13,7 +13,7 @@ from reedbed.domain.users import User
 from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.statements import Statement, func, select
 from reedbed.store.tables import identities, identity_sessions, sessions, sign_ins, users
-from reedbed.store.users import USER_COLUMNS, event_user
+from reedbed.store.users import USER_COLUMNS, user_from_row
 
 # --- Identities
 
@@ -56,7 +56,7 @@ _PROVIDER_OF_SESSION = Statement(
 async def user_of_identity(tx: Tx, identity: Identity) -> tuple[User, int] | None:
     """Return the account linked to this identity, and the link's id."""
     row = await tx.one(_USER_OF_IDENTITY, {"issuer": identity.issuer, "subject": identity.subject})
-    return (event_user(row), row["identity_id"]) if row else None
+    return (user_from_row(row), row["identity_id"]) if row else None
 
 
 async def add_identity(tx: Tx, user_id: int, identity: Identity, now: Instant) -> int | None:

@@ -16,13 +16,13 @@ from reedbed.domain.stories import (
     Headline,
     Outlet,
     ResolvedStory,
-    StoryLine,
     StorySource,
+    StorySummary,
 )
 from reedbed.domain.times import DAY, Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Shapes, Statement, among, func, larger, select
-from reedbed.store.entries.columns import LISTED, entry_row, followed, has_mark, tags_of, with_states
+from reedbed.store.engine.statements import HIGHEST, Statement, StatementFamily, among, func, larger, select
+from reedbed.store.entries.columns import LISTED, entry_row, followed, has_flag, tags_of, with_states
 from reedbed.store.tables import (
     entries,
     feeds,
@@ -52,7 +52,7 @@ def _can_see(entry_id: ColumnElement[int], feed_id: ColumnElement[int]) -> Colum
         subscriptions.c.feed_id == feed_id,
         subscriptions.c.unsubscribed_at.is_(None),
         entry_id > subscriptions.c.since_id,
-        ~has_mark(muted, entry_id),
+        ~has_flag(muted, entry_id),
     )
 
 
@@ -110,14 +110,14 @@ def _select_page(continued: bool, only_unread: bool) -> ClauseElement:
     )
 
 
-_PAGE = Shapes(_select_page)
+_PAGE = StatementFamily(_select_page)
 
 
 async def page(
     tx: Tx, user_id: int, *, cursor: Cursor | None, limit: int, now: Instant, only_unread: bool = False
-) -> list[StoryLine]:
+) -> list[StorySummary]:
     """Return up to `limit` stories, those with the newest entries first."""
-    lines: list[StoryLine] = []
+    lines: list[StorySummary] = []
     until, length = HIGHEST if cursor is None else cursor.sort_at + 1, FIRST_SLICE
     since = (now if cursor is None else cursor.sort_at) - length
     oldest = now - KEPT - LONGEST
@@ -131,7 +131,7 @@ async def page(
             "most": limit - len(lines),
         }
         rows = await tx.all(_PAGE(cursor is not None, only_unread), params)
-        lines += [StoryLine(*row) for row in rows]
+        lines += [StorySummary(*row) for row in rows]
         length *= 2
         until, since = since, since - length
     return await _with_sources(tx, user_id, lines)
@@ -167,7 +167,7 @@ _SOURCES = Statement(
 )
 
 
-async def _with_sources(tx: Tx, user_id: int, lines: Sequence[StoryLine]) -> list[StoryLine]:
+async def _with_sources(tx: Tx, user_id: int, lines: Sequence[StorySummary]) -> list[StorySummary]:
     by_story = await sources(tx, user_id, [line.id for line in lines]) if lines else {}
     return [replace(line, sources=tuple(by_story[line.id])) for line in lines if line.id in by_story]
 

@@ -21,15 +21,15 @@ from reedbed.domain.refresh.state import FetchState
 from reedbed.domain.retention import RetentionOverride
 from reedbed.domain.subscriptions import (
     Followed,
-    FollowedFeed,
-    FollowedFeedRow,
     Origin,
+    SubscribedFeed,
+    SubscribedFeedRow,
     Subscription,
     SubscriptionFilter,
 )
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Shapes, Statement, among, containing, func, select
+from reedbed.store.engine.statements import Statement, StatementFamily, among, containing, func, select
 from reedbed.store.read_state import unread
 from reedbed.store.refresh import fetch_state
 from reedbed.store.tables import (
@@ -141,9 +141,9 @@ def _select_status_counts(folder: bool, search: bool) -> ClauseElement:
     )
 
 
-_PAGE = Shapes(_select_page)
-_COUNT_BY_STATUS = Shapes(_select_status_counts)
-_COUNT_FILTERED = Shapes(_select_count)
+_PAGE = StatementFamily(_select_page)
+_COUNT_BY_STATUS = StatementFamily(_select_status_counts)
+_COUNT_FILTERED = StatementFamily(_select_count)
 _ALL = Statement(_select_active.order_by(_sort_title, subscriptions.c.id))
 _GET = Statement(_select_active.where(subscriptions.c.id == bindparam("id")))
 _BY_FEED = Statement(
@@ -381,7 +381,7 @@ def _subscription(row: Row) -> Subscription:
         keep=RetentionOverride(*keep),
         summary_words=ai[0],
         local_only=bool(ai[1]),
-        feed=FollowedFeed(*about, state=fetch_state(state)),
+        feed=SubscribedFeed(*about, state=fetch_state(state)),
     )
 
 
@@ -477,7 +477,7 @@ async def newest_tagged(tx: Tx, user_id: int) -> dict[str, Instant]:
     return {row[0]: row[1] for row in await tx.all(_NEWEST_TAGGED, {"user_id": user_id})}
 
 
-async def left_address(tx: Tx, user_id: int, feed_id: int) -> str | None:
+async def unsubscribed_url(tx: Tx, user_id: int, feed_id: int) -> str | None:
     """Return the URL of a feed that this user unsubscribed from; None if subscribed or never was."""
     return await tx.value(_UNSUBSCRIBED_URL, {"user_id": user_id, "feed_id": feed_id})
 
@@ -535,20 +535,20 @@ _NOTIFYING = Statement(
 )
 
 
-async def sidebar_feeds(tx: Tx, user_id: int) -> list[FollowedFeedRow]:
-    return list(map(FollowedFeedRow._make, await tx.all(_SIDEBAR, {"user_id": user_id})))
+async def sidebar_feeds(tx: Tx, user_id: int) -> list[SubscribedFeedRow]:
+    return list(map(SubscribedFeedRow._make, await tx.all(_SIDEBAR, {"user_id": user_id})))
 
 
-async def busiest_feeds(tx: Tx, user_id: int, limit: int) -> tuple[list[FollowedFeedRow], Instant]:
+async def busiest_feeds(tx: Tx, user_id: int, limit: int) -> tuple[list[SubscribedFeedRow], Instant]:
     """Return the feeds with the most unread entries, sorted by title, and their latest check time (or 0)."""
     rows = await tx.all(_BUSIEST, {"user_id": user_id, "most": limit})
-    return [FollowedFeedRow._make(row[:-1]) for row in rows], max((row[-1] or 0 for row in rows), default=0)
+    return [SubscribedFeedRow._make(row[:-1]) for row in rows], max((row[-1] or 0 for row in rows), default=0)
 
 
-async def list_by_ids(tx: Tx, user_id: int, feed_ids: Collection[int]) -> list[FollowedFeedRow]:
+async def list_by_ids(tx: Tx, user_id: int, feed_ids: Collection[int]) -> list[SubscribedFeedRow]:
     """Return those of these feeds that the user is subscribed to, unordered."""
     rows = await tx.all(_SIDEBAR_BY_IDS, {"user_id": user_id, "feed_ids": sorted(set(feed_ids))})
-    return list(map(FollowedFeedRow._make, rows))
+    return list(map(SubscribedFeedRow._make, rows))
 
 
 async def notifying(tx: Tx, user_id: int) -> list[tuple[int, str]]:
@@ -584,7 +584,7 @@ async def may_be_sent(tx: Tx, user_id: int, key: str) -> bool:
 # --- A user's own feeds (newsletters and saved pages)
 
 
-async def follow_own(tx: Tx, now: Instant, user_id: int, feed_id: int) -> bool:
+async def subscribe_to_own_feed(tx: Tx, now: Instant, user_id: int, feed_id: int) -> bool:
     """Subscribe the user to one of their own feeds; return False if they already were."""
     existing = await get_by_feed(tx, user_id, feed_id)
     if existing is not None and existing[1]:

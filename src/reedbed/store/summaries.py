@@ -225,7 +225,7 @@ async def attach(tx: Tx, entry_id: int, variant: Variant, key: str, *, version: 
     await tx.run(_ATTACH, params)
 
 
-async def attach_also(tx: Tx, key: str, variant: Variant, also: str) -> None:
+async def attach_other_variant(tx: Tx, key: str, variant: Variant, also: str) -> None:
     """Attach the key `also`, of another variant of the same text, to all entries with `key`."""
     await tx.run(_ATTACH_OTHER_VARIANT, {"key": key, "variant": variant.name, "also": also})
 

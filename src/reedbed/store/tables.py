@@ -33,7 +33,7 @@ metadata = MetaData(
 Id = BigInteger().with_variant(Integer(), "sqlite")
 
 
-def own_id() -> Column[int]:
+def id_column() -> Column[int]:
     return Column("id", Id, primary_key=True, autoincrement=True)
 
 
@@ -73,7 +73,7 @@ article_selectors = Table(
 audiences = Table(  # the subscribers of a feed when it was merged into another or moved to a new URL
     "audiences",
     metadata,
-    own_id(),
+    id_column(),
     Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), nullable=False),
     Index("ix_audiences_feed_id", "feed_id"),
     sqlite_autoincrement=True,
@@ -98,7 +98,7 @@ audience_members = Table(
 entries = Table(
     "entries",
     metadata,
-    own_id(),
+    id_column(),
     Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), nullable=False),
     Column("guid", Text),
     Column("url", Text),
@@ -163,7 +163,7 @@ entry_versions = Table(
 feeds = Table(
     "feeds",
     metadata,
-    own_id(),
+    id_column(),
     Column("url", Text, nullable=False),
     Column("owner_id", Id, ForeignKey("users.id", ondelete="CASCADE")),  # if set, a private feed of this user
     Column("kind", Text, nullable=False, server_default="web"),  # web, mail, saved
@@ -268,7 +268,7 @@ feed_history = Table(
 blobs = Table(
     "blobs",
     metadata,
-    own_id(),
+    id_column(),
     Column("hash", Text, nullable=False, unique=True),
     Column("media_type", Text, nullable=False),
     Column("data", LargeBinary, nullable=False),
@@ -302,7 +302,7 @@ framing_wishes = Table(  # a subscriber of this feed requested analyses of its e
 analyses = Table(
     "analyses",
     metadata,
-    own_id(),
+    id_column(),
     Column("key", Text, nullable=False, unique=True),  # content and variant: see `domain.framing`
     Column("content_hash", Text, nullable=False),
     Column("variant", Text, nullable=False),
@@ -359,7 +359,7 @@ framed_documents = Table(
 identities = Table(
     "identities",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("provider", Text, nullable=False),  # oidc, google, apple, facebook
     Column("issuer", Text, nullable=False),
@@ -389,7 +389,7 @@ identity_sessions = Table(
 sign_ins = Table(
     "sign_ins",
     metadata,
-    own_id(),
+    id_column(),
     Column("state_hash", Text, nullable=False, unique=True),
     Column("browser_hash", Text, nullable=False),  # of the cookie of the browser that started the sign-in
     Column("provider", Text, nullable=False),
@@ -421,7 +421,7 @@ removed_keys = Table(
 cleanups = Table(
     "cleanups",
     metadata,
-    own_id(),
+    id_column(),
     moment("started_at"),
     moment("finished_at", null=True),
     number("entries_removed"),
@@ -462,7 +462,7 @@ imported_reads = Table(  # entries read in another program that have not arrived
 bookmarks = Table(
     "bookmarks",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("entry_id", Id, ForeignKey("entries.id", ondelete="SET NULL")),
     Column("url", Text, nullable=False),
@@ -479,7 +479,7 @@ bookmarks = Table(
 highlights = Table(
     "highlights",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("entry_id", Id, ForeignKey("entries.id", ondelete="SET NULL")),
     Column("entry_title", Text, nullable=False),
@@ -497,7 +497,7 @@ highlights = Table(
 searches = Table(
     "searches",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("name", Text, nullable=False),
     Column("query", Text, nullable=False),
@@ -509,7 +509,7 @@ searches = Table(
 rules = Table(
     "rules",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("name", Text, nullable=False),
     Column("conditions", Text, nullable=False),
@@ -524,7 +524,7 @@ rules = Table(
 published_feeds = Table(
     "published_feeds",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("name", Text, nullable=False),
     Column("token_hash", Text, nullable=False, unique=True),
@@ -540,7 +540,7 @@ published_feeds = Table(
 mail_addresses = Table(
     "mail_addresses",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("name", Text, nullable=False),
     Column("local", Text, nullable=False, unique=True),  # before the @, random
@@ -554,7 +554,7 @@ mail_addresses = Table(
 mail_senders = Table(
     "mail_senders",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE")),  # NULL: blocked before its first email
     Column("address", Text, nullable=False),  # normalised: see `domain.senders`
@@ -600,7 +600,7 @@ mail_images = Table(
 mail_boxes = Table(
     "mail_boxes",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("host", Text, nullable=False),
     Column("port", Integer, nullable=False),
@@ -634,7 +634,7 @@ mail_deliveries = Table(
 webhooks = Table(
     "webhooks",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("name", Text, nullable=False),
     Column("url", Text, nullable=False),
@@ -652,7 +652,7 @@ webhooks = Table(
 webhook_deliveries = Table(
     "webhook_deliveries",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("webhook_id", Id, ForeignKey("webhooks.id", ondelete="CASCADE"), nullable=False),
     Column("event", Text, nullable=False),
@@ -673,7 +673,7 @@ webhook_deliveries = Table(
 share_targets = Table(
     "share_targets",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("kind", Text, nullable=False),  # wallabag, readeck, linkding, karakeep
     Column("name", Text, nullable=False),
@@ -692,7 +692,7 @@ share_targets = Table(
 users = Table(
     "users",
     metadata,
-    own_id(),
+    id_column(),
     Column("email", Text, nullable=False, unique=True),
     Column("password_hash", Text),
     Column("role", Text, nullable=False, server_default="user"),  # owner, admin, user
@@ -707,7 +707,7 @@ users = Table(
 sessions = Table(
     "sessions",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("token_hash", Text, nullable=False, unique=True),
     Column("user_agent", Text),
@@ -722,7 +722,7 @@ sessions = Table(
 tokens = Table(
     "tokens",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("kind", Text, nullable=False),  # api, app_password
     Column("name", Text, nullable=False),
@@ -738,7 +738,7 @@ tokens = Table(
 mail_links = Table(
     "mail_links",
     metadata,
-    own_id(),
+    id_column(),
     Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE")),
     Column("purpose", Text, nullable=False),  # reset, verify, invite
     Column("email", Text, nullable=False),
@@ -751,7 +751,7 @@ mail_links = Table(
 event_log = Table(
     "event_log",
     metadata,
-    own_id(),
+    id_column(),
     Column("user_id", Id, ForeignKey("users.id", ondelete="SET NULL")),
     Column("kind", Text, nullable=False),  # user_registered, user_login, feed_added, ...
     Column("detail", Text, nullable=False, server_default="{}"),
@@ -795,7 +795,7 @@ app_settings = Table(
 jobs = Table(
     "jobs",
     metadata,
-    own_id(),
+    id_column(),
     Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE")),
     Column("kind", Text, nullable=False),  # opml, refresh, rules, mail ...
     Column("payload", Text, nullable=False),
@@ -828,7 +828,7 @@ job_pieces = Table(  # the data of a job that is too large for its row
 push_devices = Table(
     "push_devices",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     # Logging out a device ends its notifications.
     Column("session_id", Id, ForeignKey("sessions.id", ondelete="CASCADE")),
@@ -849,7 +849,7 @@ push_devices = Table(
 folders = Table(
     "folders",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("parent_id", Id, ForeignKey("folders.id", ondelete="SET NULL")),
     Column("name", Text, nullable=False),
@@ -863,7 +863,7 @@ folders = Table(
 subscriptions = Table(
     "subscriptions",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), nullable=False),
     Column("folder_id", Id, ForeignKey("folders.id", ondelete="SET NULL")),
@@ -965,7 +965,7 @@ read_history = Table(
 tags = Table(
     "tags",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("name", Text, nullable=False),
     moment("created_at"),
@@ -990,7 +990,7 @@ entry_tags = Table(
 undo_steps = Table(
     "undo_steps",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("token_hash", Text, nullable=False, unique=True),
     Column("marks", Text, nullable=False),  # JSON: the state to restore
@@ -1058,7 +1058,7 @@ story_splits = Table(  # the user has removed the entry from the story
 websub_subscriptions = Table(
     "websub_subscriptions",
     metadata,
-    own_id(),
+    id_column(),
     Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), nullable=False),
     Column("hub_url", Text, nullable=False),
     Column("topic_url", Text, nullable=False),
@@ -1091,7 +1091,7 @@ websub_subscriptions = Table(
 websub_deliveries = Table(
     "websub_deliveries",
     metadata,
-    own_id(),
+    id_column(),
     Column("subscription_id", Id, ForeignKey("websub_subscriptions.id", ondelete="CASCADE"), nullable=False),
     Column("content_type", Text),
     Column("body", LargeBinary, nullable=False),
@@ -1107,7 +1107,7 @@ websub_deliveries = Table(
 summaries = Table(
     "summaries",
     metadata,
-    own_id(),
+    id_column(),
     Column("key", Text, nullable=False, unique=True),  # content hash and variant: see `domain.summaries`
     Column("content_hash", Text, nullable=False),
     Column("variant", Text, nullable=False),
@@ -1139,7 +1139,7 @@ entry_summaries = Table(
 summary_queue = Table(
     "summary_queue",
     metadata,
-    own_id(),
+    id_column(),
     Column("key", Text, nullable=False, unique=True),
     Column("content_hash", Text, nullable=False),
     Column("variant", Text, nullable=False),
@@ -1163,7 +1163,7 @@ summary_queue = Table(
 summary_failures = Table(
     "summary_failures",
     metadata,
-    own_id(),
+    id_column(),
     Column("key", Text, nullable=False, unique=True),
     Column("content_hash", Text, nullable=False),
     Column("last_error", Text),
@@ -1209,7 +1209,7 @@ ai_user_usage = Table(
 digests = Table(
     "digests",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("status", Text, nullable=False, server_default="pending"),  # pending, ready, failed
     Column("scope", Text, nullable=False, server_default="{}"),  # JSON: folder_id, tag, q
@@ -1229,7 +1229,7 @@ digests = Table(
 questions = Table(
     "questions",
     metadata,
-    own_id(),
+    id_column(),
     owner(),
     Column("question", Text, nullable=False),
     Column("status", Text, nullable=False, server_default="pending"),  # pending, ready, failed

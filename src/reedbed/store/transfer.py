@@ -295,12 +295,12 @@ async def feeds_with_imported(tx: Tx, feed_ids: Sequence[int]) -> list[int]:
     return [row[0] for row in await tx.all(_FEEDS_WITH_ANY, {"ids": list(feed_ids)})]
 
 
-async def take_imported(tx: Tx, feed_id: int, keys: Sequence[int]) -> list[tuple[int, int]]:
+async def pop_imported(tx: Tx, feed_id: int, keys: Sequence[int]) -> list[tuple[int, int]]:
     """Delete and return the read marks for these keys, as user and key."""
     return [(row[0], row[1]) for row in await tx.all(_POP, {"feed_id": feed_id, "keys": list(keys)})]
 
 
-async def known_imported(
+async def find_imported_entries(
     tx: Tx, feed_id: int, guids: Sequence[str], urls: Sequence[str]
 ) -> list[tuple[int, str | None, str | None]]:
     """Return id, guid and normalized URL of this feed's entries with one of these guids or URLs."""
@@ -308,7 +308,7 @@ async def known_imported(
     return [(row[0], row[1], row[2]) for row in await tx.all(_KNOWN_ENTRIES, params)]
 
 
-async def record_seen(
+async def find_visible_imported(
     tx: Tx, user_id: int, feed_id: int, guids: Sequence[str], urls: Sequence[str]
 ) -> int | None:
     """Return one such entry that this user can see."""

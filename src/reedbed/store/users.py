@@ -13,7 +13,7 @@ from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.domain.users import LoggedEvent, User
 from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import HIGHEST, Shapes, Statement, func, select
+from reedbed.store.engine.statements import HIGHEST, Statement, StatementFamily, func, select
 from reedbed.store.tables import (
     event_log,
     jobs,
@@ -107,26 +107,26 @@ async def exists_any(tx: Tx) -> bool:
     return await tx.value(_ANY) is not None
 
 
-async def list_owners(tx: Tx) -> int:
+async def lock_and_count_owners(tx: Tx) -> int:
     """Count the owners who can log in. Locks them: two who leave at once would each count the other."""
     return len(await tx.all(_OWNERS))
 
 
 async def get(tx: Tx, user_id: int) -> User | None:
     row = await tx.one(_BY_ID, {"id": user_id})
-    return event_user(row) if row else None
+    return user_from_row(row) if row else None
 
 
 async def get_only_one(tx: Tx) -> User | None:
     """Return the user of a server that has exactly one."""
     rows = await tx.all(_FIRST_TWO)
-    return event_user(rows[0]) if len(rows) == 1 else None
+    return user_from_row(rows[0]) if len(rows) == 1 else None
 
 
 async def get_by_email(tx: Tx, email: str) -> tuple[User, str | None] | None:
     """Return the user and their password hash."""
     row = await tx.one(_BY_EMAIL, {"email": email})
-    return (event_user(row), row["password_hash"]) if row else None
+    return (user_from_row(row), row["password_hash"]) if row else None
 
 
 async def password_hash(tx: Tx, user_id: int) -> str | None:
@@ -140,7 +140,7 @@ async def active_since(tx: Tx, moment: Instant) -> int:
 
 async def list_members(tx: Tx, *, after: int, limit: int) -> Sequence[Member]:
     rows = await tx.all(_LIST, {"after": after, "limit": limit})
-    return [Member(event_user(row), row["feeds"], row["last_active_at"]) for row in rows]
+    return [Member(user_from_row(row), row["feeds"], row["last_active_at"]) for row in rows]
 
 
 async def add_if_new(
@@ -165,7 +165,7 @@ async def add_if_new(
             "privacy_accepted_at": now if privacy_accepted else None,
         },
     )
-    return event_user(row) if row else None
+    return user_from_row(row) if row else None
 
 
 async def add(
@@ -206,7 +206,7 @@ async def delete_user(tx: Tx, user_id: int) -> None:
         await tx.run(statement, {"user_id": user_id})
 
 
-def event_user(row: Row) -> User:
+def user_from_row(row: Row) -> User:
     return User(row[0], row[1], row[2], row[3], row[4], row[5], row[6])
 
 
@@ -226,7 +226,7 @@ def _select_events(whose: str, kinds: str) -> ClauseElement:
     return query.order_by(event_log.c.at.desc(), event_log.c.id.desc()).limit(bindparam("limit"))
 
 
-_LIST_EVENTS = Shapes(_select_events)
+_LIST_EVENTS = StatementFamily(_select_events)
 _DELETE_OLD_EVENTS = Statement(delete(event_log).where(event_log.c.at < bindparam("before")))
 
 

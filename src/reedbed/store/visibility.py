@@ -1,7 +1,7 @@
 """Who can see which entries: visibility conditions, subscription locks and the feeds of a view.
 
-- `alive`, `above_mark`: an unread row counts as unread only above its subscription's read marker (`read_to`),
-  or if it was marked unread by hand (`kept`).
+- `alive`, `above_read_marker`: an unread row counts only above its subscription's read marker (`read_to`), or if
+  it was marked unread by hand (`kept`).
 - `shows`: an entry is visible to a subscription.
 - `lock_*`: locks for transactions that change unread counts.
 - `resolve`, `feeds_of`: the feeds of a view, and how much is unread in them.
@@ -16,7 +16,7 @@ from sqlalchemy.sql.selectable import FromClause
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.records import record
 from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Shapes, Statement, among, func, select
+from reedbed.store.engine.statements import Statement, StatementFamily, among, func, select
 from reedbed.store.tables import audience_members, entries, feeds, folders, muted, subscriptions
 
 # --- Conditions
@@ -59,7 +59,7 @@ def shows(subscription: FromClause, entry: FromClause, *, with_muted: bool = Fal
     return (entry.c.id > since_id) & ~hidden
 
 
-def above_mark(row: FromClause) -> ColumnElement[bool]:
+def above_read_marker(row: FromClause) -> ColumnElement[bool]:
     """Like `alive`, with the read marker looked up for each row.
 
     If the marker comes from a join, PostgreSQL sorts all unread rows; with a scalar subquery it walks the
@@ -133,17 +133,17 @@ async def lock_feed(tx: Tx, feed_id: int) -> None:
         await tx.run(_FEED, {"feed_id": feed_id})
 
 
-async def lock_followers(tx: Tx, feed_id: int) -> None:
+async def lock_subscribers(tx: Tx, feed_id: int) -> None:
     if tx.engine == "postgresql":
         await tx.run(_OF_FEED, {"feed_id": feed_id})
 
 
-async def lock_followers_of_entries(tx: Tx, entry_ids: list[int]) -> None:
+async def lock_subscribers_of_entries(tx: Tx, entry_ids: list[int]) -> None:
     if tx.engine == "postgresql":
         await tx.run(_OF_ENTRIES, {"ids": entry_ids})
 
 
-async def hold_entry(tx: Tx, entry_id: int) -> bool:
+async def lock_entry(tx: Tx, entry_id: int) -> bool:
     """Protect an entry from deletion until the transaction ends; False if it is already deleted."""
     return await tx.value(_HOLD_ENTRY, {"id": entry_id}) is not None
 
@@ -153,7 +153,7 @@ async def lock_user(tx: Tx, user_id: int) -> None:
         await tx.run(_OF_USER, {"user_id": user_id})
 
 
-async def lock_user_feeds(tx: Tx, user_id: int, feed_ids: list[int]) -> None:
+async def lock_subscriptions(tx: Tx, user_id: int, feed_ids: list[int]) -> None:
     if tx.engine == "postgresql":
         await tx.run(_OF_USER_AND_FEEDS, {"user_id": user_id, "feed_ids": feed_ids})
 
@@ -272,8 +272,8 @@ def _total(by: str, view: str) -> ColumnElement[int]:
     return literal_column("0")
 
 
-_SUBSCRIBED = Shapes(_select_subscribed)
-_FEEDS = Shapes(_select_feeds)
+_SUBSCRIBED = StatementFamily(_select_subscribed)
+_FEEDS = StatementFamily(_select_feeds)
 _FOLDER = Statement(
     select(folders.c.id).where(
         folders.c.user_id == bindparam("user_id"), folders.c.id == bindparam("folder_id")

@@ -20,7 +20,7 @@ from reedbed.store.tables import websub_subscriptions as subs
 
 
 @record
-class WithHub:
+class FeedWithHub:
     """A feed with a hub, but without a subscription there."""
 
     feed_id: int
@@ -180,12 +180,12 @@ _STATUS_OF_FEED = Statement(
 _HUB_OF = Statement(select(feeds.c.hub_url).where(feeds.c.id == bindparam("feed")))
 
 
-async def feeds_without(tx: Tx, *, limit: int) -> list[WithHub]:
+async def feeds_without_subscription(tx: Tx, *, limit: int) -> list[FeedWithHub]:
     """Return eligible feeds that have a hub but no subscription there."""
-    return [WithHub(*row) for row in await tx.all(_FEEDS_WITHOUT, {"limit": limit})]
+    return [FeedWithHub(*row) for row in await tx.all(_FEEDS_WITHOUT, {"limit": limit})]
 
 
-async def add(tx: Tx, feed: WithHub, token: str, secret: str, now: Instant) -> None:
+async def add(tx: Tx, feed: FeedWithHub, token: str, secret: str, now: Instant) -> None:
     """Add a subscription, due now. One that is being cancelled is revived with its old token and secret."""
     await tx.run(
         _ADD,
@@ -289,7 +289,7 @@ def _subscription(tx: Tx, row: Row) -> HubSubscription:
 
 
 @record
-class WaitingDeliveries:
+class WaitingDelivery:
     """Without the body, which may be large; see `delivery_body`."""
 
     id: int
@@ -360,9 +360,9 @@ async def count_deliveries(tx: Tx, subscription_id: int) -> int:
     return await tx.value(_COUNT_DELIVERIES, {"subscription": subscription_id})
 
 
-async def waiting_deliveries(tx: Tx, *, limit: int) -> list[WaitingDeliveries]:
+async def waiting_deliveries(tx: Tx, *, limit: int) -> list[WaitingDelivery]:
     """Return the oldest delivery of each subscription."""
-    return [WaitingDeliveries(*row) for row in await tx.all(_WAITING_DELIVERIES, {"limit": limit})]
+    return [WaitingDelivery(*row) for row in await tx.all(_WAITING_DELIVERIES, {"limit": limit})]
 
 
 async def delivery_body(tx: Tx, delivery_id: int) -> bytes | None:

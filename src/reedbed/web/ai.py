@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from reedbed.domain.ai import MILLIONTHS
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY, Instant
-from reedbed.http.auth import AdminOf, CurrentRuntime
+from reedbed.http.auth import CurrentAdmin, CurrentRuntime
 from reedbed.services.ai import DAYS_SHOWN, AiStatus, ai_status, retry_all, set_paused
 from reedbed.store.summaries import Failure, newest_failures
 from reedbed.web.formats import full_time, zone_of
@@ -28,7 +28,7 @@ MAX_FAILURES = 200
 
 
 @router.get("/admin/ai")
-async def show(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
+async def show(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin) -> Response:
     status, now, zone = await ai_status(runtime), runtime.now(), zone_of(request)
     failed_at = status.breaker.last_failure_at
     async with runtime.db.read() as tx:
@@ -50,19 +50,19 @@ async def show(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Re
 
 
 @router.post("/admin/ai/pause")
-async def pause(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
+async def pause(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin) -> Response:
     await set_paused(runtime, paused=True)
     return see_other(request, "/admin/ai", toast=Toast(translate("The model is not asked any more.")))
 
 
 @router.post("/admin/ai/resume")
-async def resume(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
+async def resume(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin) -> Response:
     await set_paused(runtime, paused=False)
     return see_other(request, "/admin/ai", toast=Toast(translate("The model is asked again.")))
 
 
 @router.post("/admin/ai/retry")
-async def retry(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
+async def retry(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin) -> Response:
     waiting = await retry_all(runtime)
     message = ngettext("%(num)s summary waits", "%(num)s summaries wait", waiting)
     return see_other(request, "/admin/ai", toast=Toast(message))

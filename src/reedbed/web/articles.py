@@ -15,11 +15,11 @@ from reedbed.services.articles import read_full_article, save_page, set_selector
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.manage import NO_SUCH
 from reedbed.web.entries.routes import read_article
-from reedbed.web.feeds.add import show_refused
+from reedbed.web.feeds.add import show_add_error
 from reedbed.web.feeds.views import read_edit
-from reedbed.web.forms import Text, Ticked
+from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import translate, translate_failure
-from reedbed.web.pages import is_htmx, look_of, page, see_other
+from reedbed.web.pages import is_htmx, page, see_other, theme_of
 from reedbed.web.sidebar import app_page, build_sidebar
 from reedbed.web.views.entries import ReadingPage
 from reedbed.web.views.layout import Toast
@@ -34,7 +34,7 @@ async def switch(
     caller: CurrentCaller,
     entry_id: IdPath,
     _: RefreshLimit,
-    value: Ticked = True,
+    value: FormFlag = True,
 ) -> Response:
     failed = (await read_full_article(runtime, caller.user_id, entry_id)).failed if value else ""
     async with runtime.db.read() as tx:
@@ -51,7 +51,7 @@ async def switch(
         view = ReadingPage(article.title, article=article, shows="article")
         if is_htmx(request):
             return await page(request, "entries/page.html", view, block="article")
-        sidebar = await build_sidebar(tx, caller.user_id, "", look_of(request), runtime.now())
+        sidebar = await build_sidebar(tx, caller.user_id, "", theme_of(request), runtime.now())
     return await page(request, "entries/page.html", view, sidebar=sidebar)
 
 
@@ -65,7 +65,7 @@ async def save(
     try:
         saved = await save_page(runtime, caller.user_id, url)
     except Invalid as error:
-        return await show_refused(request, runtime, caller, url, error.message, status_of(error))
+        return await show_add_error(request, runtime, caller, url, error.message, status_of(error))
     if saved.new:
         message = translate("Saved for later. Its article is being fetched.")
     else:

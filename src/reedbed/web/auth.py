@@ -21,26 +21,26 @@ from reedbed.http.auth import (
 )
 from reedbed.http.errors import headers_of, status_of
 from reedbed.services.auth import LOG_IN
-from reedbed.services.email import find_link
+from reedbed.services.email import get_link
 from reedbed.services.runtime import Runtime
-from reedbed.services.sign_in import goodbye_address
+from reedbed.services.sign_in import provider_logout_url
 from reedbed.services.users import (
     Pending,
     Registration,
     create_owner,
     find_invite,
     forgot_password,
+    is_reset_link_valid,
     log_in,
     log_out,
     needs_owner,
     register,
-    reset_link_is_open,
     reset_password,
     verify_email,
 )
-from reedbed.web.forms import Text, Ticked
+from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import translate
-from reedbed.web.pages import own_address, page, see_other
+from reedbed.web.pages import local_path, page, see_other
 from reedbed.web.views.layout import Toast
 
 
@@ -205,7 +205,7 @@ async def do_log_in(
 
 @router.post("/logout")
 async def do_log_out(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    provider_url = await goodbye_address(runtime, caller)
+    provider_url = await provider_logout_url(runtime, caller)
     await log_out(runtime, caller)
     response = (
         await _log_out_at_provider(request, provider_url) if provider_url else see_other(request, "/login")
@@ -227,10 +227,10 @@ async def login_page(
 ) -> Response:
     view = LoginPage(
         email,
-        own_address(next),
+        local_path(next),
         error.message if error else "",
         notice,
-        providers=ways_in(runtime, next=own_address(next)),
+        providers=provider_buttons(runtime, next=local_path(next)),
         can_register=runtime.accounts.registration == "open",
         returning=returning,
     )
@@ -238,7 +238,7 @@ async def login_page(
     return await page(request, "auth/login.html", view, status=status, headers=headers)
 
 
-def ways_in(runtime: Runtime, **params: str) -> tuple[ProviderButton, ...]:
+def provider_buttons(runtime: Runtime, **params: str) -> tuple[ProviderButton, ...]:
     """A login button for each sign-in provider."""
     query = urlencode({name: value for name, value in params.items() if value not in ("", "/")})
     return tuple(
@@ -278,7 +278,7 @@ async def show_register(request: Request, runtime: CurrentRuntime, invite: str =
         invite=invite,
         invite_only=runtime.accounts.registration == "invite",
         privacy=privacy_note(),
-        providers=ways_in(runtime, invite=invite) if invited or not invite else (),
+        providers=provider_buttons(runtime, invite=invite) if invited or not invite else (),
     )
     return await page(request, "auth/register.html", view)
 
@@ -290,7 +290,7 @@ async def do_register(
     email: Text = "",
     password: Text = "",
     password_again: Text = "",
-    privacy: Ticked = False,
+    privacy: FormFlag = False,
     invite: Text = "",
 ) -> Response:
     await check_form_token(request, runtime.secret)
@@ -322,7 +322,7 @@ async def do_register(
 @account_router.get("/verify/{token}")
 async def show_verify(request: Request, runtime: CurrentRuntime, token: str) -> Response:
     """A page with a button: mail scanners follow links but do not submit forms."""
-    valid = await find_link(runtime, "verify", token) is not None
+    valid = await get_link(runtime, "verify", token) is not None
     return await page(request, "auth/verify.html", VerifyPage(token, valid), status=200 if valid else 404)
 
 
@@ -357,7 +357,7 @@ async def do_forgot(request: Request, runtime: CurrentRuntime, email: Text = "")
 
 @account_router.get("/reset/{token}")
 async def show_reset(request: Request, runtime: CurrentRuntime, token: str) -> Response:
-    valid = await reset_link_is_open(runtime, token)
+    valid = await is_reset_link_valid(runtime, token)
     return await page(request, "auth/reset.html", ResetPage(token, valid), status=200 if valid else 404)
 
 

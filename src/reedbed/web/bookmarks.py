@@ -6,13 +6,13 @@ from markupsafe import Markup
 from reedbed.domain.bookmarks import BookmarkRow
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.params import IdPath
-from reedbed.services.bookmarks import delete_bookmark, get_bookmark, keep_entry
+from reedbed.services.bookmarks import bookmark_entry, delete_bookmark, get_bookmark
 from reedbed.services.entries import get_entry
-from reedbed.services.images import pictures_for_page
+from reedbed.services.images import image_urls_for_page
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks
 from reedbed.web.formats import short_time, zone_of
-from reedbed.web.forms import Text, Ticked
+from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import translate
 from reedbed.web.pages import is_htmx, see_other
 from reedbed.web.sidebar import KeysetPage, app_page
@@ -46,7 +46,7 @@ async def show_bookmark(
         title=bookmark.row.title or translate("Without a title"),
         source=bookmark.row.feed_title,
         saved=_saved_time(request, runtime, bookmark.row),
-        body=Markup(pictures_for_page(runtime).in_html(bookmark.content)),  # noqa: S704  sanitised when it was stored
+        body=Markup(image_urls_for_page(runtime).in_html(bookmark.content)),  # noqa: S704  sanitised when it was stored
         original_url=bookmark.row.url or "",
     )
     return await app_page(request, runtime, caller, "bookmarks/one.html", view)
@@ -71,11 +71,11 @@ async def set_bookmark(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
     entry_id: IdPath,
-    value: Ticked,
+    value: FormFlag,
     next: Text = "/",
 ) -> Response:
     if value:
-        await keep_entry(runtime, caller.user_id, entry_id)
+        await bookmark_entry(runtime, caller.user_id, entry_id)
     else:
         await _delete_copy(runtime, caller.user_id, entry_id)
     if is_htmx(request):

@@ -23,8 +23,8 @@ from reedbed.services.digests import (
     end_digest_mail,
     end_schedule,
     get_digest,
-    reader_of,
     set_schedule,
+    verify_unsubscribe_token,
 )
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of, set_preferences
@@ -32,9 +32,9 @@ from reedbed.store import digests as digests_digests
 from reedbed.store import folders, tags
 from reedbed.store.engine.database import Tx
 from reedbed.store.search import saved as searches
-from reedbed.web.feeds.views import folder_choices
+from reedbed.web.feeds.views import folder_options
 from reedbed.web.formats import full_time, short_time, zone_of
-from reedbed.web.forms import Text, Ticked
+from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import ngettext, translate, translate_failure
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
@@ -92,7 +92,7 @@ class Scopes:
 
 
 async def scopes_of(tx: Tx, user_id: int) -> Scopes:
-    _, *options = folder_choices(await folders.of_user(tx, user_id), None)
+    _, *options = folder_options(await folders.of_user(tx, user_id), None)
     return Scopes(
         {int(option.value): option.name for option in options},
         await tags.names(tx, user_id),
@@ -100,7 +100,7 @@ async def scopes_of(tx: Tx, user_id: int) -> Scopes:
     )
 
 
-def chosen_scope(value: str) -> DigestScope:
+def parse_scope(value: str) -> DigestScope:
     """Parse the value of an option made by `Scopes.choices`."""
     params = dict(parse_qsl(value[:LONGEST]))
     folder, tag, q = (params.get(name, "") for name in ("folder_id", "tag", "q"))
@@ -114,7 +114,7 @@ def _encoded(scope: DigestScope) -> str:
 
 # --- View models
 
-SHOWN_IN_SHORT = 3
+MAX_SHORT_PARAGRAPHS = 3
 
 
 def digest_page(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo) -> DigestPage:
@@ -155,7 +155,7 @@ def digest_line(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo) -> D
 def latest_view(digest: Digest | None, now: Instant, zone: tzinfo, *, error: str = "") -> LatestDigest:
     if digest is None:
         return LatestDigest(error=error)
-    paragraphs = tuple(_with_links(paragraph) for paragraph in digest.text.paragraphs[:SHOWN_IN_SHORT])
+    paragraphs = tuple(_with_links(paragraph) for paragraph in digest.text.paragraphs[:MAX_SHORT_PARAGRAPHS])
     failed = translate_failure(digest.error or digests.FAILED) if digest.status == "failed" else ""
     return LatestDigest(
         paragraphs=paragraphs,
@@ -249,7 +249,7 @@ async def generate(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, about: Text = "", since: Text = "day"
 ) -> Response:
     try:
-        digest = await ask_digest(runtime, caller.user, chosen_scope(about), since_last=since == "last")
+        digest = await ask_digest(runtime, caller.user, parse_scope(about), since_last=since == "last")
     except (NotFound, Unavailable) as error:
         status = 404 if isinstance(error, NotFound) else 503
         if is_htmx(request):
@@ -267,7 +267,7 @@ async def show_all(request: Request, runtime: CurrentRuntime, caller: CurrentCal
 
 @router.post("/summaries/writer")
 async def choose_writer(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, *, remote_ai: Ticked = False
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, *, remote_ai: FormFlag = False
 ) -> Response:
     await set_preferences(runtime, caller, {"remote_ai": remote_ai})
     return see_other(request, "/summaries", toast=Toast(translate("Saved.")))
@@ -280,7 +280,7 @@ async def choose_automatic(
     caller: CurrentCaller,
     words: Text = "0",
     *,
-    automatic: Ticked = False,
+    automatic: FormFlag = False,
 ) -> Response:
     try:
         if not words.isascii() or not words.isdigit() or len(words) > 6:
@@ -300,13 +300,13 @@ async def plan(
     time: Text = "",
     about: Text = "",
     *,
-    mail: Ticked = False,
+    mail: FormFlag = False,
 ) -> Response:
     """An empty time ends the schedule."""
     try:
         if time:
             zone = preferences_of(caller.user).time_zone or str(zone_of(request))
-            minute, scope = minute_of(time), chosen_scope(about)
+            minute, scope = minute_of(time), parse_scope(about)
             await set_schedule(runtime, caller.user, minute=minute, zone=zone, scope=scope, mail=mail)
         else:
             await end_schedule(runtime, caller.user_id)
@@ -378,7 +378,7 @@ unsubscribe_router = APIRouter(include_in_schema=False)
 @unsubscribe_router.get("/digests/unsubscribe/{token}")
 async def show_unsubscribe(request: Request, runtime: CurrentRuntime, token: str) -> Response:
     """Only ask for confirmation: mail scanners follow links but do not submit forms."""
-    reader_of(runtime, token)
+    verify_unsubscribe_token(runtime, token)
     return await page(request, "digests/unsubscribe.html", UnsubscribePage(token))
 
 

@@ -12,7 +12,7 @@ from reedbed.http.errors import headers_of
 from reedbed.services.users import needs_owner
 from reedbed.web.auth import ErrorPage
 from reedbed.web.i18n import language_of, set_language, translate
-from reedbed.web.pages import is_htmx, own_address, page, see_other
+from reedbed.web.pages import is_htmx, local_path, page, see_other
 
 FORM_PAGES = {"/settings/app-passwords": "/settings/devices", "/opml": "/add", "/saved-pages": "/add"}
 """Pages with the form, for form URLs that are not below their page."""
@@ -29,7 +29,7 @@ async def error_page(request: Request, error: ReedbedError, status: int) -> Resp
         request.state.caller, error, status = None, unavailable, 503
     if status == 405 and request.method == "GET" and not is_htmx(request):
         # The user reloaded a page that was the response to a form.
-        return see_other(request, page_above(request))
+        return see_other(request, nearest_page(request))
     set_language(language_of(request, request.state.caller))
     view = ErrorPage(ICONS.get(status, "alert"), _heading(status), translate(error.message))
     return await page(request, "errors/error.html", view, status=status, headers=headers_of(error))
@@ -55,7 +55,7 @@ def _heading(status: int) -> str:
             return translate("Something went wrong")
 
 
-def page_above(request: Request) -> str:
+def nearest_page(request: Request) -> str:
     """The nearest page above a URL that only accepts forms: `/feeds` for `/feeds/7/pause`."""
     path = FORM_PAGES.get(request.url.path, request.url.path)
     while path and not _is_page(request, path):
@@ -81,11 +81,11 @@ async def _to_login(request: Request) -> Response:
 
 
 def _login_url(request: Request) -> str:
-    path = request.url.path if request.method == "GET" else page_above(request)
+    path = request.url.path if request.method == "GET" else nearest_page(request)
     if path == "/":
         return "/login"
     query = request.url.query if request.method == "GET" else ""
-    target = own_address(f"{path}?{query}" if query else path)
+    target = local_path(f"{path}?{query}" if query else path)
     return f"/login?next={quote(target, safe='')}"
 
 

@@ -15,7 +15,7 @@ from reedbed.http.params import IdPath, path_id
 from reedbed.services.folders import change_folder, create_folder, delete_folder, reorder_folders
 from reedbed.services.runtime import Runtime
 from reedbed.store import folders, subscriptions
-from reedbed.web.feeds.views import chosen_words, folder_choices, summary_choices
+from reedbed.web.feeds.views import folder_options, parse_summary_words, summary_options
 from reedbed.web.forms import Text, stepped
 from reedbed.web.i18n import translate
 from reedbed.web.pages import is_htmx, see_other
@@ -71,7 +71,7 @@ async def choose_summaries(
     summary_words: Text = "",
     next: Text = "/folders",
 ) -> Response:
-    await change_folder(runtime, caller.user_id, folder_id, summary_words=chosen_words(summary_words))
+    await change_folder(runtime, caller.user_id, folder_id, summary_words=parse_summary_words(summary_words))
     return see_other(request, next, toast=Toast(translate("Saved.")))
 
 
@@ -223,12 +223,12 @@ def _summary_options(rows: list[FolderRow], folder_id: int) -> tuple[SelectOptio
     folder = _find(rows, folder_id)
     nested = folder.parent_id is not None
     default_label = translate("As the folder around it says") if nested else translate("As for all feeds")
-    return summary_choices(folder.summary_words, default_label)
+    return summary_options(folder.summary_words, default_label)
 
 
 def _parent_options(rows: list[FolderRow], folder_id: int) -> tuple[SelectOption, ...]:
     """Every folder except itself and its descendants."""
     descendant_ids = descendants(rows, folder_id)
     parent_id = next(row.parent_id for row in rows if row.id == folder_id)
-    top, *others = folder_choices([row for row in rows if row.id not in descendant_ids], parent_id)
+    top, *others = folder_options([row for row in rows if row.id not in descendant_ids], parent_id)
     return (replace(top, name=translate("At the top")), *others)

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from fastapi import Request
 
-from reedbed.domain.refresh.schedule import measure_span
+from reedbed.domain.refresh.schedule import round_duration
 from reedbed.domain.times import DAY, HOUR, MINUTE, Instant, Millis, rfc3339, to_datetime
 from reedbed.domain.users import Caller
 from reedbed.services.users import preferences_of
@@ -56,7 +56,7 @@ def full_time(moment: Instant, now: Instant, zone: tzinfo) -> TimeView:
     return TimeView(rfc3339(moment), f"{day}, {local:%H:%M}")
 
 
-def coming_time(moment: Instant, now: Instant, zone: tzinfo) -> str:
+def format_future_time(moment: Instant, now: Instant, zone: tzinfo) -> str:
     """For a time in the future: `08:50`, `tomorrow 04:00`, `14 May`."""
     local, today = _local(moment, zone), _local(now, zone)
     days = (local.date() - today.date()).days
@@ -90,9 +90,9 @@ def ago(moment: Instant, now: Instant) -> str:
     return ngettext("%(num)s day ago", "%(num)s days ago", span // DAY)
 
 
-def span_words(span: Millis) -> str:
+def format_interval(span: Millis) -> str:
     """Text to follow `every`: `45 minutes`, `hour`."""
-    number, unit = measure_span(span)
+    number, unit = round_duration(span)
     match unit:
         case "second":
             return ngettext("second", "%(num)s seconds", number)

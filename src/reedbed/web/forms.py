@@ -10,17 +10,17 @@ from reedbed.domain.errors import NotFound
 from reedbed.domain.unset import UNSET, Unset
 
 Text = Annotated[str, Form()]
-Ticked = Annotated[bool, Form()]
+FormFlag = Annotated[bool, Form()]
 
 
-def text_in(form: FormData, name: str) -> str | None:
+def form_text(form: FormData, name: str) -> str | None:
     """The last value of the field: a ticked checkbox follows a hidden field of the same name."""
     values = form.getlist(name)
     return values[-1] if values and isinstance(values[-1], str) else None
 
 
-def flag_in(form: FormData, name: str) -> bool | Unset:
-    value = text_in(form, name)
+def form_flag(form: FormData, name: str) -> bool | Unset:
+    value = form_text(form, name)
     return UNSET if value is None else value == "true"
 
 

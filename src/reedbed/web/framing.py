@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from reedbed.domain.entries import EntryPage, EntryRow
 from reedbed.domain.errors import Conflict
-from reedbed.domain.framing import Analysis, AnalysisState, Average, Treatment, band_of, treatment
+from reedbed.domain.framing import Analysis, AnalysisState, Average, Treatment, score_band, treatment
 from reedbed.domain.framing import Score as Scored
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Subscription
@@ -26,14 +26,14 @@ from reedbed.services.framing.manage import (
     analysis_state,
     framing_of_feed,
     get_analysis,
-    read_again,
-    set_wish,
+    request_analysis,
+    set_analysis_request,
 )
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of, set_preferences
 from reedbed.store.engine.database import Tx
 from reedbed.web.formats import full_time, short_time, zone_of
-from reedbed.web.forms import Text, Ticked
+from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import decimal, ngettext, translate, translate_failure
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.plots import HIGH, PlotSpan, line
@@ -83,7 +83,7 @@ class ListFraming:
 
     def _treatment(self, entry: EntryRow) -> Treatment:
         analysis = self.found.get(entry.id)
-        return Treatment() if analysis is None else wanted_treatment(analysis, self.wishes)
+        return Treatment() if analysis is None else treatment_for(analysis, self.wishes)
 
 
 async def list_framing(request: Request, tx: Tx, ids: list[int]) -> ListFraming:
@@ -104,9 +104,7 @@ async def with_framing(
     if analysis is None:
         return replace(article, framing=block)
     requested = request.query_params.get("wording")
-    neutral = (
-        requested == "neutral" if requested else wanted_treatment(analysis, preferences_of(user)).neutral
-    )
+    neutral = requested == "neutral" if requested else treatment_for(analysis, preferences_of(user)).neutral
     framed = replace(article, framing=block, wordings=_wording_options(url, neutral=neutral))
     return _neutral_article(framed, analysis) if neutral else framed
 
@@ -142,15 +140,15 @@ def framing_view(analysis: Analysis, when: str) -> Framing:
 
 
 def reeds_view(analysis: Analysis) -> ScoreBars:
-    band = band_of(analysis.overall.value)
-    return reeds(band, band_word(band), [score.value for score in analysis.scores])
+    band = score_band(analysis.overall.value)
+    return reeds(band, band_label(band), [score.value for score in analysis.scores])
 
 
-def band_word(band: str) -> str:
+def band_label(band: str) -> str:
     return {"calm": translate("calm"), "mixed": translate("mixed"), "loud": translate("loud")}[band]
 
 
-def wanted_treatment(analysis: Analysis, preferences: Preferences) -> Treatment:
+def treatment_for(analysis: Analysis, preferences: Preferences) -> Treatment:
     return treatment(
         analysis.overall.value,
         wording=preferences.wording,
@@ -169,7 +167,7 @@ def _score(score: Scored, language: str) -> ScoreView:
     }
     return ScoreView(
         name=names[score.name],
-        band=band_of(score.value),
+        band=score_band(score.value),
         number=decimal(score.value, 2),
         percent=round(score.value * 100),
         reason=score.reason,
@@ -222,7 +220,7 @@ async def show(
 async def again(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath, next: Text = "/"
 ) -> Response:
-    state = await read_again(runtime, caller.user, entry_id)
+    state = await request_analysis(runtime, caller.user, entry_id)
     if is_htmx(request):
         return await _block(request, runtime, entry_id, state)
     return see_other(request, next if next != "/" else f"/entry/{entry_id}")
@@ -234,15 +232,15 @@ async def switch(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
     subscription_id: IdPath,
-    value: Ticked,
-    remote_ai: Ticked = False,
+    value: FormFlag,
+    remote_ai: FormFlag = False,
 ) -> Response:
     """The checkbox next to the switch is the user's consent to send texts to a remote model."""
     user, back = caller.user, f"/feeds/{subscription_id}/edit#framing"
     if value and remote_ai and not preferences_of(user).remote_ai:
         user = await set_preferences(runtime, caller, {"remote_ai": True})
     try:
-        await set_wish(runtime, user, subscription_id, wished=value)
+        await set_analysis_request(runtime, user, subscription_id, wished=value)
     except Conflict as error:
         return see_other(request, back, toast=Toast(translate(error.message)))
     message = (
@@ -268,7 +266,7 @@ async def save_settings(
     wording: Text = "original",
     loud_entries: Text = "show",
     loud_limit: Annotated[int, Form()] = 67,
-    remote_ai: Ticked = False,
+    remote_ai: FormFlag = False,
 ) -> Response:
     changes = {"wording": wording, "loud_entries": loud_entries, "loud_limit": loud_limit}
     sends = runtime.ai.model is not None and runtime.ai.model.is_remote
@@ -314,13 +312,13 @@ async def feed_framing(
     runtime: Runtime, user: User, subscription: Subscription, zone: tzinfo
 ) -> FeedFramingView:
     framing = await framing_of_feed(runtime, user, subscription.id)
-    intake_url = f"/rss?url={quote(subscription.feed.url, safe='')}" if framing.for_everybody else ""
+    deframed_feed_url = f"/rss?url={quote(subscription.feed.url, safe='')}" if framing.for_everybody else ""
     return FeedFramingView(
         on=framing.wished,
         for_everybody=framing.for_everybody,
         model=framing.model or "",
         asks=framing.sends and not framing.allowed,
-        intake_url=intake_url,
+        deframed_feed_url=deframed_feed_url,
         plot=averages_plot(framing.averages, runtime.now(), zone) if framing.averages else None,
     )
 
@@ -340,7 +338,7 @@ def averages_plot(averages: Sequence[Average], now: Instant, zone: tzinfo) -> Pl
         finding=translate(
             "On average %(mean)s (%(word)s) over %(articles)s.",
             mean=decimal(mean, 2),
-            word=band_word(band_of(mean)),
+            word=band_label(score_band(mean)),
             articles=article_count,
         ),
         axis=(

@@ -12,7 +12,7 @@ from reedbed.store import highlights
 from reedbed.store.entries import read as entries
 from reedbed.web.entries.article import shown_highlight
 from reedbed.web.formats import short_time, zone_of
-from reedbed.web.forms import Text, Ticked
+from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import KeysetPage, app_page
@@ -60,7 +60,7 @@ async def change_highlight(
     caller: CurrentCaller,
     highlight_id: IdPath,
     note: Text = "",
-    removed: Ticked = False,
+    removed: FormFlag = False,
     next: Text = "/highlights",
 ) -> Response:
     highlight = await get_highlight(runtime, caller.user_id, highlight_id)

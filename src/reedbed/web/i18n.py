@@ -21,7 +21,7 @@ from reedbed.http.auth import maybe_caller
 
 FOLDER = Path(__file__).parent
 LANGUAGES = ("en", "de")
-WITH_COMMA = frozenset({"de"})
+DECIMAL_COMMA_LANGUAGES = frozenset({"de"})
 
 _language: ContextVar[str] = ContextVar("language", default="en")
 
@@ -67,7 +67,7 @@ def ngettext(singular: str, plural: str, number: int) -> str:
 def decimal(value: float, digits: int) -> str:
     """Format a number with a fraction in the language of this request."""
     text = f"{value:,.{digits}f}".replace(",", "\u202f")
-    return text.replace(".", ",") if current_language() in WITH_COMMA else text
+    return text.replace(".", ",") if current_language() in DECIMAL_COMMA_LANGUAGES else text
 
 
 @cache
@@ -252,7 +252,7 @@ WHOLE = (
     marked("A Python program"),
     marked("An Android app"),
 )
-SHAPES = (
+MESSAGE_PATTERNS = (
     marked("You follow this feed already. It is now in %(folder)s."),
     marked("Stopped after the first failure. The last one: %(why)s."),
     marked("Stopped after %(number)s failures in a row. The last one: %(why)s."),
@@ -354,7 +354,7 @@ def _translate_cause(why: str) -> str:
 
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple((_pattern(message), message) for message in SHAPES)
+    return tuple((_pattern(message), message) for message in MESSAGE_PATTERNS)
 
 
 def _pattern(message: str) -> re.Pattern[str]:

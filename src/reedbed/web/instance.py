@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from reedbed import __version__
 from reedbed.domain.times import SECOND, Instant
 from reedbed.domain.users import LoggedEvent
-from reedbed.http.auth import AdminOf, CurrentRuntime
+from reedbed.http.auth import CurrentAdmin, CurrentRuntime
 from reedbed.services.instance import reported
 from reedbed.services.runtime import Runtime
 from reedbed.store import instance, jobs, startup, users
@@ -17,17 +17,25 @@ from reedbed.store.feeds import feeds as feed_status
 from reedbed.store.instance import FailingFeed, Queue, Size, SlowFeed
 from reedbed.store.jobs import Process, RunningJob
 from reedbed.store.users import Member
-from reedbed.web.formats import ago, coming_time, full_time, zone_of
+from reedbed.web.formats import ago, format_future_time, full_time, zone_of
 from reedbed.web.i18n import decimal, marked, ngettext, translate, translate_failure
-from reedbed.web.plots import SPANS, fetch_plot, figure, news_plot, span_choices, success_plot, unchanged_plot
+from reedbed.web.plots import (
+    SPANS,
+    fetch_plot,
+    figure,
+    new_entries_plot,
+    span_options,
+    success_plot,
+    unchanged_plot,
+)
 from reedbed.web.sidebar import app_page
 from reedbed.web.users import event_words
 from reedbed.web.views import instance as views
-from reedbed.web.views.instance import DatabasePage, OperatorPage, Plot, Progress, Sheet
+from reedbed.web.views.instance import DatabasePage, InstancePage, Plot, Progress, Sheet
 from reedbed.web.views.layout import Count
 
 MEGABYTE = 1_000_000
-WORK_NAMES = {
+JOB_LABELS = {
     # jobs
     "articles": marked("Fetching whole articles"),
     "digest": marked("Writing digests"),
@@ -59,8 +67,8 @@ WORK_NAMES = {
 """Labels for kinds of jobs, and for the tasks that one process holds a lease for."""
 
 
-def work_name(name: str) -> str:
-    return translate(WORK_NAMES.get(name, name))
+def job_label(name: str) -> str:
+    return translate(JOB_LABELS.get(name, name))
 
 
 def processes(rows: Sequence[Process], now: Instant) -> Sheet:
@@ -96,13 +104,13 @@ def slow_feeds(feeds: Sequence[SlowFeed]) -> Sheet:
 def under_way(running: Sequence[RunningJob], now: Instant) -> tuple[Progress, ...]:
     return tuple(
         Progress(
-            f"{work_name(job.kind)} · {ago(job.created_at, now)}", round(100 * min(max(job.progress, 0), 1))
+            f"{job_label(job.kind)} · {ago(job.created_at, now)}", round(100 * min(max(job.progress, 0), 1))
         )
         for job in running
     )
 
 
-def size_words(size: int) -> str:
+def format_size(size: int) -> str:
     if size < MEGABYTE:
         return f"{size / 1024:.0f} KB"
     return f"{decimal(size / MEGABYTE, 1)} MB"
@@ -111,7 +119,7 @@ def size_words(size: int) -> str:
 def _current_work(process: Process) -> str:
     count = sum(process.in_hand.values())
     parts = [ngettext("%(num)s in hand", "%(num)s in hand", count)] if count else []
-    return ", ".join([*parts, *map(work_name, process.chores)])
+    return ", ".join([*parts, *map(job_label, process.chores)])
 
 
 # --- Overview
@@ -126,9 +134,9 @@ MAX_SLOW = 10
 
 @router.get("/admin")
 async def show_overview(
-    request: Request, runtime: CurrentRuntime, caller: AdminOf, span: str = "day"
+    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, span: str = "day"
 ) -> Response:
-    spans = span_choices(span, "/admin")
+    spans = span_options(span, "/admin")
     now, zone = runtime.now(), zone_of(request)
     async with runtime.db.read() as tx:
         hours = await instance.list_hours(tx, SPANS[span].begin(now))
@@ -142,14 +150,14 @@ async def show_overview(
         live_processes, running_jobs = await jobs.list_processes(tx), await jobs.under_way(tx)
         problems = await reported(tx)
         events = await users.list_events(tx, limit=MAX_EVENTS)
-    view = OperatorPage(
+    view = InstancePage(
         running=_status_line(runtime, counts),
         spans=spans,
         plots=(
             fetch_plot(hours, SPANS[span], now, zone),
             success_plot(hours, SPANS[span], now, zone),
             unchanged_plot(hours, SPANS[span], now, zone),
-            news_plot(hours, SPANS[span], now, zone),
+            new_entries_plot(hours, SPANS[span], now, zone),
             _database(size),
         ),
         troubled=tuple(_failing_feed(feed, now, zone) for feed in failing),
@@ -187,7 +195,9 @@ def _database(size: int) -> Plot:
 
 
 def _failing_feed(feed: FailingFeed, now: Instant, zone: tzinfo) -> views.FailingFeedView:
-    next_try = coming_time(feed.next_check_at, now, zone) if feed.next_check_at else translate("stopped")
+    next_try = (
+        format_future_time(feed.next_check_at, now, zone) if feed.next_check_at else translate("stopped")
+    )
     return views.FailingFeedView(
         id=feed.id,
         name=feed.title,
@@ -212,7 +222,7 @@ def _feeds_due(due: int, oldest: Instant | None, now: Instant) -> views.JobView:
 
 def _queue(queue: Queue, now: Instant) -> views.JobView:
     return views.JobView(
-        name=work_name(queue.kind),
+        name=job_label(queue.kind),
         held_by=ngettext("%(num)s running", "%(num)s running", queue.running) if queue.running else "",
         waiting=Count(queue.waiting),
         oldest=ago(queue.oldest_at, now) if queue.oldest_at <= now else "",
@@ -224,7 +234,7 @@ def _queue(queue: Queue, now: Instant) -> views.JobView:
 def _lease(lease: instance.HeldLease, now: Instant) -> views.JobView:
     alive = lease.expires_at > now
     return views.JobView(
-        name=work_name(lease.name),
+        name=job_label(lease.name),
         held_by=lease.holder,
         waiting=Count(0),
         oldest="",
@@ -246,13 +256,13 @@ database_router = APIRouter(include_in_schema=False)
 
 
 @database_router.get("/admin/database")
-async def show(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
+async def show(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin) -> Response:
     async with runtime.db.read() as tx:
         total, used = await instance.size_in_bytes(tx), await instance.bytes_in_use(tx)
         largest = await instance.largest_tables(tx)
     view = DatabasePage(
-        whole=size_words(total),
-        used=size_words(used),
+        whole=format_size(total),
+        used=format_size(used),
         sheets=(_sizes(largest), await _backups(runtime, runtime.now(), zone_of(request))),
     )
     return await app_page(request, runtime, caller, "instance/database.html", view)
@@ -263,7 +273,7 @@ def _sizes(largest: list[Size]) -> Sheet:
         "sizes",
         translate("Largest tables and indexes"),
         (translate("Name"), translate("Size")),
-        tuple((_size_name(item), size_words(item.size)) for item in largest),
+        tuple((_size_name(item), format_size(item.size)) for item in largest),
         numbers=1,
     )
 
@@ -280,7 +290,7 @@ async def _backups(runtime: Runtime, now: Instant, zone: tzinfo) -> Sheet:
         "copies",
         translate("Copies by night"),
         (translate("When"), translate("File"), translate("Size")),
-        tuple((full_time(at, now, zone).words, name, size_words(size)) for at, name, size in copies),
+        tuple((full_time(at, now, zone).words, name, format_size(size)) for at, name, size in copies),
         translate("None yet. The first is by night.")
         if policy
         else translate("None are made: PostgreSQL has its own means, or they are turned off."),

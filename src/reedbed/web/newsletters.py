@@ -7,7 +7,13 @@ from fastapi import APIRouter, Request, Response
 from reedbed.domain.entries import Entry
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.images import MAIL_KEY
-from reedbed.domain.newsletters import IngestAddress, Sender, Verdicts, WaitingConfirmation, WaysOut
+from reedbed.domain.newsletters import (
+    IngestAddress,
+    Sender,
+    UnsubscribeOptions,
+    Verdicts,
+    WaitingConfirmation,
+)
 from reedbed.domain.records import record
 from reedbed.domain.text import storable
 from reedbed.domain.times import Instant
@@ -15,14 +21,19 @@ from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath
-from reedbed.services.newsletters.channels import MailboxOptions, add_mailbox, ask_for_look, remove_mailbox
+from reedbed.services.newsletters.channels import (
+    MailboxOptions,
+    add_mailbox,
+    remove_mailbox,
+    request_mailbox_check_now,
+)
 from reedbed.services.newsletters.senders import (
     CONFIRMATIONS_SHOWN,
     add_address,
     block_address,
     block_sender,
     dismiss_confirmation,
-    follow_again,
+    resume_sender,
     revoke_address,
     unblock_sender,
     written,
@@ -72,7 +83,7 @@ async def with_mail(tx: Tx, user_id: int, article: ArticleView, entry: Entry) ->
     waiting = await newsletters.confirmation(tx, user_id, entry.row.id)
     facts = MailFacts(
         address=sender.address,
-        verdict=verdict_words(sender.verdicts),
+        verdict=mail_auth_text(sender.verdicts),
         confirm=confirm_view(waiting) if waiting else None,
     )
     return replace(article, mail=facts)
@@ -87,13 +98,13 @@ def sender_facts(sender: Sender) -> tuple[tuple[str, str], ...]:
     """Facts for the edit page of a sender's feed."""
     facts = (
         (translate("Sender"), sender.address),
-        (translate("Findings about the sender"), verdict_words(sender.verdicts)),
+        (translate("Findings about the sender"), mail_auth_text(sender.verdicts)),
         (translate("When you unsubscribe, the list is told"), _unsubscribe_method(sender.ways_out)),
     )
     return tuple((name, value) for name, value in facts if value)
 
 
-def _unsubscribe_method(ways_out: WaysOut) -> str:
+def _unsubscribe_method(ways_out: UnsubscribeOptions) -> str:
     if ways_out.post:
         return translate("With one click")
     if ways_out.mailto:
@@ -101,7 +112,7 @@ def _unsubscribe_method(ways_out: WaysOut) -> str:
     return translate("By you, on its page") if ways_out.page else translate("Not: it offers no way")
 
 
-def verdict_words(verdicts: Verdicts) -> str:
+def mail_auth_text(verdicts: Verdicts) -> str:
     """`SPF pass, DKIM pass, says mx.example.org`; the technical names are not translated."""
     checks = (("SPF", verdicts.spf), ("DKIM", verdicts.dkim), ("DMARC", verdicts.dmarc))
     results = ", ".join(f"{name} {result}" for name, result in checks if result)
@@ -200,7 +211,7 @@ async def unblock(
 async def follow(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath
 ) -> Response:
-    await follow_again(runtime, caller.user_id, sender_id)
+    await resume_sender(runtime, caller.user_id, sender_id)
     message = translate("What comes is shown again. You may have to join the list anew.")
     return see_other(request, HERE, toast=Toast(message))
 
@@ -239,7 +250,7 @@ async def make_mailbox(
 async def check_mailbox(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, mailbox_id: IdPath
 ) -> Response:
-    await ask_for_look(runtime, caller.user_id, mailbox_id)
+    await request_mailbox_check_now(runtime, caller.user_id, mailbox_id)
     return see_other(request, HERE, toast=Toast(translate("It is looked into in a moment.")))
 
 
@@ -299,7 +310,7 @@ def _sender_view(sender: Sender, subscription_id: int | None, now: Instant) -> S
         facts.append(translate("the last %(when)s", when=ago(sender.last_mail_at, now)))
     if sender.refused:
         facts.append(ngettext("%(num)s not shown since", "%(num)s not shown since", sender.refused))
-    auth_results = verdict_words(sender.verdicts)
+    auth_results = mail_auth_text(sender.verdicts)
     return SenderView(
         id=sender.id,
         name=sender.title,

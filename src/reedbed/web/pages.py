@@ -27,7 +27,7 @@ from reedbed.web.i18n import (
     translate,
     translate_failure,
 )
-from reedbed.web.views.layout import LOOK_COOKIE, Banner, Layout, SidebarFeed, Theme, Toast
+from reedbed.web.views.layout import THEME_COOKIE, Banner, Layout, SidebarFeed, Theme, Toast
 
 FOLDER = Path(__file__).parent
 
@@ -136,7 +136,7 @@ async def page(
 
 def see_other(request: Request, url: str, *, toast: Toast | None = None) -> Response:
     """Redirect after a plain form, with an optional message."""
-    response = RedirectResponse(own_address(url), 303)
+    response = RedirectResponse(local_path(url), 303)
     if toast is not None:
         value = orjson.dumps([toast.message[:MAX_TOAST_LENGTH], toast.undo]).hex()
         response.set_cookie(
@@ -145,21 +145,21 @@ def see_other(request: Request, url: str, *, toast: Toast | None = None) -> Resp
     return response
 
 
-def own_address(path: str, default: str = "/") -> str:
+def local_path(path: str, default: str = "/") -> str:
     """Accept only local paths, so that forms cannot be used as open redirects."""
     is_path = path.startswith("/") and not path.startswith("//")
     # Browsers treat a backslash as a slash and ignore tabs and line breaks.
     return path if is_path and path.isprintable() and "\\" not in path else default
 
 
-def look_of(request: Request) -> Theme:
-    return Theme.from_cookie(request.cookies.get(LOOK_COOKIE, ""))
+def theme_of(request: Request) -> Theme:
+    return Theme.from_cookie(request.cookies.get(THEME_COOKIE, ""))
 
 
-def set_look(request: Request, response: Response, theme: Theme) -> None:
+def set_theme_cookie(request: Request, response: Response, theme: Theme) -> None:
     """Not HttpOnly: the script changes this cookie, too."""
     response.set_cookie(
-        LOOK_COOKIE, theme.to_cookie(), max_age=A_YEAR, samesite="lax", secure=_is_https(request)
+        THEME_COOKIE, theme.to_cookie(), max_age=A_YEAR, samesite="lax", secure=_is_https(request)
     )
 
 
@@ -179,7 +179,7 @@ def _layout(request: Request, caller: Caller | None, toast: Toast | None) -> Lay
     return Layout(
         csrf_token=form_token(get_runtime(request).secret, owner),
         here=_current_path(request),
-        look=look_of(request),
+        look=theme_of(request),
         language=language_of(request, caller),
         signed_in=caller is not None,
         toast=toast,
@@ -206,7 +206,7 @@ def _current_path(request: Request) -> str:
         parts = urlsplit(current) if current else request.url
     except ValueError:
         parts = request.url
-    return own_address(f"{parts.path}?{parts.query}" if parts.query else parts.path)
+    return local_path(f"{parts.path}?{parts.query}" if parts.query else parts.path)
 
 
 def _is_https(request: Request) -> bool:

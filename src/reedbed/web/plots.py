@@ -8,7 +8,7 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
 from reedbed.domain.times import DAY, HOUR, Instant, Millis
 from reedbed.store.feeds.feeds import FetchStats
-from reedbed.store.instance import HourOfAll
+from reedbed.store.instance import FetchHour
 from reedbed.web.formats import short_time
 from reedbed.web.i18n import decimal, ngettext, translate
 from reedbed.web.views.instance import Bar, Plot
@@ -45,7 +45,7 @@ class TimeBucket:
     unchanged: int = 0
 
 
-def fetch_plot(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo) -> Plot:
+def fetch_plot(hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo) -> Plot:
     buckets = _buckets(hours, span, now)
     checks, failures = sum(bucket.checks for bucket in buckets), sum(bucket.failures for bucket in buckets)
     tallest = max((bucket.checks for bucket in buckets), default=0)
@@ -69,7 +69,7 @@ def fetch_plot(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Ins
     )
 
 
-def success_plot(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo) -> Plot:
+def success_plot(hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo) -> Plot:
     buckets = _buckets(hours, span, now)
     checks, failures = sum(bucket.checks for bucket in buckets), sum(bucket.failures for bucket in buckets)
     rate = f"{decimal(100 * (checks - failures) / checks, 1)}\u00a0%" if checks else "–"
@@ -87,7 +87,7 @@ def success_plot(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: I
 
 
 def unchanged_plot(
-    hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo
+    hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo
 ) -> Plot:
     """The share of checks without a new document: what conditional requests save."""
     buckets = _buckets(hours, span, now)
@@ -106,7 +106,9 @@ def unchanged_plot(
     )
 
 
-def news_plot(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo) -> Plot:
+def new_entries_plot(
+    hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo
+) -> Plot:
     buckets = _buckets(hours, span, now)
     total, tallest = (
         sum(bucket.new_entries for bucket in buckets),
@@ -128,16 +130,16 @@ def news_plot(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Inst
 
 
 def frequency_plot(
-    hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo
+    hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo
 ) -> Plot:
     """How often a feed publishes new entries."""
-    plot = news_plot(hours, span, now, zone)
+    plot = new_entries_plot(hours, span, now, zone)
     total = sum(hour.new_entries for hour in hours)
     a_day = translate("%(number)s a day", number=decimal(total * DAY / span.length, 1))
     return replace(plot, title=translate("Update frequency"), figure=a_day, note=plot.finding)
 
 
-def span_choices(chosen: str, path: str) -> tuple[SelectOption, ...]:
+def span_options(chosen: str, path: str) -> tuple[SelectOption, ...]:
     if chosen not in SPANS:
         raise Invalid("The span is day, week or month.", field="span")
     names = {"day": translate("Day"), "week": translate("Week"), "month": translate("Month")}
@@ -151,7 +153,7 @@ def figure(title: str, number: str) -> Plot:
     return Plot(title, number, "", f"{title}: {number}", ())
 
 
-def _buckets(hours: Sequence[HourOfAll | FetchStats], span: PlotSpan, now: Instant) -> list[TimeBucket]:
+def _buckets(hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Instant) -> list[TimeBucket]:
     sums = [[0, 0, 0, 0] for _ in range(span.pieces)]
     for hour in hours:
         index = (hour.hour - span.begin(now)) // span.piece

@@ -14,7 +14,7 @@ from reedbed.services.published_feeds import OpenedFeed, publish_view, renew_pub
 from reedbed.services.runtime import Runtime
 from reedbed.store import folders, published_feeds, subscriptions
 from reedbed.store.tags import names as tag_names
-from reedbed.web.feeds.views import folder_choices
+from reedbed.web.feeds.views import folder_options
 from reedbed.web.formats import ago
 from reedbed.web.forms import Text
 from reedbed.web.i18n import translate
@@ -97,7 +97,7 @@ async def _view_options(runtime: Runtime, user_id: int, chosen: str) -> tuple[Se
         ("history", translate("Recently read")),
         ("stories", translate("Stories")),
         ("digests", translate("Digests")),
-        *((f"folder:{folder.value}", folder.name) for folder in folder_choices(rows, None)[1:]),
+        *((f"folder:{folder.value}", folder.name) for folder in folder_options(rows, None)[1:]),
         *((f"tag:{name}", name) for name in tags),
         *((f"feed:{feed.feed_id}", feed.title) for feed in feeds),
     ]

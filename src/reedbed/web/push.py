@@ -13,7 +13,7 @@ from reedbed.services.push import add_device, list_devices, remove_device, send_
 from reedbed.services.users import preferences_of, set_preferences
 from reedbed.store import subscriptions
 from reedbed.web.formats import ago
-from reedbed.web.forms import Text, Ticked
+from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import translate, translate_failure
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
@@ -42,7 +42,7 @@ async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller)
 
 @router.post(PAGE)
 async def save(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, digests: Ticked = False
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, digests: FormFlag = False
 ) -> Response:
     await set_preferences(runtime, caller, {"push_digests": digests})
     return see_other(request, PAGE, toast=Toast(translate("Saved.")))

@@ -17,7 +17,7 @@ from reedbed.services.ai import variant_for
 from reedbed.services.questions import ask_question, delete_question, get_question
 from reedbed.services.runtime import Runtime
 from reedbed.store import questions
-from reedbed.web.digests import EVERYTHING, chosen_scope, scopes_of, source_view
+from reedbed.web.digests import EVERYTHING, parse_scope, scopes_of, source_view
 from reedbed.web.formats import full_time, zone_of
 from reedbed.web.forms import Text
 from reedbed.web.i18n import ngettext, translate, translate_failure
@@ -107,7 +107,7 @@ async def ask(
     question: Text = "",
     about: Text = "",
 ) -> Response:
-    scope = chosen_scope(about)
+    scope = parse_scope(about)
     try:
         created = await ask_question(runtime, caller.user, question, scope)
     except Invalid as error:

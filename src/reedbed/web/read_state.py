@@ -16,7 +16,7 @@ from reedbed.services.read_state import mark, undo_last
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.manage import refresh_all
 from reedbed.store.tags import names as tag_names
-from reedbed.web.forms import Text, Ticked
+from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.views.entries import TagsAnswer
@@ -33,7 +33,7 @@ async def set_read(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
     entry_id: IdPath,
-    value: Ticked,
+    value: FormFlag,
     next: Text = "/",
 ) -> Response:
     return await _change(request, runtime, caller.user_id, entry_id, StateChange(read=value), next)
@@ -45,7 +45,7 @@ async def set_starred(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
     entry_id: IdPath,
-    value: Ticked,
+    value: FormFlag,
     next: Text = "/",
 ) -> Response:
     return await _change(request, runtime, caller.user_id, entry_id, StateChange(starred=value), next)
@@ -57,7 +57,7 @@ async def set_later(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
     entry_id: IdPath,
-    value: Ticked,
+    value: FormFlag,
     next: Text = "/",
 ) -> Response:
     return await _change(request, runtime, caller.user_id, entry_id, StateChange(later=value), next)

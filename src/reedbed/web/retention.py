@@ -5,14 +5,14 @@ from datetime import tzinfo
 from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.times import DAY, SECOND, Instant
-from reedbed.http.auth import AdminOf, CurrentCaller, CurrentRuntime
-from reedbed.services.retention import ask_for_cleanup, dismiss_notice
+from reedbed.http.auth import CurrentAdmin, CurrentCaller, CurrentRuntime
+from reedbed.services.retention import dismiss_notice, enqueue_cleanup
 from reedbed.services.runtime import Runtime
 from reedbed.store import instance, retention
 from reedbed.store.retention import Cleanup
 from reedbed.web.formats import full_time, zone_of
 from reedbed.web.i18n import decimal, ngettext, translate
-from reedbed.web.pages import is_htmx, own_address, see_other
+from reedbed.web.pages import is_htmx, local_path, see_other
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.instance import CleanupsPage, CleanupView
 from reedbed.web.views.layout import Count, Toast
@@ -25,7 +25,7 @@ MEBIBYTE = 1024 * 1024  # the unit of the setting
 
 
 @router.get("/admin/cleanup")
-async def show(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
+async def show(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin) -> Response:
     now, zone = runtime.now(), zone_of(request)
     async with runtime.db.read() as tx:
         cleanups = await retention.list_cleanups(tx, limit=MAX_SHOWN)
@@ -39,8 +39,8 @@ async def show(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Re
 
 
 @router.post("/admin/cleanup")
-async def start(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
-    await ask_for_cleanup(runtime, caller.user)
+async def start(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin) -> Response:
+    await enqueue_cleanup(runtime, caller.user)
     message = translate("Cleaning up. What was removed appears here when it is done.")
     return see_other(request, "/admin/cleanup", toast=Toast(message))
 
@@ -51,7 +51,7 @@ async def dismiss(request: Request, runtime: CurrentRuntime, caller: CurrentCall
     if is_htmx(request):
         return Response(status_code=200)
     form = await request.form()
-    return see_other(request, own_address(str(form.get("next") or "/"), "/"))
+    return see_other(request, local_path(str(form.get("next") or "/"), "/"))
 
 
 def _rules(runtime: Runtime) -> tuple[str, ...]:

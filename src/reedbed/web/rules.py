@@ -16,7 +16,7 @@ from reedbed.domain.rules import (
     Join,
     Rule,
     RuleRow,
-    operator_word,
+    operator_name,
     read_action,
     read_condition,
 )
@@ -38,7 +38,7 @@ from reedbed.services.rules.manage import (
 from reedbed.services.runtime import Runtime
 from reedbed.store import rules
 from reedbed.web.formats import short_time, zone_of
-from reedbed.web.forms import Text, Ticked, stepped
+from reedbed.web.forms import FormFlag, Text, stepped
 from reedbed.web.i18n import ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
@@ -65,7 +65,7 @@ def form_of(rule: Rule) -> RuleForm:
         conditions=tuple(
             _condition_rows(
                 [
-                    (condition.field, operator_word(condition), condition.value)
+                    (condition.field, operator_name(condition), condition.value)
                     for condition in rule.conditions
                 ]
             )
@@ -206,7 +206,7 @@ def _condition_text(condition: Condition) -> str:
     return translate(
         "%(field)s %(operator)s “%(value)s”",
         field=names[condition.field],
-        operator=names[operator_word(condition)],
+        operator=names[operator_name(condition)],
         value=condition.value,
     )
 
@@ -287,7 +287,7 @@ async def use_rule(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
     rule_id: IdPath,
-    value: Ticked,
+    value: FormFlag,
     next: Text = "/rules",
 ) -> Response:
     await change_rule(runtime, caller.user_id, rule_id, RuleDraft(enabled=value))

@@ -21,7 +21,7 @@ from reedbed.http.dependencies import SearchLimit
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath, path_id
 from reedbed.services.entries import delete_tag, list_tags, rename_tag
-from reedbed.services.images import pictures_for_page
+from reedbed.services.images import image_urls_for_page
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import (
     Matched,
@@ -37,13 +37,13 @@ from reedbed.services.search import (
     unread_matches,
 )
 from reedbed.store.engine.database import Tx
-from reedbed.web.entries.article import lines_for
-from reedbed.web.entries.lists import PAGE_SIZE, ListMaker, ReadingList
-from reedbed.web.entries.routes import CurrentListRequest, ListRequest, feeds_behind, read_article
+from reedbed.web.entries.article import one_line_summaries
+from reedbed.web.entries.lists import PAGE_SIZE, EntryListBuilder, ReadingList
+from reedbed.web.entries.routes import CurrentListRequest, ListRequest, feeds_of_entries, read_article
 from reedbed.web.formats import zone_of
 from reedbed.web.forms import Text, stepped
 from reedbed.web.i18n import translate, unknown_names
-from reedbed.web.pages import look_of, see_other
+from reedbed.web.pages import see_other, theme_of
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.entries import ArticleView, Day, Empty, EntryListView, SearchBox
 from reedbed.web.views.feeds import SavedSearchView, SearchesPage, TagView
@@ -133,15 +133,15 @@ async def _build_list(
     list_request: ListRequest, tx: Tx, reading_list: SearchReadingList, results: SearchPage, error: str
 ) -> EntryListView:
     request, runtime = list_request.request, list_request.runtime
-    feeds = await feeds_behind(tx, list_request.user_id, results.rows)
-    maker = SearchListMaker(
+    feeds = await feeds_of_entries(tx, list_request.user_id, results.rows)
+    maker = SearchListBuilder(
         reading_list,
         feeds,
-        look_of(request),
+        theme_of(request),
         runtime.now(),
         zone_of(request),
-        pictures=pictures_for_page(runtime),
-        lines=await lines_for(request, runtime, tx, [row.id for row in results.rows]),
+        pictures=image_urls_for_page(runtime),
+        lines=await one_line_summaries(request, runtime, tx, [row.id for row in results.rows]),
     )
     maker.matched, maker.trouble = results.matched, error or unknown_names(results.unknown)
     is_first = list_request.cursor is None or reading_list.by == "relevance"
@@ -197,7 +197,7 @@ def _keyset(order: SearchOrder) -> Order:
     return "oldest" if order == "oldest" else "newest"
 
 
-class SearchListMaker(ListMaker):
+class SearchListBuilder(EntryListBuilder):
     """Rows with highlighted matches, and the query in a field above them."""
 
     matched: Mapping[int, Matched]

@@ -11,9 +11,9 @@ from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of, set_preferences
-from reedbed.web.forms import Text, Ticked
+from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import languages, translate
-from reedbed.web.pages import look_of, see_other, set_look
+from reedbed.web.pages import see_other, set_theme_cookie, theme_of
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.layout import SelectOption, Theme, Toast
 from reedbed.web.views.settings import NoSettings, ReadingSettings, SettingsPage, ThemeSettings
@@ -93,7 +93,7 @@ async def show_settings(request: Request, caller: CurrentCaller) -> Response:
 
 @router.get("/settings/look")
 async def show_look(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    theme, language = look_of(request), preferences_of(caller.user).language
+    theme, language = theme_of(request), preferences_of(caller.user).language
     return await settings_page(request, runtime, caller, "look", _theme_settings(theme, language))
 
 
@@ -105,7 +105,7 @@ async def save_look(request: Request, runtime: CurrentRuntime, caller: CurrentCa
     if isinstance(language, str):
         await set_preferences(runtime, caller, {"language": language if language in languages() else ""})
     response = see_other(request, str(form.get("next", "/settings/look")))
-    set_look(request, response, _apply_form(look_of(request), form))
+    set_theme_cookie(request, response, _apply_form(theme_of(request), form))
     return response
 
 
@@ -118,7 +118,7 @@ async def show_reading(request: Request, runtime: CurrentRuntime, caller: Curren
             SelectOption("oldest", translate("Oldest first"), preferences.order == "oldest"),
         ),
         time_zones=_zone_options(preferences.time_zone),
-        scroll_marks=look_of(request).scroll_marks,
+        scroll_marks=theme_of(request).scroll_marks,
         open_marks=preferences.open_marks,
         group_stories=preferences.group_stories,
     )
@@ -132,15 +132,15 @@ async def save_reading(
     caller: CurrentCaller,
     order: Text = "newest",
     time_zone: Text = "",
-    open_marks: Ticked = False,
-    scroll_marks: Ticked = False,
-    group_stories: Ticked = False,
+    open_marks: FormFlag = False,
+    scroll_marks: FormFlag = False,
+    group_stories: FormFlag = False,
 ) -> Response:
     changes: dict[str, Any] = {"order": order, "time_zone": time_zone, "open_marks": open_marks}
     changes |= {"scroll_marks": scroll_marks, "group_stories": group_stories}
     await set_preferences(runtime, caller, changes)
     response = see_other(request, "/settings/reading", toast=Toast(translate("Saved.")))
-    set_look(request, response, replace(look_of(request), scroll_marks=scroll_marks))
+    set_theme_cookie(request, response, replace(theme_of(request), scroll_marks=scroll_marks))
     return response
 
 

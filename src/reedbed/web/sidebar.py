@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 from reedbed.domain.entries import Counts
 from reedbed.domain.folders import FolderNode, build_tree
 from reedbed.domain.records import record
-from reedbed.domain.subscriptions import FollowedFeedRow, TroubleKind, trouble_of
+from reedbed.domain.subscriptions import FeedProblemKind, SubscribedFeedRow, feed_problem
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
@@ -22,7 +22,7 @@ from reedbed.store.read_state.counts import totals
 from reedbed.store.search import saved as searches
 from reedbed.web.formats import ago
 from reedbed.web.i18n import current_language, marked, ngettext, sentence, translate, translate_failure
-from reedbed.web.pages import look_of, page
+from reedbed.web.pages import page, theme_of
 from reedbed.web.views.layout import (
     Count,
     Pages,
@@ -38,7 +38,7 @@ from reedbed.web.views.layout import (
 MAX_SHOWN = 300
 """Limit of feeds in the sidebar, busiest first. The others are reached through their folder or /feeds."""
 
-_ADVICE: dict[TroubleKind, str] = {
+_ADVICE: dict[FeedProblemKind, str] = {
     "gone": marked("Look for its new address, or stop following it."),
     "stopped": marked("Open the feed to start it again."),
     "locked": marked("Give its name and password in the settings of the feed."),
@@ -100,8 +100,8 @@ def _link(key: str, url: str, name: str, icon: str, count: int, here: str) -> Si
     return SidebarLink(key, url, name, icon, Count(count), current=here == url)
 
 
-def _by_folder(feeds: Sequence[FollowedFeedRow]) -> defaultdict[int | None, list[FollowedFeedRow]]:
-    by_folder: defaultdict[int | None, list[FollowedFeedRow]] = defaultdict(list)
+def _by_folder(feeds: Sequence[SubscribedFeedRow]) -> defaultdict[int | None, list[SubscribedFeedRow]]:
+    by_folder: defaultdict[int | None, list[SubscribedFeedRow]] = defaultdict(list)
     for feed in feeds:
         by_folder[feed.folder_id].append(feed)
     return by_folder
@@ -109,7 +109,7 @@ def _by_folder(feeds: Sequence[FollowedFeedRow]) -> defaultdict[int | None, list
 
 def _folder_view(
     node: FolderNode,
-    by_folder: defaultdict[int | None, list[FollowedFeedRow]],
+    by_folder: defaultdict[int | None, list[SubscribedFeedRow]],
     counts: Counts,
     here: str,
     theme: Theme,
@@ -127,16 +127,16 @@ def _folder_view(
     )
 
 
-def _feed_views(feeds: Sequence[FollowedFeedRow], here: str) -> tuple[SidebarFeed, ...]:
+def _feed_views(feeds: Sequence[SubscribedFeedRow], here: str) -> tuple[SidebarFeed, ...]:
     return tuple(
         _feed_view(feed, f"/feed/{feed.subscription_id}" == here, current_language()) for feed in feeds
     )
 
 
 @lru_cache(maxsize=5_000)
-def _feed_view(feed: FollowedFeedRow, current: bool, language: str) -> SidebarFeed:
+def _feed_view(feed: SubscribedFeedRow, current: bool, language: str) -> SidebarFeed:
     """`language` is part of the cache key, because the problem text is translated."""
-    problem = trouble_of(feed)
+    problem = feed_problem(feed)
     return SidebarFeed(
         id=feed.feed_id,
         url=f"/feed/{feed.subscription_id}",
@@ -165,11 +165,11 @@ async def show_sidebar(
 ) -> Response:
     """`here` is the path of the view that the page shows."""
     async with runtime.db.read() as tx:
-        sidebar = await build_sidebar(tx, caller.user_id, here, look_of(request), runtime.now())
+        sidebar = await build_sidebar(tx, caller.user_id, here, theme_of(request), runtime.now())
     return await page(request, "partials/sidebar.html", None, sidebar=sidebar)
 
 
-BELONGS_TO = {"/digests": "/summaries"}
+SIDEBAR_PATHS = {"/digests": "/summaries"}
 """Pages whose sidebar link has another path than their own."""
 
 
@@ -185,8 +185,8 @@ async def app_page(
 ) -> Response:
     async with runtime.db.read() as tx:
         first = f"/{request.url.path.split('/')[1]}"
-        here = BELONGS_TO.get(first, first)
-        sidebar = await build_sidebar(tx, caller.user_id, here, look_of(request), runtime.now())
+        here = SIDEBAR_PATHS.get(first, first)
+        sidebar = await build_sidebar(tx, caller.user_id, here, theme_of(request), runtime.now())
     return await page(request, template, view, sidebar=sidebar, status=status, toast=toast)
 
 

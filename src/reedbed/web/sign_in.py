@@ -11,8 +11,8 @@ from reedbed.http.auth import (
     DEVICE_COOKIE,
     SIGN_IN_COOKIE,
     CurrentRuntime,
+    CurrentSession,
     MaybeCaller,
-    SessionOf,
     check_form_token,
     client_ip,
     maybe_caller,
@@ -29,14 +29,14 @@ from reedbed.services.sign_in import (
     StartedSignIn,
     begin,
     finish,
-    prove_and_link,
     question,
     register_by,
+    verify_and_link,
 )
 from reedbed.web.auth import FinishPage, login_page, privacy_note
-from reedbed.web.forms import Text, Ticked
+from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import translate
-from reedbed.web.pages import own_address, page, see_other
+from reedbed.web.pages import local_path, page, see_other
 from reedbed.web.views.layout import Toast
 
 router = APIRouter(include_in_schema=False)
@@ -51,7 +51,7 @@ async def log_in_with(
             runtime,
             provider,
             ip=client_ip(request),
-            next_path=own_address(next),
+            next_path=local_path(next),
             invite=storable(invite)[:200] or None,
         )
     except (Refused, Unavailable) as error:
@@ -60,7 +60,9 @@ async def log_in_with(
 
 
 @router.get("/settings/account/link/{provider}")
-async def link_with(request: Request, runtime: CurrentRuntime, caller: SessionOf, provider: str) -> Response:
+async def link_with(
+    request: Request, runtime: CurrentRuntime, caller: CurrentSession, provider: str
+) -> Response:
     started = await begin(
         runtime,
         provider,
@@ -106,7 +108,7 @@ async def do_finish(
     ticket: Text = "",
     act: Text = "",
     password: Text = "",
-    privacy: Ticked = False,
+    privacy: FormFlag = False,
 ) -> Response:
     await check_form_token(request, runtime.secret)
     device = _device(request)
@@ -115,7 +117,7 @@ async def do_finish(
             signed_in = await register_by(runtime, ticket, device, privacy_accepted=privacy)
         else:
             user_id = caller.user_id if caller else None
-            signed_in = await prove_and_link(runtime, ticket, password, device, user_id=user_id)
+            signed_in = await verify_and_link(runtime, ticket, password, device, user_id=user_id)
     except Refused as error:
         return await _show_again(request, runtime, ticket, device, error)
     toast = Toast(translate("It is linked.")) if act == "link" else None

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from reedbed.domain.entries import EntryPage, EntryRow, MarkResult, Selection
 from reedbed.domain.pagination import Cursor, decode_cursor, encode_cursor
 from reedbed.domain.records import record
-from reedbed.domain.stories import Outlet, Story, StoryLine, StorySource
+from reedbed.domain.stories import Outlet, Story, StorySource, StorySummary
 from reedbed.domain.times import Instant
 from reedbed.domain.users import User
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
@@ -23,7 +23,7 @@ from reedbed.store.stories import StoryNeighbours
 from reedbed.web.formats import dated_time, full_time, short_time, zone_of
 from reedbed.web.framing import framing_view
 from reedbed.web.i18n import ngettext, translate
-from reedbed.web.pages import look_of, page, see_other
+from reedbed.web.pages import page, see_other, theme_of
 from reedbed.web.sidebar import app_page, build_sidebar, icon_address
 from reedbed.web.views.entries import (
     ArticleView,
@@ -39,7 +39,7 @@ from reedbed.web.views.layout import Count, FeedMark, Toast, feed_mark
 MAX_MARKS = 5
 
 
-def story_row(line: StoryLine, now: Instant, zone: tzinfo) -> StoryRow:
+def story_row(line: StorySummary, now: Instant, zone: tzinfo) -> StoryRow:
     headline = line.headline
     first_per_feed = tuple({source.feed_id: source for source in reversed(line.sources)}.values())[::-1]
     return StoryRow(
@@ -69,7 +69,7 @@ def story_page(story: Story, now: Instant, zone: tzinfo) -> StoryPage:
     )
 
 
-def _facts(line: StoryLine) -> str:
+def _facts(line: StorySummary) -> str:
     sources = ngettext("%(num)s source", "%(num)s sources", line.feeds)
     if not line.unread:
         return sources
@@ -126,7 +126,7 @@ async def show_all(
         lines = await stories.page(
             tx, caller.user_id, cursor=position, limit=PAGE_SIZE + 1, now=now, only_unread=only_unread
         )
-        sidebar = await build_sidebar(tx, caller.user_id, "/stories", look_of(request), now)
+        sidebar = await build_sidebar(tx, caller.user_id, "/stories", theme_of(request), now)
     next_position = (
         Cursor(lines[PAGE_SIZE - 1].newest_at, lines[PAGE_SIZE - 1].id) if lines[PAGE_SIZE:] else None
     )

@@ -7,7 +7,7 @@ from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.params import IdPath
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import get_summary
-from reedbed.web.entries.article import summary_view, waiting_told
+from reedbed.web.entries.article import summary_view, wait_message
 from reedbed.web.formats import zone_of
 from reedbed.web.forms import Text
 from reedbed.web.pages import is_htmx, page, see_other
@@ -39,6 +39,6 @@ async def _block(
     request: Request, runtime: Runtime, caller: Caller, entry_id: int, *, again: bool
 ) -> Response:
     state = await get_summary(runtime, caller.user, entry_id, again=again)
-    why = waiting_told(state.wait, runtime.now(), zone_of(request))
+    why = wait_message(state.wait, runtime.now(), zone_of(request))
     view = SummaryAnswer(entry_id, summary_view(state, why=why))
     return await page(request, "entries/summary.html", None, article=view)

@@ -15,8 +15,8 @@ from reedbed.domain.users import (
     is_phone,
     read_scopes,
 )
-from reedbed.http.auth import CurrentCaller, CurrentRuntime, SessionOf
-from reedbed.http.dependencies import place_to_tell
+from reedbed.http.auth import CurrentCaller, CurrentRuntime, CurrentSession
+from reedbed.http.dependencies import public_base_url
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath
 from reedbed.services.auth import (
@@ -121,7 +121,7 @@ async def show_devices(request: Request, runtime: CurrentRuntime, caller: Curren
 
 @router.post("/settings/devices/{session_id}/delete")
 async def log_device_out(
-    request: Request, runtime: CurrentRuntime, caller: SessionOf, session_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: CurrentSession, session_id: IdPath
 ) -> Response:
     await revoke_session(runtime, caller, session_id)
     return see_other(request, "/settings/devices", toast=Toast(translate("It is logged out.")))
@@ -129,7 +129,7 @@ async def log_device_out(
 
 @router.post("/settings/app-passwords")
 async def make_app_password(
-    request: Request, runtime: CurrentRuntime, caller: SessionOf, name: Text = ""
+    request: Request, runtime: CurrentRuntime, caller: CurrentSession, name: Text = ""
 ) -> Response:
     """Respond with the page itself: the password is shown only once, and a redirect could not carry it."""
     try:
@@ -141,7 +141,7 @@ async def make_app_password(
 
 @router.post("/settings/app-passwords/{token_id}/delete")
 async def revoke_app_password(
-    request: Request, runtime: CurrentRuntime, caller: SessionOf, token_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: CurrentSession, token_id: IdPath
 ) -> Response:
     await revoke_token(runtime, caller, token_id)
     return see_other(request, "/settings/devices", toast=Toast(translate("The password is taken back.")))
@@ -153,7 +153,7 @@ async def show_tokens(request: Request, runtime: CurrentRuntime, caller: Current
 
 
 @router.post("/settings/tokens")
-async def make_token(request: Request, runtime: CurrentRuntime, caller: SessionOf) -> Response:
+async def make_token(request: Request, runtime: CurrentRuntime, caller: CurrentSession) -> Response:
     form = await request.form()
     name, chosen = str(form.get("name", "")), tuple(str(scope) for scope in form.getlist("scope"))
     try:
@@ -165,7 +165,7 @@ async def make_token(request: Request, runtime: CurrentRuntime, caller: SessionO
 
 @router.post("/settings/tokens/{token_id}/delete")
 async def revoke_api_token(
-    request: Request, runtime: CurrentRuntime, caller: SessionOf, token_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: CurrentSession, token_id: IdPath
 ) -> Response:
     await revoke_token(runtime, caller, token_id)
     return see_other(request, "/settings/tokens", toast=Toast(translate("The token is taken back.")))
@@ -188,7 +188,7 @@ async def _devices(
     view = DevicesSettings(
         devices=tuple(_device_view(session, caller, now) for session in sessions),
         passwords=tuple(AppPassword(token.id, token.name, _usage_text(token, now)) for token in passwords),
-        cards=setup_cards(place_to_tell(request, runtime), caller.user.email),
+        cards=setup_cards(public_base_url(request, runtime), caller.user.email),
         made=_saved_secret(new_token),
         name=name,
         error=error.message if error else "",

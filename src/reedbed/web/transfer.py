@@ -37,7 +37,9 @@ _STATUS: dict[LineStatus, tuple[str, str]] = {
 
 
 @router.get("/opml")
-async def take_out(runtime: CurrentRuntime, caller: CurrentCaller, credentials: bool = False) -> Response:
+async def download_opml(
+    runtime: CurrentRuntime, caller: CurrentCaller, credentials: bool = False
+) -> Response:
     if credentials:
         check_reads_passwords(caller)
     headers = {
@@ -49,7 +51,7 @@ async def take_out(runtime: CurrentRuntime, caller: CurrentCaller, credentials: 
 
 
 @router.post("/opml")
-async def bring_in(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+async def upload_opml(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     """Respond with the report; the live stream reports the progress meanwhile."""
     try:
         name, body = await received_bytes(request)

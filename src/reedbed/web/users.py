@@ -10,7 +10,13 @@ from reedbed.domain.errors import Conflict, Invalid, NotFound, TooMany
 from reedbed.domain.sign_in import LinkedIdentity
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller, User
-from reedbed.http.auth import AdminOf, CurrentCaller, CurrentRuntime, SessionOf, clear_session_cookie
+from reedbed.http.auth import (
+    CurrentAdmin,
+    CurrentCaller,
+    CurrentRuntime,
+    CurrentSession,
+    clear_session_cookie,
+)
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath, JsonId, path_id
 from reedbed.services.runtime import Runtime
@@ -31,14 +37,14 @@ from reedbed.services.users import (
 )
 from reedbed.store import auth, users
 from reedbed.store.users import Member
-from reedbed.web.formats import ago, coming_time, full_time, zone_of
+from reedbed.web.formats import ago, format_future_time, full_time, zone_of
 from reedbed.web.forms import Text
 from reedbed.web.i18n import marked, ngettext, translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.layout import SelectOption, Toast
-from reedbed.web.views.settings import AccountSettings, InviteView, NewLink, PeoplePage, UserView
+from reedbed.web.views.settings import AccountSettings, InviteView, NewLink, UsersPage, UserView
 
 router = APIRouter(include_in_schema=False)
 
@@ -52,7 +58,7 @@ async def show_account(request: Request, runtime: CurrentRuntime, caller: Curren
 async def set_password(
     request: Request,
     runtime: CurrentRuntime,
-    caller: SessionOf,
+    caller: CurrentSession,
     current_password: Text = "",
     password: Text = "",
 ) -> Response:
@@ -68,7 +74,7 @@ async def set_password(
 
 @router.post("/settings/account/unlink")
 async def unlink_identity(
-    request: Request, runtime: CurrentRuntime, caller: SessionOf, provider: Text = ""
+    request: Request, runtime: CurrentRuntime, caller: CurrentSession, provider: Text = ""
 ) -> Response:
     try:
         await unlink(runtime, caller, path_id(provider))
@@ -79,7 +85,7 @@ async def unlink_identity(
 
 @router.post("/settings/account/delete")
 async def remove_account(
-    request: Request, runtime: CurrentRuntime, caller: SessionOf, delete_password: Text = ""
+    request: Request, runtime: CurrentRuntime, caller: CurrentSession, delete_password: Text = ""
 ) -> Response:
     try:
         await delete_account(runtime, caller, delete_password)
@@ -144,14 +150,14 @@ PAGE_SIZE = 100
 
 @admin_router.get(PLACE)
 async def show(
-    request: Request, runtime: CurrentRuntime, caller: AdminOf, after: Annotated[JsonId, Query()] = 0
+    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, after: Annotated[JsonId, Query()] = 0
 ) -> Response:
     return await _show_users(request, runtime, caller, after=after)
 
 
 @admin_router.post(f"{PLACE}/invites")
 async def make_invite(
-    request: Request, runtime: CurrentRuntime, caller: AdminOf, email: Text = ""
+    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, email: Text = ""
 ) -> Response:
     """Respond with the page itself: the link is shown only once, and a redirect could not carry it."""
     try:
@@ -167,28 +173,32 @@ async def make_invite(
 
 
 @admin_router.post(f"{PLACE}/invites/{{invite_id}}/delete")
-async def take_invite_back(
-    request: Request, runtime: CurrentRuntime, caller: AdminOf, invite_id: IdPath
+async def remove_invite(
+    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, invite_id: IdPath
 ) -> Response:
     await withdraw_invite(runtime, invite_id)
     return _redirect(request, translate("The invitation is taken back."))
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/disable")
-async def disable(request: Request, runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath) -> Response:
+async def disable(
+    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, user_id: IdPath
+) -> Response:
     user = await disable_member(runtime, await member_to_change(runtime, caller.user, user_id))
     return _redirect(request, translate("%(email)s is logged out and cannot come in.", email=user.email))
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/enable")
-async def enable(request: Request, runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath) -> Response:
+async def enable(
+    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, user_id: IdPath
+) -> Response:
     user = await enable_member(runtime, await member_to_change(runtime, caller.user, user_id))
     return _redirect(request, translate("%(email)s can come in again.", email=user.email))
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/role")
 async def change_role(
-    request: Request, runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath, role: Text = ""
+    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, user_id: IdPath, role: Text = ""
 ) -> Response:
     await set_role(runtime, await member_to_change(runtime, caller.user, user_id, becoming=role), role)
     return _redirect(request, translate("Saved."))
@@ -196,7 +206,7 @@ async def change_role(
 
 @admin_router.post(f"{PLACE}/{{user_id}}/reset-link")
 async def make_reset_link(
-    request: Request, runtime: CurrentRuntime, caller: AdminOf, _: SessionOf, user_id: IdPath
+    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, _: CurrentSession, user_id: IdPath
 ) -> Response:
     user = await member_to_change(runtime, caller.user, user_id)
     url = await reset_link(runtime, user)
@@ -205,7 +215,9 @@ async def make_reset_link(
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/delete")
-async def delete(request: Request, runtime: CurrentRuntime, caller: AdminOf, user_id: IdPath) -> Response:
+async def delete(
+    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, user_id: IdPath
+) -> Response:
     user = await member_to_change(runtime, caller.user, user_id)
     await delete_member(runtime, user)
     return _redirect(request, translate("%(email)s is deleted.", email=user.email))
@@ -229,10 +241,10 @@ async def _show_users(
     async with runtime.db.read() as tx:
         members = await users.list_members(tx, after=after, limit=PAGE_SIZE + 1)
         invites = await auth.list_invites(tx, now)
-    view = PeoplePage(
+    view = UsersPage(
         people=tuple(_user_view(member, caller.user, now, zone) for member in members[:PAGE_SIZE]),
         invites=tuple(
-            InviteView(pending.id, pending.email, coming_time(pending.expires_at, now, zone))
+            InviteView(pending.id, pending.email, format_future_time(pending.expires_at, now, zone))
             for pending in invites
         ),
         made=new_link,

@@ -27,7 +27,7 @@ from reedbed.web.i18n import translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
 from reedbed.web.views.layout import SelectOption, Toast
-from reedbed.web.views.settings import OneWebhook, Saved, WebhookCall, WebhooksSettings, WebhookView
+from reedbed.web.views.settings import Saved, WebhookCall, WebhookDetails, WebhooksSettings, WebhookView
 
 router = APIRouter(include_in_schema=False)
 
@@ -142,11 +142,11 @@ async def _show(
     return await settings_page(request, runtime, caller, "webhooks", view, status=status)
 
 
-async def _details(runtime: Runtime, user_id: int, webhook_id: int) -> OneWebhook:
+async def _details(runtime: Runtime, user_id: int, webhook_id: int) -> WebhookDetails:
     webhook = await get_webhook(runtime, user_id, webhook_id)
     calls = await list_deliveries(runtime, user_id, webhook_id, limit=CALLS_SHOWN)
     now = runtime.now()
-    return OneWebhook(
+    return WebhookDetails(
         _webhook_view(webhook),
         _event_options(webhook.events),
         tuple(_call_view(call, now) for call in calls),

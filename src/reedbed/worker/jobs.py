@@ -70,7 +70,7 @@ MIN_SLEEP = 0.05
 AFTER_TROUBLE = 2.0
 
 
-async def write_what_is_queued(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
+async def run_ai_queue(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
     """Run until `stop`; then wait `grace` seconds for running calls and release the rest."""
     running: dict[asyncio.Task[None], Task] = {}
     try:

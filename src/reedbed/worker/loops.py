@@ -4,29 +4,29 @@ import asyncio
 import sys
 
 from reedbed.services.runtime import Runtime
-from reedbed.worker.jobs import run_jobs, write_what_is_queued
-from reedbed.worker.newsletters import take_mail
+from reedbed.worker.jobs import run_ai_queue, run_jobs
+from reedbed.worker.newsletters import receive_mail
 from reedbed.worker.refresh import fetch_due_feeds
 from reedbed.worker.scheduler import (
-    ask_digests,
-    ask_summaries,
     check_mailboxes,
-    find_icons,
+    enqueue_new_summaries,
+    fetch_icons,
     group_stories,
+    run_due_digests,
+    run_nightly_cleanup,
     sweep,
-    tidy_up,
 )
-from reedbed.worker.websub import ask_hubs, read_hub_news
+from reedbed.worker.websub import maintain_hub_subscriptions, process_pushes
 
 SWITCH_SECONDS = 0.0005
 CHORES = (
     sweep,
-    tidy_up,
-    find_icons,
-    ask_digests,
-    ask_summaries,
-    ask_hubs,
-    read_hub_news,
+    run_nightly_cleanup,
+    fetch_icons,
+    run_due_digests,
+    enqueue_new_summaries,
+    maintain_hub_subscriptions,
+    process_pushes,
     check_mailboxes,
     group_stories,
 )
@@ -41,8 +41,8 @@ async def work(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
         async with asyncio.TaskGroup() as loops:
             loops.create_task(fetch_due_feeds(runtime, stop, grace=grace))
             loops.create_task(run_jobs(runtime, stop, grace=grace))
-            loops.create_task(take_mail(runtime, stop))
-            loops.create_task(write_what_is_queued(runtime, stop, grace=grace))
+            loops.create_task(receive_mail(runtime, stop))
+            loops.create_task(run_ai_queue(runtime, stop, grace=grace))
     finally:
         # Chores can be cancelled anywhere; the next run continues their work.
         for chore in chores:

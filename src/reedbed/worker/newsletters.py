@@ -13,7 +13,7 @@ log = structlog.get_logger()
 BIND_AGAIN_SECONDS = 15.0
 
 
-async def take_mail(runtime: Runtime, stop: asyncio.Event) -> None:
+async def receive_mail(runtime: Runtime, stop: asyncio.Event) -> None:
     """Listen until `stop`. While another process has the port, wait and try again."""
     endpoint = runtime.mail.door
     while endpoint is not None and not stop.is_set():

@@ -11,7 +11,7 @@ from reedbed.domain.errors import Unavailable
 from reedbed.domain.refresh.state import DueFeed
 from reedbed.domain.times import MINUTE, SECOND, Instant
 from reedbed.services.refresh import check as crawl
-from reedbed.services.refresh.check import note_breakdown, refresh_feed, turn_at
+from reedbed.services.refresh.check import host_slot, record_crash, refresh_feed
 from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.runtime import Runtime
 from reedbed.worker.sleep import sleep_until, waking
@@ -62,8 +62,8 @@ class HostQueues:
         self.waiting += 1
         is_waiting = True
         try:
-            # The semaphore limits this process; `turn_at` limits all processes together.
-            async with queue.semaphore, turn_at(self._runtime, host):
+            # The semaphore limits this process; `host_slot` limits all processes together.
+            async with queue.semaphore, host_slot(self._runtime, host):
                 self.waiting -= 1
                 is_waiting = False
                 yield
@@ -83,7 +83,7 @@ MIN_SLEEP = 0.05
 AFTER_TROUBLE = 2.0
 FETCH_AGAIN = MINUTE
 MIN_BATCH = 50
-MAX_IN_LANES = 2_000
+MAX_WAITING_FEEDS = 2_000
 """Claimed feeds that wait for their hosts; above this, no more feeds are claimed."""
 
 
@@ -134,7 +134,7 @@ class FetchLoop:
         """Claim more feeds; return how long to sleep after it, or None to sleep until a feed is done."""
         busy = len(self._claimed) - self._host_queues.waiting
         limit = max(MIN_BATCH, 5 * self._concurrency) - busy
-        if busy > self._concurrency or self._host_queues.waiting >= MAX_IN_LANES:
+        if busy > self._concurrency or self._host_queues.waiting >= MAX_WAITING_FEEDS:
             self._more_due = True
             return None
         claimed = await crawl.claim(self._runtime, limit=limit, per_host=self._host_queues.longest)
@@ -168,7 +168,7 @@ class FetchLoop:
             await self._postpone(due)
         except Exception:
             log.exception("a check broke down", feed=due.id)
-            note_breakdown(self._runtime, due, self._writer)
+            record_crash(self._runtime, due, self._writer)
 
     async def _postpone(self, due: DueFeed) -> None:
         """The result is lost, but not because of the feed. If this write fails too, the lease expires."""

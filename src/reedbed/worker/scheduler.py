@@ -6,16 +6,16 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from reedbed.domain.errors import Unavailable
-from reedbed.services.digests import ask_due_digests
+from reedbed.services.digests import enqueue_due_digests
 from reedbed.services.images import fetch_missing_icons
 from reedbed.services.instance import back_up_when_due
 from reedbed.services.jobs import run_exclusively
-from reedbed.services.maintenance import CHORES, UPKEEP, bring_back_the_future, may_delete_by_age
+from reedbed.services.maintenance import CHORES, UPKEEP, fix_future_timestamps, may_delete_by_age
 from reedbed.services.newsletters.channels import check_due_mailboxes
 from reedbed.services.retention import LEASE, clean_up_when_due
 from reedbed.services.runtime import Runtime
 from reedbed.services.stories import StoryGrouper
-from reedbed.services.summaries import ask_for_new_entries
+from reedbed.services.summaries import request_new_summaries
 from reedbed.worker.sleep import sleep_until
 
 log = structlog.get_logger()
@@ -34,19 +34,19 @@ async def sweep(runtime: Runtime, stop: asyncio.Event) -> None:
     await _every(SWEEP_SECONDS, runtime, stop, "sweeping", lambda: _delete_expired(runtime))
 
 
-async def find_icons(runtime: Runtime, stop: asyncio.Event) -> None:
+async def fetch_icons(runtime: Runtime, stop: asyncio.Event) -> None:
     await _every(ICON_SECONDS, runtime, stop, "icons", lambda: _fetch_icons(runtime, stop))
 
 
-async def ask_digests(runtime: Runtime, stop: asyncio.Event) -> None:
+async def run_due_digests(runtime: Runtime, stop: asyncio.Event) -> None:
     await _every(DIGEST_SECONDS, runtime, stop, "digests", lambda: _enqueue_digests(runtime))
 
 
-async def ask_summaries(runtime: Runtime, stop: asyncio.Event) -> None:
+async def enqueue_new_summaries(runtime: Runtime, stop: asyncio.Event) -> None:
     await _every(SUMMARY_SECONDS, runtime, stop, "new summaries", lambda: _enqueue_summaries(runtime))
 
 
-async def tidy_up(runtime: Runtime, stop: asyncio.Event) -> None:
+async def run_nightly_cleanup(runtime: Runtime, stop: asyncio.Event) -> None:
     await _every(TIDY_SECONDS, runtime, stop, LEASE, lambda: _run_nightly(runtime))
 
 
@@ -79,7 +79,7 @@ async def _every(
 
 
 async def _delete_expired(runtime: Runtime) -> None:
-    await bring_back_the_future(runtime)
+    await fix_future_timestamps(runtime)
     chores = {**CHORES, **UPKEEP} if await may_delete_by_age(runtime) else UPKEEP
     for name, chore in chores.items():
         try:
@@ -104,11 +104,11 @@ async def _fetch_icons(runtime: Runtime, stop: asyncio.Event) -> None:
 
 
 async def _enqueue_digests(runtime: Runtime) -> None:
-    await ask_due_digests(runtime)
+    await enqueue_due_digests(runtime)
 
 
 async def _enqueue_summaries(runtime: Runtime) -> None:
-    await ask_for_new_entries(runtime)
+    await request_new_summaries(runtime)
 
 
 async def _check_mailboxes(runtime: Runtime) -> None:

@@ -8,7 +8,7 @@ from reedbed.domain.errors import Unavailable
 from reedbed.services.jobs import run_exclusively
 from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.runtime import Runtime
-from reedbed.services.websub import read_pushes, tend_hubs
+from reedbed.services.websub import read_pushes, renew_hub_subscriptions
 from reedbed.worker.sleep import sleep_until, waking
 
 log = structlog.get_logger()
@@ -19,7 +19,7 @@ AFTER_TROUBLE = 2.0
 TEND_SECONDS = 30.0
 
 
-async def read_hub_news(runtime: Runtime, stop: asyncio.Event) -> None:
+async def process_pushes(runtime: Runtime, stop: asyncio.Event) -> None:
     """Cancelling it loses nothing: pushed content stays in the database until it is stored."""
     if runtime.hubs.off is not None:
         return
@@ -29,7 +29,7 @@ async def read_hub_news(runtime: Runtime, stop: asyncio.Event) -> None:
             await sleep_until(wake, await _read_batch(runtime, writer))
 
 
-async def ask_hubs(runtime: Runtime, stop: asyncio.Event) -> None:
+async def maintain_hub_subscriptions(runtime: Runtime, stop: asyncio.Event) -> None:
     """One process does this for all; it starts immediately when a check found a new hub."""
     async with waking(runtime, stop, "hub_found") as wake:
         while not stop.is_set():
@@ -53,7 +53,7 @@ async def _read_batch(runtime: Runtime, writer: OutcomeWriter) -> float:
 
 async def _maintain_subscriptions(runtime: Runtime) -> None:
     async def work() -> None:
-        await tend_hubs(runtime)
+        await renew_hub_subscriptions(runtime)
 
     try:
         await run_exclusively(runtime, "hubs", work)

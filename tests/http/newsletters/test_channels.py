@@ -12,7 +12,7 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.newsletters import Mail, feed_url, sender_key
 from reedbed.ingest.mail.message import read_mime
 from reedbed.services.newsletters.channels import EVERY, MailboxOptions, add_mailbox, check_due_mailboxes
-from reedbed.services.newsletters.receive import email_for
+from reedbed.services.newsletters.receive import convert_mail
 from tests.http.newsletters.world import CHANNELS, SAMPLES, Channel, World, by_ses, by_smtp, stored
 from tests.mailserver import PASSWORD
 from tests.sample_mail import Sample
@@ -101,7 +101,7 @@ async def test_the_samples_say_what_they_should() -> None:
     for sample in SAMPLES:
         mail = read_mime(sample.raw)
         assert isinstance(mail, Mail)
-        letter = email_for(mail)
+        letter = convert_mail(mail)
         assert (mail.subject, mail.sender.lower(), mail.sender_name) == (
             sample.subject, sample.sender.lower(), sample.sender_name,
         )  # fmt: skip
@@ -133,7 +133,7 @@ async def test_findings_of_a_server_nobody_knows_are_not_believed(world: World) 
 def _expected(sample: Sample) -> tuple[Any, ...]:
     mail = read_mime(sample.raw)
     assert isinstance(mail, Mail)
-    letter = email_for(mail)
+    letter = convert_mail(mail)
     return (
         feed_url(sender_key(mail.sender)),
         letter.guid,

@@ -11,7 +11,7 @@ from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import acquire, enqueue
 from reedbed.services.retention import LEASE
 from reedbed.store import jobs
-from reedbed.web.instance import WORK_NAMES
+from reedbed.web.instance import JOB_LABELS
 from tests.clients import new_client
 from tests.feedsite import FeedSite
 
@@ -26,7 +26,7 @@ async def test_the_overview_tells_of_checks_processes_and_work_under_way(
     job_id = await enqueue(runtime, "opml", {})
     await harness.change("UPDATE jobs SET state = 'running', progress = 0.4 WHERE id = :id", id=job_id)
     async with runtime.db.write() as tx:
-        await jobs.beat_process(tx, "house:1", role="worker", version="1", started_at=runtime.now())
+        await jobs.record_heartbeat(tx, "house:1", role="worker", version="1", started_at=runtime.now())
     page = (await (await by_cookie("o@example.org", role="owner")).get("/admin")).text
     assert "50.0\u00a0% of all fetches found nothing changed." in page
     assert "house:1" in page and "Slowest feeds" in page
@@ -44,7 +44,7 @@ async def test_jobs_and_leases_have_names_for_people(runtime, by_cookie):
         assert await acquire(runtime, name)
     page = (await (await by_cookie("o@example.org", role="owner")).get("/admin")).text
     for name in (*HANDLERS, *leases, LEASE):
-        assert WORK_NAMES[name] in page
+        assert JOB_LABELS[name] in page
     assert "digest_mail" not in page and "saved_page" not in page
 
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import httpx
 
 from reedbed.services.refresh.write import OutcomeWriter
-from reedbed.services.websub import read_pushes, tend_hubs
+from reedbed.services.websub import read_pushes, renew_hub_subscriptions
 from tests.clients import session_of
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
@@ -35,7 +35,7 @@ def name_hub(site: FeedSite, hub: Hub) -> None:
 
 
 async def tend(harness: RuntimeHarness, hub: Hub) -> None:
-    await tend_hubs(harness.runtime)
+    await renew_hub_subscriptions(harness.runtime)
     await hub.settle()
 
 

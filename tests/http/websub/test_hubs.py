@@ -8,7 +8,7 @@ import pytest
 
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND
 from reedbed.services.runtime import HubPolicy
-from reedbed.services.websub import tend_hubs
+from reedbed.services.websub import renew_hub_subscriptions
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
 from tests.http.websub.steps import client_of, followed, name_hub, states, subscribed, take_in, tend, tuples
@@ -215,7 +215,7 @@ async def test_a_hub_that_moves_for_ever_is_given_up(site: FeedSite, pushed: Run
     site.misbehave(headers={"Link": f'<{site.url}/hub0>; rel="hub"'})
     await pushed.follow(site.feed_url())
     await pushed.check()
-    await tend_hubs(pushed.runtime)
+    await renew_hub_subscriptions(pushed.runtime)
     assert await pushed.column("SELECT last_error FROM websub_subscriptions") == [
         "The hub redirects more than 3 times."
     ]
@@ -247,7 +247,7 @@ async def test_a_feed_that_changes_its_hub_moves_there(
         name_hub(site, other)
         site.publish("Two")
         await pushed.check_anyway(feed_id)
-        await tend_hubs(pushed.runtime)
+        await renew_hub_subscriptions(pushed.runtime)
         await asyncio.gather(hub.settle(), other.settle())
         assert hub.subscribers == {}
         assert len(other.subscribers) == 1
@@ -266,7 +266,7 @@ async def test_hubs_in_private_networks_are_not_contacted(site: FeedSite, pushed
     site.misbehave(headers={"Link": '<http://10.1.2.3/hub>; rel="hub"'})
     await pushed.follow(site.feed_url())
     await pushed.check()
-    await tend_hubs(pushed.runtime)
+    await renew_hub_subscriptions(pushed.runtime)
     (error,) = await pushed.column("SELECT last_error FROM websub_subscriptions")
     assert "private network" in error
 
@@ -278,7 +278,7 @@ async def test_without_a_public_address_hubs_are_off_and_the_reason_is_shown(
     await pushed.check_anyway(feed_id)
     pushed.runtime = replace(pushed.runtime, hubs=HubPolicy(off="No public address."))
 
-    await tend_hubs(pushed.runtime)
+    await renew_hub_subscriptions(pushed.runtime)
 
     assert await pushed.rows("SELECT * FROM websub_subscriptions") == []
     assert [report.status for report in await pushed.check()] == ["success"]

@@ -10,7 +10,7 @@ from PIL import Image
 
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.guard import Guard
-from reedbed.ingest.images import Icon, draw_icon, find_icon
+from reedbed.ingest.images import Icon, find_icon, make_icon
 
 from .conftest import LOOPBACK_ALLOWED
 from .pages import Pages
@@ -38,12 +38,12 @@ def _color(icon: Icon | None) -> object:
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP", "ICO", "BMP"])
 @pytest.mark.parametrize("size", [(16, 16), (64, 64), (300, 100)])
 def test_a_picture_of_any_usual_kind_becomes_a_small_png(kind: str, size: tuple[int, int]) -> None:
-    red, green, blue = _color(draw_icon(_picture(kind, size)))
+    red, green, blue = _color(make_icon(_picture(kind, size)))
     assert green > 100 > max(red, blue)
 
 
 def test_a_large_photograph_is_drawn_without_reading_all_of_it() -> None:
-    assert draw_icon(_picture("JPEG", (5000, 5000))) is not None
+    assert make_icon(_picture("JPEG", (5000, 5000))) is not None
 
 
 def _png_that_claims(width: int, height: int) -> bytes:
@@ -86,7 +86,7 @@ def _ico_around(inner: bytes) -> bytes:
 )
 def test_what_cannot_be_drawn_is_no_icon(picture: bytes) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert draw_icon(picture) is None
+    assert make_icon(picture) is None
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60 * 1024
 
 

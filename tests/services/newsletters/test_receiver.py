@@ -15,7 +15,7 @@ from reedbed.services.newsletters.senders import (
     add_address,
     block_address,
     block_sender,
-    follow_again,
+    resume_sender,
     revoke_address,
     unblock_sender,
     written,
@@ -118,7 +118,7 @@ async def test_nobody_touches_the_senders_of_others(harness: RuntimeHarness) -> 
     mine, other = await harness.person(), await harness.person()
     await sent(harness.runtime, mine, PLAIN)
     sender = await the_sender(harness.runtime, mine)
-    for act in (block_sender, unblock_sender, follow_again):
+    for act in (block_sender, unblock_sender, resume_sender):
         with pytest.raises(NotFound):
             await act(harness.runtime, other, sender.id)
 

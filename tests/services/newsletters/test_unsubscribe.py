@@ -14,7 +14,7 @@ from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.guard import Guard
 from reedbed.ingest.mail.message import read_mime
 from reedbed.services.newsletters.receive import Received
-from reedbed.services.newsletters.senders import NO_WAY_OUT, REFUSED, TOLD, WROTE, follow_again
+from reedbed.services.newsletters.senders import NO_WAY_OUT, REFUSED, TOLD, WROTE, resume_sender
 from reedbed.services.subscriptions.manage import unsubscribe
 from tests.harness import RuntimeHarness
 from tests.mailserver import make_certificate
@@ -106,7 +106,7 @@ async def test_whoever_follows_again_is_not_unsubscribed_meanwhile(
     await sent(runtime, mine, _leaving_at(list_page.url))
     (followed,) = await following(runtime, mine)
     await unsubscribe(runtime, mine, followed.id)
-    await follow_again(runtime, mine, (await the_sender(runtime, mine)).id)
+    await resume_sender(runtime, mine, (await the_sender(runtime, mine)).id)
     await work_off(runtime)
     assert list_page.told == []
     assert len(await following(runtime, mine)) == 1

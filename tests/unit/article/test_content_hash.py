@@ -1,6 +1,6 @@
 import hashlib
 
-from reedbed.ingest.text import content_hash, normalised_text
+from reedbed.ingest.text import content_hash, normalized_text
 
 LONG = "A sentence that is long enough to count as text of its own. " * 10
 
@@ -10,7 +10,7 @@ def test_markup_and_white_space_do_not_matter() -> None:
 
 
 def test_words_of_different_blocks_stay_apart() -> None:
-    assert normalised_text("<p>One</p><p>two</p>") == "One two"
+    assert normalized_text("<p>One</p><p>two</p>") == "One two"
 
 
 def test_case_matters() -> None:
@@ -25,12 +25,12 @@ def test_advertising_does_not_matter() -> None:
 
 def test_a_short_text_keeps_what_only_looks_like_advertising() -> None:
     markup = '<div class="ad-hoc">Minutes of the meeting</div><p class="promo">Buy</p>'
-    assert normalised_text(markup) == "Minutes of the meeting"
+    assert normalized_text(markup) == "Minutes of the meeting"
 
 
 def test_lines_of_boilerplate_do_not_matter() -> None:
     assert (
-        normalised_text("<p>2026-02-03 10:00</p><p>Text</p><p>Read more…</p><p>Continues after ad</p>")
+        normalized_text("<p>2026-02-03 10:00</p><p>Text</p><p>Read more…</p><p>Continues after ad</p>")
         == "Text"
     )
 

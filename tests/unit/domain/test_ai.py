@@ -5,9 +5,9 @@ from reedbed.domain.ai import (
     BreakerPolicy,
     BreakerWait,
     admit,
+    effective_state,
     failed,
     limited,
-    shown_state,
     succeeded,
 )
 from reedbed.domain.times import HOUR, MINUTE, SECOND
@@ -45,7 +45,7 @@ def test_an_open_one_is_left_alone_until_it_has_rested() -> None:
     half = admit(opened(), POLICY, NOW + 300 * SECOND)
     assert isinstance(half, Breaker)
     assert (half.state, half.half_successes) == ("HALF", 0)
-    assert shown_state(opened(), POLICY, NOW + 300 * SECOND) == "HALF"
+    assert effective_state(opened(), POLICY, NOW + 300 * SECOND) == "HALF"
 
 
 def test_a_half_open_one_closes_with_the_third_success_and_opens_with_any_failure() -> None:

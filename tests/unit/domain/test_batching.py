@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from reedbed.domain.batching import (
     FIRST,
     LARGEST,
-    PIECE_MS,
     SIGNS,
     SMALL,
     SMALLEST,
+    TARGET_BATCH_MS,
     TOO_LONG_MS,
     cut,
     next_size,
@@ -30,12 +30,12 @@ def learnt(cost_ms: float, each_ms: float, pieces: int = 30) -> list[float]:
 def test_pieces_grow_until_they_take_their_time() -> None:
     sizes = learnt(cost_ms=1, each_ms=0.3)
     assert all(after <= before * 1.5 for before, after in pairwise(sizes))
-    assert 0.8 * PIECE_MS < 1 + 0.3 * sizes[-1] < 1.2 * PIECE_MS
+    assert 0.8 * TARGET_BATCH_MS < 1 + 0.3 * sizes[-1] < 1.2 * TARGET_BATCH_MS
     assert learnt(cost_ms=0, each_ms=0)[-1] == LARGEST
 
 
 def test_a_busy_machine_does_not_make_pieces_ever_smaller() -> None:
-    assert learnt(cost_ms=2 * PIECE_MS, each_ms=0.1)[-1] >= SMALL / 2
+    assert learnt(cost_ms=2 * TARGET_BATCH_MS, each_ms=0.1)[-1] >= SMALL / 2
 
 
 def test_what_takes_too_long_becomes_as_small_as_can_be() -> None:

@@ -3,7 +3,7 @@ import pytest
 from reedbed.domain.refresh.outcomes import Failed, Fetched, Gone, NotModified, Outcome, Throttled
 from reedbed.domain.refresh.state import (
     Keep,
-    RedirectSightings,
+    RedirectCount,
     Stop,
     count_redirect,
     status_after_failure,
@@ -54,5 +54,5 @@ def test_a_redirect_is_believed_at_the_third_sighting_in_a_row() -> None:
 
 
 def test_another_target_or_none_starts_the_count_again() -> None:
-    assert count_redirect("http://b/", 2, "http://c/") == RedirectSightings("http://c/", 1)
-    assert count_redirect("http://b/", 2, None) == RedirectSightings()
+    assert count_redirect("http://b/", 2, "http://c/") == RedirectCount("http://c/", 1)
+    assert count_redirect("http://b/", 2, None) == RedirectCount()

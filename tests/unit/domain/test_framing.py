@@ -4,15 +4,15 @@ import pytest
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.framing import (
-    band_of,
     check_prompt,
     check_root_domain,
     comparable,
     fair,
-    found_quote,
     is_on_domain,
+    score_band,
     text_hash,
     variant_for,
+    verified_quote,
 )
 
 ARTICLE = comparable("He said: “the war on the  ordinary motorist” – and left.")
@@ -23,17 +23,19 @@ ARTICLE = comparable("He said: “the war on the  ordinary motorist” – and l
     [(0, "calm"), (0.339, "calm"), (0.34, "mixed"), (0.669, "mixed"), (0.67, "loud"), (1, "loud")],
 )
 def test_bands(value: float, band: str) -> None:
-    assert band_of(value) == band
+    assert score_band(value) == band
 
 
 def test_a_quote_stands_in_the_text_whatever_its_quotes_blanks_and_case() -> None:
-    assert found_quote('"The war on\nthe ordinary motorist"', ARTICLE) == "The war on the ordinary motorist"
-    assert found_quote("motorist” – and left", ARTICLE)
+    assert (
+        verified_quote('"The war on\nthe ordinary motorist"', ARTICLE) == "The war on the ordinary motorist"
+    )
+    assert verified_quote("motorist” – and left", ARTICLE)
 
 
 @pytest.mark.parametrize("quote", ["the war on ordinary motorists", "", "  ", "he" * 400, "x"])
 def test_a_quote_that_does_not_is_nothing(quote: str) -> None:
-    assert found_quote(quote, ARTICLE) == ""
+    assert verified_quote(quote, ARTICLE) == ""
 
 
 def test_every_feed_has_its_turn_and_an_address_comes_once() -> None:

@@ -10,16 +10,16 @@ import pytest
 from reedbed.domain.newsletters import (
     ANY_SERVER,
     ConfirmationLink,
+    UnsubscribeOptions,
     Verdicts,
-    WaysOut,
     find_confirmation,
     local_part,
-    mail_wish,
+    parse_mailto,
     sender_key,
     verdicts,
     ways_out,
 )
-from reedbed.domain.urls import untracked
+from reedbed.domain.urls import without_tracking
 
 TARGET = "https://example.org/story?id=3"
 
@@ -75,7 +75,7 @@ def test_a_recipient_names_an_address_of_ours_or_nothing(recipient: str, local: 
     ],
 )
 def test_a_counted_link_leads_straight_to_its_target(link: str) -> None:
-    assert untracked(link) == TARGET
+    assert without_tracking(link) == TARGET
 
 
 @pytest.mark.parametrize(
@@ -92,25 +92,25 @@ def test_a_counted_link_leads_straight_to_its_target(link: str) -> None:
     ],
 )
 def test_a_link_that_tells_no_safe_target_stays_as_it_is(link: str) -> None:
-    assert untracked(link) == link
+    assert without_tracking(link) == link
 
 
 def test_the_ways_out_of_a_list() -> None:
     header = "<mailto:out@example.org?subject=leave>, <http://example.org/u>, <https://example.org/u/1>"
     one_click = ways_out(header, "List-Unsubscribe=One-Click")
-    assert one_click == WaysOut(
+    assert one_click == UnsubscribeOptions(
         "https://example.org/u/1", "mailto:out@example.org?subject=leave", "https://example.org/u/1"
     )
     assert ways_out(header, "").post == ""
     assert ways_out("<http://example.org/u>", "List-Unsubscribe=One-Click").post == ""
-    assert ways_out("<javascript:alert(1)>, nonsense", "") == WaysOut()
+    assert ways_out("<javascript:alert(1)>, nonsense", "") == UnsubscribeOptions()
 
 
 def test_a_mail_to_a_list_cannot_smuggle_headers() -> None:
-    wish = mail_wish("mailto:out@example.org?subject=a%0D%0ABcc:x@example.org&bcc=y@example.org&body=bye")
+    wish = parse_mailto("mailto:out@example.org?subject=a%0D%0ABcc:x@example.org&bcc=y@example.org&body=bye")
     assert wish == ("out@example.org", "a Bcc:x@example.org", "bye")
-    assert mail_wish("mailto:") is None
-    assert mail_wish("https://example.org") is None
+    assert parse_mailto("mailto:") is None
+    assert parse_mailto("https://example.org") is None
 
 
 def test_only_the_server_we_know_is_believed() -> None:
@@ -134,7 +134,10 @@ def test_only_the_server_we_know_is_believed() -> None:
     ],
 )
 def test_a_confirmation_is_found_by_its_words_and_its_link(subject: str, text: str, label: str) -> None:
-    links = [ConfirmationLink("https://example.org/", "Home"), ConfirmationLink("https://example.org/x", label)]
+    links = [
+        ConfirmationLink("https://example.org/", "Home"),
+        ConfirmationLink("https://example.org/x", label),
+    ]
     found = find_confirmation(subject, text, links, words=40)
     assert found is not None and (found.url, found.label) == ("https://example.org/x", label)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reedbed.domain.errors import Invalid
-from reedbed.domain.patterns import Pattern, compile_pattern, must_contain, read_pattern
+from reedbed.domain.patterns import Pattern, compile_pattern, parse_pattern, required_literals
 
 ATOMS = st.sampled_from(
     [
@@ -136,7 +136,7 @@ def test_no_pattern_takes_long(pattern: str) -> None:
     ],
 )
 def test_what_every_match_holds_is_known(pattern: str, texts: tuple[str, ...]) -> None:
-    assert must_contain(read_pattern(pattern)) == texts
+    assert required_literals(parse_pattern(pattern)) == texts
 
 
 @given(st.text(alphabet=r"abC()[]|*+?^$.\\bd1", max_size=12), st.text(alphabet="abcC1 ", max_size=12))

@@ -5,8 +5,8 @@ import pytest
 from reedbed.ai.extractive import excerpt, quote
 from reedbed.ai.responses import read_answer
 from reedbed.domain.folders import FolderRow
-from reedbed.domain.questions import CitablePassage, best_passages, search_for, sought_words, weights
-from reedbed.domain.summaries import NEVER, words_wanted
+from reedbed.domain.questions import CitablePassage, best_passages, question_stems, search_for, weights
+from reedbed.domain.summaries import NEVER, min_summary_words
 from reedbed.domain.users import Preferences
 
 
@@ -21,7 +21,7 @@ from reedbed.domain.users import Preferences
     ],
 )
 def test_only_words_that_say_something_are_looked_for(question: str, words: tuple[str, ...]) -> None:
-    assert sought_words(question) == words
+    assert question_stems(question) == words
 
 
 def test_a_search_asks_for_any_word_within_the_scope() -> None:
@@ -55,10 +55,10 @@ def test_an_answer_that_does_not_fit_is_none(said: str) -> None:
 def test_the_nearest_wish_counts() -> None:
     rows = [FolderRow(1, None, "a", summary_words=0), FolderRow(2, 1, "b"), FolderRow(3, None, "c")]
     all_on = Preferences(auto_summaries=True, auto_summary_words=300)
-    assert words_wanted(NEVER, 2, rows, all_on) == NEVER
-    assert words_wanted(None, 2, rows, all_on) == 0
-    assert words_wanted(None, 3, rows, all_on) == 300
-    assert words_wanted(None, None, rows, Preferences()) == NEVER
+    assert min_summary_words(NEVER, 2, rows, all_on) == NEVER
+    assert min_summary_words(None, 2, rows, all_on) == 0
+    assert min_summary_words(None, 3, rows, all_on) == 300
+    assert min_summary_words(None, None, rows, Preferences()) == NEVER
 
 
 def _passage(entry_id: int, text: str) -> CitablePassage:

@@ -11,7 +11,7 @@ from reedbed.domain.refresh.state import (
     after_document,
     after_failure,
     after_unchanged,
-    habit_of,
+    publication_gap,
 )
 from reedbed.domain.times import DAY, HOUR, MINUTE
 
@@ -92,9 +92,9 @@ def test_sightings_of_a_permanent_redirect_are_counted_in_a_row() -> None:
 
 def test_a_habit_is_the_newest_publication_and_the_median_gap() -> None:
     times = [NOW - span for span in (0, HOUR, 3 * HOUR, 5 * HOUR)]
-    assert habit_of([*times, NOW + DAY], NOW) == (NOW, 2 * HOUR)
-    assert habit_of(times[:2], NOW) == (NOW, None)
-    assert habit_of([], NOW) == (None, None)
+    assert publication_gap([*times, NOW + DAY], NOW) == (NOW, 2 * HOUR)
+    assert publication_gap(times[:2], NOW) == (NOW, None)
+    assert publication_gap([], NOW) == (None, None)
 
 
 def test_the_kept_habit_gives_the_interval_of_the_publications_it_came_from() -> None:

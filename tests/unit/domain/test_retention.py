@@ -19,12 +19,12 @@ from reedbed.domain.refresh.dedupe import (
 from reedbed.domain.retention import (
     RetentionLimits,
     RetentionOverride,
-    check_wish,
+    check_retention_override,
     cut_short,
+    effective_limits,
     in_use,
     is_due,
     keys_of,
-    limits_of_feed,
     removed_keys,
     shorter_ages,
     with_removed,
@@ -36,19 +36,19 @@ SERVER = RetentionLimits(entries=500, age=365 * DAY, unread_age=90 * DAY)
 
 
 def test_whoever_wants_most_of_a_feed_has_it() -> None:
-    both = limits_of_feed(
+    both = effective_limits(
         SERVER, [RetentionOverride(entries=10, days=400), RetentionOverride(entries=50, unread_days=7)]
     )
     assert both == RetentionLimits(entries=50, age=400 * DAY, unread_age=90 * DAY)
 
 
 def test_a_follower_without_a_wish_has_the_servers_limits() -> None:
-    assert limits_of_feed(SERVER, [RetentionOverride(days=1), RetentionOverride()]) == SERVER
+    assert effective_limits(SERVER, [RetentionOverride(days=1), RetentionOverride()]) == SERVER
 
 
 def test_zero_is_without_limit() -> None:
-    assert limits_of_feed(SERVER, [RetentionOverride(days=0), RetentionOverride(days=5)]).age is None
-    assert limits_of_feed(SERVER, [RetentionOverride(entries=0, unread_days=0)]) == RetentionLimits(
+    assert effective_limits(SERVER, [RetentionOverride(days=0), RetentionOverride(days=5)]).age is None
+    assert effective_limits(SERVER, [RetentionOverride(entries=0, unread_days=0)]) == RetentionLimits(
         None, 365 * DAY, None
     )
 
@@ -58,7 +58,7 @@ def test_zero_is_without_limit() -> None:
 )
 def test_an_impossible_wish_is_refused(wish: RetentionOverride) -> None:
     with pytest.raises(Invalid):
-        check_wish(wish)
+        check_retention_override(wish)
 
 
 def test_a_database_that_is_too_large_overrules_wishes() -> None:

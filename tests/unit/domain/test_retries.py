@@ -2,7 +2,7 @@
 
 import pytest
 
-from reedbed.domain.refresh.outcomes import may_pass, next_try
+from reedbed.domain.refresh.outcomes import is_retryable, next_try
 from reedbed.domain.times import DAY, HOUR, MINUTE
 
 
@@ -21,4 +21,4 @@ def test_each_wait_is_as_long_as_all_before_it_until_it_was_tried_long_enough() 
     ("status", "again"), [(500, True), (503, True), (429, True), (408, True), (404, False), (410, False)]
 )
 def test_what_may_pass_is_tried_again(status: int, again: bool) -> None:
-    assert may_pass(status) is again
+    assert is_retryable(status) is again

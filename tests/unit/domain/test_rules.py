@@ -16,7 +16,7 @@ from reedbed.domain.rules import (
     apply,
     check_rule,
     matches,
-    operator_word,
+    operator_name,
     read_action,
     read_condition,
     reordered,
@@ -165,7 +165,7 @@ def test_a_rule_has_a_name_conditions_and_actions(
 
 @pytest.mark.parametrize("word", ["contains", "not_contains", "regex", "not_regex", "is", "is_not"])
 def test_the_words_of_an_operator_survive_the_way_there_and_back(word: str) -> None:
-    assert operator_word(read_condition("title", word, "x")) == word
+    assert operator_name(read_condition("title", word, "x")) == word
 
 
 @pytest.mark.parametrize("url", ["", "ftp://example.org", "javascript:alert(1)", "https://", "x" * 3_000])

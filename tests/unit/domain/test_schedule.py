@@ -258,4 +258,4 @@ def test_the_rule_can_be_told_to_people() -> None:
     [(30 * SECOND, "30 seconds"), (MINUTE, "minute"), (2 * HOUR, "2 hours"), (2 * DAY, "2 days")],
 )
 def test_spans_are_spelled(span: Millis, words: str) -> None:
-    assert schedule.spell_span(span) == words
+    assert schedule.format_duration(span) == words

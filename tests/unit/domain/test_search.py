@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.search import Filter, SearchQuery, excerpt, highlight, parse_search
-from reedbed.domain.text import fold, fold_with_places, index_text, query_tokens
+from reedbed.domain.text import fold, fold_with_positions, index_text, query_tokens
 from reedbed.domain.times import DAY, Instant, from_datetime, rfc3339, to_datetime
 
 NOW: Instant = 1_794_735_000_000
@@ -61,7 +61,7 @@ def test_the_short_way_folds_like_the_long_one(text: str) -> None:
 
 @given(st.text())
 def test_places_lead_back_to_the_text(text: str) -> None:
-    folded, places = fold_with_places(text)
+    folded, places = fold_with_positions(text)
     assert len(places) == len(folded)
     assert list(places) == sorted(places)
     assert all(0 <= place < len(text) for place in places)

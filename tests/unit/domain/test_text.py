@@ -4,7 +4,7 @@ from reedbed.domain.entries import tag_name
 from reedbed.domain.errors import Invalid
 from reedbed.domain.folders import folder_name
 from reedbed.domain.search import search_name
-from reedbed.domain.text import shown_line
+from reedbed.domain.text import clean_line
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from reedbed.domain.text import shown_line
     ],
 )
 def test_a_line_shows_what_it_says(given: str, shown: str) -> None:
-    assert shown_line(given) == shown
+    assert clean_line(given) == shown
 
 
 @pytest.mark.parametrize("check", [folder_name, search_name, tag_name])

@@ -84,7 +84,7 @@ def test_the_short_way_gives_the_same_key_as_the_long_one(url: str) -> None:
 @pytest.mark.parametrize("typed", ["", "   "])
 def test_a_feed_needs_an_address(typed: str) -> None:
     with pytest.raises(Invalid, match=r"^Feed URL is required$") as refused:
-        urls.feed_address(typed)
+        urls.check_feed_url(typed)
     assert refused.value.field == "url"
 
 
@@ -105,31 +105,31 @@ def test_a_feed_needs_an_address(typed: str) -> None:
 )
 def test_a_feed_address_is_http(typed: str) -> None:
     with pytest.raises(Invalid) as refused:
-        urls.feed_address(typed)
+        urls.check_feed_url(typed)
     assert refused.value.message == "Invalid URL format. Must start with http:// or https://"
 
 
 def test_a_feed_address_is_tidied_and_keeps_its_credentials() -> None:
     assert (
-        urls.feed_address(" HTTPS://Me:Secret@Site.COM:443/my feed#top ")
+        urls.check_feed_url(" HTTPS://Me:Secret@Site.COM:443/my feed#top ")
         == "https://Me:Secret@site.com/my%20feed"
     )
-    assert urls.feed_address("http://127.0.0.1:9000/feed.xml?a=1") == "http://127.0.0.1:9000/feed.xml?a=1"
+    assert urls.check_feed_url("http://127.0.0.1:9000/feed.xml?a=1") == "http://127.0.0.1:9000/feed.xml?a=1"
 
 
 def test_a_feed_address_has_an_end() -> None:
-    assert urls.feed_address("http://a/" + "x" * 2_039)
+    assert urls.check_feed_url("http://a/" + "x" * 2_039)
     with pytest.raises(Invalid, match="2048"):
-        urls.feed_address("http://a/" + "x" * 2_040)
+        urls.check_feed_url("http://a/" + "x" * 2_040)
 
 
 @given(st.text(max_size=60).map(lambda text: "http://" + text))
 def test_a_tidy_feed_address_stays_as_it_is(text: str) -> None:
     try:
-        once = urls.feed_address(text)
+        once = urls.check_feed_url(text)
     except Invalid:
         return
-    assert urls.feed_address(once) == once
+    assert urls.check_feed_url(once) == once
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_the_host_is_plain() -> None:
     ],
 )
 def test_an_address_with_a_secret_is_private(url: str) -> None:
-    assert urls.is_private_address(url)
+    assert urls.is_secret_url(url)
 
 
 @pytest.mark.parametrize(
@@ -211,4 +211,4 @@ def test_an_address_with_a_secret_is_private(url: str) -> None:
     ],
 )
 def test_an_ordinary_address_is_shared(url: str) -> None:
-    assert not urls.is_private_address(url)
+    assert not urls.is_secret_url(url)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reedbed.domain.auth import LIVES, life_in_words, link_url
+from reedbed.domain.auth import LINK_LIFETIMES, link_lifetime_text, link_url
 from reedbed.domain.email import link_email
 from reedbed.domain.errors import Invalid
 from reedbed.domain.users import (
@@ -93,10 +93,10 @@ def test_preferences_change_choice_by_choice() -> None:
     assert changed == Preferences(theme="dark", language="pt-BR", time_zone="Europe/Berlin")
 
 
-@pytest.mark.parametrize("purpose", LIVES)
+@pytest.mark.parametrize("purpose", LINK_LIFETIMES)
 def test_a_letter_names_its_link_once_and_how_long_it_works(purpose: str) -> None:
     url = link_url("https://reader.example", purpose, "secret")
     letter = link_email("a@example.org", purpose, url)
     assert letter.text.count(url) == 1
-    assert life_in_words(purpose) in letter.text
+    assert link_lifetime_text(purpose) in letter.text
     assert "secret" not in letter.subject

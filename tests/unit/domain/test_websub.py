@@ -14,9 +14,9 @@ from reedbed.domain.refresh.schedule import (
 )
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND
 from reedbed.domain.websub import (
-    LEASE_WISHED,
     MAX_LEASE,
     MIN_LEASE,
+    REQUESTED_LEASE,
     is_signed,
     lease_of,
     renew_at,
@@ -64,12 +64,12 @@ def test_private_addresses_cannot_and_the_reason_names_the_setting(url: str) -> 
 @pytest.mark.parametrize(
     ("said", "kept"),
     [
-        (None, LEASE_WISHED),
-        ("", LEASE_WISHED),
-        ("soon", LEASE_WISHED),
-        ("-5", LEASE_WISHED),
-        ("٣", LEASE_WISHED),
-        ("9" * 40, LEASE_WISHED),
+        (None, REQUESTED_LEASE),
+        ("", REQUESTED_LEASE),
+        ("soon", REQUESTED_LEASE),
+        ("-5", REQUESTED_LEASE),
+        ("٣", REQUESTED_LEASE),
+        ("9" * 40, REQUESTED_LEASE),
         ("0", MIN_LEASE),
         ("3600", HOUR),
         ("99999999", MAX_LEASE),

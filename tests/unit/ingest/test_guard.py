@@ -4,7 +4,7 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from reedbed.ingest.http.guard import AddressRefused, Guard
+from reedbed.ingest.http.guard import AddressRejected, Guard
 from reedbed.ingest.http.headers import RequestTarget, parse_target
 
 CLOSED_ADDRESSES = [
@@ -213,23 +213,23 @@ def test_the_tables_are_as_long_as_the_danger() -> None:
 
 @pytest.mark.parametrize("address", CLOSED_ADDRESSES)
 def test_a_closed_address_is_refused(address: str) -> None:
-    reason = Guard().refuse_reason(ip_address(address), 80)
+    reason = Guard().rejection_reason(ip_address(address), 80)
     assert reason is not None
     assert "REEDBED_ALLOW_NETWORKS" in reason
-    with pytest.raises(AddressRefused):
+    with pytest.raises(AddressRejected):
         Guard().check(address, 80)
 
 
 @pytest.mark.parametrize("address", OPEN_ADDRESSES)
 def test_a_public_address_is_open(address: str) -> None:
-    assert Guard().refuse_reason(ip_address(address), 443) is None
+    assert Guard().rejection_reason(ip_address(address), 443) is None
 
 
 @pytest.mark.parametrize("address", CLOSED_SPELLINGS)
 def test_no_spelling_hides_a_closed_address(address: str) -> None:
     target = parse_target(address)
     if isinstance(target, RequestTarget):
-        assert Guard().refuse_host(target.host, target.port) is not None
+        assert Guard().host_rejection(target.host, target.port) is not None
 
 
 @pytest.mark.parametrize("address", NO_WEB_ADDRESS)
@@ -239,27 +239,27 @@ def test_what_is_no_web_address_is_no_target(address: str) -> None:
 
 def test_an_operator_opens_only_the_network_named() -> None:
     guard = Guard([ip_network("10.1.0.0/16"), ip_network("fd00:1::/32")])
-    assert guard.refuse_reason(ip_address("10.1.2.3"), 8080) is None
-    assert guard.refuse_reason(ip_address("fd00:1::5")) is None
-    assert guard.refuse_reason(ip_address("::ffff:10.1.2.3")) is None
-    assert guard.refuse_reason(ip_address("10.2.0.1")) is not None
-    assert guard.refuse_reason(ip_address("64:ff9b::10.1.2.3")) is not None
-    assert guard.refuse_reason(ip_address("127.0.0.1")) is not None
+    assert guard.rejection_reason(ip_address("10.1.2.3"), 8080) is None
+    assert guard.rejection_reason(ip_address("fd00:1::5")) is None
+    assert guard.rejection_reason(ip_address("::ffff:10.1.2.3")) is None
+    assert guard.rejection_reason(ip_address("10.2.0.1")) is not None
+    assert guard.rejection_reason(ip_address("64:ff9b::10.1.2.3")) is not None
+    assert guard.rejection_reason(ip_address("127.0.0.1")) is not None
 
 
 @pytest.mark.parametrize(
     "port", [1, 21, 22, 23, 25, 53, 110, 143, 389, 445, 587, 993, 2375, 3306, 5432, 6379, 11211]
 )
 def test_ports_of_other_services_are_closed_unless_the_network_is_allowed(port: int) -> None:
-    assert Guard().refuse_reason(ip_address("1.1.1.1"), port) is not None
-    assert Guard([ip_network("1.1.1.0/24")]).refuse_reason(ip_address("1.1.1.1"), port) is None
+    assert Guard().rejection_reason(ip_address("1.1.1.1"), port) is not None
+    assert Guard([ip_network("1.1.1.0/24")]).rejection_reason(ip_address("1.1.1.1"), port) is None
 
 
 @pytest.mark.parametrize("port", [80, 443, 1024, 3000, 8000, 8080, 8443, 9000, 65535])
 def test_ports_of_the_web_are_open(port: int) -> None:
-    assert Guard().refuse_reason(ip_address("1.1.1.1"), port) is None
+    assert Guard().rejection_reason(ip_address("1.1.1.1"), port) is None
 
 
 def test_something_that_is_no_address_is_refused_at_the_socket() -> None:
-    with pytest.raises(AddressRefused):
+    with pytest.raises(AddressRejected):
         Guard().check("example.org", 80)

@@ -9,7 +9,7 @@ from reedbed.ingest.http.headers import (
     clean,
     is_sendable,
     links,
-    retry_moment,
+    parse_retry_after,
 )
 
 NOW = 1_763_200_000_000  # Sat, 15 Nov 2025 09:46:40 GMT
@@ -36,7 +36,7 @@ NOW = 1_763_200_000_000  # Sat, 15 Nov 2025 09:46:40 GMT
     ],
 )
 def test_retry_after_is_a_moment_ahead_or_nothing(value: str, moment: int | None) -> None:
-    assert retry_moment(value, NOW) == moment
+    assert parse_retry_after(value, NOW) == moment
 
 
 @pytest.mark.parametrize(

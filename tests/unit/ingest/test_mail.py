@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reedbed.domain.newsletters import Mail, NotAMail
+from reedbed.domain.newsletters import InvalidMail, Mail
 from reedbed.ingest.mail import read_mail
 from reedbed.ingest.mail.message import mailbox, media_type, read_mime
 from reedbed.ingest.mail.sandbox import packed, unpacked
-from reedbed.services.newsletters.receive import email_for
+from reedbed.services.newsletters.receive import convert_mail
 from tests.newsletters import samples
 
 SAMPLES = samples()
@@ -37,9 +37,9 @@ def test_any_bytes_are_a_mail_or_are_refused(heads: list[bytes], body: bytes, ma
     mail = read_mime(raw)
     if isinstance(mail, Mail):
         assert unpacked(packed(mail)) == mail
-        email_for(mail)
+        convert_mail(mail)
     else:
-        assert isinstance(mail, NotAMail)
+        assert isinstance(mail, InvalidMail)
 
 
 def test_damaged_samples_are_read_or_refused() -> None:
@@ -51,7 +51,7 @@ def test_damaged_samples_are_read_or_refused() -> None:
                 raw[chance.randrange(len(raw))] = chance.randrange(256)
             mail = read_mime(bytes(raw))
             if isinstance(mail, Mail):
-                email_for(mail)
+                convert_mail(mail)
 
 
 def test_what_a_sender_writes_never_runs_in_the_page() -> None:
@@ -63,7 +63,7 @@ def test_what_a_sender_writes_never_runs_in_the_page() -> None:
     raw = f"From: a@example.org\r\nContent-Type: text/html; charset=utf-8\r\n\r\n{html}".encode()
     mail = read_mime(raw)
     assert isinstance(mail, Mail)
-    content = email_for(mail).text.content
+    content = convert_mail(mail).text.content
     for danger in ("script", "onclick", "javascript", "<form", "<iframe", "cid:", "inside-this-mail"):
         assert danger not in content, content
 

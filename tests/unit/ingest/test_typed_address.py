@@ -1,6 +1,6 @@
 import pytest
 
-from reedbed.ingest.discovery import typed_addresses
+from reedbed.ingest.discovery import urls_from_typed
 
 
 @pytest.mark.parametrize(
@@ -37,4 +37,4 @@ from reedbed.ingest.discovery import typed_addresses
     ],
 )
 def test_what_is_typed_becomes_addresses_to_try(typed: str, meant: tuple[str, ...]) -> None:
-    assert typed_addresses(typed) == meant
+    assert urls_from_typed(typed) == meant

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from backports import zstd
 
-from reedbed.ingest.http.body import ACCEPT_ENCODING, OverLimit, Undecodable, read_body
+from reedbed.ingest.http.body import ACCEPT_ENCODING, BodyNotDecodable, BodyTooLarge, read_body
 
 FEED = b"<rss>" + b"reeds and water " * 5000 + b"</rss>"
 LIMIT = 200_000
@@ -34,17 +34,17 @@ def test_several_frames_are_one_body() -> None:
 
 
 def test_a_bomb_is_stopped_at_the_limit() -> None:
-    with pytest.raises(OverLimit):
+    with pytest.raises(BodyTooLarge):
         body_of(zstd.compress(bytes(64 << 20)))
 
 
 def test_a_body_that_breaks_off_is_refused() -> None:
-    with pytest.raises(Undecodable, match="broke off"):
+    with pytest.raises(BodyNotDecodable, match="broke off"):
         body_of(zstd.compress(FEED)[:-5])
 
 
 def test_what_is_not_zstd_is_refused() -> None:
-    with pytest.raises(Undecodable, match="damaged"):
+    with pytest.raises(BodyNotDecodable, match="damaged"):
         body_of(FEED)
 
 
@@ -53,10 +53,10 @@ def test_a_window_larger_than_the_web_allows_is_refused() -> None:
         bytes(range(256)) * 70_000,
         options={zstd.CompressionParameter.window_log: 25, zstd.CompressionParameter.content_size_flag: 0},
     )
-    with pytest.raises((Undecodable, OverLimit)):
+    with pytest.raises((BodyNotDecodable, BodyTooLarge)):
         body_of(wide)
 
 
 def test_more_frames_than_anybody_needs_are_refused() -> None:
-    with pytest.raises(Undecodable, match="too many"):
+    with pytest.raises(BodyNotDecodable, match="too many"):
         body_of(zstd.compress(b"x") * 2000)

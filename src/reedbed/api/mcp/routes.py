@@ -18,10 +18,10 @@ from reedbed.http.errors import body_of
 from reedbed.http.responses import json_response
 from reedbed.services.runtime import Runtime
 
-Converse = Callable[[Runtime, Caller, Scope, Receive, Send], Awaitable[None]]
+MessageHandler = Callable[[Runtime, Caller, Scope, Receive, Send], Awaitable[None]]
 
 
-class PostOnly(Refused):
+class MethodNotAllowed(Refused):
     code = "method_not_allowed"
 
 
@@ -49,10 +49,10 @@ async def _handle(request: Request, caller: Caller, send: Send) -> None:
     await handle(get_runtime(request), caller, request.scope, request.receive, send)
 
 
-def _load_handler() -> Converse:
-    from reedbed.api.mcp.server import converse
+def _load_handler() -> MessageHandler:
+    from reedbed.api.mcp.server import handle_message
 
-    return converse
+    return handle_message
 
 
 def _unauthorized() -> Response:
@@ -61,4 +61,4 @@ def _unauthorized() -> Response:
 
 
 def _method_not_allowed() -> Response:
-    return json_response(body_of(PostOnly("Send messages by POST.")), 405, {"Allow": "POST"})
+    return json_response(body_of(MethodNotAllowed("Send messages by POST.")), 405, {"Allow": "POST"})

@@ -25,7 +25,9 @@ INSTRUCTIONS = (
 logging.getLogger("mcp").setLevel(logging.WARNING)
 
 
-async def converse(runtime: Runtime, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
+async def handle_message(
+    runtime: Runtime, caller: Caller, scope: Scope, receive: Receive, send: Send
+) -> None:
     """Handle one message with a new server that is bound to the caller."""
     manager = StreamableHTTPSessionManager(
         _create_server(runtime, caller), json_response=True, stateless=True, max_request_body_size=BODY_LIMIT

@@ -21,7 +21,7 @@ from reedbed.http.responses import moment, text_id
 from reedbed.services.digests import ask_digest as request_digest
 from reedbed.services.digests import get_digest
 from reedbed.services.entries import get_entry, list_entries
-from reedbed.services.mcp import entry_text, note_call
+from reedbed.services.mcp import entry_text, record_assistant_call
 from reedbed.services.read_state import change_entries
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import search_entries
@@ -38,7 +38,7 @@ class ToolParams(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Paged(ToolParams):
+class PagedParams(ToolParams):
     limit: int = Field(PAGE, ge=1, le=MAX_PAGE)
     cursor: str | None = Field(None, max_length=200, description="next_cursor of the previous page.")
 
@@ -133,13 +133,13 @@ class Marks(ToolParams):
     add_tags: list[TagName] = Field(default_factory=list[TagName], max_length=20)
 
 
-class NewFeed(ToolParams):
+class SubscribeParams(ToolParams):
     url: str = Field(max_length=4_000, description="URL of a feed, or of a page that links to one.")
     folder_id: JsonId | None = None
     title: str | None = Field(None, max_length=500)
 
 
-class NewDigest(ToolParams):
+class CreateDigestParams(ToolParams):
     folder_id: JsonId | None = Field(None, description="Default: all feeds.")
 
 
@@ -156,7 +156,7 @@ async def mark_entries(runtime: Runtime, caller: Caller, params: Marks) -> dict[
     return {"marked": len(ids), "not_found": [str(id) for id in missing]}
 
 
-async def subscribe(runtime: Runtime, caller: Caller, params: NewFeed) -> dict[str, Any]:
+async def subscribe(runtime: Runtime, caller: Caller, params: SubscribeParams) -> dict[str, Any]:
     subscription = await subscribe_to_feed(
         runtime, caller.user_id, SubscribeOptions(params.url, params.folder_id, params.title)
     )
@@ -168,7 +168,7 @@ async def subscribe(runtime: Runtime, caller: Caller, params: NewFeed) -> dict[s
     }
 
 
-async def ask_digest(runtime: Runtime, caller: Caller, params: NewDigest) -> dict[str, Any]:
+async def ask_digest(runtime: Runtime, caller: Caller, params: CreateDigestParams) -> dict[str, Any]:
     created = await request_digest(runtime, caller.user, DigestScope(params.folder_id))
     return {"digest_id": str(created.id), "status": created.status, "entries": created.entries}
 
@@ -178,11 +178,11 @@ async def ask_digest(runtime: Runtime, caller: Caller, params: NewDigest) -> dic
 MAX_CHARACTERS = 20_000
 
 
-class FeedsParams(Paged):
+class FeedsParams(PagedParams):
     folder_id: JsonId | None = Field(None, description="Only feeds directly in this folder.")
 
 
-class EntriesParams(Paged):
+class EntriesParams(PagedParams):
     view: Literal["unread", "all", "starred", "later"] = "unread"
     feed_id: JsonId | None = None
     folder_id: JsonId | None = Field(None, description="With its subfolders.")
@@ -190,7 +190,7 @@ class EntriesParams(Paged):
     order: Literal["newest", "oldest"] = "newest"
 
 
-class Search(Paged):
+class Search(PagedParams):
     query: str = Field(
         min_length=1,
         max_length=MAX_TEXT,
@@ -199,13 +199,13 @@ class Search(Paged):
     order: Literal["newest", "relevance"] = "newest"
 
 
-class OneEntry(ToolParams):
+class ReadEntryParams(ToolParams):
     entry_id: JsonId
     offset: int = Field(0, ge=0, le=10_000_000, description="next_offset of the previous part.")
     characters: int = Field(MAX_CHARACTERS, ge=100, le=MAX_CHARACTERS)
 
 
-class OneDigest(ToolParams):
+class ReadDigestParams(ToolParams):
     digest_id: JsonId | None = Field(None, description="Default: the newest.")
 
 
@@ -248,13 +248,13 @@ async def search(runtime: Runtime, caller: Caller, params: Search) -> dict[str, 
     return _entries_page(items, page.next, "newest", name) | ({"unknown": unknown} if unknown else {})
 
 
-async def read_entry(runtime: Runtime, caller: Caller, params: OneEntry) -> dict[str, Any]:
+async def read_entry(runtime: Runtime, caller: Caller, params: ReadEntryParams) -> dict[str, Any]:
     entry = await get_entry(runtime, caller.user_id, params.entry_id)
     text = await entry_text(runtime, caller.user_id, entry)
     return read(entry, text, params.offset, params.offset + params.characters)
 
 
-async def read_digest(runtime: Runtime, caller: Caller, params: OneDigest) -> dict[str, Any]:
+async def read_digest(runtime: Runtime, caller: Caller, params: ReadDigestParams) -> dict[str, Any]:
     if params.digest_id is not None:
         row = await get_digest(runtime, caller.user_id, params.digest_id)
     else:
@@ -323,14 +323,14 @@ TOOLS = (
         "read_entry",
         "Read an entry",
         "The text of one entry. Long ones come in pieces. Reading does not mark it read.",
-        OneEntry,
+        ReadEntryParams,
         read_entry,
     ),
     Tool(
         "read_digest",
         "Read a digest",
         "A digest as Markdown: the newest, or one by its id.",
-        OneDigest,
+        ReadDigestParams,
         read_digest,
     ),
     Tool(
@@ -345,7 +345,7 @@ TOOLS = (
         "subscribe",
         "Follow a feed",
         "Follow the feed at an address, or the one that a page names.",
-        NewFeed,
+        SubscribeParams,
         subscribe,
         changes=True,
     ),
@@ -353,7 +353,7 @@ TOOLS = (
         "ask_digest",
         "Ask for a digest",
         "Have a digest of the last day written; read it with read_digest when its status is ready.",
-        NewDigest,
+        CreateDigestParams,
         ask_digest,
         changes=True,
     ),
@@ -369,7 +369,7 @@ async def call(
     if tool is None:
         return Refusal("There is no such tool.")
     outcome = await _run(runtime, caller, tool, arguments)
-    await note_call(runtime, caller, tool.name, refused=isinstance(outcome, Refusal))
+    await record_assistant_call(runtime, caller, tool.name, refused=isinstance(outcome, Refusal))
     return outcome
 
 

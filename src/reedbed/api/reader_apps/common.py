@@ -19,19 +19,19 @@ from reedbed.domain.times import SECOND, Instant
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentRuntime
 from reedbed.http.dependencies import place_of
-from reedbed.services.images import Pictures, pictures_for_programs
+from reedbed.services.images import Pictures, image_urls_for_apps
 from reedbed.services.runtime import Runtime
 from reedbed.store import blobs
 
 # These APIs ignore cookies, so a page of any origin can only use credentials it already has.
-OPEN_TO_ALL = {
+READER_CORS_HEADERS = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Methods": "GET, HEAD, POST, OPTIONS",
     "Access-Control-Allow-Headers": "Authorization, Content-Type, If-None-Match, If-Modified-Since",
     "Access-Control-Expose-Headers": "Date, ETag, Last-Modified, Retry-After, X-Reader-Google-Bad-Token",
     "Access-Control-Max-Age": "86400",
 }
-MAX_STAMPS = 10_000
+MAX_CACHED_ETAGS = 10_000
 
 
 def text(body: str, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -47,8 +47,8 @@ def json(content: Any, status: int = 200, headers: dict[str, str] | None = None)
     return Response(orjson.dumps(content), status, headers, "application/json; charset=utf-8")
 
 
-def open_to_all(response: Response) -> Response:
-    response.headers.update(OPEN_TO_ALL)
+def allow_any_origin(response: Response) -> Response:
+    response.headers.update(READER_CORS_HEADERS)
     return response
 
 
@@ -68,7 +68,7 @@ class EtagCache:
         if last_tag != tag:
             second = max(now // SECOND, second + 1)
         self._times[name] = (tag, second)
-        if len(self._times) > MAX_STAMPS:
+        if len(self._times) > MAX_CACHED_ETAGS:
             self._times.popitem(last=False)
         return second
 
@@ -172,7 +172,7 @@ class ReaderCall:
 
     @property
     def pictures(self) -> Pictures:
-        return pictures_for_programs(self.runtime, place_of(self.request, self.runtime))
+        return image_urls_for_apps(self.runtime, place_of(self.request, self.runtime))
 
     @property
     def user_id(self) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from reedbed.api.reader_apps.common import Params, ReaderCall, json, ok, open_to_all, read_params, text
+from reedbed.api.reader_apps.common import Params, ReaderCall, allow_any_origin, json, ok, read_params, text
 from reedbed.api.reader_apps.streams import Contents, read_contents, seconds, shown_content
 from reedbed.domain.entries import Entry, Selection, StreamQuery
 from reedbed.domain.errors import NotFound, ReedbedError, TooMany
@@ -16,7 +16,7 @@ from reedbed.domain.times import LATEST, SECOND, Instant
 from reedbed.domain.users import TokenScope
 from reedbed.http.auth import CurrentRuntime, client_ip
 from reedbed.http.errors import headers_of, status_of
-from reedbed.services.reader_apps import by_fever_key, edit_entries, mark_arrived, unread_recent
+from reedbed.services.reader_apps import caller_by_fever_key, edit_entries, mark_read_until, unread_recent
 from reedbed.services.runtime import Runtime
 from reedbed.store import blobs, folders, subscriptions
 from reedbed.store.engine.database import Tx
@@ -34,7 +34,7 @@ UNREAD_IDS, SAVED_IDS = frozenset({"unread_item_ids"}), frozenset({"saved_item_i
 EVERYTHING = 0
 
 
-async def apply_marks(call: ReaderCall) -> frozenset[str]:
+async def apply_mark(call: ReaderCall) -> frozenset[str]:
     """Apply the requested mark and return the id lists it changed. Invalid marks are ignored."""
     if TokenScope.WRITE not in call.caller.scopes:
         return frozenset()
@@ -46,7 +46,9 @@ async def apply_marks(call: ReaderCall) -> frozenset[str]:
     if kind == "item" and mark_as in EDITS:
         return await _mark_items(call, mark_as)
     if kind in ("feed", "group") and mark_as == "read" and id is not None:
-        await mark_arrived(call.runtime, call.user_id, await _selections(call, kind, id), _read_before(call))
+        await mark_read_until(
+            call.runtime, call.user_id, await _selections(call, kind, id), _read_before(call)
+        )
         return UNREAD_IDS
     return frozenset()
 
@@ -165,7 +167,7 @@ router = APIRouter(include_in_schema=False)
 METHODS = ["GET", "HEAD", "POST", "OPTIONS"]
 VERSION = 3
 PAGE = 50
-STRANGER = {"api_version": VERSION, "auth": 0}
+UNAUTHENTICATED = {"api_version": VERSION, "auth": 0}
 
 
 @router.api_route("/fever", methods=METHODS)
@@ -181,27 +183,27 @@ async def fever(request: Request, runtime: CurrentRuntime, rest: str = "") -> Re
     try:
         response = ok() if request.method == "OPTIONS" else await _respond(request, runtime)
     except TooMany as error:
-        response = json(STRANGER, status_of(error), headers_of(error))
+        response = json(UNAUTHENTICATED, status_of(error), headers_of(error))
     except ReedbedError as error:
         response = text(error.message, status_of(error), headers_of(error))
-    return open_to_all(response)
+    return allow_any_origin(response)
 
 
 async def _respond(request: Request, runtime: Runtime) -> Response:
     params = await read_params(request)
     key = params.one("api_key")
-    caller = await by_fever_key(runtime, key, ip=client_ip(request)) if key else None
+    caller = await caller_by_fever_key(runtime, key, ip=client_ip(request)) if key else None
     if caller is None:
-        return json(STRANGER)
+        return json(UNAUTHENTICATED)
     call = ReaderCall(request, runtime, caller, params)
-    changed = await apply_marks(call)
+    changed = await apply_mark(call)
     async with runtime.db.read() as tx:
         return json(await _build_response(tx, call, changed))
 
 
 async def _build_response(tx: Tx, call: ReaderCall, changed: frozenset[str]) -> dict[str, Any]:
     """Id lists in `changed` were changed by a mark and are always included."""
-    requested = {name for name in ASKABLE if name in call.params} | changed
+    requested = {name for name in REQUESTABLE if name in call.params} | changed
     response: dict[str, Any] = {"api_version": VERSION, "auth": 1}
     checked = await subscriptions.last_check(tx, call.user_id)
     if checked is not None:
@@ -252,12 +254,12 @@ async def _links(tx: Tx, call: ReaderCall, requested: set[str]) -> dict[str, Any
 
 async def _unread(tx: Tx, call: ReaderCall, requested: set[str]) -> dict[str, Any]:
     """All unread ids: apps treat missing ids as read."""
-    ids = await entries.every_id(tx, call.user_id, StreamQuery(read=False, order="oldest"))
+    ids = await entries.all_stream_ids(tx, call.user_id, StreamQuery(read=False, order="oldest"))
     return {"unread_item_ids": joined(ids)}
 
 
 async def _saved(tx: Tx, call: ReaderCall, requested: set[str]) -> dict[str, Any]:
-    ids = await entries.every_id(tx, call.user_id, StreamQuery(starred=True, order="oldest"))
+    ids = await entries.all_stream_ids(tx, call.user_id, StreamQuery(starred=True, order="oldest"))
     return {"saved_item_ids": joined(ids)}
 
 
@@ -277,4 +279,4 @@ PARTS = (
     (_unread, frozenset({"unread_item_ids"})),
     (_saved, frozenset({"saved_item_ids"})),
 )
-ASKABLE = frozenset(name for _, names in PARTS for name in names)
+REQUESTABLE = frozenset(name for _, names in PARTS for name in names)

@@ -14,11 +14,11 @@ from reedbed.api.reader_apps.common import (
     EtagCache,
     Params,
     ReaderCall,
+    allow_any_origin,
     conditional,
     icon_address,
     json,
     ok,
-    open_to_all,
     read_params,
     read_query,
     text,
@@ -29,8 +29,8 @@ from reedbed.api.reader_apps.streams import (
     item_contents,
     item_count,
     item_ids,
-    item_ids_of,
     microseconds,
+    read_item_ids,
     stream_atom,
     stream_contents,
 )
@@ -55,19 +55,19 @@ from reedbed.domain.users import Allowance, Caller, TokenScope
 from reedbed.http.auth import CurrentRuntime, client_ip
 from reedbed.http.errors import headers_of, status_of
 from reedbed.services.reader_apps import (
-    Placing,
+    SubscriptionEdit,
     arrange,
-    by_login_token,
+    caller_by_login_token,
     edit_entries,
-    edit_token_is_good,
     follow,
+    is_valid_edit_token,
     leave,
-    left_feed,
     log_in,
-    mark_arrived,
+    mark_read_until,
     new_edit_token,
     remove_labels,
     rename_label,
+    unsubscribed_feed_url,
 )
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import spend
@@ -93,7 +93,7 @@ async def client_login(request: Request, runtime: Runtime, params: Params) -> Re
 
 async def caller_of(request: Request, runtime: Runtime) -> Caller | None:
     token = _parse_authorization(request.headers.get("authorization", ""))
-    return await by_login_token(runtime, token) if token else None
+    return await caller_by_login_token(runtime, token) if token else None
 
 
 def unauthorized() -> Response:
@@ -107,7 +107,7 @@ async def edit_token(call: ReaderCall) -> Response:
 
 def bad_edit_token(call: ReaderCall) -> Response | None:
     """Return the error response if the edit token is wrong or expired."""
-    if edit_token_is_good(call.runtime, call.caller, call.params.one("T")):
+    if is_valid_edit_token(call.runtime, call.caller, call.params.one("T")):
         return None
     return text("Unauthorized", 401, {"X-Reader-Google-Bad-Token": "true"})
 
@@ -246,7 +246,7 @@ MAX_FEEDS = 500
 
 
 async def edit_tag(call: ReaderCall) -> Response:
-    ids = item_ids_of(call.params)
+    ids = read_item_ids(call.params)
     edit = tag_edit(call.params.all("a"), call.params.all("r"))
     if ids:
         await edit_entries(call.runtime, call.user_id, ids, edit)
@@ -257,7 +257,7 @@ async def mark_all_as_read(call: ReaderCall) -> Response:
     now = call.runtime.now()
     until = parse_mark_until(call.params.one("ts"), now)
     selections = [selection for target in await _targets_to_mark(call) for selection in _selections(target)]
-    await mark_arrived(call.runtime, call.user_id, selections, None if until >= now else until)
+    await mark_read_until(call.runtime, call.user_id, selections, None if until >= now else until)
     return ok()
 
 
@@ -289,7 +289,7 @@ async def subscription_edit(call: ReaderCall) -> Response:
     titles = params.all("t") or params.all("title")
     failures: list[ReedbedError] = []
     for stream, title in zip_longest(streams, titles[: len(streams)], fillvalue=""):
-        placing = Placing(title, _label_names(params.all("a")), _label_names(params.all("r")))
+        placing = SubscriptionEdit(title, _label_names(params.all("a")), _label_names(params.all("r")))
         try:
             await _edit_subscription(call, stream, placing)
         except ReedbedError as error:
@@ -301,7 +301,7 @@ async def subscription_edit(call: ReaderCall) -> Response:
     return ok()
 
 
-async def _edit_subscription(call: ReaderCall, text: str, placing: Placing) -> None:
+async def _edit_subscription(call: ReaderCall, text: str, placing: SubscriptionEdit) -> None:
     stream = parse_stream(text)
     if not isinstance(stream, FeedStream):
         raise Invalid("A feed is named feed/ and its address.", field="s")
@@ -316,16 +316,16 @@ async def _edit_subscription(call: ReaderCall, text: str, placing: Placing) -> N
             raise Invalid("ac must be subscribe, unsubscribe or edit.", field="ac")
 
 
-async def _subscribe(call: ReaderCall, stream: FeedStream, text: str, placing: Placing) -> None:
+async def _subscribe(call: ReaderCall, stream: FeedStream, text: str, placing: SubscriptionEdit) -> None:
     """A feed id only works for current or former subscriptions, so apps can undo an unsubscribe."""
-    url = stream.url or await left_feed(call.runtime, call.user_id, stream.feed_id)
+    url = stream.url or await unsubscribed_feed_url(call.runtime, call.user_id, stream.feed_id)
     if url:
         await follow(call.runtime, call.user_id, url, placing)
     else:
         await _arrange_feed(call, text, placing)
 
 
-async def _arrange_feed(call: ReaderCall, text: str, placing: Placing) -> None:
+async def _arrange_feed(call: ReaderCall, text: str, placing: SubscriptionEdit) -> None:
     async with call.runtime.db.read() as tx:
         directory = Directory(tx, call.user_id)
         target = await directory.find(text)
@@ -340,7 +340,7 @@ async def quickadd(call: ReaderCall) -> Response:
     """Report failures in the body: apps read `numResults`."""
     query = call.params.one("quickadd").strip()
     try:
-        feed = await follow(call.runtime, call.user_id, _feed_url(query), Placing())
+        feed = await follow(call.runtime, call.user_id, _feed_url(query), SubscriptionEdit())
     except ReedbedError as error:
         return json({"query": query, "numResults": 0, "error": error.message})
     return json(
@@ -448,7 +448,7 @@ WRITES: dict[str, Handler] = {
     "preference/stream/set": _do_nothing,
 }
 CONDITIONAL = frozenset({"subscription/list", "tag/list", "unread-count", "stream/items/ids"})
-WRITTEN_BY_GET = frozenset({"subscription/quickadd"})
+WRITES_ALLOWED_BY_GET = frozenset({"subscription/quickadd"})
 
 
 # A base URL that ends in a slash gives paths with two leading slashes.
@@ -466,7 +466,7 @@ async def google_reader(request: Request, runtime: CurrentRuntime) -> Response:
         response = await _dispatch(request, runtime, _endpoint(request.scope["path"]))
     except ReedbedError as error:
         response = text(error.message, status_of(error), headers_of(error))
-    return open_to_all(response)
+    return allow_any_origin(response)
 
 
 def _endpoint(path: str) -> str:
@@ -522,7 +522,7 @@ async def _run_read(call: ReaderCall | None, name: str, endpoint: str) -> Respon
 async def _run_write(call: ReaderCall | None, name: str) -> Response:
     if call is None:
         return unauthorized()
-    if call.request.method != "POST" and name not in WRITTEN_BY_GET:
+    if call.request.method != "POST" and name not in WRITES_ALLOWED_BY_GET:
         return text("This is a change: send it by POST.", 405, {"Allow": "POST"})
     if TokenScope.WRITE not in call.caller.scopes:
         raise Forbidden("This token may only read.")

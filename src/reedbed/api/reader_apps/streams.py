@@ -374,7 +374,7 @@ async def item_count(call: ReaderCall) -> Response:
 
 
 async def item_contents(call: ReaderCall) -> Response:
-    ids = item_ids_of(call.params)
+    ids = read_item_ids(call.params)
     if len(ids) > MAX_ITEMS:
         raise Invalid(f"At most {MAX_ITEMS} items in one call.", field="i")
     async with call.runtime.db.read() as tx:
@@ -404,7 +404,7 @@ async def _read_stream_contents(call: ReaderCall, stream: str) -> dict[str, Any]
     return _stream_json(call, requested.target.name, title, items(contents), continuation)
 
 
-def item_ids_of(params: Params) -> list[int]:
+def read_item_ids(params: Params) -> list[int]:
     """The valid item ids. Invalid ones are skipped, so they do not fail the whole call."""
     texts = params.all("i")
     if not texts:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from reedbed.domain.feeds import ParsedEntry
 from reedbed.domain.records import record
-from reedbed.domain.text import shown_line
+from reedbed.domain.text import clean_line
 from reedbed.domain.times import Instant
 from reedbed.domain.urls import has_userinfo, normalize_url
 
@@ -112,7 +112,7 @@ def change_hash(title: str, content: str) -> str:
     return sha256(f"{title}\0{content}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def words_hash(title: str, content: str) -> str:
+def normalized_text_hash(title: str, content: str) -> str:
     """Ignores white space. It identifies entries that have neither a guid nor a URL."""
     return change_hash(" ".join(title.split()), _AROUND_TAGS.sub(r"\1", " ".join(content.split())))
 
@@ -244,7 +244,7 @@ class _Planner:
         """
         if url is None or seen.url is None or url == seen.url:
             return True
-        if not seen.title or seen.title != shown_line(candidate.entry.title):
+        if not seen.title or seen.title != clean_line(candidate.entry.title):
             self.collisions += 1
         other = self.existing.by_url.get(url) if self.use_urls else None
         taken = seen.entry_id is not None and seen.entry_id in self.claimed
@@ -263,7 +263,7 @@ class _Planner:
             seen = self.existing.by_url.get(url) or self._moved(candidate)
             repeated = url in self.new_urls
         elif guid is None:
-            digest = words_hash(candidate.entry.title, candidate.entry.content)
+            digest = normalized_text_hash(candidate.entry.title, candidate.entry.content)
             # Earlier versions included white space in the hash.
             seen = self.existing.by_hash.get(digest) or self.existing.by_hash.get(candidate.change_hash)
             repeated = digest in self.new_hashes
@@ -289,7 +289,7 @@ class _Planner:
             self.duplicates.append(candidate.entry)
         else:
             self.claimed.add(seen.entry_id)
-            if seen.change_hash == candidate.change_hash or seen.change_hash == words_hash(
+            if seen.change_hash == candidate.change_hash or seen.change_hash == normalized_text_hash(
                 candidate.entry.title, candidate.entry.content
             ):
                 self.unchanged.append(seen.entry_id)

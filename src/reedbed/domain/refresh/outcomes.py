@@ -103,7 +103,7 @@ class HttpResponse:
 Outcome = Fetched | NotModified | Gone | Throttled | Failed
 
 
-def may_pass(status: int) -> bool:
+def is_retryable(status: int) -> bool:
     """Whether the same request may succeed later."""
     return status >= 500 or status in (408, 425, 429)
 

@@ -242,12 +242,14 @@ def _clamp(span: Millis, minimum: Millis, maximum: Millis) -> Millis:
 
 def explain(rule: str, delay: Millis) -> str:
     """A sentence for the feed page, from the rule and delay stored with the next check."""
-    every = spell_span(delay)
+    every = format_duration(delay)
     match rule:
         case IntervalRule.RHYTHM:
-            return f"Checked every {every}, because the feed publishes about every {spell_span(2 * delay)}."
+            return (
+                f"Checked every {every}, because the feed publishes about every {format_duration(2 * delay)}."
+            )
         case IntervalRule.QUIET:
-            quiet = spell_span(2 * _QUIET_DIVISOR * delay)
+            quiet = format_duration(2 * _QUIET_DIVISOR * delay)
             return f"Checked every {every}, because nothing has been published for {quiet}."
         case (
             IntervalRule.RETRY_AFTER
@@ -282,13 +284,13 @@ _REASONS: dict[str, str] = {
 Unit = Literal["second", "minute", "hour", "day"]
 
 
-def spell_span(span: Millis) -> str:
+def format_duration(span: Millis) -> str:
     """`45 minutes`, `3 hours`, `2 days`."""
-    number, unit = measure_span(span)
+    number, unit = round_duration(span)
     return unit if number == 1 else f"{number} {unit}s"
 
 
-def measure_span(span: Millis) -> tuple[int, Unit]:
+def round_duration(span: Millis) -> tuple[int, Unit]:
     """Rounded to a readable unit."""
     if span < 100 * SECOND:
         return (round(span / SECOND), "second") if span < MINUTE - SECOND // 2 else (1, "minute")

@@ -31,7 +31,7 @@ Status = Literal["success", "pending", "temporary_error", "permanent_error", "un
 """`pending`: never fetched."""
 
 DEFAULT_MAX_FAILURES = 10
-SIGHTINGS_TO_MOVE = 3
+REDIRECTS_TO_MOVE = 3
 
 _FAILURE_STATUSES: dict[str, Status] = {"permanent_error": "permanent_error", "unauthorized": "unauthorized"}
 
@@ -48,7 +48,7 @@ class Stop:
 
 
 @record
-class RedirectSightings:
+class RedirectCount:
     """How often in a row a permanent redirect to `target` was seen; `adopt` if the feed should move to it."""
 
     target: str | None = None
@@ -82,12 +82,12 @@ def status_after_failure(
     return Stop(f"Stopped after {times}. The last one: {outcome.message.rstrip('.')}.")
 
 
-def count_redirect(previous_target: str | None, count: int, seen: str | None) -> RedirectSightings:
+def count_redirect(previous_target: str | None, count: int, seen: str | None) -> RedirectCount:
     """`seen` is the permanent redirect target of this check, if any. Three in a row move the feed."""
     if seen is None:
-        return RedirectSightings()
+        return RedirectCount()
     new_count = count + 1 if seen == previous_target else 1
-    return RedirectSightings(target=seen, count=new_count, adopt=new_count >= SIGHTINGS_TO_MOVE)
+    return RedirectCount(target=seen, count=new_count, adopt=new_count >= REDIRECTS_TO_MOVE)
 
 
 # --- State transitions
@@ -171,7 +171,7 @@ def after_document(
     damaged: bool = False,
 ) -> FetchState:
     """After a changed document. `times` are the publication times of its entries."""
-    newest_at, gap = habit_of(times, terms.now)
+    newest_at, gap = publication_gap(times, terms.now)
     updated = replace(
         state,
         body_hash=body_hash,
@@ -256,7 +256,7 @@ def publish_pattern(state: FetchState, terms: Terms) -> PublishPattern:
     )
 
 
-def habit_of(times: Iterable[Instant], now: Instant) -> tuple[Instant | None, Millis | None]:
+def publication_gap(times: Iterable[Instant], now: Instant) -> tuple[Instant | None, Millis | None]:
     """The newest publication time, and the median gap between recent ones if there are enough."""
     recent = sorted({time for time in times if time <= now}, reverse=True)[:RECENT]
     if not recent:

@@ -141,7 +141,7 @@ _LOGIN = re.compile(
 )
 
 
-def closed_gate(source: str, metadata: ArticleMetadata, text: str) -> str | None:
+def blocked_reason(source: str, metadata: ArticleMetadata, text: str) -> str | None:
     """One sentence about what blocks the article, or None. `source` is the whole page."""
     if len(text) > _MEDIUM:
         return None
@@ -234,7 +234,7 @@ def _markup(selected: SelectedText, tree: html.HtmlElement, url: str, title: str
 
 
 def _rejection_reason(source: str, metadata: ArticleMetadata, content: str, text: str) -> str | None:
-    if reason := closed_gate(source, metadata, text):
+    if reason := blocked_reason(source, metadata, text):
         return reason
     if len(text) < MIN_TEXT and "<img " not in content:
         return "The page holds no article text."

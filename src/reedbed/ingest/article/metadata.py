@@ -12,7 +12,7 @@ from lxml import etree, html
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant, from_datetime
 from reedbed.ingest.language import declared_language
-from reedbed.ingest.sanitize.rules import web_address
+from reedbed.ingest.sanitize.rules import absolute_web_url
 
 _TITLE_NAMES = ("og:title", "twitter:title", "dc.title", "dcterms.title", "parsely-title", "title")
 _AUTHOR_NAMES = (
@@ -183,7 +183,7 @@ def _image(meta: dict[str, str], json_ld: dict[str, Any], base: str) -> str | No
     url = _first(meta, _IMAGE_NAMES)
     if not url:
         url = _url_of(json_ld.get("image"))
-    return web_address(url, base) if url else None
+    return absolute_web_url(url, base) if url else None
 
 
 def _url_of(node: object) -> str:

@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
-from reedbed.ingest.sandbox import accept_limits, bare_environment
+from reedbed.ingest.sandbox import apply_limits, minimal_environment
 from reedbed.ingest.sanitize.cleaner import bounded
 
 SECONDS = 8.0
@@ -46,7 +46,7 @@ def choose(source: str, keep: str | None, drop: str | None) -> SelectedText | No
             input=request,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=bare_environment(),
+            env=minimal_environment(),
             timeout=SECONDS,
             check=True,
         )
@@ -59,7 +59,7 @@ _MEMORY = 1 << 29
 
 
 def main() -> None:
-    accept_limits(_MEMORY)
+    apply_limits(_MEMORY)
     request = orjson.loads(sys.stdin.buffer.read())
     tree = LexborHTMLParser(bounded(request["source"]))
     for node in _outermost(tree, request["drop"]):

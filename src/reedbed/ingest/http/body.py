@@ -22,11 +22,11 @@ _ZSTD_WINDOW_LOG = 23
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
-class OverLimit(Exception):
+class BodyTooLarge(Exception):
     """The body is larger than the limit."""
 
 
-class Undecodable(Exception):
+class BodyNotDecodable(Exception):
     """The bytes do not match Content-Encoding; the message says why."""
 
 
@@ -62,7 +62,7 @@ def _gunzip(body: bytes, limit: int) -> bytes:
 def _layers(encoding: str | None) -> "list[_Layer]":
     names = [name for part in (encoding or "").lower().split(",") if (name := part.strip())]
     if len(names) > _MAX_LAYERS:
-        raise Undecodable("It is compressed too many times.")
+        raise BodyNotDecodable("It is compressed too many times.")
     return [_layer(name) for name in reversed(names) if name not in ("identity", "none", "utf-8")]
 
 
@@ -77,7 +77,7 @@ def _layer(name: str) -> "_Layer":
         case "zstd":
             return _Zstd()
         case _:
-            raise Undecodable("It is compressed in a way nobody asked for.")
+            raise BodyNotDecodable("It is compressed in a way nobody asked for.")
 
 
 class _Layer(Protocol):
@@ -86,7 +86,7 @@ class _Layer(Protocol):
         ...
 
     def finish(self) -> None:
-        """Raise `Undecodable` if the end is missing."""
+        """Raise `BodyNotDecodable` if the end is missing."""
         ...
 
 
@@ -99,7 +99,7 @@ class _LimitedLayer:
         for chunk in self._layer.feed(data):
             self._remaining -= len(chunk)
             if self._remaining < 0:
-                raise OverLimit
+                raise BodyTooLarge
             yield chunk
 
     def finish(self) -> None:
@@ -148,7 +148,7 @@ class _Zlib:
 
     def finish(self) -> None:
         if self._stream is not None:
-            raise Undecodable("The compressed data broke off.")
+            raise BodyNotDecodable("The compressed data broke off.")
 
     def _open(self, data: bytes) -> _Inflater | None:
         """Start the next member; None if the remaining data is not compressed."""
@@ -161,7 +161,7 @@ class _Zlib:
             return None
         self._members += 1
         if self._members > _MAX_MEMBERS:
-            raise Undecodable("It consists of too many compressed parts.")
+            raise BodyNotDecodable("It consists of too many compressed parts.")
         return zlib.decompressobj(self._window(data))
 
     def _window(self, data: bytes) -> int:
@@ -178,7 +178,7 @@ def _inflate(stream: _Inflater, data: bytes) -> Iterator[bytes]:
                 yield chunk
             data = stream.unconsumed_tail
     except zlib.error:
-        raise Undecodable("The compressed data is damaged.") from None
+        raise BodyNotDecodable("The compressed data is damaged.") from None
 
 
 class _Brotli:
@@ -193,11 +193,11 @@ class _Brotli:
             while not self._stream.can_accept_more_data():
                 yield self._stream.process(b"", output_buffer_limit=_CHUNK_BYTES)
         except brotli.error:
-            raise Undecodable("The compressed data is damaged.") from None
+            raise BodyNotDecodable("The compressed data is damaged.") from None
 
     def finish(self) -> None:
         if self._started and not self._stream.is_finished():
-            raise Undecodable("The compressed data broke off.")
+            raise BodyNotDecodable("The compressed data broke off.")
 
 
 class _Zstd:
@@ -216,14 +216,14 @@ class _Zstd:
 
     def finish(self) -> None:
         if self._stream is not None:
-            raise Undecodable("The compressed data broke off.")
+            raise BodyNotDecodable("The compressed data broke off.")
 
     def _open(self) -> "ZstdDecompressor":
         from backports.zstd import DecompressionParameter, ZstdDecompressor
 
         self._frames += 1
         if self._frames > _MAX_MEMBERS:
-            raise Undecodable("It consists of too many compressed parts.")
+            raise BodyNotDecodable("It consists of too many compressed parts.")
         return ZstdDecompressor(options={DecompressionParameter.window_log_max: _ZSTD_WINDOW_LOG})
 
 
@@ -235,4 +235,4 @@ def _decompress_zstd(stream: "ZstdDecompressor", data: bytes) -> Iterator[bytes]
         while not stream.eof and not stream.needs_input:
             yield stream.decompress(b"", _CHUNK_BYTES)
     except ZstdError:
-        raise Undecodable("The compressed data is damaged.") from None
+        raise BodyNotDecodable("The compressed data is damaged.") from None

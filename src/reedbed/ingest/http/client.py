@@ -35,7 +35,7 @@ from reedbed.ingest.http.failures import (
     status_failure,
     too_large,
 )
-from reedbed.ingest.http.guard import AddressRefused, Guard
+from reedbed.ingest.http.guard import AddressRejected, Guard
 from reedbed.ingest.http.headers import (
     RequestTarget,
     basic_auth,
@@ -146,18 +146,18 @@ class Fetcher:
         checked_port = port if port >= _FIRST_HIGH_PORT else None
         rejection = "The name is not known."
         for result in await self._active_resolver.resolve(host, port):
-            reason = self._guard.refuse_reason(ip_address(result["host"]), checked_port)
+            reason = self._guard.rejection_reason(ip_address(result["host"]), checked_port)
             if reason is None:
                 return result["host"]
             rejection = reason
-        raise AddressRefused(rejection)
+        raise AddressRejected(rejection)
 
-    def refuse_proxy(self, proxy: str) -> str | None:
+    def proxy_problem(self, proxy: str) -> str | None:
         """Why the proxy cannot be used, as far as its URL shows; a host name is resolved when it is used."""
         target = parse_target(proxy)
         if isinstance(target, str):
             return "The proxy's address is not valid."
-        reason = self._guard.refuse_host(target.host, target.port)
+        reason = self._guard.host_rejection(target.host, target.port)
         return None if reason is None else f"The proxy cannot be used. {reason}"
 
     async def close(self) -> None:
@@ -181,13 +181,13 @@ class Fetcher:
         return Failed(PERMANENT, f"The address redirects more than {_MAX_REDIRECTS} times.")
 
     async def _rejection(self, target: RequestTarget, proxy: str | None) -> str | None:
-        if (reason := self._guard.refuse_host(target.host, target.port)) is not None or proxy is None:
+        if (reason := self._guard.host_rejection(target.host, target.port)) is not None or proxy is None:
             return reason
         return await self._proxy_rejection(target, proxy)
 
     async def _proxy_rejection(self, target: RequestTarget, proxy: str) -> str | None:
         """A proxy opens the connection itself, so the target host is resolved and checked here."""
-        if (reason := self.refuse_proxy(proxy)) is not None:
+        if (reason := self.proxy_problem(proxy)) is not None:
             return reason
         from reedbed.ingest.http.connector import GuardedResolver
 

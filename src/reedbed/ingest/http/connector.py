@@ -13,7 +13,7 @@ from aiohttp.http import RawResponseMessage
 from aiohttp.http_exceptions import BadHttpMessage
 from aiohttp.streams import StreamReader
 
-from reedbed.ingest.http.guard import AddressRefused, Guard
+from reedbed.ingest.http.guard import AddressRejected, Guard
 
 _AddrInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[object, ...]]
 
@@ -95,7 +95,7 @@ class SystemResolver(AbstractResolver):
 
 
 class GuardedResolver(AbstractResolver):
-    """Remove addresses the guard rejects; raise `AddressRefused` if none are left.
+    """Remove addresses the guard rejects; raise `AddressRejected` if none are left.
 
     With `strict`, a single rejected address is enough: for connections where a proxy chooses the address.
     """
@@ -110,12 +110,12 @@ class GuardedResolver(AbstractResolver):
     ) -> list[ResolveResult]:
         results = await self._inner.resolve(host, port, family)
         allowed: list[ResolveResult] = []
-        rejection: AddressRefused | None = None
+        rejection: AddressRejected | None = None
         for result in results:
             try:
                 self._guard.check(result["host"], port)
                 allowed.append(result)
-            except AddressRefused as refused:
+            except AddressRejected as refused:
                 rejection = refused
         if rejection is not None and (self._strict or not allowed):
             raise rejection

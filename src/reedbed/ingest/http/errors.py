@@ -12,9 +12,9 @@ import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
 from reedbed.domain.refresh.outcomes import Failed
-from reedbed.ingest.http.body import OverLimit, Undecodable
+from reedbed.ingest.http.body import BodyNotDecodable, BodyTooLarge
 from reedbed.ingest.http.failures import PERMANENT, TEMPORARY, UNAUTHORIZED, refused, too_large
-from reedbed.ingest.http.guard import AddressRefused
+from reedbed.ingest.http.guard import AddressRejected
 
 # OpenSSL's verification results (X509_V_ERR_…).
 _CERTIFICATE_ERRORS = {
@@ -44,9 +44,9 @@ def describe(error: BaseException, host: str, *, limit: int) -> Failed | None:
     if (rejection := _guard_error(error)) is not None:
         return refused(rejection.reason)
     match error:
-        case OverLimit():
+        case BodyTooLarge():
             return too_large(limit)
-        case Undecodable():
+        case BodyNotDecodable():
             return Failed(TEMPORARY, f"The answer could not be unpacked. {error}")
         case asyncio.TimeoutError():
             return Failed(TEMPORARY, f"{host} does not answer.")
@@ -85,10 +85,10 @@ def _describe_broken_response(error: BaseException, host: str) -> Failed | None:
             return None
 
 
-def _guard_error(error: BaseException | None) -> AddressRefused | None:
+def _guard_error(error: BaseException | None) -> AddressRejected | None:
     """The guard's own error, however deep the client wrapped it."""
     for _ in range(8):
-        if error is None or isinstance(error, AddressRefused):
+        if error is None or isinstance(error, AddressRejected):
             return error
         error = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error.__cause__
     return None

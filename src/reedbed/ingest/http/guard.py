@@ -68,7 +68,7 @@ _BLOCKED_HIGH_PORTS = frozenset(
 )
 
 
-class AddressRefused(OSError):
+class AddressRejected(OSError):
     """The guard rejected an address. An OSError, so that aiohttp treats it as a failed connection."""
 
     def __init__(self, reason: str) -> None:
@@ -82,7 +82,7 @@ class Guard:
     def __init__(self, allow_networks: Sequence[Network] = ()) -> None:
         self._allowed = tuple(allow_networks)
 
-    def refuse_reason(self, ip: Address, port: int | None = None) -> str | None:
+    def rejection_reason(self, ip: Address, port: int | None = None) -> str | None:
         """Why this address is rejected, in one sentence; None if it is allowed."""
         if self._is_allowed(ip):
             return None
@@ -95,19 +95,19 @@ class Guard:
             return f"Port {port} is not used for web pages and is not contacted."
         return None
 
-    def refuse_host(self, host: str, port: int | None = None) -> str | None:
+    def host_rejection(self, host: str, port: int | None = None) -> str | None:
         """The same for the host of a URL; a name that must be resolved passes here."""
-        ip = literal_address(host)
-        return None if ip is None else self.refuse_reason(ip, port)
+        ip = literal_ip(host)
+        return None if ip is None else self.rejection_reason(ip, port)
 
     def check(self, host: str, port: int) -> None:
-        """Raise `AddressRefused` unless this numeric address is allowed."""
+        """Raise `AddressRejected` unless this numeric address is allowed."""
         try:
             ip = ip_address(host)
         except ValueError:
-            raise AddressRefused("The address could not be understood.") from None
-        if (reason := self.refuse_reason(ip, port)) is not None:
-            raise AddressRefused(reason)
+            raise AddressRejected("The address could not be understood.") from None
+        if (reason := self.rejection_reason(ip, port)) is not None:
+            raise AddressRejected(reason)
 
     def _is_allowed(self, ip: Address) -> bool:
         plain = ip.ipv4_mapped or ip if isinstance(ip, IPv6Address) else ip
@@ -128,7 +128,7 @@ def _is_allowed_port(port: int) -> bool:
     return port not in _BLOCKED_HIGH_PORTS
 
 
-def literal_address(host: str) -> Address | None:
+def literal_ip(host: str) -> Address | None:
     """The IP address that a host in a URL stands for; None for a name that must be resolved."""
     name = host.strip("[]").rstrip(".").lower()
     if name == "localhost" or name.endswith((".localhost", ".localdomain")):

@@ -11,7 +11,7 @@ from yarl import URL
 
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import CacheHeaders
-from reedbed.domain.times import DAY, SECOND, Instant, from_datetime, is_sayable
+from reedbed.domain.times import DAY, SECOND, Instant, from_datetime, is_representable
 
 # --- URLs
 
@@ -119,11 +119,11 @@ def cache_headers(headers: Headers, now: Instant) -> CacheHeaders:
         last_modified=clean(headers.get("Last-Modified")),
         cache_control=clean(", ".join(headers.getall("Cache-Control", ()))),
         expires=_expires(expires, headers.get("Date"), now) if expires else None,
-        retry_after=retry_moment(retry_after, now) if retry_after else None,
+        retry_after=parse_retry_after(retry_after, now) if retry_after else None,
     )
 
 
-def retry_moment(value: str, now: Instant) -> Instant | None:
+def parse_retry_after(value: str, now: Instant) -> Instant | None:
     """Seconds or a date; None if it is neither or in the past, at most 30 days ahead."""
     text = value.strip()
     if text.isascii() and text.isdigit():
@@ -154,7 +154,7 @@ def _expires(value: str, date: str | None, now: Instant) -> Instant | None:
         return expires
     # The result may be beyond the last year that can be represented.
     expires_at = now + (expires - sent)
-    return expires_at if is_sayable(expires_at) else None
+    return expires_at if is_representable(expires_at) else None
 
 
 def links(headers: Headers, base: str) -> tuple[tuple[str, str], ...]:

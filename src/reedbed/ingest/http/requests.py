@@ -17,7 +17,7 @@ from reedbed.domain.refresh.outcomes import Failed, HttpResponse
 from reedbed.ingest.http.body import read_body
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.failures import TEMPORARY, refused
-from reedbed.ingest.http.guard import Address, Guard, Network, literal_address
+from reedbed.ingest.http.guard import Address, Guard, Network, literal_ip
 from reedbed.ingest.http.headers import RequestTarget, parse_target
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ log = structlog.get_logger()
 MAX_BYTES = 512 * 1024
 
 
-class TrustingGuard(Guard):
+class ConfiguredServersGuard(Guard):
     """Allow the configured servers, wherever they are."""
 
     def __init__(self, servers: Sequence[str], allow_networks: Sequence[Network] = ()) -> None:
@@ -37,20 +37,20 @@ class TrustingGuard(Guard):
         self._servers = {(target.host, target.port) for target in targets}
         self._allowed_ips: set[tuple[Address, int]] = set()
         for host, port in self._servers:
-            if (ip := literal_address(host)) is not None:
+            if (ip := literal_ip(host)) is not None:
                 self._allowed_ips.add((ip, port))
 
-    def is_named(self, target: RequestTarget) -> bool:
+    def is_configured_server(self, target: RequestTarget) -> bool:
         return (target.host, target.port) in self._servers
 
     def learn(self, ip: str, port: int) -> None:
         """Allow an IP address that a configured server has just resolved to."""
         self._allowed_ips.add((ip_address(ip.partition("%")[0]), port))
 
-    def refuse_reason(self, ip: Address, port: int | None = None) -> str | None:
+    def rejection_reason(self, ip: Address, port: int | None = None) -> str | None:
         if port is not None and (ip, port) in self._allowed_ips:
             return None
-        return super().refuse_reason(ip, port)
+        return super().rejection_reason(ip, port)
 
 
 class HttpCaller(Fetcher):
@@ -62,22 +62,22 @@ class HttpCaller(Fetcher):
         user_agent: str,
         timeout: float,
     ) -> None:
-        self._trusting_guard = TrustingGuard(servers, allow_networks)
+        self._trusting_guard = ConfiguredServersGuard(servers, allow_networks)
         super().__init__(self._trusting_guard, user_agent=user_agent, timeout=timeout, connections=10)
 
-    async def inquire(
+    async def request_document(
         self, url: str, *, form: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> HttpResponse | Failed:
         """GET, or POST if there is a form. Redirects are not followed."""
         target = parse_target(url)
         if isinstance(target, str):
             return refused(target)
-        if (reason := self._guard.refuse_host(target.host, target.port)) is not None:
+        if (reason := self._guard.host_rejection(target.host, target.port)) is not None:
             return refused(reason)
         deadline = asyncio.timeout(self._timeout)
         try:
             async with deadline:
-                if self._trusting_guard.is_named(target):
+                if self._trusting_guard.is_configured_server(target):
                     await self._learn_addresses(target)
                 return await self._request(target, form, headers or {})
         except Exception as error:

@@ -11,7 +11,7 @@ from html import escape, unescape
 from itertools import islice
 
 from reedbed.domain.newsletters import ConfirmationLink
-from reedbed.domain.urls import untracked
+from reedbed.domain.urls import without_tracking
 from reedbed.ingest.sanitize.cleaner import MAX_CHARS
 
 _PLACEHOLDER = "https://inside-this-mail.invalid/"
@@ -58,7 +58,7 @@ def settled(clean_html: str, urls: Mapping[int, str]) -> str:
     return _HREF.sub(lambda match: f'{match[1]}{_untracked_href(match[2])}"', clean_html)
 
 
-def is_placed(url: str | None) -> bool:
+def is_placeholder_url(url: str | None) -> bool:
     return bool(url) and str(url).startswith(_PLACEHOLDER)
 
 
@@ -80,7 +80,7 @@ def online_version(links: list[ConfirmationLink]) -> str | None:
     )
 
 
-def from_plain(text: str) -> str:
+def plain_text_to_html(text: str) -> str:
     """Convert plain text to markup with paragraphs, line breaks and links."""
     blocks = _BLANK_LINES.split(text[:MAX_CHARS].strip())
     return "\n".join(f"<p>{_block_html(block)}</p>" for block in blocks if block.strip())
@@ -97,7 +97,7 @@ def _placeholder_to_url(match: re.Match[str], urls: Mapping[int, str]) -> str:
 
 
 def _untracked_href(href: str) -> str:
-    return escape(untracked(unescape(href)))
+    return escape(without_tracking(unescape(href)))
 
 
 def _link_text(markup: str) -> str:

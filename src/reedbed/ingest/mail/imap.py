@@ -20,7 +20,7 @@ TIMEOUT_SECONDS = 20.0
 MAX_MAILS = 20
 MAX_BYTES = 40 * 1024 * 1024
 """Of one check."""
-FIRST_LOOK = 50
+FIRST_CHECK_MAILS = 50
 """How many of the newest existing mails are imported when a folder is added."""
 
 _DISCONNECTED = "The mail server ended the connection. Look whether port and encryption are right."
@@ -28,7 +28,7 @@ _UID = re.compile(rb"\bUID (\d{1,10})\b")
 _SIZE = re.compile(rb"\bRFC822\.SIZE (\d{1,12})\b")
 
 
-def look_into_mailbox(
+def read_mailbox(
     login: MailboxLogin, ip: str, *, uid_validity: int | None, last_uid: int, max_bytes: int
 ) -> MailboxResult | MailboxFailure:
     """Read the mails above `last_uid`, or the newest ones if UIDVALIDITY changed. Blocks: call it in a
@@ -93,7 +93,7 @@ def _read_folder(
     since = last_uid if uid_validity in (None, validity) else 0
     uids = [uid for uid in _uids(client, since) if uid > since]
     if uid_validity != validity:  # first check, or the UIDs were reassigned
-        uids = uids[-FIRST_LOOK:]
+        uids = uids[-FIRST_CHECK_MAILS:]
     batch = uids[:MAX_MAILS]
     mails = tuple(_fetch_mails(client, batch, max_bytes))
     return MailboxResult(validity, mails, len(uids) > len(mails))

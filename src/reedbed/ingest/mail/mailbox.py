@@ -5,7 +5,7 @@ from typing import Literal
 
 from reedbed.domain.records import record
 
-ABOVE_ALL = 2**32
+LOGIN_TEST_UID = 2**32
 """No mail has a higher UID: a check from here on only tests the login."""
 
 Security = Literal["tls", "starttls", "none"]

@@ -16,7 +16,7 @@ from email.utils import parsedate_to_datetime
 from html import escape
 from typing import TypeAlias, cast
 
-from reedbed.domain.newsletters import Mail, MailImage, NotAMail
+from reedbed.domain.newsletters import InvalidMail, Mail, MailImage
 from reedbed.domain.records import record
 from reedbed.domain.text import storable
 from reedbed.domain.times import Instant, from_datetime
@@ -28,9 +28,9 @@ MAX_HEADER_BYTES = 256 * 1024
 MAX_HEADER = 4_000
 MAX_TEXT = 2_000_000
 """Characters of one body; cleaning reads even less."""
-MAX_PICTURE = 3 * 1024 * 1024
-MAX_PICTURES = 50
-MAX_PICTURES_BYTES = 12 * 1024 * 1024
+MAX_IMAGE_BYTES = 3 * 1024 * 1024
+MAX_MAIL_IMAGES = 50
+MAX_MAIL_IMAGES_BYTES = 12 * 1024 * 1024
 
 
 # --- Headers
@@ -51,7 +51,7 @@ def readable(value: str) -> str:
     return storable(" ".join(_CONTROL.sub(" ", _decode_words(raw)).split()))
 
 
-def readable_list(value: str) -> str:
+def decode_address_list(value: str) -> str:
     """Decode a list of addresses in angle brackets, in which white space only folds lines."""
     return "".join(readable(value).split())
 
@@ -150,8 +150,8 @@ class ImageSet:
 
     def add(self, cid: str, data: bytes) -> None:
         cid = cid.strip().strip("<>")[:500]
-        fits = len(data) <= MAX_PICTURE and self._bytes + len(data) <= MAX_PICTURES_BYTES
-        if not cid or cid in self._by_cid or len(self._by_cid) >= MAX_PICTURES or not fits:
+        fits = len(data) <= MAX_IMAGE_BYTES and self._bytes + len(data) <= MAX_MAIL_IMAGES_BYTES
+        if not cid or cid in self._by_cid or len(self._by_cid) >= MAX_MAIL_IMAGES or not fits:
             return
         if media_type(data) is not None:
             self._by_cid[cid] = MailImage(cid, data)
@@ -169,15 +169,15 @@ _META_CHARSET = re.compile(rb"<meta[^<>]{0,300}charset\s*=\s*[\"']?\s*([\w.:-]{2
 _Part: TypeAlias = "Message[str, str]"
 
 
-def read_mime(raw: bytes) -> Mail | NotAMail:
+def read_mime(raw: bytes) -> Mail | InvalidMail:
     """Bounded in depth, parts and size, but not in time: see `sandbox`."""
     end = _END_OF_HEADERS.search(raw[: MAX_HEADER_BYTES + 4])
     if end is None and len(raw) > MAX_HEADER_BYTES:
-        return NotAMail("The headers of this mail are too long.")
+        return InvalidMail("The headers of this mail are too long.")
     try:
         message = BytesParser(policy=compat32).parsebytes(raw)
     except RecursionError:
-        return NotAMail("The parts of this mail are nested too deep.")
+        return InvalidMail("The parts of this mail are nested too deep.")
     headers = [(name, str(value)) for name, value in message.raw_items()]
     return _mail(message, _Headers(headers))
 
@@ -198,14 +198,14 @@ class _Headers:
         return [value for key, value in self.pairs if key.lower() == name]
 
 
-def _mail(message: _Part, headers: _Headers) -> Mail | NotAMail:
+def _mail(message: _Part, headers: _Headers) -> Mail | InvalidMail:
     name, address = mailbox(headers.first("from", "sender", "return-path"))
     if not address:
-        return NotAMail("The mail does not say who sent it.")
+        return InvalidMail("The mail does not say who sent it.")
     reader = _PartReader()
     body = reader.read(message, 0)
     if reader.error:
-        return NotAMail(reader.error)
+        return InvalidMail(reader.error)
     return Mail(
         sender=address,
         sender_name=name,
@@ -215,7 +215,7 @@ def _mail(message: _Part, headers: _Headers) -> Mail | NotAMail:
         html=storable(body.html[:MAX_TEXT]),
         text=storable(body.text[:MAX_TEXT]),
         pictures=reader.images.pictures(),
-        list_unsubscribe=readable_list(headers.first("list-unsubscribe")),
+        list_unsubscribe=decode_address_list(headers.first("list-unsubscribe")),
         list_unsubscribe_post=readable(headers.first("list-unsubscribe-post")),
         auth_results=tuple(readable(value) for value in headers.every("authentication-results")[:10]),
         spam=is_spam(headers.pairs),

@@ -11,26 +11,26 @@ from typing import Any, cast
 
 import orjson
 
-from reedbed.domain.newsletters import Mail, MailImage, NotAMail
+from reedbed.domain.newsletters import InvalidMail, Mail, MailImage
 from reedbed.ingest.mail.message import read_mime
-from reedbed.ingest.sandbox import Sandbox, accept_limits
+from reedbed.ingest.sandbox import Sandbox, apply_limits
 
 _NAMES = tuple(field.name for field in fields(Mail))
 
 
-def packed(outcome: Mail | NotAMail) -> bytes:
-    if isinstance(outcome, NotAMail):
+def packed(outcome: Mail | InvalidMail) -> bytes:
+    if isinstance(outcome, InvalidMail):
         return orjson.dumps({"refusal": outcome.reason})
     values: dict[str, Any] = {name: getattr(outcome, name) for name in _NAMES}
     values["pictures"] = [(image.cid, b64encode(image.data).decode()) for image in outcome.pictures]
     return orjson.dumps({"mail": values})
 
 
-def unpacked(data: bytes) -> Mail | NotAMail:
+def unpacked(data: bytes) -> Mail | InvalidMail:
     """Raise ValueError, TypeError or KeyError on anything but the output of `packed`."""
     message = cast(dict[str, Any], orjson.loads(data))
     if "refusal" in message:
-        return NotAMail(str(message["refusal"]))
+        return InvalidMail(str(message["refusal"]))
     values = cast(dict[str, Any], message["mail"])
     values["pictures"] = tuple(MailImage(cid, b64decode(data)) for cid, data in values["pictures"])
     values["auth_results"] = tuple(values["auth_results"])
@@ -41,7 +41,7 @@ MEMORY = 1 << 30
 
 
 def main() -> None:
-    accept_limits(MEMORY)
+    apply_limits(MEMORY)
     sys.stdout.buffer.write(packed(read_mime(sys.stdin.buffer.read())))
 
 
@@ -49,15 +49,15 @@ _HARMLESS_BYTES = 3_000_000
 _HARMLESS_BOUNDARIES = 16
 _MAX_DASHED_LINES = 10_000
 """Each may start a part, and a part costs the parser far more than its bytes."""
-_GAVE_UP = NotAMail("The mail could not be read within the time and memory allowed for one.")
+_GAVE_UP = InvalidMail("The mail could not be read within the time and memory allowed for one.")
 
 _sandbox = Sandbox("reedbed.ingest.mail.sandbox")
 
 
-async def read_mail(raw: bytes) -> Mail | NotAMail:
+async def read_mail(raw: bytes) -> Mail | InvalidMail:
     """Parse a mail; large or nested ones in a process of their own, which can be killed."""
     if raw.count(b"\n--") > _MAX_DASHED_LINES:
-        return NotAMail("This mail has too many parts.")
+        return InvalidMail("This mail has too many parts.")
     if len(raw) <= _HARMLESS_BYTES and _boundaries(raw) <= _HARMLESS_BOUNDARIES:
         return await asyncio.to_thread(read_mime, raw)
     output = await _sandbox.ask(raw)

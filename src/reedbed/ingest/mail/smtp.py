@@ -23,7 +23,7 @@ IDLE_SECONDS = 60.0
 MAX_RECIPIENTS = 100
 MAX_CONNECTIONS = 100
 MAX_PER_PEER = 20
-MAX_STRANGERS = 10
+MAX_UNKNOWN_RECIPIENTS = 10
 """Unknown recipients in one session; a client that tries more is guessing addresses."""
 MAX_LINE = 100_000
 """Bytes. Some mails have longer lines than the 1000 of the standard."""
@@ -158,7 +158,7 @@ class _Handler:
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         unknown: int = getattr(session, "strangers", 0)
-        if unknown >= MAX_STRANGERS:
+        if unknown >= MAX_UNKNOWN_RECIPIENTS:
             return "450 4.7.1 Too many unknown recipients. Try again later."
         if len(envelope.rcpt_tos) >= MAX_RECIPIENTS:
             return "452 4.5.3 Too many recipients."

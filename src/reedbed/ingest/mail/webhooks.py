@@ -12,26 +12,26 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from reedbed.domain.newsletters import Mail, NotAMail, Verdicts
+from reedbed.domain.newsletters import InvalidMail, Mail, Verdicts
 from reedbed.domain.records import record
 from reedbed.domain.text import storable
 from reedbed.domain.times import HOUR, SECOND, Instant
 from reedbed.ingest.mail.message import (
     MAX_TEXT,
     ImageSet,
+    decode_address_list,
     is_spam,
     mailbox,
     message_id,
     moment_of,
     readable,
-    readable_list,
 )
 
 _MAX_RECIPIENTS = 100
 
 # --- Mailgun
 
-WHOLE_MAIL = "body-mime"
+MAILGUN_RAW_FIELD = "body-mime"
 OLDEST = 12 * HOUR
 """Mailgun retries for eight hours."""
 _MAX_CLOCK_SKEW = HOUR // 4
@@ -56,12 +56,12 @@ def mailgun_recipients(fields: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(recipient.strip() for recipient in fields.get("recipient", "").split(",")[:_MAX_RECIPIENTS])
 
 
-def read_mailgun(fields: Mapping[str, str], files: Mapping[str, bytes]) -> Mail | NotAMail:
+def read_mailgun(fields: Mapping[str, str], files: Mapping[str, bytes]) -> Mail | InvalidMail:
     headers = list(_mailgun_headers(fields.get("message-headers", "")))
     by_name = {name.lower(): value for name, value in reversed(headers)}
     name, address = mailbox(fields.get("from", "") or fields.get("sender", ""))
     if not address:
-        return NotAMail("The mail does not say who sent it.")
+        return InvalidMail("The mail does not say who sent it.")
     images = ImageSet()
     for cid, field in _parse_json(fields.get("content-id-map", ""), dict).items():
         images.add(str(cid), files.get(str(field), b""))
@@ -74,7 +74,7 @@ def read_mailgun(fields: Mapping[str, str], files: Mapping[str, bytes]) -> Mail 
         html=_body_text(fields.get("body-html", "")),
         text=_body_text(fields.get("body-plain", "")),
         pictures=images.pictures(),
-        list_unsubscribe=readable_list(by_name.get("list-unsubscribe", "")),
+        list_unsubscribe=decode_address_list(by_name.get("list-unsubscribe", "")),
         list_unsubscribe_post=readable(by_name.get("list-unsubscribe-post", "")),
         spam=is_spam(headers) or is_spam(fields.items()),
     )
@@ -125,7 +125,7 @@ def raw_mail(payload: dict[str, Any]) -> bytes | None:
     return raw.encode("utf-8", "surrogateescape") if raw else None
 
 
-def read_postmark(payload: dict[str, Any]) -> Mail | NotAMail:
+def read_postmark(payload: dict[str, Any]) -> Mail | InvalidMail:
     headers = [
         (_text(header, "Name"), _text(header, "Value")) for header in _list(payload, "Headers")[:_MAX_HEADERS]
     ]
@@ -135,7 +135,7 @@ def read_postmark(payload: dict[str, Any]) -> Mail | NotAMail:
     name, address = mailbox(_text(payload, "From"))
     address = _text(sender, "Email") or address
     if not address:
-        return NotAMail("The mail does not say who sent it.")
+        return InvalidMail("The mail does not say who sent it.")
     images = ImageSet()
     for attachment in _list(payload, "Attachments"):
         cid = _text(attachment, "ContentID").removeprefix("cid:")
@@ -149,7 +149,7 @@ def read_postmark(payload: dict[str, Any]) -> Mail | NotAMail:
         html=_body_text(_text(payload, "HtmlBody")),
         text=_body_text(_text(payload, "TextBody")),
         pictures=images.pictures(),
-        list_unsubscribe=readable_list(by_name.get("list-unsubscribe", "")),
+        list_unsubscribe=decode_address_list(by_name.get("list-unsubscribe", "")),
         list_unsubscribe_post=readable(by_name.get("list-unsubscribe-post", "")),
         auth_results=tuple(
             readable(value) for key, value in headers if key.lower() == "authentication-results"

@@ -5,7 +5,7 @@ documents that are not safe to parse here.
 """
 
 from reedbed.domain.feeds import NotAFeed, ParsedFeed
-from reedbed.ingest.parse.document import Doubt, Suspect, read_body
+from reedbed.ingest.parse.document import DoubtfulResult, UnsafeDocument, read_body
 from reedbed.ingest.parse.sandbox import parse_safely
 
 __all__ = ["parse_feed", "parse_safely"]
@@ -15,9 +15,9 @@ def parse_feed(body: bytes, *, content_type: str | None, url: str) -> ParsedFeed
     """`url` is where the document came from; relative URLs are resolved against it."""
     outcome = read_body(body, content_type=content_type, url=url)
     match outcome:
-        case Doubt():
+        case DoubtfulResult():
             return outcome.best
-        case Suspect():
+        case UnsafeDocument():
             return NotAFeed(f"The document is not read, because {outcome.reason}.")
         case _:
             return outcome

@@ -75,10 +75,10 @@ def as_utf8(body: bytes, content_type: str | None) -> bytes:
     claims = list(_claims(body, content_type))
     if all(codec == "utf-8" for codec in claims) or (body.isascii() and not _any_seven_bit(claims)):
         return body
-    return _decode_as_claimed(body, claims) or decoded_anyhow(body).encode("utf-8", "replace")
+    return _decode_as_claimed(body, claims) or decode_leniently(body).encode("utf-8", "replace")
 
 
-def decoded_anyhow(body: bytes) -> str:
+def decode_leniently(body: bytes) -> str:
     """Decode bytes with a wrong or unknown encoding; never fails."""
     if body.startswith(codecs.BOM_UTF8):
         body = body[3:]

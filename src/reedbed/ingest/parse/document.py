@@ -7,13 +7,13 @@ from operator import itemgetter
 
 from reedbed.domain.feeds import NotAFeed, ParsedFeed
 from reedbed.domain.records import record
-from reedbed.ingest.parse.charset import as_utf8, decoded_anyhow, unpacked
+from reedbed.ingest.parse.charset import as_utf8, decode_leniently, unpacked
 from reedbed.ingest.parse.feed import read_feed
 from reedbed.ingest.parse.jsonfeed import read_json_feed
 from reedbed.ingest.parse.prolog import (
     HTML_ROOTS,
     OpenedDocument,
-    Repaired,
+    RepairedDocument,
     opened,
     repaired,
     with_windows_quotes,
@@ -32,7 +32,7 @@ _TAG = re.compile(rb"[^\"'>]*(?:\"[^\"]*\"[^\"'>]*|'[^']*'[^\"'>]*)*")
 _LONG_TAG = MAX_ATTRIBUTES * 5
 
 
-def suspicion(document: bytes) -> str | None:
+def unsafe_reason(document: bytes) -> str | None:
     """Why this document must not be parsed in this process; None if it is safe.
 
     The document is split at every `<`, which no attribute value may contain, so each tag is within one chunk.
@@ -107,14 +107,14 @@ _MAX_REPAIR_BYTES = 1_000_000
 
 
 @record
-class Doubt:
+class DoubtfulResult:
     """The best result for a document that another parser may read better."""
 
     best: ParsedFeed | NotAFeed
 
 
 @record
-class Suspect:
+class UnsafeDocument:
     """A document that must only be parsed in a process that can be killed."""
 
     reason: str
@@ -122,7 +122,7 @@ class Suspect:
 
 def read_body(
     body: bytes, *, content_type: str | None, url: str, trusted: bool = False
-) -> ParsedFeed | NotAFeed | Doubt | Suspect:
+) -> ParsedFeed | NotAFeed | DoubtfulResult | UnsafeDocument:
     """`trusted` skips the check for documents that attack the parser."""
     body = unpacked(body)
     document = as_utf8(body, content_type).lstrip(b"\xef\xbb\xbf \t\r\n\x00")
@@ -134,8 +134,8 @@ def read_body(
     rejection = (source.refusal and NotAFeed(source.refusal)) or _rejection(source, document)
     if rejection:
         return rejection
-    reason = None if trusted else suspicion(source.document)
-    return Suspect(reason) if reason else _read_xml(source, url, trusted=trusted)
+    reason = None if trusted else unsafe_reason(source.document)
+    return UnsafeDocument(reason) if reason else _read_xml(source, url, trusted=trusted)
 
 
 def _rejection(source: OpenedDocument, document: bytes) -> NotAFeed | None:
@@ -153,26 +153,28 @@ def _is_binary(sample: bytes) -> bool:
     return odd * 20 > len(sample)
 
 
-def _read_xml(source: OpenedDocument, url: str, *, trusted: bool) -> ParsedFeed | NotAFeed | Doubt | Suspect:
+def _read_xml(
+    source: OpenedDocument, url: str, *, trusted: bool
+) -> ParsedFeed | NotAFeed | DoubtfulResult | UnsafeDocument:
     root = strict_tree(with_windows_quotes(source.document))
     if root is None:
         if len(source.document) > _MAX_REPAIR_BYTES and not trusted:
-            return Suspect("it is damaged and too large to mend here")
+            return UnsafeDocument("it is damaged and too large to mend here")
         return _read_damaged(source, url)
     return read_feed(root, url=url) or _OTHER_XML
 
 
-def _read_damaged(source: OpenedDocument, url: str) -> ParsedFeed | NotAFeed | Doubt:
-    result = repaired(decoded_anyhow(source.document), source.root, source.entities)
+def _read_damaged(source: OpenedDocument, url: str) -> ParsedFeed | NotAFeed | DoubtfulResult:
+    result = repaired(decode_leniently(source.document), source.root, source.entities)
     root = repaired_tree(with_windows_quotes(result.document))
     if root is None:
-        return Doubt(_BROKEN)
+        return DoubtfulResult(_BROKEN)
     feed = read_feed(root, url=url)
     if feed is None:
-        return _OTHER_XML if not result.entries else Doubt(_OTHER_XML)
+        return _OTHER_XML if not result.entries else DoubtfulResult(_OTHER_XML)
     return _with_doubt(replace(feed, truncated=result.truncated), result)
 
 
-def _with_doubt(feed: ParsedFeed, result: Repaired) -> ParsedFeed | Doubt:
+def _with_doubt(feed: ParsedFeed, result: RepairedDocument) -> ParsedFeed | DoubtfulResult:
     """Fewer entries than start tags: unclosed tags have swallowed some."""
-    return Doubt(feed) if len(feed.entries) < min(result.entries, 500) else feed
+    return DoubtfulResult(feed) if len(feed.entries) < min(result.entries, 500) else feed

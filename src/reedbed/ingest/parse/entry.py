@@ -14,12 +14,12 @@ from reedbed.ingest.parse.markup import (
     is_absolute,
     language_of,
     markup_of,
-    may_hold_relative,
+    may_contain_relative_urls,
+    normalize_language_tag,
     one_line,
-    resolved_markup,
+    resolve_markup_urls,
     text_of,
     text_of_html,
-    tidy_language,
     title_of,
 )
 from reedbed.ingest.parse.xml import MAX_CONTENT, MAX_GUID, MAX_LIST, MAX_NAME, MAX_TITLE, Element
@@ -32,7 +32,7 @@ _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
 def person(element: Element, context: Context) -> Author | None:
     """Read an Atom person with child elements, or a line of text such as `mark@example.com (Mark)`."""
     if not len(element):
-        return person_from_text(element.text or "")
+        return parse_person_text(element.text or "")
     parts: dict[str, str] = {}
     for part in element:
         parts.setdefault(context.names.of(part).rpartition(":")[2], text_of(part))
@@ -40,11 +40,11 @@ def person(element: Element, context: Context) -> Author | None:
     email = parts.get("email") or None
     url = context.address(parts.get("uri") or parts.get("url") or parts.get("homepage"), element)
     if not parts:
-        return person_from_text(text_of(element))
+        return parse_person_text(text_of(element))
     return _author(name or email or "", url, email)
 
 
-def person_from_text(text: str) -> Author | None:
+def parse_person_text(text: str) -> Author | None:
     text = text_of_html(text)[: MAX_NAME * 2]
     email = _EMAIL.search(text) if "@" in text else None
     if not email:
@@ -89,13 +89,13 @@ def enclosure(element: Element, context: Context, attribute: str) -> Enclosure |
     return Enclosure(
         url=url,
         type=element.get("type") or None,
-        length=whole_number(element.get("length") or element.get("fileSize")),
+        length=parse_whole_number(element.get("length") or element.get("fileSize")),
         title=title[:MAX_NAME] if title else None,
         duration=seconds(element.get("duration")),
     )
 
 
-def is_picture(element: Element, url: str) -> bool:
+def is_image_element(element: Element, url: str) -> bool:
     medium, kind = element.get("medium"), element.get("type")
     if medium or kind:
         return medium == "image" or (kind or "").startswith("image/")
@@ -105,7 +105,7 @@ def is_picture(element: Element, url: str) -> bool:
 def picture(element: Element, context: Context) -> EntryImage | None:
     """Read a thumbnail or image element with its URL in an attribute or as text."""
     url = context.address(element.get("url") or element.get("href") or text_of(element), element)
-    return EntryImage(url, whole_number(element.get("width")) or 0) if url else None
+    return EntryImage(url, parse_whole_number(element.get("width")) or 0) if url else None
 
 
 def media_parts(element: Element, context: Context) -> Iterator[tuple[str, Element]]:
@@ -118,7 +118,7 @@ def media_parts(element: Element, context: Context) -> Iterator[tuple[str, Eleme
                 yield context.names.of(inner), inner
 
 
-def distinct_attachments(enclosures: tuple[Enclosure, ...], duration: int | None) -> tuple[Enclosure, ...]:
+def distinct_enclosures(enclosures: tuple[Enclosure, ...], duration: int | None) -> tuple[Enclosure, ...]:
     """Keep one enclosure per URL and set the entry's duration on the first playable one."""
     by_url: dict[str, Enclosure] = {}
     for item in enclosures:
@@ -155,7 +155,7 @@ def seconds(text: str | None) -> int | None:
     return total or None
 
 
-def whole_number(text: str | None) -> int | None:
+def parse_whole_number(text: str | None) -> int | None:
     text = (text or "").strip()
     if not text.isascii() or not text.isdigit() or len(text) > 16:
         return None
@@ -226,17 +226,17 @@ def _finished(draft: EntryDraft) -> ParsedEntry:
         categories=draft.categories,
         image=_lead_image(draft),
         language=draft.language,
-        enclosures=distinct_attachments(draft.enclosures, draft.duration) if draft.enclosures else (),
+        enclosures=distinct_enclosures(draft.enclosures, draft.duration) if draft.enclosures else (),
         comments_url=draft.comments_url,
     )
 
 
 def _with_absolute_links(draft: EntryDraft, markup: str, url: str | None) -> str:
     """Resolve relative URLs against `xml:base`, else the entry's own page, else the feed."""
-    if "<" in markup and may_hold_relative(markup):
+    if "<" in markup and may_contain_relative_urls(markup):
         context = draft.context
         own = context.own_base(draft.element if draft.content_element is None else draft.content_element)
-        markup = resolved_markup(markup, own or (url if url and is_absolute(url) else context.base))
+        markup = resolve_markup_urls(markup, own or (url if url and is_absolute(url) else context.base))
     return markup[:MAX_CONTENT]
 
 
@@ -448,7 +448,7 @@ def _on_media_group(draft: EntryDraft, element: Element) -> None:
 
 def _on_group_content(draft: EntryDraft, element: Element) -> None:
     url = element.get("url")
-    if url and is_picture(element, url):
+    if url and is_image_element(element, url):
         _add_image(draft, element)
     elif url:
         _add_enclosure(draft, element, "url")
@@ -471,7 +471,7 @@ def _on_duration(draft: EntryDraft, element: Element) -> None:
 
 
 def _on_language(draft: EntryDraft, element: Element) -> None:
-    draft.language = tidy_language(one_line(text_of(element))) or draft.language
+    draft.language = normalize_language_tag(one_line(text_of(element))) or draft.language
 
 
 def _on_comments(draft: EntryDraft, element: Element) -> None:

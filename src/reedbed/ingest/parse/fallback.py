@@ -9,9 +9,15 @@ from typing import cast
 from reedbed.domain.feeds import Author, Enclosure, NotAFeed, ParsedEntry, ParsedFeed
 from reedbed.ingest.parse.charset import unpacked
 from reedbed.ingest.parse.dates import instant
-from reedbed.ingest.parse.entry import whole_number
+from reedbed.ingest.parse.entry import parse_whole_number
 from reedbed.ingest.parse.feed import newest
-from reedbed.ingest.parse.markup import absolute, is_absolute, resolved_markup, text_of_html, tidy_language
+from reedbed.ingest.parse.markup import (
+    absolute,
+    is_absolute,
+    normalize_language_tag,
+    resolve_markup_urls,
+    text_of_html,
+)
 from reedbed.ingest.parse.xml import MAX_CONTENT, MAX_GUID, MAX_LIST, MAX_NAME, MAX_TITLE
 
 Fields = Mapping[str, object]
@@ -50,7 +56,7 @@ def _feed(feed: Fields, version: str, entries: list[ParsedEntry], url: str) -> P
         entries=tuple(newest(entries)),
         site_url=absolute(_text(feed, "link"), url),
         description=text_of_html(_text(feed, "subtitle")) or None,
-        language=tidy_language(_text(feed, "language")),
+        language=normalize_language_tag(_text(feed, "language")),
         image=absolute(_text(_fields(feed, "image"), "href"), url),
         truncated=True,
     )
@@ -65,8 +71,8 @@ def _entry(entry: Fields, url: str) -> ParsedEntry:
         guid=_text(entry, "id").strip()[:MAX_GUID] or None,
         url=link,
         title=text_of_html(_text(entry, "title"))[:MAX_TITLE],
-        content=resolved_markup(full or summary, base or "")[:MAX_CONTENT],
-        summary=resolved_markup(summary, base or "") if full and summary and summary != full else None,
+        content=resolve_markup_urls(full or summary, base or "")[:MAX_CONTENT],
+        summary=resolve_markup_urls(summary, base or "") if full and summary and summary != full else None,
         published=_timestamp(entry, "published"),
         updated=_timestamp(entry, "updated"),
         authors=_authors(entry),
@@ -99,7 +105,7 @@ def _enclosures(entry: Fields, url: str) -> tuple[Enclosure, ...]:
         href = absolute(_text(item, "href"), url)
         if href:
             enclosures.append(
-                Enclosure(href, _text(item, "type") or None, whole_number(_text(item, "length")))
+                Enclosure(href, _text(item, "type") or None, parse_whole_number(_text(item, "length")))
             )
     return tuple(enclosures)
 

@@ -10,10 +10,10 @@ from reedbed.ingest.parse.entry import distinct, person, read_entry
 from reedbed.ingest.parse.markup import (
     Context,
     language_of,
+    normalize_language_tag,
     one_line,
     text_of,
     text_of_html,
-    tidy_language,
     title_of,
 )
 from reedbed.ingest.parse.xml import MAX_CONTENT, MAX_ENTRIES, MAX_LIST, MAX_TITLE, Element
@@ -161,7 +161,7 @@ def _on_description(draft: FeedDraft, element: Element) -> None:
 
 
 def _on_language(draft: FeedDraft, element: Element) -> None:
-    draft.language = tidy_language(one_line(text_of(element))) or draft.language
+    draft.language = normalize_language_tag(one_line(text_of(element))) or draft.language
 
 
 def _on_icon(draft: FeedDraft, element: Element) -> None:

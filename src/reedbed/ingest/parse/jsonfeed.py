@@ -11,17 +11,17 @@ import orjson
 from reedbed.domain.feeds import Author, Enclosure, NotAFeed, ParsedEntry, ParsedFeed
 from reedbed.domain.text import storable
 from reedbed.domain.times import Instant, rfc3339
-from reedbed.ingest.parse.charset import decoded_anyhow
+from reedbed.ingest.parse.charset import decode_leniently
 from reedbed.ingest.parse.dates import instant
 from reedbed.ingest.parse.feed import newest
 from reedbed.ingest.parse.markup import (
     absolute,
     html_of_text,
-    may_hold_relative,
+    may_contain_relative_urls,
+    normalize_language_tag,
     one_line,
-    resolved_markup,
+    resolve_markup_urls,
     text_of_html,
-    tidy_language,
 )
 from reedbed.ingest.parse.xml import MAX_CONTENT, MAX_GUID, MAX_LIST, MAX_NAME, MAX_TITLE
 
@@ -39,7 +39,7 @@ def read_json_feed(body: bytes, *, url: str) -> ParsedFeed | NotAFeed:
     try:
         document: object = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return _read_damaged(decoded_anyhow(body), url)
+        return _read_damaged(decode_leniently(body), url)
     return _read_document(document, url, truncated=False)
 
 
@@ -90,7 +90,7 @@ def _read_document(document: object, url: str, *, truncated: bool) -> ParsedFeed
         self_url=absolute(_text(feed, "feed_url"), base),
         hub_url=_hub(feed, base),
         description=_text(feed, "description"),
-        language=tidy_language(_text(feed, "language")),
+        language=normalize_language_tag(_text(feed, "language")),
         icon=absolute(_text(feed, "favicon"), base),
         image=absolute(_text(feed, "icon"), base),
         authors=_authors(feed, base),
@@ -111,7 +111,7 @@ def _entry(item: Fields, base: str) -> ParsedEntry:
         guid=_item_guid(item),
         url=url,
         title=text_of_html(_text(item, "title") or "")[:MAX_TITLE],
-        content=(resolved_markup(content, inner_base) if may_hold_relative(content) else content)[
+        content=(resolve_markup_urls(content, inner_base) if may_contain_relative_urls(content) else content)[
             :MAX_CONTENT
         ],
         summary=_summary(item),
@@ -121,7 +121,7 @@ def _entry(item: Fields, base: str) -> ParsedEntry:
         authors=_authors(item, base),
         categories=_tags(item),
         image=absolute(_text(item, "image") or _text(item, "banner_image"), inner_base),
-        language=tidy_language(_text(item, "language")),
+        language=normalize_language_tag(_text(item, "language")),
         enclosures=_attachments(item, inner_base),
     )
 
@@ -213,10 +213,10 @@ Cleaner = Callable[[str, str | None], str]
 def as_json_feed(feed: ParsedFeed, *, url: str) -> JsonFields:
     """The feed as JSON Feed 1.1 with sanitized content."""
     from reedbed.ingest.sanitize import clean_html
-    from reedbed.ingest.sanitize.media import standing_alone
+    from reedbed.ingest.sanitize.media import standalone_html
 
     def clean(html: str, base: str | None) -> str:
-        return standing_alone(clean_html(html, base))
+        return standalone_html(clean_html(html, base))
 
     base = feed.site_url or url or None
     return _without_empty(
@@ -238,7 +238,7 @@ def _item(entry: ParsedEntry, base: str | None, clean: Cleaner) -> JsonFields:
     content = clean(entry.content, entry.url or base)
     return _without_empty(
         id=entry.guid or entry.url or _content_id(entry),
-        url=entry.url or named_by(entry.guid),
+        url=entry.url or uri_from_guid(entry.guid),
         external_url=entry.external_url,
         title=entry.title,
         summary=text_of_html(entry.summary) if entry.summary else None,
@@ -252,7 +252,7 @@ def _item(entry: ParsedEntry, base: str | None, clean: Cleaner) -> JsonFields:
     ) | {"content_html": content}
 
 
-def named_by(guid: str | None) -> str | None:
+def uri_from_guid(guid: str | None) -> str | None:
     """An entry without a URL can still be identified by an id that is a URI, such as `urn:uuid:…`."""
     return guid if guid and guid.startswith(("urn:", "tag:")) else None
 

@@ -182,11 +182,11 @@ def is_absolute(url: str | None) -> bool:
     return url is not None and url.startswith(("http://", "https://"))
 
 
-def may_hold_relative(markup: str) -> bool:
+def may_contain_relative_urls(markup: str) -> bool:
     return _MAYBE_RELATIVE.search(markup) is not None
 
 
-def resolved_markup(markup: str, base: str) -> str:
+def resolve_markup_urls(markup: str, base: str) -> str:
     """Make relative URLs in `href`, `src`, `srcset` and similar attributes absolute."""
     if not is_absolute(base):
         return markup
@@ -270,10 +270,10 @@ class Context:
 
 
 def language_of(element: Element) -> str | None:
-    return tidy_language(element.get(_LANG))
+    return normalize_language_tag(element.get(_LANG))
 
 
-def tidy_language(tag: str | None) -> str | None:
+def normalize_language_tag(tag: str | None) -> str | None:
     """Normalize `en_US` to `en-US`; None if it is not a language tag."""
     tag = (tag or "").strip().replace("_", "-")
     return tag if 2 <= len(tag) <= 35 and tag.replace("-", "").isalnum() and tag.isascii() else None

@@ -120,19 +120,19 @@ _C1_CHARACTER = re.compile(rb"\xc2([\x80-\x9f])")
 
 
 @record
-class Repaired:
+class RepairedDocument:
     document: bytes
     truncated: bool
     entries: int
     """Number of start tags of entries."""
 
 
-def repaired(text: str, root: str, entities: dict[str, str]) -> Repaired:
+def repaired(text: str, root: str, entities: dict[str, str]) -> RepairedDocument:
     text = _FORBIDDEN.sub("", text).rstrip()
     complete = _complete_part(text, root)
     fixed = _PROBLEM.sub(lambda match: _fix(match, entities), complete)
     entry_count = len(_ENTRY_START.findall(_PROBLEM.sub(_drop_comment_or_cdata, complete)))
-    return Repaired(fixed.encode("utf-8", "replace"), len(complete) < len(text), entry_count)
+    return RepairedDocument(fixed.encode("utf-8", "replace"), len(complete) < len(text), entry_count)
 
 
 def with_windows_quotes(document: bytes) -> bytes:

@@ -11,9 +11,9 @@ from typing import cast
 import orjson
 
 from reedbed.domain.feeds import Author, CheckSchedule, Enclosure, NotAFeed, ParsedEntry, ParsedFeed
-from reedbed.ingest.parse.document import Doubt, Suspect, read_body
+from reedbed.ingest.parse.document import DoubtfulResult, UnsafeDocument, read_body
 from reedbed.ingest.parse.xml import MAX_BYTES
-from reedbed.ingest.sandbox import Sandbox, accept_limits
+from reedbed.ingest.sandbox import Sandbox, apply_limits
 
 Fields = dict[str, object]
 
@@ -75,20 +75,20 @@ MEMORY = 1 << 29
 
 
 def main() -> None:
-    accept_limits(MEMORY)
+    apply_limits(MEMORY)
     request = cast(dict[str, str | None], orjson.loads(sys.stdin.buffer.readline()))
     body = sys.stdin.buffer.read()
-    outcome = read_with_care(body, content_type=request["content_type"], url=request["url"] or "")
+    outcome = read_in_child(body, content_type=request["content_type"], url=request["url"] or "")
     sys.stdout.buffer.write(packed(outcome))
 
 
-def read_with_care(body: bytes, *, content_type: str | None, url: str) -> ParsedFeed | NotAFeed:
+def read_in_child(body: bytes, *, content_type: str | None, url: str) -> ParsedFeed | NotAFeed:
     """Parse without the check for attacks, and with feedparser as well if the result is doubtful."""
     outcome = read_body(body, content_type=content_type, url=url, trusted=True)
-    if not isinstance(outcome, Doubt):
+    if not isinstance(outcome, DoubtfulResult):
         return (
             NotAFeed(f"The document is not read, because {outcome.reason}.")
-            if isinstance(outcome, Suspect)
+            if isinstance(outcome, UnsafeDocument)
             else outcome
         )
     from reedbed.ingest.parse.fallback import read_with_feedparser
@@ -119,9 +119,9 @@ async def parse_safely(body: bytes, *, content_type: str | None, url: str) -> Pa
     else:
         outcome = await asyncio.to_thread(read_body, body, content_type=content_type, url=url)
     match outcome:
-        case Suspect():
+        case UnsafeDocument():
             return await _read_in_sandbox(body, content_type, url) or _GAVE_UP
-        case Doubt():
+        case DoubtfulResult():
             return await _read_in_sandbox(body, content_type, url) or outcome.best
         case _:
             return outcome

@@ -11,7 +11,7 @@ from html import escape, unescape
 from urllib.parse import parse_qs, urlsplit
 
 from reedbed.domain.images import MAIL_PATH
-from reedbed.ingest.sanitize.rules import ANCHOR_PREFIX, data_image, largest, web_address
+from reedbed.ingest.sanitize.rules import ANCHOR_PREFIX, absolute_web_url, data_image, largest
 
 # --- Tags and attributes
 
@@ -105,7 +105,7 @@ def _embedded_url(name: str, attributes: dict[str, str], base: str | None) -> st
         video_id = attributes.get("data-videoid", "")
         return f"https://www.youtube.com/watch?v={video_id}" if _VIDEO_ID.match(video_id) else None
     for key in _URL_ATTRIBUTES:
-        if (value := attributes.get(key)) and (url := web_address(value, base)):
+        if (value := attributes.get(key)) and (url := absolute_web_url(value, base)):
             return url
     return None
 
@@ -188,7 +188,7 @@ _TRACKING_URL = re.compile(
 )
 
 
-def settled_image(attributes: dict[str, str], base: str | None) -> dict[str, str] | None:
+def resolve_image_attributes(attributes: dict[str, str], base: str | None) -> dict[str, str] | None:
     """The attributes of the real image, or None for tracking pixels and images without a usable source."""
     if _is_pixel(attributes):
         return None
@@ -202,7 +202,7 @@ def settled_image(attributes: dict[str, str], base: str | None) -> dict[str, str
     return {kind: source, **_with_srcset(others)}
 
 
-def settled_source(attributes: dict[str, str]) -> dict[str, str]:
+def resolve_source_attributes(attributes: dict[str, str]) -> dict[str, str]:
     return _with_srcset(attributes)
 
 
@@ -224,7 +224,7 @@ def route_images(html: str, through: Callable[[str], str], *, everything: bool) 
     return _CLEAN_IMAGE.sub(routed, _CLEAN_SOURCE.sub("", html) if everything else html)
 
 
-def standing_alone(html: str) -> str:
+def standalone_html(html: str) -> str:
     """Clean markup for use outside Reedbed: original anchor names, and http images loaded directly."""
     routed = route_images(html, lambda url: url, everything=False)
     return routed.replace(f' href="#{ANCHOR_PREFIX}', ' href="#').replace(f' id="{ANCHOR_PREFIX}', ' id="')
@@ -271,10 +271,10 @@ def _real_source(attributes: dict[str, str], base: str | None) -> str | None:
     lazy = () if LAZY_ATTRIBUTES.isdisjoint(attributes) else _LAZY_SOURCES
     for key in lazy:
         value = attributes.get(key)
-        if value and _LOOKS_LIKE_IMAGE.search(value[:2_000]) and (url := web_address(value, base)):
+        if value and _LOOKS_LIKE_IMAGE.search(value[:2_000]) and (url := absolute_web_url(value, base)):
             return url
     for key in ("src", "data-http-src"):
-        if (value := attributes.get(key)) and (url := web_address(value, base)):
+        if (value := attributes.get(key)) and (url := absolute_web_url(value, base)):
             return url
     for key in (*_LAZY_SRCSETS, "srcset"):
         if (value := attributes.get(key)) and (url := largest(value, base)):

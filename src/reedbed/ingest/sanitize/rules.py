@@ -131,7 +131,7 @@ DROPPED_WITH_CONTENT = frozenset(
 
 # --- URLs
 
-MAX_ADDRESS = 4_096
+MAX_URL_LENGTH = 4_096
 MAX_DATA_IMAGE = 300_000
 
 # Characters that the URL standard strips from both ends, and those it removes anywhere.
@@ -153,9 +153,9 @@ MAX_CANDIDATES = 24
 MAX_SRCSET = 16_384
 
 
-def web_address(value: str, base: str | None) -> str | None:
+def absolute_web_url(value: str, base: str | None) -> str | None:
     """The absolute http(s) URL that a browser would open, or None for anything else."""
-    if len(value) > MAX_ADDRESS:
+    if len(value) > MAX_URL_LENGTH:
         return None
     if _PLAIN.match(value):
         return value
@@ -170,20 +170,20 @@ def web_address(value: str, base: str | None) -> str | None:
     return _TO_PERCENT_ENCODE.sub(_percent, f"{scheme.lower()}:{remaining}")
 
 
-def link_address(value: str, base: str | None) -> str | None:
+def absolute_link_url(value: str, base: str | None) -> str | None:
     if value.startswith("http"):
-        return web_address(value, base)
+        return absolute_web_url(value, base)
     trimmed = value.strip(_STRIPPED_CHARS)
-    if _MAILTO.match(trimmed) and len(trimmed) <= MAX_ADDRESS:
+    if _MAILTO.match(trimmed) and len(trimmed) <= MAX_URL_LENGTH:
         return trimmed
-    return web_address(value, base)
+    return absolute_web_url(value, base)
 
 
-def image_address(value: str, base: str | None) -> str | None:
+def safe_image_url(value: str, base: str | None) -> str | None:
     """An https URL or an inline raster image. A page served over TLS cannot load plain http images."""
     if value[:5].lower() == "data:":
         return data_image(value)
-    url = web_address(value, base)
+    url = absolute_web_url(value, base)
     return url if url and url.startswith("https:") else None
 
 
@@ -191,9 +191,9 @@ def data_image(value: str) -> str | None:
     return value if len(value) <= MAX_DATA_IMAGE and _DATA_IMAGE.match(value) else None
 
 
-def media_address(value: str, base: str | None) -> str | None:
+def https_media_url(value: str, base: str | None) -> str | None:
     """Audio and video over https; browsers upgrade plain http ones anyway."""
-    url = web_address(value, base)
+    url = absolute_web_url(value, base)
     if url and url.startswith("http:"):
         return f"https:{url[5:]}"
     return url
@@ -218,7 +218,7 @@ def largest(value: str, base: str | None) -> str | None:
 def candidates(value: str, base: str | None) -> Iterator[tuple[str, str]]:
     """Yield (URL, "800w" or "2x" or "") in order. URLs may contain commas; only white space ends them."""
     for source, size in _pairs(value[:MAX_SRCSET].split()[: 2 * MAX_CANDIDATES]):
-        if url := web_address(source.strip(","), base):
+        if url := absolute_web_url(source.strip(","), base):
             yield url, size
 
 
@@ -261,7 +261,7 @@ def _absolute(value: str, base: str | None) -> str:
 @lru_cache(maxsize=32)
 def _origin(base: str) -> str | None:
     """Scheme and host of a page."""
-    root = web_address(_absolute("/", base), None)
+    root = absolute_web_url(_absolute("/", base), None)
     return root and root.removesuffix("/")
 
 
@@ -310,7 +310,7 @@ MAX_TITLE = 1_000
 def _href(page: Page, _tag: str, value: str) -> str | None:
     if "#" in value and (fragment := _fragment(page, value)) is not None:
         return f"#{anchor}" if (anchor := _anchor(page, _tag, fragment)) else None
-    return link_address(value, page.base)
+    return absolute_link_url(value, page.base)
 
 
 def _fragment(page: Page, value: str) -> str | None:
@@ -329,7 +329,7 @@ def _anchor(page: Page, _tag: str, value: str) -> str | None:
 
 
 def _src(page: Page, tag: str, value: str) -> str | None:
-    return image_address(value, page.base) if tag == "img" else media_address(value, page.base)
+    return safe_image_url(value, page.base) if tag == "img" else https_media_url(value, page.base)
 
 
 def _srcset(page: Page, _tag: str, value: str) -> str | None:
@@ -337,15 +337,15 @@ def _srcset(page: Page, _tag: str, value: str) -> str | None:
 
 
 def _http_src(_page: Page, _tag: str, value: str) -> str | None:
-    return web_address(value, None) if value.startswith("http://") else None
+    return absolute_web_url(value, None) if value.startswith("http://") else None
 
 
 def _poster(page: Page, _tag: str, value: str) -> str | None:
-    return image_address(value, page.base)
+    return safe_image_url(value, page.base)
 
 
 def _cite(page: Page, _tag: str, value: str) -> str | None:
-    return web_address(value, page.base)
+    return absolute_web_url(value, page.base)
 
 
 def _title(_page: Page, _tag: str, value: str) -> str | None:

@@ -10,13 +10,13 @@ import re
 from html import escape, unescape
 from itertools import chain
 
-from reedbed.ingest.sanitize.media import settled_image, settled_source
+from reedbed.ingest.sanitize.media import resolve_image_attributes, resolve_source_attributes
 from reedbed.ingest.sanitize.rules import (
     ELEMENTS,
     HEADINGS,
     LINK_BARRIERS,
     LIST_BARRIERS,
-    MAX_ADDRESS,
+    MAX_URL_LENGTH,
     RULES,
     TABLE_CONTEXT,
     Element,
@@ -135,7 +135,7 @@ def _remove_empty(out: list[str], position: int, element: Element) -> None:
 
 
 def _start(tag: str, parent: Element, page: Page) -> Start | None:
-    if _PLAIN_LINK.match(tag) and tag.count("&") == tag.count("&amp;") and len(tag) < MAX_ADDRESS:
+    if _PLAIN_LINK.match(tag) and tag.count("&") == tag.count("&amp;") and len(tag) < MAX_URL_LENGTH:
         return "/a", _A, f"<{tag}{_LINK_END}>", 0
     if tag.startswith("!--") and tag.endswith("--"):
         return _NOTHING
@@ -191,7 +191,7 @@ def _element(name: str, element: Element, attributes: str) -> Start:
 
 
 def _image(element: Element, attributes: dict[str, str], page: Page) -> Start:
-    resolved = settled_image(attributes, page.base)
+    resolved = resolve_image_attributes(attributes, page.base)
     written = _checked(element, resolved, page) if resolved else ""
     if ' src="' not in written and ' data-http-src="' not in written:
         return _NOTHING
@@ -199,7 +199,7 @@ def _image(element: Element, attributes: dict[str, str], page: Page) -> Start:
 
 
 def _source(element: Element, attributes: dict[str, str], parent: Element, page: Page) -> Start:
-    written = _checked(element, settled_source(attributes), page)
+    written = _checked(element, resolve_source_attributes(attributes), page)
     if parent.name in {"audio", "video"} and ' src="' in written:
         return "", element, f"<source{written}>", 1
     if parent.name == "picture" and ' srcset="' in written:

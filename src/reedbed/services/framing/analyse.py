@@ -14,7 +14,7 @@ from reedbed.domain.times import Instant
 from reedbed.ingest.text import clean_text
 from reedbed.services.ai import may_send, must_stay_local
 from reedbed.services.framing.public import build_documents
-from reedbed.services.jobs import ask_feed_later
+from reedbed.services.jobs import enqueue_framing
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import MAX_HTML
 from reedbed.services.users import preferences_of
@@ -22,7 +22,7 @@ from reedbed.store import users
 from reedbed.store.ai import Queued
 from reedbed.store.engine.database import Tx
 from reedbed.store.framing import analyses
-from reedbed.store.framing.analyses import AnalysedText, GeneratedAnalysis
+from reedbed.store.framing.analyses import AnalysisInput, GeneratedAnalysis
 
 NOT_AS_ASKED = "The model's answer was not as asked for."
 
@@ -30,7 +30,7 @@ NOT_AS_ASKED = "The model's answer was not as asked for."
 @record
 class FramingWork:
     row: Queued
-    source: AnalysedText
+    source: AnalysisInput
     words: str = field(repr=False)
     """The text that the model may quote."""
     prompt: Prompt | None
@@ -72,14 +72,14 @@ async def find(tx: Tx, runtime: Runtime, row: Queued) -> FramingWork | None:
     if source is None or not await _may_analyse(tx, runtime, row, source):
         return None
     if variant_for(row.model, row.language, source.prompt).name != row.variant:
-        await ask_feed_later(tx, source.feed_id, runtime.now())  # the feed's prompt has changed since
+        await enqueue_framing(tx, source.feed_id, runtime.now())  # the feed's prompt has changed since
         return None
     text = clean_text(source.content[:MAX_HTML])
     prompt = framing_prompt(source.title, source.source, text, row.language, source.prompt)
     return FramingWork(row, source, f"{source.title}\n\n{text}", prompt)
 
 
-async def _may_analyse(tx: Tx, runtime: Runtime, row: Queued, source: AnalysedText) -> bool:
+async def _may_analyse(tx: Tx, runtime: Runtime, row: Queued, source: AnalysisInput) -> bool:
     """The admin may send texts of a public feed. For a private analysis, its user must allow it."""
     if source.for_everybody:
         return True

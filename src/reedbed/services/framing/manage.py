@@ -22,10 +22,10 @@ from reedbed.domain.times import DAY
 from reedbed.domain.users import User
 from reedbed.ingest.text import content_hash
 from reedbed.services.ai import may_send, must_stay_local
-from reedbed.services.articles import fetch_politely
+from reedbed.services.articles import fetch_throttled
 from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.framing.public import build_documents
-from reedbed.services.jobs import Done, Later, ask_feed_later, wake_jobs
+from reedbed.services.jobs import Done, Later, enqueue_framing, wake_jobs
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.manage import NO_SUCH
 from reedbed.services.summaries import MAX_HTML
@@ -35,7 +35,7 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 from reedbed.store.framing import analyses
 from reedbed.store.framing import settings as framing
-from reedbed.store.framing.analyses import AnalysisAttachment, AnalysisCandidate, ShownAnalysis
+from reedbed.store.framing.analyses import AnalysisAttachment, AnalysisCandidate, VisibleAnalysis
 from reedbed.store.framing.settings import FeedFramingRecord
 from reedbed.store.jobs import Job
 
@@ -59,7 +59,7 @@ async def read_feed(runtime: Runtime, job: Job) -> Done | Later:
     """Job handler: enqueue analyses of the newest entries of a feed that are new or have changed."""
     feed_id = int(job.payload["feed_id"])
     async with runtime.db.read() as tx:
-        about, payer = await framing.about(tx, feed_id), await payer_for(tx, runtime, feed_id)
+        about, payer = await framing.about(tx, feed_id), await budget_owner_for(tx, runtime, feed_id)
         newest = await analyses.newest(tx, feed_id, most=runtime.framing.items) if payer else []
     if about is None or payer is None:
         return Done()
@@ -71,18 +71,18 @@ async def read_feed(runtime: Runtime, job: Job) -> Done | Later:
             and entry.full_attempted_at is None
             and entry.url
         ):
-            await fetch_politely(runtime, entry.id, entry.url)
+            await fetch_throttled(runtime, entry.id, entry.url)
         await ask(runtime, entry.id, about, payer)
     return Later(runtime.now()) if len(pending) > AT_ONCE else Done({"asked": len(pending)})
 
 
-async def payer_for(tx: Tx, runtime: Runtime, feed_id: int) -> BudgetOwner | None:
+async def budget_owner_for(tx: Tx, runtime: Runtime, feed_id: int) -> BudgetOwner | None:
     """None if no user wants this feed analysed, or no model may be used for it."""
     if runtime.ai.model is None:
         return None
     if await framing.is_for_all_users(tx, feed_id):
         return BudgetOwner(None)
-    for user_id in await framing.wishers(tx, feed_id):
+    for user_id in await framing.requesting_users(tx, feed_id):
         user = await users.get(tx, user_id)
         if user is None or not may_send(runtime, preferences_of(user)):
             continue
@@ -199,13 +199,13 @@ async def framings_of(runtime: Runtime, user: User, ids: Sequence[int]) -> Mappi
         return await analyses_of(tx, visible_ids)
 
 
-async def read_again(runtime: Runtime, user: User, entry_id: int) -> AnalysisState:
+async def request_analysis(runtime: Runtime, user: User, entry_id: int) -> AnalysisState:
     """Request an analysis if there is none, if it failed, or if the model, prompt or text has changed."""
     async with runtime.db.read() as tx:
         entry = await _get_entry(tx, user, entry_id)
         state = await analysis_state(tx, runtime, entry)
         feed = await framing.about(tx, entry.feed_id)
-        enabled = await framing.is_for_all_users(tx, entry.feed_id) or await framing.is_wished(
+        enabled = await framing.is_for_all_users(tx, entry.feed_id) or await framing.is_analysis_requested(
             tx, user.id, entry.feed_id
         )
     if state.status == "pending" or (state.status == "ready" and not state.outdated):
@@ -222,15 +222,17 @@ async def framing_of_feed(runtime: Runtime, user: User, subscription_id: int) ->
         return await _feed_status(tx, runtime, user, await _get_subscription(tx, user, subscription_id))
 
 
-async def set_wish(runtime: Runtime, user: User, subscription_id: int, *, wished: bool) -> FramingOfFeed:
+async def set_analysis_request(
+    runtime: Runtime, user: User, subscription_id: int, *, wished: bool
+) -> FramingOfFeed:
     """Turn framing on or off for this user and feed. Turning it on analyses the newest entries at once."""
     async with runtime.db.write() as tx:
         subscription = await _get_subscription(tx, user, subscription_id)
         if wished:
             _check_model_allowed(runtime, user)
-        await framing.set_wish(tx, user.id, subscription.feed.id, runtime.now(), wished=wished)
+        await framing.set_analysis_request(tx, user.id, subscription.feed.id, runtime.now(), wished=wished)
         if wished:
-            await ask_feed_later(tx, subscription.feed.id, runtime.now())
+            await enqueue_framing(tx, subscription.feed.id, runtime.now())
         status = await _feed_status(tx, runtime, user, subscription)
     await wake_jobs(runtime)
     return status
@@ -240,7 +242,7 @@ async def _feed_status(tx: Tx, runtime: Runtime, user: User, subscription: Subsc
     model, feed_id = runtime.ai.model, subscription.feed.id
     since = runtime.now() // WEEK * WEEK - (WEEKS_SHOWN - 1) * WEEK
     return FramingOfFeed(
-        wished=await framing.is_wished(tx, user.id, feed_id),
+        wished=await framing.is_analysis_requested(tx, user.id, feed_id),
         for_everybody=await framing.is_for_all_users(tx, feed_id),
         model=model.name if model else None,
         sends=model is not None and model.is_remote,
@@ -274,7 +276,7 @@ def _is_outdated(
     runtime: Runtime,
     entry: EntryRow,
     attached: AnalysisAttachment,
-    visible: ShownAnalysis,
+    visible: VisibleAnalysis,
     feed: FeedFramingRecord | None,
 ) -> bool:
     if attached.version != entry.version:
@@ -285,7 +287,7 @@ def _is_outdated(
     return variant_for(runtime.ai.model.name, visible.analysis.language, prompt).name != visible.variant
 
 
-def _state(attached: AnalysisAttachment, visible: ShownAnalysis | None, *, outdated: bool) -> AnalysisState:
+def _state(attached: AnalysisAttachment, visible: VisibleAnalysis | None, *, outdated: bool) -> AnalysisState:
     analysis, made_at = (visible.analysis, visible.made_at) if visible else (None, None)
     if attached.is_queued and attached.cooldown_until is None:
         return AnalysisState("pending", analysis, outdated=outdated, made_at=made_at)

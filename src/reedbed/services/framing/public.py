@@ -8,7 +8,7 @@ from reedbed.domain.errors import Forbidden, NotFound
 from reedbed.domain.framing import FramedFeed, FramedItem, check_root_domain, fair, rss, url_hash
 from reedbed.domain.records import record
 from reedbed.domain.times import SECOND, Instant
-from reedbed.domain.urls import feed_address, normalize_url
+from reedbed.domain.urls import check_feed_url, normalize_url
 from reedbed.services.runtime import Runtime
 from reedbed.store.engine.database import Tx
 from reedbed.store.framing import documents as framed_documents
@@ -45,7 +45,7 @@ async def shown_items(
     return visible[:most]
 
 
-def intake_url(runtime: Runtime, feed: FramedFeed, max_score: float | None = None) -> str:
+def deframed_feed_url(runtime: Runtime, feed: FramedFeed, max_score: float | None = None) -> str:
     limit = f"&max_score={max_score:g}" if max_score else ""
     return f"{runtime.accounts.base_url}/rss?url={quote(feed.url, safe='')}{limit}"
 
@@ -55,7 +55,7 @@ async def _build_document(tx: Tx, runtime: Runtime, feed_id: int, now: Instant) 
     if feed is None:
         return
     items = await shown_items(tx, feed, most=runtime.framing.items)
-    self_url = intake_url(runtime, feed)
+    self_url = deframed_feed_url(runtime, feed)
     digest = hashlib.sha256(rss(feed, items, self_url=self_url, built_at=0).encode()).hexdigest()[:32]
     before = await framed_documents.hash_of(tx, feed_id)
     if digest == before or (before is None and not items):
@@ -85,7 +85,7 @@ class ServedDocument:
 
 
 async def read_document(runtime: Runtime, url: str, max_score: float | None = None) -> ServedDocument:
-    feed_url = feed_address(url)
+    feed_url = check_feed_url(url)
     async with runtime.db.read() as tx:
         served = await framed_documents.door(tx, feed_url)
         if served is None:
@@ -106,13 +106,13 @@ async def read_document(runtime: Runtime, url: str, max_score: float | None = No
 async def read_item(
     runtime: Runtime, url: str, max_score: float | None = None
 ) -> tuple[FramedFeed, FramedItem]:
-    digest = url_hash(normalize_url(feed_address(url)))
+    digest = url_hash(normalize_url(check_feed_url(url)))
     if digest is None:
         raise NotFound(UNKNOWN_ITEM)
     async with runtime.db.read() as tx:
         matches = [
             (feed, item)
-            for item in await framed_documents.at_address(tx, digest)
+            for item in await framed_documents.items_by_url_hash(tx, digest)
             if (feed := await framed_documents.served_feed(tx, item.feed_id)) and item.is_shown_in(feed)
         ]
     if not matches:
@@ -150,4 +150,4 @@ async def _filtered_document(
     if feed is None:
         raise NotFound(UNKNOWN_FEED)
     items = await shown_items(tx, feed, most=runtime.framing.items, max_score=thousandths(max_score))
-    return rss(feed, items, self_url=intake_url(runtime, feed, max_score), built_at=built_at).encode()
+    return rss(feed, items, self_url=deframed_feed_url(runtime, feed, max_score), built_at=built_at).encode()

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import structlog
 
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
-from reedbed.domain.newsletters import ANY_SERVER, MAX_MAILBOXES, Mail, MailIntake, NotAMail
+from reedbed.domain.newsletters import ANY_SERVER, MAX_MAILBOXES, InvalidMail, Mail, MailIntake
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Fetched, FetchRequest
 from reedbed.domain.text import ENTER_AGAIN, storable
@@ -17,7 +17,7 @@ from reedbed.domain.times import HOUR, MINUTE, Millis
 from reedbed.domain.users import Allowance, per_minute
 from reedbed.ingest.mail import webhooks
 from reedbed.ingest.mail.mailbox import (
-    ABOVE_ALL,
+    LOGIN_TEST_UID,
     MailboxFailure,
     MailboxLogin,
     MailboxMail,
@@ -124,7 +124,7 @@ async def from_mailgun(
         key=fields["token"],
         verdicts=webhooks.mailgun_verdicts(fields),
     )
-    raw = files.get(webhooks.WHOLE_MAIL)
+    raw = files.get(webhooks.MAILGUN_RAW_FIELD)
     if raw:
         return await receive(runtime, delivery, raw)
     mail = webhooks.read_mailgun(fields, files)
@@ -132,9 +132,9 @@ async def from_mailgun(
 
 
 async def _receive_parsed(
-    runtime: Runtime, delivery: MailDelivery, mail: bytes | Mail | NotAMail
+    runtime: Runtime, delivery: MailDelivery, mail: bytes | Mail | InvalidMail
 ) -> Received | MailRejected:
-    if isinstance(mail, NotAMail):
+    if isinstance(mail, InvalidMail):
         return MailRejected("unreadable", mail.reason)
     return await receive(runtime, delivery, mail)
 
@@ -223,7 +223,7 @@ async def add_mailbox(runtime: Runtime, user_id: int, options: MailboxOptions) -
     async with runtime.db.read() as tx:
         if await newsletters.count_mailboxes(tx, user_id) >= MAX_MAILBOXES:
             raise Conflict(f"There can be at most {MAX_MAILBOXES} mailboxes.")
-    result = await _read_mailbox(runtime, login, None, ABOVE_ALL)
+    result = await _read_mailbox(runtime, login, None, LOGIN_TEST_UID)
     if isinstance(result, MailboxFailure):
         raise Invalid(result.reason, field="host")
     async with runtime.db.write() as tx:
@@ -250,7 +250,7 @@ async def remove_mailbox(runtime: Runtime, user_id: int, mailbox_id: int) -> Non
             raise NotFound(NO_SUCH)
 
 
-async def ask_for_look(runtime: Runtime, user_id: int, mailbox_id: int) -> None:
+async def request_mailbox_check_now(runtime: Runtime, user_id: int, mailbox_id: int) -> None:
     async with runtime.db.write() as tx:
         if not await newsletters.request_mailbox_check(tx, user_id, mailbox_id, runtime.now()):
             raise NotFound(NO_SUCH)
@@ -327,14 +327,14 @@ async def _read_mailbox(
     runtime: Runtime, login: MailboxLogin, validity: int | None, last_uid: int
 ) -> MailboxResult | MailboxFailure:
     # Imported here because it takes 30 ms, which only installations with mailboxes should pay.
-    from reedbed.ingest.mail.imap import look_into_mailbox
+    from reedbed.ingest.mail.imap import read_mailbox
 
     try:
         ip = await runtime.fetcher.look_up(login.host, login.port)
     except OSError as error:
         return MailboxFailure(f"The mail server could not be reached: {error.strerror or error}")
     return await asyncio.to_thread(
-        look_into_mailbox,
+        read_mailbox,
         login,
         ip,
         uid_validity=validity,

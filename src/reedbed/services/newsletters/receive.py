@@ -19,8 +19,8 @@ from reedbed.domain.newsletters import (
     Channel,
     Confirmation,
     IngestAddress,
+    InvalidMail,
     Mail,
-    NotAMail,
     Sender,
     Verdicts,
     feed_url,
@@ -37,10 +37,18 @@ from reedbed.domain.retention import removed_key
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Allowance
 from reedbed.ingest.mail import read_mail
-from reedbed.ingest.mail.html import from_plain, is_placed, links_of, online_version, prepared, settled, used
+from reedbed.ingest.mail.html import (
+    is_placeholder_url,
+    links_of,
+    online_version,
+    plain_text_to_html,
+    prepared,
+    settled,
+    used,
+)
 from reedbed.ingest.mail.message import media_type
 from reedbed.services.refresh.diff import words_of
-from reedbed.services.rules.match import Forecast, decide_on_arrival, foresee
+from reedbed.services.rules.match import RuleForecast, apply_rules_to_new, evaluate_new_entries
 from reedbed.services.runtime import Runtime
 from reedbed.store import blobs, newsletters, search
 from reedbed.store.engine.database import Tx
@@ -49,7 +57,7 @@ from reedbed.store.entries.write import NewEntryRow, NewEntryText
 from reedbed.store.feeds import feeds
 from reedbed.store.feeds.feeds import FetchStats, hour_of
 from reedbed.store.refresh import CheckResult
-from reedbed.store.subscriptions import follow_own
+from reedbed.store.subscriptions import subscribe_to_own_feed
 from reedbed.store.visibility import lock_feed
 
 # --- Converting a mail into an entry
@@ -88,10 +96,10 @@ class ReceivedMail:
         )
 
 
-def email_for(mail: Mail) -> ReceivedMail:
+def convert_mail(mail: Mail) -> ReceivedMail:
     """Build the stored form of a mail. Sanitizing is slow: do not call this on the event loop."""
     cids = {image.cid: number for number, image in enumerate(mail.pictures)}
-    source = prepared(mail.html, cids) if mail.html.strip() else from_plain(mail.text)
+    source = prepared(mail.html, cids) if mail.html.strip() else plain_text_to_html(mail.text)
     text = words_of(_parsed_entry(mail, source), ParsedFeed("mail", "", ()))
     images = {
         number: _saved_image(mail.pictures[number].data)
@@ -105,7 +113,7 @@ def email_for(mail: Mail) -> ReceivedMail:
         url=online_version(links),
         sent_at=mail.sent_at,
         change_hash=change_hash(mail.subject, mail.html or mail.text),
-        text=text._replace(content=content, image=None if is_placed(text.image) else text.image),
+        text=text._replace(content=content, image=None if is_placeholder_url(text.image) else text.image),
         pictures=tuple(images.values()),
         confirmation=find_confirmation(mail.subject, text.plain, links, text.words),
     )
@@ -201,13 +209,13 @@ async def _receive(runtime: Runtime, delivery: MailDelivery, source: bytes | Mai
         return MailRejected("busy", "Too many mails to this address. Try again later.")
     mail = await read_mail(source) if isinstance(source, bytes) else source
     rejection = _rejection(mail)
-    if isinstance(mail, NotAMail) or rejection is not None:
+    if isinstance(mail, InvalidMail) or rejection is not None:
         return rejection or MailRejected("unreadable", "This is no mail.")
     return await _store_for_all(runtime, delivery, readers, mail)
 
 
-def _rejection(mail: Mail | NotAMail) -> MailRejected | None:
-    if isinstance(mail, NotAMail):
+def _rejection(mail: Mail | InvalidMail) -> MailRejected | None:
+    if isinstance(mail, InvalidMail):
         return MailRejected("unreadable", mail.reason)
     if mail.spam:
         return MailRejected("spam", "The mail was marked as spam on its way.")
@@ -256,7 +264,7 @@ async def _is_rate_limited(runtime: Runtime, readers: Sequence[_MailReader]) -> 
 async def _store_for_all(
     runtime: Runtime, delivery: MailDelivery, readers: Sequence[_MailReader], mail: Mail
 ) -> Received | MailRejected:
-    stored = await asyncio.to_thread(email_for, mail)
+    stored = await asyncio.to_thread(convert_mail, mail)
     verdicts = delivery.verdicts or verdicts_of(mail.auth_results, delivery.believed)
     arrival = _Arrival(mail, stored, sender_key(mail.sender), verdicts)
     outcomes = [await _store_for(runtime, reader, arrival) for reader in readers]
@@ -330,7 +338,7 @@ async def _target_feed(
     feed_id, _ = await feeds.find_or_add(
         tx, feed_url(arrival.key), now, owner_id=user_id, kind="mail", title=title
     )
-    return _TargetFeed(feed_id, await follow_own(tx, now, user_id, feed_id))
+    return _TargetFeed(feed_id, await subscribe_to_own_feed(tx, now, user_id, feed_id))
 
 
 def _is_wanted(sender: Sender, stored: ReceivedMail) -> bool:
@@ -338,20 +346,20 @@ def _is_wanted(sender: Sender, stored: ReceivedMail) -> bool:
     return sender.blocked_at is None and (sender.left_at is None or stored.confirmation is not None)
 
 
-async def _evaluate_rules(runtime: Runtime, row: NewEntryRow) -> Forecast:
+async def _evaluate_rules(runtime: Runtime, row: NewEntryRow) -> RuleForecast:
     # Set `last_success_at`: unlike the first fetch of a feed, a sender's first mail is new to the user.
     due = DueFeed(row.feed_id, "", "", state=FetchState(last_success_at=row.fetched_at))
     tally = FetchStats(row.feed_id, hour_of(row.fetched_at))
-    return await foresee(runtime, [CheckResult(due, due.state, tally, news=[row])])
+    return await evaluate_new_entries(runtime, [CheckResult(due, due.state, tally, news=[row])])
 
 
 async def _write(
-    tx: Tx, now: Instant, reader: _MailReader, row: NewEntryRow, arrival: _Arrival, forecast: Forecast
+    tx: Tx, now: Instant, reader: _MailReader, row: NewEntryRow, arrival: _Arrival, forecast: RuleForecast
 ) -> int | None:
     """The id of the new entry, or None if the mail was already stored."""
     feed_id, received, mail = row.feed_id, arrival.stored, arrival.mail
     await lock_feed(tx, feed_id)
-    if await newsletters.known_entry(tx, feed_id, received.guid) is not None:
+    if await newsletters.find_entry_by_guid(tx, feed_id, received.guid) is not None:
         return None
     if await entry_writes.known(tx, feed_id, [removed_key("guid", received.guid)]):
         return None  # rereading a mailbox must not restore entries deleted by retention
@@ -359,7 +367,7 @@ async def _write(
     entry_id = inserted[0][0]
     await search.index(tx, [(entry_id, received.text.search)])
     await _save_extras(tx, now, reader.user_id, entry_id, received)
-    await decide_on_arrival(tx, {feed_id: inserted}, now, forecast)
+    await apply_rules_to_new(tx, {feed_id: inserted}, now, forecast)
     await newsletters.record_mail(
         tx,
         reader.user_id,

@@ -12,10 +12,10 @@ from reedbed.domain.newsletters import (
     IngestAddress,
     Sender,
     check_name,
-    mail_wish,
+    parse_mailto,
     sender_key,
 )
-from reedbed.domain.refresh.outcomes import Failed, may_pass
+from reedbed.domain.refresh.outcomes import Failed, is_retryable
 from reedbed.domain.times import DAY, HOUR, Instant
 from reedbed.ingest.http.failures import TEMPORARY
 from reedbed.services.jobs import Done, Later, try_again
@@ -63,7 +63,7 @@ async def block_address(runtime: Runtime, user_id: int, address: str) -> Sender:
     return await block_sender(runtime, user_id, sender.id)
 
 
-async def follow_again(runtime: Runtime, user_id: int, sender_id: int) -> Sender:
+async def resume_sender(runtime: Runtime, user_id: int, sender_id: int) -> Sender:
     """Accept its mail again. The user may have to sign up to the list itself again."""
     async with runtime.db.write() as tx:
         sender = await _get(tx, user_id, sender_id)
@@ -87,7 +87,7 @@ async def dismiss_confirmation(runtime: Runtime, user_id: int, entry_id: int) ->
         raise NotFound("There is no such confirmation.")
 
 
-async def leave_list(tx: Tx, now: Instant, user_id: int, feed_id: int) -> None:
+async def request_list_unsubscribe(tx: Tx, now: Instant, user_id: int, feed_id: int) -> None:
     """Called in the transaction that unsubscribes. A job notifies the list: wake it after the commit."""
     sender = await newsletters.sender_of_feed(tx, user_id, feed_id)
     if sender is None:
@@ -100,7 +100,7 @@ async def leave_list(tx: Tx, now: Instant, user_id: int, feed_id: int) -> None:
         await newsletters.set_left(tx, user_id, sender.id, now, BY_HAND if methods.page else NO_WAY_OUT)
 
 
-async def report_list(runtime: Runtime, job: Job) -> Done | Later:
+async def run_list_unsubscribe(runtime: Runtime, job: Job) -> Done | Later:
     """Job handler: unsubscribe by one-click POST, else by mail, unless the user has resubscribed since."""
     assert job.user_id is not None
     async with runtime.db.read() as tx:
@@ -114,7 +114,7 @@ async def report_list(runtime: Runtime, job: Job) -> Done | Later:
             return later
         message = REFUSED
     async with runtime.db.write() as tx:
-        await newsletters.say_of_leaving(tx, sender.user_id, sender.id, message)
+        await newsletters.set_unsubscribe_message(tx, sender.user_id, sender.id, message)
     return Done({"said": message})
 
 
@@ -125,7 +125,7 @@ async def _unsubscribe_from_list(runtime: Runtime, sender: Sender) -> str | None
         message = await _post_one_click(runtime, methods.post)
         if message != REFUSED or not methods.mailto:
             return message
-    request = mail_wish(methods.mailto)
+    request = parse_mailto(methods.mailto)
     if request is None:
         return REFUSED if methods.post else NO_WAY_OUT
     if runtime.mailer is None:
@@ -145,7 +145,7 @@ async def _post_one_click(runtime: Runtime, url: str) -> str | None:
         return None if response.kind == TEMPORARY else REFUSED
     if 200 <= response < 400:
         return TOLD
-    return None if may_pass(response) else REFUSED
+    return None if is_retryable(response) else REFUSED
 
 
 async def _set_blocked(runtime: Runtime, user_id: int, sender_id: int, at: Instant | None) -> Sender:

@@ -16,7 +16,7 @@ from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Failed, Fetched, Gone, NotModified, Outcome, Throttled
 from reedbed.domain.refresh.schedule import Bounds
 from reedbed.domain.refresh.state import (
-    SIGHTINGS_TO_MOVE,
+    REDIRECTS_TO_MOVE,
     DueFeed,
     Terms,
     after_failure,
@@ -61,7 +61,7 @@ async def refresh_feed(
     with bound_contextvars(feed=due.id), runtime.tracer.span("check", feed=due.id) as span:
         if outcome is None:
             outcome = _SECRETS_LOST if due.secrets_lost else await runtime.fetcher.fetch(due.request())
-        report = await _record_outcome(runtime, writer, check_of(runtime, due, started), outcome)
+        report = await _record_outcome(runtime, writer, start_check(runtime, due, started), outcome)
         span.note(status=report.status, new=report.new, changed=report.changed)
         took = perf_counter() - began
         _log_report(report, took)
@@ -101,12 +101,12 @@ async def reschedule(tx: Tx, runtime: Runtime, feed_id: int) -> None:
         # The check under way schedules the next one by the old interval, so request another check.
         await refresh.request_check(tx, [feed_id], now)
     else:
-        await refresh.reschedule(tx, feed_id, rescheduled(due.state, check_of(runtime, due, now).terms))
+        await refresh.reschedule(tx, feed_id, rescheduled(due.state, start_check(runtime, due, now).terms))
 
 
-def note_breakdown(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) -> RefreshReport:
+def record_crash(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) -> RefreshReport:
     """Record that a check failed because of a bug in Reedbed: back off as after any other failure."""
-    return _record_failure(writer, check_of(runtime, due, runtime.now()), _NOT_STORED)
+    return _record_failure(writer, start_check(runtime, due, runtime.now()), _NOT_STORED)
 
 
 async def _record_outcome(
@@ -184,12 +184,12 @@ def _record_failure(
 
 
 def _with_redirect(result: CheckResult) -> CheckResult:
-    if result.state.redirect_count < SIGHTINGS_TO_MOVE:
+    if result.state.redirect_count < REDIRECTS_TO_MOVE:
         return result
     return replace(result, moved_to=result.state.redirect_url)
 
 
-def check_of(runtime: Runtime, due: DueFeed, started: int) -> Check:
+def start_check(runtime: Runtime, due: DueFeed, started: int) -> Check:
     now, policy = runtime.now(), runtime.fetching
     terms = Terms(
         now=now,
@@ -210,7 +210,7 @@ _MAX_PAUSE = 1.0
 
 
 @asynccontextmanager
-async def turn_at(runtime: Runtime, host: str) -> AsyncGenerator[None]:
+async def host_slot(runtime: Runtime, host: str) -> AsyncGenerator[None]:
     """Wait for a slot for one request to this host. Slots are shared by all processes.
 
     With a `host_delay` of 0 there is no waiting.

@@ -28,7 +28,7 @@ from reedbed.domain.refresh.outcomes import Failed, Fetched
 from reedbed.domain.refresh.state import DueFeed, FeedMetadata, FetchState, Terms, after_document
 from reedbed.domain.retention import keys_of, with_removed
 from reedbed.domain.search import search_words
-from reedbed.domain.text import shown_line
+from reedbed.domain.text import clean_line
 from reedbed.domain.urls import normalize_url
 from reedbed.ingest.language import entry_language
 from reedbed.ingest.parse import parse_safely
@@ -52,7 +52,7 @@ _LANGUAGE_SAMPLE = 300
 def words_of(entry: ParsedEntry, feed: ParsedFeed) -> NewEntryText:
     content = clean_html(entry.content or entry.summary or "", entry.url or feed.site_url)
     digest = digest_content(content)
-    title = shown_line(entry.title) or cut(digest.text, _MAX_TITLE_FROM_TEXT) or entry.url or _UNTITLED
+    title = clean_line(entry.title) or cut(digest.text, _MAX_TITLE_FROM_TEXT) or entry.url or _UNTITLED
     author = _author(entry, feed)
     return NewEntryText(
         title=title,
@@ -70,7 +70,7 @@ def words_of(entry: ParsedEntry, feed: ParsedFeed) -> NewEntryText:
 
 def _author(entry: ParsedEntry, feed: ParsedFeed) -> str | None:
     names = [author.name for author in entry.authors or feed.authors if author.name]
-    return shown_line(", ".join(names))[:_MAX_AUTHOR] or None
+    return clean_line(", ".join(names))[:_MAX_AUTHOR] or None
 
 
 def _extra(entry: ParsedEntry) -> str:
@@ -161,13 +161,13 @@ async def _plan(runtime: Runtime, check: Check, entries: Sequence[ParsedEntry]) 
         return plan_rest(filter_entries(entries, {}, traits), ExistingEntry(), traits, check.terms.now)
     async with runtime.db.read() as tx:
         guids = [entry.guid for entry in entries if entry.guid]
-        by_guid = await entry_writes.known_guids(tx, due.id, guids) if guids else {}
+        by_guid = await entry_writes.entries_by_guid(tx, due.id, guids) if guids else {}
         filtered = filter_entries(entries, by_guid, traits)
         urls = _normalized_urls(filtered)
-        by_url = await entry_writes.known_urls(tx, due.id, urls) if urls else {}
+        by_url = await entry_writes.entries_by_url(tx, due.id, urls) if urls else {}
         existing = ExistingEntry(by_guid, by_url)
         if _needs_hashes(filtered, existing, traits):
-            recent = await entry_writes.known_all(tx, due.id, HASHES_COMPARED)
+            recent = await entry_writes.newest_by_key(tx, due.id, HASHES_COMPARED)
             existing = replace(existing, by_hash=recent.by_hash)
         existing = (
             with_removed(filtered, existing, await _removed_keys(tx, due.id, filtered))
@@ -242,7 +242,7 @@ class Writing:
 
     async def _pause_before(self, size: int) -> None:
         self._since_pause += size
-        if self._metrics.being_answered:
+        if self._metrics.requests_in_progress:
             await asyncio.sleep(_PAUSE_SECONDS)
         elif self._since_pause > _MAX_UNPAUSED:
             await asyncio.sleep(0)
@@ -296,7 +296,7 @@ def _metadata(before: FeedMetadata, parsed: ParsedFeed, fetched: Fetched, plan: 
     """Metadata of the feed. Fields missing in this document keep their previous value."""
     header = dict(fetched.links)
     return FeedMetadata(
-        title=shown_line(parsed.title) or before.title,
+        title=clean_line(parsed.title) or before.title,
         description=parsed.description or before.description,
         site_url=parsed.site_url or before.site_url,
         self_url=header.get("self") or parsed.self_url,

@@ -14,13 +14,13 @@ from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.state import DueFeed, FetchState
 from reedbed.domain.times import MINUTE, SECOND, Instant
-from reedbed.domain.urls import is_private_address
-from reedbed.services.jobs import Done, Later, ask_if_wanted, note_progress
-from reedbed.services.push import leave_news
-from reedbed.services.rules.match import Forecast, NewRows, decide_on_arrival, foresee
+from reedbed.domain.urls import is_secret_url
+from reedbed.services.jobs import Done, Later, enqueue_framing_if_enabled, report_job_progress
+from reedbed.services.push import enqueue_push_news
+from reedbed.services.rules.match import NewRows, RuleForecast, apply_rules_to_new, evaluate_new_entries
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import reindex
-from reedbed.services.webhooks import leave_entries
+from reedbed.services.webhooks import enqueue_new_entries_webhooks
 from reedbed.store import articles, jobs, refresh, search, websub
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import write as entry_writes
@@ -41,8 +41,8 @@ class Move:
     """Users whose subscription now points to another feed."""
 
 
-async def adopt_address(tx: Tx, due: DueFeed, url: str, now: Instant) -> Move:
-    if url == due.url or (due.owner_id is None and is_private_address(url)):
+async def apply_redirect(tx: Tx, due: DueFeed, url: str, now: Instant) -> Move:
+    if url == due.url or (due.owner_id is None and is_secret_url(url)):
         # A shared feed must not take a URL that may be one user's secret.
         return Move(due.id)
     if due.username is not None and not _same_server(due.url, url):
@@ -50,7 +50,7 @@ async def adopt_address(tx: Tx, due: DueFeed, url: str, now: Instant) -> Move:
         return Move(due.id)
     move = await _move(tx, due, url, now)
     if due.owner_id is None:
-        await feeds.remember_url(tx, due.url, move.feed_id)
+        await feeds.add_former_url(tx, due.url, move.feed_id)
     return move
 
 
@@ -85,9 +85,9 @@ def _same_server(before: str, after: str) -> bool:
 # --- Writing results
 
 
-async def write_findings(runtime: Runtime, results: Sequence[CheckResult]) -> list[WriteResult]:
+async def write_check_results(runtime: Runtime, results: Sequence[CheckResult]) -> list[WriteResult]:
     """Write all results in one transaction; one `WriteResult` each. Skips feeds whose lease was lost."""
-    forecast = await foresee(runtime, results)
+    forecast = await evaluate_new_entries(runtime, results)
     async with runtime.db.write() as tx:
         writable = await _with_valid_lease(tx, runtime.name, results)
         stored = await _write(tx, runtime, writable, forecast)
@@ -105,7 +105,7 @@ async def _with_valid_lease(tx: Tx, holder: str, results: Sequence[CheckResult])
 
 
 async def _write(
-    tx: Tx, runtime: Runtime, results: Sequence[CheckResult], forecast: Forecast
+    tx: Tx, runtime: Runtime, results: Sequence[CheckResult], forecast: RuleForecast
 ) -> dict[int, WriteResult]:
     new = await _insert(tx, results)
     changed = await _update_changed(tx, results)
@@ -117,13 +117,13 @@ async def _write(
         for result in results
         if result.removed is not None and not result.pushed
     ]
-    await entry_writes.note_listed(tx, listed, runtime.now())
+    await entry_writes.record_listed_keys(tx, listed, runtime.now())
     # Do not notify about entries of a first fetch: they are older than the subscription.
     first = {result.due.id for result in results if result.due.first_fetch}
-    reached = await decide_on_arrival(tx, new, runtime.now(), forecast)
+    reached = await apply_rules_to_new(tx, new, runtime.now(), forecast)
     new_ids = {id_: [entry_id for entry_id, _ in rows] for id_, rows in new.items() if id_ not in first}
-    await leave_news(tx, new_ids, reached, runtime.now())
-    await leave_entries(tx, new_ids, runtime.now())
+    await enqueue_push_news(tx, new_ids, reached, runtime.now())
+    await enqueue_new_entries_webhooks(tx, new_ids, runtime.now())
     stored = {
         result.due.id: WriteResult(
             [id_ for id_, _ in new.get(result.due.id, ())], changed.get(result.due.id, ()), result.due.id
@@ -132,10 +132,10 @@ async def _write(
     }
     for result in results:
         if result.moved_to:
-            move = await adopt_address(tx, result.due, result.moved_to, runtime.now())
+            move = await apply_redirect(tx, result.due, result.moved_to, runtime.now())
             stored[result.due.id] = replace(stored[result.due.id], feed_id=move.feed_id, moved=move.users)
     touched = [written.feed_id for written in stored.values() if written.new or written.changed]
-    await ask_if_wanted(tx, touched, runtime.now())
+    await enqueue_framing_if_enabled(tx, touched, runtime.now())
     return stored
 
 
@@ -171,7 +171,7 @@ async def _update_changed(tx: Tx, results: Iterable[CheckResult]) -> Mapping[int
         return {}
     changed: dict[int, list[int]] = {}
     ids = await entry_writes.rewrite(tx, list(updates.values()))
-    with_full_text = await articles.read_whole(tx, ids)
+    with_full_text = await articles.having_full_text(tx, ids)
     await search.index(tx, [(id_, updates[id_].text.search) for id_ in ids if id_ not in with_full_text])
     if with_full_text:
         await reindex(tx, list(with_full_text))
@@ -337,7 +337,7 @@ class OutcomeWriter:
     async def _write(self, pending: Sequence[Waiting], quiet: Sequence[CheckResult]) -> None:
         results = [*(result for result, _ in pending), *quiet]
         try:
-            stored = await write_findings(self._runtime, results)
+            stored = await write_check_results(self._runtime, results)
         except Unavailable:
             raise
         except Exception as error:
@@ -397,7 +397,7 @@ async def report_progress(runtime: Runtime, job: Job) -> Done | Later:
         unchecked = await refresh.unchecked(tx, feed_ids, job.payload["since"], now)
     done = len(feed_ids) - unchecked
     if done != job.report.get("done"):
-        await note_progress(runtime, job, done, len(feed_ids))
+        await report_job_progress(runtime, job, done, len(feed_ids))
     if unchecked == 0 or now > job.created_at + _PROGRESS_TIMEOUT:
         return Done({"done": done, "total": len(feed_ids)})
     return Later(now + _PROGRESS_INTERVAL)

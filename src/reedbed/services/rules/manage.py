@@ -10,23 +10,23 @@ from reedbed.domain.live import ChangeEvent
 from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
 from reedbed.domain.rules import Action, Condition, Rule, RuleRow, check_rule, reordered
-from reedbed.services.jobs import Done, Later, enqueue, note_progress
+from reedbed.services.jobs import Done, Later, enqueue, report_job_progress
 from reedbed.services.live import publish_counts, publish_states
 from reedbed.services.rules.match import (
     RULES_JOB,
     Case,
     MatchOutcome,
     count_matches,
+    enqueue_notices,
     judge,
-    leave_notices,
+    rule_subject,
     set_states,
-    subject_of,
 )
 from reedbed.services.runtime import Runtime
 from reedbed.store import folders, rules
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.entries import read as entry_texts
-from reedbed.store.entries.read import EntryWords
+from reedbed.store.entries.read import EntryText
 from reedbed.store.jobs import Job
 from reedbed.store.read_state import rows as reading
 
@@ -47,14 +47,14 @@ class DryRun:
     matched: int
     complete: bool
     """False: time ran out before all of the newest entries were checked."""
-    shown: Sequence[EntryWords]
+    shown: Sequence[EntryText]
     """The newest matches."""
 
 
 async def dry_run(runtime: Runtime, user_id: int, rule: Rule) -> DryRun:
     """Match a rule against the newest entries, without applying it."""
     checked, remaining = 0, DRY_RUN_SECONDS
-    matches: list[EntryWords] = []
+    matches: list[EntryText] = []
     started = runtime.now()
     async for batch, folder_rows in _newest(runtime, user_id, DRY_RUN_ENTRIES):
         result = await judge(_cases([rule], batch, folder_rows), seconds=remaining)
@@ -95,7 +95,7 @@ async def _apply_one(runtime: Runtime, user_id: int, job: Job) -> Done:
             runtime, user_id, [replace(row.rule, enabled=True)], batch, folder_rows
         )
         checked += len(batch)
-        await note_progress(runtime, job, checked, max(total, checked), {"matched": len(outcomes)})
+        await report_job_progress(runtime, job, checked, max(total, checked), {"matched": len(outcomes)})
     async with runtime.db.write() as tx:
         await count_matches(tx, outcomes)
     return Done({"looked_at": checked, "matched": len(outcomes)})
@@ -114,25 +114,25 @@ async def _apply_all(runtime: Runtime, user_id: int, entry_ids: Sequence[int], *
     outcomes: list[MatchOutcome] = []
     for start in range(0, len(entry_ids), AT_ONCE):
         async with runtime.db.read() as tx:
-            batch = await entry_texts.seen_by(tx, user_id, entry_ids[start : start + AT_ONCE])
+            batch = await entry_texts.visible_texts(tx, user_id, entry_ids[start : start + AT_ONCE])
         outcomes += await _match_and_apply(runtime, user_id, enabled_rules, batch, folder_rows)
     async with runtime.db.write() as tx:
         if notify:
-            await leave_notices(tx, outcomes, runtime.now())
+            await enqueue_notices(tx, outcomes, runtime.now())
         await count_matches(tx, outcomes)
     return Done({"looked_at": len(entry_ids), "matched": len(outcomes)})
 
 
 async def _newest(
     runtime: Runtime, user_id: int, limit: int
-) -> AsyncGenerator[tuple[list[EntryWords], list[FolderRow]]]:
+) -> AsyncGenerator[tuple[list[EntryText], list[FolderRow]]]:
     """The newest entries this user can see, in batches, with the user's folders."""
     cursor: Cursor | None = None
     for _ in range(0, limit, AT_ONCE):
         async with runtime.db.read() as tx:
             page = await entry_lists.page(tx, user_id, ViewQuery("all"), cursor, AT_ONCE)
             rows = page.rows if page else ()
-            batch = await entry_texts.seen_by(tx, user_id, [row.id for row in rows])
+            batch = await entry_texts.visible_texts(tx, user_id, [row.id for row in rows])
             folder_rows = await folders.of_user(tx, user_id)
         if batch:
             yield batch, folder_rows
@@ -145,7 +145,7 @@ async def _match_and_apply(
     runtime: Runtime,
     user_id: int,
     own_rules: Sequence[Rule],
-    batch: Sequence[EntryWords],
+    batch: Sequence[EntryText],
     folder_rows: Sequence[FolderRow],
 ) -> list[MatchOutcome]:
     result = await judge(_cases(own_rules, batch, folder_rows), seconds=SECONDS_AT_ONCE)
@@ -162,9 +162,9 @@ async def _match_and_apply(
 
 
 def _cases(
-    own_rules: Sequence[Rule], batch: Sequence[EntryWords], folder_rows: Sequence[FolderRow]
+    own_rules: Sequence[Rule], batch: Sequence[EntryText], folder_rows: Sequence[FolderRow]
 ) -> Iterator[Case]:
-    return (Case(entry.id, own_rules, subject_of(entry, folder_rows)) for entry in batch)
+    return (Case(entry.id, own_rules, rule_subject(entry, folder_rows)) for entry in batch)
 
 
 async def _publish_outcomes(runtime: Runtime, user_id: int, outcomes: Sequence[MatchOutcome]) -> None:

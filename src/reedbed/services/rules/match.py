@@ -1,7 +1,7 @@
 """Apply rules to entries: match them, set the resulting states, queue notices.
 
-Rules for new entries are evaluated before the write transaction (`foresee`) and applied in it
-(`decide_on_arrival`), together with the unread rows of the subscribers.
+Rules for new entries are evaluated before the write transaction (`evaluate_new_entries`) and applied in it
+(`apply_rules_to_new`), together with the unread rows of the subscribers.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from reedbed.ingest.text import clean_text
 from reedbed.services.runtime import Runtime
 from reedbed.store import articles, jobs, rules, tags, transfer
 from reedbed.store.engine.database import Tx
-from reedbed.store.entries.read import EntryWords
+from reedbed.store.entries.read import EntryText
 from reedbed.store.entries.write import NewEntryRow
 from reedbed.store.feeds import merge as feed_merge
 from reedbed.store.read_state import stars as marks
@@ -83,20 +83,20 @@ def _apply(case: Case) -> Effects:
         return Effects()
 
 
-def subject_of(entry: EntryWords, folders: Sequence[FolderRow]) -> Subject:
+def rule_subject(entry: EntryText, folders: Sequence[FolderRow]) -> Subject:
     return Subject(
         feed_id=entry.feed_id,
         feed_title=entry.feed_title,
-        folders=folders_around(entry.folder_id, folders),
+        folders=parent_folders(entry.folder_id, folders),
         title=entry.title,
-        authors=authors_of(entry.author),
+        authors=split_authors(entry.author),
         content=clean_text(entry.content)[:MAX_SUBJECT],
         url=entry.url or "",
         language=entry.language or "",
     )
 
 
-def folders_around(folder_id: int | None, rows: Sequence[FolderRow]) -> tuple[tuple[int, str], ...]:
+def parent_folders(folder_id: int | None, rows: Sequence[FolderRow]) -> tuple[tuple[int, str], ...]:
     """The folder and its parents, for conditions on folders."""
     if folder_id is None:
         return ()
@@ -104,14 +104,14 @@ def folders_around(folder_id: int | None, rows: Sequence[FolderRow]) -> tuple[tu
     return tuple((id_, names[id_]) for id_ in ancestors(rows, folder_id))
 
 
-def authors_of(author: str | None) -> tuple[str, ...]:
+def split_authors(author: str | None) -> tuple[str, ...]:
     return tuple(author.split(", ")) if author else ()
 
 
 # --- Effects of matched rules
 
 NOTICE_JOB = "notify"
-MAX_IN_A_NOTICE = 50
+MAX_NOTICE_ENTRIES = 50
 
 
 @record
@@ -142,7 +142,7 @@ async def set_states(tx: Tx, outcomes: Sequence[MatchOutcome], now: Instant) -> 
             await tags.put(tx, user_id, ids, [tag])
 
 
-async def leave_notices(tx: Tx, outcomes: Iterable[MatchOutcome], now: Instant) -> None:
+async def enqueue_notices(tx: Tx, outcomes: Iterable[MatchOutcome], now: Instant) -> None:
     """Enqueue the notices: one job for all entries that a rule matched at a time."""
     entry_ids: dict[tuple[int, PlannedNotice], list[int]] = {}
     for outcome in outcomes:
@@ -156,7 +156,7 @@ async def leave_notices(tx: Tx, outcomes: Iterable[MatchOutcome], now: Instant) 
             "rule_id": notice.rule_id,
             "channel": notice.channel,
             "url": notice.url,
-            "entry_ids": ids[:MAX_IN_A_NOTICE],
+            "entry_ids": ids[:MAX_NOTICE_ENTRIES],
             "count": len(ids),
         }
         seen.add((user_id, notice.rule_id))
@@ -186,7 +186,7 @@ SECONDS = 0.5
 
 
 @record
-class Forecast:
+class RuleForecast:
     """By entry, the users whose rules matched and those whose rules were not evaluated in time."""
 
     verdicts: Mapping[NewEntryRow, Sequence[tuple[int, Effects]]] = field(
@@ -212,10 +212,10 @@ class Forecast:
         return waiting
 
 
-NOTHING = Forecast()
+NOTHING = RuleForecast()
 
 
-async def foresee(runtime: Runtime, results: Sequence[CheckResult]) -> Forecast:
+async def evaluate_new_entries(runtime: Runtime, results: Sequence[CheckResult]) -> RuleForecast:
     """Evaluate the rules for new entries. An error is logged and ignored: rules never stop a refresh."""
     with_news = {result.due.id: result for result in results if result.news}
     if not with_news:
@@ -229,7 +229,7 @@ async def foresee(runtime: Runtime, results: Sequence[CheckResult]) -> Forecast:
         return NOTHING
 
 
-async def _evaluate_new(runtime: Runtime, results: Mapping[int, CheckResult]) -> Forecast:
+async def _evaluate_new(runtime: Runtime, results: Mapping[int, CheckResult]) -> RuleForecast:
     async with runtime.db.read() as tx:
         follower_rules = await rules.of_followers(tx, list(results))
         users_with_folder_rules = sorted({row.user_id for row in follower_rules if _uses_folders(row.rule)})
@@ -245,7 +245,7 @@ async def _evaluate_new(runtime: Runtime, results: Mapping[int, CheckResult]) ->
         effects_by_row.setdefault(item.row, []).append((item.follower.user_id, item.allowed(effects)))
     for key in matched.open:
         open_by_row.setdefault(pending[key].row, []).append(pending[key].follower.user_id)
-    return Forecast(effects_by_row, open_by_row)
+    return RuleForecast(effects_by_row, open_by_row)
 
 
 @record
@@ -293,9 +293,9 @@ def _subject(pending: _PendingCase, content: str, folders: Mapping[int, Sequence
     return Subject(
         feed_id=row.feed_id,
         feed_title=pending.feed_title,
-        folders=folders_around(follower.folder_id, folders.get(follower.user_id, ())),
+        folders=parent_folders(follower.folder_id, folders.get(follower.user_id, ())),
         title=row.text.title,
-        authors=authors_of(row.text.author),
+        authors=split_authors(row.text.author),
         content=content,
         url=row.url or "",
         language=row.text.language or "",
@@ -316,8 +316,8 @@ NewRows = Mapping[int, Sequence[tuple[int, NewEntryRow]]]
 """By feed, the stored entries with their ids."""
 
 
-async def decide_on_arrival(
-    tx: Tx, new: NewRows, now: Instant, forecast: Forecast = NOTHING
+async def apply_rules_to_new(
+    tx: Tx, new: NewRows, now: Instant, forecast: RuleForecast = NOTHING
 ) -> Mapping[int, Set[int]]:
     """Apply rules and create unread rows, in the transaction that stores the entries.
 
@@ -353,7 +353,7 @@ async def decide_on_arrival(
     ]
     if applied:
         await set_states(tx, applied, now)
-        await leave_notices(tx, applied, now)
+        await enqueue_notices(tx, applied, now)
         await count_matches(tx, applied)
     for feed_id, stored in new.items():
         for user_id, ids in forecast.open_for(stored).items():
@@ -364,7 +364,7 @@ async def decide_on_arrival(
     return reached
 
 
-async def ask_rules_later(tx: Tx, user_id: int, feed_id: int, now: Instant) -> None:
+async def enqueue_rules(tx: Tx, user_id: int, feed_id: int, now: Instant) -> None:
     """Enqueue the rules of a new subscriber for entries that the shared feed already has."""
     if await rules.in_use(tx, user_id):
         await jobs.add(tx, RULES_JOB, {"feed_id": feed_id}, now=now, user_id=user_id)
@@ -379,7 +379,7 @@ async def _silence_imported_reads(
         for entry_id, row in stored
         for key in removed_keys(row.guid, row.normalized_url, row.change_hash)
     }
-    for user_id, key in await transfer.take_imported(tx, feed_id, list(by_key)):
+    for user_id, key in await transfer.pop_imported(tx, feed_id, list(by_key)):
         silent.setdefault(user_id, set()).add(by_key[key])
 
 

@@ -10,9 +10,9 @@ from reedbed.domain.times import HOUR
 from reedbed.domain.users import Allowance
 from reedbed.domain.webhooks import WebhookEvent
 from reedbed.services.jobs import Done, Later, pace, try_again
-from reedbed.services.push import leave_note
+from reedbed.services.push import enqueue_push_notes
 from reedbed.services.runtime import Runtime
-from reedbed.services.webhooks import leave, leave_event, webhook_at
+from reedbed.services.webhooks import enqueue_webhook_event, leave, webhook_at
 from reedbed.store import rules, users
 from reedbed.store.entries import read as entry_texts
 from reedbed.store.jobs import Job
@@ -49,7 +49,7 @@ async def send_notice(runtime: Runtime, job: Job) -> Done | Later:
 async def _load_notice(runtime: Runtime, user_id: int, job: Job) -> RuleNotice | None:
     async with runtime.db.read() as tx:
         row = await rules.get(tx, user_id, job.payload["rule_id"])
-        entries = await entry_texts.seen_by(tx, user_id, job.payload["entry_ids"])
+        entries = await entry_texts.visible_texts(tx, user_id, job.payload["entry_ids"])
     if row is None or not entries:
         return None
     noticed = [
@@ -76,7 +76,7 @@ async def _send_mail(runtime: Runtime, job: Job, notice: RuleNotice) -> Done | L
 
 async def _send_push(runtime: Runtime, user_id: int, notice: RuleNotice) -> Done:
     async with runtime.db.write() as tx:
-        return Done({"devices": await leave_note(tx, user_id, rule_note(notice), runtime.now())})
+        return Done({"devices": await enqueue_push_notes(tx, user_id, rule_note(notice), runtime.now())})
 
 
 async def _enqueue_webhooks(runtime: Runtime, job: Job) -> None:
@@ -87,7 +87,9 @@ async def _enqueue_webhooks(runtime: Runtime, job: Job) -> None:
         url = job.payload["url"] if job.payload["channel"] == Channel.WEBHOOK else ""
         named = await webhook_at(runtime, tx, job.user_id, url) if url else None
         if job.payload.get("first", True):
-            await leave_event(tx, job.user_id, WebhookEvent.RULE_MATCH, subject, runtime.now(), also=named)
+            await enqueue_webhook_event(
+                tx, job.user_id, WebhookEvent.RULE_MATCH, subject, runtime.now(), also=named
+            )
         elif named is not None and named.enabled and WebhookEvent.RULE_MATCH not in named.events:
             await leave(tx, job.user_id, named.id, WebhookEvent.RULE_MATCH, subject, runtime.now())
 

@@ -17,9 +17,9 @@ from reedbed.domain.feeds import (
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, Gone, NotModified, Throttled
 from reedbed.domain.subscriptions import Discovery
-from reedbed.domain.text import shown_line
+from reedbed.domain.text import clean_line
 from reedbed.domain.times import DAY, Instant
-from reedbed.ingest.discovery import discover, same_origin, typed_address, typed_addresses
+from reedbed.ingest.discovery import discover, same_origin, url_from_typed, urls_from_typed
 from reedbed.ingest.parse import parse_safely
 from reedbed.ingest.sanitize import clean_html
 from reedbed.ingest.text import digest_content
@@ -67,9 +67,9 @@ def split_credentials(url: str) -> Address:
     return Address(clean, unquote(username), unquote(password))
 
 
-def typed_login(text: str, username: str | None = None, password: str | None = None) -> Address:
+def parse_feed_login(text: str, username: str | None = None, password: str | None = None) -> Address:
     """A typed URL with its credentials, which may also be given as separate fields."""
-    login = split_credentials(typed_address(text))
+    login = split_credentials(url_from_typed(text))
     typed_username, typed_password = check_username(username), check_password(password)
     check_login(typed_username or login.username, typed_password)
     if typed_username is None:
@@ -108,16 +108,16 @@ class FeedPreview:
     """Set if the user is already subscribed."""
 
 
-def is_address(text: str) -> bool:
+def looks_like_url(text: str) -> bool:
     """Whether the text is a URL, with or without a scheme."""
-    return bool(typed_addresses(text))
+    return bool(urls_from_typed(text))
 
 
-def several_addresses(text: str) -> tuple[str, ...]:
+def parse_url_list(text: str) -> tuple[str, ...]:
     """The URLs of a pasted list, as typed. Empty unless the text is two or more URLs and nothing else."""
     urls = dict.fromkeys(part.strip(",;") for part in text.split())
     urls.pop("", None)
-    return tuple(urls) if len(urls) > 1 and all(map(is_address, urls)) else ()
+    return tuple(urls) if len(urls) > 1 and all(map(looks_like_url, urls)) else ()
 
 
 async def find_feeds(
@@ -146,7 +146,7 @@ async def fetch_candidate(runtime: Runtime, requested: Address, discovery: Disco
 
 async def preview_feed(runtime: Runtime, user_id: int, url: str) -> FeedPreview:
     """Preview the feed at this URL. Raises `Invalid` with a message for the user if there is none."""
-    requested = typed_login(url)
+    requested = parse_feed_login(url)
     discovery = await find_feeds(runtime, url)
     if not discovery.candidates:
         raise Invalid(discovery.reason or "No feed was found at this address.", field="url")
@@ -166,7 +166,7 @@ async def preview_found(
     entries = await asyncio.to_thread(_latest, parsed)
     return FeedPreview(
         url=url,
-        title=shown_line(parsed.title) or url,
+        title=clean_line(parsed.title) or url,
         description=parsed.description,
         site_url=parsed.site_url,
         language=parsed.language,
@@ -177,7 +177,7 @@ async def preview_found(
     )
 
 
-def previewed(runtime: Runtime, user_id: int, requested: Address) -> Discovery | None:
+def take_preview(runtime: Runtime, user_id: int, requested: Address) -> Discovery | None:
     """Take the discovery from this user's recent preview of this URL. It can be taken once."""
     return runtime.recent_discoveries.take((user_id, requested), runtime.now())
 
@@ -215,4 +215,4 @@ def _latest(parsed: ParsedFeed) -> tuple[PreviewEntry, ...]:
 
 def _preview_entry(entry: ParsedEntry) -> PreviewEntry:
     content = clean_html(entry.summary or entry.content, entry.url)
-    return PreviewEntry(shown_line(entry.title), entry.url, entry.published, digest_content(content).preview)
+    return PreviewEntry(clean_line(entry.title), entry.url, entry.published, digest_content(content).preview)

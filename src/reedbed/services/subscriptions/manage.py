@@ -13,25 +13,25 @@ from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Outcome
 from reedbed.domain.refresh.state import DueFeed
 from reedbed.domain.retention import RetentionOverride as Keep
-from reedbed.domain.retention import check_wish
+from reedbed.domain.retention import check_retention_override
 from reedbed.domain.subscriptions import Discovery, Subscription, check_full_text, check_interval
 from reedbed.domain.summaries import check_summary_words
-from reedbed.domain.text import shown_line
+from reedbed.domain.text import clean_line
 from reedbed.domain.times import Instant, Millis
 from reedbed.domain.unset import UNSET, Unset
-from reedbed.domain.urls import feed_name, is_private_address
-from reedbed.services.newsletters.senders import leave_list
+from reedbed.domain.urls import feed_name, is_secret_url
+from reedbed.services.newsletters.senders import request_list_unsubscribe
 from reedbed.services.refresh.check import refresh_feed, release, request_refresh, reschedule, wake_worker
 from reedbed.services.refresh.write import OutcomeWriter
-from reedbed.services.rules.match import ask_rules_later
+from reedbed.services.rules.match import enqueue_rules
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.discover import (
     Address,
     fetch_candidate,
     find_feeds,
-    previewed,
+    parse_feed_login,
     split_credentials,
-    typed_login,
+    take_preview,
 )
 from reedbed.store import folders, refresh, subscriptions, users
 from reedbed.store.engine.database import Tx
@@ -50,7 +50,7 @@ ALREADY_THERE = "A feed with this URL already exists"
 NO_SUCH = "Feed not found"
 
 
-class AlreadyFollowed(Conflict):
+class AlreadySubscribed(Conflict):
     def __init__(self, subscription_id: int) -> None:
         super().__init__(ALREADY_ADDED, field="url")
         self.subscription_id = subscription_id
@@ -78,7 +78,7 @@ class SubscribeOptions:
 
 async def subscribe(runtime: Runtime, user_id: int, options: SubscribeOptions) -> Subscription:
     """Subscribe to the feed at a URL or discovered from it. What was fetched for this is its first check."""
-    requested = typed_login(options.url, options.username, options.password)
+    requested = parse_feed_login(options.url, options.username, options.password)
     title = feed_name(options.title) if options.title is not None else None
     discovery = None if options.looked else await _discover_unless_known(runtime, user_id, options, requested)
     candidate = discovery.candidates[0] if discovery and discovery.candidates else None
@@ -86,7 +86,7 @@ async def subscribe(runtime: Runtime, user_id: int, options: SubscribeOptions) -
     first_outcome = _first_outcome(discovery, login.url)
     async with runtime.db.write() as tx:
         await _check_folder(tx, user_id, options.folder_id)
-        subscription_id = await follow_address(
+        subscription_id = await subscribe_to_url(
             tx,
             runtime.now(),
             user_id,
@@ -96,7 +96,7 @@ async def subscribe(runtime: Runtime, user_id: int, options: SubscribeOptions) -
                 username=login.username,
                 password=login.password,
                 title=title,
-                feed_title=shown_line(candidate.title) if candidate else "",
+                feed_title=clean_line(candidate.title) if candidate else "",
             ),
             asked_url=options.asked_as or requested.url,
         )
@@ -116,7 +116,7 @@ async def subscribe(runtime: Runtime, user_id: int, options: SubscribeOptions) -
     return subscription
 
 
-async def follow_address(
+async def subscribe_to_url(
     tx: Tx, now: Instant, user_id: int, options: SubscribeOptions, *, asked_url: str
 ) -> int:
     """Write the subscription to one URL; return its id."""
@@ -125,10 +125,10 @@ async def follow_address(
         login = Address(login.url, options.username, options.password)
     feed_id, created = await _feed_at(tx, now, user_id, login, options.feed_title)
     if not created:
-        await feed_admin.welcome_reader(tx, feed_id)
+        await feed_admin.start_polling_for_subscriber(tx, feed_id)
     existing = await subscriptions.get_by_feed(tx, user_id, feed_id)
     if existing is not None and existing[1]:
-        raise AlreadyFollowed(existing[0])
+        raise AlreadySubscribed(existing[0])
     if login.secret:
         await _set_credentials(tx, now, feed_id, login, fetched=not created)
     if existing is not None:
@@ -142,7 +142,7 @@ async def follow_address(
             now=now,
         )
         await unread.restore_unread(tx, user_id, feed_id)
-        await ask_rules_later(tx, user_id, feed_id, now)
+        await enqueue_rules(tx, user_id, feed_id, now)
         await refresh.wake(tx, feed_id, now)
         return existing[0]
     if await subscriptions.count(tx, user_id) >= MAX_SUBSCRIPTIONS:
@@ -159,7 +159,7 @@ async def follow_address(
     )
     await unread.init_unread(tx, user_id, feed_id)
     if not created:
-        await ask_rules_later(tx, user_id, feed_id, now)
+        await enqueue_rules(tx, user_id, feed_id, now)
     await refresh.wake(tx, feed_id, now)
     return subscription_id
 
@@ -221,7 +221,7 @@ async def unsubscribe(runtime: Runtime, user_id: int, subscription_id: int) -> N
     async with runtime.db.write() as tx:
         await _unsubscribe(tx, runtime.now(), user_id, current)
         if current.feed.kind == "mail":
-            await leave_list(tx, runtime.now(), user_id, current.feed.id)
+            await request_list_unsubscribe(tx, runtime.now(), user_id, current.feed.id)
     await _publish_subscriptions(runtime, user_id)
 
 
@@ -229,21 +229,23 @@ async def unsubscribe(runtime: Runtime, user_id: int, subscription_id: int) -> N
 
 
 @record
-class RefusedRefresh:
+class RejectedRefresh:
     subscription_id: int
     reason: str
     retry_at: Instant | None = None
     """When the site may be fetched again."""
 
 
-async def refresh_subscription(runtime: Runtime, user_id: int, subscription_id: int) -> RefusedRefresh | None:
+async def refresh_subscription(
+    runtime: Runtime, user_id: int, subscription_id: int
+) -> RejectedRefresh | None:
     """Request a check now. None if it was accepted."""
     current = await _get(runtime, user_id, subscription_id)
     accepted = await request_refresh(runtime, [current.feed.id], user_id=user_id)
     return None if accepted else _rejected_refresh(current)
 
 
-async def refresh_all(runtime: Runtime, user_id: int) -> tuple[int, list[RefusedRefresh]]:
+async def refresh_all(runtime: Runtime, user_id: int) -> tuple[int, list[RejectedRefresh]]:
     """Request a check of all feeds that are not paused: the number accepted, and the rejected ones."""
     async with runtime.db.read() as tx:
         feed_ids = await subscriptions.feeds_of(tx, user_id)
@@ -258,15 +260,15 @@ async def refresh_all(runtime: Runtime, user_id: int) -> tuple[int, list[Refused
     ]
 
 
-def _rejected_refresh(subscription: Subscription) -> RefusedRefresh:
+def _rejected_refresh(subscription: Subscription) -> RejectedRefresh:
     if subscription.feed.kind != "web":
-        return RefusedRefresh(
+        return RejectedRefresh(
             subscription.id, "Nothing is fetched for this feed: its entries come by other ways."
         )
     if not subscription.feed.enabled:
-        return RefusedRefresh(subscription.id, "The operator of this server has turned this feed off.")
+        return RejectedRefresh(subscription.id, "The operator of this server has turned this feed off.")
     until = subscription.feed.state.retry_after_until
-    return RefusedRefresh(subscription.id, "The site has asked to be left alone for a while.", until)
+    return RejectedRefresh(subscription.id, "The site has asked to be left alone for a while.", until)
 
 
 # --- Helpers
@@ -277,7 +279,7 @@ async def _feed_at(tx: Tx, now: Instant, user_id: int, login: Address, title: st
     own = await feeds.get_by_url(tx, login.url, user_id)
     if own is not None:
         return own, False
-    private = login.secret or is_private_address(login.url)
+    private = login.secret or is_secret_url(login.url)
     if private and not login.secret:
         # This feed was shared before URLs like this one were recognized as private.
         shared = await feeds.get_by_url(tx, login.url)
@@ -291,7 +293,7 @@ async def _set_credentials(tx: Tx, now: Instant, feed_id: int, login: Address, *
     """Set the credentials of a private feed. Its last document may belong to another login, so refetch it."""
     await feeds.set_credentials(tx, feed_id, login.username, login.password)
     if fetched:
-        await feed_admin.read_anew(tx, feed_id)
+        await feed_admin.reset_document_state(tx, feed_id)
         await refresh.request_check(tx, [feed_id], now)
 
 
@@ -308,7 +310,7 @@ async def _discover_unless_known(
             not requested.secret and await feeds.get_by_url(tx, requested.url) is not None
         ):
             return None
-    discovery = previewed(runtime, user_id, requested) or await _discover(runtime, options, requested)
+    discovery = take_preview(runtime, user_id, requested) or await _discover(runtime, options, requested)
     if discovery.candidates or (discovery.unreachable and not options.only_found):
         return discovery
     raise Invalid(discovery.reason or "No feed was found at this address.", field="url")
@@ -371,7 +373,7 @@ def _changed_url(before: Address, current: Subscription, change: SubscriptionCha
     # A form sends back the URL it displayed, which may be one that cannot be entered, like a newsletter's.
     if isinstance(change.url, Unset) or change.url in (current.feed.url, current.asked_url):
         return before
-    typed = typed_login(change.url)
+    typed = parse_feed_login(change.url)
     if not typed.secret and typed.url in (current.feed.url, current.asked_url):
         return before
     return typed if typed.secret else before.at(typed.url)
@@ -397,8 +399,8 @@ async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, login
         password=login.password,
     )
     try:
-        moved_to = await follow_address(tx, now, user_id, options, asked_url=login.url)
-    except AlreadyFollowed as error:
+        moved_to = await subscribe_to_url(tx, now, user_id, options, asked_url=login.url)
+    except AlreadySubscribed as error:
         raise Conflict(ALREADY_THERE, field="url") from error
     await _unsubscribe(tx, now, user_id, current)
     moved = await subscriptions.get(tx, user_id, moved_to)
@@ -451,7 +453,7 @@ def _with_changes(current: Subscription, change: SubscriptionChange) -> Subscrip
 
 def _retention(current: Keep, change: SubscriptionChange) -> Keep:
     entries, days, unread_days = change.keep_entries, change.keep_days, change.keep_unread_days
-    return check_wish(
+    return check_retention_override(
         Keep(
             entries=current.entries if isinstance(entries, Unset) else entries,
             days=current.days if isinstance(days, Unset) else days,

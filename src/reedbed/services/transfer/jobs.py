@@ -18,19 +18,19 @@ from reedbed.domain.records import record
 from reedbed.domain.times import HOUR
 from reedbed.domain.transfer import ImportedFeed, ImportLine, Library, LibraryReport
 from reedbed.ingest.transfer import check_miniflux, read_miniflux
-from reedbed.services.jobs import Done, note_progress, publish_events, wake_jobs
+from reedbed.services.jobs import Done, publish_events, report_job_progress, wake_jobs
 from reedbed.services.runtime import Runtime
 from reedbed.services.transfer.library import (
     FeedBatch,
     Home,
     ImportBatch,
-    batches_of,
     empty_report,
     finish_import,
-    homes_of,
     import_batch,
     packed,
     read_library,
+    split_library,
+    subscribed_feeds_by_key,
     unpacked,
 )
 from reedbed.store import jobs
@@ -105,7 +105,7 @@ async def _add_job(runtime: Runtime, user_id: int) -> int:
 async def _write_batches(runtime: Runtime, job_id: int, library: Library, *, first: int) -> int:
     """Write the batches, each in its own transaction; return the next batch number."""
     number = first
-    for batch in batches_of(library):
+    for batch in split_library(library):
         kind, data = await asyncio.to_thread(packed, batch)
         async with runtime.db.write() as tx:
             await jobs.add_batch(tx, job_id, number, kind, data)
@@ -159,7 +159,7 @@ class _ImportRun:
         for number in range(self._payload.get("first", 0), self._payload["pieces"]):
             await self._import_batch(number, await self._load_batch(number))
             if monotonic() - published_at > TELL_SECONDS:
-                await note_progress(
+                await report_job_progress(
                     self._runtime, self._job, self._done, self._payload["total"], self._progress()
                 )
                 published_at = monotonic()
@@ -173,7 +173,7 @@ class _ImportRun:
         if number < self._next:
             return
         if self._homes is None and not isinstance(batch, FeedBatch):
-            self._homes = await homes_of(self._runtime, self._user_id, self._feeds)
+            self._homes = await subscribed_feeds_by_key(self._runtime, self._user_id, self._feeds)
         source = self._payload["source"]
         self._add(await import_batch(self._runtime, self._user_id, source, batch, self._homes or {}))
         self._next, self._done = number + 1, self._done + len(batch.items)

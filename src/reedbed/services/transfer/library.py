@@ -27,7 +27,7 @@ from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.dedupe import change_hash, sort_at
 from reedbed.domain.retention import removed_key
-from reedbed.domain.text import shown_line, storable
+from reedbed.domain.text import clean_line, storable
 from reedbed.domain.times import Instant
 from reedbed.domain.transfer import (
     MAX_CONTENT_LENGTH,
@@ -58,7 +58,7 @@ from reedbed.services.live import publish_counts
 from reedbed.services.refresh.diff import words_of
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.discover import without_credentials
-from reedbed.services.transfer.opml import LISTED_TWICE, address_key, duplicates, follow_lines, listed_feeds
+from reedbed.services.transfer.opml import LISTED_TWICE, duplicates, feed_url_key, opml_feeds, subscribe_lines
 from reedbed.store import bookmarks, folders, search, subscriptions, tags, transfer, users
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import write as entry_writes
@@ -102,7 +102,7 @@ _BATCH_KINDS: Mapping[type[ImportBatch], str] = {FeedBatch: "feeds", ReadBatch: 
 """Stored with each batch in the database."""
 
 
-def batches_of(library: Library) -> Iterator[ImportBatch]:
+def split_library(library: Library) -> Iterator[ImportBatch]:
     """Feeds come first: marks and entries can be assigned only after the feeds are subscribed."""
     for some_feeds in _split(library.feeds, FEEDS_AT_ONCE):
         yield FeedBatch(some_feeds)
@@ -150,8 +150,8 @@ def _feed_from_json(row: Mapping[str, Any]) -> ImportedFeed:
 
 # --- Saved entries
 
-SHELF_URL = "reedbed:imported"
-SHELF_TITLE = "Imported entries"
+IMPORTED_FEED_URL = "reedbed:imported"
+IMPORTED_FEED_TITLE = "Imported entries"
 _MAX_AUTHOR_LENGTH = 300
 
 Pair = tuple[ImportedEntry, NewEntryRow]
@@ -231,19 +231,23 @@ async def _find_in_feed(
         [storable(entry.guid)] if entry.guid else [],
         [row.normalized_url] if row.normalized_url else [],
     )
-    return await transfer.record_seen(tx, user_id, home.feed_id, guids, urls) if guids or urls else None
+    return (
+        await transfer.find_visible_imported(tx, user_id, home.feed_id, guids, urls)
+        if guids or urls
+        else None
+    )
 
 
 async def _move_marks_from_copies(tx: Tx, user_id: int, existing: Sequence[tuple[NewEntryRow, int]]) -> None:
     """Move marks from copies that an earlier import made before the feed had these entries."""
-    imported_feed_id = await feeds.get_by_url(tx, SHELF_URL, user_id) if existing else None
+    imported_feed_id = await feeds.get_by_url(tx, IMPORTED_FEED_URL, user_id) if existing else None
     if imported_feed_id is None:
         return
     guids = {row.guid: home for row, home in existing if row.guid}
     urls = {row.normalized_url: home for row, home in existing if row.normalized_url}
-    copies = await transfer.known_imported(tx, imported_feed_id, list(guids), list(urls))
+    copies = await transfer.find_imported_entries(tx, imported_feed_id, list(guids), list(urls))
     moves = {id_: guids.get(guid or "") or urls.get(url or "") for id_, guid, url in copies}
-    await feed_merge.move_marks(tx, [(id_, home) for id_, home in moves.items() if home is not None])
+    await feed_merge.move_flags(tx, [(id_, home) for id_, home in moves.items() if home is not None])
 
 
 async def _store_in_own_feed(
@@ -265,7 +269,7 @@ async def _store_in_own_feed(
 async def _existing_copies(tx: Tx, feed_id: int, rows: Sequence[NewEntryRow]) -> dict[str | None, int]:
     """Copies from an earlier import, matched by guid or, if another program used other feed keys, by URL."""
     urls = [row.normalized_url for row in rows if row.normalized_url]
-    copies = await transfer.known_imported(tx, feed_id, [row.guid for row in rows if row.guid], urls)
+    copies = await transfer.find_imported_entries(tx, feed_id, [row.guid for row in rows if row.guid], urls)
     by_guid: dict[str | None, int] = {guid: id_ for id_, guid, _ in copies}
     by_url: dict[str | None, int] = {url: id_ for id_, _, url in copies if url}
     ids = {row.guid: by_guid.get(row.guid) or by_url.get(row.normalized_url) for row in rows}
@@ -275,11 +279,11 @@ async def _existing_copies(tx: Tx, feed_id: int, rows: Sequence[NewEntryRow]) ->
 async def _own_feed(tx: Tx, user_id: int, now: Instant) -> int:
     """The user's own feed of imported entries. It is subscribed, so that its entries are visible."""
     feed_id, _ = await feeds.find_or_add(
-        tx, SHELF_URL, now, owner_id=user_id, kind="saved", title=SHELF_TITLE
+        tx, IMPORTED_FEED_URL, now, owner_id=user_id, kind="saved", title=IMPORTED_FEED_TITLE
     )
     if await subscriptions.get_by_feed(tx, user_id, feed_id) is None:
         await subscriptions.add(
-            tx, user_id, feed_id, folder_id=None, title=None, asked_url=SHELF_URL, opml=None, now=now
+            tx, user_id, feed_id, folder_id=None, title=None, asked_url=IMPORTED_FEED_URL, opml=None, now=now
         )
         await unread.init_unread(tx, user_id, feed_id)
     return feed_id
@@ -288,7 +292,7 @@ async def _own_feed(tx: Tx, user_id: int, now: Instant) -> int:
 async def _tag(tx: Tx, user_id: int, stored: Sequence[tuple[ImportedEntry, int]], now: Instant) -> int:
     by_tag: defaultdict[str, list[int]] = defaultdict(list)
     for entry, id_ in stored:
-        for name in map(shown_line, entry.tags):
+        for name in map(clean_line, entry.tags):
             if name:
                 by_tag[name[:MAX_TAG_LENGTH]].append(id_)
     existing = set(await tags.names(tx, user_id)) if by_tag else set[str]()
@@ -413,7 +417,7 @@ def _merge_feeds(feeds: Iterable[ImportedFeed]) -> tuple[tuple[ImportedFeed, ...
     followed: set[str] = set()
     repeated: list[ImportLine] = []
     for feed in sorted(feeds, key=lambda feed: not feed.follow):
-        url_key = address_key(feed.url)
+        url_key = feed_url_key(feed.url)
         if feed.follow and url_key in followed:
             title, url = without_credentials(feed.title), without_credentials(feed.url)
             repeated.append(ImportLine(title, url, LISTED_TWICE, "duplicate"))
@@ -452,7 +456,7 @@ def _from_opml(body: bytes) -> Library:
     document = read_opml(body)
     if document.cut_off:
         raise Invalid(_CUT_OFF, field="file")
-    listed, others = listed_feeds(document)
+    listed, others = opml_feeds(document)
     feeds = tuple(
         ImportedFeed(
             line.outline.xml_url or "",
@@ -481,9 +485,9 @@ async def import_library(
     runtime: Runtime, user_id: int, library: Library, report_progress: Tell
 ) -> LibraryReport:
     report, homes, done = empty_report(library.source, library.lines), None, 0
-    for batch in batches_of(library):
+    for batch in split_library(library):
         if homes is None and not isinstance(batch, FeedBatch):
-            homes = await homes_of(runtime, user_id, library.feeds)
+            homes = await subscribed_feeds_by_key(runtime, user_id, library.feeds)
         report += await import_batch(runtime, user_id, library.source, batch, homes or {})
         done += len(batch.items)
         report_progress(done, library.size)
@@ -525,7 +529,9 @@ async def finish_import(runtime: Runtime, user_id: int, report: LibraryReport, i
         await runtime.db.analyze_after(items)
 
 
-async def homes_of(runtime: Runtime, user_id: int, feeds: Sequence[ImportedFeed]) -> dict[str, Home]:
+async def subscribed_feeds_by_key(
+    runtime: Runtime, user_id: int, feeds: Sequence[ImportedFeed]
+) -> dict[str, Home]:
     """The subscribed feeds among these, by the feed key of the other reader."""
     async with runtime.db.read() as tx:
         subscribed = await subscriptions.every(tx, user_id)
@@ -536,14 +542,14 @@ async def homes_of(runtime: Runtime, user_id: int, feeds: Sequence[ImportedFeed]
         folder_ids = ancestors(rows, subscription.folder_id) if subscription.folder_id is not None else ()
         home = Home(subscription.feed.id, frozenset(names[id_] for id_ in folder_ids))
         by_url |= {subscription.asked_url: home, subscription.feed.url: home}
-    matches = ((feed.key, by_url.get(address_key(feed.url))) for feed in feeds)
+    matches = ((feed.key, by_url.get(feed_url_key(feed.url))) for feed in feeds)
     return {key: home for key, home in matches if home is not None}
 
 
 async def _move_unfiled_feeds(runtime: Runtime, user_id: int, feeds: Sequence[ImportedFeed]) -> None:
     """Move subscribed feeds without a folder into the folder that a list of entries names for them."""
     with_path = [feed for feed in feeds if feed.path]
-    homes = await homes_of(runtime, user_id, with_path) if with_path else {}
+    homes = await subscribed_feeds_by_key(runtime, user_id, with_path) if with_path else {}
     async with runtime.db.write() as tx:
         for feed in with_path:
             home = homes.get(feed.key)
@@ -566,7 +572,7 @@ async def _subscribe(
         )
         for feed in feeds
     ]
-    done = await follow_lines(runtime, user_id, lines)
+    done = await subscribe_lines(runtime, user_id, lines)
     return LibraryReport(source, done.imported, done.skipped, done.lines)
 
 
@@ -588,7 +594,7 @@ async def _import_feed_reads(
 ) -> None:
     guids = {storable(mark.guid) for mark in marks if mark.guid}
     urls = {url for mark in marks if mark.url and (url := normalize_url(mark.url))}
-    existing = await transfer.known_imported(tx, feed_id, sorted(guids), sorted(urls))
+    existing = await transfer.find_imported_entries(tx, feed_id, sorted(guids), sorted(urls))
     await reading.read(tx, user_id, [entry_id for entry_id, _, _ in existing])
     guids -= {guid for _, guid, _ in existing if guid}
     urls -= {url for _, _, url in existing if url}

@@ -16,19 +16,19 @@ from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Subscription
 from reedbed.domain.transfer import ImportLine, ImportReport, OpmlDocument, OpmlFeed, OpmlOutline, feeds_of
 from reedbed.domain.users import Allowance
-from reedbed.ingest.discovery import typed_address
+from reedbed.ingest.discovery import url_from_typed
 from reedbed.ingest.transfer import read_opml, write_opml
 from reedbed.services.folders import find_or_create_path
 from reedbed.services.refresh.check import wake_worker
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import spend
 from reedbed.services.subscriptions.discover import Address, split_credentials, without_credentials
-from reedbed.services.subscriptions.manage import AlreadyFollowed, SubscribeOptions, follow_address
+from reedbed.services.subscriptions.manage import AlreadySubscribed, SubscribeOptions, subscribe_to_url
 from reedbed.store import folders, subscriptions, tags, users
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.entries import read as entry_texts
-from reedbed.store.entries.read import EntryWords
+from reedbed.store.entries.read import EntryText
 from reedbed.store.feeds import feeds
 
 # --- OPML
@@ -36,7 +36,7 @@ from reedbed.store.feeds import feeds
 LINES_AT_ONCE = 100
 """Feeds per transaction: a file may have thousands, and other writers must not wait for all of them."""
 
-CUT_OFF = ImportLine(
+TRUNCATED_FILE = ImportLine(
     "The rest of the file",
     "",
     "The file ends in its middle, so feeds may be missing. Export it again from your other reader and bring "
@@ -54,11 +54,11 @@ _NO_FEEDS = "This OPML file lists no feeds. Export the subscriptions from your o
 async def import_opml(runtime: Runtime, user_id: int, body: bytes) -> ImportReport:
     """Subscribe to all feeds of the file and report each line that fails. They are fetched later."""
     document = await asyncio.to_thread(read_opml, body)
-    feeds, others = listed_feeds(document)
+    feeds, others = opml_feeds(document)
     imported, skipped = 0, duplicates(others)
-    reported: list[ImportLine] = [CUT_OFF] if document.cut_off else []
+    reported: list[ImportLine] = [TRUNCATED_FILE] if document.cut_off else []
     for start in range(0, len(feeds), LINES_AT_ONCE):
-        done = await follow_lines(runtime, user_id, feeds[start : start + LINES_AT_ONCE])
+        done = await subscribe_lines(runtime, user_id, feeds[start : start + LINES_AT_ONCE])
         imported += done.imported
         skipped += done.skipped
         reported.extend(done.lines)
@@ -71,7 +71,7 @@ async def import_opml(runtime: Runtime, user_id: int, body: bytes) -> ImportRepo
     return ImportReport(imported, skipped, (*reported, *others))
 
 
-def listed_feeds(document: OpmlDocument) -> tuple[list[OpmlFeed], list[ImportLine]]:
+def opml_feeds(document: OpmlDocument) -> tuple[list[OpmlFeed], list[ImportLine]]:
     """The feeds to subscribe to, and a report line for every duplicate and every line without a URL."""
     feeds: list[OpmlFeed] = []
     others: list[ImportLine] = []
@@ -82,7 +82,7 @@ def listed_feeds(document: OpmlDocument) -> tuple[list[OpmlFeed], list[ImportLin
             is_feed = line.outline.type == "rss" or line.outline.html_url
             missing = ImportLine(title, "", NO_ADDRESS)
             others.append(missing if is_feed else replace(missing, message=EMPTY_FOLDER, status="skipped"))
-        elif (key := address_key(url)) in seen:
+        elif (key := feed_url_key(url)) in seen:
             others.append(ImportLine(title, without_credentials(url), LISTED_TWICE, "duplicate"))
         else:
             seen.add(key)
@@ -92,10 +92,10 @@ def listed_feeds(document: OpmlDocument) -> tuple[list[OpmlFeed], list[ImportLin
     return feeds, others
 
 
-def address_key(url: str) -> str:
+def feed_url_key(url: str) -> str:
     """A key that is equal for two lines with the same feed."""
     try:
-        return split_credentials(typed_address(url)).url
+        return split_credentials(url_from_typed(url)).url
     except Invalid:
         return url
 
@@ -126,7 +126,7 @@ async def export_opml(runtime: Runtime, user_id: int, *, with_credentials: bool 
     return write_opml(OpmlDocument("Reedbed subscriptions", outlines))
 
 
-async def follow_lines(runtime: Runtime, user_id: int, lines: Sequence[OpmlFeed]) -> ImportReport:
+async def subscribe_lines(runtime: Runtime, user_id: int, lines: Sequence[OpmlFeed]) -> ImportReport:
     """Subscribe to these feeds in their folders, in one transaction."""
     async with runtime.db.write() as tx:
         paths: dict[tuple[str, ...], int | None] = {(): None}
@@ -145,16 +145,18 @@ async def _import_line(
     title, url = without_credentials(outline.title), without_credentials(outline.xml_url or "")
     folder_id = None
     try:
-        typed_url = typed_address(outline.xml_url or "")
+        typed_url = url_from_typed(outline.xml_url or "")
         if line.path not in paths:
             paths[line.path] = await find_or_create_path(tx, runtime, user_id, line.path)
         folder_id = paths[line.path]
         options = SubscribeOptions(
             typed_url, folder_id, title.strip()[:254] or None, _attributes_json(outline)
         )
-        await follow_address(tx, runtime.now(), user_id, options, asked_url=split_credentials(typed_url).url)
+        await subscribe_to_url(
+            tx, runtime.now(), user_id, options, asked_url=split_credentials(typed_url).url
+        )
         return ImportLine(title, url, "", "added")
-    except AlreadyFollowed as error:
+    except AlreadySubscribed as error:
         if folder_id and await subscriptions.move_to_folder(tx, user_id, error.subscription_id, folder_id):
             folder_path = " / ".join(line.path)
             return ImportLine(
@@ -209,7 +211,7 @@ PER_USER = Allowance(5, 5 / 3600)
 @record
 class ExportedEntry:
     row: EntryRow
-    words: EntryWords
+    words: EntryText
 
 
 async def spend_export(runtime: Runtime, user_id: int) -> None:
@@ -221,7 +223,7 @@ async def spend_export(runtime: Runtime, user_id: int) -> None:
     )
 
 
-async def kept_entries(runtime: Runtime, user_id: int) -> AsyncGenerator[ExportedEntry]:
+async def export_entries(runtime: Runtime, user_id: int) -> AsyncGenerator[ExportedEntry]:
     """All starred, saved and tagged entries, each once."""
     async for entry in _list_entries(runtime, user_id, ViewQuery("starred")):
         yield entry
@@ -242,7 +244,7 @@ async def _list_entries(runtime: Runtime, user_id: int, query: ViewQuery) -> Asy
         async with runtime.db.read() as tx:
             page = await entry_lists.page(tx, user_id, query, cursor, AT_ONCE)
             rows = page.rows if page else ()
-            texts = await entry_texts.seen_by(tx, user_id, [row.id for row in rows])
+            texts = await entry_texts.visible_texts(tx, user_id, [row.id for row in rows])
         by_id = {text.id: text for text in texts}
         for row in rows:
             if row.id in by_id:

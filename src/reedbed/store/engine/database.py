@@ -116,7 +116,7 @@ def counting() -> Generator[StatementCount]:
         _count.reset(token)
 
 
-def note_statement() -> None:
+def count_statement() -> None:
     count = _count.get()
     if count is not None:
         count.value += 1

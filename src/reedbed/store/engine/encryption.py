@@ -59,10 +59,10 @@ class Vault:
         self._file_version: tuple[int, int, int] | None = None
         self._keys: Mapping[str, Key] = {}
         self._set_keys(())
-        self.look_at_file()
+        self.reload_key_file()
 
     def encrypt(self, purpose: str, text: str) -> str:
-        self.look_at_file()
+        self.reload_key_file()
         key = self.current
         if key is None:
             return text
@@ -82,7 +82,7 @@ class Vault:
             return stored
         key_id, _, ciphertext = stored.removeprefix(PREFIX).partition(":")
         if key_id not in self._keys:
-            self.look_at_file()
+            self.reload_key_file()
         key = self._keys.get(key_id)
         return None if key is None else _decrypt(key, purpose, ciphertext)
 
@@ -90,7 +90,7 @@ class Vault:
         """Whether it is plain text, or encrypted with a key other than the current one."""
         return self.current is not None and not stored.startswith(f"{PREFIX}{self.current.id}:")
 
-    def look_at_file(self) -> None:
+    def reload_key_file(self) -> None:
         """Reload the file if it changed: another process may have added a key."""
         if self.file is None:
             return

@@ -15,7 +15,7 @@ import structlog
 from sqlalchemy import text
 
 from reedbed.domain.errors import Unavailable
-from reedbed.store.engine.database import NOTHING, PoolUse, Row, Tx, note_statement
+from reedbed.store.engine.database import NOTHING, PoolUse, Row, Tx, count_statement
 from reedbed.store.engine.encryption import Vault
 from reedbed.store.engine.statements import POSTGRESQL, Params, Statement
 
@@ -60,7 +60,7 @@ def explained() -> Generator[None]:
 log = structlog.get_logger()
 
 LOOK_SECONDS = 0.25
-MOMENT_SECONDS = 0.75
+SLOW_SECONDS = 0.75
 """Nearly all statements finish sooner; probe the server when one takes longer."""
 PATIENCE_SECONDS = 2.0
 STALL_SECONDS = 0.5
@@ -126,7 +126,7 @@ class ConnectionProbe:
                 await self._probe()
 
     def _is_anything_slow(self) -> bool:
-        threshold = time.monotonic() - MOMENT_SECONDS
+        threshold = time.monotonic() - SLOW_SECONDS
         return any(since < threshold for since in (*self.in_use.values(), *self._waiting.values()))
 
     async def _probe(self) -> None:
@@ -210,12 +210,12 @@ class PostgresqlTx:
         self._connection = connection
 
     async def all(self, statement: Statement, params: Params = NOTHING) -> Sequence[Row]:
-        note_statement()
+        count_statement()
         compiled = statement.on(POSTGRESQL)
         return await self._connection.fetch(compiled.sql, *compiled.arguments(params))
 
     async def one(self, statement: Statement, params: Params = NOTHING) -> Row | None:
-        note_statement()
+        count_statement()
         compiled = statement.on(POSTGRESQL)
         return await self._connection.fetchrow(compiled.sql, *compiled.arguments(params))
 
@@ -224,7 +224,7 @@ class PostgresqlTx:
         return None if row is None else row[0]
 
     async def run(self, statement: Statement, params: Params = NOTHING) -> int:
-        note_statement()
+        count_statement()
         compiled = statement.on(POSTGRESQL)
         tag: str = await self._connection.execute(compiled.sql, *compiled.arguments(params))
         count = tag.rpartition(" ")[2]
@@ -233,14 +233,14 @@ class PostgresqlTx:
     async def run_many(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
         if not rows:
             return
-        note_statement()
+        count_statement()
         compiled = statement.on(POSTGRESQL)
         await self._connection.executemany(compiled.sql, [compiled.arguments(row) for row in rows])
 
     async def each(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> Sequence[Row]:
         if not rows:
             return []
-        note_statement()
+        count_statement()
         compiled = statement.on(POSTGRESQL)
         return await self._connection.fetchmany(compiled.sql, [compiled.arguments(row) for row in rows])
 

@@ -1,4 +1,4 @@
-"""Reads from a PostgreSQL replica, for requests that tolerate slightly stale data (`let_reads_lag`).
+"""Reads from a PostgreSQL replica, for requests that tolerate slightly stale data (`allow_stale_reads`).
 
 Writes and all other reads use the primary. If the replica does not respond, reads fall back to the primary.
 """
@@ -19,7 +19,7 @@ log = structlog.get_logger()
 _may_lag: ContextVar[bool] = ContextVar("may_lag", default=False)
 
 
-def let_reads_lag(*, allowed: bool) -> None:
+def allow_stale_reads(*, allowed: bool) -> None:
     """Set whether later reads of this task may use the replica."""
     _may_lag.set(allowed)
 

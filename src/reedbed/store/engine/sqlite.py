@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import orjson
 
 from reedbed.domain.errors import CannotStart, Unavailable
-from reedbed.store.engine.database import NOTHING, PoolUse, Row, Tx, note_statement
+from reedbed.store.engine.database import NOTHING, PoolUse, Row, Tx, count_statement
 from reedbed.store.engine.encryption import Vault
 from reedbed.store.engine.statements import SQLITE, Params, Statement
 
@@ -43,9 +43,9 @@ READERS = 4
 BUSY_TIMEOUT_MS = 5_000
 LOCKED = "The database is busy with another program. Try again in a moment."
 
-BROUGHT_OVER_AFTER = 4_000
+CHECKPOINT_AFTER_ROWS = 4_000
 """Changed rows since the last checkpoint, as an estimate of the WAL's size: its pages are not counted."""
-LONG_LOG, MAX_LOG_LENGTH = 8_000, 32_000
+LONG_WAL_PAGES, MAX_WAL_PAGES = 8_000, 32_000
 """WAL pages. The WAL restarts only after a complete checkpoint, which never happens while writers do not
 pause. So above LONG_LOG they pause for one. At MAX_LOG_LENGTH a commit runs it, as a last resort."""
 
@@ -174,7 +174,7 @@ class SqliteTx:
         return await self._job(lambda connection: fetch(connection.execute(compiled.sql, arguments)))
 
     async def _job(self, job: Callable[[sqlite3.Connection], T]) -> T:
-        note_statement()
+        count_statement()
         if self._begun:
             return await self._guarded(job)
         self._begun = True
@@ -213,7 +213,7 @@ class SqliteDatabase:
         self.path = path
         self._vault = vault
         self._writer = ConnectionThread(path, "sqlite-writer")
-        self._writer.connection.execute(f"PRAGMA wal_autocheckpoint = {MAX_LOG_LENGTH}")
+        self._writer.connection.execute(f"PRAGMA wal_autocheckpoint = {MAX_WAL_PAGES}")
         self._writing = asyncio.Lock()
         self._locked_at = 0.0
         self._checkpoints = ConnectionThread(path, "sqlite-checkpoints")
@@ -277,14 +277,14 @@ class SqliteDatabase:
         in the commit that reaches the limit, and all writers would wait.
         """
         changes = self._writer.connection.total_changes
-        if changes - self._checkpointed_changes >= BROUGHT_OVER_AFTER and (
+        if changes - self._checkpointed_changes >= CHECKPOINT_AFTER_ROWS and (
             self._checkpoint_task is None or self._checkpoint_task.done()
         ):
             self._checkpointed_changes = changes
             self._checkpoint_task = asyncio.create_task(self._run_checkpoint())
 
     async def _run_checkpoint(self) -> None:
-        if await self._checkpoints.do(_checkpoint) > LONG_LOG:
+        if await self._checkpoints.do(_checkpoint) > LONG_WAL_PAGES:
             async with self._writing:  # little was added meanwhile, so this is short
                 await self._checkpoints.do(_checkpoint)
 

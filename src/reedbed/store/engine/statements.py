@@ -1,6 +1,6 @@
 """SQL statements for both engines: compiled once, with helpers where SQLite and PostgreSQL differ.
 
-`Statement` wraps a SQLAlchemy Core clause, `Shapes` a family of statements that differ by filters. The other
+`Statement` wraps a SQLAlchemy Core clause, `StatementFamily` a family of them that differ by filters. The other
 names are SQL building blocks: `among` (IN with a list parameter), `in_order` (a join with a fixed order),
 `larger`, `beyond` (keyset pagination), `containing` (a LIKE pattern) and so on.
 """
@@ -83,7 +83,7 @@ def _filler(names: Sequence[str], constants: Mapping[str, Any]) -> Callable[[Par
     return lambda params: [params[name] if name in params else constants[name] for name in names]
 
 
-class Shapes:
+class StatementFamily:
     """A family of statements that differ by filters; each variant is built once and cached.
 
     The key must come from a small closed set (view, order, has-cursor ...), never from user text.
@@ -253,7 +253,7 @@ def unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
     return column + literal_column("0")
 
 
-def chosen_once(rows: Select[Any]) -> Select[Any]:
+def select_once(rows: Select[Any]) -> Select[Any]:
     """For claims: select and lock the rows exactly once, whatever the plan.
 
     As a plain subquery PostgreSQL may run the selection again for every row it compares and lock the next row

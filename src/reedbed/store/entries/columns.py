@@ -9,7 +9,7 @@ from reedbed.domain.entries import EntryRow, States
 from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.statements import Statement, among, select
 from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, tags, unread
-from reedbed.store.visibility import above_mark, alive, shows
+from reedbed.store.visibility import above_read_marker, alive, shows
 
 PLAIN = (
     entries.c.id,
@@ -63,11 +63,11 @@ def visible(*, with_muted: bool = False) -> ColumnElement[bool]:
 
     Lookups by id use `with_muted`, so that they find muted entries too.
     """
-    flagged = (has_mark(table, entries.c.id) for table in (starred, later, entry_tags))
+    flagged = (has_flag(table, entries.c.id) for table in (starred, later, entry_tags))
     return or_(followed(with_muted=with_muted), *flagged)
 
 
-def has_mark(table: FromClause, entry_id: ColumnElement[int]) -> ColumnElement[bool]:
+def has_flag(table: FromClause, entry_id: ColumnElement[int]) -> ColumnElement[bool]:
     return (
         select(table.c.entry_id)
         .where(table.c.user_id == _USER, table.c.entry_id == entry_id)
@@ -98,7 +98,7 @@ def is_unread(entry_id: ColumnElement[int]) -> ColumnElement[bool]:
     row = unread.alias("row")
     return (
         select(row.c.entry_id)
-        .where(row.c.user_id == _USER, row.c.entry_id == entry_id, above_mark(row))
+        .where(row.c.user_id == _USER, row.c.entry_id == entry_id, above_read_marker(row))
         .correlate_except(row)
         .exists()
     )

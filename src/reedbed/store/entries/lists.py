@@ -29,7 +29,7 @@ from reedbed.domain.pagination import DEFAULT_LIMIT, MAX_LIMIT, Cursor, Order
 from reedbed.domain.records import record
 from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.statements import (
-    Shapes,
+    StatementFamily,
     among,
     beyond,
     entry_id_of,
@@ -43,7 +43,7 @@ from reedbed.store.entries.columns import (
     LISTED,
     entry_row,
     followed,
-    has_mark,
+    has_flag,
     has_tag,
     is_unread,
     tag_id,
@@ -61,7 +61,7 @@ from reedbed.store.tables import (
     subscriptions,
     unread,
 )
-from reedbed.store.visibility import VisibleScope, above_mark, alive, resolve, shows
+from reedbed.store.visibility import VisibleScope, above_read_marker, alive, resolve, shows
 
 FEW = 100
 """Merging costs about 20 to 50 µs per feed, so it is used for at most this many feeds."""
@@ -171,7 +171,7 @@ def _build(variant: _ListVariant) -> ClauseElement:
     )
 
 
-_PAGE = Shapes(_build)
+_PAGE = StatementFamily(_build)
 
 
 def _walked(variant: _ListVariant) -> Select[Any, Any]:
@@ -212,9 +212,9 @@ def _is_in_view(
     elif variant.tagged:
         conditions.append(has_tag("tag", entry_id))
     if variant.view == "unread":
-        conditions.append(above_mark(unread) if table is unread else is_unread(entry_id))
+        conditions.append(above_read_marker(unread) if table is unread else is_unread(entry_id))
     if variant.view in _MARKS and table is not _MARKS[variant.view]:
-        conditions.append(has_mark(_MARKS[variant.view], entry_id))
+        conditions.append(has_flag(_MARKS[variant.view], entry_id))
     if table is read_history or variant.view == "muted":
         conditions.append(_is_visible(entry_id))
     return conditions

@@ -17,13 +17,13 @@ from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.statements import Statement, among, func, select
 from reedbed.store.entries.columns import LISTED, entry_row, tags_of, visible, with_states
 from reedbed.store.entries.lists import page
-from reedbed.store.entries.streams import every_id, how_many, ids_page, length
+from reedbed.store.entries.streams import all_stream_ids, how_many, ids_page, length
 from reedbed.store.tables import entries, entry_bodies, entry_versions, feeds, subscriptions
 from reedbed.store.visibility import shows
 
 __all__ = [
+    "all_stream_ids",
     "by_ids",
-    "every_id",
     "get",
     "how_many",
     "ids_page",
@@ -117,7 +117,7 @@ def _entry(row: Row, listed: EntryRow) -> Entry:
 
 
 @record
-class EntryWords:
+class EntryText:
     """The full text of an entry as one user sees it."""
 
     id: int
@@ -188,10 +188,10 @@ _subscribed = (
 _COUNT = Statement(select(func.count()).select_from(_subscribed.subquery()))
 
 
-async def seen_by(tx: Tx, user_id: int, ids: Sequence[int]) -> list[EntryWords]:
+async def visible_texts(tx: Tx, user_id: int, ids: Sequence[int]) -> list[EntryText]:
     """The texts of those entries that the user can see, in the order of `ids`."""
     rows = {row[0]: row for row in await tx.all(_VISIBLE_TEXTS, {"user_id": user_id, "ids": list(ids)})}
-    return [EntryWords(*rows[id_]) for id_ in ids if id_ in rows]
+    return [EntryText(*rows[id_]) for id_ in ids if id_ in rows]
 
 
 async def count_texts(tx: Tx, user_id: int, limit: int) -> int:
@@ -199,5 +199,5 @@ async def count_texts(tx: Tx, user_id: int, limit: int) -> int:
     return await tx.value(_COUNT, {"user_id": user_id, "most": limit})
 
 
-async def one_seen_by(tx: Tx, user_id: int, entry_id: int) -> EntryWords | None:
-    return next(iter(await seen_by(tx, user_id, [entry_id])), None)
+async def visible_text(tx: Tx, user_id: int, entry_id: int) -> EntryText | None:
+    return next(iter(await visible_texts(tx, user_id, [entry_id])), None)

@@ -22,8 +22,8 @@ from reedbed.domain.pagination import Order
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Shapes, Statement, among, func, select
-from reedbed.store.entries.columns import followed, has_mark, has_tag, is_unread, tag_id
+from reedbed.store.engine.statements import HIGHEST, Statement, StatementFamily, among, func, select
+from reedbed.store.entries.columns import followed, has_flag, has_tag, is_unread, tag_id
 from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, tags, unread
 from reedbed.store.visibility import shows
 
@@ -43,7 +43,7 @@ async def ids_page(tx: Tx, user_id: int, query: StreamQuery, limit: int) -> list
     return [StreamItem(*row) for row in rows]
 
 
-async def every_id(tx: Tx, user_id: int, query: StreamQuery) -> list[int]:
+async def all_stream_ids(tx: Tx, user_id: int, query: StreamQuery) -> list[int]:
     """The whole stream: Fever has no pagination of ids."""
     return [row[0] for row in await tx.all(_STREAM(_variant(query)), _params(user_id, query, HIGHEST))]
 
@@ -104,7 +104,7 @@ def _stream(variant: _StreamVariant) -> Select[int, int, Instant]:
     )
 
 
-_STREAM = Shapes(_stream)
+_STREAM = StatementFamily(_stream)
 
 
 def _length(variant: _StreamVariant) -> ClauseElement:
@@ -112,7 +112,7 @@ def _length(variant: _StreamVariant) -> ClauseElement:
     return select(func.count(), func.max(listed.c.fetched_at)).select_from(listed)
 
 
-_LENGTH = Shapes(_length)
+_LENGTH = StatementFamily(_length)
 
 
 def _source(variant: _StreamVariant) -> FromClause | None:
@@ -141,7 +141,7 @@ def _state_conditions(variant: _StreamVariant, source: FromClause | None) -> lis
         conditions.append(~is_unread(entries.c.id) if variant.read else is_unread(entries.c.id))
     for value, table in ((variant.starred, starred), (variant.later, later)):
         if value is not None and source is not table:
-            flagged = has_mark(table, entries.c.id)
+            flagged = has_flag(table, entries.c.id)
             conditions.append(flagged if value else ~flagged)
     if "tag" in variant.parts and source is not entry_tags:
         conditions.append(has_tag("tag", entries.c.id))

@@ -18,7 +18,7 @@ from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.statements import Statement, among, delete_some, func, select
 from reedbed.store.tables import entries, entry_bodies, entry_versions, removed_keys
 
-VERSIONS_KEPT = 20
+MAX_VERSIONS = 20
 
 
 class NewEntryText(NamedTuple):
@@ -153,23 +153,23 @@ _DROP_OLD_VERSIONS = Statement(
     delete(entry_versions).where(
         entry_versions.c.entry_id == bindparam("id"),
         entry_versions.c.version
-        < select(entries.c.version - VERSIONS_KEPT).where(entries.c.id == bindparam("id")).scalar_subquery(),
+        < select(entries.c.version - MAX_VERSIONS).where(entries.c.id == bindparam("id")).scalar_subquery(),
     )
 )
 
 
-async def known_guids(tx: Tx, feed_id: int, guids: Sequence[str]) -> dict[str, Seen]:
+async def entries_by_guid(tx: Tx, feed_id: int, guids: Sequence[str]) -> dict[str, Seen]:
     rows = await tx.all(_BY_GUIDS, {"feed_id": feed_id, "keys": list(guids)})
     return {row[1]: _fingerprint_of(row) for row in rows}
 
 
-async def known_urls(tx: Tx, feed_id: int, urls: Sequence[str]) -> dict[str, Seen]:
+async def entries_by_url(tx: Tx, feed_id: int, urls: Sequence[str]) -> dict[str, Seen]:
     """By normalized URL. If several entries share one, the newest counts."""
     rows = await tx.all(_BY_URLS, {"feed_id": feed_id, "keys": list(urls)})
     return {row[2]: _fingerprint_of(row) for row in sorted(rows, key=_id_of)}
 
 
-async def known_all(tx: Tx, feed_id: int, limit: int) -> ExistingEntry:
+async def newest_by_key(tx: Tx, feed_id: int, limit: int) -> ExistingEntry:
     """The newest entries by every key, for feeds whose guids or URLs are unreliable."""
     rows = sorted(await tx.all(_NEWEST_ENTRIES, {"feed_id": feed_id, "most": limit}), key=_id_of)
     return ExistingEntry(
@@ -297,14 +297,14 @@ async def known(tx: Tx, feed_id: int, keys: Sequence[int]) -> set[int]:
     return {row[0] for row in await tx.all(_REMOVED, {"feed_id": feed_id, "keys": list(keys)})}
 
 
-async def note_listed(tx: Tx, documents: Sequence[tuple[int, Sequence[int]]], now: Instant) -> None:
+async def record_listed_keys(tx: Tx, documents: Sequence[tuple[int, Sequence[int]]], now: Instant) -> None:
     """Record which removed entries these feeds still list, by their keys."""
     params = [{"feed": feed_id, "listed": list(keys), "now": now} for feed_id, keys in documents]
     await tx.run_many(_MISSED, params)
     await tx.run_many(_LISTED, [values for values in params if values["listed"]])
 
 
-async def forget_missed(tx: Tx, before: Instant, *, most: int) -> int:
+async def delete_missed_keys(tx: Tx, before: Instant, *, most: int) -> int:
     return await tx.run(_DELETE_MISSED, {"before": before, "most": most})
 
 

@@ -22,7 +22,7 @@ from reedbed.domain.feeds import HIDDEN, FeedFetching
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Shapes, Statement, containing, func, select
+from reedbed.store.engine.statements import Statement, StatementFamily, containing, func, select
 from reedbed.store.tables import feed_fetch_state as state
 from reedbed.store.tables import feed_framing, feeds, framed_documents, subscriptions
 
@@ -35,7 +35,7 @@ class AdminFeed:
     language: str | None
     icon_id: int | None
     standing: str
-    """The status: one of `STANDINGS`."""
+    """The status: one of `FEED_STATUSES`."""
     enabled: bool
     polling: bool
     deframe: bool
@@ -67,7 +67,7 @@ class FeedFilter:
     standing: str = "all"
 
 
-STANDINGS = ("working", "damaged", "pending", "error", "stopped", "off")
+FEED_STATUSES = ("working", "damaged", "pending", "error", "stopped", "off")
 _is_subscribed = (subscriptions.c.feed_id == feeds.c.id, subscriptions.c.unsubscribed_at.is_(None))
 _subscriber_count = select(func.count()).where(*_is_subscribed).scalar_subquery()
 # A feed that is no longer polled has a next check in its row until a worker clears it.
@@ -178,16 +178,16 @@ def _count(by_status: bool, search: bool) -> ClauseElement:
     )
 
 
-_PAGE = Shapes(_page)
-_COUNT_BY_STATUS = Shapes(_count_by_status)
-_COUNT = Shapes(_count)
+_PAGE = StatementFamily(_page)
+_COUNT_BY_STATUS = StatementFamily(_count_by_status)
+_COUNT = StatementFamily(_count)
 
 
 def _set(name: str) -> ClauseElement:
     return update(feeds).where(feeds.c.id == bindparam("feed_id")).values({name: bindparam("value")})
 
 
-_SET = Shapes(_set)
+_SET = StatementFamily(_set)
 _ENCRYPTED = ("password", "proxy")
 _RESUME = Statement(
     update(state)
@@ -308,7 +308,7 @@ async def revive(tx: Tx, feed_id: int, *, on: bool) -> None:
     await tx.run(_REVIVE, {"feed_id": feed_id, "on": on})
 
 
-async def welcome_reader(tx: Tx, feed_id: int) -> None:
+async def start_polling_for_subscriber(tx: Tx, feed_id: int) -> None:
     """Start polling a deleted or operator-only feed when its first subscriber arrives."""
     await tx.run(_START_POLLING, {"feed_id": feed_id})
 
@@ -323,7 +323,7 @@ async def run_now(tx: Tx, feed_id: int, now: Instant) -> None:
     await tx.run(_RUN_NOW, {"feed_id": feed_id, "now": now})
 
 
-async def read_anew(tx: Tx, feed_id: int) -> None:
+async def reset_document_state(tx: Tx, feed_id: int) -> None:
     """Fetch without cache headers next time, drop the result of a running check, and restart if stopped."""
     await tx.run(_FORGET_DOCUMENT, {"feed_id": feed_id})
 

@@ -145,7 +145,7 @@ _COPY_URLS = Statement(
 )
 
 
-async def remember_url(tx: Tx, url: str, feed_id: int) -> None:
+async def add_former_url(tx: Tx, url: str, feed_id: int) -> None:
     """Record that the feed at this former URL is now this feed."""
     await tx.run(_REMEMBER_URL, {"url": url, "feed_id": feed_id})
 

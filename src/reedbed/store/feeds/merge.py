@@ -60,7 +60,7 @@ from reedbed.store.tables import (
     unread,
     websub_subscriptions,
 )
-from reedbed.store.visibility import alive, follows, lock_feed, lock_followers
+from reedbed.store.visibility import alive, follows, lock_feed, lock_subscribers
 
 _old, _new = bindparam("old", type_=BigInteger), bindparam("new", type_=BigInteger)
 _old_entry, _new_entry = entries.alias("here"), entries.alias("there")
@@ -299,11 +299,11 @@ async def merge(tx: Tx, old: int, new: int) -> list[int]:
     """Merge the feed `old` into `new`; returns the users who subscribed to `old`."""
     for feed_id in sorted((old, new)):
         await lock_feed(tx, feed_id)
-        await lock_followers(tx, feed_id)
+        await lock_subscribers(tx, feed_id)
     pair = {"old": old, "new": new}
     old_subscriptions = await tx.all(_SUBSCRIPTIONS, {"feed_id": old})
     new_subscriptions = {row["user_id"]: row for row in await tx.all(_SUBSCRIPTIONS, {"feed_id": new})}
-    since_id = await unread_rows.floor_for_latecomers(tx, new)
+    since_id = await unread_rows.initial_since_id(tx, new)
     # A twin may replace an entry only if all moving users can see it.
     max_since_id = max(
         [
@@ -320,7 +320,7 @@ async def merge(tx: Tx, old: int, new: int) -> list[int]:
     await _restrict_entries(tx, pair, twins)
     for row in old_subscriptions:
         await _move_subscription(tx, pair, row, new_subscriptions.get(row["user_id"]), since_id)
-    await framing.carry_over(tx, old, new)
+    await framing.copy_framing(tx, old, new)
     await articles.copy_selectors(tx, old, new)
     await feed_store.copy_urls(tx, old, new)
     users = [row["user_id"] for row in old_subscriptions]
@@ -329,7 +329,7 @@ async def merge(tx: Tx, old: int, new: int) -> list[int]:
     return users
 
 
-async def move_marks(tx: Tx, pairs: Sequence[tuple[int, int]]) -> None:
+async def move_flags(tx: Tx, pairs: Sequence[tuple[int, int]]) -> None:
     """Move stars, tags, highlights and the like from the first entry of each pair to the second."""
     sort_at = {row[0]: row[1] for row in await tx.all(_SORT_AT, {"ids": [twin for _, twin in pairs]})}
     params = [{"id": id_, "twin": twin, "twin_sort_at": sort_at[twin]} for id_, twin in pairs]
@@ -444,7 +444,7 @@ async def start_over(tx: Tx, feed_id: int, now: Instant) -> list[int]:
     Entries of the next document that these users already had keep their states. Returns these users.
     """
     await lock_feed(tx, feed_id)
-    await lock_followers(tx, feed_id)
+    await lock_subscribers(tx, feed_id)
     users = [row["user_id"] for row in await tx.all(_SUBSCRIPTIONS, {"feed_id": feed_id})]
     params = {"old": feed_id, "new": feed_id, "now": now}
     await _restrict_entries(tx, params, ())
@@ -522,7 +522,7 @@ async def arriving_twins(tx: Tx, new: Mapping[int, Sequence[int]]) -> list[Twins
         if not pairs:
             continue
         await lock_feed(tx, row[0])
-        await lock_followers(tx, row[0])
+        await lock_subscribers(tx, row[0])
         read: dict[int, set[int]] = {}
         had_read = await tx.each(_HAD_READ, [{"id": pair.id, "twin": pair.twin} for pair in pairs])
         for user_id, twin in had_read:

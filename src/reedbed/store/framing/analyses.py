@@ -75,7 +75,7 @@ class AnalysisCandidate:
 
 
 @record
-class AnalysedText:
+class AnalysisInput:
     """The text to analyse for a key, from one of its entries."""
 
     entry_id: int
@@ -286,12 +286,12 @@ async def waiting_for(tx: Tx, key: str, *, most: int = 50) -> list[tuple[int, in
     return [(row[0], row[1]) for row in await tx.all(_WAITING, {"key": key, "most": most})]
 
 
-async def source_of(tx: Tx, key: str, user_id: int | None) -> AnalysedText | None:
+async def source_of(tx: Tx, key: str, user_id: int | None) -> AnalysisInput | None:
     """None if all entries with this text were deleted or changed, or no one wants the analysis any more."""
     row = await tx.one(_SOURCE, {"key": key, "user_id": user_id})
     if row is None:
         return None
-    return AnalysedText(*tuple(row)[:6], for_everybody=bool(row[6]), wished=bool(row[7]))
+    return AnalysisInput(*tuple(row)[:6], for_everybody=bool(row[6]), wished=bool(row[7]))
 
 
 async def save(tx: Tx, generated: GeneratedAnalysis, now: Instant) -> None:
@@ -316,16 +316,16 @@ async def exists(tx: Tx, key: str) -> bool:
 
 
 @record
-class ShownAnalysis:
+class VisibleAnalysis:
     analysis: Analysis
     variant: str
     made_at: Instant
 
 
-async def shown(tx: Tx, entry_ids: Sequence[int]) -> dict[int, ShownAnalysis]:
+async def shown(tx: Tx, entry_ids: Sequence[int]) -> dict[int, VisibleAnalysis]:
     """The analyses of those entries that have one."""
     rows = await tx.all(_VISIBLE, {"ids": list(entry_ids)}) if entry_ids else ()
-    return {row[0]: ShownAnalysis(read_analysis(row), row["variant"], row["created_at"]) for row in rows}
+    return {row[0]: VisibleAnalysis(read_analysis(row), row["variant"], row["created_at"]) for row in rows}
 
 
 async def averages(tx: Tx, feed_id: int, after: Instant, span: Millis) -> list[Average]:

@@ -7,7 +7,7 @@ from reedbed.domain.framing import FeedFraming, FramedFeed, FramedItem
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Shapes, Statement, select
+from reedbed.store.engine.statements import Statement, StatementFamily, select
 from reedbed.store.framing.analyses import ANALYSIS_COLUMNS, read_analysis
 from reedbed.store.framing.settings import is_public, is_served
 from reedbed.store.tables import (
@@ -119,7 +119,7 @@ def _select_newest(limited: bool, continued: bool) -> ClauseElement:
     return query.order_by(entries.c.sort_at.desc(), entries.c.id.desc()).limit(bindparam("most"))
 
 
-_NEWEST = Shapes(_select_newest)
+_NEWEST = StatementFamily(_select_newest)
 _BY_URL_HASH = Statement(
     _items.join(feeds, feeds.c.id == entries.c.feed_id)
     .join(feed_framing, feed_framing.c.feed_id == feeds.c.id)
@@ -181,7 +181,7 @@ async def newest(
     return [_item(row) for row in rows]
 
 
-async def at_address(tx: Tx, url_hash: str, *, most: int = 20) -> list[FramedItem]:
+async def items_by_url_hash(tx: Tx, url_hash: str, *, most: int = 20) -> list[FramedItem]:
     """The items with this URL in all served feeds, latest analysis first."""
     return [_item(row) for row in await tx.all(_BY_URL_HASH, {"url_hash": url_hash, "most": most})]
 

@@ -179,17 +179,17 @@ async def is_for_all_users(tx: Tx, feed_id: int) -> bool:
     return await tx.value(_SERVED, {"feed_id": feed_id}) is not None
 
 
-async def wishers(tx: Tx, feed_id: int, *, most: int = 20) -> list[int]:
+async def requesting_users(tx: Tx, feed_id: int, *, most: int = 20) -> list[int]:
     """The subscribers of this feed who requested analyses, earliest request first."""
     return [row[0] for row in await tx.all(_WISHERS, {"feed_id": feed_id, "most": most})]
 
 
-async def set_wish(tx: Tx, user_id: int, feed_id: int, now: Instant, *, wished: bool) -> None:
+async def set_analysis_request(tx: Tx, user_id: int, feed_id: int, now: Instant, *, wished: bool) -> None:
     params = {"user_id": user_id, "feed_id": feed_id}
     await (tx.run(_ADD_WISH, {**params, "created_at": now}) if wished else tx.run(_DELETE_WISH, params))
 
 
-async def is_wished(tx: Tx, user_id: int, feed_id: int) -> bool:
+async def is_analysis_requested(tx: Tx, user_id: int, feed_id: int) -> bool:
     return await tx.value(_HAS_WISH, {"user_id": user_id, "feed_id": feed_id}) is not None
 
 
@@ -202,7 +202,7 @@ async def served_feeds_of(tx: Tx, root: str) -> list[int]:
     return [row[0] for row in await tx.all(_OF_ROOT, {"root": root})]
 
 
-async def carry_over(tx: Tx, old: int, new: int) -> None:
+async def copy_framing(tx: Tx, old: int, new: int) -> None:
     """When a feed is merged into another, copy its requests and settings to the other."""
     await tx.run(_COPY_WISHES, {"old": old, "new": new})
     await tx.run(_COPY_SETTINGS, {"old": old, "new": new})

@@ -93,7 +93,7 @@ _SET = Statement(
 
 
 @record
-class Drift:
+class CountMismatch:
     subscription_id: int
     feed_id: int
     counted: int
@@ -104,9 +104,9 @@ async def users_to_recount(tx: Tx) -> list[int]:
     return [row[0] for row in await tx.all(_USERS)]
 
 
-async def recount(tx: Tx, user_id: int) -> list[Drift]:
+async def recount(tx: Tx, user_id: int) -> list[CountMismatch]:
     """Correct wrong counts; returns what was wrong."""
     await lock_user(tx, user_id)
-    drifts = [Drift(*row) for row in await tx.all(_DRIFTED, {"user_id": user_id})]
+    drifts = [CountMismatch(*row) for row in await tx.all(_DRIFTED, {"user_id": user_id})]
     await tx.run_many(_SET, [{"id": drift.subscription_id, "real": drift.real} for drift in drifts])
     return drifts

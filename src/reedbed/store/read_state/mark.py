@@ -28,8 +28,8 @@ from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Row, Tx
 from reedbed.store.engine.statements import (
     HIGHEST,
-    Shapes,
     Statement,
+    StatementFamily,
     among,
     func,
     in_order,
@@ -41,7 +41,7 @@ from reedbed.store.engine.statements import (
 from reedbed.store.entries.columns import tag_id
 from reedbed.store.read_state import undo
 from reedbed.store.read_state.rows import read_rows_of, rows_of_entries, unread_rows_of
-from reedbed.store.read_state.undo import MovedMark
+from reedbed.store.read_state.undo import MovedMarker
 from reedbed.store.tables import entries, entry_tags, later, muted, starred, subscriptions, undo_rows, unread
 from reedbed.store.visibility import alive, follows, lock_user, shows
 
@@ -70,7 +70,7 @@ async def mark_all(
         tx, user_id, [row["feed_id"] for row in rows if row["newest_id"] > top], top
     )
     moves = [_move(row, top, remaining.get(row["feed_id"], 0)) for row in rows]
-    marks = [MovedMark(move.feed_id, move.before, move.after) for move in moves if move.before < move.after]
+    marks = [MovedMarker(move.feed_id, move.before, move.after) for move in moves if move.before < move.after]
     step_id = await undo.add(tx, user_id, token_hash, "mark", now, marks)
     if moves:
         kept_params = {"user_id": user_id, "feed_ids": [move.feed_id for move in moves], "top": top}
@@ -141,8 +141,8 @@ def _select_remaining(strategy: str) -> ClauseElement:
     )
 
 
-_AFFECTED = Shapes(_select_affected)
-_LEFT_ABOVE = Shapes(_select_remaining)
+_AFFECTED = StatementFamily(_select_affected)
+_LEFT_ABOVE = StatementFamily(_select_remaining)
 _KEPT: list[ColumnElement[bool]] = [
     unread.c.user_id == bindparam("user_id"),
     unread.c.entry_id <= bindparam("top"),
@@ -246,7 +246,7 @@ def _stage(variant: _MarkVariant) -> ClauseElement:
     )
 
 
-_STAGE = Shapes(_stage)
+_STAGE = StatementFamily(_stage)
 _USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
 
 

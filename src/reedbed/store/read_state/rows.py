@@ -20,7 +20,16 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Shapes, among, func, in_order, larger, of_user, select, unindexed
+from reedbed.store.engine.statements import (
+    StatementFamily,
+    among,
+    func,
+    in_order,
+    larger,
+    of_user,
+    select,
+    unindexed,
+)
 from reedbed.store.tables import entries, subscriptions, undo_rows, unread
 from reedbed.store.visibility import alive, follows, lock_user_entries, shows
 
@@ -145,7 +154,7 @@ def _visible_to(source: str, subscription: FromClause) -> list[ColumnElement[boo
     ]
 
 
-_COUNT_DOWN = Shapes(_count_down)
-_DELETE = Shapes(_delete)
-_COUNT_UP = Shapes(_count_up)
-_INSERT = Shapes(_insert)
+_COUNT_DOWN = StatementFamily(_count_down)
+_DELETE = StatementFamily(_delete)
+_COUNT_UP = StatementFamily(_count_up)
+_INSERT = StatementFamily(_insert)

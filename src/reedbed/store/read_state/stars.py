@@ -7,8 +7,8 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Shapes, Statement, among, select
-from reedbed.store.entries.columns import has_mark, visible
+from reedbed.store.engine.statements import Statement, StatementFamily, among, select
+from reedbed.store.entries.columns import has_flag, visible
 from reedbed.store.tables import entries, entry_tags, later, muted, read_history, starred
 
 Mark = Literal["starred", "later"]
@@ -45,7 +45,7 @@ def _insert_flags(mark: str) -> ClauseElement:
     ).where(among(entries.c.id, "ids"), visible())
     if mark == "muted":
         visible_entries = visible_entries.where(
-            *(~has_mark(table, entries.c.id) for table in (starred, later, entry_tags))
+            *(~has_flag(table, entries.c.id) for table in (starred, later, entry_tags))
         )
     # Waits for a concurrent delete of an entry, and then leaves it out.
     locked = visible_entries.with_for_update(read=True, key_share=True, of=entries)
@@ -62,11 +62,11 @@ _DELETE_MUTED_READS = Statement(
     delete(read_history).where(
         read_history.c.user_id == _USER,
         among(read_history.c.entry_id, "ids"),
-        has_mark(muted, read_history.c.entry_id),
+        has_flag(muted, read_history.c.entry_id),
     )
 )
-_SET_FLAG = Shapes(_insert_flags)
-_CLEAR_FLAG = Shapes(_delete_flags)
+_SET_FLAG = StatementFamily(_insert_flags)
+_CLEAR_FLAG = StatementFamily(_delete_flags)
 
 
 # --- History

@@ -16,7 +16,7 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Statement, among, func, select, unindexed
 from reedbed.store.read_state.rows import read_rows_of, unread_rows_of
 from reedbed.store.tables import subscriptions, undo_rows, undo_steps, unread
-from reedbed.store.visibility import lock_user_feeds
+from reedbed.store.visibility import lock_subscriptions
 
 LIFE = HOUR
 
@@ -25,7 +25,7 @@ Kind = Literal["mark", "read", "unread"]
 
 
 @record
-class MovedMark:
+class MovedMarker:
     feed_id: int
     before: int
     after: int
@@ -36,7 +36,7 @@ class Step:
     id: int
     user_id: int
     kind: Kind
-    marks: tuple[MovedMark, ...]
+    marks: tuple[MovedMarker, ...]
 
 
 _ADD = Statement(
@@ -67,7 +67,7 @@ _FEEDS = Statement(select(undo_rows.c.feed_id).where(undo_rows.c.undo_id == bind
 
 
 async def add(
-    tx: Tx, user_id: int, token_hash: str, kind: Kind, now: Instant, marks: Sequence[MovedMark] = ()
+    tx: Tx, user_id: int, token_hash: str, kind: Kind, now: Instant, marks: Sequence[MovedMarker] = ()
 ) -> int:
     return await tx.value(
         _ADD,
@@ -84,10 +84,10 @@ async def add(
 
 async def find(tx: Tx, user_id: int, token_hash: str, now: Instant) -> Step | None:
     row = await tx.one(_FIND, {"user_id": user_id, "token_hash": token_hash, "now": now})
-    return step_of(*row) if row else None
+    return parse_step(*row) if row else None
 
 
-def _to_json(kind: Kind, marks: Sequence[MovedMark]) -> str:
+def _to_json(kind: Kind, marks: Sequence[MovedMarker]) -> str:
     moved = [(mark.feed_id, mark.before, mark.after) for mark in marks]
     return orjson.dumps({"kind": kind, "marks": moved}).decode()
 
@@ -95,19 +95,19 @@ def _to_json(kind: Kind, marks: Sequence[MovedMark]) -> str:
 async def latest(tx: Tx, user_id: int, since: Instant) -> Step | None:
     """The latest step, for clients that have no undo tokens."""
     row = await tx.one(_LATEST, {"user_id": user_id, "since": since})
-    return step_of(*row) if row else None
+    return parse_step(*row) if row else None
 
 
-def step_of(id: int, user_id: int, marks: str) -> Step:
+def parse_step(id: int, user_id: int, marks: str) -> Step:
     fields: dict[str, Any] = orjson.loads(marks)
-    return Step(id, user_id, fields["kind"], tuple(MovedMark(*moved) for moved in fields["marks"]))
+    return Step(id, user_id, fields["kind"], tuple(MovedMarker(*moved) for moved in fields["marks"]))
 
 
 async def remove(tx: Tx, step_id: int) -> None:
     await tx.run(_REMOVE, {"id": step_id})
 
 
-async def keep_only(tx: Tx, step: Step, marks: Sequence[MovedMark]) -> None:
+async def retain_marks(tx: Tx, step: Step, marks: Sequence[MovedMarker]) -> None:
     """Reduce an expired step to the marks whose rows are not deleted yet; without any, delete the step."""
     if marks:
         await tx.run(_SET_MARKS, {"id": step.id, "marks": _to_json(step.kind, marks)})
@@ -118,7 +118,7 @@ async def keep_only(tx: Tx, step: Step, marks: Sequence[MovedMark]) -> None:
 async def apply_undo(tx: Tx, step: Step) -> bool:
     """Undo the step; False if a later change moved one of its read markers."""
     row_feeds = [row["feed_id"] for row in await tx.all(_FEEDS, {"id": step.id})]
-    await lock_user_feeds(tx, step.user_id, [*row_feeds, *(mark.feed_id for mark in step.marks)])
+    await lock_subscriptions(tx, step.user_id, [*row_feeds, *(mark.feed_id for mark in step.marks)])
     if not await _restore_marks(tx, step):
         return False
     if step.kind == "unread":

@@ -25,12 +25,12 @@ from sqlalchemy.dialects.postgresql import insert
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Shapes, Statement, among, func, larger, select, unindexed
+from reedbed.store.engine.statements import Statement, StatementFamily, among, func, larger, select, unindexed
 from reedbed.store.read_state import undo
 from reedbed.store.tables import entries, feed_fetch_state, parked_unread, subscriptions, undo_steps, unread
-from reedbed.store.visibility import alive, follows, lock_feed, lock_followers, lock_user_feeds
+from reedbed.store.visibility import alive, follows, lock_feed, lock_subscribers, lock_subscriptions
 
-NEWEST_FOR_LATECOMERS = 50
+MAX_INITIAL_UNREAD = 50
 """A new subscriber of an existing feed sees the entries of its current document, at most this many."""
 
 _ROW = ["user_id", "sort_at", "entry_id", "feed_id", "kept"]
@@ -93,8 +93,8 @@ def _insert_news(receivers: str) -> ClauseElement:
     return insert(unread).from_select(_ROW, row.where(_receivers(receivers), _is_new()))
 
 
-_COUNT_NEWS = Shapes(_count_news)
-_INSERT_NEWS = Shapes(_insert_news)
+_COUNT_NEWS = StatementFamily(_count_news)
+_INSERT_NEWS = StatementFamily(_insert_news)
 
 
 async def fan_out(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, set[int]]:
@@ -104,7 +104,7 @@ async def fan_out(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, set[int]]:
     """
     for arrival in arrivals:
         await lock_feed(tx, arrival.feed_id)
-        await lock_followers(tx, arrival.feed_id)
+        await lock_subscribers(tx, arrival.feed_id)
     for_most = [_arrival_params(arrival, but=list(arrival.silent)) for arrival in arrivals]
     for_single = [
         _arrival_params(arrival, silent, user_id=user_id)
@@ -138,7 +138,7 @@ _FIRST_TOO_OLD = (
     select(entries.c.id)
     .where(entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None))
     .order_by(_ENTRY_ID.desc())
-    .offset(NEWEST_FOR_LATECOMERS)
+    .offset(MAX_INITIAL_UNREAD)
     .limit(1)
 )
 _NEWEST = select(func.max(_ENTRY_ID)).where(
@@ -191,7 +191,7 @@ async def init_unread(tx: Tx, user_id: int, feed_id: int) -> None:
     await tx.run(_RECOUNT, pair)
 
 
-async def floor_for_latecomers(tx: Tx, feed_id: int) -> int:
+async def initial_since_id(tx: Tx, feed_id: int) -> int:
     since_id, _ = await _initial_since_id(tx, feed_id)
     return since_id
 
@@ -235,7 +235,7 @@ async def park(tx: Tx, user_id: int, feed_id: int) -> None:
     """On unsubscribing, move the unread rows to `parked_unread`; what was marked read stays read."""
     pair = {"user_id": user_id, "feed_id": feed_id}
     await lock_feed(tx, feed_id)
-    await lock_user_feeds(tx, user_id, [feed_id])
+    await lock_subscriptions(tx, user_id, [feed_id])
     await tx.run(_PARK, pair)
     await tx.run(_CLEAR, pair)
     await tx.run(_RESET_COUNT, pair)
@@ -292,7 +292,7 @@ async def restore_unread(tx: Tx, user_id: int, feed_id: int) -> None:
     """On resubscribing, restore the parked rows and add the newest entries that arrived meanwhile."""
     pair = {"user_id": user_id, "feed_id": feed_id}
     await lock_feed(tx, feed_id)
-    await lock_user_feeds(tx, user_id, [feed_id])
+    await lock_subscriptions(tx, user_id, [feed_id])
     since_id, newest = await _initial_since_id(tx, feed_id)
     await tx.run(_UNPARK, pair)
     await tx.run(_MISSED, {**pair, "floor": since_id})
@@ -383,8 +383,8 @@ async def delete_expired(tx: Tx, now: Instant, *, limit: int = 5_000) -> int | N
     row = await tx.one(_EXPIRED, {"now": now})
     if row is None:
         return None
-    step = undo.step_of(*row)
-    await lock_user_feeds(tx, step.user_id, [mark.feed_id for mark in step.marks])
+    step = undo.parse_step(*row)
+    await lock_subscriptions(tx, step.user_id, [mark.feed_id for mark in step.marks])
     deleted, done = 0, 0
     for mark in step.marks[:_MAX_FEEDS]:
         params = {
@@ -397,5 +397,5 @@ async def delete_expired(tx: Tx, now: Instant, *, limit: int = 5_000) -> int | N
         if deleted >= limit:
             break
         done += 1
-    await undo.keep_only(tx, step, step.marks[done:])
+    await undo.retain_marks(tx, step, step.marks[done:])
     return deleted

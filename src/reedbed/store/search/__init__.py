@@ -28,32 +28,32 @@ from reedbed.store.search.filters import (
 )
 from reedbed.store.search.planner import (
     Checked,
-    FoundIds,
     Hit,
     IdRange,
     Lists,
+    MatchingIds,
     SearchPlan,
-    Stepped,
+    StepResult,
     fill_page,
     ids_of,
     listed,
-    lists_of,
+    load_lists,
 )
 
 __all__ = [
-    "FoundIds",
+    "MatchingIds",
     "NoSuchList",
     "SearchFilter",
     "clear",
-    "empty_some",
+    "delete_old_index_batch",
     "find",
     "forget",
     "index",
     "index_missing",
-    "is_worn",
-    "merge_some",
+    "index_needs_rebuild",
+    "merge_index_batch",
     "narrow",
-    "needs_words_to_forget",
+    "needs_text_to_delete",
     "unknown_names",
 ]
 
@@ -107,10 +107,10 @@ class _Engine(Protocol):
         """µs until the index returns its first match."""
         ...
 
-    async def is_worn(self, tx: Tx) -> bool: ...
+    async def index_needs_rebuild(self, tx: Tx) -> bool: ...
     async def clear(self, tx: Tx) -> None: ...
-    async def empty_some(self, tx: Tx) -> bool: ...
-    async def merge_some(self, tx: Tx) -> bool: ...
+    async def delete_old_index_batch(self, tx: Tx) -> bool: ...
+    async def merge_index_batch(self, tx: Tx) -> bool: ...
 
 
 _ENGINES: dict[str, _Engine] = {"sqlite": fts5, "postgresql": tsvector}
@@ -137,31 +137,32 @@ async def forget(tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> N
         await _engine(tx).forget(tx, rows)
 
 
-def needs_words_to_forget(engine: str) -> bool:
+def needs_text_to_delete(engine: str) -> bool:
     return engine == "sqlite"
 
 
-async def merge_some(tx: Tx) -> bool:
+async def merge_index_batch(tx: Tx) -> bool:
     """Merge a few segments of the index; returns whether there is more to do."""
-    return await _engine(tx).merge_some(tx)
+    return await _engine(tx).merge_index_batch(tx)
 
 
-async def is_worn(tx: Tx) -> bool:
+async def index_needs_rebuild(tx: Tx) -> bool:
     """Whether the index should be rebuilt."""
-    return await _engine(tx).is_worn(tx)
+    return await _engine(tx).index_needs_rebuild(tx)
 
 
 async def clear(tx: Tx) -> None:
     """Empty the index; `texts.unindexed` then returns every entry.
 
-    Call `empty_some` until it returns False, before and after: it deletes the old index that `clear` renames.
+    Call `delete_old_index_batch` until it returns False, before and after: it deletes the old index that
+    `clear` renames.
     """
     await _engine(tx).clear(tx)
 
 
-async def empty_some(tx: Tx) -> bool:
+async def delete_old_index_batch(tx: Tx) -> bool:
     """Delete a part of the old index; returns whether there is more."""
-    return await _engine(tx).empty_some(tx)
+    return await _engine(tx).delete_old_index_batch(tx)
 
 
 async def find(
@@ -175,7 +176,7 @@ async def find(
     cursor: Cursor | None = None,
     limit: int = 50,
     patience: int = 1,
-) -> FoundIds:
+) -> MatchingIds:
     """The matching entries that this user can see, in display order.
 
     `read` turns sanitised markup into plain text. `patience` multiplies the cost budget of the page.
@@ -220,20 +221,20 @@ class _Search:
 
     async def _lists(self) -> Lists:
         if self.lists is None:
-            self.lists = await lists_of(self.tx, self.user_id, self.list_filter)
+            self.lists = await load_lists(self.tx, self.user_id, self.list_filter)
         return self.lists
 
     def _fixed_cost(self) -> float:
         return self.engine.fixed_cost(self.plan)
 
-    async def _step_index(self, span: IdRange, limit: int) -> Stepped:
+    async def _step_index(self, span: IdRange, limit: int) -> StepResult:
         fixed_cost = self._fixed_cost()
         hits = await self.engine.matches(self.tx, self.plan, span, limit)
         visible = await self._allowed(ids_of(hits))
         checked = await self._match_text(visible)
-        return Stepped(hits, checked.good, fixed_cost + self._hit_cost(len(hits)) + checked.cost)
+        return StepResult(hits, checked.good, fixed_cost + self._hit_cost(len(hits)) + checked.cost)
 
-    async def _step_list(self, span: IdRange, limit: int) -> Stepped:
+    async def _step_list(self, span: IdRange, limit: int) -> StepResult:
         lists = await self._lists()
         hits = await listed(self.tx, self.user_id, self.list_filter, lists, span, limit)
         ids = ids_of(hits)
@@ -242,7 +243,7 @@ class _Search:
         checked = await self._match_index(visible or (set(ids[:SAMPLE]) if self._fixed_cost() else visible))
         read = await self._match_text(checked.good & visible)
         list_cost = self._hit_cost(len(hits)) + _list_cost(len(hits), lists)
-        return Stepped(hits, read.good, list_cost + checked.cost + read.cost)
+        return StepResult(hits, read.good, list_cost + checked.cost + read.cost)
 
     async def _allowed(self, ids: Sequence[int]) -> set[int]:
         return await allowed(self.tx, self.user_id, self.list_filter, ids) if ids else set()
@@ -264,7 +265,7 @@ class _Search:
         )
         return Checked(good, LETTER_COST * sum(len(entry.content) for entry in entries))
 
-    def _search_words(self, entry: texts.Unindexed) -> SearchWords:
+    def _search_words(self, entry: texts.IndexedText) -> SearchWords:
         return search_words(entry.title, self.read(entry.content), entry.author)
 
 

@@ -17,8 +17,8 @@ from reedbed.domain.text import fold, query_tokens
 from reedbed.domain.times import Instant
 from reedbed.store import visibility
 from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Shapes, Statement, among, func, in_order, of_user, select
-from reedbed.store.entries.columns import has_mark, is_unread, visible
+from reedbed.store.engine.statements import Statement, StatementFamily, among, func, in_order, of_user, select
+from reedbed.store.entries.columns import has_flag, is_unread, visible
 from reedbed.store.tables import (
     entries,
     entry_tags,
@@ -32,7 +32,7 @@ from reedbed.store.tables import (
     tags,
     unread,
 )
-from reedbed.store.visibility import above_mark
+from reedbed.store.visibility import above_read_marker
 
 _USER = bindparam("user_id", type_=BigInteger)
 
@@ -153,13 +153,13 @@ def _select_allowed(variant: _FilterVariant) -> ClauseElement:
     return select(entries.c.id).select_from(joined).where(*own_rows, *conditions)
 
 
-_ALLOWED = Shapes(_select_allowed)
+_ALLOWED = StatementFamily(_select_allowed)
 
 
 def _own_row_conditions(table: FromClause) -> list[ColumnElement[bool]]:
     if table is entry_tags:
         return [entry_tags.c.tag_id == bindparam("tag")]
-    return [above_mark(unread)] if table is unread else []
+    return [above_read_marker(unread)] if table is unread else []
 
 
 def _conditions(variant: _FilterVariant) -> list[ColumnElement[bool]]:
@@ -175,9 +175,9 @@ def _conditions(variant: _FilterVariant) -> list[ColumnElement[bool]]:
 def _state_conditions(variant: _FilterVariant) -> list[ColumnElement[bool]]:
     states = (
         (unread, variant.unread, is_unread(entries.c.id)),
-        (starred, variant.starred, has_mark(starred, entries.c.id)),
-        (later, variant.later, has_mark(later, entries.c.id)),
-        (read_history, variant.opened, has_mark(read_history, entries.c.id)),
+        (starred, variant.starred, has_flag(starred, entries.c.id)),
+        (later, variant.later, has_flag(later, entries.c.id)),
+        (read_history, variant.opened, has_flag(read_history, entries.c.id)),
     )
     conditions = [
         has if value else ~has
@@ -185,7 +185,7 @@ def _state_conditions(variant: _FilterVariant) -> list[ColumnElement[bool]]:
         if value is not None and table is not variant.table
     ]
     if variant.muted and variant.table is not muted:
-        conditions.append(has_mark(muted, entries.c.id))
+        conditions.append(has_flag(muted, entries.c.id))
     # Entries that are unread, starred, saved for later or tagged are always visible to their user.
     if variant.table is entries or variant.table is muted:
         conditions.append(visible(with_muted=variant.muted))

@@ -16,8 +16,8 @@ from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import (
-    Shapes,
     Statement,
+    StatementFamily,
     among,
     beyond,
     entry_id_of,
@@ -69,7 +69,7 @@ STEP_COST = 500.0
 
 
 @record
-class FoundIds:
+class MatchingIds:
     ids: tuple[int, ...]
     """In the requested order."""
     next: Cursor | None
@@ -77,7 +77,7 @@ class FoundIds:
 
 
 @record
-class Stepped:
+class StepResult:
     hits: Sequence[Hit]
     """The next hits; fewer than requested at the end."""
     good: set[int]
@@ -88,7 +88,7 @@ class Stepped:
 
 @dataclass(slots=True)
 class SearchPlan:
-    step: Callable[[IdRange, int], Awaitable[Stepped]]
+    step: Callable[[IdRange, int], Awaitable[StepResult]]
     span: IdRange
     guess: float
     """µs per match, before anything was measured."""
@@ -133,7 +133,7 @@ class SearchPlan:
         return limit + 1 - len(self.found)
 
 
-async def fill_page(plans: Sequence[SearchPlan], limit: int, budget: float) -> FoundIds:
+async def fill_page(plans: Sequence[SearchPlan], limit: int, budget: float) -> MatchingIds:
     min_budget = budget / 20
     while budget > min_budget:
         affordable = [plan for plan in plans if plan.fixed_cost() < budget]
@@ -143,9 +143,9 @@ async def fill_page(plans: Sequence[SearchPlan], limit: int, budget: float) -> F
         budget -= await plan.go_on(limit, budget)
         if plan.ended or len(plan.found) > limit:
             last = plan.found[limit - 1].place if len(plan.found) > limit else None
-            return FoundIds(ids_of(plan.found[:limit]), last)
+            return MatchingIds(ids_of(plan.found[:limit]), last)
     farthest = max(plans, key=_progress)
-    return FoundIds(ids_of(farthest.found), farthest.span.beyond)
+    return MatchingIds(ids_of(farthest.found), farthest.span.beyond)
 
 
 def _progress(plan: SearchPlan) -> tuple[int, float]:
@@ -200,7 +200,7 @@ class Lists:
         return 1 if self.feeds is None else max(1, len(self.feeds))
 
 
-async def lists_of(tx: Tx, user_id: int, narrow: SearchFilter) -> Lists:
+async def load_lists(tx: Tx, user_id: int, narrow: SearchFilter) -> Lists:
     feeds = await _mergeable_feeds(tx, user_id, narrow)
     if feeds is not None and await _walk_is_cheaper(tx, user_id, narrow, len(feeds)):
         feeds = None
@@ -264,7 +264,7 @@ def _select_walked(table: FromClause, single_feed: bool, bounds: _Bounds) -> Sel
     )
 
 
-_WALKED = Shapes(_select_walked)
+_WALKED = StatementFamily(_select_walked)
 
 
 # --- SQL of several merged lists
@@ -285,7 +285,7 @@ def _select_merged(table: FromClause, with_kept: bool, bounds: _Bounds) -> Claus
     return _in_order(union(by_feed, by_tag, *flagged).subquery("merged"), bounds)
 
 
-_MERGED = Shapes(_select_merged)
+_MERGED = StatementFamily(_select_merged)
 
 
 def _in_order(merged: FromClause, bounds: _Bounds) -> Select[Any, Any]:

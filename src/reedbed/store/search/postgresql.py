@@ -172,7 +172,7 @@ async def _matching(tx: Tx, match: str, ids: Sequence[int]) -> set[int]:
     return {row[0] for row in await tx.all(_CHECK, {"match": match, "ids": list(ids)})}
 
 
-async def is_worn(tx: Tx) -> bool:
+async def index_needs_rebuild(tx: Tx) -> bool:
     """Never: vacuum removes deleted entries from the index."""
     return False
 
@@ -181,12 +181,12 @@ async def clear(tx: Tx) -> None:
     await tx.run(_CLEAR)
 
 
-async def empty_some(tx: Tx) -> bool:
+async def delete_old_index_batch(tx: Tx) -> bool:
     """Nothing to do: `clear` truncates the table."""
     return False
 
 
-async def merge_some(tx: Tx) -> bool:
+async def merge_index_batch(tx: Tx) -> bool:
     """Nothing to do: autovacuum maintains the index."""
     return False
 

@@ -39,7 +39,7 @@ Number = TypeVar("Number", int, float)
 
 MERGE_PAGES = 16
 """Takes the single writer a few milliseconds, and at most 25 where words are common."""
-EMPTIED_AT_ONCE = 1_000
+DELETE_BATCH_SIZE = 1_000
 """Rows per batch; takes a few milliseconds."""
 FEW_DEAD = 20_000
 BUDGET = 10_000.0
@@ -299,7 +299,7 @@ async def _pages(tx: Tx, spans: Sequence[tuple[str, str]]) -> tuple[list[float],
     return [pages.get(number, 0.0) for number in range(len(spans))], max((row[1] for row in rows), default=0)
 
 
-async def is_worn(tx: Tx) -> bool:
+async def index_needs_rebuild(tx: Tx) -> bool:
     """More keys have no entry than have one."""
     row = await tx.one(_KEYS)
     assert row is not None
@@ -319,19 +319,19 @@ async def clear(tx: Tx) -> None:
         await tx.run(statement)
 
 
-async def empty_some(tx: Tx) -> bool:
+async def delete_old_index_batch(tx: Tx) -> bool:
     """Delete a batch of the renamed index; returns whether there is more."""
     if await tx.value(_RENAMED_EXISTS) is None:
         return False
     for statement in _EMPTY_SOME:
-        if await tx.run(statement, {"most": EMPTIED_AT_ONCE}):
+        if await tx.run(statement, {"most": DELETE_BATCH_SIZE}):
             return True
     for statement in _DROP:
         await tx.run(statement)
     return False
 
 
-async def merge_some(tx: Tx) -> bool:
+async def merge_index_batch(tx: Tx) -> bool:
     """Merge a few segments; returns whether there are more."""
     before = await tx.value(_CHANGES)
     await tx.run(_MERGE, {"pages": MERGE_PAGES})

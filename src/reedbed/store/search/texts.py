@@ -8,7 +8,7 @@ from reedbed.domain.records import record
 from reedbed.domain.search import RankCandidate
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Shapes, Statement, among, func, select
+from reedbed.store.engine.statements import HIGHEST, Statement, StatementFamily, among, func, select
 from reedbed.store.tables import entries, entry_bodies
 
 ReadingList = tuple[Instant, int]
@@ -39,7 +39,7 @@ _INDEXED = {
 
 
 @record
-class Unindexed:
+class IndexedText:
     id: int
     sort_at: Instant
     title: str
@@ -81,25 +81,25 @@ _TEXTS = Statement(
     .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
     .where(among(entries.c.id, "ids"))
 )
-_UNINDEXED = Shapes(_select_unindexed)
+_UNINDEXED = StatementFamily(_select_unindexed)
 
 
-async def unindexed(tx: Tx, limit: int, beyond: ReadingList = NEWEST) -> list[Unindexed]:
+async def unindexed(tx: Tx, limit: int, beyond: ReadingList = NEWEST) -> list[IndexedText]:
     """The newest entries that are not in the index, among those older than the position `beyond`."""
     params = {"most": limit, "at": beyond[0], "id": beyond[1]}
-    return [Unindexed(*row) for row in await tx.all(_UNINDEXED(tx.engine), params)]
+    return [IndexedText(*row) for row in await tx.all(_UNINDEXED(tx.engine), params)]
 
 
-async def indexed_text(tx: Tx, ids: Sequence[int]) -> list[Unindexed]:
+async def indexed_text(tx: Tx, ids: Sequence[int]) -> list[IndexedText]:
     """The text that each entry is indexed with."""
-    return [Unindexed(*row) for row in await tx.all(_TEXT, {"ids": list(ids)})]
+    return [IndexedText(*row) for row in await tx.all(_TEXT, {"ids": list(ids)})]
 
 
-async def possibly_indexed(tx: Tx, ids: Sequence[int]) -> list[Unindexed]:
+async def possibly_indexed(tx: Tx, ids: Sequence[int]) -> list[IndexedText]:
     """Every text an entry may have been indexed with: the feed's alone, and with the full article."""
     rows = await tx.all(_TEXTS, {"ids": list(ids)})
     return [
-        Unindexed(id_, sort_at, title, author, text)
+        IndexedText(id_, sort_at, title, author, text)
         for id_, sort_at, title, author, content, full in rows
         for text in ([content] if full is None else [content, f"{full}\n{content}"])
     ]

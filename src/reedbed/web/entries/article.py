@@ -9,7 +9,7 @@ from reedbed.domain.articles import shown_content
 from reedbed.domain.entries import Entry, EntryRow
 from reedbed.domain.feeds import Enclosure as EntryEnclosure
 from reedbed.domain.highlights import Highlight as KeptHighlight
-from reedbed.domain.subscriptions import FollowedFeedRow
+from reedbed.domain.subscriptions import SubscribedFeedRow
 from reedbed.domain.summaries import EXTRACT, ModelWait, SummaryState
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
@@ -19,7 +19,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import one_lines_for, shown_summary
 from reedbed.store.engine.database import Tx
 from reedbed.web.entries.lists import ReadingList
-from reedbed.web.formats import coming_time, full_time
+from reedbed.web.formats import format_future_time, full_time
 from reedbed.web.i18n import ngettext, translate, translate_failure
 from reedbed.web.sidebar import icon_address
 from reedbed.web.views.entries import (
@@ -38,7 +38,7 @@ BYTES_PER_MB = 1_000_000
 
 def build_article(
     entry: Entry,
-    feed: FollowedFeedRow | None,
+    feed: SubscribedFeedRow | None,
     *,
     place: ReadingList | None,
     pictures: Pictures,
@@ -86,7 +86,7 @@ def build_article(
     )
 
 
-def _content(entry: Entry, feed: FollowedFeedRow | None, *, show_full: bool | None) -> str:
+def _content(entry: Entry, feed: SubscribedFeedRow | None, *, show_full: bool | None) -> str:
     """`show_full` is what the user just requested; None means the feed's full-text mode decides."""
     if show_full is None:
         return shown_content(entry, feed.full_text if feed else "never")
@@ -153,7 +153,7 @@ async def summary_above(request: Request, runtime: Runtime, tx: Tx, entry: Entry
     return summary_view(state)
 
 
-async def lines_for(request: Request, runtime: Runtime, tx: Tx, ids: list[int]) -> dict[int, str]:
+async def one_line_summaries(request: Request, runtime: Runtime, tx: Tx, ids: list[int]) -> dict[int, str]:
     caller = _caller(request)
     return {} if caller is None else await one_lines_for(tx, runtime, caller.user, ids)
 
@@ -171,7 +171,7 @@ def summary_view(state: SummaryState, *, asked: bool = True, why: str = "") -> S
     return SummaryView("pending", asked=asked, seconds=SECONDS_BUILT_IN if built_in else SECONDS)
 
 
-def waiting_told(wait: ModelWait | None, now: Instant, zone: tzinfo) -> str:
+def wait_message(wait: ModelWait | None, now: Instant, zone: tzinfo) -> str:
     match wait:
         case None:
             return ""
@@ -181,8 +181,8 @@ def waiting_told(wait: ModelWait | None, now: Instant, zone: tzinfo) -> str:
             return translate(
                 "Summaries are paused. The model stopped answering at %(since)s. "
                 "Reading is not affected; the next try is at %(until)s.",
-                since=coming_time(since, now, zone),
-                until=coming_time(until, now, zone),
+                since=format_future_time(since, now, zone),
+                until=format_future_time(until, now, zone),
             )
         case _:
             return translate("Summaries wait: the budget for the model is used up. Reading is not affected.")

@@ -11,7 +11,7 @@ from reedbed.domain.entries import EntryPage, EntryRow, View, ViewQuery
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.pagination import Order, decode_cursor, encode_cursor
 from reedbed.domain.records import record
-from reedbed.domain.subscriptions import FollowedFeedRow, trouble_of
+from reedbed.domain.subscriptions import SubscribedFeedRow, feed_problem
 from reedbed.domain.times import Instant
 from reedbed.domain.users import User
 from reedbed.http.params import path_id
@@ -75,7 +75,7 @@ class ReadingList:
         return tuple(HiddenField(name, value) for name, value in fields)
 
 
-def smart_place(name: str, order: str | None, usual: Order) -> ReadingList:
+def smart_reading_list(name: str, order: str | None, usual: Order) -> ReadingList:
     titles = {
         "unread": translate("Unread"),
         "all": translate("All entries"),
@@ -87,7 +87,9 @@ def smart_place(name: str, order: str | None, usual: Order) -> ReadingList:
     return ReadingList(f"/{name}", titles[name], query, count_key=name, usual=usual)
 
 
-async def folder_place(tx: Tx, user_id: int, text: str, order: str | None, usual: Order) -> ReadingList:
+async def folder_reading_list(
+    tx: Tx, user_id: int, text: str, order: str | None, usual: Order
+) -> ReadingList:
     folder = await folders.get(tx, user_id, path_id(text))
     if folder is None:
         raise NotFound("There is no such folder")
@@ -95,7 +97,7 @@ async def folder_place(tx: Tx, user_id: int, text: str, order: str | None, usual
     return ReadingList(f"/folder/{folder.id}", folder.name, query, f"folder:{folder.id}", usual=usual)
 
 
-async def feed_place(tx: Tx, user_id: int, text: str, order: str | None, usual: Order) -> ReadingList:
+async def feed_reading_list(tx: Tx, user_id: int, text: str, order: str | None, usual: Order) -> ReadingList:
     subscription = await subscriptions.get(tx, user_id, path_id(text))
     if subscription is None:
         raise NotFound("Feed not found")
@@ -104,12 +106,12 @@ async def feed_place(tx: Tx, user_id: int, text: str, order: str | None, usual: 
     return ReadingList(f"/feed/{subscription.id}", subscription.title, query, key, subscription.id, usual)
 
 
-def tag_place(name: str, order: str | None, usual: Order) -> ReadingList:
+def tag_reading_list(name: str, order: str | None, usual: Order) -> ReadingList:
     query = ViewQuery("all", read_order(order, usual), tag=name)
     return ReadingList(f"/tag/{quote(name, safe='')}", name, query, f"tag:{name}", usual=usual)
 
 
-def usual_order(user: User) -> Order:
+def preferred_order(user: User) -> Order:
     return "oldest" if preferences_of(user).order == "oldest" else "newest"
 
 
@@ -122,13 +124,13 @@ def read_order(order: str | None, usual: Order) -> Order:
 PAGE_SIZE = 40
 
 
-class ListMaker:
+class EntryListBuilder:
     """Turns a page of entries into the view of a list."""
 
     def __init__(
         self,
         reading_list: ReadingList,
-        feeds: Mapping[int, FollowedFeedRow],
+        feeds: Mapping[int, SubscribedFeedRow],
         theme: Theme,
         now: Instant,
         zone: tzinfo,
@@ -267,9 +269,9 @@ def _after_title(row: EntryRow) -> str | None:
     return f"… {row.summary[len(beginning) :].lstrip(' ,;:.')}"
 
 
-def all_read(feeds: Sequence[FollowedFeedRow]) -> Empty:
+def all_read(feeds: Sequence[SubscribedFeedRow]) -> Empty:
     """The empty state of an unread list; it mentions feeds that cannot be fetched."""
-    failing = [feed for feed in feeds if (problem := trouble_of(feed)) and problem.kind != "damaged"]
+    failing = [feed for feed in feeds if (problem := feed_problem(feed)) and problem.kind != "damaged"]
     details_link = ("/feeds?status=error", translate("See why"))
     if not feeds:
         return Empty("folder", translate("No feeds in this folder yet"), "", "/feeds", translate("Feeds"))

@@ -12,39 +12,39 @@ from reedbed.domain.errors import NotFound
 from reedbed.domain.folders import descendants
 from reedbed.domain.pagination import Cursor, Order
 from reedbed.domain.records import record
-from reedbed.domain.subscriptions import FollowedFeedRow, trouble_of
+from reedbed.domain.subscriptions import SubscribedFeedRow, feed_problem
 from reedbed.domain.text import Difference, storable
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.params import IdPath, path_id
 from reedbed.services.entries import Revision, get_entry, get_revisions
-from reedbed.services.images import pictures_for_page
+from reedbed.services.images import image_urls_for_page
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks, folders, highlights, subscriptions
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 from reedbed.store.tags import names as tag_names
-from reedbed.web.entries.article import build_article, lines_for, shown_highlight, summary_above
+from reedbed.web.entries.article import build_article, one_line_summaries, shown_highlight, summary_above
 from reedbed.web.entries.lists import (
     PAGE_SIZE,
-    ListMaker,
+    EntryListBuilder,
     ReadingList,
     all_read,
     empty_feed,
-    feed_place,
-    folder_place,
+    feed_reading_list,
+    folder_reading_list,
+    preferred_order,
     read_cursor,
-    smart_place,
-    tag_place,
-    usual_order,
+    smart_reading_list,
+    tag_reading_list,
 )
-from reedbed.web.feeds.views import LineMaker
+from reedbed.web.feeds.views import FeedRowBuilder
 from reedbed.web.formats import full_time, zone_of
 from reedbed.web.framing import list_framing, with_framing
 from reedbed.web.i18n import translate
 from reedbed.web.newsletters import with_confirmations, with_mail
-from reedbed.web.pages import is_htmx, look_of, page
+from reedbed.web.pages import is_htmx, page, theme_of
 from reedbed.web.sidebar import app_page, build_sidebar
 from reedbed.web.stories import list_stories, with_story
 from reedbed.web.views.entries import (
@@ -75,7 +75,7 @@ class ListRequest:
 
     @property
     def usual(self) -> Order:
-        return usual_order(self.caller.user)
+        return preferred_order(self.caller.user)
 
     @property
     def wants(self) -> str:
@@ -83,7 +83,7 @@ class ListRequest:
         return self.request.headers.get("hx-target", "") if is_htmx(self.request) else ""
 
     async def sidebar(self, tx: Tx, address: str) -> Sidebar:
-        return await build_sidebar(tx, self.user_id, address, look_of(self.request), self.runtime.now())
+        return await build_sidebar(tx, self.user_id, address, theme_of(self.request), self.runtime.now())
 
     async def show_article(self, article: ArticleView) -> Response:
         view = ReadingPage(article.title, article=article)
@@ -134,7 +134,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/folder/{text}/entry/{entry_id}")
 async def show_folder(list_request: CurrentListRequest, text: str) -> Response:
     async with list_request.runtime.db.read() as tx:
-        reading_list = await folder_place(
+        reading_list = await folder_reading_list(
             tx, list_request.user_id, text, list_request.order, list_request.usual
         )
         return await _show(list_request, tx, reading_list)
@@ -144,7 +144,7 @@ async def show_folder(list_request: CurrentListRequest, text: str) -> Response:
 @router.get("/feed/{text}/entry/{entry_id}")
 async def show_feed(list_request: CurrentListRequest, text: str) -> Response:
     async with list_request.runtime.db.read() as tx:
-        reading_list = await feed_place(
+        reading_list = await feed_reading_list(
             tx, list_request.user_id, text, list_request.order, list_request.usual
         )
         return await _show(list_request, tx, reading_list)
@@ -155,7 +155,7 @@ async def show_feed(list_request: CurrentListRequest, text: str) -> Response:
 async def show_tag(list_request: CurrentListRequest, name: str) -> Response:
     async with list_request.runtime.db.read() as tx:
         return await _show(
-            list_request, tx, tag_place(storable(name), list_request.order, list_request.usual)
+            list_request, tx, tag_reading_list(storable(name), list_request.order, list_request.usual)
         )
 
 
@@ -172,7 +172,7 @@ async def show_tag(list_request: CurrentListRequest, name: str) -> Response:
 async def show_smart(list_request: CurrentListRequest) -> Response:
     name = list_request.request.url.path.split("/")[1]
     async with list_request.runtime.db.read() as tx:
-        return await _show(list_request, tx, smart_place(name, list_request.order, list_request.usual))
+        return await _show(list_request, tx, smart_reading_list(name, list_request.order, list_request.usual))
 
 
 @router.get("/entry/{entry_id}")
@@ -184,7 +184,7 @@ async def show_alone(
         view = ReadingPage(article.title, article=article, shows="article")
         if is_htmx(request):
             return await page(request, "entries/page.html", view, block="article")
-        sidebar = await build_sidebar(tx, caller.user_id, "", look_of(request), runtime.now())
+        sidebar = await build_sidebar(tx, caller.user_id, "", theme_of(request), runtime.now())
     return await page(request, "entries/page.html", view, sidebar=sidebar)
 
 
@@ -219,17 +219,17 @@ async def _build_list(
     entry_page = await entries.page(tx, list_request.user_id, reading_list.query, start, PAGE_SIZE)
     if entry_page is None:
         raise NotFound("There is no such list.")
-    feeds = await feeds_behind(tx, list_request.user_id, entry_page.rows)
+    feeds = await feeds_of_entries(tx, list_request.user_id, entry_page.rows)
     ids = [row.id for row in entry_page.rows]
-    lines, framing = await lines_for(request, runtime, tx, ids), await list_framing(request, tx, ids)
+    lines, framing = await one_line_summaries(request, runtime, tx, ids), await list_framing(request, tx, ids)
     stories = await list_stories(tx, list_request.caller.user, reading_list.query.view, entry_page.rows)
-    maker = ListMaker(
+    maker = EntryListBuilder(
         reading_list,
         feeds,
-        look_of(request),
+        theme_of(request),
         runtime.now(),
         zone_of(request),
-        pictures=pictures_for_page(runtime),
+        pictures=image_urls_for_page(runtime),
         lines=lines,
         framing=framing,
         stories=stories,
@@ -258,18 +258,18 @@ async def _with_feed_status(
     subscription = await subscriptions.get(tx, list_request.user_id, subscription_id)
     if subscription is None:
         return view
-    (row,) = LineMaker(list_request.runtime.now(), zone_of(list_request.request)).lines([subscription])
+    (row,) = FeedRowBuilder(list_request.runtime.now(), zone_of(list_request.request)).lines([subscription])
     return replace(view, empty=empty_feed(row)) if view.empty else replace(view, trouble=row)
 
 
-def _needs_feed_status(entry_page: EntryPage, feeds: Mapping[int, FollowedFeedRow]) -> bool:
+def _needs_feed_status(entry_page: EntryPage, feeds: Mapping[int, SubscribedFeedRow]) -> bool:
     """Whether a feed's list shows the status of the feed: it has no entries, or it fails."""
-    return not entry_page.rows or any(map(trouble_of, feeds.values()))
+    return not entry_page.rows or any(map(feed_problem, feeds.values()))
 
 
 async def _feeds_in_list(
-    tx: Tx, user_id: int, reading_list: ReadingList, feeds: Mapping[int, FollowedFeedRow]
-) -> list[FollowedFeedRow]:
+    tx: Tx, user_id: int, reading_list: ReadingList, feeds: Mapping[int, SubscribedFeedRow]
+) -> list[SubscribedFeedRow]:
     """The subscriptions whose entries this list shows."""
     if reading_list.query.folder_id is None:
         return list(feeds.values())
@@ -335,7 +335,7 @@ async def read_article(
     entry = await entries.get(tx, user_id, entry_id)
     if entry is None:
         raise NotFound("There is no such entry.")
-    feeds = await feeds_behind(tx, user_id, [entry.row])
+    feeds = await feeds_of_entries(tx, user_id, [entry.row])
     now, zone = runtime.now(), zone_of(request)
     highlight_views = [
         shown_highlight(highlight, now, zone)
@@ -348,7 +348,7 @@ async def read_article(
         entry,
         feeds.get(entry.row.feed_id),
         place=place,
-        pictures=pictures_for_page(runtime),
+        pictures=image_urls_for_page(runtime),
         now=now,
         zone=zone,
         known_tags=tuple(await tag_names(tx, user_id)),
@@ -382,7 +382,7 @@ def _first_row(entry_page: EntryPage | None) -> EntryRow | None:
     return entry_page.rows[0] if entry_page and entry_page.rows else None
 
 
-async def feeds_behind(tx: Tx, user_id: int, rows: Sequence[EntryRow]) -> dict[int, FollowedFeedRow]:
+async def feeds_of_entries(tx: Tx, user_id: int, rows: Sequence[EntryRow]) -> dict[int, SubscribedFeedRow]:
     """The feeds of these entries by id; without entries, all the user's feeds."""
     ids = {row.feed_id for row in rows}
     feeds = (

@@ -19,16 +19,16 @@ from reedbed.services.subscriptions.discover import (
     Address,
     FeedPreview,
     find_feeds,
-    is_address,
+    looks_like_url,
+    parse_feed_login,
+    parse_url_list,
     preview_found,
-    several_addresses,
-    typed_login,
     without_credentials,
 )
 from reedbed.store import folders, subscriptions
-from reedbed.web.feeds.views import folder_choices
+from reedbed.web.feeds.views import folder_options
 from reedbed.web.formats import dated_time, zone_of
-from reedbed.web.forms import text_in
+from reedbed.web.forms import form_text
 from reedbed.web.i18n import marked, ngettext, translate, translate_failure, unknown_names
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
@@ -93,8 +93,8 @@ async def show_add(
 async def look_at(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     """The form uses POST because the typed URL may hold a password; the address bar shows it without."""
     form = await request.form()
-    typed = (text_in(form, "url") or "").strip()[:LONGEST]
-    username, password = text_in(form, "username"), text_in(form, "password")
+    typed = (form_text(form, "url") or "").strip()[:LONGEST]
+    username, password = form_text(form, "username"), form_text(form, "password")
     public_url = _add_url(without_credentials(typed))
     if not is_htmx(request) and not username and public_url == _add_url(typed):
         return see_other(request, public_url)
@@ -118,7 +118,7 @@ async def show_several(
     return await app_page(request, runtime, caller, "feeds/add.html", view, toast=toast)
 
 
-async def show_refused(
+async def show_add_error(
     request: Request, runtime: Runtime, caller: Caller, typed: str, message: str, status: int
 ) -> Response:
     """Show why subscribing failed; the typed URL stays in the field."""
@@ -135,14 +135,14 @@ async def _build_page(
     password: str | None = None,
 ) -> AddPage:
     shown_as = without_credentials(typed)
-    if urls := several_addresses(typed)[:MAX_AT_ONCE]:
+    if urls := parse_url_list(typed)[:MAX_AT_ONCE]:
         offered = await _several_urls(runtime, caller.user_id, urls)
         return AddPage(shown_as, offered=replace(offered, asked=typed if shown_as != typed else ""))
     if _is_search_text(typed):
         return await _search(runtime, caller, without_credentials(typed))
-    if not is_address(typed):
+    if not looks_like_url(typed):
         return AddPage(typed, translate("This is not the address of a page or feed."))
-    login = typed_login(typed, username, password)
+    login = parse_feed_login(typed, username, password)
     await spend_refresh(runtime, caller)
     discovery = await find_feeds(runtime, typed, username=login.username, password=login.password)
     if not discovery.candidates:
@@ -164,7 +164,7 @@ async def _build_page(
         shown_as,
         page_url="" if login.url in _both_schemes(preview.url) else shown_as,
         found=_found_feed(request, runtime, preview, discovery),
-        folders=folder_choices(rows, None),
+        folders=folder_options(rows, None),
         login=_login_view(login.at(preview.url)),
     )
 
@@ -214,7 +214,7 @@ async def _several_urls(runtime: Runtime, user_id: int, urls: Sequence[str]) -> 
     subscribed_urls = await _subscribed_urls(runtime, user_id)
     lines: list[Sample] = []
     for url in urls:
-        login, public_url = typed_login(url), without_credentials(url)
+        login, public_url = parse_feed_login(url), without_credentials(url)
         lines.append(Sample(public_url, "", "", login.url in subscribed_urls, _login_view(login)))
     list_url = _add_url(" ".join(line.url for line in lines))
     return Offered(translate("Several addresses"), tuple(lines), list_url)
@@ -280,7 +280,7 @@ def _is_search_text(text: str) -> bool:
     """Whether this is search text: several words, one that cannot be a URL, or a filter like `feed:name`."""
     if len(text.split()) > 1:
         return True
-    if is_address(text):
+    if looks_like_url(text):
         return False
     return not any(char in text for char in ".:@/") or text.partition(":")[0].lower() in SEARCHED_BY
 

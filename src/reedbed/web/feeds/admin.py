@@ -11,33 +11,33 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.times import Instant
 from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.users import Caller
-from reedbed.http.auth import AdminOf, CurrentRuntime
+from reedbed.http.auth import CurrentAdmin, CurrentRuntime
 from reedbed.http.params import IdPath
 from reedbed.services.feeds import FeedSettings, change_feed, disable_feed, enable_feed, find_feed, sync_feed
 from reedbed.services.runtime import Runtime
 from reedbed.store.feeds import admin as operator_feeds
 from reedbed.store.feeds import feeds as feed_history
-from reedbed.store.feeds.admin import STANDINGS, AdminFeed, FeedFilter
-from reedbed.web.feeds.views import PAGE_SIZE, RequestedFeeds, interval_choices, read_wanted, short_address
-from reedbed.web.formats import ago, coming_time, full_time, zone_of
-from reedbed.web.forms import Text, flag_in, text_in
+from reedbed.store.feeds.admin import FEED_STATUSES, AdminFeed, FeedFilter
+from reedbed.web.feeds.views import PAGE_SIZE, FeedListFilters, interval_options, read_feed_filters, short_url
+from reedbed.web.formats import ago, format_future_time, full_time, zone_of
+from reedbed.web.forms import Text, form_flag, form_text
 from reedbed.web.i18n import ngettext, sentence, translate, translate_failure
 from reedbed.web.pages import see_other
-from reedbed.web.plots import SPANS, frequency_plot, span_choices, success_plot
+from reedbed.web.plots import SPANS, frequency_plot, span_options, success_plot
 from reedbed.web.sidebar import app_page, icon_address
-from reedbed.web.views.feeds import AdminFeedView, OperatorFeedForm, OperatorFeedPage, OperatorFeedsPage
+from reedbed.web.views.feeds import AdminFeedForm, AdminFeedPage, AdminFeedsPage, AdminFeedView
 from reedbed.web.views.layout import Count, SelectOption, Toast, feed_mark
 
 TEXTS = ("proxy", "user_agent", "username", "max_failures", "root_domain", "prompt")
 FLAGS = ("polling", "allow_duplicate_urls", "deframe", "enforce_domain")
-IMPOSSIBLE = -1
+NOT_A_NUMBER = -1
 """Stands for text that is not a number; the service rejects it with its own message."""
 
 
-def form_of(feed: AdminFeed, runtime: Runtime) -> OperatorFeedForm:
+def form_of(feed: AdminFeed, runtime: Runtime) -> AdminFeedForm:
     fetching = feed.fetching
-    return OperatorFeedForm(
-        intervals=interval_choices(fetching.interval),
+    return AdminFeedForm(
+        intervals=interval_options(fetching.interval),
         proxy=fetching.shown_proxy or "",
         user_agent=fetching.user_agent or "",
         username=fetching.username or "",
@@ -62,20 +62,20 @@ def settings_of(form: FormData) -> FeedSettings:
         password=_password(form),
         interval=_number(form, "interval"),
         max_failures=_number(form, "max_failures"),
-        polling=flag_in(form, "polling"),
-        allow_duplicate_urls=flag_in(form, "allow_duplicate_urls"),
-        deframe=flag_in(form, "deframe"),
+        polling=form_flag(form, "polling"),
+        allow_duplicate_urls=form_flag(form, "allow_duplicate_urls"),
+        deframe=form_flag(form, "deframe"),
         root_domain=_text(form, "root_domain"),
-        enforce_domain=flag_in(form, "enforce_domain"),
+        enforce_domain=form_flag(form, "enforce_domain"),
         prompt=_text(form, "prompt"),
     )
 
 
-def typed_form(feed: AdminFeed, form: FormData, error: Invalid, runtime: Runtime) -> OperatorFeedForm:
+def typed_form(feed: AdminFeed, form: FormData, error: Invalid, runtime: Runtime) -> AdminFeedForm:
     current = form_of(feed, runtime)
     submitted = {
         **{name: _text(form, name) for name in TEXTS},
-        **{name: flag_in(form, name) for name in FLAGS},
+        **{name: form_flag(form, name) for name in FLAGS},
         "intervals": _with_choice(current.intervals, _text(form, "interval")),
         "errors": {error.field or "": translate_failure(error.message)},
     }
@@ -83,12 +83,12 @@ def typed_form(feed: AdminFeed, form: FormData, error: Invalid, runtime: Runtime
 
 
 def _text(form: FormData, name: str) -> str | Unset:
-    value = text_in(form, name)
+    value = form_text(form, name)
     return UNSET if value is None else value
 
 
 def _password(form: FormData) -> str | Unset | None:
-    if flag_in(form, "forget_password") is True:
+    if form_flag(form, "forget_password") is True:
         return None
     return _text(form, "password") or UNSET
 
@@ -98,7 +98,7 @@ def _number(form: FormData, name: str) -> int | Unset | None:
     if isinstance(text, Unset) or not text.strip():
         return UNSET if isinstance(text, Unset) else None
     digits = text.strip()
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 12 else IMPOSSIBLE
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 12 else NOT_A_NUMBER
 
 
 def _with_choice(choices: tuple[SelectOption, ...], value: str | Unset) -> tuple[SelectOption, ...]:
@@ -117,10 +117,10 @@ def feed_line(feed: AdminFeed, now: Instant, zone: tzinfo) -> AdminFeedView:
         id=feed.id,
         name=name,
         url=feed.url,
-        address=short_address(feed.url),
+        address=short_url(feed.url),
         mark=feed_mark(name, feed.id, icon_address(feed.icon_id)),
         state=_STATES.get(feed.standing, "bad"),
-        state_word=standing_words()[feed.standing],
+        state_word=status_labels()[feed.standing],
         why=" ".join(filter(None, parts)),
         enabled=feed.enabled,
         language=feed.language or "",
@@ -138,12 +138,12 @@ def feed_facts(feed: AdminFeed, now: Instant, zone: tzinfo) -> tuple[tuple[str, 
     return tuple((name, value) for name, value in facts if value)
 
 
-def status_choices(counted_statuses: Mapping[str, int], filters: RequestedFeeds) -> tuple[SelectOption, ...]:
+def status_options(counted_statuses: Mapping[str, int], filters: FeedListFilters) -> tuple[SelectOption, ...]:
     counts = {
         "all": sum(counted_statuses.values()),
-        **{name: counted_statuses.get(name, 0) for name in STANDINGS},
+        **{name: counted_statuses.get(name, 0) for name in FEED_STATUSES},
     }
-    names = {"all": translate("All"), **standing_words()}
+    names = {"all": translate("All"), **status_labels()}
     return tuple(
         SelectOption(
             value, names[value], value == filters.status, filters.address(status=value), Count(count)
@@ -152,7 +152,7 @@ def status_choices(counted_statuses: Mapping[str, int], filters: RequestedFeeds)
     )
 
 
-def standing_words() -> dict[str, str]:
+def status_labels() -> dict[str, str]:
     return {
         "working": translate("Working"),
         "damaged": translate("Damaged"),
@@ -192,7 +192,7 @@ def _next_run(feed: AdminFeed, now: Instant, zone: tzinfo) -> str:
         return translate("No run is planned.")
     if feed.next_run_at <= now:
         return translate("Next look in a few seconds.")
-    return translate("Next about %(when)s.", when=coming_time(feed.next_run_at, now, zone))
+    return translate("Next about %(when)s.", when=format_future_time(feed.next_run_at, now, zone))
 
 
 router = APIRouter(include_in_schema=False)
@@ -201,16 +201,16 @@ PLACE = "/admin/feeds"
 
 
 @router.get("/admin/feeds")
-async def show_all(request: Request, runtime: CurrentRuntime, caller: AdminOf) -> Response:
-    filters = read_wanted(request, place=PLACE, statuses=("all", *STANDINGS))
+async def show_all(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin) -> Response:
+    filters = read_feed_filters(request, place=PLACE, statuses=("all", *FEED_STATUSES))
     feed_filter, now, zone = FeedFilter(filters.search, filters.status), runtime.now(), zone_of(request)
     async with runtime.db.read() as tx:
         counted_statuses = await operator_feeds.counted(tx, feed_filter)
         total = await operator_feeds.how_many(tx, feed_filter)
         feeds = await operator_feeds.page(tx, feed_filter, now, limit=PAGE_SIZE, offset=filters.offset)
-    view = OperatorFeedsPage(
+    view = AdminFeedsPage(
         search=filters.search,
-        statuses=status_choices(counted_statuses, filters),
+        statuses=status_options(counted_statuses, filters),
         lines=tuple(feed_line(feed, now, zone) for feed in feeds),
         pages=filters.pages(len(feeds), total),
         empty=filters.empty_words(translate("Nobody follows a feed yet.")),
@@ -220,13 +220,15 @@ async def show_all(request: Request, runtime: CurrentRuntime, caller: AdminOf) -
 
 @router.get("/admin/feeds/{feed_id}")
 async def show_one(
-    request: Request, runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath, span: str = "month"
+    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, feed_id: IdPath, span: str = "month"
 ) -> Response:
     return await _show(request, runtime, caller, feed_id, span=span)
 
 
 @router.post("/admin/feeds/{feed_id}")
-async def change(request: Request, runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath) -> Response:
+async def change(
+    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, feed_id: IdPath
+) -> Response:
     form = await request.form()
     try:
         await change_feed(runtime, str(feed_id), settings_of(form))
@@ -238,7 +240,7 @@ async def change(request: Request, runtime: CurrentRuntime, caller: AdminOf, fee
 
 @router.post("/admin/feeds/{feed_id}/sync")
 async def sync(
-    request: Request, runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath, next: Text = PLACE
+    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, feed_id: IdPath, next: Text = PLACE
 ) -> Response:
     await sync_feed(runtime, str(feed_id))
     return see_other(request, next, toast=Toast(translate("Looking at it now.")))
@@ -246,7 +248,7 @@ async def sync(
 
 @router.post("/admin/feeds/{feed_id}/enable")
 async def enable(
-    request: Request, runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath, next: Text = PLACE
+    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, feed_id: IdPath, next: Text = PLACE
 ) -> Response:
     await enable_feed(runtime, str(feed_id))
     return see_other(request, next, toast=Toast(translate("The feed is turned on.")))
@@ -254,7 +256,7 @@ async def enable(
 
 @router.post("/admin/feeds/{feed_id}/disable")
 async def disable(
-    request: Request, runtime: CurrentRuntime, caller: AdminOf, feed_id: IdPath, next: Text = PLACE
+    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, feed_id: IdPath, next: Text = PLACE
 ) -> Response:
     await disable_feed(runtime, str(feed_id))
     return see_other(request, next, toast=Toast(translate("The feed is turned off.")))
@@ -265,14 +267,14 @@ async def _show(
     runtime: Runtime,
     caller: Caller,
     feed_id: int,
-    rejected_form: OperatorFeedForm | None = None,
+    rejected_form: AdminFeedForm | None = None,
     span: str = "month",
 ) -> Response:
     feed, now, zone = await find_feed(runtime, str(feed_id)), runtime.now(), zone_of(request)
-    spans = span_choices(span, f"{PLACE}/{feed_id}")
+    spans = span_options(span, f"{PLACE}/{feed_id}")
     async with runtime.db.read() as tx:
         hours = await feed_history.stats_of_feed(tx, feed.id, SPANS[span].begin(now))
-    view = OperatorFeedPage(
+    view = AdminFeedPage(
         feed=feed_line(feed, now, zone),
         facts=feed_facts(feed, now, zone),
         form=rejected_form or form_of(feed, runtime),

@@ -16,7 +16,7 @@ from starlette.datastructures import FormData
 from reedbed.domain.errors import Conflict, Invalid, NotFound, ReedbedError
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Subscription
-from reedbed.domain.text import shown_line
+from reedbed.domain.text import clean_line
 from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.urls import MAX_NAME, feed_name
 from reedbed.domain.users import Caller
@@ -25,7 +25,7 @@ from reedbed.http.dependencies import RefreshLimit
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath, path_id
 from reedbed.services.runtime import Runtime
-from reedbed.services.subscriptions.discover import several_addresses, typed_login, without_credentials
+from reedbed.services.subscriptions.discover import parse_feed_login, parse_url_list, without_credentials
 from reedbed.services.subscriptions.manage import (
     NO_SUCH,
     SubscribeOptions,
@@ -36,19 +36,19 @@ from reedbed.services.subscriptions.manage import (
     unsubscribe,
 )
 from reedbed.store import subscriptions
-from reedbed.web.feeds.add import show_refused, show_several
+from reedbed.web.feeds.add import show_add_error, show_several
 from reedbed.web.feeds.views import (
-    RequestedFeeds,
-    chosen_number,
-    chosen_words,
+    FeedListFilters,
+    parse_optional_number,
+    parse_summary_words,
     read_edit,
+    read_feed_filters,
     read_list,
     read_page,
     read_statuses,
-    read_wanted,
 )
-from reedbed.web.formats import coming_time, zone_of
-from reedbed.web.forms import Text, Ticked, flag_in, text_in
+from reedbed.web.formats import format_future_time, zone_of
+from reedbed.web.forms import FormFlag, Text, form_flag, form_text
 from reedbed.web.i18n import marked, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
@@ -57,18 +57,18 @@ from reedbed.web.views.layout import Toast
 
 router = APIRouter(include_in_schema=False)
 
-LIST_PLACE = {"HX-Retarget": "#feed-list-container", "HX-Reswap": "innerHTML"}
+LIST_TARGET = {"HX-Retarget": "#feed-list-container", "HX-Reswap": "innerHTML"}
 
 
-def _read_filters(request: Request) -> RequestedFeeds | None:
+def _read_filters(request: Request) -> FeedListFilters | None:
     """None if the filters are invalid."""
     try:
-        return read_wanted(request)
+        return read_feed_filters(request)
     except Invalid:
         return None
 
 
-Filters = Annotated[RequestedFeeds | None, Depends(_read_filters)]
+Filters = Annotated[FeedListFilters | None, Depends(_read_filters)]
 
 
 @router.get("/dashboard")
@@ -76,7 +76,7 @@ async def show_dashboard(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, filters: Filters
 ) -> Response:
     """The page without its list and digest; it loads them with requests of its own."""
-    view = await read_page(request, runtime, caller.user_id, filters or RequestedFeeds(), with_list=False)
+    view = await read_page(request, runtime, caller.user_id, filters or FeedListFilters(), with_list=False)
     error = "" if filters else marked("Invalid filter parameters")
     view = replace(view, digest=True, error=error)
     return await app_page(request, runtime, caller, "feeds/page.html", view, status=200 if filters else 400)
@@ -118,8 +118,8 @@ async def _reject_filters(request: Request, runtime: CurrentRuntime, caller: Cur
     message = "Invalid query parameters"
     if is_htmx(request):
         errors = FeedForm(general_error=message)
-        return await page(request, "feeds/errors.html", None, status=400, headers=LIST_PLACE, errors=errors)
-    view = await read_page(request, runtime, caller.user_id, RequestedFeeds())
+        return await page(request, "feeds/errors.html", None, status=400, headers=LIST_TARGET, errors=errors)
+    view = await read_page(request, runtime, caller.user_id, FeedListFilters())
     return await app_page(
         request, runtime, caller, "feeds/page.html", replace(view, error=message), status=400
     )
@@ -142,7 +142,11 @@ class FormError:
 @changes_router.post("/feeds")
 async def add_feed(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     form = await request.form()
-    name, url, next_ = text_in(form, "name"), text_in(form, "url") or "", text_in(form, "next") or "/feeds"
+    name, url, next_ = (
+        form_text(form, "name"),
+        form_text(form, "url") or "",
+        form_text(form, "next") or "/feeds",
+    )
     result = _field_errors(name, url) or await _attempt(
         subscribe(runtime, caller.user_id, _subscribe_options(form, name, url)),
         "Failed to add feed. Please try again.",
@@ -151,16 +155,16 @@ async def add_feed(request: Request, runtime: CurrentRuntime, caller: CurrentCal
         if is_htmx(request):
             return Response(status_code=204, headers=REFRESH_LIST)
         # The feed's own title is unknown until its first check, but the preview page has just shown it.
-        title = shown_line(text_in(form, "shown_as") or "")[:MAX_NAME] or result.title
+        title = clean_line(form_text(form, "shown_as") or "")[:MAX_NAME] or result.title
         toast = Toast(translate("You follow %(name)s now.", name=title))
-        if several_addresses(typed := text_in(form, "asked") or ""):
+        if parse_url_list(typed := form_text(form, "asked") or ""):
             return await show_several(request, runtime, caller, typed, toast)
         return see_other(request, _after_adding(next_, result), toast=toast)
     if is_htmx(request):
         return await _error_response(request, result, "#feed-add-form-errors")
     if next_.startswith("/add"):
-        return await show_refused(request, runtime, caller, url, _first_error(result.errors), result.status)
-    view = await read_page(request, runtime, caller.user_id, RequestedFeeds())
+        return await show_add_error(request, runtime, caller, url, _first_error(result.errors), result.status)
+    view = await read_page(request, runtime, caller.user_id, FeedListFilters())
     view = replace(view, add_name=name or "", add_url=without_credentials(url), add_errors=result.errors)
     return await app_page(request, runtime, caller, "feeds/page.html", view, status=result.status)
 
@@ -171,7 +175,7 @@ async def change_feed(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath
 ) -> Response:
     form = await request.form()
-    name, url = text_in(form, "name"), text_in(form, "url")
+    name, url = form_text(form, "name"), form_text(form, "url")
     result = _field_errors(name, url) or await _attempt(
         _change(runtime, caller.user_id, subscription_id, form), "Failed to update feed"
     )
@@ -186,7 +190,7 @@ async def change_feed(
 
 @changes_router.delete("/feeds/{subscription_id}")
 @changes_router.post("/feeds/{subscription_id}/delete")
-async def leave_feed(
+async def unsubscribe_feed(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath
 ) -> Response:
     result = await _attempt(unsubscribe(runtime, caller.user_id, subscription_id), "Failed to delete feed")
@@ -206,7 +210,7 @@ async def pause_feed(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
     subscription_id: IdPath,
-    value: Ticked,
+    value: FormFlag,
     next: Text = "/feeds",
 ) -> Response:
     changed = await change_subscription(
@@ -236,7 +240,7 @@ async def refresh_feed(
         return Response(status_code=204, headers=REFRESH_LIST)
     message = translate(rejection.reason) if rejection else translate("Looking at it now.")
     if rejection and rejection.retry_at:
-        when = coming_time(rejection.retry_at, runtime.now(), zone_of(request))
+        when = format_future_time(rejection.retry_at, runtime.now(), zone_of(request))
         message = f"{message} {translate('Next try at %(when)s.', when=when)}"
     return see_other(request, next, toast=Toast(message))
 
@@ -246,8 +250,8 @@ def _subscribe_options(form: FormData, name: str | None, url: str) -> SubscribeO
         url,
         _folder(form),
         name,
-        username=text_in(form, "username"),
-        password=text_in(form, "password"),
+        username=form_text(form, "username"),
+        password=form_text(form, "password"),
     )
 
 
@@ -274,22 +278,22 @@ async def _change(runtime: Runtime, user_id: int, subscription_id: int, form: Fo
         current = await subscriptions.get(tx, user_id, subscription_id)
     if current is None:
         raise NotFound(NO_SUCH)
-    name, url, interval = text_in(form, "name"), text_in(form, "url"), text_in(form, "interval")
+    name, url, interval = form_text(form, "name"), form_text(form, "url"), form_text(form, "interval")
     change = SubscriptionChange(
         title=UNSET if name is None or name.strip() == current.title else name,
         folder_id=_folder(form) if "folder_id" in form else UNSET,
         url=UNSET if url is None else url,
         username=_changed_username(form, current.feed.username),
-        password=text_in(form, "password") or UNSET,
-        paused=flag_in(form, "paused"),
+        password=form_text(form, "password") or UNSET,
+        paused=form_flag(form, "paused"),
         interval=UNSET if interval is None else _milliseconds(interval),
         full_text=_full_text(form, current.full_text),
-        notify=flag_in(form, "notify"),
+        notify=form_flag(form, "notify"),
         keep_entries=_number(form, "keep_entries"),
         keep_days=_number(form, "keep_days"),
         keep_unread_days=_number(form, "keep_unread_days"),
         summary_words=_summary_words(form),
-        local_only=flag_in(form, "local_only"),
+        local_only=form_flag(form, "local_only"),
     )
     return await change_subscription(runtime, user_id, subscription_id, change)
 
@@ -307,24 +311,24 @@ async def _edit_again(
         raise NotFound(NO_SUCH)
     edited = replace(
         view,
-        name=text_in(form, "name") or "",
-        url=text_in(form, "url") or "",
-        username=text_in(form, "username") or "",
+        name=form_text(form, "name") or "",
+        url=form_text(form, "url") or "",
+        username=form_text(form, "username") or "",
         errors=error.errors,
         folders=tuple(
-            replace(option, chosen=option.value == text_in(form, "folder_id")) for option in view.folders
+            replace(option, chosen=option.value == form_text(form, "folder_id")) for option in view.folders
         ),
         intervals=tuple(
-            replace(option, chosen=option.value == text_in(form, "interval")) for option in view.intervals
+            replace(option, chosen=option.value == form_text(form, "interval")) for option in view.intervals
         ),
-        paused=flag_in(form, "paused") is True,
-        full_text=flag_in(form, "full_text") is True,
-        notify=flag_in(form, "notify") is True,
+        paused=form_flag(form, "paused") is True,
+        full_text=form_flag(form, "full_text") is True,
+        notify=form_flag(form, "notify") is True,
         summaries=tuple(
-            replace(option, chosen=option.value == text_in(form, "summary_words"))
+            replace(option, chosen=option.value == form_text(form, "summary_words"))
             for option in view.summaries
         ),
-        local_only=flag_in(form, "local_only") is True,
+        local_only=form_flag(form, "local_only") is True,
     )
     return await app_page(request, runtime, caller, "feeds/edit.html", edited, status=error.status)
 
@@ -342,7 +346,7 @@ async def _error_response(request: Request, error: FormError, target: str) -> Re
 
 def _field_errors(name: str | None, url: str | None) -> FormError | None:
     """Check both fields before doing anything, so that the form shows both errors at once."""
-    errors = FeedForm(name_error=_error_of(feed_name, name), url_error=_error_of(typed_login, url))
+    errors = FeedForm(name_error=_error_of(feed_name, name), url_error=_error_of(parse_feed_login, url))
     return None if errors == FeedForm() else FormError(400, errors)
 
 
@@ -385,19 +389,19 @@ def _after_adding(next_: str, subscription: Subscription) -> str:
     if not next_.startswith("/add"):
         return next_
     params = dict(parse_qsl(urlsplit(next_).query))
-    from_list = "start" in params or several_addresses(params.get("url", ""))
+    from_list = "start" in params or parse_url_list(params.get("url", ""))
     return next_ if from_list else f"/feed/{subscription.id}"
 
 
 def _after_editing(form: FormData) -> str:
     """Never go back to the edit form: the subscription may have another id now."""
-    next_ = text_in(form, "next") or "/feeds"
+    next_ = form_text(form, "next") or "/feeds"
     return "/feeds" if next_.startswith("/feeds/") else next_
 
 
 def _full_text(form: FormData, current: str) -> str | Unset:
     """The checkbox covers two of the three modes; if it is unticked, `never` stays `never`."""
-    match flag_in(form, "full_text"):
+    match form_flag(form, "full_text"):
         case True:
             return "always"
         case False if current == "always":
@@ -408,22 +412,22 @@ def _full_text(form: FormData, current: str) -> str | Unset:
 
 def _changed_username(form: FormData, current: str | None) -> str | Unset | None:
     """The form is prefilled: the current name is no change. An empty name also removes the password."""
-    name = text_in(form, "username")
+    name = form_text(form, "username")
     return UNSET if name is None or name.strip() == (current or "") else name.strip() or None
 
 
 def _number(form: FormData, name: str) -> int | Unset | None:
-    text = text_in(form, name)
-    return UNSET if text is None else chosen_number(text, name)
+    text = form_text(form, name)
+    return UNSET if text is None else parse_optional_number(text, name)
 
 
 def _summary_words(form: FormData) -> int | Unset | None:
-    text = text_in(form, "summary_words")
-    return UNSET if text is None else chosen_words(text)
+    text = form_text(form, "summary_words")
+    return UNSET if text is None else parse_summary_words(text)
 
 
 def _folder(form: FormData) -> int | None:
-    text = text_in(form, "folder_id")
+    text = form_text(form, "folder_id")
     return path_id(text) if text else None
 
 

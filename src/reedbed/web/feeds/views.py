@@ -22,7 +22,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.websub import HubView, hub_status
 from reedbed.store import folders, newsletters, subscriptions
 from reedbed.store.engine.database import Tx
-from reedbed.web.formats import ago, coming_time, full_time, span_words, zone_of
+from reedbed.web.formats import ago, format_future_time, format_interval, full_time, zone_of
 from reedbed.web.framing import feed_framing
 from reedbed.web.i18n import ngettext, sentence, translate, translate_failure
 from reedbed.web.newsletters import sender_facts
@@ -43,7 +43,7 @@ class _Status:
     by_link: bool = False
 
 
-class LineMaker:
+class FeedRowBuilder:
     """Builds the rows of the feed list, with the status of each feed and its reason."""
 
     def __init__(self, now: Instant, zone: tzinfo) -> None:
@@ -59,7 +59,7 @@ class LineMaker:
             id=subscription.id,
             url=f"/feed/{subscription.id}",
             name=subscription.title,
-            address=short_address(subscription.url),
+            address=short_url(subscription.url),
             mark=feed_mark(subscription.title, subscription.feed.id, icon_address(subscription.feed.icon_id)),
             state=status.state,
             state_word=status.label,
@@ -144,14 +144,15 @@ class LineMaker:
             return ""
         if at <= self._now:
             return translate("Next try in a few seconds.")
-        return translate("Next try at %(when)s.", when=coming_time(at, self._now, self._zone))
+        return translate("Next try at %(when)s.", when=format_future_time(at, self._now, self._zone))
 
     def _pending_text(self, subscription: Subscription) -> str:
         added = translate("Added %(when)s.", when=ago(subscription.subscribed_at, self._now))
         at = subscription.feed.state.next_check_at
         if at is None or at <= self._now:
             return f"{added} {translate('First look in a few seconds.')}"
-        return f"{added} {translate('First look at %(when)s.', when=coming_time(at, self._now, self._zone))}"
+        when = format_future_time(at, self._now, self._zone)
+        return f"{added} {translate('First look at %(when)s.', when=when)}"
 
     def _check_text(self, subscription: Subscription) -> str:
         state = subscription.feed.state
@@ -162,7 +163,7 @@ class LineMaker:
             return checked
         if state.next_check_at <= self._now:
             return f"{checked} {translate('Next look in a few seconds.')}"
-        when = coming_time(state.next_check_at, self._now, self._zone)
+        when = format_future_time(state.next_check_at, self._now, self._zone)
         reason = _interval_reason(state.next_check_rule or "", state.next_check_delay or 0)
         if not reason:
             return f"{checked} {translate('Next about %(when)s.', when=when)}"
@@ -172,7 +173,7 @@ class LineMaker:
 def _interval_reason(rule: str, delay: int) -> str:
     match rule:
         case IntervalRule.RHYTHM:
-            return translate("it publishes about every %(span)s", span=span_words(2 * delay))
+            return translate("it publishes about every %(span)s", span=format_interval(2 * delay))
         case IntervalRule.QUIET:
             return translate("nothing has been published for a while")
         case IntervalRule.BASE:
@@ -205,7 +206,7 @@ def _refresh_url(subscription: Subscription) -> str:
     return f"/feeds/{subscription.id}/refresh"
 
 
-def short_address(url: str) -> str:
+def short_url(url: str) -> str:
     return url.partition("://")[2].rstrip("/") or url
 
 
@@ -216,7 +217,7 @@ MAX_SEARCH_LENGTH = 255
 
 
 @record
-class RequestedFeeds:
+class FeedListFilters:
     """The filters and the page number from the query string."""
 
     search: str = ""
@@ -252,16 +253,16 @@ class RequestedFeeds:
         return translate("No feed fits. Take the filter away to see all.") if filtered else nothing
 
 
-def read_wanted(
+def read_feed_filters(
     request: Request, *, place: str = "/feeds", statuses: Collection[str] = STATUS_FILTERS
-) -> RequestedFeeds:
+) -> FeedListFilters:
     params = request.query_params
     search, status = params.get("search", "").strip(), params.get("status") or "all"
     page = params.get("page") or "1"
     valid_page = page.isascii() and page.isdigit() and len(page) <= 6 and int(page) >= 1
     if not valid_page or status not in statuses or len(search) > MAX_SEARCH_LENGTH or "\x00" in search:
         raise Invalid("Invalid query parameters")
-    return RequestedFeeds(search, status, int(page), place)
+    return FeedListFilters(search, status, int(page), place)
 
 
 # --- WebSub hub
@@ -313,7 +314,7 @@ UNREAD_DAYS = (7, 30, 90, 365)
 ENTRIES = (50, 100, 500, 1_000, 5_000)
 
 
-def keep_choices(override: RetentionOverride) -> RetentionOptions:
+def retention_options(override: RetentionOverride) -> RetentionOptions:
     return RetentionOptions(
         days=_number_options(override.days, DAYS, _days_label, translate("For ever")),
         unread_days=_number_options(override.unread_days, UNREAD_DAYS, _days_label, translate("For ever")),
@@ -321,7 +322,7 @@ def keep_choices(override: RetentionOverride) -> RetentionOptions:
     )
 
 
-def chosen_number(text: str, field: str) -> int | None:
+def parse_optional_number(text: str, field: str) -> int | None:
     """None means the server's default limit."""
     if not text:
         return None
@@ -352,7 +353,7 @@ def _newest_label(count: int) -> str:
 WORDS = (200, 500, 1_000)
 
 
-def summary_choices(chosen: int | None, default_label: str) -> tuple[SelectOption, ...]:
+def summary_options(chosen: int | None, default_label: str) -> tuple[SelectOption, ...]:
     numbers = sorted({*WORDS, *((chosen,) if chosen and chosen > 0 else ())})
     return (
         SelectOption("", default_label, chosen is None),
@@ -362,7 +363,7 @@ def summary_choices(chosen: int | None, default_label: str) -> tuple[SelectOptio
     )
 
 
-def chosen_words(text: str) -> int | None:
+def parse_summary_words(text: str) -> int | None:
     """None means the setting of the enclosing folder or the user."""
     if not text:
         return None
@@ -382,17 +383,17 @@ INTERVALS = (15 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, 24 *
 
 
 async def read_list(
-    request: Request, runtime: Runtime, tx: Tx, user_id: int, filters: RequestedFeeds
+    request: Request, runtime: Runtime, tx: Tx, user_id: int, filters: FeedListFilters
 ) -> FeedList:
     query = SubscriptionFilter(filters.search, filters.status)
     total = await subscriptions.count_listed(tx, user_id, query)
     subscribed = await subscriptions.page(tx, user_id, query, limit=PAGE_SIZE, offset=filters.offset)
-    rows = LineMaker(runtime.now(), zone_of(request)).lines(subscribed)
+    rows = FeedRowBuilder(runtime.now(), zone_of(request)).lines(subscribed)
     empty = filters.empty_words(translate("Nothing followed yet. Add a site you like."))
     return FeedList(rows, filters.pages(len(rows), total), empty)
 
 
-async def read_statuses(tx: Tx, user_id: int, filters: RequestedFeeds) -> tuple[SelectOption, ...]:
+async def read_statuses(tx: Tx, user_id: int, filters: FeedListFilters) -> tuple[SelectOption, ...]:
     counts = await subscriptions.count_by_status(tx, user_id, SubscriptionFilter(filters.search))
     total, working, pending = sum(counts.values()), counts.get("success", 0), counts.get("pending", 0)
     options = (
@@ -408,7 +409,7 @@ async def read_statuses(tx: Tx, user_id: int, filters: RequestedFeeds) -> tuple[
 
 
 async def read_page(
-    request: Request, runtime: Runtime, user_id: int, filters: RequestedFeeds, *, with_list: bool = True
+    request: Request, runtime: Runtime, user_id: int, filters: FeedListFilters, *, with_list: bool = True
 ) -> FeedsPage:
     async with runtime.db.read() as tx:
         statuses = await read_statuses(tx, user_id, filters)
@@ -435,13 +436,13 @@ def edit_form(
         has_password=subscription.feed.has_password,
         locked=subscription.feed.state.status == "unauthorized",
         mark=feed_mark(subscription.title, subscription.feed.id, icon_address(subscription.feed.icon_id)),
-        folders=folder_choices(rows, subscription.folder_id),
-        intervals=interval_choices(subscription.interval),
+        folders=folder_options(rows, subscription.folder_id),
+        intervals=interval_options(subscription.interval),
         paused=subscription.paused,
         full_text=subscription.full_text == "always",
         notify=subscription.notify,
-        keep=keep_choices(subscription.keep),
-        summaries=summary_choices(subscription.summary_words, translate("As the folder says")),
+        keep=retention_options(subscription.keep),
+        summaries=summary_options(subscription.summary_words, translate("As the folder says")),
         model=model.name if model is not None and model.is_remote else "",
         local_only=subscription.local_only,
         facts=_facts(request, runtime, subscription, hub),
@@ -479,7 +480,7 @@ async def _articles(runtime: Runtime, user: User, subscription: Subscription) ->
     return FeedArticles(keep, drop, shared=not subscription.feed.private, newest=current.newest)
 
 
-def folder_choices(rows: list[FolderRow], chosen: int | None) -> tuple[SelectOption, ...]:
+def folder_options(rows: list[FolderRow], chosen: int | None) -> tuple[SelectOption, ...]:
     """Every folder with its full path; the first option is no folder."""
     return (
         SelectOption("", translate("No folder"), chosen is None),
@@ -491,12 +492,12 @@ def folder_choices(rows: list[FolderRow], chosen: int | None) -> tuple[SelectOpt
     )
 
 
-def interval_choices(chosen: int | None) -> tuple[SelectOption, ...]:
+def interval_options(chosen: int | None) -> tuple[SelectOption, ...]:
     spans = sorted({*INTERVALS, *((chosen,) if chosen else ())})
     return (
         SelectOption("", translate("In its own rhythm"), chosen is None),
         *(
-            SelectOption(str(span), translate("Every %(span)s", span=span_words(span)), span == chosen)
+            SelectOption(str(span), translate("Every %(span)s", span=format_interval(span)), span == chosen)
             for span in spans
         ),
     )
@@ -523,7 +524,7 @@ def _facts(
         (translate("Last checked"), _time_text(state.last_checked_at, now, zone)),
         (translate("Last good answer"), _time_text(state.last_success_at, now, zone)),
         (translate("Last trouble"), translate_failure(state.last_error or "")),
-        (translate("Next look"), LineMaker(now, zone).lines([subscription])[0].why),
+        (translate("Next look"), FeedRowBuilder(now, zone).lines([subscription])[0].why),
         *hub_facts(hub, now, zone),
     ]
     return tuple((name, value) for name, value in facts if value)

@@ -184,7 +184,7 @@ class FeedFramingView:
     model: str = ""
     asks: bool = False
     """Turning it on sends texts to a remote model, and the user has not allowed that yet."""
-    intake_url: str = ""
+    deframed_feed_url: str = ""
     plot: Plot | None = None
 
 
@@ -420,7 +420,7 @@ class AdminFeedView:
 
 
 @record
-class OperatorFeedsPage:
+class AdminFeedsPage:
     search: str
     statuses: tuple[SelectOption, ...]
     lines: tuple[AdminFeedView, ...]
@@ -429,7 +429,7 @@ class OperatorFeedsPage:
 
 
 @record
-class OperatorFeedForm:
+class AdminFeedForm:
     """The current settings or rejected input; never the password."""
 
     intervals: tuple[SelectOption, ...]
@@ -449,9 +449,9 @@ class OperatorFeedForm:
 
 
 @record
-class OperatorFeedPage:
+class AdminFeedPage:
     feed: AdminFeedView
     facts: tuple[tuple[str, str], ...]
-    form: OperatorFeedForm
+    form: AdminFeedForm
     spans: tuple[SelectOption, ...]
     plots: tuple[Plot, ...]

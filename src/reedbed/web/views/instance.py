@@ -88,7 +88,7 @@ class DatabasePage:
 
 
 @record
-class OperatorPage:
+class InstancePage:
     running: str
     spans: tuple[SelectOption, ...]
     plots: tuple[Plot, ...]

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 from reedbed.domain.records import record
 from reedbed.web.i18n import grouped
 
-LOOK_COOKIE: Final = "reedbed_look"
+THEME_COOKIE: Final = "reedbed_look"
 
 _CHOICES: Final = {
     "theme": ("", "light", "dark", "sepia"),

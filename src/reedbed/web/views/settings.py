@@ -193,7 +193,7 @@ class WebhookCall:
 
 
 @record
-class OneWebhook:
+class WebhookDetails:
     line: WebhookView
     events: tuple[SelectOption, ...]
     calls: tuple[WebhookCall, ...]
@@ -205,7 +205,7 @@ class WebhooksSettings:
     webhooks: tuple[WebhookView, ...]
     events: tuple[SelectOption, ...]
     """Options of the form for a new webhook."""
-    one: OneWebhook | None = None
+    one: WebhookDetails | None = None
     made: Saved | None = None
     name: str = ""
     url: str = ""
@@ -285,7 +285,7 @@ class NewLink:
 
 
 @record
-class PeoplePage:
+class UsersPage:
     people: tuple[UserView, ...]
     invites: tuple[InviteView, ...]
     made: NewLink | None = None
