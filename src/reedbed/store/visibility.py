@@ -1,6 +1,6 @@
 """Who can see which entries: visibility conditions, subscription locks and the feeds of a view.
 
-- `alive`, `above_read_marker`: an unread row counts only above its subscription's read marker (`read_to`), or if
+- `alive`, `above_read_marker`: an unread row counts above its subscription's read marker (`read_to`), or if
   it was marked unread by hand (`kept`).
 - `shows`: an entry is visible to a subscription.
 - `lock_*`: locks for transactions that change unread counts.

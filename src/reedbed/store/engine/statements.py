@@ -1,7 +1,7 @@
 """SQL statements for both engines: compiled once, with helpers where SQLite and PostgreSQL differ.
 
-`Statement` wraps a SQLAlchemy Core clause, `StatementFamily` a family of them that differ by filters. The other
-names are SQL building blocks: `among` (IN with a list parameter), `in_order` (a join with a fixed order),
+`Statement` wraps a SQLAlchemy Core clause, `StatementFamily` variants of one that differ by filters. All
+other names are SQL building blocks: `among` (IN with a list parameter), `in_order` (a join with a fixed order),
 `larger`, `beyond` (keyset pagination), `containing` (a LIKE pattern) and so on.
 """
 
