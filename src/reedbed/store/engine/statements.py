@@ -1,8 +1,8 @@
 """SQL statements for both engines: compiled once, with helpers where SQLite and PostgreSQL differ.
 
-`Statement` wraps a SQLAlchemy Core clause, `StatementFamily` variants of one that differ by filters. All
-other names are SQL building blocks: `among` (IN with a list parameter), `in_order` (a join with a fixed order),
-`larger`, `beyond` (keyset pagination), `containing` (a LIKE pattern) and so on.
+`Statement` wraps a SQLAlchemy Core clause, `StatementFamily` variants of one that differ by filters. Building
+blocks: `among` (IN with a list parameter), `in_order` (a join with a fixed order), `larger`, `beyond` (keyset
+pagination), `containing` (a LIKE pattern) and so on.
 """
 
 from collections.abc import Callable, Mapping, Sequence
