@@ -236,3 +236,5 @@ async def test_strangers_and_cookies_stay_outside(
         "message": "Send messages by POST.",
         "details": {},
     }
+    answer = await (await signed_in("reader@example.org")).post("/mcp", content=b"{}")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid")

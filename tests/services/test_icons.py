@@ -92,6 +92,18 @@ async def test_an_icon_that_several_feeds_name_is_fetched_once(
     assert (len(site.seen_at("/logo.png")), len(site.seen_at("/favicon.ico"))) == (1, 0)
 
 
+async def test_an_icon_that_fails_is_asked_for_once_for_all_feeds_that_name_it(
+    site: FeedSite, harness: RuntimeHarness
+) -> None:
+    for name in ("a", "b", "c"):
+        site.publish("One", feed=name)
+        await harness.follow(site.feed_url(name))
+        await harness.check()
+        await harness.change("UPDATE feeds SET icon_url = :url", url=f"{site.url}/nope.png")
+        await fetch_missing_icons(harness.runtime, most=10)
+    assert [len(site.seen_at(path)) for path in ("/nope.png", "/", "/favicon.ico")] == [1, 1, 1]
+
+
 def _picture() -> bytes:
     written = io.BytesIO()
     Image.new("RGB", (100, 80), "green").save(written, "PNG")

@@ -10,7 +10,7 @@ from reedbed.domain.users import Caller, User
 from reedbed.events.bus import LocalHub
 from reedbed.services import live
 from reedbed.services.auth import identify, open_session, revoke_other_sessions, revoke_session
-from reedbed.services.live import BEGINNING, EventFilter, follow
+from reedbed.services.live import BEGINNING, EventFilter, follow, hide_muted
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import disable_member
 from reedbed.store import auth, users
@@ -81,6 +81,20 @@ async def test_hints_for_others_do_not_hold_back_the_heartbeat(
         assert await anext(hints) is None
     talking.cancel()
     await hints.aclose()
+
+
+async def test_a_stream_does_not_announce_muted_entries(runtime: Runtime) -> None:
+    me = await _signed_in(runtime)
+    stream = follow(runtime, me, None)
+    event = ChangeEvent("new_entry", user_id=me.user_id, data={"feed_id": "7", "ids": ["1", "2"]})
+    waiting = asyncio.ensure_future(anext(stream))
+    await _listening(runtime)
+    await runtime.bus.publish(hide_muted(event, {me.user_id: [1, 2]}))
+    await runtime.bus.publish(hide_muted(event, {me.user_id: [1], me.user_id + 1: [2]}))
+    async with asyncio.timeout(30):
+        received = await waiting
+    await stream.aclose()
+    assert received is not None and received.data == {"feed_id": "7", "ids": ["2"]}
 
 
 @pytest.mark.parametrize("how", ["one", "others", "everything"])

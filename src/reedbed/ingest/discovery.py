@@ -227,6 +227,8 @@ _BROKEN_SCHEME = re.compile(
     r"(https?)(?:;//|:/{1,}|//|:\\\\)(?=[^/])|(?:htt|htp|hhtp|htpp|ttp)(s?)://", re.IGNORECASE
 )
 _ANY_SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,30}:(?!\d{1,5}(?:[/?#]|$))", re.IGNORECASE)
+# `name:password@` before a host. Without the slashes of a URL, some schemes look the same.
+_BARE_LOGIN = re.compile(r"(?!(?:mailto|acct|xmpp|sips?|im|news):)[^\s/?#@:]+:[^\s/?#@]*@", re.IGNORECASE)
 _HANDLE = re.compile(r"@?([\w.-]{1,64})@((?:[\w-]{1,63}\.){1,8}[\w-]{2,63})")
 _HOST = re.compile(
     r"(?:[^\s/?#@]+\.[^\s/?#@.]+\.?|localhost|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:[/?#].*)?", re.IGNORECASE
@@ -243,10 +245,12 @@ def urls_from_typed(text: str) -> tuple[str, ...]:
     typed = _FEED_SCHEMES.sub("", typed, count=1) if _FEED_SCHEMES.match(typed) else typed
     if (broken := _BROKEN_SCHEME.match(typed)) is not None:
         return (f"{(broken[1] or 'http' + (broken[2] or '')).lower()}://{typed[broken.end() :]}",)
-    if _ANY_SCHEME.match(typed):
-        return ()
     bare = typed.removeprefix("//")
-    return (f"https://{bare}", f"http://{bare}") if _HOST.fullmatch(bare) else ()
+    login = _BARE_LOGIN.match(bare)
+    if login is None and _ANY_SCHEME.match(typed):
+        return ()
+    host = bare[login.end() :] if login is not None else bare
+    return (f"https://{bare}", f"http://{bare}") if _HOST.fullmatch(host) else ()
 
 
 def url_from_typed(text: str) -> str:

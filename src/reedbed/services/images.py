@@ -156,7 +156,8 @@ async def fetch_missing_icons(runtime: Runtime, *, most: int) -> int:
 async def _feed_icon(runtime: Runtime, icon_url: str) -> int | None:
     async with runtime.db.read() as tx:
         icon_id = await blobs.named_icon(tx, icon_url)
-    return icon_id if icon_id is not None else await _fetch_icon(runtime, None, icon_url)
+        failed = icon_id is None and await blobs.has_failed(tx, icon_url, runtime.now() - ICON_RETRY_AFTER)
+    return icon_id if icon_id is not None or failed else await _fetch_icon(runtime, None, icon_url)
 
 
 async def _site_icon(runtime: Runtime, origin: str) -> int | None:

@@ -1,8 +1,9 @@
 """Live streams (SSE): the change events a user receives, and publishing the user's own changes."""
 
 import random
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from reedbed.domain.entries import StateChange
@@ -43,8 +44,8 @@ async def follow(runtime: Runtime, caller: Caller, last_id: str | None) -> Async
             return
         event_filter.learn(await _subscribed_feeds(runtime, caller.user_id), because=BEGINNING)
         for event in _catch_up(runtime, last_id):
-            if event_filter.shows(event):
-                yield event
+            if event_filter.shows(event) and (visible := _without_muted(event, caller.user_id)):
+                yield visible
         ends_at = runtime.now() + LIFE + random.randrange(5 * MINUTE)  # noqa: S311  spreads reconnects, no secret
         async for event in _received(runtime, listener, caller, ends_at):
             if event is None:
@@ -52,8 +53,26 @@ async def follow(runtime: Runtime, caller: Caller, last_id: str | None) -> Async
                 continue
             if event_filter.is_change(event):
                 event_filter.learn(await _subscribed_feeds(runtime, caller.user_id), because=event)
-            if event_filter.shows(event):
-                yield event
+            if event_filter.shows(event) and (visible := _without_muted(event, caller.user_id)):
+                yield visible
+
+
+def hide_muted(event: ChangeEvent, muted: Mapping[int, Sequence[int]]) -> ChangeEvent:
+    """Mark the entries of a `new_entry` event that rules muted, by user. `follow` takes them out again."""
+    if not muted:
+        return event
+    by_user = {str(user_id): [str(entry_id) for entry_id in ids] for user_id, ids in muted.items()}
+    return replace(event, data={**event.data, "muted": by_user})
+
+
+def _without_muted(event: ChangeEvent, user_id: int) -> ChangeEvent | None:
+    """The event as this user may see it; None if all of its entries are muted."""
+    muted = event.data.get("muted")
+    if muted is None:
+        return event
+    hidden = frozenset(muted.get(str(user_id), ()))
+    ids = [entry_id for entry_id in event.data["ids"] if entry_id not in hidden]
+    return replace(event, data={"feed_id": event.data["feed_id"], "ids": ids}) if ids else None
 
 
 class EventFilter:

@@ -57,10 +57,20 @@ _NAMED_ICON = Statement(
     .order_by(feeds.c.icon_checked_at.desc())
     .limit(1)
 )
+_FAILED_ICON = Statement(
+    select(feeds.c.id)
+    .where(
+        feeds.c.icon_url == bindparam("icon_url"),
+        feeds.c.icon_id.is_(None),
+        feeds.c.icon_checked_at > bindparam("since"),
+    )
+    .limit(1)
+)
 _SITE_ICON = Statement(
     select(feeds.c.icon_id)
     .where(
-        feeds.c.icon_url.is_(None),
+        # A feed with an icon of its own says nothing about the site, unless neither could be found.
+        or_(feeds.c.icon_url.is_(None), feeds.c.icon_id.is_(None)),
         or_(
             feeds.c.site_url == bindparam("origin"),
             func.substr(feeds.c.site_url, 1, bindparam("length")) == bindparam("root"),
@@ -116,6 +126,11 @@ async def feeds_without_icon(tx: Tx, limit: int) -> list[tuple[int, str | None, 
 async def named_icon(tx: Tx, icon_url: str) -> int | None:
     """The icon that another feed got from this URL."""
     return await tx.value(_NAMED_ICON, {"icon_url": icon_url})
+
+
+async def has_failed(tx: Tx, icon_url: str, since: Instant) -> bool:
+    """Whether no icon was found for another feed that names this URL, in a check after `since`."""
+    return await tx.value(_FAILED_ICON, {"icon_url": icon_url, "since": since}) is not None
 
 
 async def site_icon(tx: Tx, origin: str, since: Instant) -> tuple[int | None] | None:

@@ -1,7 +1,7 @@
 """The refresh schedule: due feeds, leases on them, their fetch state, and the records a check writes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import field, fields
 from operator import attrgetter
 from typing import Any
 
@@ -463,3 +463,5 @@ class WriteResult:
     """The feed they belong to now; a different one after a merge."""
     moved: Sequence[int] = ()
     """Users whose subscription was moved to another feed."""
+    muted: Mapping[int, Sequence[int]] = field(default_factory=dict[int, Sequence[int]])
+    """By user, the new entries that a rule muted."""

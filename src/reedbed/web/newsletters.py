@@ -125,7 +125,7 @@ router = APIRouter(include_in_schema=False)
 
 HERE = "/settings/newsletters"
 _IMAGE_HEADERS = {
-    "Cache-Control": "private, max-age=31536000, immutable",
+    "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; sandbox",
     "X-Content-Type-Options": "nosniff",
 }

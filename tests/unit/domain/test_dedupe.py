@@ -156,6 +156,40 @@ def test_an_entry_that_keeps_its_title_has_moved_and_is_no_collision() -> None:
     ]
 
 
+@pytest.mark.parametrize("title", ["", "Talk of the day ({} comments)"])
+def test_links_titles_and_texts_that_change_at_each_fetch_double_nothing(title: str) -> None:
+    def document(turn: int) -> list[ParsedEntry]:
+        return [
+            ParsedEntry(
+                guid=guid,
+                url=f"http://x/{guid}?token={turn}",
+                title=title.format(turn),
+                content=f'<a href="http://x/{guid}?token={turn}">More</a>',
+            )
+            for guid in "abcde"
+        ]
+
+    known = ExistingEntry(
+        by_guid={
+            guid: Seen(id, f"http://x/{guid}?token=1", "h", title.format(1))
+            for id, guid in enumerate("abcde", 1)
+        }
+    )
+    done = plan(document(2), known, PLAIN, NOW)
+    assert (done.new, done.collisions, len(done.changed)) == ((), 0, 5)
+
+
+def test_guids_that_count_places_are_no_sign_of_the_same_entry() -> None:
+    """The stored URLs moved to other guids, so the first place holds another entry now."""
+    known = ExistingEntry(
+        by_guid={str(n): Seen(n, f"http://x/{n}", "h", f"Old {n}") for n in (1, 2, 3)},
+        by_url={f"http://x/{n}": Seen(n, f"http://x/{n}", "h", f"Old {n}") for n in (1, 2, 3)},
+    )
+    shifted = [entry("1", "http://x/new"), entry("2", "http://x/1"), entry("3", "http://x/2")]
+    done = plan(shifted, known, PLAIN, NOW)
+    assert done.unreliable and [new.url for new in done.new] == ["http://x/new"]
+
+
 def test_without_guids_the_words_find_an_entry_that_moved() -> None:
     lost = Traits(unreliable=True)
     before = first(*(entry("a", f"http://x/{i}", f"text {i}") for i in range(4)), traits=lost)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from fastapi import Request, Response
 from starlette.types import Receive, Scope, Send
 
-from reedbed.domain.errors import Refused, Unauthorized
+from reedbed.domain.errors import Invalid, Refused, Unauthorized
 from reedbed.domain.users import Caller
 from reedbed.http.auth import get_runtime, maybe_caller
 from reedbed.http.dependencies import spend_request
@@ -33,6 +33,8 @@ class McpEndpoint:
             await _unauthorized()(scope, receive, send)
         elif request.method != "POST":
             await _method_not_allowed()(scope, receive, send)
+        elif not request.headers.get("content-type", "").lower().startswith("application/json"):
+            await _not_json()(scope, receive, send)
         else:
             await spend_request(get_runtime(request), caller)
             await _handle(request, caller, send)
@@ -62,3 +64,7 @@ def _unauthorized() -> Response:
 
 def _method_not_allowed() -> Response:
     return json_response(body_of(MethodNotAllowed("Send messages by POST.")), 405, {"Allow": "POST"})
+
+
+def _not_json() -> Response:
+    return json_response(body_of(Invalid("Send JSON: Content-Type: application/json.")), 400)

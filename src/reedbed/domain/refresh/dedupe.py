@@ -178,6 +178,14 @@ def _initial_collisions(candidates: Iterable[IncomingEntry]) -> int:
     return 1 if any(is_suspicious_guid(candidate.entry.guid or "") for candidate in candidates) else 0
 
 
+def _similar(title: str | None, other: str) -> bool:
+    """Whether two titles share half of their words; two empty titles are similar, too."""
+    if title is None:
+        return False
+    words, others = set(title.lower().split()), set(other.lower().split())
+    return 2 * len(words & others) >= max(len(words), len(others))
+
+
 class _Planner:
     """One pass over a document's entries; `claimed` are the stored entries that are already matched."""
 
@@ -187,6 +195,8 @@ class _Planner:
         self.existing = existing
         self.urls_listed: set[str] = set()
         """All normalized URLs of this document, to recognize an entry whose URL changed."""
+        self.guids_differ = False
+        """Several entries, each with a guid of its own: an entry may change its URL and its title, too."""
         self.trust_guids = True
         self.use_urls = not traits.allow_duplicate_urls
         self.claimed = claimed
@@ -206,6 +216,8 @@ class _Planner:
         self.trust_guids = trust_guids
         urls = [normalize_url(entry.url) if entry.url else None for entry, _, _ in candidates]
         self.urls_listed = {url for url in urls if url is not None}
+        guids = [entry.guid for entry, _, _ in candidates]
+        self.guids_differ = len(set(guids)) == len(guids) > 2 and all(guids)
         for candidate, url in zip(candidates, urls, strict=True):
             entry = candidate.entry
             if url is None and entry.url and has_userinfo(entry.url):
@@ -240,11 +252,16 @@ class _Planner:
     def _is_by_guid(self, seen: Seen, candidate: IncomingEntry, url: str | None) -> bool:
         """The guid decides, unless a different URL shows that this is a second entry with the same guid.
 
-        An entry with the title of the stored one is the stored one with a changed URL.
+        An entry with the title of the stored one is the stored one with a changed URL. So is an entry with a
+        similar title whose guid is unique in the document, if the stored URL is no longer listed: some feeds
+        add a token to links and a count of comments to titles at each fetch.
         """
         if url is None or seen.url is None or url == seen.url:
             return True
-        if not seen.title or seen.title != clean_line(candidate.entry.title):
+        title = clean_line(candidate.entry.title)
+        same_title = bool(seen.title) and seen.title == title
+        changed_url = self.guids_differ and seen.url not in self.urls_listed and _similar(seen.title, title)
+        if not same_title and not changed_url:
             self.collisions += 1
         other = self.existing.by_url.get(url) if self.use_urls else None
         taken = seen.entry_id is not None and seen.entry_id in self.claimed

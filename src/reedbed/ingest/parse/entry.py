@@ -263,7 +263,9 @@ def _is_longer(teaser: str, description: str) -> bool:
 def _publication_time(draft: EntryDraft) -> Instant | None:
     if draft.published is not None:
         return draft.published
-    return draft.created if draft.stamped is None else draft.stamped
+    stamped = draft.created if draft.stamped is None else draft.stamped
+    # Atom requires `updated` only, and many feeds have nothing else.
+    return draft.updated if stamped is None else stamped
 
 
 def _lead_image(draft: EntryDraft) -> str | None:

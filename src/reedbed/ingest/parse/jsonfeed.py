@@ -116,7 +116,7 @@ def _entry(item: Fields, base: str) -> ParsedEntry:
         ],
         summary=_summary(item),
         external_url=absolute(_text(item, "external_url"), base),
-        published=instant(_text(item, "date_published")),
+        published=instant(_text(item, "date_published") or _text(item, "date_modified")),
         updated=instant(_text(item, "date_modified")),
         authors=_authors(item, base),
         categories=_tags(item),

@@ -47,8 +47,14 @@ from reedbed.ingest.mail.html import (
     used,
 )
 from reedbed.ingest.mail.message import media_type
+from reedbed.services.live import hide_muted
 from reedbed.services.refresh.diff import words_of
-from reedbed.services.rules.match import RuleForecast, apply_rules_to_new, evaluate_new_entries
+from reedbed.services.rules.match import (
+    RuleForecast,
+    apply_rules_to_new,
+    evaluate_new_entries,
+    muted_by_user,
+)
 from reedbed.services.runtime import Runtime
 from reedbed.store import blobs, newsletters, search
 from reedbed.store.engine.database import Tx
@@ -307,7 +313,8 @@ async def _store_for(
     if entry_id is None:
         return "known"
     data = {"feed_id": str(target.feed_id), "ids": [str(entry_id)]}
-    await runtime.bus.publish(ChangeEvent("new_entry", feed_id=target.feed_id, data=data))
+    event = ChangeEvent("new_entry", feed_id=target.feed_id, data=data)
+    await runtime.bus.publish(hide_muted(event, muted_by_user(forecast, [(entry_id, row)])))
     return "new"
 
 

@@ -16,8 +16,15 @@ from reedbed.domain.refresh.state import DueFeed, FetchState
 from reedbed.domain.times import MINUTE, SECOND, Instant
 from reedbed.domain.urls import is_secret_url
 from reedbed.services.jobs import Done, Later, enqueue_framing_if_enabled, report_job_progress
+from reedbed.services.live import hide_muted
 from reedbed.services.push import enqueue_push_news
-from reedbed.services.rules.match import NewRows, RuleForecast, apply_rules_to_new, evaluate_new_entries
+from reedbed.services.rules.match import (
+    NewRows,
+    RuleForecast,
+    apply_rules_to_new,
+    evaluate_new_entries,
+    muted_by_user,
+)
 from reedbed.services.runtime import Runtime
 from reedbed.services.search import reindex
 from reedbed.services.webhooks import enqueue_new_entries_webhooks
@@ -126,7 +133,10 @@ async def _write(
     await enqueue_new_entries_webhooks(tx, new_ids, runtime.now())
     stored = {
         result.due.id: WriteResult(
-            [id_ for id_, _ in new.get(result.due.id, ())], changed.get(result.due.id, ()), result.due.id
+            [id_ for id_, _ in new.get(result.due.id, ())],
+            changed.get(result.due.id, ()),
+            result.due.id,
+            muted=muted_by_user(forecast, new.get(result.due.id, ())),
         )
         for result in results
     }
@@ -198,7 +208,8 @@ async def _publish_changes(runtime: Runtime, stored: WriteResult) -> None:
         # Not every subscriber of the target feed can see the moved entries.
         return
     if stored.new:
-        await runtime.bus.publish(_entry_event("new_entry", stored.feed_id, stored.new))
+        event = _entry_event("new_entry", stored.feed_id, stored.new)
+        await runtime.bus.publish(hide_muted(event, stored.muted))
     if stored.changed:
         await runtime.bus.publish(_entry_event("entry_updated", stored.feed_id, stored.changed))
 

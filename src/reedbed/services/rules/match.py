@@ -364,6 +364,17 @@ async def apply_rules_to_new(
     return reached
 
 
+def muted_by_user(
+    forecast: RuleForecast, stored: Sequence[tuple[int, NewEntryRow]]
+) -> Mapping[int, Sequence[int]]:
+    """The new entries that rules mute, by user: no live update announces them."""
+    muted: dict[int, list[int]] = {}
+    for outcome in forecast.verdicts_on(stored):
+        if outcome.effects.muted:
+            muted.setdefault(outcome.user_id, []).append(outcome.entry_id)
+    return muted
+
+
 async def enqueue_rules(tx: Tx, user_id: int, feed_id: int, now: Instant) -> None:
     """Enqueue the rules of a new subscriber for entries that the shared feed already has."""
     if await rules.in_use(tx, user_id):

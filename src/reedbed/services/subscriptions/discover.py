@@ -31,6 +31,10 @@ _CREDENTIALS = re.compile(
     r"(\b(?:https?|htts?|htps?|hhtps?|htpps?|ttps?|feed|rss|itpc|pcast|podcast)(?:;//|:/+|//|:\\\\))[^/?#\s]*@",
     re.IGNORECASE,
 )
+_BARE_CREDENTIALS = re.compile(
+    r"(?<![^\s,;])((?://)?)(?!(?:mailto|acct|xmpp|sips?|im|news):)[^\s/?#@:]+:[^\s/?#@]*@(?=[^\s@])",
+    re.IGNORECASE,
+)
 
 
 @record
@@ -79,7 +83,7 @@ def parse_feed_login(text: str, username: str | None = None, password: str | Non
 
 def without_credentials(text: str) -> str:
     """The typed text, perhaps several URLs, without credentials: safe to show and to store."""
-    return _CREDENTIALS.sub(r"\1", text)
+    return _BARE_CREDENTIALS.sub(r"\1", _CREDENTIALS.sub(r"\1", text))
 
 
 LATEST = 10
