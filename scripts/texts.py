@@ -5,7 +5,7 @@
 
 A catalogue is `src/reedbed/web/locale/<language>/LC_MESSAGES/reedbed.po`; any editor for PO files will do.
 The build compiles it. Texts come from templates, from `translate`, `ngettext` and `marked` in `web`, and from
-the errors that the floors below raise: what is raised as a plain string is shown translated.
+the errors that the layers below raise: a message that is raised as a plain string is shown translated.
 """
 
 import ast

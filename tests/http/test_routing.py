@@ -1,4 +1,4 @@
-"""The switchboard finds what the router would find, and leaves to it what nobody takes."""
+"""The route index finds what the router would find, and leaves unknown paths to it."""
 
 import re
 from collections.abc import Sequence

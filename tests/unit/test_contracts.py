@@ -1,6 +1,6 @@
-"""Each import contract of pyproject.toml can fail: here is a small house that breaks it.
+"""Each import contract of pyproject.toml can fail: a small sample package breaks it.
 
-The contracts are the real ones, with the package renamed; the house has every room they speak of.
+The contracts are the real ones, with the package renamed; the sample has every package that they name.
 """
 
 import tomllib
@@ -11,34 +11,34 @@ import pytest
 from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = "sample_house"
+PACKAGE = "sample_app"
 Report = Callable[[Path, str], str]
-SOUND_HOUSE = {
-    "cli": "import sample_house.roles, sample_house.settings",
-    "roles": "import sample_house.settings, sample_house.web, sample_house.api, sample_house.worker",
-    "settings": "import sample_house.domain",
-    "web": "import sample_house.http",
-    "api": "import sample_house.http",
-    "worker": "import sample_house.services",
-    "http": "import sample_house.services",
-    "services": "import sample_house.store, sample_house.ingest, sample_house.ai, sample_house.events",
-    "store": "import alembic, asyncpg, sqlalchemy, sqlite3, sample_house.domain",
-    "ingest": "import aiohttp, sample_house.domain",
-    "ai": "import sample_house.domain",
-    "events": "import sample_house.domain",
+SOUND_PACKAGES = {
+    "cli": "import sample_app.roles, sample_app.settings",
+    "roles": "import sample_app.settings, sample_app.web, sample_app.api, sample_app.worker",
+    "settings": "import sample_app.domain",
+    "web": "import sample_app.http",
+    "api": "import sample_app.http",
+    "worker": "import sample_app.services",
+    "http": "import sample_app.services",
+    "services": "import sample_app.store, sample_app.ingest, sample_app.ai, sample_app.events",
+    "store": "import alembic, asyncpg, sqlalchemy, sqlite3, sample_app.domain",
+    "ingest": "import aiohttp, sample_app.domain",
+    "ai": "import sample_app.domain",
+    "events": "import sample_app.domain",
     "domain": "import dataclasses",
 }
-UNSOUND_ROOMS = [
-    ("floors", "domain", "import sample_house.store"),
-    ("floors", "services", "import sample_house.web"),
-    ("floors", "web", "import sample_house.api"),
-    ("floors", "api", "import sample_house.worker"),
-    ("floors", "ingest", "import sample_house.store"),
-    ("floors", "events", "import sample_house.ai"),
-    ("floors", "an_undecided_room", "import dataclasses"),
-    ("surfaces", "web", "import sample_house.ingest"),
-    ("surfaces", "api", "from sample_house.events import bus"),
-    ("surfaces", "worker", "import sample_house.ai"),
+BROKEN_PACKAGES = [
+    ("layers", "domain", "import sample_app.store"),
+    ("layers", "services", "import sample_app.web"),
+    ("layers", "web", "import sample_app.api"),
+    ("layers", "api", "import sample_app.worker"),
+    ("layers", "ingest", "import sample_app.store"),
+    ("layers", "events", "import sample_app.ai"),
+    ("layers", "an_unlisted_package", "import dataclasses"),
+    ("surfaces", "web", "import sample_app.ingest"),
+    ("surfaces", "api", "from sample_app.events import bus"),
+    ("surfaces", "worker", "import sample_app.ai"),
     ("domain", "domain", "import aiohttp"),
     ("domain", "domain", "import time"),
     ("domain", "domain", "import os.path"),
@@ -46,9 +46,9 @@ UNSOUND_ROOMS = [
     ("sql", "services", "import sqlalchemy.orm"),
     ("sql", "worker", "from asyncpg import connect"),
     ("sql", "cli", "from alembic import command"),
-    ("settings", "web", "import sample_house.settings"),
-    ("settings", "store", "from sample_house.settings import Settings"),
-    ("cycles", "services/left", "import sample_house.services.right"),
+    ("settings", "web", "import sample_app.settings"),
+    ("settings", "store", "from sample_app.settings import Settings"),
+    ("cycles", "services/left", "import sample_app.services.right"),
 ]
 
 
@@ -58,17 +58,17 @@ def report(capsys: pytest.CaptureFixture[str]) -> Report:
     return lambda directory, contract: _lint(directory, contract) or capsys.readouterr().out
 
 
-def test_a_sound_house_keeps_every_contract(tmp_path: Path, report: Report) -> None:
+def test_sound_packages_keep_every_contract(tmp_path: Path, report: Report) -> None:
     _build(tmp_path, {})
     for contract, name in _contracts().items():
         assert f"{name} KEPT" in report(tmp_path, contract)
 
 
-@pytest.mark.parametrize(("contract", "room", "line"), UNSOUND_ROOMS)
+@pytest.mark.parametrize(("contract", "room", "line"), BROKEN_PACKAGES)
 def test_an_unsound_room_breaks_its_contract(
     contract: str, room: str, line: str, tmp_path: Path, report: Report
 ) -> None:
-    rooms = {room: line, "services/right": "import sample_house.services.left" if "left" in room else ""}
+    rooms = {room: line, "services/right": "import sample_app.services.left" if "left" in room else ""}
     _build(tmp_path, rooms)
     said = report(tmp_path, contract)
     assert f"{_contracts()[contract]} BROKEN" in said
@@ -76,14 +76,14 @@ def test_an_unsound_room_breaks_its_contract(
 
 
 def test_every_contract_is_shown_to_fail() -> None:
-    assert {contract for contract, _, _ in UNSOUND_ROOMS} == set(_contracts())
+    assert {contract for contract, _, _ in BROKEN_PACKAGES} == set(_contracts())
 
 
 def _build(directory: Path, changes: Mapping[str, str]) -> None:
     config = (ROOT / "pyproject.toml").read_text().replace("reedbed", PACKAGE)
     (directory / "pyproject.toml").write_text(config)
     house = directory / PACKAGE
-    for room, line in {"": "", **SOUND_HOUSE}.items():
+    for room, line in {"": "", **SOUND_PACKAGES}.items():
         (house / room).mkdir()
         (house / room / "__init__.py").write_text(f"{line}\n")
     for room, line in changes.items():

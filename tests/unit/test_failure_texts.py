@@ -1,4 +1,4 @@
-"""What the lower floors write about a failure can be told in German."""
+"""Messages that the lower layers write about failures have a German text."""
 
 import ast
 from collections.abc import Iterator
