@@ -117,6 +117,13 @@ def test_places_are_filled_and_what_is_within_is_told_as_well(written: str, told
     assert translate_failure(written) == told
 
 
+def test_limits_are_grouped_like_other_numbers() -> None:
+    assert translate_failure("There can be at most 10000 feeds.").count("10\u202f000") == 1
+    set_language("en")
+    assert translate_failure("There can be at most 10000 feeds.") == "There can be at most 10\u202f000 feeds."
+    assert translate_failure("There can be at most 200 rules.") == "There can be at most 200 rules."
+
+
 def test_in_english_a_sentence_stays_as_it_was_written() -> None:
     set_language("en")
     assert translate_failure("example.org refuses connections.") == "example.org refuses connections."

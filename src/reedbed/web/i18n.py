@@ -326,7 +326,15 @@ _PLACEHOLDER_PATTERNS = {
 }
 
 
+_LIMIT = re.compile(r"(?:(?<=at most )|(?<=höchstens ))\d{4,}")
+
+
 def translate_failure(text: str) -> str:
+    """A message of the lower layers in the language of this request, with grouped numbers."""
+    return _LIMIT.sub(lambda limit: grouped(int(limit[0])), _translate_failure(text))
+
+
+def _translate_failure(text: str) -> str:
     if not text or current_language() == "en":
         return text
     translated = translate(text)
