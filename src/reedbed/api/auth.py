@@ -14,6 +14,7 @@ from reedbed.http.auth import (
     CurrentRuntime,
     CurrentSession,
     check_same_site,
+    check_setup_host,
     clear_session_cookie,
     client_ip,
     set_session_cookie,
@@ -115,6 +116,7 @@ async def options(runtime: CurrentRuntime) -> Response:
     responses={201: {"model": SessionResponse}},
 )
 async def set_up(request: Request, runtime: CurrentRuntime, body: Credentials) -> Response:
+    check_setup_host(request, runtime)
     owner = await create_owner(runtime, body.email, body.password)
     session = await open_session(
         runtime, owner, user_agent=request.headers.get("user-agent"), ip=client_ip(request)

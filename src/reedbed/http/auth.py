@@ -22,6 +22,40 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.security import remember_device
 from reedbed.store.engine.replica import allow_stale_reads
 
+# --- Set-up
+
+_SETUP_HOST = (
+    "To set up Reedbed, open it at the address of this machine, such as http://127.0.0.1:8080, "
+    "or set REEDBED_BASE_URL to the address in your browser."
+)
+
+
+def check_setup_host(request: Request, runtime: Runtime) -> None:
+    """Refuse to create the owner from this machine under a name that is not this machine's.
+
+    A site can point its own name to 127.0.0.1 after it was loaded (DNS rebinding). For the browser it then
+    has the same origin as a new Reedbed without an owner, so neither CORS nor CSRF tokens protect it.
+    """
+    host, peer = request.url.hostname or "", request.client
+    if peer is None or not _is_loopback(peer.host) or _is_ip(host):
+        return
+    own = urlsplit(runtime.accounts.base_url).hostname
+    if host != own and host != "localhost" and not host.endswith(".localhost"):
+        raise Forbidden(_SETUP_HOST)
+
+
+def _is_loopback(host: str) -> bool:
+    return _is_ip(host) and ip_address(host).is_loopback
+
+
+def _is_ip(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 # --- Cookies
 
 SESSION_COOKIE = "reedbed_session"

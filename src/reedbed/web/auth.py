@@ -14,6 +14,7 @@ from reedbed.http.auth import (
     CurrentRuntime,
     MaybeCaller,
     check_form_token,
+    check_setup_host,
     clear_session_cookie,
     client_ip,
     refusal,
@@ -156,9 +157,13 @@ async def set_up(
 ) -> Response:
     await check_form_token(request, runtime.secret)
     try:
+        check_setup_host(request, runtime)
         await create_owner(runtime, email, password)
     except Conflict:
         return see_other(request, "/login")
+    except Forbidden as error:
+        view = SetupPage(email, start, {"form": error.message})
+        return await page(request, "auth/setup.html", view, status=403)
     except Invalid as error:
         view = SetupPage(email, start, {error.field or "form": error.message})
         return await page(request, "auth/setup.html", view, status=400)

@@ -18,6 +18,17 @@ OWNER = {"email": "owner@example.org", "password": GOOD}
 ME = "/api/v1/users/me"
 
 
+async def test_a_foreign_name_for_this_machine_sets_up_no_owner(client: Client) -> None:
+    """DNS rebinding: the page of evil.example speaks with 127.0.0.1 as with its own server."""
+    origin = "http://evil.example:8080"
+    headers = {"Host": "evil.example:8080", "Origin": origin, "Sec-Fetch-Site": "same-origin"}
+    refused = await client.post("/api/v1/auth/setup", json=OWNER, headers=headers)
+    assert (refused.status_code, "REEDBED_BASE_URL" in refused.text) == (403, True)
+    assert (await client.get("/api/v1/auth/options")).json()["needs_setup"] is True
+    named = await client.post("/api/v1/auth/setup", json=OWNER, headers={"Host": "localhost:8080"})
+    assert named.status_code == 201
+
+
 async def test_the_first_visit_sets_up_the_owner_once(client: Client) -> None:
     assert (await client.get("/api/v1/auth/options")).json() == {
         "needs_setup": True,
