@@ -96,6 +96,8 @@ async def test_a_report_names_no_password(harness: RuntimeHarness) -> None:
         "http://ann:pearl@127.0.0.1:9/feed.xml",
         "http://ann:pearl@127.0.0.1:9/feed.xml",
         "feed://ann:pearl@127.0.0.1:9/other.xml",
+        "gopher://ann:pearl@127.0.0.1:9/menu",
+        "ann:pearl@127.0.0.1:9/bare.xml",
     )
     lines = "".join(f'<outline text="Mine" xmlUrl="{address}"/>' for address in addresses)
     report = await import_opml(
@@ -103,7 +105,9 @@ async def test_a_report_names_no_password(harness: RuntimeHarness) -> None:
     )
     assert [(line.status, line.url) for line in report.lines] == [
         ("added", "http://127.0.0.1:9/feed.xml"),
-        ("error", "feed://127.0.0.1:9/other.xml"),
+        ("added", "feed://127.0.0.1:9/other.xml"),
+        ("error", "gopher://127.0.0.1:9/menu"),
+        ("added", "127.0.0.1:9/bare.xml"),
         ("duplicate", "http://127.0.0.1:9/feed.xml"),
     ]
 

@@ -28,7 +28,8 @@ from reedbed.store import subscriptions
 from reedbed.store.feeds import feeds
 
 _CREDENTIALS = re.compile(
-    r"(\b(?:https?|htts?|htps?|hhtps?|htpps?|ttps?|feed|rss|itpc|pcast|podcast)(?:;//|:/+|//|:\\\\))[^/?#\s]*@",
+    r"(\b(?:(?:https?|htts?|htps?|hhtps?|htpps?|ttps?|feed|rss|itpc|pcast|podcast)(?:;//|:/+|//|:\\\\)"
+    r"|[a-z][a-z0-9+.-]{0,30}://))[^/?#\s]*@",
     re.IGNORECASE,
 )
 _BARE_CREDENTIALS = re.compile(
