@@ -228,7 +228,8 @@ _BROKEN_SCHEME = re.compile(
 )
 _ANY_SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,30}:(?!\d{1,5}(?:[/?#]|$))", re.IGNORECASE)
 # `name:password@` before a host. Without the slashes of a URL, some schemes look the same.
-_BARE_LOGIN = re.compile(r"(?!(?:mailto|acct|xmpp|sips?|im|news):)[^\s/?#@:]+:[^\s/?#@]*@", re.IGNORECASE)
+BARE_LOGIN = r"(?!(?:mailto|acct|xmpp|sips?|im|news):)[^\s/?#@:]+:[^\s/?#@]*@"
+_BARE_LOGIN = re.compile(BARE_LOGIN, re.IGNORECASE)
 _HANDLE = re.compile(r"@?([\w.-]{1,64})@((?:[\w-]{1,63}\.){1,8}[\w-]{2,63})")
 _HOST = re.compile(
     r"(?:[^\s/?#@]+\.[^\s/?#@.]+\.?|localhost|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:[/?#].*)?", re.IGNORECASE

@@ -19,7 +19,7 @@ from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, Gone,
 from reedbed.domain.subscriptions import Discovery
 from reedbed.domain.text import clean_line
 from reedbed.domain.times import DAY, Instant
-from reedbed.ingest.discovery import discover, same_origin, url_from_typed, urls_from_typed
+from reedbed.ingest.discovery import BARE_LOGIN, discover, same_origin, url_from_typed, urls_from_typed
 from reedbed.ingest.parse import parse_safely
 from reedbed.ingest.sanitize import clean_html
 from reedbed.ingest.text import digest_content
@@ -32,10 +32,7 @@ _CREDENTIALS = re.compile(
     r"|[a-z][a-z0-9+.-]{0,30}://))[^/?#\s]*@",
     re.IGNORECASE,
 )
-_BARE_CREDENTIALS = re.compile(
-    r"(?<![^\s,;])((?://)?)(?!(?:mailto|acct|xmpp|sips?|im|news):)[^\s/?#@:]+:[^\s/?#@]*@(?=[^\s@])",
-    re.IGNORECASE,
-)
+_BARE_CREDENTIALS = re.compile(rf"(?<![^\s,;])((?://)?){BARE_LOGIN}(?=[^\s@])", re.IGNORECASE)
 
 
 @record
