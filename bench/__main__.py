@@ -40,9 +40,7 @@ def main() -> int:
 
 
 def _find() -> dict[str, ModuleType]:
-    names = sorted(
-        module.name for module in pkgutil.iter_modules(bench.__path__) if module.name != "__main__"
-    )
+    names = sorted(module.name for module in pkgutil.iter_modules(bench.__path__) if module.name != "__main__")
     modules = {name: importlib.import_module(f"bench.{name}") for name in names}
     return {name: module for name, module in modules.items() if hasattr(module, "DESCRIPTION")}
 

@@ -40,8 +40,7 @@ def article(number: int) -> str:
     chance = random.Random(number)
     topic = chance.sample(_WORDS, 40)
     sentences = (
-        " ".join(chance.choice(_SMALL if place % 2 else topic) for place in range(WORDS_EACH))
-        for _ in range(SENTENCES)
+        " ".join(chance.choice(_SMALL if place % 2 else topic) for place in range(WORDS_EACH)) for _ in range(SENTENCES)
     )
     return " ".join(f"{sentence.capitalize()}." for sentence in sentences)
 

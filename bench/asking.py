@@ -18,7 +18,7 @@ from reedbed.services.auth import open_session
 from reedbed.settings import Settings
 from reedbed.store import users
 from reedbed.store.engine.connect import open_database
-from reedbed.store.engine.statements import Statement
+from reedbed.store.engine.statements import Command
 from reedbed.store.migrations import migrate
 from reedbed.store.read_state.mark import mark_all
 from tests import large_library, servers
@@ -56,7 +56,7 @@ async def _prepare(url: str, name: str) -> str:
     async with db.write() as tx:
         if name == "tidy":
             await mark_all(tx, 1, None, SIZE.entries - 3, token_hash="tidy", now=0)
-        await tx.run(Statement(text("UPDATE feeds SET title = 'The feed number ' || id")))
+        await tx.run(Command(text("UPDATE feeds SET title = 'The feed number ' || id")))
     await db.close()
     async with running(Settings.model_validate({"database_url": url}), may_migrate=False) as runtime:
         async with runtime.db.read() as tx:

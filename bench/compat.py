@@ -32,7 +32,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.store import users
 from reedbed.store.engine.connect import open_database
 from reedbed.store.engine.database import Database, counting
-from reedbed.store.engine.statements import Statement
+from reedbed.store.engine.statements import Command
 from reedbed.store.migrations import migrate
 from tests import large_library, servers
 
@@ -96,7 +96,7 @@ async def _complete(db: Database) -> None:
             "INSERT INTO feed_fetch_state (feed_id) SELECT id FROM feeds",
             "UPDATE users SET email = 'reader@example.org' WHERE id = 1",
         ):
-            await tx.run(Statement(text(sql)))
+            await tx.run(Command(text(sql)))
 
 
 async def _measure(db: Database, fetcher: Fetcher) -> None:
@@ -104,7 +104,7 @@ async def _measure(db: Database, fetcher: Fetcher) -> None:
         db=db,
         bus=MemoryBus(),
         fetcher=fetcher,
-        pacer=MemoryHostThrottle(),
+        host_throttle=MemoryHostThrottle(),
         limiter=MemoryLimiter(),
         clock=system_clock,
         secret=b"s" * 32,
@@ -173,26 +173,14 @@ async def _streams(app: Speaker, per_row: float) -> None:
         return len((await app.get(f"{API}/stream/contents", n=1_000)).json()["items"])
 
     cost = await _per_row(app, contents)
-    record(
-        f"{app.engine}: contents, 1,000",
-        cost,
-        "ms an item",
-        compared_to="promised",
-        other=PROMISED_MS_PER_ITEM,
-    )
+    record(f"{app.engine}: contents, 1,000", cost, "ms an item", compared_to="promised", other=PROMISED_MS_PER_ITEM)
 
     async def nothing_new() -> int:
         await app.get(f"{API}/stream/items/ids", s=READING_LIST, n=10_000, ot=now)
         return 1
 
     cost = await _per_row(app, nothing_new)
-    record(
-        f"{app.engine}: nothing new since (ot)",
-        cost,
-        "ms",
-        compared_to="10,000 unread ids",
-        other=per_row * 10_000,
-    )
+    record(f"{app.engine}: nothing new since (ot)", cost, "ms", compared_to="10,000 unread ids", other=per_row * 10_000)
 
 
 async def _lists(app: Speaker) -> None:

@@ -22,7 +22,7 @@ from reedbed.services.refresh.check import refresh_feed
 from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.store import refresh
 from reedbed.store.engine.database import Database
-from reedbed.store.engine.statements import Statement
+from reedbed.store.engine.statements import Query
 from reedbed.store.migrations import migrate
 from tests import large_library, servers
 from tests.clients import new_client, session_of
@@ -120,11 +120,11 @@ class Cpu:
     async def _of_servers(self) -> dict[int, float]:
         async with self._db.read() as tx:
             rows = await tx.all(
-                Statement(text("SELECT pid FROM pg_stat_activity WHERE datname = current_database()"))
+                Query(text("SELECT pid FROM pg_stat_activity WHERE datname = current_database()"), into=int)
             )
         ticks, spent = os.sysconf("SC_CLK_TCK"), dict[int, float]()
-        for row in rows:
-            spent[row[0]] = _ticks(row[0]) / ticks
+        for pid in rows:
+            spent[pid] = _ticks(pid) / ticks
         return spent
 
 
@@ -140,7 +140,5 @@ def _tell(name: str, spent: tuple[float, float], times: int) -> None:
 
 async def _sizes(db: Database, tables: tuple[str, ...], name: str, rows: int) -> None:
     async with db.read() as tx:
-        sizes = [
-            await tx.value(Statement(text(f"SELECT pg_total_relation_size('{table}')"))) for table in tables
-        ]
+        sizes = [await tx.get(Query(text(f"SELECT pg_total_relation_size('{table}')"), into=int)) for table in tables]
     record(name, sum(sizes) / rows, "B", compared_to="all rows together", other=sum(sizes))

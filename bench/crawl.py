@@ -40,14 +40,7 @@ def main() -> None:
         for harness in (crawl_with_reedbed, crawl_with_reader, parse_with_feedparser)
     )
     for name in ROUNDS:
-        record(
-            f"crawl, {name}",
-            ours[name],
-            "s",
-            compared_to="reader",
-            other=theirs[name],
-            cpu_seconds=ours[name],
-        )
+        record(f"crawl, {name}", ours[name], "s", compared_to="reader", other=theirs[name], cpu_seconds=ours[name])
     record("crawl, unchanged feed", ours["unchanged"] / FEEDS * 1000, "ms", compared_to="promised", other=0.7)
     record("crawl, first", ours["first"], "s", compared_to="feedparser alone", other=bare["first"])
 

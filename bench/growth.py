@@ -19,10 +19,10 @@ from pathlib import Path
 from bench.search_library import VOCABULARY, Cpu, server_process, some_words
 from bench.table import record
 from reedbed.domain.entries import ViewQuery
-from reedbed.domain.search import search_words
+from reedbed.domain.search.indexing import search_words
 from reedbed.domain.times import DAY
 from reedbed.services.refresh import check as book
-from reedbed.services.search import search_entries
+from reedbed.services.search.find import search_entries
 from reedbed.store import search
 from reedbed.store.engine.database import Database
 from reedbed.store.entries import lists as entry_lists
@@ -34,9 +34,7 @@ from reedbed.store.read_state.unread import Arrival, fan_out
 from tests import servers
 from tests.harness import RuntimeHarness, open_harness
 
-DESCRIPTION = (
-    "claim, page, counts, mark-all, search and insert as the library grows tenfold and tenfold again"
-)
+DESCRIPTION = "claim, page, counts, mark-all, search and insert as the library grows tenfold and tenfold again"
 
 MOST = int(os.environ.get("BENCH_ENTRIES", "100000"))
 FOLLOWED = 200
@@ -70,14 +68,9 @@ async def _bench(url: str) -> None:
         sizes = [size for size in (10_000, 100_000, 1_000_000) if size <= MOST] or [MOST]
         for size in sizes:
             await library.grow(size)
-            costs.append(
-                {name: await _used(harness.runtime.db, work) for name, work in library.works().items()}
-            )
+            costs.append({name: await _used(harness.runtime.db, work) for name, work in library.works().items()})
             costs[-1]["mark all"] = await _mark_all(harness.runtime.db, library)
-            print(
-                f"{harness.runtime.db.engine}, {size}: "
-                + ", ".join(f"{n} {c:.2f} ms" for n, c in costs[-1].items())
-            )
+            print(f"{harness.runtime.db.engine}, {size}: " + ", ".join(f"{n} {c:.2f} ms" for n, c in costs[-1].items()))
         for name, first in costs[0].items():
             ratio = costs[-1][name] / first if first else 1.0
             spent = f"{costs[-1][name]:.2f} ms"
@@ -147,9 +140,7 @@ class Library:
             published_at=at,
             fetched_at=at,
             sort_at=at,
-            text=NewEntryText(
-                title, f"<p>{body}</p>", summary=body[:300], search=search_words(title, body, "")
-            ),
+            text=NewEntryText(title, f"<p>{body}</p>", summary=body[:300], search=search_words(title, body, "")),
         )
 
     async def _claim(self) -> None:

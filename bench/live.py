@@ -56,13 +56,7 @@ async def _measure(url: str, pid: int) -> None:
         streams = [await session.get("/api/v1/events") for _ in range(STREAMS)]
         heard = [asyncio.create_task(_hears(stream)) for stream in streams]
         await asyncio.sleep(2)
-        record(
-            "memory of a stream",
-            (_resident_kb(pid) - before) / STREAMS,
-            "KB",
-            compared_to="100 KB",
-            other=100,
-        )
+        record("memory of a stream", (_resident_kb(pid) - before) / STREAMS, "KB", compared_to="100 KB", other=100)
         started = time.monotonic()
         (await session.post("/api/v1/folders", json={"name": "News"})).raise_for_status()
         await asyncio.gather(*heard)
@@ -82,10 +76,8 @@ async def _tell_in_vain(url: str) -> None:
         caller = await identify(harness.runtime, token)
         assert caller is not None
         heard = Heard()
-        listening = [
-            asyncio.create_task(heard.listen(follow(harness.runtime, caller, None))) for _ in range(STREAMS)
-        ]
-        while harness.runtime.meters.open_streams < STREAMS:  # noqa: ASYNC110  a meter tells nobody that it moved
+        listening = [asyncio.create_task(heard.listen(follow(harness.runtime, caller, None))) for _ in range(STREAMS)]
+        while harness.runtime.metrics.open_streams < STREAMS:  # noqa: ASYNC110  a meter tells nobody that it moved
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.5)
         mine = await heard.cost(harness.runtime, ChangeEvent("counts", user_id=user_id))

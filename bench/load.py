@@ -28,9 +28,7 @@ from tests.clients import session_of
 from tests.harness import RuntimeHarness, open_harness
 from tests.processes import reedbed
 
-DESCRIPTION = (
-    "150 requests a second by 50 people while 2,000 feeds are crawled, on a fleet and on one process"
-)
+DESCRIPTION = "150 requests a second by 50 people while 2,000 feeds are crawled, on a fleet and on one process"
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "60"))
 FEEDS = int(os.environ.get("BENCH_FEEDS", "2000"))
@@ -75,9 +73,7 @@ async def _measured(settings: dict[str, str], roles: Sequence[str]) -> Answers:
         for role in roles:
             port = None if role == "worker" else servers.free_port()
             ports += [port] if port else []
-            stack.enter_context(
-                reedbed(role, port=port, cwd=folder, wait=True, fetch_concurrency="20", **settings)
-            )
+            stack.enter_context(reedbed(role, port=port, cwd=folder, wait=True, fetch_concurrency="20", **settings))
         await _first_crawl(harness)
         return await _load(harness, site, ports, tokens)
 
@@ -86,8 +82,7 @@ def _report(name: str, answers: Answers) -> None:
     took = sorted(answers.took)
     p50, p99 = (took[int(len(took) * share)] * 1_000 for share in (0.5, 0.99))
     print(
-        f"{name}: {len(took)} answers, {dict(answers.statuses)}, {answers.late} late, "
-        f"{answers.checked} feeds checked"
+        f"{name}: {len(took)} answers, {dict(answers.statuses)}, {answers.late} late, {answers.checked} feeds checked"
     )
     record(f"{name}: half", p50, "ms", compared_to="wanted p99", other=WANTED_P99)
     record(f"{name}: p99", p99, "ms", compared_to="wanted", other=WANTED_P99)
@@ -150,9 +145,7 @@ async def _load(harness: RuntimeHarness, site: str, ports: Sequence[int], tokens
 
 
 class Person:
-    def __init__(
-        self, session: aiohttp.ClientSession, base: str, token: str, answers: Answers, seed: int
-    ) -> None:
+    def __init__(self, session: aiohttp.ClientSession, base: str, token: str, answers: Answers, seed: int) -> None:
         self._session, self._base, self._answers = session, base, answers
         self._headers = {"Authorization": f"Bearer {token}"}
         self._chance = random.Random(seed)
@@ -187,14 +180,10 @@ class Person:
         else:
             await self._ask("GET", "/api/v1/entries?q=corda")
 
-    async def _ask(
-        self, method: str, path: str, body: object = None
-    ) -> dict[str, list[dict[str, str]]] | None:
+    async def _ask(self, method: str, path: str, body: object = None) -> dict[str, list[dict[str, str]]] | None:
         started = time.monotonic()
         try:
-            async with self._session.request(
-                method, self._base + path, headers=self._headers, json=body
-            ) as answer:
+            async with self._session.request(method, self._base + path, headers=self._headers, json=body) as answer:
                 status, read = answer.status, await answer.json()
         except (aiohttp.ClientError, TimeoutError):
             status, read = 0, None

@@ -28,7 +28,7 @@ from reedbed.settings import Settings
 from reedbed.store import users
 from reedbed.store.engine.connect import open_database
 from reedbed.store.engine.database import Database
-from reedbed.store.engine.statements import Statement
+from reedbed.store.engine.statements import Command
 from reedbed.store.migrations import migrate
 from tests import large_library, servers
 from tests.processes import reedbed
@@ -48,9 +48,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="reedbed-page-") as directory:
         url = f"sqlite:///{Path(directory) / 'bench.db'}"
         token = asyncio.run(_prepare(url))
-        with reedbed(
-            "web", port=servers.free_port(), cwd=Path(directory), database_url=url, **MANY
-        ) as server:
+        with reedbed("web", port=servers.free_port(), cwd=Path(directory), database_url=url, **MANY) as server:
             with httpx.Client(base_url=server.url, cookies={SESSION_COOKIE: token}, timeout=60) as client:
                 _weigh(client)
                 _cost(client, server.process.pid)
@@ -77,9 +75,7 @@ async def _prepare(url: str) -> str:
 async def _name_feeds(db: Database) -> None:
     """Titles as people know them, entries of these days with a text, and nothing due."""
     now = system_clock()
-    words = (
-        "<p>" + "A paragraph of an ordinary article, with a few words more than one line holds. " * 4 + "</p>"
-    )
+    words = "<p>" + "A paragraph of an ordinary article, with a few words more than one line holds. " * 4 + "</p>"
     for sql in (
         "UPDATE feeds SET title = 'The feed number ' || id",
         f"UPDATE entries SET sort_at = sort_at + {now} - {SIZE.entries * 1_000},"
@@ -90,7 +86,7 @@ async def _name_feeds(db: Database) -> None:
         f" SELECT id, {now + DAY}, {now} FROM feeds WHERE true ON CONFLICT DO NOTHING",
     ):
         async with db.write() as tx:
-            await tx.run(Statement(text(sql.replace(":", "\\:"))))
+            await tx.run(Command(text(sql.replace(":", "\\:"))))
 
 
 def _weigh(client: httpx.Client) -> None:
@@ -120,11 +116,7 @@ def _cost(client: httpx.Client, pid: int) -> None:
     for name, ask, promise in (
         ("the first page", lambda: client.get("/unread"), PAGE_MS),
         ("the next rows", lambda: client.get("/all", headers={**part, "HX-Target": "rows"}), PAGE_MS),
-        (
-            "opening an entry",
-            lambda: client.get(f"/unread/entry/{ids[next(turn) % 40]}", headers=part),
-            ENTRY_MS,
-        ),
+        ("opening an entry", lambda: client.get(f"/unread/entry/{ids[next(turn) % 40]}", headers=part), ENTRY_MS),
     ):
         spent = cost_of(pid, ask).cpu
         record(f"{name}, server CPU", spent * 1_000, "ms", compared_to="promised", other=promise)
@@ -137,9 +129,7 @@ def _entries(html: str) -> Iterator[str]:
 @contextmanager
 def _browser(url: str, token: str) -> Iterator[Page]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=servers.chromium(), args=servers.chromium_options()
-        )
+        browser = playwright.chromium.launch(executable_path=servers.chromium(), args=servers.chromium_options())
         context = browser.new_context(viewport={"width": 1440, "height": 900})
         context.add_cookies([{"name": SESSION_COOKIE, "value": token, "url": url}])
         yield context.new_page()

@@ -57,9 +57,7 @@ def measure_speed(name: str, body: bytes) -> None:
     record(title, our_time * 1e6, "µs CPU", compared_to="feedparser (at most 1/20)", other=their_time * 1e6)
 
 
-def fastest_by_turns(
-    one: Callable[[], object], other: Callable[[], object], *, rounds: int
-) -> tuple[float, float]:
+def fastest_by_turns(one: Callable[[], object], other: Callable[[], object], *, rounds: int) -> tuple[float, float]:
     best = [float("inf"), float("inf")]
     gc.collect()
     for _ in range(rounds):
@@ -144,9 +142,7 @@ def measure_agreement(folder: Path) -> None:
         print(f"  {field}: {count} x {reason}")
     if "BENCH_VERBOSE" in os.environ:
         for one in differences:
-            print(
-                f"    {one.file} {one.field}\n      ours   {one.ours[:300]}\n      theirs {one.theirs[:300]}"
-            )
+            print(f"    {one.file} {one.field}\n      ours   {one.ours[:300]}\n      theirs {one.theirs[:300]}")
 
 
 def pairs(path: Path) -> Iterator[tuple[str, str, str, ParsedEntry, dict[str, Any]]]:

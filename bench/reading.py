@@ -21,7 +21,7 @@ from reedbed.domain.entries import ViewQuery
 from reedbed.domain.pagination import Cursor
 from reedbed.store.engine.connect import open_database
 from reedbed.store.engine.database import Database, counting
-from reedbed.store.engine.statements import Statement
+from reedbed.store.engine.statements import Command, Query
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.migrations import migrate
 from reedbed.store.read_state import counts, undo
@@ -72,8 +72,8 @@ async def _measure(url: str, size: large_library.LibrarySize) -> None:
 
 async def _start_again(db: Database) -> None:
     async with db.write() as tx:
-        await tx.run(Statement(text("DELETE FROM unread")))
-        await tx.run(Statement(text("UPDATE subscriptions SET read_to = 0, unread = 0")))
+        await tx.run(Command(text("DELETE FROM unread")))
+        await tx.run(Command(text("UPDATE subscriptions SET read_to = 0, unread = 0")))
 
 
 async def _reader(
@@ -137,9 +137,7 @@ async def _record_mark_all(db: Database, user: int, name: str, server_cpu: Calla
             spent[half] += time.process_time() - started + server_cpu() - at_server
     for half, seconds in spent.items():
         label = name.replace("mark all and undo", half)
-        record(
-            label, seconds / rounds * 1_000, "ms", compared_to="promised", other=MARK_MS, cpu_seconds=seconds
-        )
+        record(label, seconds / rounds * 1_000, "ms", compared_to="promised", other=MARK_MS, cpu_seconds=seconds)
 
 
 async def server_cpu(db: Database) -> Callable[[], float]:
@@ -147,7 +145,7 @@ async def server_cpu(db: Database) -> Callable[[], float]:
     if db.engine == "sqlite":
         return lambda: 0.0
     async with db.read() as tx:
-        process = await tx.value(Statement(text("SELECT pg_backend_pid()")))
+        process = await tx.get(Query(text("SELECT pg_backend_pid()"), into=int))
     ticks = os.sysconf("SC_CLK_TCK")
 
     def spent() -> float:

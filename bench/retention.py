@@ -28,11 +28,11 @@ from bench.search_library import some_words
 from bench.table import print_table, record, take_recorded
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.retention import RetentionLimits, RetentionPolicy
-from reedbed.domain.search import search_words
+from reedbed.domain.search.indexing import search_words
 from reedbed.services.retention import clean_up
 from reedbed.store import search
 from reedbed.store.engine.database import Database, Tx
-from reedbed.store.engine.statements import Statement
+from reedbed.store.engine.statements import Command
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.migrations import migrate
 from reedbed.store.read_state import rows as reading
@@ -58,7 +58,7 @@ RELIABLE = {
 """As PostgreSQL is set by itself. The server of the tests does not wait for the disk; one that people rely on
 does."""
 
-_TEXT = Statement(text("INSERT INTO entry_bodies (entry_id, content) VALUES (:id, :content)"))
+_TEXT = Command(text("INSERT INTO entry_bodies (entry_id, content) VALUES (:id, :content)"))
 
 
 async def main(*, engines: tuple[str, ...] = ("sqlite", "postgresql")) -> None:
@@ -83,9 +83,7 @@ async def _measure(url: str) -> None:
         during = await _waits(harness, _clean(harness, holds))
         took, spent = time.perf_counter() - started, time.process_time() - at_work
         await _check(harness)
-    record(
-        f"{engine}: removing {REMOVED:,}", took, "s", compared_to="promised", other=SECONDS, cpu_seconds=spent
-    )
+    record(f"{engine}: removing {REMOVED:,}", took, "s", compared_to="promised", other=SECONDS, cpu_seconds=spent)
     _record_holds(engine, holds)
     for who, waits in during.items():
         longest = max(waits)
@@ -102,9 +100,7 @@ async def fill(harness: RuntimeHarness) -> None:
     db = harness.runtime.db
     await large_library.fill(db, SIZE)
     # Each is known again by its guid and its address once it is gone.
-    await harness.change(
-        f"UPDATE entries SET guid = 'urn#' || id, normalized_url = url WHERE id <= {INDEXED}"
-    )
+    await harness.change(f"UPDATE entries SET guid = 'urn#' || id, normalized_url = url WHERE id <= {INDEXED}")
     await harness.change("INSERT INTO feed_fetch_state (feed_id) SELECT id FROM feeds")
     async with _without_index(harness):
         await _write_texts(db)
@@ -130,8 +126,7 @@ async def _write_texts(db: Database) -> None:
     for first in range(1, INDEXED + 1, AT_ONCE):
         said = {number: " ".join(some_words(chance, WORDS)) for number in range(first, first + AT_ONCE)}
         words = [
-            (number, search_words(f"The title of entry {number}", one, "An Author"))
-            for number, one in said.items()
+            (number, search_words(f"The title of entry {number}", one, "An Author")) for number, one in said.items()
         ]
         async with db.write() as tx:
             await tx.run_many(_TEXT, [{"id": id_, "content": f"<p>{one}</p>"} for id_, one in said.items()])

@@ -236,11 +236,7 @@ def _feed(chance: random.Random, world: World) -> tuple[PublishPattern, float, b
     posts = world.posts_a_day * exp(chance.gauss(0, world.spread))
     gap = int(DAY / posts)
     times = [NOW - place * gap for place in range(10)]
-    return (
-        PublishPattern(times=times, pushed=chance.random() < world.pushed),
-        posts,
-        chance.random() < world.dead,
-    )
+    return (PublishPattern(times=times, pushed=chance.random() < world.pushed), posts, chance.random() < world.dead)
 
 
 def _next(at: Instant, publish_pattern: PublishPattern, chance: random.Random, *, dead: bool) -> Instant:

@@ -1,17 +1,25 @@
 """Search over 300,000 entries, newest first: common, middling and rare words, alone and in narrow lists.
 
 CPU is that of this process and, with PostgreSQL, of the server process that answers. A figure ends with how
-many entries the page has; `+` says that there is a next one. BENCH_ENTRIES sets another number of entries.
+many entries the page has; `+` says that there is a next one. BENCH_ENTRIES sets another number of entries; the
+goals of the answers by API are for 30,000.
 """
 
 import asyncio
+import importlib
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
+import httpx
 from sqlalchemy import text
 
+from bench.process_cpu import cost_of
 from bench.search_library import (
     ENTRIES,
     FEEDS,
@@ -22,26 +30,34 @@ from bench.search_library import (
     Cpu,
     Readers,
     fill,
+    sample_entries,
     server_process,
 )
-from bench.table import record
+from bench.table import cpu_per_call, record
 from reedbed.domain.entries import ViewQuery
-from reedbed.domain.search import SavedSearch, parse_search
+from reedbed.domain.search.forms import WordForm
+from reedbed.domain.search.query import SavedSearch, parse_search
+from reedbed.ingest.stems import stems
 from reedbed.ingest.text import clean_text
+from reedbed.services.auth import open_session
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import SearchOrder, search_entries, unread_matches
-from reedbed.store import search
+from reedbed.services.search.find import SearchOrder, search_entries
+from reedbed.services.search.saved import unread_matches
+from reedbed.store import search, users
 from reedbed.store.engine.database import Database
-from reedbed.store.engine.statements import Statement
+from reedbed.store.engine.statements import Query
 from reedbed.store.entries import read as entries
 from reedbed.store.migrations import migrate
-from reedbed.store.search import SearchFilter
+from reedbed.store.search import SearchFilter, forms
 from tests import servers
 from tests.harness import open_harness
+from tests.processes import reedbed
 
 DESCRIPTION = "Search over 300,000 entries, newest first, on both engines."
 
 CALLS = 5
+_LIMITS = ("api_rate_burst", "api_rate_per_second", "search_rate_burst", "search_rate_per_second")
+MANY: dict[str, Any] = dict.fromkeys(_LIMITS, "1000000")
 PROMISED = {"sqlite": 20.0, "postgresql": 100.0}
 INDEXING = {"sqlite": ("promised", 0.2), "postgresql": ("GIN without fastupdate", 2.9)}
 
@@ -61,6 +77,7 @@ async def main() -> None:
 
 async def _bench(engine: str, url: str) -> None:
     await migrate(url)
+    token = ""
     async with open_harness(url) as harness:
         readers = Readers(await harness.person(), await harness.person(), await harness.person())
         started = time.monotonic()
@@ -68,9 +85,54 @@ async def _bench(engine: str, url: str) -> None:
         print(f"{engine}: {ENTRIES:,} entries written in {time.monotonic() - started:.0f} s", flush=True)
         other, known = INDEXING[engine]
         record(f"{engine}: index", cost * 1000, "ms/entry", compared_to=other, other=known)
-        size = await _size(harness.runtime.db)
+        size = await index_size(harness.runtime.db)
         record(f"{engine}: index size", size / ENTRIES, "B/entry", compared_to="its text", other=WORDS * 6.5)
+        async with harness.runtime.db.write() as tx:
+            await forms.add(tx, (WordForm("en", stem, word) for word in VOCABULARY for stem in stems("en", word)))
         await measure(harness.runtime, readers, Cpu(await server_process(harness.runtime.db)))
+        async with harness.runtime.db.read() as tx:
+            user = await users.get(tx, readers.reader)
+        assert user is not None
+        token = (await open_session(harness.runtime, user, user_agent="bench", ip=None)).token
+    await asyncio.to_thread(_measure_api, engine, url, token)
+
+
+def _measure_api(engine: str, url: str, token: str) -> None:
+    """The whole answer of a server process, beside that of the peer in this process."""
+    theirs = _of_peer() if engine == "sqlite" else {}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        reedbed("web", port=servers.free_port(), cwd=Path(folder), database_url=url, **MANY) as server,
+        httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client,
+    ):
+        for name, (word, goal) in BY_API.items():
+            path = f"/api/v1/entries?q={word}"
+            cost = cost_of(server.process.pid, lambda path=path: client.get(path))
+            record(f"{engine}: by API, {name}", cost.cpu * 1_000, "ms", compared_to="goal", other=goal)
+            if name in theirs:
+                record(f"{engine}: by API, {name}", cost.cpu * 1_000, "ms", compared_to="reader", other=theirs[name])
+
+
+def _of_peer() -> dict[str, float]:
+    """Milliseconds of CPU of `reader` for the first page of the same words in as many of the same entries."""
+    try:
+        sys.modules.setdefault("sgmllib", importlib.import_module("feedparser_sgmllib"))
+        make_reader = importlib.import_module("reader").make_reader
+    except ModuleNotFoundError:
+        print("reader is not installed: no peer")
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        reader = make_reader(f"{folder}/reader.db")
+        reader.enable_search()
+        reader.add_feed("https://example.org/feed", allow_invalid_url=True)
+        for number, row in enumerate(sample_entries(min(ENTRIES, PEER_ENTRIES))):
+            entry = {"feed_url": "https://example.org/feed", "id": str(number), "title": row.text.title}
+            reader.add_entry({**entry, "content": [{"value": row.text.content, "type": "text/html"}]})
+        reader.update_search()
+        return {
+            name: cpu_per_call(lambda word=word: list(islice(reader.search_entries(word), 50)), calls=3) * 1_000
+            for name, (word, _) in BY_API.items()
+        }
 
 
 async def measure(runtime: Runtime, readers: Readers, cpu: Cpu) -> None:
@@ -140,6 +202,9 @@ NEWCOMER = {
     "broad prefix": f"{OTHER[:3]}*",
     "tenth and unread": f"{TENTH} is:unread",
 }
+BY_API = {"rare": (RARE, 5.0), "1 %": (HUNDREDTH, 6.0), "20 %": (VOCABULARY[200], 6.0)}
+"""The word, and how many milliseconds of CPU the answer may take at 30,000 entries."""
+PEER_ENTRIES = 30_000
 COUNTED = {"common": COMMON, "hundredth": HUNDREDTH, "rare": RARE, "phrase": f'"{COMMON} {SECOND}"'}
 
 
@@ -205,14 +270,14 @@ async def _round(cpu: Cpu, asked: StreamRequest) -> float:
     return cpu.seconds() - started
 
 
-async def _size(db: Database) -> int:
+async def index_size(db: Database) -> int:
     sql = (
         "SELECT sum(length(block)) FROM search_words_data"
         if db.engine == "sqlite"
         else "SELECT pg_total_relation_size('search_entries')"
     )
     async with db.read() as tx:
-        return await tx.value(Statement(text(sql)))
+        return await tx.get(Query(text(sql), into=int))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -18,10 +18,10 @@ from pathlib import Path
 import asyncpg
 from sqlalchemy import insert, text
 
-from reedbed.domain.search import search_words
+from reedbed.domain.search.indexing import search_words
 from reedbed.store import search
 from reedbed.store.engine.database import Database, Tx
-from reedbed.store.engine.statements import Statement
+from reedbed.store.engine.statements import Command, Query
 from reedbed.store.entries.write import NewEntryRow, NewEntryText, insert_new
 from reedbed.store.tables import entries, entry_bodies
 
@@ -51,9 +51,7 @@ class Readers:
 
 def _invented(count: int) -> list[str]:
     chance = random.Random(1)
-    syllables = [
-        first + vowel for first in "bdfgklmnprstvz" for vowel in ("a", "e", "i", "o", "u", "an", "er")
-    ]
+    syllables = [first + vowel for first in "bdfgklmnprstvz" for vowel in ("a", "e", "i", "o", "u", "an", "er")]
     words: dict[str, None] = {}
     while len(words) < count:
         words["".join(chance.choices(syllables, k=chance.choice((1, 2, 2, 3, 3, 4))))] = None
@@ -125,7 +123,7 @@ async def _in_sqlite(db: Database) -> None:
 async def _in_postgresql(db: Database, url: str) -> None:
     known = "SELECT indexdef FROM pg_indexes WHERE indexname = 'ix_search_entries_words'"
     async with db.write() as tx:
-        definition = await tx.value(Statement(text(known)))
+        definition = await tx.get(Query(text(known), into=str))
         await _run(tx, "DROP INDEX ix_search_entries_words")
     await _in_bulk(db, chunk=2_000)
     await _patiently(
@@ -158,11 +156,10 @@ async def _in_bulk(db: Database, *, chunk: int) -> None:
     await asyncio.gather(*(write_some() for _ in range(_WRITERS)))
 
 
-_ENTRY = Statement(
-    insert(entries),
-    columns=["id", "feed_id", "guid", "change_hash", "title", "summary", "fetched_at", "sort_at"],
+_ENTRY = Command(
+    insert(entries), columns=["id", "feed_id", "guid", "change_hash", "title", "summary", "fetched_at", "sort_at"]
 )
-_BODY = Statement(insert(entry_bodies), columns=["entry_id", "content"])
+_BODY = Command(insert(entry_bodies), columns=["entry_id", "content"])
 
 
 async def _write(tx: Tx, first: int, rows: Sequence[NewEntryRow]) -> None:
@@ -187,6 +184,11 @@ async def _write(tx: Tx, first: int, rows: Sequence[NewEntryRow]) -> None:
     await search.index(tx, [(id, row.text.search) for id, row in numbered])
 
 
+def sample_entries(count: int) -> Iterator[NewEntryRow]:
+    chance = random.Random(3)
+    return (_entry(chance, number) for number in range(count))
+
+
 def _entries(chance: random.Random, numbers: range) -> list[NewEntryRow]:
     return [_entry(chance, number) for number in numbers]
 
@@ -206,8 +208,24 @@ def _entry(chance: random.Random, number: int) -> NewEntryRow:
         fetched_at=at,
         sort_at=at,
         text=NewEntryText(
-            title, f"<p>{body}</p>", summary=body[:300], search=search_words(title, body, "Jane Doe")
+            title, _markup(body), summary=body[:300], language="en", search=search_words(title, body, "Jane Doe")
         ),
+    )
+
+
+def _markup(body: str) -> str:
+    """As feeds write it: paragraphs, links, pictures with captions, lists, emphasis and escaped signs."""
+    words = body.split(" ")
+    parts = [words[first : first + 50] for first in range(0, len(words), 50)]
+    shapes = (
+        '<p>{} <a href="https://example.org/a?b=1&amp;c=2" rel="noopener">{}</a>, {} &amp; {}</p>',
+        '<figure><img src="https://example.org/p.jpg" alt="{}" width="640" height="480"><figcaption>{} {}</figcaption>'
+        "</figure><p>{}</p>",
+        "<h2>{}</h2><ul><li>{}</li><li><em>{}</em></li></ul><blockquote><p>{}</p></blockquote>",
+    )
+    return "".join(
+        shapes[number % 3].format(*(" ".join(part[place::4]) for place in range(4)))
+        for number, part in enumerate(parts)
     )
 
 
@@ -240,9 +258,7 @@ async def _feeds(tx: Tx, readers: Readers) -> None:
 
 
 async def _states(tx: Tx, readers: Readers) -> None:
-    await _run(
-        tx, f"INSERT INTO tags (id, user_id, name, created_at) VALUES (1, {readers.reader}, 'kept', 0)"
-    )
+    await _run(tx, f"INSERT INTO tags (id, user_id, name, created_at) VALUES (1, {readers.reader}, 'kept', 0)")
     await _run(
         tx,
         "INSERT INTO entry_tags (user_id, tag_id, sort_at, entry_id)"
@@ -258,7 +274,7 @@ async def _states(tx: Tx, readers: Readers) -> None:
 
 
 async def _run(tx: Tx, sql: str) -> None:
-    await tx.run(Statement(text(sql.replace(":", "\\:"))))
+    await tx.run(Command(text(sql.replace(":", "\\:"))))
 
 
 # ---- measuring -------------------------------------------------------------------------------------
@@ -282,4 +298,4 @@ async def server_process(db: Database) -> int | None:
     if db.engine == "sqlite":
         return None
     async with db.read() as tx:
-        return await tx.value(Statement(text("SELECT pg_backend_pid()")))
+        return await tx.get(Query(text("SELECT pg_backend_pid()"), into=int))

@@ -46,11 +46,7 @@ class Site:
         self._answers = [self._render(number) for number in range(len(self._counts))]
 
     def routes(self) -> list[web.RouteDef]:
-        return [
-            web.get("/f/{number}", self._feed),
-            web.get("/list", self._list),
-            web.get("/advance", self._advance),
-        ]
+        return [web.get("/f/{number}", self._feed), web.get("/list", self._list), web.get("/advance", self._advance)]
 
     async def _feed(self, request: web.Request) -> web.Response:
         body, headers = self._answers[int(request.match_info["number"])]

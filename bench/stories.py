@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 
 from bench.table import record
-from reedbed.domain.stories import Headline, StoryIndex
+from reedbed.domain.stories.index import Headline, StoryIndex
 from reedbed.domain.times import SECOND
 
 DESCRIPTION = "stories: B-cubed on labelled headlines, and the cost of a new entry"

@@ -28,9 +28,7 @@ class Figure:
 _recorded: list[Figure] = []
 
 
-def record(
-    name: str, value: float, unit: str, *, compared_to: str, other: float, cpu_seconds: float = 0.0
-) -> None:
+def record(name: str, value: float, unit: str, *, compared_to: str, other: float, cpu_seconds: float = 0.0) -> None:
     """Note a figure for the table that is printed at the end of the run."""
     _recorded.append(Figure(name, value, unit, compared_to, other, cpu_seconds))
 

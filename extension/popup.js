@@ -9,11 +9,12 @@ async function begin() {
   const url = tab?.url && /^https?:/.test(tab.url) ? new URL(tab.url) : null;
   $("page").textContent = url ? url.hostname : "This page cannot be followed.";
   $("reedbed").href = address || "options.html";
-  for (const id of ["subscribe", "later", "portal", "always"]) $(id).disabled = !url || !address;
+  for (const id of ["subscribe", "list", "later", "portal", "always"]) $(id).disabled = !url || !address;
   if (!address) return say("Say in the options where your Reedbed is.");
   if (!url) return;
   $("always").checked = await isAlways(url.hostname);
   $("subscribe").addEventListener("click", () => act("subscribe", () => follow(url.href)));
+  $("list").addEventListener("click", () => act("list", () => openLists(address, url.href)));
   $("later").addEventListener("click", () => act("later", () => later(url.href, tab.title || "")));
   $("portal").addEventListener("click", () => act("portal", () => openPortal(tab, url)));
   $("always").addEventListener("change", () => act("always", () => always(url.hostname)));
@@ -35,6 +36,12 @@ async function follow(url) {
 async function later(url, title) {
   const saved = await saveForLater(url, title);
   say(saved.new ? "Saved for later." : "It was among your entries, and is now under Later.");
+}
+
+/** Reedbed shows the lists that it finds on the page; one is chosen there. */
+async function openLists(address, url) {
+  await chrome.tabs.create({ url: `${address}/make-a-feed?url=${encodeURIComponent(url)}` });
+  window.close();
 }
 
 async function openPortal(tab, url) {

@@ -34,22 +34,12 @@ def _audit_python() -> int:
         for hole in package["vulns"]:
             fixed = ", ".join(hole["fix_versions"]) or "no version yet"
             print(f"{package['name']} {package['version']}: {hole['id']}, fixed in {fixed}")
-    print(
-        f"python: {len(packages)} packages, {len(holes)} with holes, {len(unknown)} unknown to the registry"
-    )
+    print(f"python: {len(packages)} packages, {len(holes)} with holes, {len(unknown)} unknown to the registry")
     return HOLES if holes else UNPROVED if unknown else 0
 
 
 def _ask_pip_audit() -> dict[str, Any] | None:
-    command = [
-        UV,
-        "run",
-        "--quiet",
-        "--no-project",
-        "--with-requirements",
-        "requirements/audit.txt",
-        "pip-audit",
-    ]
+    command = [UV, "run", "--quiet", "--no-project", "--with-requirements", "requirements/audit.txt", "pip-audit"]
     options = ["--require-hashes", "--disable-pip", "--progress-spinner", "off", "--format", "json"]
     locks = [argument for name in LOCKS for argument in ("-r", f"requirements/{name}")]
     return _json_of([*command, *options, *locks], ROOT)

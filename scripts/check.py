@@ -17,7 +17,7 @@ CHECKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class MatchOutcome:
+class CheckResult:
     name: str
     passed: bool
     seconds: float
@@ -26,30 +26,26 @@ class MatchOutcome:
 
 def main() -> int:
     with ThreadPoolExecutor(max_workers=2) as pool:
-        verdicts = list(pool.map(_run, CHECKS))
-    for verdict in verdicts:
-        _show(verdict)
-    return 0 if all(verdict.passed for verdict in verdicts) else 1
+        results = list(pool.map(_run, CHECKS))
+    for result in results:
+        _show(result)
+    return 0 if all(result.passed for result in results) else 1
 
 
-def _run(name: str) -> MatchOutcome:
+def _run(name: str) -> CheckResult:
     program, *arguments = CHECKS[name]
     started = time.monotonic()
     done = subprocess.run(
-        [str(BIN / program), *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
+        [str(BIN / program), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
-    return MatchOutcome(name, done.returncode == 0, time.monotonic() - started, done.stdout)
+    return CheckResult(name, done.returncode == 0, time.monotonic() - started, done.stdout)
 
 
-def _show(verdict: MatchOutcome) -> None:
-    word = "ok" if verdict.passed else "FAILED"
-    print(f"{verdict.name:<8} {word:<7} {verdict.seconds:5.1f} s")
-    if not verdict.passed:
-        print(verdict.output)
+def _show(result: CheckResult) -> None:
+    word = "ok" if result.passed else "FAILED"
+    print(f"{result.name:<8} {word:<7} {result.seconds:5.1f} s")
+    if not result.passed:
+        print(result.output)
 
 
 if __name__ == "__main__":

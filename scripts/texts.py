@@ -4,19 +4,22 @@
     python scripts/texts.py --check    change nothing; exit code 1 when a text is missing
 
 A catalogue is `src/reedbed/web/locale/<language>/LC_MESSAGES/reedbed.po`; any editor for PO files will do.
-The build compiles it. Texts come from templates, from `translate`, `ngettext` and `marked` in `web`, and from
-the errors that the layers below raise: a message that is raised as a plain string is shown translated.
+The build compiles it. Texts come from templates, from `translate`, `ngettext` and `marked` in `web`, from
+the table of failures in `domain/failures.py`, and from the errors that the layers below raise.
 """
 
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
+
+from reedbed.domain.failures import MESSAGES, FailureCode
 
 SOURCES = Path(__file__).parents[1] / "src" / "reedbed"
 WEB = SOURCES / "web"
@@ -27,14 +30,17 @@ KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2)}
 SAYING = {"translate": 1, "marked": 1, "ngettext": 2}
 """What `web` says its texts with, and how many forms each is given."""
 ERRORS = {
-    *("ReedbedError", "Refused", "Invalid", "NotFound", "Conflict", "Unauthorized", "Forbidden"),
-    *("TooLarge", "Unavailable", "TooSlow", "Problem"),
+    **dict.fromkeys(("ReedbedError", "Refused", "Invalid", "NotFound", "Conflict", "Unauthorized", "Forbidden"), 0),
+    **dict.fromkeys(("TooMany", "TooLarge", "Unavailable", "TooSlow", "Problem", "NothingStarred"), 0),
+    "spend": 3,
 }
+"""What the layers below say their texts with, and which argument is the text."""
+WITHOUT_TEXT = {FailureCode.UNTRANSLATED, FailureCode.REFUSED}
 NOISE = (
     *(b'"Project-Id', b'"Report-', b'"POT-Creation', b'"PO-Revision', b'"Last-', b'"Language-Team'),
     b'"Generated-By',
 )
-FLOORS_WITH_ERRORS = ("domain", "services", "http", "web")
+FLOORS_WITH_ERRORS = ("domain", "store", "ingest", "services", "http", "web")
 
 
 def main() -> int:
@@ -87,9 +93,7 @@ def missing_in(known: Catalog, extracted: Catalog) -> Iterator[str]:
         if not message.id:
             continue
         found = known.get(message.id)
-        strings = (
-            found.string if found and isinstance(found.string, tuple | list) else [found and found.string]
-        )
+        strings = found.string if found and isinstance(found.string, tuple | list) else [found and found.string]
         if found is None or found.fuzzy or not all(strings):
             yield message.id if isinstance(message.id, str) else message.id[0]
 
@@ -102,6 +106,7 @@ def _in_modules() -> Iterator[tuple[str, str | tuple[str, ...]]]:
             yield from ((name, message) for message in _raised(module))
             if floor == "web":
                 yield from ((name, message) for message in _said(module))
+    yield from (("domain/failures.py", text) for code, text in MESSAGES.items() if code not in WITHOUT_TEXT)
 
 
 def _said(module: ast.Module) -> Iterator[str | tuple[str, ...]]:
@@ -114,27 +119,46 @@ def _said(module: ast.Module) -> Iterator[str | tuple[str, ...]]:
 
 
 def _raised(module: ast.Module) -> Iterator[str]:
-    constants = {
-        target.id: node.value.value
-        for node in module.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-        for target in node.targets
-        if isinstance(target, ast.Name) and isinstance(node.value.value, str)
-    }
+    constants = _constants(module)
     for node in ast.walk(module):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in ERRORS
-            and node.args
-        ):
-            match node.args[0]:
-                case ast.Constant(value=str(text)):
-                    yield text
-                case ast.Name(id=name) if name in constants:
-                    yield constants[name]
-                case _:
-                    pass
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ERRORS:
+            for text in node.args[ERRORS[node.func.id] :][:1]:
+                yield from _texts(text, constants)
+
+
+def _texts(node: ast.expr, constants: dict[str, str]) -> Iterator[str]:
+    match node:
+        case ast.Constant(value=str(text)):
+            yield text
+        case ast.Name(id=name) if name in constants:
+            yield constants[name]
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from _texts(body, constants)
+            yield from _texts(orelse, constants)
+        case _:
+            pass
+
+
+def _constants(module: ast.Module) -> dict[str, str]:
+    """The texts that the module defines by name, and those that it imports."""
+    found: dict[str, str] = {}
+    for node in module.body:
+        match node:
+            case ast.ImportFrom(module=str(path)) if path.startswith("reedbed."):
+                defined = _defined(SOURCES.parent.joinpath(*path.split(".")).with_suffix(".py"))
+                found |= {
+                    alias.asname or alias.name: defined[alias.name] for alias in node.names if alias.name in defined
+                }
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str(text))):
+                found[name] = text
+            case _:
+                pass
+    return found
+
+
+@cache
+def _defined(file: Path) -> dict[str, str]:
+    return _constants(ast.parse(file.read_text())) if file.exists() else {}
 
 
 if __name__ == "__main__":

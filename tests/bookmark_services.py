@@ -12,12 +12,7 @@ from aiohttp import web
 from tests.serving import close
 
 TOKEN = "let-me-in"
-WALLABAG = {
-    "client_id": "1_abc",
-    "client_secret": "shh",
-    "username": "reader",
-    "password": "heron & reed",
-}
+WALLABAG = {"client_id": "1_abc", "client_secret": "shh", "username": "reader", "password": "heron & reed"}
 _ACCESS = "wallabag-access"
 
 
@@ -76,9 +71,7 @@ class LinkKeepers:
     async def _karakeep(self, request: web.Request) -> web.Response:
         return await self._keep(request, "karakeep", f"Bearer {TOKEN}", {"type", "url", "title"}, 201)
 
-    async def _keep(
-        self, request: web.Request, name: str, login: str, fields: set[str], status: int
-    ) -> web.Response:
+    async def _keep(self, request: web.Request, name: str, login: str, fields: set[str], status: int) -> web.Response:
         if request.headers.get("Authorization") != login:
             return web.json_response({"detail": "Invalid token."}, status=401)
         if request.content_type != "application/json":

@@ -32,9 +32,7 @@ async def session_of(runtime: Runtime, email: str, role: str) -> tuple[int, str]
         user = (
             found[0]
             if found
-            else await users.add(
-                tx, email=email, password_hash=None, role=role, now=runtime.now(), verified=True
-            )
+            else await users.add(tx, email=email, password_hash=None, role=role, now=runtime.now(), verified=True)
         )
     session = await open_session(runtime, user, user_agent="Tests", ip="127.0.0.1")
     return user.id, session.token

@@ -12,11 +12,7 @@ import brotli
 import orjson
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-UNPACK: dict[str, Callable[[bytes], bytes]] = {
-    "": bytes,
-    "gzip": gzip.decompress,
-    "br": brotli.decompress,
-}
+UNPACK: dict[str, Callable[[bytes], bytes]] = {"": bytes, "gzip": gzip.decompress, "br": brotli.decompress}
 
 
 @dataclass
@@ -27,9 +23,7 @@ class Collector:
 
     @property
     def everything(self) -> bytes:
-        return b"\n".join(
-            path.encode() + repr(headers).encode() + body for path, headers, body in self.received
-        )
+        return b"\n".join(path.encode() + repr(headers).encode() + body for path, headers, body in self.received)
 
     def spans(self) -> dict[str, dict[str, Any]]:
         """The last of each name, with what was noted."""

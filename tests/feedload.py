@@ -40,9 +40,7 @@ class Rendered:
 
 
 class FeedLoad:
-    def __init__(
-        self, feeds: int, entries: int, *, paragraphs: int = 4, seed: int = 1, port: int = 0
-    ) -> None:
+    def __init__(self, feeds: int, entries: int, *, paragraphs: int = 4, seed: int = 1, port: int = 0) -> None:
         self.stats: Counter[str] = Counter()
         self._entries, self._paragraphs, self._seed, self._port = entries, paragraphs, seed, port
         self._newest = [entries] * feeds
@@ -154,9 +152,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--port", type=int, default=0)
     options = parser.parse_args()
-    load = FeedLoad(
-        options.feeds, options.entries, paragraphs=options.paragraphs, seed=options.seed, port=options.port
-    )
+    load = FeedLoad(options.feeds, options.entries, paragraphs=options.paragraphs, seed=options.seed, port=options.port)
     asyncio.run(serve(load))
 
 

@@ -237,12 +237,7 @@ class FeedSite:
         response = await self._respond(request)
         self.requests.append(
             RecordedRequest(
-                request.method,
-                request.path,
-                request.query_string,
-                CIMultiDict(request.headers),
-                body,
-                response.status,
+                request.method, request.path, request.query_string, CIMultiDict(request.headers), body, response.status
             )
         )
         return response
@@ -299,13 +294,9 @@ def _is_fresh(request: web.Request, validators: Mapping[str, str]) -> bool:
 
 
 def _article(entry: Entry) -> bytes:
-    text = (
-        f"<!doctype html><title>{entry.title}</title><article><h1>{entry.title}</h1>{entry.content}</article>"
-    )
+    text = f"<!doctype html><title>{entry.title}</title><article><h1>{entry.title}</h1>{entry.content}</article>"
     return text.encode()
 
 
-def _response(
-    status: int, body: bytes, content_type: str, headers: Mapping[str, str] | None = None
-) -> web.Response:
+def _response(status: int, body: bytes, content_type: str, headers: Mapping[str, str] | None = None) -> web.Response:
     return web.Response(status=status, body=body, headers={"Content-Type": content_type, **(headers or {})})

@@ -1,6 +1,6 @@
 """A crawl in hand: any database, a clock that can be moved, feeds with followers, checks on demand."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_network
@@ -21,12 +21,13 @@ from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.runtime import ClockGuard, FetchPolicy, Runtime
 from reedbed.store import refresh, users
 from reedbed.store.engine.connect import open_database
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Query
 from reedbed.store.feeds import feeds
 from reedbed.store.read_state import unread
 from reedbed.store.refresh import STATE_NAMES
 from reedbed.store.refresh import fetch_state as state_of
+from tests.rows import as_tuple
 
 
 class RecordingBus(MemoryBus):
@@ -84,9 +85,7 @@ class RuntimeHarness:
         self.clock.ahead += at_least
         runtime = self.runtime
         async with runtime.db.write() as tx:
-            claimed = await refresh.claim_due(
-                tx, runtime.name, runtime.now(), limit=500, lease=runtime.fetching.lease
-            )
+            claimed = await refresh.claim_due(tx, runtime.name, runtime.now(), limit=500, lease=runtime.fetching.lease)
         async with OutcomeWriter(runtime) as writer:
             return [await refresh_feed(runtime, due, writer) for due in claimed]
 
@@ -102,7 +101,7 @@ class RuntimeHarness:
         (row,) = await self.rows(f"SELECT {columns} FROM feed_fetch_state WHERE feed_id = :id", id=feed_id)
         return state_of(row)
 
-    async def rows(self, sql: str, **params: Any) -> Sequence[Row]:
+    async def rows(self, sql: str, **params: Any) -> list[tuple[Any, ...]]:
         async with self.runtime.db.read() as tx:
             return await run(tx, sql, **params)
 
@@ -120,8 +119,8 @@ class RuntimeHarness:
         return [hint for hint in self.bus.sent if hint.topic == topic]
 
 
-async def run(tx: Tx, sql: str, **params: Any) -> Sequence[Row]:
-    return await tx.all(Statement(text(sql).bindparams(**params)), params)
+async def run(tx: Tx, sql: str, **params: Any) -> list[tuple[Any, ...]]:
+    return await tx.all(Query(text(sql).bindparams(**params), into=as_tuple), params)
 
 
 @asynccontextmanager
@@ -133,7 +132,7 @@ async def open_harness(database_url: str, **policy: Any) -> AsyncIterator[Runtim
         db=db,
         bus=bus,
         fetcher=fetcher,
-        pacer=MemoryHostThrottle(),
+        host_throttle=MemoryHostThrottle(),
         limiter=MemoryLimiter(),
         clock=clock,
         secret=b"s" * 32,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from reedbed.store.engine.database import Database, Tx
-from reedbed.store.engine.statements import Statement
+from reedbed.store.engine.statements import Command
 
 CHUNK = 100_000
 
@@ -25,14 +25,8 @@ class LibrarySize:
 async def fill(db: Database, size: LibrarySize) -> None:
     """Everything but what is unread."""
     async with db.write() as tx:
-        await _run(
-            tx,
-            f"INSERT INTO users (id, email, created_at) SELECT n, 'u' || n, 0 FROM {_count(tx, size.users)}",
-        )
-        await _run(
-            tx,
-            f"INSERT INTO feeds (id, url, created_at) SELECT n, 'u' || n, 0 FROM {_count(tx, size.feeds)}",
-        )
+        await _run(tx, f"INSERT INTO users (id, email, created_at) SELECT n, 'u' || n, 0 FROM {_count(tx, size.users)}")
+        await _run(tx, f"INSERT INTO feeds (id, url, created_at) SELECT n, 'u' || n, 0 FROM {_count(tx, size.feeds)}")
     for start in range(0, size.entries, CHUNK):
         async with db.write() as tx:
             await _entries(tx, size, start, min(CHUNK, size.entries - start))
@@ -92,4 +86,4 @@ def _count(tx: Tx, to: int, name: str = "numbers") -> str:
 
 
 async def _run(tx: Tx, sql: str) -> None:
-    await tx.run(Statement(text(sql.replace(":", "\\:"))))
+    await tx.run(Command(text(sql.replace(":", "\\:"))))

@@ -29,12 +29,7 @@ def as_postmark(sample: Sample, to: str) -> dict[str, Any]:
             *({"Name": name, "Value": value} for name, value in headers),
         ],
         "Attachments": [
-            {
-                "Name": f"{cid}.png",
-                "Content": b64encode(data).decode(),
-                "ContentType": "image/png",
-                "ContentID": cid,
-            }
+            {"Name": f"{cid}.png", "Content": b64encode(data).decode(), "ContentType": "image/png", "ContentID": cid}
             for cid, data in sample.pictures
         ],
     }
@@ -49,9 +44,7 @@ def signed_by_mailgun(key: str, name: str, *, at: float | None = None) -> dict[s
 def as_mailgun(sample: Sample, to: str, key: str) -> tuple[dict[str, str], dict[str, tuple[str, bytes, str]]]:
     """The form and the files that Mailgun posts for this mail."""
     sender = (
-        f'"{sample.sender_name}" <{sample.sender}>'.replace('"Z"', '\\"Z\\"')
-        if sample.sender_name
-        else sample.sender
+        f'"{sample.sender_name}" <{sample.sender}>'.replace('"Z"', '\\"Z\\"') if sample.sender_name else sample.sender
     )
     fields = {
         **signed_by_mailgun(key, sample.name),

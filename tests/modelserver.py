@@ -104,9 +104,7 @@ class ModelServer:
         finally:
             self.in_flight -= 1
         body = reply.raw if reply.raw is not None else _body(reply)
-        return web.Response(
-            status=reply.status, body=body, headers=reply.headers, content_type="application/json"
-        )
+        return web.Response(status=reply.status, body=body, headers=reply.headers, content_type="application/json")
 
 
 def obey_the_task(question: Question) -> Reply:
@@ -118,11 +116,11 @@ def obey_the_task(question: Question) -> Reply:
         return Reply(text=framing(f"Calm: {title[1]}", quote=title[1]))
     if "paragraphs" in task:
         numbers = [int(number) for number in re.findall(r"^\[(\d+)\]", material, re.MULTILINE)]
-        sentences = [{"text": f"Report {number}.", "sources": [number]} for number in numbers[:4]]
+        sentences = [{"text": "A report.", "sources": [number]} for number in numbers[:4]]
         return Reply(text=json.dumps({"paragraphs": [{"heading": "News", "sentences": sentences}]}))
     if '"claims"' in task:
-        numbers = [int(number) for number in re.findall(r"^\[(\d+)\]", material, re.MULTILINE)]
-        claims = [{"text": f"Claim {number}.", "sources": [number]} for number in numbers[:3]]
+        titles = re.findall(r"^\[(\d+)\] (.*) \(", material, re.MULTILINE)
+        claims = [{"text": "A claim.", "quote": title, "sources": [int(number)]} for number, title in titles[:3]]
         return Reply(text=json.dumps({"answered": bool(claims), "claims": claims}))
     assert title is not None
     return Reply(text=summary(f"About {title[1]}", f"An article called {title[1]}."))

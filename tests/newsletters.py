@@ -42,9 +42,7 @@ def plain() -> Sample:
 @_sample
 def eight_bit() -> Sample:
     text = "Grüße aus Zürich – heute ohne Umwege.\n"
-    return one_part(
-        "eight-bit", "text/plain; charset=utf-8", text.encode(), text=text, says="Grüße aus Zürich –"
-    )
+    return one_part("eight-bit", "text/plain; charset=utf-8", text.encode(), text=text, says="Grüße aus Zürich –")
 
 
 @_sample
@@ -101,10 +99,7 @@ def inline_picture() -> Sample:
 @_sample
 def attachment_and_pictures() -> Sample:
     message = EmailMessage()
-    text, html = (
-        "Both.\n",
-        '<p><img src="cid:a" alt="one"> and <img src="cid:b" alt="two"> Both are here.</p>\n',
-    )
+    text, html = ("Both.\n", '<p><img src="cid:a" alt="one"> and <img src="cid:b" alt="two"> Both are here.</p>\n')
     message.set_content(text)
     message.add_alternative(html, subtype="html")
     rich = message.get_payload()[1]
@@ -127,11 +122,7 @@ def attachment_and_pictures() -> Sample:
 def latin_1() -> Sample:
     html = "<p>Déjà vu à la télé</p>\n"
     return one_part(
-        "latin-1",
-        "text/html; charset=iso-8859-1",
-        html.encode("latin-1"),
-        html=html,
-        says="Déjà vu à la télé",
+        "latin-1", "text/html; charset=iso-8859-1", html.encode("latin-1"), html=html, says="Déjà vu à la télé"
     )
 
 
@@ -139,20 +130,14 @@ def latin_1() -> Sample:
 def windows_quotes() -> Sample:
     html = "<p>\u201cCurly\u201d \u2013 and said to be Latin</p>\n"
     return one_part(
-        "curly",
-        "text/html; charset=iso-8859-1",
-        html.encode("cp1252"),
-        html=html,
-        says="\u201cCurly\u201d \u2013",
+        "curly", "text/html; charset=iso-8859-1", html.encode("cp1252"), html=html, says="\u201cCurly\u201d \u2013"
     )
 
 
 @_sample
 def said_to_be_ascii() -> Sample:
     text = "Ünïcödé, whatever the header says.\n"
-    return one_part(
-        "not-ascii", "text/plain; charset=us-ascii", text.encode(), text=text, says="Ünïcödé, whatever"
-    )
+    return one_part("not-ascii", "text/plain; charset=us-ascii", text.encode(), text=text, says="Ünïcödé, whatever")
 
 
 @_sample
@@ -165,9 +150,7 @@ def unknown_charset() -> Sample:
 def japanese() -> Sample:
     html = "<p>今週のニュースをお届けします。葦の原から。</p>\n"
     body = b64encode(html.encode("shift_jis"))
-    return one_part(
-        "japanese", 'text/html; charset="Shift_JIS"', body, encoding="base64", html=html, says="葦の原から"
-    )
+    return one_part("japanese", 'text/html; charset="Shift_JIS"', body, encoding="base64", html=html, says="葦の原から")
 
 
 @_sample
@@ -176,12 +159,7 @@ def russian() -> Sample:
     body = "".join(f"={byte:02X}" for byte in text.strip().encode("koi8-r")).encode()
     lines = b"=\r\n".join(body[at : at + 60] for at in range(0, len(body), 60)) + b"\r\n"
     return one_part(
-        "russian",
-        "text/plain; charset=koi8-r",
-        lines,
-        encoding="quoted-printable",
-        text=text,
-        says="камыш шумит",
+        "russian", "text/plain; charset=koi8-r", lines, encoding="quoted-printable", text=text, says="камыш шумит"
     )
 
 
@@ -227,9 +205,7 @@ def confirmation() -> Sample:
 def encoded_headers() -> Sample:
     text = "Only the headers are strange.\n"
     subject = (
-        "=?utf-8?B?"
-        + b64encode("Wöchentliches, ".encode()).decode()
-        + "?=\r\n =?utf-8?Q?Sch=C3=B6nes_f=C3=BCr_alle?="
+        "=?utf-8?B?" + b64encode("Wöchentliches, ".encode()).decode() + "?=\r\n =?utf-8?Q?Sch=C3=B6nes_f=C3=BCr_alle?="
     )
     sender = "=?iso-8859-1?Q?Z=F6e_=22Z=22_M=FCller?= <Zoe.Mueller@Letters.Example.ORG>"
     return one_part(
@@ -250,11 +226,7 @@ def encoded_headers() -> Sample:
 def without_message_id() -> Sample:
     text = "Nobody gave this one a name.\n"
     head = head_of(
-        "",
-        "nameless@letters.example.org",
-        "Nameless",
-        "Content-Type: text/plain; charset=utf-8",
-        message_id=False,
+        "", "nameless@letters.example.org", "Nameless", "Content-Type: text/plain; charset=utf-8", message_id=False
     )
     return Sample(
         "nameless",
@@ -269,9 +241,7 @@ def without_message_id() -> Sample:
 @_sample
 def broken_date() -> Sample:
     text = "When was that?\n"
-    head = head_of(
-        "broken-date", "when@letters.example.org", "When", "Content-Type: text/plain", date="sometime soon"
-    )
+    head = head_of("broken-date", "when@letters.example.org", "When", "Content-Type: text/plain", date="sometime soon")
     return Sample(
         "broken-date",
         f"{head}\r\n\r\n{text}".encode(),
@@ -332,10 +302,7 @@ def broken_off() -> Sample:
 def leaving() -> Sample:
     text = "You can leave with one click.\n"
     headers = (
-        (
-            "List-Unsubscribe",
-            "<mailto:leave@lists.example.org?subject=leave%207>, <https://lists.example.org/u/7>",
-        ),
+        ("List-Unsubscribe", "<mailto:leave@lists.example.org?subject=leave%207>, <https://lists.example.org/u/7>"),
         ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"),
     )
     more = [f"{name}: {value}" for name, value in headers]

@@ -124,17 +124,11 @@ class OidcProvider:
         asked = self._codes.pop(form.get("code", ""), None)
         digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
         challenge = urlsafe_b64encode(digest).rstrip(b"=").decode()
-        if (
-            asked is None
-            or asked["code_challenge"] != challenge
-            or asked["redirect_uri"] != form["redirect_uri"]
-        ):
+        if asked is None or asked["code_challenge"] != challenge or asked["redirect_uri"] != form["redirect_uri"]:
             return web.json_response({"error": "invalid_grant"}, status=400)
         if "client_secret" not in form and _basic(request) != {"client_id": CLIENT, "client_secret": SECRET}:
             return web.json_response({"error": "invalid_client"}, status=401)
-        return web.json_response(
-            {"access_token": "access", "token_type": "Bearer", "id_token": self._id_token(asked)}
-        )
+        return web.json_response({"access_token": "access", "token_type": "Bearer", "id_token": self._id_token(asked)})
 
     def _id_token(self, asked: Mapping[str, str]) -> str:
         now = int(time.time())

@@ -92,17 +92,8 @@ def run_once(*arguments: str, cwd: Path, **settings: str) -> subprocess.Complete
 
 def environment(**settings: str) -> dict[str, str]:
     plain = {name: value for name, value in os.environ.items() if not name.startswith("REEDBED_")}
-    local = {
-        "REEDBED_ALLOW_NETWORKS": "127.0.0.0/8",
-        "REEDBED_HOST_DELAY": "0",
-        "REEDBED_LOG_LEVEL": "warning",
-    }
-    return {
-        **plain,
-        **local,
-        **OWNER,
-        **{f"REEDBED_{name.upper()}": value for name, value in settings.items()},
-    }
+    local = {"REEDBED_ALLOW_NETWORKS": "127.0.0.0/8", "REEDBED_HOST_DELAY": "0", "REEDBED_LOG_LEVEL": "warning"}
+    return {**plain, **local, **OWNER, **{f"REEDBED_{name.upper()}": value for name, value in settings.items()}}
 
 
 @contextmanager
@@ -114,8 +105,7 @@ def signed_in(url: str) -> Iterator[httpx.Client]:
 
 def _sign_in(client: httpx.Client) -> None:
     answer = client.post(
-        "/api/v1/auth/login",
-        json={"email": OWNER["REEDBED_OWNER_EMAIL"], "password": OWNER["REEDBED_OWNER_PASSWORD"]},
+        "/api/v1/auth/login", json={"email": OWNER["REEDBED_OWNER_EMAIL"], "password": OWNER["REEDBED_OWNER_PASSWORD"]}
     )
     answer.raise_for_status()
     client.cookies.clear()

@@ -28,9 +28,7 @@ class Sample:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def head_of(
-    name: str, sender: str, subject: str, *more: str, date: str = DATE, message_id: bool = True
-) -> str:
+def head_of(name: str, sender: str, subject: str, *more: str, date: str = DATE, message_id: bool = True) -> str:
     lines = [f"From: {sender}", "To: <reader@in.example.net>", f"Subject: {subject}"]
     if date:
         lines.append(f"Date: {date}")
@@ -43,27 +41,16 @@ def one_part(name: str, kind: str, body: bytes, *, encoding: str = "8bit", **tol
     """A mail of one part, written by hand so that nothing mends it on the way."""
     sender, subject = told.pop("sender", f"{name}@letters.example.org"), told.pop("subject", f"About {name}")
     head = head_of(
-        name,
-        sender,
-        subject,
-        f"Content-Type: {kind}",
-        f"Content-Transfer-Encoding: {encoding}",
-        *told.pop("more", ()),
+        name, sender, subject, f"Content-Type: {kind}", f"Content-Transfer-Encoding: {encoding}", *told.pop("more", ())
     )
     known = {"message_id": f"{name}@letters.example.org", **told}
     return Sample(
-        name,
-        f"{head}\r\n\r\n".encode() + body,
-        known.pop("address", sender),
-        known.pop("title", subject),
-        **known,
+        name, f"{head}\r\n\r\n".encode() + body, known.pop("address", sender), known.pop("title", subject), **known
     )
 
 
 def built(name: str, message: EmailMessage, **told: Any) -> Sample:
-    message["From"] = (
-        f"{told['sender_name']} <{told['sender']}>" if told.get("sender_name") else told["sender"]
-    )
+    message["From"] = f"{told['sender_name']} <{told['sender']}>" if told.get("sender_name") else told["sender"]
     message["To"], message["Subject"], message["Date"] = "reader@in.example.net", told["subject"], DATE
     message["Message-ID"] = f"<{name}@letters.example.org>"
     for key, value in told.get("headers", ()):

@@ -11,17 +11,28 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, LargeBinary,
 from reedbed.domain.framing import SCORES
 from reedbed.domain.times import DAY, Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Statement
+from reedbed.store.engine.statements import Command, Query
 from reedbed.store.tables import metadata
+from tests.rows import as_tuple
 
 MARK = "alices-private-words"
 EMAIL = "alice-of-the-reeds@example.org"
 
-ANALYSED = json.dumps(
-    {"title": MARK, "description": MARK, **{name: [MARK, MARK] for name in (*SCORES, "overall")}}
+ANALYSED = json.dumps({"title": MARK, "description": MARK, **{name: [MARK, MARK] for name in (*SCORES, "overall")}})
+
+RECIPE = json.dumps(
+    {
+        "source": "markup",
+        "selectors": {"item": MARK},
+        "fingerprints": {"path": "", "classes": [], "link_pattern": ""},
+        "data_path": "",
+    }
 )
 
 FORMS: dict[tuple[str, str], Any] = {
+    ("page_feeds", "recipe"): RECIPE,
+    ("page_feeds", "former_recipe"): RECIPE,
+    ("page_feeds", "watched"): '{"passages": [], "change": null}',
     ("users", "email"): EMAIL,
     ("users", "role"): "user",
     ("feeds", "url"): "http://127.0.0.1:9/alice.xml",
@@ -71,16 +82,16 @@ async def give_everything(tx: Tx, now: Instant) -> dict[str, int]:
         made = insert(table)
         if "id" in table.c:
             made = made.returning(table.c.id)
-            ids[table.name] = await tx.value(Statement(made, columns=list(row)), row)
+            ids[table.name] = await tx.get(Query(made, columns=list(row), into=int), row)
         else:
-            await tx.run(Statement(made, columns=list(row)), row)
+            await tx.run(Command(made, columns=list(row)), row)
     return ids
 
 
 async def everything(tx: Tx, user_id: int, feed_id: int) -> dict[str, list[tuple[Any, ...]]]:
     """All that the user owns, and the entries of the feed, as rows to compare."""
     return {
-        table.name: sorted(tuple(row) for row in await tx.all(Statement(select(table).where(whose))))
+        table.name: sorted(await tx.all(Query(select(table).where(whose), into=as_tuple)))
         for table in metadata.sorted_tables
         if (whose := _whose(table, user_id, feed_id)) is not None
     }

@@ -79,9 +79,7 @@ class FrontEndHook(BuildHookInterface):
     def _run(self, command: list[str], node: str) -> None:
         path = os.pathsep.join([str(Path(node).parent), os.environ.get("PATH", "")])
         # The build frontend reads our standard output; what npm says belongs on the other stream.
-        subprocess.run(
-            command, cwd=self._web, env={**os.environ, "PATH": path}, stdout=sys.stderr, check=True
-        )
+        subprocess.run(command, cwd=self._web, env={**os.environ, "PATH": path}, stdout=sys.stderr, check=True)
 
 
 def _sources(web: Path) -> Iterator[Path]:

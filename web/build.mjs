@@ -16,7 +16,7 @@ const publicFiles = path.join(here, "public");
 const output = path.resolve(process.argv[2] ?? path.join(here, "../src/reedbed/web/assets/dist"));
 
 await mkdir(output, { recursive: true });
-const manifest = { ...(await bundle()), ...(await copyPublicFiles()) };
+const manifest = { ...(await bundle()), ...(await copyPublicFiles()), ...(await copyFontLicences()) };
 await writeFile(path.join(output, "manifest.json"), JSON.stringify(manifest, null, 1) + "\n");
 
 async function bundle() {
@@ -45,14 +45,25 @@ async function entryPoints() {
   return names.sort().map((name) => path.join(sources, name));
 }
 
+// Chunks and fonts are asked for by bundles, which know their names.
 function namedByEntryPoint([file, { entryPoint }]) {
-  return entryPoint ? [[path.basename(entryPoint), path.basename(file)]] : [];
+  return [[path.basename(entryPoint ?? file), path.basename(file)]];
 }
 
 async function copyPublicFiles() {
   const files = await readdir(publicFiles, { recursive: true, withFileTypes: true }).catch(() => []);
   const names = files.filter((file) => file.isFile()).map(nameInPublic).sort();
   for (const name of names) await cp(path.join(publicFiles, name), path.join(output, name), { recursive: true });
+  return Object.fromEntries(names.map((name) => [name, name]));
+}
+
+// The licence of a font has to go with it.
+async function copyFontLicences() {
+  const fonts = ["@fontsource-variable/literata", "@fontsource/atkinson-hyperlegible"];
+  const names = fonts.map((font) => `${path.basename(font)}-LICENSE.txt`);
+  await Promise.all(
+    fonts.map((font, place) => cp(path.join(here, "node_modules", font, "LICENSE"), path.join(output, names[place]))),
+  );
   return Object.fromEntries(names.map((name) => [name, name]));
 }
 

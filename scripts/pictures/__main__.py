@@ -38,9 +38,7 @@ PICTURES: tuple[tuple[str, str, ViewportSize, Scheme], ...] = (
 
 def main() -> int:
     with shelf() as (server, token), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=servers.chromium(), args=servers.chromium_options()
-        )
+        browser = playwright.chromium.launch(executable_path=servers.chromium(), args=servers.chromium_options())
         for name, address, viewport, scheme in PICTURES:
             page = open_page(browser, f"{server.url}{address}", token, viewport, scheme)
             _prepare(name, page)
@@ -58,11 +56,7 @@ def shelf() -> Iterator[tuple[Reedbed, str]]:
         tempfile.TemporaryDirectory(prefix="reedbed-pictures-") as directory,
         in_thread(FeedSite()) as site,
         reedbed(
-            "serve",
-            port=servers.free_port(),
-            cwd=Path(directory),
-            image_proxy="all",
-            feeds_refresh_rate_limit="1000",
+            "serve", port=servers.free_port(), cwd=Path(directory), image_proxy="all", feeds_refresh_rate_limit="1000"
         ) as server,
         signed_in(server.url) as client,
     ):
@@ -75,11 +69,7 @@ def shelf() -> Iterator[tuple[Reedbed, str]]:
 
 def open_page(browser: Browser, url: str, token: str, viewport: ViewportSize, scheme: Scheme) -> Page:
     context = browser.new_context(
-        viewport=viewport,
-        color_scheme=scheme,
-        has_touch=viewport is PHONE,
-        locale="en-GB",
-        timezone_id=ZONE,
+        viewport=viewport, color_scheme=scheme, has_touch=viewport is PHONE, locale="en-GB", timezone_id=ZONE
     )
     origin = "/".join(url.split("/")[:3])
     for name, value in ((SESSION_COOKIE, token), (ZONE_COOKIE, ZONE)):
@@ -118,13 +108,10 @@ def _prepare(name: str, page: Page) -> None:
     match name:
         case "reading-desk":
             page.locator(".row h3 a", has_text=PIECES[0].title).click()
-            page.locator("#article .summary[data-state=ready]").wait_for()
             page.locator("#article .prose img").wait_for()
         case "magazine-desk":
-            page.locator("#list-bar summary[aria-label='Density and order']").click()
-            page.locator("#list-bar label:has(input[value=magazine])").click()
-            page.keyboard.press("Escape")
-            page.locator("#list-bar summary").first.blur()
+            page.keyboard.press("3")
+            page.locator(".row img").first.wait_for()
         case "story-desk":
             page.locator(".stories h2 a").first.click()
             page.locator(".outlet").first.wait_for()

@@ -15,7 +15,7 @@ class Outlet:
 
 
 @dataclass(frozen=True)
-class ImportBatch:
+class SampleEntry:
     outlet: str
     title: str
     line: str
@@ -49,7 +49,7 @@ BRIDGE = (
     "minutes until the new year, and the ferry will carry bicycles without a fee.</p>"
 )
 PIECES = (
-    ImportBatch(
+    SampleEntry(
         "courier",
         "Marrowby council closes the swing bridge to cars",
         f"{VOTE} Buses and cyclists keep one lane.",
@@ -57,82 +57,79 @@ PIECES = (
         Landscape("dusk", sun=0.68, reeds=24),
         BRIDGE,
     ),
-    ImportBatch(
+    SampleEntry(
         "post",
         "Swing bridge: council votes to close it to cars",
         f"{VOTE} Shopkeepers on the quay fear for their autumn trade.",
         1.1,
         Landscape("noon", sun=0.3),
     ),
-    ImportBatch(
+    SampleEntry(
         "sel",
         "Les paludiers rouvrent les œillets du nord",
         "Après six ans de friche, la première récolte est attendue pour l'été.",
         1.6,
         Landscape("dawn", sun=0.25),
     ),
-    ImportBatch(
+    SampleEntry(
         "machines",
         "A feed parser in four hundred lines, and what the last forty taught me",
         "Most of the effort goes into dates; the rest goes into being polite.",
         2.3,
     ),
-    ImportBatch(
+    SampleEntry(
         "bread",
         "No. 48: Rye in a cold kitchen",
         "Give the dough the night, and the oven ten minutes more than you think.",
         3.0,
     ),
-    ImportBatch(
+    SampleEntry(
         "nordlys",
         "Fjordferja går nå på ren strøm gjennom hele vinteren",
         "Et batteribytte på fire timer erstatter dieselreserven på den lengste ruten.",
         3.8,
         Landscape("night", sun=0.74),
     ),
-    ImportBatch(
+    SampleEntry(
         "kiosk",
         "Marrowby swing bridge to close to cars, council decides",
         f"{VOTE} The rowing club offers to take schoolchildren across.",
         4.2,
     ),
-    ImportBatch(
+    SampleEntry(
         "orbit",
         "The weather satellite that outlived three of its launch vehicles",
         "Planned for five years, it has now measured sea ice for twenty-one.",
         5.5,
         Landscape("night", sun=0.2),
     ),
-    ImportBatch(
+    SampleEntry(
         "courier",
         "Library opens on Sundays from March",
         "Four hours every Sunday, with the reading room heated first.",
         7.0,
     ),
-    ImportBatch(
+    SampleEntry(
         "post",
         "Herons return to the old canal after nine years",
         "Three pairs were counted at the weekend, and one of them is building.",
         25.0,
         Landscape("dawn", sun=0.6, reeds=40),
     ),
-    ImportBatch(
+    SampleEntry(
         "machines",
         "Why the cheapest lathe on my street is a shared one",
         "Eleven neighbours, one key cabinet and a calendar that nobody has broken yet.",
         28.0,
     ),
-    ImportBatch(
+    SampleEntry(
         "bread",
         "No. 47: What steam does in the first ten minutes",
         "A tin of water, a closed door and patience make the better crust.",
         50.0,
     ),
-    ImportBatch(
-        "sel",
-        "Ce que le vent écrit sur l'eau",
-        "Trois matins au bord des vasières, un carnet et un seau.",
-        74.0,
+    SampleEntry(
+        "sel", "Ce que le vent écrit sur l'eau", "Trois matins au bord des vasières, un carnet et un seau.", 74.0
     ),
 )
 
@@ -151,7 +148,7 @@ def write_library(site: FeedSite) -> None:
         )
 
 
-def _content(site: FeedSite, number: int, piece: ImportBatch) -> str:
+def _content(site: FeedSite, number: int, piece: SampleEntry) -> str:
     words = f"<p>{piece.line}</p>{piece.more}"
     if piece.picture is None:
         return words

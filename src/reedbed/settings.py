@@ -12,13 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import (
-    BaseSettings,
-    DotEnvSettingsSource,
-    EnvSettingsSource,
-    NoDecode,
-    SettingsConfigDict,
-)
+from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, NoDecode, SettingsConfigDict
 
 from reedbed.domain.errors import CannotStart
 
@@ -118,7 +112,7 @@ class Settings(BaseSettings):
 
     # incoming newsletters
     mail_domain: str = ""
-    mail_host: str = "0.0.0.0"  # noqa: S104  nobody listens before a port is set
+    mail_host: str = "0.0.0.0"  # noqa: S104  nothing listens before a port is set
     mail_port: int = Field(0, ge=0, le=65535)
     mail_protocol: Literal["smtp", "lmtp"] = "smtp"
     mail_tls_cert: str = ""
@@ -161,6 +155,7 @@ class Settings(BaseSettings):
     log_file: Path | None = None
     metrics_token: SecretStr = SecretStr("")
     metrics_port: int = Field(0, ge=0, le=65535)
+    drain_seconds: int = Field(0, ge=0, le=60)
     otel_endpoint: str = ""
     otel_headers: SecretStr = SecretStr("")
     otel_sample: float = Field(1.0, ge=0, le=1)
@@ -283,13 +278,9 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _possible_together(self) -> Self:
         if bool(self.owner_email) != bool(self.owner_password.get_secret_value()):
-            raise ValueError(
-                "REEDBED_OWNER_EMAIL and REEDBED_OWNER_PASSWORD go together: set both or neither"
-            )
+            raise ValueError("REEDBED_OWNER_EMAIL and REEDBED_OWNER_PASSWORD go together: set both or neither")
         if bool(self.oidc_issuer) != bool(self.oidc_client_id):
-            raise ValueError(
-                "REEDBED_OIDC_ISSUER and REEDBED_OIDC_CLIENT_ID go together: set both or neither"
-            )
+            raise ValueError("REEDBED_OIDC_ISSUER and REEDBED_OIDC_CLIENT_ID go together: set both or neither")
         if self.apple_client_id and not (
             self.apple_team_id and self.apple_key_id and self.apple_private_key.get_secret_value()
         ):
@@ -311,9 +302,7 @@ class Settings(BaseSettings):
         if self.mail_port and not self.mail_domain:
             raise ValueError("REEDBED_MAIL_PORT needs REEDBED_MAIL_DOMAIN, the domain mail is taken for")
         if bool(self.mail_tls_cert) != bool(self.mail_tls_key):
-            raise ValueError(
-                "REEDBED_MAIL_TLS_CERT and REEDBED_MAIL_TLS_KEY go together: set both or neither"
-            )
+            raise ValueError("REEDBED_MAIL_TLS_CERT and REEDBED_MAIL_TLS_KEY go together: set both or neither")
         if self.ai_provider == "openai" and not (self.ai_base_url and self.ai_model):
             raise ValueError("REEDBED_AI_PROVIDER=openai needs REEDBED_AI_BASE_URL and REEDBED_AI_MODEL")
         if self.summary_lock_timeout_seconds <= self.ai_timeout:
@@ -368,14 +357,14 @@ def unknown_settings() -> list[str]:
     known = [_PREFIX + name.upper() for name in Settings.model_fields]
     sources = (EnvSettingsSource(Settings), DotEnvSettingsSource(Settings))
     given = {name.upper() for source in sources for name in source.env_vars}
-    return [
-        _explain_unknown(name, known) for name in sorted(given.difference(known)) if name.startswith(_PREFIX)
-    ]
+    return [_explain_unknown(name, known) for name in sorted(given.difference(known)) if name.startswith(_PREFIX)]
 
 
 def _explain_unknown(name: str, known: list[str]) -> str:
-    nearest = get_close_matches(name, known, n=1, cutoff=0.75)
-    hint = f"Did you mean {nearest[0]}?" if nearest else "See docs/settings.md for the names."
+    # Without the prefix, which would make all names look alike.
+    bare_names = [full_name.removeprefix(_PREFIX) for full_name in known]
+    nearest = get_close_matches(name.removeprefix(_PREFIX), bare_names, n=1, cutoff=0.75)
+    hint = f"Did you mean {_PREFIX}{nearest[0]}?" if nearest else "See docs/settings.md for the names."
     return f"{name} is not a setting and is ignored. {hint}"
 
 

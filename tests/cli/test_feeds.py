@@ -53,9 +53,7 @@ async def test_the_list_says_which_feeds_have_stopped_or_are_damaged_and_why(
     site.misbehave(status=410)
     async with open_harness(sqlite_url) as harness:
         await harness.follow(site.feed_url())
-        half = (
-            b"<rss version='2.0'><channel><title>Half</title><item><guid>1</guid><title>One</title></item><it"
-        )
+        half = b"<rss version='2.0'><channel><title>Half</title><item><guid>1</guid><title>One</title></item><it"
         site.misbehave(feed="half", body=half, content_type="application/rss+xml")
         await harness.follow(site.feed_url("half"))
         await harness.check()
@@ -85,17 +83,12 @@ def test_root_domains_are_listed_set_and_cleared_by_number_or_address(type_in) -
     type_in("feed", "add", URL)
     type_in("feed", "add", "https://other.example.co.uk/rss")
     assert (
-        said(type_in("feed", "add", "https://third.example/rss", "--no-root-domain", "--json"))[0][
-            "root_domain"
-        ]
+        said(type_in("feed", "add", "https://third.example/rss", "--no-root-domain", "--json"))[0]["root_domain"]
         is None
     )
     assert said(type_in("root-domain", "list", "--json")) == [{"root_domain": "example.co.uk", "feeds": 2}]
     type_in("root-domain", "set", "1", "Example.ORG")
-    assert (
-        said(type_in("root-domain", "clear", "https://other.example.co.uk/rss", "--json"))[0]["root_domain"]
-        is None
-    )
+    assert said(type_in("root-domain", "clear", "https://other.example.co.uk/rss", "--json"))[0]["root_domain"] is None
     assert said(type_in("root-domain", "list", "--json")) == [{"root_domain": "example.org", "feeds": 1}]
     assert type_in("root-domain", "set", "1", "not a name").exit_code == 1
     assert type_in("root-domain", "set", "99", "example.org").exit_code == 1
@@ -113,16 +106,8 @@ def test_the_way_of_fetching_is_set_shown_without_secrets_and_cleared(type_in) -
     login = ("--username", "heron", "--password-stdin", "--allow-duplicate-urls")
     changed = type_in("feed", "set", "1", *proxy, *login, "--json", typed="site-word\n")
     (one,) = said(changed)
-    assert (one["proxy"], one["username"], one["has_password"]) == (
-        "https://***@proxy.example:3128",
-        "heron",
-        True,
-    )
-    assert (one["user_agent"], one["interval_minutes"], one["allow_duplicate_urls"]) == (
-        "Heron/1.0",
-        30,
-        True,
-    )
+    assert (one["proxy"], one["username"], one["has_password"]) == ("https://***@proxy.example:3128", "heron", True)
+    assert (one["user_agent"], one["interval_minutes"], one["allow_duplicate_urls"]) == ("Heron/1.0", 30, True)
     listed = type_in("feed", "list", "--json")
     assert said(listed) == said(changed)
     assert "-word" not in changed.output + listed.output

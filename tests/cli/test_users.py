@@ -24,9 +24,7 @@ def type_in(sqlite_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
 
 
 def test_a_user_is_added_listed_and_deleted(type_in) -> None:
-    made = type_in(
-        "add", "Owner@example.org", "--role", "owner", "--password-stdin", stdin="seven herons here\n"
-    )
+    made = type_in("add", "Owner@example.org", "--role", "owner", "--password-stdin", stdin="seven herons here\n")
     assert made.exit_code == 0, made.output
     assert "owner@example.org" in made.output and "link" not in made.output
     invited = json.loads(type_in("add", "reader@example.org", "--json").stdout)

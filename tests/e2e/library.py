@@ -19,7 +19,23 @@ RICH = (
     * 30
 )
 LONG_WORD = "Donau" + "dampfschiff" * 12
-FEEDS = {"main": 90, "rich": 4, "hostile": 1, "words": 3, "bulk": 8}
+PARAGRAPH = "<p>" + "A hand goes round and empties the bucket that is due, whatever stands in the others. " * 8 + "</p>"
+WIDE_TABLE = (
+    "<table><thead><tr>"
+    + "".join(f"<th>A long heading of column {n}</th>" for n in range(9))
+    + "</tr></thead><tbody><tr>"
+    + "".join(f"<td>A value of row one, {n}</td>" for n in range(9))
+    + "</tr></tbody></table>"
+)
+ESSAY = (
+    "<p>A timing wheel is a ring of buckets.<sup><a href='#fn1' id='ref1'>1</a></sup> It has "
+    "<a href='https://example.org/paper'>a paper</a>.</p>"
+    f"<h2>The ring</h2>{PARAGRAPH * 4}{WIDE_TABLE}<h2>The hand</h2>{PARAGRAPH * 4}"
+    "<details><summary>How it was measured</summary><p>A million times.</p></details>"
+    f"<h2>The end of it</h2>{PARAGRAPH * 4}<blockquote><p>البحر لا ينسى أحدا من أصحابه.</p></blockquote>"
+    "<ol><li id='fn1'>The hand is a counter. <a href='#ref1'>\u21a9</a></li></ol>"
+)
+FEEDS = {"main": 90, "rich": 4, "hostile": 1, "words": 3, "bulk": 8, "essay": 3}
 """The feeds and how many entries each holds."""
 
 
@@ -36,5 +52,13 @@ def write_library(site: FeedSite) -> None:
     site.publish("الصيادون يعودون إلى الشباك", feed="words", content="<p>ثلاثة قوارب من الميناء.</p>")
     for number in range(FEEDS["bulk"]):
         site.publish(f"Bulk {number}", feed="bulk", content="<p>One of many.</p>")
+    site.feed("essay", title="Small Machines")
+    site.publish("Timing wheels, or how to forget alarms", feed="essay", content=ESSAY, author="Ada Lauck")
+    site.publish("Timing wheels, once more", feed="essay", content=ESSAY, author="Ada Lauck")
+    site.publish(
+        "A marble run out of a piano",
+        feed="essay",
+        content="<p>We built it.</p><iframe src='https://www.youtube.com/embed/abcdefghijk'></iframe><p>See?</p>",
+    )
     site.feed("quiet", title="The Quiet Page")
     site.publish("Nothing happened", feed="quiet", content="<p>All day.</p>")

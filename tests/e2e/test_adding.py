@@ -9,9 +9,7 @@ from tests.processes import Reedbed, signed_in
 
 
 @both
-def test_a_page_is_looked_at_followed_and_left(
-    walk: Walk, home: Reedbed, library: FeedSite, way: Way
-) -> None:
+def test_a_page_is_looked_at_followed_and_left(walk: Walk, home: Reedbed, library: FeedSite, way: Way) -> None:
     page = walk("/add", way)
     site = library.page("/a-site", feeds=("quiet",))
     page.fill("#url", site)
@@ -55,8 +53,7 @@ def test_a_list_of_feeds_is_dropped(walk: Walk, library: FeedSite, large: bool) 
     feed = library.feed_url("main")
     body = f'<opml version="2.0"><body><outline type="rss" xmlUrl="{feed}" text="Known"/></body></opml>'
     page.set_input_files(
-        "#file",
-        {"name": "l.opml", "mimeType": "text/xml", "buffer": body.encode() + b" " * (10_000_001 * large)},
+        "#file", {"name": "l.opml", "mimeType": "text/xml", "buffer": body.encode() + b" " * (10_000_001 * large)}
     )
     if large:
         expect(page.locator(".toast")).to_contain_text("larger than 10 MB")

@@ -16,14 +16,17 @@ def test_an_article_is_read_and_worked_with(walk: Walk, way: Way) -> None:
     measure = article.locator(".prose > p").first.evaluate("p => p.getBoundingClientRect().width")
     assert measure <= 720
 
+    page.locator("#tag-menu > summary").click()
     page.fill("#new-tag", "birds, canal")
     page.locator("#tags button[name=value]").click()
-    expect(article.locator(".chip a")).to_have_text(["birds", "canal"])
+    expect(article.locator("#tags .chip a")).to_have_text(["birds", "canal"])
+    expect(article.locator("#tag-line .chip a")).to_have_text(["birds", "canal"])
     keep_picture(page, "article-tags", way)
     for tag in ("birds", "canal"):
         article.locator(f"button[name=remove_tag][value={tag}]").click()
         expect(article.locator(".chip a", has_text=tag)).to_have_count(0)
 
+    page.keyboard.press("Escape")
     article.locator(".prose img").click()
     expect(page.locator("#lightbox[open]")).to_be_visible()
     page.keyboard.press("Escape")
@@ -41,13 +44,13 @@ def test_a_highlight_is_painted_noted_and_survives_a_failed_full_article(walk: W
     )
     page.keyboard.press("h")
     expect(page.locator("#article [data-highlight]")).to_have_text("reeds stand in")
-    until(page, "CSS.highlights.get('kept')?.size === 1")
+    until(page, "CSS.highlights.get('kept-yellow')?.size === 1")
     page.reload()
-    until(page, "CSS.highlights.get('kept')?.size === 1")
+    until(page, "CSS.highlights.get('kept-yellow')?.size === 1")
     expect(page.locator("#prose pre")).to_have_attribute("tabindex", "0")  # code that scrolls is reachable
     page.keyboard.press("f")
     expect(page.locator("#article .prose, #article .banner").first).to_be_visible()
-    until(page, "CSS.highlights.get('kept')?.size === 1")
+    until(page, "CSS.highlights.get('kept-yellow')?.size === 1")
     page.goto(page.url.partition("/all")[0] + "/highlights")
     expect(page.get_by_text("reeds stand in")).to_be_visible()
     assert violations(page) == []
@@ -68,7 +71,7 @@ def test_a_highlight_is_painted_where_it_was_made_and_over_a_line_break(walk: Wa
         expect(page.locator("#article [data-highlight]", has_text=words.split()[0])).to_have_count(1)
     page.reload()
     painted = (
-        "[...(CSS.highlights.get('kept') ?? [])]"
+        "[...(CSS.highlights.get('kept-yellow') ?? [])]"
         ".map(range => `${range.startContainer.parentElement.localName} ${range}`).sort().join()"
     )
     until(page, f"{painted} === 'figcaption heron,p sentence\\nafter'")

@@ -1,6 +1,7 @@
 """The browser extension in Chromium, against a real server: connected, followed with, and read through."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,9 +64,7 @@ def home(chrome: BrowserContext) -> str:
     worker = chrome.service_workers[0] if chrome.service_workers else chrome.wait_for_event("serviceworker")
     home = worker.url.removesuffix("/background.js")
     # It opens its options by itself, in whatever tab is still empty: that must not be one of ours.
-    wait_for(
-        "its options", lambda: chrome.pages[0].wait_for_timeout(50) or _shows(chrome, f"{home}/options.html")
-    )
+    wait_for("its options", lambda: chrome.pages[0].wait_for_timeout(50) or _shows(chrome, f"{home}/options.html"))
     return home
 
 
@@ -93,6 +92,10 @@ def test_it_connects_follows_a_page_and_says_what_went_wrong(
         expect(popup.get_by_role("status")).to_have_text("Saved for later.")
         kept = client.get("/api/v1/entries", params={"view": "later"}).json()["items"]
         assert [one["url"] for one in kept] == [f"{threaded_site.url}/news"]
+        with chrome.expect_page() as opened:
+            popup.get_by_role("button", name="Follow the list on this page").click()
+        # This browser is not signed in: the sign-in page goes on to it.
+        expect(opened.value).to_have_url(re.compile("make-a-feed"))
 
 
 def test_a_front_page_is_replaced_by_its_calm_items(
@@ -138,9 +141,7 @@ def popup_on(chrome: BrowserContext, home: str, address: str) -> Page:
     site.goto(address)
     popup = chrome.new_page()
     popup.goto(f"{home}/options.html")
-    tab = popup.evaluate(
-        "async (url) => (await chrome.tabs.query({})).find((tab) => tab.url === url).id", site.url
-    )
+    tab = popup.evaluate("async (url) => (await chrome.tabs.query({})).find((tab) => tab.url === url).id", site.url)
     popup.goto(f"{home}/popup.html?tab={tab}")
     return popup
 

@@ -58,10 +58,7 @@ def test_a_rule_is_tried_kept_and_deleted(walk: Walk, way: Way) -> None:
     page.locator("input[name=value]").first.fill("Herons return")
     page.get_by_role("button", name="Try it").click()
     expect(page.locator("#dry-run")).to_contain_text("1 entry would match")
-    form, result = (
-        page.locator("form.card").last.bounding_box(),
-        page.locator("#dry-run .card").bounding_box(),
-    )
+    form, result = (page.locator("form.card").last.bounding_box(), page.locator("#dry-run .card").bounding_box())
     assert form is not None and result is not None and result["y"] - form["y"] - form["height"] >= 16
     keep_picture(page, "rules", way)
     assert violations(page) == []
@@ -73,18 +70,39 @@ def test_a_rule_is_tried_kept_and_deleted(walk: Walk, way: Way) -> None:
     expect(line).to_have_count(0)
 
 
-def test_a_search_is_saved_counted_and_deleted(walk: Walk) -> None:
-    page = walk("/search?q=canal", DESK)
-    page.fill("#search-name", "Canals")
+@both
+def test_a_search_is_suggested_counted_corrected_saved_and_deleted(walk: Walk, way: Way) -> None:
+    page = walk("/search?q=canal", way)
+    expect(page.locator("#search-count")).to_have_text(re.compile(r"^\d+ (entry|entries)$"))
+    page.fill("#q", "canal feed:marr")
+    option = page.get_by_role("option", name="The Marrowby Courier")
+    expect(option.locator(".count")).to_have_text(re.compile(r"^\d+$"))
+    keep_picture(page, "search-suggest", way)
+    assert violations(page) == []
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("Marrowby"))
+    chip = page.locator(".find-chip[aria-current]")
+    expect(chip).to_contain_text("The Marrowby Courier")
+    keep_picture(page, "search", way)
+    assert violations(page) == []
+    chip.click()
+    expect(chip).to_have_count(0)
+    page.fill("#q", "")
+    expect(page.get_by_role("option", name='canal feed:"The Marrowby Courier"')).to_be_visible()
+    page.fill("#q", "cannal")
+    page.keyboard.press("Enter")
+    page.locator(".find-meant a").click()
+    page.wait_for_url(re.compile(r"q=canal$"))
     page.get_by_role("button", name="Keep this search").click()
     page.wait_for_url(re.compile(r"/saved/\d+$"))
-    counted = page.locator("#tree a", has_text="Canals").locator(".count")
+    counted = page.locator("#tree a", has_text="canal").locator(".count")
     expect(counted).to_have_text(re.compile(r"^\d+$"))
     page.goto(page.url.partition("/saved")[0] + "/searches")
     page.get_by_role("button", name="Delete").click()
     if page.locator("#ask[open]").count():
         page.locator("#ask[open] button[value=yes]").click()
-    expect(page.locator("#tree a", has_text="Canals")).to_have_count(0)
+    expect(page.locator("#tree a", has_text="canal")).to_have_count(0)
 
 
 @both
@@ -129,21 +147,29 @@ def _follow_broken_feeds(home: Reedbed, library: FeedSite) -> str:
 
 
 @every_way
-def test_a_folder_of_broken_feeds_shows_its_marks(
-    home: Reedbed, library: FeedSite, walk: Walk, way: Way
-) -> None:
+def test_a_folder_of_broken_feeds_shows_its_marks(home: Reedbed, library: FeedSite, walk: Walk, way: Way) -> None:
     page = walk(_follow_broken_feeds(home, library), way)
-    marks = "fetch('/sidebar').then(answer => answer.text()).then(text => text.split('\"trouble\"').length)"
+    marks = "fetch('/sidebar').then(answer => answer.text()).then(text => text.split('/trouble\"').length)"
     until(page, f"{marks}.then(parts => parts === 4)")
     page.reload()
     expect(page.get_by_text("None of the 3 feeds here can be read")).to_be_visible()
     keep_picture(page, "broken-folder", way)
     if way.phone:
         page.locator(".to-nav:visible").first.click()
-    expect(page.locator("#tree .trouble")).to_have_count(3)
-    expect(page.locator("#tree .trouble[data-needs]")).to_have_count(2)
+    expect(page.locator("#tree a.mark")).to_have_count(3)
+    expect(page.locator("#tree a.mark[data-needs]")).to_have_count(2)
+    expect(page.locator("#checked")).to_contain_text("2 feeds need you")
+    page.locator("#tree a.mark[data-needs]").first.click()
+    card = page.locator(".card-pop")
+    expect(card).to_contain_text("Its entries stay.")
+    expect(card.get_by_role("link", name="Give the password")).to_be_visible()
     keep_picture(page, "broken-sidebar", way)
     assert violations(page) == []
+    page.keyboard.press("Escape")
+    expect(page.locator("#tree a.mark:focus")).to_have_count(1)
+
+
+KEY_NAMED = re.compile(r"\((Esc|.|Control\+K)\)$")
 
 
 def test_a_wide_touch_screen_names_no_key(walk: Walk) -> None:
@@ -153,3 +179,10 @@ def test_a_wide_touch_screen_names_no_key(walk: Walk) -> None:
             page = walk(address, **options)
             expect(page.locator(".only-keys").first).to_be_visible(visible=visible)
             assert page.locator("kbd:visible").count() == (1 if visible and address == "/unread" else 0)
+            search = page.locator("[data-act=search]:visible").first
+            search.hover() if visible else search.tap()
+            assert any(map(KEY_NAMED.search, _titles(page))) is visible
+
+
+def _titles(page: Page) -> list[str]:
+    return page.evaluate("[...document.querySelectorAll('[title]')].map(named => named.title)")

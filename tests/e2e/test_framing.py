@@ -26,12 +26,7 @@ def model() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def reader(model: ModelServer, tmp_path: Path, free_port: int) -> Iterator[Reedbed]:
-    settings = {
-        "ai_provider": "openai",
-        "ai_base_url": model.url,
-        "ai_model": "scripted",
-        "ai_max_rpm": "60000",
-    }
+    settings = {"ai_provider": "openai", "ai_base_url": model.url, "ai_model": "scripted", "ai_max_rpm": "60000"}
     with reedbed("serve", port=free_port, cwd=tmp_path, **MANY, **settings) as running:
         yield running
 

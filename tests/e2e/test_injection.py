@@ -237,9 +237,7 @@ def test_the_watch_notices_what_runs(watched: Watched, hostile_site: FeedSite) -
     watched.page.wait_for_function("() => hurt.includes('alert')")
 
 
-def test_what_stands_in_one_address_is_not_hidden_by_the_rest(
-    watched: Watched, hostile_site: FeedSite
-) -> None:
+def test_what_stands_in_one_address_is_not_hidden_by_the_rest(watched: Watched, hostile_site: FeedSite) -> None:
     """On pages that would write it down as it is."""
     for careless in ("<p>{}</p>", "<p title='{}'>x</p>", '<p title="{}">x</p>', "<p title={}>x</p>"):
         watched.page.goto(hostile_site.url)
@@ -248,9 +246,7 @@ def test_what_stands_in_one_address_is_not_hidden_by_the_rest(
         assert found["hurt"] or found["handlers"], careless
 
 
-def test_no_article_runs_or_tears_the_page(
-    server: Reedbed, entries: dict[str, str], watched: Watched
-) -> None:
+def test_no_article_runs_or_tears_the_page(server: Reedbed, entries: dict[str, str], watched: Watched) -> None:
     """From one to the next by key, as a reader does; now and then by its own address."""
     page = watched.page
     page.goto(f"{server.url}/all")

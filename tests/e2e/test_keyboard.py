@@ -43,7 +43,7 @@ def test_space_pages_and_goes_on_and_g_goes_places(walk: Walk) -> None:
     page.keyboard.press("s")
     page.wait_for_url("**/starred")
     page.keyboard.press("/")
-    expect(page.locator("#find[open]")).to_be_visible()
+    expect(page.locator("#palette[open]")).to_be_visible()
     page.keyboard.type("reeds")
     page.keyboard.press("Enter")
     page.wait_for_url("**/search?q=reeds")
@@ -85,6 +85,7 @@ def test_what_was_read_ahead_tells_what_was_done_since(walk: Walk) -> None:
     page.evaluate("window.bar = document.getElementById('article-bar')")
     _step(page, "j")
     page.keyboard.press("s")
+    page.keyboard.press("t")
     page.fill("#new-tag", "ahead")
     page.locator("#tags button[name=value]").click()
     expect(page.locator("#tags .chip a")).to_have_text(["ahead"])
@@ -93,14 +94,11 @@ def test_what_was_read_ahead_tells_what_was_done_since(walk: Walk) -> None:
     expect(page.locator("#tags .chip a")).to_have_count(0)
     assert page.locator("#article-body").evaluate("body => body.scrollTop") == 0, "a text begins at its top"
     _step(page, "k")
-    expect(page.locator("#article-bar form[data-mark=starred] button")).to_have_attribute(
-        "aria-pressed", "true"
-    )
-    expect(page.locator("#article-bar form[data-mark=read] button")).to_have_attribute(
-        "aria-pressed", "false"
-    )
+    expect(page.locator("#article-bar form[data-mark=starred] button")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#article-bar form[data-mark=read] button")).to_have_attribute("aria-pressed", "false")
     expect(page.locator("#tags .chip a")).to_have_text(["ahead"])
     page.keyboard.press("s")
+    page.keyboard.press("t")
     page.locator("#tags button[name=remove_tag]").click()
     expect(page.locator("#tags .chip a")).to_have_count(0)
     assert page.evaluate("bar === document.getElementById('article-bar')"), "the bar is not drawn anew"

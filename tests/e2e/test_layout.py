@@ -1,10 +1,11 @@
 """1. The shape: three panes on a desk, one on a phone, and an address for everything."""
 
 import re
+from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import DESK, PHONE, Walk, Way, every_way, keep_picture, violations
+from tests.e2e.conftest import DESK, PHONE, Walk, Way, every_way, keep_picture, until, violations
 
 
 @every_way
@@ -27,7 +28,7 @@ def test_list_and_article_stand_side_by_side_or_one_behind_the_other(walk: Walk,
     page.go_back()
     expect(page.locator("#list")).to_be_visible()
     expect(page).to_have_url(re.compile("/all$"))
-    expect(page).to_have_title(re.compile(r"^(\(\d+\) )?All entries · Reedbed$"))
+    expect(page).to_have_title(re.compile(r"^(\(\d+\) )?Everything · Reedbed$"))
 
 
 def test_a_phone_goes_from_the_views_to_a_list_and_an_article_and_back(walk: Walk) -> None:
@@ -66,9 +67,8 @@ def test_on_a_phone_one_step_leads_back_to_the_list_however_far_one_read(walk: W
 
 def test_escape_gives_the_magazine_its_width_again(walk: Walk) -> None:
     page = walk("/all", DESK)
-    page.locator("#list-bar summary[aria-label='Density and order']").click()
-    page.locator("#list-bar input[value=magazine]").check(force=True)
-    page.keyboard.press("Escape")
+    page.keyboard.press("3")
+    expect(page.locator("#app[data-wide-list]")).to_be_visible()
     wide = _width(page)
     for _ in range(2):
         page.keyboard.press("j")
@@ -77,6 +77,8 @@ def test_escape_gives_the_magazine_its_width_again(walk: Walk) -> None:
     page.keyboard.press("Escape")
     expect(page).to_have_url(re.compile("/all$"))
     assert _width(page) == wide
+    page.keyboard.press("2")
+    expect(page.locator("#app[data-wide-list]")).to_have_count(0)
 
 
 def test_an_entry_opens_in_a_new_tab_and_alone(walk: Walk) -> None:
@@ -142,3 +144,72 @@ def _width(page: Page) -> float:
 
 def _first_headings(page: Page) -> int:
     return page.locator("h1:not([aria-level]):visible").count()
+
+
+def test_on_a_phone_rows_are_swiped_and_the_list_is_pulled(walk: Walk) -> None:
+    page = walk("/all", PHONE)
+    tabs = page.locator(".tabs a")
+    expect(tabs).to_have_text(["Everything", "Stories", "Search", "Feeds", "Later"])
+    expect(page.locator(".tabs [aria-current]")).to_have_text("Everything")
+    assert min(tabs.evaluate_all("links => links.map(link => link.offsetHeight)")) >= 56
+    row = page.locator("#rows .row").nth(2)
+    row_id = row.get_attribute("id")
+    was_unread = row.get_attribute("data-unread") is not None
+    _drag(page, f"#{row_id}", 40, 60)()
+    expect(page.locator(".swipe-acts")).to_have_count(0)
+    let_go = _drag(page, f"#{row_id}", 120, 4)
+    expect(page.locator(".swipe-acts [data-go=read]")).to_have_text("Mark as read" if was_unread else "Keep unread")
+    let_go()
+    expect(page.locator(f"#{row_id}[data-unread]")).to_have_count(0 if was_unread else 1)
+    _drag(page, f"#{row_id}", -120, 4)()
+    assert violations(page) == []
+    page.locator(".swipe-acts [data-go=later]").tap()
+    expect(page.locator(f"#{row_id}[data-later]")).to_be_visible()
+    page.keyboard.press("z")
+    expect(page.locator(f"#{row_id}[data-later]")).to_have_count(0)
+    page.locator("#list-body").evaluate("body => body.scrollTo(0, 0)")
+    let_go = _drag(page, "#rows .row >> nth=0", 0, 190)
+    expect(page.locator(".pull[data-ready]")).to_contain_text("Let go to check")
+    expect(page.locator(".pull [data-grown]")).to_have_count(5)
+    let_go()
+    expect(page.locator(".toast")).to_contain_text("Looking at")
+    tabs.nth(3).tap()
+    expect(page.locator("#nav")).to_be_visible()
+    expect(page.locator(".tabs")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert violations(page) == []
+
+
+def _drag(page: Page, selector: str, across: float, down: float) -> Callable[[], None]:
+    """Put a finger on the element and move it; the result lets go."""
+    box = page.locator(selector).bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + 20
+    session = page.context.new_cdp_session(page)
+    session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+    for part in (0.2, 0.4, 0.6, 0.8, 1):
+        point = {"x": x + across * part, "y": y + down * part}
+        session.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
+
+    def let_go() -> None:
+        session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        page.wait_for_timeout(400)  # Chromium takes an earlier touch for the end of the fling
+
+    return let_go
+
+
+def test_j_goes_on_from_where_one_scrolled(walk: Walk) -> None:
+    page = walk("/all", DESK)
+    page.keyboard.press("j")
+    expect(page.locator(".row[data-current]")).to_be_visible()
+    page.locator("#list-body").evaluate("body => body.scrollTo(0, 2000)")
+    top = page.locator("#list-body").bounding_box()
+    assert top is not None
+    page.keyboard.press("j")
+    until(
+        page,
+        "document.querySelector('.row[data-current]').offsetTop > 1000 || "
+        "document.querySelector('#list-body').scrollTop > 1500",
+    )
+    current = page.locator(".row[data-current]").bounding_box()
+    assert current is not None and top["y"] - 200 < current["y"] < top["y"] + 250

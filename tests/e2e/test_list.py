@@ -1,4 +1,4 @@
-"""2. The list: endless, in three densities, selected and marked in bulk, with everything taken back."""
+"""2. The list: endless, in four layouts, selected and marked in bulk, with everything taken back."""
 
 from playwright.sync_api import Page, expect
 
@@ -7,20 +7,61 @@ from tests.processes import Reedbed, signed_in
 
 
 @both
-def test_the_list_goes_on_by_itself_in_every_density(walk: Walk, way: Way) -> None:
+def test_the_list_goes_on_by_itself_in_every_layout(walk: Walk, way: Way) -> None:
     page = walk("/all", way)
     shown = page.locator(".row").count()
     page.locator("#list-body").evaluate("body => body.scrollTo(0, body.scrollHeight)")
     expect(page.locator(".row").nth(shown)).to_be_attached()
     page.locator("#list-body").evaluate("body => body.scrollTo(0, 0)")
-    for density in ("titles", "magazine", "cards"):
-        page.locator("#list-bar summary[aria-label='Density and order']").click()
-        page.locator(f"#list-bar label:has(input[value={density}])").click()
-        page.keyboard.press("Escape")
-        expect(page.locator(f"#rows[data-density={density}]")).to_be_visible()
-        keep_picture(page, f"list-{density}", way)
+    for number, layout in enumerate(("titles", "cards", "magazine", "pictures"), 1):
+        page.keyboard.press(str(number))
+        expect(page.locator(f"#rows[data-density={layout}]")).to_be_visible()
+        expect(page.locator(f"#list-options [value={layout}][aria-pressed=true]")).to_be_attached()
+        keep_picture(page, f"list-{layout}", way)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert violations(page) == []
+    page.reload()
+    expect(page.locator("#rows[data-density=pictures]")).to_be_visible()
+    page.keyboard.press("2")
+    expect(page.locator("#rows[data-density=cards]")).to_be_visible()
+
+
+HEIGHTS = "() => [...document.querySelectorAll('#rows .row')].map(row => row.offsetHeight)"
+
+
+def test_a_row_keeps_its_height_when_it_is_read_and_acts_where_it_stands(walk: Walk, home: Reedbed) -> None:
+    page = walk(_feed(home, "rich"), DESK)
+    row = page.locator(".row").first
+    expect(page.locator("#rows[data-single]")).to_be_visible()
+    expect(row.locator(".from")).not_to_be_visible()
+    unread = page.evaluate(HEIGHTS)
+    row.hover()
+    assert page.evaluate(HEIGHTS) == unread
+    row.locator("[data-row-act=read]").click()
+    expect(row).not_to_have_attribute("data-unread", "")
+    row.locator("[data-row-act=starred]").click()
+    expect(row.locator("[data-of=starred]")).to_be_attached()
+    assert page.evaluate(HEIGHTS) == unread
+    row.locator("[data-row-act=starred]").click()
+    row.locator("[data-row-act=read]").click()
     assert violations(page) == []
+
+
+def test_u_turns_a_list_between_unread_and_all(walk: Walk, home: Reedbed) -> None:
+    page = walk("/unread", DESK)
+    expect(page.locator("#list-title")).to_have_text("Everything")
+    page.keyboard.press("u")
+    expect(page.locator("#list-options [value=all][aria-pressed=true]")).to_be_visible()
+    expect(page).to_have_url(f"{home.url}/all")
+    page.keyboard.press("u")
+    expect(page.locator("#list-options [value=unread][aria-pressed=true]")).to_be_visible()
+    expect(page).to_have_url(f"{home.url}/unread")
+    page.locator("#list-options summary").first.click()
+    page.locator("#list-options button[value=shortest]").click()
+    expect(page.locator("#list-options .pick-btn").first).to_contain_text("Shortest")
+    page.locator("#list-options summary").first.click()
+    page.locator("#list-options button[value=newest]").click()
+    expect(page.locator("#list-options .pick-btn").first).to_contain_text("Newest")
 
 
 ONE_LINE = "words => words.offsetHeight < 2 * parseFloat(getComputedStyle(words).fontSize)"
@@ -82,7 +123,7 @@ def test_several_are_selected_and_marked(walk: Walk, home: Reedbed) -> None:
 
 def test_scrolling_past_marks_read_when_asked_to(walk: Walk, home: Reedbed) -> None:
     page = walk("/all", DESK)
-    page.locator("#list-bar summary[aria-label='Density and order']").click()
+    page.locator("#list-bar summary[aria-label='More for this list']").click()
     page.locator("#list-bar input[name=scroll]").check()
     page.keyboard.press("Escape")
     first = page.locator(".row[data-unread]").first

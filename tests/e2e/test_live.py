@@ -10,9 +10,7 @@ from tests.processes import OWNER, Reedbed, signed_in
 
 
 @both
-def test_news_wait_to_be_asked_in(
-    fresh_server: Reedbed, visit: Visit, threaded_site: FeedSite, way: Way
-) -> None:
+def test_news_wait_to_be_asked_in(fresh_server: Reedbed, visit: Visit, threaded_site: FeedSite, way: Way) -> None:
     with signed_in(fresh_server.url) as client:
         page = visit(f"{fresh_server.url}/login", way)
         log_in(page, fresh_server)
@@ -49,6 +47,7 @@ def test_a_lost_session_leads_to_the_door_and_back(walk: Walk, home: Reedbed) ->
     page.context.clear_cookies()
     page.keyboard.press("s")
     expect(page.locator(".toast")).to_contain_text("logged out")
+    page.locator("#tag-menu > summary").click()
     page.fill("#new-tag", "typed")
     page.locator("#tags button[name=value]").click()
     expect(page.locator(".toast")).to_contain_text("logged out")

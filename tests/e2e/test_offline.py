@@ -16,9 +16,7 @@ from tests.serving import in_thread
 
 
 @both
-def test_what_was_opened_is_read_offline_and_marks_are_sent_later(
-    walk: Walk, home: Reedbed, way: Way
-) -> None:
+def test_what_was_opened_is_read_offline_and_marks_are_sent_later(walk: Walk, home: Reedbed, way: Way) -> None:
     page = walk("/all", way)
     _wait_for_worker(page)
     page.reload()
@@ -58,7 +56,13 @@ def test_a_summary_that_is_awaited_is_not_asked_for_while_offline(
     fresh_server: Reedbed, visit: Visit, threaded_site: FeedSite
 ) -> None:
     for number in (1, 2):
-        text = f"<p>{'The reeds stand in the water all winter. ' * 80}{number}</p>"
+        birds = ("heron", "egret", "bittern", "grebe", "teal", "coot", "rail", "swan", "goose", "crane", "stork")
+        lines = (
+            f"The {bird} came to pond {number * place} with {place + 3} others of its kind, as the ringers say, "
+            f"and stayed among the reeds until the ice went out."
+            for place, bird in enumerate(birds, 1)
+        )
+        text = f"<p>{' '.join(lines)}</p>"
         threaded_site.publish(f"Entry {number}", key=str(number), content=text)
     with signed_in(fresh_server.url) as client:
         client.post("/api/v1/subscriptions", json={"url": threaded_site.feed_url()}).raise_for_status()
@@ -179,9 +183,7 @@ def test_a_device_asks_for_notes_and_shows_them(
     page.get_by_role("button", name="Send a test").click()
     note = wait_for("a note", lambda: push_service.notes)[0]
     _deliver(page, fresh_server, note)
-    shown = until(
-        page, "navigator.serviceWorker.ready.then(r => r.getNotifications()).then(all => all[0]?.body)"
-    )
+    shown = until(page, "navigator.serviceWorker.ready.then(r => r.getNotifications()).then(all => all[0]?.body)")
     assert shown == note["body"]
 
 

@@ -12,17 +12,14 @@ from tests.processes import Reedbed, signed_in, wait_for
 
 SHARED = "The council voted 31 to 28 to close the swing bridge to cars from September."
 OUTLETS = {
-    "courier": (
-        "Marrowby council closes swing bridge to cars",
-        "Buses and cyclists keep one lane over the water.",
-    ),
+    "courier": ("Marrowby council closes swing bridge to cars", "Buses and cyclists keep one lane over the water."),
     "post": (
-        "Swing bridge SHUT: Marrowby council bans cars",
+        "SCANDAL: Marrowby council SLAMS swing bridge shut",
         "Insiders whisper that lorries may never return there.",
     ),
     "kiosk": (
         "Marrowby swing bridge closed to cars by council",
-        "River ferries sail every ten minutes until winter.",
+        "“The ferries sail every ten minutes until winter,” said Ada Quill.",
     ),
 }
 
@@ -59,8 +56,13 @@ def test_a_story_is_compared_set_right_and_marked(fresh_server: Reedbed, told: s
     assert bar and button and button["y"] > bar["y"] and button["height"] < bar["height"]
     page = visit(f"{fresh_server.url}/stories", DESK, token=told)
     page.locator(".stories h2 a").click()
+    expect(page.get_by_role("heading", level=1)).not_to_contain_text("SCANDAL")
     for _, own in OUTLETS.values():
-        expect(page.locator(".only", has_text=own)).to_be_visible()
+        expect(page.locator(".agree", has=page.get_by_role("heading", name="Said by one alone"))).to_contain_text(own)
+    shared = page.locator("section", has=page.get_by_role("heading", name="Sentences they share")).last
+    expect(shared.locator("li", has_text=SHARED).locator(".favs a")).to_have_count(3)
+    expect(page.locator("mark.loud")).to_have_text(["SCANDAL (loud word)", "SLAMS (loud word)"])
+    expect(page.locator(".when li")).to_have_count(3)
     page.get_by_role("button", name="Not this story Feed post").click()
     expect(page.locator(".outlet")).to_have_count(2)
     page.get_by_role("button", name="The same story after all").click()
@@ -71,3 +73,9 @@ def test_a_story_is_compared_set_right_and_marked(fresh_server: Reedbed, told: s
         page.get_by_role("button", name="Undo").click()
     page.goto(f"{fresh_server.url}/stories?unread=1")
     expect(page.get_by_text("3 sources, 3 unread")).to_be_visible()
+    page.locator(".stories h2 a").click()
+    page.locator(".outlet h3 a").first.click()
+    related = page.locator(".related", has=page.get_by_role("heading", name="Related entries"))
+    related.scroll_into_view_if_needed()
+    expect(related.get_by_role("button", name="Same story")).to_have_count(2)
+    assert violations(page) == []

@@ -10,17 +10,7 @@ PAGES = (
     *("/summaries", "/ask", "/admin", "/admin/feeds", "/admin/feeds/1", "/admin/database", "/admin/people"),
     *(
         f"/settings/{part}"
-        for part in (
-            "look",
-            "reading",
-            "framing",
-            "account",
-            "devices",
-            "notifications",
-            "tokens",
-            "published",
-            "data",
-        )
+        for part in ("look", "reading", "framing", "account", "devices", "notifications", "tokens", "published", "data")
     ),
     "/settings/keyboard",
 )

@@ -27,11 +27,7 @@ def open_as_owner(server: Reedbed, visit: Visit, address: str, way: Way) -> Page
 def test_an_import_shows_how_far_it_is_and_then_its_report(server: Reedbed, visit: Visit, way: Way) -> None:
     items = [{"title": f"Kept {n}", "canonicalUrl": f"https://x.example/{way}/{n}"} for n in range(600)]
     page = open_as_owner(server, visit, "/settings/data", way)
-    file = {
-        "name": "starred.json",
-        "mimeType": "application/json",
-        "buffer": json.dumps({"items": items}).encode(),
-    }
+    file = {"name": "starred.json", "mimeType": "application/json", "buffer": json.dumps({"items": items}).encode()}
     page.set_input_files("#file", file)
     expect(page.locator("#import progress")).to_be_visible()
     keep_picture(page, "import-under-way", way)
@@ -42,9 +38,7 @@ def test_an_import_shows_how_far_it_is_and_then_its_report(server: Reedbed, visi
 
 
 @ways
-def test_selectors_put_the_whole_article_right(
-    server: Reedbed, library: FeedSite, visit: Visit, way: Way
-) -> None:
+def test_selectors_put_the_whole_article_right(server: Reedbed, library: FeedSite, visit: Visit, way: Way) -> None:
     feed = f"pleading-{way}"
     library.publish("Reeds", feed=feed, key="reeds", content="<p>Short.</p>")
     library.put(f"/{feed}/reeds", PAGE, content_type="text/html")

@@ -29,9 +29,7 @@ async def test_every_listener_hears_a_hint(bus: Bus) -> None:
     with bus.listen() as one, bus.listen() as other:
         await bus.publish(ChangeEvent("new_entry", feed_id=7, data={"ids": [1, 2]}))
         heard = [await one.next(PATIENCE), await other.next(PATIENCE)]
-    assert all(
-        hint and (hint.topic, hint.feed_id, hint.data) == ("new_entry", 7, {"ids": [1, 2]}) for hint in heard
-    )
+    assert all(hint and (hint.topic, hint.feed_id, hint.data) == ("new_entry", 7, {"ids": [1, 2]}) for hint in heard)
 
 
 async def test_a_listener_that_left_hears_nothing(bus: Bus) -> None:

@@ -1,4 +1,4 @@
-"""Token buckets, and places at hosts: one test for both makes."""
+"""Token buckets, and places at hosts: one test for all makes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,8 +7,11 @@ import pytest
 from redis.asyncio import Redis
 
 from reedbed.domain.users import Allowance
-from reedbed.events.limits import HostThrottle, Limiter, MemoryHostThrottle, MemoryLimiter
+from reedbed.events.limits import HostThrottle, HostTurn, Limiter, MemoryHostThrottle, MemoryLimiter
 from reedbed.events.redis import RedisAvailability, RedisHostThrottle, RedisLimiter, connect
+from reedbed.services.refresh.check import DatabaseHostThrottle
+from reedbed.store.engine.connect import open_database
+from reedbed.store.engine.database import counting
 
 
 @pytest.fixture(params=["memory", "redis"])
@@ -132,37 +135,68 @@ async def test_a_clock_set_back_locks_nobody_out() -> None:
     assert await limiter.wait_for("requests:1", allowance) == 0
 
 
-@pytest.fixture(params=["memory", "redis"])
-async def pacer(request: pytest.FixtureRequest) -> AsyncIterator[HostThrottle]:
+@pytest.fixture(params=["memory", "redis", "postgresql"])
+async def host_throttle(request: pytest.FixtureRequest) -> AsyncIterator[HostThrottle]:
     if request.param == "memory":
         yield MemoryHostThrottle()
+        return
+    if request.param == "postgresql":
+        db = await open_database(request.getfixturevalue("postgres_url"))
+        yield DatabaseHostThrottle(db)
+        await db.close()
         return
     client = await connect(request.getfixturevalue("redis_url"))
     yield RedisHostThrottle(client, RedisAvailability())
     await client.aclose()
 
 
-async def test_a_host_has_so_many_places_and_one_is_free_again_when_it_is_left(pacer: HostThrottle) -> None:
-    tokens = await asyncio.gather(*(pacer.enter("a.example", 2, 60_000) for _ in range(5)))
-    held = [token for token in tokens if token is not None]
+async def test_a_host_has_so_many_places_and_one_is_free_again_when_it_is_left(host_throttle: HostThrottle) -> None:
+    turns = await asyncio.gather(*(_enter(host_throttle, limit=2) for _ in range(5)))
+    held = [turn for turn in turns if turn is not None]
     assert len(held) == 2
-    assert await pacer.enter("b.example", 2, 60_000) is not None
-    await pacer.leave("a.example", held[0])
-    await pacer.leave("a.example", "never given out")
-    assert [await pacer.enter("a.example", 2, 60_000) is not None for _ in range(2)] == [True, False]
+    assert await _enter(host_throttle, "b.example", limit=2) is not None
+    await host_throttle.leave("a.example", held[0].token)
+    await host_throttle.leave("a.example", "never given out")
+    assert [await _enter(host_throttle, limit=2) is not None for _ in range(2)] == [True, False]
 
 
-async def test_a_place_whose_holder_died_is_free_after_its_lease(pacer: HostThrottle) -> None:
-    assert await pacer.enter("a.example", 1, 3_000) is not None
-    assert await pacer.enter("a.example", 1, 60_000) is None
+async def test_requests_to_a_host_begin_one_after_the_other(host_throttle: HostThrottle) -> None:
+    turns = [await _enter(host_throttle, limit=9, delay=60_000) for _ in range(3)]
+    waits = [turn.wait for turn in turns if turn is not None]
+    waits.append(await host_throttle.reserve("a.example", 60_000))
+    assert [round(wait / 60_000) for wait in waits] == [0, 1, 2, 3]
+    assert await host_throttle.reserve("b.example", 60_000) == 0
+
+
+async def test_a_place_whose_holder_died_is_free_after_its_lease(host_throttle: HostThrottle) -> None:
+    assert await _enter(host_throttle, lease=3_000) is not None
+    assert await _enter(host_throttle) is None
     async with asyncio.timeout(30):
-        while await pacer.enter("a.example", 1, 60_000) is None:  # noqa: ASYNC110  a clock is waited for
+        while await _enter(host_throttle) is None:  # noqa: ASYNC110  a clock is waited for
             await asyncio.sleep(0.05)
 
 
 async def test_without_redis_each_process_keeps_to_the_number_by_itself(free_port: int) -> None:
-    pacer = RedisHostThrottle(Redis.from_url(f"redis://127.0.0.1:{free_port}/0"), RedisAvailability())
-    tokens = [await pacer.enter("a.example", 2, 60_000) for _ in range(3)]
-    assert [token is not None for token in tokens] == [True, True, False]
-    await pacer.leave("a.example", str(tokens[0]))
-    assert await pacer.enter("a.example", 2, 60_000) is not None
+    host_throttle = RedisHostThrottle(Redis.from_url(f"redis://127.0.0.1:{free_port}/0"), RedisAvailability())
+    turns = [await _enter(host_throttle, limit=2) for _ in range(3)]
+    assert [turn is not None for turn in turns] == [True, True, False]
+    assert turns[0] is not None
+    await host_throttle.leave("a.example", turns[0].token)
+    assert await _enter(host_throttle, limit=2) is not None
+
+
+async def test_a_turn_costs_one_statement_and_its_end_another(postgres_url: str) -> None:
+    db = await open_database(postgres_url)
+    host_throttle = DatabaseHostThrottle(db)
+    with counting() as statements:
+        turn = await _enter(host_throttle)
+        assert turn is not None
+        await host_throttle.leave("a.example", turn.token)
+    await db.close()
+    assert statements.value == 2
+
+
+async def _enter(
+    host_throttle: HostThrottle, host: str = "a.example", *, limit: int = 1, lease: int = 60_000, delay: int = 1
+) -> HostTurn | None:
+    return await host_throttle.enter(host, limit, lease=lease, delay=delay)

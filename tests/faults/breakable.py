@@ -92,9 +92,7 @@ def breakable_postgres() -> Iterator[Breakable]:
         servers.create_cluster(binaries, directory)
         command = servers.postgres_command(binaries, directory, port, **DURABLE)
         url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
-        yield from _running(
-            Breakable(url, command, directory, lambda: servers.postgres_answers(url), signal.SIGINT)
-        )
+        yield from _running(Breakable(url, command, directory, lambda: servers.postgres_answers(url), signal.SIGINT))
 
 
 @contextmanager

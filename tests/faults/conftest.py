@@ -74,9 +74,7 @@ class Fleet:
         return {entry["title"] for entry in answer.json()["items"]}
 
     def follow(self, name: str) -> None:
-        answer = self.client.post(
-            "/api/v1/subscriptions/batch", json={"items": [{"url": self.site.feed_url(name)}]}
-        )
+        answer = self.client.post("/api/v1/subscriptions/batch", json={"items": [{"url": self.site.feed_url(name)}]})
         answer.raise_for_status()
 
     def folders(self, client: httpx.Client | None = None) -> set[str]:

@@ -40,9 +40,7 @@ def people(clients: list[httpx.Client], *, each: int = 1) -> Iterator[Told]:
     """Within, people read the list and make folders through these clients' servers."""
     told, stop = Told(), threading.Event()
     threads = [
-        threading.Thread(
-            target=_live, args=(str(client.base_url), dict(client.headers), told, stop, act, pause)
-        )
+        threading.Thread(target=_live, args=(str(client.base_url), dict(client.headers), told, stop, act, pause))
         for client in clients
         for act, pause in ((_read, READ_PAUSE), (_write, WRITE_PAUSE))
         for _ in range(each)
@@ -60,9 +58,7 @@ def people(clients: list[httpx.Client], *, each: int = 1) -> Iterator[Told]:
 Act = Callable[[httpx.Client, Told], httpx.Response]
 
 
-def _live(
-    base_url: str, headers: dict[str, str], told: Told, stop: threading.Event, act: Act, pause: float
-) -> None:
+def _live(base_url: str, headers: dict[str, str], told: Told, stop: threading.Event, act: Act, pause: float) -> None:
     with httpx.Client(base_url=base_url, headers=headers, timeout=30) as client:
         while not stop.is_set():
             started = time.monotonic()

@@ -10,15 +10,11 @@ import pytest
 from sqlalchemy import text
 
 from reedbed.domain.errors import Unavailable
-from reedbed.store.engine.postgresql import (
-    MAX_WAIT_SECONDS,
-    ConnectionProbe,
-    PostgresqlDatabase,
-    open_postgresql,
-)
-from reedbed.store.engine.statements import Statement
+from reedbed.store.engine.postgresql import MAX_WAIT_SECONDS, ConnectionProbe, PostgresqlDatabase, open_postgresql
+from reedbed.store.engine.statements import Query
 from tests.effort import REPEAT_FACTOR
 from tests.processes import wait_for
+from tests.rows import as_tuple
 from tests.servers import run_apart
 
 from .conftest import Fleet
@@ -112,7 +108,7 @@ async def test_a_silence_is_noticed_also_where_it_falls_into_the_first_beat(flee
 
 async def _ask(db: PostgresqlDatabase) -> None:
     async with db.read() as tx:
-        await tx.value(Statement(text(SLEEP)))
+        await tx.all(Query(text(SLEEP), into=as_tuple))
 
 
 async def _until_one_is_asleep(fleet: Fleet) -> None:

@@ -23,10 +23,7 @@ def test_a_web_process_killed_under_load_has_kept_all_it_acknowledged(fleet: Fle
         port = servers.free_port()
         with reedbed("web", port=port, cwd=fleet.cwd, **fleet.settings) as doomed:
             headers = dict(fleet.client.headers)
-            with (
-                httpx.Client(base_url=doomed.url, headers=headers) as client,
-                people([client], each=2) as told,
-            ):
+            with httpx.Client(base_url=doomed.url, headers=headers) as client, people([client], each=2) as told:
                 wait_for("some folders", lambda told=told: len(told.acknowledged) > 20)
                 doomed.kill()
                 time.sleep(0.3)
@@ -42,9 +39,7 @@ def test_a_worker_killed_in_the_middle_of_a_fetch_is_replaced_within_seconds(fle
     fleet.follow(name)
     wait_for("the first request", lambda: f"/{name}.feed" in fleet.site.arrived)
     victim = _holder(fleet, name)
-    wait_for(
-        "its name", lambda: any(each["process"] == victim and each["feeds"] for each in _processes(fleet))
-    )
+    wait_for("its name", lambda: any(each["process"] == victim and each["feeds"] for each in _processes(fleet)))
     running = next(each for each in fleet.workers if f":{each.process.pid}:" in victim)
     place = fleet.workers.index(running)
     running.kill()

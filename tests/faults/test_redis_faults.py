@@ -94,9 +94,7 @@ def _is_heard_across(fleet: Fleet) -> bool:
     def listen() -> None:
         headers = dict(fleet.clients[1].headers)
         try:
-            with httpx.stream(
-                "GET", f"{fleet.web[1].url}/api/v1/events", headers=headers, timeout=5
-            ) as stream:
+            with httpx.stream("GET", f"{fleet.web[1].url}/api/v1/events", headers=headers, timeout=5) as stream:
                 opened.set()
                 for line in stream.iter_lines():
                     if line.startswith("event: ") and "resync" not in line:

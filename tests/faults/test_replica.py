@@ -30,11 +30,7 @@ def following(primary: Breakable) -> Iterator[Breakable]:
     with servers.work_directory("rbreplica") as directory:
         copy = [binaries / "pg_basebackup", "-D", directory / "data", "-R", "-X", "stream", "-c", "fast"]
         subprocess.run(
-            [*copy, "-d", primary.url],
-            check=True,
-            capture_output=True,
-            cwd=directory,
-            **servers.unprivileged(),
+            [*copy, "-d", primary.url], check=True, capture_output=True, cwd=directory, **servers.unprivileged()
         )
         port = servers.free_port()
         command = servers.postgres_command(binaries, directory, port, **DURABLE)
@@ -74,9 +70,7 @@ async def db(pair: tuple[Breakable, Breakable]) -> AsyncIterator[Database]:
     await database.close()
 
 
-async def test_only_who_may_lag_reads_from_the_replica(
-    pair: tuple[Breakable, Breakable], db: Database
-) -> None:
+async def test_only_who_may_lag_reads_from_the_replica(pair: tuple[Breakable, Breakable], db: Database) -> None:
     await _put(db, "before")
     await _until_seen(db, "before")
     await _on(pair[1], "SELECT pg_wal_replay_pause()")
@@ -89,9 +83,7 @@ async def test_only_who_may_lag_reads_from_the_replica(
     await _until_seen(db, "after")
 
 
-async def test_a_replica_that_dies_is_left_out_and_comes_back(
-    pair: tuple[Breakable, Breakable], db: Database
-) -> None:
+async def test_a_replica_that_dies_is_left_out_and_comes_back(pair: tuple[Breakable, Breakable], db: Database) -> None:
     await _put(db, "one")
     await _until_seen(db, "one")
     for lose, bring_back in ((pair[1].kill, pair[1].start), (pair[1].freeze, pair[1].thaw)):

@@ -124,9 +124,7 @@ async def chunks_with_trailers(exchange: Exchange) -> None:
 
 @behaviour
 async def chunks_over_length(exchange: Exchange) -> None:
-    await exchange.send(
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: %d\r\n\r\n" % len(FEED)
-    )
+    await exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: %d\r\n\r\n" % len(FEED))
     await exchange.send(FEED)
 
 

@@ -38,12 +38,7 @@ class Exchange:
         await self.writer.drain()
 
     async def answer(
-        self,
-        status: str = "200 OK",
-        body: bytes = FEED,
-        headers: tuple[str, ...] = (),
-        *,
-        length: int | None = None,
+        self, status: str = "200 OK", body: bytes = FEED, headers: tuple[str, ...] = (), *, length: int | None = None
     ) -> None:
         lines = [f"HTTP/1.1 {status}", *headers, f"Content-Length: {len(body) if length is None else length}"]
         await self.send("\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body)

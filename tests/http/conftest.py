@@ -13,7 +13,7 @@
 Clients from `signed_in` and `by_cookie` carry the user's id as `client.user_id`.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
@@ -25,6 +25,7 @@ from reedbed.domain.users import Allowance, RateLimits
 from reedbed.http.auth import SESSION_COOKIE
 from reedbed.roles.app import Application, create_app
 from reedbed.services.runtime import CallerCache, Runtime
+from tests.answers import compared_with_documentation
 from tests.clients import Client, SignIn, new_client, session_of
 from tests.harness import RuntimeHarness, open_harness
 from tests.services.writing import Desk, new_desk
@@ -43,6 +44,12 @@ async def harness(database_url: str) -> AsyncIterator[RuntimeHarness]:
         yield harness
 
 
+@pytest.fixture(autouse=True)
+def documented_answers() -> Iterator[None]:
+    with compared_with_documentation():
+        yield
+
+
 @pytest.fixture
 def runtime(harness: RuntimeHarness) -> Runtime:
     return harness.runtime
@@ -53,13 +60,14 @@ _halves: dict[str, Any] = {}
 
 @pytest.fixture
 def app(runtime: Runtime) -> Application:
-    """Its hundreds of routes are put together once; a runtime of its own moves in with each test."""
+    """Its routes are imported once; each test gets a runtime of its own."""
     app = create_app(runtime)
     if not _halves:
-        _halves.update(state=app.state, pages=app.pages, programs=app.programs)
+        _halves.update(state=app.state, page_routes=app.page_routes, program_routes=app.program_routes)
     vars(app).update(_halves)
     app.state.runtime = runtime
     app.state.reader_etags = EtagCache()
+    app.state.include_programs = app.program_routes.include_all
     return app
 
 
@@ -75,9 +83,7 @@ async def signed_in(app: Application, runtime: Runtime) -> AsyncIterator[SignIn]
 
         async def sign_in(email: str = "reader@example.org", *, role: str = "user") -> Client:
             user_id, token = await session_of(runtime, email, role)
-            client = await clients.enter_async_context(
-                new_client(app, headers={"Authorization": f"Bearer {token}"})
-            )
+            client = await clients.enter_async_context(new_client(app, headers={"Authorization": f"Bearer {token}"}))
             client.user_id, client.token = user_id, token
             return client
 

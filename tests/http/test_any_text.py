@@ -100,8 +100,7 @@ def _body(described: dict[str, Any], operation: dict[str, Any]) -> dict[str, Any
 
 def _least(described: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
     return {
-        name: _value(described, body["properties"][name], "http://example.org/")
-        for name in body.get("required", ())
+        name: _value(described, body["properties"][name], "http://example.org/") for name in body.get("required", ())
     }
 
 

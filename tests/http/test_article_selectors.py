@@ -100,9 +100,7 @@ async def test_while_the_site_is_away_the_article_stays_as_it_was(
     assert "503" in answer["failed"]
 
 
-async def test_on_a_shared_feed_a_reader_may_not(
-    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_on_a_shared_feed_a_reader_may_not(signed_in: SignIn, harness: RuntimeHarness, site: FeedSite) -> None:
     reader, other = await signed_in("r@example.org"), await signed_in("x@example.org")
     site.publish("Reeds")
     mine = await follow(reader, site)
@@ -113,9 +111,7 @@ async def test_on_a_shared_feed_a_reader_may_not(
     assert await harness.column("SELECT feed_id FROM article_selectors") == []
 
 
-async def test_on_a_feed_of_their_own_a_reader_may(
-    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_on_a_feed_of_their_own_a_reader_may(signed_in: SignIn, harness: RuntimeHarness, site: FeedSite) -> None:
     reader = await signed_in("r@example.org")
     site.publish("Reeds")
     mine = await follow(reader, site)

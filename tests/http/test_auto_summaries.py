@@ -42,9 +42,7 @@ async def test_both_are_chosen_on_the_page(
     assert 'name="summary_words"' in plain and 'name="local_only"' not in plain
     async with ModelServer() as server:
         app.state.runtime = replace(runtime, ai=AiPolicy(model=server.model()))
-        assert (
-            "Send none of its texts to the model scripted" in (await page.get(f"/feeds/{number}/edit")).text
-        )
+        assert "Send none of its texts to the model scripted" in (await page.get(f"/feeds/{number}/edit")).text
     chosen = {"summary_words": "500", "local_only": ["false", "true"]}
     assert (await page.post(f"/feeds/{number}", data=chosen, headers=FORM)).status_code == 303
     said = (await reader.get(address)).json()

@@ -26,9 +26,7 @@ BURST = RateLimits().login.burst
 async def harness(sqlite_url: str) -> AsyncIterator[RuntimeHarness]:
     """On one engine: the counts are in memory or in Redis, never in the database."""
     async with open_harness(sqlite_url) as harness:
-        harness.runtime = replace(
-            harness.runtime, doors=HttpPolicy(trusted_proxies=(ip_network("127.0.0.0/8"),))
-        )
+        harness.runtime = replace(harness.runtime, http=HttpPolicy(trusted_proxies=(ip_network("127.0.0.0/8"),)))
         await create_owner(harness.runtime, OWNER, PASSWORD)
         yield harness
 
@@ -118,19 +116,13 @@ async def test_an_address_cannot_be_changed_within_a_network_of_ipv6(door: Clien
 
 
 async def test_what_stands_left_of_the_proxy_s_word_changes_nothing(door: Client) -> None:
-    tries = [
-        await _log_in(door, f"198.51.100.{number}, 203.0.113.9", f"guess{number}")
-        for number in range(3 * BURST)
-    ]
+    tries = [await _log_in(door, f"198.51.100.{number}, 203.0.113.9", f"guess{number}") for number in range(3 * BURST)]
     assert tries.count(429) >= BURST, tries
 
 
 async def test_an_account_attacked_from_everywhere_is_guarded_too(door: Client) -> None:
     """A thousand machines with a try each: the account itself has a limit."""
-    tries = [
-        await _log_in(door, f"203.0.{number // 250}.{number % 250}", f"guess{number}")
-        for number in range(300)
-    ]
+    tries = [await _log_in(door, f"203.0.{number // 250}.{number % 250}", f"guess{number}") for number in range(300)]
     assert tries.count(429) > 100, {status: tries.count(status) for status in set(tries)}
 
 
@@ -153,9 +145,7 @@ async def _app_password(door: Client) -> str:
     login = {"email": OWNER, "password": PASSWORD}
     answer = await door.post("/api/v1/auth/login", json=login, headers=from_("203.0.113.99"))
     bearer = {"Authorization": f"Bearer {answer.json()['token']}"}
-    made = await door.post(
-        "/api/v1/users/me/tokens", json={"name": "Phone", "kind": "app_password"}, headers=bearer
-    )
+    made = await door.post("/api/v1/users/me/tokens", json={"name": "Phone", "kind": "app_password"}, headers=bearer)
     return made.json()["secret"]
 
 
@@ -187,9 +177,7 @@ async def test_a_fresh_address_gets_in_while_others_guess(door: Client, runtime:
     assert statuses == [200] * RIGHT_LOGINS
 
 
-async def test_a_known_device_gets_in_even_from_an_address_that_guesses(
-    door: Client, runtime: Runtime
-) -> None:
+async def test_a_known_device_gets_in_even_from_an_address_that_guesses(door: Client, runtime: Runtime) -> None:
     assert await _log_in_by_page(door, "203.0.113.7", PASSWORD) == 303
     del door.cookies["reedbed_session"]
     statuses: list[int] = []
@@ -213,9 +201,7 @@ async def test_a_device_is_known_to_the_accounts_that_were_opened_in_it_and_to_n
     assert known_device(runtime.secret, cookie, OWNER)
     assert known_device(runtime.secret, cookie, "other@example.org") is None
     both = remember_device(runtime.secret, cookie, "other@example.org")
-    assert known_device(runtime.secret, both, OWNER) == known_device(
-        runtime.secret, both, "other@example.org"
-    )
+    assert known_device(runtime.secret, both, OWNER) == known_device(runtime.secret, both, "other@example.org")
     for forged in ("", ".", "a.b", f"x{cookie}", cookie[:-1], cookie.partition(".")[0], "a." * 500, "ä.ö"):
         assert known_device(runtime.secret, forged, OWNER) is None
 

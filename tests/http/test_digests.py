@@ -7,6 +7,7 @@ import pytest
 
 from reedbed.ai.model import MockModel
 from reedbed.domain.ai import Breaker, Budget, Usage
+from reedbed.domain.failures import untranslated
 from reedbed.roles.app import Application
 from reedbed.services.digests import DIGEST_JOB as JOB_KIND
 from reedbed.services.job_registry import HANDLERS
@@ -213,7 +214,7 @@ async def test_the_operator_sees_why_texts_were_given_up(by_cookie: SignIn, desk
     assert "REEDBED_AI_BASE_URL" in page, "without a model it says how to have one"
     async with desk.runtime.db.write() as tx:
         for number, why in enumerate(("It <b>broke</b>.", "It <b>broke</b>.", "")):
-            await summaries.record_failure(tx, f"key-{number}", str(number) * 64, why, desk.runtime.now())
+            await summaries.record_failure(tx, f"key-{number}", str(number) * 64, untranslated(why), desk.runtime.now())
     listed = (await operator.get("/api/v1/admin/ai/failures")).json()["items"]
     assert [one["last_error"] for one in listed] == ["", "It <b>broke</b>.", "It <b>broke</b>."]
     shown = (await operator.get("/admin/ai")).text

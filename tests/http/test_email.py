@@ -55,9 +55,7 @@ async def digest_for(harness: RuntimeHarness, runtime: Runtime) -> tuple[Any, Di
         assert user is not None
     await set_schedule(runtime, user, minute=420, zone="UTC", scope=DigestScope(), mail=True)
     async with runtime.db.write() as tx:
-        digest_id = await digests.add(
-            tx, user_id, DigestScope(), model="extract", language="en", since=1, now=2
-        )
+        digest_id = await digests.add(tx, user_id, DigestScope(), model="extract", language="en", since=1, now=2)
         await digests.finish(tx, digest_id, text, model="extract", language="en", entries=1, now=2)
         found = await digests.get(tx, user_id, digest_id)
     assert found is not None
@@ -113,10 +111,7 @@ END = f"https://reader.example/digests/unsubscribe/{'x' * 200}"
         (
             "Lesestube Grünau <post@bücher.example>",
             Email("reader@home.example", "Übersicht", "Grüße\n", "<p>Grüße</p>", END),
-            {
-                "from": "=?utf-8?q?Lesestube_Gr=C3=BCnau?= <post@xn--bcher-kva.example>",
-                "list-unsubscribe": f"<{END}>",
-            },
+            {"from": "=?utf-8?q?Lesestube_Gr=C3=BCnau?= <post@xn--bcher-kva.example>", "list-unsubscribe": f"<{END}>"},
         ),
         (
             "post@reader.example",
@@ -148,8 +143,7 @@ def _headers(raw: bytes) -> dict[str, str]:
     # What is not ASCII comes as a Header, which knows no charset for it.
     unpacked = {name.lower(): str(value) for name, value in message.raw_items()}
     return {
-        name: " ".join(value.encode("utf-8", "surrogateescape").decode().split())
-        for name, value in unpacked.items()
+        name: " ".join(value.encode("utf-8", "surrogateescape").decode().split()) for name, value in unpacked.items()
     }
 
 

@@ -26,11 +26,7 @@ OUTSIDE = "127.0.0.2"
 TARGETS = [
     *CLOSED_SPELLINGS,
     *NO_WEB_ADDRESS,
-    *(
-        f"http://[{each}]/" if ":" in each else f"http://{each}/"
-        for each in CLOSED_ADDRESSES
-        if "%" not in each
-    ),
+    *(f"http://[{each}]/" if ":" in each else f"http://{each}/" for each in CLOSED_ADDRESSES if "%" not in each),
 ]
 HOPS = 5
 STATUSES = (301, 302, 303, 307, 308)

@@ -64,9 +64,7 @@ async def test_a_reader_has_a_feed_read_for_themselves_alone(
     assert (found["status"], found["analysis"]["title"], found["outdated"]) == ("ready", "Calm: SHOCK", False)
     assert found["analysis"]["framing"]["quote"] == "SHOCK" and "not a check of the facts" in found["caveat"]
     assert (await reader.get("/rss", params={"url": site.feed_url()})).status_code == 404, "not for strangers"
-    usage = await room.harness.column(
-        "SELECT calls FROM ai_user_usage WHERE user_id = :id", id=reader.user_id
-    )
+    usage = await room.harness.column("SELECT calls FROM ai_user_usage WHERE user_id = :id", id=reader.user_id)
     assert usage == [1]
 
     await reader.put(f"/api/v1/subscriptions/{subscription}/framing", json={"enabled": False})
@@ -94,9 +92,7 @@ async def test_nothing_is_sent_before_the_reader_has_said_so(
     assert room.model.calls == 0, "the mind was changed before the worker came"
 
 
-async def test_without_a_model_the_switch_says_so(
-    room: FramingHarness, site: FeedSite, reader: Client
-) -> None:
+async def test_without_a_model_the_switch_says_so(room: FramingHarness, site: FeedSite, reader: Client) -> None:
     subscription = await follow(reader, room)
     app = create_app(replace(room.runtime, ai=replace(room.runtime.ai, model=None)))
     async with new_client(app, headers=dict(reader.headers)) as client:
@@ -114,7 +110,7 @@ async def test_an_entry_is_read_again_when_the_model_changed_or_the_first_try_fa
     await room.work()
     (entry,) = await room.entries()
     failed = await framing_of(reader, entry)
-    assert (failed["status"], failed["error"]) == ("failed", "The model's answer was not as asked for.")
+    assert (failed["status"], failed["error"]) == ("failed", "The model's answer does not have the requested form.")
     assert (await reader.post(f"/api/v1/entries/{entry}/framing")).json()["status"] == "pending"
     await room.write()
     assert (await reader.post(f"/api/v1/entries/{entry}/framing")).json()["status"] == "ready"
@@ -170,9 +166,7 @@ async def test_what_others_follow_is_not_found(room: FramingHarness, site: FeedS
         assert (await other.get("/api/v1/framing", params={"entry_ids": entry})).json()["items"] == []
 
 
-async def test_the_rows_of_a_list_are_asked_for_together(
-    room: FramingHarness, site: FeedSite, reader: Client
-) -> None:
+async def test_the_rows_of_a_list_are_asked_for_together(room: FramingHarness, site: FeedSite, reader: Client) -> None:
     site.publish("SHOCK", content=LONG)
     site.publish("PANIC", content=LONG + "<p>2</p>")
     subscription = await follow(reader, room)

@@ -63,11 +63,7 @@ def _ask(server: Reedbed, client: httpx.Client, operation: Any, mode: Generation
     renew = _ends_sessions(operation)
 
     @settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        suppress_health_check=list(HealthCheck),
+        max_examples=EXAMPLES, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
     )
     @given(operation.as_strategy(generation_mode=mode))
     def ask(case: Any) -> None:
@@ -98,9 +94,7 @@ def _renew(server: Reedbed, client: httpx.Client) -> None:
 def _send(client: httpx.Client, wanted: dict[str, Any]) -> httpx.Response | None:
     """None for what no HTTP client can say."""
     headers = {
-        name: value
-        for name, value in (wanted.get("headers") or {}).items()
-        if name.lower() not in SAID_ELSEWHERE
+        name: value for name, value in (wanted.get("headers") or {}).items() if name.lower() not in SAID_ELSEWHERE
     }
     body: dict[str, Any] = {name: wanted[name] for name in ("json", "files") if wanted.get(name) is not None}
     data = wanted.get("data")

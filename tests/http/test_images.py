@@ -1,13 +1,15 @@
 """Pictures through the server: signed, checked, and only where they are wanted."""
 
+import io
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from reedbed.domain.images import signed_path
-from reedbed.ingest.images import ImageCache
+from reedbed.ingest.images import ImageCache, scale_down
 from reedbed.roles.app import Application
 from reedbed.services.runtime import ImagePolicy, Runtime
 from tests.clients import Client, SignIn
@@ -70,8 +72,8 @@ async def test_a_picture_is_fetched_once(
 
 @pytest.mark.parametrize(
     "body",
-    [b"<html>no picture</html>", b"<svg xmlns='http://www.w3.org/2000/svg'/>", b"", b"\x89PN"],
-    ids=["html", "svg", "empty", "cut"],
+    [b"<html>no picture</html>", b"<p><svg xmlns='http://www.w3.org/2000/svg'/></p>", b"", b"\x89PN"],
+    ids=["html", "svg-in-html", "empty", "cut"],
 )
 async def test_what_is_no_picture_is_not_handed_on(
     site: FeedSite, runtime: Runtime, client: Client, body: bytes
@@ -79,6 +81,17 @@ async def test_what_is_no_picture_is_not_handed_on(
     site.put("/a.png", body, content_type="image/png")
     answer = await client.get(signed_path(runtime.secret, f"{site.url}/a.png"))
     assert answer.status_code == 404
+
+
+async def test_a_drawing_is_handed_on_and_may_run_nothing(site: FeedSite, runtime: Runtime, client: Client) -> None:
+    svg = b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+    site.put("/a.svg", svg, content_type="text/plain")
+    answer = await client.get(signed_path(runtime.secret, f"{site.url}/a.svg"))
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "image/svg+xml")
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "sandbox" in policy
+    assert "script" not in policy
 
 
 async def test_a_picture_too_large_is_not_handed_on(
@@ -89,9 +102,7 @@ async def test_a_picture_too_large_is_not_handed_on(
     assert (await client.get(signed_path(runtime.secret, f"{site.url}/a.png"))).status_code == 404
 
 
-@pytest.mark.parametrize(
-    "address", ["http://169.254.169.254/a.png", "http://[::1]/a.png", "file:///etc/passwd"]
-)
+@pytest.mark.parametrize("address", ["http://169.254.169.254/a.png", "http://[::1]/a.png", "file:///etc/passwd"])
 async def test_the_guard_stands_before_pictures_too(runtime: Runtime, client: Client, address: str) -> None:
     assert (await client.get(signed_path(runtime.secret, address))).status_code == 404
 
@@ -120,3 +131,38 @@ async def _entry(
     await harness.check()
     (entry,) = (await reader.get("/api/v1/entries")).json()["items"]
     return reader, entry["id"]
+
+
+async def test_a_list_loads_small_versions_of_pictures(
+    app: Application, harness: RuntimeHarness, site: FeedSite, runtime: Runtime, signed_in: SignIn, by_cookie: SignIn
+) -> None:
+    noise = Image.effect_noise((1200, 800), 80).convert("RGB")
+    large = io.BytesIO()
+    noise.save(large, "JPEG", quality=95)
+    site.put("/a.jpg", large.getvalue(), content_type="image/jpeg")
+    app.state.runtime = replace(runtime, images=ImagePolicy(mode="all"))
+    await _entry(harness, site, signed_in, f'<p>Reeds</p><img src="{site.url}/a.jpg" alt="">')
+    page = await by_cookie("reader@example.org")
+    row = (await page.get("/all")).text
+    srcset = re.search(r'srcset="([^"]+)"', row)
+    assert srcset is not None
+    small, medium = (part.split(" ") for part in srcset[1].split(", "))
+    assert (small[1], medium[1]) == ("160w", "480w")
+    sizes: list[int] = []
+    for address, width in (small, medium):
+        answer = await page.get(address)
+        assert answer.headers["content-type"] == "image/webp"
+        with Image.open(io.BytesIO(answer.content)) as picture:
+            assert f"{picture.width}w" == width
+        sizes.append(len(answer.content))
+    assert sizes[0] < 20_000 and sizes[1] < len(large.getvalue()) / 3
+    other = signed_path(b"another secret", f"small:160:{site.url}/a.jpg")
+    assert (await page.get(other)).status_code == 404
+
+
+def test_a_damaged_or_huge_picture_is_not_scaled() -> None:
+    damaged = b"\xff\xd8\xff" + bytes(30_000)
+    assert scale_down(damaged, 160) == damaged
+    wide = io.BytesIO()
+    Image.new("1", (20_000, 20_000)).save(wide, "PNG")
+    assert scale_down(wide.getvalue() + bytes(30_000), 160).startswith(b"\x89PNG")

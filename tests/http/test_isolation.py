@@ -41,6 +41,8 @@ NOUNS = {
     "target_id": "share_targets",
     "search_id": "searches",
     "story_id": "stories",
+    "joined_id": "stories",
+    "other_entry_id": "entries",
     "parent_id": "folders",
     "up_to": "entries",
     "above": "entries",
@@ -141,9 +143,7 @@ async def test_no_door_shows_or_changes_what_is_anothers(
     assert await _belongings(runtime, alice) == before
 
 
-async def test_no_page_shows_or_changes_what_is_anothers(
-    alice: Alice, by_cookie: SignIn, runtime: Runtime
-) -> None:
+async def test_no_page_shows_or_changes_what_is_anothers(alice: Alice, by_cookie: SignIn, runtime: Runtime) -> None:
     before = await _belongings(runtime, alice)
 
     for number, (method, url, form) in enumerate(_page_knocks(alice.ids)):
@@ -179,9 +179,7 @@ async def test_what_another_may_not_see_is_shown_to_its_owner(app: Application, 
     assert shown > 3
 
 
-async def test_every_door_asks_a_stranger_who_they_are(
-    app: Application, alice: Alice, client: Client
-) -> None:
+async def test_every_door_asks_a_stranger_who_they_are(app: Application, alice: Alice, client: Client) -> None:
     asked = {
         (knock.door.method, knock.door.path)
         for knock in _knocks(app, alice.ids)
@@ -274,9 +272,7 @@ def _bodies(door: Door, schemas: dict[str, Any], ids: dict[str, int]) -> Iterato
         return
     schema = _resolved(content["application/json"]["schema"], schemas)
     properties = schema.get("properties", {})
-    required = {
-        name: _filled(door, name, properties[name], schemas, ids) for name in schema.get("required", [])
-    }
+    required = {name: _filled(door, name, properties[name], schemas, ids) for name in schema.get("required", [])}
     yield required
     for name, wanted in properties.items():
         if name not in required and _is_id(wanted, schemas):
@@ -296,9 +292,7 @@ def _filled(door: Door, name: str, schema: dict[str, Any], schemas: Any, ids: di
             return [_filled(door, name, wanted.get("items", {}), schemas, ids)]
         case "object":
             properties = wanted.get("properties", {})
-            return {
-                key: _filled(door, key, properties[key], schemas, ids) for key in wanted.get("required", [])
-            }
+            return {key: _filled(door, key, properties[key], schemas, ids) for key in wanted.get("required", [])}
         case "boolean":
             return True
         case "integer" | "number":

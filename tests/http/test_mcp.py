@@ -81,9 +81,7 @@ async def test_an_assistant_searches_reads_and_marks(set_language, reader: Clien
 async def test_a_whole_article_is_read_where_its_reader_chose_always(
     set_language, reader: Client, harness: RuntimeHarness
 ) -> None:
-    await harness.change(
-        "UPDATE entry_bodies SET full_content = content || '<p>They stand in the water.</p>'"
-    )
+    await harness.change("UPDATE entry_bodies SET full_content = content || '<p>They stand in the water.</p>'")
     (followed,) = (await reader.get("/api/v1/subscriptions")).json()["items"]
     async with set_language("read") as assistant:
         (found,) = (await _said(assistant, "search_entries", query="herons"))["entries"]
@@ -110,16 +108,12 @@ async def test_a_token_that_may_only_read_sees_and_does_no_more(set_language, re
     assert len(unread) == 3
 
 
-async def test_feeds_and_folders_are_listed_and_followed(
-    set_language, site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_feeds_and_folders_are_listed_and_followed(set_language, site: FeedSite, harness: RuntimeHarness) -> None:
     site.publish("Otters", feed="mammals")
     async with set_language("read", "write") as assistant:
         (folder,) = (await _said(assistant, "list_folders"))["folders"]
         assert folder["path"] == "Birds"
-        made = await _said(
-            assistant, "subscribe", url=site.feed_url("mammals"), folder_id=folder["folder_id"]
-        )
+        made = await _said(assistant, "subscribe", url=site.feed_url("mammals"), folder_id=folder["folder_id"])
         await harness.check()
         feeds = (await _said(assistant, "list_feeds", folder_id=folder["folder_id"]))["feeds"]
         assert {feed["feed_id"]: feed["unread"] for feed in feeds}[made["feed_id"]] == 1
@@ -220,9 +214,7 @@ async def test_nobody_reads_what_is_not_theirs(
     assert (await other.get(f"/api/v1/entries/{secret}")).json()["read"] is False
 
 
-async def test_strangers_and_cookies_stay_outside(
-    client: Client, by_cookie: SignIn, signed_in: SignIn
-) -> None:
+async def test_strangers_and_cookies_stay_outside(client: Client, by_cookie: SignIn, signed_in: SignIn) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     for stranger in (client, await by_cookie("reader@example.org")):
         answer = await stranger.post("/mcp", json=message)
@@ -231,10 +223,6 @@ async def test_strangers_and_cookies_stay_outside(
         assert answer.json()["error"]["code"] == "unauthorized"
     answer = await (await signed_in("reader@example.org")).get("/mcp")
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
-    assert answer.json()["error"] == {
-        "code": "method_not_allowed",
-        "message": "Send messages by POST.",
-        "details": {},
-    }
+    assert answer.json()["error"] == {"code": "method_not_allowed", "message": "Send messages by POST.", "details": {}}
     answer = await (await signed_in("reader@example.org")).post("/mcp", content=b"{}")
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid")

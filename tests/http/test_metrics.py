@@ -32,9 +32,7 @@ async def test_every_line_is_in_the_form_of_prometheus_and_every_name_is_there(c
     await client.get("/healthz")
     answer = await client.get("/metrics")
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
-    assert [
-        line for line in answer.text.splitlines() if not line.startswith("#") and not LINE.match(line)
-    ] == []
+    assert [line for line in answer.text.splitlines() if not line.startswith("#") and not LINE.match(line)] == []
     for name in NAMED:
         assert f"# TYPE {name} " in answer.text
 
@@ -48,10 +46,7 @@ async def test_requests_are_counted_by_route_and_never_by_what_callers_write(cli
     text = (await client.get("/metrics")).text
     assert 'http_request_total{method="GET",path="/api/v1/entries/{entry_id}",status="404"} 3' in text
     assert 'http_request_total{method="GET",path="unknown",status="404"} 3' in text
-    assert (
-        'http_request_duration_seconds_bucket{method="GET",path="/api/v1/entries/{entry_id}",le="+Inf"} 3'
-        in text
-    )
+    assert 'http_request_duration_seconds_bucket{method="GET",path="/api/v1/entries/{entry_id}",le="+Inf"} 3' in text
     assert "nowhere" not in text
 
 
@@ -76,7 +71,7 @@ async def test_strangers_and_whoever_a_proxy_speaks_for_are_refused(client):
 
 
 async def test_the_token_opens_it_from_anywhere(runtime):
-    app = create_app(replace(runtime, doors=HttpPolicy(metrics_token=TOKEN)))
+    app = create_app(replace(runtime, http=HttpPolicy(metrics_token=TOKEN)))
     async with new_client(app) as client:
         away = {"X-Forwarded-For": "203.0.113.9"}
         wrong = await client.get("/metrics", headers={**away, "Authorization": f"Bearer {TOKEN[1:]}"})
@@ -93,20 +88,20 @@ async def test_every_answer_names_its_request(client):
 async def test_nobody_is_waited_for_once_answered(client, runtime):
     for path in ("/healthz", "/none", "/login"):
         await client.get(path)
-        assert runtime.meters.requests_in_progress == 0
+        assert runtime.metrics.requests_in_progress == 0
 
 
 async def test_nobody_is_waited_for_once_a_stream_has_begun():
-    meters, seen = Metrics(), list[int]()
+    metrics, seen = Metrics(), list[int]()
 
     async def stream(scope, receive, send):
-        seen.append(meters.requests_in_progress)
+        seen.append(metrics.requests_in_progress)
         kind = (b"content-type", b"text/event-stream")
         await send({"type": "http.response.start", "status": 200, "headers": [kind]})
-        seen.append(meters.requests_in_progress)
+        seen.append(metrics.requests_in_progress)
 
     async def nobody(message=None):
         return {"type": "http.disconnect"}
 
-    await MetricsMiddleware(stream, meters)({"type": "http", "method": "GET"}, nobody, nobody)
-    assert [*seen, meters.requests_in_progress] == [1, 0, 0]
+    await MetricsMiddleware(stream, metrics)({"type": "http", "method": "GET"}, nobody, nobody)
+    assert [*seen, metrics.requests_in_progress] == [1, 0, 0]

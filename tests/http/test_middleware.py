@@ -144,11 +144,9 @@ async def test_a_foreign_page_cannot_log_anybody_in(client: Client) -> None:
         assert answer.status_code == 403
 
 
-async def test_a_listed_origin_speaks_with_a_token_and_never_with_a_cookie(
-    runtime: Runtime, by_cookie: SignIn
-) -> None:
+async def test_a_listed_origin_speaks_with_a_token_and_never_with_a_cookie(runtime: Runtime, by_cookie: SignIn) -> None:
     token = (await by_cookie()).token
-    app = create_app(replace(runtime, doors=HttpPolicy(cors_origins=("https://app.example",))))
+    app = create_app(replace(runtime, http=HttpPolicy(cors_origins=("https://app.example",))))
     origin = {"Origin": "https://app.example"}
     async with new_client(app) as client:
         bearer = await client.get(FOLDERS, headers={**origin, "Authorization": f"Bearer {token}"})
@@ -190,8 +188,8 @@ def test_the_client_is_the_rightmost_hop_nobody_vouches_for(forwarded: str, seen
 async def test_forwarded_headers_count_only_from_trusted_proxies(
     runtime: Runtime, trusted: tuple[str, ...], seen: str
 ) -> None:
-    doors = HttpPolicy(trusted_proxies=tuple(ip_network(network) for network in trusted))
-    app = create_app(replace(runtime, doors=doors))
+    policy = HttpPolicy(trusted_proxies=tuple(ip_network(network) for network in trusted))
+    app = create_app(replace(runtime, http=policy))
 
     @app.programs.get("/api/v1/whoami")
     async def whoami(request: Request) -> str:
@@ -212,9 +210,7 @@ async def test_forwarded_headers_count_only_from_trusted_proxies(
         (b"[]", "application/json", "Send a JSON object as the body, with Content-Type: application/json."),
     ],
 )
-async def test_a_body_that_is_no_object_is_said_to_be_so(
-    client: Client, sent: bytes, kind: str, message: str
-) -> None:
+async def test_a_body_that_is_no_object_is_said_to_be_so(client: Client, sent: bytes, kind: str, message: str) -> None:
     answer = await client.post("/api/v1/auth/login", content=sent, headers={"Content-Type": kind})
 
     assert (answer.status_code, answer.json()["error"]["message"]) == (400, message)
@@ -258,9 +254,7 @@ async def test_what_is_the_same_for_everybody_may_be_kept(client: Client) -> Non
         (["user@a.example.org"], "1.1", "/healthz", 400),
     ],
 )
-async def test_a_request_has_one_host(
-    app: Application, hosts: list[str], version: str, path: str, status: int
-) -> None:
+async def test_a_request_has_one_host(app: Application, hosts: list[str], version: str, path: str, status: int) -> None:
     messages: list[Message] = []
 
     async def receive() -> Message:

@@ -150,14 +150,10 @@ async def test_a_score_filters_before_the_limit(room: FramingHarness, site: Feed
         await (room.run(site.feed_url()) if number else room.open_feed())
     async with new_client(create_app(room.runtime)) as stranger:
         for score, shown in ((None, [5, 4, 3]), (0, [5, 4, 3]), (0.5, [2, 1, 0]), (0.05, [])):
-            params: dict[str, Any] = {"url": site.feed_url()} | (
-                {} if score is None else {"max_score": score}
-            )
+            params: dict[str, Any] = {"url": site.feed_url()} | ({} if score is None else {"max_score": score})
             answer = await stranger.get("/rss", params=params)
             assert re.findall(r"<title>Calm (\d)</title>", answer.text) == [str(number) for number in shown]
-            again = await stranger.get(
-                "/rss", params=params, headers={"If-None-Match": answer.headers["etag"]}
-            )
+            again = await stranger.get("/rss", params=params, headers={"If-None-Match": answer.headers["etag"]})
             assert again.status_code == 304
         found = await stranger.get("/api/site", params={"root": "127.0.0.1", "max_score": 0.5})
         assert [item["title_corrected"] for item in found.json()["items"]] == ["Calm 2", "Calm 1", "Calm 0"]
@@ -215,18 +211,14 @@ async def test_other_readers_and_our_own_read_what_is_served(
     assert ours.self_url == f"http://127.0.0.1:8080/rss?url={quote(site.feed_url(), safe='')}"
 
 
-async def test_formats_of_the_wild_become_valid_rss(
-    room: FramingHarness, site: FeedSite, stranger: Client
-) -> None:
+async def test_formats_of_the_wild_become_valid_rss(room: FramingHarness, site: FeedSite, stranger: Client) -> None:
     for file in sorted(FEEDS.iterdir()):
         site.put(f"/{file.stem}.feed", file.read_bytes())
         settings = await add_feed(room.runtime, site.feed_url(file.stem))
         await room.harness.change(
             "UPDATE feed_framing SET enforce_domain = (1 = 0) WHERE feed_id = :id RETURNING 1", id=settings.id
         )
-        await room.harness.change(
-            "UPDATE feeds SET enabled = (1 = 1) WHERE id = :id RETURNING 1", id=settings.id
-        )
+        await room.harness.change("UPDATE feeds SET enabled = (1 = 1) WHERE id = :id RETURNING 1", id=settings.id)
         await room.run(str(settings.id))
         answer = await stranger.get("/rss", params={"url": site.feed_url(file.stem)})
         assert answer.status_code == 200, file.name
@@ -245,9 +237,7 @@ async def test_the_project_s_own_subscribe_reads_a_door(
     made = await reader.post("/api/v1/subscriptions", json={"url": f"{site.url}/deframed.feed"})
     assert made.status_code == 201, made.text
     await room.harness.check()
-    (entry,) = (await reader.get("/api/v1/entries", params={"feed_id": made.json()["feed_id"]})).json()[
-        "items"
-    ]
+    (entry,) = (await reader.get("/api/v1/entries", params={"feed_id": made.json()["feed_id"]})).json()["items"]
     assert entry["title"] == "Calm: SHOCK"
 
 
@@ -262,9 +252,7 @@ def assert_is_rss_2(document: bytes) -> None:
     assert _is_address(channel.findtext("link"))
     assert _is_date(channel.findtext("lastBuildDate"))
     (own,) = channel.findall("{http://www.w3.org/2005/Atom}link")
-    assert (
-        own.get("rel") == "self" and own.get("type") == "application/rss+xml" and _is_address(own.get("href"))
-    )
+    assert own.get("rel") == "self" and own.get("type") == "application/rss+xml" and _is_address(own.get("href"))
     items = channel.findall("item")
     guids = [item.findtext("guid") for item in items]
     assert items and len(set(guids)) == len(guids) and all(guids)

@@ -6,7 +6,7 @@ from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.questions import JOB_KIND
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import repair_search
+from reedbed.services.search.upkeep import repair_search
 from tests.clients import Client, SignIn
 from tests.services.writing import Desk
 
@@ -52,7 +52,7 @@ async def test_the_page_asks_within_a_saved_search(by_cookie: SignIn, desk: Desk
     assert '<option value="q=heron">Search: Birds</option>' in (await page.get("/ask")).text
     asked = await page.post("/ask", data={"question": COST, "about": "q=heron"}, headers=FORM)
     await work(desk.runtime)
-    assert "Your entries do not tell." in (await page.get(asked.headers["location"])).text
+    assert "Nothing in your entries answers this." in (await page.get(asked.headers["location"])).text
 
 
 async def test_asking_has_a_page_with_its_history(by_cookie: SignIn, desk: Desk) -> None:
@@ -79,9 +79,7 @@ async def test_asking_has_a_page_with_its_history(by_cookie: SignIn, desk: Desk)
     assert (await page.get(address)).status_code == 404
 
 
-async def test_only_the_newest_questions_are_kept(
-    reader: Client, desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_only_the_newest_questions_are_kept(reader: Client, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reedbed.services.questions.KEPT", 2)
     ids = [(await reader.post("/api/v1/questions", json={"question": COST})).json()["id"] for _ in range(3)]
     listed = (await reader.get("/api/v1/questions")).json()["items"]

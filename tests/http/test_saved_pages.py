@@ -46,9 +46,7 @@ async def test_saving_twice_keeps_one(harness: RuntimeHarness, site: FeedSite, s
     assert len(await _later(reader)) == 1
 
 
-async def test_pages_saved_at_once_are_all_kept_and_each_once(
-    harness: RuntimeHarness, signed_in: SignIn
-) -> None:
+async def test_pages_saved_at_once_are_all_kept_and_each_once(harness: RuntimeHarness, signed_in: SignIn) -> None:
     reader = await signed_in()
     urls = [f"https://example.org/{number}" for number in range(4)] * 5
     answers = await asyncio.gather(*(reader.post(SAVED, json={"url": url}) for url in urls))
@@ -94,9 +92,7 @@ async def test_a_site_that_does_not_answer_is_asked_a_few_times_and_then_left_al
     assert await harness.column("SELECT state FROM jobs") == ["done"]
 
 
-async def test_saved_pages_are_their_owners_alone(
-    harness: RuntimeHarness, site: FeedSite, signed_in: SignIn
-) -> None:
+async def test_saved_pages_are_their_owners_alone(harness: RuntimeHarness, site: FeedSite, signed_in: SignIn) -> None:
     ann, ben = await signed_in("ann@example.org"), await signed_in("ben@example.org")
     mine = (await ann.post(SAVED, json={"url": f"{site.url}/reeds"})).json()
     theirs = (await ben.post(SAVED, json={"url": f"{site.url}/reeds"})).json()
@@ -105,9 +101,7 @@ async def test_saved_pages_are_their_owners_alone(
     assert b"reedbed:saved" not in (await ann.get("/api/v1/opml")).content
 
 
-@pytest.mark.parametrize(
-    "url", ["", "not an address", "javascript:alert(1)", "https://a:b@example.org/", "\x00"]
-)
+@pytest.mark.parametrize("url", ["", "not an address", "javascript:alert(1)", "https://a:b@example.org/", "\x00"])
 async def test_what_is_no_address_is_refused(signed_in: SignIn, url: str) -> None:
     answer = await (await signed_in()).post(SAVED, json={"url": url})
     assert answer.status_code == 400, answer.text

@@ -6,10 +6,11 @@ import pytest
 
 from reedbed.domain.ai import Usage
 from reedbed.domain.framing import SCORES, Analysis, Score
-from reedbed.domain.summaries import EXTRACT, Summary, Variant
+from reedbed.domain.search.indexing import search_words
+from reedbed.domain.summaries import BUILT_IN, EXTRACT, Summary
 from reedbed.services.runtime import Runtime
 from reedbed.services.stories import StoryGrouper
-from reedbed.store import summaries
+from reedbed.store import search, summaries
 from reedbed.store.engine.database import counting
 from reedbed.store.framing import analyses
 from reedbed.store.framing.analyses import GeneratedAnalysis
@@ -67,10 +68,8 @@ async def test_one_story_shows_each_outlet(reader: Client, told: Told) -> None:
     assert (await reader.get("/api/v1/stories/999999")).status_code == 404
 
 
-async def test_an_outlet_has_the_line_that_lists_show(
-    reader: Client, harness: RuntimeHarness, told: Told
-) -> None:
-    variant = Variant(EXTRACT)
+async def test_an_outlet_has_the_line_that_lists_show(reader: Client, harness: RuntimeHarness, told: Told) -> None:
+    variant = BUILT_IN
     line = Summary("A paragraph.", "The bridge is shut.", EXTRACT, "en")
     async with harness.runtime.db.write() as tx:
         made = summaries.GeneratedSummary("key", "hash", variant.name, line, Usage())
@@ -88,6 +87,29 @@ async def test_marked_read_and_undone(reader: Client, told: Told) -> None:
     assert (await reader.get(told.story)).json()["unread"] == 2
     assert (await reader.post("/api/v1/stories/mark-read")).json()["marked"] == 2
     assert (await reader.post(f"{told.story}/mark-read", json={"read": False})).json()["marked"] == 2
+
+
+async def test_joined_and_separated(reader: Client, told: Told, runtime: Runtime, harness: RuntimeHarness) -> None:
+    feed_id = await harness.follow("http://127.0.0.1:9/7.xml", user_id=reader.user_id)
+    async with runtime.db.write() as tx:
+        rows = await run(
+            tx,
+            "INSERT INTO entries (feed_id, guid, title, change_hash, fetched_at, sort_at, summary) "
+            "VALUES (:feed, 'lone', 'A lonely report', 'x', :at, :at, '') RETURNING id",
+            feed=feed_id,
+            at=runtime.now(),
+        )
+    lone = rows[0][0]
+    joined = await reader.post("/api/v1/stories/join", json={"entry_ids": [str(told.entry_ids[0]), str(lone)]})
+    story = (await reader.get(f"/api/v1/stories/{joined.json()['id']}")).json()
+    assert len(story["outlets"]) == 3
+    assert story["joined"] == [{"id": str(lone), "title": "A lonely report"}]
+    assert (await reader.delete(f"{told.story}/joined/{lone}")).status_code == 204
+    assert len((await reader.get(told.story)).json()["outlets"]) == 2
+    assert (await reader.put(f"{told.story}/joined/{lone}")).status_code == 204
+    assert len((await reader.get(told.story)).json()["outlets"]) == 3
+    assert (await reader.put(f"{told.story}/joined/999999")).status_code == 404
+    assert (await reader.post("/api/v1/stories/join", json={"entry_ids": [str(lone)]})).status_code == 400
 
 
 async def test_set_apart_and_taken_back(reader: Client, told: Told) -> None:
@@ -146,6 +168,23 @@ async def test_an_article_names_the_other_outlets(by_cookie: SignIn, told: Told)
     assert "2 outlets you follow tell of this" in article and f'href="{told.page}"' in article
 
 
+async def test_an_article_lists_related_entries_with_few_statements(
+    by_cookie: SignIn, reader: Client, told: Told, runtime: Runtime
+) -> None:
+    async with runtime.db.write() as tx:
+        for id_, title in zip(told.entry_ids, TITLES, strict=True):
+            await search.index(tx, [(id_, search_words(title, "", ""))])
+    first, second = told.entry_ids
+    with counting() as count:
+        found = (await reader.get(f"/api/v1/entries/{first}/related")).json()["items"]
+    assert [item["id"] for item in found] == [str(second)] and count.value <= 12
+    browser = await by_cookie("reader@example.org")
+    page = (await browser.get(f"/stories/entries/{first}/related")).text
+    assert TITLES[1] in page and "Same story" in page
+    part = (await browser.get(f"/stories/entries/{first}/related", headers={"HX-Request": "true"})).text
+    assert TITLES[1] in part and "<html" not in part
+
+
 async def test_the_unread_list_shows_a_story_once_for_who_wants_it(by_cookie: SignIn, told: Told) -> None:
     reader = await by_cookie("reader@example.org")
     first, second = (f'id="e{entry_id}"' for entry_id in told.entry_ids)
@@ -161,9 +200,7 @@ async def test_the_unread_list_shows_a_story_once_for_who_wants_it(by_cookie: Si
     assert first in everything and second in everything
 
 
-async def test_a_story_shows_what_a_model_read(
-    by_cookie: SignIn, harness: RuntimeHarness, told: Told
-) -> None:
+async def test_a_story_shows_what_a_model_read(by_cookie: SignIn, harness: RuntimeHarness, told: Told) -> None:
     scores = tuple(Score(name, 0.4, "A reason") for name in SCORES)
     overall = Score("overall", 0.4, "A reason")
     analysis = Analysis(
@@ -176,6 +213,6 @@ async def test_a_story_shows_what_a_model_read(
     )
     reader = await by_cookie("reader@example.org")
     page = (await reader.get(told.page)).text
-    assert "Neutral headline" in page and "The bridge is shut" in page and "not a check of the facts" in page
+    assert "Plainly:" in page and "The bridge is shut" in page and "not a check of the facts" in page
     outlets = (await reader.get(told.story)).json()["outlets"]
     assert outlets[0]["analysis"]["title"] == "The bridge is shut" and outlets[1]["analysis"] is None

@@ -8,7 +8,7 @@ from reedbed.ai.model import MockModel
 from reedbed.domain.ai import Breaker, Budget
 from reedbed.roles.app import Application
 from reedbed.services.runtime import AiPolicy
-from reedbed.services.search import repair_search
+from reedbed.services.search.upkeep import repair_search
 from reedbed.store import ai
 from tests.clients import Client, SignIn
 from tests.services.writing import STORY, Desk
@@ -35,14 +35,10 @@ async def test_lists_and_entries_carry_the_line(reader: Client, desk: Desk) -> N
     items = (await reader.get("/api/v1/entries")).json()["items"]
     lines = {item["id"]: item["one_line_summary"] for item in items}
     assert lines[str(other)] is None
-    assert (
-        lines[str(entry)] == (await reader.get(f"/api/v1/entries/{entry}")).json()["one_line_summary"] != ""
-    )
+    assert lines[str(entry)] == (await reader.get(f"/api/v1/entries/{entry}")).json()["one_line_summary"] != ""
 
 
-async def test_the_page_shows_a_block_that_asks_by_itself_and_then_the_words(
-    by_cookie: SignIn, desk: Desk
-) -> None:
+async def test_the_page_shows_a_block_that_asks_by_itself_and_then_the_words(by_cookie: SignIn, desk: Desk) -> None:
     page = await by_cookie("reader@example.org")
     entry = await desk.entry()
     shown = (await page.get(f"/all/entry/{entry}")).text
@@ -55,6 +51,16 @@ async def test_the_page_shows_a_block_that_asks_by_itself_and_then_the_words(
     assert "Built-in extract" in ready and "The council of Marrowby" in ready
     whole = (await page.get(f"/all/entry/{entry}")).text
     assert 'data-state="ready"' in whole and "Generating summary" not in whole
+
+
+async def test_a_short_entry_has_no_summary_and_shows_no_block(reader: Client, by_cookie: SignIn, desk: Desk) -> None:
+    page = await by_cookie("reader@example.org")
+    entry = await desk.entry(more="")
+    answer = (await reader.get(f"/api/v1/entries/{entry}/summary")).json()
+    assert (answer["status"], answer["needed"], answer["summary"]) == ("failed", False, None)
+    assert 'id="summary"' not in (await page.get(f"/all/entry/{entry}")).text
+    block = (await page.get(f"/entry/{entry}/summary", headers=HTMX)).text
+    assert "hidden" in block and "Summary" not in block
 
 
 async def test_the_line_stands_in_the_list_of_the_page(by_cookie: SignIn, desk: Desk) -> None:
@@ -88,7 +94,7 @@ async def test_the_line_stands_in_what_a_search_finds(reader: Client, by_cookie:
 
 async def test_a_failed_one_says_why_and_offers_another_try(by_cookie: SignIn, desk: Desk) -> None:
     page = await by_cookie("reader@example.org")
-    entry = await desk.entry("<img src='https://example.org/x.png'>")
+    entry = await desk.entry("<img src='https://example.org/x.png'>", more="")
     block = (await page.get(f"/entry/{entry}/summary", headers=HTMX)).text
     assert "Summary unavailable" in block and "Try again" in block
     assert "There is nothing in this entry to summarise." in block
@@ -105,13 +111,7 @@ async def test_a_failed_one_says_why_and_offers_another_try(by_cookie: SignIn, d
     ids=["paused", "spent", "spent by the user", "left alone"],
 )
 async def test_one_that_waits_for_a_model_nobody_asks_says_why(
-    app: Application,
-    by_cookie: SignIn,
-    desk: Desk,
-    budget: Budget,
-    breaker: Breaker,
-    cause: str,
-    said: str,
+    app: Application, by_cookie: SignIn, desk: Desk, budget: Budget, breaker: Breaker, cause: str, said: str
 ) -> None:
     page = await by_cookie("reader@example.org")
     entry = await desk.entry()

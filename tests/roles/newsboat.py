@@ -51,12 +51,7 @@ class Newsboat:
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         process = subprocess.Popen(
-            self._command(),
-            env=self._environment(),
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            start_new_session=True,
+            self._command(), env=self._environment(), stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
         )
         os.close(theirs)
         try:
@@ -94,9 +89,7 @@ class Screen:
     def wait_for(self, words: str, seconds: float = 60) -> None:
         deadline = time.monotonic() + seconds
         while words not in self.text:
-            assert time.monotonic() < deadline, (
-                f"{words!r} never came; the screen said {self.text[-2_000:]!r}"
-            )
+            assert time.monotonic() < deadline, f"{words!r} never came; the screen said {self.text[-2_000:]!r}"
             time.sleep(0.02)
 
     def _read(self) -> None:

@@ -13,14 +13,12 @@ import httpx
 from tests.feedsite import FeedSite
 from tests.modelserver import ModelServer, Reply, summary
 from tests.processes import OWNER, PATIENCE, Reedbed, reedbed
-from tests.services.writing import STORY
+from tests.services.writing import MORE, STORY
 
 LEASE_MS = 301_000
 
 
-async def test_a_summary_without_a_model_feels_instant(
-    site: FeedSite, free_port: int, tmp_path: Path
-) -> None:
+async def test_a_summary_without_a_model_feels_instant(site: FeedSite, free_port: int, tmp_path: Path) -> None:
     with await started(free_port, tmp_path) as running:
         async with reader(running.url) as client:
             entry = await _entry(client, site)
@@ -33,12 +31,7 @@ async def test_a_kill_in_the_middle_of_a_call_repeats_it_once_and_counts_it(
     site: FeedSite, free_port: int, tmp_path: Path
 ) -> None:
     async with ModelServer() as server:
-        settings = {
-            "ai_provider": "openai",
-            "ai_base_url": server.url,
-            "ai_model": "scripted",
-            "ai_max_rpm": "6000",
-        }
+        settings = {"ai_provider": "openai", "ai_base_url": server.url, "ai_model": "scripted", "ai_max_rpm": "6000"}
         server.say(Reply(text=summary(), wait=60))
         with await started(free_port, tmp_path, **settings) as running:
             async with reader(running.url) as client:
@@ -100,7 +93,7 @@ async def until(check: Callable[[], Awaitable[Any]], *, every: float = 0.1, seco
 
 
 async def _seconds_to_write(client: httpx.AsyncClient, site: FeedSite, name: str) -> float:
-    entry = await _entry(client, site, text=f"{STORY} The {name} report.", key=name)
+    entry = await _entry(client, site, text=f"{STORY} {MORE} The {name} report.", key=name)
     begun = time.monotonic()
     await until(lambda: _ready(client, entry), every=0.02)
     return time.monotonic() - begun
@@ -115,7 +108,9 @@ async def _ready(client: httpx.AsyncClient, entry: str) -> Any:
     return said if said["status"] == "ready" else None
 
 
-async def _entry(client: httpx.AsyncClient, site: FeedSite, *, text: str = STORY, key: str = "first") -> str:
+async def _entry(
+    client: httpx.AsyncClient, site: FeedSite, *, text: str = f"{STORY} {MORE}", key: str = "first"
+) -> str:
     site.publish("Bridge", key=key, feed=key, content=f"<p>{text}</p>")
     answer = await client.post("/api/v1/subscriptions", json={"url": site.feed_url(key)})
     feed_id = answer.json()["feed"]["id"]

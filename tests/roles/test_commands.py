@@ -68,17 +68,7 @@ def test_with_several_people_it_must_be_said_whose(tmp_path: Path) -> None:
         ("vacuum", {"bytes_freed"}),
         ("backup", {"file"}),
         ("reindex", {"entries"}),
-        (
-            "cleanup",
-            {
-                "entries_removed",
-                "unread_removed",
-                "articles_cleared",
-                "feeds_removed",
-                "bytes_freed",
-                "notes",
-            },
-        ),
+        ("cleanup", {"entries_removed", "unread_removed", "articles_cleared", "feeds_removed", "bytes_freed", "notes"}),
     ],
 )
 def test_what_a_command_did_is_told_to_programs(tmp_path: Path, command: str, told: set[str]) -> None:

@@ -58,9 +58,7 @@ def test_the_whole_walk_with_two_workers(
 
 
 @contextmanager
-def running(
-    home: Path, port: int, database_url: str, redis_url: str
-) -> Iterator[tuple[str, Any, ModelServer]]:
+def running(home: Path, port: int, database_url: str, redis_url: str) -> Iterator[tuple[str, Any, ModelServer]]:
     with ExitStack() as stack:
         model = stack.enter_context(in_thread(ModelServer()))
         parts = {

@@ -64,9 +64,7 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
     assert (said.returncode, [line for line in said.stderr.splitlines() if "reedbed" in line]) == (0, [])
 
 
-@pytest.mark.parametrize(
-    "unit", [unit for unit in UNITS if unit.suffix == ".service"], ids=lambda unit: unit.name
-)
+@pytest.mark.parametrize("unit", [unit for unit in UNITS if unit.suffix == ".service"], ids=lambda unit: unit.name)
 def test_a_unit_is_hardened(unit: Path) -> None:
     said = subprocess.run(
         [program("systemd-analyze"), "security", "--offline=true", "--threshold=25", "--no-pager", str(unit)],
@@ -92,8 +90,7 @@ def test_nginx_passes_on_requests_streams_and_headers_and_keeps_metrics_to_itsel
         page = client.get(f"{url}/login")
         assert page.status_code == 200
         assert (
-            page.headers["strict-transport-security"]
-            and "script-src 'self'" in page.headers["content-security-policy"]
+            page.headers["strict-transport-security"] and "script-src 'self'" in page.headers["content-security-policy"]
         )
         assert page.headers.get_list("x-frame-options") == ["DENY"]
         # The page holds the token of a form: only Reedbed itself, which hides its length, may compress it.
@@ -151,10 +148,7 @@ def test_the_dashboard_and_the_rules_ask_for_metrics_that_exist() -> None:
     asked += [rule["expr"] for rule in rules if not rule["expr"].startswith("up{")]
     counted = {metric.name for metric in Metrics().counted()}
     for expression in asked:
-        names = set(re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", expression)) - {
-            "histogram_quantile",
-            "rate_interval",
-        }
+        names = set(re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", expression)) - {"histogram_quantile", "rate_interval"}
         plain = {name.removesuffix("_bucket") for name in names} - {"__rate_interval"}
         assert plain and plain <= counted | GAUGES, expression
     assert counted <= {name for name in counted if any(name in expression for expression in asked)}
@@ -177,8 +171,7 @@ def nginx_before(port: int | None, folder: Path) -> Iterator[str]:
         site = site.replace(old, new)
     _make_certificate(folder)
     temp = "".join(
-        f"{kind}_temp_path {folder}/{kind};\n"
-        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     user = "user root;\n" if os.geteuid() == 0 else ""
     whole = folder / "nginx.conf"
@@ -224,10 +217,7 @@ def _agreed_protocol(url: str) -> str | None:
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_alpn_protocols(["h2", "http/1.1"])
     port = int(url.rpartition(":")[2])
-    with (
-        socket.create_connection(("127.0.0.1", port), PATIENCE) as plain,
-        context.wrap_socket(plain) as secure,
-    ):
+    with socket.create_connection(("127.0.0.1", port), PATIENCE) as plain, context.wrap_socket(plain) as secure:
         return secure.selected_alpn_protocol()
 
 

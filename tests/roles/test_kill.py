@@ -106,12 +106,8 @@ async def _let_leases_run_out(harness: RuntimeHarness) -> bool:
 
 
 async def _assert_everything_is_there_once(harness: RuntimeHarness, world: World, people: list[int]) -> None:
-    stored = await harness.rows(
-        "SELECT f.url, e.guid, e.title FROM entries e JOIN feeds f ON f.id = e.feed_id"
-    )
-    assert sorted(tuple(row) for row in stored) == sorted(
-        (*key, title) for key, title in world.titles.items()
-    )
+    stored = await harness.rows("SELECT f.url, e.guid, e.title FROM entries e JOIN feeds f ON f.id = e.feed_id")
+    assert sorted(tuple(row) for row in stored) == sorted((*key, title) for key, title in world.titles.items())
     everything = len(world.titles)
     assert await harness.column("SELECT count(*) FROM entry_bodies") == [everything]
     for sql in (

@@ -123,9 +123,7 @@ def _process(cwd: Path, port: int) -> Iterator[Reedbed]:
     script = f"mount --bind {known} /etc/resolv.conf && exec {COMMAND} serve --port {port}"
     settings = environment(allow_networks=f"{OUTSIDE}/32", api_rate_burst="10000", fetch_timeout="30")
     with (cwd / "serve.log").open("wb") as log:
-        process = subprocess.Popen(
-            ["unshare", "-m", "sh", "-c", script], cwd=cwd, env=settings, stderr=log, text=True
-        )
+        process = subprocess.Popen(["unshare", "-m", "sh", "-c", script], cwd=cwd, env=settings, stderr=log, text=True)
     server = Reedbed(process, port)
     try:
         server.wait_until_ready()

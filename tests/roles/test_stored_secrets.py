@@ -21,7 +21,7 @@ from sqlalchemy.pool import NullPool
 from structlog.testing import capture_logs
 
 from reedbed.domain.errors import CannotStart
-from reedbed.domain.text import ENTER_AGAIN
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.roles.build import running
 from reedbed.services.newsletters.channels import check_due_mailboxes
 from reedbed.services.refresh.check import refresh_feed
@@ -56,8 +56,7 @@ ROWS = (
     "INSERT INTO websub_subscriptions (id, feed_id, hub_url, topic_url, place, token, secret, state, "
     "created_at) VALUES (1, 2, 'http://127.0.0.1:1/h', 'http://127.0.0.1:1/b', 'p', 'tok', 'grey-heron-5', "
     "'active', 1)",
-    "INSERT INTO app_settings (key, value, updated_at) VALUES "
-    "('secret_key', 'the-secret-of-this-instance', 1)",
+    "INSERT INTO app_settings (key, value, updated_at) VALUES ('secret_key', 'the-secret-of-this-instance', 1)",
 )
 
 
@@ -112,6 +111,9 @@ async def stored(runtime: Runtime) -> list[str]:
     return [row[0] for row in rows]
 
 
+ENTER_AGAIN = Failure(FailureCode.SECRETS_LOST)
+
+
 async def check_feed(runtime: Runtime) -> str:
     async with runtime.db.write() as tx:
         await refresh.request_check(tx, [1], runtime.now())
@@ -122,9 +124,7 @@ async def check_feed(runtime: Runtime) -> str:
     return report.error or report.status
 
 
-async def test_passwords_of_0_1_are_encrypted_at_the_start_and_still_work(
-    old_url: str, tmp_path: Path
-) -> None:
+async def test_passwords_of_0_1_are_encrypted_at_the_start_and_still_work(old_url: str, tmp_path: Path) -> None:
     given = {} if old_url.startswith("sqlite:") else {"secret_key": KEY}
     async with running(settings(old_url, tmp_path, **given), may_migrate=True) as runtime:
         assert await check_feed(runtime) == "success"  # before anything is encrypted, too
@@ -202,7 +202,7 @@ async def test_a_lost_key_costs_the_passwords_and_nothing_else(old_url: str, tmp
         with capture_logs() as logs:
             await encrypt_stored(runtime.db, runtime.now())
         assert [line["event"] for line in logs] == [UNREADABLE]
-        assert await check_feed(runtime) == ENTER_AGAIN
+        assert await check_feed(runtime) == ENTER_AGAIN.message
         await check_due_mailboxes(runtime)
         async with runtime.db.read() as tx:
             (box,) = await newsletters.list_mailboxes(tx, 1)
@@ -240,7 +240,7 @@ async def test_a_sqlite_whose_key_file_is_gone_starts_with_a_new_one(tmp_path: P
     async with running(settings(url, tmp_path), may_migrate=True) as runtime:
         await encrypt_stored(runtime.db, runtime.now())
         assert runtime.secret != secret
-        assert await check_feed(runtime) == ENTER_AGAIN
+        assert await check_feed(runtime) == ENTER_AGAIN.message
     with (tmp_path / "secret.key").open("a") as file:
         file.write(kept.read_text())
     async with running(settings(url, tmp_path), may_migrate=True) as runtime:
@@ -272,9 +272,7 @@ async def test_a_process_without_the_key_file_of_the_others_is_told_what_to_do(
 
 
 def _rotate(url: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return run_once(
-        "admin", "secrets", "rotate", "--data-dir", str(folder), cwd=folder.parent, database_url=url
-    )
+    return run_once("admin", "secrets", "rotate", "--data-dir", str(folder), cwd=folder.parent, database_url=url)
 
 
 MANY = 3_000
@@ -337,9 +335,7 @@ async def test_a_move_to_postgresql_takes_the_passwords_along(
         await encrypt_stored(runtime.db, runtime.now())
         secret = runtime.secret
     target = postgres_server.create()
-    moved = await asyncio.to_thread(
-        run_once, "admin", "db", "move", "--to", target, cwd=tmp_path, database_url=source
-    )
+    moved = await asyncio.to_thread(run_once, "admin", "db", "move", "--to", target, cwd=tmp_path, database_url=source)
     assert moved.returncode == 0, moved.stderr
     assert "secret.key" in moved.stdout
     async with running(settings(target, tmp_path), may_migrate=True) as runtime:

@@ -1,5 +1,6 @@
 """Traces and reports leave the machine only when asked to, and nothing of anybody's leaves with them."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.processes import COMMAND, PATIENCE, environment, reedbed, signed_in, 
 SECRET = "nobody-may-know"
 
 BREAKS = f"""
+import logging
 import structlog
 from reedbed.roles.observability import reporting, set_up_logs
 from reedbed.settings import load
@@ -25,6 +27,7 @@ with reporting(load()) as reports:
     set_up_logs("info", "json", also=reports)
     log = structlog.get_logger()
     log.warning("only a warning")
+    logging.getLogger("uvicorn.error").error("Invalid request %s", "{SECRET}")
     log.error("the disk is full", path="/{SECRET}")
     try:
         read("{SECRET}")
@@ -46,10 +49,7 @@ def test_requests_checks_and_jobs_are_traced_without_what_they_were_about(
     threaded_site.publish(SECRET, key="a", feed=SECRET)
     with collector() as taken:
         settings = {"otel_endpoint": taken.url, "otel_headers": "Api-Key=for-the-collector"}
-        with (
-            reedbed("serve", port=free_port, cwd=tmp_path, **settings) as server,
-            signed_in(server.url) as client,
-        ):
+        with reedbed("serve", port=free_port, cwd=tmp_path, **settings) as server, signed_in(server.url) as client:
             client.post("/api/v1/subscriptions", json={"url": threaded_site.feed_url(SECRET)})
             wait_for("the entry", lambda: client.get("/api/v1/entries", params={"q": SECRET}).json()["items"])
             client.get(f"/api/v1/nothing/{SECRET}", headers={"User-Agent": SECRET, "Cookie": SECRET})
@@ -143,3 +143,28 @@ def test_an_address_that_is_none_is_named(tmp_path: Path) -> None:
     )
     assert ended.returncode == 1
     assert "REEDBED_SENTRY_DSN" in ended.stderr
+
+
+LIBRARIES = """
+import logging
+from reedbed.roles.observability import set_up_logs
+
+set_up_logs("info", "json")
+log = logging.getLogger("uvicorn.error")
+log.info("not worth a line")
+log.warning("Invalid HTTP request %s", "received.")
+try:
+    raise ValueError("broken")
+except ValueError:
+    log.exception("Exception in ASGI application")
+"""
+
+
+def test_what_libraries_log_is_json_too() -> None:
+    ended = subprocess.run([sys.executable, "-c", LIBRARIES], capture_output=True, text=True, timeout=60, check=True)
+    lines = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert [(line["level"], line["event"], line["library"]) for line in lines] == [
+        ("warning", "Invalid HTTP request received.", "uvicorn.error"),
+        ("error", "Exception in ASGI application", "uvicorn.error"),
+    ]
+    assert "ValueError: broken" in lines[1]["exception"]

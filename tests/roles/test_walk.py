@@ -93,9 +93,7 @@ def _let_leases_expire(postgres_url: str) -> None:
 
     async def expire() -> None:
         connection = await asyncpg.connect(postgres_url)
-        await connection.execute(
-            "UPDATE feed_fetch_state SET leased_until = 0 WHERE leased_until IS NOT NULL"
-        )
+        await connection.execute("UPDATE feed_fetch_state SET leased_until = 0 WHERE leased_until IS NOT NULL")
         await connection.close()
 
     run_apart(expire())

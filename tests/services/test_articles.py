@@ -2,17 +2,13 @@
 
 import pytest
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.times import DAY
 from reedbed.services.articles import fetch_articles, read_full_article
 from reedbed.services.jobs import claim
 from reedbed.services.rules.match import ARTICLES_JOB
-from reedbed.services.search import search_entries
-from reedbed.services.subscriptions.manage import (
-    SubscribeOptions,
-    SubscriptionChange,
-    change_subscription,
-    subscribe,
-)
+from reedbed.services.search.find import search_entries
+from reedbed.services.subscriptions.manage import SubscribeOptions, SubscriptionChange, change_subscription, subscribe
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
 
@@ -66,25 +62,21 @@ async def _found(harness: RuntimeHarness, user: int, words: str) -> list[int]:
     return [row.id for row in (await search_entries(harness.runtime, user, words)).rows]
 
 
-async def test_a_failure_is_said_and_not_tried_again_for_a_day(
-    harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_a_failure_is_said_and_not_tried_again_for_a_day(harness: RuntimeHarness, site: FeedSite) -> None:
     user, entry_id, path = await _short_entry(harness, site)
     site.put(path, "gone fishing", status=503, content_type="text/plain")
     failed = await read_full_article(harness.runtime, user, entry_id)
     lately = await read_full_article(harness.runtime, user, entry_id)
     assert failed.content is None
-    assert "503" in failed.failed
-    assert "next try" in lately.failed
+    assert failed.failed == Failure(FailureCode.HTTP_STATUS, {"status": 503})
+    assert lately.failed is not None and "next try" in lately.failed.message
     assert len(site.seen_at(path)) == 1
     harness.clock.ahead += DAY + 1
     site.put(path, ARTICLE, content_type="text/html")
     assert (await read_full_article(harness.runtime, user, entry_id)).content is not None
 
 
-async def test_a_feed_wanted_whole_gets_its_articles_by_itself(
-    harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_a_feed_wanted_whole_gets_its_articles_by_itself(harness: RuntimeHarness, site: FeedSite) -> None:
     user = await harness.person()
     made = await subscribe(harness.runtime, user, SubscribeOptions(site.feed_url(), looked=True))
     await change_subscription(harness.runtime, user, made.id, SubscriptionChange(full_text="always"))
@@ -93,9 +85,7 @@ async def test_a_feed_wanted_whole_gets_its_articles_by_itself(
     job = await claim(harness.runtime, ["articles"])
     assert job is not None
     await fetch_articles(harness.runtime, job)
-    assert await harness.column("SELECT count(*) FROM entry_bodies WHERE full_attempted_at IS NOT NULL") == [
-        1
-    ]
+    assert await harness.column("SELECT count(*) FROM entry_bodies WHERE full_attempted_at IS NOT NULL") == [1]
 
 
 async def _short_entry(
@@ -123,14 +113,9 @@ async def test_no_article_page_is_fetched_unless_somebody_chose_so(
     assert await claim(harness.runtime, [ARTICLES_JOB]) is None
 
 
-async def test_a_page_with_less_text_than_the_feed_gives_is_not_kept(
-    harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_a_page_with_less_text_than_the_feed_gives_is_not_kept(harness: RuntimeHarness, site: FeedSite) -> None:
     user, entry_id, path = await _short_entry(harness, site, content=f"<p>{'A text about reeds. ' * 40}</p>")
     site.put(path, ARTICLE, content_type="text/html")
     found = await read_full_article(harness.runtime, user, entry_id)
-    assert (found.content, found.failed) == (
-        None,
-        "The site's page holds less of this text than the feed gives.",
-    )
+    assert (found.content, found.failed) == (None, Failure(FailureCode.ARTICLE_SHORTER))
     assert await harness.column("SELECT full_content FROM entry_bodies") == [None]

@@ -15,7 +15,7 @@ from reedbed.services.auth import (
     identify,
     list_sessions,
     open_session,
-    rejection_message,
+    rejection,
     revoke_session,
     watch_revocations,
 )
@@ -40,9 +40,7 @@ async def runtime(sqlite_url: str) -> AsyncIterator[Runtime]:
 
 async def _user(runtime: Runtime) -> User:
     async with runtime.db.write() as tx:
-        return await users.add(
-            tx, email="reader@example.org", password_hash=None, role="user", now=1, verified=True
-        )
+        return await users.add(tx, email="reader@example.org", password_hash=None, role="user", now=1, verified=True)
 
 
 async def test_a_caller_is_looked_up_once_for_many_requests(runtime: Runtime) -> None:
@@ -67,11 +65,11 @@ async def test_a_session_made_by_a_clock_years_ahead_ends_when_it_is_set_back(da
         runtime = replace(harness.runtime, callers=CallerCache())
 
         assert await identify(runtime, ahead.token) is None
-        assert await rejection_message(runtime, ahead.token) == MADE_AHEAD
+        assert (await rejection(runtime, ahead.token)).message == MADE_AHEAD
         assert await identify(runtime, before.token) is not None
         assert len(await list_sessions(runtime, user.id)) == 1
         assert await delete_expired_sessions(runtime) == 1
-        assert await rejection_message(runtime, ahead.token) == LOG_IN
+        assert (await rejection(runtime, ahead.token)).message == LOG_IN
 
 
 async def test_an_hour_that_a_clock_was_ahead_logs_nobody_out(database_url: str) -> None:
@@ -113,9 +111,7 @@ async def test_a_new_role_is_seen_by_the_next_request(runtime: Runtime) -> None:
     assert seen is not None and seen.user.role == "admin"
 
 
-async def test_another_process_hears_of_a_revoked_session_within_a_second(
-    runtime: Runtime, redis_url: str
-) -> None:
+async def test_another_process_hears_of_a_revoked_session_within_a_second(runtime: Runtime, redis_url: str) -> None:
     clients = [await connect(redis_url) for _ in range(2)]
     buses = [RedisBus(client, RedisAvailability()) for client in clients]
     for bus in buses:

@@ -14,7 +14,7 @@ from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.questions import JOB_KIND as QUESTION
 from reedbed.services.questions import ask_question, get_question
-from reedbed.services.search import repair_search
+from reedbed.services.search.upkeep import repair_search
 from reedbed.services.subscriptions.manage import SubscriptionChange, change_subscription
 from reedbed.services.summaries import one_lines, request_new_summaries
 from reedbed.store import users
@@ -40,10 +40,10 @@ async def test_a_feed_is_left_out_though_the_rest_is_summarised(desk: Desk) -> N
 
 
 async def test_only_long_ones_where_a_feed_says_so(desk: Desk) -> None:
-    await change(desk, desk.feed_id, summary_words=150)
+    await change(desk, desk.feed_id, summary_words=300)
     wanted = await news(desk, STORY)
     assert await asked(desk) == {wanted}
-    await change(desk, desk.feed_id, summary_words=151)
+    await change(desk, desk.feed_id, summary_words=301)
     await news(desk, HERON)
     assert await asked(desk) == {wanted}
 
@@ -85,9 +85,7 @@ async def test_texts_of_a_feed_that_is_kept_here_are_never_sent(modelled: Desk, 
     assert set(await one_lines(modelled.runtime, modelled.user, [opened, new])) == {opened, new}
 
 
-async def test_who_changes_their_mind_has_nothing_sent_that_was_queued(
-    modelled: Desk, server: ModelServer
-) -> None:
+async def test_who_changes_their_mind_has_nothing_sent_that_was_queued(modelled: Desk, server: ModelServer) -> None:
     await modelled.ask(await modelled.entry(HERON))
     await change(modelled, modelled.feed_id, local_only=True)
     await modelled.write()
@@ -107,9 +105,7 @@ async def test_a_digest_sends_only_what_may_be_sent_and_tells_the_rest_itself(
     assert {one.entry_id for one in written.text.sources} == {free, kept}
 
 
-async def test_a_question_is_answered_here_where_its_entries_are_kept_here(
-    modelled: Desk, server: ModelServer
-) -> None:
+async def test_a_question_is_answered_here_where_its_entries_are_kept_here(modelled: Desk, server: ModelServer) -> None:
     await change(modelled, modelled.feed_id, local_only=True)
     entry = await modelled.entry(HERON, title="Heron")
     await repair_search(modelled.runtime)
@@ -122,9 +118,7 @@ async def test_a_question_is_answered_here_where_its_entries_are_kept_here(
 
 async def change(desk: Desk, feed_id: int, **wanted: Any) -> None:
     number = await desk.value(
-        "SELECT id FROM subscriptions WHERE user_id = :user AND feed_id = :feed",
-        user=desk.user.id,
-        feed=feed_id,
+        "SELECT id FROM subscriptions WHERE user_id = :user AND feed_id = :feed", user=desk.user.id, feed=feed_id
     )
     await change_subscription(desk.runtime, desk.user.id, number, SubscriptionChange(**wanted))
 
@@ -138,8 +132,7 @@ async def news(desk: Desk, text: str, feed_id: int | None = None) -> int:
     """An entry that is unread."""
     entry_id = await desk.entry(text, feed_id=feed_id)
     await desk.harness.change(
-        "INSERT INTO unread (user_id, sort_at, entry_id, feed_id) "
-        "VALUES (:user, 1, :entry, :feed) RETURNING entry_id",
+        "INSERT INTO unread (user_id, sort_at, entry_id, feed_id) VALUES (:user, 1, :entry, :feed) RETURNING entry_id",
         user=desk.user.id,
         entry=entry_id,
         feed=feed_id or desk.feed_id,

@@ -13,26 +13,25 @@ from sqlalchemy import select
 
 from reedbed.domain.errors import CannotStart
 from reedbed.services.instance import move_collection
-from reedbed.services.search import search_entries
+from reedbed.services.search.find import search_entries
 from reedbed.store.copy import sqlite_target as target
 from reedbed.store.copy import tables_to_copy
 from reedbed.store.engine.connect import open_database
 from reedbed.store.engine.database import Database
-from reedbed.store.engine.statements import Statement
+from reedbed.store.engine.statements import Query
 from reedbed.store.migrations import newest
 from reedbed.store.tables import app_settings
 from tests.effort import REPEAT_FACTOR
 from tests.faults.breakable import breakable_postgres
 from tests.harness import open_harness
 from tests.large_library import LibrarySize, fill, make_unread
+from tests.rows import as_tuple
 from tests.user_data import give_everything
 
 ENTRIES = 1_000 if REPEAT_FACTOR == 1 else 100_000
 
 
-NEW_ENTRY = (
-    "INSERT INTO entries (feed_id, change_hash, title, fetched_at, sort_at) VALUES (1, 'h', 't', 1, 1)"
-)
+NEW_ENTRY = "INSERT INTO entries (feed_id, change_hash, title, fetched_at, sort_at) VALUES (1, 'h', 't', 1, 1)"
 
 
 def last_id(sqlite_url: str) -> int:
@@ -56,8 +55,8 @@ async def collection_of(url: str) -> dict[str, list[tuple[Any, ...]]]:
 
 async def _rows(db: Database, table: Any) -> list[tuple[Any, ...]]:
     async with db.read() as tx:
-        found = await tx.all(Statement(select(table)))
-    return sorted((tuple(row) for row in found), key=repr)
+        found = await tx.all(Query(select(table), into=as_tuple))
+    return sorted(found, key=repr)
 
 
 async def furnish(url: str) -> None:

@@ -27,9 +27,7 @@ async def change(harness: RuntimeHarness, feed_id: int, **settings: Any) -> None
     await change_feed(harness.runtime, str(feed_id), FeedSettings(**settings))
 
 
-async def test_a_name_and_password_open_a_feed_that_had_stopped(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_a_name_and_password_open_a_feed_that_had_stopped(site: FeedSite, harness: RuntimeHarness) -> None:
     site.publish("Behind the door")
     site.protect("heron", "grey: bird ")
     feed_id = await harness.follow(site.feed_url())
@@ -46,9 +44,7 @@ async def test_a_name_and_password_open_a_feed_that_had_stopped(
     assert (report.status, report.new) == ("success", 1)
 
 
-async def test_the_site_is_told_the_user_agent_until_it_is_taken_back(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_the_site_is_told_the_user_agent_until_it_is_taken_back(site: FeedSite, harness: RuntimeHarness) -> None:
     site.publish("One")
     feed_id = await harness.follow(site.feed_url())
     await change(harness, feed_id, user_agent="Heron/1.0 (+https://reeds.example)")
@@ -59,9 +55,7 @@ async def test_the_site_is_told_the_user_agent_until_it_is_taken_back(
     assert first == "Heron/1.0 (+https://reeds.example)" and second.startswith("Reedbed/")
 
 
-async def test_a_proxy_fetches_it_and_is_told_its_own_password_alone(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_a_proxy_fetches_it_and_is_told_its_own_password_alone(site: FeedSite, harness: RuntimeHarness) -> None:
     async with FeedSite() as proxy:
         proxy.publish("Seen from elsewhere")
         feed_id = await harness.follow("http://127.0.0.1:9/main.feed")
@@ -75,9 +69,7 @@ async def test_a_proxy_fetches_it_and_is_told_its_own_password_alone(
     assert asked.headers["Authorization"] == basic("heron:grey"), "this one is for the site"
 
 
-async def test_entries_may_share_an_address_where_the_operator_says_so(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_entries_may_share_an_address_where_the_operator_says_so(site: FeedSite, harness: RuntimeHarness) -> None:
     site.publish("Monday", key="a", url="https://tide.example/table")
     site.publish("Tuesday", key="b", url="https://tide.example/table")
     feed_id = await harness.follow(site.feed_url())
@@ -104,9 +96,7 @@ async def test_what_changes_nothing_runs_nothing(site: FeedSite, harness: Runtim
     assert await harness.check() == []
 
 
-async def test_a_feed_that_is_disabled_or_not_polled_is_not_run(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_a_feed_that_is_disabled_or_not_polled_is_not_run(site: FeedSite, harness: RuntimeHarness) -> None:
     added = await add_feed(harness.runtime, site.feed_url("added"))
     await enable_feed(harness.runtime, str(added.id))
     followed = await harness.follow(site.feed_url())
@@ -121,11 +111,7 @@ async def test_secrets_are_never_shown_again_nor_logged(
 ) -> None:
     feed_id = await harness.follow(site.feed_url())
     with caplog.at_level(logging.DEBUG), capture_logs() as logged:
-        wanted = FeedSettings(
-            proxy="http://up:pr0xy-word@127.0.0.1:9",
-            username="heron",
-            password="s1te-word",
-        )
+        wanted = FeedSettings(proxy="http://up:pr0xy-word@127.0.0.1:9", username="heron", password="s1te-word")
         await change_feed(harness.runtime, str(feed_id), wanted)
         await harness.check()
     feed = await find_feed(harness.runtime, str(feed_id))
@@ -184,18 +170,14 @@ async def test_what_cannot_be_is_refused_and_nothing_is_changed(
     assert not await kept(harness, feed_id, "allow_duplicate_urls")
 
 
-async def test_a_password_without_a_name_is_refused_beside_the_name(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_a_password_without_a_name_is_refused_beside_the_name(site: FeedSite, harness: RuntimeHarness) -> None:
     feed_id = await harness.follow(site.feed_url())
     with pytest.raises(Invalid) as refused:
         await change(harness, feed_id, password="grey")
     assert refused.value.field == "username"
 
 
-async def test_a_feed_with_a_password_does_not_move_to_another_host(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_a_feed_with_a_password_does_not_move_to_another_host(site: FeedSite, harness: RuntimeHarness) -> None:
     async with FeedSite() as elsewhere:
         elsewhere.publish("Come here")
         feed_id = await harness.follow(site.feed_url())
@@ -233,9 +215,7 @@ async def test_feeds_are_found_by_name_address_and_standing(site: FeedSite, harn
     assert await found(limit=2, offset=3) == ["pending", "Zebra 100%"]
     assert await found("0%") == ["Zebra 100%"] and await found("ZEBRA") == ["Zebra 100%"]
     assert await found("reeds.example") == ["pending"] and await found("_") == []
-    assert await found(standing="error") == ["c.feed"] and await found("a", "working") == await found(
-        "", "working"
-    )
+    assert await found(standing="error") == ["c.feed"] and await found("a", "working") == await found("", "working")
 
 
 async def kept(harness: RuntimeHarness, feed_id: int, column: str) -> Any:

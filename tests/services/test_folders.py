@@ -14,9 +14,7 @@ async def test_deleting_a_folder_moves_its_feeds_and_folders_up(harness: Runtime
     outer = await create_folder(harness.runtime, user, "Outer")
     middle = await create_folder(harness.runtime, user, "Middle", outer.id)
     inner = await create_folder(harness.runtime, user, "Inner", middle.id)
-    made = await subscribe(
-        harness.runtime, user, SubscribeOptions("http://127.0.0.1:9/feed", middle.id, looked=True)
-    )
+    made = await subscribe(harness.runtime, user, SubscribeOptions("http://127.0.0.1:9/feed", middle.id, looked=True))
     await delete_folder(harness.runtime, user, middle.id)
     async with harness.runtime.db.read() as tx:
         rows = {row.id: row.parent_id for row in await folders.of_user(tx, user)}

@@ -81,9 +81,7 @@ async def test_one_strike_ends_a_feed_until_it_is_synced(room: FramingHarness, s
     assert listed.stop_reason is None and listed.next_run_at is not None, "polled: armed again"
 
 
-async def test_a_schedule_is_inert_while_disabled_and_goes_on_after(
-    room: FramingHarness, site: FeedSite
-) -> None:
+async def test_a_schedule_is_inert_while_disabled_and_goes_on_after(room: FramingHarness, site: FeedSite) -> None:
     feed_id = str(await room.open_feed())
     await change_feed(room.runtime, feed_id, FeedSettings(polling=True))
     await room.run(feed_id)
@@ -96,9 +94,7 @@ async def test_a_schedule_is_inert_while_disabled_and_goes_on_after(
     assert site.count() == fetched + 1
 
 
-async def test_a_deleted_feed_is_gone_and_can_be_added_or_followed_again(
-    room: FramingHarness, site: FeedSite
-) -> None:
+async def test_a_deleted_feed_is_gone_and_can_be_added_or_followed_again(room: FramingHarness, site: FeedSite) -> None:
     site.publish("A", content=LONG)
     url = site.feed_url()
     await room.open_feed()
@@ -117,9 +113,7 @@ async def test_a_deleted_feed_is_gone_and_can_be_added_or_followed_again(
     assert (listed.enabled, listed.polling, listed.deframe) == (True, True, False)
 
 
-async def test_deleting_a_feed_that_people_follow_takes_nothing_from_them(
-    room: FramingHarness, site: FeedSite
-) -> None:
+async def test_deleting_a_feed_that_people_follow_takes_nothing_from_them(room: FramingHarness, site: FeedSite) -> None:
     user_id = await room.harness.person()
     await subscribe(room.runtime, user_id, SubscribeOptions(site.feed_url(), looked=True))
     await room.open_feed()
@@ -127,9 +121,7 @@ async def test_deleting_a_feed_that_people_follow_takes_nothing_from_them(
     assert not gone.deleted and gone.enabled and gone.followers == 1 and not gone.deframe
 
 
-async def test_what_is_there_already_or_private_or_nonsense_is_not_added(
-    room: FramingHarness, site: FeedSite
-) -> None:
+async def test_what_is_there_already_or_private_or_nonsense_is_not_added(room: FramingHarness, site: FeedSite) -> None:
     await add_feed(room.runtime, site.feed_url())
     with pytest.raises(Conflict):
         await add_feed(room.runtime, site.feed_url())
@@ -142,9 +134,7 @@ async def test_what_is_there_already_or_private_or_nonsense_is_not_added(
         await change_feed(room.runtime, "1", FeedSettings(max_failures=0))
 
 
-async def test_feeds_of_private_people_and_mail_stay_behind_closed_doors(
-    room: FramingHarness, site: FeedSite
-) -> None:
+async def test_feeds_of_private_people_and_mail_stay_behind_closed_doors(room: FramingHarness, site: FeedSite) -> None:
     site.publish("A", content=LONG)
     feed_id = await room.open_feed()
     url = site.feed_url()
@@ -152,11 +142,7 @@ async def test_feeds_of_private_people_and_mail_stay_behind_closed_doors(
     item = f"{site.url}/main/main-1"
     assert (await read_item(room.runtime, item))[1].url == item
     for closed in ("owner_id = :owner", "kind = 'mail'", "username = 'u'"):
-        kept = (
-            "owner_id = NULL"
-            if "owner" in closed
-            else closed.replace("'mail'", "'web'").replace("'u'", "NULL")
-        )
+        kept = "owner_id = NULL" if "owner" in closed else closed.replace("'mail'", "'web'").replace("'u'", "NULL")
         given = {"owner": owner} if "owner" in closed else {}
         await room.harness.change(f"UPDATE feeds SET {closed} WHERE id = {feed_id} RETURNING 1", **given)
         for look in (
@@ -206,9 +192,7 @@ async def test_scores_out_of_range_to_the_end_give_no_analysis(room: FramingHarn
     assert room.model.calls == 5, "it is not asked again by itself"
 
 
-async def test_equal_texts_are_read_once_and_once_more_for_another_prompt(
-    room: FramingHarness, site: FeedSite
-) -> None:
+async def test_equal_texts_are_read_once_and_once_more_for_another_prompt(room: FramingHarness, site: FeedSite) -> None:
     for name in ("one", "two", "three"):
         site.publish("The same", key="a", feed=name, url=f"{site.url}/same", content=LONG)
     await room.open_feed("one")
@@ -233,9 +217,7 @@ async def test_an_entry_that_changes_is_read_again(room: FramingHarness, site: F
 
 async def test_a_teaser_is_read_with_its_whole_article(room: FramingHarness, site: FeedSite) -> None:
     site.publish("Teaser", key="a", content="<p>Read on.</p>")
-    article = "".join(
-        f"<p>Paragraph {n} tells what the council decided about the bridge.</p>" for n in range(40)
-    )
+    article = "".join(f"<p>Paragraph {n} tells what the council decided about the bridge.</p>" for n in range(40))
     site.put("/main/a", f"<html><body><article><h1>Teaser</h1>{article}</article></body></html>")
     await room.open_feed()
     assert "Paragraph 17" in room.model.questions[0]["messages"][1]["content"]

@@ -66,8 +66,7 @@ async def test_checks_that_all_fail_point_to_the_network(harness, site: FeedSite
 
 async def test_a_job_that_waits_for_an_hour_is_told(harness):
     await harness.change(
-        "INSERT INTO jobs (kind, payload, run_at, created_at) VALUES ('mail', '{}', :at, :at)",
-        at=harness.runtime.now(),
+        "INSERT INTO jobs (kind, payload, run_at, created_at) VALUES ('mail', '{}', :at, :at)", at=harness.runtime.now()
     )
     assert await found(harness) == set()
     harness.clock.ahead += HOUR + MINUTE

@@ -66,9 +66,7 @@ async def test_a_feed_without_icon_is_asked_once(site: FeedSite, harness: Runtim
     assert await harness.column("SELECT icon_id FROM feeds") == [None]
 
 
-async def test_a_site_without_an_icon_is_asked_again_a_day_later(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_a_site_without_an_icon_is_asked_again_a_day_later(site: FeedSite, harness: RuntimeHarness) -> None:
     for name, later in (("a", 0), ("b", 0), ("c", 2 * DAY)):
         site.publish("One", feed=name)
         await harness.follow(site.feed_url(name))
@@ -77,9 +75,7 @@ async def test_a_site_without_an_icon_is_asked_again_a_day_later(
     assert len(site.seen_at("/favicon.ico")) == 2
 
 
-async def test_an_icon_that_several_feeds_name_is_fetched_once(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_an_icon_that_several_feeds_name_is_fetched_once(site: FeedSite, harness: RuntimeHarness) -> None:
     named = site.put("/logo.png", _picture(), content_type="image/png")
     for name in ("a", "b"):
         site.publish("One", feed=name)

@@ -173,7 +173,7 @@ async def _listen(hints: AsyncGenerator[ChangeEvent | None]) -> None:
 
 async def _listening(runtime: Runtime) -> None:
     async with asyncio.timeout(30):
-        while not runtime.meters.open_streams:  # noqa: ASYNC110  a meter tells nobody that it moved
+        while not runtime.metrics.open_streams:  # noqa: ASYNC110  a meter tells nobody that it moved
             await asyncio.sleep(0)
 
 

@@ -12,10 +12,10 @@ from reedbed.domain.times import DAY, HOUR
 from reedbed.domain.transfer import ImportedEntry
 from reedbed.services.entries import change_entry, get_entry
 from reedbed.services.read_state import change_entries
-from reedbed.services.search import search_entries
+from reedbed.services.search.find import search_entries
 from reedbed.services.stories import StoryGrouper
 from reedbed.services.subscriptions.manage import unsubscribe
-from reedbed.services.transfer.library import Home, import_saved
+from reedbed.services.transfer.entries import Home, import_saved
 from reedbed.store import instance, retention, stories, subscriptions
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.entries import read as entry_texts
@@ -92,9 +92,7 @@ async def test_forged_entries_reach_nobody_else_by_any_way(site: FeedSite, harne
     await harness.check()
     forged = await entry_id(harness, "Forged news 1")
     await change_entry(harness.runtime, attacker, forged, StateChange(starred=True))
-    before = await harness.rows(
-        "SELECT unread, newest_id, since_id FROM subscriptions WHERE feed_id = :id", id=good
-    )
+    before = await harness.rows("SELECT unread, newest_id, since_id FROM subscriptions WHERE feed_id = :id", id=good)
     await StoryGrouper().group_new(harness.runtime)
 
     await redirect(harness, site, "evil", "good")
@@ -239,9 +237,7 @@ async def test_forged_entries_wait_for_nobody_at_an_address_not_followed_yet(
     assert [tuple(row) for row in counts] == [(attacker, 3), (early, 1), (late, 1)]
 
 
-async def test_merges_of_merges_and_back_show_nothing_to_others(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_merges_of_merges_and_back_show_nothing_to_others(site: FeedSite, harness: RuntimeHarness) -> None:
     people = [await harness.person() for _ in range(3)]
     for name, user_id in zip("abc", people, strict=True):
         site.publish(f"only {name}", feed=name)
@@ -264,9 +260,7 @@ async def test_merges_of_merges_and_back_show_nothing_to_others(
     ]
 
 
-async def test_a_feed_that_merges_while_the_other_is_refreshed(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_a_feed_that_merges_while_the_other_is_refreshed(site: FeedSite, harness: RuntimeHarness) -> None:
     site.publish("Both", key="both", feed="old", url=f"{site.url}/both")
     mover, stays = await harness.person(), await harness.person()
     old = await harness.follow(site.feed_url("old"), user_id=mover)
@@ -300,15 +294,7 @@ class World:
     """User, publisher and key of whatever was once seen."""
 
     async def step(self) -> None:
-        acts = (
-            self.publish,
-            self.publish,
-            self.follow,
-            self.read,
-            self.leave,
-            self.check,
-            self.move,
-        )
+        acts = (self.publish, self.publish, self.follow, self.read, self.leave, self.check, self.move)
         await self.chance.choice(acts)()
 
     async def publish(self) -> None:
@@ -330,16 +316,12 @@ class World:
         if not known:
             await self.harness.follow(url, user_id=user_id)
         elif known[0][2] is not None:
-            await self.harness.change(
-                "UPDATE subscriptions SET unsubscribed_at = NULL WHERE id = :id", id=known[0][0]
-            )
+            await self.harness.change("UPDATE subscriptions SET unsubscribed_at = NULL WHERE id = :id", id=known[0][0])
             async with self.harness.runtime.db.write() as tx:
                 await unread.restore_unread(tx, user_id, known[0][1])
 
     async def leave(self) -> None:
-        active = await self.harness.rows(
-            "SELECT id, user_id FROM subscriptions WHERE unsubscribed_at IS NULL"
-        )
+        active = await self.harness.rows("SELECT id, user_id FROM subscriptions WHERE unsubscribed_at IS NULL")
         if active and self.chance.random() < 0.5:
             id_, user_id = self.chance.choice(active)
             await unsubscribe(self.harness.runtime, user_id, id_)
@@ -347,9 +329,7 @@ class World:
     async def read(self) -> None:
         user_id = self.chance.choice(self.people)
         if rows := await listed(self.harness, user_id):
-            change = StateChange(
-                read=self.chance.random() < 0.7, starred=self.chance.choice((None, None, True))
-            )
+            change = StateChange(read=self.chance.random() < 0.7, starred=self.chance.choice((None, None, True)))
             await change_entry(self.harness.runtime, user_id, self.chance.choice(rows).id, change)
 
     async def check(self) -> None:
@@ -357,9 +337,7 @@ class World:
 
     async def move(self) -> None:
         old, new = self.chance.sample(self.names, 2)
-        known = await self.harness.column(
-            "SELECT id FROM feeds WHERE url = :url", url=self.site.feed_url(old)
-        )
+        known = await self.harness.column("SELECT id FROM feeds WHERE url = :url", url=self.site.feed_url(old))
         if not known:
             return
         for name in self.names:  # else a feed publishes what another one wrote
@@ -397,15 +375,12 @@ class World:
     async def check_counts(self) -> None:
         for user_id in self.people:
             rows = await self.harness.rows(
-                "SELECT feed_id, unread FROM subscriptions WHERE user_id = :id AND unsubscribed_at IS NULL",
-                id=user_id,
+                "SELECT feed_id, unread FROM subscriptions WHERE user_id = :id AND unsubscribed_at IS NULL", id=user_id
             )
             for feed_id, counted in rows:
                 shown = await titles(self.harness, user_id, ViewQuery("unread", feed_id=feed_id))
                 assert counted == len(shown)
-                assert set(shown) <= set(
-                    await titles(self.harness, user_id, ViewQuery("all", feed_id=feed_id))
-                )
+                assert set(shown) <= set(await titles(self.harness, user_id, ViewQuery("all", feed_id=feed_id)))
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -6,6 +6,7 @@ from time import process_time
 import pytest
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.failures import failure_sentence
 from reedbed.ingest.transfer import read_opml
 from reedbed.services.transfer.library import read_library
 from reedbed.services.transfer.opml import export_opml, import_opml
@@ -29,7 +30,7 @@ NESTED = b"""<?xml version="1.0" encoding="UTF-8"?>
 async def test_every_line_is_followed_or_reported(harness: RuntimeHarness) -> None:
     report = await import_opml(harness.runtime, await harness.person(), NESTED)
     assert (report.imported, report.skipped) == (2, 1)
-    assert [(line.title, line.message) for line in report.errors] == [
+    assert [(line.title, failure_sentence(line.failure)) for line in report.errors] == [
         ("Wrong", "Invalid URL format. Must start with http:// or https://"),
         ("Nowhere", "Feed URL is required"),
     ]
@@ -56,7 +57,7 @@ async def test_a_feed_followed_already_is_put_into_its_folder(harness: RuntimeHa
 
     (line,) = moved.lines
     assert (line.status, moved.imported, moved.skipped) == ("moved", 0, 1)
-    assert line.message == "You follow this feed already. It is now in News / Local."
+    assert failure_sentence(line.failure) == "You follow this feed already. It is now in News / Local."
     assert [line.status for line in (*again.lines, *without_folder.lines)] == ["followed", "followed"]
     inside = "SELECT name FROM folders JOIN subscriptions ON folder_id = folders.id"
     assert await harness.column(inside) == ["Local"]
@@ -100,9 +101,7 @@ async def test_a_report_names_no_password(harness: RuntimeHarness) -> None:
         "ann:pearl@127.0.0.1:9/bare.xml",
     )
     lines = "".join(f'<outline text="Mine" xmlUrl="{address}"/>' for address in addresses)
-    report = await import_opml(
-        harness.runtime, await harness.person(), f"<opml><body>{lines}</body></opml>".encode()
-    )
+    report = await import_opml(harness.runtime, await harness.person(), f"<opml><body>{lines}</body></opml>".encode())
     assert [(line.status, line.url) for line in report.lines] == [
         ("added", "http://127.0.0.1:9/feed.xml"),
         ("added", "feed://127.0.0.1:9/other.xml"),
@@ -130,22 +129,13 @@ async def test_an_address_in_a_list_is_read_like_a_typed_one(harness: RuntimeHar
 
 async def test_progress_is_told(harness: RuntimeHarness) -> None:
     lines = "".join(f'<outline text="{n}" xmlUrl="http://127.0.0.1:9/{n}"/>' for n in range(250))
-    report = await import_opml(
-        harness.runtime, await harness.person(), f"<opml><body>{lines}</body></opml>".encode()
-    )
+    report = await import_opml(harness.runtime, await harness.person(), f"<opml><body>{lines}</body></opml>".encode())
     assert report.imported == 250
     assert [hint.data["done"] for hint in harness.heard("progress")] == [100, 200, 250]
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"dear diary",
-        b"<html><body>no</body></html>",
-        b"\x00\x01\x02",
-        b"<!DOCTYPE x [<!ENTITY a 'b'>]>",
-    ],
+    "body", [b"", b"dear diary", b"<html><body>no</body></html>", b"\x00\x01\x02", b"<!DOCTYPE x [<!ENTITY a 'b'>]>"]
 )
 def test_what_is_no_opml_is_refused_in_plain_words(body: bytes) -> None:
     with pytest.raises(Invalid, match="not an OPML file"):
@@ -191,14 +181,12 @@ def test_a_whole_file_is_not_taken_for_a_part(encoding: str, end: str) -> None:
     assert not read_opml(written.encode(encoding)).cut_off
 
 
-async def test_a_file_cut_off_is_imported_as_far_as_it_goes_and_said_to_be_cut_off(
-    harness: RuntimeHarness,
-) -> None:
+async def test_a_file_cut_off_is_imported_as_far_as_it_goes_and_said_to_be_cut_off(harness: RuntimeHarness) -> None:
     person = await harness.person()
     body = b'<opml><body><outline text="A" xmlUrl="http://127.0.0.1:9/a"/><outline text="B" xmlU'
     report = await import_opml(harness.runtime, person, body)
     assert report.imported == 1
-    assert ["ends in its middle" in line.message for line in report.errors] == [True]
+    assert ["ends in its middle" in failure_sentence(line.failure) for line in report.errors] == [True]
     again = await import_opml(harness.runtime, person, b"<opml><head></head><body><outl")
     assert (again.imported, len(again.errors)) == (0, 1)
 
@@ -231,10 +219,9 @@ async def test_an_import_makes_no_more_folders_than_a_user_may_have(
 ) -> None:
     monkeypatch.setattr("reedbed.services.folders.MAX_FOLDERS", 2)
     lines = "".join(
-        f'<outline text="f{n}"><outline text="{n}" xmlUrl="http://127.0.0.1:9/{n}"/></outline>'
-        for n in range(3)
+        f'<outline text="f{n}"><outline text="{n}" xmlUrl="http://127.0.0.1:9/{n}"/></outline>' for n in range(3)
     )
     body = f"<opml><body>{lines}</body></opml>".encode()
     report = await import_opml(harness.runtime, await harness.person(), body)
     assert (report.imported, report.skipped) == (2, 0)
-    assert [line.message for line in report.errors] == ["There can be at most 2 folders."]
+    assert [failure_sentence(line.failure) for line in report.errors] == ["There can be at most 2 folders."]

@@ -7,14 +7,15 @@ import pytest
 
 from reedbed.domain.digests import DigestScope
 from reedbed.domain.errors import Invalid, NotFound
+from reedbed.domain.failures import failure_sentence
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.questions import Question
-from reedbed.services import search
 from reedbed.services.ai import set_paused
 from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.questions import JOB_KIND, ask_question, get_question
-from reedbed.services.search import repair_search
+from reedbed.services.search import find as search
+from reedbed.services.search.upkeep import repair_search
 from tests.modelserver import ModelServer, Reply
 from tests.modelserver import Question as StreamRequest
 from tests.services.writing import BREAD, HERON, STORY, Desk, new_desk
@@ -66,7 +67,7 @@ async def test_a_question_whose_search_takes_too_long_fails_in_plain_words(
     await work(desk)
     ended = await get_question(desk.runtime, desk.user.id, asked.id)
     assert ended.status == "failed"
-    assert "takes too long" in (ended.error or "")
+    assert "takes too long" in failure_sentence(ended.error)
 
 
 async def test_nobody_is_answered_from_anothers_entries(desk: Desk) -> None:
@@ -90,14 +91,12 @@ async def test_a_question_must_be_one(desk: Desk) -> None:
             await ask_question(desk.runtime, desk.user, wrong)
 
 
-async def test_a_model_answers_from_what_was_found_and_is_held_to_it(
-    modelled: Desk, server: ModelServer
-) -> None:
+async def test_a_model_answers_from_what_was_found_and_is_held_to_it(modelled: Desk, server: ModelServer) -> None:
     heron = await modelled.entry(HERON, title="Heron")
     await modelled.entry(BREAD, title="Barley")
     server.say(
         said(
-            {"text": "It nests in a crane [1].", "sources": [1, 99]},
+            {"text": "It nests in a crane [1].", "quote": "built its nest in the old crane", "sources": [1, 99]},
             {"text": "Of an entry nobody gave.", "sources": [99]},
             {"text": "Of none.", "sources": []},
         )
@@ -155,9 +154,7 @@ async def test_nothing_is_sent_for_who_has_not_said_so(desk: Desk, server: Model
     assert (server.calls, answered.model, answered.answer.fallback) == (0, "extract", False)
 
 
-async def test_an_obeyed_injection_changes_no_more_than_its_own_words(
-    modelled: Desk, server: ModelServer
-) -> None:
+async def test_an_obeyed_injection_changes_no_more_than_its_own_words(modelled: Desk, server: ModelServer) -> None:
     entry = await modelled.entry(EVIL, title="Heron")
     before = await modelled.harness.rows("SELECT * FROM entries")
 
@@ -167,6 +164,7 @@ async def test_an_obeyed_injection_changes_no_more_than_its_own_words(
         return said(
             {
                 "text": "See [this](https://evil.example/x) <a href='//evil.example'>now</a>!",
+                "quote": "heron",
                 "sources": [1],
             },
             {"text": "<script>fetch('/api')</script>https://evil.example/steal", "sources": [1]},

@@ -3,6 +3,7 @@
 import pytest
 from structlog.testing import capture_logs
 
+from reedbed.domain.failures import FailureCode, failure_message
 from reedbed.domain.times import HOUR, MINUTE, SECOND
 from reedbed.services.refresh.check import request_refresh
 from tests.feedsite import FeedSite
@@ -20,7 +21,11 @@ async def test_a_failed_check_removes_nothing_and_says_why(site: FeedSite, harne
 
     after = await harness.state(feed_id)
     assert (report.status, report.error) == ("permanent_error", "Feed no longer available")
-    assert (after.status, after.last_error, after.last_http_status) == ("permanent_error", report.error, 404)
+    assert (after.status, failure_message(after.last_error), after.last_http_status) == (
+        "permanent_error",
+        report.error,
+        404,
+    )
     assert (after.consecutive_failures, after.next_check_rule) == (1, "backoff")
     assert (after.etag, after.body_hash, after.last_success_at) == (
         before.etag,
@@ -75,7 +80,7 @@ async def test_a_feed_stops_after_so_many_failures_and_comes_back_by_a_refresh(
             await harness.check(at_least=49 * HOUR)
         stopped = await harness.state(feed_id)
         assert (stopped.next_check_at, stopped.consecutive_failures) == (None, 3)
-        assert stopped.stop_reason and "3 failures in a row" in stopped.stop_reason
+        assert stopped.stop_reason and "3 failures in a row" in stopped.stop_reason.message
         assert await harness.check(at_least=1000 * HOUR) == []
 
         site.behave()
@@ -98,7 +103,7 @@ async def test_gone_stops_a_feed_at_once(site: FeedSite, harness: RuntimeHarness
 
     state = await harness.state(feed_id)
     assert (state.next_check_at, state.last_http_status) == (None, 410)
-    assert state.stop_reason and "410" in state.stop_reason
+    assert state.stop_reason and state.stop_reason.code is FailureCode.FEED_GONE
     assert await harness.titles(feed_id) == ["One"]
 
 
@@ -119,9 +124,7 @@ async def test_the_log_tells_what_a_check_came_to(site: FeedSite, harness: Runti
     assert (logged[0]["new"], logged[2]["error"]) == (1, "Feed no longer available")
 
 
-async def test_a_feed_that_cannot_be_stored_is_logged_by_its_id_alone(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_a_feed_that_cannot_be_stored_is_logged_by_its_id_alone(site: FeedSite, harness: RuntimeHarness) -> None:
     """Its address may be one reader's secret."""
     site.publish("One", feed="seven-herons")
     feed_id = await harness.follow(site.feed_url("seven-herons"))
@@ -178,16 +181,12 @@ async def test_a_feed_nobody_follows_any_more_is_put_to_rest(site: FeedSite, har
     assert (await harness.state(feed_id)).next_check_at is None
 
 
-async def test_a_feed_rests_only_when_all_its_followers_pause_it(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_a_feed_rests_only_when_all_its_followers_pause_it(site: FeedSite, harness: RuntimeHarness) -> None:
     site.publish("One")
     feed_id = await harness.follow(site.feed_url())
     await harness.follow(site.feed_url())
     await harness.check()
-    await harness.change(
-        "UPDATE subscriptions SET paused = true WHERE id = (SELECT min(id) FROM subscriptions)"
-    )
+    await harness.change("UPDATE subscriptions SET paused = true WHERE id = (SELECT min(id) FROM subscriptions)")
     assert len(await harness.check(at_least=25 * HOUR)) == 1
 
     await harness.change("UPDATE subscriptions SET paused = true")

@@ -28,9 +28,7 @@ async def test_a_permanent_redirect_is_adopted_when_seen_three_times_in_a_row(
     assert (await harness.state(feed_id)).redirect_count == 0
 
 
-async def test_a_temporary_redirect_is_followed_and_never_adopted(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_a_temporary_redirect_is_followed_and_never_adopted(site: FeedSite, harness: RuntimeHarness) -> None:
     site.publish("One", feed="new")
     site.redirect(site.feed_url("new"), feed="old", status=302)
     feed_id = await harness.follow(site.feed_url("old"))
@@ -73,15 +71,8 @@ async def test_a_merge_keeps_every_subscription_and_state(site: FeedSite, harnes
         await harness.check_anyway(old)
 
     assert await harness.column("SELECT id FROM feeds") == [new]
-    assert sorted(await harness.titles(new)) == [
-        "only in old",
-        "shared-read",
-        "shared-starred",
-        "shared-unread",
-    ]
-    assert sorted(
-        await harness.column("SELECT user_id FROM subscriptions WHERE feed_id = :new", new=new)
-    ) == [
+    assert sorted(await harness.titles(new)) == ["only in old", "shared-read", "shared-starred", "shared-unread"]
+    assert sorted(await harness.column("SELECT user_id FROM subscriptions WHERE feed_id = :new", new=new)) == [
         moves,
         stays,
         both,
@@ -91,12 +82,8 @@ async def test_a_merge_keeps_every_subscription_and_state(site: FeedSite, harnes
     assert await _unread(harness, both) == ["only in old", "shared-read", "shared-starred"]
     counts = await harness.rows("SELECT user_id, unread FROM subscriptions ORDER BY user_id")
     assert [tuple(row) for row in counts] == [(moves, 3), (stays, 3), (both, 3)]
-    assert await harness.column("SELECT title FROM subscriptions WHERE user_id = :moves", moves=moves) == [
-        "My own"
-    ]
-    starred = await harness.rows(
-        "SELECT s.user_id, e.title FROM starred s JOIN entries e ON e.id = s.entry_id"
-    )
+    assert await harness.column("SELECT title FROM subscriptions WHERE user_id = :moves", moves=moves) == ["My own"]
+    starred = await harness.rows("SELECT s.user_id, e.title FROM starred s JOIN entries e ON e.id = s.entry_id")
     assert [tuple(row) for row in starred] == [(moves, "shared-starred")]
     assert {hint.user_id for hint in harness.heard("subscriptions")} == {moves, both}
 
@@ -157,9 +144,7 @@ async def _read(harness: RuntimeHarness, user_id: int, feed_id: int, title: str)
     entry_id = await _entry(harness, feed_id, title)
     await harness.change("DELETE FROM unread WHERE user_id = :u AND entry_id = :e", u=user_id, e=entry_id)
     await harness.change(
-        "UPDATE subscriptions SET unread = unread - 1 WHERE user_id = :u AND feed_id = :f",
-        u=user_id,
-        f=feed_id,
+        "UPDATE subscriptions SET unread = unread - 1 WHERE user_id = :u AND feed_id = :f", u=user_id, f=feed_id
     )
 
 
@@ -176,9 +161,7 @@ async def _unread(harness: RuntimeHarness, user_id: int) -> list[str]:
     return await _listed(harness, user_id, view="unread")
 
 
-async def _listed(
-    harness: RuntimeHarness, user_id: int, view: View = "all", feed_id: int | None = None
-) -> list[str]:
+async def _listed(harness: RuntimeHarness, user_id: int, view: View = "all", feed_id: int | None = None) -> list[str]:
     async with harness.runtime.db.read() as tx:
         page = await entry_lists.page(tx, user_id, ViewQuery(view, feed_id=feed_id), None, 200)
     return [] if page is None else sorted(row.title for row in page.rows)

@@ -9,7 +9,7 @@ import pytest
 from reedbed.domain.retention import RetentionLimits, RetentionPolicy
 from reedbed.domain.times import DAY, HOUR, SECOND
 from reedbed.services.retention import KEYS_AT_ONCE, clean_up, clean_up_when_due
-from reedbed.services.search import search_entries
+from reedbed.services.search.find import search_entries
 from reedbed.store import instance, retention, transfer
 from reedbed.store.entries import write as removed
 from reedbed.store.read_state import rows as reading
@@ -24,9 +24,7 @@ def keep(harness: RuntimeHarness, **limits: Any) -> None:
     harness.runtime = replace(harness.runtime, keeping=RetentionPolicy(kept, size=None, unfollowed=None))
 
 
-async def followed(
-    harness: RuntimeHarness, site: FeedSite, *titles: str, people: int = 1
-) -> tuple[int, list[int]]:
+async def followed(harness: RuntimeHarness, site: FeedSite, *titles: str, people: int = 1) -> tuple[int, list[int]]:
     """A feed with these entries and so many followers; its id and theirs."""
     for title in titles:
         site.publish(title)
@@ -111,9 +109,7 @@ async def test_a_feed_keeps_its_newest_and_what_is_unread(site: FeedSite, harnes
     assert await harness.titles(feed) == ["two", "four", "five"]
 
 
-async def test_unread_entries_that_go_are_told_to_who_had_them(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_unread_entries_that_go_are_told_to_who_had_them(site: FeedSite, harness: RuntimeHarness) -> None:
     feed, readers = await followed(harness, site, "one", "two", people=2)
     await read(harness, readers[0], "one")
     harness.clock.ahead += 91 * DAY
@@ -205,9 +201,7 @@ async def test_whole_articles_long_read_are_let_go(site: FeedSite, harness: Runt
     assert await harness.column(whole) == ["unread"]
 
 
-async def test_an_article_starred_just_before_it_would_go_stays(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_an_article_starred_just_before_it_would_go_stays(site: FeedSite, harness: RuntimeHarness) -> None:
     _, (reader,) = await followed(harness, site, "read", "starred")
     await harness.change("UPDATE entry_bodies SET full_content = '<p>whole</p>', full_attempted_at = 1")
     await read(harness, reader, "read", "starred")
@@ -275,10 +269,7 @@ async def test_what_is_removed_is_not_found_again(site: FeedSite, harness: Runti
     if harness.runtime.db.engine == "sqlite":
         assert await harness.column("SELECT count(*) FROM search_keys") == [1]
         assert await harness.column("SELECT rowid FROM search_words WHERE search_words MATCH 'heron'") == []
-        assert (
-            len(await harness.column("SELECT rowid FROM search_words WHERE search_words MATCH 'bittern'"))
-            == 1
-        )
+        assert len(await harness.column("SELECT rowid FROM search_words WHERE search_words MATCH 'bittern'")) == 1
     else:
         assert await harness.column("SELECT count(*) FROM search_entries") == [1]
 
@@ -308,14 +299,14 @@ async def test_a_cleanup_that_was_broken_off_goes_on(site: FeedSite, harness: Ru
     await read(harness, reader, "one")
     keep(harness, age=DAY)
     async with harness.runtime.db.write() as tx:
-        begun = await retention.begin_cleanup(tx, harness.runtime.now())
-        await retention.add_to_cleanup(tx, begun.id, entries_removed=5)
+        cleanup = await retention.begin_cleanup(tx, harness.runtime.now())
+        await retention.add_to_cleanup(tx, cleanup.id, entries_removed=5)
     harness.clock.ahead += 2 * DAY
 
     done = await clean_up_when_due(harness.runtime)
 
     assert done is not None
-    assert (done.id, done.entries_removed) == (begun.id, 6)
+    assert (done.id, done.entries_removed) == (cleanup.id, 6)
     assert await harness.titles(feed) == []
 
 
@@ -342,9 +333,7 @@ async def test_files_that_nothing_names_go(site: FeedSite, harness: RuntimeHarne
     feed, _ = await followed(harness, site, "one")
     for name in ("used", "left"):
         await harness.change(
-            "INSERT INTO blobs (hash, media_type, data, created_at) VALUES (:name, 't', :data, 1)",
-            name=name,
-            data=b"x",
+            "INSERT INTO blobs (hash, media_type, data, created_at) VALUES (:name, 't', :data, 1)", name=name, data=b"x"
         )
     used = "(SELECT id FROM blobs WHERE hash = 'used')"
     await harness.change(f"UPDATE feeds SET icon_id = {used} WHERE id = :id", id=feed)
@@ -354,9 +343,7 @@ async def test_files_that_nothing_names_go(site: FeedSite, harness: RuntimeHarne
     assert await harness.column("SELECT hash FROM blobs") == ["used"]
 
 
-async def test_marks_of_another_reader_are_forgotten_however_many(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_marks_of_another_reader_are_forgotten_however_many(site: FeedSite, harness: RuntimeHarness) -> None:
     feed, (reader,) = await followed(harness, site, "one")
     async with harness.runtime.db.write() as tx:
         await transfer.remember_imported(tx, reader, feed, range(KEYS_AT_ONCE * 2 + 1), 1)

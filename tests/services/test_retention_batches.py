@@ -8,6 +8,7 @@ import pytest
 
 from reedbed.domain.entries import StateChange
 from reedbed.domain.errors import NotFound
+from reedbed.domain.highlights import Passage
 from reedbed.services.bookmarks import bookmark_entry
 from reedbed.services.entries import change_entry
 from reedbed.services.highlights import create_highlight
@@ -26,7 +27,7 @@ WAYS: dict[str, RetentionPolicy] = {
     "later": lambda runtime, user, entry: change_entry(runtime, user, entry, StateChange(later=True)),
     "tag": lambda runtime, user, entry: change_entry(runtime, user, entry, StateChange(tags=("kept",))),
     "bookmark": bookmark_entry,
-    "highlight": lambda runtime, user, entry: create_highlight(runtime, user, entry, "Hello"),
+    "highlight": lambda runtime, user, entry: create_highlight(runtime, user, entry, Passage("Hello")),
 }
 
 

@@ -26,9 +26,7 @@ from tests.harness import RuntimeHarness
 from tests.smtp_server import open_smtp_server, words_of
 
 
-def draft(
-    *actions: Action, field: str = "title", operator: str = "contains", value: str = "heron"
-) -> RuleDraft:
+def draft(*actions: Action, field: str = "title", operator: str = "contains", value: str = "heron") -> RuleDraft:
     return RuleDraft("Herons", "all", [read_condition(field, operator, value)], list(actions))
 
 
@@ -44,8 +42,7 @@ async def run_jobs(harness: RuntimeHarness) -> list[dict[str, Any]]:
 
 async def unread_of(harness: RuntimeHarness, user_id: int) -> list[str]:
     return await harness.column(
-        "SELECT title FROM entries e JOIN unread ON entry_id = e.id WHERE user_id = :user ORDER BY e.id",
-        user=user_id,
+        "SELECT title FROM entries e JOIN unread ON entry_id = e.id WHERE user_id = :user ORDER BY e.id", user=user_id
     )
 
 
@@ -55,12 +52,7 @@ async def count_of(harness: RuntimeHarness, user_id: int) -> int:
 
 async def test_rules_act_on_arrival_for_their_user_alone(site: FeedSite, harness: RuntimeHarness) -> None:
     mine, other = await harness.person(), await harness.person()
-    actions = [
-        read_action("star"),
-        read_action("later"),
-        read_action("tag", "birds"),
-        read_action("mark_read"),
-    ]
+    actions = [read_action("star"), read_action("later"), read_action("tag", "birds"), read_action("mark_read")]
     made = await create_rule(harness.runtime, mine, draft(*actions))
     site.publish("A heron")
     site.publish("A duck")
@@ -77,9 +69,7 @@ async def test_rules_act_on_arrival_for_their_user_alone(site: FeedSite, harness
     assert (await get_rule(harness.runtime, mine, made.rule.id)).matched == 1
 
 
-async def test_a_muted_entry_arrives_read_and_no_later_rule_sees_it(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_a_muted_entry_arrives_read_and_no_later_rule_sees_it(site: FeedSite, harness: RuntimeHarness) -> None:
     user = await harness.person()
     await create_rule(harness.runtime, user, draft(read_action("mute"), field="content", value="cold water"))
     star = await create_rule(harness.runtime, user, draft(read_action("star")))
@@ -154,9 +144,7 @@ async def test_many_feeds_arriving_at_once_agree(site: FeedSite, harness: Runtim
     assert len(await harness.column("SELECT entry_id FROM entry_tags")) == 24
 
 
-async def test_a_broken_rule_stops_neither_the_crawl_nor_others(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_a_broken_rule_stops_neither_the_crawl_nor_others(site: FeedSite, harness: RuntimeHarness) -> None:
     mine, other = await harness.person(), await harness.person()
     made = await create_rule(harness.runtime, mine, draft(read_action("mute")))
     await create_rule(harness.runtime, other, draft(read_action("mute")))
@@ -205,17 +193,13 @@ async def test_a_dry_run_shows_matches_and_changes_nothing(site: FeedSite, harne
     site.publish("A duck")
     await harness.follow(site.feed_url(), user_id=user)
     await harness.check()
-    trial = await try_rule(
-        harness.runtime, user, draft(read_action("mute"), operator="regex", value=r"heron [12]$")
-    )
+    trial = await try_rule(harness.runtime, user, draft(read_action("mute"), operator="regex", value=r"heron [12]$"))
     assert (trial.looked_at, trial.matched, trial.complete) == (4, 2, True)
     assert [entry.title for entry in trial.shown] == ["A heron 2", "A heron 1"]
     assert await count_of(harness, user) == 4
 
 
-async def test_a_dry_run_ends_in_time(
-    site: FeedSite, harness: RuntimeHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_dry_run_ends_in_time(site: FeedSite, harness: RuntimeHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     user = await harness.person()
     site.publish("A heron")
     await harness.follow(site.feed_url(), user_id=user)
@@ -225,17 +209,13 @@ async def test_a_dry_run_ends_in_time(
     assert (trial.looked_at, trial.complete) == (0, False)
 
 
-async def test_a_rule_is_applied_to_what_is_there_with_progress(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_a_rule_is_applied_to_what_is_there_with_progress(site: FeedSite, harness: RuntimeHarness) -> None:
     user = await harness.person()
     for number in range(120):
         site.publish(f"A heron {number}" if number % 2 else f"A duck {number}")
     await harness.follow(site.feed_url(), user_id=user)
     await harness.check()
-    made = await create_rule(
-        harness.runtime, user, draft(read_action("mark_read"), read_action("tag", "birds"))
-    )
+    made = await create_rule(harness.runtime, user, draft(read_action("mark_read"), read_action("tag", "birds")))
     await apply_rule(harness.runtime, user, made.rule.id)
     assert await run_jobs(harness) == [{"looked_at": 120, "matched": 60}]
     assert await count_of(harness, user) == 60
@@ -243,9 +223,7 @@ async def test_a_rule_is_applied_to_what_is_there_with_progress(
     assert len(await harness.column("SELECT entry_id FROM entry_tags")) == 60
     assert (await get_rule(harness.runtime, user, made.rule.id)).matched == 60
     assert [hint.data["done"] for hint in harness.heard("progress")] == [100, 120]
-    read = [
-        id_ for hint in harness.heard("state_changed") if hint.data.get("read") for id_ in hint.data["ids"]
-    ]
+    read = [id_ for hint in harness.heard("state_changed") if hint.data.get("read") for id_ in hint.data["ids"]]
     assert len(read) == 60
 
 

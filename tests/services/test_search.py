@@ -5,7 +5,7 @@ import pytest
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.pagination import Cursor
-from reedbed.services.search import search_entries
+from reedbed.services.search.find import search_entries
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
 
@@ -15,9 +15,7 @@ async def titles(harness: RuntimeHarness, user_id: int, text: str) -> list[str]:
     return [row.title for row in page.rows]
 
 
-async def test_a_crawled_entry_is_found_by_the_words_a_reader_sees(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_a_crawled_entry_is_found_by_the_words_a_reader_sees(site: FeedSite, harness: RuntimeHarness) -> None:
     site.publish("One", content="<p>A gr<b>ey</b> heron</p><p>stands <i>still</i></p><script>egret</script>")
     ann = await harness.person()
     await harness.follow(site.feed_url(), user_id=ann)
@@ -36,9 +34,7 @@ async def test_signs_that_are_no_words_are_nowhere(site: FeedSite, harness: Runt
     assert await titles(harness, ann, "one 👩") == ["One"]
 
 
-async def test_a_changed_entry_is_found_by_its_new_words_only(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_a_changed_entry_is_found_by_its_new_words_only(site: FeedSite, harness: RuntimeHarness) -> None:
     site.publish("Heron", key="a", content="old words")
     ann = await harness.person()
     feed = await harness.follow(site.feed_url(), user_id=ann)

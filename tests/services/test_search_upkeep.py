@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reedbed.services.search import rebuild_search, repair_search
+from reedbed.services.search.upkeep import rebuild_search, repair_search
 from reedbed.store import search
 from reedbed.store.search import sqlite as fts5
 from reedbed.store.search import texts

@@ -7,6 +7,7 @@ import pytest
 
 from reedbed.domain.entries import StateChange
 from reedbed.domain.errors import Conflict, Invalid, NotFound
+from reedbed.domain.failures import failure_sentence
 from reedbed.domain.times import HOUR, MINUTE
 from reedbed.services import jobs
 from reedbed.services.entries import change_entry
@@ -69,7 +70,7 @@ async def test_an_entry_is_kept_with_its_title_and_tags(
     await run_jobs(harness)
     assert keepers.kept[kind] == [{"url": f"{site.url}/main/main-1", "title": "Herons & reeds", **tags}]
     (known,) = await list_targets(harness.runtime, user)
-    assert (known.used_at is not None, known.problem) == (True, "")
+    assert (known.used_at is not None, known.problem) == (True, None)
     (hint,) = harness.heard("notice")
     assert (hint.user_id, hint.data["event"]) == (user, "shared")
 
@@ -86,7 +87,7 @@ async def test_a_wrong_secret_is_told_and_not_tried_again(
     await run_jobs(harness)
     assert keepers.kept[kind] == []
     (known,) = await list_targets(harness.runtime, user)
-    assert "refused" in known.problem
+    assert "refused" in failure_sentence(known.problem)
     assert [hint.data["event"] for hint in harness.heard("notice")] == ["not_shared"]
 
 
@@ -110,13 +111,11 @@ async def test_a_service_that_is_away_is_tried_again_and_given_up_at_last(
 
 
 async def test_nothing_is_sent_to_a_private_network(harness: RuntimeHarness, user: int) -> None:
-    made = await add_target(
-        harness.runtime, user, kind="linkding", url="http://10.0.0.1", secrets={"token": TOKEN}
-    )
+    made = await add_target(harness.runtime, user, kind="linkding", url="http://10.0.0.1", secrets={"token": TOKEN})
     await share_entry(harness.runtime, user, 1, made.id)
     await run_jobs(harness)
     (known,) = await list_targets(harness.runtime, user)
-    assert "private" in known.problem
+    assert "private" in failure_sentence(known.problem)
 
 
 @pytest.mark.parametrize(
@@ -155,9 +154,7 @@ async def test_nobody_shares_with_the_services_or_the_entries_of_others(
         await remove_target(harness.runtime, other, target_id)
 
 
-async def test_there_are_so_many_services_and_no_more(
-    harness: RuntimeHarness, user: int, keepers: LinkKeepers
-) -> None:
+async def test_there_are_so_many_services_and_no_more(harness: RuntimeHarness, user: int, keepers: LinkKeepers) -> None:
     for _ in range(MAX_TARGETS):
         await target(harness, user, keepers, "linkding")
     with pytest.raises(Conflict):

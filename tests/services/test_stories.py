@@ -7,6 +7,7 @@ import pytest
 
 from reedbed.domain.entries import StateChange, ViewQuery
 from reedbed.domain.errors import NotFound
+from reedbed.domain.search.indexing import search_words
 from reedbed.domain.times import DAY
 from reedbed.services.entries import change_entry
 from reedbed.services.read_state import undo_last
@@ -15,11 +16,14 @@ from reedbed.services.stories import (
     StoryGrouper,
     delete_old_stories,
     get_story,
+    join_entries,
     mark_all_stories,
     mark_story,
+    related_entries,
+    separate_story,
     split_entry,
 )
-from reedbed.store import stories
+from reedbed.store import search, stories
 from reedbed.store.entries import read as entries
 from reedbed.store.feeds import merge as feed_merge
 from reedbed.store.read_state import unread
@@ -203,6 +207,75 @@ async def test_not_the_same_story_is_said_for_oneself_and_taken_back(press: Pres
         await split_entry(press.runtime, press.user_id, line.id, lonely)
 
 
+async def test_related_entries_share_names_and_words(press: Press) -> None:
+    ids = await press.print_bridge()
+    async with press.runtime.db.write() as tx:
+        for id_, title in zip(ids, BRIDGE, strict=True):
+            await search.index(tx, [(id_, search_words(title, "", ""))])
+    related = await related_entries(press.runtime, press.user_id, ids[0])
+    assert {row.id for row in related} == set(ids[1:])
+    stranger = await press.harness.person()
+    with pytest.raises(NotFound):
+        await related_entries(press.runtime, stranger, ids[0])
+
+
+async def second_reader(press: Press) -> int:
+    other = await press.harness.person()
+    for number in range(3):
+        await press.harness.follow(f"http://127.0.0.1:9/{number}.xml", user_id=other)
+    return other
+
+
+async def test_entries_that_a_user_joins_are_one_story_for_them_alone(press: Press) -> None:
+    other = await second_reader(press)
+    ids = await press.print_bridge()
+    lone = await press.print("Fishermen worry about herring deliveries", 1)
+    await press.group()
+    story_id = await join_entries(press.runtime, press.user_id, [ids[0], lone])
+    line = await press.only_story()
+    assert (line.id, line.entries) == (story_id, 4)
+    story = await get_story(press.runtime, press.user_id, lone)
+    assert story.id == story_id and [joined.id for joined in story.joined] == [lone]
+    async with press.runtime.db.read() as tx:
+        assert (await stories.neighbours(tx, press.user_id, [lone]))[lone].story_id == story_id
+        assert sorted(await stories.unread_in(tx, press.user_id, [story_id])) == sorted([*ids, lone])
+    assert [one.entries for one in await press.lines(other)] == [3]
+
+    await separate_story(press.runtime, press.user_id, story_id, lone)
+    assert (await press.only_story()).entries == 3
+    with pytest.raises(NotFound):
+        await separate_story(press.runtime, press.user_id, story_id, lone)
+
+
+async def test_what_joins_a_joined_story_later_comes_with_it(press: Press) -> None:
+    await press.print_bridge()
+    story = await press.only_story()
+    first = await press.print("Herring market of Ostmere moves to the quay", 0)
+    await press.group()
+    await join_entries(press.runtime, press.user_id, [story.sources[0].entry_id, first])
+    await press.print("Ostmere herring market moves to new quay", 1)
+    await press.group()
+    line = await press.only_story()
+    assert (line.id, line.entries) == (story.id, 5)
+
+
+async def test_joins_follow_stories_that_are_merged(press: Press) -> None:
+    first = await press.print("Marrowby bridge shut", 0)
+    await press.print("Marrowby bridge shut today", 1)
+    second = await press.print("Council vote bans cars", 2)
+    await press.print("Council vote bans cars outright", 0)
+    herring = await press.print("Herring market of Ostmere moves", 1)
+    await press.group()
+    await join_entries(press.runtime, press.user_id, [second, herring])
+    for feed, title in enumerate(("Marrowby bridge shut: council vote bans cars",) * 3):
+        await press.print(title, feed)
+    await press.group()
+    line = await press.only_story()
+    assert line.entries == 8
+    for story_id in (first, second, herring):
+        assert (await get_story(press.runtime, press.user_id, story_id)).id == line.id
+
+
 async def test_it_shows_what_only_one_outlet_says(press: Press) -> None:
     shared = "The council of Marrowby voted to close the swing bridge to cars for fourteen months."
     own = "Fishermen along the quay fear that herring deliveries will arrive spoiled in summer."
@@ -294,13 +367,19 @@ async def _do_something(press: Press, chance: random.Random, ids: list[int]) -> 
         return
     line = chance.choice(lines)
     entry_id = chance.choice(line.sources).entry_id
-    act = chance.randrange(4)
+    act = chance.randrange(6)
     if act == 0:
         await split_entry(press.runtime, press.user_id, line.id, entry_id)
     elif act == 1:
         await mark_story(press.runtime, press.user_id, line.id, read=chance.random() < 0.6)
     elif act == 2:
         await change_entry(press.runtime, press.user_id, entry_id, StateChange(read=True))
+    elif act == 3:
+        await join_entries(press.runtime, press.user_id, [entry_id, chance.choice(ids)])
+    elif act == 4:
+        joined = (await get_story(press.runtime, press.user_id, line.id)).joined
+        if joined:
+            await separate_story(press.runtime, press.user_id, line.id, joined[0].id)
     else:
         ids.append(await press.print(chance.choice(line.sources).title, chance.randrange(3)))
         await press.group()

@@ -71,15 +71,9 @@ async def test_the_same_feed_twice_is_refused_with_the_contract_s_words(
     ("wish", "message"),
     [
         (SubscribeOptions(""), "^Feed URL is required$"),
-        (
-            SubscribeOptions("ftp://example.org/x"),
-            "^Invalid URL format. Must start with http:// or https://$",
-        ),
+        (SubscribeOptions("ftp://example.org/x"), "^Invalid URL format. Must start with http:// or https://$"),
         (SubscribeOptions("http://example.org/x", title="  "), "^Feed name is required$"),
-        (
-            SubscribeOptions("http://example.org/x", title="n" * 256),
-            "^Feed name must be less than 255 characters$",
-        ),
+        (SubscribeOptions("http://example.org/x", title="n" * 256), "^Feed name must be less than 255 characters$"),
     ],
 )
 async def test_wrong_wishes_are_refused_with_the_contract_s_words(
@@ -139,23 +133,17 @@ async def test_credentials_go_to_no_other_origin(harness: RuntimeHarness, site: 
         assert all("Authorization" not in request.headers for request in other.requests)
 
 
-async def test_a_feed_with_credentials_never_joins_the_shared_one(
-    harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_a_feed_with_credentials_never_joins_the_shared_one(harness: RuntimeHarness, site: FeedSite) -> None:
     site.publish("Hello", key="a")
     shared = await subscribe(harness.runtime, await harness.person(), SubscribeOptions(site.feed_url()))
     user = await harness.person()
-    mine = await subscribe(
-        harness.runtime, user, SubscribeOptions(site.feed_url(), username="ann", password="s3cret")
-    )
+    mine = await subscribe(harness.runtime, user, SubscribeOptions(site.feed_url(), username="ann", password="s3cret"))
     assert (mine.feed.id != shared.feed.id, mine.feed.private) == (True, True)
     with pytest.raises(Conflict):
         await subscribe(harness.runtime, user, SubscribeOptions(site.feed_url()))
 
 
-async def test_a_password_may_come_apart_from_the_name_in_the_address(
-    harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_a_password_may_come_apart_from_the_name_in_the_address(harness: RuntimeHarness, site: FeedSite) -> None:
     site.protect("ann", "s3cret")
     site.publish("One")
     url = site.feed_url().replace("://", "://ann@")
@@ -192,13 +180,9 @@ async def test_another_address_takes_the_password_along_on_its_own_site_only(
     user = await harness.person()
     wish = SubscribeOptions(site.feed_url(), username="ann", password="s3cret")
     made = await subscribe(harness.runtime, user, wish)
-    near = await change_subscription(
-        harness.runtime, user, made.id, SubscriptionChange(url=site.feed_url("other"))
-    )
+    near = await change_subscription(harness.runtime, user, made.id, SubscriptionChange(url=site.feed_url("other")))
     assert (near.feed.username, near.feed.has_password) == ("ann", True)
-    far = await change_subscription(
-        harness.runtime, user, made.id, SubscriptionChange(url="http://localhost:9/feed")
-    )
+    far = await change_subscription(harness.runtime, user, made.id, SubscriptionChange(url="http://localhost:9/feed"))
     assert (far.feed.username, far.feed.private) == (None, False)
 
 
@@ -217,9 +201,7 @@ async def test_following_asks_the_server_once(harness: RuntimeHarness, site: Fee
     assert [request.status for request in site.seen()] == [200, 304]
 
 
-async def test_a_preview_and_following_it_ask_the_server_once(
-    harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_a_preview_and_following_it_ask_the_server_once(harness: RuntimeHarness, site: FeedSite) -> None:
     site.publish("Hello", key="a")
     page, user = site.page("/home"), await harness.person()
     shown = await preview_feed(harness.runtime, user, page)
@@ -228,18 +210,14 @@ async def test_a_preview_and_following_it_ask_the_server_once(
     assert (len(site.seen_at("/home")), site.count()) == (1, 1)
 
 
-async def test_what_one_user_previewed_is_not_what_another_follows(
-    harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_what_one_user_previewed_is_not_what_another_follows(harness: RuntimeHarness, site: FeedSite) -> None:
     site.publish("Hello", key="a")
     await preview_feed(harness.runtime, await harness.person(), site.feed_url())
     await subscribe(harness.runtime, await harness.person(), SubscribeOptions(site.feed_url()))
     assert site.count() == 2
 
 
-async def test_a_server_that_asks_for_peace_is_not_asked_again(
-    harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_a_server_that_asks_for_peace_is_not_asked_again(harness: RuntimeHarness, site: FeedSite) -> None:
     site.misbehave(status=429, headers={"Retry-After": "3600"})
     user = await harness.person()
     made = await subscribe(harness.runtime, user, SubscribeOptions(site.feed_url()))
@@ -257,9 +235,7 @@ async def test_a_permanent_redirect_is_followed_to_the_feed_s_own_address(
     assert (site.count(), site.count("new")) == (1, 1)
 
 
-async def test_the_address_shown_is_the_one_that_a_redirect_led_to(
-    harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_the_address_shown_is_the_one_that_a_redirect_led_to(harness: RuntimeHarness, site: FeedSite) -> None:
     site.publish("Hello", key="a")
     user = await harness.person()
     made = await subscribe(harness.runtime, user, SubscribeOptions(site.feed_url()))
@@ -311,18 +287,14 @@ async def test_another_address_moves_the_subscription_with_its_settings(
         assert [one.id for one in await subscriptions.every(tx, user)] == [moved.id]
 
 
-async def test_a_moved_subscription_keeps_its_id_there_and_back(
-    harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_a_moved_subscription_keeps_its_id_there_and_back(harness: RuntimeHarness, site: FeedSite) -> None:
     site.publish("One", key="a")
     site.publish("Two", key="b")
     site.publish("Elsewhere", key="c", feed="other")
     user = await harness.person()
     made = await subscribe(harness.runtime, user, SubscribeOptions(site.feed_url()))
     await harness.check()
-    there = await change_subscription(
-        harness.runtime, user, made.id, SubscriptionChange(url=site.feed_url("other"))
-    )
+    there = await change_subscription(harness.runtime, user, made.id, SubscriptionChange(url=site.feed_url("other")))
     await harness.check()
     assert (there.id, (await _get(harness, user, made.id)).unread) == (made.id, 1)
     back = await change_subscription(harness.runtime, user, made.id, SubscriptionChange(url=site.feed_url()))
@@ -356,16 +328,12 @@ async def test_nobody_changes_another_s_subscription_or_uses_their_folder(
         await change_subscription(harness.runtime, mine, made.id, SubscriptionChange(folder_id=folder.id))
 
 
-async def test_the_list_is_filtered_by_name_status_and_folder(
-    harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_the_list_is_filtered_by_name_status_and_folder(harness: RuntimeHarness, site: FeedSite) -> None:
     site.publish("Hello", key="a", feed="good")
     site.misbehave(feed="bad", status=404)
     user = await harness.person()
     folder = await create_folder(harness.runtime, user, "News")
-    await subscribe(
-        harness.runtime, user, SubscribeOptions(site.feed_url("good"), folder.id, "Good 100%", looked=True)
-    )
+    await subscribe(harness.runtime, user, SubscribeOptions(site.feed_url("good"), folder.id, "Good 100%", looked=True))
     await subscribe(harness.runtime, user, SubscribeOptions(site.feed_url("bad"), None, "Bad", looked=True))
     await harness.check()
     await subscribe(harness.runtime, user, SubscribeOptions(site.feed_url("new"), None, "New", looked=True))
@@ -430,9 +398,7 @@ async def test_a_new_interval_heeds_failures_and_what_the_server_asked_for(
     assert state.next_check_at is not None and state.next_check_at >= (state.retry_after_until or 0) > 0
 
 
-async def test_a_new_interval_holds_for_a_feed_that_is_being_checked(
-    harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_a_new_interval_holds_for_a_feed_that_is_being_checked(harness: RuntimeHarness, site: FeedSite) -> None:
     for days in range(3):
         site.publish(f"{days}", published=datetime.now(UTC) - timedelta(days=100 * (days + 1)))
     user = await harness.person()

@@ -3,11 +3,12 @@
 import pytest
 
 from reedbed.domain.errors import NotFound
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.summaries import EXTRACT
 from reedbed.services.instance import queue_state
 from reedbed.services.summaries import one_lines_for, request_new_summaries, request_summaries
 from reedbed.store import articles
-from tests.services.writing import BREAD, HERON, STORY, Desk, new_desk
+from tests.services.writing import BREAD, HERON, MORE, STORY, Desk, new_desk
 
 
 async def test_opening_an_entry_queues_its_summary_and_a_worker_writes_it(desk: Desk) -> None:
@@ -65,10 +66,8 @@ async def test_a_changed_entry_gets_another_summary(desk: Desk) -> None:
     entry = await desk.entry()
     await desk.ask(entry)
     await desk.write()
-    new = "A heron was seen in the harbour of Marrowby on Sunday morning. It stayed for an hour and left."
-    await desk.harness.change(
-        "UPDATE entry_bodies SET content = :c WHERE entry_id = :id RETURNING 1", c=new, id=entry
-    )
+    new = f"{MORE} A heron was seen in the harbour of Marrowby on Sunday morning."
+    await desk.harness.change("UPDATE entry_bodies SET content = :c WHERE entry_id = :id RETURNING 1", c=new, id=entry)
     await desk.harness.change("UPDATE entries SET version = 2 WHERE id = :id RETURNING 1", id=entry)
     assert (await desk.ask(entry)).status == "pending"
     await desk.write()
@@ -78,12 +77,12 @@ async def test_a_changed_entry_gets_another_summary(desk: Desk) -> None:
 
 async def test_an_article_that_reads_otherwise_gets_another_summary(desk: Desk) -> None:
     entry = await desk.entry()
-    await _keep_article(desk, entry, f"<nav>{BREAD}</nav>")
+    await _keep_article(desk, entry, f"<nav>{MORE} {BREAD}</nav>")
     await desk.ask(entry)
     await desk.write()
-    await _keep_article(desk, entry, f"<nav>{BREAD}</nav>")
+    await _keep_article(desk, entry, f"<nav>{MORE} {BREAD}</nav>")
     assert (await desk.ask(entry)).status == "ready"
-    await _keep_article(desk, entry, f"<p>{HERON}</p>")
+    await _keep_article(desk, entry, f"<p>{MORE} {HERON}</p>")
     assert (await desk.ask(entry)).status == "pending"
     await desk.write()
     state = await desk.ask(entry)
@@ -96,15 +95,13 @@ async def _keep_article(desk: Desk, entry: int, content: str) -> None:
 
 
 async def test_an_entry_without_words_fails_at_once_and_says_so(desk: Desk) -> None:
-    entry = await desk.entry("<img src='x.png'>")
+    entry = await desk.entry("<img src='x.png'>", more="")
     state = await desk.ask(entry)
-    assert (state.status, state.error) == ("failed", "There is nothing in this entry to summarise.")
+    assert (state.status, state.error) == ("failed", Failure(FailureCode.NOTHING_TO_SUMMARISE))
     assert (await queue_state(desk.runtime)).size == 0
 
 
-@pytest.mark.parametrize(
-    "text", ["x" * 300_000, "\u0001\u0002 % % %", "<p>" * 3000 + "Deep down.", "a. " * 50_000]
-)
+@pytest.mark.parametrize("text", ["x" * 300_000, "\u0001\u0002 % % %", "<p>" * 3000 + "Deep down.", "a. " * 50_000])
 async def test_strange_texts_end_and_block_nothing(desk: Desk, text: str) -> None:
     entry = await desk.entry(text)
     await desk.ask(entry)
@@ -158,3 +155,23 @@ async def test_an_entry_that_is_deleted_leaves_no_work(desk: Desk) -> None:
     await desk.harness.change("DELETE FROM entries WHERE id = :id RETURNING 1", id=entry)
     assert await desk.write() == 0
     assert await desk.value("SELECT count(*) FROM summary_queue") == 0
+
+
+async def test_captions_and_marks_of_footnotes_are_no_part_of_a_summary(desk: Desk) -> None:
+    caption = "The council of Marrowby and the swing bridge in the morning light, seen from the old harbour crane."
+    text = STORY.replace("months.", 'months.<sup><a href="#n1">1</a></sup>')
+    entry = await desk.entry(f"<figure><img src='x.png'><figcaption>{caption}</figcaption></figure><p>{text}</p>")
+    await desk.ask(entry)
+    await desk.write()
+    state = await desk.ask(entry)
+    assert state.summary is not None and state.summary.text.startswith(STORY.partition(" Buses")[0])
+    assert "morning light" not in state.summary.text
+
+
+async def test_long_new_entries_get_a_line_without_a_model_though_nobody_asked(desk: Desk) -> None:
+    entry = await _arrived(desk, words=400)
+    await _arrived(desk, words=399)
+    assert await request_new_summaries(desk.runtime) == 1
+    await desk.write()
+    async with desk.runtime.db.read() as tx:
+        assert list(await one_lines_for(tx, desk.runtime, desk.user, [entry])) == [entry]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reedbed.domain.ai import BreakerPolicy, Budget, Price
+from reedbed.domain.failures import Failure, FailureCode, failure_sentence, load_failure
 from reedbed.domain.summaries import EXTRACT, LEASE
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND
 from reedbed.services.ai_worker import NothingDue, Task, give_back, next_task, write_task
@@ -57,9 +58,7 @@ async def test_nothing_is_sent_for_a_user_who_has_not_opted_in(desk: Desk, serve
 
 async def test_nothing_is_sent_after_the_asker_changed_their_mind(desk: Desk, server: ModelServer) -> None:
     await desk.ask(await desk.entry())
-    await desk.harness.change(
-        "UPDATE users SET preferences = '{}' WHERE id = :id RETURNING 1", id=desk.user.id
-    )
+    await desk.harness.change("UPDATE users SET preferences = '{}' WHERE id = :id RETURNING 1", id=desk.user.id)
     assert await desk.write() == 0
     assert server.calls == 0 and await desk.value("SELECT count(*) FROM summary_queue") == 0
 
@@ -95,7 +94,7 @@ async def test_five_temporary_failures_rest_for_a_day_and_begin_again(
     assert await desk.write() == 5
     state = await desk.ask(entry)
     assert state.summary is not None and state.summary.model == EXTRACT
-    assert (state.status, state.fallback) == ("ready", True) and "HTTP" in (state.error or "")
+    assert (state.status, state.fallback) == ("ready", True) and "HTTP" in failure_sentence(state.error)
     assert await _row(desk) == (0, "temporary")
     desk.pass_time(23 * HOUR)
     assert await desk.write() == 0
@@ -125,9 +124,7 @@ NONSENSE = [
 ]
 
 
-async def test_five_permanent_failures_end_it_until_somebody_asks_again(
-    desk: Desk, server: ModelServer
-) -> None:
+async def test_five_permanent_failures_end_it_until_somebody_asks_again(desk: Desk, server: ModelServer) -> None:
     server.say(*[Reply(422, text="no")] * 5)
     entry = await desk.entry()
     await desk.ask(entry)
@@ -143,9 +140,7 @@ async def test_five_permanent_failures_end_it_until_somebody_asks_again(
 
 
 @pytest.mark.parametrize("reply", NONSENSE, ids=range(len(NONSENSE)))
-async def test_unreadable_answers_pause_and_end_after_five(
-    desk: Desk, server: ModelServer, reply: Reply
-) -> None:
+async def test_unreadable_answers_pause_and_end_after_five(desk: Desk, server: ModelServer, reply: Reply) -> None:
     server.say(*[reply] * 5)
     entry = await desk.entry()
     await desk.ask(entry)
@@ -157,7 +152,7 @@ async def test_unreadable_answers_pause_and_end_after_five(
         assert await desk.write() == 0
         desk.pass_time(2 * SECOND)
     assert await desk.write() == 1
-    assert await desk.value("SELECT last_error FROM summary_failures") == state.error
+    assert load_failure(await desk.value("SELECT last_error FROM summary_failures")) == state.error
     assert (await queue_state(desk.runtime)).breaker == "OPEN"
     desk.pass_time(HOUR)
     assert await desk.write() == 0
@@ -193,7 +188,8 @@ async def test_three_empty_answers_in_a_row_are_permanent(desk: Desk, server: Mo
         desk.pass_time(10 * MINUTE)
     assert kinds == ["temporary", "temporary", "permanent", "permanent"]
     await desk.write()
-    assert await desk.value("SELECT last_error FROM summary_failures") == "The model answered nothing."
+    stored = await desk.value("SELECT last_error FROM summary_failures")
+    assert load_failure(stored) == Failure(FailureCode.MODEL_EMPTY_ANSWER)
 
 
 async def test_a_server_without_schemas_is_asked_for_plain_json(desk: Desk, server: ModelServer) -> None:
@@ -311,12 +307,8 @@ async def test_no_budget_is_ever_broken(desk: Desk, server: ModelServer, budget:
     tokens = await desk.value("SELECT tokens_in + tokens_out FROM ai_usage")
     assert tokens <= 1_500
     states = [(await desk.ask(entry)) for entry in entries]
-    assert [(state.status, state.fallback) for state in states] == [
-        ("ready", False),
-        ("ready", True),
-        ("ready", True),
-    ]
-    assert "budget" in (states[1].error or "")
+    assert [(state.status, state.fallback) for state in states] == [("ready", False), ("ready", True), ("ready", True)]
+    assert "budget" in failure_sentence(states[1].error)
 
 
 async def test_a_new_day_has_a_new_budget(desk: Desk, server: ModelServer) -> None:
@@ -459,7 +451,5 @@ async def _row(desk: Desk) -> Any:
 
 
 async def _usage(desk: Desk) -> tuple[int, ...]:
-    rows = await desk.harness.rows(
-        "SELECT sum(calls), sum(tokens_in), sum(tokens_out), sum(cost) FROM ai_usage"
-    )
+    rows = await desk.harness.rows("SELECT sum(calls), sum(tokens_in), sum(tokens_out), sum(cost) FROM ai_usage")
     return tuple(int(value) for value in rows[0])

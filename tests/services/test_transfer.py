@@ -67,9 +67,7 @@ def freshrss(path: Path, feed_url: str, article: str) -> Path:
     return path
 
 
-async def test_freshrss_brings_folders_reads_and_stars(
-    site: FeedSite, harness: RuntimeHarness, tmp_path: Path
-) -> None:
+async def test_freshrss_brings_folders_reads_and_stars(site: FeedSite, harness: RuntimeHarness, tmp_path: Path) -> None:
     site.publish("One")
     site.publish("Two")
     reader = await harness.person()
@@ -89,18 +87,14 @@ async def test_freshrss_brings_folders_reads_and_stars(
     assert content == "<p>kept</p>"
 
 
-async def test_an_import_refreshes_the_statistics_of_plans(
-    site: FeedSite, tmp_path: Path, postgres_url: str
-) -> None:
+async def test_an_import_refreshes_the_statistics_of_plans(site: FeedSite, tmp_path: Path, postgres_url: str) -> None:
     path = freshrss(tmp_path / "db.sqlite", site.feed_url(), f"{site.url}/main/main-1")
     async with open_harness(postgres_url) as harness:
         await import_file(harness.runtime, await harness.person(), path)
         assert await harness.column("SELECT reltuples::int FROM pg_class WHERE relname = 'entries'") == [1]
 
 
-async def test_what_one_brings_nobody_else_sees(
-    site: FeedSite, harness: RuntimeHarness, tmp_path: Path
-) -> None:
+async def test_what_one_brings_nobody_else_sees(site: FeedSite, harness: RuntimeHarness, tmp_path: Path) -> None:
     site.publish("One")
     other = await harness.person()
     feed = await harness.follow(site.feed_url(), user_id=other)
@@ -115,9 +109,7 @@ async def test_what_one_brings_nobody_else_sees(
     assert await titles(harness, reader, "unread") == []
 
 
-async def test_importing_twice_brings_nothing_twice(
-    site: FeedSite, harness: RuntimeHarness, tmp_path: Path
-) -> None:
+async def test_importing_twice_brings_nothing_twice(site: FeedSite, harness: RuntimeHarness, tmp_path: Path) -> None:
     reader = await harness.person()
     path = freshrss(tmp_path / "db.sqlite", site.feed_url(), f"{site.url}/main/main-1")
     await import_file(harness.runtime, reader, path)
@@ -218,14 +210,10 @@ async def test_a_view_in_the_place_of_a_table_is_not_asked(harness: RuntimeHarne
         await import_file(harness.runtime, await harness.person(), path)
 
 
-async def test_a_table_without_its_columns_is_refused_plainly(
-    harness: RuntimeHarness, tmp_path: Path
-) -> None:
+async def test_a_table_without_its_columns_is_refused_plainly(harness: RuntimeHarness, tmp_path: Path) -> None:
     path = tmp_path / "odd.db"
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(
-            "CREATE TABLE category (id); CREATE TABLE feed (id); CREATE TABLE entry (id);"
-        )
+        connection.executescript("CREATE TABLE category (id); CREATE TABLE feed (id); CREATE TABLE entry (id);")
     with pytest.raises(Invalid, match="cannot be read"):
         await import_file(harness.runtime, await harness.person(), path)
 
@@ -295,14 +283,14 @@ async def test_the_key_of_a_miniflux_is_gone_once_it_was_used(
 ) -> None:
     site.publish("One")
     reader = await harness.person()
-    begun = await start_miniflux(harness.runtime, reader, miniflux, "sesame")
-    assert (begun.status, begun.name, begun.total) == ("pending", "Miniflux", 0)
+    started = await start_miniflux(harness.runtime, reader, miniflux, "sesame")
+    assert (started.status, started.name, started.total) == ("pending", "Miniflux", 0)
 
     job = await claim(harness.runtime, [JOB_KIND])
     assert job is not None
     await run(harness.runtime, job, run_import)
 
-    done = await get_import(harness.runtime, reader, begun.id)
+    done = await get_import(harness.runtime, reader, started.id)
     assert (done.status, done.report.imported, done.report.starred, done.total) == ("done", 1, 1, 3)
     kept = await harness.rows("SELECT payload, report, data FROM jobs JOIN job_pieces ON job_id = id")
     assert len(kept) == 3
@@ -313,12 +301,12 @@ async def test_the_report_that_is_kept_holds_no_password(harness: RuntimeHarness
     reader = await harness.person()
     line = '<outline text="Mine" xmlUrl="http://ann:pearl@127.0.0.1:9/feed.xml"/>'
     (tmp_path / "mine.opml").write_text(f"<opml><body>{line}{line}</body></opml>")
-    begun = await start_file(harness.runtime, reader, "mine.opml", tmp_path / "mine.opml")
+    started = await start_file(harness.runtime, reader, "mine.opml", tmp_path / "mine.opml")
     job = await claim(harness.runtime, [JOB_KIND])
     assert job is not None
     await run(harness.runtime, job, run_import)
 
-    assert (await get_import(harness.runtime, reader, begun.id)).report.imported == 1
+    assert (await get_import(harness.runtime, reader, started.id)).report.imported == 1
     kept = await harness.rows("SELECT payload, report FROM jobs")
     assert "127.0.0.1:9/feed.xml" in str([tuple(row) for row in kept])
     assert "pearl" not in str([tuple(row) for row in kept])
@@ -330,7 +318,7 @@ async def test_miniflux_that_refuses_or_is_not_there_is_told(
     reader = await harness.person()
     with pytest.raises(Invalid, match="does not know this token"):
         await import_miniflux(harness.runtime, reader, miniflux, "wrong")
-    with pytest.raises(Invalid, match="could not be asked"):
+    with pytest.raises(Invalid, match="could not be reached"):
         await import_miniflux(harness.runtime, reader, f"http://127.0.0.1:{free_port()}", "sesame")
     with pytest.raises(Invalid):
         await import_miniflux(harness.runtime, reader, "http://10.0.0.1", "sesame")
@@ -352,9 +340,7 @@ def opml(*outlines: str) -> str:
     return f'<opml version="2.0"><head/><body>{"".join(outlines)}</body></opml>'
 
 
-def freshrss_item(
-    site: FeedSite, guid: str, title: str, *categories: str, url: str | None = None
-) -> dict[str, Any]:
+def freshrss_item(site: FeedSite, guid: str, title: str, *categories: str, url: str | None = None) -> dict[str, Any]:
     return {
         "id": f"tag:google.com,2005:reader/item/{guid}",
         "guid": guid,
@@ -383,12 +369,8 @@ async def test_a_zip_of_freshrss_brings_feeds_folders_stars_and_reads(
         tmp_path / "export.zip",
         {
             "feeds_2026-01-01.opml.xml": opml(f'<outline text="Ponds">{feed}</outline>'),
-            "starred_2026-01-01.json": json.dumps(
-                {"id": "user/a/state/org.freshrss/starred", "items": starred}
-            ),
-            "feed_2026-01-01_2_1.json": json.dumps(
-                {"id": "user/a/state/org.freshrss/feed/1", "items": articles}
-            ),
+            "starred_2026-01-01.json": json.dumps({"id": "user/a/state/org.freshrss/starred", "items": starred}),
+            "feed_2026-01-01_2_1.json": json.dumps({"id": "user/a/state/org.freshrss/feed/1", "items": articles}),
         },
     )
     reader = await harness.person()
@@ -420,9 +402,7 @@ async def test_a_zip_of_takeout_is_read_and_other_files_in_it_are_named(
         tmp_path / "takeout.zip",
         {
             "Takeout/archive_browser.html": "<html><body>Takeout</body></html>",
-            "Takeout/Reader/subscriptions.xml": opml(
-                f'<outline text="Herons" type="rss" xmlUrl="{site.feed_url()}"/>'
-            ),
+            "Takeout/Reader/subscriptions.xml": opml(f'<outline text="Herons" type="rss" xmlUrl="{site.feed_url()}"/>'),
             "Takeout/Reader/starred.json": json.dumps({"items": [star]}),
             "Takeout/Reader/liked.json": json.dumps({"items": [like]}),
             "Takeout/Reader/picture.png": b"\x89PNG",
@@ -435,22 +415,15 @@ async def test_a_zip_of_takeout_is_read_and_other_files_in_it_are_named(
 
     assert (report.imported, report.starred, report.errors) == (1, 1, ())
     assert await titles(harness, reader, "starred") == ["Kept"]
-    assert [(line.title, line.status) for line in report.lines] == [
-        ("liked.json", "skipped"),
-        ("Herons", "added"),
-    ]
+    assert [(line.title, line.status) for line in report.lines] == [("liked.json", "skipped"), ("Herons", "added")]
 
 
 def raw_archive(count: int, name: str = "a.json", *, flag: int = 0) -> bytes:
     """An archive whose directory names one empty file so many times."""
     local = struct.pack("<4s5H3L2H", b"PK\x03\x04", 20, flag, 0, 0, 0, 0, 0, 0, len(name), 0) + name.encode()
-    entry = struct.pack(
-        "<4s6H3L5H2L", b"PK\x01\x02", 20, 20, flag, 0, 0, 0, 0, 0, 0, len(name), 0, 0, 0, 0, 0, 0
-    )
+    entry = struct.pack("<4s6H3L5H2L", b"PK\x01\x02", 20, 20, flag, 0, 0, 0, 0, 0, 0, len(name), 0, 0, 0, 0, 0, 0)
     directory = (entry + name.encode()) * count
-    end = struct.pack(
-        "<4s4H2LH", b"PK\x05\x06", 0, 0, count & 0xFFFF, count & 0xFFFF, len(directory), len(local), 0
-    )
+    end = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, count & 0xFFFF, count & 0xFFFF, len(directory), len(local), 0)
     return local + directory + end
 
 
@@ -481,9 +454,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize(("content", "reason"), [pytest.param(*one, id=name) for name, *one in HOSTILE])
-def test_a_hostile_zip_is_refused_in_one_sentence(
-    tmp_path: Path, content: Callable[[], bytes], reason: str
-) -> None:
+def test_a_hostile_zip_is_refused_in_one_sentence(tmp_path: Path, content: Callable[[], bytes], reason: str) -> None:
     path = tmp_path / "hostile.zip"
     path.write_bytes(content())
     started = process_time()
@@ -519,9 +490,7 @@ async def test_a_category_of_freshrss_is_a_folder_and_no_tag(
     await import_file(harness.runtime, reader, path)
 
     assert await harness.column("SELECT name FROM tags") == ["wings"]
-    assert await harness.column("SELECT name FROM folders JOIN subscriptions ON folder_id = folders.id") == [
-        "Ponds"
-    ]
+    assert await harness.column("SELECT name FROM folders JOIN subscriptions ON folder_id = folders.id") == ["Ponds"]
 
 
 async def test_a_label_named_like_the_folder_of_its_feed_is_no_tag(
@@ -558,9 +527,7 @@ async def test_stars_brought_before_and_after_the_feeds_are_there_once(
 
     assert await titles(harness, reader, "starred") == ["One"]
     assert await titles(harness, reader, "all", tag="wings") == ["One"]
-    starred_in = (
-        "SELECT feeds.url FROM feeds JOIN entries ON feed_id = feeds.id JOIN starred ON entry_id = entries.id"
-    )
+    starred_in = "SELECT feeds.url FROM feeds JOIN entries ON feed_id = feeds.id JOIN starred ON entry_id = entries.id"
     assert await harness.column(starred_in) == [site.feed_url()]
 
 
@@ -573,8 +540,6 @@ async def test_one_article_from_two_programs_is_starred_once(
     stars.write_text(json.dumps({"items": [item]}))
 
     await import_file(harness.runtime, reader, stars)
-    await import_file(
-        harness.runtime, reader, freshrss(tmp_path / "db.sqlite", site.feed_url(), "https://x.org/1")
-    )
+    await import_file(harness.runtime, reader, freshrss(tmp_path / "db.sqlite", site.feed_url(), "https://x.org/1"))
 
     assert await titles(harness, reader, "starred") == ["Long gone"]

@@ -14,13 +14,7 @@ from reedbed.events.limits import MemoryLimiter
 from reedbed.services.auth import identify, list_sessions, open_session, revoke_other_sessions, revoke_session
 from reedbed.services.email import enqueue_mail
 from reedbed.services.runtime import Runtime
-from reedbed.services.security import (
-    FRESH_ADDRESSES,
-    PER_ACCOUNT,
-    charge_login,
-    hash_password,
-    password_matches,
-)
+from reedbed.services.security import FRESH_ADDRESSES, PER_ACCOUNT, charge_login, hash_password, password_matches
 from reedbed.services.users import (
     add_member,
     change_password,
@@ -61,8 +55,7 @@ async def test_the_first_visit_makes_one_owner_even_when_two_come_at_once(runtim
     assert await needs_owner(runtime)
 
     outcomes = await asyncio.gather(
-        *(create_owner(runtime, f"owner{number}@example.org", GOOD) for number in range(3)),
-        return_exceptions=True,
+        *(create_owner(runtime, f"owner{number}@example.org", GOOD) for number in range(3)), return_exceptions=True
     )
 
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict", "Conflict", "User"]
@@ -81,9 +74,7 @@ async def test_a_login_opens_a_session_that_says_who_calls(runtime: Runtime) -> 
     assert (listed.user_agent, listed.ip) == ("curl/8", "192.0.2.1")
 
 
-async def test_a_wrong_password_and_an_unknown_address_sound_alike(
-    runtime: Runtime, harness: RuntimeHarness
-) -> None:
+async def test_a_wrong_password_and_an_unknown_address_sound_alike(runtime: Runtime, harness: RuntimeHarness) -> None:
     await reader(runtime)
 
     for email in ("reader@example.org", "nobody@example.org", "not an address", "\0"):
@@ -150,9 +141,7 @@ async def test_a_session_ends_by_age_and_by_silence(runtime: Runtime, harness: R
     assert await identify(runtime, busy.token) is None
 
 
-async def test_logging_out_ends_only_this_session_and_at_once(
-    runtime: Runtime, harness: RuntimeHarness
-) -> None:
+async def test_logging_out_ends_only_this_session_and_at_once(runtime: Runtime, harness: RuntimeHarness) -> None:
     user = await reader(runtime)
     one, two = [await open_session(runtime, user) for _ in range(2)]
     caller = await caller_of(runtime, one)
@@ -164,9 +153,7 @@ async def test_logging_out_ends_only_this_session_and_at_once(
     assert harness.heard("revoked")[-1].data == {"session_id": caller.session_id}
 
 
-async def test_sessions_are_revoked_one_by_one_or_all_but_this(
-    runtime: Runtime, harness: RuntimeHarness
-) -> None:
+async def test_sessions_are_revoked_one_by_one_or_all_but_this(runtime: Runtime, harness: RuntimeHarness) -> None:
     user = await reader(runtime)
     here, there, elsewhere = [await open_session(runtime, user) for _ in range(3)]
     me, other = await caller_of(runtime, here), await caller_of(runtime, there)

@@ -30,7 +30,7 @@ async def test_others_have_their_turn_after_a_stretch_or_after_each_text_while_a
     def write(*_: Any) -> int:
         return turn
 
-    harness.runtime.meters.requests_in_progress = requests_in_progress
+    harness.runtime.metrics.requests_in_progress = requests_in_progress
     about: Any = None  # handed through to `write`, which needs neither
     writing = Writing(harness.runtime, about, about)
     entry = ParsedEntry(guid="a", url=None, title="One", content="reeds " * 800)

@@ -20,12 +20,14 @@ STORY = (
     "The repair costs eighteen million, and two thirds of it come from the reserve of the town. "
     "A smaller plan was rejected because it would have closed the bridge twice."
 )
-HERON = (
-    "A grey heron has built its nest in the old crane of the harbour. Visitors may watch it from the quay."
+# Long enough to be worth a summary, and of sentences that none is made of, because they refer back.
+MORE = " ".join(
+    f"Then the clerk read the {ordinal} note, with twelve minutes, eleven votes, a pause for tea, the names of those "
+    "who were absent that evening and the place where the signed papers are kept."
+    for ordinal in ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 )
-BREAD = (
-    "A baker in the upper town sells bread made of barley again. It was the food of sailors for centuries."
-)
+HERON = "A grey heron has built its nest in the old crane of the harbour. Visitors may watch it from the quay."
+BREAD = "A baker in the upper town sells bread made of barley again. It was the food of sailors for centuries."
 
 
 class Desk:
@@ -41,25 +43,28 @@ class Desk:
     def runtime(self) -> Runtime:
         return self.harness.runtime
 
-    async def entry(self, text: str = STORY, *, title: str = "The bridge", feed_id: int | None = None) -> int:
+    async def entry(
+        self, text: str = STORY, *, title: str = "The bridge", feed_id: int | None = None, more: str = MORE
+    ) -> int:
         self._made += 1
         now = self.runtime.now()
         async with self.runtime.db.write() as tx:
             rows = await run(
                 tx,
                 "INSERT INTO entries (feed_id, guid, title, change_hash, fetched_at, sort_at, published_at, "
-                "words, summary) VALUES (:feed, :guid, :title, 'x', :at, :at, :at, 150, '') RETURNING id",
+                "words, summary) VALUES (:feed, :guid, :title, 'x', :at, :at, :at, :words, '') RETURNING id",
                 feed=feed_id or self.feed_id,
                 guid=f"g{self._made}-{feed_id}",
                 title=title,
                 at=now,
+                words=300 if more else 150,
             )
             entry_id = rows[0][0]
             await run(
                 tx,
                 "INSERT INTO entry_bodies (entry_id, content) VALUES (:id, :content) RETURNING entry_id",
                 id=entry_id,
-                content=f"<p>{text}</p>",
+                content=f"<p>{text}</p>{f'<p>{more}</p>' * bool(more)}",
             )
         return entry_id
 

@@ -7,37 +7,44 @@ from typing import Any
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from reedbed.domain.entries import EntryRow, ViewQuery
+from reedbed.store import subscriptions as followed
 from reedbed.store.engine.database import Database
-from reedbed.store.engine.statements import Statement
+from reedbed.store.engine.statements import Command, Query
 from reedbed.store.entries import read as store
 from reedbed.store.read_state import rows as reading
 from reedbed.store.read_state import unread
 from reedbed.store.read_state.unread import Arrival
 from reedbed.store.tables import entries, entry_bodies, feed_fetch_state, feeds, folders, subscriptions, users
 
-_USER = Statement(insert(users).returning(users.c.id), columns=["email", "created_at"])
-_FEED = Statement(insert(feeds).returning(feeds.c.id), columns=["url", "created_at"])
-_STATE = Statement(insert(feed_fetch_state), columns=["feed_id", "oldest_listed_id"])
-_LISTS = Statement(
+
+def _by_name(*row: Any) -> dict[str, Any]:
+    return dict(zip(subscriptions.c.keys(), row, strict=True))
+
+
+_USER = Query(insert(users).returning(users.c.id), columns=["email", "created_at"], into=int)
+_FEED = Query(insert(feeds).returning(feeds.c.id), columns=["url", "created_at"], into=int)
+_STATE = Command(insert(feed_fetch_state), columns=["feed_id", "oldest_listed_id"])
+_LISTS = Command(
     update(feed_fetch_state)
     .where(feed_fetch_state.c.feed_id == bindparam("feed"))
     .values(oldest_listed_id=bindparam("oldest"))
 )
-_ENTRY = Statement(
+_ENTRY = Query(
     insert(entries).returning(entries.c.id),
     columns=["feed_id", "change_hash", "title", "url", "fetched_at", "sort_at"],
+    into=int,
 )
-_BODY = Statement(insert(entry_bodies), columns=["entry_id", "content", "extra"])
-_FOLDER = Statement(
-    insert(folders).returning(folders.c.id), columns=["user_id", "parent_id", "name", "created_at"]
+_BODY = Command(insert(entry_bodies), columns=["entry_id", "content", "extra"])
+_FOLDER = Query(
+    insert(folders).returning(folders.c.id), columns=["user_id", "parent_id", "name", "created_at"], into=int
 )
-_SUBSCRIBE = Statement(insert(subscriptions), columns=["user_id", "feed_id", "folder_id", "subscribed_at"])
+_SUBSCRIBE = Command(insert(subscriptions), columns=["user_id", "feed_id", "folder_id", "subscribed_at"])
 _OF = (subscriptions.c.user_id == bindparam("user")) & (subscriptions.c.feed_id == bindparam("feed"))
-_PAUSE = Statement(update(subscriptions).where(_OF).values(paused=bindparam("paused")))
-_GONE_AT = Statement(update(subscriptions).where(_OF).values(unsubscribed_at=bindparam("at")))
-_MOVE = Statement(update(subscriptions).where(_OF).values(folder_id=bindparam("folder")))
-_SUBSCRIPTION = Statement(select(subscriptions).where(_OF))
-_DELETE_ENTRY = Statement(delete(entries).where(entries.c.id == bindparam("id")))
+_PAUSE = Command(update(subscriptions).where(_OF).values(paused=bindparam("paused")))
+_GONE_AT = Command(update(subscriptions).where(_OF).values(unsubscribed_at=bindparam("at")))
+_MOVE = Command(update(subscriptions).where(_OF).values(folder_id=bindparam("folder")))
+_SUBSCRIPTION = Query(select(subscriptions).where(_OF), into=_by_name)
+_DELETE_ENTRY = Command(delete(entries).where(entries.c.id == bindparam("id")))
 
 
 @dataclass
@@ -69,9 +76,7 @@ class Library:
             await tx.run(_SUBSCRIBE, row)
             await unread.init_unread(tx, user, feed)
 
-    async def entry(
-        self, feed: int, *, sort_at: int | None = None, fetched_at: int = 0, arrive: bool = True
-    ) -> int:
+    async def entry(self, feed: int, *, sort_at: int | None = None, fetched_at: int = 0, arrive: bool = True) -> int:
         number = next(self.numbers)
         at = number * 1_000 if sort_at is None else sort_at
         async with self.db.write() as tx:
@@ -83,7 +88,7 @@ class Library:
                 "fetched_at": fetched_at,
                 "sort_at": at,
             }
-            entry = await tx.value(_ENTRY, row)
+            entry = await tx.get(_ENTRY, row)
             await tx.run(_BODY, {"entry_id": entry, "content": f"<p>Body {number}</p>", "extra": "{}"})
             if arrive:
                 await unread.fan_out(tx, [Arrival(feed, [entry])])
@@ -94,6 +99,10 @@ class Library:
 
     async def pause(self, user: int, feed: int, *, paused: bool) -> None:
         await self._run(_PAUSE, user=user, feed=feed, paused=paused)
+
+    async def mute(self, user: int, feed: int, *, until: int | None) -> None:
+        async with self.db.write() as tx:
+            await followed.mute(tx, user, [feed], until)
 
     async def move(self, user: int, feed: int, folder: int | None) -> None:
         await self._run(_MOVE, user=user, feed=feed, folder=folder)
@@ -144,10 +153,10 @@ class Library:
                     return rows
                 cursor = page.next
 
-    async def _value(self, statement: Statement, **params: Any) -> Any:
+    async def _value(self, statement: Query[int], **params: Any) -> int:
         async with self.db.write() as tx:
-            return await tx.value(statement, params)
+            return await tx.get(statement, params)
 
-    async def _run(self, statement: Statement, **params: Any) -> None:
+    async def _run(self, statement: Command, **params: Any) -> None:
         async with self.db.write() as tx:
             await tx.run(statement, params)

@@ -14,6 +14,7 @@ class Following:
     folder: int | None = None
     active: bool = True
     paused: bool = False
+    muted: bool = False
     since: int = 0
     mark: int = 0
     newest: int = 0
@@ -150,6 +151,9 @@ class Model:
     def beyond_newest(self, feed: int, count: int) -> set[int]:
         return set(self._of(feed)[: -count or None])
 
+    def muted_feeds(self, user: int) -> set[int]:
+        return {feed for feed, sub in self._subs(user).items() if sub.muted}
+
     def unread(self, user: int) -> set[int]:
         return {entry for sub in self._subs(user).values() for entry in sub.alive()}
 
@@ -181,6 +185,9 @@ class Model:
         if query.tag is not None:
             labelled = {entry for who, entry, name in self.tagged if (who, name) == (user, query.tag)}
             shown = labelled if query.view == "all" else shown & labelled
+        if query.view in ("unread", "all") and query.feed_id is None and not (query.tag and query.folder_id is None):
+            muted = self.muted_feeds(user)
+            shown = {entry for entry in shown if self.entries[entry][0] not in muted}
         if query.feed_id is not None:
             shown = {entry for entry in shown if self.entries[entry][0] == query.feed_id}
         if query.folder_id is not None:

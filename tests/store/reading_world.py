@@ -76,7 +76,9 @@ class ReadingWorld(RuleBasedStateMachine):
             self.do(self.library.leave(user, feed_id))
             self.model.leave(user, feed_id)
 
-    @rule(who=WHO, feed=FEED, how=st.sampled_from(["pause", "resume", "move"]), folder=st.integers(0, 2))
+    @rule(
+        who=WHO, feed=FEED, how=st.sampled_from(["pause", "resume", "move", "mute", "unmute"]), folder=st.integers(0, 2)
+    )
     def rearrange(self, who: int, feed: int, how: str, folder: int) -> None:
         user, feed_id = self.users[who], self.feeds[feed]
         sub = self.model.following.get((user, feed_id))
@@ -85,6 +87,9 @@ class ReadingWorld(RuleBasedStateMachine):
         if how == "move":
             sub.folder = self._folder(user, folder)
             self.do(self.library.move(user, feed_id, sub.folder))
+        elif how in ("mute", "unmute"):
+            sub.muted = how == "mute"
+            self.do(self.library.mute(user, feed_id, until=NO_END if sub.muted else None))
         else:
             sub.paused = how == "pause"
             self.do(self.library.pause(user, feed_id, paused=sub.paused))
@@ -147,11 +152,7 @@ class ReadingWorld(RuleBasedStateMachine):
 
     def _old(self, feed: int, before: int) -> set[int]:
         arrived = self.model.arrived
-        return {
-            entry
-            for entry, (home, _) in self.model.entries.items()
-            if home == feed and arrived[entry] < before
-        }
+        return {entry for entry, (home, _) in self.model.entries.items() if home == feed and arrived[entry] < before}
 
     def _folder(self, user: int, folder: int) -> int | None:
         return (*self.folders[user], None)[folder]

@@ -6,25 +6,24 @@ from sqlalchemy import bindparam, update
 
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.pagination import Cursor, Order
-from reedbed.domain.search import parse_search, search_words
+from reedbed.domain.search.indexing import search_words
+from reedbed.domain.search.query import parse_search
 from reedbed.ingest.text import clean_text
 from reedbed.store import search
-from reedbed.store.engine.statements import Statement
+from reedbed.store.engine.statements import Command
 from reedbed.store.search import MatchingIds, NoSuchList
 from reedbed.store.tables import entries, entry_bodies
 from tests.store.library import Library
 
 NOW = 1_800_000_000_000
 
-_WORDS = Statement(
+_WORDS = Command(
     update(entries)
     .where(entries.c.id == bindparam("entry"))
     .values(title=bindparam("title"), author=bindparam("author"), language=bindparam("language"))
 )
-_BODY = Statement(
-    update(entry_bodies)
-    .where(entry_bodies.c.entry_id == bindparam("entry"))
-    .values(content=bindparam("content"))
+_BODY = Command(
+    update(entry_bodies).where(entry_bodies.c.entry_id == bindparam("entry")).values(content=bindparam("content"))
 )
 
 
@@ -51,13 +50,7 @@ class Shelf:
         return entry
 
     async def rewrite(
-        self,
-        entry: int,
-        title: str,
-        text: str = "",
-        *,
-        author: str | None = None,
-        language: str | None = None,
+        self, entry: int, title: str, text: str = "", *, author: str | None = None, language: str | None = None
     ) -> None:
         row = {"entry": entry, "title": title, "author": author, "language": language}
         async with self.library.db.write() as tx:

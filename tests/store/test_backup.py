@@ -90,11 +90,7 @@ def test_a_copy_never_takes_the_place_of_the_file_itself(live: Path, tmp_path: P
     link = tmp_path / "link.db"
     link.symlink_to(f"{live}{ending}")
     before = live.read_bytes()
-    for target in (
-        Path(f"{live}{ending}"),
-        link,
-        live.parent / ".." / live.parent.name / f"{live.name}{ending}",
-    ):
+    for target in (Path(f"{live}{ending}"), link, live.parent / ".." / live.parent.name / f"{live.name}{ending}"):
         with pytest.raises(CannotStart, match="is the database itself"):
             make_copy(live, target)
     assert live.read_bytes() == before
@@ -125,9 +121,7 @@ def test_a_foreign_file_is_refused(live: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["'0003'", "3", "NULL", "x'00ff'", "'a1b2c3d4e5f6'"])
-def test_a_file_of_another_program_that_numbers_its_schema_is_refused(
-    live: Path, tmp_path: Path, version: str
-) -> None:
+def test_a_file_of_another_program_that_numbers_its_schema_is_refused(live: Path, tmp_path: Path, version: str) -> None:
     other = tmp_path / "other.db"
     with closing(sqlite3.connect(other)) as connection:
         connection.execute("CREATE TABLE recipes (name)")
@@ -224,9 +218,7 @@ def test_a_copy_that_cannot_take_its_name_leaves_nothing(live: Path, tmp_path: P
     assert not Path(f"{tmp_path}.part").exists()
 
 
-def test_a_database_that_is_called_like_a_copy_under_way_is_not_written_over(
-    live: Path, tmp_path: Path
-) -> None:
+def test_a_database_that_is_called_like_a_copy_under_way_is_not_written_over(live: Path, tmp_path: Path) -> None:
     odd = tmp_path / "copy.db.part"
     make_copy(live, odd)
     with pytest.raises(CannotStart, match="is the database itself"):

@@ -20,19 +20,22 @@ from reedbed.store.engine.connect import open_database
 from reedbed.store.engine.database import Database, Tx, counting
 from reedbed.store.engine.postgresql import LOCK_SECONDS, LOCKED
 from reedbed.store.engine.sqlite import connect
-from reedbed.store.engine.statements import Statement, among, larger, smaller
+from reedbed.store.engine.statements import Command, Query, among, larger, row_of, smaller
 from reedbed.store.tables import app_settings
 
-PUT = Statement(
+PUT = Query(
     insert(app_settings)
     .values(key=bindparam("key"), value=bindparam("value"), updated_at=bindparam("now"))
     .on_conflict_do_nothing(index_elements=["key"])
-    .returning(app_settings.c.key)
+    .returning(app_settings.c.key),
+    into=str,
 )
-KEYS = Statement(select(app_settings.c.key).order_by(app_settings.c.key))
-SOME = Statement(select(app_settings.c.key).where(among(app_settings.c.updated_at, "moments")))
-DELETE = Statement(delete(app_settings).where(app_settings.c.key == bindparam("key")))
-BOUNDS = Statement(select(larger(app_settings.c.updated_at, 5), smaller(app_settings.c.updated_at, 5)))
+KEYS = Query(select(app_settings.c.key).order_by(app_settings.c.key), into=str)
+SOME = Query(select(app_settings.c.key).where(among(app_settings.c.updated_at, "moments")), into=str)
+DELETE = Command(delete(app_settings).where(app_settings.c.key == bindparam("key")))
+BOUNDS = Query(
+    select(larger(app_settings.c.updated_at, 5), smaller(app_settings.c.updated_at, 5)), into=row_of(int, int)
+)
 
 
 @pytest.fixture
@@ -120,8 +123,8 @@ async def test_a_row_that_is_there_already_is_not_returned(db: Database) -> None
     async with db.write() as tx:
         first = await tx.each(PUT, [_row("a"), _row("b")])
         again = await tx.each(PUT, [_row("b"), _row("c")])
-    assert [row[0] for row in first] == ["a", "b"]
-    assert [row["key"] for row in again] == ["c"]
+    assert first == ["a", "b"]
+    assert again == ["c"]
 
 
 async def test_concurrent_read_then_write_transactions_all_succeed(db: Database) -> None:
@@ -137,16 +140,14 @@ async def test_concurrent_read_then_write_transactions_all_succeed(db: Database)
 async def test_a_list_is_one_parameter(db: Database) -> None:
     async with db.write() as tx:
         await tx.run_many(PUT, [_row("a", 1), _row("b", 2), _row("c", 3)])
-        assert {row[0] for row in await tx.all(SOME, {"moments": [1, 3, 9]})} == {"a", "c"}
+        assert set(await tx.all(SOME, {"moments": [1, 3, 9]})) == {"a", "c"}
         assert await tx.all(SOME, {"moments": []}) == []
 
 
 async def test_larger_and_smaller_compare_numbers_on_both_engines(db: Database) -> None:
     async with db.write() as tx:
         await tx.run(PUT, _row("a", 3))
-        row = await tx.one(BOUNDS)
-    assert row is not None
-    assert (row[0], row[1]) == (5, 3)
+        assert await tx.get(BOUNDS) == (5, 3)
 
 
 async def test_run_tells_how_many_rows_it_touched(db: Database) -> None:
@@ -236,4 +237,4 @@ async def _put(db: Database, key: str) -> None:
 
 async def _keys(db: Database) -> list[str]:
     async with db.read() as tx:
-        return [row[0] for row in await tx.all(KEYS)]
+        return await tx.all(KEYS)

@@ -12,9 +12,7 @@ NOW = 1_000_000_000
 
 
 async def test_urgent_feeds_come_first_then_the_longest_due(harness: RuntimeHarness) -> None:
-    await _feeds(
-        harness, [("a", NOW - 10, False), ("b", NOW - 20, False), ("c", NOW - 1, True), ("d", NOW + 1, True)]
-    )
+    await _feeds(harness, [("a", NOW - 10, False), ("b", NOW - 20, False), ("c", NOW - 1, True), ("d", NOW + 1, True)])
 
     taken = [await _claim(harness, limit=1) for _ in range(4)]
 
@@ -81,8 +79,7 @@ async def test_a_claim_walks_its_indexes_on_sqlite(sqlite_url: str) -> None:
 async def test_a_claim_walks_its_indexes_on_postgresql(postgres_url: str) -> None:
     async with open_harness(postgres_url) as harness:
         await harness.change(
-            "INSERT INTO feeds (url, created_at)"
-            " SELECT 'http://h' || n || '.test/', 1 FROM generate_series(1, 20000) n"
+            "INSERT INTO feeds (url, created_at) SELECT 'http://h' || n || '.test/', 1 FROM generate_series(1, 20000) n"
         )
         await harness.change(
             "INSERT INTO feed_fetch_state (feed_id, host, next_check_at, urgent)"

@@ -29,9 +29,7 @@ async def _differences(url: str) -> list[Any]:
         engine = create_engine(url, poolclass=NullPool)
         with engine.connect() as connection:
             return _compare(connection)
-    async_engine = create_async_engine(
-        url.replace("postgresql://", "postgresql+asyncpg://"), poolclass=NullPool
-    )
+    async_engine = create_async_engine(url.replace("postgresql://", "postgresql+asyncpg://"), poolclass=NullPool)
     async with async_engine.connect() as connection:
         return await connection.run_sync(_compare)
 

@@ -11,7 +11,7 @@ from sqlalchemy import Dialect
 
 from reedbed.store.engine.connect import open_database
 from reedbed.store.engine.database import Database
-from reedbed.store.engine.statements import Compiled, Statement
+from reedbed.store.engine.statements import Compiled, Query, Statement
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.entries import read as entries
 from reedbed.store.entries import streams as entry_streams
@@ -20,6 +20,7 @@ from reedbed.store.read_state import mark as mark_all
 from reedbed.store.read_state import mark as selecting
 from reedbed.store.read_state import rows as reading
 from tests import large_library
+from tests.rows import as_tuple
 
 SIZE = large_library.LibrarySize(users=40, feeds=200, entries=20_000, followed=100)
 PARAMS: dict[str, Any] = {
@@ -59,9 +60,11 @@ class Explained:
         asking = "EXPLAIN QUERY PLAN " if dialect.name == "sqlite" else "EXPLAIN "
         return Compiled(asking + plain.sql, plain.arguments)
 
+    into = staticmethod(as_tuple)
+
 
 def _page(view: str, found: str, *, order: Any = "newest", continued: bool = False) -> Statement:
-    return entry_lists._PAGE(entry_lists._ListVariant(view, order, found, False, continued, False, True))
+    return entry_lists._PAGE(entry_lists._ListVariant(view, order, found, order, False, continued, False, False, True))
 
 
 def _stage(change: Any, *parts: str) -> Statement:
@@ -82,11 +85,7 @@ HOT = {
         "unread USING PRIMARY KEY (user_id=? AND (sort_at,entry_id)<(?,?))",
         "pk_unread",
     ),
-    "unread of a feed": (
-        _page("unread", "one"),
-        "ix_unread_feed (user_id=? AND feed_id=?)",
-        "ix_unread_feed",
-    ),
+    "unread of a feed": (_page("unread", "one"), "ix_unread_feed (user_id=? AND feed_id=?)", "ix_unread_feed"),
     "unread of a few feeds": (
         _page("unread", "few"),
         "ix_unread_feed (user_id=? AND feed_id=? AND sort_at>?)",
@@ -100,32 +99,16 @@ HOT = {
         "ix_entries_feed_sort",
     ),
     "entries by id": (entries._WITH_BODY, "entries USING INTEGER PRIMARY KEY", "pk_entries"),
-    "counts": (
-        counts._SUBSCRIPTIONS,
-        "sqlite_autoindex_subscriptions_1 (user_id=?)",
-        "uq_subscriptions_user_id",
-    ),
+    "counts": (counts._SUBSCRIPTIONS, "sqlite_autoindex_subscriptions_1 (user_id=?)", "uq_subscriptions_user_id"),
     "read": (reading._COUNT_DOWN("ids"), "uq_unread_entry (user_id=? AND entry_id=?)", "uq_unread_entry"),
-    "read, the row": (
-        reading._DELETE("ids"),
-        "uq_unread_entry (user_id=? AND entry_id=?)",
-        "uq_unread_entry",
-    ),
-    "read, the rows of a step": (
-        reading._DELETE("step"),
-        "uq_unread_entry (user_id=? AND entry_id=?)",
-        "unread",
-    ),
+    "read, the row": (reading._DELETE("ids"), "uq_unread_entry (user_id=? AND entry_id=?)", "uq_unread_entry"),
+    "read, the rows of a step": (reading._DELETE("step"), "uq_unread_entry (user_id=? AND entry_id=?)", "unread"),
     "unread again": (reading._COUNT_UP("ids"), "entries USING INTEGER PRIMARY KEY", "pk_entries"),
     "unread again, the row": (reading._INSERT("ids"), "entries USING INTEGER PRIMARY KEY", "pk_entries"),
     "read by ids": (_stage("read", "ids"), "uq_unread_entry (user_id=? AND entry_id=?)", "uq_unread_entry"),
     "unread by ids": (_stage("unread", "ids"), "entries USING INTEGER PRIMARY KEY", "pk_entries"),
     "mark all, kept rows": (mark_all._KEEP_WITH_STEP, "ix_unread_kept", "ix_unread_kept"),
-    "mark all, what is newer": (
-        mark_all._LEFT_ABOVE("news"),
-        "uq_unread_entry (user_id=? AND entry_id>?)",
-        "unread",
-    ),
+    "mark all, what is newer": (mark_all._LEFT_ABOVE("news"), "uq_unread_entry (user_id=? AND entry_id>?)", "unread"),
     "mark all, of a feed": (
         mark_all._LEFT_ABOVE("feeds"),
         "ix_unread_feed (user_id=? AND feed_id=?)",
@@ -156,7 +139,7 @@ async def test_every_hot_query_finds_its_rows_by_the_index_made_for_it(library: 
     wrong: dict[str, str] = {}
     for name, (statement, on_sqlite, on_postgresql) in HOT.items():
         async with library.write() as tx:
-            rows = await tx.all(cast(Statement, Explained(statement)), PARAMS)
+            rows = await tx.all(cast(Query[tuple[Any, ...]], Explained(statement)), PARAMS)
         plan = "\n".join(str(row[-1]) for row in rows)
         wanted = on_sqlite if library.engine == "sqlite" else on_postgresql
         walks = [line for line in plan.splitlines() if _walks(line)]
@@ -168,6 +151,4 @@ async def test_every_hot_query_finds_its_rows_by_the_index_made_for_it(library: 
 def _walks(line: str) -> bool:
     """A whole table of entries or unread rows is read, in no useful order."""
     words = line.strip().lstrip("-> ")
-    return words in ("SCAN entries", "SCAN unread") or words.startswith(
-        ("Seq Scan on entries", "Seq Scan on unread")
-    )
+    return words in ("SCAN entries", "SCAN unread") or words.startswith(("Seq Scan on entries", "Seq Scan on unread"))

@@ -9,9 +9,10 @@ from reedbed.domain.times import MINUTE, SECOND
 from reedbed.store import instance, jobs
 from reedbed.store.engine.connect import open_database
 from reedbed.store.engine.database import Database
-from reedbed.store.engine.statements import Statement
+from reedbed.store.engine.statements import Query
 from reedbed.store.tables import metadata
 from tests.harness import open_harness, run
+from tests.rows import as_tuple
 from tests.user_data import give_everything
 
 NOW = 1_000_000
@@ -117,7 +118,7 @@ async def test_a_mailbox_a_digest_and_a_hub_do_not_wait_for_a_wrong_clock(databa
 
 async def _moments(tx, table: str) -> list[int]:
     columns = [metadata.tables[table].c[name] for name in WAITING[table]]
-    return [*(await tx.one(Statement(select(*columns))))]
+    return [*(await tx.get(Query(select(*columns), into=as_tuple)))]
 
 
 async def _beat(tx, name: str) -> None:

@@ -162,9 +162,7 @@ class ReadingMachine(ReadingWorld):
 
         async def do() -> int:
             async with self.library.db.write() as tx:
-                changed, _ = await selecting.mark(
-                    tx, user, chosen, read=read, token_hash=act.token, now=self.clock
-                )
+                changed, _ = await selecting.mark(tx, user, chosen, read=read, token_hash=act.token, now=self.clock)
                 return changed
 
         changed = self.do(do())
@@ -213,16 +211,7 @@ class ReadingMachine(ReadingWorld):
         limit=st.integers(1, 5),
     )
     def look(
-        self,
-        who: int,
-        view: Any,
-        order: Any,
-        scope: str,
-        feed: int,
-        folder: int,
-        tag: Any,
-        since: Any,
-        limit: int,
+        self, who: int, view: Any, order: Any, scope: str, feed: int, folder: int, tag: Any, since: Any, limit: int
     ) -> None:
         user = self.users[who]
         sub = self.model.following.get((user, self.feeds[feed]))
@@ -258,14 +247,16 @@ class ReadingMachine(ReadingWorld):
             await self._counts_agree(await counts.counts(tx, user), user, alive)
 
     async def _counts_agree(self, counted: Any, user: int, alive: set[int]) -> None:
-        assert counted.unread == len(alive)
+        muted = self.model.muted_feeds(user)
+        heard = {entry for entry in alive if self.model.entries[entry][0] not in muted}
+        assert counted.unread == len(heard)
         by_feed = {count.feed_id: count.unread for count in counted.subscriptions}
         for (who, feed), sub in self.model.following.items():
             if who == user and sub.active:
                 assert by_feed[feed] == len(sub.alive())
         for folder in self.folders[user]:
             feeds = self.model.feeds_in(user, folder)
-            assert counted.folders[folder] == sum(self.model.entries[entry][0] in feeds for entry in alive)
+            assert counted.folders[folder] == sum(self.model.entries[entry][0] in feeds for entry in heard)
         for tag in counted.tags:
             tagged = {entry for who, entry, name in self.model.tagged if (who, name) == (user, tag.name)}
             assert (tag.entries, tag.unread) == (len(tagged), len(tagged & alive))
@@ -277,9 +268,7 @@ class ReadingMachine(ReadingWorld):
     def _feeds(self, user: int, scope: str, feed: int, folder: int) -> set[int] | None:
         if scope == "all":
             return None
-        return (
-            {self.feeds[feed]} if scope == "feed" else self.model.feeds_in(user, self.folders[user][folder])
-        )
+        return {self.feeds[feed]} if scope == "feed" else self.model.feeds_in(user, self.folders[user][folder])
 
     def _act(self, user: int, kind: str) -> Act:
         token = f"token {next(self.library.numbers)}"

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from reedbed.domain.errors import Invalid
 from reedbed.domain.times import DAY, SECOND
 from reedbed.store import search
-from reedbed.store.engine.statements import Statement
+from reedbed.store.engine.statements import Command
 from reedbed.store.read_state import stars as marks
 from tests.store.library import Library
 from tests.store.searching import NOW, Shelf, new_shelf
@@ -166,8 +166,8 @@ async def test_feeds_and_folders_are_called_by_name(shelf: Shelf) -> None:
     other = await library.feed()
     await library.follow(reader, other, inner)
     async with library.db.write() as tx:
-        await tx.run(Statement(text("UPDATE feeds SET title = 'Marsh Diary' WHERE id = :id")), {"id": other})
-        await tx.run(Statement(text("UPDATE folders SET name = 'Birds' WHERE id = :id")), {"id": outer})
+        await tx.run(Command(text("UPDATE feeds SET title = 'Marsh Diary' WHERE id = :id")), {"id": other})
+        await tx.run(Command(text("UPDATE folders SET name = 'Birds' WHERE id = :id")), {"id": outer})
     here, there = await shelf.put("heron"), await shelf.put("heron", feed=other)
     assert await shelf.find("heron feed:marsh") == [there]
     assert await shelf.find('heron feed:"marsh diary"') == [there]

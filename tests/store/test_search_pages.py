@@ -182,9 +182,7 @@ async def test_every_way_finds_the_same(
 
 
 @pytest.mark.parametrize("unread", [None, True], ids=["all", "unread"])
-async def test_lists_are_merged_where_few_of_many_feeds_are_wanted(
-    library: Library, unread: bool | None
-) -> None:
+async def test_lists_are_merged_where_few_of_many_feeds_are_wanted(library: Library, unread: bool | None) -> None:
     feeds = [await library.feed() for _ in range(30)]
     reader = await library.reader(*feeds)
     async with library.db.read() as tx:

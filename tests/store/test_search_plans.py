@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from reedbed.domain.search import parse_search
+from reedbed.domain.search.query import parse_search
 from reedbed.store.engine.connect import open_database, sqlite_path
 from reedbed.store.engine.database import Tx, counting
 from reedbed.store.engine.sqlite import connect
-from reedbed.store.engine.statements import POSTGRESQL, SQLITE, Statement
+from reedbed.store.engine.statements import POSTGRESQL, SQLITE, Command, Statement
 from reedbed.store.search import filters as narrowing
 from reedbed.store.search import planner as lists
 from reedbed.store.search import postgresql as tsvector
@@ -20,14 +20,14 @@ from reedbed.store.search.planner import IdRange
 from tests.store.library import Library
 from tests.store.searching import NOW, Shelf, new_shelf
 
-_INVENTED = Statement(
+_INVENTED = Command(
     text(
         "INSERT INTO search_entries (entry_id, sort_at, words)"
         " SELECT id, sort_at, CAST("
         "'common ' || CASE WHEN id % 100 = 0 THEN 'rare' ELSE 'usual' END AS tsvector) FROM entries"
     )
 )
-_ENTRIES = Statement(
+_ENTRIES = Command(
     text(
         "INSERT INTO entries (feed_id, change_hash, title, fetched_at, sort_at)"
         " SELECT CAST(:feed AS bigint), CAST(n AS text), 'x', 0, n FROM generate_series(1, 30000) AS n"
@@ -74,10 +74,7 @@ async def test_sqlite_walks_a_list_along_its_index(sqlite_url: str, narrow: Sear
 
 
 async def test_sqlite_merges_lists_of_feeds_each_by_its_index(sqlite_url: str) -> None:
-    for narrow, index in (
-        (SearchFilter(), "ix_entries_feed_sort"),
-        (SearchFilter(unread=True), "ix_unread_feed"),
-    ):
+    for narrow, index in ((SearchFilter(), "ix_entries_feed_sort"), (SearchFilter(unread=True), "ix_unread_feed")):
         statement = lists._MERGED(narrow.of_table, True, BOUNDS)
         plan = _sqlite_plan(sqlite_url, statement, {**narrowing.params_of(1, narrow), **PLACES})
         assert plan.count(index) == 2
@@ -93,9 +90,7 @@ async def test_sqlite_merges_lists_of_feeds_each_by_its_index(sqlite_url: str) -
         (SearchFilter(tags=frozenset({1}), feeds=frozenset({1})), "(entry_id=? AND user_id=?"),
     ],
 )
-async def test_sqlite_asks_who_may_see_an_entry_by_its_id(
-    sqlite_url: str, narrow: SearchFilter, index: str
-) -> None:
+async def test_sqlite_asks_who_may_see_an_entry_by_its_id(sqlite_url: str, narrow: SearchFilter, index: str) -> None:
     statement = narrowing._ALLOWED(narrowing._shape(narrow))
     plan = _sqlite_plan(sqlite_url, statement, {**narrowing.params_of(1, narrow), **PLACES})
     assert index in plan.partition("\n")[0]
@@ -116,13 +111,11 @@ async def test_sqlite_gathers_no_broad_prefix(sqlite_url: str, monkeypatch: pyte
     assert [part.tokens for part in broad.text.parts] == [("heron",)]
 
 
-async def test_postgresql_gathers_what_is_rare_and_walks_for_what_is_common(
-    shelf: Shelf,
-) -> None:
+async def test_postgresql_gathers_what_is_rare_and_walks_for_what_is_common(shelf: Shelf) -> None:
     async with shelf.library.db.write() as tx:
         await tx.run(_ENTRIES, {"feed": shelf.feed})
         await tx.run(_INVENTED)
-        await tx.run(Statement(text("ANALYZE")))
+        await tx.run(Command(text("ANALYZE")))
     async with shelf.library.db.read() as tx:
         plan = await tsvector.plan(tx, words_of(parse_search("rare", NOW)))
         assert "ix_search_entries_words" in await _postgresql_plan(tx, plan.index)
@@ -140,7 +133,7 @@ def _sqlite_plan(url: str, statement: Statement, params: dict[str, Any]) -> str:
     compiled = statement.on(SQLITE)
     rows = connection.execute(f"EXPLAIN QUERY PLAN {compiled.sql}", compiled.arguments(params)).fetchall()
     connection.close()
-    return "\n".join(row["detail"] for row in rows)
+    return "\n".join(detail for *_, detail in rows)
 
 
 async def _postgresql_plan(tx: Tx, words: Any) -> str:

@@ -1,6 +1,9 @@
 """What the sidebar reads: the busiest feeds, and totals that leave none out."""
 
+from sqlalchemy import text
+
 from reedbed.store import subscriptions
+from reedbed.store.engine.statements import Command
 from reedbed.store.read_state import counts
 from tests.store.library import Library
 
@@ -17,6 +20,22 @@ async def test_the_busiest_feeds_come_in_the_order_of_all(library: Library) -> N
     assert checked_at == 0
 
 
+async def test_failing_feeds_are_listed_however_quiet_they_are(library: Library) -> None:
+    busy, quiet, failing, stopped, paused = [await library.feed() for _ in range(5)]
+    ann = await library.reader(busy, quiet, failing, stopped, paused)
+    await library.entry(busy)
+    async with library.db.write() as tx:
+        for feed, column in ((failing, "last_error"), (stopped, "stop_reason"), (paused, "last_error")):
+            await tx.run(Command(text(f"UPDATE feed_fetch_state SET {column} = 'x' WHERE feed_id = {feed}")))
+        await tx.run(Command(text(f"UPDATE subscriptions SET paused = true WHERE feed_id = {paused}")))
+    async with library.db.read() as tx:
+        few, _ = await subscriptions.busiest_feeds(tx, ann, 1, 9)
+        fewer, _ = await subscriptions.busiest_feeds(tx, ann, 1, 1)
+        _, total = await counts.totals(tx, ann, {})
+    assert {feed.feed_id for feed in few} == {busy, failing, stopped}
+    assert (len(fewer), total) == (2, 5)
+
+
 async def test_totals_count_every_feed_in_its_folder_and_those_above(library: Library) -> None:
     loose, inner = await library.feed(), await library.feed()
     ann = await library.reader(loose)
@@ -26,7 +45,7 @@ async def test_totals_count_every_feed_in_its_folder_and_those_above(library: Li
     for feed in (loose, inner, inner):
         await library.entry(feed)
     async with library.db.read() as tx:
-        found = await counts.totals(tx, ann, {above: None, below: above})
+        found, _ = await counts.totals(tx, ann, {above: None, below: above})
         every = await counts.counts(tx, ann)
     assert (found.unread, found.folders) == (3, {above: 2, below: 2})
     assert (every.unread, every.folders) == (found.unread, found.folders)

@@ -7,14 +7,7 @@ from pathlib import Path
 import pytest
 
 from reedbed.domain.errors import CannotStart
-from reedbed.store.engine.encryption import (
-    PREFIX,
-    Vault,
-    add_key,
-    key_from_setting,
-    make_key_file,
-    read_key_file,
-)
+from reedbed.store.engine.encryption import PREFIX, Vault, add_key, key_from_setting, make_key_file, read_key_file
 
 
 def test_what_is_encrypted_comes_back_for_its_purpose_alone() -> None:
@@ -26,9 +19,7 @@ def test_what_is_encrypted_comes_back_for_its_purpose_alone() -> None:
     assert vault.encrypt("feeds.password", "grey bird ü") != stored
 
 
-@pytest.mark.parametrize(
-    "damage", [lambda text: text[:-6] + "AAAAAA", lambda text: text[:30], lambda _: PREFIX]
-)
+@pytest.mark.parametrize("damage", [lambda text: text[:-6] + "AAAAAA", lambda text: text[:30], lambda _: PREFIX])
 def test_a_damaged_value_is_unreadable_and_nothing_else(damage) -> None:
     vault = Vault(key_from_setting("a" * 32))
     assert vault.decrypt("x", damage(vault.encrypt("x", "a longer password"))) is None

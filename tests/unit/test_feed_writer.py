@@ -46,9 +46,7 @@ def entry(text: str, id: int = 1) -> EntryText:
 def test_atom_is_well_formed_and_loses_only_what_xml_cannot_say(text: str) -> None:
     root = etree.fromstring(as_atom(HEAD, [entry(text)]))
     content = root.findtext(f"{{{ATOM}}}entry/{{{ATOM}}}content") or ""
-    wanted = "".join(
-        sign for sign in text if sign in "\t\n\r" or (sign >= " " and sign not in "\ufffe\uffff")
-    )
+    wanted = "".join(sign for sign in text if sign in "\t\n\r" or (sign >= " " and sign not in "\ufffe\uffff"))
     assert content == wanted
 
 

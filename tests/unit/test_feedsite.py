@@ -13,10 +13,7 @@ from tests.feedtext import Format
 
 
 async def _get(url: str, **headers: str) -> tuple[int, bytes, Mapping[str, str]]:
-    async with (
-        aiohttp.ClientSession() as client,
-        client.get(url, headers=headers, allow_redirects=False) as answer,
-    ):
+    async with aiohttp.ClientSession() as client, client.get(url, headers=headers, allow_redirects=False) as answer:
         return answer.status, await answer.read(), answer.headers.copy()
 
 
@@ -24,9 +21,7 @@ async def _get(url: str, **headers: str) -> tuple[int, bytes, Mapping[str, str]]
 async def test_another_parser_reads_what_was_published(site: FeedSite, form: Format) -> None:
     site.feed(form=form, title="News & views")
     moment = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
-    site.publish(
-        "A <b>", key="a", content="<p>x & y</p>", published=moment, author="Ann", tags=["one", "two"]
-    )
+    site.publish("A <b>", key="a", content="<p>x & y</p>", published=moment, author="Ann", tags=["one", "two"])
     parsed = feedparser.parse((await _get(site.feed_url()))[1])
     [entry] = parsed.entries
     assert not parsed.bozo
@@ -36,9 +31,7 @@ async def test_another_parser_reads_what_was_published(site: FeedSite, form: For
     assert [tag.term for tag in entry.tags] == ["one", "two"]
 
 
-async def test_an_unchanged_feed_answers_304_to_either_validator_and_a_changed_one_does_not(
-    site: FeedSite,
-) -> None:
+async def test_an_unchanged_feed_answers_304_to_either_validator_and_a_changed_one_does_not(site: FeedSite) -> None:
     site.publish("Hello", key="a")
     _, _, headers = await _get(site.feed_url())
     by_tag, by_date = {"If-None-Match": headers["ETag"]}, {"If-Modified-Since": headers["Last-Modified"]}

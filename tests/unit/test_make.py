@@ -40,9 +40,7 @@ def test_a_target_installs_all_that_its_code_imports(target: str, tmp_path: Path
 def test_what_two_targets_install_is_one_version() -> None:
     """`make bench` installs into the environment of the tests."""
     tests = dict(_pinned("test.txt"))
-    assert {
-        name: version for name, version in _pinned("bench.txt") if tests.get(name, version) != version
-    } == {}
+    assert {name: version for name, version in _pinned("bench.txt") if tests.get(name, version) != version} == {}
 
 
 def test_every_target_is_described_and_known_here() -> None:
@@ -74,11 +72,7 @@ def test_the_search_for_pythons_passes_over_a_shim_without_a_version(tmp_path: P
 def _installed_by(target: str, folder: Path) -> set[str]:
     """Every distribution that the target would install where nothing is installed."""
     planned = subprocess.run(
-        ["make", "--dry-run", f"VENV={folder / 'venv'}", target],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
+        ["make", "--dry-run", f"VENV={folder / 'venv'}", target], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
     files = {"uv.txt", *re.findall(r"-r requirements/([a-z]+\.txt)", planned)}
     return {name for file in files for name, _ in _pinned(file)}

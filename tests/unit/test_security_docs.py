@@ -23,6 +23,4 @@ def test_every_named_test_is_there() -> None:
 
 def _is_there(path: str, name: str) -> bool:
     file = ROOT / path
-    return file.exists() and (
-        not name or re.search(rf"^(?:async )?def {name}\(", file.read_text(), re.M) is not None
-    )
+    return file.exists() and (not name or re.search(rf"^(?:async )?def {name}\(", file.read_text(), re.M) is not None)

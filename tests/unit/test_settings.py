@@ -59,11 +59,11 @@ def test_an_unknown_setting_is_named_with_the_nearest_known_one(
     monkeypatch.setenv("REEDBED_PROT", "9")
     monkeypatch.setenv("reedbed_port", "9")  # case does not matter
     monkeypatch.setenv("OTHER_PROT", "9")
-    (tmp_path / ".env").write_text("REEDBED_FETCH_TIMOUT=9\nREEDBED_HOST=127.0.0.1\nREEDBED_QQ=1\n")
+    (tmp_path / ".env").write_text("REEDBED_FETCH_TIMOUT=9\nREEDBED_HOST=127.0.0.1\nREEDBED_WORKERS=1\n")
     assert unknown_settings() == [
         "REEDBED_FETCH_TIMOUT is not a setting and is ignored. Did you mean REEDBED_FETCH_TIMEOUT?",
         "REEDBED_PROT is not a setting and is ignored. Did you mean REEDBED_PORT?",
-        "REEDBED_QQ is not a setting and is ignored. See docs/settings.md for the names.",
+        "REEDBED_WORKERS is not a setting and is ignored. See docs/settings.md for the names.",
     ]
 
 

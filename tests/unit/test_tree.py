@@ -130,6 +130,4 @@ def _files() -> list[Path]:
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     files = [ROOT / name for name in listed.split("\0") if name]
-    return [
-        file for file in files if file.is_file() and file.suffix in TEXT and "tests/data" not in str(file)
-    ]
+    return [file for file in files if file.is_file() and file.suffix in TEXT and "tests/data" not in str(file)]

@@ -9,7 +9,7 @@ from reedbed.services.jobs import Done, enqueue
 from reedbed.services.runtime import Runtime
 from reedbed.store.jobs import Job
 from reedbed.worker import jobs
-from reedbed.worker.sleep import waking
+from reedbed.worker.sleep import wake_events
 from tests.harness import RuntimeHarness
 
 
@@ -35,7 +35,7 @@ async def test_a_hint_begins_a_job_and_stopping_ends_the_loop_without_a_look_at_
 
 
 async def test_a_hint_that_comes_while_the_loop_begins_is_heard(harness: RuntimeHarness) -> None:
-    async with asyncio.timeout(10), waking(harness.runtime, asyncio.Event(), "wake") as wake:
+    async with asyncio.timeout(10), wake_events(harness.runtime, asyncio.Event(), "wake") as wake:
         await harness.runtime.bus.publish(ChangeEvent("wake"))
         await wake.wait()
 

@@ -116,7 +116,7 @@ async def test_workers_together_have_only_so_many_requests_in_flight_at_a_host(
             site.publish("One", feed=f"f{number}")
             await harness.follow(site.feed_url(f"f{number}"))
         one, other = (
-            replace(harness.runtime, name=name, pacer=RedisHostThrottle(client, RedisAvailability()))
+            replace(harness.runtime, name=name, host_throttle=RedisHostThrottle(client, RedisAvailability()))
             for name in ("one", "other")
         )
         async with _working(one), _working(other):
@@ -130,9 +130,7 @@ async def test_workers_together_have_only_so_many_requests_in_flight_at_a_host(
     await client.aclose()
 
 
-async def test_what_would_wait_long_for_its_host_is_given_back(
-    site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_what_would_wait_long_for_its_host_is_given_back(site: FeedSite, harness: RuntimeHarness) -> None:
     for number in range(LONGEST + 10):
         site.publish("One", feed=f"f{number}")
         await harness.follow(site.feed_url(f"f{number}"))
@@ -144,9 +142,7 @@ async def test_what_would_wait_long_for_its_host_is_given_back(
     assert await harness.column(LEASED) == [0]
 
 
-async def test_a_stop_finishes_what_is_in_flight_and_puts_the_rest_back(
-    site: FeedSite, database_url: str
-) -> None:
+async def test_a_stop_finishes_what_is_in_flight_and_puts_the_rest_back(site: FeedSite, database_url: str) -> None:
     async with open_harness(database_url, concurrency=2) as harness:
         names = [f"f{number}" for number in range(6)]
         for name in names:
@@ -199,8 +195,7 @@ async def test_one_process_does_a_chore_and_another_takes_over_when_it_dies(harn
     assert await run_exclusively(harness.runtime, "sweeping", chore)
     assert await run_exclusively(other, "sweeping", lambda: _note(done, "second"))
     await harness.change(
-        "INSERT INTO leases (name, holder, taken_at, heartbeat_at, expires_at)"
-        " VALUES ('icons', 'dead', 1, 1, :at)",
+        "INSERT INTO leases (name, holder, taken_at, heartbeat_at, expires_at) VALUES ('icons', 'dead', 1, 1, :at)",
         at=harness.runtime.now() + HOUR,
     )
     assert not await run_exclusively(harness.runtime, "icons", never)
@@ -219,9 +214,7 @@ async def test_a_chore_is_given_up_when_its_lease_is_lost(harness: RuntimeHarnes
 
 
 @asynccontextmanager
-async def _stumbling(
-    site: FeedSite, harness: RuntimeHarness, *, fails: int
-) -> AsyncIterator[tuple[Stumbling, int]]:
+async def _stumbling(site: FeedSite, harness: RuntimeHarness, *, fails: int) -> AsyncIterator[tuple[Stumbling, int]]:
     """A feed under way when so many writes are about to fail."""
     stumbling = Stumbling(harness.runtime.db, fails=0)
     site.publish("One")

@@ -3,22 +3,18 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
 
-from reedbed.ai.responses import bounded
-from reedbed.domain.digests import Sentence
-from reedbed.domain.questions import CitablePassage, coverage, padded
 from reedbed.domain.records import record
 from reedbed.domain.stopwords import BACK_REFERENCES, CJK_BACK_REFERENCES, NOT_PROSE, SMALL
+from reedbed.domain.summaries import MIN_WORDS as MIN_TEXT_WORDS
 from reedbed.domain.text import CJK
 
 # --- Sentences
 
 # A quotation may end in the middle of a sentence: 「…。」と言った。
-_WIDE_END = re.compile(
-    r"(?<=[。！？｡])(?![」』”’）)】》〉。！？])|(?<=[。！？][」』”’）)】》〉])(?!と|って|など)"
-)
+_WIDE_END = re.compile(r"(?<=[。！？｡])(?![」』”’）)】》〉。！？])|(?<=[。！？][」』”’）)】》〉])(?!と|って|など)")
 _END = re.compile(r"[.!?…؟۔।]+[\"'”’»›)\]]*\s+(?=[\"'“‘«‹(\[¿¡„–—-]*\s?[^\W_])")
 _LAST_WORD = re.compile(r"([^\s(\[\"'“‘«„]+)$")
 _NEXT_CHAR = re.compile(r"[^\W_]")
@@ -69,6 +65,25 @@ def _is_end(line: str, dot: int, after: int, punctuation: str) -> bool:
     return not (is_ordinal or is_initial or last.lower() in _ABBREVIATIONS)
 
 
+def clean_sentences(text: str) -> list[str]:
+    """Those of the first sentences that stand alone, for a digest."""
+    first = (_without_dateline(sentence) for _, sentence in islice(sentences(text[:1_500]), 4))
+    return [sentence for sentence in first if _is_clean(sentence)]
+
+
+def _is_clean(text: str) -> bool:
+    words = len(text.split())
+    is_long_enough = words >= 7 or len(_WIDE.findall(text)) >= _MIN_WIDE
+    return (
+        is_long_enough
+        and words <= 38
+        and len(text) <= 260
+        and text.endswith((".", ".”", '."', "。", ".“", ".»"))
+        and not (text[0].islower() or _QUOTE.search(text) or "!" in text or text.startswith("…"))
+        and not (_refers_back(text) or is_torn(text) or NOT_PROSE.search(text))
+    )
+
+
 # --- Summaries
 
 MAX_SENTENCES = 3
@@ -77,6 +92,13 @@ MAX_LINE_LENGTH = 140
 MAX_READ = 60_000
 """Only this many characters are read; the rest of a longer text rarely matters."""
 MAX_CANDIDATES = 250
+MIN_PROSE = 8
+"""A summary needs so many sentences of prose to choose from."""
+MAX_SHARE = 0.35
+"""A longer summary is left out: one can as well read the text."""
+OPENING = 3
+CHARS_PER_WORD = 2
+"""In scripts without spaces."""
 
 _WORD = re.compile(f"[{CJK}]|[^\\W\\d_{CJK}]+(?:['’][^\\W\\d_]+)?|\\d[\\d.,]*")
 _WIDE = re.compile(f"[{CJK}]")
@@ -113,6 +135,24 @@ class _Sentence:
     """The first sentence of its block."""
 
 
+def saves_reading(text: str) -> bool:
+    """Whether a text is long enough for a summary."""
+    beginning = text[:MAX_READ]
+    spaceless = len(_WIDE.findall(beginning))
+    if len(beginning.split()) + spaceless // CHARS_PER_WORD < MIN_TEXT_WORDS:
+        return False
+    return sum(map(_is_prose, _read(beginning))) >= MIN_PROSE
+
+
+def summarise(title: str, text: str) -> Extract:
+    """An extract whose text is empty where reading it would save nothing."""
+    extracted = extract(title, text)
+    saves = saves_reading(text) and len(extracted.text) <= MAX_SHARE * len(text)
+    if saves and not _is_opening(extracted.text, text):
+        return extracted
+    return Extract("", extracted.one_line)
+
+
 def extract(title: str, text: str) -> Extract:
     """At most three sentences and one line; a text without prose is returned as it is, shortened."""
     all_sentences = _read(text[:MAX_READ])
@@ -122,7 +162,16 @@ def extract(title: str, text: str) -> Extract:
         return Extract(_shortened(plain, MAX_TEXT_LENGTH), _shortened(plain, MAX_LINE_LENGTH))
     scores = _scores(title, good)
     chosen = _choose(good, scores)
+    if len(good) >= MIN_PROSE and all(sentence in good[:OPENING] for sentence in chosen):
+        chosen = _choose_beyond_opening(title, good, scores)
     return Extract(_joined(chosen), _one_line(title, good, scores, chosen))
+
+
+def _is_opening(summary: str, text: str) -> bool:
+    """Whether the first sentences of the text say the same in the same words."""
+    first = (_without_dateline(sentence) for _, sentence in islice(sentences(text[:MAX_READ]), OPENING))
+    opening = " ".join(first)
+    return all(sentence in opening for _, sentence in sentences(summary))
 
 
 def _without_dateline(text: str) -> str:
@@ -165,8 +214,8 @@ def _is_prose(sentence: _Sentence) -> bool:
         return False
     if not _SENTENCE_END.search(sentence.text) or sentence.text.endswith((":", "：")):
         return False
-    letters = sum(char.isalpha() or char.isspace() for char in sentence.text)
-    return letters * 10 >= len(sentence.text) * 7 and not NOT_PROSE.search(sentence.text)
+    prose = sum(char.isalpha() or char.isspace() for char in sentence.text)
+    return prose * 10 >= len(sentence.text) * 7 and not NOT_PROSE.search(sentence.text)
 
 
 def _is_wide(sentence: _Sentence) -> bool:
@@ -183,9 +232,7 @@ def _word_weights(title: str, good: Sequence[_Sentence]) -> dict[str, float]:
     counted = Counter(word for sentence in good for word in set(sentence.words))
     raw_title_words = _WORD.findall(title.lower())
     title_words = {*_content_words(raw_title_words), *_pairs(raw_title_words)}
-    return {
-        word: math.log1p(count) * (2.0 if word in title_words else 1.0) for word, count in counted.items()
-    }
+    return {word: math.log1p(count) * (2.0 if word in title_words else 1.0) for word, count in counted.items()}
 
 
 def _sentence_score(sentence: _Sentence, weights: dict[str, float], order: int) -> float:
@@ -199,7 +246,7 @@ def _standalone_factor(sentence: _Sentence) -> float:
     factor = 1.0
     if _refers_back(sentence.text):
         factor *= 0.45
-    if _QUOTE.search(sentence.text) or _is_unbalanced(sentence.text):
+    if _QUOTE.search(sentence.text) or is_torn(sentence.text):
         factor *= 0.6
     if sentence.text.rstrip("\"'”’»)").endswith(("?", "？", "!", "！")):
         factor *= 0.4
@@ -211,12 +258,17 @@ def _standalone_factor(sentence: _Sentence) -> float:
     return factor * (0.8 if first in ("i ", "i'", "i’") else 1.0)
 
 
-def _is_unbalanced(text: str) -> bool:
+def is_torn(text: str) -> bool:
     """Whether a quotation or bracket begins or ends in another sentence."""
-    pairs = ("“”", "„“", "«»", "「」", "『』", "()", "（）")
-    return any(text.count(first) != text.count(last) for first, last in pairs if first in text) or (
-        text.count('"') % 2 == 1
-    )
+    if any(text.count(first) != text.count(last) for first, last in ("「」", "『』", "()", "（）")):
+        return True
+    if text.count('"') % 2 == 1 or (text.count("«") + text.count("»")) % 2 == 1:
+        return True
+    # „German“, „Polish”, “English”, ”Swedish”
+    low, six, nine = (text.count(mark) for mark in "„“”")
+    if low:
+        return low != six + nine
+    return six != nine if six else nine % 2 == 1
 
 
 def _refers_back(text: str) -> bool:
@@ -247,12 +299,41 @@ def _choose(good: Sequence[_Sentence], scores: dict[int, float]) -> list[_Senten
     return sorted(chosen, key=lambda sentence: sentence.index)
 
 
+def _choose_beyond_opening(title: str, good: Sequence[_Sentence], scores: dict[int, float]) -> list[_Sentence]:
+    """The best sentence of the opening, then those that add most from beyond it: the opening is read anyway."""
+    weights, fits = _word_weights(title, good), [sentence for sentence in good if _stands_alone(sentence)]
+    first = max(good[:OPENING], key=lambda sentence: scores[sentence.index])
+    chosen, covered = [first], set(first.words)
+    beyond = [sentence for sentence in fits if sentence not in good[: max(OPENING + 1, len(good) // 8)]]
+    near = max(1, len(good) // 6)
+    length = len(first.text)
+
+    def gain(sentence: _Sentence) -> float:
+        words = set(sentence.words)
+        new, known = words - covered, words & covered
+        worth = sum(weights[word] for word in new) + 0.4 * sum(weights[word] for word in known)
+        is_near = any(abs(sentence.index - other.index) < near for other in chosen[1:])
+        factor = _standalone_factor(sentence) * (1.0 if known else 0.6) * (0.5 if is_near else 1.0)
+        return worth / (7 + len(sentence.words)) ** 0.7 * factor
+
+    while beyond and len(chosen) < MAX_SENTENCES:
+        best = max(beyond, key=gain)
+        beyond.remove(best)
+        if length + len(best.text) <= MAX_TEXT_LENGTH:
+            chosen.append(best)
+            covered |= set(best.words)
+            length += len(best.text) + 1
+    return sorted(chosen, key=lambda sentence: sentence.index)
+
+
+def _stands_alone(sentence: _Sentence) -> bool:
+    text = sentence.text
+    return not (_refers_back(text) or is_torn(text) or _QUOTE.search(text)) and not text.endswith(("?", "!"))
+
+
 def _overlap(sentence: _Sentence, others: Sequence[_Sentence]) -> float:
     words = set(sentence.words)
-    return max(
-        (len(words & set(other.words)) / (1 + min(len(words), len(other.words))) for other in others),
-        default=0,
-    )
+    return max((len(words & set(other.words)) / (1 + min(len(words), len(other.words))) for other in others), default=0)
 
 
 def _joined(chosen: Sequence[_Sentence]) -> str:
@@ -263,9 +344,7 @@ def _joined(chosen: Sequence[_Sentence]) -> str:
     return _shortened(text, MAX_TEXT_LENGTH)
 
 
-def _one_line(
-    title: str, good: Sequence[_Sentence], scores: dict[int, float], chosen: Sequence[_Sentence]
-) -> str:
+def _one_line(title: str, good: Sequence[_Sentence], scores: dict[int, float], chosen: Sequence[_Sentence]) -> str:
     """The best sentence that fits and adds to the title; else the best one, shortened at a clause."""
     title_words = set(_content_words(_WORD.findall(title.lower())))
     fits = [
@@ -289,9 +368,7 @@ def _shortened_at_clause(text: str) -> str:
     if len(text) <= MAX_LINE_LENGTH:
         return text
     cuts = [
-        cut.start()
-        for cut in _CLAUSE.finditer(text, 0, MAX_LINE_LENGTH - 1)
-        if cut.start() > MAX_LINE_LENGTH * 3 // 4
+        cut.start() for cut in _CLAUSE.finditer(text, 0, MAX_LINE_LENGTH - 1) if cut.start() > MAX_LINE_LENGTH * 3 // 4
     ]
     return f"{text[: cuts[-1]]}…" if cuts else _shortened(text, MAX_LINE_LENGTH)
 
@@ -302,83 +379,3 @@ def _shortened(text: str, limit: int) -> str:
     head = text[: limit - 1]
     space = head.rfind(" ")
     return f"{head[:space] if space > limit // 2 else head}".rstrip(" ,;:.–—-") + "…"
-
-
-# --- Answers
-
-MAX_QUOTES = 5
-MAX_SOURCES = 10
-MAX_QUOTED_TEXT = 20_000
-MAX_QUOTED_SENTENCES = 150
-MAX_QUOTE_LENGTH = 400
-LEAST = 0.6
-"""The minimum share of the question's words in a sentence and its title together."""
-MIN_OWN_COVERAGE = 0.34
-"""The minimum share in the sentence alone, because a title does not make every sentence an answer."""
-MIN_WORDS = 4
-"""Shorter texts are headings or captions."""
-
-
-@record
-class _Quote:
-    text: str
-    score: float
-    passage: CitablePassage
-    folded: str
-
-
-def quote(worth: Mapping[str, float], passages: Sequence[CitablePassage]) -> tuple[Sentence, ...]:
-    """The best sentences, each with all entries that contain it; empty if nothing fits."""
-    candidates = [candidate for passage in passages for candidate in _relevant_quotes(worth, passage)]
-    claims: dict[str, Sentence] = {}
-    for candidate in sorted(candidates, key=lambda candidate: -candidate.score):
-        claim = claims.get(candidate.folded)
-        if claim is not None:
-            claims[candidate.folded] = _with_source(claim, candidate.passage.entry_id)
-        elif len(claims) < MAX_QUOTES:
-            text = bounded(candidate.text, MAX_QUOTE_LENGTH)
-            claims[candidate.folded] = Sentence(
-                text, (candidate.passage.entry_id,), candidate.passage.language
-            )
-    return tuple(claims.values())
-
-
-def excerpt(worth: Mapping[str, float], passage: CitablePassage, limit: int) -> str:
-    """The beginning of an entry and its most relevant sentences, as input for a model."""
-    all_sentences = [text for _, text in sentences(passage.text[:MAX_QUOTED_TEXT])][:MAX_QUOTED_SENTENCES]
-    order = sorted(
-        range(len(all_sentences)),
-        key=lambda index: (index > 1, -coverage(padded(all_sentences[index]), worth)),
-    )
-    chosen: list[int] = []
-    remaining = limit
-    for index in order:
-        if remaining < len(all_sentences[index]) and chosen:
-            break
-        chosen.append(index)
-        remaining -= len(all_sentences[index]) + 1
-    return bounded(" ".join(all_sentences[index] for index in sorted(chosen)), limit)
-
-
-def _relevant_quotes(worth: Mapping[str, float], passage: CitablePassage) -> Iterator[_Quote]:
-    title = padded(passage.title)
-    for number, (_, text) in enumerate(sentences(passage.text[:MAX_QUOTED_TEXT])):
-        if number == MAX_QUOTED_SENTENCES:
-            return
-        if not _is_sentence(text):
-            continue
-        folded = padded(text)
-        own_coverage = coverage(folded, worth)
-        total_coverage = coverage(f"{title}{folded}", worth)
-        if own_coverage >= MIN_OWN_COVERAGE and total_coverage >= LEAST:
-            yield _Quote(text, own_coverage + total_coverage / 2 - number / 1_000, passage, folded)
-
-
-def _is_sentence(text: str) -> bool:
-    """In scripts without spaces, a full stop is enough."""
-    return len(text.split()) >= MIN_WORDS or text.endswith(("。", "！", "？"))
-
-
-def _with_source(claim: Sentence, entry_id: int) -> Sentence:
-    ids = tuple(dict.fromkeys((*claim.entry_ids, entry_id)))[:MAX_SOURCES]
-    return Sentence(claim.text, ids, claim.language)

@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol
 
 import orjson
 
+from reedbed.domain.failures import Failure
 from reedbed.domain.framing import SCORES
 from reedbed.domain.records import record
 from reedbed.domain.times import Millis
@@ -23,10 +24,10 @@ class Prompt:
 
     @property
     def estimate(self) -> int:
-        """Estimated prompt tokens, rather too high: few tokens are shorter than three letters."""
-        letters = len(self.instructions) + len(self.material)
+        """Estimated prompt tokens, rather too high: few tokens are shorter than three characters."""
+        chars = len(self.instructions) + len(self.material)
         wide = 0 if self.material.isascii() else sum(char > "\u2e7f" for char in self.material)
-        return (letters - wide) // 3 + 2 * wide + 100
+        return (chars - wide) // 3 + 2 * wide + 100
 
 
 @record
@@ -42,7 +43,7 @@ class ModelError:
     response in the wrong format."""
 
     kind: Literal["temporary", "limited", "permanent", "empty", "unreadable"]
-    message: str
+    failure: Failure
     tokens_in: int = 0
     tokens_out: int = 0
     rest: Millis | None = None
@@ -86,16 +87,15 @@ def _summary(prompt: Prompt) -> dict[str, object]:
 
 def _digest(prompt: Prompt) -> dict[str, object]:
     articles = _NUMBERED.findall(prompt.material)[:5]
-    sentences = [
-        {"text": f"A mock report of {title}.", "sources": [int(number)]} for number, title in articles
-    ]
+    sentences = [{"text": f"A mock report of {title}.", "sources": [int(number)]} for number, title in articles]
     return {"paragraphs": [{"heading": "Mock digest", "sentences": sentences}]}
 
 
 def _answer(prompt: Prompt) -> dict[str, object]:
     articles = _NUMBERED.findall(prompt.material)[:3]
     claims = [
-        {"text": f"A mock answer from {title}.", "sources": [int(number)]} for number, title in articles
+        {"text": f"A mock answer from {title}.", "quote": title.rpartition(" (")[0], "sources": [int(number)]}
+        for number, title in articles
     ]
     return {"answered": bool(claims), "claims": claims}
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from reedbed.ai.model import Completion, ModelError, Prompt
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ class OpenAiModel:
                 self._supports_schemas = False  # older servers support JSON, but no schema
                 status, headers, body = await self._post(prompt)
         except TimeoutError:
-            return ModelError("temporary", f"The model did not answer within {self._timeout:g} s.")
+            return ModelError("temporary", Failure(FailureCode.MODEL_TIMEOUT, {"seconds": f"{self._timeout:g}"}))
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return ModelError("temporary", f"The model could not be reached: {type(error).__name__}.")
+            return ModelError("temporary", Failure(FailureCode.MODEL_UNREACHABLE, {"error": type(error).__name__}))
         return _read_response(status, headers, body)
 
     async def close(self) -> None:
@@ -71,9 +72,7 @@ class OpenAiModel:
             headers = {"Content-Type": "application/json", "Accept": "application/json"}
             if self._key:
                 headers["Authorization"] = f"Bearer {self._key}"
-            self._session = aiohttp.ClientSession(
-                headers=headers, timeout=aiohttp.ClientTimeout(total=self._timeout)
-            )
+            self._session = aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=self._timeout))
         return self._session
 
     def _request_body(self, prompt: Prompt) -> bytes:
@@ -97,16 +96,15 @@ class OpenAiModel:
 
 def _read_response(status: int, headers: Mapping[str, str], body: bytes) -> Completion | ModelError:
     if status == 429:
-        return ModelError(
-            "limited", "The model asks to slow down.", rest=_retry_after(headers.get("Retry-After", ""))
-        )
+        rest = _retry_after(headers.get("Retry-After", ""))
+        return ModelError("limited", Failure(FailureCode.MODEL_RATE_LIMITED), rest=rest)
     if status in (401, 403):
         # Temporary, because a wrong key fails every call: queued work waits until the operator fixes it.
-        return ModelError("temporary", f"The model refuses the key (HTTP {status}).")
+        return ModelError("temporary", Failure(FailureCode.MODEL_KEY_REFUSED, {"status": status}))
     if status >= 500 or status in (408, 425) or 300 <= status < 400:
-        return ModelError("temporary", f"The model answered with HTTP {status}.")
+        return ModelError("temporary", Failure(FailureCode.MODEL_STATUS, {"status": status}))
     if status != 200:
-        return ModelError("permanent", f"The model refuses the question (HTTP {status}).")
+        return ModelError("permanent", Failure(FailureCode.MODEL_REQUEST_REFUSED, {"status": status}))
     return _read_completion(body)
 
 
@@ -115,13 +113,10 @@ def _read_completion(body: bytes) -> Completion | ModelError:
         response = orjson.loads(body)
         text = response["choices"][0]["message"]["content"]
     except (ValueError, KeyError, IndexError, TypeError):
-        return ModelError("unreadable", "The model's answer could not be read.")
-    tokens_in, tokens_out = (
-        _token_count(response, "prompt_tokens"),
-        _token_count(response, "completion_tokens"),
-    )
+        return ModelError("unreadable", Failure(FailureCode.MODEL_UNREADABLE_ANSWER))
+    tokens_in, tokens_out = (_token_count(response, "prompt_tokens"), _token_count(response, "completion_tokens"))
     if not isinstance(text, str) or not text.strip():
-        return ModelError("empty", "The model answered nothing.", tokens_in, tokens_out)
+        return ModelError("empty", Failure(FailureCode.MODEL_EMPTY_ANSWER), tokens_in, tokens_out)
     return Completion(text, tokens_in, tokens_out)
 
 

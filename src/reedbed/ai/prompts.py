@@ -34,10 +34,7 @@ _SUMMARY_SCHEMA: Mapping[str, Any] = {
 }
 _SENTENCE_SCHEMA: Mapping[str, Any] = {
     "type": "object",
-    "properties": {
-        "text": {"type": "string"},
-        "sources": {"type": "array", "items": {"type": "integer"}},
-    },
+    "properties": {"text": {"type": "string"}, "sources": {"type": "array", "items": {"type": "integer"}}},
     "required": ["text", "sources"],
     "additionalProperties": False,
 }
@@ -60,12 +57,19 @@ _DIGEST_SCHEMA: Mapping[str, Any] = {
     "required": ["paragraphs"],
     "additionalProperties": False,
 }
-_ANSWER_SCHEMA: Mapping[str, Any] = {
+_CLAIM_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
-        "answered": {"type": "boolean"},
-        "claims": {"type": "array", "items": _SENTENCE_SCHEMA},
+        "text": {"type": "string"},
+        "quote": {"type": "string"},
+        "sources": {"type": "array", "items": {"type": "integer"}},
     },
+    "required": ["text", "quote", "sources"],
+    "additionalProperties": False,
+}
+_ANSWER_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"answered": {"type": "boolean"}, "claims": {"type": "array", "items": _CLAIM_SCHEMA}},
     "required": ["answered", "claims"],
     "additionalProperties": False,
 }
@@ -118,8 +122,10 @@ def answer_prompt(question: str, readings: Sequence[Reading], language: str) -> 
         "You answer a reader's question from the reader's own articles, and from nothing else you know. "
         f"{in_language(language, 'the language of the question')} "
         'Answer with JSON: "claims" are at most six sentences that together answer the question, each with '
-        'its "text" and "sources", the numbers in square brackets of the articles that say it. A claim '
-        'without a source is thrown away. "answered" is false, and "claims" empty, when the articles do not '
+        'its "text", its "quote", the words of one of these articles that it rests on, copied letter by letter, '
+        'and its "sources", the numbers in square brackets of the articles that say it. A claim without a '
+        "source, with a quote that is not there or with a number that is not there is thrown away. "
+        '"answered" is false, and "claims" empty, when the articles do not '
         f"tell. Plain text, no markup, no links.\n\nThe question: {question}\n\n{as_data(fence)}"
     )
     return Prompt(instructions, fenced(articles, fence), "answer", _ANSWER_SCHEMA, ANSWER_TOKENS)
@@ -166,12 +172,7 @@ _SCORE_MEANINGS = {
 
 
 def _object_schema(properties: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 _TEXT_SCHEMA = {"type": "string"}
@@ -207,12 +208,9 @@ def framing_prompt(title: str, source: str, text: str, language: str, instructio
         f"{REASON_WORDS} words and a quote: the passage of the article that earned it, copied letter by "
         "letter, or empty. A quote that is not in the article is thrown away.",
         *(f'"{name}": {meaning}.' for name, meaning in _SCORE_MEANINGS.items()),
-        '"overall": one number to decide whether to skip the article, '
-        f"its reason at most {OVERALL_WORDS} words.",
+        f'"overall": one number to decide whether to skip the article, its reason at most {OVERALL_WORDS} words.',
         f'"category" is one of {", ".join(CATEGORIES)}.',
         *([f"For this source also: {instruction}"] if instruction else []),
         f"Answer with JSON. Plain text, no markup, no links. {as_data(fence)}",
     )
-    return Prompt(
-        " ".join(parts), fenced(article, fence), "framing", _FRAMING_SCHEMA, FRAMING_TOKENS, temperature=0
-    )
+    return Prompt(" ".join(parts), fenced(article, fence), "framing", _FRAMING_SCHEMA, FRAMING_TOKENS, temperature=0)

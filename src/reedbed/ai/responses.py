@@ -39,6 +39,7 @@ _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()]{0,500}\)")
 _URL = re.compile(r"\b(?:[a-z][a-z0-9+.-]{1,10}://|www\.|javascript:|data:|mailto:)\S*", re.IGNORECASE)
 _MARKDOWN = re.compile(r"(?:^|(?<=\s))#{1,6}\s|\*\*|__|`+")
 _CITATION = re.compile(r"\s*\[\d+(?:,\s*\d+)*\]")
+_NUMBER = re.compile(r"\d(?:[\d.,'’\u202f\u00a0]*\d)?")
 _INVISIBLE = re.compile(
     "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
@@ -54,6 +55,7 @@ class SummaryText:
 class CitedSentence:
     text: str
     numbers: tuple[int, ...]
+    quote: str = ""
 
 
 @record
@@ -88,16 +90,14 @@ def read_summary(response: str) -> SummaryText | None:
     return SummaryText(plain(one_line, MAX_LINE_LENGTH) or bounded(summary, MAX_LINE_LENGTH), summary)
 
 
-def read_digest(response: str, source_numbers: Collection[int]) -> DigestDraft | None:
+def read_digest(response: str, sources: Mapping[int, str]) -> DigestDraft | None:
+    """`sources` are the texts that the model was given. A sentence with a number that they do not have is dropped."""
     dropped = 0
     paragraphs: list[CitedParagraph] = []
     for raw in _as_list(json_object(response).get("paragraphs"))[:MAX_PARAGRAPHS]:
         paragraph = mapping(raw)
-        sentences = [
-            _sentence(mapping(item), source_numbers)
-            for item in _as_list(paragraph.get("sentences"))[:MAX_SENTENCES]
-        ]
-        cited = tuple(sentence for sentence in sentences if sentence.text and sentence.numbers)
+        sentences = [_sentence(mapping(item), sources) for item in _as_list(paragraph.get("sentences"))[:MAX_SENTENCES]]
+        cited = tuple(sentence for sentence in sentences if _has_its_numbers(sentence, sources))
         dropped += len(sentences) - len(cited)
         if cited:
             heading = plain(text_of(paragraph.get("heading")), MAX_HEADING_LENGTH)
@@ -105,13 +105,36 @@ def read_digest(response: str, source_numbers: Collection[int]) -> DigestDraft |
     return DigestDraft(tuple(paragraphs), dropped) if paragraphs else None
 
 
-def read_answer(response: str, source_numbers: Collection[int]) -> AnswerDraft | None:
+def _has_its_numbers(sentence: CitedSentence, sources: Mapping[int, str]) -> bool:
+    told = " ".join(sources[number] for number in sentence.numbers)
+    return bool(sentence.text and sentence.numbers) and numbers_of(sentence.text) <= numbers_of(told)
+
+
+def read_answer(response: str, passages: Mapping[int, str]) -> AnswerDraft | None:
+    """`passages` are the texts that the model was given. What they do not say is dropped."""
     fields = json_object(response)
     if not isinstance(fields.get("answered"), bool) or not isinstance(fields.get("claims"), list):
         return None
-    claims = [_sentence(mapping(item), source_numbers) for item in _as_list(fields["claims"])[:MAX_CLAIMS]]
-    cited = tuple(claim for claim in claims if claim.text and claim.numbers) if fields["answered"] else ()
-    return AnswerDraft(cited, len(claims) - len(cited) if fields["answered"] else 0)
+    if not fields["answered"]:
+        return AnswerDraft((), 0)
+    claims = [_claim(mapping(item), passages) for item in _as_list(fields["claims"])[:MAX_CLAIMS]]
+    supported = tuple(claim for claim in claims if claim is not None)
+    return AnswerDraft(supported, len(claims) - len(supported))
+
+
+def _claim(raw: Mapping[str, Any], passages: Mapping[int, str]) -> CitedSentence | None:
+    """None if no passage has its quote, or the cited ones lack one of its numbers."""
+    sentence = _sentence(raw, passages)
+    cited = " ".join(passages[number] for number in sentence.numbers)
+    quote = verified_quote(plain(text_of(raw.get("quote")), MAX_SENTENCE_LENGTH), comparable(cited))
+    if not sentence.text or not quote or not numbers_of(sentence.text) <= numbers_of(cited):
+        return None
+    return CitedSentence(sentence.text, sentence.numbers, quote)
+
+
+def numbers_of(text: str) -> set[str]:
+    """The numbers of a text without separators, so that 4,200 and 4.200 are one."""
+    return {re.sub(r"\D", "", number) for number in _NUMBER.findall(text)}
 
 
 def plain(text: str, limit: int) -> str:
@@ -133,9 +156,7 @@ def bounded(text: str, limit: int) -> str:
 
 
 def _sentence(raw: Mapping[str, Any], source_numbers: Collection[int]) -> CitedSentence:
-    numbers = [
-        number for number in _as_list(raw.get("sources")) if type(number) is int and number in source_numbers
-    ]
+    numbers = [number for number in _as_list(raw.get("sources")) if type(number) is int and number in source_numbers]
     text = plain(_CITATION.sub("", text_of(raw.get("text"))), MAX_SENTENCE_LENGTH)
     return CitedSentence(text, tuple(dict.fromkeys(numbers))[:MAX_SOURCES])
 
@@ -169,9 +190,7 @@ MAX_FRAMING_PARAGRAPHS = 4
 MAX_REASON_LENGTH = 200
 
 
-def read_framing(
-    response: str, quotable: str, *, model: str, language: str, last_try: bool = False
-) -> Analysis | None:
+def read_framing(response: str, quotable: str, *, model: str, language: str, last_try: bool = False) -> Analysis | None:
     """None if the response does not have the requested form. `quotable` is the text that the model may quote.
 
     On the last try an unknown category becomes `other`; a score out of range is never accepted.

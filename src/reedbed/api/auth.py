@@ -1,12 +1,13 @@
 """Setup, login, registration and password reset, and the API tokens and app passwords of the caller."""
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 from pydantic import Field
 
-from reedbed.api.users import UserResponse, user_json
+from reedbed.api.users import UserResponse, user_response
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import record
 from reedbed.domain.users import ApiToken, NewSession, read_scopes, scope_words
 from reedbed.http.auth import (
     DEVICE_COOKIE,
@@ -19,9 +20,9 @@ from reedbed.http.auth import (
     client_ip,
     set_session_cookie,
 )
-from reedbed.http.models import ApiModel
+from reedbed.http.models import ApiModel, JsonId, ListPage, ResponseModel, Timestamp
 from reedbed.http.params import IdPath
-from reedbed.http.responses import json_response, moment
+from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.auth import (
     create_api_token,
     create_app_password,
@@ -48,7 +49,7 @@ def _require_same_site(request: Request, runtime: CurrentRuntime) -> None:
     check_same_site(request, runtime)
 
 
-router = APIRouter(prefix="/api/v1/auth", tags=["auth"], dependencies=[Depends(_require_same_site)])
+router = ApiRouter(prefix="/api/v1/auth", tags=["auth"], dependencies=[Depends(_require_same_site)])
 
 EMAIL = Field(max_length=320, examples=["reader@example.org"])
 PASSWORD = Field(max_length=2_000, examples=["seven herons in the reeds"], repr=False)
@@ -80,52 +81,41 @@ class VerifyRequest(ApiModel):
     token: str = LINK
 
 
-class SessionResponse(ApiModel):
-    token: str = Field(description="Send it as `Authorization: Bearer …`.")
-    expires_at: str
+@record
+class SessionResponse(ResponseModel):
+    token: Annotated[str, Field(description="Send it as `Authorization: Bearer …`.")]
+    expires_at: Timestamp
     user: UserResponse
 
 
-class MessageResponse(ApiModel):
+@record
+class MessageResponse(ResponseModel):
     message: str
 
 
-class OptionsResponse(ApiModel):
+@record
+class OptionsResponse(ResponseModel):
     needs_setup: bool
-    registration: str = Field(examples=["closed"])
+    registration: Annotated[str, Field(examples=["closed"])]
     can_mail: bool
 
 
-@router.get(
-    "/options", summary="Get the ways to log in and register", responses={200: {"model": OptionsResponse}}
-)
-async def options(runtime: CurrentRuntime) -> Response:
-    return json_response(
-        {
-            "needs_setup": await needs_owner(runtime),
-            "registration": runtime.accounts.registration,
-            "can_mail": runtime.mailer is not None,
-        }
-    )
+@router.get("/options", summary="Get the ways to log in and register")
+async def options(runtime: CurrentRuntime) -> Json[OptionsResponse]:
+    accounts = runtime.accounts
+    return Json(OptionsResponse(await needs_owner(runtime), accounts.registration, runtime.mailer is not None))
 
 
-@router.post(
-    "/setup",
-    status_code=201,
-    summary="Create the owner; only while there are no users",
-    responses={201: {"model": SessionResponse}},
-)
-async def set_up(request: Request, runtime: CurrentRuntime, body: Credentials) -> Response:
+@router.post("/setup", status_code=201, summary="Create the owner; only while there are no users")
+async def set_up(request: Request, runtime: CurrentRuntime, body: Credentials) -> Json[SessionResponse]:
     check_setup_host(request, runtime)
     owner = await create_owner(runtime, body.email, body.password)
-    session = await open_session(
-        runtime, owner, user_agent=request.headers.get("user-agent"), ip=client_ip(request)
-    )
+    session = await open_session(runtime, owner, user_agent=request.headers.get("user-agent"), ip=client_ip(request))
     return _session_response(request, runtime, session, 201)
 
 
-@router.post("/login", summary="Log in", responses={200: {"model": SessionResponse}})
-async def do_log_in(request: Request, runtime: CurrentRuntime, body: Credentials) -> Response:
+@router.post("/login", summary="Log in")
+async def do_log_in(request: Request, runtime: CurrentRuntime, body: Credentials) -> Json[SessionResponse]:
     session = await log_in(
         runtime,
         body.email,
@@ -160,7 +150,9 @@ async def log_out_everywhere(request: Request, runtime: CurrentRuntime, caller: 
     ),
     responses={201: {"model": SessionResponse}, 202: {"model": MessageResponse}},
 )
-async def do_register(request: Request, runtime: CurrentRuntime, body: RegisterRequest) -> Response:
+async def do_register(
+    request: Request, runtime: CurrentRuntime, body: RegisterRequest
+) -> Json[SessionResponse | MessageResponse]:
     registration = Registration(
         body.email,
         body.password,
@@ -172,25 +164,18 @@ async def do_register(request: Request, runtime: CurrentRuntime, body: RegisterR
     outcome = await register(runtime, registration)
     if isinstance(outcome, NewSession):
         return _session_response(request, runtime, outcome, 201)
-    return json_response({"message": outcome.message}, 202)
+    return Json(MessageResponse(outcome.message), 202)
 
 
-@router.post(
-    "/verify-email", status_code=204, summary="Verify an email address with the token from the email"
-)
+@router.post("/verify-email", status_code=204, summary="Verify an email address with the token from the email")
 async def do_verify(runtime: CurrentRuntime, body: VerifyRequest) -> Response:
     await verify_email(runtime, body.token)
     return Response(status_code=204)
 
 
-@router.post(
-    "/forgot-password",
-    status_code=202,
-    summary="Request a password reset email",
-    responses={202: {"model": MessageResponse}},
-)
-async def do_forget(request: Request, runtime: CurrentRuntime, body: ForgotRequest) -> Response:
-    return json_response({"message": await forgot_password(runtime, body.email, ip=client_ip(request))}, 202)
+@router.post("/forgot-password", status_code=202, summary="Request a password reset email")
+async def do_forget(request: Request, runtime: CurrentRuntime, body: ForgotRequest) -> Json[MessageResponse]:
+    return Json(MessageResponse(await forgot_password(runtime, body.email, ip=client_ip(request))), 202)
 
 
 @router.post("/reset-password", status_code=204, summary="Set a new password and log out all devices")
@@ -199,16 +184,9 @@ async def do_reset(request: Request, runtime: CurrentRuntime, body: ResetRequest
     return Response(status_code=204)
 
 
-def _session_response(request: Request, runtime: Runtime, session: NewSession, status: int) -> Response:
-    response = json_response(
-        {
-            "token": session.token,
-            "expires_at": moment(session.expires_at),
-            "user": user_json(session.user),
-        },
-        status,
-        {"Cache-Control": "no-store"},
-    )
+def _session_response(request: Request, runtime: Runtime, session: NewSession, status: int) -> Json[SessionResponse]:
+    model = SessionResponse.of(session, user=user_response(session.user))
+    response = Json(model, status, {"Cache-Control": "no-store"})
     set_session_cookie(request, response, runtime, session)
     return response
 
@@ -221,7 +199,7 @@ def _logged_out_response(request: Request, runtime: Runtime) -> Response:
 
 # --- API tokens and app passwords
 
-tokens_router = APIRouter(prefix="/api/v1/users/me/tokens", tags=["tokens"])
+tokens_router = ApiRouter(prefix="/api/v1/users/me/tokens", tags=["tokens"])
 
 
 class TokenRequest(ApiModel):
@@ -232,37 +210,29 @@ class TokenRequest(ApiModel):
     )
 
 
-class TokenResponse(ApiModel):
-    id: str
+@record
+class TokenResponse(ResponseModel):
+    id: JsonId
     name: str
     kind: str
     scopes: list[str]
-    created_at: str
-    last_used_at: str | None
+    created_at: Timestamp
+    last_used_at: Timestamp | None
 
 
+@record
 class NewTokenResponse(TokenResponse):
-    secret: str = Field(description="Shown only once.")
+    secret: Annotated[str, Field(description="Shown only once.")]
 
 
-class TokenList(ApiModel):
-    items: list[TokenResponse]
-    next_cursor: str | None
-
-
-@tokens_router.get("", summary="List API tokens and app passwords", responses={200: {"model": TokenList}})
-async def list_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+@tokens_router.get("", summary="List API tokens and app passwords")
+async def list_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ListPage[TokenResponse]]:
     tokens = await list_tokens(runtime, caller.user_id)
-    return json_response({"items": [token_json(token) for token in tokens], "next_cursor": None})
+    return Json(ListPage([TokenResponse.of(token, scopes=_scopes(token)) for token in tokens]))
 
 
-@tokens_router.post(
-    "",
-    status_code=201,
-    summary="Create an API token or app password",
-    responses={201: {"model": NewTokenResponse}},
-)
-async def create(runtime: CurrentRuntime, caller: CurrentSession, body: TokenRequest) -> Response:
+@tokens_router.post("", status_code=201, summary="Create an API token or app password")
+async def create(runtime: CurrentRuntime, caller: CurrentSession, body: TokenRequest) -> Json[NewTokenResponse]:
     if body.kind == "api":
         scopes = read_scopes(["read", "write"] if body.scopes is None else body.scopes)
         created = await create_api_token(runtime, caller, body.name, scopes)
@@ -270,8 +240,8 @@ async def create(runtime: CurrentRuntime, caller: CurrentSession, body: TokenReq
         raise Invalid("App passwords always read and write; leave the scopes out.", field="scopes")
     else:
         created = await create_app_password(runtime, caller, body.name)
-    fields = {**token_json(created.token), "secret": created.secret}
-    return json_response(fields, 201, {"Cache-Control": "no-store"})
+    model = NewTokenResponse.of(created.token, scopes=_scopes(created.token), secret=created.secret)
+    return Json(model, 201, {"Cache-Control": "no-store"})
 
 
 @tokens_router.delete("/{token_id}", status_code=204, summary="Revoke an API token or app password")
@@ -280,12 +250,5 @@ async def delete(runtime: CurrentRuntime, caller: CurrentSession, token_id: IdPa
     return Response(status_code=204)
 
 
-def token_json(token: ApiToken) -> dict[str, Any]:
-    return {
-        "id": str(token.id),
-        "name": token.name,
-        "kind": token.kind,
-        "scopes": scope_words(token.scopes).split(),
-        "created_at": moment(token.created_at),
-        "last_used_at": moment(token.last_used_at),
-    }
+def _scopes(token: ApiToken) -> list[str]:
+    return scope_words(token.scopes).split()

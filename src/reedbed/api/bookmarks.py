@@ -2,20 +2,20 @@
 
 from collections.abc import AsyncGenerator
 from html import escape
-from typing import Annotated, Any
+from typing import Annotated
 
-import orjson
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 
-from reedbed.domain.bookmarks import Bookmark, BookmarkRow
+from reedbed.domain.bookmarks import Bookmark
 from reedbed.domain.pagination import page_limit
+from reedbed.domain.records import record
 from reedbed.domain.text import storable, writable
 from reedbed.domain.times import SECOND
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.models import ApiModel
-from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit, before_of, newest_first
-from reedbed.http.responses import download, json_list, json_response, moment, text_id
+from reedbed.http.models import ApiModel, JsonId, ListPage, ResponseModel, Timestamp, to_json
+from reedbed.http.params import IdPath, PageCursor, PageLimit, before_of, newest_first
+from reedbed.http.responses import ApiRouter, Json, download, json_list
 from reedbed.services.bookmarks import bookmark_entry, delete_bookmark, get_bookmark, iter_bookmarks
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks
@@ -43,35 +43,30 @@ def _escape_text(text: str) -> str:
     return escape(" ".join(writable(text).split()))
 
 
-router = APIRouter(prefix="/api/v1/bookmarks", tags=["bookmarks"])
+router = ApiRouter(prefix="/api/v1/bookmarks", tags=["bookmarks"])
 
 
 class BookmarkRequest(ApiModel):
     entry_id: JsonId
 
 
-class BookmarkRowResponse(ApiModel):
-    id: str
-    entry_id: str | None
+@record
+class BookmarkRowResponse(ResponseModel):
+    id: JsonId
+    entry_id: JsonId | None
     url: str | None
     title: str
     feed_title: str
-    published_at: str | None
-    created_at: str
+    published_at: Timestamp | None
+    created_at: Timestamp
 
 
+@record
 class BookmarkResponse(BookmarkRowResponse):
     content: str
 
 
-class BookmarkList(ApiModel):
-    items: list[BookmarkRowResponse]
-    next_cursor: str | None
-
-
-@router.get(
-    "", summary="List bookmarks without their content, newest first", responses={200: {"model": BookmarkList}}
-)
+@router.get("", summary="List bookmarks without their content, newest first")
 async def list_bookmarks(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
@@ -79,7 +74,7 @@ async def list_bookmarks(
     entry_id: Annotated[JsonId | None, Query(description="Only the bookmark of this entry.")] = None,
     limit: PageLimit = None,
     cursor: PageCursor = None,
-) -> Response:
+) -> Json[ListPage[BookmarkRowResponse]]:
     title_part = storable(search).strip()
     view = f"bookmarks {entry_id} {title_part}"
     size, before = page_limit(limit), before_of(cursor, view)
@@ -87,23 +82,21 @@ async def list_bookmarks(
         rows = await bookmarks.newest(
             tx, caller.user_id, before=before, limit=size + 1, search=title_part, entry_id=entry_id
         )
-    return newest_first(rows, size, view, bookmark_row_json)
+    return newest_first(rows, size, view, BookmarkRowResponse.of)
 
 
 @router.post(
     "",
     status_code=201,
     summary="Bookmark an entry; 200 if an existing bookmark of the URL was updated",
-    responses={200: {"model": BookmarkResponse}, 201: {"model": BookmarkResponse}},
+    responses={200: {"model": BookmarkResponse}},
 )
-async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: BookmarkRequest) -> Response:
+async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: BookmarkRequest) -> Json[BookmarkResponse]:
     saved = await bookmark_entry(runtime, caller.user_id, body.entry_id)
-    return json_response(bookmark_json(saved.bookmark), 201 if saved.new else 200)
+    return Json(bookmark_response(saved.bookmark), 201 if saved.new else 200)
 
 
-@router.get(
-    "/export", summary="Export bookmarks with their content as JSON", response_class=StreamingResponse
-)
+@router.get("/export", summary="Export bookmarks with their content as JSON", response_class=StreamingResponse)
 async def export_json(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return download(json_list(_json_items(runtime, caller.user_id)), "bookmarks.json", "application/json")
 
@@ -118,9 +111,9 @@ async def export_html(runtime: CurrentRuntime, caller: CurrentCaller) -> Respons
     return download(lines, "bookmarks.html", "text/html; charset=utf-8")
 
 
-@router.get("/{bookmark_id}", summary="Get a bookmark", responses={200: {"model": BookmarkResponse}})
-async def get(runtime: CurrentRuntime, caller: CurrentCaller, bookmark_id: IdPath) -> Response:
-    return json_response(bookmark_json(await get_bookmark(runtime, caller.user_id, bookmark_id)))
+@router.get("/{bookmark_id}", summary="Get a bookmark")
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, bookmark_id: IdPath) -> Json[BookmarkResponse]:
+    return Json(bookmark_response(await get_bookmark(runtime, caller.user_id, bookmark_id)))
 
 
 @router.delete("/{bookmark_id}", status_code=204, summary="Delete a bookmark")
@@ -129,22 +122,10 @@ async def delete(runtime: CurrentRuntime, caller: CurrentCaller, bookmark_id: Id
     return Response(status_code=204)
 
 
-def bookmark_json(bookmark: Bookmark) -> dict[str, Any]:
-    return {**bookmark_row_json(bookmark.row), "content": bookmark.content}
-
-
-def bookmark_row_json(row: BookmarkRow) -> dict[str, Any]:
-    return {
-        "id": str(row.id),
-        "entry_id": text_id(row.entry_id),
-        "url": row.url,
-        "title": row.title,
-        "feed_title": row.feed_title,
-        "published_at": moment(row.published_at),
-        "created_at": moment(row.created_at),
-    }
+def bookmark_response(bookmark: Bookmark) -> BookmarkResponse:
+    return BookmarkResponse.of(bookmark.row, content=bookmark.content)
 
 
 async def _json_items(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
     async for bookmark in iter_bookmarks(runtime, user_id):
-        yield orjson.dumps(bookmark_json(bookmark))
+        yield to_json(bookmark_response(bookmark))

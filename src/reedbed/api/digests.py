@@ -1,27 +1,21 @@
 """Digests and their schedule. Every sentence of a digest cites its entries."""
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import Field
 
-from reedbed.domain.digests import (
-    Digest,
-    DigestScope,
-    Paragraph,
-    Sentence,
-    Source,
-    digest_markdown,
-    minute_of,
-)
+from reedbed.domain.digests import Digest, DigestScope, digest_markdown, minute_of
 from reedbed.domain.errors import NotFound
 from reedbed.domain.pagination import page_limit
+from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.text import storable
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.models import ApiModel
-from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit, before_of, newest_first
-from reedbed.http.responses import json_response, moment, text_id
+from reedbed.http.models import ApiModel, FailureName, FailureText, JsonId, ListPage, ResponseModel, Timestamp
+from reedbed.http.params import IdPath, PageCursor, PageLimit, before_of, newest_first
+from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.digests import ask_digest, delete_digest, end_schedule, get_digest, set_schedule
 from reedbed.services.users import preferences_of
 from reedbed.store import digests
@@ -36,22 +30,26 @@ class ScopeRequest(ApiModel):
     q: str | None = Field(default=None, max_length=500, description="Only entries that match this search.")
 
 
-class ScopeResponse(ApiModel):
-    folder_id: str | None
+@record
+class ScopeResponse(ResponseModel):
+    folder_id: JsonId | None
     tag: str | None
     q: str | None
 
 
-class SentenceResponse(ApiModel):
+@record
+class SentenceResponse(ResponseModel):
     text: str
-    entry_ids: list[str]
+    entry_ids: Sequence[JsonId]
+    quote: Annotated[str, Field(description="The words of a source that a model's sentence rests on, or empty.")]
 
 
-class CitedSourceResponse(ApiModel):
-    entry_id: str
+@record
+class CitedSourceResponse(ResponseModel):
+    entry_id: JsonId
     title: str
     feed_title: str
-    at: str
+    at: Timestamp
 
 
 def scope_of(body: ScopeRequest) -> DigestScope:
@@ -59,32 +57,13 @@ def scope_of(body: ScopeRequest) -> DigestScope:
     return DigestScope(body.folder_id, tag, q)
 
 
-def scope_json(scope: DigestScope) -> dict[str, str | None]:
-    return {"folder_id": text_id(scope.folder_id), "tag": scope.tag, "q": scope.q}
-
-
-def sentence_json(sentence: Sentence) -> dict[str, Any]:
-    return {"text": sentence.text, "entry_ids": list(map(str, sentence.entry_ids))}
-
-
-def source_json(source: Source) -> dict[str, Any]:
-    return {
-        "entry_id": str(source.entry_id),
-        "title": source.title,
-        "feed_title": source.feed,
-        "at": moment(source.at),
-    }
-
-
-router = APIRouter(prefix="/api/v1/digests", tags=["digests"])
+router = ApiRouter(prefix="/api/v1/digests", tags=["digests"])
 
 _CURSOR_VIEW = "digests"
 
 
 class DigestRequest(ScopeRequest):
-    since: Literal["day", "last"] = Field(
-        default="day", description="The last 24 hours, or since the last digest."
-    )
+    since: Literal["day", "last"] = Field(default="day", description="The last 24 hours, or since the last digest.")
 
 
 class ScheduleRequest(ScopeRequest):
@@ -93,53 +72,50 @@ class ScheduleRequest(ScopeRequest):
     mail: bool = False
 
 
-class ParagraphResponse(ApiModel):
+@record
+class ParagraphResponse(ResponseModel):
     heading: str
     sentences: list[SentenceResponse]
+    kind: Annotated[str, Field(description="top, folder, more, or empty in digests of a model and of version 0.1")]
 
 
+@record
 class DigestResponse(ScopeResponse):
-    id: str
-    status: str = Field(description="pending, ready or failed")
-    error: str | None
+    id: JsonId
+    status: Annotated[str, Field(description="pending, ready or failed")]
+    error: FailureText
+    error_code: FailureName
     model: str
     built_in: bool
-    fallback: bool = Field(description="The model failed; the built-in extract was used.")
+    fallback: Annotated[bool, Field(description="The model failed; the built-in extract was used.")]
     entries: int
     feeds: int
-    items: int = Field(description="Number of events; entries about the same event count once.")
-    dropped: int = Field(description="Sentences left out because no entry supported them.")
-    since: str
-    until: str
-    created_at: str
-    finished_at: str | None
+    items: Annotated[int, Field(description="Number of events; entries about the same event count once.")]
+    dropped: Annotated[int, Field(description="Sentences left out because no entry supported them.")]
+    since: Timestamp
+    until: Timestamp
+    created_at: Timestamp
+    finished_at: Timestamp | None
     paragraphs: list[ParagraphResponse]
     sources: list[CitedSourceResponse]
 
 
-class DigestList(ApiModel):
-    items: list[DigestResponse]
-    next_cursor: str | None
-
-
+@record
 class ScheduleResponse(ScopeResponse):
     time: str
     time_zone: str
     mail: bool
-    next_at: str
+    next_at: Timestamp
 
 
-@router.get("", summary="List digests, newest first", responses={200: {"model": DigestList}})
+@router.get("", summary="List digests, newest first")
 async def list_all(
-    runtime: CurrentRuntime,
-    caller: CurrentCaller,
-    limit: PageLimit = None,
-    cursor: PageCursor = None,
-) -> Response:
+    runtime: CurrentRuntime, caller: CurrentCaller, limit: PageLimit = None, cursor: PageCursor = None
+) -> Json[ListPage[DigestResponse]]:
     size, before = page_limit(limit), before_of(cursor, _CURSOR_VIEW)
     async with runtime.db.read() as tx:
         rows = await digests.newest(tx, caller.user_id, limit=size + 1, before=before)
-    return newest_first(rows, size, _CURSOR_VIEW, _digest_json)
+    return newest_first(rows, size, _CURSOR_VIEW, _digest_response)
 
 
 @router.post(
@@ -150,25 +126,26 @@ async def list_all(
         "Returns a pending digest; 404 if there are no entries for it, 503 while the model is unavailable. "
         "Later failures show in the digest's status."
     ),
-    responses={202: {"model": DigestResponse}},
 )
-async def ask(runtime: CurrentRuntime, caller: CurrentCaller, body: DigestRequest | None = None) -> Response:
+async def ask(
+    runtime: CurrentRuntime, caller: CurrentCaller, body: DigestRequest | None = None
+) -> Json[DigestResponse]:
     options = body or DigestRequest()
     digest = await ask_digest(runtime, caller.user, scope_of(options), since_last=options.since == "last")
-    return json_response(_digest_json(digest), 202)
+    return Json(_digest_response(digest), 202)
 
 
-@router.get("/schedule", summary="Get the schedule", responses={200: {"model": ScheduleResponse}})
-async def schedule(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+@router.get("/schedule", summary="Get the schedule")
+async def schedule(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ScheduleResponse]:
     async with runtime.db.read() as tx:
         scheduled = await digests.schedule_of(tx, caller.user_id)
     if scheduled is None:
         raise NotFound("No digest is scheduled.")
-    return json_response(_schedule_json(scheduled))
+    return Json(_schedule_response(scheduled))
 
 
-@router.put("/schedule", summary="Schedule a daily digest", responses={200: {"model": ScheduleResponse}})
-async def plan(runtime: CurrentRuntime, caller: CurrentCaller, body: ScheduleRequest) -> Response:
+@router.put("/schedule", summary="Schedule a daily digest")
+async def plan(runtime: CurrentRuntime, caller: CurrentCaller, body: ScheduleRequest) -> Json[ScheduleResponse]:
     scheduled = await set_schedule(
         runtime,
         caller.user,
@@ -177,7 +154,7 @@ async def plan(runtime: CurrentRuntime, caller: CurrentCaller, body: ScheduleReq
         scope=scope_of(body),
         mail=body.mail,
     )
-    return json_response(_schedule_json(scheduled))
+    return Json(_schedule_response(scheduled))
 
 
 @router.delete("/schedule", status_code=204, summary="Delete the schedule")
@@ -186,9 +163,9 @@ async def unplan(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/{digest_id}", summary="Get a digest", responses={200: {"model": DigestResponse}})
-async def get(runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPath) -> Response:
-    return json_response(_digest_json(await get_digest(runtime, caller.user_id, digest_id)))
+@router.get("/{digest_id}", summary="Get a digest")
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPath) -> Json[DigestResponse]:
+    return Json(_digest_response(await get_digest(runtime, caller.user_id, digest_id)))
 
 
 @router.get(
@@ -209,41 +186,21 @@ async def delete(runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPa
     return Response(status_code=204)
 
 
-def _digest_json(digest: Digest) -> dict[str, Any]:
-    text = digest.text
-    return {
-        "id": str(digest.id),
-        "status": digest.status,
-        "error": digest.error,
-        "model": digest.model,
-        "built_in": digest.model == EXTRACT,
-        "fallback": text.fallback,
-        "entries": digest.entries,
-        "feeds": text.feeds,
-        "items": text.items,
-        "dropped": text.dropped,
-        **scope_json(digest.scope),
-        "since": moment(digest.since),
-        "until": moment(digest.until),
-        "created_at": moment(digest.created_at),
-        "finished_at": moment(digest.finished_at),
-        "paragraphs": [_paragraph_json(paragraph) for paragraph in text.paragraphs],
-        "sources": [source_json(source) for source in text.sources],
-    }
+def _digest_response(digest: Digest) -> DigestResponse:
+    paragraphs = [
+        ParagraphResponse(paragraph.heading, list(map(SentenceResponse.of, paragraph.sentences)), paragraph.kind)
+        for paragraph in digest.text.paragraphs
+    ]
+    return DigestResponse.of(
+        digest,
+        digest.text,
+        digest.scope,
+        built_in=digest.model == EXTRACT,
+        paragraphs=paragraphs,
+        sources=[CitedSourceResponse.of(source, feed_title=source.feed) for source in digest.text.sources],
+    )
 
 
-def _paragraph_json(paragraph: Paragraph) -> dict[str, Any]:
-    return {
-        "heading": paragraph.heading,
-        "sentences": [sentence_json(sentence) for sentence in paragraph.sentences],
-    }
-
-
-def _schedule_json(schedule: Schedule) -> dict[str, Any]:
-    return {
-        "time": f"{schedule.minute // 60:02}:{schedule.minute % 60:02}",
-        "time_zone": schedule.zone,
-        "mail": schedule.mail,
-        "next_at": moment(schedule.next_at),
-        **scope_json(schedule.scope),
-    }
+def _schedule_response(schedule: Schedule) -> ScheduleResponse:
+    time = f"{schedule.minute // 60:02}:{schedule.minute % 60:02}"
+    return ScheduleResponse.of(schedule, schedule.scope, time=time, time_zone=schedule.zone)

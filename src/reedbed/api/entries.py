@@ -1,179 +1,193 @@
 """Entries: lists, search results, single entries with their states and versions, marking as read."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request
 from pydantic import Field
 
-from reedbed.domain.entries import Entry, EntryPage, EntryRow, Selection, StateChange, View, ViewQuery
+from reedbed.domain.entries import (
+    EVERY_LIST,
+    Entry,
+    EntryPage,
+    EntryRow,
+    ListSettings,
+    Selection,
+    StateChange,
+    View,
+    ViewQuery,
+)
 from reedbed.domain.errors import Invalid
-from reedbed.domain.pagination import Order, decode_cursor, encode_cursor, page_limit
-from reedbed.domain.search import MAX_TEXT
-from reedbed.domain.text import Difference, storable
+from reedbed.domain.pagination import ListOrder, Order, decode_cursor, encode_cursor, page_limit
+from reedbed.domain.records import record
+from reedbed.domain.search.query import MAX_TEXT
+from reedbed.domain.text import storable
 from reedbed.domain.times import Instant, from_datetime
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import place_of, spend_search
-from reedbed.http.models import ApiModel
-from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit
-from reedbed.http.responses import json_response, moment
+from reedbed.http.models import ApiModel, JsonId, ListPage, ResponseModel, Timestamp
+from reedbed.http.params import IdPath, PageCursor, PageLimit
+from reedbed.http.responses import ApiRouter, Json
 from reedbed.services import entries, read_state
 from reedbed.services.entries import Revision
 from reedbed.services.images import Pictures, image_urls_for_apps
-from reedbed.services.search import Matched, SearchOrder, SearchPage, search_entries
+from reedbed.services.search.find import Matched, SearchOrder, SearchPage, search_entries
+from reedbed.services.stories import related_entries
 from reedbed.services.summaries import one_lines
 
 
-class EntryItem(ApiModel):
-    id: str = Field(examples=["4711"])
-    feed_id: str = Field(examples=["12"])
+@record
+class EntryItem(ResponseModel):
+    id: Annotated[JsonId, Field(examples=["4711"])]
+    feed_id: Annotated[JsonId, Field(examples=["12"])]
     title: str
     url: str | None
     author: str | None
-    summary: str = Field(description="Plain text, at most 300 characters.")
+    summary: Annotated[str, Field(description="Plain text, at most 300 characters.")]
     one_line_summary: str | None
     image: str | None
     language: str | None
-    published_at: str | None = Field(examples=["2026-11-15T09:30:00Z"])
-    changed_at: str | None
-    sort_at: str
+    published_at: Annotated[Timestamp | None, Field(examples=["2026-11-15T09:30:00Z"])]
+    seen_at: Annotated[Timestamp, Field(description="When it was seen first: its date if `published_at` is null.")]
+    changed_at: Timestamp | None
+    sort_at: Timestamp
     read: bool
     starred: bool
     later: bool
-    tags: list[str]
+    tags: Sequence[str]
+
+    @classmethod
+    def of_row(cls, row: EntryRow, one_line: str | None = None, **given: Any) -> Self:
+        states = row.states
+        # By position: a list has a hundred of them, and keywords would take three times as long.
+        return cls(
+            row.id,
+            row.feed_id,
+            row.title,
+            row.url,
+            row.author,
+            row.summary,
+            one_line,
+            row.image,
+            row.language,
+            row.published_at,
+            row.fetched_at,
+            row.changed_at,
+            row.sort_at,
+            states.read,
+            states.starred,
+            states.later,
+            states.tags,
+            **given,
+        )
 
 
-class EntryList(ApiModel):
-    items: list[EntryItem]
-    next_cursor: str | None
-
-
-class AuthorResponse(ApiModel):
+@record
+class AuthorResponse(ResponseModel):
     name: str
     url: str | None
     email: str | None
 
 
-class AttachmentResponse(ApiModel):
+@record
+class AttachmentResponse(ResponseModel):
     url: str
     type: str | None
     length: int | None
     title: str | None
-    duration: int | None = Field(description="Seconds.")
+    duration: Annotated[int | None, Field(description="Seconds.")]
 
 
+@record
 class EntryResponse(EntryItem):
-    content: str = Field(description="Sanitised HTML.")
+    content: Annotated[str, Field(description="Sanitised HTML.")]
     authors: list[AuthorResponse]
-    categories: list[str]
+    categories: Sequence[str]
     attachments: list[AttachmentResponse]
     comments_url: str | None
     external_url: str | None
     words: int
     version: int
-    fetched_at: str
+    fetched_at: Timestamp
 
 
-class DifferenceResponse(ApiModel):
-    kind: str = Field(description="same, added or removed")
+@record
+class DifferenceResponse(ResponseModel):
+    kind: Annotated[str, Field(description="same, added or removed")]
     text: str
 
 
-class VersionResponse(ApiModel):
+@record
+class VersionResponse(ResponseModel):
     version: int
     title: str
     content: str
-    replaced_at: str | None = Field(description="Null for the current version.")
+    replaced_at: Annotated[Timestamp | None, Field(description="Null for the current version.")]
     title_changes: list[DifferenceResponse]
-    text_changes: list[DifferenceResponse] = Field(description="Compared with the version before.")
+    text_changes: Annotated[list[DifferenceResponse], Field(description="Compared with the version before.")]
 
 
-class VersionList(ApiModel):
-    items: list[VersionResponse]
-    next_cursor: str | None
+def entry_response(entry: Entry, images: Pictures, one_line: str | None = None) -> EntryResponse:
+    return EntryResponse.of_row(
+        entry.row,
+        one_line,
+        content=images.in_html(entry.content),
+        authors=[AuthorResponse.of(author) for author in entry.authors],
+        categories=entry.categories,
+        attachments=[AttachmentResponse.of(enclosure) for enclosure in entry.enclosures],
+        comments_url=entry.comments_url,
+        external_url=entry.external_url,
+        words=entry.row.words,
+        version=entry.row.version,
+        fetched_at=entry.row.fetched_at,
+    )
 
 
-def entry_item(row: EntryRow, one_line: str | None = None) -> dict[str, Any]:
-    states = row.states
-    return {
-        "id": str(row.id),
-        "feed_id": str(row.feed_id),
-        "title": row.title,
-        "url": row.url,
-        "author": row.author,
-        "summary": row.summary,
-        "one_line_summary": one_line,
-        "image": row.image,
-        "language": row.language,
-        "published_at": moment(row.published_at),
-        "changed_at": moment(row.changed_at),
-        "sort_at": moment(row.sort_at),
-        "read": states.read,
-        "starred": states.starred,
-        "later": states.later,
-        "tags": states.tags,
-    }
-
-
-def entry_json(entry: Entry, images: Pictures, one_line: str | None = None) -> dict[str, Any]:
-    row = entry.row
-    return {
-        **entry_item(row, one_line),
-        "content": images.in_html(entry.content),
-        "authors": entry.authors,
-        "categories": entry.categories,
-        "attachments": entry.enclosures,
-        "comments_url": entry.comments_url,
-        "external_url": entry.external_url,
-        "words": row.words,
-        "version": row.version,
-        "fetched_at": moment(row.fetched_at),
-    }
-
-
-def revision_json(revision: Revision) -> dict[str, Any]:
-    version = revision.version
-    return {
-        "version": version.version,
-        "title": version.title,
-        "content": version.content,
-        "replaced_at": moment(version.replaced_at),
-        "title_changes": _differences_json(revision.title),
-        "text_changes": _differences_json(revision.text),
-    }
-
-
-def _differences_json(differences: tuple[Difference, ...]) -> list[dict[str, str]]:
-    return [{"kind": difference.kind, "text": difference.text} for difference in differences]
+def revision_response(revision: Revision) -> VersionResponse:
+    return VersionResponse.of(
+        revision.version,
+        title_changes=[DifferenceResponse.of(difference) for difference in revision.title],
+        text_changes=[DifferenceResponse.of(difference) for difference in revision.text],
+    )
 
 
 # --- Search results
 
 
-class ExcerptResponse(ApiModel):
-    text: str = Field(description="Plain text around the first match.")
-    spans: list[tuple[int, int]] = Field(
-        description="Half-open ranges of the text to highlight.", examples=[[[4, 9]]]
-    )
+@record
+class ExcerptResponse(ResponseModel):
+    text: Annotated[str, Field(description="Plain text around the first match.")]
+    spans: Annotated[
+        Sequence[tuple[int, int]], Field(description="Half-open ranges of the text to highlight.", examples=[[[4, 9]]])
+    ]
 
 
-class MatchedResponse(ApiModel):
-    title: list[tuple[int, int]] = Field(description="Half-open ranges of the title to highlight.")
+@record
+class MatchedResponse(ResponseModel):
+    title: Annotated[Sequence[tuple[int, int]], Field(description="Half-open ranges of the title to highlight.")]
     excerpt: ExcerptResponse
 
 
+@record
 class SearchHitResponse(EntryItem):
-    matched: MatchedResponse
+    matched: Annotated[MatchedResponse | None, Field(description="Null with `excerpts=false`.")]
 
 
-class SearchHitList(ApiModel):
+@record
+class SearchHitPage(ResponseModel):
     items: list[SearchHitResponse]
-    next_cursor: str | None = Field(description="A short or empty page may still have a next page.")
-    unknown: list[str] = Field(
-        description="Feeds, folders and tags in the query that do not exist.",
-        examples=[["feed:nothing"]],
-    )
+    next_cursor: Annotated[str | None, Field(description="A short or empty page may still have a next page.")]
+    unknown: Annotated[
+        list[str],
+        Field(
+            description="Feeds, folders, tags and states in the query that do not exist.",
+            examples=[["feed:nothing", "is:bogus"]],
+        ),
+    ]
+    did_you_mean: Annotated[
+        str | None, Field(description="A search that finds something, when this one finds at most two entries.")
+    ]
 
 
 def cursor_order(order: SearchOrder) -> Order:
@@ -181,24 +195,28 @@ def cursor_order(order: SearchOrder) -> Order:
     return "newest" if order == "relevance" else order
 
 
-def search_response(page: SearchPage, lines: Mapping[int, str], order: SearchOrder, name: str) -> Response:
+def search_response(page: SearchPage, lines: Mapping[int, str], order: SearchOrder, name: str) -> Json[SearchHitPage]:
     next_cursor = page.next and encode_cursor(page.next.sort_at, page.next.id, cursor_order(order), name)
     items = [
-        {**entry_item(row, lines.get(row.id)), "matched": _matched_json(page.matched[row.id])}
+        SearchHitResponse.of_row(row, lines.get(row.id), matched=_matched_response(page.matched.get(row.id)))
         for row in page.rows
     ]
-    unknown = [f"{term.kind}:{term.value}" for term in page.unknown]
-    return json_response({"items": items, "next_cursor": next_cursor, "unknown": unknown})
+    return Json(
+        SearchHitPage(
+            items, next_cursor, [f"{term.kind}:{term.value}" for term in page.unknown], page.did_you_mean or None
+        )
+    )
 
 
-def _matched_json(matched: Matched) -> dict[str, Any]:
-    excerpt = matched.excerpt
-    return {"title": matched.title, "excerpt": {"text": excerpt.text, "spans": excerpt.spans}}
+def _matched_response(matched: Matched | None) -> MatchedResponse | None:
+    if matched is None:
+        return None
+    return MatchedResponse(matched.title, ExcerptResponse(matched.excerpt.text, matched.excerpt.spans))
 
 
 # --- Routes
 
-router = APIRouter(prefix="/api/v1/entries", tags=["entries"])
+router = ApiRouter(prefix="/api/v1/entries", tags=["entries"])
 
 SEARCH = (
     'Full-text search: words, "a phrase", -without, prefix*, this OR that, title:, author:, feed:, folder:, '
@@ -234,16 +252,13 @@ class MarkRequest(ApiModel):
     read: bool = Field(default=True, description="False marks unread.")
 
 
-class MarkReadResponse(ApiModel):
+@record
+class MarkReadResponse(ResponseModel):
     marked: int
-    undo: str = Field(description="Token for POST /api/v1/undo, valid for an hour.")
+    undo: Annotated[str, Field(description="Token for POST /api/v1/undo, valid for an hour.")]
 
 
-@router.get(
-    "",
-    summary="List entries without their content",
-    responses={200: {"model": EntryList | SearchHitList}},
-)
+@router.get("", summary="List entries without their content")
 async def list_entries(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
@@ -254,9 +269,10 @@ async def list_entries(
     q: Annotated[str | None, Query(max_length=MAX_TEXT, description=SEARCH)] = None,
     order: Annotated[SearchOrder, Query(description="`relevance` is only for searches.")] = "newest",
     since: Annotated[datetime | None, Query(description="Only entries from this time on.")] = None,
+    excerpts: Annotated[bool, Query(description="Whether a search says what matches; without, it is quicker.")] = True,
     limit: PageLimit = None,
     cursor: PageCursor = None,
-) -> Response:
+) -> Json[ListPage[EntryItem] | SearchHitPage]:
     query = ViewQuery(
         view=view,
         order=cursor_order(order),
@@ -275,65 +291,61 @@ async def list_entries(
         return _page_response(page, lines, query.order, name)
     await spend_search(runtime, caller)
     results = await search_entries(
-        runtime, caller.user_id, text, within=query, order=order, cursor=start, limit=size
+        runtime, caller.user_id, text, within=query, order=order, cursor=start, limit=size, excerpts=excerpts
     )
     lines = await one_lines(runtime, caller.user, [row.id for row in results.rows])
     return search_response(results, lines, order, name)
 
 
-@router.post(
-    "/mark-read", summary="Mark many entries read or unread", responses={200: {"model": MarkReadResponse}}
-)
-async def mark_read(runtime: CurrentRuntime, caller: CurrentCaller, body: MarkRequest) -> Response:
+@router.post("/mark-read", summary="Mark many entries read or unread")
+async def mark_read(runtime: CurrentRuntime, caller: CurrentCaller, body: MarkRequest) -> Json[MarkReadResponse]:
     marked = await read_state.mark(runtime, caller.user_id, _selection(body), read=body.read)
-    return json_response({"marked": marked.count, "undo": marked.undo})
+    return Json(MarkReadResponse(marked.count, marked.undo))
 
 
-@router.get("/{entry_id}", summary="Get an entry with its content", responses={200: {"model": EntryResponse}})
-async def get(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
+@router.get("/{entry_id}", summary="Get an entry with its content")
+async def get(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath
+) -> Json[EntryResponse]:
     entry = await entries.get_entry(runtime, caller.user_id, entry_id)
     lines = await one_lines(runtime, caller.user, [entry_id])
     images = image_urls_for_apps(runtime, place_of(request, runtime))
-    return json_response(entry_json(entry, images, lines.get(entry_id)))
+    return Json(entry_response(entry, images, lines.get(entry_id)))
 
 
-@router.patch(
-    "/{entry_id}", summary="Set read, starred, later and tags", responses={200: {"model": EntryItem}}
-)
+@router.patch("/{entry_id}", summary="Set read, starred, later and tags")
 async def change(
     runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath, body: ChangeEntryRequest
-) -> Response:
+) -> Json[EntryItem]:
     change = StateChange(body.read, body.starred, body.later, None if body.tags is None else tuple(body.tags))
-    return json_response(entry_item(await entries.change_entry(runtime, caller.user_id, entry_id, change)))
+    return Json(EntryItem.of_row(await entries.change_entry(runtime, caller.user_id, entry_id, change)))
+
+
+@router.get("/{entry_id}/versions", summary="List the versions of an entry with their changes, newest first")
+async def versions(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Json[ListPage[VersionResponse]]:
+    revisions = await entries.get_revisions(runtime, caller.user_id, entry_id)
+    return Json(ListPage([revision_response(revision) for revision in revisions]))
 
 
 @router.get(
-    "/{entry_id}/versions",
-    summary="List the versions of an entry with their changes, newest first",
-    responses={200: {"model": VersionList}},
+    "/{entry_id}/related",
+    summary="List entries about something similar, the nearest first",
+    description="At most six of your entries, found by the names and rare words of title and first sentences.",
 )
-async def versions(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
-    revisions = await entries.get_revisions(runtime, caller.user_id, entry_id)
-    return json_response({"items": [revision_json(revision) for revision in revisions], "next_cursor": None})
+async def related(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Json[ListPage[EntryItem]]:
+    rows = await related_entries(runtime, caller.user_id, entry_id)
+    lines = await one_lines(runtime, caller.user, [row.id for row in rows])
+    return Json(ListPage([EntryItem.of_row(row, lines.get(row.id)) for row in rows]))
 
 
-def _page_response(page: EntryPage, lines: Mapping[int, str], order: Order, name: str) -> Response:
+def _page_response(page: EntryPage, lines: Mapping[int, str], order: ListOrder, name: str) -> Json[ListPage[EntryItem]]:
     next_cursor = encode_cursor(page.next.sort_at, page.next.id, order, name) if page.next else None
-    items = [entry_item(row, lines.get(row.id)) for row in page.rows]
-    return json_response({"items": items, "next_cursor": next_cursor})
+    items = [EntryItem.of_row(row, lines.get(row.id)) for row in page.rows]
+    return Json(ListPage(items, next_cursor))
 
 
 def _selection(body: MarkRequest) -> Selection:
-    criteria = (
-        body.ids,
-        body.feed_id,
-        body.folder_id,
-        body.tag,
-        body.view,
-        body.older_than,
-        body.above,
-        body.below,
-    )
+    criteria = (body.ids, body.feed_id, body.folder_id, body.tag, body.view, body.older_than, body.above, body.below)
     if not body.all and all(criterion is None for criterion in criteria):
         raise Invalid("Say which entries: ids, feed_id, folder_id, tag or all.")
     return Selection(
@@ -355,3 +367,53 @@ def _instant(time: datetime | None) -> Instant | None:
         return None if time is None else from_datetime(time)
     except ValueError:
         raise Invalid("A moment must lie between the years 1 and 9999.") from None
+
+
+# --- Settings of lists
+
+settings_router = ApiRouter(prefix="/api/v1/list-settings", tags=["entries"])
+
+ListName = Annotated[
+    str,
+    Field(
+        max_length=200,
+        description="everything, starred, later, history, search, feed:3 (a subscription), folder:3 or tag:birds; "
+        "`*` stands for every list without settings of its own.",
+        examples=["feed:3"],
+    ),
+]
+Shown = Annotated[str, Field(description="unread or all; empty: the default of the list.", examples=["unread"])]
+Sorted = Annotated[str, Field(description="newest, oldest, important or shortest; empty: your usual order.")]
+LaidOut = Annotated[str, Field(description="titles, cards, magazine or pictures; empty: the usual layout.")]
+
+
+class ListSettingsRequest(ApiModel):
+    list: ListName
+    show: Shown = Field(default="", max_length=20)
+    order: Sorted = Field(default="", max_length=20)
+    layout: LaidOut = Field(default="", max_length=20)
+    for_every_list: bool = Field(default=False, description="Use them for every list; removes those of single lists.")
+
+
+@record
+class ListSettingsResponse(ResponseModel):
+    list: ListName
+    show: Shown
+    order: Sorted
+    layout: LaidOut
+
+
+@settings_router.get("", summary="List how lists are shown: unread or all, order and layout")
+async def list_settings(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ListPage[ListSettingsResponse]]:
+    kept = await entries.get_list_settings(runtime, caller.user_id)
+    return Json(ListPage([ListSettingsResponse.of(settings, list=name) for name, settings in kept.items()]))
+
+
+@settings_router.put("", summary="Set how a list, or every list, is shown")
+async def set_list_settings(
+    runtime: CurrentRuntime, caller: CurrentCaller, body: ListSettingsRequest
+) -> Json[ListSettingsResponse]:
+    settings = ListSettings(body.show, body.order, body.layout)
+    every = body.for_every_list
+    await entries.keep_list_settings(runtime, caller.user_id, body.list, settings, for_every_list=every)
+    return Json(ListSettingsResponse.of(settings, list=EVERY_LIST if every else body.list))

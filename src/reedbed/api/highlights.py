@@ -2,27 +2,38 @@
 
 import re
 from collections.abc import AsyncGenerator
-from typing import Annotated, Any
+from typing import Annotated
 
-import orjson
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from reedbed.domain.highlights import MAX_AROUND, MAX_NOTE, MAX_QUOTE, Highlight
+from reedbed.domain.highlights import (
+    FIRST_COLOR,
+    MAX_AROUND,
+    MAX_NOTE,
+    MAX_QUOTE,
+    REVIEW_AFTER,
+    Color,
+    Highlight,
+    HighlightFilter,
+    Passage,
+)
 from reedbed.domain.pagination import page_limit
-from reedbed.domain.text import writable
+from reedbed.domain.records import record
+from reedbed.domain.text import storable, writable
 from reedbed.domain.times import rfc3339
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.models import ApiModel
-from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit, before_of, newest_first
-from reedbed.http.responses import download, json_list, json_response, moment, text_id
+from reedbed.http.models import ApiModel, JsonId, ListPage, ResponseModel, Timestamp, to_json
+from reedbed.http.params import IdPath, PageCursor, PageLimit, before_of, newest_first
+from reedbed.http.responses import ApiRouter, Json, download, json_list
 from reedbed.services.highlights import (
-    change_note,
+    change_highlight,
     create_highlight,
     delete_highlight,
     every_highlight,
     get_highlight,
+    review_highlight,
 )
 from reedbed.services.runtime import Runtime
 from reedbed.store import highlights
@@ -52,8 +63,9 @@ def _heading(highlight: Highlight) -> str:
 def _quote_markdown(highlight: Highlight) -> str:
     lines = [line.strip() for line in writable(highlight.passage.quote).splitlines()]
     quote = "\n".join(f"> {_escape(line)}".rstrip() for line in lines)
+    color = "" if highlight.color == FIRST_COLOR else f", {highlight.color}"
     note = f"\n{writable(highlight.note)}\n" if highlight.note else ""
-    return f"\n{quote}\n{note}\n*{rfc3339(highlight.created_at)[:10]}*\n"
+    return f"\n{quote}\n{note}\n*{rfc3339(highlight.created_at)[:10]}{color}*\n"
 
 
 def _single_line(text: str) -> str:
@@ -64,7 +76,7 @@ def _escape(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", text)
 
 
-router = APIRouter(prefix="/api/v1/highlights", tags=["highlights"])
+router = ApiRouter(prefix="/api/v1/highlights", tags=["highlights"])
 
 
 class HighlightRequest(ApiModel):
@@ -73,63 +85,55 @@ class HighlightRequest(ApiModel):
     prefix: str = Field("", description=f"Text before it, at most {MAX_AROUND} characters.")
     suffix: str = Field("", description=f"Text after it, at most {MAX_AROUND} characters.")
     note: str = Field("", description=f"At most {MAX_NOTE} characters.")
+    color: Color = FIRST_COLOR
 
 
-class NoteRequest(ApiModel):
-    note: str
+class ChangeHighlightRequest(ApiModel):
+    note: str | None = Field(None, description="Null or left out: unchanged.")
+    color: Color | None = Field(None, description="Null or left out: unchanged.")
 
 
-class HighlightResponse(ApiModel):
-    id: str
-    entry_id: str | None
+@record
+class HighlightResponse(ResponseModel):
+    id: JsonId
+    entry_id: JsonId | None
     entry_title: str
     entry_url: str | None
     quote: str
     prefix: str
     suffix: str
     note: str
-    created_at: str
-    updated_at: str
+    created_at: Timestamp
+    updated_at: Timestamp
+    color: Color
+    reviewed_at: Timestamp | None
 
 
-class HighlightList(ApiModel):
-    items: list[HighlightResponse]
-    next_cursor: str | None
-
-
-@router.get(
-    "",
-    summary="List highlights of one or all entries, newest first",
-    responses={200: {"model": HighlightList}},
-)
+@router.get("", summary="List highlights of one or all entries, newest first")
 async def list_highlights(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
     entry_id: Annotated[JsonId | None, Query()] = None,
+    color: Annotated[Color | None, Query()] = None,
+    q: Annotated[str, Query(max_length=200, description="Occurs in quote, note or title.")] = "",
     limit: PageLimit = None,
     cursor: PageCursor = None,
-) -> Response:
-    view = f"highlights {entry_id}"
+) -> Json[ListPage[HighlightResponse]]:
+    chosen = HighlightFilter(color, storable(q).strip(), entry_id)
+    view = f"highlights {entry_id} {color} {q}"
     size, before = page_limit(limit), before_of(cursor, view)
     async with runtime.db.read() as tx:
-        rows = await highlights.newest(tx, caller.user_id, before=before, limit=size + 1, entry_id=entry_id)
-    return newest_first(rows, size, view, highlight_json)
+        rows = await highlights.newest(tx, caller.user_id, before=before, limit=size + 1, chosen=chosen)
+    return newest_first(rows, size, view, highlight_response)
 
 
-@router.post(
-    "", status_code=201, summary="Highlight a passage", responses={201: {"model": HighlightResponse}}
-)
-async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: HighlightRequest) -> Response:
+@router.post("", status_code=201, summary="Highlight a passage")
+async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: HighlightRequest) -> Json[HighlightResponse]:
+    passage = Passage(body.quote, body.prefix, body.suffix)
     highlight = await create_highlight(
-        runtime,
-        caller.user_id,
-        body.entry_id,
-        body.quote,
-        prefix=body.prefix,
-        suffix=body.suffix,
-        note=body.note,
+        runtime, caller.user_id, body.entry_id, passage, note=body.note, color=body.color
     )
-    return json_response(highlight_json(highlight), 201)
+    return Json(highlight_response(highlight), 201)
 
 
 @router.get("/export", summary="Export highlights as JSON", response_class=StreamingResponse)
@@ -143,17 +147,31 @@ async def export_markdown(runtime: CurrentRuntime, caller: CurrentCaller) -> Res
     return download(parts, "highlights.md", "text/markdown; charset=utf-8")
 
 
-@router.get("/{highlight_id}", summary="Get a highlight", responses={200: {"model": HighlightResponse}})
-async def get(runtime: CurrentRuntime, caller: CurrentCaller, highlight_id: IdPath) -> Response:
-    return json_response(highlight_json(await get_highlight(runtime, caller.user_id, highlight_id)))
+@router.get("/due", summary="List highlights to review, those seen longest ago first")
+async def list_due(
+    runtime: CurrentRuntime, caller: CurrentCaller, limit: PageLimit = None
+) -> Json[list[HighlightResponse]]:
+    async with runtime.db.read() as tx:
+        due = await highlights.due(tx, caller.user_id, runtime.now() - REVIEW_AFTER, page_limit(limit))
+    return Json([highlight_response(highlight) for highlight in due])
 
 
-@router.patch("/{highlight_id}", summary="Change the note", responses={200: {"model": HighlightResponse}})
+@router.post("/{highlight_id}/review", summary="Note that a highlight was reviewed")
+async def review(runtime: CurrentRuntime, caller: CurrentCaller, highlight_id: IdPath) -> Json[HighlightResponse]:
+    return Json(highlight_response(await review_highlight(runtime, caller.user_id, highlight_id)))
+
+
+@router.get("/{highlight_id}", summary="Get a highlight")
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, highlight_id: IdPath) -> Json[HighlightResponse]:
+    return Json(highlight_response(await get_highlight(runtime, caller.user_id, highlight_id)))
+
+
+@router.patch("/{highlight_id}", summary="Change the note or the colour")
 async def change(
-    runtime: CurrentRuntime, caller: CurrentCaller, highlight_id: IdPath, body: NoteRequest
-) -> Response:
-    changed = await change_note(runtime, caller.user_id, highlight_id, body.note)
-    return json_response(highlight_json(changed))
+    runtime: CurrentRuntime, caller: CurrentCaller, highlight_id: IdPath, body: ChangeHighlightRequest
+) -> Json[HighlightResponse]:
+    changed = await change_highlight(runtime, caller.user_id, highlight_id, note=body.note, color=body.color)
+    return Json(highlight_response(changed))
 
 
 @router.delete("/{highlight_id}", status_code=204, summary="Delete a highlight")
@@ -162,21 +180,12 @@ async def delete(runtime: CurrentRuntime, caller: CurrentCaller, highlight_id: I
     return Response(status_code=204)
 
 
-def highlight_json(highlight: Highlight) -> dict[str, Any]:
-    return {
-        "id": str(highlight.id),
-        "entry_id": text_id(highlight.entry_id),
-        "entry_title": highlight.entry_title,
-        "entry_url": highlight.entry_url,
-        "quote": highlight.passage.quote,
-        "prefix": highlight.passage.prefix,
-        "suffix": highlight.passage.suffix,
-        "note": highlight.note,
-        "created_at": moment(highlight.created_at),
-        "updated_at": moment(highlight.updated_at),
-    }
+def highlight_response(highlight: Highlight) -> HighlightResponse:
+    return HighlightResponse.of(
+        highlight, quote=highlight.passage.quote, prefix=highlight.passage.prefix, suffix=highlight.passage.suffix
+    )
 
 
 async def _json_items(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
     async for highlight in every_highlight(runtime, user_id):
-        yield orjson.dumps(highlight_json(highlight))
+        yield to_json(highlight_response(highlight))

@@ -9,7 +9,7 @@ router = APIRouter(tags=["entries"])
 
 HEADERS = {
     "Cache-Control": "private, max-age=2592000, immutable",
-    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "Cross-Origin-Resource-Policy": "cross-origin",
     "Content-Disposition": "inline",
 }

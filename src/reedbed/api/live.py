@@ -43,13 +43,11 @@ async def events(
     )
 
 
-async def _encode_stream(
-    runtime: Runtime, events: AsyncGenerator[ChangeEvent | None]
-) -> AsyncGenerator[bytes]:
+async def _encode_stream(runtime: Runtime, events: AsyncGenerator[ChangeEvent | None]) -> AsyncGenerator[bytes]:
     yield b"retry: 2000\n\n"
     async for event in events:
         if event is not None:
-            runtime.meters.hints.add(event.topic)
+            runtime.metrics.hints.add(event.topic)
         yield b": heartbeat\n\n" if event is None else _encode_event(event)
 
 

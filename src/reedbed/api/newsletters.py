@@ -9,18 +9,28 @@ from typing import Annotated, Any, Literal, cast
 from urllib.parse import parse_qsl
 
 import orjson
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from pydantic import Field
 from starlette.datastructures import FormData, Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from reedbed.domain.errors import Invalid
-from reedbed.domain.newsletters import IngestAddress, Sender, WaitingConfirmation
+from reedbed.domain.newsletters import IngestAddress, Sender
+from reedbed.domain.records import record
 from reedbed.http.auth import CurrentCaller, CurrentRuntime, client_ip
 from reedbed.http.middleware import BODY_LIMIT, MAIL_LIMIT
-from reedbed.http.models import ApiModel
+from reedbed.http.models import (
+    ApiModel,
+    FailureName,
+    FailureSentence,
+    FailureText,
+    JsonId,
+    ListPage,
+    ResponseModel,
+    Timestamp,
+)
 from reedbed.http.params import IdPath
-from reedbed.http.responses import json_response, moment, text_id
+from reedbed.http.responses import ApiRouter, Json, json_response
 from reedbed.services.newsletters.channels import (
     MailboxOptions,
     add_mailbox,
@@ -48,9 +58,8 @@ from reedbed.services.newsletters.senders import (
 )
 from reedbed.services.runtime import Runtime
 from reedbed.store import newsletters
-from reedbed.store.newsletters import Mailbox
 
-router = APIRouter(prefix="/api/v1/newsletters", tags=["newsletters"])
+router = ApiRouter(prefix="/api/v1/newsletters", tags=["newsletters"])
 
 
 class NameRequest(ApiModel):
@@ -79,106 +88,86 @@ class MailboxRequest(ApiModel):
     folder: str = Field("INBOX", max_length=500)
 
 
-class NewsletterAddressResponse(ApiModel):
-    id: str
+@record
+class NewsletterAddressResponse(ResponseModel):
+    id: JsonId
     name: str
     address: str
     received: int
-    created_at: str
-    last_used_at: str | None
+    created_at: Timestamp
+    last_used_at: Timestamp | None
 
 
-class AuthResultsResponse(ApiModel):
-    by: str = Field(description="The receiving server that checked.")
+@record
+class AuthResultsResponse(ResponseModel):
+    by: Annotated[str, Field(description="The receiving server that checked.")]
     spf: str
     dkim: str
     dmarc: str
 
 
-class SenderResponse(ApiModel):
-    id: str
-    feed_id: str | None
+@record
+class SenderResponse(ResponseModel):
+    id: JsonId
+    feed_id: JsonId | None
     address: str
     name: str
     received: int
-    refused: int = Field(description="Mails dropped since it was blocked or unsubscribed.")
-    last_mail_at: str | None
+    refused: Annotated[int, Field(description="Mails dropped since it was blocked or unsubscribed.")]
+    last_mail_at: Timestamp | None
     blocked: bool
     left: bool
-    leaving: str = Field(description="Result of unsubscribing, as a sentence.")
-    leave_page: str | None = Field(description="Page of the list for unsubscribing by hand.")
+    leaving: Annotated[FailureSentence, Field(description="Result of unsubscribing, as a sentence.")]
+    leaving_code: FailureName
+    leave_page: Annotated[str | None, Field(description="Page of the list for unsubscribing by hand.")]
     verdicts: AuthResultsResponse
 
 
-class MailboxResponse(ApiModel):
-    id: str
+@record
+class MailboxResponse(ResponseModel):
+    id: JsonId
     host: str
     port: int
     security: str
     username: str
     folder: str
     received: int
-    last_checked_at: str | None
-    next_check_at: str
-    last_error: str | None
+    last_checked_at: Timestamp | None
+    next_check_at: Timestamp
+    last_error: FailureText
+    last_error_code: FailureName
 
 
-class ConfirmationResponse(ApiModel):
-    entry_id: str
+@record
+class ConfirmationResponse(ResponseModel):
+    entry_id: JsonId
     title: str
     sender: str
-    url: str = Field(description="Open it to confirm. The server never opens it itself.")
+    url: Annotated[str, Field(description="Open it to confirm. The server never opens it itself.")]
     label: str
-    created_at: str
+    created_at: Timestamp
 
 
-class AddressList(ApiModel):
-    items: list[NewsletterAddressResponse]
-    next_cursor: str | None
-
-
-class SenderList(ApiModel):
-    items: list[SenderResponse]
-    next_cursor: str | None
-
-
-class MailboxList(ApiModel):
-    items: list[MailboxResponse]
-    next_cursor: str | None
-
-
-class ConfirmationList(ApiModel):
-    items: list[ConfirmationResponse]
-    next_cursor: str | None
-
-
-@router.get("/addresses", summary="List your newsletter addresses", responses={200: {"model": AddressList}})
-async def list_addresses(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+@router.get("/addresses", summary="List your newsletter addresses")
+async def list_addresses(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ListPage[NewsletterAddressResponse]]:
     async with runtime.db.read() as tx:
         addresses = await newsletters.list_addresses(tx, caller.user_id)
-    return _list_response([_address_json(runtime, address) for address in addresses])
+    return Json(ListPage([_address_response(runtime, address) for address in addresses]))
 
 
-@router.post(
-    "/addresses",
-    status_code=201,
-    summary="Create a newsletter address",
-    responses={201: {"model": NewsletterAddressResponse}},
-)
-async def create_address(runtime: CurrentRuntime, caller: CurrentCaller, body: NameRequest) -> Response:
-    return json_response(_address_json(runtime, await add_address(runtime, caller.user_id, body.name)), 201)
+@router.post("/addresses", status_code=201, summary="Create a newsletter address")
+async def create_address(
+    runtime: CurrentRuntime, caller: CurrentCaller, body: NameRequest
+) -> Json[NewsletterAddressResponse]:
+    return Json(_address_response(runtime, await add_address(runtime, caller.user_id, body.name)), 201)
 
 
-@router.patch(
-    "/addresses/{address_id}",
-    summary="Rename a newsletter address",
-    responses={200: {"model": NewsletterAddressResponse}},
-)
+@router.patch("/addresses/{address_id}", summary="Rename a newsletter address")
 async def change_address(
     runtime: CurrentRuntime, caller: CurrentCaller, address_id: IdPath, body: NameRequest
-) -> Response:
+) -> Json[NewsletterAddressResponse]:
     renamed = await rename_address(runtime, caller.user_id, address_id, body.name)
-    return json_response(_address_json(runtime, renamed))
+    return Json(_address_response(runtime, renamed))
 
 
 @router.delete("/addresses/{address_id}", status_code=204, summary="Revoke a newsletter address permanently")
@@ -187,54 +176,41 @@ async def delete_address(runtime: CurrentRuntime, caller: CurrentCaller, address
     return Response(status_code=204)
 
 
-@router.get(
-    "/senders", summary="List newsletter senders, newest first", responses={200: {"model": SenderList}}
-)
-async def list_senders(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+@router.get("/senders", summary="List newsletter senders, newest first")
+async def list_senders(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ListPage[SenderResponse]]:
     async with runtime.db.read() as tx:
         senders = await newsletters.list_senders(tx, caller.user_id)
-    return _list_response([_sender_json(sender) for sender in senders])
+    return Json(ListPage([_sender_response(sender) for sender in senders]))
 
 
-@router.post(
-    "/senders",
-    status_code=201,
-    summary="Block a sender address, even before its first mail",
-    responses={201: {"model": SenderResponse}},
-)
-async def create_block(runtime: CurrentRuntime, caller: CurrentCaller, body: SenderRequest) -> Response:
-    return json_response(_sender_json(await block_address(runtime, caller.user_id, body.address)), 201)
+@router.post("/senders", status_code=201, summary="Block a sender address, even before its first mail")
+async def create_block(runtime: CurrentRuntime, caller: CurrentCaller, body: SenderRequest) -> Json[SenderResponse]:
+    return Json(_sender_response(await block_address(runtime, caller.user_id, body.address)), 201)
 
 
-@router.get("/senders/{sender_id}", summary="Get a sender", responses={200: {"model": SenderResponse}})
-async def one_sender(runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath) -> Response:
-    return json_response(_sender_json(await get_sender(runtime, caller.user_id, sender_id)))
+@router.get("/senders/{sender_id}", summary="Get a sender")
+async def one_sender(runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath) -> Json[SenderResponse]:
+    return Json(_sender_response(await get_sender(runtime, caller.user_id, sender_id)))
 
 
-@router.patch(
-    "/senders/{sender_id}",
-    summary="Block, unblock or resubscribe to a sender",
-    responses={200: {"model": SenderResponse}},
-)
+@router.patch("/senders/{sender_id}", summary="Block, unblock or resubscribe to a sender")
 async def change_sender(
     runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath, body: ChangeSenderRequest
-) -> Response:
+) -> Json[SenderResponse]:
     sender = await get_sender(runtime, caller.user_id, sender_id)
     if body.followed:
         sender = await resume_sender(runtime, caller.user_id, sender_id)
     if body.blocked is not None:
         update = block_sender if body.blocked else unblock_sender
         sender = await update(runtime, caller.user_id, sender_id)
-    return json_response(_sender_json(sender))
+    return Json(_sender_response(sender))
 
 
-@router.get(
-    "/mailboxes", summary="List mailboxes checked for newsletters", responses={200: {"model": MailboxList}}
-)
-async def list_mailboxes(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+@router.get("/mailboxes", summary="List mailboxes checked for newsletters")
+async def list_mailboxes(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ListPage[MailboxResponse]]:
     async with runtime.db.read() as tx:
         mailboxes = await newsletters.list_mailboxes(tx, caller.user_id)
-    return _list_response([_mailbox_json(mailbox) for mailbox in mailboxes])
+    return Json(ListPage([MailboxResponse.of(mailbox) for mailbox in mailboxes]))
 
 
 @router.post(
@@ -242,11 +218,10 @@ async def list_mailboxes(runtime: CurrentRuntime, caller: CurrentCaller) -> Resp
     status_code=201,
     summary="Add a mailbox folder to check",
     description="Tests the login first. The folder is only read, never changed.",
-    responses={201: {"model": MailboxResponse}},
 )
-async def create_mailbox(runtime: CurrentRuntime, caller: CurrentCaller, body: MailboxRequest) -> Response:
+async def create_mailbox(runtime: CurrentRuntime, caller: CurrentCaller, body: MailboxRequest) -> Json[MailboxResponse]:
     options = MailboxOptions(body.host, body.username, body.password, body.port, body.security, body.folder)
-    return json_response(_mailbox_json(await add_mailbox(runtime, caller.user_id, options)), 201)
+    return Json(MailboxResponse.of(await add_mailbox(runtime, caller.user_id, options)), 201)
 
 
 @router.post("/mailboxes/{mailbox_id}/check", status_code=202, summary="Check a mailbox soon")
@@ -261,15 +236,11 @@ async def delete_mailbox(runtime: CurrentRuntime, caller: CurrentCaller, mailbox
     return Response(status_code=204)
 
 
-@router.get(
-    "/confirmations",
-    summary="List subscription confirmations that wait for your click, newest first",
-    responses={200: {"model": ConfirmationList}},
-)
-async def list_confirmations(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+@router.get("/confirmations", summary="List subscription confirmations that wait for your click, newest first")
+async def list_confirmations(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ListPage[ConfirmationResponse]]:
     async with runtime.db.read() as tx:
         confirmations = await newsletters.waiting(tx, caller.user_id, runtime.now() - CONFIRMATIONS_SHOWN)
-    return _list_response([_confirmation_json(confirmation) for confirmation in confirmations])
+    return Json(ListPage([ConfirmationResponse.of(confirmation) for confirmation in confirmations]))
 
 
 @router.delete("/confirmations/{entry_id}", status_code=204, summary="Dismiss a confirmation")
@@ -278,73 +249,23 @@ async def delete_confirmation(runtime: CurrentRuntime, caller: CurrentCaller, en
     return Response(status_code=204)
 
 
-def _list_response(items: list[dict[str, Any]]) -> Response:
-    return json_response({"items": items, "next_cursor": None})
+def _address_response(runtime: Runtime, address: IngestAddress) -> NewsletterAddressResponse:
+    return NewsletterAddressResponse.of(address, address=written(runtime, address))
 
 
-def _address_json(runtime: Runtime, address: IngestAddress) -> dict[str, Any]:
-    return {
-        "id": str(address.id),
-        "name": address.name,
-        "address": written(runtime, address),
-        "received": address.received,
-        "created_at": moment(address.created_at),
-        "last_used_at": moment(address.last_used_at),
-    }
-
-
-def _sender_json(sender: Sender) -> dict[str, Any]:
-    auth_results = sender.verdicts
-    return {
-        "id": str(sender.id),
-        "feed_id": text_id(sender.feed_id),
-        "address": sender.address,
-        "name": sender.name,
-        "received": sender.received,
-        "refused": sender.refused,
-        "last_mail_at": moment(sender.last_mail_at),
-        "blocked": sender.blocked_at is not None,
-        "left": sender.left_at is not None,
-        "leaving": sender.leaving,
-        "leave_page": sender.ways_out.page or None,
-        "verdicts": {
-            "by": auth_results.by,
-            "spf": auth_results.spf,
-            "dkim": auth_results.dkim,
-            "dmarc": auth_results.dmarc,
-        },
-    }
-
-
-def _mailbox_json(mailbox: Mailbox) -> dict[str, Any]:
-    return {
-        "id": str(mailbox.id),
-        "host": mailbox.host,
-        "port": mailbox.port,
-        "security": mailbox.security,
-        "username": mailbox.username,
-        "folder": mailbox.folder,
-        "received": mailbox.received,
-        "last_checked_at": moment(mailbox.last_checked_at),
-        "next_check_at": moment(mailbox.next_check_at),
-        "last_error": mailbox.last_error,
-    }
-
-
-def _confirmation_json(confirmation: WaitingConfirmation) -> dict[str, Any]:
-    return {
-        "entry_id": str(confirmation.entry_id),
-        "title": confirmation.title,
-        "sender": confirmation.sender,
-        "url": confirmation.url,
-        "label": confirmation.label,
-        "created_at": moment(confirmation.created_at),
-    }
+def _sender_response(sender: Sender) -> SenderResponse:
+    return SenderResponse.of(
+        sender,
+        blocked=sender.blocked_at is not None,
+        left=sender.left_at is not None,
+        leave_page=sender.ways_out.page or None,
+        verdicts=AuthResultsResponse.of(sender.verdicts),
+    )
 
 
 # --- Webhooks of mail providers
 
-inbound_router = APIRouter(prefix="/inbound", include_in_schema=False)
+inbound_router = ApiRouter(prefix="/inbound", include_in_schema=False)
 
 # The status after which each provider stops retrying.
 _POSTMARK_REJECTED, _MAILGUN_REJECTED, _SES_REJECTED = 403, 406, 403
@@ -353,24 +274,19 @@ _MAX_FIELDS = 500
 
 
 @inbound_router.post("/raw")
-async def raw(
-    request: Request, runtime: CurrentRuntime, to: Annotated[list[str], Query(max_length=100)]
-) -> Response:
+async def raw(request: Request, runtime: CurrentRuntime, to: Annotated[list[str], Query(max_length=100)]) -> Response:
     """Take a raw mail as the body; `to` holds the recipients."""
     await check_token(runtime, _read_token(request), client_ip(request))
     outcome = await from_raw(runtime, tuple(to), await request.body())
     return _mail_response(
-        outcome,
-        _RAW_REJECTED[outcome.why] if isinstance(outcome, MailRejected) and outcome.why != "busy" else 0,
+        outcome, _RAW_REJECTED[outcome.why] if isinstance(outcome, MailRejected) and outcome.why != "busy" else 0
     )
 
 
 @inbound_router.post("/postmark")
 async def postmark(request: Request, runtime: CurrentRuntime) -> Response:
     await check_token(runtime, _read_token(request), client_ip(request))
-    return _mail_response(
-        await from_postmark(runtime, _parse_object(await request.body())), _POSTMARK_REJECTED
-    )
+    return _mail_response(await from_postmark(runtime, _parse_object(await request.body())), _POSTMARK_REJECTED)
 
 
 @inbound_router.post("/mailgun")
@@ -422,9 +338,7 @@ async def _parse_multipart(parser: MultiPartParser) -> FormData:
 
 def _parse_pairs(body: bytes) -> list[tuple[str, str]]:
     try:
-        return parse_qsl(
-            body.decode("latin-1"), encoding="latin-1", max_num_fields=_MAX_FIELDS, keep_blank_values=True
-        )
+        return parse_qsl(body.decode("latin-1"), encoding="latin-1", max_num_fields=_MAX_FIELDS, keep_blank_values=True)
     except ValueError as error:
         raise Invalid("The form could not be read.") from error
 
@@ -443,9 +357,7 @@ def _read_token(request: Request) -> str:
     if scheme.lower() == "bearer":
         return value.strip()
     try:
-        return (
-            b64decode(value).decode("utf-8", "replace").partition(":")[2] if scheme.lower() == "basic" else ""
-        )
+        return b64decode(value).decode("utf-8", "replace").partition(":")[2] if scheme.lower() == "basic" else ""
     except (BadBase64, ValueError):
         return ""
 

@@ -5,14 +5,18 @@ at every start.
 """
 
 import asyncio
-from typing import Any
+from collections.abc import Callable
+from typing import Any, get_args, get_origin
 
 import orjson
-from fastapi import FastAPI, Response
-from pydantic import Field
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.routing import iter_route_contexts
+from pydantic import Field, TypeAdapter
+from pydantic.json_schema import JsonSchemaMode
 
 from reedbed.http.auth import SESSION_COOKIE
 from reedbed.http.models import ApiModel
+from reedbed.http.responses import Json
 
 
 class ErrorDetails(ApiModel):
@@ -54,19 +58,18 @@ ERROR_RESPONSES: dict[str, dict[str, Any]] = {
 REFERENCES = {status: {"$ref": f"#/components/responses/Error{status}"} for status in _DESCRIPTIONS}
 
 
+REFERENCE = "#/components/schemas/{model}"
+
+
 def error_schemas() -> dict[str, Any]:
-    schema = ErrorResponse.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema = ErrorResponse.model_json_schema(ref_template=REFERENCE)
     return {**schema.pop("$defs"), "ErrorOut": schema}
 
 
 ADDRESS = "/api/v1/openapi.json"
 
 SCHEMES = {
-    "token": {
-        "type": "http",
-        "scheme": "bearer",
-        "description": "The token of a login, or an API token with scopes.",
-    },
+    "token": {"type": "http", "scheme": "bearer", "description": "The token of a login, or an API token with scopes."},
     "session": {
         "type": "apiKey",
         "in": "cookie",
@@ -76,34 +79,56 @@ SCHEMES = {
 }
 
 
-def describe(app: FastAPI) -> None:
-    build = app.openapi
-
-    def described() -> dict[str, Any]:
-        document = build()
-        if "security" not in document:
-            _add_security_and_errors(document)
-        return document
-
-    app.openapi = described
-    document = _Document(app)
-    app.add_api_route(ADDRESS, document.respond, include_in_schema=False)
+router = APIRouter()
 
 
-class _Document:
-    """Builds the document once, in a thread: it takes a second of CPU time and would block the event loop."""
+@router.get(ADDRESS, include_in_schema=False)
+async def respond(request: Request) -> Response:
+    """The document is built once, in a thread: it takes a second of CPU time and would block the event loop."""
+    app: FastAPI = request.app
+    if not hasattr(app.state, "openapi_content"):
+        app.state.openapi_content = asyncio.ensure_future(_build(app))
+    return Response(await asyncio.shield(app.state.openapi_content), media_type="application/json")
 
-    def __init__(self, app: FastAPI) -> None:
-        self._app = app
-        self._content: asyncio.Future[bytes] | None = None
 
-    async def respond(self) -> Response:
-        if self._content is None:
-            self._content = asyncio.ensure_future(asyncio.to_thread(self._build))
-        return Response(await asyncio.shield(self._content), media_type="application/json")
+async def _build(app: FastAPI) -> bytes:
+    await app.state.include_programs()
+    return await asyncio.to_thread(lambda: orjson.dumps(describe(app)))
 
-    def _build(self) -> bytes:
-        return orjson.dumps(self._app.openapi())
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """The document of an application whose routers are all included."""
+    document = app.openapi()
+    if "security" not in document:
+        _add_response_models(document, app)
+        _add_security_and_errors(document)
+    return document
+
+
+def documented_model(endpoint: Callable[..., Any]) -> Any:
+    """The model that a handler is annotated to return; None for other responses, such as files."""
+    returned = endpoint.__annotations__.get("return")
+    return get_args(returned)[0] if get_origin(returned) is Json else None
+
+
+def _add_response_models(document: dict[str, Any], app: FastAPI) -> None:
+    contents: dict[str, dict[str, Any]] = {}
+    adapters: list[tuple[str, JsonSchemaMode, TypeAdapter[Any]]] = []
+    for route in iter_route_contexts(app.routes):
+        if route.endpoint is None or not route.include_in_schema or documented_model(route.endpoint) is None:
+            continue
+        for method in route.methods or ():
+            operation = document["paths"][route.path_format][method.lower()]
+            response = operation["responses"][str(route.status_code or 200)]
+            content = response["content"]["application/json"]
+            if not content["schema"]:  # not documented by `responses` of the route
+                key = f"{method} {route.path_format}"
+                contents[key] = content
+                adapters.append((key, "serialization", TypeAdapter[Any](documented_model(route.endpoint))))
+    schemas, definitions = TypeAdapter.json_schemas(adapters, ref_template=REFERENCE)
+    for (key, _), schema in schemas.items():
+        contents[key]["schema"] = schema
+    document["components"]["schemas"] |= definitions["$defs"]
 
 
 def _add_security_and_errors(document: dict[str, Any]) -> None:

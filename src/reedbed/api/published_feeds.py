@@ -4,19 +4,20 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from email.utils import format_datetime, parsedate_to_datetime
-from typing import Any, Literal
+from typing import Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from pydantic import Field
 
 from reedbed.api.feed_writer import FeedHeader, as_atom, as_json_feed
 from reedbed.domain.published_feeds import PublishedFeed, check_view
+from reedbed.domain.records import record
 from reedbed.domain.times import SECOND, Instant, from_datetime, rfc3339, to_datetime
 from reedbed.domain.urls import host_of
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.models import ApiModel
-from reedbed.http.params import IdPath, JsonId
-from reedbed.http.responses import json_response, moment, text_id
+from reedbed.http.models import ApiModel, JsonId, ListPage, ResponseModel, Timestamp
+from reedbed.http.params import IdPath
+from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.images import image_urls_for_apps
 from reedbed.services.published_feeds import (
     OpenedFeed,
@@ -32,7 +33,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.store import published_feeds
 from reedbed.store.entries.read import EntryText
 
-router = APIRouter(prefix="/published", tags=["published feeds"])
+router = ApiRouter(prefix="/published", tags=["published feeds"])
 
 Writer = Callable[[FeedHeader, Sequence[EntryText]], bytes]
 
@@ -46,16 +47,12 @@ _HEADERS = {
 
 @router.get("/{token}.atom", summary="Get a published view as Atom", response_class=Response)
 async def atom(request: Request, runtime: CurrentRuntime, token: str) -> Response:
-    return await _feed_response(
-        request, runtime, token, "atom", as_atom, "application/atom+xml; charset=utf-8"
-    )
+    return await _feed_response(request, runtime, token, "atom", as_atom, "application/atom+xml; charset=utf-8")
 
 
 @router.get("/{token}.json", summary="Get a published view as JSON Feed", response_class=Response)
 async def json_feed(request: Request, runtime: CurrentRuntime, token: str) -> Response:
-    return await _feed_response(
-        request, runtime, token, "json", as_json_feed, "application/feed+json; charset=utf-8"
-    )
+    return await _feed_response(request, runtime, token, "json", as_json_feed, "application/feed+json; charset=utf-8")
 
 
 def published_url(runtime: Runtime, token: str, form: str) -> str:
@@ -68,16 +65,10 @@ async def _feed_response(
     publication = await read_publication(runtime, token)
     header = _feed_header(runtime, publication, published_url(runtime, token, form))
     images = image_urls_for_apps(runtime)
-    body = write(
-        header, [replace(entry, content=images.in_html(entry.content)) for entry in publication.entries]
-    )
+    body = write(header, [replace(entry, content=images.in_html(entry.content)) for entry in publication.entries])
     tag = f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
     changed_at = _changed_at(publication)
-    headers = {
-        **_HEADERS,
-        "ETag": tag,
-        "Last-Modified": format_datetime(to_datetime(changed_at), usegmt=True),
-    }
+    headers = {**_HEADERS, "ETag": tag, "Last-Modified": format_datetime(to_datetime(changed_at), usegmt=True)}
     if _is_not_modified(request, publication, tag, changed_at):
         return Response(status_code=304, headers=headers)
     return Response(body, 200, headers, media_type)
@@ -99,9 +90,7 @@ def _feed_header(runtime: Runtime, publication: Publication, self_url: str) -> F
 def _changed_at(publication: Publication) -> Instant:
     """Round down to whole seconds, the resolution of HTTP dates."""
     times = [max(entry.fetched_at, entry.changed_at or 0) for entry in publication.entries]
-    return (
-        max(publication.feed.created_at, *times) // SECOND * SECOND if times else publication.feed.created_at
-    )
+    return max(publication.feed.created_at, *times) // SECOND * SECOND if times else publication.feed.created_at
 
 
 def _is_not_modified(request: Request, publication: Publication, tag: str, changed_at: Instant) -> bool:
@@ -120,7 +109,7 @@ def _is_not_modified(request: Request, publication: Publication, tag: str, chang
 
 # --- Management
 
-settings_router = APIRouter(prefix="/api/v1/published-feeds", tags=["published feeds"])
+settings_router = ApiRouter(prefix="/api/v1/published-feeds", tags=["published feeds"])
 
 
 class PublishRequest(ApiModel):
@@ -136,100 +125,78 @@ class RenameRequest(ApiModel):
     name: str
 
 
-class PublishedResponse(ApiModel):
-    id: str
+@record
+class PublishedResponse(ResponseModel):
+    id: JsonId
     name: str
     view: str
-    feed_id: str | None
-    folder_id: str | None
+    feed_id: JsonId | None
+    folder_id: JsonId | None
     tag: str | None
-    search_id: str | None
-    created_at: str
-    last_used_at: str | None
+    search_id: JsonId | None
+    created_at: Timestamp
+    last_used_at: Timestamp | None
 
 
+@record
 class PublishedUrlsResponse(PublishedResponse):
     atom_url: str
     json_url: str
 
 
-class PublishedList(ApiModel):
-    items: list[PublishedResponse]
-    next_cursor: str | None
+_OPENED = {"description": "Includes the URLs, which are shown only once."}
 
 
-_OPENED = {"model": PublishedUrlsResponse, "description": "Includes the URLs, which are shown only once."}
-
-
-@settings_router.get(
-    "", summary="List published feeds without their URLs", responses={200: {"model": PublishedList}}
-)
-async def list_published(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+@settings_router.get("", summary="List published feeds without their URLs")
+async def list_published(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ListPage[PublishedResponse]]:
     async with runtime.db.read() as tx:
         feeds = await published_feeds.of_user(tx, caller.user_id)
-    return json_response({"items": [published_json(feed) for feed in feeds], "next_cursor": None})
+    return Json(ListPage([published_response(feed) for feed in feeds]))
 
 
 @settings_router.post("", status_code=201, summary="Publish a view", responses={201: _OPENED})
-async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: PublishRequest) -> Response:
-    view = check_view(
-        body.view, feed_id=body.feed_id, folder_id=body.folder_id, tag=body.tag, search_id=body.search_id
-    )
+async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: PublishRequest) -> Json[PublishedUrlsResponse]:
+    view = check_view(body.view, feed_id=body.feed_id, folder_id=body.folder_id, tag=body.tag, search_id=body.search_id)
     opened = await publish_view(runtime, caller.user_id, body.name, view)
-    return json_response(_opened_json(runtime, opened), 201)
+    return Json(_opened_response(runtime, opened), 201)
 
 
-@settings_router.get(
-    "/{published_id}", summary="Get a published feed", responses={200: {"model": PublishedResponse}}
-)
-async def get(runtime: CurrentRuntime, caller: CurrentCaller, published_id: IdPath) -> Response:
-    return json_response(published_json(await get_published(runtime, caller.user_id, published_id)))
+@settings_router.get("/{published_id}", summary="Get a published feed")
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, published_id: IdPath) -> Json[PublishedResponse]:
+    return Json(published_response(await get_published(runtime, caller.user_id, published_id)))
 
 
-@settings_router.patch(
-    "/{published_id}", summary="Rename a published feed", responses={200: {"model": PublishedResponse}}
-)
+@settings_router.patch("/{published_id}", summary="Rename a published feed")
 async def rename(
     runtime: CurrentRuntime, caller: CurrentCaller, published_id: IdPath, body: RenameRequest
-) -> Response:
+) -> Json[PublishedResponse]:
     changed = await rename_published(runtime, caller.user_id, published_id, body.name)
-    return json_response(published_json(changed))
+    return Json(published_response(changed))
 
 
 @settings_router.post(
     "/{published_id}/renew", summary="Create a new URL; the old one stops working", responses={200: _OPENED}
 )
-async def renew(runtime: CurrentRuntime, caller: CurrentCaller, published_id: IdPath) -> Response:
+async def renew(runtime: CurrentRuntime, caller: CurrentCaller, published_id: IdPath) -> Json[PublishedUrlsResponse]:
     opened = await renew_published(runtime, caller.user_id, published_id)
-    return json_response(_opened_json(runtime, opened))
+    return Json(_opened_response(runtime, opened))
 
 
-@settings_router.delete(
-    "/{published_id}", status_code=204, summary="Delete a published feed; its URL stops working"
-)
+@settings_router.delete("/{published_id}", status_code=204, summary="Delete a published feed; its URL stops working")
 async def delete(runtime: CurrentRuntime, caller: CurrentCaller, published_id: IdPath) -> Response:
     await undo_last(runtime, caller.user_id, published_id)
     return Response(status_code=204)
 
 
-def published_json(feed: PublishedFeed) -> dict[str, Any]:
-    view = feed.view
-    return {
-        "id": str(feed.id),
-        "name": feed.name,
-        "view": view.kind,
-        "feed_id": text_id(view.feed_id),
-        "folder_id": text_id(view.folder_id),
-        "tag": view.tag,
-        "search_id": text_id(view.search_id),
-        "created_at": moment(feed.created_at),
-        "last_used_at": moment(feed.last_used_at),
-    }
+def published_response(feed: PublishedFeed) -> PublishedResponse:
+    return PublishedResponse.of(feed, feed.view, view=feed.view.kind)
 
 
-def _opened_json(runtime: Runtime, opened: OpenedFeed) -> dict[str, Any]:
-    return {
-        **published_json(opened.feed),
-        "atom_url": published_url(runtime, opened.token, "atom"),
-        "json_url": published_url(runtime, opened.token, "json"),
-    }
+def _opened_response(runtime: Runtime, opened: OpenedFeed) -> PublishedUrlsResponse:
+    return PublishedUrlsResponse.of(
+        opened.feed,
+        opened.feed.view,
+        view=opened.feed.view.kind,
+        atom_url=published_url(runtime, opened.token, "atom"),
+        json_url=published_url(runtime, opened.token, "json"),
+    )

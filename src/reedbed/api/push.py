@@ -1,18 +1,19 @@
 """Web Push: the server's public key, and the devices that receive notifications."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Header, Response
+from fastapi import Header, Response
 from pydantic import Field
 
 from reedbed.domain.push import PushDevice, PushNote
+from reedbed.domain.records import record
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.models import ApiModel
+from reedbed.http.models import ApiModel, JsonId, ListPage, ResponseModel, Timestamp
 from reedbed.http.params import IdPath
-from reedbed.http.responses import json_response, moment
+from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.push import add_device, list_devices, push_key, remove_device, send_test
 
-router = APIRouter(prefix="/api/v1/push", tags=["push"])
+router = ApiRouter(prefix="/api/v1/push", tags=["push"])
 
 TEST_NOTIFICATION = PushNote("Reedbed", "This device is told of news.", "/settings/notifications", "test")
 
@@ -31,59 +32,42 @@ class PushRequest(ApiModel):
     keys: PushKeys
 
 
-class PushKeyResponse(ApiModel):
+@record
+class PushKeyResponse(ResponseModel):
     key: str
 
 
-class PushDeviceResponse(ApiModel):
-    id: str
+@record
+class PushDeviceResponse(ResponseModel):
+    id: JsonId
     name: str
     endpoint: str
-    created_at: str
-    reached_at: str | None
+    created_at: Timestamp
+    reached_at: Timestamp | None
 
 
-class PushDevices(ApiModel):
-    items: list[PushDeviceResponse]
-    next_cursor: str | None
+@router.get("/key", summary="Get the server's public key (VAPID)")
+async def key(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[PushKeyResponse]:
+    return Json(PushKeyResponse(await push_key(runtime)))
 
 
-@router.get(
-    "/key", summary="Get the server's public key (VAPID)", responses={200: {"model": PushKeyResponse}}
-)
-async def key(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    return json_response({"key": await push_key(runtime)})
-
-
-@router.get(
-    "/devices", summary="List devices with push notifications", responses={200: {"model": PushDevices}}
-)
-async def devices(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+@router.get("/devices", summary="List devices with push notifications")
+async def devices(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ListPage[PushDeviceResponse]]:
     subscribed = await list_devices(runtime, caller.user_id)
-    return json_response({"items": [device_json(device) for device in subscribed], "next_cursor": None})
+    return Json(ListPage([device_response(device) for device in subscribed]))
 
 
-@router.post(
-    "/devices",
-    status_code=201,
-    summary="Turn on push for this browser",
-    responses={201: {"model": PushDeviceResponse}},
-)
+@router.post("/devices", status_code=201, summary="Turn on push for this browser")
 async def add(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
     body: PushRequest,
     user_agent: Annotated[str | None, Header(include_in_schema=False)] = None,
-) -> Response:
+) -> Json[PushDeviceResponse]:
     device = await add_device(
-        runtime,
-        caller,
-        endpoint=body.endpoint,
-        p256dh=body.keys.p256dh,
-        auth=body.keys.auth,
-        user_agent=user_agent,
+        runtime, caller, endpoint=body.endpoint, p256dh=body.keys.p256dh, auth=body.keys.auth, user_agent=user_agent
     )
-    return json_response(device_json(device), 201)
+    return Json(device_response(device), 201)
 
 
 @router.post("/devices/{device_id}/test", status_code=202, summary="Send a test notification to a device")
@@ -98,11 +82,5 @@ async def remove(runtime: CurrentRuntime, caller: CurrentCaller, device_id: IdPa
     return Response(status_code=204)
 
 
-def device_json(device: PushDevice) -> dict[str, Any]:
-    return {
-        "id": str(device.id),
-        "name": device.name,
-        "endpoint": device.address.endpoint,
-        "created_at": moment(device.created_at),
-        "reached_at": moment(device.reached_at),
-    }
+def device_response(device: PushDevice) -> PushDeviceResponse:
+    return PushDeviceResponse.of(device, endpoint=device.address.endpoint)

@@ -1,10 +1,11 @@
 """Rules: list, change, reorder, test and apply them."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import ConfigDict, Field
 
+from reedbed.domain.records import record
 from reedbed.domain.rules import (
     MAX_ACTIONS,
     MAX_CONDITIONS,
@@ -17,9 +18,9 @@ from reedbed.domain.rules import (
 )
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import SearchLimit
-from reedbed.http.models import ApiModel
-from reedbed.http.params import IdPath, JsonId
-from reedbed.http.responses import json_response, moment
+from reedbed.http.models import ApiModel, JobResponse, JsonId, ListPage, ResponseModel, Timestamp
+from reedbed.http.params import IdPath
+from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.rules.manage import (
     DryRun,
     RuleDraft,
@@ -32,9 +33,8 @@ from reedbed.services.rules.manage import (
     try_rule,
 )
 from reedbed.store import rules
-from reedbed.store.entries.read import EntryText
 
-router = APIRouter(prefix="/api/v1/rules", tags=["rules"])
+router = ApiRouter(prefix="/api/v1/rules", tags=["rules"])
 
 _EXAMPLE: dict[str, Any] = {
     "name": "No sports",
@@ -84,59 +84,64 @@ class ReorderRulesRequest(ApiModel):
     ids: list[JsonId]
 
 
-class RuleResponse(ApiModel):
-    id: str
+@record
+class ConditionResponse(ResponseModel):
+    field: Literal["feed", "folder", "title", "author", "content", "url", "language"]
+    operator: Literal["contains", "not_contains", "regex", "not_regex", "is", "is_not"]
+    value: Annotated[str, Field(description="For `feed` and `folder` with `is`: an id.")]
+
+
+@record
+class ActionResponse(ResponseModel):
+    action: Literal["mark_read", "star", "later", "tag", "mute", "notify"]
+    value: Annotated[str, Field(description="The tag; or mail, webhook, push or page for `notify`.")]
+    url: Annotated[str, Field(description="The URL that a webhook is sent to.")]
+
+
+@record
+class RuleResponse(ResponseModel):
+    id: JsonId
     name: str
     match: str
-    conditions: list[ConditionRequest]
-    actions: list[ActionRequest]
+    conditions: list[ConditionResponse]
+    actions: list[ActionResponse]
     enabled: bool
     position: int
     matched: int
-    created_at: str
+    created_at: Timestamp
 
 
-class RuleList(ApiModel):
-    items: list[RuleResponse]
-    next_cursor: str | None
-
-
-class DryRunEntry(ApiModel):
-    id: str
-    feed_id: str
+@record
+class DryRunEntry(ResponseModel):
+    id: JsonId
+    feed_id: JsonId
     feed_title: str
     title: str
     url: str | None
-    sort_at: str
+    sort_at: Timestamp
 
 
-class DryRunResponse(ApiModel):
+@record
+class DryRunResponse(ResponseModel):
     looked_at: int
     matched: int
     complete: bool
     items: list[DryRunEntry]
 
 
-class JobResponse(ApiModel):
-    job_id: str
-
-
-ONE: dict[int | str, dict[str, Any]] = {200: {"model": RuleResponse}}
-
-
-@router.get("", summary="List rules in the order they are applied", responses={200: {"model": RuleList}})
-async def list_rules(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+@router.get("", summary="List rules in the order they are applied")
+async def list_rules(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ListPage[RuleResponse]]:
     async with runtime.db.read() as tx:
         rows = await rules.of_user(tx, caller.user_id)
-    return json_response({"items": [rule_json(row) for row in rows], "next_cursor": None})
+    return Json(ListPage([rule_response(row) for row in rows]))
 
 
-@router.post("", status_code=201, summary="Create a rule", responses={201: {"model": RuleResponse}})
-async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: RuleRequest) -> Response:
+@router.post("", status_code=201, summary="Create a rule")
+async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: RuleRequest) -> Json[RuleResponse]:
     draft = RuleDraft(
         body.name, body.match, _read_conditions(body.conditions), _read_actions(body.actions), body.enabled
     )
-    return json_response(rule_json(await create_rule(runtime, caller.user_id, draft)), 201)
+    return Json(rule_response(await create_rule(runtime, caller.user_id, draft)), 201)
 
 
 @router.post("/reorder", status_code=204, summary="Reorder rules; list every rule once")
@@ -145,27 +150,23 @@ async def reorder(runtime: CurrentRuntime, caller: CurrentCaller, body: ReorderR
     return Response(status_code=204)
 
 
-@router.post(
-    "/dry-run",
-    summary="Test conditions on the newest 500 entries without applying anything",
-    responses={200: {"model": DryRunResponse}},
-)
+@router.post("/dry-run", summary="Test conditions on the newest 500 entries without applying anything")
 async def dry_run(
     runtime: CurrentRuntime, caller: CurrentCaller, body: DryRunRequest, _: SearchLimit
-) -> Response:
+) -> Json[DryRunResponse]:
     draft = RuleDraft(body.name, body.match, _read_conditions(body.conditions), [read_action("star")])
-    return json_response(_trial_json(await try_rule(runtime, caller.user_id, draft)))
+    return Json(_trial_response(await try_rule(runtime, caller.user_id, draft)))
 
 
-@router.get("/{rule_id}", summary="Get a rule", responses=ONE)
-async def get(runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath) -> Response:
-    return json_response(rule_json(await get_rule(runtime, caller.user_id, rule_id)))
+@router.get("/{rule_id}", summary="Get a rule")
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath) -> Json[RuleResponse]:
+    return Json(rule_response(await get_rule(runtime, caller.user_id, rule_id)))
 
 
-@router.patch("/{rule_id}", summary="Change a rule; fields that are not sent stay", responses=ONE)
+@router.patch("/{rule_id}", summary="Change a rule; fields that are not sent stay")
 async def change(
     runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath, body: ChangeRuleRequest
-) -> Response:
+) -> Json[RuleResponse]:
     draft = RuleDraft(
         body.name,
         body.match,
@@ -173,7 +174,7 @@ async def change(
         None if body.actions is None else _read_actions(body.actions),
         body.enabled,
     )
-    return json_response(rule_json(await change_rule(runtime, caller.user_id, rule_id, draft)))
+    return Json(rule_response(await change_rule(runtime, caller.user_id, rule_id, draft)))
 
 
 @router.delete("/{rule_id}", status_code=204, summary="Delete a rule; its effects stay")
@@ -186,30 +187,17 @@ async def delete(runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath
     "/{rule_id}/apply",
     status_code=202,
     summary="Apply a rule to existing entries; `progress` events report how far it is",
-    responses={202: {"model": JobResponse}},
 )
-async def apply(runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath, _: SearchLimit) -> Response:
-    return json_response({"job_id": str(await apply_rule(runtime, caller.user_id, rule_id))}, 202)
+async def apply(runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath, _: SearchLimit) -> Json[JobResponse]:
+    return Json(JobResponse(await apply_rule(runtime, caller.user_id, rule_id)), 202)
 
 
-def rule_json(row: RuleRow) -> dict[str, Any]:
-    rule = row.rule
-    return {
-        "id": str(rule.id),
-        "name": rule.name,
-        "match": rule.join,
-        "conditions": [
-            {"field": condition.field, "operator": operator_name(condition), "value": condition.value}
-            for condition in rule.conditions
-        ],
-        "actions": [
-            {"action": action.kind, "value": action.value, "url": action.url} for action in rule.actions
-        ],
-        "enabled": rule.enabled,
-        "position": row.position,
-        "matched": row.matched,
-        "created_at": moment(row.created_at),
-    }
+def rule_response(row: RuleRow) -> RuleResponse:
+    conditions = [
+        ConditionResponse.of(condition, operator=operator_name(condition)) for condition in row.rule.conditions
+    ]
+    actions = [ActionResponse.of(action, action=action.kind) for action in row.rule.actions]
+    return RuleResponse.of(row, row.rule, match=row.rule.join, conditions=conditions, actions=actions)
 
 
 def _read_conditions(bodies: list[ConditionRequest]) -> list[Condition]:
@@ -220,21 +208,5 @@ def _read_actions(bodies: list[ActionRequest]) -> list[Action]:
     return [read_action(body.action, body.value, body.url) for body in bodies[: MAX_ACTIONS + 1]]
 
 
-def _trial_json(trial: DryRun) -> dict[str, Any]:
-    return {
-        "looked_at": trial.looked_at,
-        "matched": trial.matched,
-        "complete": trial.complete,
-        "items": [_hit_json(entry) for entry in trial.shown],
-    }
-
-
-def _hit_json(entry: EntryText) -> dict[str, Any]:
-    return {
-        "id": str(entry.id),
-        "feed_id": str(entry.feed_id),
-        "feed_title": entry.feed_title,
-        "title": entry.title,
-        "url": entry.url,
-        "sort_at": moment(entry.sort_at),
-    }
+def _trial_response(trial: DryRun) -> DryRunResponse:
+    return DryRunResponse.of(trial, items=[DryRunEntry.of(entry) for entry in trial.shown])

@@ -2,23 +2,26 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import Field
 
-from reedbed.api.entries import SearchHitList, cursor_order, search_response
+from reedbed.api.entries import SearchHitPage, cursor_order, search_response
 from reedbed.domain.entries import View, ViewQuery
 from reedbed.domain.pagination import decode_cursor, page_limit
-from reedbed.domain.search import SavedSearch, UnreadMatches
+from reedbed.domain.records import record
+from reedbed.domain.search.suggestions import SuggestionKind
+from reedbed.domain.text import storable
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import SearchLimit
-from reedbed.http.models import ApiModel
-from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit
-from reedbed.http.responses import json_response, moment
-from reedbed.services import search
-from reedbed.services.search import SearchOrder
+from reedbed.http.models import ApiModel, JsonId, ListPage, ResponseModel, Timestamp
+from reedbed.http.params import IdPath, PageCursor, PageLimit
+from reedbed.http.responses import ApiRouter, Json
+from reedbed.services.search import saved as searches
+from reedbed.services.search.find import SearchOrder, count_matches
+from reedbed.services.search.suggestions import suggest_searches
 from reedbed.services.summaries import one_lines
 
-router = APIRouter(prefix="/api/v1/searches", tags=["searches"])
+router = ApiRouter(prefix="/api/v1/searches", tags=["searches"])
 
 
 class SearchRequest(ApiModel):
@@ -37,67 +40,93 @@ class ReorderSearchesRequest(ApiModel):
     ids: list[JsonId]
 
 
-class SearchResponse(ApiModel):
-    id: str
+@record
+class SearchResponse(ResponseModel):
+    id: JsonId
     name: str
     query: str
     position: int
-    created_at: str
+    created_at: Timestamp
 
 
-class SearchCountResponse(ApiModel):
-    id: str
+@record
+class SearchCountResponse(ResponseModel):
+    id: JsonId
     unread: int
-    more: bool = Field(description="There are more; counting stops at 500.")
+    more: Annotated[bool, Field(description="There are more; counting stops at 500.")]
 
 
-class SearchList(ApiModel):
-    items: list[SearchResponse]
-    next_cursor: str | None
+@record
+class SuggestionResponse(ResponseModel):
+    kind: SuggestionKind
+    text: Annotated[str, Field(examples=["The Heron Post"])]
+    query: Annotated[
+        str, Field(description="The whole search after taking this.", examples=['egret feed:"The Heron Post"'])
+    ]
+    id: Annotated[JsonId | None, Field(description="Of the feed, folder, tag or saved search.")]
+    entries: Annotated[int | None, Field(description="What the search then finds; null where it was not counted.")]
+    more: Annotated[bool, Field(description="There are more; counting stops at 500 matches of the whole search.")]
 
 
-class SearchCounts(ApiModel):
-    items: list[SearchCountResponse]
-    next_cursor: str | None
+@record
+class MatchCountResponse(ResponseModel):
+    count: int
+    is_estimate: Annotated[bool, Field(description="Counting is exact to 1,000.")]
 
 
-@router.get("", summary="List saved searches", responses={200: {"model": SearchList}})
-async def list_searches(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    saved = await search.list_searches(runtime, caller.user_id)
-    return json_response({"items": [_search_json(row) for row in saved], "next_cursor": None})
+@router.get("", summary="List saved searches")
+async def list_searches(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ListPage[SearchResponse]]:
+    saved = await searches.list_searches(runtime, caller.user_id)
+    return Json(ListPage([SearchResponse.of(row) for row in saved]))
 
 
-@router.post("", status_code=201, summary="Save a search", responses={201: {"model": SearchResponse}})
-async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: SearchRequest) -> Response:
-    saved = await search.save_search(runtime, caller.user_id, body.name, body.query)
-    return json_response(_search_json(saved), 201)
+@router.post("", status_code=201, summary="Save a search")
+async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: SearchRequest) -> Json[SearchResponse]:
+    saved = await searches.save_search(runtime, caller.user_id, body.name, body.query)
+    return Json(SearchResponse.of(saved), 201)
 
 
-@router.get(
-    "/counts", summary="Count unread entries of each saved search", responses={200: {"model": SearchCounts}}
-)
-async def counts(runtime: CurrentRuntime, caller: CurrentCaller, _: SearchLimit) -> Response:
-    saved = await search.list_searches(runtime, caller.user_id)
-    counted = await search.unread_matches(runtime, caller.user_id, saved)
-    return json_response({"items": [_count_json(*pair) for pair in counted.items()], "next_cursor": None})
+@router.get("/counts", summary="Count unread entries of each saved search")
+async def counts(runtime: CurrentRuntime, caller: CurrentCaller, _: SearchLimit) -> Json[ListPage[SearchCountResponse]]:
+    saved = await searches.list_searches(runtime, caller.user_id)
+    counted = await searches.unread_matches(runtime, caller.user_id, saved)
+    return Json(ListPage([SearchCountResponse(id, matches.count, matches.more) for id, matches in counted.items()]))
+
+
+@router.get("/suggest", summary="Suggest how to go on with a search")
+async def suggest(
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
+    q: Annotated[str, Query(max_length=2_000, description="The search as typed so far.")] = "",
+) -> Json[ListPage[SuggestionResponse]]:
+    """Names after `feed:`, `folder:` and `tag:`, states after `is:`, times after `after:` and `before:`, operators,
+    and saved searches. A misspelt operator or name is answered with the ones most like it."""
+    suggestions = await suggest_searches(runtime, caller.user_id, storable(q))
+    return Json(ListPage([SuggestionResponse.of(suggestion) for suggestion in suggestions]))
+
+
+@router.get("/count", summary="Count the entries that a search finds")
+async def count(
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
+    _: SearchLimit,
+    q: Annotated[str, Query(max_length=2_000, description="The search.")],
+) -> Json[MatchCountResponse]:
+    return Json(MatchCountResponse.of(await count_matches(runtime, caller.user_id, storable(q))))
 
 
 @router.post("/reorder", status_code=204, summary="Reorder saved searches")
 async def reorder(runtime: CurrentRuntime, caller: CurrentCaller, body: ReorderSearchesRequest) -> Response:
-    await search.reorder_searches(runtime, caller.user_id, body.ids)
+    await searches.reorder_searches(runtime, caller.user_id, body.ids)
     return Response(status_code=204)
 
 
-@router.get("/{search_id}", summary="Get a saved search", responses={200: {"model": SearchResponse}})
-async def get(runtime: CurrentRuntime, caller: CurrentCaller, search_id: IdPath) -> Response:
-    return json_response(_search_json(await search.get_search(runtime, caller.user_id, search_id)))
+@router.get("/{search_id}", summary="Get a saved search")
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, search_id: IdPath) -> Json[SearchResponse]:
+    return Json(SearchResponse.of(await searches.get_search(runtime, caller.user_id, search_id)))
 
 
-@router.get(
-    "/{search_id}/entries",
-    summary="List the entries of a saved search without their content",
-    responses={200: {"model": SearchHitList}},
-)
+@router.get("/{search_id}/entries", summary="List the entries of a saved search without their content")
 async def list_entries(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
@@ -107,9 +136,9 @@ async def list_entries(
     order: Annotated[SearchOrder, Query()] = "newest",
     limit: PageLimit = None,
     cursor: PageCursor = None,
-) -> Response:
+) -> Json[SearchHitPage]:
     name = f"search {search_id} {view} {order}"
-    page = await search.search_page(
+    page = await searches.search_page(
         runtime,
         caller.user_id,
         search_id,
@@ -122,29 +151,15 @@ async def list_entries(
     return search_response(page, lines, order, name)
 
 
-@router.patch("/{search_id}", summary="Change a saved search", responses={200: {"model": SearchResponse}})
+@router.patch("/{search_id}", summary="Change a saved search")
 async def change(
     runtime: CurrentRuntime, caller: CurrentCaller, search_id: IdPath, body: ChangeSearchRequest
-) -> Response:
-    changed = await search.change_search(runtime, caller.user_id, search_id, name=body.name, query=body.query)
-    return json_response(_search_json(changed))
+) -> Json[SearchResponse]:
+    changed = await searches.change_search(runtime, caller.user_id, search_id, name=body.name, query=body.query)
+    return Json(SearchResponse.of(changed))
 
 
 @router.delete("/{search_id}", status_code=204, summary="Delete a saved search")
 async def delete(runtime: CurrentRuntime, caller: CurrentCaller, search_id: IdPath) -> Response:
-    await search.delete_search(runtime, caller.user_id, search_id)
+    await searches.delete_search(runtime, caller.user_id, search_id)
     return Response(status_code=204)
-
-
-def _search_json(saved: SavedSearch) -> dict[str, object]:
-    return {
-        "id": str(saved.id),
-        "name": saved.name,
-        "query": saved.query,
-        "position": saved.position,
-        "created_at": moment(saved.created_at),
-    }
-
-
-def _count_json(search_id: int, matches: UnreadMatches) -> dict[str, object]:
-    return {"id": str(search_id), "unread": matches.count, "more": matches.more}

@@ -1,18 +1,18 @@
 """Link-saving services (Wallabag, Readeck, linkding, Karakeep) and sharing entries to them."""
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import Field
 
-from reedbed.domain.sharing import ShareTarget
+from reedbed.domain.records import record
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.models import ApiModel
-from reedbed.http.params import IdPath, JsonId
-from reedbed.http.responses import json_response, moment
+from reedbed.http.models import ApiModel, FailureName, FailureSentence, JsonId, ListPage, ResponseModel, Timestamp
+from reedbed.http.params import IdPath
+from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.sharing import add_target, list_targets, remove_target, share_entry
 
-router = APIRouter(prefix="/api/v1", tags=["sharing"])
+router = ApiRouter(prefix="/api/v1", tags=["sharing"])
 
 
 class TargetRequest(ApiModel):
@@ -26,38 +26,30 @@ class TargetRequest(ApiModel):
     password: str = ""
 
 
-class TargetResponse(ApiModel):
-    id: str
+@record
+class TargetResponse(ResponseModel):
+    id: JsonId
     kind: str
     name: str
     url: str
-    created_at: str
-    used_at: str | None
-    problem: str = Field(description="Why the last share failed.")
-
-
-class TargetList(ApiModel):
-    items: list[TargetResponse]
-    next_cursor: str | None
+    created_at: Timestamp
+    used_at: Timestamp | None
+    problem: Annotated[FailureSentence, Field(description="Why the last share failed.")]
+    problem_code: FailureName
 
 
 class ShareRequest(ApiModel):
     share_target_id: JsonId
 
 
-@router.get("/share-targets", summary="List share targets", responses={200: {"model": TargetList}})
-async def list_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+@router.get("/share-targets", summary="List share targets")
+async def list_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ListPage[TargetResponse]]:
     targets = await list_targets(runtime, caller.user_id)
-    return json_response({"items": [target_json(target) for target in targets], "next_cursor": None})
+    return Json(ListPage([TargetResponse.of(target) for target in targets]))
 
 
-@router.post(
-    "/share-targets",
-    status_code=201,
-    summary="Add a share target",
-    responses={201: {"model": TargetResponse}},
-)
-async def add(runtime: CurrentRuntime, caller: CurrentCaller, body: TargetRequest) -> Response:
+@router.post("/share-targets", status_code=201, summary="Add a share target")
+async def add(runtime: CurrentRuntime, caller: CurrentCaller, body: TargetRequest) -> Json[TargetResponse]:
     target = await add_target(
         runtime,
         caller.user_id,
@@ -66,7 +58,7 @@ async def add(runtime: CurrentRuntime, caller: CurrentCaller, body: TargetReques
         name=body.name,
         secrets=body.model_dump(exclude={"kind", "url", "name"}),
     )
-    return json_response(target_json(target), 201)
+    return Json(TargetResponse.of(target), 201)
 
 
 @router.delete("/share-targets/{share_target_id}", status_code=204, summary="Remove a share target")
@@ -75,26 +67,9 @@ async def remove(runtime: CurrentRuntime, caller: CurrentCaller, share_target_id
     return Response(status_code=204)
 
 
-@router.post(
-    "/entries/{entry_id}/share",
-    status_code=202,
-    summary="Send an entry's URL to a share target",
-    responses={202: {"model": TargetResponse}},
-)
+@router.post("/entries/{entry_id}/share", status_code=202, summary="Send an entry's URL to a share target")
 async def share(
     runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath, body: ShareRequest
-) -> Response:
+) -> Json[TargetResponse]:
     target = await share_entry(runtime, caller.user_id, entry_id, body.share_target_id)
-    return json_response(target_json(target), 202)
-
-
-def target_json(target: ShareTarget) -> dict[str, Any]:
-    return {
-        "id": str(target.id),
-        "kind": target.kind,
-        "name": target.name,
-        "url": target.url,
-        "created_at": moment(target.created_at),
-        "used_at": moment(target.used_at),
-        "problem": target.problem,
-    }
+    return Json(TargetResponse.of(target), 202)

@@ -1,80 +1,109 @@
 """Stories: one event as reported by several of the user's feeds."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import Field
 
-from reedbed.api.entries import EntryItem, entry_item
-from reedbed.api.framing import AnalysisResponse, analysis_json
+from reedbed.api.entries import EntryItem
+from reedbed.api.framing import AnalysisResponse, analysis_response
 from reedbed.domain.pagination import Cursor, decode_cursor, encode_cursor, page_limit
-from reedbed.domain.stories import Outlet, Story, StorySource, StorySummary
+from reedbed.domain.records import record
+from reedbed.domain.stories.compare import loud_words
+from reedbed.domain.stories.story import Outlet, Story, StorySource, StorySummary
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.models import ApiModel
+from reedbed.http.models import ApiModel, JsonId, ListPage, ResponseModel, Timestamp
 from reedbed.http.params import IdPath, PageCursor, PageLimit
-from reedbed.http.responses import json_response, moment
+from reedbed.http.responses import ApiRouter, Json
 from reedbed.services import stories as service
 from reedbed.services.summaries import one_lines
 from reedbed.store import stories
 
-router = APIRouter(prefix="/api/v1/stories", tags=["stories"])
+router = ApiRouter(prefix="/api/v1/stories", tags=["stories"])
 
 
-class StorySourceResponse(ApiModel):
-    entry_id: str
-    feed_id: str
+@record
+class StorySourceResponse(ResponseModel):
+    entry_id: JsonId
+    feed_id: JsonId
     feed_title: str
     title: str
-    at: str
+    at: Timestamp
 
 
-class StoryItem(ApiModel):
-    id: str
-    title: str = Field(description="The headline that overlaps most with the others.")
-    feeds: int = Field(description="Number of your feeds that report it.")
+@record
+class StoryItem(ResponseModel):
+    id: JsonId
+    title: Annotated[str, Field(description="The calmest headline; of several, the one nearest to the others.")]
+    feeds: Annotated[int, Field(description="Number of your feeds that report it.")]
     entries: int
     unread: int
-    first_at: str
-    newest_at: str
-    sources: list[StorySourceResponse] = Field(description="At most twelve.")
+    first_at: Timestamp
+    newest_at: Timestamp
+    sources: Annotated[list[StorySourceResponse], Field(description="At most twelve.")]
 
 
-class StoryList(ApiModel):
-    items: list[StoryItem]
-    next_cursor: str | None
-
-
+@record
 class OutletResponse(EntryItem):
     feed_title: str
-    first_seen_at: str
-    only_here: list[str] = Field(description="Sentences with content that no other outlet has.")
-    analysis: AnalysisResponse | None = Field(description="Neutral headline and scores, if analysed.")
+    first_seen_at: Timestamp
+    only_here: Annotated[list[str], Field(description="Sentences with content that no other outlet has.")]
+    loud_words: Annotated[list[str], Field(description="Words of the title that judge, stir up or shout.")]
+    quotations: Annotated[int, Field(description="Number of quotations in the text.")]
+    analysis: Annotated[AnalysisResponse | None, Field(description="Neutral headline and scores, if analysed.")]
 
 
-class StoryResponse(ApiModel):
-    id: str
+@record
+class SharedSentenceResponse(ResponseModel):
+    text: str
+    entry_ids: list[JsonId]
+
+
+@record
+class JoinedStoryResponse(ResponseModel):
+    id: JsonId
+    title: str
+
+
+@record
+class StoryResponse(ResponseModel):
+    id: JsonId
     title: str
     feeds: int
     unread: int
-    outlets: list[OutletResponse] = Field(description="In order of reporting; at most 100.")
-    set_apart: list[OutletResponse] = Field(description="Entries that you split off.")
+    outlets: Annotated[list[OutletResponse], Field(description="In order of reporting; at most 100.")]
+    set_apart: Annotated[list[OutletResponse], Field(description="Entries that you split off.")]
+    opening: Annotated[str, Field(description="First sentences of the outlet with the calmest headline.")]
+    shared: Annotated[
+        list[SharedSentenceResponse], Field(description="Sentences that several outlets have in nearly the same words.")
+    ]
+    joined: Annotated[list[JoinedStoryResponse], Field(description="Stories that you have made part of this one.")]
+
+
+class JoinRequest(ApiModel):
+    entry_ids: Annotated[list[JsonId], Field(min_length=2, max_length=20)]
+
+
+@record
+class JoinResponse(ResponseModel):
+    id: Annotated[JsonId, Field(description="The story that they are now.")]
 
 
 class ReadRequest(ApiModel):
     read: bool = True
 
 
-class StoryMarkResponse(ApiModel):
+@record
+class StoryMarkResponse(ResponseModel):
     marked: int
-    undo: str = Field(description="Token for POST /api/v1/undo.")
+    undo: Annotated[str, Field(description="Token for POST /api/v1/undo.")]
 
 
 @router.get(
     "",
     summary="List stories, most recently updated first",
     description="Entries that no other feed reports are in no story; /entries lists all entries.",
-    responses={200: {"model": StoryList}},
 )
 async def list_all(
     runtime: CurrentRuntime,
@@ -82,43 +111,50 @@ async def list_all(
     unread: Annotated[bool, Query(description="Only stories with unread entries.")] = False,
     limit: PageLimit = None,
     cursor: PageCursor = None,
-) -> Response:
+) -> Json[ListPage[StoryItem]]:
     size, view = page_limit(limit), f"stories:{unread}"
     start = None if cursor is None else decode_cursor(cursor, "newest", view)
     async with runtime.db.read() as tx:
         rows = await stories.page(
             tx, caller.user_id, cursor=start, limit=size + 1, now=runtime.now(), only_unread=unread
         )
-    return json_response(
-        {"items": [_story_item(row) for row in rows[:size]], "next_cursor": _next_cursor(rows, size, view)}
-    )
+    return Json(ListPage([_story_item(row) for row in rows[:size]], _next_cursor(rows, size, view)))
 
 
-@router.post("/mark-read", summary="Mark all stories read", responses={200: {"model": StoryMarkResponse}})
-async def mark_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+@router.post("/mark-read", summary="Mark all stories read")
+async def mark_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[StoryMarkResponse]:
     marked = await service.mark_all_stories(runtime, caller.user_id)
-    return json_response({"marked": marked.count, "undo": marked.undo})
+    return Json(StoryMarkResponse(marked.count, marked.undo))
 
 
-@router.get("/{story_id}", summary="Get a story with its outlets", responses={200: {"model": StoryResponse}})
-async def get(runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath) -> Response:
+@router.post(
+    "/join",
+    summary="Say that entries are one story",
+    description="Only for you. Their stories become one; an entry in no story becomes part of it, and so does what is "
+    "added to their stories later. Undo it with DELETE /api/v1/stories/{id}/joined/{joined_id}.",
+)
+async def join(runtime: CurrentRuntime, caller: CurrentCaller, body: JoinRequest) -> Json[JoinResponse]:
+    return Json(JoinResponse(await service.join_entries(runtime, caller.user_id, body.entry_ids)))
+
+
+@router.get("/{story_id}", summary="Get a story with its outlets")
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath) -> Json[StoryResponse]:
     story = await service.get_story(runtime, caller.user_id, story_id)
     ids = [outlet.row.id for outlet in (*story.outlets, *story.apart)]
-    return json_response(_story_json(story, await one_lines(runtime, caller.user, ids)))
+    return Json(_story_response(story, await one_lines(runtime, caller.user, ids)))
 
 
 @router.post(
     "/{story_id}/mark-read",
     summary="Mark all entries of a story read or unread",
     description="For a single entry, use PATCH /api/v1/entries/{id}.",
-    responses={200: {"model": StoryMarkResponse}},
 )
 async def mark_read(
     runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, body: ReadRequest | None = None
-) -> Response:
+) -> Json[StoryMarkResponse]:
     options = body or ReadRequest()
     marked = await service.mark_story(runtime, caller.user_id, story_id, read=options.read)
-    return json_response({"marked": marked.count, "undo": marked.undo})
+    return Json(StoryMarkResponse(marked.count, marked.undo))
 
 
 @router.post(
@@ -127,18 +163,28 @@ async def mark_read(
     summary="Split an entry off a story",
     description="Only for you; the entry itself does not change. DELETE undoes it.",
 )
-async def split(
-    runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, entry_id: IdPath
-) -> Response:
+async def split(runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, entry_id: IdPath) -> Response:
     await service.split_entry(runtime, caller.user_id, story_id, entry_id)
     return Response(status_code=204)
 
 
 @router.delete("/{story_id}/entries/{entry_id}/split", status_code=204, summary="Undo a split")
-async def unsplit(
-    runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, entry_id: IdPath
-) -> Response:
+async def unsplit(runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, entry_id: IdPath) -> Response:
     await service.split_entry(runtime, caller.user_id, story_id, entry_id, apart=False)
+    return Response(status_code=204)
+
+
+@router.put(
+    "/{story_id}/joined/{joined_id}", status_code=204, summary="Make another story part of this one, only for you"
+)
+async def join_story(runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, joined_id: IdPath) -> Response:
+    await service.join_stories(runtime, caller.user_id, story_id, joined_id)
+    return Response(status_code=204)
+
+
+@router.delete("/{story_id}/joined/{joined_id}", status_code=204, summary="Make it a story of its own again")
+async def unjoin(runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, joined_id: IdPath) -> Response:
+    await service.separate_story(runtime, caller.user_id, story_id, joined_id)
     return Response(status_code=204)
 
 
@@ -149,45 +195,36 @@ def _next_cursor(rows: list[StorySummary], size: int, view: str) -> str | None:
     return encode_cursor(last.sort_at, last.id, "newest", view)
 
 
-def _story_item(story: StorySummary) -> dict[str, Any]:
-    return {
-        "id": str(story.id),
-        "title": story.headline.title,
-        "feeds": story.feeds,
-        "entries": story.entries,
-        "unread": story.unread,
-        "first_at": moment(story.first_at),
-        "newest_at": moment(story.newest_at),
-        "sources": [_source_json(source) for source in story.sources],
-    }
+def _story_item(story: StorySummary) -> StoryItem:
+    return StoryItem.of(
+        story, title=story.headline.title, sources=[_source_response(source) for source in story.sources]
+    )
 
 
-def _source_json(source: StorySource) -> dict[str, Any]:
-    return {
-        "entry_id": str(source.entry_id),
-        "feed_id": str(source.feed_id),
-        "feed_title": source.feed,
-        "title": source.title,
-        "at": moment(source.at),
-    }
+def _source_response(source: StorySource) -> StorySourceResponse:
+    return StorySourceResponse.of(source, feed_title=source.feed)
 
 
-def _story_json(story: Story, lines: Mapping[int, str]) -> dict[str, Any]:
-    return {
-        "id": str(story.id),
-        "title": story.headline.title,
-        "feeds": story.feeds,
-        "unread": story.unread,
-        "outlets": [_outlet_json(outlet, lines) for outlet in story.outlets],
-        "set_apart": [_outlet_json(outlet, lines) for outlet in story.apart],
-    }
+def _story_response(story: Story, lines: Mapping[int, str]) -> StoryResponse:
+    return StoryResponse.of(
+        story,
+        title=story.headline.title,
+        outlets=[_outlet_response(outlet, lines) for outlet in story.outlets],
+        set_apart=[_outlet_response(outlet, lines) for outlet in story.apart],
+        opening=story.plainest.opening,
+        shared=[SharedSentenceResponse.of(shared) for shared in story.shared],
+        joined=[JoinedStoryResponse.of(joined) for joined in story.joined],
+    )
 
 
-def _outlet_json(outlet: Outlet, lines: Mapping[int, str]) -> dict[str, Any]:
-    return {
-        **entry_item(outlet.row, lines.get(outlet.row.id)),
-        "feed_title": outlet.feed,
-        "first_seen_at": moment(outlet.row.fetched_at),
-        "only_here": outlet.only_here,
-        "analysis": analysis_json(outlet.analysis) if outlet.analysis else None,
-    }
+def _outlet_response(outlet: Outlet, lines: Mapping[int, str]) -> OutletResponse:
+    return OutletResponse.of_row(
+        outlet.row,
+        lines.get(outlet.row.id),
+        feed_title=outlet.feed,
+        first_seen_at=outlet.row.fetched_at,
+        only_here=outlet.only_here,
+        loud_words=loud_words(outlet.row.title),
+        quotations=outlet.quotations,
+        analysis=outlet.analysis and analysis_response(outlet.analysis),
+    )

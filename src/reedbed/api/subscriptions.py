@@ -2,25 +2,25 @@
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Response
-from pydantic import ConfigDict, Field
+from fastapi import Query, Response
+from pydantic import AwareDatetime, ConfigDict, Field
 
-from reedbed.api.feeds import FeedResponse, feed_json
+from reedbed.api.feeds import FeedResponse, feed_response
 from reedbed.domain.errors import NotFound, ReedbedError
 from reedbed.domain.pagination import page_limit
+from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Subscription, SubscriptionFilter
 from reedbed.domain.text import storable
-from reedbed.domain.times import SECOND
+from reedbed.domain.times import SECOND, from_datetime
 from reedbed.domain.unset import UNSET
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import RefreshLimit
 from reedbed.http.errors import body_of
-from reedbed.http.models import ApiModel
-from reedbed.http.params import IdPath, JsonId, PageCursor, PageLimit, next_offset, read_offset
-from reedbed.http.responses import json_response, moment, text_id
+from reedbed.http.models import ApiModel, FailureName, FailureSentence, JsonId, ListPage, ResponseModel, Timestamp
+from reedbed.http.params import IdPath, PageCursor, PageLimit, next_offset, read_offset
+from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.subscriptions.manage import (
     NO_SUCH,
-    RejectedRefresh,
     SubscribeOptions,
     SubscriptionChange,
     change_subscription,
@@ -31,7 +31,7 @@ from reedbed.services.subscriptions.manage import (
 )
 from reedbed.store import subscriptions
 
-router = APIRouter(prefix="/api/v1/subscriptions", tags=["subscriptions"])
+router = ApiRouter(prefix="/api/v1/subscriptions", tags=["subscriptions"])
 
 MAX_BATCH_SIZE = 500
 
@@ -57,9 +57,7 @@ class ChangeSubscriptionRequest(ApiModel):
     title: str | None = None
     folder_id: JsonId | None = None
     url: str | None = None
-    username: str | None = Field(
-        None, description="With a password, the feed becomes private; null removes both."
-    )
+    username: str | None = Field(None, description="With a password, the feed becomes private; null removes both.")
     password: str | None = None
     paused: bool | None = None
     interval: int | None = Field(None, description="Seconds between checks; null: adaptive.")
@@ -82,15 +80,26 @@ class ChangeSubscriptionRequest(ApiModel):
     local_only: bool | None = Field(
         None, description="Never send its texts to a remote model; use the built-in extract instead."
     )
+    muted_until: AwareDatetime | None = Field(
+        None,
+        description=(
+            "Until then its entries are missing from lists of several feeds, from their counts and from notifications; "
+            "a time after 9998: until it is unmuted; null: not muted."
+        ),
+    )
+    unread_display: Literal["number", "dot", "none"] | None = Field(
+        None, description="How a list of feeds shows that the feed has unread entries."
+    )
 
 
-class SubscriptionResponse(ApiModel):
-    id: str
-    feed_id: str
+@record
+class SubscriptionResponse(ResponseModel):
+    id: JsonId
+    feed_id: JsonId
     title: str
     own_title: str | None
     url: str
-    folder_id: str | None
+    folder_id: JsonId | None
     paused: bool
     interval: int | None
     full_text: str
@@ -100,20 +109,14 @@ class SubscriptionResponse(ApiModel):
     keep_unread_days: int | None
     summary_words: int | None
     local_only: bool
+    muted_until: Timestamp | None
+    unread_display: str
     unread_count: int
-    subscribed_at: str
+    subscribed_at: Timestamp
     feed: FeedResponse
 
 
-class SubscriptionList(ApiModel):
-    items: list[SubscriptionResponse]
-    next_cursor: str | None
-
-
-ONE: dict[int | str, dict[str, Any]] = {200: {"model": SubscriptionResponse}}
-
-
-@router.get("", summary="List subscriptions", responses={200: {"model": SubscriptionList}})
+@router.get("", summary="List subscriptions")
 async def list_subscriptions(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
@@ -122,154 +125,136 @@ async def list_subscriptions(
     folder_id: Annotated[JsonId | None, Query()] = None,
     limit: PageLimit = None,
     cursor: PageCursor = None,
-) -> Response:
+) -> Json[ListPage[SubscriptionResponse]]:
     subscription_filter = SubscriptionFilter(storable(search).strip(), status, folder_id)
     size, offset = page_limit(limit), read_offset(cursor)
     async with runtime.db.read() as tx:
-        rows = await subscriptions.page(
-            tx, caller.user_id, subscription_filter, limit=size + 1, offset=offset
-        )
-    items = [subscription_json(row) for row in rows[:size]]
-    return json_response({"items": items, "next_cursor": next_offset(offset, size, len(rows))})
+        rows = await subscriptions.page(tx, caller.user_id, subscription_filter, limit=size + 1, offset=offset)
+    items = [subscription_response(row) for row in rows[:size]]
+    return Json(ListPage(items, next_offset(offset, size, len(rows))))
 
 
-@router.post(
-    "",
-    status_code=201,
-    summary="Subscribe to a feed by feed or page URL",
-    responses={201: {"model": SubscriptionResponse}},
-)
-async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: SubscribeRequest) -> Response:
-    options = SubscribeOptions(
-        body.url, body.folder_id, body.title, username=body.username, password=body.password
-    )
+@router.post("", status_code=201, summary="Subscribe to a feed by feed or page URL")
+async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: SubscribeRequest) -> Json[SubscriptionResponse]:
+    options = SubscribeOptions(body.url, body.folder_id, body.title, username=body.username, password=body.password)
     subscription = await subscribe(runtime, caller.user_id, options)
-    return json_response(subscription_json(subscription), 201)
+    return Json(subscription_response(subscription), 201)
+
+
+@record
+class BatchItemResponse(ResponseModel):
+    url: str
+    subscription: SubscriptionResponse
+
+
+@record
+class BatchErrorResponse(ResponseModel):
+    url: str
+    error: dict[str, Any]
 
 
 @router.post("/batch", summary="Subscribe to many feeds, with one result per URL")
-async def batch(runtime: CurrentRuntime, caller: CurrentCaller, body: BatchRequest) -> Response:
+async def batch(
+    runtime: CurrentRuntime, caller: CurrentCaller, body: BatchRequest
+) -> Json[ListPage[BatchItemResponse | BatchErrorResponse]]:
     results = [await _subscribe_item(runtime, caller.user_id, item) for item in body.items]
-    return json_response({"items": results, "next_cursor": None})
+    return Json(ListPage(results))
 
 
-class RefusedResponse(ApiModel):
-    id: str
-    reason: str
-    retry_at: str | None = Field(description="When the site allows the next request, if it said so.")
+@record
+class RefusedResponse(ResponseModel):
+    id: JsonId
+    reason: FailureSentence
+    reason_code: FailureName
+    retry_at: Annotated[Timestamp | None, Field(description="When the site allows the next request, if it said so.")]
 
 
-class RefreshAllResponse(ApiModel):
-    refreshing: int = Field(description="Number of feeds being checked now.")
+@record
+class RefreshAllResponse(ResponseModel):
+    refreshing: Annotated[int, Field(description="Number of feeds being checked now.")]
     refused: list[RefusedResponse]
 
 
-class RefreshResponse(ApiModel):
+@record
+class RefreshResponse(ResponseModel):
     refreshing: bool
-    reason: str | None = Field(None, description="Why it is not checked now; absent if it is.")
-    retry_at: str | None = Field(None, description="When the site allows the next request, if it said so.")
 
 
-@router.post(
-    "/refresh",
-    status_code=202,
-    summary="Check all feeds now, except paused ones",
-    responses={202: {"model": RefreshAllResponse}},
-)
-async def refresh_everything(runtime: CurrentRuntime, caller: CurrentCaller, _: RefreshLimit) -> Response:
+@record
+class RefusedRefreshResponse(RefreshResponse):
+    reason: Annotated[FailureSentence, Field(description="Why it is not checked now.")]
+    reason_code: FailureName
+    retry_at: Annotated[Timestamp | None, Field(description="When the site allows the next request, if it said so.")]
+
+
+@router.post("/refresh", status_code=202, summary="Check all feeds now, except paused ones")
+async def refresh_everything(
+    runtime: CurrentRuntime, caller: CurrentCaller, _: RefreshLimit
+) -> Json[RefreshAllResponse]:
     count, refused = await refresh_all(runtime, caller.user_id)
-    items = [{"id": str(refusal.subscription_id), **_refusal_json(refusal)} for refusal in refused]
-    return json_response({"refreshing": count, "refused": items}, 202)
+    items = [RefusedResponse.of(refusal, id=refusal.subscription_id) for refusal in refused]
+    return Json(RefreshAllResponse(count, items), 202)
 
 
-@router.get("/{subscription_id}", summary="Get a subscription", responses=ONE)
-async def get(runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath) -> Response:
+@router.get("/{subscription_id}", summary="Get a subscription")
+async def get(runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath) -> Json[SubscriptionResponse]:
     async with runtime.db.read() as tx:
         subscription = await subscriptions.get(tx, caller.user_id, subscription_id)
     if subscription is None:
         raise NotFound(NO_SUCH)
-    return json_response(subscription_json(subscription))
+    return Json(subscription_response(subscription))
 
 
-@router.patch(
-    "/{subscription_id}", summary="Change a subscription; fields that are not sent stay", responses=ONE
-)
+@router.patch("/{subscription_id}", summary="Change a subscription; fields that are not sent stay")
 async def change(
     runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath, body: ChangeSubscriptionRequest
-) -> Response:
+) -> Json[SubscriptionResponse]:
     changed = await change_subscription(runtime, caller.user_id, subscription_id, _change(body))
-    return json_response(subscription_json(changed))
+    return Json(subscription_response(changed))
 
 
-@router.delete(
-    "/{subscription_id}", status_code=204, summary="Unsubscribe; the read state is kept for resubscribing"
-)
+@router.delete("/{subscription_id}", status_code=204, summary="Unsubscribe; the read state is kept for resubscribing")
 async def delete(runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath) -> Response:
     await unsubscribe(runtime, caller.user_id, subscription_id)
     return Response(status_code=204)
 
 
-@router.post(
-    "/{subscription_id}/refresh",
-    status_code=202,
-    summary="Check a feed now",
-    responses={202: {"model": RefreshResponse}},
-)
-@router.post(
-    "/{subscription_id}/enable",
-    status_code=202,
-    summary="Restart a stopped feed; same as checking it",
-    responses={202: {"model": RefreshResponse}},
-)
+@router.post("/{subscription_id}/refresh", status_code=202, summary="Check a feed now")
+@router.post("/{subscription_id}/enable", status_code=202, summary="Restart a stopped feed; same as checking it")
 async def refresh(
     runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath, _: RefreshLimit
-) -> Response:
+) -> Json[RefreshResponse | RefusedRefreshResponse]:
     refused = await refresh_subscription(runtime, caller.user_id, subscription_id)
-    return json_response({"refreshing": refused is None, **(_refusal_json(refused) if refused else {})}, 202)
+    if refused is None:
+        return Json(RefreshResponse(refreshing=True), 202)
+    return Json(RefusedRefreshResponse.of(refused, refreshing=False), 202)
 
 
-def _refusal_json(refused: RejectedRefresh) -> dict[str, str | None]:
-    return {"reason": refused.reason, "retry_at": moment(refused.retry_at)}
+def subscription_response(subscription: Subscription) -> SubscriptionResponse:
+    return SubscriptionResponse.of(
+        subscription,
+        feed_id=subscription.feed.id,
+        interval=None if subscription.interval is None else subscription.interval // SECOND,
+        keep_entries=subscription.keep.entries,
+        keep_days=subscription.keep.days,
+        keep_unread_days=subscription.keep.unread_days,
+        unread_count=subscription.unread,
+        feed=feed_response(subscription.feed),
+    )
 
 
-def subscription_json(subscription: Subscription) -> dict[str, Any]:
-    return {
-        "id": str(subscription.id),
-        "feed_id": str(subscription.feed.id),
-        "title": subscription.title,
-        "own_title": subscription.own_title,
-        "url": subscription.url,
-        "folder_id": text_id(subscription.folder_id),
-        "paused": subscription.paused,
-        "interval": None if subscription.interval is None else subscription.interval // SECOND,
-        "full_text": subscription.full_text,
-        "notify": subscription.notify,
-        "keep_entries": subscription.keep.entries,
-        "keep_days": subscription.keep.days,
-        "keep_unread_days": subscription.keep.unread_days,
-        "summary_words": subscription.summary_words,
-        "local_only": subscription.local_only,
-        "unread_count": subscription.unread,
-        "subscribed_at": moment(subscription.subscribed_at),
-        "feed": feed_json(subscription.feed),
-    }
-
-
-async def _subscribe_item(runtime: CurrentRuntime, user_id: int, item: SubscribeRequest) -> dict[str, Any]:
+async def _subscribe_item(
+    runtime: CurrentRuntime, user_id: int, item: SubscribeRequest
+) -> BatchItemResponse | BatchErrorResponse:
     """Subscribe without fetching first; the crawler later records the result for each URL."""
     options = SubscribeOptions(
-        item.url,
-        item.folder_id,
-        item.title,
-        looked=True,
-        username=item.username,
-        password=item.password,
+        item.url, item.folder_id, item.title, looked=True, username=item.username, password=item.password
     )
     try:
         subscription = await subscribe(runtime, user_id, options)
     except ReedbedError as error:
-        return {"url": storable(item.url), **body_of(error)}
-    return {"url": item.url, "subscription": subscription_json(subscription)}
+        return BatchErrorResponse(storable(item.url), body_of(error)["error"])
+    return BatchItemResponse(item.url, subscription_response(subscription))
 
 
 def _change(body: ChangeSubscriptionRequest) -> SubscriptionChange:
@@ -289,4 +274,6 @@ def _change(body: ChangeSubscriptionRequest) -> SubscriptionChange:
         keep_unread_days=body.keep_unread_days if "keep_unread_days" in sent else UNSET,
         summary_words=body.summary_words if "summary_words" in sent else UNSET,
         local_only=UNSET if body.local_only is None else body.local_only,
+        muted_until=(body.muted_until and from_datetime(body.muted_until)) if "muted_until" in sent else UNSET,
+        unread_display=UNSET if body.unread_display is None else body.unread_display,
     )

@@ -5,82 +5,80 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import orjson
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from reedbed.api.bookmarks import bookmark_json, netscape_bookmarks
-from reedbed.api.entries import entry_item
-from reedbed.api.highlights import highlight_json, markdown
-from reedbed.api.published_feeds import published_json
-from reedbed.api.rules import rule_json
-from reedbed.api.subscriptions import subscription_json
+from reedbed.api.bookmarks import bookmark_response, netscape_bookmarks
+from reedbed.api.entries import EntryItem
+from reedbed.api.highlights import highlight_response, markdown
+from reedbed.api.published_feeds import published_response
+from reedbed.api.rules import rule_response
+from reedbed.api.subscriptions import subscription_response
+from reedbed.domain.records import record
 from reedbed.domain.times import to_datetime
 from reedbed.domain.transfer import ImportLine
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime, check_reads_passwords
-from reedbed.http.models import ApiModel
+from reedbed.http.models import ApiModel, FailureName, FailureSentence, FailureText, JsonId, ResponseModel, to_json
 from reedbed.http.params import IdPath
-from reedbed.http.responses import ArchiveFile, download, json_list, json_response, moment, zipped
+from reedbed.http.responses import ApiRouter, ArchiveFile, Json, download, json_list, moment, zipped
 from reedbed.http.uploads import file_body, received_bytes, received_file
 from reedbed.services.bookmarks import iter_bookmarks
 from reedbed.services.highlights import every_highlight
 from reedbed.services.runtime import Runtime
 from reedbed.services.transfer.jobs import MAX_LINES, Import, get_import, start_file, start_miniflux
-from reedbed.services.transfer.opml import (
-    ExportedEntry,
-    export_entries,
-    export_opml,
-    import_opml,
-    spend_export,
-)
+from reedbed.services.transfer.opml import export_entries, export_opml, import_opml, spend_export
 from reedbed.services.users import preferences_of
 from reedbed.store import published_feeds, rules, subscriptions, transfer
 
 # --- OPML
 
-router = APIRouter(prefix="/api/v1/opml", tags=["opml"])
+router = ApiRouter(prefix="/api/v1/opml", tags=["opml"])
 
 
-class ImportProblemResponse(ApiModel):
+@record
+class ImportProblemResponse(ResponseModel):
     title: str
     url: str
-    message: str
+    message: FailureSentence
+    code: FailureName
 
 
+@record
 class ImportLineResponse(ImportProblemResponse):
-    status: str = Field(description="added, moved, followed, duplicate, skipped or error")
+    status: Annotated[str, Field(description="added, moved, followed, duplicate, skipped or error")]
 
 
-class ImportResponse(ApiModel):
+@record
+class ImportResponse(ResponseModel):
     imported: int
     skipped: int
     errors: list[ImportProblemResponse]
-    lines: list[ImportLineResponse] = Field(description="Result for each line of the file.")
+    lines: Annotated[list[ImportLineResponse], Field(description="Result for each line of the file.")]
 
 
-def import_lines_json(lines: Iterable[ImportLine]) -> dict[str, list[dict[str, str]]]:
+def _report_lines(lines: Iterable[ImportLine]) -> dict[str, Any]:
     """Build the fields `errors` and `lines` of a report."""
-    items = [asdict(line) for line in lines]
-    errors = [
-        {"title": line["title"], "url": line["url"], "message": line["message"]}
-        for line in items
-        if line["status"] == "error"
-    ]
-    return {"errors": errors, "lines": items}
+    return {
+        "errors": [
+            ImportProblemResponse.of(line, message=line.failure, code=line.failure)
+            for line in lines
+            if line.status == "error"
+        ],
+        "lines": [ImportLineResponse.of(line, message=line.failure, code=line.failure) for line in lines],
+    }
 
 
 @router.post(
     "",
     summary="Import an OPML file; feeds are fetched in the background",
-    responses={200: {"model": ImportResponse}},
     openapi_extra=file_body("text/x-opml", "application/xml"),
 )
-async def import_file(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+async def import_file(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ImportResponse]:
     _, body = await received_bytes(request)
     report = await import_opml(runtime, caller.user_id, body)
-    counts = {"imported": report.imported, "skipped": report.skipped}
-    return json_response(counts | import_lines_json(report.lines))
+    return Json(ImportResponse.of(report, **_report_lines(report.lines)))
 
 
 @router.get("", summary="Export subscriptions as OPML", response_class=Response)
@@ -88,52 +86,48 @@ async def export_file(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
     credentials: Annotated[
-        bool,
-        Query(description="Include user names and passwords in feed URLs; not for API tokens."),
+        bool, Query(description="Include user names and passwords in feed URLs; not for API tokens.")
     ] = False,
 ) -> Response:
     if credentials:
         check_reads_passwords(caller)
-    headers = {
-        "Content-Disposition": 'attachment; filename="reedbed.opml"',
-        "Cache-Control": "private, no-store",
-    }
+    headers = {"Content-Disposition": 'attachment; filename="reedbed.opml"', "Cache-Control": "private, no-store"}
     opml = await export_opml(runtime, caller.user_id, with_credentials=credentials)
     return Response(opml, 200, headers, "text/x-opml; charset=utf-8")
 
 
 # --- Imports from other readers
 
-imports_router = APIRouter(prefix="/api/v1/import", tags=["opml"])
+imports_router = ApiRouter(prefix="/api/v1/import", tags=["opml"])
 
 
+@record
 class ImportReportResponse(ImportResponse):
-    source: str = Field(examples=["FreshRSS"])
+    source: Annotated[str, Field(examples=["FreshRSS"])]
     starred: int
     tagged: int
     bookmarked: int
     read: int
 
 
-class ImportStatusResponse(ApiModel):
-    id: str
+@record
+class ImportStatusResponse(ResponseModel):
+    id: JsonId
     name: str
-    status: str = Field(description="pending, running, done or failed")
-    done: int = Field(description="Feeds, states and entries imported so far.")
-    total: int = Field(description="Expected total; 0 while unknown.")
-    report: ImportReportResponse = Field(description="What was imported so far.")
-    problems: int = Field(
-        description=f"Lines that could not be used; the report names the first {MAX_LINES} of all lines."
-    )
-    error: str | None
+    status: Annotated[str, Field(description="pending, running, done or failed")]
+    done: Annotated[int, Field(description="Feeds, states and entries imported so far.")]
+    total: Annotated[int, Field(description="Expected total; 0 while unknown.")]
+    report: Annotated[ImportReportResponse, Field(description="What was imported so far.")]
+    problems: Annotated[
+        int, Field(description=f"Lines that could not be used; the report names the first {MAX_LINES} of all lines.")
+    ]
+    error: FailureText
+    error_code: FailureName
 
 
 class MinifluxRequest(ApiModel):
     url: str = Field(max_length=2_048, examples=["https://miniflux.example.org"])
     token: str = Field(max_length=500)
-
-
-ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": ImportStatusResponse}}
 
 
 @imports_router.post(
@@ -144,38 +138,33 @@ ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": ImportStatusResponse
         "Unknown files are rejected at once. The import runs in a worker: poll `/api/v1/import/{id}` "
         "or listen for `progress` events of kind `import`."
     ),
-    responses=ACCEPTED,
     openapi_extra=file_body("application/octet-stream"),
 )
-async def bring_file(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+async def bring_file(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ImportStatusResponse]:
     async with received_file(request) as (name, path):
-        return json_response(_import_json(await start_file(runtime, caller.user_id, name, path)), 202)
+        return Json(_import_response(await start_file(runtime, caller.user_id, name, path)), 202)
 
 
-@imports_router.post(
-    "/miniflux", status_code=202, summary="Import everything from a Miniflux server", responses=ACCEPTED
-)
-async def bring_miniflux(runtime: CurrentRuntime, caller: CurrentCaller, body: MinifluxRequest) -> Response:
-    return json_response(
-        _import_json(await start_miniflux(runtime, caller.user_id, body.url, body.token)), 202
-    )
+@imports_router.post("/miniflux", status_code=202, summary="Import everything from a Miniflux server")
+async def bring_miniflux(
+    runtime: CurrentRuntime, caller: CurrentCaller, body: MinifluxRequest
+) -> Json[ImportStatusResponse]:
+    return Json(_import_response(await start_miniflux(runtime, caller.user_id, body.url, body.token)), 202)
 
 
-@imports_router.get(
-    "/{import_id}", summary="Get the progress of an import", responses={200: {"model": ImportStatusResponse}}
-)
-async def look(runtime: CurrentRuntime, caller: CurrentCaller, import_id: IdPath) -> Response:
-    return json_response(_import_json(await get_import(runtime, caller.user_id, import_id)))
+@imports_router.get("/{import_id}", summary="Get the progress of an import")
+async def look(runtime: CurrentRuntime, caller: CurrentCaller, import_id: IdPath) -> Json[ImportStatusResponse]:
+    return Json(_import_response(await get_import(runtime, caller.user_id, import_id)))
 
 
-def _import_json(status: Import) -> dict[str, Any]:
-    report = asdict(status.report) | import_lines_json(status.report.lines)
-    return {**asdict(status), "id": str(status.id), "report": report}
+def _import_response(status: Import) -> ImportStatusResponse:
+    report = ImportReportResponse.of(status.report, **_report_lines(status.report.lines))
+    return ImportStatusResponse.of(status, report=report)
 
 
 # --- Archive with all data
 
-export_router = APIRouter(prefix="/api/v1/export", tags=["export"])
+export_router = ApiRouter(prefix="/api/v1/export", tags=["export"])
 
 _ARCHIVE = {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}
 
@@ -198,6 +187,12 @@ async def export_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Response
     return download(parts, f"export-{at:%Y-%m-%d}.zip", "application/zip")
 
 
+@record
+class ExportedEntryResponse(EntryItem):
+    feed_title: str
+    content: str
+
+
 def _files(runtime: Runtime, caller: Caller) -> list[ArchiveFile]:
     user_id = caller.user_id
     return [
@@ -218,11 +213,7 @@ def _files(runtime: Runtime, caller: Caller) -> list[ArchiveFile]:
 
 async def _account(runtime: Runtime, caller: Caller) -> AsyncGenerator[bytes]:
     user = caller.user
-    fields = {
-        "email": user.email,
-        "created_at": moment(user.created_at),
-        "exported_at": moment(runtime.now()),
-    }
+    fields = {"email": user.email, "created_at": moment(user.created_at), "exported_at": moment(runtime.now())}
     yield orjson.dumps(fields)
 
 
@@ -238,14 +229,14 @@ async def _subscriptions(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes
     async with runtime.db.read() as tx:
         rows = await subscriptions.every(tx, user_id)
     for subscription in rows:
-        yield orjson.dumps(subscription_json(subscription))
+        yield to_json(subscription_response(subscription))
 
 
 async def _rules(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
     async with runtime.db.read() as tx:
         rows = await rules.of_user(tx, user_id)
     for row in rows:
-        yield orjson.dumps(rule_json(row))
+        yield to_json(rule_response(row))
 
 
 async def _searches(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
@@ -260,23 +251,21 @@ async def _published(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
     async with runtime.db.read() as tx:
         feeds = await published_feeds.of_user(tx, user_id)
     for feed in feeds:
-        yield orjson.dumps(published_json(feed))
+        yield to_json(published_response(feed))
 
 
 async def _highlights(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
     async for highlight in every_highlight(runtime, user_id):
-        yield orjson.dumps(highlight_json(highlight))
+        yield to_json(highlight_response(highlight))
 
 
 async def _bookmarks(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
     async for bookmark in iter_bookmarks(runtime, user_id):
-        yield orjson.dumps(bookmark_json(bookmark))
+        yield to_json(bookmark_response(bookmark))
 
 
 async def _entries(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
     async for entry in export_entries(runtime, user_id):
-        yield orjson.dumps(_entry_json(entry))
-
-
-def _entry_json(entry: ExportedEntry) -> dict[str, Any]:
-    return {**entry_item(entry.row), "feed_title": entry.words.feed_title, "content": entry.words.content}
+        words = entry.words
+        item = ExportedEntryResponse.of_row(entry.row, feed_title=words.feed_title, content=words.content)
+        yield to_json(item)

@@ -25,21 +25,21 @@ def status(data_dir: Path | None, *, as_json: bool) -> None:
 @ai.command()
 @report_options
 def pause(data_dir: Path | None, *, as_json: bool) -> None:
-    """Stop asking the model; the built-in extract goes on."""
+    """Pause requests to the model; the built-in extract still works."""
     _set_paused(data_dir, paused=True, as_json=as_json)
 
 
 @ai.command()
 @report_options
 def resume(data_dir: Path | None, *, as_json: bool) -> None:
-    """Ask the model again."""
+    """Resume requests to the model."""
     _set_paused(data_dir, paused=False, as_json=as_json)
 
 
 @ai.command()
 @report_options
 def retry(data_dir: Path | None, *, as_json: bool) -> None:
-    """Wake what rests after failures."""
+    """Retry at once what waits after failures."""
 
     async def work(runtime: Runtime) -> dict[str, Any]:
         from reedbed.services.ai import retry_all

@@ -60,9 +60,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def data_dir_option(command: F) -> F:
-    return click.option(
-        "--data-dir", type=click.Path(path_type=Path), help="Where the database and its backups live."
-    )(command)
+    return click.option("--data-dir", type=click.Path(path_type=Path), help="Where the database and its backups live.")(
+        command
+    )
 
 
 def report_options(command: F) -> F:

@@ -21,7 +21,7 @@ def db() -> None:
 @db.command()
 @report_options
 def migrate(data_dir: Path | None, *, as_json: bool) -> None:
-    """Bring the database to this program's schema (SQLite: after a backup)."""
+    """Migrate the database to this version's schema (SQLite: after a backup)."""
     from reedbed.store import migrations
     from reedbed.store.startup import prepare
 
@@ -51,7 +51,7 @@ def backup(target: Path | None, data_dir: Path | None, *, yes: bool, as_json: bo
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @report_options
 def restore(source: Path, data_dir: Path | None, *, yes: bool, as_json: bool) -> None:
-    """Put a copy back as the database. Stop Reedbed first; the present file is kept beside it."""
+    """Restore a copy. Stop Reedbed first; the present database file is kept beside it."""
     from reedbed.store.startup import restore_sqlite
 
     target = _sqlite_file(data_dir, must_exist=False)
@@ -68,7 +68,7 @@ def restore(source: Path, data_dir: Path | None, *, yes: bool, as_json: bool) ->
 @db.command()
 @report_options
 def check(data_dir: Path | None, *, as_json: bool) -> None:
-    """Read the whole SQLite file and say whether it is sound."""
+    """Check the whole SQLite file for damage."""
     from reedbed.store.startup import check_integrity
 
     path = _sqlite_file(data_dir)
@@ -79,7 +79,7 @@ def check(data_dir: Path | None, *, as_json: bool) -> None:
 @db.command()
 @report_options
 def vacuum(data_dir: Path | None, *, as_json: bool) -> None:
-    """Give unused space of the SQLite file back to the disk."""
+    """Return unused space of the SQLite file to the disk."""
     from reedbed.store.engine.sqlite import vacuum_sqlite
 
     path = _sqlite_file(data_dir)
@@ -90,18 +90,11 @@ def vacuum(data_dir: Path | None, *, as_json: bool) -> None:
 @db.command()
 @report_options
 def cleanup(data_dir: Path | None, *, as_json: bool) -> None:
-    """Remove now what the settings do not keep, instead of waiting for the night."""
+    """Run the nightly cleanup now."""
     from reedbed.services.retention import clean_up_alone
 
     done = with_runtime(clean_up_alone, data_dir)
-    fields = (
-        "entries_removed",
-        "unread_removed",
-        "articles_cleared",
-        "feeds_removed",
-        "bytes_freed",
-        "notes",
-    )
+    fields = ("entries_removed", "unread_removed", "articles_cleared", "feeds_removed", "bytes_freed", "notes")
     say(
         f"{done.entries_removed} entries removed ({done.unread_removed} of them unread), "
         f"{done.articles_cleared} whole articles, {done.feeds_removed} feeds, "
@@ -114,8 +107,8 @@ def cleanup(data_dir: Path | None, *, as_json: bool) -> None:
 @db.command()
 @report_options
 def reindex(data_dir: Path | None, *, as_json: bool) -> None:
-    """Build the search index anew; searches find what is in it so far."""
-    from reedbed.services.search import rebuild_search
+    """Rebuild the search index; until it is complete, searches find only what is in it."""
+    from reedbed.services.search.upkeep import rebuild_search
 
     indexed = with_runtime(rebuild_search, data_dir)
     say(f"{indexed} entries indexed.", {"entries": indexed}, as_json=as_json)

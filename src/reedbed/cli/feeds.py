@@ -1,4 +1,4 @@
-"""`reedbed admin feed` and `reedbed admin root-domain`: how feeds are fetched and deframed for everybody."""
+"""`reedbed admin feed` and `reedbed admin root-domain`: how feeds are fetched and deframed for all users."""
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping
@@ -9,6 +9,7 @@ import click
 
 from reedbed.cli.context import report_options, say, show, with_runtime
 from reedbed.domain.errors import Invalid
+from reedbed.domain.failures import failure_message
 from reedbed.domain.feeds import FeedFetching
 from reedbed.domain.times import MINUTE, rfc3339
 from reedbed.services.runtime import Runtime
@@ -23,30 +24,28 @@ CLEARABLE = ("proxy", "user-agent", "username", "password", "interval", "max-fai
 
 _OPTIONS = (
     click.option("--proxy", help="Fetch it through this proxy: http://proxy.example:3128."),
-    click.option("--user-agent", help="What the site is told who asks."),
+    click.option("--user-agent", help="The User-Agent header of requests to the site."),
     click.option("--username", help="Log in at the site with this name."),
     click.option(
         "--password-stdin",
         is_flag=True,
         help="Read the password for it from standard input; on a terminal, ask for it.",
     ),
-    click.option("--interval", type=int, help="Minutes between checks, instead of its own rhythm."),
-    click.option(
-        "--max-failures", type=int, help="Failures in a row after which the feed stops; 1: at the first."
-    ),
+    click.option("--interval", type=int, help="Minutes between checks, instead of an interval that follows the feed."),
+    click.option("--max-failures", type=int, help="Failures in a row after which the feed stops; 1: at the first."),
     click.option(
         "--allow-duplicate-urls/--no-allow-duplicate-urls",
         default=None,
-        help="Entries with the same address are different ones.",
+        help="Entries with the same address are separate entries.",
     ),
     click.option(
         "--enforce-domain/--no-enforce-domain",
         default=None,
-        help="Leave out items of other sites (on for a new feed).",
+        help="Skip entries that link to other sites (on for a new feed).",
     ),
-    click.option("--prompt", help="What the model is asked beside; empty takes it back."),
+    click.option("--prompt", help="Additional instructions for the model; empty removes them."),
     click.option(
-        "--clear", multiple=True, type=click.Choice(CLEARABLE), help="Take a setting back; may be repeated."
+        "--clear", multiple=True, type=click.Choice(CLEARABLE), help="Reset a setting to its default; may be repeated."
     ),
 )
 
@@ -63,9 +62,7 @@ def settings_of(options: Mapping[str, Any]) -> "FeedSettings":
 
     cleared = {name.replace("-", "_"): None for name in options["clear"]}
     typed = {
-        name: value
-        for name, value in options.items()
-        if value is not None and name not in ("clear", "password_stdin")
+        name: value for name, value in options.items() if value is not None and name not in ("clear", "password_stdin")
     }
     if twice := sorted(typed.keys() & cleared.keys()):
         raise Invalid(f"{twice[0]} is both set and cleared.", field=twice[0])
@@ -84,12 +81,12 @@ def _read_password() -> str:
 
 @click.group()
 def feed() -> None:
-    """How feeds are fetched and deframed for everybody; FEED is a number from the list or an address."""
+    """Fetch and deframe settings of feeds, for all users; FEED is a number from the list or an address."""
 
 
 @feed.command()
 @click.argument("url")
-@click.option("--no-root-domain", is_flag=True, help="Belong to no site.")
+@click.option("--no-root-domain", is_flag=True, help="Do not assign it to a site.")
 @setting_options
 @report_options
 def add(url: str, data_dir: Path | None, *, no_root_domain: bool, as_json: bool, **options: Any) -> None:
@@ -107,10 +104,10 @@ def add(url: str, data_dir: Path | None, *, no_root_domain: bool, as_json: bool,
 @feed.command("set")
 @click.argument("feed")
 @setting_options
-@click.option("--deframe/--no-deframe", default=None, help="Read its entries and show them at the doors.")
+@click.option("--deframe/--no-deframe", default=None, help="Analyse its entries and publish the result.")
 @report_options
 def set_command(feed: str, data_dir: Path | None, *, as_json: bool, **options: Any) -> None:
-    """Change how a feed is fetched and deframed; another way of fetching is tried at once."""
+    """Change how a feed is fetched and deframed; after a change of fetching it is checked at once."""
     _change(feed, settings_of(options), data_dir, as_json=as_json)
 
 
@@ -118,7 +115,7 @@ def set_command(feed: str, data_dir: Path | None, *, as_json: bool, **options: A
 @click.argument("feed")
 @report_options
 def delete(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
-    """Delete a feed softly; who follows it goes on reading it."""
+    """Delete a feed softly; its subscribers keep it."""
 
     async def work(runtime: Runtime) -> "AdminFeed":
         from reedbed.services.feeds import delete_feed
@@ -138,7 +135,7 @@ def delete(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
 @click.argument("feed")
 @report_options
 def enable(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
-    """Let the doors serve it and workers take it; does not schedule a run."""
+    """Publish it and let workers analyse it; does not schedule a run."""
 
     async def work(runtime: Runtime) -> "AdminFeed":
         from reedbed.services.feeds import enable_feed
@@ -152,7 +149,7 @@ def enable(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
 @click.argument("feed")
 @report_options
 def disable(feed: str, data_dir: Path | None, *, as_json: bool) -> None:
-    """Shut the doors at once; no worker takes it, whatever is scheduled."""
+    """Stop publishing it at once; no worker analyses it, whatever is scheduled."""
 
     async def work(runtime: Runtime) -> "AdminFeed":
         from reedbed.services.feeds import disable_feed
@@ -251,9 +248,7 @@ def _change(feed: str, settings: "FeedSettings", data_dir: Path | None, *, as_js
     _show_feed(work, data_dir, as_json=as_json)
 
 
-def _show_feed(
-    work: Callable[[Runtime], Awaitable["AdminFeed"]], data_dir: Path | None, *, as_json: bool
-) -> None:
+def _show_feed(work: Callable[[Runtime], Awaitable["AdminFeed"]], data_dir: Path | None, *, as_json: bool) -> None:
     show([_feed_row(with_runtime(work, data_dir), as_json=as_json)], as_json=as_json)
 
 
@@ -270,16 +265,16 @@ def _feed_row(feed: "AdminFeed", *, as_json: bool) -> dict[str, Any]:
         "next_run_at": _timestamp(feed.next_run_at),
     }
     if not as_json:
-        return {**fields, "why": feed.stop_reason or feed.last_error}
+        return {**fields, "why": failure_message(feed.stop_reason or feed.last_error)}
     return {
         **fields,
-        "last_error": feed.last_error,
+        "last_error": failure_message(feed.last_error),
         "title": feed.title,
         "enforce_domain": feed.enforce_domain,
         "prompt": feed.prompt,
         **_fetch_fields(feed.fetching),
         "locked_until": _timestamp(feed.locked_until),
-        "stop_reason": feed.stop_reason,
+        "stop_reason": failure_message(feed.stop_reason),
         "followers": feed.followers,
         "built_at": _timestamp(feed.built_at),
         "deleted": feed.deleted,

@@ -18,7 +18,7 @@ from reedbed.settings import Settings, load, unknown_settings
 @click.command()
 @report_options
 def health(data_dir: Path | None, *, as_json: bool) -> None:
-    """Check now what is checked every five minutes. Exit code 1 when something is wrong."""
+    """Run the health checks of every five minutes now. Exit code 1 if there is a problem."""
     rows = with_runtime(_problem_rows, data_dir)
     if not rows and not as_json:
         click.echo("All is well.")
@@ -41,7 +41,7 @@ HEADINGS = {"feed_fetch_state": "feeds", "summary_queue": "summaries"}
 @click.command()
 @report_options
 def workers(data_dir: Path | None, *, as_json: bool) -> None:
-    """Every process of this instance: its role, when it was last heard of, what it has in hand."""
+    """List the processes of this instance: role, last heartbeat, leases."""
     rows = with_runtime(_worker_rows, data_dir)
     if not rows and not as_json:
         click.echo("No process is running.")
@@ -105,7 +105,7 @@ def secrets() -> None:
 @secrets.command()
 @report_options
 def status(data_dir: Path | None, *, as_json: bool) -> None:
-    """Say which key encrypts, and whether any password is in clear or cannot be read."""
+    """Show which key encrypts, and whether any password is in clear or cannot be read."""
     from reedbed.roles.build import open_vault
 
     settings = load({"data_dir": data_dir})
@@ -127,7 +127,7 @@ def status(data_dir: Path | None, *, as_json: bool) -> None:
 
 
 @secrets.command()
-@click.option("--lost-key", is_flag=True, help="Go on though some passwords cannot be read.")
+@click.option("--lost-key", is_flag=True, help="Continue even if some passwords cannot be read.")
 @report_options
 def rotate(data_dir: Path | None, *, lost_key: bool, as_json: bool) -> None:
     """Make a new key and encrypt everything with it, also while Reedbed runs.

@@ -67,7 +67,7 @@ def _run(command: Any) -> None:
 
 @click.group()
 def admin() -> None:
-    """Look after an instance."""
+    """Administer an instance."""
 
 
 admin.add_command(user)
@@ -84,7 +84,7 @@ admin.add_command(import_command)
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the completion for a shell: `eval "$(reedbed completion bash)"`, or keep it in a file."""
+    """Print the completion for a shell: `eval "$(reedbed completion bash)"`, or save it to a file."""
 
     kind = get_completion_class(shell)
     assert kind is not None

@@ -1,22 +1,29 @@
-"""`reedbed parse` and `reedbed extract`: print a feed or the article of a page as JSON."""
+"""`reedbed parse` and `reedbed extract`: print a feed, the article of a page or the list on it as JSON."""
 
 import asyncio
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import click
 import orjson
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.feeds import NotAFeed
+from reedbed.domain.page_feeds import PageEntry, PageLists
 from reedbed.domain.records import record
-from reedbed.domain.refresh.outcomes import Fetched, FetchRequest, NotModified
+from reedbed.domain.refresh.outcomes import Fetched, FetchRequest
 from reedbed.domain.times import rfc3339
 from reedbed.ingest.article.extract import ExtractedArticle, NotAnArticle, extract_article
 from reedbed.ingest.parse import parse_safely
 from reedbed.ingest.parse.jsonfeed import as_json_feed
 from reedbed.ingest.sanitize.media import standalone_html
 from reedbed.settings import load
+
+UNKNOWN_BASE = "https://page.invalid/"
+"""Stands for the address of a file that came without one."""
 
 
 @record
@@ -28,9 +35,7 @@ class ParseSource:
 
 @click.command("parse")
 @click.argument("sources", nargs=-1, required=True, metavar="FILE|URL|-")
-@click.option(
-    "--url", "base", default=None, metavar="BASE", help="Where the feed came from, for relative addresses."
-)
+@click.option("--url", "base", default=None, metavar="BASE", help="Where the feed came from, for relative addresses.")
 @click.option("--content-type", default=None, metavar="TYPE", help="The Content-Type it was served with.")
 def parse_command(sources: tuple[str, ...], base: str | None, content_type: str | None) -> None:
     """Print a feed as JSON Feed 1.1; several feeds as one document a line."""
@@ -39,7 +44,7 @@ def parse_command(sources: tuple[str, ...], base: str | None, content_type: str 
         output = _parse(name, base, content_type)
         if isinstance(output, NotAFeed):
             failed = True
-            click.echo(output.reason if len(sources) == 1 else f"{name}: {output.reason}", err=True)
+            click.echo(output.reason.message if len(sources) == 1 else f"{name}: {output.reason.message}", err=True)
         else:
             click.echo(output)
     if failed:
@@ -47,7 +52,7 @@ def parse_command(sources: tuple[str, ...], base: str | None, content_type: str 
 
 
 def _parse(name: str, base: str | None, content_type: str | None) -> bytes | NotAFeed:
-    source = asyncio.run(_fetch(name)) if name.startswith(("http://", "https://")) else _read_source(name)
+    source = asyncio.run(_fetch(name)) if _is_address(name) else _read_source(name)
     if isinstance(source, NotAFeed):
         return source
     url = base or source.url
@@ -60,39 +65,51 @@ def _read_source(name: str) -> ParseSource | NotAFeed:
     try:
         body = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
-        return NotAFeed(f"The file cannot be read: {error.strerror}.")
+        return NotAFeed(_unreadable(error))
     return ParseSource(body, None, "")
 
 
-async def _fetch(url: str) -> ParseSource | NotAFeed:
-    from reedbed.ingest.http.client import Fetcher
+def _is_address(name: str) -> bool:
+    return name.startswith(("http://", "https://"))
+
+
+async def _fetch(url: str, *, page: bool = False) -> ParseSource | NotAFeed:
+    from reedbed.ingest.http.client import ACCEPT_FEED, ACCEPT_PAGE, Fetcher
     from reedbed.ingest.http.guard import Guard
 
     fetcher = Fetcher(Guard(load().allow_networks))
     try:
-        outcome = await fetcher.fetch(FetchRequest(url))
+        outcome = await fetcher.fetch(FetchRequest(url, accept=ACCEPT_PAGE if page else ACCEPT_FEED))
     finally:
         await fetcher.close()
     if isinstance(outcome, Fetched):
         return ParseSource(outcome.body, outcome.content_type, outcome.url)
-    if isinstance(outcome, NotModified):
-        return NotAFeed("The server answered that nothing has changed.")
-    return NotAFeed(outcome.message)
+    return NotAFeed(outcome.failure)
 
 
 @click.command("extract")
-@click.argument("file", metavar="FILE")
-@click.option("--url", required=True, metavar="URL", help="Where the page came from, for relative addresses.")
+@click.argument("file", metavar="FILE|ADDRESS|-")
+@click.option("--url", default=None, metavar="BASE", help="Where the page came from, for relative addresses.")
+@click.option("--list", "as_list", is_flag=True, help="Print the list of entries on the page as JSON Feed 1.1.")
 @click.option("--keep", default=None, metavar="CSS", help="Selector of what the article is.")
 @click.option("--drop", default=None, metavar="CSS", help="Selector of what it is not.")
-def extract_command(file: str, url: str, keep: str | None, drop: str | None) -> None:
-    """Print the article of a page as JSON: title, byline, date, picture, sanitised content and text."""
+def extract_command(file: str, url: str | None, as_list: bool, keep: str | None, drop: str | None) -> None:
+    """Print the article of a page as JSON: title, byline, date, picture, sanitised content and text.
+
+    With --list, print the entries of the best list on the page as JSON Feed instead: title, address, date and
+    picture. Without a list, there are no items, and the reason is printed on standard error.
+    """
+    if as_list:
+        _extract_list(file, url or "")
+        return
+    if url is None:
+        raise click.UsageError("An article needs the option --url.")
     try:
         article = extract_article(_read_page(file), url, keep=keep, drop=drop)
     except (Invalid, OSError) as error:
-        article = NotAnArticle(_error_message(error))
+        article = NotAnArticle(_failure_of(error))
     if isinstance(article, NotAnArticle):
-        click.echo(article.reason, err=True)
+        click.echo(article.reason.message, err=True)
         sys.exit(1)
     click.echo(orjson.dumps(_article_json(article)))
 
@@ -101,8 +118,53 @@ def _read_page(file: str) -> bytes:
     return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
 
 
-def _error_message(error: Invalid | OSError) -> str:
-    return error.message if isinstance(error, Invalid) else f"The file cannot be read: {error.strerror}."
+def _extract_list(name: str, base: str) -> None:
+    from reedbed.ingest.page_feeds.sandbox import find_lists_safely
+
+    source = asyncio.run(_fetch(name, page=True)) if _is_address(name) else _read_source(name)
+    if isinstance(source, NotAFeed):
+        click.echo(source.reason.message, err=True)
+        sys.exit(1)
+    url = base or source.url or UNKNOWN_BASE
+    now = int(time.time() * 1000)
+    lists = asyncio.run(find_lists_safely(source.body, url, now=now, content_type=source.content_type))
+    if lists.reason is not None:
+        click.echo(lists.reason.message, err=True)
+    click.echo(orjson.dumps(_list_json(lists, base or source.url)))
+
+
+def _list_json(lists: PageLists, url: str) -> dict[str, Any]:
+    best = lists.lists[0] if lists.lists else None
+    about: dict[str, Any] = {"source": best.recipe.source, "recipe": best.recipe} if best is not None else {}
+    if lists.reason is not None:
+        about["reason"] = lists.reason.message
+    page = {"home_page_url": url} if url else {}
+    return {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": lists.title or url or "Untitled",
+        **page,
+        "_reedbed": about,
+        "items": [_entry_json(entry) for entry in best.entries] if best is not None else [],
+    }
+
+
+def _entry_json(entry: PageEntry) -> dict[str, str]:
+    # Without a base, addresses stay as relative as they are in the file.
+    url = entry.url.removeprefix(UNKNOWN_BASE.rstrip("/"))
+    fields = {"id": url, "url": url, "title": entry.title, "content_text": entry.teaser}
+    if entry.image is not None:
+        fields["image"] = entry.image.removeprefix(UNKNOWN_BASE.rstrip("/"))
+    if entry.published is not None:
+        fields["date_published"] = rfc3339(entry.published)
+    return fields
+
+
+def _failure_of(error: Invalid | OSError) -> Failure:
+    return error.failure if isinstance(error, Invalid) else _unreadable(error)
+
+
+def _unreadable(error: OSError) -> Failure:
+    return Failure(FailureCode.FILE_UNREADABLE, {"reason": error.strerror or type(error).__name__})
 
 
 def _article_json(article: ExtractedArticle) -> dict[str, str | None]:

@@ -34,7 +34,7 @@ def web(host: str | None, port: int | None, data_dir: Path | None) -> None:
 @listen_options
 @data_dir_option
 def worker(host: str | None, port: int | None, data_dir: Path | None) -> None:
-    """Run the background work only. Host and port are the page's, for links in mail."""
+    """Run the background work only. Host and port are those of the page, for links in mail."""
     _run("worker", load({"host": host, "port": port, "data_dir": data_dir}))
 
 

@@ -11,7 +11,8 @@ import click
 from reedbed.cli.context import data_dir_option, report_options, say, with_runtime
 from reedbed.domain.email import email_address
 from reedbed.domain.errors import Invalid, NotFound
-from reedbed.domain.transfer import ImportLine
+from reedbed.domain.failures import failure_sentence
+from reedbed.domain.transfer import ImportLine, ImportReport, LibraryReport
 from reedbed.services.runtime import Runtime
 
 
@@ -22,10 +23,10 @@ def opml() -> None:
 
 @opml.command("import")
 @click.argument("file", type=click.File("rb"))
-@click.option("--user", "email", help="Whose; not needed while there is only one.")
+@click.option("--user", "email", help="The user; not needed if there is only one.")
 @report_options
 def import_file(file: BinaryIO, email: str | None, data_dir: Path | None, *, as_json: bool) -> None:
-    """Follow every feed of FILE (- is standard input) and name each line that was not added."""
+    """Subscribe to every feed of FILE (- is standard input) and report each line that was not added."""
     from reedbed.services.transfer.opml import import_opml
 
     body = file.read()
@@ -34,7 +35,7 @@ def import_file(file: BinaryIO, email: str | None, data_dir: Path | None, *, as_
         report = await import_opml(runtime, await user_id_of(runtime, email), body)
         say(
             f"{report.imported} followed, {report.skipped} were followed already.",
-            {**asdict(report), "errors": [asdict(line) for line in report.errors]},
+            _report_json(report),
             as_json=as_json,
         )
         print_skipped_lines(report.lines)
@@ -45,10 +46,8 @@ def import_file(file: BinaryIO, email: str | None, data_dir: Path | None, *, as_
 
 @opml.command("export")
 @click.argument("file", type=click.File("wb"), default="-")
-@click.option("--user", "email", help="Whose; not needed while there is only one.")
-@click.option(
-    "--with-credentials", is_flag=True, help="Write names and passwords of feeds into their addresses."
-)
+@click.option("--user", "email", help="The user; not needed if there is only one.")
+@click.option("--with-credentials", is_flag=True, help="Write names and passwords of feeds into their addresses.")
 @data_dir_option
 def export_file(file: BinaryIO, email: str | None, data_dir: Path | None, *, with_credentials: bool) -> None:
     """Write the subscriptions to FILE (standard output)."""
@@ -65,7 +64,15 @@ def print_skipped_lines(lines: Iterable[ImportLine]) -> None:
     """Print to stderr, so that stdout stays one line or one JSON document."""
     for line in lines:
         if line.status != "added":
-            click.echo(f"{line.title or line.url}: {line.message}", err=True)
+            click.echo(f"{line.title or line.url}: {failure_sentence(line.failure)}", err=True)
+
+
+def _report_json(report: ImportReport | LibraryReport) -> dict[str, object]:
+    lines = [
+        {"title": line.title, "url": line.url, "message": failure_sentence(line.failure), "status": line.status}
+        for line in report.lines
+    ]
+    return {**asdict(report), "lines": lines, "errors": [line for line in lines if line["status"] == "error"]}
 
 
 async def user_id_of(runtime: Runtime, email: str | None) -> int:
@@ -86,20 +93,14 @@ async def user_id_of(runtime: Runtime, email: str | None) -> int:
 
 @click.command("import")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False), required=False)
-@click.option("--miniflux", "address", help="The address of a Miniflux to take everything from.")
+@click.option("--miniflux", "address", help="The address of a Miniflux server to import from.")
 @click.option("--token", envvar="MINIFLUX_TOKEN", default="", help="Its API key; or set MINIFLUX_TOKEN.")
-@click.option("--user", "email", help="Whose; not needed while there is only one.")
+@click.option("--user", "email", help="The user; not needed if there is only one.")
 @report_options
 def import_command(
-    file: Path | None,
-    address: str | None,
-    token: str,
-    email: str | None,
-    data_dir: Path | None,
-    *,
-    as_json: bool,
+    file: Path | None, address: str | None, token: str, email: str | None, data_dir: Path | None, *, as_json: bool
 ) -> None:
-    """Bring in FILE: OPML, starred JSON, a database of FreshRSS, Fusion or ReedMe, or a zip of these."""
+    """Import FILE: OPML, starred JSON, a database of FreshRSS, Fusion or ReedMe, or a zip of these."""
     from reedbed.services.transfer.library import import_file, import_miniflux
 
     async def work(runtime: Runtime) -> int:
@@ -114,7 +115,7 @@ def import_command(
             f"From {report.source}: {report.imported} feeds followed, {report.skipped} were already, "
             f"{report.starred} stars, {report.tagged} tagged, {report.bookmarked} bookmarks, "
             f"{report.read} read marks.",
-            {**asdict(report), "errors": [asdict(line) for line in report.errors]},
+            _report_json(report),
             as_json=as_json,
         )
         print_skipped_lines(report.lines)

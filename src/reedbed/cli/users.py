@@ -12,24 +12,24 @@ from reedbed.domain.times import rfc3339
 from reedbed.domain.users import ROLES, User
 from reedbed.services.runtime import Runtime
 
-EVERYBODY = 2**31
+ALL_USERS = 2**31
 
 
 @click.group()
 def user() -> None:
-    """The people of this instance."""
+    """The users of this instance."""
 
 
 @user.command("list")
 @report_options
 def list_users(data_dir: Path | None, *, as_json: bool) -> None:
-    """Everybody, with their role and how many feeds they follow."""
+    """List users with their role and their number of subscriptions."""
 
     async def work(runtime: Runtime) -> list[dict[str, Any]]:
         from reedbed.store import users
 
         async with runtime.db.read() as tx:
-            members = await users.list_members(tx, after=0, limit=EVERYBODY)
+            members = await users.list_members(tx, after=0, limit=ALL_USERS)
         return [
             {
                 **_fields(member.user),
@@ -80,7 +80,7 @@ def reset_link_command(email: str, data_dir: Path | None, *, as_json: bool) -> N
 @click.argument("email")
 @report_options
 def invite_command(email: str, data_dir: Path | None, *, as_json: bool) -> None:
-    """Invite somebody: print the link, and mail it where mail is set up."""
+    """Invite a user: print the link, and mail it if mail is set up."""
 
     async def work(runtime: Runtime) -> str:
         from reedbed.services.users import invite
@@ -95,7 +95,7 @@ def invite_command(email: str, data_dir: Path | None, *, as_json: bool) -> None:
 @click.argument("email")
 @report_options
 def disable(email: str, data_dir: Path | None, *, as_json: bool) -> None:
-    """Shut somebody out: logged out everywhere, tokens asleep; nothing is deleted."""
+    """Disable a user: sessions end and tokens stop working; nothing is deleted."""
     from reedbed.services.users import disable_member
 
     _change(email, disable_member, data_dir, as_json=as_json)
@@ -105,7 +105,7 @@ def disable(email: str, data_dir: Path | None, *, as_json: bool) -> None:
 @click.argument("email")
 @report_options
 def enable(email: str, data_dir: Path | None, *, as_json: bool) -> None:
-    """Let somebody in again."""
+    """Enable a disabled user again."""
     from reedbed.services.users import enable_member
 
     _change(email, enable_member, data_dir, as_json=as_json)
@@ -116,7 +116,7 @@ def enable(email: str, data_dir: Path | None, *, as_json: bool) -> None:
 @click.argument("role", type=click.Choice(ROLES))
 @report_options
 def set_role_command(email: str, role: str, data_dir: Path | None, *, as_json: bool) -> None:
-    """Make somebody an owner, an admin or a plain user."""
+    """Make a user an owner, an admin or a plain user."""
     from reedbed.services.users import set_role
 
     _change(email, lambda runtime, user: set_role(runtime, user, role), data_dir, as_json=as_json)
@@ -142,11 +142,7 @@ def delete(email: str, data_dir: Path | None, *, yes: bool, as_json: bool) -> No
 
 
 def _change(
-    email: str,
-    change: Callable[[Runtime, User], Awaitable[User]],
-    data_dir: Path | None,
-    *,
-    as_json: bool,
+    email: str, change: Callable[[Runtime, User], Awaitable[User]], data_dir: Path | None, *, as_json: bool
 ) -> None:
     async def work(runtime: Runtime) -> dict[str, Any]:
         from reedbed.services.users import find_member

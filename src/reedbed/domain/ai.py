@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Literal
 
+from reedbed.domain.failures import FailureCode
 from reedbed.domain.records import record
 from reedbed.domain.times import DAY, MINUTE, SECOND, Instant, Millis, from_datetime, to_datetime
 
@@ -160,19 +161,17 @@ class Spent:
     user_day: Usage = Usage()
 
 
-def refusal(budget: Budget, spent: Spent, estimate: Usage) -> str | None:
-    """The name of the budget that this call would exceed, or None."""
+def refusal(budget: Budget, spent: Spent, estimate: Usage) -> FailureCode | None:
+    """The budget that this call would exceed, or None."""
     checks = (
-        ("daily tokens", spent.day.tokens, budget.daily_tokens, estimate.tokens),
-        ("daily cost", spent.day.cost, budget.daily_cost, estimate.cost),
-        ("monthly tokens", spent.month.tokens, budget.monthly_tokens, estimate.tokens),
-        ("monthly cost", spent.month.cost, budget.monthly_cost, estimate.cost),
-        ("your daily tokens", spent.user_day.tokens, budget.user_daily_tokens, estimate.tokens),
-        ("your daily cost", spent.user_day.cost, budget.user_daily_cost, estimate.cost),
+        (FailureCode.BUDGET_DAILY_TOKENS, spent.day.tokens, budget.daily_tokens, estimate.tokens),
+        (FailureCode.BUDGET_DAILY_COST, spent.day.cost, budget.daily_cost, estimate.cost),
+        (FailureCode.BUDGET_MONTHLY_TOKENS, spent.month.tokens, budget.monthly_tokens, estimate.tokens),
+        (FailureCode.BUDGET_MONTHLY_COST, spent.month.cost, budget.monthly_cost, estimate.cost),
+        (FailureCode.BUDGET_USER_DAILY_TOKENS, spent.user_day.tokens, budget.user_daily_tokens, estimate.tokens),
+        (FailureCode.BUDGET_USER_DAILY_COST, spent.user_day.cost, budget.user_daily_cost, estimate.cost),
     )
-    return next(
-        (name for name, used, limit, additional in checks if not allows(used, limit, additional)), None
-    )
+    return next((code for code, used, limit, additional in checks if not allows(used, limit, additional)), None)
 
 
 def allows(spent: int, limit: int | None, estimate: int) -> bool:

@@ -28,14 +28,17 @@ class ArticleSelectors:
 
 def check_selectors(lines: Sequence[str], field: str) -> tuple[str, ...]:
     """Remove empty lines and duplicates. The CSS syntax is checked where the selectors are used."""
-    selectors = tuple(
-        dict.fromkeys(selector for line in lines if (selector := " ".join(storable(line).split())))
-    )
+    selectors = tuple(dict.fromkeys(selector for line in lines if (selector := " ".join(storable(line).split()))))
     if len(selectors) > MOST:
-        raise Invalid(f"There can be at most {MOST} selectors.", field=field)
+        raise Invalid("There can be at most %(limit)s selectors.", field=field, limit=MOST)
     for selector in selectors:
         if len(selector) > LONGEST:
-            raise Invalid(f"“{selector[:40]}…” is longer than {LONGEST} characters.", field=field)
+            raise Invalid(
+                "“%(selector)s…” is longer than %(limit)s characters.",
+                field=field,
+                selector=selector[:40],
+                limit=LONGEST,
+            )
     return selectors
 
 
@@ -78,9 +81,7 @@ def shown_content(entry: Entry, full_text: str) -> str:
     from_feed, fetched = _measure(entry.content, own), _measure(article, own)
     if from_feed.media and len(entry.row.summary) < MAX_CAPTION_LENGTH:
         return entry.content
-    if _contains(fetched, from_feed) and (
-        fetched.length > from_feed.length or fetched.media > from_feed.media
-    ):
+    if _contains(fetched, from_feed) and (fetched.length > from_feed.length or fetched.media > from_feed.media):
         return article
     if full_text == "always" and fetched.length > from_feed.length:
         return f"{entry.content}<hr>{article}"
@@ -155,3 +156,48 @@ def title_from_url(url: str) -> str:
     parts = urlsplit(url)
     path = unquote(parts.path, errors="replace").rstrip("/")
     return f"{parts.netloc.rpartition('@')[2].removeprefix('www.')}{path}"[:MAX_TITLE] or url[:MAX_TITLE]
+
+
+# --- Videos of other sites
+
+_YOUTUBE = re.compile(
+    r"https://(?:www\.|m\.)?(?:youtube\.com/(?:watch\?v=|shorts/|live/)|youtu\.be/)([\w-]{6,20})(?:[?&#].*)?\Z"
+)
+_VIMEO = re.compile(r"https://(?:www\.)?vimeo\.com/([0-9]{4,15})(?:[?#].*)?\Z")
+_YOUTUBE_ID = re.compile(r"[\w-]{6,20}\Z", re.ASCII)
+_VIMEO_ID = re.compile(r"[0-9]{4,15}\Z", re.ASCII)
+
+
+@record
+class Video:
+    """A video that may be framed: where it is, what to frame, and its picture."""
+
+    site: str
+    page_url: str
+    frame_origin: str
+    frame_url: str
+    picture_url: str
+
+
+def video(site: str, video_id: str) -> Video | None:
+    """The video of a known site; None for any other site, or what cannot be an id of it."""
+    if site == "youtube" and _YOUTUBE_ID.match(video_id):
+        origin = "https://www.youtube-nocookie.com"
+        page, picture = (
+            f"https://www.youtube.com/watch?v={video_id}",
+            f"https://i.ytimg.com/vi/{video_id}/hqdefault.jpg",
+        )
+        return Video("YouTube", page, origin, f"{origin}/embed/{video_id}?autoplay=1&rel=0", picture)
+    if site == "vimeo" and _VIMEO_ID.match(video_id):
+        origin = "https://player.vimeo.com"
+        page, picture = f"https://vimeo.com/{video_id}", f"https://vumbnail.com/{video_id}.jpg"
+        return Video("Vimeo", page, origin, f"{origin}/video/{video_id}?autoplay=1&dnt=1", picture)
+    return None
+
+
+def video_at(url: str | None) -> Video | None:
+    """The video that a page of a known site is about."""
+    if match := _YOUTUBE.match(url or ""):
+        return video("youtube", match[1])
+    match = _VIMEO.match(url or "")
+    return video("vimeo", match[1]) if match else None

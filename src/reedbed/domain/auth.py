@@ -51,9 +51,9 @@ MAX_LENGTH = 1_024
 
 def check_password(password: str, email: str = "", field: str = "password") -> None:
     if len(password) < MIN_LENGTH:
-        raise Invalid(f"The password must have at least {MIN_LENGTH} characters", field=field)
+        raise Invalid("The password must have at least %(limit)s characters", field=field, limit=MIN_LENGTH)
     if len(password) > MAX_LENGTH:
-        raise Invalid(f"The password must have at most {MAX_LENGTH} characters", field=field)
+        raise Invalid("The password must have at most %(limit)s characters", field=field, limit=MAX_LENGTH)
     if _is_own_email(password, email):
         raise Invalid("The password must not be your e-mail address", field=field)
     if is_common(password):
@@ -100,11 +100,7 @@ def _common() -> frozenset[str]:
 Purpose = Literal["reset", "verify", "invite"]
 
 LINK_LIFETIMES: dict[Purpose, Millis] = {"reset": HOUR, "verify": 3 * DAY, "invite": 7 * DAY}
-PATHS: dict[Purpose, str] = {
-    "reset": "/reset/",
-    "verify": "/verify/",
-    "invite": "/register?invite=",
-}
+PATHS: dict[Purpose, str] = {"reset": "/reset/", "verify": "/verify/", "invite": "/register?invite="}
 EXPIRED = "This link is not valid any more: it was used or is too old. Ask for a new one."
 
 

@@ -1,7 +1,8 @@
 """Digests: grouping recent entries into paragraphs, and rendering a digest as email, HTML and Markdown."""
 
+import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta, tzinfo
@@ -10,9 +11,11 @@ from typing import Literal, Protocol
 
 from reedbed.domain.email import Email
 from reedbed.domain.errors import Invalid
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.records import record
-from reedbed.domain.stories import Headline, StoryIndex, settle
-from reedbed.domain.times import DAY, Instant, from_datetime, to_datetime
+from reedbed.domain.stories.index import Headline, StoryIndex, settle
+from reedbed.domain.stories.words import title_words
+from reedbed.domain.times import DAY, HOUR, Instant, from_datetime, to_datetime
 
 Status = Literal["pending", "ready", "failed"]
 
@@ -31,6 +34,8 @@ class Sentence:
     text: str
     entry_ids: tuple[int, ...]
     language: str = ""
+    quote: str = ""
+    """The words of a source that a model's sentence rests on."""
 
 
 @record
@@ -61,22 +66,30 @@ def sources_of(sentences: Iterable[Sentence], entries: Iterable[Citable]) -> tup
     """The cited entries in the order of their first citation."""
     by_id = {entry.entry_id: entry for entry in entries}
     cited_ids = dict.fromkeys(id_ for sentence in sentences for id_ in sentence.entry_ids if id_ in by_id)
-    cited = (by_id[id_] for id_ in cited_ids)
-    return tuple(Source(entry.entry_id, entry.title, entry.feed, entry.at, entry.language) for entry in cited)
+    return tuple(source_of(by_id[id_]) for id_ in cited_ids)
+
+
+def source_of(entry: Citable) -> Source:
+    return Source(entry.entry_id, entry.title, entry.feed, entry.at, entry.language)
 
 
 MAX_ENTRIES = 100
-MAX_PARAGRAPHS = 5
-MIN_PARAGRAPHS = 3
-MAX_SENTENCES = 4
+TOP = 4
+"""The lead and the three items beside it."""
+MAX_FOLDERS, MAX_FEEDS, PER_FOLDER, MORE = 6, 4, 3, 8
+MAX_INTEREST = 0.4
+MIN_COMPARED, REPEATED = 3, 0.5
+"""An item is a repeat if so large a share of its headline's words, at least three, stands in one told before."""
+LEAD = 400
 MAX_SOURCES = 10
 SPAN = DAY
 MAX_SPAN = 7 * DAY
 
 NO_ENTRIES = "No articles found from the last 24 hours"
 NOTHING_NEW = "There is nothing new since the last digest."
-FAILED = "Failed to generate summary. Please try again later."
+FAILED = Failure(FailureCode.DIGEST_FAILED)
 
+_SHOUTING = re.compile(r"\b[A-Z]{4,}\b.*\b[A-Z]{4,}\b|!|\b[A-Z]{5,}:")
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\Z", re.ASCII)
 
 
@@ -102,12 +115,19 @@ class PromptContext:
     """The folder's name, or empty."""
     at: Instant
     language: str = ""
+    leads: tuple[str, ...] = ()
+    """Clean sentences among the first ones."""
+    place: int = 0
+    """The folder's place in the sidebar."""
+    image: str = ""
 
 
 @record
 class Paragraph:
     heading: str
     sentences: tuple[Sentence, ...]
+    kind: str = ""
+    """top, folder or more; empty in digests of version 0.1"""
 
 
 @record
@@ -120,6 +140,10 @@ class DigestText:
     """The number of sentences removed because no entry supported them."""
     fallback: bool = False
     """The model did not answer, so lines of the entries are used instead."""
+    image: str = ""
+    """The picture of the first item."""
+    left_out: int = 0
+    """Items that the digest does not tell."""
 
 
 @record
@@ -131,7 +155,7 @@ class Digest:
     model: str
     language: str
     entries: int
-    error: str | None
+    error: Failure | None
     since: Instant
     until: Instant
     created_at: Instant
@@ -143,25 +167,122 @@ Item = tuple[PromptContext, ...]
 """Entries about one event, the best first."""
 
 
-def group(materials: Sequence[PromptContext]) -> list[Item]:
-    """Group entries about the same event; the most reported events first, then the newest."""
-    index = StoryIndex()
-    placed = [(headline, index.place(headline)) for headline in map(_headline, materials)]
+def group(materials: Sequence[PromptContext], interest: Mapping[int, float] | None = None) -> list[Item]:
+    """Group entries about the same event, the most important first. `interest` is the reader's, by feed."""
+    index, by_time = StoryIndex(), sorted(materials, key=lambda entry: entry.at)
+    placed = [(headline, index.place(headline)) for headline in map(_headline, by_time)]
     story_ids = settle(placed).homes
     groups: defaultdict[int, list[PromptContext]] = defaultdict(list)
     for entry in materials:
         groups[story_ids.get(entry.entry_id, entry.entry_id)].append(entry)
+    newest = max((entry.at for entry in materials), default=0)
     items = [tuple(entries) for entries in groups.values()]
-    return sorted(items, key=lambda item: (-len({entry.feed_id for entry in item}), -item[0].at))
+    return sorted(items, key=lambda item: (-importance(item, interest or {}, newest), -item[0].at))
+
+
+def importance(item: Item, interest: Mapping[int, float], newest: Instant) -> float:
+    """More outlets, newer, and of feeds that the reader likes."""
+    outlets = len({entry.feed_id for entry in item})
+    age = max(0, newest - max(entry.at for entry in item)) / HOUR
+    return math.log2(1 + outlets) + 0.5 * math.exp(-age / 12) + max(interest.get(entry.feed_id, 0.0) for entry in item)
+
+
+def interest_of(stars: Mapping[int, int]) -> dict[int, float]:
+    """From the entries of each feed that the reader has starred, read later or tagged lately."""
+    return {feed_id: min(MAX_INTEREST, 0.1 * math.log2(1 + count)) for feed_id, count in stars.items()}
 
 
 def compose(items: Sequence[Item]) -> tuple[Paragraph, ...]:
-    """Three to five paragraphs if there are enough entries, each with its folder or feed as heading."""
-    sections = _sections([item for item in items if item[0].line])
-    return tuple(
-        Paragraph(heading, tuple(_sentence(item) for item in section_items[:MAX_SENTENCES]))
-        for heading, section_items in sections
-    )
+    """A front page: the most important items, then the folders in the reader's order, then single lines."""
+    tellable = _without_repeats([item for item in items if any(entry.title or entry.leads for entry in item)])
+    top, others = tellable[:TOP], tellable[TOP:]
+    parts = [Paragraph("", tuple(map(_sentence, top)), "top")] if top else []
+    told: set[int] = set()
+    for heading, of_folder in _sections(others):
+        shown = of_folder[:PER_FOLDER]
+        told |= {item[0].entry_id for item in shown}
+        parts.append(Paragraph(heading, tuple(map(_sentence, shown)), "folder"))
+    more = [item for item in others if item[0].entry_id not in told][:MORE]
+    if more:
+        parts.append(Paragraph("", tuple(map(_calm_headline, more)), "more"))
+    return tuple(parts)
+
+
+def _without_repeats(items: Sequence[Item]) -> list[Item]:
+    """Without items whose headline an item before them has nearly word for word: one event must not be told twice."""
+    kept: list[Item] = []
+    told: list[set[str]] = []
+    for item in items:
+        words = set(title_words(item[0].title))
+        if len(words) < MIN_COMPARED or all(len(words & other) < REPEATED * len(words) for other in told):
+            kept.append(item)
+            told += [_words_of(entry) for entry in item]
+    return kept
+
+
+def _sections(items: Sequence[Item]) -> list[tuple[str, list[Item]]]:
+    """By folder, in the order of the sidebar; by feed if there is only one."""
+    places = {entry.folder: entry.place for item in items for entry in item}
+    by_folder = _by_name([item for item in items if item[0].folder], lambda item: item[0].folder)
+    if by_folder:
+        return sorted(by_folder.items(), key=lambda section: places[section[0]])[:MAX_FOLDERS]
+    by_feed = _by_name(items, lambda item: item[0].feed)
+    return list(by_feed.items())[:MAX_FEEDS] if len(by_feed) > 1 else []
+
+
+def _sentence(item: Item) -> Sentence:
+    """The clean sentence among the first ones of every outlet that says most of what the others say."""
+    spread = Counter(word for entry in _one_per_feed(item) for word in _words_of(entry))
+    scored = [
+        (_sentence_score(lead, place, entry, spread, len(item)), lead, entry)
+        for entry in item
+        for place, lead in enumerate(entry.leads)
+    ]
+    if not scored:
+        return _calm_headline(item)
+    _, text, best = max(scored, key=lambda one: one[0])
+    return Sentence(text, _cited(best, item), best.language)
+
+
+def _sentence_score(text: str, place: int, entry: PromptContext, spread: Counter[str], entries: int) -> float:
+    words, title = set(title_words(text)), set(title_words(entry.title))
+    shared = sum(spread[word] - 1 for word in words if spread[word]) / (len(words) + 4) / max(1, entries - 1)
+    first = (0.25, 0.05, 0.0, 0.0)[min(place, 3)]
+    return shared + 0.15 * len(words & title) / (len(title) + 1) + first - 0.5 * shouts(entry)
+
+
+def _calm_headline(item: Item) -> Sentence:
+    best = next((entry for entry in item if entry.title and not shouts(entry)), item[0])
+    return Sentence(best.title or best.line, _cited(best, item), best.language)
+
+
+def shouts(entry: PromptContext) -> bool:
+    return _SHOUTING.search(entry.title) is not None or "!" in entry.text[:300]
+
+
+def _cited(best: PromptContext, item: Item) -> tuple[int, ...]:
+    others = (entry.entry_id for entry in sorted(item, key=shouts))
+    return tuple(dict.fromkeys((best.entry_id, *others)))[:MAX_SOURCES]
+
+
+def _one_per_feed(item: Item) -> Iterable[PromptContext]:
+    return {entry.feed_id: entry for entry in item}.values()
+
+
+def _words_of(entry: PromptContext) -> set[str]:
+    return set(title_words(f"{entry.title} {entry.text[:500]}"))
+
+
+def _by_name(items: Sequence[Item], name: Callable[[Item], str]) -> dict[str, list[Item]]:
+    items_by_name: defaultdict[str, list[Item]] = defaultdict(list)
+    for item in items:
+        items_by_name[name(item)].append(item)
+    return items_by_name
+
+
+def _headline(entry: PromptContext) -> Headline:
+    title, lead = entry.title or entry.line, entry.text[:LEAD]
+    return Headline(entry.entry_id, entry.feed_id, title, entry.at, lead=lead, language=entry.language)
 
 
 def next_time(minute: int, zone: tzinfo, now: Instant) -> Instant:
@@ -174,47 +295,6 @@ def next_time(minute: int, zone: tzinfo, now: Instant) -> Instant:
         if timestamp > now:
             return timestamp
     return now + DAY
-
-
-def _headline(entry: PromptContext) -> Headline:
-    return Headline(entry.entry_id, entry.feed_id, entry.title or entry.line, entry.at)
-
-
-def _sections(items: Sequence[Item]) -> list[tuple[str, list[Item]]]:
-    by_folder = _by_name(items, lambda item: item[0].folder)
-    by_heading = by_folder if len(by_folder) > 1 else _by_name(items, lambda item: item[0].feed)
-    sections = sorted(by_heading.items(), key=lambda section: (section[0] == "", -len(section[1])))
-    head, remaining = sections[:MAX_PARAGRAPHS], sections[MAX_PARAGRAPHS:]
-    if remaining:
-        # The last section collects all remaining items.
-        others = [item for _, section_items in [head.pop(), *remaining] for item in section_items]
-        head.append(("", others))
-    return _split(head)
-
-
-def _by_name(items: Sequence[Item], name: Callable[[Item], str]) -> dict[str, list[Item]]:
-    items_by_name: defaultdict[str, list[Item]] = defaultdict(list)
-    for item in items:
-        items_by_name[name(item)].append(item)
-    return items_by_name
-
-
-def _split(sections: list[tuple[str, list[Item]]]) -> list[tuple[str, list[Item]]]:
-    """Split the largest sections until there are three paragraphs."""
-    while sections and len(sections) < MIN_PARAGRAPHS:
-        index = max(range(len(sections)), key=lambda i: len(sections[i][1]))
-        heading, section_items = sections[index]
-        if len(section_items) < 2:
-            break
-        half = min(MAX_SENTENCES, (len(section_items) + 1) // 2)
-        sections[index : index + 1] = [(heading, section_items[:half]), ("", section_items[half:])]
-    return sections
-
-
-def _sentence(item: Item) -> Sentence:
-    best = item[0]
-    ids = dict.fromkeys(entry.entry_id for entry in item)
-    return Sentence(best.line, tuple(ids)[:MAX_SOURCES], best.language)
 
 
 # --- Rendering
@@ -273,10 +353,7 @@ def _email_text(digest: Digest, base_url: str, unsubscribe_url: str) -> str:
 
 
 def _email_html(digest: Digest, base_url: str, unsubscribe_url: str) -> str:
-    parts = [
-        digest_html(digest, base_url),
-        f'<p><a href="{escape(base_url)}/digests/{digest.id}">On the page</a></p>',
-    ]
+    parts = [digest_html(digest, base_url), f'<p><a href="{escape(base_url)}/digests/{digest.id}">On the page</a></p>']
     if unsubscribe_url:
         parts.append(f'<p><a href="{escape(unsubscribe_url)}">No more digests by mail</a></p>')
     return "<!doctype html>\n<html><body>\n" + "\n".join(parts) + "\n</body></html>\n"

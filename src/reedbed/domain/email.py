@@ -93,15 +93,13 @@ def email_address(text: str) -> str:
     if not typed:
         raise Invalid("E-mail address is required", field="email")
     if len(typed) > MAX_EMAIL:
-        raise Invalid(f"E-mail address must be at most {MAX_EMAIL} characters", field="email")
+        raise Invalid("E-mail address must be at most %(limit)s characters", field="email", limit=MAX_EMAIL)
     local, _, domain = typed.lower().rpartition("@")
     host = _domain(domain)
     if host is None or len(local) > _MAX_LOCAL_LENGTH or not _LOCAL.match(local):
-        raise Invalid(
-            "This does not look like an e-mail address. Write it as name@example.com.", field="email"
-        )
+        raise Invalid("This does not look like an e-mail address. Write it as name@example.com.", field="email")
     if len(local) + 1 + len(host) > MAX_EMAIL:
-        raise Invalid(f"E-mail address must be at most {MAX_EMAIL} characters", field="email")
+        raise Invalid("E-mail address must be at most %(limit)s characters", field="email", limit=MAX_EMAIL)
     return f"{local}@{host}"
 
 

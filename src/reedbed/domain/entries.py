@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.feeds import Author, Enclosure
-from reedbed.domain.pagination import Cursor, Order
+from reedbed.domain.pagination import LIST_ORDERS, Cursor, ListOrder, Order
 from reedbed.domain.records import record
 from reedbed.domain.text import clean_line
 from reedbed.domain.times import Instant
@@ -22,7 +22,7 @@ class ViewQuery:
     """A list of entries: a view, optionally filtered by feed, folder (with subfolders), tag or time."""
 
     view: View = "all"
-    order: Order = "newest"
+    order: ListOrder = "newest"
     feed_id: int | None = None
     folder_id: int | None = None
     tag: str | None = None
@@ -75,6 +75,8 @@ class EntryRow:
     changed_at: Instant | None
     sort_at: Instant
     states: States
+    read_at: Instant | None = None
+    """When the user read it; only in the list of recently read entries."""
 
 
 @record
@@ -189,6 +191,8 @@ class SubscriptionCount(NamedTuple):
     feed_id: int
     folder_id: int | None
     unread: int
+    muted: bool
+    """Its unread entries count for itself only."""
 
 
 @record
@@ -200,6 +204,16 @@ class Counts:
     unread: int = 0
     starred: int = 0
     later: int = 0
+
+
+@record
+class ReadingDay:
+    """What a user has read today."""
+
+    read: int
+    words: int
+    starred: int
+    next_check_at: Instant | None
 
 
 def roll_up(counted: Iterable[tuple[int | None, int]], parents: Mapping[int, int | None]) -> dict[int, int]:
@@ -237,7 +251,7 @@ def tag_name(text: str) -> str:
     if not name:
         raise Invalid("A tag needs a name.", field="name")
     if len(name) > LONGEST:
-        raise Invalid(f"A tag's name may have at most {LONGEST} characters.", field="name")
+        raise Invalid("A tag's name may have at most %(limit)s characters.", field="name", limit=LONGEST)
     return name
 
 
@@ -245,5 +259,47 @@ def tag_names(texts: Iterable[str]) -> tuple[str, ...]:
     """Without duplicates, in the given order."""
     names = tuple(dict.fromkeys(tag_name(text) for text in texts))
     if len(names) > MAX_TAGS_PER_ENTRY:
-        raise Invalid(f"An entry may have at most {MAX_TAGS_PER_ENTRY} tags.", field="tags")
+        raise Invalid("An entry may have at most %(limit)s tags.", field="tags", limit=MAX_TAGS_PER_ENTRY)
     return names
+
+
+# --- Settings of a list
+
+LAYOUTS = ("titles", "cards", "magazine", "pictures")
+EVERY_LIST = "*"
+"""The list name of settings that apply to every list without its own."""
+
+_LIST_NAMES = ("everything", "starred", "later", "history", "search")
+_CHOICES = {"show": ("unread", "all"), "order": LIST_ORDERS, "layout": LAYOUTS}
+
+
+@record
+class ListSettings:
+    """How a user wants to see a list. An empty field has no setting of its own."""
+
+    show: str = ""
+    order: str = ""
+    layout: str = ""
+
+    def over(self, other: "ListSettings") -> "ListSettings":
+        """These settings; what they leave open is taken from `other`."""
+        return ListSettings(self.show or other.show, self.order or other.order, self.layout or other.layout)
+
+
+def check_list_settings(settings: ListSettings) -> ListSettings:
+    for name, choices in _CHOICES.items():
+        if getattr(settings, name) not in ("", *choices):
+            raise Invalid("%(name)s must be one of %(choices)s.", field=name, name=name, choices=", ".join(choices))
+    return settings
+
+
+def parse_list_name(name: str) -> tuple[str, str]:
+    """Split the name of a list into its kind and the rest: `feed:3` is the list of the subscription with id 3."""
+    kind, _, rest = name.partition(":")
+    if name in (*_LIST_NAMES, EVERY_LIST):
+        return name, ""
+    is_number = rest.isascii() and rest.isdigit() and len(rest) < 17
+    is_known = is_number if kind in ("feed", "folder") else kind == "tag" and bool(rest)
+    if not is_known or len(name) > LONGEST + 10:
+        raise Invalid("There is no such list.", field="list")
+    return kind, rest

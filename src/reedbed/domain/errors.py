@@ -14,13 +14,24 @@ ReedbedError
 └── CannotStart        the program does not start; the message says how to fix it
 """
 
+from reedbed.domain.failures import Failure, Param, refused
+
 
 class ReedbedError(Exception):
+    """`text` is the English message, with placeholders such as `%(limit)s` for `values`, or a failure.
+
+    A text must be a literal or a constant of its module: `scripts/texts.py` collects them for translation.
+    """
+
     code = "error"
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, text: str | Failure, /, **values: Param) -> None:
+        self.failure = refused(text, values) if isinstance(text, str) else text
+        super().__init__(self.message)
+
+    @property
+    def message(self) -> str:
+        return self.failure.message
 
 
 class Refused(ReedbedError):
@@ -30,8 +41,8 @@ class Refused(ReedbedError):
 class Invalid(Refused):
     code = "invalid"
 
-    def __init__(self, message: str, field: str | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, text: str | Failure, /, field: str | None = None, **values: Param) -> None:
+        super().__init__(text, **values)
         self.field = field
 
 
@@ -42,8 +53,8 @@ class NotFound(Refused):
 class Conflict(Refused):
     code = "conflict"
 
-    def __init__(self, message: str, field: str | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, text: str | Failure, /, field: str | None = None, **values: Param) -> None:
+        super().__init__(text, **values)
         self.field = field
 
 
@@ -58,8 +69,8 @@ class Forbidden(Refused):
 class TooMany(Refused):
     code = "too_many_requests"
 
-    def __init__(self, message: str, retry_after: int) -> None:
-        super().__init__(message)
+    def __init__(self, text: str | Failure, /, retry_after: int, **values: Param) -> None:
+        super().__init__(text, **values)
         self.retry_after = retry_after
 
 

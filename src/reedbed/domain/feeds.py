@@ -6,6 +6,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.failures import Failure
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant, Millis
 from reedbed.domain.urls import check_feed_url
@@ -85,9 +86,9 @@ class ParsedFeed:
 
 @record
 class NotAFeed:
-    """The bytes are not a feed; `reason` is a sentence for the user."""
+    """The bytes are not a feed; `reason` says why."""
 
-    reason: str
+    reason: Failure
 
 
 # --- Fetch settings
@@ -139,8 +140,7 @@ def check_user_agent(text: str | None) -> str | None:
         return None
     if len(line) > MAX_USER_AGENT or not _PRINTABLE_ASCII.fullmatch(line):
         raise Invalid(
-            "The user agent must be one line of at most 255 plain letters, digits and signs.",
-            field="user_agent",
+            "The user agent must be one line of at most 255 plain letters, digits and signs.", field="user_agent"
         )
     return line
 
@@ -149,9 +149,7 @@ def check_username(text: str | None) -> str | None:
     if text is None or not (name := text.strip()):
         return None
     if len(name) > MAX_CREDENTIAL_LENGTH or ":" in name or _CONTROL.search(name):
-        raise Invalid(
-            "The user name must be one line of at most 255 characters without a colon.", field="username"
-        )
+        raise Invalid("The user name must be one line of at most 255 characters without a colon.", field="username")
     return name
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.records import record
-from reedbed.domain.text import clean_line
+from reedbed.domain.text import clean_line, natural_key
 
 MAX_DEPTH = 8
 MAX_FOLDER_NAME = 255
@@ -84,7 +84,7 @@ def check_place(rows: Sequence[FolderRow], parent_id: int | None, moving_id: int
         raise Invalid("A folder cannot lie inside itself", field="parent_id")
     height = 1 if moving_id is None else _height(rows, moving_id)
     if len(parents) + height > MAX_DEPTH:
-        raise Invalid(f"Folders can be nested at most {MAX_DEPTH} deep", field="parent_id")
+        raise Invalid("Folders can be nested at most %(limit)s deep", field="parent_id", limit=MAX_DEPTH)
 
 
 def reordered(rows: Iterable[FolderRow], parent_id: int | None, ordered_ids: Sequence[int]) -> dict[int, int]:
@@ -107,10 +107,8 @@ def _is_anchored(row: FolderRow, rows_by_id: dict[int, FolderRow]) -> bool:
     return row.id not in seen
 
 
-def _branch(
-    parent_id: int | None, children: dict[int | None, list[FolderRow]], depth: int
-) -> tuple[FolderNode, ...]:
-    level = sorted(children.get(parent_id, ()), key=lambda row: (row.position, row.name.casefold(), row.id))
+def _branch(parent_id: int | None, children: dict[int | None, list[FolderRow]], depth: int) -> tuple[FolderNode, ...]:
+    level = sorted(children.get(parent_id, ()), key=lambda row: (row.position, natural_key(row.name), row.id))
     return tuple(FolderNode(row.id, row.name, depth, _branch(row.id, children, depth + 1)) for row in level)
 
 

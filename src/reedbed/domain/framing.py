@@ -8,6 +8,7 @@ from html import escape
 from typing import Final, Literal, TypeVar
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.failures import Failure
 from reedbed.domain.records import record
 from reedbed.domain.summaries import Variant
 from reedbed.domain.text import storable, writable
@@ -81,7 +82,7 @@ class AnalysisState:
     """`none`: not requested yet."""
     analysis: Analysis | None = None
     """While a new analysis is pending, the previous one."""
-    error: str | None = None
+    error: Failure | None = None
     outdated: bool = False
     """The entry, the model or the feed's prompt has changed since."""
     made_at: Instant | None = None
@@ -194,7 +195,7 @@ def fair(queues: Iterable[Sequence[tuple[str, T]]], limit: int) -> list[T]:
 def check_prompt(text: str | None) -> str | None:
     prompt = storable(text or "").strip()
     if len(prompt) > MAX_PROMPT_LENGTH:
-        raise Invalid(f"A prompt has at most {MAX_PROMPT_LENGTH} characters.", field="prompt")
+        raise Invalid("A prompt has at most %(limit)s characters.", field="prompt", limit=MAX_PROMPT_LENGTH)
     return prompt or None
 
 
@@ -209,9 +210,7 @@ def check_root_domain(text: str, *, field: str = "root_domain") -> str:
 _STRAIGHTENED = str.maketrans(
     {"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "–": "-", "—": "-"}
 )
-_HOST = re.compile(
-    r"(?=.{1,253}\Z)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*"
-)
+_HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*")
 
 
 # --- The public feed

@@ -3,10 +3,19 @@
 A passage is identified by its text and the text around it, because markup changes and positions move.
 """
 
+from typing import Literal, get_args
+
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
 from reedbed.domain.text import storable
-from reedbed.domain.times import Instant
+from reedbed.domain.times import DAY, Instant
+
+Color = Literal["yellow", "green", "blue", "rose"]
+COLORS: tuple[Color, ...] = get_args(Color)
+FIRST_COLOR: Color = "yellow"
+
+REVIEW_AFTER = 7 * DAY
+"""A highlight is due for review this long after it was made or last reviewed."""
 
 MAX_QUOTE = 5_000
 MAX_AROUND = 200
@@ -32,6 +41,23 @@ class Highlight:
     note: str
     created_at: Instant
     updated_at: Instant
+    color: Color = FIRST_COLOR
+    reviewed_at: Instant | None = None
+
+
+@record
+class HighlightFilter:
+    color: Color | None = None
+    text: str = ""
+    """Occurs in the quote, the note or the title of the entry."""
+    entry_id: int | None = None
+
+
+def check_color(color: str) -> Color:
+    for known in COLORS:
+        if color == known:
+            return known
+    raise Invalid("A highlight is yellow, green, blue or rose.", field="color")
 
 
 def check_passage(quote: str, prefix: str, suffix: str) -> Passage:
@@ -39,14 +65,14 @@ def check_passage(quote: str, prefix: str, suffix: str) -> Passage:
     if not clean_quote:
         raise Invalid("A highlight needs a passage of the text", field="quote")
     if len(clean_quote) > MAX_QUOTE:
-        raise Invalid(f"A highlight may have at most {MAX_QUOTE} characters", field="quote")
+        raise Invalid("A highlight may have at most %(limit)s characters", field="quote", limit=MAX_QUOTE)
     return Passage(clean_quote, _check_context(prefix, "prefix"), _check_context(suffix, "suffix"))
 
 
 def check_note(note: str) -> str:
     clean_note = storable(note).strip()
     if len(clean_note) > MAX_NOTE:
-        raise Invalid(f"A note may have at most {MAX_NOTE} characters", field="note")
+        raise Invalid("A note may have at most %(limit)s characters", field="note", limit=MAX_NOTE)
     return clean_note
 
 
@@ -59,7 +85,7 @@ def occurs(passage: Passage, *texts: str) -> bool:
 def _check_context(text: str, field: str) -> str:
     clean_text = storable(text)
     if len(clean_text) > MAX_AROUND:
-        raise Invalid(f"The {field} may have at most {MAX_AROUND} characters", field=field)
+        raise Invalid("The %(name)s may have at most %(limit)s characters", field=field, name=field, limit=MAX_AROUND)
     return clean_text
 
 

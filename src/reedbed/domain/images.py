@@ -1,6 +1,7 @@
 """Images: signed URLs of the image proxy, and detecting the type of an image."""
 
 import hmac
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as NotBase64
 from hashlib import sha256
@@ -15,6 +16,11 @@ MAIL_PATH = "/newsletters/images/"
 MAIL_KEY = "mail:"
 """Prefix of the same name in the image store; unused images are found by it and deleted."""
 
+WIDTHS = (160, 480, 960)
+"""Widths in pixels to which the proxy scales pictures down, for lists."""
+
+_SMALL_KEY = "small:"
+
 _SIGNATURE_BYTES = 16
 _PURPOSE = b"image\0"
 
@@ -25,6 +31,10 @@ _MAGIC_BYTES = (
     (b"GIF89a", "image/gif"),
     (b"BM", "image/bmp"),
     (b"\x00\x00\x01\x00", "image/x-icon"),
+)
+SVG = "image/svg+xml"
+_SVG = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*(?:<!DOCTYPE svg[^>\[]*>\s*)?<svg[\s>]", re.DOTALL
 )
 _AVIF_BRANDS = frozenset({b"avif", b"avis"})
 
@@ -44,6 +54,19 @@ def verify_signed_path(secret: bytes, signature: str, encoded: str) -> str | Non
     return url if genuine else None
 
 
+def small_key(url: str, width: int) -> str:
+    """The name of a scaled-down picture, signed like a URL: nobody can ask for other widths."""
+    return f"{_SMALL_KEY}{width}:{url}"
+
+
+def parse_small_key(key: str) -> tuple[str, int | None]:
+    """The URL, and the width unless the picture keeps its size."""
+    if not key.startswith(_SMALL_KEY):
+        return key, None
+    width, _, url = key.removeprefix(_SMALL_KEY).partition(":")
+    return url, int(width)
+
+
 def image_type(data: bytes) -> str | None:
     """The media type by content, ignoring headers; None for anything but a bitmap image, so also for SVG."""
     for magic, media_type in _MAGIC_BYTES:
@@ -52,6 +75,11 @@ def image_type(data: bytes) -> str | None:
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return "image/avif" if data[4:8] == b"ftyp" and data[8:12] in _AVIF_BRANDS else None
+
+
+def picture_type(data: bytes) -> str | None:
+    """As `image_type`, or SVG, which runs nothing in `<img>`; served by itself it needs a policy against scripts."""
+    return image_type(data) or (SVG if _SVG.match(data[:4_000]) else None)
 
 
 def _signature(secret: bytes, url: str) -> str:

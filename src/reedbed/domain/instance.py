@@ -46,9 +46,7 @@ class Measured:
 
 
 NO_DATABASE = Problem(
-    "The database does not answer. See that it runs and that REEDBED_DATABASE_URL is right.",
-    "database",
-    alarm=True,
+    "The database does not answer. See that it runs and that REEDBED_DATABASE_URL is right.", "database", alarm=True
 )
 
 
@@ -71,8 +69,7 @@ def _storage_problems(measured: Measured) -> Iterator[Problem]:
         )
     if measured.backup_failed:
         yield Problem(
-            "Last night's copy of the database failed. The log says why; copy it with "
-            "reedbed admin db backup.",
+            "Last night's copy of the database failed. The log says why; copy it with reedbed admin db backup.",
             "backup",
         )
 
@@ -99,8 +96,7 @@ def _fetching_problems(measured: Measured) -> Iterator[Problem]:
 def _queue_problems(measured: Measured) -> Iterator[Problem]:
     if measured.oldest_in_queue > STUCK_AFTER:
         yield Problem(
-            "A summary has been in work for more than an hour. Start the worker that holds it again.",
-            "queue",
+            "A summary has been in work for more than an hour. Start the worker that holds it again.", "queue"
         )
     if measured.oldest_job > STUCK_AFTER:
         yield Problem("A job has waited for more than an hour. See that a worker runs, and its log.", "jobs")

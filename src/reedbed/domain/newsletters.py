@@ -1,4 +1,4 @@
-"""Newsletters: received mails, their senders and addresses, unsubscribe links, and confirmation mails."""
+"""Newsletters: received mails, their senders and addresses, unsubscribe links, confirmation mails, IMAP mailboxes."""
 
 import re
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from reedbed.domain.email import known_as
 from reedbed.domain.errors import Invalid
+from reedbed.domain.failures import Failure
 from reedbed.domain.records import record
 from reedbed.domain.text import storable
 from reedbed.domain.times import Instant
@@ -107,8 +108,8 @@ class Sender:
     name: str
     ways_out: UnsubscribeOptions
     verdicts: Verdicts
-    leaving: str
-    """The result of unsubscribing as a sentence; empty while subscribed."""
+    leaving: Failure | None
+    """The result of unsubscribing; None while subscribed."""
     received: int
     refused: int
     last_mail_at: Instant | None
@@ -136,7 +137,7 @@ def check_name(name: str) -> str:
     if not clean_name:
         raise Invalid("A name is required", field="name")
     if len(clean_name) > MAX_NAME:
-        raise Invalid(f"The name must have at most {MAX_NAME} characters", field="name")
+        raise Invalid("The name must have at most %(limit)s characters", field="name", limit=MAX_NAME)
     return clean_name
 
 
@@ -198,7 +199,7 @@ class MailIntake:
 class MailPolicy:
     domain: str = ""
     """The domain of the ingest addresses; empty if there are none."""
-    door: MailIntake | None = None
+    intake: MailIntake | None = None
     max_bytes: int = 15 * MEGABYTE
     authserv_id: str = ""
     """The upstream server whose `Authentication-Results` are trusted."""
@@ -225,9 +226,7 @@ def ways_out(header: str, post: str) -> UnsubscribeOptions:
     secure = next((target for target in pages if target.startswith("https:")), "")
     one_click = bool(_ONE_CLICK.match(post.strip()))
     mailto_url = next((target for target in targets if parse_mailto(target) is not None), "")
-    return UnsubscribeOptions(
-        post=secure if one_click else "", mailto=mailto_url, page=secure or next(iter(pages), "")
-    )
+    return UnsubscribeOptions(post=secure if one_click else "", mailto=mailto_url, page=secure or next(iter(pages), ""))
 
 
 def parse_mailto(url: str) -> tuple[str, str, str] | None:
@@ -324,17 +323,13 @@ class ConfirmationLink:
     text: str
 
 
-def find_confirmation(
-    subject: str, text: str, links: Sequence[ConfirmationLink], words: int
-) -> Confirmation | None:
+def find_confirmation(subject: str, text: str, links: Sequence[ConfirmationLink], words: int) -> Confirmation | None:
     """The confirmation link, if the mail asks for a confirmation and contains one."""
     if words > MAX_WORDS or not (
         _CONFIRMATION_REQUEST.search(subject) or _CONFIRMATION_REQUEST.search(text[:_SEARCHED_LENGTH])
     ):
         return None
-    candidates = [
-        link for link in links if not _UNSUBSCRIBE.search(link.text) and not _UNSUBSCRIBE.search(link.url)
-    ]
+    candidates = [link for link in links if not _UNSUBSCRIBE.search(link.text) and not _UNSUBSCRIBE.search(link.url)]
     best = next((link for link in candidates if _CONFIRMATION_LABEL.search(link.text[:200])), None) or next(
         (link for link in candidates if _CONFIRMATION_URL.search(link.url)), None
     )
@@ -343,3 +338,41 @@ def find_confirmation(
     label = " ".join(best.text.split())
     shown_label = label if label and "://" not in label else ""
     return Confirmation(best.url, shown_label[:_MAX_LABEL_LENGTH])
+
+
+# --- IMAP mailboxes
+
+LOGIN_TEST_UID = 2**32
+"""No mail has a higher UID: a check from here on only tests the login."""
+
+MailboxSecurity = Literal["tls", "starttls", "none"]
+
+
+@record
+class MailboxLogin:
+    host: str
+    port: int
+    security: MailboxSecurity
+    username: str
+    password: str = field(repr=False)
+    folder: str = "INBOX"
+
+
+@record
+class MailboxMail:
+    uid: int
+    raw: bytes | None = field(repr=False)
+    """None if the mail is larger than the limit."""
+
+
+@record
+class MailboxResult:
+    uid_validity: int
+    mails: tuple[MailboxMail, ...]
+    """Oldest first."""
+    more: bool
+
+
+@record
+class MailboxFailure:
+    reason: Failure

@@ -15,6 +15,8 @@ from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 
 Order = Literal["newest", "oldest"]
+ListOrder = Literal["newest", "oldest", "important", "shortest"]
+"""The orders of entry lists: by time, by the number of outlets that report the event, or by length."""
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
@@ -23,7 +25,7 @@ _VERSION = 1
 _LAYOUT = struct.Struct(">BBqQ6s")
 _MAX_ID = 2**63 - 1
 """The highest row id of any database."""
-_ORDERS: tuple[Order, ...] = ("newest", "oldest")
+LIST_ORDERS: tuple[ListOrder, ...] = ("newest", "oldest", "important", "shortest")
 
 
 @record
@@ -32,20 +34,18 @@ class Cursor:
     id: int
 
 
-def encode_cursor(sort_at: Instant, id: int, order: Order, view: str) -> str:
+def encode_cursor(sort_at: Instant, id: int, order: ListOrder, view: str) -> str:
     """`view` is any text that identifies the list and its filters, the same for the next page."""
-    packed = _LAYOUT.pack(_VERSION, _ORDERS.index(order), sort_at, id, _fingerprint(view))
+    packed = _LAYOUT.pack(_VERSION, LIST_ORDERS.index(order), sort_at, id, _fingerprint(view))
     return urlsafe_b64encode(packed).decode("ascii")
 
 
-def decode_cursor(text: str, order: Order, view: str) -> Cursor:
+def decode_cursor(text: str, order: ListOrder, view: str) -> Cursor:
     try:
-        version, order_index, sort_at, id, fingerprint = _LAYOUT.unpack(
-            urlsafe_b64decode(text.encode("ascii"))
-        )
+        version, order_index, sort_at, id, fingerprint = _LAYOUT.unpack(urlsafe_b64decode(text.encode("ascii")))
     except (NotBase64, UnicodeError, struct.error, ValueError):
         raise _invalid_cursor() from None
-    if (version, order_index, fingerprint) != (_VERSION, _ORDERS.index(order), _fingerprint(view)):
+    if (version, order_index, fingerprint) != (_VERSION, LIST_ORDERS.index(order), _fingerprint(view)):
         raise _invalid_cursor()
     if id > _MAX_ID:
         raise _invalid_cursor()
@@ -57,12 +57,9 @@ def page_limit(text: str | None) -> int:
         return DEFAULT_LIMIT
     clean_limit = text.strip()
     if not (
-        clean_limit.isascii()
-        and clean_limit.isdigit()
-        and len(clean_limit) <= 4
-        and 1 <= int(clean_limit) <= MAX_LIMIT
+        clean_limit.isascii() and clean_limit.isdigit() and len(clean_limit) <= 4 and 1 <= int(clean_limit) <= MAX_LIMIT
     ):
-        raise Invalid(f"The limit must be a whole number from 1 to {MAX_LIMIT}.", field="limit")
+        raise Invalid("The limit must be a whole number from 1 to %(limit)s.", field="limit", limit=MAX_LIMIT)
     return int(clean_limit)
 
 

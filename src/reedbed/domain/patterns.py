@@ -110,7 +110,7 @@ def is_word(char: str) -> bool:
 
 
 def refusal(reason: str) -> Invalid:
-    return Invalid(f"This pattern cannot be used: {reason}.", field="value")
+    return Invalid("This pattern cannot be used: %(reason)s.", field="value", reason=reason)
 
 
 _CLASSES: dict[str, Test] = {
@@ -312,7 +312,7 @@ _StateSet = tuple[frozenset[int], bool | None]
 def compile_pattern(pattern: str) -> "Pattern":
     """Raises `Invalid` with a reason for the user."""
     if len(pattern) > MAX_PATTERN:
-        raise Invalid(f"A pattern may have at most {MAX_PATTERN} characters.", field="value")
+        raise Invalid("A pattern may have at most %(limit)s characters.", field="value", limit=MAX_PATTERN)
     tree = parse_pattern(pattern)
     return Pattern(_Compiler(tree).states, required_literals(tree))
 

@@ -57,7 +57,7 @@ def check_feed_name(name: str) -> str:
     if not clean_name:
         raise Invalid("A name is required", field="name")
     if len(clean_name) > MAX_FEED_NAME:
-        raise Invalid(f"The name must be at most {MAX_FEED_NAME} characters", field="name")
+        raise Invalid("The name must be at most %(limit)s characters", field="name", limit=MAX_FEED_NAME)
     return clean_name
 
 
@@ -80,7 +80,7 @@ def check_view(
     if filter_count > 1:
         raise Invalid("Choose one of feed, folder, tag and search", field="view")
     if tag is not None and not 0 < len(storable(tag).strip()) <= MAX_TAG:
-        raise Invalid(f"A tag needs a name of at most {MAX_TAG} characters", field="tag")
+        raise Invalid("A tag needs a name of at most %(limit)s characters", field="tag", limit=MAX_TAG)
     return PublishedView(
         checked_view, feed_id, folder_id, storable(tag).strip() if tag is not None else None, search_id
     )

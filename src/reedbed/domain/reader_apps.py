@@ -79,9 +79,7 @@ READ = StateStream("read")
 UNREAD = StateStream("unread")
 STARRED = StateStream("starred")
 KEPT_UNREAD = StateStream("kept-unread")
-EMPTY_STATES = frozenset(
-    {"kept-unread", "tracking-kept-unread", "broadcast", "broadcast-friends", "like", "created"}
-)
+EMPTY_STATES = frozenset({"kept-unread", "tracking-kept-unread", "broadcast", "broadcast-friends", "like", "created"})
 """Internal states of Google: accepted, but without effect."""
 STATES = EMPTY_STATES | {"reading-list", "read", "unread", "starred"}
 
@@ -159,7 +157,7 @@ def _milliseconds(text: str, field: str) -> Instant | None:
     except ValueError:
         seconds = math.nan
     if not math.isfinite(seconds):
-        raise Invalid(f"{field} must be seconds since 1970.", field=field)
+        raise Invalid("%(name)s must be seconds since 1970.", field=field, name=field)
     return int(min(max(seconds * SECOND, 0), LATEST))
 
 

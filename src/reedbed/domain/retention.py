@@ -7,13 +7,7 @@ from hashlib import blake2b
 from reedbed.domain.errors import Invalid
 from reedbed.domain.feeds import ParsedEntry
 from reedbed.domain.records import record
-from reedbed.domain.refresh.dedupe import (
-    ExistingEntry,
-    FilteredEntries,
-    Seen,
-    change_hash,
-    normalized_text_hash,
-)
+from reedbed.domain.refresh.dedupe import ExistingEntry, FilteredEntries, Seen, change_hash, normalized_text_hash
 from reedbed.domain.times import DAY, HOUR, Instant, Millis, from_datetime
 from reedbed.domain.urls import normalize_url
 
@@ -68,7 +62,7 @@ def check_retention_override(override: RetentionOverride) -> RetentionOverride:
         (override.unread_days, MAX_KEPT_DAYS, "keep_unread_days"),
     ):
         if value is not None and not 0 <= value <= maximum:
-            raise Invalid(f"{field} must be between 0 and {maximum}", field=field)
+            raise Invalid("%(name)s must be between 0 and %(limit)s", field=field, name=field, limit=maximum)
     return override
 
 
@@ -99,9 +93,7 @@ def _max_or_unlimited(values: Iterable[int | None]) -> int | None:
 
 def cut_short(limits: RetentionLimits, age: Millis) -> RetentionLimits:
     """Limits for a database that is too large: read entries are kept at most `age`."""
-    return RetentionLimits(
-        limits.entries, age if limits.age is None else min(limits.age, age), limits.unread_age
-    )
+    return RetentionLimits(limits.entries, age if limits.age is None else min(limits.age, age), limits.unread_age)
 
 
 def shorter_ages(age: Millis | None, oldest: Millis) -> Iterator[Millis]:
@@ -176,10 +168,7 @@ def with_removed(filtered: FilteredEntries, existing: ExistingEntry, removed: Se
             by_guid.setdefault(guid, _REMOVED)
         if url and (key := normalize_url(url)) and removed_key("url", key) in removed:
             by_url.setdefault(key, _REMOVED)
-        for digest in (
-            normalized_text_hash(candidate.entry.title, candidate.entry.content),
-            candidate.change_hash,
-        ):
+        for digest in (normalized_text_hash(candidate.entry.title, candidate.entry.content), candidate.change_hash):
             if removed_key("words", digest) in removed:
                 by_hash.setdefault(digest, _REMOVED)
     return ExistingEntry(by_guid, by_url, by_hash)

@@ -167,18 +167,13 @@ def check_rule(
     if not title:
         raise Invalid("Rule name is required", field="name")
     if len(title) > MAX_RULE_NAME:
-        raise Invalid(f"Rule name must be at most {MAX_RULE_NAME} characters", field="name")
+        raise Invalid("Rule name must be at most %(limit)s characters", field="name", limit=MAX_RULE_NAME)
     if not 1 <= len(conditions) <= MAX_CONDITIONS:
-        raise Invalid(f"A rule needs one to {MAX_CONDITIONS} conditions", field="conditions")
+        raise Invalid("A rule needs one to %(limit)s conditions", field="conditions", limit=MAX_CONDITIONS)
     if not 1 <= len(actions) <= MAX_ACTIONS:
-        raise Invalid(f"A rule needs one to {MAX_ACTIONS} actions", field="actions")
+        raise Invalid("A rule needs one to %(limit)s actions", field="actions", limit=MAX_ACTIONS)
     checked_join = _parse_choice(Join, join, "match")
-    return (
-        title,
-        checked_join,
-        tuple(map(_checked_condition, conditions)),
-        tuple(map(_checked_action, actions)),
-    )
+    return (title, checked_join, tuple(map(_checked_condition, conditions)), tuple(map(_checked_action, actions)))
 
 
 def read_condition(field: str, operator: str, value: str) -> Condition:
@@ -220,12 +215,12 @@ def _checked_condition(condition: Condition) -> Condition:
     if not value:
         raise Invalid("A condition needs something to look for", field="value")
     if len(value) > MAX_VALUE:
-        raise Invalid(f"A condition may have at most {MAX_VALUE} characters", field="value")
+        raise Invalid("A condition may have at most %(limit)s characters", field="value", limit=MAX_VALUE)
     if condition.operator is Operator.REGEX:
         compile_pattern(value)
     by_id = condition.operator is Operator.IS and condition.field in (Field.FEED, Field.FOLDER)
     if by_id and not (value.isascii() and value.isdigit()):
-        raise Invalid(f"Choose a {condition.field} by its id", field="value")
+        raise Invalid("Choose a %(name)s by its id", field="value", name=condition.field)
     return replace(condition, value=value)
 
 
@@ -234,13 +229,11 @@ def _checked_action(action: Action) -> Action:
     match action.kind:
         case ActionKind.TAG:
             if not value or len(value) > MAX_TAG:
-                raise Invalid(f"A tag needs a name of at most {MAX_TAG} characters", field="value")
+                raise Invalid("A tag needs a name of at most %(limit)s characters", field="value", limit=MAX_TAG)
             return Action(action.kind, value)
         case ActionKind.NOTIFY:
             channel = _parse_choice(Channel, value, "value")
-            return Action(
-                action.kind, channel, _checked_webhook_url(action.url) if channel is Channel.WEBHOOK else ""
-            )
+            return Action(action.kind, channel, _checked_webhook_url(action.url) if channel is Channel.WEBHOOK else "")
         case _:
             return Action(action.kind)
 
@@ -259,7 +252,7 @@ def _parse_choice(choices: type[_Enum], text: str, field: str) -> _Enum:
     try:
         return choices(text)
     except ValueError:
-        raise Invalid(f"Choose one of: {', '.join(choices)}", field=field) from None
+        raise Invalid("Choose one of: %(choices)s", field=field, choices=", ".join(choices)) from None
 
 
 def _matches_condition(condition: Condition, subject: Subject) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, cast
 from urllib.parse import urlencode
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.failures import Failure
 from reedbed.domain.records import record
 from reedbed.domain.text import storable
 from reedbed.domain.times import Instant
@@ -27,12 +28,7 @@ class Kind(StrEnum):
     KARAKEEP = "karakeep"
 
 
-NAMES = {
-    Kind.WALLABAG: "Wallabag",
-    Kind.READECK: "Readeck",
-    Kind.LINKDING: "Linkding",
-    Kind.KARAKEEP: "Karakeep",
-}
+NAMES = {Kind.WALLABAG: "Wallabag", Kind.READECK: "Readeck", Kind.LINKDING: "Linkding", Kind.KARAKEEP: "Karakeep"}
 _TOKEN_ONLY = ("token",)
 FIELDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.WALLABAG: ("client_id", "client_secret", "username", "password"),
@@ -54,8 +50,8 @@ class ShareTarget:
     """Empty if they cannot be decrypted with the current key."""
     created_at: Instant
     used_at: Instant | None
-    problem: str
-    """Why the last link was rejected; empty if it was accepted."""
+    problem: Failure | None
+    """Why the last link was rejected; None if it was accepted."""
 
 
 @record
@@ -78,25 +74,20 @@ def read_kind(name: str) -> Kind:
     try:
         return Kind(name)
     except ValueError:
-        raise Invalid(f"Choose one of: {', '.join(Kind)}.", field="kind") from None
+        raise Invalid("Choose one of: %(choices)s.", field="kind", choices=", ".join(Kind)) from None
 
 
 def check_name(name: str, kind: Kind) -> str:
     clean_name = " ".join(storable(name).split()) or NAMES[kind]
     if len(clean_name) > MAX_NAME:
-        raise Invalid(f"The name must have at most {MAX_NAME} characters.", field="name")
+        raise Invalid("The name must have at most %(limit)s characters.", field="name", limit=MAX_NAME)
     return clean_name
 
 
 def check_url(url: str) -> str:
     """The base URL of the service without a trailing slash; it may include a path."""
     clean_url = storable(url).strip().rstrip("/")
-    if (
-        len(clean_url) > MAX_URL_LENGTH
-        or normalize_url(clean_url) is None
-        or "?" in clean_url
-        or "#" in clean_url
-    ):
+    if len(clean_url) > MAX_URL_LENGTH or normalize_url(clean_url) is None or "?" in clean_url or "#" in clean_url:
         raise Invalid("The address of the service starts with http:// or https://", field="url")
     return clean_url
 
@@ -106,7 +97,7 @@ def check_secrets(kind: Kind, submitted: Mapping[str, str]) -> dict[str, str]:
     secrets = {name: submitted.get(name, "").strip() for name in FIELDS[kind]}
     for name, value in secrets.items():
         if not value or len(value) > MAX_SECRET or not value.isprintable():
-            raise Invalid(f"{NAMES[kind]} needs a {name.replace('_', ' ')}.", field=name)
+            raise Invalid("%(service)s needs a %(name)s.", field=name, service=NAMES[kind], name=name.replace("_", " "))
     return secrets
 
 
@@ -115,9 +106,7 @@ def login_call(target: ShareTarget) -> ShareCall | None:
     if target.kind is not Kind.WALLABAG:
         return None
     body = urlencode({"grant_type": "password", **target.secrets}).encode()
-    return ShareCall(
-        f"{target.url}/oauth/v2/token", {"Content-Type": "application/x-www-form-urlencoded"}, body
-    )
+    return ShareCall(f"{target.url}/oauth/v2/token", {"Content-Type": "application/x-www-form-urlencoded"}, body)
 
 
 def token_in(response: bytes) -> str | None:
@@ -132,11 +121,7 @@ def token_in(response: bytes) -> str | None:
 
 def save_call(target: ShareTarget, link: ShareLink, token: str) -> ShareCall:
     path, scheme, body = _REQUESTS[target.kind](link)
-    headers = {
-        "Authorization": f"{scheme} {token}",
-        "Content-Type": "application/json",
-        "Accept": "application/json",
-    }
+    headers = {"Authorization": f"{scheme} {token}", "Content-Type": "application/json", "Accept": "application/json"}
     return ShareCall(f"{target.url}{path}", headers, json.dumps(body, ensure_ascii=False).encode())
 
 
@@ -158,9 +143,4 @@ def _karakeep(link: ShareLink) -> tuple[str, str, dict[str, Any]]:
     return "/api/v1/bookmarks", "Bearer", {"type": "link", "url": link.url, "title": link.title}
 
 
-_REQUESTS = {
-    Kind.WALLABAG: _wallabag,
-    Kind.READECK: _readeck,
-    Kind.LINKDING: _linkding,
-    Kind.KARAKEEP: _karakeep,
-}
+_REQUESTS = {Kind.WALLABAG: _wallabag, Kind.READECK: _readeck, Kind.LINKDING: _linkding, Kind.KARAKEEP: _karakeep}

@@ -1,10 +1,10 @@
 """Subscriptions: a user's feeds, their problems, and the feeds discovered at a URL."""
 
-import re
 from collections.abc import Hashable
 from typing import Literal, NamedTuple
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Failed, Fetched, Gone, Throttled
 from reedbed.domain.refresh.state import FetchState, Status
@@ -12,6 +12,9 @@ from reedbed.domain.retention import RetentionOverride
 from reedbed.domain.times import HOUR, MINUTE, Instant, Millis
 
 FULL_TEXT_MODES = ("auto", "always", "never")
+UNREAD_DISPLAYS = ("number", "dot", "none")
+FOREVER: Instant = 253_370_764_800_000
+"""The start of the year 9999: muted until the user unmutes the feed."""
 STATUS_FILTERS = ("all", "working", "pending", "error")
 MIN_INTERVAL = 15 * MINUTE
 MAX_INTERVAL = 24 * HOUR
@@ -54,6 +57,10 @@ class Subscription:
     """Minimum words for automatic summaries: see `auto_summaries`."""
     local_only: bool
     """Its texts are never sent to a remote model."""
+    muted_until: Instant | None
+    """Until then its entries are hidden from lists of several feeds and from their counts; None: not muted."""
+    unread_display: str
+    """How the sidebar shows what is unread: see `UNREAD_DISPLAYS`."""
     feed: SubscribedFeed
 
     @property
@@ -75,8 +82,21 @@ class SubscriptionFilter:
 
 def check_full_text(mode: str) -> str:
     if mode not in FULL_TEXT_MODES:
-        raise Invalid(f"full_text must be one of {', '.join(FULL_TEXT_MODES)}", field="full_text")
+        raise Invalid("full_text must be one of %(choices)s", field="full_text", choices=", ".join(FULL_TEXT_MODES))
     return mode
+
+
+def check_unread_display(display: str) -> str:
+    if display not in UNREAD_DISPLAYS:
+        raise Invalid(
+            "unread_display must be one of %(choices)s", field="unread_display", choices=", ".join(UNREAD_DISPLAYS)
+        )
+    return display
+
+
+def check_muted_until(until: Instant | None, now: Instant) -> Instant | None:
+    """None, or a time that has passed: not muted."""
+    return None if until is None or until <= now else min(until, FOREVER)
 
 
 def check_interval(interval: Millis | None) -> Millis | None:
@@ -124,8 +144,6 @@ class Origin:
 # --- Problems
 
 GONE = 410
-_UNKNOWN_HOST = re.compile(r"The name \S+ could not be found\.")
-
 FeedProblemKind = Literal["gone", "stopped", "locked", "address", "waits", "damaged"]
 
 
@@ -139,17 +157,20 @@ class SubscribedFeedRow(NamedTuple):
     unread: int
     icon_id: int | None
     language: str | None
-    stop_reason: str | None
+    stop_reason: Failure | None
     full_text: str
     status: Status
-    last_error: str | None
+    last_error: Failure | None
     last_http_status: int | None
     paused: bool
+    muted_until: Instant | None
+    unread_display: str
+    last_error_at: Instant | None
 
 
 class FeedProblem(NamedTuple):
     kind: FeedProblemKind
-    reason: str
+    reason: Failure
 
     @property
     def needs_reader(self) -> bool:
@@ -176,7 +197,8 @@ def _problem_kind(feed: SubscribedFeedRow) -> FeedProblemKind:
         case "permanent_error":
             return "address"
         case _:
-            return "address" if _UNKNOWN_HOST.fullmatch(feed.last_error or "") else "waits"
+            is_unknown = feed.last_error is not None and feed.last_error.code is FailureCode.DNS_NOT_FOUND
+            return "address" if is_unknown else "waits"
 
 
 # --- Discovery
@@ -200,10 +222,10 @@ class FeedCandidate:
 
 @record
 class Discovery:
-    """The best candidate first; without any, `reason` is a sentence for the user."""
+    """The best candidate first; without any, `reason` says why."""
 
     candidates: tuple[FeedCandidate, ...] = ()
-    reason: str | None = None
+    reason: Failure | None = None
     unreachable: bool = False
     """The site did not respond properly, so it is unknown whether it has a feed."""
     nowhere: bool = False
@@ -212,6 +234,8 @@ class Discovery:
     """The document of the best candidate, if it was fetched, to avoid a second request."""
     failure: Gone | Throttled | Failed | None = None
     """Instead of a document: the failure of the best candidate, or of the URL itself."""
+    answered_url: str | None = None
+    """Set if the typed text named no scheme and only this URL, with `http`, got an answer."""
 
     @property
     def locked(self) -> bool:
@@ -233,9 +257,7 @@ class RecentDiscoveries:
 
     def take(self, key: Hashable, now: Instant) -> Discovery | None:
         """Remove and return a discovery; expired ones are dropped."""
-        self._cache = {
-            cached_key: cached for cached_key, cached in self._cache.items() if now - cached[0] < KEPT_FOR
-        }
+        self._cache = {cached_key: cached for cached_key, cached in self._cache.items() if now - cached[0] < KEPT_FOR}
         cached = self._cache.pop(key, None)
         return cached[1] if cached else None
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.folders import FolderRow, ancestors
 from reedbed.domain.records import record
 from reedbed.domain.times import HOUR, MINUTE, SECOND, Instant, Millis
@@ -12,6 +13,13 @@ from reedbed.domain.users import MAX_WORDS, Preferences
 PROMPT_VERSION = 1
 EXTRACT = "extract"
 """The built-in extract, which needs no model."""
+EXTRACT_VERSION = 2
+
+MIN_WORDS = 220
+"""Shorter texts get no summary: reading them takes hardly longer than reading the summary."""
+LONG_WORDS = 400
+"""From here on, the line in a list is the built-in one-line summary."""
+NOT_NEEDED = Failure(FailureCode.SUMMARY_NOT_NEEDED)
 
 OPENED = 10
 BACKGROUND = 0
@@ -45,6 +53,9 @@ class Variant:
         return f"{content_hash}:{self.name}"
 
 
+BUILT_IN = Variant(version=EXTRACT_VERSION)
+
+
 @record
 class Summary:
     text: str
@@ -68,9 +79,11 @@ class ModelWait:
 class SummaryState:
     status: Status
     summary: Summary | None = None
-    error: str | None = None
+    error: Failure | None = None
     model: str = EXTRACT
     """The model that is or was used."""
+    needed: bool = True
+    """False: the text is so short, or says so much in its opening, that a summary would save no reading."""
     fallback: bool = False
     """The built-in extract is shown, because the model failed (`error`) or is not called now (`wait`)."""
     wait: ModelWait | None = None
@@ -87,10 +100,10 @@ class FailureState:
     given_up: bool = False
 
 
-Failure = Literal["temporary", "limited", "permanent", "empty", "unreadable"]
+AttemptResult = Literal["temporary", "limited", "permanent", "empty", "unreadable"]
 
 
-def after_failure(failure: Failure, attempts: int, empties: int, now: Instant) -> FailureState:
+def after_failure(failure: AttemptResult, attempts: int, empties: int, now: Instant) -> FailureState:
     """After five attempts, temporary failures pause for a day and start over; permanent ones are given up.
 
     An empty response counts as temporary until the third in a row. Empty and unreadable responses cost as
@@ -115,7 +128,7 @@ NEVER = -1
 def check_summary_words(words: int | None) -> int | None:
     """None: inherit; -1: never; else the minimum number of words."""
     if words is not None and not NEVER <= words <= MAX_WORDS:
-        raise Invalid(f"summary_words must be between -1 and {MAX_WORDS}.", field="summary_words")
+        raise Invalid("summary_words must be between -1 and %(limit)s.", field="summary_words", limit=MAX_WORDS)
     return words
 
 
@@ -123,6 +136,22 @@ def min_summary_words(
     own: int | None, folder_id: int | None, folders: Iterable[FolderRow], preferences: Preferences
 ) -> int:
     """The minimum words for an automatic summary: the setting of the feed, else its folder, else the user."""
+    chosen = _chosen_words(own, folder_id, folders)
+    if chosen is not None:
+        return chosen
+    return preferences.auto_summary_words if preferences.auto_summaries else NEVER
+
+
+def min_line_words(
+    own: int | None, folder_id: int | None, folders: Iterable[FolderRow], preferences: Preferences
+) -> int:
+    """The minimum words for a built-in line in lists, which costs nothing; never where summaries are switched off."""
+    if not preferences.one_lines or _chosen_words(own, folder_id, folders) == NEVER:
+        return NEVER
+    return LONG_WORDS
+
+
+def _chosen_words(own: int | None, folder_id: int | None, folders: Iterable[FolderRow]) -> int | None:
     if own is not None:
         return own
     rows = {row.id: row for row in folders}
@@ -130,4 +159,4 @@ def min_summary_words(
         words = rows[id_].summary_words
         if words is not None:
             return words
-    return preferences.auto_summary_words if preferences.auto_summaries else NEVER
+    return None

@@ -4,15 +4,11 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
 from typing import Literal
 
 from reedbed.domain.records import record
-
-ENTER_AGAIN = (
-    "The password has to be entered again: it is encrypted with a key that this server does not have."
-)
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -41,12 +37,22 @@ def writable(text: str) -> str:
     return _NOT_XML.sub("", text)
 
 
+_RIGHT_TO_LEFT = frozenset(("ar", "arc", "ckb", "dv", "fa", "he", "iw", "ks", "ps", "sd", "ug", "ur", "yi"))
+
+
+def text_direction(text: str, language: str = "") -> Literal["ltr", "rtl"]:
+    """The direction of most letters of a text; for a text without letters, that of its language."""
+    directions = [unicodedata.bidirectional(char) for char in text[:500]]
+    right_to_left = sum(direction in ("R", "AL") for direction in directions)
+    left_to_right = directions.count("L")
+    if not right_to_left and not left_to_right:
+        return "rtl" if language.partition("-")[0].lower() in _RIGHT_TO_LEFT else "ltr"
+    return "rtl" if right_to_left > left_to_right else "ltr"
+
+
 # --- Folding
 
-CJK = (
-    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f"
-)
+CJK = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f"
 
 _MAX_FOREIGN_WORDS = 20
 _CJK_RUN = re.compile(f"[{CJK}]+")
@@ -56,10 +62,10 @@ _SYMBOLS = re.compile("[\u2122\u2120\u00a9\u00ae]")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _ACCENTED = re.compile("[\u00c0-\u04ff\u1e00-\u1fff]+")
-_LETTER_FOLDS = str.maketrans(
+_CHAR_FOLDS = str.maketrans(
     {"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "ħ": "h", "ı": "i"}
 )
-_FOLDED_LETTERS = re.compile(f"[{''.join(map(chr, _LETTER_FOLDS))}]")
+_FOLDED_CHARS = re.compile(f"[{''.join(map(chr, _CHAR_FOLDS))}]")
 
 
 def index_text(text: str) -> str:
@@ -94,8 +100,27 @@ def fold_with_positions(text: str) -> tuple[str, Sequence[int]]:
     """The folded text, and for each of its characters the index in `text` it comes from."""
     if text.isascii():
         return _fold_ascii(text), range(len(text))
-    folded_chars = list(map(_fold_char, text))
-    return "".join(folded_chars), [index for index, folded in enumerate(folded_chars) for _ in folded]
+    parts: list[str] = []
+    positions: list[int] = []
+    for run in _runs_folding_one_to_one().finditer(text):
+        start, end = run.span()
+        if run.lastgroup:
+            parts.append(fold(run[0]))
+            positions += range(start, end)
+        else:
+            folded_chars = list(map(_fold_char, run[0]))
+            parts += folded_chars
+            positions += [start + index for index, folded in enumerate(folded_chars) for _ in folded]
+    return "".join(parts), positions
+
+
+@cache
+def _runs_folding_one_to_one() -> re.Pattern[str]:
+    """Runs of letters and signs that each fold to one character, as nearly all do outside of East Asia; and others."""
+    ranges = ((0x20, 0x250), (0x370, 0x530), (0x2010, 0x2060), (0x20A0, 0x20C0), (0x2190, 0x2200))
+    signs = [chr(code) for first, last in ranges for code in range(first, last)]
+    safe = re.escape("".join(sign for sign in signs if len(_fold_char(sign)) == 1))
+    return re.compile(f"(?P<safe>[{safe}]+)|[^{safe}]+")
 
 
 def _fold_alphabet(text: str) -> str | None:
@@ -148,8 +173,8 @@ def _fold_any(text: str) -> str:
     else:
         text = unicodedata.normalize("NFKD", text).casefold()
     text = _ACCENTS.sub("", text)
-    if _FOLDED_LETTERS.search(text):
-        text = text.translate(_LETTER_FOLDS)
+    if _FOLDED_CHARS.search(text):
+        text = text.translate(_CHAR_FOLDS)
     return _NON_WORD.sub(" ", text)
 
 
@@ -195,14 +220,12 @@ class _Alphabet:
             else:
                 table[byte] = expanded.setdefault(folded, len(expanded) + 1)
         self.table = bytes(table)
-        self.expanded = [
-            (bytes([placeholder]), letters.encode(encoding)) for letters, placeholder in expanded.items()
-        ]
+        self.expanded = [(bytes([placeholder]), chars.encode(encoding)) for chars, placeholder in expanded.items()]
 
     def fold(self, text: str) -> str:
         narrow = text.encode(self.encoding, _DROP_SYMBOLS).translate(self.table, self.dropped)
-        for placeholder, letters in self.expanded:
-            narrow = narrow.replace(placeholder, letters)
+        for placeholder, chars in self.expanded:
+            narrow = narrow.replace(placeholder, chars)
         return narrow.decode(self.encoding)
 
 
@@ -312,9 +335,7 @@ def _backtrack(old: list[str], new: list[str], rounds: list[dict[int, int]]) -> 
             x, y = x - 1, y - 1
             edits_reversed.append(Difference("same", old[x]))
         if edits:
-            edits_reversed.append(
-                Difference("added", new[from_y]) if down else Difference("removed", old[from_x])
-            )
+            edits_reversed.append(Difference("added", new[from_y]) if down else Difference("removed", old[from_x]))
         x, y = from_x, from_y
     return edits_reversed[::-1]
 
@@ -340,3 +361,15 @@ def _merged(parts: Iterable[Difference]) -> tuple[Difference, ...]:
 
 def _changed(removed: str, added: str, same: str) -> tuple[Difference, ...]:
     return Difference("removed", removed), Difference("added", added), Difference("same", same)
+
+
+# --- Order of names
+
+_NUMBERS = re.compile(r"(\d{1,18})")
+
+
+@lru_cache(maxsize=20_000)
+def natural_key(name: str) -> tuple[str | int, ...]:
+    """Sorts "Feed 2" before "Feed 10": text and numbers alternate, and numbers compare as numbers."""
+    parts = _NUMBERS.split(name.casefold())
+    return tuple(int(part) if index % 2 else part for index, part in enumerate(parts))

@@ -48,11 +48,15 @@ def to_datetime(timestamp: Instant) -> datetime:
 def rfc3339(timestamp: Instant) -> str:
     """`2026-11-15T09:30:00Z`, with milliseconds only if they are not zero."""
     # Hand-written for speed: a list has hundreds of timestamps, most of them on the same few days.
-    day, remainder = divmod(timestamp, DAY)
-    minutes, remainder = divmod(remainder, MINUTE)
-    seconds, millis = divmod(remainder, SECOND)
-    fraction = f".{millis:03}" if millis else ""
-    return f"{_date(day)}T{minutes // 60:02}:{minutes % 60:02}:{seconds:02}{fraction}Z"
+    minutes, remainder = divmod(timestamp, MINUTE)
+    day, minute = divmod(minutes, DAY // MINUTE)
+    fraction = f".{remainder % SECOND:03}" if remainder % SECOND else ""
+    return f"{_date(day)}T{_clock(minute)}:{remainder // SECOND:02}{fraction}Z"
+
+
+@lru_cache(maxsize=DAY // MINUTE)
+def _clock(minute: int) -> str:
+    return f"{minute // 60:02}:{minute % 60:02}"
 
 
 @lru_cache(maxsize=4_000)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Literal
 
+from reedbed.domain.failures import Failure
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 
@@ -46,7 +47,7 @@ class ImportLine:
 
     title: str
     url: str
-    message: str
+    failure: Failure | None = None
     status: LineStatus = "error"
 
 
@@ -67,9 +68,7 @@ def feeds_of(document: OpmlDocument, max_depth: int = 8) -> Iterator[OpmlFeed]:
 
     An outline without URL and children is yielded too, so that the report can list it.
     """
-    pending: list[tuple[OpmlOutline, tuple[str, ...]]] = [
-        (outline, ()) for outline in reversed(document.outlines)
-    ]
+    pending: list[tuple[OpmlOutline, tuple[str, ...]]] = [(outline, ()) for outline in reversed(document.outlines)]
     while pending:
         outline, path = pending.pop()
         if outline.xml_url is not None or not outline.children:
@@ -87,6 +86,8 @@ MAX_KEPT = 20_000
 MAX_READS = 200_000
 READS_PER_FEED = 500
 """The maximum number of entries in a feed document; older read entries will not appear again."""
+PAGE_RECIPE = "reedbedPage"
+"""The attribute in OPML with the recipe of a feed that is made from a page."""
 MAX_TEXT_LENGTH = 500_000
 MAX_CONTENT_LENGTH = 100_000_000
 """Characters of all saved entries together."""

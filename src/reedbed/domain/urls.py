@@ -43,7 +43,7 @@ def check_feed_url(text: str) -> str:
     if not typed:
         raise Invalid("Feed URL is required", field="url")
     if len(typed) > MAX_URL_LENGTH:
-        raise Invalid(f"Feed URL must be at most {MAX_URL_LENGTH} characters", field="url")
+        raise Invalid("Feed URL must be at most %(limit)s characters", field="url", limit=MAX_URL_LENGTH)
     parts = None if _CONTROL.search(typed) else _split(typed)
     authority = _authority(parts) if parts else None
     if parts is None or authority is None:
@@ -244,22 +244,9 @@ _TRACKING_HOST = re.compile(
     r"list-manage\.com|sendgrid\.net|mandrillapp\.com|hubspotlinks\.com|convertkit-mail\d?\.com)\Z"
 )
 _TRACKING_PATH = re.compile(
-    r"/(?:click|clicks|track|tracking|redirect|redir|out|ls/click|wf/click|cl\d|l0|c|url)(?:/|\.php|\Z)",
-    re.IGNORECASE,
+    r"/(?:click|clicks|track|tracking|redirect|redir|out|ls/click|wf/click|cl\d|l0|c|url)(?:/|\.php|\Z)", re.IGNORECASE
 )
-_TARGET_NAMES = (
-    "url",
-    "u",
-    "target",
-    "redirect",
-    "redirect_url",
-    "redirect_to",
-    "q",
-    "to",
-    "link",
-    "dest",
-    "r",
-)
+_TARGET_NAMES = ("url", "u", "target", "redirect", "redirect_url", "redirect_to", "q", "to", "link", "dest", "r")
 _WEB_URL = re.compile(r"https?://[^\s\"'<>\\^`{|}\x00-\x20\x7f]{3,4000}\Z", re.IGNORECASE)
 _EMBEDDED_URL = re.compile(r"\"(?:l|e|u|url|href|target)\"\s*:\s*\"(https?:[^\"\\\s]{3,4000})\"")
 _BASE64 = re.compile(r"[A-Za-z0-9_-]{16,4000}={0,2}\Z")
@@ -291,9 +278,7 @@ def _target(url: str) -> str | None:
     ):
         return None
     candidates = (*_query_targets(parts.query), *_path_targets(parts.path))
-    return next(
-        (web_url for candidate in candidates if (web_url := _web_url(candidate)) and web_url != url), None
-    )
+    return next((web_url for candidate in candidates if (web_url := _web_url(candidate)) and web_url != url), None)
 
 
 def _is_google(host: str, path: str) -> bool:
@@ -356,9 +341,7 @@ def _without_tracking(url: str) -> str:
     except ValueError:
         return url
     remaining = [
-        parameter
-        for parameter in parts.query.split("&")
-        if not _TRACKING_PARAMETER.match(parameter.partition("=")[0])
+        parameter for parameter in parts.query.split("&") if not _TRACKING_PARAMETER.match(parameter.partition("=")[0])
     ]
     if len(remaining) == parts.query.count("&") + 1:
         return url

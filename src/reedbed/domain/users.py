@@ -142,9 +142,9 @@ def check_role(role: str) -> str:
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "theme": ("system", "light", "dark", "sepia"),
-    "size": ("s", "m", "l"),
+    "size": ("xs", "s", "m", "l", "xl"),
     "width": ("narrow", "medium", "wide"),
-    "font": ("serif", "sans"),
+    "font": ("serif", "sans", "literata", "atkinson"),
     "density": ("titles", "cards", "magazine"),
     "order": ("newest", "oldest"),
     "wording": ("original", "neutral"),
@@ -181,6 +181,8 @@ class Preferences:
     """Summarize new entries before they are opened."""
     auto_summary_words: int = 200
     """Summarize only entries with at least this many words."""
+    one_lines: bool = True
+    """Show a built-in line about long entries in lists, even if summaries are not written before opening."""
     wording: str = "original"
     """Whether to show the original or the neutral title and text."""
     loud_entries: str = "show"
@@ -217,15 +219,24 @@ def _check(name: str, value: Any) -> None:
     if name not in _DEFAULTS:
         raise Invalid("There is no such preference.", field=f"preferences.{name[:40]}")
     if type(value) is not type(_DEFAULTS[name]):
-        raise Invalid(f"{name} must be {_type_description(name)}.", field=f"preferences.{name}")
+        raise Invalid(
+            "%(name)s must be %(kind)s.", field=f"preferences.{name}", name=name, kind=_type_description(name)
+        )
     if name in CHOICES and value not in CHOICES[name]:
-        raise Invalid(f"{name} must be one of {', '.join(CHOICES[name])}.", field=f"preferences.{name}")
+        raise Invalid(
+            "%(name)s must be one of %(choices)s.",
+            field=f"preferences.{name}",
+            name=name,
+            choices=", ".join(CHOICES[name]),
+        )
     if name == "auto_summary_words" and not 0 <= value <= MAX_WORDS:
-        raise Invalid(f"{name} must be between 0 and {MAX_WORDS}.", field=f"preferences.{name}")
+        raise Invalid(
+            "%(name)s must be between 0 and %(limit)s.", field=f"preferences.{name}", name=name, limit=MAX_WORDS
+        )
     if name == "loud_limit" and not 0 <= value <= 100:
         raise Invalid("loud_limit must be between 0 and 100.", field="preferences.loud_limit")
     if name.endswith("language") and not _LANGUAGE.match(value):
-        raise Invalid(f"{name} must be a language code such as en or pt-BR.", field=f"preferences.{name}")
+        raise Invalid("%(name)s must be a language code such as en or pt-BR.", field=f"preferences.{name}", name=name)
     if name == "time_zone" and not _ZONE.match(value):
         raise Invalid("time_zone must be a name such as Europe/Berlin.", field="preferences.time_zone")
 
@@ -279,6 +290,13 @@ def device_name(user_agent: str | None) -> str:
     if browser and system:
         return f"{browser} on {system}"
     return browser or system or _product(user_agent)
+
+
+def split_device_name(name: str) -> tuple[str, str] | None:
+    """The browser and the system of a name that `device_name` made of the two."""
+    browser, _, system = name.partition(" on ")
+    known = any(label == browser for _, label in _BROWSERS) and any(label == system for _, label in _SYSTEMS)
+    return (browser, system) if known else None
 
 
 def is_phone(user_agent: str | None) -> bool:

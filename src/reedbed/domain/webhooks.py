@@ -14,6 +14,7 @@ from typing import Any
 
 from reedbed.domain.email import Email
 from reedbed.domain.errors import Invalid
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import is_retryable
 from reedbed.domain.text import storable
@@ -68,7 +69,7 @@ class Delivery:
     """waiting, delivered or failed."""
     tries: int
     status: int | None
-    answer: str
+    answer: Failure | None
     created_at: Instant
     tried_at: Instant | None
     next_at: Instant | None
@@ -79,7 +80,7 @@ class Outcome:
     """The result of one call."""
 
     status: int | None
-    answer: str
+    answer: Failure | None
     again: bool
     """Whether a retry may succeed."""
 
@@ -99,21 +100,21 @@ def check_name(name: str, url: str) -> str:
     """Defaults to the URL."""
     clean_name = " ".join(storable(name).split()) or url.partition("://")[2][:MAX_NAME]
     if len(clean_name) > MAX_NAME:
-        raise Invalid(f"The name must have at most {MAX_NAME} characters.", field="name")
+        raise Invalid("The name must have at most %(limit)s characters.", field="name", limit=MAX_NAME)
     return clean_name
 
 
 def read_events(names: Iterable[str]) -> frozenset[WebhookEvent]:
     requested = frozenset(names)
     if not requested <= frozenset(CHOOSABLE):
-        raise Invalid(f"Events are {', '.join(CHOOSABLE)}.", field="events")
+        raise Invalid("Events are %(choices)s.", field="events", choices=", ".join(CHOOSABLE))
     return frozenset(WebhookEvent(name) for name in requested)
 
 
-def judge(status: int) -> Outcome:
+def delivery_outcome(status: int) -> Outcome:
     if 200 <= status < 300:
-        return Outcome(status, "", again=False)
-    return Outcome(status, f"It answered with status {status}.", again=is_retryable(status))
+        return Outcome(status, None, again=False)
+    return Outcome(status, Failure(FailureCode.WEBHOOK_STATUS, {"status": status}), again=is_retryable(status))
 
 
 def is_dead(outcome: Outcome, failing_since: Instant | None, now: Instant) -> bool:

@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.records import record
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
 
@@ -24,16 +25,7 @@ MAX_UNSUBSCRIBE_ATTEMPTS = 3
 _FIRST_RETRY: Millis = 5 * MINUTE
 _LAST_RETRY: Millis = DAY
 _METHODS = ("sha1", "sha256", "sha384", "sha512")
-_LOCAL_NAMES = (
-    ".localhost",
-    ".localdomain",
-    ".local",
-    ".lan",
-    ".internal",
-    ".home.arpa",
-    ".test",
-    ".invalid",
-)
+_LOCAL_NAMES = (".localhost", ".localdomain", ".local", ".lan", ".internal", ".home.arpa", ".test", ".invalid")
 
 
 @record
@@ -65,7 +57,7 @@ class HubStatus:
     live_since: Instant | None
     expires_at: Instant | None
     due_at: Instant | None
-    last_error: str | None
+    last_error: Failure | None
     last_push_at: Instant | None
     pushes: int
     entries: int
@@ -81,16 +73,14 @@ class HubStatus:
         return self.is_live(now) and self.missed_in_row == 0
 
 
-def why_unreachable(base_url: str) -> str | None:
+def why_unreachable(base_url: str) -> Failure | None:
     """Why no hub on the internet can call this URL; None if it can."""
     host = (urlsplit(base_url).hostname or "").rstrip(".").lower()
     try:
         public = ip_address(host).is_global
     except ValueError:
         public = "." in host and not f".{host}".endswith(_LOCAL_NAMES)
-    if public:
-        return None
-    return "This server has no public address that a hub could call. Set REEDBED_BASE_URL to one."
+    return None if public else Failure(FailureCode.HUB_CALLBACK_PRIVATE)
 
 
 def place_of(hub_url: str, topic_url: str) -> str:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from reedbed.domain.records import record
 from reedbed.domain.times import HOUR, SECOND, Millis
 from reedbed.domain.users import Allowance
 
@@ -55,15 +56,24 @@ MAX_WAIT: Millis = HOUR
 """The longest queue of a host; a later turn means that the clock was changed."""
 
 
+@record
+class HostTurn:
+    """One of the concurrent requests to a host."""
+
+    token: str
+    wait: Millis
+    """How long to wait before the request."""
+
+
 class HostThrottle(Protocol):
     async def reserve(self, host: str, delay: Millis) -> Millis:
         """How long to wait for this caller's turn; the next turn is `delay` later."""
         ...
 
-    async def enter(self, host: str, limit: int, lease: Millis) -> str | None:
-        """A token for one of `limit` concurrent requests; None if all are in use.
+    async def enter(self, host: str, limit: int, *, lease: Millis, delay: Millis) -> HostTurn | None:
+        """A turn for one of `limit` concurrent requests, `delay` after the one before; None if all are in use.
 
-        A token that is not returned, because its process died, expires with its lease.
+        A turn that is not returned, because its process died, expires with its lease.
         """
         ...
 
@@ -84,15 +94,15 @@ class MemoryHostThrottle:
             self._next = {name: host_slot for name, host_slot in self._next.items() if host_slot > now}
         return turn - now
 
-    async def enter(self, host: str, limit: int, lease: Millis) -> str | None:
+    async def enter(self, host: str, limit: int, *, lease: Millis, delay: Millis) -> HostTurn | None:
         now = int(self._clock() * SECOND)
         held = {token: end for token, end in self._in_flight.get(host, {}).items() if end > now}
-        token = None
-        if len(held) < limit:
-            token = secrets.token_hex(8)
-            held[token] = now + lease
         self._in_flight[host] = held
-        return token
+        if len(held) >= limit:
+            return None
+        token = secrets.token_hex(8)
+        held[token] = now + lease
+        return HostTurn(token, await self.reserve(host, delay))
 
     async def leave(self, host: str, token: str) -> None:
         held = self._in_flight.get(host, {})

@@ -22,7 +22,7 @@ from reedbed.domain.live import ChangeEvent
 from reedbed.domain.times import Millis
 from reedbed.domain.users import Allowance
 from reedbed.events.bus import LocalHub, new_event_id
-from reedbed.events.limits import MAX_WAIT, MemoryHostThrottle, MemoryLimiter
+from reedbed.events.limits import MAX_WAIT, HostTurn, MemoryHostThrottle, MemoryLimiter
 
 UNAVAILABLE_SECONDS = 2.0
 
@@ -86,7 +86,7 @@ class RedisBus(LocalHub):
             await self._redis.publish(CHANNEL, orjson.dumps(_as_dict(event)))
         except (RedisError, OSError) as error:
             self._availability.record_loss()
-            log.warning("a hint stays in this process, redis does not answer", error=str(error))
+            log.warning("an event stays in this process, redis does not answer", error=str(error))
             return False
         return True
 
@@ -114,7 +114,7 @@ class RedisBus(LocalHub):
                 unanswered = 0
                 if message["type"] == "message":
                     self.deliver(ChangeEvent(**orjson.loads(message["data"])))
-        raise TimeoutError("it has fallen silent")
+        raise TimeoutError("no answer to pings")
 
 
 async def connect(url: str) -> Any:
@@ -132,7 +132,9 @@ async def connect(url: str) -> Any:
         await client.ping()
     except (RedisError, OSError) as error:
         await client.aclose()
-        raise Unavailable(f"Redis does not answer at {_without_password(url)}: {error}.") from error
+        raise Unavailable(
+            "Redis does not answer at %(url)s: %(error)s.", url=_without_password(url), error=str(error)
+        ) from error
     return client
 
 
@@ -212,9 +214,7 @@ class RedisLimiter:
             await self._fallback.give_back(key, allowance)
             return
         try:
-            await self._take(
-                keys=[f"reedbed:limit:{key}"], args=[allowance.burst, allowance.per_second, -1, 0]
-            )
+            await self._take(keys=[f"reedbed:limit:{key}"], args=[allowance.burst, allowance.per_second, -1, 0])
         except (RedisError, OSError):
             self._availability.record_loss()
 
@@ -284,16 +284,16 @@ class RedisHostThrottle:
             self._record_loss(error)
             return await self._fallback.reserve(host, delay)
 
-    async def enter(self, host: str, limit: int, lease: Millis) -> str | None:
+    async def enter(self, host: str, limit: int, *, lease: Millis, delay: Millis) -> HostTurn | None:
         if self._availability.lost:
-            return await self._fallback.enter(host, limit, lease)
+            return await self._fallback.enter(host, limit, lease=lease, delay=delay)
         token = secrets.token_hex(8)
         try:
             entered = await self._enter(keys=[_in_flight(host)], args=[limit, lease, token])
         except (RedisError, OSError) as error:
             self._record_loss(error)
-            return await self._fallback.enter(host, limit, lease)
-        return token if entered else None
+            return await self._fallback.enter(host, limit, lease=lease, delay=delay)
+        return HostTurn(token, await self.reserve(host, delay)) if entered else None
 
     async def leave(self, host: str, token: str) -> None:
         await self._fallback.leave(host, token)
@@ -306,7 +306,7 @@ class RedisHostThrottle:
 
     def _record_loss(self, error: Exception) -> None:
         self._availability.record_loss()
-        log.warning("hosts are paced per process, redis does not answer", error=str(error))
+        log.warning("hosts are throttled per process, redis does not answer", error=str(error))
 
 
 def _in_flight(host: str) -> str:

@@ -17,7 +17,7 @@ from reedbed.domain.errors import Forbidden, Unauthorized
 from reedbed.domain.sign_in import LASTS
 from reedbed.domain.times import DAY, SECOND
 from reedbed.domain.users import Caller, NewSession, TokenScope
-from reedbed.services.auth import LOG_IN, identify, rejection_message
+from reedbed.services.auth import LOG_IN, identify, rejection
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import remember_device
 from reedbed.store.engine.replica import allow_stale_reads
@@ -37,15 +37,11 @@ def check_setup_host(request: Request, runtime: Runtime) -> None:
     has the same origin as a new Reedbed without an owner, so neither CORS nor CSRF tokens protect it.
     """
     host, peer = request.url.hostname or "", request.client
-    if peer is None or not _is_loopback(peer.host) or _is_ip(host):
+    if peer is None or not (_is_ip(peer.host) and ip_address(peer.host).is_loopback) or _is_ip(host):
         return
     own = urlsplit(runtime.accounts.base_url).hostname
     if host != own and host != "localhost" and not host.endswith(".localhost"):
         raise Forbidden(_SETUP_HOST)
-
-
-def _is_loopback(host: str) -> bool:
-    return _is_ip(host) and ip_address(host).is_loopback
 
 
 def _is_ip(host: str) -> bool:
@@ -102,9 +98,7 @@ def set_sign_in_cookie(
     request: Request, response: Response, runtime: Runtime, token: str, *, comes_back_by_form: bool
 ) -> None:
     """A cross-site form post carries only cookies with SameSite=None, and those must be secure."""
-    same_site: Literal["lax", "none"] = (
-        "none" if comes_back_by_form and _is_secure(request, runtime) else "lax"
-    )
+    same_site: Literal["lax", "none"] = "none" if comes_back_by_form and _is_secure(request, runtime) else "lax"
     _set_cookie(request, response, runtime, SIGN_IN_COOKIE, token, LASTS // SECOND, same_site)
 
 
@@ -118,9 +112,7 @@ def _set_cookie(
     same_site: Literal["lax", "none"] = "lax",
 ) -> None:
     secure = _is_secure(request, runtime)
-    response.set_cookie(
-        name, value, max_age=seconds, path="/", secure=secure, httponly=True, samesite=same_site
-    )
+    response.set_cookie(name, value, max_age=seconds, path="/", secure=secure, httponly=True, samesite=same_site)
 
 
 def _is_secure(request: Request, runtime: Runtime) -> bool:
@@ -166,7 +158,7 @@ def check_same_site(request: Request, runtime: Runtime) -> None:
     origin = request.headers.get("origin")
     site = request.headers.get("sec-fetch-site", "none")
     is_program = origin is None and site == "none"
-    allowed = origin is not None and origin in runtime.doors.cors_origins
+    allowed = origin is not None and origin in runtime.http.cors_origins
     if not is_program and not allowed and not is_same_origin(request, runtime):
         raise Forbidden(CROSS_SITE_REQUEST)
 
@@ -177,10 +169,7 @@ def is_same_origin(request: Request, runtime: Runtime) -> bool:
     if site is not None:
         return site == "same-origin"
     origin = request.headers.get("origin")
-    own_origins = (
-        _origin(runtime.accounts.base_url),
-        f"{request.url.scheme}://{request.headers.get('host', '')}",
-    )
+    own_origins = (_origin(runtime.accounts.base_url), f"{request.url.scheme}://{request.headers.get('host', '')}")
     return origin is not None and origin.lower() in own_origins
 
 
@@ -257,7 +246,7 @@ async def _current_runtime(request: Request) -> Runtime:
 
 
 async def maybe_caller(request: Request) -> Caller | None:
-    """Return the caller, or None if nobody is logged in. Loaded once per request."""
+    """Return the caller, or None if the request is not logged in. Loaded once per request."""
     if not hasattr(request.state, "caller"):
         # Before anything is read: the page's event stream must repeat every event published from here on.
         request.state.newest = get_runtime(request).bus.newest()
@@ -269,7 +258,7 @@ async def maybe_caller(request: Request) -> Caller | None:
 async def require_caller(request: Request) -> Caller:
     caller = await maybe_caller(request)
     if caller is None:
-        raise Unauthorized(refusal(request))
+        raise refusal(request)
     await _check_scope(request, caller)
     return caller
 
@@ -304,13 +293,13 @@ async def _load_caller(request: Request) -> Caller | None:
         token, by_cookie = request.cookies.get(SESSION_COOKIE, ""), True
     caller = await identify(runtime, token, by_cookie=by_cookie) if token else None
     if token and caller is None:
-        request.state.refused = await rejection_message(runtime, token)
+        request.state.refused = await rejection(runtime, token)
     return caller
 
 
-def refusal(request: Request) -> str:
-    """Return the message for a request without a valid caller."""
-    return getattr(request.state, "refused", LOG_IN)
+def refusal(request: Request) -> Unauthorized:
+    """Return the error for a request without a valid caller."""
+    return getattr(request.state, "refused", Unauthorized(LOG_IN))
 
 
 async def _check_scope(request: Request, caller: Caller) -> None:

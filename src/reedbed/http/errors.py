@@ -24,6 +24,7 @@ from reedbed.domain.errors import (
     Unauthorized,
     Unavailable,
 )
+from reedbed.domain.failures import untranslated
 from reedbed.domain.text import storable
 from reedbed.http.responses import json_response
 from reedbed.http.routing import route_of
@@ -151,12 +152,8 @@ def register_error_handlers(app: FastAPI, error_page: ErrorPage | None = None) -
             log.error("no room", route=route_of(request.scope), error=str(error))
             return await respond(request, Unavailable("The disk is full, or too much is open at once."), 503)
         # Do not log the path: it can contain secrets, such as log-in links and URLs of published feeds.
-        log.exception(
-            "unexpected error", route=route_of(request.scope), method=request.method, exc_info=error
-        )
-        return await respond(
-            request, _Unexpected("Something went wrong here. It was logged; try again."), 500
-        )
+        log.exception("unexpected error", route=route_of(request.scope), method=request.method, exc_info=error)
+        return await respond(request, _Unexpected("Something went wrong here. It was logged; try again."), 500)
 
     app.add_exception_handler(ReedbedError, handle_expected)
     app.add_exception_handler(RequestValidationError, handle_malformed)
@@ -203,12 +200,12 @@ def _first_problem(error: RequestValidationError) -> Invalid:
         case "missing" if not field:
             return Invalid(NO_OBJECT)
         case "missing":
-            return Invalid(f"{field} is required.", field)
+            return Invalid("%(name)s is required.", field, name=field)
         case "model_attributes_type" if not field:
             return Invalid(NO_OBJECT)
         case _:
             message = str(problem["msg"]).removeprefix("Value error, ")
-            return Invalid(f"{field}: {message}" if field else message, field or None)
+            return Invalid(untranslated(f"{field}: {message}" if field else message), field or None)
 
 
 def _methods(request: Request) -> list[str]:

@@ -35,7 +35,7 @@ CONTENT_POLICY = "; ".join(
         "font-src 'self'",
         "connect-src 'self'",
         "object-src 'none'",
-        "frame-src 'none'",
+        "frame-src 'self'",  # the document around a video, see web/articles.py
         "frame-ancestors 'none'",
         "base-uri 'none'",
         "form-action 'self'",
@@ -70,10 +70,7 @@ class SecurityHeadersMiddleware:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 present = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *(pair for pair in self._headers if pair[0] not in present),
-                ]
+                message["headers"] = [*message["headers"], *(pair for pair in self._headers if pair[0] not in present)]
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
@@ -173,7 +170,7 @@ class BodyLimitMiddleware:
         await self._app(scope, receive_limited, send_unless_rejected)
 
     async def _reject(self, scope: Scope, send: Send, limit: int) -> None:
-        error = TooLarge(f"The request is larger than {limit // 1_000_000} MB.")
+        error = TooLarge("The request is larger than %(limit)s MB.", limit=limit // 1_000_000)
         if self._error_page is None or is_for_programs(scope["path"]):
             response = Response(orjson.dumps(body_of(error)), 413, media_type="application/json")
         else:
@@ -213,7 +210,9 @@ class CorsMiddleware:
         origin = self._allowed_origin(scope)
         if origin is None:
             await self._app(scope, receive, send)
-        elif scope["method"] == "OPTIONS" and _is_preflight(scope):
+        elif scope["method"] == "OPTIONS" and any(
+            name == b"access-control-request-method" for name, _ in scope["headers"]
+        ):
             await _send_preflight_response(send, origin)
         else:
             await self._app(without_cookies(scope), receive, _with_cors_headers(send, origin))
@@ -228,10 +227,6 @@ class CorsMiddleware:
 def without_cookies(scope: Scope) -> Scope:
     """A listed origin authenticates with a token; ignore a cookie the browser sent along."""
     return {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != b"cookie"]}
-
-
-def _is_preflight(scope: Scope) -> bool:
-    return any(name == b"access-control-request-method" for name, _ in scope["headers"])
 
 
 async def _send_preflight_response(send: Send, origin: str) -> None:
@@ -389,8 +384,7 @@ def method_label(scope: Scope) -> str:
 
 def _is_stream(message: Message) -> bool:
     return any(
-        name.lower() == b"content-type" and value.startswith(b"text/event-stream")
-        for name, value in message["headers"]
+        name.lower() == b"content-type" and value.startswith(b"text/event-stream") for name, value in message["headers"]
     )
 
 

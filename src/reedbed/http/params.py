@@ -3,35 +3,24 @@
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Protocol, TypeVar
 
-from fastapi import Query, Response
+from fastapi import Query
 from pydantic import BeforeValidator, WithJsonSchema
 
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.pagination import MAX_LIMIT, decode_cursor, encode_cursor
-from reedbed.http.responses import json_response
-
-MOST = 2**53 - 1
-_SCHEMA = WithJsonSchema({"type": "string", "pattern": "^[1-9][0-9]{0,15}$", "examples": ["42"]})
-
-
-def _parse_id(value: Any) -> int:
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 16:
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MOST:
-        raise ValueError("must be an id: a string of digits")
-    return value
+from reedbed.http.models import ID_SCHEMA, ListPage, parse_id
+from reedbed.http.responses import Json
 
 
 def path_id(value: Any) -> int:
     """An impossible id in a path is a 404, like an unknown one."""
     try:
-        return _parse_id(value)
+        return parse_id(value)
     except ValueError:
         raise NotFound("There is nothing with this id.") from None
 
 
-JsonId = Annotated[int, BeforeValidator(_parse_id), _SCHEMA]
-IdPath = Annotated[int, BeforeValidator(path_id), _SCHEMA]
+IdPath = Annotated[int, BeforeValidator(path_id), ID_SCHEMA]
 
 
 _LIMIT = {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT}
@@ -46,7 +35,8 @@ class Listed(Protocol):
     def id(self) -> int: ...
 
 
-T = TypeVar("T", bound=Listed)
+T = TypeVar("T")
+ListedT = TypeVar("ListedT", bound=Listed)
 
 
 def before_of(cursor: str | None, view: str) -> int | None:
@@ -54,11 +44,11 @@ def before_of(cursor: str | None, view: str) -> int | None:
     return None if cursor is None else decode_cursor(cursor, "newest", view).id
 
 
-def newest_first(rows: Sequence[T], size: int, view: str, as_json: Callable[[T], object]) -> Response:
+def newest_first(rows: Sequence[ListedT], size: int, view: str, respond: Callable[[ListedT], T]) -> Json[ListPage[T]]:
     """Return a page of `size` items; `rows` has one more if there is a next page."""
     items = rows[:size]
     next_cursor = encode_cursor(0, items[-1].id, "newest", view) if len(rows) > size else None
-    return json_response({"items": [as_json(item) for item in items], "next_cursor": next_cursor})
+    return Json(ListPage([respond(item) for item in items], next_cursor))
 
 
 # Cursors for short lists ordered by name, where an offset is good enough.

@@ -24,8 +24,10 @@ async def healthz() -> Response:
     return json_response({"status": "ok"})
 
 
-@router.get("/readyz", summary="The process can serve: its database answers")
+@router.get("/readyz", summary="The process can serve: its database answers, and it is not stopping")
 async def readyz(runtime: CurrentRuntime) -> Response:
+    if runtime.health.stopping:
+        raise Unavailable("The process is stopping.")
     async with runtime.db.read() as tx:
         if not await instance.answers_to_ping(tx):
             raise Unavailable("The database does not answer.")
@@ -34,7 +36,7 @@ async def readyz(runtime: CurrentRuntime) -> Response:
 
 @router.get("/metrics", include_in_schema=False)
 async def metrics(request: Request, runtime: CurrentRuntime) -> Response:
-    if not (_has_token(request, runtime.doors.metrics_token) or _is_local(request)):
+    if not (_has_token(request, runtime.http.metrics_token) or _is_local(request)):
         raise Forbidden("Metrics are for this machine, or for a caller with REEDBED_METRICS_TOKEN.")
     return Response(await metrics_text(runtime), media_type=PROMETHEUS, headers={"Cache-Control": "no-store"})
 
@@ -49,11 +51,7 @@ def create_probe_app(runtime: Runtime) -> FastAPI:
 
 def _has_token(request: Request, token: str) -> bool:
     scheme, _, sent_token = request.headers.get("authorization", "").partition(" ")
-    return (
-        bool(token)
-        and scheme.lower() == "bearer"
-        and hmac.compare_digest(sent_token.encode(), token.encode())
-    )
+    return bool(token) and scheme.lower() == "bearer" and hmac.compare_digest(sent_token.encode(), token.encode())
 
 
 def _is_local(request: Request) -> bool:

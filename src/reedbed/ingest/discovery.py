@@ -11,17 +11,10 @@ from dataclasses import field, replace
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.feeds import ParsedFeed
 from reedbed.domain.records import record
-from reedbed.domain.refresh.outcomes import (
-    Failed,
-    Fetched,
-    FetchRequest,
-    Gone,
-    NotModified,
-    Outcome,
-    Throttled,
-)
+from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, Gone, NotModified, Outcome, Throttled
 from reedbed.domain.subscriptions import Discovery, FeedCandidate
 from reedbed.domain.urls import check_feed_url
 from reedbed.ingest.http.client import ACCEPT_FEED, Fetcher
@@ -57,9 +50,7 @@ _CHARSET_IN_TYPE = re.compile(r"charset\s*=\s*[\"']?([\w:.-]{2,40})", re.IGNOREC
 _FEED_PATH = re.compile(
     r"(?:^|/)(?:rss|atom|feeds?)(?:\.xml|\.json|\.php)?/?$|\.(?:rss|atom|rdf)$|/index\.xml$", re.IGNORECASE
 )
-_FEED_LINK_TEXT = re.compile(
-    r"\s*(?:subscribe (?:by|via|with) )?(?:rss|atom)(?:[ -]?feed)?s?\s*", re.IGNORECASE
-)
+_FEED_LINK_TEXT = re.compile(r"\s*(?:subscribe (?:by|via|with) )?(?:rss|atom)(?:[ -]?feed)?s?\s*", re.IGNORECASE)
 _SIZE = re.compile(r"(\d{1,4})x\d{1,4}", re.IGNORECASE)
 
 
@@ -138,9 +129,7 @@ class _LinkReader:
         target = parse_target(self._base.strip(), url)
         base = target.href if isinstance(target, RequestTarget) else url
         links = [link for attributes in self._links if (link := _Link.read(attributes, base)) is not None]
-        return PageLinks(
-            _clean_title(self._title), _feeds(links), _anchors(self._anchors, base), _icons(links)
-        )
+        return PageLinks(_clean_title(self._title), _feeds(links), _anchors(self._anchors, base), _icons(links))
 
 
 @record
@@ -201,9 +190,7 @@ def _anchors(anchors: list[tuple[str, str]], base: str) -> tuple[str, ...]:
 
 def _icons(links: list[_Link]) -> tuple[str, ...]:
     """Icons of at least 64 pixels first; within each group the closest to 64 pixels first."""
-    icons = [
-        link for link in links if link.rel & {"icon", "apple-touch-icon", "apple-touch-icon-precomposed"}
-    ]
+    icons = [link for link in links if link.rel & {"icon", "apple-touch-icon", "apple-touch-icon-precomposed"}]
     bitmaps = [link for link in icons if "svg" not in link.type and not link.href.lower().endswith(".svg")]
     return tuple(dict.fromkeys(link.href for link in sorted(bitmaps, key=_icon_rank)))[:_MAX_GUESSES]
 
@@ -223,17 +210,15 @@ def _clean_title(text: str) -> str:
 _MAX_TYPED_LENGTH = 2048
 _SURROUNDING_CHARS = " \t\r\n\f\v\u00a0\u200b\ufeff<>\"'`“”„«»"
 _FEED_SCHEMES = re.compile(r"(?:feed|rss|itpc|pcast|podcast)(?::(?=https?:)|:/*)", re.IGNORECASE)
-_BROKEN_SCHEME = re.compile(
-    r"(https?)(?:;//|:/{1,}|//|:\\\\)(?=[^/])|(?:htt|htp|hhtp|htpp|ttp)(s?)://", re.IGNORECASE
-)
+# With its slashes it is an address whatever its host, also `feed://intranet/news`.
+_FEED_ADDRESS = re.compile(r"(?:feed|rss|itpc|pcast|podcast)://(?![a-z]+:/)([^\s/?#][^\s]*)", re.IGNORECASE)
+_BROKEN_SCHEME = re.compile(r"(https?)(?:;//|:/{1,}|//|:\\\\)(?=[^/])|(?:htt|htp|hhtp|htpp|ttp)(s?)://", re.IGNORECASE)
 _ANY_SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,30}:(?!\d{1,5}(?:[/?#]|$))", re.IGNORECASE)
 # `name:password@` before a host. Without the slashes of a URL, some schemes look the same.
 BARE_LOGIN = r"(?!(?:mailto|acct|xmpp|sips?|im|news):)[^\s/?#@:]+:[^\s/?#@]*@"
 _BARE_LOGIN = re.compile(BARE_LOGIN, re.IGNORECASE)
 _HANDLE = re.compile(r"@?([\w.-]{1,64})@((?:[\w-]{1,63}\.){1,8}[\w-]{2,63})")
-_HOST = re.compile(
-    r"(?:[^\s/?#@]+\.[^\s/?#@.]+\.?|localhost|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:[/?#].*)?", re.IGNORECASE
-)
+_HOST = re.compile(r"(?:[^\s/?#@]+\.[^\s/?#@.]+\.?|localhost|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:[/?#].*)?", re.IGNORECASE)
 
 
 def urls_from_typed(text: str) -> tuple[str, ...]:
@@ -243,6 +228,8 @@ def urls_from_typed(text: str) -> tuple[str, ...]:
         return ()
     if (handle := _HANDLE.fullmatch(typed)) is not None:
         return (f"https://{handle[2]}/@{handle[1]}",)
+    if (address := _FEED_ADDRESS.fullmatch(typed)) is not None:
+        return (f"https://{address[1]}", f"http://{address[1]}")
     typed = _FEED_SCHEMES.sub("", typed, count=1) if _FEED_SCHEMES.match(typed) else typed
     if (broken := _BROKEN_SCHEME.match(typed)) is not None:
         return (f"{(broken[1] or 'http' + (broken[2] or '')).lower()}://{typed[broken.end() :]}",)
@@ -265,30 +252,17 @@ def url_from_typed(text: str) -> str:
 _TOTAL_SECONDS = 60.0
 _PAUSE_SECONDS = 0.2
 _MAX_CANDIDATES = 16
-_COMMON_PATHS = (
-    "feed",
-    "rss",
-    "atom.xml",
-    "feed.xml",
-    "rss.xml",
-    "index.xml",
-    "feed.json",
-    "feed/atom",
-    "blog/feed",
-)
+_COMMON_PATHS = ("feed", "rss", "atom.xml", "feed.xml", "rss.xml", "index.xml", "feed.json", "feed/atom", "blog/feed")
 _COMMON_SUBPATHS = ("feed", "feed.xml", "rss.xml", "atom.xml", "index.xml")
 _FEED_ROOT = re.compile(rb"<(?:\w{1,20}:)?(?:rss|feed|rdf|channel)[\s>]", re.IGNORECASE)
 _JSON_FEED = re.compile(rb"jsonfeed\.org\\?/version")
 _SNIFF_BYTES = 4096
 
-_NOT_A_URL = "This is not the address of a page or feed."
-_NO_FEED_FOUND = "No feed was found at this address."
-_NEEDS_LOGIN = (
-    "The site lets nobody in without a name and password. "
-    "If you have them, write them into the address: https://name:password@example.org."
-)
-_THROTTLED = "The site asks for fewer requests. Try again in a few minutes."
-_TOO_SLOW = "The site took too long to answer."
+_NOT_A_URL = Failure(FailureCode.NOT_A_URL)
+_NO_FEED_FOUND = Failure(FailureCode.NO_FEED_FOUND)
+_NEEDS_LOGIN = Failure(FailureCode.SITE_NEEDS_LOGIN)
+_THROTTLED = Failure(FailureCode.SITE_THROTTLED)
+_TOO_SLOW = Failure(FailureCode.SITE_TIMEOUT)
 
 
 async def discover(
@@ -323,11 +297,7 @@ def looks_like_feed(body: bytes) -> bool:
 
 def same_origin(url: str, other_url: str) -> bool:
     first, second = parse_target(url), parse_target(other_url)
-    return (
-        isinstance(first, RequestTarget)
-        and isinstance(second, RequestTarget)
-        and first.origin == second.origin
-    )
+    return isinstance(first, RequestTarget) and isinstance(second, RequestTarget) and first.origin == second.origin
 
 
 @record
@@ -337,9 +307,7 @@ class _Login:
     password: str = field(repr=False)
 
 
-def _login(
-    typed: tuple[str, ...], username: str | None, password: str | None
-) -> tuple[_Login | None, tuple[str, ...]]:
+def _login(typed: tuple[str, ...], username: str | None, password: str | None) -> tuple[_Login | None, tuple[str, ...]]:
     """Credentials for the origin of the first URL, and the URLs without them."""
     target = parse_target(typed[0])
     if not isinstance(target, RequestTarget):
@@ -361,21 +329,23 @@ class _FeedSearch:
         self._tried: set[str] = set()
 
     async def run(self, urls: tuple[str, ...]) -> Discovery:
-        outcome = await self._fetch_first(urls)
+        url, outcome = await self._fetch_first(urls)
         if not isinstance(outcome, Fetched):
-            return await self._without_page(urls[0], outcome)
+            discovery = await self._without_page(url, outcome)
+            return discovery if url == urls[0] else replace(discovery, answered_url=url)
         if (feed := await _as_feed(outcome, _permanent_url(outcome, urls))) is not None:
             return Discovery((feed,), document=outcome)
         return await self._from_page(outcome)
 
-    async def _fetch_first(self, urls: tuple[str, ...]) -> Outcome:
+    async def _fetch_first(self, urls: tuple[str, ...]) -> tuple[str, Outcome]:
+        """The first URL that answers and its outcome; without any, the first one and the last failure."""
         outcome: Outcome = Failed("permanent_error", _NOT_A_URL)
         for url in urls:
             self._tried.add(url)
             outcome = await self._fetch(url)
             if not isinstance(outcome, Failed) or outcome.status is not None:
-                return outcome
-        return outcome
+                return url, outcome
+        return urls[0], outcome
 
     async def _fetch(self, url: str) -> Outcome:
         request = FetchRequest(url, accept=ACCEPT_FEED)
@@ -383,13 +353,13 @@ class _FeedSearch:
             request = replace(request, username=self._login.username, password=self._login.password)
         return await self._fetcher.fetch(request)
 
-    async def _without_page(self, url: str, outcome: Outcome) -> Discovery:
+    async def _without_page(self, url: str, outcome: NotModified | Gone | Throttled | Failed) -> Discovery:
         """Some sites block programs from their pages but still serve the feed."""
         if isinstance(outcome, Failed) and outcome.status is not None:
             discovery = await self._try_guesses(likely_feeds(url))
             if discovery is not None:
                 return discovery
-        failure = None if isinstance(outcome, Fetched | NotModified) else outcome
+        failure = None if isinstance(outcome, NotModified) else outcome
         return Discovery(reason=_failure_reason(outcome), unreachable=_is_temporary(outcome), failure=failure)
 
     async def _from_page(self, page: Fetched) -> Discovery:
@@ -422,16 +392,17 @@ class _FeedSearch:
         return None
 
 
-def _failure_reason(outcome: Outcome) -> str:
+def _failure_reason(outcome: NotModified | Gone | Throttled | Failed) -> Failure:
     """A 404 or 410 here means a mistyped URL rather than a feed that is gone."""
-    status = 410 if isinstance(outcome, Gone) else getattr(outcome, "status", None)
-    if status in (404, 410):
-        return f"There is nothing at this address: the site answered {status}. Check it for a typing error."
-    if isinstance(outcome, Failed) and outcome.kind == "unauthorized":
-        return _NEEDS_LOGIN
-    if isinstance(outcome, Throttled):
-        return _THROTTLED
-    return getattr(outcome, "message", _NO_FEED_FOUND)
+    match outcome:
+        case Gone() | Failed(status=404):
+            return Failure(FailureCode.NOTHING_AT_ADDRESS, {"status": outcome.status or 404})
+        case Failed(kind="unauthorized"):
+            return _NEEDS_LOGIN
+        case Throttled():
+            return _THROTTLED
+        case _:
+            return outcome.failure
 
 
 def _is_temporary(outcome: Outcome) -> bool:

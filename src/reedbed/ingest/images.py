@@ -1,4 +1,4 @@
-"""Feed icons, and a file cache for proxied images."""
+"""Feed icons, small versions of proxied images, and a file cache for them."""
 
 import asyncio
 import io
@@ -127,6 +127,39 @@ def _small_square(image: "Image.Image") -> bytes:
     return output.getvalue()
 
 
+# --- Small versions
+
+_MAX_DECODED = 12_000_000
+"""Pixels in memory. A JPEG is reduced while it is decoded, so a larger one fits."""
+_SMALL_ENOUGH = 20_000
+"""Bytes that are not worth the work."""
+
+
+def scale_down(data: bytes, width: int) -> bytes:
+    """The picture in this width as WebP; unchanged if it is small already, too large to decode, or damaged."""
+    from PIL import Image, ImageOps
+
+    if len(data) <= _SMALL_ENOUGH:
+        return data
+    try:
+        with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
+            image.draft("RGB", (width, width))
+            if image.width * image.height > _MAX_DECODED or min(image.size) < 1:
+                return data
+            upright = ImageOps.exif_transpose(image)
+            mode = "RGBA" if upright.has_transparency_data else "RGB"
+            height = max(1, round(upright.height * width / upright.width))
+            small = upright.convert(mode)
+            if upright.width > width:
+                small = small.resize((width, height))  # pyright: ignore[reportUnknownMemberType]
+        output = io.BytesIO()
+        small.save(output, "WEBP", quality=75)
+    # Pillow's decoders raise nearly anything on damaged bytes.
+    except Exception:
+        return data
+    return min(data, output.getvalue(), key=len)
+
+
 # --- Image cache
 
 _FILL_AFTER_TRIMMING = 0.8
@@ -162,9 +195,7 @@ class ImageCache:
         except OSError as error:
             log.warning("a picture could not be kept", folder=str(self._folder), error=error.strerror)
             return
-        self._total_bytes = (self._count_bytes() if self._total_bytes is None else self._total_bytes) + len(
-            data
-        )
+        self._total_bytes = (self._count_bytes() if self._total_bytes is None else self._total_bytes) + len(data)
         if self._total_bytes > self._max_bytes:
             self._total_bytes = self._trim()
 

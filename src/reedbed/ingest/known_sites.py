@@ -24,33 +24,14 @@ _PODCAST_IN_PAGE = re.compile(r'"feedUrl":"(https?:(?:[^"\\\s]|\\u002[Ff]|\\/){1
 _SOUNDCLOUD_USER = re.compile(r"soundcloud://users:(\d{1,20})")
 
 _GITHUB_PAGES = frozenset(
-    {
-        "about",
-        "apps",
-        "collections",
-        "customer-stories",
-        "enterprise",
-        "events",
-        "explore",
-        "features",
-        "login",
-    }
+    {"about", "apps", "collections", "customer-stories", "enterprise", "events", "explore", "features", "login"}
     | {"marketplace", "new", "notifications", "orgs", "pricing", "search", "security", "settings", "site"}
     | {"signup", "sponsors", "stars", "team", "topics", "trending"}
 )
 _MEDIUM_PAGES = frozenset({"feed", "m", "me", "p", "tag", "search", "membership", "about", "plans"})
-_VIMEO_PAGES = frozenset(
-    {"channels", "groups", "categories", "watch", "features", "upgrade", "search", "blog"}
-)
+_VIMEO_PAGES = frozenset({"channels", "groups", "categories", "watch", "features", "upgrade", "search", "blog"})
 _STACK_HOSTS = frozenset(
-    {
-        "stackoverflow.com",
-        "serverfault.com",
-        "superuser.com",
-        "askubuntu.com",
-        "mathoverflow.net",
-        "stackapps.com",
-    }
+    {"stackoverflow.com", "serverfault.com", "superuser.com", "askubuntu.com", "mathoverflow.net", "stackapps.com"}
 )
 
 
@@ -118,9 +99,7 @@ def _page(url: str) -> _Page | None:
         return None
     parts = tuple(part for part in split.path.split("/") if part)[:12]
     origin = f"{split.scheme}://{split.netloc.rpartition('@')[2]}"
-    return _Page(
-        origin, _HOST_ALIASES.get(host, host), parts, parse_qs(split.query[:1000], max_num_fields=20)
-    )
+    return _Page(origin, _HOST_ALIASES.get(host, host), parts, parse_qs(split.query[:1000], max_num_fields=20))
 
 
 def _candidate(url: str, title: str, kind: str = "atom") -> FeedCandidate:
@@ -162,9 +141,7 @@ def _github(page: _Page) -> Iterator[FeedCandidate]:
     branch = "/" + quote("/".join(page.parts[3:])) if len(page.parts) > 3 else ""
     feeds = {
         "releases": _candidate(f"{base}/releases.atom", f"{name}: releases"),
-        "commits": _candidate(
-            f"{base}/commits{branch if page.part(2) == 'commits' else ''}.atom", f"{name}: commits"
-        ),
+        "commits": _candidate(f"{base}/commits{branch if page.part(2) == 'commits' else ''}.atom", f"{name}: commits"),
         "tags": _candidate(f"{base}/tags.atom", f"{name}: tags"),
         "discussions": _candidate(f"{base}/discussions.atom", f"{name}: discussions"),
     }
@@ -176,11 +153,7 @@ def _github(page: _Page) -> Iterator[FeedCandidate]:
 
 def _gitlab(page: _Page) -> Iterator[FeedCandidate]:
     path = page.parts[: page.parts.index("-")] if "-" in page.parts else page.parts
-    if (
-        not path
-        or any("." in part for part in path[-1:])
-        or path[0] in ("explore", "users", "help", "search")
-    ):
+    if not path or any("." in part for part in path[-1:]) or path[0] in ("explore", "users", "help", "search"):
         return
     base, name = f"https://gitlab.com/{quote('/'.join(path))}", "/".join(path)
     yield _candidate(f"{base}.atom", f"{name}: activity")
@@ -196,12 +169,7 @@ def _medium(page: _Page) -> Iterator[FeedCandidate]:
 
 
 def _tumblr(page: _Page) -> Iterator[FeedCandidate]:
-    if re.fullmatch(r"[\w-]+", page.part(0)) and page.part(0) not in (
-        "dashboard",
-        "explore",
-        "tagged",
-        "search",
-    ):
+    if re.fullmatch(r"[\w-]+", page.part(0)) and page.part(0) not in ("dashboard", "explore", "tagged", "search"):
         yield _candidate(f"https://{page.part(0)}.tumblr.com/rss", page.part(0), "rss")
 
 

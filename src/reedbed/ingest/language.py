@@ -30,7 +30,7 @@ _ARABIC = re.compile(r"[\u0600-\u06ff]")
 _PERSIAN = re.compile(r"[پچژگکی]")
 _URDU = re.compile(r"[ٹڈڑںےہھ]")
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
-_LETTER = re.compile(r"[^\W\d_]")
+_ALPHABETIC = re.compile(r"[^\W\d_]")
 
 _STOPWORDS = {
     "en": (
@@ -57,48 +57,19 @@ _STOPWORDS = {
         "nella delle tra dopo di che e la il un a per in una sono non è con del si da le dei nel "
         "alla più anche come i della gli ha al"
     ),
-    "nl": (
-        "de het een en van in is dat op te zijn met voor niet aan er om ook als maar door over bij "
-        "naar uit wordt"
-    ),
-    "sv": (
-        "och i att det som en på är av för med till den har de inte om ett men var sig så från kan "
-        "vid när också"
-    ),
-    "da": (
-        "og i at det er en til af på for med den har de ikke som et der var sig men om fra kan "
-        "blev hun efter også"
-    ),
-    "no": (
-        "og i det er en til på for av med som har ikke at de den et var seg men om fra kan ble hun "
-        "etter også være"
-    ),
-    "fi": (
-        "ja on ei se että oli joka mutta ovat kun niin myös tai hän sen ole mukaan sekä vain jos "
-        "ollut kuin jo"
-    ),
-    "pl": (
-        "i w na z do że się nie to jest o jak za od po ale przez dla są tym przy tego może jego "
-        "był oraz które"
-    ),
-    "cs": (
-        "a v na se že je s z do o i to jako za by ale pro jsou jeho byl které podle od při také "
-        "než nebo k však"
-    ),
-    "hu": (
-        "a az és hogy nem is egy volt meg csak már ez még de mint van el vagy azt ki kell lehet után pedig ha"
-    ),
-    "ro": (
-        "și de în a la cu nu pe care că este un o din pentru au mai sunt o să ce fost sau după prin dar ca fi"
-    ),
+    "nl": ("de het een en van in is dat op te zijn met voor niet aan er om ook als maar door over bij naar uit wordt"),
+    "sv": ("och i att det som en på är av för med till den har de inte om ett men var sig så från kan vid när också"),
+    "da": ("og i at det er en til af på for med den har de ikke som et der var sig men om fra kan blev hun efter også"),
+    "no": ("og i det er en til på for av med som har ikke at de den et var seg men om fra kan ble hun etter også være"),
+    "fi": ("ja on ei se että oli joka mutta ovat kun niin myös tai hän sen ole mukaan sekä vain jos ollut kuin jo"),
+    "pl": ("i w na z do że się nie to jest o jak za od po ale przez dla są tym przy tego może jego był oraz które"),
+    "cs": ("a v na se že je s z do o i to jako za by ale pro jsou jeho byl které podle od při také než nebo k však"),
+    "hu": ("a az és hogy nem is egy volt meg csak már ez még de mint van el vagy azt ki kell lehet után pedig ha"),
+    "ro": ("și de în a la cu nu pe care că este un o din pentru au mai sunt o să ce fost sau după prin dar ca fi"),
     "tr": "ve bir bu için da de ile olarak çok daha en olan gibi kadar sonra ne ama var her o ise değil göre",
-    "id": (
-        "yang dan di dengan untuk dari ini dalam pada tidak itu akan adalah juga ke oleh telah bisa sebagai"
-    ),
+    "id": ("yang dan di dengan untuk dari ini dalam pada tidak itu akan adalah juga ke oleh telah bisa sebagai"),
     "vi": "và của là có được trong cho không với các một những người khi đã này để về từ đến như ra cũng",
-    "ca": (
-        "de la que i el en a els les per un amb una és del no al més com però seva també dels aquest va han"
-    ),
+    "ca": ("de la que i el en a els les per un amb una és del no al més com però seva també dels aquest va han"),
     "hr": "i u je na se da su za od s koji a kao što nije iz to ali će po o bio kako ili još samo",
 }
 _CYRILLIC_STOPWORDS = {
@@ -143,15 +114,15 @@ def detect_language(text: str) -> str | None:
 
 
 def _by_script(sample: str) -> str | None:
-    letters = len(_LETTER.findall(sample))
-    if len(_CYRILLIC.findall(sample)) * 2 > letters:
+    alphabetic = len(_ALPHABETIC.findall(sample))
+    if len(_CYRILLIC.findall(sample)) * 2 > alphabetic:
         return _by_stopwords(sample, _CYRILLIC_WORDS) or "ru"
-    if len(_ARABIC.findall(sample)) * 2 > letters:
+    if len(_ARABIC.findall(sample)) * 2 > alphabetic:
         return "ur" if _URDU.search(sample) else "fa" if _PERSIAN.search(sample) else "ar"
     for language, script in _SCRIPTS:
         # Japanese mixes kana with Chinese characters: a tenth of kana is enough.
         share = 10 if language == "ja" else 3
-        if len(script.findall(sample)) * share > letters:
+        if len(script.findall(sample)) * share > alphabetic:
             return language
     return None
 

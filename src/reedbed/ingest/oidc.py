@@ -92,9 +92,7 @@ KEY_REFRESH_INTERVAL = MINUTE
 CLIENT_SECRET_LIFETIME = 5 * MINUTE
 
 # Neither "none" nor algorithms with a shared secret.
-ALGORITHMS = frozenset(
-    {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
-)
+ALGORITHMS = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"})
 
 
 @record
@@ -125,9 +123,7 @@ class OidcClient:
     async def close(self) -> None:
         await self._http.close()
 
-    async def address(
-        self, provider: Provider, *, state: str, nonce: str, verifier: str, redirect_uri: str
-    ) -> str:
+    async def address(self, provider: Provider, *, state: str, nonce: str, verifier: str, redirect_uri: str) -> str:
         """The URL to which to send the user to sign in."""
         metadata = await self.offer(provider)
         params = {
@@ -180,9 +176,7 @@ class OidcClient:
         self._metadata[provider.key] = metadata
         return metadata
 
-    async def _exchange_code(
-        self, provider: Provider, metadata: ProviderMetadata, back: Return
-    ) -> Mapping[str, Any]:
+    async def _exchange_code(self, provider: Provider, metadata: ProviderMetadata, back: Return) -> Mapping[str, Any]:
         form = {
             "grant_type": "authorization_code",
             "code": back.code,
@@ -235,9 +229,7 @@ class OidcClient:
             raise SignInRejected("The token answers another question (nonce).")
         return claims
 
-    async def _signed_claims(
-        self, provider: Provider, metadata: ProviderMetadata, token: str
-    ) -> Mapping[str, Any]:
+    async def _signed_claims(self, provider: Provider, metadata: ProviderMetadata, token: str) -> Mapping[str, Any]:
         import jwt
 
         try:
@@ -261,12 +253,7 @@ class OidcClient:
         async with self._keys_lock:
             keys = self._keys.get(provider.key)
             age = None if keys is None else self._clock() - keys.at
-            if (
-                keys is None
-                or age is None
-                or age >= KEPT
-                or (age >= KEY_REFRESH_INTERVAL and key_id not in keys.by_id)
-            ):
+            if keys is None or age is None or age >= KEPT or (age >= KEY_REFRESH_INTERVAL and key_id not in keys.by_id):
                 keys = self._keys[provider.key] = await self._fetch_keys(metadata)
         if key_id is None and len(keys.by_id) == 1:
             return next(iter(keys.by_id.values()))

@@ -31,13 +31,7 @@ class Sandbox:
 
     async def _run(self, request: bytes) -> bytes:
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            self._module,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=DEVNULL,
-            env=minimal_environment(),
+            sys.executable, "-m", self._module, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=minimal_environment()
         )
         try:
             output, _ = await asyncio.wait_for(process.communicate(request), _TIMEOUT_SECONDS)

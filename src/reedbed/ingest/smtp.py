@@ -43,9 +43,7 @@ class _Policy(EmailPolicy):
         name = address.display_name
         if not name:
             return address.addr_spec
-        written_name = (
-            f'"{quote(name)}"' if name.isascii() else Header(name, "utf-8").encode(linesep=self.linesep)
-        )
+        written_name = f'"{quote(name)}"' if name.isascii() else Header(name, "utf-8").encode(linesep=self.linesep)
         gap = " " if len(written_name) + len(address.addr_spec) < SHORT_LINE else f"{self.linesep} "
         return f"{written_name}{gap}<{address.addr_spec}>"
 
@@ -85,9 +83,7 @@ class Mailer:
                 timeout=TIMEOUT_SECONDS,
             )
         except aiosmtplib.SMTPRecipientsRefused as error:
-            return NotSent(
-                _shortened(error), try_again=any(recipient.code < 500 for recipient in error.recipients)
-            )
+            return NotSent(_shortened(error), try_again=any(recipient.code < 500 for recipient in error.recipients))
         except aiosmtplib.SMTPResponseException as error:
             return NotSent(_shortened(error), try_again=error.code < 500)
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:

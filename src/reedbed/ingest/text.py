@@ -32,15 +32,18 @@ _BLOCKS = (
 )  # fmt: skip
 # Replacement for each tag. Only common blocks are listed; unknown tags also become a line break.
 _TAG_REPLACEMENTS = {
-    f"{slash}{name}": gap
-    for names, gap in ((_INLINE, ""), (_BLOCKS, "\n"))
-    for name in names
-    for slash in ("", "/")
+    f"{slash}{name}": gap for names, gap in ((_INLINE, ""), (_BLOCKS, "\n")) for name in names for slash in ("", "/")
 }
 _IMAGE = re.compile(r"<img([^>]*)>")
 _SOURCE = re.compile(r' (?:data-http-)?src="(https?:[^"]*)"')
 _SMALL_SIDE = re.compile(r' (?:width|height)="[0-9]{1,2}"')
 _DECORATION = re.compile(r"gravatar\.com/|/emoji/|/smilies/|s\.w\.org/images/core|/avatars?/|feedburner")
+_CAPTION = re.compile(r"<figcaption[ >][^<]*(?:<(?!/figcaption>)[^<]*)*</figcaption>")
+# A linked or bracketed number. A bare one may be an exponent.
+_FOOTNOTE_MARK = re.compile(
+    r"<sup[^<>]*>\s*(?:<a[^<>]*>\s*\[?\w{1,3}\]?\s*</a>|\[(?:<a[^<>]*>)?\w{1,3}(?:</a>)?\])\s*</sup>"
+    r"|<a[^<>]*>\s*<sup[^<>]*>\s*\[?\w{1,3}\]?\s*</sup>\s*</a>"
+)
 _PREFORMATTED = re.compile(r"(<pre[ >].*?</pre>)", re.DOTALL)
 # Clean markup escapes no other characters.
 _ESCAPED_CHARS = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}
@@ -77,6 +80,16 @@ def digest_content(clean_html: str) -> ContentDigest:
 def clean_text(clean_html: str) -> str:
     """The text of clean markup, one line per block."""
     return "\n".join(_lines(clean_html))
+
+
+def prose_text(clean_html: str) -> str:
+    """The text of clean markup without captions and the marks of footnotes, for whoever quotes its sentences."""
+    html = clean_html
+    if "<figcaption" in html:
+        html = _CAPTION.sub("", html)
+    if "<sup" in html:
+        html = _FOOTNOTE_MARK.sub("", html)
+    return clean_text(html)
 
 
 def _lines(clean_html: str) -> list[str]:

@@ -1,26 +1,22 @@
 """Read and write the formats in which subscriptions and entries move between feed readers.
 
-OPML files, a Miniflux server over its API, starred entries as JSON (Google Reader, FreshRSS and others), and
-zip archives of such files. All of it is untrusted: sizes, counts and nesting are limited.
+OPML files, a Miniflux server over its API, and starred entries as JSON (Google Reader, FreshRSS and others).
+All of it is untrusted: sizes, counts and nesting are limited.
 """
 
 import re
-import struct
-import tempfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 from urllib.parse import urlencode
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import orjson
 from lxml import etree
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest
-from reedbed.domain.text import clean_line, writable
+from reedbed.domain.text import writable
 from reedbed.domain.times import LATEST, SECOND, Instant, from_datetime
 from reedbed.domain.transfer import (
     MAX_CONTENT_LENGTH,
@@ -28,6 +24,7 @@ from reedbed.domain.transfer import (
     MAX_KEPT,
     MAX_READS,
     MAX_TEXT_LENGTH,
+    PAGE_RECIPE,
     STARRED_JSON,
     ImportedEntry,
     ImportedFeed,
@@ -47,14 +44,14 @@ MAX_BYTES = 10_000_000
 MAX_DEPTH = 32
 MAX_OUTLINES = 50_000
 MAX_TEXT = 2_048
+MAX_RECIPE = 32_000
+"""Six selectors, fingerprints and what JSON adds to them."""
 
 _NOT_OPML = "This is not an OPML file. Export the subscriptions from your other reader as OPML and try again."
 _OTHER_EXPORT = "This is not an OPML file. Other exports are brought in under Settings, Your data."
 _OTHER_EXPORTS = (b"PK\x03\x04", b"SQLite format 3\0", b"{", b"[")
 # References to characters that XML forbids; lxml would silently drop the element that contains them.
-_FORBIDDEN_REFERENCE = re.compile(
-    rb"&#(?:0*(?:[0-8]|1[1-24-9]|2[0-9]|3[01])|[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]));"
-)
+_FORBIDDEN_REFERENCE = re.compile(rb"&#(?:0*(?:[0-8]|1[1-24-9]|2[0-9]|3[01])|[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]));")
 _OPML_END = re.compile(rb"</(?:[\w.-]+:)?opml\s*>", re.IGNORECASE)
 _OUTLINE_ATTRIBUTES = frozenset({"text", "title", "xmlurl", "htmlurl", "type"})
 
@@ -98,14 +95,17 @@ class _OpmlReader:
                 continue
             self._count += 1
             if self._count > MAX_OUTLINES:
-                raise Invalid(f"The file lists more than {MAX_OUTLINES} outlines.", field="file")
+                raise Invalid("The file lists more than %(limit)s outlines.", field="file", limit=MAX_OUTLINES)
             yield self._outline(element, depth)
 
     def _outline(self, element: Any, depth: int) -> OpmlOutline:
         # lxml searches the attributes linearly for each lookup: a hundred thousand would take minutes.
         if len(element.attrib) > MAX_ATTRIBUTES:
-            raise Invalid(f"An outline has more than {MAX_ATTRIBUTES} attributes.", field="file")
-        attributes = {str(name): str(value)[:MAX_TEXT].strip() for name, value in element.attrib.items()}
+            raise Invalid("An outline has more than %(limit)s attributes.", field="file", limit=MAX_ATTRIBUTES)
+        attributes = {
+            str(name): str(value)[: MAX_RECIPE if name == PAGE_RECIPE else MAX_TEXT].strip()
+            for name, value in element.attrib.items()
+        }
         standard = {name.lower(): value for name, value in attributes.items() if _is_standard(name)}
         others = tuple((name, value) for name, value in attributes.items() if not _is_standard(name))
         return OpmlOutline(
@@ -125,9 +125,7 @@ def _is_standard(attribute: str) -> bool:
 def _parse(body: bytes) -> Any:
     # Remove the doctype before lxml sees it, so that no entity is ever expanded.
     stripped = _FORBIDDEN_REFERENCE.sub(b"", without_doctype(body.lstrip(b"\xef\xbb\xbf \t\r\n")))
-    parser = etree.XMLParser(
-        recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
-    )
+    parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
         return etree.fromstring(stripped, parser)
     except (etree.XMLSyntaxError, ValueError):
@@ -149,24 +147,18 @@ def _head_title(head: Any) -> str:
 
 
 def _head_pairs(head: Any) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (name, value) for name, value in _head_texts(head) if name != "title" and name.isidentifier()
-    )
+    return tuple((name, value) for name, value in _head_texts(head) if name != "title" and name.isidentifier())
 
 
 def _head_texts(head: Any) -> list[tuple[str, str]]:
     if head is None:
         return []
-    return [
-        (_local_name(child), (child.text or "").strip()[:MAX_TEXT]) for child in head if _local_name(child)
-    ]
+    return [(_local_name(child), (child.text or "").strip()[:MAX_TEXT]) for child in head if _local_name(child)]
 
 
 def _append_outlines(parent: Any, outlines: Iterable[OpmlOutline]) -> None:
     for outline in outlines:
-        element = etree.SubElement(
-            parent, "outline", text=writable(outline.title), title=writable(outline.title)
-        )
+        element = etree.SubElement(parent, "outline", text=writable(outline.title), title=writable(outline.title))
         for name, value in (
             ("type", outline.type),
             ("xmlUrl", outline.xml_url),
@@ -273,8 +265,7 @@ class _MinifluxClient:
                 raise Invalid(_NO_MINIFLUX, field="url") from error
         if isinstance(outcome, Failed) and outcome.kind == "unauthorized":
             raise Invalid("Miniflux does not know this token.", field="token")
-        reason = getattr(outcome, "message", "")
-        raise Invalid(f"Miniflux could not be asked. {reason}".strip(), field="url")
+        raise Invalid(Failure(FailureCode.MINIFLUX_UNREACHABLE, cause=outcome.failure), field="url")
 
 
 def _base_url(url: str) -> str:
@@ -372,7 +363,9 @@ def _marked_entries(
             continue
         count, size = count + 1, size + len(entry.content)
         if count > MAX_KEPT or size > MAX_CONTENT_LENGTH:
-            raise Invalid(f"This file holds too much: at most {MAX_KEPT} entries are taken.", field="file")
+            raise Invalid(
+                "This file holds too much: at most %(limit)s entries are taken.", field="file", limit=MAX_KEPT
+            )
         yield entry
 
 
@@ -431,14 +424,10 @@ def _content(item: Mapping[str, Any]) -> str:
 
 
 def _labels(item: Mapping[str, Any]) -> tuple[str, ...]:
-    tags = [
-        tag if isinstance(tag, str) else text(mapping(tag).get("label")) for tag in listed(item.get("tags"))
-    ]
+    tags = [tag if isinstance(tag, str) else text(mapping(tag).get("label")) for tag in listed(item.get("tags"))]
     folder = _folder(item)
     labels = [name.partition(_LABEL)[2] for name in _streams(item) if _LABEL in name and name != folder]
-    return tuple(dict.fromkeys(label for label in (*labels, *tags) if label and "/" not in label))[
-        :_MAX_LABELS
-    ]
+    return tuple(dict.fromkeys(label for label in (*labels, *tags) if label and "/" not in label))[:_MAX_LABELS]
 
 
 def _folder(item: Mapping[str, Any]) -> str | None:
@@ -449,9 +438,7 @@ def _folder(item: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _source_feeds(
-    items: Iterable[Mapping[str, Any]], entries: Iterable[ImportedEntry]
-) -> tuple[ImportedFeed, ...]:
+def _source_feeds(items: Iterable[Mapping[str, Any]], entries: Iterable[ImportedEntry]) -> tuple[ImportedFeed, ...]:
     """The feeds of these entries. Starring an entry does not subscribe to its feed: `follow` is False."""
     folders = {_feed_key(item): _folder(item) for item in items}
     titles = dict.fromkeys(key for key in folders if key) | {
@@ -471,102 +458,3 @@ def _parse_unix_time(value: Any) -> Instant | None:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= LATEST:
         return None
     return value * SECOND if value < _MILLISECONDS_FROM else value
-
-
-# --- Zip archives
-#
-# Files are unpacked under temporary names, never under a name from the archive. Archives in archives are not
-# opened. The number of files, the size of the directory and the unpacked bytes are limited, whatever the
-# archive declares.
-
-LARGEST = 200_000_000
-MAX_UNPACKED = 200_000_000
-MAX_MEMBERS = 10_000
-_MAX_DIRECTORY = 3_000_000
-_CHUNK = 1_000_000
-_MAX_NAME_LENGTH = 100
-
-_ZIP_END = struct.Struct("<4s4H2LH")
-"""End-of-central-directory record; holds the number of files and the size of the directory."""
-_MAX_COMMENT_LENGTH = 65_535
-_ZIP64_LOCATOR = 20
-_ENCRYPTED = 0x1
-_EXPORT_START = re.compile(rb"SQLite format 3\0|(?:\xef\xbb\xbf)?[ \t\r\n]*[{\[<]")
-_SKIPPED_NAME = re.compile(r"(?:^|/)(?:__MACOSX/|\._)|\.html?$", re.IGNORECASE)
-
-_TOO_LARGE = "This zip archive holds too much. Unpack it and bring in its OPML and JSON files one by one."
-_DAMAGED = "This zip archive is damaged or not complete. Download it again."
-_PROTECTED = "This zip archive needs a password. Unpack it and bring in its files."
-
-
-def is_archive(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
-
-
-def readable_members(path: Path) -> Iterator[tuple[str, Path]]:
-    """Yield name and unpacked copy of each possible export. Each copy is deleted before the next."""
-    _check_directory(path)
-    try:
-        with ZipFile(path) as archive:
-            yield from _unpacked_members(archive)
-    except (BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, struct.error) as error:
-        raise Invalid(_DAMAGED, field="file") from error
-
-
-def _check_directory(path: Path) -> None:
-    """Check the size of the directory first, because `ZipFile` reads all of it into memory."""
-    size = path.stat().st_size
-    if size > LARGEST:
-        raise Invalid(_TOO_LARGE, field="file")
-    with path.open("rb") as file:
-        file.seek(max(0, size - _ZIP_END.size - _MAX_COMMENT_LENGTH - _ZIP64_LOCATOR))
-        tail = file.read()
-    position = tail.rfind(b"PK\x05\x06")
-    if position < 0 or len(tail) - position < _ZIP_END.size:
-        raise Invalid(_DAMAGED, field="file")
-    _, _, _, _, count, directory, _, _ = _ZIP_END.unpack_from(tail, position)
-    # Only archives larger than any limit here need the 64-bit format.
-    is_64_bit = tail[max(0, position - _ZIP64_LOCATOR) : position].startswith(b"PK\x06\x07")
-    if is_64_bit or count > MAX_MEMBERS or directory > _MAX_DIRECTORY:
-        raise Invalid(_TOO_LARGE, field="file")
-
-
-def _unpacked_members(archive: ZipFile) -> Iterator[tuple[str, Path]]:
-    members = archive.infolist()
-    if len(members) > MAX_MEMBERS:
-        raise Invalid(_TOO_LARGE, field="file")
-    if any(member.flag_bits & _ENCRYPTED for member in members):
-        raise Invalid(_PROTECTED, field="file")
-    remaining = MAX_UNPACKED
-    for member in members:
-        if not _may_be_export(archive, member):
-            continue
-        with tempfile.NamedTemporaryFile(prefix="reedbed-", suffix=".import") as copy:
-            remaining -= _copy(archive, member, copy.file, remaining)
-            yield _display_name(member), Path(copy.name)
-
-
-def _may_be_export(archive: ZipFile, member: ZipInfo) -> bool:
-    if member.is_dir() or member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-        return False
-    if _SKIPPED_NAME.search(member.filename):
-        return False
-    with archive.open(member) as file:
-        return _EXPORT_START.match(file.read(200)) is not None
-
-
-def _copy(archive: ZipFile, member: ZipInfo, copy: IO[bytes], limit: int) -> int:
-    copied = 0
-    with archive.open(member) as file:
-        while chunk := file.read(_CHUNK):
-            copied += len(chunk)
-            if copied > limit:
-                raise Invalid(_TOO_LARGE, field="file")
-            copy.write(chunk)
-    copy.flush()
-    return copied
-
-
-def _display_name(member: ZipInfo) -> str:
-    return clean_line(member.filename.rpartition("/")[2])[:_MAX_NAME_LENGTH]

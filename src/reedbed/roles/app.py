@@ -1,8 +1,8 @@
 """The HTTP application: the web pages and the API on one runtime, behind the same middleware.
 
-They are two FastAPI applications, each built at its first request, so that the pages do not wait for the API
-after a start, nor the API for the pages. Health probes and the login page are needed first: they are served
-by a small part of each that is built sooner. `load` builds what is still missing.
+They are two FastAPI applications, each made at its first request. Their routers are imported when a path needs
+them (`http/routing.py`), so that the first answer after a start does not wait for hundreds of routes, and a
+process for one person keeps only what that person uses. `load` imports everything.
 """
 
 import warnings
@@ -13,11 +13,9 @@ from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 from starlette.datastructures import State
-from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reedbed import __version__
-from reedbed.http import probes
 from reedbed.http.auth import ProxyHeadersMiddleware
 from reedbed.http.errors import PROGRAM_PATHS, ErrorPage, register_error_handlers
 from reedbed.http.middleware import (
@@ -30,6 +28,7 @@ from reedbed.http.middleware import (
     SecurityHeadersMiddleware,
     Tracing,
 )
+from reedbed.http.routing import LazyRoutes
 from reedbed.http.uploads import FormCharsetMiddleware
 from reedbed.roles.build import load_in_thread
 from reedbed.services.runtime import NO_TRACER, Runtime
@@ -49,44 +48,44 @@ UNSEEN: TelemetryConfig = {
 
 class Application:
     def __init__(self, runtime: Runtime) -> None:
-        self.state = State({"runtime": runtime})
+        self.state = State({"runtime": runtime, "include_programs": self._include_programs})
         self._with_middleware = _with_middleware(self._dispatch, runtime)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._with_middleware(scope, receive, send)
 
     @cached_property
-    def pages(self) -> FastAPI:
+    def page_routes(self) -> LazyRoutes:
         from reedbed.web.errors import error_page
-        from reedbed.web.routes import register
+        from reedbed.web.routes import ROUTERS
 
         app = self._new_app()
-        register(app)
         _handle_errors(app, error_page)
-        return app
+        return LazyRoutes(app, ROUTERS, load_in_thread)
 
     @cached_property
-    def first_pages(self) -> FastAPI:
-        from reedbed.web import assets, auth
-        from reedbed.web.errors import error_page
+    def program_routes(self) -> LazyRoutes:
+        from reedbed.api.routes import ROUTERS
 
         app = self._new_app()
-        app.include_router(assets.router)
-        app.include_router(auth.router)
-        _handle_errors(app, error_page)
-        return app
-
-    @cached_property
-    def first_programs(self) -> FastAPI:
-        app = self._new_app()
-        app.include_router(probes.router)
         _handle_errors(app, None)
-        return app
+        return LazyRoutes(app, ROUTERS, load_in_thread)
 
-    @cached_property
+    @property
+    def pages(self) -> FastAPI:
+        return self.page_routes.app
+
+    @property
     def programs(self) -> FastAPI:
-        from reedbed.api.routes import register
+        return self.program_routes.app
 
+    def openapi(self) -> dict[str, Any]:
+        from reedbed.api.openapi import describe
+
+        self.program_routes.include_all_now()
+        return describe(self.programs)
+
+    def _new_app(self) -> FastAPI:
         app = FastAPI(
             title="Reedbed",
             version=__version__,
@@ -97,36 +96,23 @@ class Application:
             telemetry=UNSEEN,
         )
         app.state = self.state
-        register(app)
-        _handle_errors(app, None)
-        return app
-
-    def openapi(self) -> dict[str, Any]:
-        return self.programs.openapi()
-
-    def _new_app(self) -> FastAPI:
-        app = FastAPI(openapi_url=None, redirect_slashes=False, telemetry=UNSEEN)
-        app.state = self.state
         return app
 
     async def load(self) -> None:
-        for name in ("pages", "programs"):
-            await self._get_part(name)
+        for name in ("page_routes", "program_routes"):
+            await (await self._get_routes(name)).include_all()
+
+    async def _include_programs(self) -> None:
+        await self.program_routes.include_all()
 
     async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
-        half = "programs" if scope["path"].startswith(PROGRAM_PATHS) else "pages"
-        part = await self._small_part(f"first_{half}", scope) if half not in self.__dict__ else None
-        await (part or await self._get_part(half))(scope, receive, send)
+        name = "program_routes" if scope["path"].startswith(PROGRAM_PATHS) else "page_routes"
+        await (await self._get_routes(name)).app(scope, receive, send)
 
-    async def _small_part(self, name: str, scope: Scope) -> FastAPI | None:
-        """The small part, if it has a route for this request."""
-        part = await self._get_part(name)
-        return part if any(route.matches(scope)[0] == Match.FULL for route in part.routes) else None
-
-    async def _get_part(self, name: str) -> FastAPI:
+    async def _get_routes(self, name: str) -> LazyRoutes:
         if name in self.__dict__:
             return self.__dict__[name]
-        return await load_in_thread(lambda: cast(FastAPI, getattr(self, name)))
+        return await load_in_thread(lambda: cast(LazyRoutes, getattr(self, name)))
 
 
 def create_app(runtime: Runtime) -> Application:
@@ -143,9 +129,7 @@ def _with_middleware(app: ASGIApp, runtime: Runtime) -> ASGIApp:
     """Wrap the app, from the innermost middleware to the outermost."""
     if runtime.tracer is not NO_TRACER:
         app = Tracing(app, runtime.tracer)
-    app = HeadMiddleware(CompressionMiddleware(MetricsMiddleware(app, runtime.meters)))
-    app = CorsMiddleware(app, origins=runtime.doors.cors_origins)
-    app = SecurityHeadersMiddleware(
-        HostHeaderMiddleware(app), https=runtime.accounts.base_url.startswith("https://")
-    )
-    return ProxyHeadersMiddleware(app, trusted=runtime.doors.trusted_proxies)
+    app = HeadMiddleware(CompressionMiddleware(MetricsMiddleware(app, runtime.metrics)))
+    app = CorsMiddleware(app, origins=runtime.http.cors_origins)
+    app = SecurityHeadersMiddleware(HostHeaderMiddleware(app), https=runtime.accounts.base_url.startswith("https://"))
+    return ProxyHeadersMiddleware(app, trusted=runtime.http.trusted_proxies)

@@ -37,6 +37,7 @@ from reedbed.ingest.smtp import Mailer, MailServer
 from reedbed.roles.observability import open_tracer
 from reedbed.services import users
 from reedbed.services.auth import watch_revocations
+from reedbed.services.refresh.check import DatabaseHostThrottle
 from reedbed.services.runtime import (
     AccountPolicy,
     AiPolicy,
@@ -70,9 +71,7 @@ def sign_in_policy(settings: Settings, clock: Callable[[], Instant]) -> SignInPo
         return SignInPolicy()
     # The operator's own issuer may be on a private network; the other providers are on the internet.
     issuers = [settings.oidc_issuer] if settings.oidc_issuer else []
-    caller = HttpCaller(
-        issuers, settings.allow_networks, user_agent=f"Reedbed/{__version__}", timeout=PATIENCE
-    )
+    caller = HttpCaller(issuers, settings.allow_networks, user_agent=f"Reedbed/{__version__}", timeout=PATIENCE)
     return SignInPolicy(providers, OidcClient(caller, clock))
 
 
@@ -140,7 +139,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
     async with AsyncExitStack() as stack:
         db = await _database(settings, may_migrate=may_migrate)
         stack.push_async_callback(db.close)
-        bus, limiter, pacer = await _open_shared_services(settings, stack)
+        bus, limiter, host_throttle = await _open_shared_services(settings, db, stack)
         fetcher = _fetcher(settings)
         stack.push_async_callback(fetcher.close)
         ai = _ai_policy(settings)
@@ -155,7 +154,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             db=db,
             bus=bus,
             fetcher=fetcher,
-            pacer=pacer,
+            host_throttle=host_throttle,
             limiter=limiter,
             clock=system_clock,
             secret=await _secret(settings, db),
@@ -163,7 +162,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             fetching=_fetch_policy(settings),
             accounts=_account_policy(settings),
             limits=_limits(settings),
-            doors=_http_policy(settings),
+            http=_http_policy(settings),
             ai=ai,
             framing=FramingPolicy(settings.deframer_items),
             hubs=_hub_policy(settings),
@@ -216,19 +215,19 @@ def open_vault(settings: Settings) -> Vault:
 
 
 async def _open_shared_services(
-    settings: Settings, stack: AsyncExitStack
+    settings: Settings, db: Database, stack: AsyncExitStack
 ) -> tuple[Bus, Limiter, HostThrottle]:
     if not settings.redis_url:
-        return MemoryBus(), MemoryLimiter(), MemoryHostThrottle()
+        # With SQLite one process fetches; on PostgreSQL there may be several.
+        host_throttle = MemoryHostThrottle() if db.engine == "sqlite" else DatabaseHostThrottle(db)
+        return MemoryBus(), MemoryLimiter(), host_throttle
     # Imported late: the Redis client takes a tenth of the start-up time.
     from reedbed.events.redis import RedisAvailability, RedisBus, RedisHostThrottle, RedisLimiter, connect
 
     try:
         client = await connect(settings.redis_url)
     except Unavailable as error:
-        raise CannotStart(
-            f"{error.message} Check REEDBED_REDIS_URL, or leave it out to run without Redis."
-        ) from error
+        raise CannotStart(f"{error.message} Check REEDBED_REDIS_URL, or leave it out to run without Redis.") from error
     stack.push_async_callback(client.aclose)
     availability = RedisAvailability()
     bus = RedisBus(client, availability)
@@ -279,7 +278,7 @@ def _hub_policy(settings: Settings) -> HubPolicy:
         case "on":
             return HubPolicy(off=None)
         case "off":
-            return HubPolicy(off="The operator has turned hubs off (REEDBED_WEBSUB).")
+            return HubPolicy()
         case _:
             return HubPolicy(off=why_unreachable(settings.address))
 
@@ -358,10 +357,7 @@ def _models(settings: Settings) -> tuple[Model | None, Model | None]:
 
 def _open_model(settings: Settings, name: str) -> Model:
     return OpenAiModel(
-        name,
-        base_url=settings.ai_base_url,
-        api_key=settings.ai_api_key.get_secret_value(),
-        timeout=settings.ai_timeout,
+        name, base_url=settings.ai_base_url, api_key=settings.ai_api_key.get_secret_value(), timeout=settings.ai_timeout
     )
 
 
@@ -394,7 +390,7 @@ def _mail_policy(settings: Settings) -> MailPolicy:
     )
     return MailPolicy(
         domain=settings.mail_domain.lower(),
-        door=intake if settings.mail_port else None,
+        intake=intake if settings.mail_port else None,
         max_bytes=settings.mail_max_bytes,
         authserv_id=settings.mail_authserv_id.lower(),
         webhook_token=settings.mail_webhook_token.get_secret_value(),
@@ -441,8 +437,7 @@ async def _owner_from_settings(settings: Settings, runtime: Runtime) -> None:
         return  # another process was quicker
     except ReedbedError as error:
         raise CannotStart(
-            "The owner could not be created from REEDBED_OWNER_EMAIL and REEDBED_OWNER_PASSWORD: "
-            f"{error.message}"
+            f"The owner could not be created from REEDBED_OWNER_EMAIL and REEDBED_OWNER_PASSWORD: {error.message}"
         ) from error
 
 

@@ -32,9 +32,7 @@ def set_up_logs(level: str, form: str, file: Path | None = None, *, also: Sequen
             structlog.processors.TimeStamper(fmt="iso"),
             *also,
             structlog.processors.format_exc_info,
-            structlog.dev.ConsoleRenderer(
-                colors=out.isatty(), exception_formatter=structlog.dev.plain_traceback
-            )
+            structlog.dev.ConsoleRenderer(colors=out.isatty(), exception_formatter=structlog.dev.plain_traceback)
             if as_text
             else structlog.processors.JSONRenderer(),
         ],
@@ -42,7 +40,7 @@ def set_up_logs(level: str, form: str, file: Path | None = None, *, also: Sequen
         logger_factory=lambda *_: _SafeLogger(out),
         cache_logger_on_first_use=True,
     )
-    logging.basicConfig(level=max(number, logging.WARNING), stream=out)
+    logging.basicConfig(level=max(number, logging.WARNING), handlers=[_LibraryLogs()])
     # FastAPI silences this one itself, but in a way that fails if two threads read signatures at once.
     warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
     # It warns about every malformed form, and anybody can send any number of them.
@@ -73,6 +71,14 @@ def _open_log(file: Path) -> TextIO:
         ) from None
 
 
+class _LibraryLogs(logging.Handler):
+    """Writes what uvicorn and other libraries log in the format of our own log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log = structlog.get_logger(library=record.name)
+        log.log(record.levelno, record.getMessage(), exc_info=record.exc_info)
+
+
 class _SafeLogger(structlog.PrintLogger):
     """Drops lines if the disk is full or the reader is gone: logging must not break the logged work."""
 
@@ -87,7 +93,7 @@ class _SafeLogger(structlog.PrintLogger):
 # --- Sentry
 
 CLOSE_SECONDS = 2.0
-TOLD = ("request", "job", "kind", "feed")
+REPORTED_FIELDS = ("request", "job", "kind", "feed")
 """The log fields that are sent: only our own ids and kinds."""
 
 _NO_SENTRY = (
@@ -104,7 +110,8 @@ class Reports:
         self._describe = describe
 
     def processor(self, _: WrappedLogger, method: str, line: EventDict) -> EventDict:
-        if method in ("error", "exception", "critical"):
+        # Messages of libraries may quote what somebody sent.
+        if method in ("error", "exception", "critical") and "library" not in line:
             with suppress(Exception):  # reporting must never cause another error
                 self._client.capture_event(self._event(line))
         return line
@@ -118,7 +125,7 @@ class Reports:
             event, _ = self._describe(exception, client_options=self._client.options)
             for value in event["exception"]["values"]:
                 value["value"] = ""
-        tags = {name: str(line[name]) for name in TOLD if name in line}
+        tags = {name: str(line[name]) for name in REPORTED_FIELDS if name in line}
         return {**event, "level": "error", "logentry": {"message": str(line["event"])}, "tags": tags}
 
 
@@ -237,10 +244,7 @@ class _Span:
         self._span.set_attributes(_attributes(facts))
 
 
-_CONVENTIONS = {
-    "method": "http.request.method",
-    "route": "http.route",
-}
+_CONVENTIONS = {"method": "http.request.method", "route": "http.route"}
 
 
 def _attributes(facts: Mapping[str, Fact]) -> dict[str, Fact]:

@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import AsyncExitStack, contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import structlog
@@ -14,7 +15,8 @@ import structlog
 from reedbed import __version__
 from reedbed.domain.errors import CannotStart
 from reedbed.roles.build import ended, load_in_thread, running
-from reedbed.roles.server import connection_limits, serve_http
+from reedbed.roles.connections import connection_limits
+from reedbed.roles.server import serve_http
 from reedbed.services.instance import live, watch
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import encrypt_stored
@@ -39,44 +41,35 @@ WORKER_NICENESS = 5
 
 
 async def run_role(role: Role, settings: Settings, *, publish_events: Callable[[str], None]) -> None:
-    """Run until SIGTERM or Ctrl-C, then finish current work within ten seconds."""
+    """Run until SIGTERM or Ctrl-C, drain, then finish current work within ten seconds."""
     if role == "worker":
         with suppress(OSError):
             os.nice(WORKER_NICENESS)
     listener = _bind(settings, settings.port) if role != "worker" else None
-    metrics_listener = (
-        _bind(settings, settings.metrics_port) if role == "worker" and settings.metrics_port else None
-    )
+    metrics_listener = _bind(settings, settings.metrics_port) if role == "worker" and settings.metrics_port else None
     if listener is not None and role == "serve":
         _listen(listener, settings)  # clients wait during the start instead of being refused
     async with running(settings, may_migrate=role == "serve") as runtime, AsyncExitStack() as stack:
         if role != "web":
             await encrypt_stored(runtime.db, runtime.now())
         stop = _stop_event()
-        worker_started = asyncio.Event()
         tasks: list[Awaitable[None]] = []
-        limits = connection_limits(settings)
+        serve = partial(
+            serve_http, grace=GRACE_SECONDS - 2, drain=settings.drain_seconds, limits=connection_limits(settings)
+        )
         if listener is not None:
             application = _application(runtime)
             if role == "web":  # one of many: another process serves clients refused here
                 await application.load()
                 _listen(listener, settings)
-            tasks.append(
-                serve_http(application, runtime, listener, stop, grace=GRACE_SECONDS - 2, limits=limits)
-            )
-            if role == "serve":
-                tasks.append(_load_the_rest(application, stop, after=worker_started))
+            tasks.append(serve(application, runtime, listener, stop))
             publish_events(f"Reedbed is at {settings.address}")
         if metrics_listener is not None:
             _listen(metrics_listener, settings)
-            tasks.append(
-                serve_http(
-                    _probes(runtime), runtime, metrics_listener, stop, grace=GRACE_SECONDS - 2, limits=limits
-                )
-            )
+            tasks.append(serve(_probes(runtime), runtime, metrics_listener, stop))
         if role != "web":
             pause = FIRST_ANSWER_SECONDS if listener else 0
-            tasks.append(_work_until(runtime, stop, worker_started, after=pause))
+            tasks.append(_work_until(runtime, stop, after=pause))
         for task in (live(runtime, role), watch(runtime)):
             stack.push_async_callback(ended, asyncio.create_task(task))
         _freeze_loaded_objects()
@@ -132,23 +125,9 @@ def _probes(runtime: Runtime) -> "ASGIApp":
     return create_probe_app(runtime)
 
 
-async def _load_the_rest(application: "Application", stop: asyncio.Event, *, after: asyncio.Event) -> None:
-    """Load the parts that were not requested yet, after the worker has started.
-
-    The API is included, because every page opens a live stream.
-    """
-    await after.wait()
-    if not stop.is_set():
-        await application.load()
-        _freeze_loaded_objects()
-
-
-async def _work_until(runtime: Runtime, stop: asyncio.Event, started: asyncio.Event, *, after: float) -> None:
+async def _work_until(runtime: Runtime, stop: asyncio.Event, *, after: float) -> None:
     await _pause(stop, after)
-    try:
-        work = await load_in_thread(_load_worker)
-    finally:
-        started.set()
+    work = await load_in_thread(_load_worker)
     await work(runtime, stop, grace=GRACE_SECONDS - 2)
 
 

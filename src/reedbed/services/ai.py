@@ -23,9 +23,10 @@ from reedbed.domain.ai import (
     refusal,
     succeeded,
 )
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
-from reedbed.domain.summaries import EXTRACT, Variant
+from reedbed.domain.summaries import BUILT_IN, EXTRACT, Variant
 from reedbed.domain.times import DAY, MINUTE, SECOND, Instant
 from reedbed.domain.users import Preferences, User
 from reedbed.services.runtime import Metrics, Runtime
@@ -53,7 +54,7 @@ class AvailableModel:
 @record
 class ModelUnavailable:
     until: Instant
-    why: str
+    why: Failure
     away: bool = True
     """True: the model is not called for a while. False: only the rate limit applies."""
 
@@ -70,12 +71,12 @@ async def choose_model(tx: Tx, runtime: Runtime, now: Instant) -> AvailableModel
     """The primary model, or the fallback while the primary's breaker is open."""
     models = [model for model in (runtime.ai.model, runtime.ai.fallback) if model is not None]
     if not models:
-        return ModelUnavailable(now + DAY, "There is no model.")
+        return ModelUnavailable(now + DAY, Failure(FailureCode.MODEL_MISSING))
     if await ai_state.is_paused(tx):
-        return ModelUnavailable(now + MINUTE, "Summaries are paused.")
+        return ModelUnavailable(now + MINUTE, Failure(FailureCode.MODEL_PAUSED))
     breakers = await ai_state.lock_breakers(tx, [model.name for model in models])
     if is_spent(runtime.ai.budget, await ai_state.spent_today(tx, None, now)):
-        return ModelUnavailable(day_start(now) + DAY, "The budget is spent.")
+        return ModelUnavailable(day_start(now) + DAY, Failure(FailureCode.BUDGET_SPENT))
     wait: BreakerWait | None = None
     for model in models:
         decision = admit(breakers[model.name], runtime.ai.breaker, now)
@@ -85,7 +86,7 @@ async def choose_model(tx: Tx, runtime: Runtime, now: Instant) -> AvailableModel
         if decision.why != "open":
             break
     assert wait is not None
-    why = "The model does not answer." if wait.why == "open" else "The model is busy."
+    why = Failure(FailureCode.MODEL_NO_ANSWER if wait.why == "open" else FailureCode.MODEL_BUSY)
     return ModelUnavailable(wait.until, why, away=wait.why != "pace")
 
 
@@ -96,20 +97,15 @@ async def enter(
     reserved = runtime.ai.price.usage(prompt.estimate, prompt.most_tokens)
     exceeded = refusal(runtime.ai.budget, await ai_state.spent_today(tx, user_id, now), reserved)
     if exceeded is not None:
-        return ModelUnavailable(day_start(now) + DAY, f"The budget is used up ({exceeded}).")
+        why = Failure(FailureCode.BUDGET_EXCEEDED, cause=Failure(exceeded))
+        return ModelUnavailable(day_start(now) + DAY, why)
     await ai_state.save_breaker(tx, available.model.name, available.breaker)
     await ai_state.add_usage(tx, reserved, user_id, now)
     return Permit(available.model, reserved, user_id, now)
 
 
 async def settle(
-    tx: Tx,
-    runtime: Runtime,
-    permit: Permit,
-    outcome: Completion | ModelError,
-    now: Instant,
-    *,
-    readable: bool,
+    tx: Tx, runtime: Runtime, permit: Permit, outcome: Completion | ModelError, now: Instant, *, readable: bool
 ) -> Usage:
     """Replace the reserved cost by the real one and update the breaker; return the usage.
 
@@ -118,7 +114,7 @@ async def settle(
     # Lock the model's row first, as in `choose_model`: another order could deadlock.
     before = (await ai_state.lock_breakers(tx, [permit.model.name]))[permit.model.name]
     used = _actual_usage(runtime, permit, outcome)
-    _count_call(runtime.meters, permit.model.name, outcome, readable=readable)
+    _count_call(runtime.metrics, permit.model.name, outcome, readable=readable)
     # Book on the day of the reservation, so that calls across midnight are counted correctly.
     await ai_state.add_usage(tx, used - permit.reserved, permit.user_id, permit.at)
     after = _next_breaker(before, runtime.ai.breaker, outcome, now, readable=readable)
@@ -128,11 +124,11 @@ async def settle(
     return used
 
 
-def _count_call(meters: Metrics, model: str, outcome: Completion | ModelError, *, readable: bool) -> None:
+def _count_call(metrics: Metrics, model: str, outcome: Completion | ModelError, *, readable: bool) -> None:
     label = "answered" if readable else "unreadable"
-    meters.ai_calls.add(model, label if isinstance(outcome, Completion) else outcome.kind)
-    meters.ai_tokens.add(model, "in", by=outcome.tokens_in)
-    meters.ai_tokens.add(model, "out", by=outcome.tokens_out)
+    metrics.ai_calls.add(model, label if isinstance(outcome, Completion) else outcome.kind)
+    metrics.ai_tokens.add(model, "in", by=outcome.tokens_in)
+    metrics.ai_tokens.add(model, "out", by=outcome.tokens_out)
 
 
 def _actual_usage(runtime: Runtime, permit: Permit, outcome: Completion | ModelError) -> Usage:
@@ -172,9 +168,7 @@ PATIENCE = MINUTE
 Read = TypeVar("Read")
 
 
-async def ask_model(
-    runtime: Runtime, user_id: int, prompt: Prompt, read: Callable[[str], Read | None]
-) -> Read | None:
+async def ask_model(runtime: Runtime, user_id: int, prompt: Prompt, read: Callable[[str], Read | None]) -> Read | None:
     """The response parsed by `read`. Retried once after two seconds, then None."""
     for attempt in range(TRIES):
         if attempt:
@@ -221,7 +215,7 @@ def variant_for(runtime: Runtime, user: User) -> Variant:
 def variant_of(runtime: Runtime, preferences: Preferences) -> Variant:
     model = runtime.ai.model
     if model is None or not may_send(runtime, preferences):
-        return Variant(EXTRACT)
+        return BUILT_IN
     return Variant(model.name, preferences.summary_language or runtime.ai.language)
 
 
@@ -229,7 +223,7 @@ async def variant_for_feed(tx: Tx, runtime: Runtime, user: User, feed_id: int) -
     """The summary variant for this user and feed."""
     variant = variant_for(runtime, user)
     if variant.model != EXTRACT and feed_id in await must_stay_local(tx, runtime, user.id):
-        return Variant(EXTRACT)
+        return BUILT_IN
     return variant
 
 

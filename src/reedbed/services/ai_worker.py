@@ -9,6 +9,7 @@ import structlog
 from reedbed.ai.model import Completion, ModelError, Prompt
 from reedbed.domain.ai import Usage
 from reedbed.domain.errors import Unavailable
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.framing import is_framing
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
@@ -23,7 +24,7 @@ from reedbed.store import ai, summaries
 from reedbed.store.ai import Queued
 from reedbed.store.engine.database import Tx
 
-Told = Sequence[tuple[int, int]]
+Updated = Sequence[tuple[int, int]]
 """Pairs of entry id and feed id whose readers get an update event."""
 
 
@@ -51,13 +52,13 @@ class Work(Protocol):
         """Parse the model's response, or return a `ModelError`."""
         ...
 
-    async def keep(self, tx: Tx, runtime: Runtime, written: Any, used: Usage, now: Instant) -> Told: ...
+    async def keep(self, tx: Tx, runtime: Runtime, written: Any, used: Usage, now: Instant) -> Updated: ...
 
     async def stand_in(self, tx: Tx, now: Instant) -> None:
         """Enqueue a substitute that needs no model, because the model failed."""
         ...
 
-    async def readers(self, tx: Tx) -> Told:
+    async def readers(self, tx: Tx) -> Updated:
         """Who to notify that there will be no result."""
         ...
 
@@ -74,7 +75,6 @@ PAUSES = (0.1, 1.0, 5.0, 20.0)
 """Seconds between attempts to store a response."""
 SHORT_WAIT = 30 * SECOND
 """For shorter waits, no substitutes are written."""
-WORKER_DIED = "The worker stopped in the middle of it."
 
 
 @record
@@ -116,7 +116,7 @@ async def write_task(runtime: Runtime, task: Task) -> None:
         outcome = await _run(task)
     except Exception:
         log.exception("writing broke down", key=task.row.key)
-        outcome = ModelError("permanent", "This text could not be worked on.")
+        outcome = ModelError("permanent", Failure(FailureCode.TEXT_FAILED))
     updated = await _store_with_retries(runtime, task, outcome, _parse(task, outcome))
     for entry_id, feed_id in updated:
         data = {"id": str(entry_id), "ids": [str(entry_id)], task.work.name: True}
@@ -147,7 +147,7 @@ async def _claim_task(tx: Tx, runtime: Runtime, now: Instant) -> Task | NothingD
         return Skipped()
     if row.attempts >= MAX_ATTEMPTS:
         failure = after_failure("temporary", row.attempts, row.empties, now)
-        await ai.record_failure(tx, row, runtime.name, failure, WORKER_DIED)
+        await ai.record_failure(tx, row, runtime.name, failure, Failure(FailureCode.WORKER_STOPPED))
         return Skipped()
     if work.prompt is None:
         return Task(row, work)
@@ -174,7 +174,7 @@ def _parse(task: Task, outcome: Any) -> Any:
     return task.work.read(outcome.text, task.permit.model.name)
 
 
-async def _store_with_retries(runtime: Runtime, task: Task, outcome: Any, result: Any) -> Told:
+async def _store_with_retries(runtime: Runtime, task: Task, outcome: Any, result: Any) -> Updated:
     for pause in PAUSES:
         try:
             async with runtime.db.write() as tx:
@@ -186,7 +186,7 @@ async def _store_with_retries(runtime: Runtime, task: Task, outcome: Any, result
         return await _store(tx, runtime, task, outcome, result)
 
 
-async def _store(tx: Tx, runtime: Runtime, task: Task, outcome: Any, result: Any) -> Told:
+async def _store(tx: Tx, runtime: Runtime, task: Task, outcome: Any, result: Any) -> Updated:
     """Store the result or failure; return the entries whose readers get an update event."""
     now, row = runtime.now(), task.row
     used = Usage()
@@ -198,14 +198,14 @@ async def _store(tx: Tx, runtime: Runtime, task: Task, outcome: Any, result: Any
         await ai.complete(tx, row, runtime.name)
         return updated
     failure = after_failure(result.kind, row.attempts, row.empties, now)
-    if not await ai.record_failure(tx, row, runtime.name, failure, result.message):
+    if not await ai.record_failure(tx, row, runtime.name, failure, result.failure):
         return []  # the lease expired: its new holder decides
     if task.permit is not None:
         await task.work.stand_in(tx, now)
-    log.warning("writing failed", what=task.work.name, key=row.key, kind=result.kind, error=result.message)
+    log.warning("writing failed", what=task.work.name, key=row.key, kind=result.kind, error=result.failure.message)
     if failure.given_up:
         await ai.remove_queued(tx, row.key)
-        await summaries.record_failure(tx, row.key, row.content_hash, result.message, now)
+        await summaries.record_failure(tx, row.key, row.content_hash, result.failure, now)
     if failure.given_up or failure.cooldown_until is not None:
         return await task.work.readers(tx)
     return []

@@ -18,12 +18,14 @@ from reedbed.domain.articles import (
 )
 from reedbed.domain.entries import StateChange
 from reedbed.domain.errors import Forbidden, Invalid, NotFound, Unavailable
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.feeds import Author, ParsedEntry, ParsedFeed
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.dedupe import change_hash
-from reedbed.domain.refresh.outcomes import Fetched
-from reedbed.domain.search import search_words
+from reedbed.domain.refresh.outcomes import Failed, Fetched
+from reedbed.domain.search.forms import KnownWords
+from reedbed.domain.search.indexing import search_words
 from reedbed.domain.subscriptions import Subscription
 from reedbed.domain.text import clean_line, storable
 from reedbed.domain.times import DAY, SECOND, Instant
@@ -38,7 +40,8 @@ from reedbed.services.refresh.check import host_slot
 from reedbed.services.refresh.diff import words_of
 from reedbed.services.rules.match import ARTICLES_JOB
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import reindex
+from reedbed.services.search.forms import learn_words
+from reedbed.services.search.upkeep import reindex
 from reedbed.services.subscriptions.manage import NO_SUCH
 from reedbed.store import articles, jobs, search, subscriptions, users
 from reedbed.store.engine.database import Tx
@@ -60,17 +63,15 @@ MAX_ADDRESS_LENGTH = 4_096
 AT_ONCE = 20
 """Entries processed per run of a job, before other jobs get their turn."""
 
-_NO_URL = "This entry has no address to read the article from."
-_SHORTER = "The site's page holds less of this text than the feed gives."
-_TIMED_OUT = "The article could not be read in time."
+_TIMED_OUT = Failure(FailureCode.ARTICLE_TIMEOUT)
 
 
 @record
 class FullArticle:
     content: str | None
     """Sanitized HTML, or None."""
-    failed: str = ""
-    """A message for the user if the article could not be fetched."""
+    failed: Failure | None = None
+    """Why the article could not be fetched."""
 
 
 async def read_full_article(
@@ -88,9 +89,9 @@ async def read_full_article(
     if entry.full_content is not None and tried is not None:
         return FullArticle(entry.full_content)
     if entry.row.url is None:
-        return FullArticle(None, _NO_URL)
+        return FullArticle(None, Failure(FailureCode.ARTICLE_NO_ADDRESS))
     if tried is not None and runtime.now() < tried + COOLDOWN:
-        return FullArticle(None, _cooldown_message(runtime.now(), tried))
+        return FullArticle(None, _cooldown(runtime.now(), tried))
     article = await _fetch(runtime, entry_id, entry.row.url, within)
     return article if article.content is not None else replace(article, content=entry.full_content)
 
@@ -104,7 +105,7 @@ async def open_article(runtime: Runtime, user_id: int, url: str) -> str:
         raise NotFound("None of your entries has this address.")
     article = await read_full_article(runtime, user_id, entry_id, within=runtime.images.timeout)
     if article.content is None:
-        raise Unavailable(article.failed)
+        raise Unavailable(article.failed or _TIMED_OUT)
     return article.content
 
 
@@ -130,7 +131,7 @@ async def _fetch(runtime: Runtime, entry_id: int, url: str, within: float | None
     article = await _extract(runtime, url, selectors, within)
     # Selectors were chosen by a person who has seen the pages, so trust them.
     if article.content is not None and not selectors and is_shorter(article.content, feed_content):
-        article = FullArticle(None, _SHORTER)
+        article = FullArticle(None, Failure(FailureCode.ARTICLE_SHORTER))
     async with runtime.db.write() as tx:
         if article.content is None:
             await articles.record_attempt(tx, entry_id, runtime.now())
@@ -138,18 +139,16 @@ async def _fetch(runtime: Runtime, entry_id: int, url: str, within: float | None
             needs_old_text = search.needs_text_to_delete(tx.engine)
             old_texts = await texts.possibly_indexed(tx, [entry_id]) if needs_old_text else []
             await articles.save(tx, entry_id, article.content, runtime.now())
-            await reindex(tx, [entry_id], old_texts)
+            await reindex(tx, runtime.known_words, [entry_id], old_texts)
     return article
 
 
-async def _extract(
-    runtime: Runtime, url: str, selectors: ArticleSelectors, within: float | None
-) -> FullArticle:
+async def _extract(runtime: Runtime, url: str, selectors: ArticleSelectors, within: float | None) -> FullArticle:
     try:
         async with asyncio.timeout(within):
             page = await runtime.fetcher.fetch_page(url)
         if not isinstance(page, Fetched):
-            return FullArticle(None, getattr(page, "message", _TIMED_OUT))
+            return FullArticle(None, page.failure)
         async with asyncio.timeout(EXTRACT_SECONDS):
             return await asyncio.to_thread(_extract_content, page.body, page.url, selectors)
     except TimeoutError:
@@ -162,15 +161,13 @@ def _extract_content(body: bytes, url: str, selectors: ArticleSelectors) -> Full
 
     result = extract_article(body, url, keep=", ".join(selectors.keep), drop=", ".join(selectors.drop))
     return (
-        FullArticle(result.content_html)
-        if isinstance(result, ExtractedArticle)
-        else FullArticle(None, result.reason)
+        FullArticle(result.content_html) if isinstance(result, ExtractedArticle) else FullArticle(None, result.reason)
     )
 
 
-def _cooldown_message(now: Instant, tried_at: Instant) -> str:
+def _cooldown(now: Instant, tried_at: Instant) -> Failure:
     hours = max(1, (tried_at + COOLDOWN - now) // (3_600 * SECOND))
-    return f"The article could not be read from the site. The next try is possible in {hours} h."
+    return Failure(FailureCode.ARTICLE_COOLDOWN, {"hours": hours})
 
 
 def _entry_ids(job: Job) -> Sequence[int]:
@@ -218,9 +215,7 @@ async def set_selectors(
     return await selectors_of(runtime, user, subscription_id)
 
 
-async def _save_selectors(
-    runtime: Runtime, user: User, subscription_id: int, selectors: ArticleSelectors
-) -> None:
+async def _save_selectors(runtime: Runtime, user: User, subscription_id: int, selectors: ArticleSelectors) -> None:
     now = runtime.now()
     async with runtime.db.write() as tx:
         subscription = await subscriptions.get(tx, user.id, subscription_id)
@@ -264,9 +259,7 @@ async def save_page(runtime: Runtime, user_id: int, typed: str, title: str = "")
         return SavedPage(existing_id, new=False)
     async with runtime.db.write() as tx:
         feed_id, subscribed = await _own_feed(tx, user_id, runtime.now())
-        entry_id = await _store_page(
-            tx, runtime.now(), user_id, _row(feed_id, url, normalized, title, runtime.now())
-        )
+        entry_id = await _store_page(tx, runtime.now(), user_id, _row(feed_id, url, normalized, title, runtime.now()))
     if subscribed:
         await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
     if entry_id is None:  # the same page was saved concurrently
@@ -286,7 +279,7 @@ async def read_saved_page(runtime: Runtime, job: Job) -> Done | Later:
     if isinstance(outcome, str | None):
         return await _record_failed_read(runtime, job, entry_id, outcome)
     async with runtime.db.write() as tx:
-        await _save_text(tx, entry_id, entry.row.title, outcome)
+        await _save_text(tx, runtime.known_words, entry_id, entry.row.title, outcome)
     await runtime.bus.publish(_entry_event("entry_updated", entry.row.feed_id, entry_id))
     return Done({"words": outcome.words})
 
@@ -333,6 +326,7 @@ async def _store_page(tx: Tx, now: Instant, user_id: int, row: NewEntryRow) -> i
     if not stored:
         return None
     entry_id = stored[0][0]
+    await learn_words(tx, [(row.text.language, row.text.search)])
     await search.index(tx, [(entry_id, row.text.search)])
     # It is listed under "later" and is not new to the user, so it arrives as read.
     await unread.fan_out(tx, [Arrival(row.feed_id, [entry_id], silent={user_id: {entry_id}})])
@@ -346,7 +340,7 @@ async def _read_page(runtime: Runtime, url: str) -> NewEntryText | str | None:
     async with host_slot(runtime, host_of(url) or ""):
         page = await runtime.fetcher.fetch_page(url)
     if not isinstance(page, Fetched):
-        return getattr(page, "kind", TEMPORARY)
+        return page.kind if isinstance(page, Failed) else TEMPORARY
     try:
         async with asyncio.timeout(EXTRACT_SECONDS):
             return await asyncio.to_thread(_extract_text, page.body, page.url)
@@ -374,10 +368,10 @@ def _extract_text(body: bytes, url: str) -> NewEntryText | None:
     return words_of(entry, ParsedFeed("html", "", ()))
 
 
-async def _save_text(tx: Tx, entry_id: int, old_title: str, text: NewEntryText) -> None:
+async def _save_text(tx: Tx, known: KnownWords, entry_id: int, old_title: str, text: NewEntryText) -> None:
     await search.forget(tx, [(entry_id, [search_words(old_title, "")])])
     await articles.fill_saved(tx, entry_id, text, change_hash(text.title, text.content))
-    await reindex(tx, [entry_id])
+    await reindex(tx, known, [entry_id])
 
 
 async def _record_failed_read(runtime: Runtime, job: Job, entry_id: int, failure: str | None) -> Done | Later:

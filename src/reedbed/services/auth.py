@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from reedbed.domain.email import known_as
-from reedbed.domain.errors import Conflict, Forbidden, NotFound, Unavailable
+from reedbed.domain.errors import Conflict, Forbidden, NotFound, Unauthorized, Unavailable
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.times import MINUTE, Instant
 from reedbed.domain.users import (
@@ -53,9 +53,7 @@ async def open_session(
         return await add_session(runtime, tx, user, user_agent=user_agent, ip=ip)
 
 
-async def add_session(
-    runtime: Runtime, tx: Tx, user: User, *, user_agent: str | None, ip: str | None
-) -> NewSession:
+async def add_session(runtime: Runtime, tx: Tx, user: User, *, user_agent: str | None, ip: str | None) -> NewSession:
     now, token = runtime.now(), new_token()
     expires_at = now + runtime.accounts.session_life
     await auth.add_session(
@@ -85,13 +83,13 @@ async def identify(runtime: Runtime, token: str, *, by_cookie: bool = False) -> 
     return replace(caller, by_cookie=True) if by_cookie else caller
 
 
-async def rejection_message(runtime: Runtime, token: str) -> str:
-    """The message for a token that `identify` rejects."""
+async def rejection(runtime: Runtime, token: str) -> Unauthorized:
+    """The error for a token that `identify` rejects."""
     if len(token) <= MAX_TOKEN_LENGTH and not token.startswith(API_TOKEN_PREFIX):
         async with runtime.db.read() as tx:
             if await auth.was_session_created_in_future(tx, token_hash(token), runtime.now()):
-                return MADE_AHEAD
-    return LOG_IN
+                return Unauthorized(MADE_AHEAD)
+    return Unauthorized(LOG_IN)
 
 
 async def is_still_valid(runtime: Runtime, caller: Caller) -> bool:
@@ -122,9 +120,7 @@ async def revoke_session(runtime: Runtime, caller: Caller, session_id: int) -> N
     async with runtime.db.write() as tx:
         if not await auth.delete_session(tx, caller.user_id, session_id):
             raise NotFound("There is no such session.")
-        await users.record_event(
-            tx, runtime.now(), "session_revoked", caller.user_id, {"session_id": session_id}
-        )
+        await users.record_event(tx, runtime.now(), "session_revoked", caller.user_id, {"session_id": session_id})
     await publish_revoked(runtime, caller.user_id, session_id=session_id)
 
 
@@ -204,9 +200,7 @@ async def _record_activity(runtime: Runtime, caller: Caller, now: Instant) -> No
 MAX_TOKENS = 100
 
 
-async def create_api_token(
-    runtime: Runtime, caller: Caller, name: str, scopes: frozenset[TokenScope]
-) -> NewApiToken:
+async def create_api_token(runtime: Runtime, caller: Caller, name: str, scopes: frozenset[TokenScope]) -> NewApiToken:
     if TokenScope.ADMIN in scopes and not caller.user.operates:
         raise Forbidden("Only an operator of this server may make a token with the admin scope.")
     secret = new_api_token()
@@ -218,9 +212,7 @@ async def create_app_password(runtime: Runtime, caller: Caller, name: str) -> Ne
     """For Google Reader and Fever logins, together with the account's email."""
     secret = new_app_password()
     digest = fever_digest(fever_key(caller.user.email, secret))
-    token = await _add_token(
-        runtime, caller, "app_password", name, APP_SCOPES, app_password_hash(secret), digest
-    )
+    token = await _add_token(runtime, caller, "app_password", name, APP_SCOPES, app_password_hash(secret), digest)
     return NewApiToken(token, secret)
 
 
@@ -238,9 +230,7 @@ async def revoke_token(runtime: Runtime, caller: Caller, token_id: int) -> None:
     await publish_revoked(runtime, caller.user_id, token_id=token_id)
 
 
-async def app_password_login(
-    runtime: Runtime, email: str, password: str, *, ip: str | None = None
-) -> Caller | None:
+async def app_password_login(runtime: Runtime, email: str, password: str, *, ip: str | None = None) -> Caller | None:
     """The caller for an email and one of its app passwords. The account's own password is not accepted."""
     async with runtime.db.read() as tx:
         match = await auth.get_token_by_secret(tx, "app_password", app_password_hash(password))
@@ -271,7 +261,9 @@ async def _add_token(
     checked_name, now = check_token_name(name), runtime.now()
     async with runtime.db.write() as tx:
         if await auth.count_tokens(tx, caller.user_id) >= MAX_TOKENS:
-            raise Conflict(f"There can be at most {MAX_TOKENS} tokens. Delete one that is not used any more.")
+            raise Conflict(
+                "There can be at most %(limit)s tokens. Delete one that is not used any more.", limit=MAX_TOKENS
+            )
         token = await auth.add_token(
             tx,
             caller.user_id,
@@ -282,9 +274,7 @@ async def _add_token(
             fever_digest=digest,
             now=now,
         )
-        await users.record_event(
-            tx, now, "token_created", caller.user_id, {"kind": kind, "token_id": token.id}
-        )
+        await users.record_event(tx, now, "token_created", caller.user_id, {"kind": kind, "token_id": token.id})
     return token
 
 

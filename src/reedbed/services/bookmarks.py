@@ -31,12 +31,10 @@ async def bookmark_entry(runtime: Runtime, user_id: int, entry_id: int) -> Saved
         entry = await entry_texts.visible_text(tx, user_id, entry_id) if held else None
         if entry is None:
             raise NotFound(NO_SUCH_ENTRY)
-        snapshot = Snapshot(
-            entry.id, entry.url, entry.title, entry.content, entry.feed_title, entry.published_at
-        )
+        snapshot = Snapshot(entry.id, entry.url, entry.title, entry.content, entry.feed_title, entry.published_at)
         existing = await bookmarks.is_known(tx, user_id, snapshot.key)
         if not existing and await bookmarks.count(tx, user_id) >= MAX_BOOKMARKS:
-            raise Conflict(f"There can be at most {MAX_BOOKMARKS} bookmarks. Delete some first.")
+            raise Conflict("There can be at most %(limit)s bookmarks. Delete some first.", limit=MAX_BOOKMARKS)
         bookmark = await bookmarks.put(tx, user_id, snapshot, runtime.now())
     await _publish_change(runtime, user_id, bookmark.row.entry_id)
     return SavedBookmark(bookmark, new=not existing)
@@ -72,6 +70,4 @@ async def iter_bookmarks(runtime: Runtime, user_id: int) -> AsyncGenerator[Bookm
 
 async def _publish_change(runtime: Runtime, user_id: int, entry_id: int | None) -> None:
     ids = [] if entry_id is None else [str(entry_id)]
-    await runtime.bus.publish(
-        ChangeEvent("state_changed", user_id=user_id, data={"what": "bookmarks", "ids": ids})
-    )
+    await runtime.bus.publish(ChangeEvent("state_changed", user_id=user_id, data={"what": "bookmarks", "ids": ids}))

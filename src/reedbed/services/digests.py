@@ -9,10 +9,9 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from reedbed.ai.prompts import Reading, digest_prompt
+from reedbed.ai.prompts import MAX_EXCERPT_LENGTH, Reading, digest_prompt
 from reedbed.ai.responses import CitedParagraph, read_digest
 from reedbed.ai.responses import DigestDraft as CitedDigest
-from reedbed.domain.ai import Usage
 from reedbed.domain.digests import (
     FAILED,
     MAX_ENTRIES,
@@ -30,26 +29,27 @@ from reedbed.domain.digests import (
     compose,
     digest_email,
     group,
+    interest_of,
     next_time,
     sources_of,
 )
 from reedbed.domain.email import NotSent
 from reedbed.domain.entries import EntryRow, ViewQuery
 from reedbed.domain.errors import Conflict, Invalid, NotFound, ReedbedError, TooSlow, Unavailable
+from reedbed.domain.failures import Failure
 from reedbed.domain.push import digest_note
-from reedbed.domain.records import record
 from reedbed.domain.subscriptions import SubscribedFeedRow
-from reedbed.domain.summaries import EXTRACT, Summary, Variant
-from reedbed.domain.times import HOUR, Instant
+from reedbed.domain.summaries import BUILT_IN, EXTRACT, Variant
+from reedbed.domain.times import DAY, HOUR, Instant
 from reedbed.domain.users import User
 from reedbed.domain.webhooks import WebhookEvent
-from reedbed.ingest.text import clean_text, content_hash
+from reedbed.ingest.text import prose_text
 from reedbed.services.ai import ask_model, must_stay_local, variant_for
 from reedbed.services.jobs import Done, Later, enqueue, report_job_progress, try_again, wake_jobs
 from reedbed.services.push import enqueue_push_notes
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import search_entries
-from reedbed.services.summaries import MAX_HTML
+from reedbed.services.search.find import search_entries
+from reedbed.services.summaries import MAX_HTML, extract_summaries
 from reedbed.services.users import preferences_of
 from reedbed.services.webhooks import enqueue_webhook_event
 from reedbed.store import digests, folders, jobs, subscriptions, summaries, users
@@ -57,7 +57,6 @@ from reedbed.store.digests import Schedule
 from reedbed.store.entries import read as entries
 from reedbed.store.entries.read import EntryText
 from reedbed.store.jobs import Job
-from reedbed.store.summaries import GeneratedSummary
 
 log = structlog.get_logger()
 
@@ -123,20 +122,13 @@ def _signature(runtime: Runtime, user_id: int) -> str:
 # --- Source entries and their summaries
 
 
-@record
-class _ExtractedSummary:
-    entry: EntryText
-    content_hash: str
-    summary: Summary
-
-
-async def find_entries(
-    runtime: Runtime, user_id: int, scope: DigestScope, since: Instant
-) -> Sequence[EntryRow]:
+async def find_entries(runtime: Runtime, user_id: int, scope: DigestScope, since: Instant) -> Sequence[EntryRow]:
     """The newest entries of the scope, at most `MAX_ENTRIES`."""
     query = ViewQuery(view="all", folder_id=scope.folder_id, tag=scope.tag, since=since)
     if scope.q:
-        page = await search_entries(runtime, user_id, scope.q, within=query, limit=MAX_ENTRIES, thorough=True)
+        page = await search_entries(
+            runtime, user_id, scope.q, within=query, limit=MAX_ENTRIES, thorough=True, excerpts=False
+        )
         return page.rows
     async with runtime.db.read() as tx:
         page = await entries.page(tx, user_id, query, None, MAX_ENTRIES)
@@ -145,60 +137,33 @@ async def find_entries(
     return page.rows
 
 
-async def gather(
-    runtime: Runtime, user_id: int, rows: Sequence[EntryRow], variant: Variant
-) -> list[PromptContext]:
+async def gather(runtime: Runtime, user_id: int, rows: Sequence[EntryRow], variant: Variant) -> list[PromptContext]:
     """Entries with their existing summaries, preferring `variant`. Missing ones are extracted and saved."""
     ids = [row.id for row in rows]
     async with runtime.db.read() as tx:
-        texts = await summaries.texts(tx, ids, Variant(EXTRACT))
+        texts = await summaries.texts(tx, ids, BUILT_IN)
         if variant.model != EXTRACT:
             texts |= await summaries.texts(tx, ids, variant)
-        missing = await entries.visible_texts(tx, user_id, [id_ for id_ in ids if id_ not in texts])
+        loaded = await entries.visible_texts(tx, user_id, ids)
         feeds = {feed.feed_id: feed for feed in await subscriptions.sidebar_feeds(tx, user_id)}
         names = {folder.id: folder.name for folder in await folders.of_user(tx, user_id)}
-    extracted = await asyncio.to_thread(_extract_all, missing)
-    await _save_summaries(runtime, extracted, {row.id: row.version for row in rows})
-    texts |= {item.entry.id: (item.summary.text, item.summary.one_line) for item in extracted}
-    return [_context(row, *texts.get(row.id, ("", "")), feeds.get(row.feed_id), names) for row in rows]
+    missing = [entry for entry in loaded if entry.id not in texts]
+    leads = await asyncio.to_thread(_leads, loaded)
+    extracted = await extract_summaries(runtime, missing, {row.id: row.version for row in rows})
+    texts |= {id_: (summary.text, summary.one_line) for id_, summary in extracted.items()}
+    contexts = [_context(row, *texts.get(row.id, ("", "")), feeds.get(row.feed_id), names) for row in rows]
+    return [
+        replace(one, leads=leads.get(one.entry_id, ((), ""))[0], text=leads.get(one.entry_id, ((), one.text))[1])
+        for one in contexts
+    ]
 
 
-def _extract_all(missing: Sequence[EntryText]) -> list[_ExtractedSummary]:
-    return [result for entry in missing if (result := _extract(entry)) is not None]
+def _leads(loaded: Sequence[EntryText]) -> dict[int, tuple[tuple[str, ...], str]]:
+    """The clean first sentences and the beginning of each entry."""
+    from reedbed.ai.extractive import clean_sentences  # loads three megabytes of words and patterns on first use
 
-
-def _extract(entry: EntryText) -> _ExtractedSummary | None:
-    from reedbed.ai.extractive import extract  # loads three megabytes of words and patterns on first use
-
-    html = entry.content[:MAX_HTML]
-    extracted = extract(entry.title, clean_text(html))
-    if not extracted.text:
-        return None
-    summary = Summary(extracted.text, extracted.one_line, EXTRACT, entry.language or "")
-    return _ExtractedSummary(entry, content_hash(html), summary)
-
-
-async def _save_summaries(
-    runtime: Runtime, extracted: Sequence[_ExtractedSummary], versions: Mapping[int, int]
-) -> None:
-    """Save the summaries for later digests, entry lists and the entry page."""
-    if not extracted:
-        return
-    variant, now = Variant(EXTRACT), runtime.now()
-    async with runtime.db.write() as tx:
-        for item in extracted:
-            key = variant.key(item.content_hash)
-            await summaries.save(
-                tx, GeneratedSummary(key, item.content_hash, variant.name, item.summary, Usage()), now
-            )
-            await summaries.attach(
-                tx,
-                item.entry.id,
-                variant,
-                key,
-                version=versions[item.entry.id],
-                of_full=item.entry.content != item.entry.feed_content,
-            )
+    texts = ((entry.id, prose_text(entry.content[:MAX_HTML]) or entry.summary) for entry in loaded)
+    return {id_: (tuple(clean_sentences(text)), " ".join(text[:MAX_EXCERPT_LENGTH].split())) for id_, text in texts}
 
 
 def _context(
@@ -215,6 +180,8 @@ def _context(
         folder=folders.get(folder_id, "") if folder_id is not None else "",
         at=row.sort_at,
         language=row.language or "",
+        place=list(folders).index(folder_id) if folder_id is not None and folder_id in folders else len(folders),
+        image=row.image or "",
     )
 
 
@@ -222,16 +189,12 @@ def _context(
 
 DIGEST_JOB = "digest"
 EVERYTHING = DigestScope()
+INTEREST_SPAN = 90 * DAY
 NO_SUCH_DIGEST = "There is no such digest"
 
 
 async def ask_digest(
-    runtime: Runtime,
-    user: User,
-    scope: DigestScope = EVERYTHING,
-    *,
-    since_last: bool = False,
-    mail: bool = False,
+    runtime: Runtime, user: User, scope: DigestScope = EVERYTHING, *, since_last: bool = False, mail: bool = False
 ) -> Digest:
     """Create a pending digest. Raises `NotFound` immediately if it would have no entries."""
     now, variant = runtime.now(), variant_for(runtime, user)
@@ -276,11 +239,11 @@ async def write_digest(runtime: Runtime, job: Job) -> Done | Later:
     try:
         await _write(runtime, job, user, digest)
     except TooSlow as error:
-        await _fail(runtime, digest, error.message)
+        await _fail(runtime, digest, error.failure)
     except Unavailable:
         raise
     except ReedbedError as error:
-        await _fail(runtime, digest, error.message)
+        await _fail(runtime, digest, error.failure)
     except Exception:
         log.exception("a digest broke down", digest=digest.id)
         await _fail(runtime, digest, FAILED)
@@ -294,25 +257,19 @@ async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None
     if not rows:
         raise NotFound(NO_ENTRIES)
     contexts = await gather(runtime, user.id, rows, variant)
-    items = await asyncio.to_thread(group, contexts)
+    async with runtime.db.read() as tx:
+        stars = await digests.stars_by_feed(tx, user.id, runtime.now() - INTEREST_SPAN)
+    items = await asyncio.to_thread(group, contexts, interest_of(stars))
     await report_job_progress(runtime, job, 1, 2, {"digest_id": digest.id})
-    text = (
-        None if variant.model == EXTRACT else await _text_from_model(runtime, user, variant, contexts, items)
-    )
+    text = None if variant.model == EXTRACT else await _text_from_model(runtime, user, variant, contexts, items)
     if text is None:
         fallback = variant.model != EXTRACT
         text = replace(_text(contexts, items, compose(items), dropped=0), fallback=fallback)
-        variant = Variant(EXTRACT)
+        variant = BUILT_IN
     async with runtime.db.write() as tx:
         now = runtime.now()
         await digests.finish(
-            tx,
-            digest.id,
-            text,
-            model=variant.model,
-            language=variant.language,
-            entries=len(rows),
-            now=now,
+            tx, digest.id, text, model=variant.model, language=variant.language, entries=len(rows), now=now
         )
         await users.record_event(tx, now, "digest_generated", user.id, {"article_count": len(rows)})
     await _deliver(runtime, user, digest.id, mail=bool(job.payload.get("mail")))
@@ -348,11 +305,10 @@ async def _ask_model_for_digest(
     runtime: Runtime, user: User, variant: Variant, sendable: Sequence[PromptContext]
 ) -> CitedDigest | None:
     numbers = dict(enumerate(sendable, 1))
-    readings = [
-        Reading(number, context.title, context.feed, context.text) for number, context in numbers.items()
-    ]
+    readings = [Reading(number, context.title, context.feed, context.text) for number, context in numbers.items()]
     prompt = digest_prompt(readings, variant.language)
-    return await ask_model(runtime, user.id, prompt, lambda response: read_digest(response, numbers))
+    texts = {number: f"{context.title} {context.text}" for number, context in numbers.items()}
+    return await ask_model(runtime, user.id, prompt, lambda response: read_digest(response, texts))
 
 
 def _paragraph(cited: CitedParagraph, numbers: Mapping[int, PromptContext]) -> Paragraph:
@@ -364,26 +320,29 @@ def _paragraph(cited: CitedParagraph, numbers: Mapping[int, PromptContext]) -> P
 
 
 def _text(
-    contexts: Sequence[PromptContext],
-    items: Sequence[Item],
-    paragraphs: tuple[Paragraph, ...],
-    *,
-    dropped: int,
+    contexts: Sequence[PromptContext], items: Sequence[Item], paragraphs: tuple[Paragraph, ...], *, dropped: int
 ) -> DigestText:
     return DigestText(
         paragraphs=paragraphs,
-        sources=sources_of(
-            (sentence for paragraph in paragraphs for sentence in paragraph.sentences), contexts
-        ),
+        sources=sources_of((sentence for paragraph in paragraphs for sentence in paragraph.sentences), contexts),
         feeds=len({context.feed_id for context in contexts}),
         items=len(items),
         dropped=dropped,
+        image=_picture(paragraphs, contexts),
+        left_out=max(0, len(items) - sum(len(paragraph.sentences) for paragraph in paragraphs)),
     )
 
 
-async def _fail(runtime: Runtime, digest: Digest, reason: str) -> None:
+def _picture(paragraphs: Sequence[Paragraph], contexts: Sequence[PromptContext]) -> str:
+    """Of an entry that the first sentence cites."""
+    lead = paragraphs[0].sentences[0] if paragraphs else Sentence("", ())
+    images = {context.entry_id: context.image for context in contexts}
+    return next((image for id_ in lead.entry_ids if (image := images.get(id_, ""))), "")
+
+
+async def _fail(runtime: Runtime, digest: Digest, failure: Failure) -> None:
     async with runtime.db.write() as tx:
-        await digests.fail(tx, digest.id, reason, runtime.now())
+        await digests.fail(tx, digest.id, failure, runtime.now())
 
 
 # --- Schedules: a time of day in the user's own time zone
@@ -420,9 +379,7 @@ async def enqueue_due_digests(runtime: Runtime) -> int:
         due = await digests.due(tx, now, most=AT_A_TIME)
     for schedule in due:
         async with runtime.db.write() as tx:
-            claimed = await digests.move_on(
-                tx, schedule, next_time(schedule.minute, _zone(schedule.zone), now)
-            )
+            claimed = await digests.move_on(tx, schedule, next_time(schedule.minute, _zone(schedule.zone), now))
             user = await users.get(tx, schedule.user_id)
         if claimed and user is not None and user.disabled_at is None:
             count += await _ask_unless_empty(runtime, user, schedule)

@@ -57,7 +57,7 @@ async def use_link(runtime: Runtime, tx: Tx, purpose: Purpose, token: str) -> Ma
 log = structlog.get_logger()
 
 JOB_KIND = "mail"
-Wish = Literal["reset", "register", "password_changed", "invite"]
+MailKind = Literal["reset", "register", "password_changed", "invite"]
 
 PER_ADDRESS = Allowance(3, 3 / 3600)
 """Keeps others from flooding a mailbox."""
@@ -65,7 +65,7 @@ GIVE_UP_AFTER = 4 * HOUR
 TRY_AGAIN_AFTER = 2 * MINUTE
 
 
-async def request_mail(runtime: Runtime, kind: Wish, email: str) -> None:
+async def request_mail(runtime: Runtime, kind: MailKind, email: str) -> None:
     """Send a mail that anyone can request. Raises `TooMany` if it was requested too often."""
     await check_mail_allowance(runtime, email)
     async with runtime.db.write() as tx:
@@ -83,8 +83,9 @@ async def check_mail_allowance(runtime: Runtime, email: str) -> None:
     if wait > 0:
         minutes = math.ceil(wait / 60)
         raise TooMany(
-            f"Mails to this address were asked for too often. The next one can be sent in {minutes} min.",
+            "Mails to this address were requested too often. The next one can be sent in %(minutes)s min.",
             math.ceil(wait),
+            minutes=minutes,
         )
 
 
@@ -95,7 +96,7 @@ async def may_notify(runtime: Runtime, email: str) -> bool:
     return await runtime.limiter.wait_for(f"notices:{email}", PER_ADDRESS) == 0
 
 
-async def enqueue_mail(runtime: Runtime, tx: Tx, kind: Wish, email: str) -> None:
+async def enqueue_mail(runtime: Runtime, tx: Tx, kind: MailKind, email: str) -> None:
     """Enqueue in the caller's transaction, after the allowance check. Call `wake_jobs` after the commit."""
     await jobs.add(tx, JOB_KIND, {"letter": kind, "email": email}, now=runtime.now())
 
@@ -115,7 +116,7 @@ async def send_email_job(runtime: Runtime, job: Job) -> Done | Later:
     return Done({"error": result.reason})
 
 
-async def _write(runtime: Runtime, kind: Wish, email: str) -> Email | None:
+async def _write(runtime: Runtime, kind: MailKind, email: str) -> Email | None:
     if kind == "invite":
         return await _write_invite(runtime, email)
     async with runtime.db.read() as tx:
@@ -135,7 +136,7 @@ async def _write_invite(runtime: Runtime, email: str) -> Email | None:
     return link_email(email, "invite", await make_link(runtime, "invite", email, None))
 
 
-async def _write_to(runtime: Runtime, kind: Wish, user: User) -> Email:
+async def _write_to(runtime: Runtime, kind: MailKind, user: User) -> Email:
     base_url = runtime.accounts.base_url
     match kind:
         case "reset":

@@ -1,18 +1,22 @@
 """Read entries, their lists and their revisions; change an entry's state; manage tags."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from reedbed.domain.entries import (
+    EVERY_LIST,
     MAX_TAGS,
     Entry,
     EntryPage,
     EntryRow,
     EntryVersion,
+    ListSettings,
     StateChange,
     States,
     TagCount,
     ViewQuery,
+    check_list_settings,
+    parse_list_name,
     tag_name,
     tag_names,
 )
@@ -23,9 +27,10 @@ from reedbed.domain.text import Difference, differences
 from reedbed.ingest.text import clean_text
 from reedbed.services.live import publish_counts, publish_states
 from reedbed.services.runtime import Runtime
-from reedbed.store import tags
+from reedbed.store import folders, subscriptions, tags
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
+from reedbed.store.entries import settings as list_settings
 from reedbed.store.read_state import rows as reading
 from reedbed.store.read_state import stars as marks
 from reedbed.store.read_state.stars import Mark
@@ -86,7 +91,7 @@ async def make_tags(runtime: Runtime, tx: Tx, user_id: int, names: Sequence[str]
         return
     await tags.add(tx, user_id, names, runtime.now())
     if await tags.count(tx, user_id) > MAX_TAGS:
-        raise Conflict(f"There can be at most {MAX_TAGS} tags. Delete some first.")
+        raise Conflict("There can be at most %(limit)s tags. Delete some first.", limit=MAX_TAGS)
 
 
 # --- Entries
@@ -165,9 +170,7 @@ async def _set_read(runtime: Runtime, tx: Tx, user_id: int, entry_id: int, read:
         await reading.unread_again(tx, user_id, [entry_id])
 
 
-async def _set_mark(
-    runtime: Runtime, tx: Tx, user_id: int, entry_id: int, mark: Mark, value: bool | None
-) -> None:
+async def _set_mark(runtime: Runtime, tx: Tx, user_id: int, entry_id: int, mark: Mark, value: bool | None) -> None:
     if value:
         await marks.set_flag(tx, user_id, mark, [entry_id], runtime.now())
     elif value is not None:
@@ -184,3 +187,38 @@ def _revisions(versions: Sequence[EntryVersion]) -> list[Revision]:
         )
         for index, version in enumerate(versions)
     ]
+
+
+# --- Settings of lists
+
+
+async def get_list_settings(runtime: Runtime, user_id: int) -> Mapping[str, ListSettings]:
+    """By the name of the list; `EVERY_LIST` for all lists without their own."""
+    async with runtime.db.read() as tx:
+        return await list_settings.of_user(tx, user_id)
+
+
+async def keep_list_settings(
+    runtime: Runtime, user_id: int, name: str, settings: ListSettings, *, for_every_list: bool = False
+) -> None:
+    """Keep how this list is shown; `for_every_list` removes the settings of single lists."""
+    checked = check_list_settings(settings)
+    kind, rest = parse_list_name(name)
+    async with runtime.db.write() as tx:
+        if not await _list_exists(tx, user_id, kind, rest):
+            raise NotFound("There is no such list.")
+        if for_every_list:
+            await list_settings.remove_all(tx, user_id)
+        await list_settings.keep(tx, user_id, EVERY_LIST if for_every_list else name, checked)
+
+
+async def _list_exists(tx: Tx, user_id: int, kind: str, rest: str) -> bool:
+    match kind:
+        case "feed":
+            return await subscriptions.get(tx, user_id, int(rest)) is not None
+        case "folder":
+            return await folders.get(tx, user_id, int(rest)) is not None
+        case "tag":
+            return await tags.id_of(tx, user_id, rest) is not None
+        case _:
+            return True

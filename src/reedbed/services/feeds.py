@@ -88,9 +88,7 @@ def _changed_fetching(runtime: Runtime, current: FeedFetching, changes: FeedSett
     checked: dict[str, Any] = {
         name: checks[name](value) for name, value in values.items() if not isinstance(value, Unset)
     }
-    changed: dict[str, Any] = {
-        name: value for name, value in checked.items() if value != getattr(current, name)
-    }
+    changed: dict[str, Any] = {name: value for name, value in checked.items() if value != getattr(current, name)}
     return changed | _changed_password(current, changes, changed.get("username", current.username))
 
 

@@ -6,10 +6,13 @@ from dataclasses import replace
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.folders import FolderRow, check_place, folder_name, reordered
 from reedbed.domain.live import ChangeEvent
+from reedbed.domain.subscriptions import check_muted_until
 from reedbed.domain.summaries import check_summary_words
+from reedbed.domain.times import Instant
 from reedbed.domain.unset import UNSET, Unset
+from reedbed.services.refresh.check import request_refresh
 from reedbed.services.runtime import Runtime
-from reedbed.store import folders
+from reedbed.store import folders, subscriptions, visibility
 from reedbed.store.engine.database import Tx
 
 MAX_FOLDERS = 1_000
@@ -69,6 +72,37 @@ async def delete_folder(runtime: Runtime, user_id: int, folder_id: int) -> None:
     await _publish_change(runtime, user_id)
 
 
+async def mute_folder(runtime: Runtime, user_id: int, folder_id: int, until: Instant | None) -> None:
+    """Mute every feed of the folder and its subfolders; None unmutes them."""
+    async with runtime.db.write() as tx:
+        feed_ids = await _feeds_in(tx, user_id, folder_id)
+        await subscriptions.mute(tx, user_id, feed_ids, check_muted_until(until, runtime.now()))
+    await _publish_change(runtime, user_id)
+
+
+async def refresh_folder(runtime: Runtime, user_id: int, folder_id: int) -> int:
+    """Request a check of its feeds; return how many were accepted."""
+    async with runtime.db.read() as tx:
+        feed_ids = await _feeds_in(tx, user_id, folder_id)
+    return len(await request_refresh(runtime, feed_ids, user_id=user_id)) if feed_ids else 0
+
+
+async def _feeds_in(tx: Tx, user_id: int, folder_id: int) -> list[int]:
+    feed_ids = await visibility.feeds_of(tx, user_id, feed_id=None, folder_id=folder_id, with_muted=True)
+    if feed_ids is None:
+        raise NotFound("There is no such folder")
+    return feed_ids
+
+
+async def file_in_new_folder(runtime: Runtime, user_id: int, subscription_id: int, name: str) -> None:
+    """Move a feed into the folder of this name at the top, which is created if there is none."""
+    async with runtime.db.write() as tx:
+        folder_id = await find_or_create_path(tx, runtime, user_id, (name,))
+        if folder_id is not None:
+            await subscriptions.move_to_folder(tx, user_id, subscription_id, folder_id)
+    await _publish_change(runtime, user_id)
+
+
 async def find_or_create_path(tx: Tx, runtime: Runtime, user_id: int, path: Sequence[str]) -> int | None:
     """The folder at this path; missing folders are created."""
     rows = await _lock_and_list(tx, user_id)
@@ -91,7 +125,7 @@ async def _lock_and_list(tx: Tx, user_id: int) -> list[FolderRow]:
 
 def _check_limit(rows: Sequence[FolderRow]) -> None:
     if len(rows) >= MAX_FOLDERS:
-        raise Conflict(f"There can be at most {MAX_FOLDERS} folders.")
+        raise Conflict("There can be at most %(limit)s folders.", limit=MAX_FOLDERS)
 
 
 def _require_folder(rows: Sequence[FolderRow], folder_id: int) -> FolderRow:

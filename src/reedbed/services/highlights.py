@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
-from reedbed.domain.highlights import Highlight, Passage, check_note, check_passage, occurs
+from reedbed.domain.highlights import FIRST_COLOR, Highlight, Passage, check_color, check_note, check_passage, occurs
 from reedbed.domain.live import ChangeEvent
 from reedbed.ingest.text import clean_text
 from reedbed.services.entries import NO_SUCH_ENTRY
@@ -19,16 +19,10 @@ AT_ONCE = 200
 
 
 async def create_highlight(
-    runtime: Runtime,
-    user_id: int,
-    entry_id: int,
-    quote: str,
-    *,
-    prefix: str = "",
-    suffix: str = "",
-    note: str = "",
+    runtime: Runtime, user_id: int, entry_id: int, passage: Passage, *, note: str = "", color: str = FIRST_COLOR
 ) -> Highlight:
-    passage, normalized_note = check_passage(quote, prefix, suffix), check_note(note)
+    passage = check_passage(passage.quote, passage.prefix, passage.suffix)
+    normalized_note, known_color = check_note(note), check_color(color)
     async with runtime.db.read() as tx:
         entry = await entry_texts.visible_text(tx, user_id, entry_id)
     if entry is None:
@@ -38,9 +32,11 @@ async def create_highlight(
         if not await lock_entry(tx, entry_id):
             raise NotFound(NO_SUCH_ENTRY)
         if await highlights.count(tx, user_id) >= MAX_HIGHLIGHTS:
-            raise Conflict(f"There can be at most {MAX_HIGHLIGHTS} highlights. Delete some first.")
+            raise Conflict("There can be at most %(limit)s highlights. Delete some first.", limit=MAX_HIGHLIGHTS)
         source = (entry.id, entry.title, entry.url)
-        highlight = await highlights.add(tx, user_id, source, passage, normalized_note, runtime.now())
+        highlight = await highlights.add(
+            tx, user_id, source, passage, runtime.now(), note=normalized_note, color=known_color
+        )
     await _publish_change(runtime, user_id, highlight)
     return highlight
 
@@ -53,14 +49,33 @@ async def get_highlight(runtime: Runtime, user_id: int, highlight_id: int) -> Hi
     return highlight
 
 
-async def change_note(runtime: Runtime, user_id: int, highlight_id: int, note: str) -> Highlight:
-    normalized = check_note(note)
+async def change_highlight(
+    runtime: Runtime, user_id: int, highlight_id: int, *, note: str | None = None, color: str | None = None
+) -> Highlight:
+    """Set what is given; None leaves it as it is."""
+    new_note = None if note is None else check_note(note)
+    new_color = None if color is None else check_color(color)
     async with runtime.db.write() as tx:
-        changed = await highlights.set_note(tx, user_id, highlight_id, normalized, runtime.now())
+        current = await highlights.get(tx, user_id, highlight_id)
+        if current is None:
+            raise NotFound(NO_SUCH)
+        final_note = current.note if new_note is None else new_note
+        changed = await highlights.set_note_and_color(
+            tx, user_id, highlight_id, final_note, new_color or current.color, runtime.now()
+        )
     if changed is None:
         raise NotFound(NO_SUCH)
     await _publish_change(runtime, user_id, changed)
     return changed
+
+
+async def review_highlight(runtime: Runtime, user_id: int, highlight_id: int) -> Highlight:
+    """Note that it was looked at again: it goes to the end of the rotation."""
+    async with runtime.db.write() as tx:
+        reviewed = await highlights.set_reviewed(tx, user_id, highlight_id, runtime.now())
+    if reviewed is None:
+        raise NotFound(NO_SUCH)
+    return reviewed
 
 
 async def delete_highlight(runtime: Runtime, user_id: int, highlight_id: int) -> None:
@@ -90,6 +105,4 @@ def _check_occurs(passage: Passage, entry: EntryText) -> None:
 
 async def _publish_change(runtime: Runtime, user_id: int, highlight: Highlight) -> None:
     ids = [] if highlight.entry_id is None else [str(highlight.entry_id)]
-    await runtime.bus.publish(
-        ChangeEvent("state_changed", user_id=user_id, data={"what": "highlights", "ids": ids})
-    )
+    await runtime.bus.publish(ChangeEvent("state_changed", user_id=user_id, data={"what": "highlights", "ids": ids}))

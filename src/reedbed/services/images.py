@@ -1,22 +1,22 @@
 """The image proxy for articles, and feed icons."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import blake2b
 
 import structlog
 
 from reedbed.domain.errors import NotFound, Unavailable
-from reedbed.domain.images import MAIL_KEY, image_type, signed_path, verify_signed_path
+from reedbed.domain.images import MAIL_KEY, parse_small_key, picture_type, signed_path, small_key, verify_signed_path
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Fetched, FetchRequest
 from reedbed.domain.times import DAY
 from reedbed.domain.urls import host_of
 from reedbed.domain.users import Allowance
-from reedbed.ingest.images import find_icon
-from reedbed.ingest.sanitize.media import route_images, route_mail_images
+from reedbed.ingest.images import find_icon, scale_down
+from reedbed.ingest.sanitize.media import is_video_picture, route_images, route_mail_images, without_video_pictures
 from reedbed.services.refresh.check import host_slot
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import network_of, spend
@@ -25,7 +25,7 @@ from reedbed.store import blobs
 FETCHES = Allowance(200, 5)
 """Images not in the cache, for one network: enough for about three pages at once."""
 
-_ACCEPT = "image/avif, image/webp, image/png, image/jpeg, image/gif;q=0.9, */*;q=0.1"
+_ACCEPT = "image/avif, image/webp, image/png, image/jpeg, image/gif;q=0.9, image/svg+xml;q=0.8, */*;q=0.1"
 _NONE = "There is no such picture."
 _BUSY = "Many pictures are being fetched. Try again in a moment."
 
@@ -40,11 +40,7 @@ class Pictures:
     """Rewrites image URLs: to the original, or to one through this server's proxy."""
 
     def __init__(
-        self,
-        through: Callable[[str], str] | None,
-        *,
-        everything: bool,
-        of_mails: Callable[[str], str] | None = None,
+        self, through: Callable[[str], str] | None, *, everything: bool, of_mails: Callable[[str], str] | None = None
     ) -> None:
         self._through = through
         self._everything = everything
@@ -54,13 +50,26 @@ class Pictures:
         if self._of_mails is not None:
             clean_html = route_mail_images(clean_html, self._of_mails)
         if self._through is None:
-            return clean_html
+            return without_video_pictures(clean_html)
         return route_images(clean_html, self._through, everything=self._everything)
 
     def one(self, url: str | None) -> str | None:
+        if url is not None and is_video_picture(url):
+            return self.of_video(url) or None
         if url is None or self._through is None:
             return url
         return self._through(url) if self._everything or url.startswith("http:") else url
+
+    def scaled(self, url: str, widths: Sequence[int]) -> tuple[tuple[str, int], ...]:
+        """The URLs of this picture at these widths; empty if the proxy does not fetch it."""
+        every = self._everything or is_video_picture(url)
+        if self._through is None or not url.startswith(("http:", "https:") if every else "http:"):
+            return ()
+        return tuple((self._through(small_key(url, width)), width) for width in widths)
+
+    def of_video(self, url: str) -> str:
+        """The picture of a video, only ever through this server; empty where it hands on none."""
+        return self._through(url) if self._through is not None else ""
 
 
 def image_urls_for_page(runtime: Runtime) -> Pictures:
@@ -92,19 +101,22 @@ def _unchanged(url: str) -> str:
 
 async def open_image(runtime: Runtime, signature: str, encoded: str, ip: str | None) -> ProxiedImage:
     """The image of a signed path."""
-    url = verify_signed_path(runtime.secret, signature, encoded)
-    if url is not None and url.startswith(MAIL_KEY):
-        return await _from_mail(runtime, url)
-    if url is None or runtime.images.mode == "off":
+    key = verify_signed_path(runtime.secret, signature, encoded)
+    if key is not None and key.startswith(MAIL_KEY):
+        return await _from_mail(runtime, key)
+    if key is None or runtime.images.mode == "off":
         raise NotFound(_NONE)
     cache = runtime.images.cache
-    data = await asyncio.to_thread(cache.get, url) if cache else None
+    data = await asyncio.to_thread(cache.get, key) if cache else None
     if data is None:
         await spend(runtime, f"images:{network_of(ip)}", FETCHES, _BUSY)
+        url, width = parse_small_key(key)
         data = await _fetch(runtime, url)
+        if width is not None:
+            data = await asyncio.to_thread(scale_down, data, width)
         if cache is not None:
-            await asyncio.to_thread(cache.put, url, data)
-    return ProxiedImage(image_type(data) or "application/octet-stream", data)
+            await asyncio.to_thread(cache.put, key, data)
+    return ProxiedImage(picture_type(data) or "application/octet-stream", data)
 
 
 async def _from_mail(runtime: Runtime, key: str) -> ProxiedImage:
@@ -122,7 +134,7 @@ async def _fetch(runtime: Runtime, url: str) -> bytes:
             response = await runtime.fetcher.fetch(request)
     except TimeoutError:
         raise Unavailable("The site did not send the picture in time.") from None
-    if not isinstance(response, Fetched) or image_type(response.body) is None:
+    if not isinstance(response, Fetched) or picture_type(response.body) is None:
         raise NotFound(_NONE)
     return response.body
 

@@ -25,7 +25,7 @@ from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis
 from reedbed.domain.users import User
 from reedbed.services.jobs import awaited_since, run_exclusively
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import index_everything
+from reedbed.services.search.upkeep import index_everything
 from reedbed.store import ai, startup, users
 from reedbed.store import instance as instance_store
 from reedbed.store import jobs as processes
@@ -53,7 +53,7 @@ async def watch(runtime: Runtime) -> None:
         try:
             await _check_if_due(runtime)
         except Unavailable:
-            runtime.board.problems = (NO_DATABASE,)
+            runtime.health.problems = (NO_DATABASE,)
         except ReedbedError as error:
             log.warning("health could not be checked", error=error.message)
         except Exception:
@@ -67,7 +67,7 @@ async def check(runtime: Runtime) -> tuple[Problem, ...]:
         before = {problem.check for problem in await reported(tx)}
         await _save_report(tx, problems_now, runtime.now())
     _log_problems(problems_now, before)
-    runtime.board.problems = problems_now
+    runtime.health.problems = problems_now
     return problems_now
 
 
@@ -84,8 +84,8 @@ async def reported(tx: Tx) -> tuple[Problem, ...]:
 
 async def _check_if_due(runtime: Runtime) -> None:
     async with runtime.db.read() as tx:
-        at, runtime.board.problems = await _checked_at(tx), await reported(tx)
-    if not at <= runtime.now() < at + (RECHECK_EVERY if runtime.board.problems else EVERY):
+        at, runtime.health.problems = await _checked_at(tx), await reported(tx)
+    if not at <= runtime.now() < at + (RECHECK_EVERY if runtime.health.problems else EVERY):
 
         async def work() -> None:
             await check(runtime)
@@ -232,17 +232,17 @@ async def metrics_text(runtime: Runtime) -> str:
             instance = await _instance_gauges(tx, runtime)
     except Unavailable:
         instance = ()
-    return exposition([*runtime.meters.counted(), *_process_gauges(runtime), *instance])
+    return exposition([*runtime.metrics.counted(), *_process_gauges(runtime), *instance])
 
 
 def _process_gauges(runtime: Runtime) -> Sequence[Gauge]:
     pool = runtime.db.pool_use()
     return [
-        Gauge("sse_connections_active", "Open live streams.", {(): runtime.meters.open_streams}),
+        Gauge("sse_connections_active", "Open live streams.", {(): runtime.metrics.open_streams}),
         Gauge(
             "health_problem",
             "1 for each check that is not well.",
-            {(problem.check,): 1 for problem in runtime.board.problems},
+            {(problem.check,): 1 for problem in runtime.health.problems},
             ("check",),
         ),
         Gauge("db_pool_in_use", "Database connections at work.", {(): pool.in_use}),
@@ -271,9 +271,7 @@ async def _instance_gauges(tx: Tx, runtime: Runtime) -> Sequence[Gauge]:
             "How long the longest waiting feed is overdue.",
             {(): max(0, now - oldest) / SECOND if oldest is not None else 0},
         ),
-        Gauge(
-            "active_users_daily", "People seen within a day.", {(): await users.active_since(tx, now - DAY)}
-        ),
+        Gauge("active_users_daily", "People seen within a day.", {(): await users.active_since(tx, now - DAY)}),
         Gauge("db_size_bytes", "The size of the database.", {(): await instance_store.size_in_bytes(tx)}),
     ]
 
@@ -362,9 +360,7 @@ async def everyone(runtime: Runtime) -> list[Process]:
 async def _send_heartbeat(runtime: Runtime, role: str, started_at: Instant, *, may_remove_dead: bool) -> bool:
     try:
         async with runtime.db.write() as tx:
-            await processes.record_heartbeat(
-                tx, runtime.name, role=role, version=__version__, started_at=started_at
-            )
+            await processes.record_heartbeat(tx, runtime.name, role=role, version=__version__, started_at=started_at)
             dead = await processes.remove_dead_processes(tx, SILENT_FOR) if may_remove_dead else []
     except Unavailable as error:
         log.warning("this process could not say that it lives", error=error.message)

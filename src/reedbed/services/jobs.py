@@ -11,6 +11,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from reedbed.domain.errors import ReedbedError, Unavailable
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import next_try
@@ -48,9 +49,7 @@ class Later:
 Handler = Callable[[Runtime, Job], Awaitable[Done | Later]]
 
 
-async def enqueue(
-    runtime: Runtime, kind: str, payload: Mapping[str, Any], *, user_id: int | None = None
-) -> int:
+async def enqueue(runtime: Runtime, kind: str, payload: Mapping[str, Any], *, user_id: int | None = None) -> int:
     async with runtime.db.write() as tx:
         job_id = await jobs.add(tx, kind, payload, now=runtime.now(), user_id=user_id)
     await wake_jobs(runtime)
@@ -72,15 +71,12 @@ async def claim(runtime: Runtime, kinds: Sequence[str]) -> Job | None:
 async def run(runtime: Runtime, job: Job, handler: Handler) -> None:
     """Run a claimed job and record its result."""
     began = perf_counter()
-    with (
-        bound_contextvars(job=job.id, kind=job.kind),
-        runtime.tracer.span(f"job {job.kind}", job=job.id) as span,
-    ):
+    with bound_contextvars(job=job.id, kind=job.kind), runtime.tracer.span(f"job {job.kind}", job=job.id) as span:
         status = await _run(runtime, job, handler)
         span.note(status=status or "goes on later")
-    runtime.meters.job_seconds.add(perf_counter() - began, job.kind)
+    runtime.metrics.job_seconds.add(perf_counter() - began, job.kind)
     if status is not None:
-        runtime.meters.jobs.add(job.kind, status)
+        runtime.metrics.jobs.add(job.kind, status)
 
 
 async def _run(runtime: Runtime, job: Job, handler: Handler) -> str | None:
@@ -110,9 +106,7 @@ async def report_job_progress(
     """Record the progress of a job and publish it to its user's pages."""
     share = done / total if total else 1.0
     async with runtime.db.write() as tx:
-        await jobs.record_progress(
-            tx, job.id, runtime.name, share, {"done": done, "total": total, **(report or {})}
-        )
+        await jobs.record_progress(tx, job.id, runtime.name, share, {"done": done, "total": total, **(report or {})})
     await publish_events(runtime, job, done, total)
 
 
@@ -162,11 +156,11 @@ async def _record_result(runtime: Runtime, job: Job, outcome: Done | Later) -> N
 async def _record_failure(runtime: Runtime, job: Job, error: Exception) -> None:
     final = isinstance(error, ReedbedError) or job.attempts >= MAX_ATTEMPTS
     log.error("a job failed", job=job.id, kind=job.kind, attempt=job.attempts, exc_info=error)
-    message = error.message if isinstance(error, ReedbedError) else "Something went wrong. Try again."
+    failure = error.failure if isinstance(error, ReedbedError) else Failure(FailureCode.UNEXPECTED)
     now = runtime.now()
     async with runtime.db.write() as tx:
         if final:
-            await jobs.finish(tx, job.id, runtime.name, now, {"error": message}, failed=True)
+            await jobs.finish(tx, job.id, runtime.name, now, {"error": failure.dump()}, failed=True)
         else:
             await jobs.put_off(tx, job.id, runtime.name, now + _RETRY * job.attempts)
 
@@ -237,16 +231,16 @@ async def enqueue_framing_if_enabled(tx: Tx, feed_ids: Sequence[int], now: Insta
         await enqueue_framing(tx, feed_id, now)
 
 
-# --- Periodic chores. Their last runs are stored, so that the next process catches up on a missed run.
+# --- Periodic chores. The last runs of rare ones are stored, so that the next process catches up on a missed run.
 
 
-async def run_every(
-    runtime: Runtime, name: str, every: Millis, chore: Callable[[Runtime], Awaitable[int]]
-) -> int:
+async def run_every(runtime: Runtime, name: str, every: Millis, chore: Callable[[Runtime], Awaitable[int]]) -> int:
     """Run the chore unless it ran within `every`; return its count.
 
     The next call repeats an interrupted run. A run that failed waits for its next turn.
     """
+    if every <= MINUTE:  # as often as the scheduler tries
+        return await chore(runtime)
     now, key = runtime.now(), f"chore_ran_at:{name}"
     last = await _read_time(runtime, key)
     if last is not None and now < last + every:

@@ -21,7 +21,7 @@ LIFE = HOUR
 SHOWN = frozenset(
     {"new_entry", "entry_updated", "state_changed", "counts", "progress", "subscriptions", "notice", "resync"}
 )
-HEARD = SHOWN | {"stopping"}
+DELIVERED = SHOWN | {"stopping"}
 BEGINNING = ChangeEvent("beginning")
 MANY_STREAMS = "Too many live streams of yours are open. Close some pages or apps that show news."
 RETRY_SECONDS = 60
@@ -38,7 +38,7 @@ async def follow(runtime: Runtime, caller: Caller, last_id: str | None) -> Async
     event_filter = EventFilter(caller.user_id)
     if not _below_stream_limit(runtime, caller):  # others were opened since `check_room`
         return
-    with runtime.bus.listen(event_filter.wants) as listener, _count_stream(runtime.meters, caller.user_id):
+    with runtime.bus.listen(event_filter.wants) as listener, _count_stream(runtime.metrics, caller.user_id):
         # A revocation may have arrived between the request and the start of listening.
         if not await is_still_valid(runtime, caller):
             return
@@ -98,7 +98,7 @@ class EventFilter:
             return event.feed_id in self._feeds or self._change is not None
         if self.is_change(event):
             self._change = event
-        return event.user_id is not None or event.topic in HEARD
+        return event.user_id is not None or event.topic in DELIVERED
 
     def is_change(self, event: ChangeEvent) -> bool:
         """Whether this user's subscriptions may have changed."""
@@ -134,18 +134,18 @@ async def _received(
 
 
 def _below_stream_limit(runtime: Runtime, caller: Caller) -> bool:
-    return runtime.meters.streams_by_user.get(caller.user_id, 0) < runtime.limits.streams
+    return runtime.metrics.streams_by_user.get(caller.user_id, 0) < runtime.limits.streams
 
 
 @contextmanager
-def _count_stream(meters: Metrics, user_id: int) -> Generator[None]:
-    by_user = meters.streams_by_user
-    meters.open_streams += 1
+def _count_stream(metrics: Metrics, user_id: int) -> Generator[None]:
+    by_user = metrics.streams_by_user
+    metrics.open_streams += 1
     by_user[user_id] = by_user.get(user_id, 0) + 1
     try:
         yield
     finally:
-        meters.open_streams -= 1
+        metrics.open_streams -= 1
         by_user[user_id] -= 1
         if not by_user[user_id]:
             del by_user[user_id]
@@ -169,9 +169,7 @@ def _revokes(event: ChangeEvent, caller: Caller) -> bool:
     if session is None and token is None:
         kept_session = event.data.get("except_session_id")
         return kept_session is None or kept_session != caller.session_id
-    return (session is not None and session == caller.session_id) or (
-        token is not None and token == caller.token_id
-    )
+    return (session is not None and session == caller.session_id) or (token is not None and token == caller.token_id)
 
 
 async def _subscribed_feeds(runtime: Runtime, user_id: int) -> frozenset[int]:
@@ -185,9 +183,7 @@ MAX_NAMED = 200
 """An event about more entries names none of them, and clients reload the list."""
 
 
-async def publish_states(
-    runtime: Runtime, user_id: int, entry_ids: Sequence[int], change: StateChange
-) -> None:
+async def publish_states(runtime: Runtime, user_id: int, entry_ids: Sequence[int], change: StateChange) -> None:
     ids = [str(id) for id in entry_ids] if len(entry_ids) <= MAX_NAMED else []
     data: dict[str, Any] = {"ids": ids}
     for name in ("read", "starred", "later", "tags"):

@@ -1,18 +1,27 @@
 """Periodic chores that delete expired rows and repair counts and indexes. One process runs them for all."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
+import structlog
+
+from reedbed.domain.errors import Unavailable
+from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT
-from reedbed.domain.times import DAY
-from reedbed.services.read_state import delete_expired_undo, recount_each_day
+from reedbed.domain.times import DAY, HOUR, MINUTE, Millis
+from reedbed.services.jobs import run_every
+from reedbed.services.read_state import delete_expired_undo, recount_everyone
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import merge_search_index, repair_search_each_hour
+from reedbed.services.search.forms import learn_older_entries
+from reedbed.services.search.upkeep import merge_search_index, repair_search
 from reedbed.services.sign_in import delete_expired_sign_ins
 from reedbed.services.stories import delete_old_stories
+from reedbed.services.subscriptions.manage import unmute_due
 from reedbed.services.webhooks import delete_old_webhook_calls
-from reedbed.store import ai, auth, instance, jobs, newsletters, summaries, users
+from reedbed.store import ai, auth, instance, jobs, newsletters, refresh, summaries, users
 from reedbed.store.feeds import feeds as feed_history
 from reedbed.store.framing import analyses
+
+log = structlog.get_logger()
 
 HISTORY_KEPT = 90 * DAY
 JOBS_KEPT = 30 * DAY
@@ -38,17 +47,13 @@ async def may_delete_by_age(runtime: Runtime) -> bool:
 async def fix_future_timestamps(runtime: Runtime) -> int:
     """Repair due times so far in the future that only a wrong clock can have written them."""
     async with runtime.db.write() as tx:
-        return await instance.repair_future_timestamps(
-            tx, runtime.now(), longest_rest=runtime.fetching.max_backoff
-        )
+        return await instance.repair_future_timestamps(tx, runtime.now(), longest_rest=runtime.fetching.max_backoff)
 
 
 async def delete_expired_sessions(runtime: Runtime) -> int:
     now = runtime.now()
     async with runtime.db.write() as tx:
-        return await auth.delete_inactive_sessions(
-            tx, now=now, idle_since=now - runtime.accounts.session_idle
-        )
+        return await auth.delete_inactive_sessions(tx, now=now, idle_since=now - runtime.accounts.session_idle)
 
 
 async def delete_old_history(runtime: Runtime) -> int:
@@ -93,24 +98,56 @@ async def delete_old_mail(runtime: Runtime) -> int:
         return deleted + await newsletters.delete_old_images(tx, now - DAY)
 
 
-CHORES: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
-    "sessions": delete_expired_sessions,
-    "history": delete_old_history,
-    "jobs": delete_old_jobs,
-    "mail links": delete_expired_links,
-    "sign-ins": delete_expired_sign_ins,
-    "events": delete_old_audit_events,
-    "webhook calls": delete_old_webhook_calls,
-    "mail": delete_old_mail,
-    "summaries": delete_expired_summaries,
-    "unread rows": delete_expired_undo,
-    "stories": delete_old_stories,
-}
-"""Each returns a count, and a failure does not stop the others. These delete by age."""
+async def delete_old_host_turns(runtime: Runtime) -> int:
+    async with runtime.db.write() as tx:
+        return await refresh.delete_old_turns(tx, DAY)
 
-UPKEEP: Mapping[str, Callable[[Runtime], Awaitable[int]]] = {
-    "counts": recount_each_day,
-    "search index": merge_search_index,
-    "search gaps": repair_search_each_hour,
-}
-"""Like `CHORES`, but they run even if the clock is not trusted."""
+
+@record
+class Chore:
+    name: str
+    run: Callable[[Runtime], Awaitable[int]]
+    """Returns how much it did."""
+    every: Millis = MINUTE
+    deletes_by_age: bool = True
+    """Skipped while the clock is not trusted."""
+
+
+CHORES = (
+    Chore("delete expired sessions", delete_expired_sessions),
+    Chore("delete expired mail links", delete_expired_links),
+    Chore("delete expired sign-ins", delete_expired_sign_ins),
+    Chore("delete expired undo", delete_expired_undo),
+    Chore("delete old jobs", delete_old_jobs),
+    Chore("delete old mail", delete_old_mail, HOUR),
+    Chore("delete old summaries", delete_expired_summaries, HOUR),
+    Chore("delete old webhook calls", delete_old_webhook_calls, HOUR),
+    Chore("delete old stories", delete_old_stories, HOUR),
+    Chore("delete old feed history", delete_old_history, HOUR),
+    Chore("delete old audit events", delete_old_audit_events, HOUR),
+    Chore("delete old host turns", delete_old_host_turns, HOUR, deletes_by_age=False),
+    Chore("unmute feeds", unmute_due, deletes_by_age=False),
+    Chore("merge search index", merge_search_index, deletes_by_age=False),
+    Chore("mend_search", repair_search, HOUR, deletes_by_age=False),
+    Chore("learn word forms", learn_older_entries, deletes_by_age=False),
+    Chore("recount", recount_everyone, DAY, deletes_by_age=False),
+)
+"""Run by the scheduler, which tries every minute. The times of rarer ones are stored under these names."""
+
+
+async def run_chores(runtime: Runtime) -> None:
+    """Run the chores that are due. A failed one does not stop the others."""
+    await fix_future_timestamps(runtime)
+    may_delete = await may_delete_by_age(runtime)
+    for chore in CHORES:
+        if chore.deletes_by_age and not may_delete:
+            continue
+        try:
+            done = await run_every(runtime, chore.name, chore.every, chore.run)
+        except Unavailable:
+            raise
+        except Exception:
+            log.exception("a chore failed", chore=chore.name)
+        else:
+            if done:
+                log.info("chore done", chore=chore.name, count=done)

@@ -10,11 +10,11 @@ from reedbed.domain.errors import Conflict, NotFound, TooMany
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.published_feeds import PublishedFeed, PublishedView, check_feed_name
 from reedbed.domain.records import record
-from reedbed.domain.stories import StorySummary
+from reedbed.domain.stories.story import StorySummary
 from reedbed.domain.times import HOUR
 from reedbed.domain.users import Allowance
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import search_entries
+from reedbed.services.search.find import search_entries
 from reedbed.services.security import new_token, token_hash
 from reedbed.store import digests, published_feeds, stories, subscriptions, tags, visibility
 from reedbed.store.engine.database import Tx
@@ -50,10 +50,8 @@ async def publish_view(runtime: Runtime, user_id: int, name: str, view: Publishe
     async with runtime.db.write() as tx:
         await _check_view(tx, user_id, view)
         if await published_feeds.count(tx, user_id) >= MAX_PUBLISHED:
-            raise Conflict(f"There can be at most {MAX_PUBLISHED} published feeds. Delete some first.")
-        feed = await published_feeds.add(
-            tx, user_id, normalized, view, token_hash=token_hash(token), now=runtime.now()
-        )
+            raise Conflict("There can be at most %(limit)s published feeds. Delete some first.", limit=MAX_PUBLISHED)
+        feed = await published_feeds.add(tx, user_id, normalized, view, token_hash=token_hash(token), now=runtime.now())
     await _publish_change(runtime, user_id)
     return OpenedFeed(feed, token)
 
@@ -75,9 +73,7 @@ async def renew_published(runtime: Runtime, user_id: int, feed_id: int) -> Opene
     """Create a new URL; the old one stops working."""
     token = new_token()
     async with runtime.db.write() as tx:
-        changed = _require_feed(
-            await published_feeds.renew(tx, user_id, feed_id, token_hash=token_hash(token))
-        )
+        changed = _require_feed(await published_feeds.renew(tx, user_id, feed_id, token_hash=token_hash(token)))
     await _publish_change(runtime, user_id)
     return OpenedFeed(changed, token)
 
@@ -118,9 +114,7 @@ async def _digests(runtime: Runtime, user_id: int, feed: PublishedFeed) -> list[
     async with runtime.db.read() as tx:
         digest_list = await digests.newest(tx, user_id, limit=ENTRIES)
     return [
-        _digest_entry(digest, feed, runtime.accounts.base_url)
-        for digest in digest_list
-        if digest.status == "ready"
+        _digest_entry(digest, feed, runtime.accounts.base_url) for digest in digest_list if digest.status == "ready"
     ]
 
 
@@ -196,14 +190,14 @@ async def _entries(runtime: Runtime, user_id: int, view: PublishedView) -> list[
         return await _load_entries(tx, user_id, [row.id for row in page.rows])
 
 
-async def _saved_search_entries(
-    runtime: Runtime, user_id: int, search_id: int, view: PublishedView
-) -> list[EntryText]:
+async def _saved_search_entries(runtime: Runtime, user_id: int, search_id: int, view: PublishedView) -> list[EntryText]:
     async with runtime.db.read() as tx:
         query = await published_feeds.search_text(tx, user_id, search_id)
     if query is None:
         raise NotFound("There is nothing at this address.")
-    page = await search_entries(runtime, user_id, query, within=view.query, limit=ENTRIES, thorough=True)
+    page = await search_entries(
+        runtime, user_id, query, within=view.query, limit=ENTRIES, thorough=True, excerpts=False
+    )
     async with runtime.db.read() as tx:
         return await _load_entries(tx, user_id, [row.id for row in page.rows])
 
@@ -219,10 +213,7 @@ async def _load_entries(tx: Tx, user_id: int, ids: list[int]) -> list[EntryText]
         entry.row.id: content_for_programs(entry, origins[entry.row.feed_id].full_text)
         for entry in await entry_texts.by_ids(tx, user_id, [entry_text.id for entry_text in fetched])
     }
-    return [
-        replace(entry_text, content=contents.get(entry_text.id, entry_text.feed_content))
-        for entry_text in loaded
-    ]
+    return [replace(entry_text, content=contents.get(entry_text.id, entry_text.feed_content)) for entry_text in loaded]
 
 
 async def _touch(runtime: Runtime, feed: PublishedFeed) -> None:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 import structlog
 
 from reedbed.domain.errors import Conflict, NotFound
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.push import PushDevice, PushNote, check_address, feed_note
 from reedbed.domain.refresh.outcomes import Failed, is_retryable
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant
@@ -44,10 +45,8 @@ async def add_device(
     push_address = check_address(endpoint, p256dh, auth)
     async with runtime.db.write() as tx:
         devices = await push.of_user(tx, caller.user_id)
-        if len(devices) >= MAX_DEVICES and all(
-            device.address.endpoint != push_address.endpoint for device in devices
-        ):
-            raise Conflict(f"There can be at most {MAX_DEVICES} devices. Remove one first.")
+        if len(devices) >= MAX_DEVICES and all(device.address.endpoint != push_address.endpoint for device in devices):
+            raise Conflict("There can be at most %(limit)s devices. Remove one first.", limit=MAX_DEVICES)
         return await push.put(
             tx,
             caller.user_id,
@@ -118,14 +117,10 @@ async def send_note(runtime: Runtime, job: Job) -> Done | Later:
         return Done()
     wait = await runtime.limiter.wait_for(f"pushes:{device.id}", PER_DEVICE)
     if wait > 0:
-        return _retry(runtime, job, "too many notes", int(wait * SECOND) + SECOND)
+        return _retry(runtime, job, Failure(FailureCode.PUSH_TOO_MANY), int(wait * SECOND) + SECOND)
     response = await _send(runtime, device, PushNote(**job.payload["note"]))
     if isinstance(response, Failed):
-        return (
-            _retry(runtime, job, response.message)
-            if response.kind == TEMPORARY
-            else _give_up(job, response.message)
-        )
+        return _retry(runtime, job, response.failure) if response.kind == TEMPORARY else _give_up(job, response.failure)
     return await _handle_status(runtime, job, device, response)
 
 
@@ -134,7 +129,7 @@ async def _handle_status(runtime: Runtime, job: Job, device: PushDevice, status:
     if 200 <= status < 300:
         await _record_reached(runtime, job.user_id, device)
         return Done({"sent": "push"})
-    reason = f"The push service answered with status {status}."
+    reason = Failure(FailureCode.PUSH_STATUS, {"status": status})
     if status in _GONE:
         async with runtime.db.write() as tx:
             await push.remove(tx, job.user_id, device.id)
@@ -146,9 +141,7 @@ async def _send(runtime: Runtime, device: PushDevice, note: PushNote) -> int | F
     key, base_url = await _server_key(runtime), runtime.accounts.base_url
     contact = base_url if base_url.startswith("https://") else ""
     headers = headers_for(note, device.address, key, contact, runtime.now())
-    return await runtime.fetcher.post(
-        device.address.endpoint, encrypt_push_message(note, device.address), headers
-    )
+    return await runtime.fetcher.post(device.address.endpoint, encrypt_push_message(note, device.address), headers)
 
 
 async def _record_reached(runtime: Runtime, user_id: int, device: PushDevice) -> None:
@@ -172,10 +165,10 @@ async def _enqueue_note(tx: Tx, user_id: int, device_id: int, note: PushNote, no
     await jobs.add(tx, NOTE_JOB, {"device_id": device_id, "note": asdict(note)}, now=now, user_id=user_id)
 
 
-def _retry(runtime: Runtime, job: Job, reason: str, wait: int = MINUTE) -> Done | Later:
+def _retry(runtime: Runtime, job: Job, reason: Failure, wait: int = MINUTE) -> Done | Later:
     return try_again(runtime, job, give_up_after=GIVE_UP_AFTER, least=wait) or _give_up(job, reason)
 
 
-def _give_up(job: Job, reason: str) -> Done:
-    log.warning("a push was not sent", job=job.id, device=job.payload["device_id"], reason=reason)
-    return Done({"error": reason})
+def _give_up(job: Job, reason: Failure) -> Done:
+    log.warning("a push was not sent", job=job.id, device=job.payload["device_id"], reason=reason.message)
+    return Done({"error": reason.dump()})

@@ -5,33 +5,32 @@ from collections.abc import Mapping, Sequence
 
 import structlog
 
-from reedbed.ai.extractive import excerpt, quote
+from reedbed.ai.answers import Inquiry, answer, best_passages, excerpt, inquire, search_terms
 from reedbed.ai.prompts import MAX_PASSAGE, Reading, answer_prompt
 from reedbed.ai.responses import read_answer
-from reedbed.domain.digests import DigestScope, Sentence, sources_of
+from reedbed.domain.digests import DigestScope, Sentence, source_of, sources_of
 from reedbed.domain.entries import EntryRow, ViewQuery
 from reedbed.domain.errors import NotFound, ReedbedError, TooSlow, Unavailable
+from reedbed.domain.failures import Failure
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.questions import (
     CANDIDATES,
     FAILED,
     KEPT,
+    READ,
     AnswerText,
     CitablePassage,
     Question,
-    best_passages,
     check_question,
-    question_stems,
     search_for,
-    weights,
 )
 from reedbed.domain.summaries import EXTRACT, Variant
 from reedbed.domain.users import User
-from reedbed.ingest.text import clean_text
+from reedbed.ingest.text import prose_text
 from reedbed.services.ai import ask_model, must_stay_local, variant_for
 from reedbed.services.jobs import Done, Later, wake_jobs
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import search_entries
+from reedbed.services.search.find import search_entries
 from reedbed.store import jobs, questions, users, visibility
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.entries import read as entry_texts
@@ -87,11 +86,11 @@ async def answer_question(runtime: Runtime, job: Job) -> Done | Later:
     try:
         await _answer(runtime, user, question)
     except TooSlow as error:
-        await _fail(runtime, question, error.message)
+        await _fail(runtime, question, error.failure)
     except Unavailable:
         raise
     except ReedbedError as error:
-        await _fail(runtime, question, error.message)
+        await _fail(runtime, question, error.failure)
     except Exception:
         log.exception("a question broke down", question=question.id)
         await _fail(runtime, question, FAILED)
@@ -101,25 +100,27 @@ async def answer_question(runtime: Runtime, job: Job) -> Done | Later:
 
 async def _answer(runtime: Runtime, user: User, question: Question) -> None:
     await _publish_progress(runtime, question, "searching")
-    terms = question_stems(question.question)
-    passages = await _find_passages(runtime, user.id, question.scope, terms)
-    term_weights = weights(terms, passages)
+    inquiry = inquire(question.question)
+    passages, stories = await _find_passages(runtime, user.id, question.scope, inquiry)
     await _publish_progress(runtime, question, "reading", entries=len(passages))
-    answer, model = await _write_answer(runtime, user, question, term_weights, passages)
+    written, model = await _write_answer(runtime, user, question, inquiry, passages, stories)
     async with runtime.db.write() as tx:
-        await questions.finish(tx, question.id, answer, model=model, now=runtime.now())
-    for claim in answer.claims:
+        await questions.finish(tx, question.id, written, model=model, now=runtime.now())
+    for claim in written.claims:
         data = {"text": claim.text, "entry_ids": list(map(str, claim.entry_ids))}
         await _publish_progress(runtime, question, "answering", claim=data)
 
 
 async def _find_passages(
-    runtime: Runtime, user_id: int, scope: DigestScope, terms: Sequence[str]
-) -> list[CitablePassage]:
-    rows = await _candidates(runtime, user_id, scope, search_for(terms, scope.q))
+    runtime: Runtime, user_id: int, scope: DigestScope, inquiry: Inquiry
+) -> tuple[list[CitablePassage], Mapping[int, int]]:
+    """Entries that may hold the answer, and the stories they belong to."""
+    rows = await _candidates(runtime, user_id, scope, search_for(search_terms(inquiry), scope.q))
+    ids = [row.id for row in rows]
     async with runtime.db.read() as tx:
-        entries = await entry_texts.visible_texts(tx, user_id, [row.id for row in rows])
-    return await asyncio.to_thread(lambda: [_passage(entry) for entry in entries])
+        entries = await entry_texts.visible_texts(tx, user_id, ids)
+        stories = await questions.stories_of(tx, ids)
+    return await asyncio.to_thread(lambda: [_passage(entry) for entry in entries]), stories
 
 
 async def _candidates(runtime: Runtime, user_id: int, scope: DigestScope, text: str) -> Sequence[EntryRow]:
@@ -127,7 +128,7 @@ async def _candidates(runtime: Runtime, user_id: int, scope: DigestScope, text: 
     view = _view(scope)
     if text:
         best = await search_entries(
-            runtime, user_id, text, within=view, order="relevance", limit=CANDIDATES, thorough=True
+            runtime, user_id, text, within=view, order="relevance", limit=CANDIDATES, thorough=True, excerpts=False
         )
         return best.rows
     async with runtime.db.read() as tx:
@@ -139,7 +140,7 @@ def _passage(entry: EntryText) -> CitablePassage:
     return CitablePassage(
         entry_id=entry.id,
         title=entry.title,
-        text=clean_text(entry.content[:MAX_HTML]) or entry.summary,
+        text=prose_text(entry.content[:MAX_HTML]) or entry.summary,
         feed_id=entry.feed_id,
         feed=entry.feed_title,
         at=entry.sort_at,
@@ -151,25 +152,31 @@ async def _write_answer(
     runtime: Runtime,
     user: User,
     question: Question,
-    term_weights: Mapping[str, float],
+    inquiry: Inquiry,
     passages: Sequence[CitablePassage],
+    stories: Mapping[int, int],
 ) -> tuple[AnswerText, str]:
     """The answer and its author: the model, or quotes from the entries if the model is not available."""
     variant = variant_for(runtime, user)
     async with runtime.db.read() as tx:
         private_feeds = await must_stay_local(tx, runtime, user.id)
     sendable = (
-        [passage for passage in passages if passage.feed_id not in private_feeds]
-        if variant.model != EXTRACT
-        else []
+        [passage for passage in passages if passage.feed_id not in private_feeds] if variant.model != EXTRACT else []
     )
     if sendable:
-        answer = await _answer_by_model(runtime, user.id, question, variant, term_weights, sendable)
-        if answer is not None:
-            return answer, variant.model
-    claims = await asyncio.to_thread(quote, term_weights, passages)
-    answer = AnswerText(claims, sources_of(claims, passages), len(passages), fallback=bool(sendable))
-    return answer, EXTRACT
+        by_model = await _answer_by_model(runtime, user.id, question, variant, inquiry, sendable)
+        if by_model is not None:
+            return by_model, variant.model
+    found = await asyncio.to_thread(answer, inquiry, passages, stories)
+    nearest = [passage for id_ in found.nearest for passage in passages if passage.entry_id == id_]
+    return AnswerText(
+        found.claims,
+        sources_of(found.claims, passages),
+        len(passages),
+        fallback=bool(sendable),
+        nearest=tuple(map(source_of, nearest)),
+        missing=found.missing,
+    ), EXTRACT
 
 
 async def _answer_by_model(
@@ -177,29 +184,29 @@ async def _answer_by_model(
     user_id: int,
     question: Question,
     variant: Variant,
-    term_weights: Mapping[str, float],
+    inquiry: Inquiry,
     passages: Sequence[CitablePassage],
 ) -> AnswerText | None:
-    selected = await asyncio.to_thread(best_passages, term_weights, passages)
+    selected = await asyncio.to_thread(best_passages, inquiry, passages, READ)
     numbers = dict(enumerate(selected, 1))
     readings = [
-        Reading(number, item.title, item.feed, excerpt(term_weights, item, MAX_PASSAGE))
-        for number, item in numbers.items()
+        Reading(number, item.title, item.feed, excerpt(inquiry, item, MAX_PASSAGE)) for number, item in numbers.items()
     ]
     prompt = answer_prompt(question.question, readings, variant.language)
-    parsed = await ask_model(runtime, user_id, prompt, lambda answer: read_answer(answer, numbers))
-    if parsed is None:
+    texts = {reading.number: f"{reading.title}\n{reading.text}" for reading in readings}
+    parsed = await ask_model(runtime, user_id, prompt, lambda response: read_answer(response, texts))
+    if parsed is None or (parsed.dropped and not parsed.claims):
         return None
     claims = tuple(
-        Sentence(item.text, tuple(numbers[number].entry_id for number in item.numbers), variant.language)
+        Sentence(item.text, tuple(numbers[number].entry_id for number in item.numbers), variant.language, item.quote)
         for item in parsed.claims
     )
     return AnswerText(claims, sources_of(claims, selected), len(selected), parsed.dropped)
 
 
-async def _fail(runtime: Runtime, question: Question, reason: str) -> None:
+async def _fail(runtime: Runtime, question: Question, failure: Failure) -> None:
     async with runtime.db.write() as tx:
-        await questions.fail(tx, question.id, reason, runtime.now())
+        await questions.fail(tx, question.id, failure, runtime.now())
 
 
 async def _publish_progress(runtime: Runtime, question: Question, stage: str, **more: object) -> None:

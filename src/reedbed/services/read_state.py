@@ -6,7 +6,6 @@ from reedbed.domain.entries import MarkResult, Selection, StateChange, tag_names
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.times import DAY, Instant
 from reedbed.services.entries import NO_SUCH_ENTRY, NO_SUCH_LIST, make_tags
-from reedbed.services.jobs import run_every
 from reedbed.services.live import publish_counts, publish_states
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import new_token, token_hash
@@ -18,7 +17,7 @@ from reedbed.store.read_state import stars, undo, unread
 from reedbed.store.read_state.counts import recount, users_to_recount
 from reedbed.store.read_state.mark import ResolvedSelection, mark_all
 from reedbed.store.read_state.mark import mark as mark_chosen
-from reedbed.store.visibility import feeds_of
+from reedbed.store.visibility import feeds_of, has_muted_feeds
 
 MAX_IDS = 10_000
 HISTORY_KEPT = 90 * DAY
@@ -98,7 +97,7 @@ async def _delete_some(runtime: Runtime) -> int | None:
 
 def _check_selection(selection: Selection) -> None:
     if selection.ids is not None and len(selection.ids) > MAX_IDS:
-        raise Invalid(f"At most {MAX_IDS} entries at once.", field="ids")
+        raise Invalid("At most %(limit)s entries at once.", field="ids", limit=MAX_IDS)
     if selection.above is not None and selection.below is not None:
         raise Invalid("Say either above or below an entry.", field="above")
     if selection.view == "history":
@@ -109,16 +108,16 @@ async def _feed_ids(tx: Tx, user_id: int, selection: Selection) -> list[int] | N
     if selection.feed_ids is not None:
         return list(selection.feed_ids)
     if selection.feed_id is None and selection.folder_id is None:
-        return None
+        is_everything = selection.ids is None and selection.tag is None and selection.view in ("unread", "all")
+        if not is_everything or not await has_muted_feeds(tx, user_id):
+            return None
     feed_ids = await feeds_of(tx, user_id, feed_id=selection.feed_id, folder_id=selection.folder_id)
     if feed_ids is None:
         raise NotFound(NO_SUCH_LIST)
     return feed_ids
 
 
-async def _resolve(
-    tx: Tx, user_id: int, selection: Selection, feed_ids: list[int] | None
-) -> ResolvedSelection:
+async def _resolve(tx: Tx, user_id: int, selection: Selection, feed_ids: list[int] | None) -> ResolvedSelection:
     newer_than, before = await _bounds(tx, user_id, selection)
     return ResolvedSelection(
         view=selection.view,
@@ -162,11 +161,6 @@ async def _set_mark(
 log = structlog.get_logger()
 
 
-async def recount_each_day(runtime: Runtime) -> int:
-    """Counting everything takes too long for every round of chores."""
-    return await run_every(runtime, "recount", DAY, recount_everyone)
-
-
 async def recount_everyone(runtime: Runtime) -> int:
     """Recount each user in a separate transaction; return how many counts were wrong."""
     async with runtime.db.read() as tx:
@@ -179,11 +173,7 @@ async def _recount(runtime: Runtime, user_id: int) -> int:
         mismatches = await recount(tx, user_id)
     for mismatch in mismatches:
         log.error(
-            "count had drifted",
-            user=user_id,
-            feed=mismatch.feed_id,
-            counted=mismatch.counted,
-            real=mismatch.real,
+            "count had drifted", user=user_id, feed=mismatch.feed_id, counted=mismatch.counted, real=mismatch.real
         )
     if mismatches:
         await publish_counts(runtime, user_id)

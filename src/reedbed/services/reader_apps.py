@@ -94,9 +94,7 @@ async def follow(runtime: Runtime, user_id: int, url: str, placing: Subscription
     title = placing.title.strip()[:MAX_NAME] or None
     try:
         subscription = await subscribe(
-            runtime,
-            user_id,
-            SubscribeOptions(url, title=title, only_found=True, asked_as=_requested_url(url)),
+            runtime, user_id, SubscribeOptions(url, title=title, only_found=True, asked_as=_requested_url(url))
         )
     except AlreadySubscribed as conflict:
         existing = await _get_subscription(runtime, user_id, conflict.subscription_id)
@@ -112,17 +110,12 @@ async def follow(runtime: Runtime, user_id: int, url: str, placing: Subscription
 async def arrange(runtime: Runtime, user_id: int, subscription: Followed, placing: SubscriptionEdit) -> None:
     """Rename it, and move it to the added label's folder or out of the removed label's."""
     folder_id = await _folder_for(runtime, user_id, placing)
-    if isinstance(folder_id, Unset) and await _leaves_folder(
-        runtime, user_id, subscription, placing.labels_off
-    ):
+    if isinstance(folder_id, Unset) and await _leaves_folder(runtime, user_id, subscription, placing.labels_off):
         folder_id = None
     title = placing.title.strip()[:MAX_NAME] or UNSET
     if title is not UNSET or folder_id is not UNSET:
         await change_subscription(
-            runtime,
-            user_id,
-            subscription.subscription_id,
-            SubscriptionChange(title=title, folder_id=folder_id),
+            runtime, user_id, subscription.subscription_id, SubscriptionChange(title=title, folder_id=folder_id)
         )
 
 
@@ -130,11 +123,7 @@ async def leave(runtime: Runtime, user_id: int, stream: FeedStream) -> None:
     """Unsubscribe; does nothing if the user does not follow the feed."""
     async with runtime.db.read() as tx:
         subscription = next(
-            (
-                followed
-                for followed in await subscriptions.list_followed(tx, user_id)
-                if _matches(followed, stream)
-            ),
+            (followed for followed in await subscriptions.list_followed(tx, user_id) if _matches(followed, stream)),
             None,
         )
     if subscription is not None:
@@ -190,9 +179,7 @@ async def _folder_for(runtime: Runtime, user_id: int, placing: SubscriptionEdit)
     return folder_ids[0] if folder_ids else (await create_folder(runtime, user_id, label)).id
 
 
-async def _leaves_folder(
-    runtime: Runtime, user_id: int, subscription: Followed, labels_off: Sequence[str]
-) -> bool:
+async def _leaves_folder(runtime: Runtime, user_id: int, subscription: Followed, labels_off: Sequence[str]) -> bool:
     if subscription.folder_id is None or not labels_off:
         return False
     labels = await _labels(runtime, user_id)
@@ -213,14 +200,10 @@ async def _move_feeds(runtime: Runtime, user_id: int, folder_id: int, targets: S
         return
     async with runtime.db.read() as tx:
         inside = [
-            followed
-            for followed in await subscriptions.list_followed(tx, user_id)
-            if followed.folder_id == folder_id
+            followed for followed in await subscriptions.list_followed(tx, user_id) if followed.folder_id == folder_id
         ]
     for followed in inside:
-        await change_subscription(
-            runtime, user_id, followed.subscription_id, SubscriptionChange(folder_id=targets[0])
-        )
+        await change_subscription(runtime, user_id, followed.subscription_id, SubscriptionChange(folder_id=targets[0]))
     await delete_folder(runtime, user_id, folder_id)
 
 
@@ -254,9 +237,7 @@ def _requested_url(url: str) -> str | None:
 async def _get_subscription(runtime: Runtime, user_id: int, subscription_id: int) -> Followed:
     async with runtime.db.read() as tx:
         followed_feeds = await subscriptions.list_followed(tx, user_id)
-    subscription = next(
-        (followed for followed in followed_feeds if followed.subscription_id == subscription_id), None
-    )
+    subscription = next((followed for followed in followed_feeds if followed.subscription_id == subscription_id), None)
     if subscription is None:
         raise NotFound("Feed not found")
     return subscription

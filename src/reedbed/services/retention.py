@@ -28,7 +28,7 @@ from reedbed.services.batching import Batches
 from reedbed.services.jobs import Done, Later, awaited_since, run_exclusively
 from reedbed.services.live import publish_counts
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import PossibleWords, pause_between_batches, possible_words, reindex, weight_of
+from reedbed.services.search.upkeep import PossibleWords, pause_between_batches, possible_words, reindex, weight_of
 from reedbed.store import auth, instance, retention, search, transfer, users
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import HIGHEST
@@ -86,8 +86,7 @@ class _Limits:
 
     def cut_short(self, age: Millis) -> "_Limits":
         return _Limits(
-            cut_short(self.limits, age),
-            {feed_id: cut_short(limits, age) for feed_id, limits in self.own.items()},
+            cut_short(self.limits, age), {feed_id: cut_short(limits, age) for feed_id, limits in self.own.items()}
         )
 
 
@@ -114,9 +113,7 @@ class _CleanupRun:
                 await pause_between_batches(self.batches, self.runtime.db)
 
     async def _remove(self, batch: Sequence[PossibleWords], state: State, tx: Tx) -> Removed:
-        removed_entries = await retention.delete_entries(
-            tx, [entry_id for entry_id, _ in batch], state, batch
-        )
+        removed_entries = await retention.delete_entries(tx, [entry_id for entry_id, _ in batch], state, batch)
         await retention.add_to_cleanup(
             tx, self.id, entries_removed=removed_entries.entries, unread_removed=removed_entries.unread
         )
@@ -132,7 +129,7 @@ class _CleanupRun:
     async def _clear(self, batch: Sequence[PossibleWords], tx: Tx) -> None:
         cleared = await retention.clear_articles(tx, [entry_id for entry_id, _ in batch])
         await search.forget(tx, [words for words in batch if words[0] in cleared])
-        await reindex(tx, list(cleared))
+        await reindex(tx, self.runtime.known_words, list(cleared))
         await retention.add_to_cleanup(tx, self.id, articles_cleared=len(cleared))
 
     async def count(self, **more: int) -> None:
@@ -142,17 +139,15 @@ class _CleanupRun:
 
 async def _begin(runtime: Runtime) -> _CleanupRun:
     async with runtime.db.write() as tx:
-        begun = await retention.begin_cleanup(tx, runtime.now())
-    return _CleanupRun(runtime, begun.id, Batches(runtime.db))
+        cleanup = await retention.begin_cleanup(tx, runtime.now())
+    return _CleanupRun(runtime, cleanup.id, Batches(runtime.db))
 
 
 async def _load_limits(runtime: Runtime) -> _Limits:
     limits = runtime.keeping.limits
     async with runtime.db.read() as tx:
-        overrides = await retention.wishes(tx)
-    return _Limits(
-        limits, {feed_id: effective_limits(limits, override) for feed_id, override in overrides.items()}
-    )
+        overrides = await retention.overrides(tx)
+    return _Limits(limits, {feed_id: effective_limits(limits, override) for feed_id, override in overrides.items()})
 
 
 async def _remove_aged(run: _CleanupRun, all_limits: _Limits, state: State) -> None:
@@ -185,9 +180,7 @@ async def _remove_older(
 
 async def _remove_surplus(run: _CleanupRun, all_limits: _Limits) -> None:
     entry_limits = [
-        limits.entries
-        for limits in (all_limits.limits, *all_limits.own.values())
-        if limits.entries is not None
+        limits.entries for limits in (all_limits.limits, *all_limits.own.values()) if limits.entries is not None
     ]
     if not entry_limits:
         return
@@ -251,12 +244,8 @@ async def _delete_expired(run: _CleanupRun) -> None:
         await retention.add_to_cleanup(tx, run.id, failures_removed=failures)
         await retention.delete_old_cleanups(tx, now - LOGS_KEPT)
         await auth.delete_inactive_sessions(tx, now=now, idle_since=now - runtime.accounts.session_idle)
-    await _delete_in_batches(
-        runtime, lambda tx: removed.delete_missed_keys(tx, now - MISSED_FOR, most=KEYS_AT_ONCE)
-    )
-    await _delete_in_batches(
-        runtime, lambda tx: transfer.delete_imported(tx, now - LOGS_KEPT, most=KEYS_AT_ONCE)
-    )
+    await _delete_in_batches(runtime, lambda tx: removed.delete_missed_keys(tx, now - MISSED_FOR, most=KEYS_AT_ONCE))
+    await _delete_in_batches(runtime, lambda tx: transfer.delete_imported(tx, now - LOGS_KEPT, most=KEYS_AT_ONCE))
     await _delete_in_batches(runtime, lambda tx: retention.delete_orphan_blobs(tx, now - DAY))
 
 
@@ -345,9 +334,7 @@ async def _in_use(runtime: Runtime) -> int:
     return used
 
 
-async def _load_index_words(
-    runtime: Runtime, entry_ids: Sequence[int], *, always: bool = False
-) -> list[PossibleWords]:
+async def _load_index_words(runtime: Runtime, entry_ids: Sequence[int], *, always: bool = False) -> list[PossibleWords]:
     """The words these entries may be indexed with: of the feed's text first, then of the whole article."""
     if not always and not search.needs_text_to_delete(runtime.db.engine):
         return [(entry_id, []) for entry_id in entry_ids]

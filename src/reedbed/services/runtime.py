@@ -10,11 +10,13 @@ from typing import Protocol
 
 from reedbed.ai.model import Model
 from reedbed.domain.ai import BreakerPolicy, Budget, Price
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.images import ImageMode
 from reedbed.domain.instance import COUNTS, BackupPolicy, Counter, Histogram, Problem
 from reedbed.domain.newsletters import MailPolicy
 from reedbed.domain.records import record
 from reedbed.domain.retention import RetentionPolicy
+from reedbed.domain.search.forms import KnownWords
 from reedbed.domain.sign_in import Provider
 from reedbed.domain.subscriptions import RecentDiscoveries
 from reedbed.domain.summaries import LEASE
@@ -44,12 +46,8 @@ class Metrics:
         self.jobs = Counter("job_total", "Ended jobs.", ("type", "status"))
         self.job_seconds = Histogram("job_duration_seconds", "How long a job ran.", ("type",))
         self.hints = Counter("sse_events_sent_total", "Events written to live streams.", ("type",))
-        self.ai_calls = Counter(
-            "ai_request_total", "Calls of a model, by how they ended.", ("model", "status")
-        )
-        self.ai_tokens = Counter(
-            "ai_tokens_total", "Tokens as the model counted them.", ("model", "direction")
-        )
+        self.ai_calls = Counter("ai_request_total", "Calls of a model, by how they ended.", ("model", "status"))
+        self.ai_tokens = Counter("ai_tokens_total", "Tokens as the model counted them.", ("model", "direction"))
         self.subscriptions = Counter("subscriptions_created_total", "Feeds that somebody began to follow.")
         self.open_streams = 0
         self.streams_by_user: dict[int, int] = {}
@@ -279,8 +277,8 @@ class AiPolicy:
 class HubPolicy:
     """Whether WebSub hubs are used."""
 
-    off: str | None = "Hubs are not asked."
-    """Why they are not used, as text for people; None: they are used."""
+    off: Failure | None = field(default=Failure(FailureCode.HUBS_OFF))
+    """Why they are not used; None: they are used."""
 
 
 @record
@@ -311,9 +309,10 @@ class SignInPolicy:
 
 @dataclass(slots=True)
 class HealthState:
-    """The problems of the last health check that this process knows of."""
-
     problems: tuple[Problem, ...] = ()
+    """Of the last health check that this process knows of."""
+    stopping: bool = False
+    """Set before the process stops to accept requests, so that load balancers choose another one."""
 
 
 @record
@@ -321,7 +320,7 @@ class Runtime:
     db: Database
     bus: Bus
     fetcher: Fetcher
-    pacer: HostThrottle
+    host_throttle: HostThrottle
     limiter: Limiter
     clock: Callable[[], Instant]
     secret: bytes
@@ -331,7 +330,7 @@ class Runtime:
     fetching: FetchPolicy = field(default=FetchPolicy())
     accounts: AccountPolicy = field(default=AccountPolicy())
     limits: RateLimits = field(default=RateLimits())
-    doors: HttpPolicy = field(default=HttpPolicy())
+    http: HttpPolicy = field(default=HttpPolicy())
     ai: AiPolicy = field(default=AiPolicy())
     framing: FramingPolicy = field(default=FramingPolicy())
     hubs: HubPolicy = field(default=HubPolicy())
@@ -347,9 +346,10 @@ class Runtime:
     recent_changes: RecentChanges = field(default_factory=RecentChanges)
     recent_discoveries: RecentDiscoveries = field(default_factory=RecentDiscoveries)
     clock_guard: ClockGuard = field(default_factory=ClockGuard)
-    meters: Metrics = field(default_factory=Metrics)
+    known_words: KnownWords = field(default_factory=KnownWords)
+    metrics: Metrics = field(default_factory=Metrics)
     tracer: Tracer = NO_TRACER
-    board: HealthState = field(default_factory=HealthState)
+    health: HealthState = field(default_factory=HealthState)
     cleaning: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while HTML is sanitized: feeds that arrive together would block the event loop for too long."""
     volume: str = ""

@@ -71,9 +71,7 @@ def known_device(secret: bytes, cookie: str | None, account: str) -> str | None:
     """The id of this browser, if it has logged in to this account."""
     device, *signatures = _device_parts(cookie) or [""]
     expected = _device_signature(secret, device, account).encode()
-    return (
-        device if any(hmac.compare_digest(expected, signature.encode()) for signature in signatures) else None
-    )
+    return device if any(hmac.compare_digest(expected, signature.encode()) for signature in signatures) else None
 
 
 def _device_parts(cookie: str | None) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import structlog
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Failed, HttpResponse, is_retryable
@@ -19,7 +20,6 @@ from reedbed.domain.sharing import (
     save_call,
     token_in,
 )
-from reedbed.domain.text import ENTER_AGAIN
 from reedbed.domain.times import HOUR
 from reedbed.domain.users import Allowance
 from reedbed.ingest.http.failures import TEMPORARY
@@ -41,7 +41,7 @@ NO_SUCH = "There is no such service."
 
 @record
 class ShareRejection:
-    why: str
+    why: Failure
     again: bool
 
 
@@ -56,15 +56,9 @@ async def add_target(
     )
     async with runtime.db.write() as tx:
         if await sharing.count(tx, user_id) >= MAX_TARGETS:
-            raise Conflict(f"There can be at most {MAX_TARGETS} services. Remove one first.")
+            raise Conflict("There can be at most %(limit)s services. Remove one first.", limit=MAX_TARGETS)
         target = await sharing.add(
-            tx,
-            user_id,
-            kind=checked_kind,
-            name=checked_name,
-            url=checked_url,
-            secrets=keys,
-            now=runtime.now(),
+            tx, user_id, kind=checked_kind, name=checked_name, url=checked_url, secrets=keys, now=runtime.now()
         )
         await users.record_event(tx, runtime.now(), "share_target_added", user_id, {"kind": checked_kind})
     return target
@@ -114,12 +108,12 @@ async def send_link(runtime: Runtime, job: Job) -> Done | Later:
         if later is not None:
             return later
     await _publish_result(runtime, target, job.payload["entry_id"], rejection)
-    return Done({"shared": target.kind} if rejection is None else {"error": rejection.why})
+    return Done({"shared": target.kind} if rejection is None else {"error": rejection.why.dump()})
 
 
 async def _send(runtime: Runtime, target: ShareTarget, link: ShareLink) -> ShareRejection | None:
     if not target.secrets:
-        return ShareRejection(ENTER_AGAIN, again=False)
+        return ShareRejection(Failure(FailureCode.SECRETS_LOST), again=False)
     token = await _token(runtime, target)
     if isinstance(token, ShareRejection):
         return token
@@ -135,21 +129,19 @@ async def _token(runtime: Runtime, target: ShareTarget) -> str | ShareRejection:
     response = _check_response(target, await runtime.fetcher.exchange(call.url, call.body, call.headers))
     if isinstance(response, ShareRejection):
         return response
-    return token_in(response.body) or ShareRejection(f"{target.name} let nobody in.", again=False)
+    refused = Failure(FailureCode.SHARE_LOGIN_REFUSED, {"service": target.name})
+    return token_in(response.body) or ShareRejection(refused, again=False)
 
 
 def _check_response(target: ShareTarget, response: HttpResponse | Failed) -> HttpResponse | ShareRejection:
     if isinstance(response, Failed):
-        return ShareRejection(response.message, again=response.kind == TEMPORARY)
+        return ShareRejection(response.failure, again=response.kind == TEMPORARY)
     if 200 <= response.status < 300:
         return response
-    if response.status in (400, 401, 403):
-        return ShareRejection(
-            f"{target.name} refused what it was sent (status {response.status}).", again=False
-        )
-    return ShareRejection(
-        f"{target.name} answered with status {response.status}.", again=is_retryable(response.status)
-    )
+    refused = response.status in (400, 401, 403)
+    code = FailureCode.SHARE_REFUSED if refused else FailureCode.SHARE_STATUS
+    why = Failure(code, {"service": target.name, "status": response.status})
+    return ShareRejection(why, again=not refused and is_retryable(response.status))
 
 
 async def _record_result(runtime: Runtime, target: ShareTarget, rejection: ShareRejection | None) -> None:
@@ -164,11 +156,11 @@ async def _publish_result(
     runtime: Runtime, target: ShareTarget, entry_id: int, rejection: ShareRejection | None
 ) -> None:
     if rejection is not None:
-        log.warning("a link was not shared", target=target.id, kind=target.kind, reason=rejection.why)
+        log.warning("a link was not shared", target=target.id, kind=target.kind, reason=rejection.why.message)
     data = {
         "event": "shared" if rejection is None else "not_shared",
         "target": target.name,
         "entry_id": str(entry_id),
-        "problem": rejection.why if rejection else "",
+        "problem": rejection.why.message if rejection else "",
     }
     await runtime.bus.publish(ChangeEvent("notice", user_id=target.user_id, data=data))

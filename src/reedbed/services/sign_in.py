@@ -29,15 +29,15 @@ from reedbed.store.engine.database import Tx
 log = structlog.get_logger()
 
 NO_PROVIDER = "This server has no such way to log in."
-FAILED = "Logging in with {name} did not work. Try again."
+FAILED = "Logging in with %(name)s did not work. Try again."
 STALE = "This log-in took too long, or was begun in another browser. Begin again."
-CANCELLED = "You were not logged in: {name} was told no."
+CANCELLED = "You cancelled logging in with %(name)s."
 NO_OWNER = "This server has no owner yet. Set it up first."
 UNVERIFIED = (
-    "{name} does not vouch for an e-mail address of yours. If you have an account here, log in to it and "
+    "%(name)s has not verified your e-mail address. If you have an account here, log in to it and "
     "link the two in the settings."
 )
-NO_ANSWER = "{name} does not answer just now. Try again a little later, or log in with your password."
+NO_ANSWER = "%(name)s is not responding. Try again later, or log in with your password."
 
 
 @record
@@ -101,15 +101,11 @@ async def begin(
     assert client is not None
     try:
         url = await client.address(
-            provider,
-            state=state,
-            nonce=nonce,
-            verifier=verifier,
-            redirect_uri=callback_url(runtime, provider),
+            provider, state=state, nonce=nonce, verifier=verifier, redirect_uri=callback_url(runtime, provider)
         )
     except SignInRejected as error:
         log.warning("a sign-in provider cannot be used", provider=key, error=str(error))
-        raise Unavailable(NO_ANSWER.format(name=provider.name)) from error
+        raise Unavailable(NO_ANSWER, name=provider.name) from error
     pending = SignIn(key, token_hash(browser), nonce, verifier, next_path, invite, user_id)
     now = runtime.now()
     async with runtime.db.write() as tx:
@@ -117,16 +113,14 @@ async def begin(
     return StartedSignIn(url, browser, provider.form_post)
 
 
-async def finish(
-    runtime: Runtime, key: str, params: Mapping[str, str], device: Device
-) -> SignedIn | PendingSignIn:
+async def finish(runtime: Runtime, key: str, params: Mapping[str, str], device: Device) -> SignedIn | PendingSignIn:
     """Handle the provider's callback. `Invalid` if this browser did not start the sign-in."""
     provider = get_provider(runtime, key)
     await spend_attempt(runtime, "sign-in-back", device.ip)
     pending = await _pop_sign_in(runtime, provider, params.get("state", ""), device)
     if not params.get("code"):
         log.info("a sign-in was cancelled", provider=key, error=params.get("error", "")[:100])
-        raise Invalid(CANCELLED.format(name=provider.name))
+        raise Invalid(CANCELLED, name=provider.name)
     identity = await _fetch_identity(runtime, provider, pending, params)
     if pending.user_id is not None:
         return await hold(runtime, pending, identity)
@@ -143,9 +137,7 @@ async def hold(runtime: Runtime, pending: SignIn, identity: Identity) -> Pending
     """Store the identity until the account is confirmed or created in the same browser."""
     ticket, now = new_token(), runtime.now()
     async with runtime.db.write() as tx:
-        await sign_in.add_sign_in(
-            tx, token_hash(ticket), replace(pending, identity=identity), now, now + LASTS
-        )
+        await sign_in.add_sign_in(tx, token_hash(ticket), replace(pending, identity=identity), now, now + LASTS)
     return PendingSignIn(ticket)
 
 
@@ -169,9 +161,7 @@ async def _pop_sign_in(runtime: Runtime, provider: Provider, state: str, device:
     return pending
 
 
-async def _fetch_identity(
-    runtime: Runtime, provider: Provider, pending: SignIn, params: Mapping[str, str]
-) -> Identity:
+async def _fetch_identity(runtime: Runtime, provider: Provider, pending: SignIn, params: Mapping[str, str]) -> Identity:
     client = runtime.sign_in.client
     assert client is not None
     callback = Return(
@@ -181,24 +171,20 @@ async def _fetch_identity(
         return await client.identity(provider, callback)
     except SignInRejected as error:
         log.warning("a sign-in was refused", provider=provider.key, error=str(error))
-        raise Unauthorized(FAILED.format(name=provider.name)) from error
+        raise Unauthorized(FAILED, name=provider.name) from error
 
 
-async def _log_in(
-    runtime: Runtime, user: User, identity_id: int, identity: Identity, device: Device
-) -> NewSession:
+async def _log_in(runtime: Runtime, user: User, identity_id: int, identity: Identity, device: Device) -> NewSession:
     if user.disabled_at is not None:
         raise Forbidden(DISABLED)
     async with runtime.db.write() as tx:
         return await open_session_for_identity(runtime, tx, user, identity_id, identity, device)
 
 
-async def _check_may_continue(
-    runtime: Runtime, provider: Provider, pending: SignIn, identity: Identity
-) -> None:
+async def _check_may_continue(runtime: Runtime, provider: Provider, pending: SignIn, identity: Identity) -> None:
     """Require a verified address that has an account here, or may register one."""
     if not identity.email_verified:
-        raise Forbidden(UNVERIFIED.format(name=provider.name))
+        raise Forbidden(UNVERIFIED, name=provider.name)
     if await needs_owner(runtime):
         raise Forbidden(NO_OWNER)
     async with runtime.db.read() as tx:
@@ -209,10 +195,9 @@ async def _check_may_continue(
 
 # --- Linking an account or creating one
 
-TAKEN = "This account of yours at {name} opens another account here. Unlink it there first."
+TAKEN = "Your account at %(name)s is linked to another account here. Unlink it there first."
 UNPROVABLE = (
-    "The account with this address has no password. Log in the way you did before, and link {name} in the "
-    "settings."
+    "The account with this address has no password. Log in the way you did before, and link %(name)s in the settings."
 )
 OTHER_ADDRESS = "This invitation is for another e-mail address."
 
@@ -258,7 +243,7 @@ async def verify_and_link(
     if pending.user_id is not None and pending.user_id != user_id:
         raise Unauthorized(STALE)
     if password_hash is None and pending.user_id is None:
-        raise Forbidden(UNPROVABLE.format(name=get_provider(runtime, pending.provider).name))
+        raise Forbidden(UNPROVABLE, name=get_provider(runtime, pending.provider).name)
     if password_hash is not None and not await password_matches(password, password_hash):
         await _record_failed_login(runtime, user, device)
         raise Invalid(WRONG_PASSWORD, field="password")
@@ -284,13 +269,7 @@ async def register_by(runtime: Runtime, ticket: str, device: Device, *, privacy_
         if pending.invite and (await use_link(runtime, tx, "invite", pending.invite)).email != identity.email:
             raise Invalid(OTHER_ADDRESS, field="email")
         user = await users.add_if_new(
-            tx,
-            email=identity.email,
-            password_hash=None,
-            role="user",
-            now=now,
-            verified=True,
-            privacy_accepted=True,
+            tx, email=identity.email, password_hash=None, role="user", now=now, verified=True, privacy_accepted=True
         )
         if user is None:
             raise Conflict("This address has an account already. Log in instead.", field="email")
@@ -321,16 +300,14 @@ async def _find_account(tx: Tx, pending: SignIn, identity: Identity) -> tuple[Us
 
 
 async def _use_ticket(runtime: Runtime, tx: Tx, ticket: str, device: Device) -> None:
-    _require_identity(
-        await sign_in.pop_sign_in(tx, token_hash(ticket), token_hash(device.browser), runtime.now())
-    )
+    _require_identity(await sign_in.pop_sign_in(tx, token_hash(ticket), token_hash(device.browser), runtime.now()))
 
 
 async def _link(runtime: Runtime, tx: Tx, user: User, identity: Identity, device: Device) -> NewSession:
     now = runtime.now()
     identity_id = await sign_in.add_identity(tx, user.id, identity, now)
     if identity_id is None:
-        raise Conflict(TAKEN.format(name=get_provider(runtime, identity.provider).name))
+        raise Conflict(TAKEN, name=get_provider(runtime, identity.provider).name)
     if identity.email_verified and identity.email == user.email:
         await users.verify(tx, user.id, user.email, now)
     await users.record_event(tx, now, "identity_linked", user.id, {"with": identity.provider})

@@ -8,59 +8,66 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reedbed.domain.entries import MarkResult, Selection
-from reedbed.domain.errors import NotFound
-from reedbed.domain.stories import (
-    KEPT,
-    LONGEST,
-    MAX_STORIES,
-    SPAN,
-    Headline,
-    Outlet,
-    Placed,
-    Story,
-    StoryIndex,
+from reedbed.domain.entries import EntryRow, MarkResult, Selection
+from reedbed.domain.errors import Invalid, NotFound
+from reedbed.domain.stories.compare import (
+    OutletText,
+    SharedSentence,
+    count_quotations,
     only_here,
-    settle,
+    opening,
+    shared_sentences,
 )
+from reedbed.domain.stories.index import LONGEST, MAX_STORIES, SPAN, Headline, Placed, StoryIndex, settle
+from reedbed.domain.stories.related import most_related, related_search
+from reedbed.domain.stories.story import KEPT, Outlet, Story
 from reedbed.ingest.text import clean_text
+from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.framing.manage import analyses_of
 from reedbed.services.read_state import MAX_IDS, mark
 from reedbed.services.runtime import Runtime
+from reedbed.services.search.find import search_entries
 from reedbed.store import instance, stories
+from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entry_texts
 from reedbed.store.entries.read import EntryText
 
 NO_SUCH_STORY = "There is no such story."
 NOT_IN_STORY = "This entry is not in the story."
+IN_NO_STORY = "This entry cannot be in a story."
 MAX_MARKED_STORIES = 200
 """Stories marked read at once."""
 MAX_TEXT_LENGTH = 20_000
 MAX_COMPARED = 20
+RELATED_CANDIDATES = 60
+"""The newest entries with one of the telling words; the nearest of them are shown."""
+
+Shared = tuple[SharedSentence, ...]
 
 
 async def get_story(runtime: Runtime, user_id: int, story_id: int) -> Story:
-    """A story with the sentences unique to each outlet. The id of a merged story finds the new one."""
+    """A story with the sentences that its outlets share and those that only one has.
+
+    The id of a merged story finds the new one.
+    """
     async with runtime.db.read() as tx:
-        now_id = await stories.find(tx, story_id)
+        now_id = await stories.find(tx, user_id, story_id)
         together, apart = await stories.outlets(tx, user_id, now_id) if now_id else ([], [])
         compared = [outlet.row.id for outlet in together[:MAX_COMPARED]]
         analyses = await analyses_of(tx, [outlet.row.id for outlet in together])
         entry_list = await entry_texts.visible_texts(tx, user_id, compared) if len(compared) > 1 else []
+        joined = await stories.joined(tx, user_id, now_id) if now_id else []
     if now_id is None or not (together or apart):
         raise NotFound(NO_SUCH_STORY)
-    unique = await asyncio.to_thread(_only_here, entry_list)
-    outlets = (
-        replace(outlet, only_here=unique.get(outlet.row.id, ()), analysis=analyses.get(outlet.row.id))
-        for outlet in together
-    )
-    return Story(now_id, tuple(outlets), tuple(apart))
+    compared_outlets, shared = await asyncio.to_thread(_compare, together, entry_list)
+    outlets = (replace(outlet, analysis=analyses.get(outlet.row.id)) for outlet in compared_outlets)
+    return Story(now_id, tuple(outlets), tuple(apart), tuple(joined), shared)
 
 
 async def mark_story(runtime: Runtime, user_id: int, story_id: int, *, read: bool = True) -> MarkResult:
     """Mark all its entries read, or unread."""
     async with runtime.db.read() as tx:
-        now_id = await stories.find(tx, story_id)
+        now_id = await stories.find(tx, user_id, story_id)
         together, apart = await stories.outlets(tx, user_id, now_id) if now_id else ([], [])
     if not (together or apart):
         raise NotFound(NO_SUCH_STORY)
@@ -77,12 +84,10 @@ async def mark_all_stories(runtime: Runtime, user_id: int) -> MarkResult:
     return await mark(runtime, user_id, Selection(ids=tuple(ids[:MAX_IDS])))
 
 
-async def split_entry(
-    runtime: Runtime, user_id: int, story_id: int, entry_id: int, *, apart: bool = True
-) -> None:
+async def split_entry(runtime: Runtime, user_id: int, story_id: int, entry_id: int, *, apart: bool = True) -> None:
     """Take an entry out of a story, or back in with `apart` false, for this user only."""
     async with runtime.db.write() as tx:
-        now_id = await stories.find(tx, story_id)
+        now_id = await stories.find(tx, user_id, story_id)
         if now_id is None or await stories.story_of(tx, user_id, entry_id) != now_id:
             raise NotFound(NOT_IN_STORY)
         if apart:
@@ -91,19 +96,100 @@ async def split_entry(
             await stories.unsplit(tx, user_id, entry_id)
 
 
+async def join_stories(runtime: Runtime, user_id: int, story_id: int, other_id: int) -> int:
+    """Make the other story part of this one, for this user only: the id of the story they are now."""
+    async with runtime.db.write() as tx:
+        target_id = await _visible_story(tx, user_id, story_id)
+        joined_id = await _visible_story(tx, user_id, other_id)
+        if joined_id != target_id:
+            await stories.join(tx, user_id, joined_id, target_id, runtime.now())
+    return target_id
+
+
+async def join_entries(runtime: Runtime, user_id: int, entry_ids: Sequence[int]) -> int:
+    """Make the stories of these entries one, for this user only. An entry that stands alone becomes a story."""
+    async with runtime.db.write() as tx:
+        target_id, *others = [await _story_of_entry(tx, user_id, entry_id) for entry_id in entry_ids]
+        for story_id in dict.fromkeys(others):
+            if story_id != target_id:
+                await stories.join(tx, user_id, story_id, target_id, runtime.now())
+        for entry_id in entry_ids:
+            await stories.unsplit(tx, user_id, entry_id)
+    return target_id
+
+
+async def separate_story(runtime: Runtime, user_id: int, story_id: int, joined_id: int) -> None:
+    """Undo `join_stories`."""
+    async with runtime.db.write() as tx:
+        target_id = await _visible_story(tx, user_id, story_id)
+        if joined_id not in {story.id for story in await stories.joined(tx, user_id, target_id)}:
+            raise NotFound(NO_SUCH_STORY)
+        await stories.unjoin(tx, user_id, joined_id)
+
+
+async def _visible_story(tx: Tx, user_id: int, story_id: int) -> int:
+    now_id = await stories.find(tx, user_id, story_id)
+    if now_id is None or not any(await stories.outlets(tx, user_id, now_id)):
+        raise NotFound(NO_SUCH_STORY)
+    return now_id
+
+
+async def _story_of_entry(tx: Tx, user_id: int, entry_id: int) -> int:
+    story_id = await stories.story_of(tx, user_id, entry_id)
+    if story_id is not None:
+        return story_id
+    entry = await entry_texts.get(tx, user_id, entry_id)
+    if entry is None:
+        raise NotFound(NO_SUCH_ENTRY)
+    await stories.ensure_story(tx, entry_id, entry.row.sort_at)
+    story_id = await stories.story_of(tx, user_id, entry_id)
+    if story_id is None:  # one that came with a merged feed, which not everyone may see
+        raise Invalid(IN_NO_STORY)
+    return story_id
+
+
 def _ids(outlets: Sequence[Outlet]) -> tuple[int, ...]:
     return tuple(outlet.row.id for outlet in outlets)
 
 
-def _only_here(entry_list: Sequence[EntryText]) -> dict[int, tuple[str, ...]]:
-    return only_here({entry.id: _sentences(entry) for entry in entry_list})
+def _compare(outlets: Sequence[Outlet], entry_list: Sequence[EntryText]) -> tuple[list[Outlet], Shared]:
+    plain = {entry.id: clean_text(entry.content[: 4 * MAX_TEXT_LENGTH])[:MAX_TEXT_LENGTH] for entry in entry_list}
+    texts = [
+        OutletText(entry.id, entry.language or "", entry.title, tuple(_sentences(plain[entry.id])))
+        for entry in entry_list
+    ]
+    openings = {text.entry_id: opening(text.sentences) for text in texts}
+    unique = only_here(texts)
+    compared = [
+        replace(
+            outlet,
+            only_here=unique.get(outlet.row.id, ()),
+            opening=openings.get(outlet.row.id, ""),
+            words=len(plain.get(outlet.row.id, "").split()),
+            quotations=count_quotations(plain.get(outlet.row.id, "")),
+        )
+        for outlet in outlets
+    ]
+    return compared, shared_sentences(texts)
 
 
-def _sentences(entry: EntryText) -> list[str]:
+def _sentences(text: str) -> list[str]:
     from reedbed.ai.extractive import sentences  # imported late, because it compiles many patterns
 
-    text = clean_text(entry.content[: 4 * MAX_TEXT_LENGTH])[:MAX_TEXT_LENGTH]
     return [sentence for _, sentence in sentences(text)]
+
+
+async def related_entries(runtime: Runtime, user_id: int, entry_id: int) -> list[EntryRow]:
+    """Entries of this user that are about something similar, the nearest first."""
+    async with runtime.db.read() as tx:
+        entry = await entry_texts.get(tx, user_id, entry_id)
+    if entry is None:
+        raise NotFound(NO_SUCH_ENTRY)
+    text = related_search(entry.row)
+    if not text:
+        return []
+    found = await search_entries(runtime, user_id, text, limit=RELATED_CANDIDATES, excerpts=False)
+    return await asyncio.to_thread(most_related, entry.row, found.rows)
 
 
 # --- Grouping new entries

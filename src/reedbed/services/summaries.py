@@ -1,7 +1,7 @@
 """Summaries: read or request one, request them for new entries, and write them in the AI worker."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from reedbed.ai.model import ModelError, Prompt
@@ -10,23 +10,28 @@ from reedbed.ai.responses import read_summary
 from reedbed.domain.ai import Usage, effective_state, is_spent_for_user
 from reedbed.domain.entries import Entry
 from reedbed.domain.errors import NotFound
+from reedbed.domain.failures import Failure, FailureCode, untranslated
+from reedbed.domain.folders import FolderRow
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.summaries import (
     BACKGROUND,
+    BUILT_IN,
     EXTRACT,
     NEVER,
+    NOT_NEEDED,
     OPENED,
     ModelWait,
     Summary,
     SummaryState,
     Variant,
+    min_line_words,
     min_summary_words,
 )
 from reedbed.domain.times import Instant
-from reedbed.domain.users import User
+from reedbed.domain.users import Preferences, User
 from reedbed.ingest.language import detect_language
-from reedbed.ingest.text import clean_text, content_hash
+from reedbed.ingest.text import clean_text, content_hash, prose_text
 from reedbed.services.ai import may_send, must_stay_local, variant_for, variant_for_feed
 from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.runtime import Runtime
@@ -35,9 +40,9 @@ from reedbed.store import ai, folders, instance, subscriptions, summaries, users
 from reedbed.store.ai import Queued
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
+from reedbed.store.entries.read import EntryText
 from reedbed.store.summaries import GeneratedSummary, SummaryAttachment, TextSource
 
-NOTHING_TO_READ = "There is nothing in this entry to summarise."
 MAX_HTML = 400_000
 
 
@@ -52,12 +57,12 @@ async def get_summary(runtime: Runtime, user: User, entry_id: int, *, again: boo
             raise NotFound(NO_SUCH_ENTRY)
         variant = await variant_for_feed(tx, runtime, user, entry.row.feed_id)
     state = await _get_or_request(runtime, user, entry, variant, again=again)
-    if variant.model == EXTRACT or state.status == "ready":
+    if variant.model == EXTRACT or state.status == "ready" or not state.needed:
         return state
     wait = await _wait_reason(runtime, user, state)
     if wait is None and state.error is None:
         return state
-    extract = await _get_or_request(runtime, user, entry, Variant(EXTRACT), again=again)
+    extract = await _get_or_request(runtime, user, entry, BUILT_IN, again=again)
     if extract.status == "failed":
         return state
     return replace(extract, fallback=True, error=state.error, wait=wait)
@@ -69,15 +74,13 @@ async def shown_summary(tx: Tx, entry: Entry, variant: Variant) -> SummaryState 
     state = _state(attachment, variant) if attachment is not None and _is_current(attachment, entry) else None
     if state is None or state.error is None or variant.model == EXTRACT:
         return state
-    extract = await shown_summary(tx, entry, Variant(EXTRACT))
+    extract = await shown_summary(tx, entry, BUILT_IN)
     if extract is not None and extract.status == "failed":
         return state
     return None if extract is None else replace(extract, fallback=True, error=state.error)
 
 
-async def _get_or_request(
-    runtime: Runtime, user: User, entry: Entry, variant: Variant, *, again: bool
-) -> SummaryState:
+async def _get_or_request(runtime: Runtime, user: User, entry: Entry, variant: Variant, *, again: bool) -> SummaryState:
     async with runtime.db.read() as tx:
         attachment = await summaries.attached(tx, entry.row.id, variant)
     if attachment is not None and _is_current(attachment, entry) and not again:
@@ -107,7 +110,7 @@ async def one_lines_for(tx: Tx, runtime: Runtime, user: User, ids: list[int]) ->
     lines = await summaries.one_lines(tx, ids, variant)
     if variant.model == EXTRACT:
         return lines
-    return await summaries.one_lines(tx, [id_ for id_ in ids if id_ not in lines], Variant(EXTRACT)) | lines
+    return await summaries.one_lines(tx, [id_ for id_ in ids if id_ not in lines], BUILT_IN) | lines
 
 
 async def one_lines(runtime: Runtime, user: User, ids: list[int]) -> dict[int, str]:
@@ -124,11 +127,11 @@ async def request_summaries(runtime: Runtime, user: User, entry_ids: list[int]) 
         private_ids = [entry.row.id for entry in loaded if entry.row.feed_id in private_feeds]
         existing = {
             **await summaries.one_lines(tx, entry_ids, variant),
-            **await summaries.one_lines(tx, private_ids, Variant(EXTRACT)),
+            **await summaries.one_lines(tx, private_ids, BUILT_IN),
         }
     missing = [entry for entry in loaded if entry.row.id not in existing]
     for entry in missing:
-        entry_variant = Variant(EXTRACT) if entry.row.feed_id in private_feeds else variant
+        entry_variant = BUILT_IN if entry.row.feed_id in private_feeds else variant
         await _request(runtime, user.id, entry, entry_variant, priority=BACKGROUND, again=False)
     return len(missing)
 
@@ -138,18 +141,15 @@ async def _request(
 ) -> SummaryState:
     html = (entry.full_content or entry.content)[:MAX_HTML]
     if not clean_text(html).strip():
-        return SummaryState("failed", error=NOTHING_TO_READ, model=variant.model)
+        return SummaryState("failed", error=Failure(FailureCode.NOTHING_TO_SUMMARISE), model=variant.model)
+    if not await asyncio.to_thread(_saves_reading, html):
+        return _not_needed(variant)
     # Hashing reads the whole markup, so it runs in a thread to keep the event loop free.
     digest = await asyncio.to_thread(content_hash, html)
     now, key = runtime.now(), variant.key(digest)
     async with runtime.db.write() as tx:
         await summaries.attach(
-            tx,
-            entry.row.id,
-            variant,
-            key,
-            version=entry.row.version,
-            of_full=entry.full_content is not None,
+            tx, entry.row.id, variant, key, version=entry.row.version, of_full=entry.full_content is not None
         )
         if again:
             await summaries.clear_failure(tx, key)
@@ -169,6 +169,8 @@ def _is_current(attachment: SummaryAttachment, entry: Entry) -> bool:
 
 
 def _state(attachment: SummaryAttachment, variant: Variant) -> SummaryState | None:
+    if attachment.summary is not None and not attachment.summary.text:
+        return _not_needed(variant)
     if attachment.summary is not None:
         return SummaryState("ready", attachment.summary, model=attachment.summary.model)
     if attachment.failure is not None:
@@ -176,9 +178,19 @@ def _state(attachment: SummaryAttachment, variant: Variant) -> SummaryState | No
     if attachment.queued_priority is None:
         return None
     if attachment.cooldown_until is not None:
-        return SummaryState("failed", error=attachment.queued_error or "", model=variant.model)
+        return SummaryState("failed", error=attachment.queued_error or untranslated(""), model=variant.model)
     # With an error, at least one attempt has failed.
     return SummaryState("pending", error=attachment.queued_error, model=variant.model)
+
+
+def _saves_reading(html: str) -> bool:
+    from reedbed.ai.extractive import saves_reading  # imported late: three megabytes of word lists and patterns
+
+    return saves_reading(prose_text(html))
+
+
+def _not_needed(variant: Variant) -> SummaryState:
+    return SummaryState("failed", error=NOT_NEEDED, model=variant.model, needed=False)
 
 
 # --- Automatic summaries
@@ -186,47 +198,132 @@ def _state(attachment: SummaryAttachment, variant: Variant) -> SummaryState | No
 AT_A_TIME = 100
 
 
+class SummaryRequester:
+    """Requests summaries of new entries; remembers the newest entry, so that an idle server asks for nothing."""
+
+    def __init__(self) -> None:
+        self._newest: int | None = None
+
+    async def request_new(self, runtime: Runtime) -> int:
+        async with runtime.db.read() as tx:
+            newest = await summaries.newest_entry(tx)
+            everybody = newest != self._newest
+            owners = [await users.get(tx, id_) for id_ in await summaries.users_with_lines(tx, everybody=everybody)]
+        counts = [await _request_new(runtime, user) for user in owners if user is not None]
+        # Whoever has more waiting goes on the next time.
+        self._newest = None if AT_A_TIME in (seen for seen, _ in counts) else newest
+        return sum(requested for _, requested in counts)
+
+
 async def request_new_summaries(runtime: Runtime) -> int:
-    """Chore: request summaries of new entries; return how many."""
-    async with runtime.db.read() as tx:
-        owners = [await users.get(tx, id_) for id_ in await summaries.users_with_auto_summaries(tx)]
-    return sum([await _request_new(runtime, user) for user in owners if user is not None])
+    """Request summaries of new entries; return how many."""
+    return await SummaryRequester().request_new(runtime)
 
 
-async def _request_new(runtime: Runtime, user: User) -> int:
-    key = f"auto_summaries:{user.id}"
+async def _request_new(runtime: Runtime, user: User) -> tuple[int, int]:
+    """How many new entries were looked at, and for how many a summary or a line was requested."""
+    summarised = await _request_of_new(runtime, user, "auto_summaries", min_summary_words, request_summaries)
+    lined = await _request_of_new(runtime, user, "one_lines", min_line_words, _write_lines, skip_older=True)
+    return max(summarised[0], lined[0]), summarised[1] + lined[1]
+
+
+async def _request_of_new(
+    runtime: Runtime,
+    user: User,
+    kind: str,
+    minimum: Callable[[int | None, int | None, Sequence[FolderRow], Preferences], int],
+    request: Callable[[Runtime, User, list[int]], Awaitable[int]],
+    *,
+    skip_older: bool = False,
+) -> tuple[int, int]:
+    """With `skip_older`, only the newest of very many are looked at: nobody reads all that an import brings."""
+    key = f"{kind}:{user.id}"
     async with runtime.db.read() as tx:
-        minimum = await _minimum_words(tx, user)
-        if not minimum:
-            return 0
+        rows, preferences = await folders.of_user(tx, user.id), preferences_of(user)
+        options = await summaries.auto_summary_options(tx, user.id)
+        least = {one.feed_id: minimum(one.summary_words, one.folder_id, rows, preferences) for one in options}
+        least = {feed_id: words for feed_id, words in least.items() if words != NEVER}
+        if not least:
+            return 0, 0
         seen = await instance.get_setting(tx, key)
         after = None if seen is None else int(seen)
-        new = await summaries.new_entries(tx, user.id, list(minimum), after=after, most=AT_A_TIME)
+        new = await summaries.new_entries(tx, user.id, list(least), after=None if skip_older else after, most=AT_A_TIME)
+        if skip_older and after is not None:
+            new = [entry for entry in new if entry.id > after]
     if not new:
-        return 0
-    count = await request_summaries(
-        runtime, user, [entry.id for entry in new if entry.words >= minimum[entry.feed_id]]
-    )
+        return 0, 0
+    count = await request(runtime, user, [entry.id for entry in new if entry.words >= least[entry.feed_id]])
     async with runtime.db.write() as tx:
         await instance.set_setting(tx, key, str(new[-1].id), runtime.now())
-    return count
+    return len(new), count
 
 
-async def _minimum_words(tx: Tx, user: User) -> Mapping[int, int]:
-    """Feeds with automatic summaries, each with the minimum word count of an entry."""
-    rows, preferences = await folders.of_user(tx, user.id), preferences_of(user)
-    options = await summaries.auto_summary_options(tx, user.id)
-    words = {
-        option.feed_id: min_summary_words(option.summary_words, option.folder_id, rows, preferences)
-        for option in options
-    }
-    return {feed_id: least for feed_id, least in words.items() if least != NEVER}
+async def _write_lines(runtime: Runtime, user: User, entry_ids: list[int]) -> int:
+    """Extract the summaries of entries that have none: their first lines stand in lists."""
+    async with runtime.db.read() as tx:
+        existing = await summaries.one_lines(tx, entry_ids, BUILT_IN)
+        rows = await entries.by_ids(tx, user.id, [id_ for id_ in entry_ids if id_ not in existing])
+        missing = await entries.visible_texts(tx, user.id, [entry.row.id for entry in rows])
+    return len(await extract_summaries(runtime, missing, {entry.row.id: entry.row.version for entry in rows}))
+
+
+# --- Many built-in summaries at once
+
+
+@record
+class _ExtractedSummary:
+    entry: EntryText
+    content_hash: str
+    summary: Summary
+
+
+async def extract_summaries(
+    runtime: Runtime, texts: Sequence[EntryText], versions: Mapping[int, int]
+) -> dict[int, Summary]:
+    """Extract and save the built-in summaries of these entries in one go, without the queue."""
+    extracted = await asyncio.to_thread(_extract_all, texts)
+    await _save_extracted(runtime, extracted, versions)
+    return {item.entry.id: item.summary for item in extracted}
+
+
+def _extract_all(missing: Sequence[EntryText]) -> list[_ExtractedSummary]:
+    return [result for entry in missing if (result := _extract(entry)) is not None]
+
+
+def _extract(entry: EntryText) -> _ExtractedSummary | None:
+    from reedbed.ai.extractive import summarise  # loads three megabytes of words and patterns on first use
+
+    html = entry.content[:MAX_HTML]
+    extracted = summarise(entry.title, prose_text(html))
+    if not extracted.one_line:
+        return None
+    summary = Summary(extracted.text, extracted.one_line, EXTRACT, entry.language or "")
+    return _ExtractedSummary(entry, content_hash(html), summary)
+
+
+async def _save_extracted(
+    runtime: Runtime, extracted: Sequence[_ExtractedSummary], versions: Mapping[int, int]
+) -> None:
+    if not extracted:
+        return
+    variant, now = BUILT_IN, runtime.now()
+    async with runtime.db.write() as tx:
+        for item in extracted:
+            key = variant.key(item.content_hash)
+            await summaries.save(tx, GeneratedSummary(key, item.content_hash, variant.name, item.summary, Usage()), now)
+            await summaries.attach(
+                tx,
+                item.entry.id,
+                variant,
+                key,
+                version=versions[item.entry.id],
+                of_full=item.entry.content != item.entry.feed_content,
+            )
 
 
 # --- Writing summaries in the AI worker
 
 AT_ONCE = 50
-UNREADABLE = "The model's answer could not be read."
 
 
 @record
@@ -241,19 +338,19 @@ class SummaryWork:
         return self.row.user_id
 
     def write(self) -> Summary | ModelError:
-        from reedbed.ai.extractive import extract  # imported late: three megabytes of word lists and patterns
+        from reedbed.ai.extractive import summarise  # imported late: three megabytes of word lists and patterns
 
         text = _text(self.source)
-        extracted = extract(self.source.title, text)
-        if not extracted.text:
-            return ModelError("permanent", "There is nothing in this entry to summarise.")
+        extracted = summarise(self.source.title, text)
+        if not extracted.one_line:
+            return ModelError("permanent", Failure(FailureCode.NOTHING_TO_SUMMARISE))
         language = self.source.language or detect_language(text) or ""
         return Summary(extracted.text, extracted.one_line, EXTRACT, language)
 
     def read(self, answer: str, model: str) -> Summary | ModelError:
         parsed = read_summary(answer)
         if parsed is None:
-            return ModelError("unreadable", UNREADABLE)
+            return ModelError("unreadable", Failure(FailureCode.MODEL_UNREADABLE_ANSWER))
         return Summary(parsed.text, parsed.one_line, model, self.row.language)
 
     async def keep(
@@ -280,7 +377,7 @@ async def enqueue_extracts(tx: Tx, model: str, now: Instant) -> None:
 async def _request_extract(
     tx: Tx, key: str, content_hash: str, user_id: int | None, priority: int, now: Instant
 ) -> None:
-    variant = Variant(EXTRACT)
+    variant = BUILT_IN
     extract = variant.key(content_hash)
     await summaries.attach_other_variant(tx, key, variant, extract)
     if not await summaries.exists(tx, extract):
@@ -296,12 +393,10 @@ async def find(tx: Tx, runtime: Runtime, row: Queued) -> SummaryWork | None:
     user = None if row.user_id is None else await users.get(tx, row.user_id)
     if user is None or not may_send(runtime, preferences_of(user)):
         return None  # the user left or withdrew consent, so nothing is sent
-    if await must_stay_local(tx, runtime, user.id) and not await subscriptions.may_be_sent(
-        tx, user.id, row.key
-    ):
+    if await must_stay_local(tx, runtime, user.id) and not await subscriptions.may_be_sent(tx, user.id, row.key):
         return None
     return SummaryWork(row, source, summary_prompt(source.title, source.source, _text(source), row.language))
 
 
 def _text(source: TextSource) -> str:
-    return clean_text(source.content[:MAX_HTML])
+    return prose_text(source.content[:MAX_HTML])

@@ -11,15 +11,7 @@ from reedbed.domain.email import NotSent, Sent, email_address, known_as, link_em
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthorized
 from reedbed.domain.records import record
 from reedbed.domain.times import MINUTE
-from reedbed.domain.users import (
-    Caller,
-    NewSession,
-    Preferences,
-    User,
-    change_preferences,
-    check_role,
-    read_preferences,
-)
+from reedbed.domain.users import Caller, NewSession, Preferences, User, change_preferences, check_role, read_preferences
 from reedbed.services.auth import add_session, publish_changed, publish_revoked
 from reedbed.services.email import (
     check_mail_allowance,
@@ -49,7 +41,10 @@ WRONG = "Invalid email or password"
 WRONG_PASSWORD = "This is not your password."  # noqa: S105  a sentence
 LOG_IN_AGAIN = "Your account has no password. Log out, log in again, and do this within a quarter of an hour."
 UNVERIFIED = "Confirm your e-mail address first: open the link in the mail that we have just sent you."
-UNCONFIRMED = "Confirm your e-mail address first: open the link in the mail that we sent you."
+UNCONFIRMED = (
+    "Confirm your e-mail address first: open the link in the mail that we sent you. "
+    "Mails to this address were requested too often. The next one can be sent in %(minutes)s min."
+)
 DISABLED = "This account is disabled. Ask the operator of this server."
 LAST_OWNER = "This is the only owner. Make somebody else an owner first."
 
@@ -74,9 +69,7 @@ async def create_owner(runtime: Runtime, email: str, password: str) -> User:
         await instance.set_setting(tx, "owner_made_at", str(now), now)
         if await users.exists_any(tx):
             raise _owner_exists()
-        owner = await users.add(
-            tx, email=normalized, password_hash=password_hash, role="owner", now=now, verified=True
-        )
+        owner = await users.add(tx, email=normalized, password_hash=password_hash, role="owner", now=now, verified=True)
         await users.record_event(tx, now, "user_registered", owner.id, {"how": "setup"})
     return owner
 
@@ -164,7 +157,7 @@ async def _check_may_log_in(runtime: Runtime, user: User) -> None:
         try:
             await request_mail(runtime, "register", user.email)
         except TooMany as error:
-            raise Forbidden(f"{UNCONFIRMED} {error.message}") from error
+            raise Forbidden(UNCONFIRMED, **error.failure.values) from error
         raise Forbidden(UNVERIFIED)
 
 
@@ -352,9 +345,7 @@ class Invite:
 async def invite(runtime: Runtime, email: str, *, by_user_id: int | None = None) -> Invite:
     """Make a link for one person. It is mailed if the server can send mail, and always returned."""
     if runtime.accounts.registration == "closed":
-        raise Conflict(
-            "Registration is closed. Set REEDBED_REGISTRATION=invite to let people in by invitation."
-        )
+        raise Conflict("Registration is closed. Set REEDBED_REGISTRATION=invite to let people in by invitation.")
     normalized = email_address(email)
     async with runtime.db.read() as tx:
         if await users.get_by_email(tx, normalized):
@@ -396,13 +387,7 @@ async def _accept_invite(runtime: Runtime, registration: Registration, email: st
         if link.email != email:
             raise Invalid("This invitation is for another e-mail address.", field="email")
         user = await users.add_if_new(
-            tx,
-            email=email,
-            password_hash=password_hash,
-            role="user",
-            now=now,
-            verified=True,
-            privacy_accepted=True,
+            tx, email=email, password_hash=password_hash, role="user", now=now, verified=True, privacy_accepted=True
         )
         if user is None:
             raise Conflict("This address has an account already. Log in instead.", field="email")
@@ -418,13 +403,7 @@ async def _register_unknown(runtime: Runtime, registration: Registration, email:
     now = runtime.now()
     async with runtime.db.write() as tx:
         user = await users.add_if_new(
-            tx,
-            email=email,
-            password_hash=password_hash,
-            role="user",
-            now=now,
-            verified=False,
-            privacy_accepted=True,
+            tx, email=email, password_hash=password_hash, role="user", now=now, verified=False, privacy_accepted=True
         )
         kind = "user_registered" if user else "register_again"
         await users.record_event(tx, now, kind, user.id if user else None, {"ip": registration.ip})
@@ -447,9 +426,7 @@ async def change_password(runtime: Runtime, caller: Caller, current: str, new: s
     password_hash = await hash_password(new)
     notify = await may_notify(runtime, caller.user.email)
     async with runtime.db.write() as tx:
-        await _set_password(
-            runtime, tx, caller.user, password_hash, kept_session=caller.session_id, notify=notify
-        )
+        await _set_password(runtime, tx, caller.user, password_hash, kept_session=caller.session_id, notify=notify)
     await publish_revoked(runtime, caller.user_id, except_session_id=caller.session_id)
     await wake_jobs(runtime)
 

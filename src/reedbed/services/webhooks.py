@@ -10,6 +10,7 @@ import structlog
 
 from reedbed.domain.digests import digest_markdown
 from reedbed.domain.errors import Conflict, NotFound
+from reedbed.domain.failures import Failure, FailureCode, dump_failure, failure_message
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Failed, next_try
@@ -26,9 +27,9 @@ from reedbed.domain.webhooks import (
     WebhookEvent,
     check_name,
     check_url,
+    delivery_outcome,
     headers_for,
     is_dead,
-    judge,
     secret_of,
     switched_off_email,
 )
@@ -47,11 +48,9 @@ MAX_ENTRIES = 50
 KEPT = 30 * DAY
 PER_WEBHOOK = Allowance(60, 1)
 """Bursts are fine, but a runaway feed must not flood the receiver."""
-_NOTHING_LEFT = Outcome(None, "What it was to be told of is not there any more.", again=False)
-_NO_SECRET = Outcome(
-    None, "Its secret cannot be read: the server lost the key. Make a new secret for it.", again=False
-)
-_SWITCHED_OFF = Outcome(None, "The webhook was switched off.", again=False)
+_NOTHING_LEFT = Outcome(None, Failure(FailureCode.WEBHOOK_NOTHING_LEFT), again=False)
+_NO_SECRET = Outcome(None, Failure(FailureCode.WEBHOOK_KEY_LOST), again=False)
+_SWITCHED_OFF = Outcome(None, Failure(FailureCode.WEBHOOK_SWITCHED_OFF), again=False)
 
 
 async def leave(
@@ -73,19 +72,11 @@ async def enqueue_new_entries_webhooks(tx: Tx, new: Mapping[int, Sequence[int]],
 
 
 async def enqueue_webhook_event(
-    tx: Tx,
-    user_id: int,
-    event: WebhookEvent,
-    subject: Mapping[str, Any],
-    now: Instant,
-    *,
-    also: Webhook | None = None,
+    tx: Tx, user_id: int, event: WebhookEvent, subject: Mapping[str, Any], now: Instant, *, also: Webhook | None = None
 ) -> int:
     """Queue a call for each webhook of the user with this event, and for `also`; return how many."""
     receivers = {
-        webhook.id: webhook
-        for webhook in await webhooks.list_for_user(tx, user_id)
-        if event in webhook.events
+        webhook.id: webhook for webhook in await webhooks.list_for_user(tx, user_id) if event in webhook.events
     }
     if also is not None:
         receivers[also.id] = also
@@ -175,34 +166,23 @@ async def _digest(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | None
 async def _entries(runtime: Runtime, delivery: Delivery) -> list[NoticedEntry]:
     async with runtime.db.read() as tx:
         entries = await entry_texts.visible_texts(tx, delivery.user_id, delivery.subject["entry_ids"])
-    return [
-        NoticedEntry(entry.id, entry.title, entry.url, entry.feed_title, entry.published_at)
-        for entry in entries
-    ]
+    return [NoticedEntry(entry.id, entry.title, entry.url, entry.feed_title, entry.published_at) for entry in entries]
 
 
-async def _call(
-    runtime: Runtime, webhook: Webhook, delivery: Delivery, payload: Mapping[str, Any]
-) -> Outcome:
+async def _call(runtime: Runtime, webhook: Webhook, delivery: Delivery, payload: Mapping[str, Any]) -> Outcome:
     if not webhook.secret:
         return _NO_SECRET
     body = orjson.dumps(payload)
     headers = headers_for(webhook, delivery, body, runtime.now() // SECOND)
     response = await runtime.fetcher.post(webhook.url, body, headers)
     if isinstance(response, Failed):
-        return Outcome(response.status, response.message, again=response.kind == TEMPORARY)
-    return judge(response)
+        return Outcome(response.status, response.failure, again=response.kind == TEMPORARY)
+    return delivery_outcome(response)
 
 
-async def _record_result(
-    runtime: Runtime, webhook: Webhook, delivery: Delivery, outcome: Outcome
-) -> Done | Later:
+async def _record_result(runtime: Runtime, webhook: Webhook, delivery: Delivery, outcome: Outcome) -> Done | Later:
     now = runtime.now()
-    next_at = (
-        next_try(delivery.created_at, now, give_up_after=GIVE_UP_AFTER, most=MAX_WAIT)
-        if outcome.again
-        else None
-    )
+    next_at = next_try(delivery.created_at, now, give_up_after=GIVE_UP_AFTER, most=MAX_WAIT) if outcome.again else None
     async with runtime.db.write() as tx:
         off = await _update_health(tx, webhook, outcome, now)
         if off:
@@ -212,7 +192,7 @@ async def _record_result(
         await _notify_switched_off(runtime, webhook, outcome)
     if next_at is not None:
         return Later(next_at)
-    return Done({"sent": "webhook"} if outcome.good else {"error": outcome.answer})
+    return Done({"sent": "webhook"} if outcome.good else {"error": dump_failure(outcome.answer)})
 
 
 async def _update_health(tx: Tx, webhook: Webhook, outcome: Outcome, now: Instant) -> bool:
@@ -224,13 +204,13 @@ async def _update_health(tx: Tx, webhook: Webhook, outcome: Outcome, now: Instan
     since = await webhooks.record_failure(tx, webhook, now)
     if not is_dead(outcome, since, now) or not await webhooks.switch_off(tx, webhook, now):
         return False
-    detail = {"webhook_id": webhook.id, "answer": outcome.answer}
+    detail = {"webhook_id": webhook.id, "answer": failure_message(outcome.answer)}
     await users.record_event(tx, now, "webhook_switched_off", webhook.user_id, detail)
     return True
 
 
 async def _notify_switched_off(runtime: Runtime, webhook: Webhook, outcome: Outcome) -> None:
-    log.warning("a webhook was switched off", webhook=webhook.id, answer=outcome.answer)
+    log.warning("a webhook was switched off", webhook=webhook.id, answer=failure_message(outcome.answer))
     data = {"event": "webhook_switched_off", "webhook": {"id": str(webhook.id), "name": webhook.name}}
     await runtime.bus.publish(ChangeEvent("notice", user_id=webhook.user_id, data=data))
     if runtime.mailer is None:
@@ -238,14 +218,16 @@ async def _notify_switched_off(runtime: Runtime, webhook: Webhook, outcome: Outc
     async with runtime.db.read() as tx:
         user = await users.get(tx, webhook.user_id)
     if user is not None and user.disabled_at is None:
-        message = switched_off_email(user.email, webhook, outcome.answer, runtime.accounts.base_url)
+        message = switched_off_email(
+            user.email, webhook, failure_message(outcome.answer) or "", runtime.accounts.base_url
+        )
         await runtime.mailer.send(message, runtime.now())
 
 
 async def _finish_without_call(runtime: Runtime, delivery: Delivery, outcome: Outcome) -> Done:
     async with runtime.db.write() as tx:
         await webhooks.record_attempt(tx, delivery, outcome, now=runtime.now(), next_at=None, called=False)
-    return Done({"error": outcome.answer})
+    return Done({"error": dump_failure(outcome.answer)})
 
 
 # --- Managing webhooks
@@ -368,10 +350,8 @@ async def _add(
     runtime: Runtime, tx: Tx, user_id: int, name: str, url: str, events: frozenset[WebhookEvent]
 ) -> Webhook | None:
     if await webhooks.count(tx, user_id) >= MAX_WEBHOOKS:
-        raise Conflict(f"There can be at most {MAX_WEBHOOKS} webhooks. Delete one first.")
-    return await webhooks.add(
-        tx, user_id, name=name, url=url, secret=_new_secret(), events=events, now=runtime.now()
-    )
+        raise Conflict("There can be at most %(limit)s webhooks. Delete one first.", limit=MAX_WEBHOOKS)
+    return await webhooks.add(tx, user_id, name=name, url=url, secret=_new_secret(), events=events, now=runtime.now())
 
 
 def _new_secret() -> str:

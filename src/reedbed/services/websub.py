@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import structlog
 
 from reedbed.domain.errors import NotFound, TooMany, Unavailable
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Failed, Fetched
@@ -47,7 +48,6 @@ AT_A_TIME = 200
 AT_ONCE = 8
 MAX_MOVES = 4
 FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "*/*"}
-UNVERIFIED = "The hub took the request and never confirmed it."
 
 
 def callback_url(runtime: Runtime, token: str) -> str:
@@ -106,26 +106,26 @@ async def _send_request(runtime: Runtime, subscription: HubSubscription) -> None
         await websub.record_request(tx, subscription.id, mode, now, PATIENCE)
         if not subscription.is_live(now):
             await poll_again(tx, [subscription.feed_id], now)
-    error = await _post_to_hub(runtime, subscription.hub_url, _form(runtime, subscription, mode))
-    if error is None:
+    failure = await _post_to_hub(runtime, subscription.hub_url, _form(runtime, subscription, mode))
+    if failure is None:
         log.info("hub asked", feed=subscription.feed_id, hub=subscription.hub_url, mode=mode)
     else:
-        await _record_failure(runtime, subscription, error, attempts=subscription.attempts + 1)
+        await _record_failure(runtime, subscription, failure, attempts=subscription.attempts + 1)
 
 
-async def _post_to_hub(runtime: Runtime, hub_url: str, form: bytes) -> str | None:
+async def _post_to_hub(runtime: Runtime, hub_url: str, form: bytes) -> Failure | None:
     """Return the error or None. Follows redirects, except from https to http."""
     url = hub_url
     for _ in range(MAX_MOVES):
         response = await runtime.fetcher.exchange(url, form, FORM, most=0)
         if isinstance(response, Failed):
-            return response.message
+            return response.failure
         if 200 <= response.status < 300:
             return None
         if response.location is None or (url.startswith("https:") and response.location.startswith("http:")):
-            return f"The hub answered {response.status}."
+            return Failure(FailureCode.HUB_STATUS, {"status": response.status})
         url = response.location
-    return f"The hub redirects more than {MAX_MOVES - 1} times."
+    return Failure(FailureCode.HUB_TOO_MANY_REDIRECTS, {"limit": MAX_MOVES - 1})
 
 
 async def _needs_no_request(runtime: Runtime, subscription: HubSubscription) -> bool:
@@ -139,23 +139,19 @@ async def _needs_no_request(runtime: Runtime, subscription: HubSubscription) -> 
         return False
     if subscription.asked is None:
         return False
-    await _record_failure(runtime, subscription, UNVERIFIED, attempts=subscription.attempts)
+    failure = Failure(FailureCode.HUB_UNCONFIRMED)
+    await _record_failure(runtime, subscription, failure, attempts=subscription.attempts)
     return True
 
 
-async def _record_failure(
-    runtime: Runtime, subscription: HubSubscription, error: str, *, attempts: int
-) -> None:
+async def _record_failure(runtime: Runtime, subscription: HubSubscription, failure: Failure, *, attempts: int) -> None:
     now = runtime.now()
-    state: State = (
-        subscription.state if subscription.state == "leaving" or subscription.is_live(now) else "failed"
-    )
+    state: State = subscription.state if subscription.state == "leaving" or subscription.is_live(now) else "failed"
     expires_at = subscription.expires_at if state == "active" else None
-    log.warning(
-        "hub failed", feed=subscription.feed_id, hub=subscription.hub_url, error=error, attempts=attempts
-    )
+    error = failure.message
+    log.warning("hub failed", feed=subscription.feed_id, hub=subscription.hub_url, error=error, attempts=attempts)
     async with runtime.db.write() as tx:
-        feed_id = await websub.fail(tx, subscription.id, state, error, retry_at(now, attempts, expires_at))
+        feed_id = await websub.fail(tx, subscription.id, state, failure, retry_at(now, attempts, expires_at))
         if feed_id is not None and state == "failed":
             await poll_again(tx, [feed_id], now)
 
@@ -168,7 +164,7 @@ async def poll_again(tx: Tx, feed_ids: Sequence[int], now: Instant) -> None:
 async def _wait_for_turn(runtime: Runtime, hub_url: str) -> None:
     if not runtime.fetching.host_delay:
         return
-    wait = await runtime.pacer.reserve(host_of(hub_url) or "", runtime.fetching.host_delay)
+    wait = await runtime.host_throttle.reserve(host_of(hub_url) or "", runtime.fetching.host_delay)
     await asyncio.sleep(wait / SECOND)
 
 
@@ -185,7 +181,7 @@ def _form(runtime: Runtime, subscription: HubSubscription, mode: Mode) -> bytes:
 
 # --- Calls from hubs
 
-STRANGERS = Allowance(60, 1)
+UNKNOWN_CALLERS = Allowance(60, 1)
 """Calls of unknown callback URLs, from one network."""
 FROM_HUB = Allowance(60, 2)
 """Calls of one subscription's callback URL."""
@@ -209,7 +205,7 @@ async def admit(runtime: Runtime, token: str, ip: str | None) -> HubSubscription
     async with runtime.db.read() as tx:
         subscription = await websub.get_by_token(tx, token)
     if subscription is None:
-        await spend(runtime, f"websub-stranger:{network_of(ip)}", STRANGERS)
+        await spend(runtime, f"websub-stranger:{network_of(ip)}", UNKNOWN_CALLERS)
         raise NotFound(UNKNOWN)
     await spend(runtime, f"websub:{subscription.id}", FROM_HUB)
     return subscription
@@ -267,10 +263,11 @@ async def _record_denial(runtime: Runtime, subscription: HubSubscription, reason
         return
     now = runtime.now()
     text = storable(reason).strip()[:MAX_REASON_LENGTH]
-    error = f"The hub refused: {text}" if text else "The hub refused."
+    because = Failure(FailureCode.HUB_REFUSED_BECAUSE, {"reason": text})
+    failure = because if text else Failure(FailureCode.HUB_REFUSED)
     log.warning("hub refused", feed=subscription.feed_id, hub=subscription.hub_url, reason=text)
     async with runtime.db.write() as tx:
-        await websub.deny(tx, subscription.id, error, now + DENIED_FOR)
+        await websub.deny(tx, subscription.id, failure, now + DENIED_FOR)
         await poll_again(tx, [subscription.feed_id], now)
 
 
@@ -281,9 +278,7 @@ async def _record_forged(runtime: Runtime, subscription: HubSubscription, ip: st
 
 
 def _unrequested(subscription: HubSubscription, mode: str | None) -> NotFound:
-    log.warning(
-        "hub verifies what nobody asked for", feed=subscription.feed_id, hub=subscription.hub_url, mode=mode
-    )
+    log.warning("hub verifies what nobody asked for", feed=subscription.feed_id, hub=subscription.hub_url, mode=mode)
     return NotFound(NOT_ASKED)
 
 
@@ -317,9 +312,7 @@ async def _process_delivery(runtime: Runtime, writer: OutcomeWriter, delivery: W
         await _drop_delivery(runtime, delivery, only_after=MAX_ATTEMPTS)
 
 
-async def _store_delivery(
-    runtime: Runtime, writer: OutcomeWriter, delivery: WaitingDelivery, due: DueFeed
-) -> None:
+async def _store_delivery(runtime: Runtime, writer: OutcomeWriter, delivery: WaitingDelivery, due: DueFeed) -> None:
     async with runtime.db.read() as tx:
         body = await websub.delivery_body(tx, delivery.id)
     if body is None:  # another worker has just read it
@@ -348,8 +341,8 @@ async def _read_delivery(
     if isinstance(result, Failed):
         return result
     # A push may contain only the newest entries, so feed metadata is updated by checks alone.
-    tally = replace(result.tally, checks=0)
-    return replace(result, pushed=True, about=None, listed=(), removed=None, tally=tally)
+    stats = replace(result.stats, checks=0)
+    return replace(result, pushed=True, about=None, listed=(), removed=None, stats=stats)
 
 
 async def _drop_delivery(runtime: Runtime, delivery: WaitingDelivery, *, only_after: int = 0) -> None:
@@ -371,6 +364,8 @@ class HubView:
     status: str
     """none, off, new, asked, active, failed or denied."""
     reason: str
+    """In English, for programs."""
+    failure: Failure | None = None
     relied_on: bool = False
     standing: HubStatus | None = None
 
@@ -382,11 +377,15 @@ async def hub_status(runtime: Runtime, feed_id: int) -> HubView:
     if hub_url is None:
         return HubView(None, "none", NO_HUB)
     if runtime.hubs.off is not None:
-        return HubView(hub_url, "off", runtime.hubs.off)
+        return HubView(hub_url, "off", runtime.hubs.off.message, runtime.hubs.off)
     if status is None:
         return HubView(hub_url, "new", NOT_YET)
     relied_on = status.is_relied_on(runtime.now())
-    return HubView(hub_url, status.state, _reason(status, relied_on=relied_on), relied_on, status)
+    failure = None
+    if status.state in ("denied", "failed", "leaving"):
+        failure = status.last_error or Failure(FailureCode.HUB_NO_ANSWER)
+    reason = _reason(status, relied_on=relied_on) if failure is None else failure.message
+    return HubView(hub_url, status.state, reason, failure, relied_on, status)
 
 
 def _reason(status: HubStatus, *, relied_on: bool) -> str:
@@ -397,7 +396,5 @@ def _reason(status: HubStatus, *, relied_on: bool) -> str:
             return "The hub missed news, so the feed is checked in its own rhythm until it sends some again."
         case "new":
             return NOT_YET
-        case "asked":
-            return "The hub was asked and has not confirmed yet."
         case _:
-            return status.last_error or "The hub does not answer."
+            return "The hub was asked and has not confirmed yet."

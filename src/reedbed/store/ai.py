@@ -6,20 +6,27 @@ from sqlalchemy import BigInteger, Text, and_, bindparam, case, delete, literal,
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.ai import Breaker, Spent, Usage, day_start, month_start
+from reedbed.domain.failures import Failure
 from reedbed.domain.records import record
-from reedbed.domain.summaries import FailureState, Variant
+from reedbed.domain.summaries import BUILT_IN, FailureState, Variant
 from reedbed.domain.times import Instant
 from reedbed.store import instance
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Statement, among, func, larger, select, select_once
-from reedbed.store.tables import (
-    ai_models,
-    ai_usage,
-    ai_user_usage,
-    summaries,
-    summary_failures,
-    summary_queue,
+from reedbed.store.engine.statements import (
+    Command,
+    Query,
+    among,
+    func,
+    keyed,
+    larger,
+    optional,
+    row_of,
+    select,
+    select_once,
+    total,
+    with_failure,
 )
+from reedbed.store.tables import ai_models, ai_usage, ai_user_usage, summaries, summary_failures, summary_queue
 
 # --- Breakers and usage
 
@@ -35,17 +42,20 @@ _BREAKER_COLUMNS = (
     ai_models.c.last_call_at,
     ai_models.c.rate_limited_until,
 )
-_ADD_BREAKERS = Statement(
+_ADD_BREAKERS = Command(
     insert(ai_models).values(name=bindparam("name")).on_conflict_do_nothing(index_elements=["name"])
 )
-_GET_BREAKER = Statement(select(*_BREAKER_COLUMNS).where(among(ai_models.c.name, "names", Text())))
-_LOCK_BREAKERS = Statement(
+_GET_BREAKER = Query(
+    select(*_BREAKER_COLUMNS).where(among(ai_models.c.name, "names", Text())), into=keyed(str, Breaker)
+)
+_LOCK_BREAKERS = Query(
     select(*_BREAKER_COLUMNS)
     .where(among(ai_models.c.name, "names", Text()))
     .order_by(ai_models.c.name)
-    .with_for_update()
+    .with_for_update(),
+    into=keyed(str, Breaker),
 )
-_SAVE_BREAKER = Statement(
+_SAVE_BREAKER = Command(
     update(ai_models)
     .where(ai_models.c.name == bindparam("model"))
     .values(
@@ -60,29 +70,33 @@ _SAVE_BREAKER = Statement(
 )
 _COUNTERS = ("calls", "tokens_in", "tokens_out", "cost")
 _usage = insert(ai_usage).values({name: bindparam(name) for name in ("day", *_COUNTERS)})
-_ADD_USAGE = Statement(
+_ADD_USAGE = Command(
     _usage.on_conflict_do_update(
         index_elements=["day"], set_={name: ai_usage.c[name] + _usage.excluded[name] for name in _COUNTERS}
     )
 )
 _user_usage = insert(ai_user_usage).values({name: bindparam(name) for name in ("user_id", "day", *_COUNTERS)})
-_ADD_USER_USAGE = Statement(
+_ADD_USER_USAGE = Command(
     _user_usage.on_conflict_do_update(
         index_elements=["user_id", "day"],
         set_={name: ai_user_usage.c[name] + _user_usage.excluded[name] for name in _COUNTERS},
     )
 )
-_sums = [func.coalesce(func.sum(ai_usage.c[name]), 0) for name in _COUNTERS]
-_USAGE_SINCE = Statement(select(*_sums).where(ai_usage.c.day >= bindparam("since", type_=BigInteger)))
-_USAGE_OF_USER = Statement(
+_sums = [func.coalesce(total(ai_usage.c[name]), 0) for name in _COUNTERS]
+_USAGE_SINCE = Query(
+    select(*_sums).where(ai_usage.c.day >= bindparam("since", type_=BigInteger)), into=row_of(int, int, int, int)
+)
+_USAGE_OF_USER = Query(
     select(*(ai_user_usage.c[name] for name in _COUNTERS)).where(
         ai_user_usage.c.user_id == bindparam("user_id"), ai_user_usage.c.day == bindparam("today")
-    )
+    ),
+    into=row_of(int, int, int, int),
 )
-_USAGE_BY_DAY = Statement(
+_USAGE_BY_DAY = Query(
     select(ai_usage.c.day, *(ai_usage.c[name] for name in _COUNTERS))
     .where(ai_usage.c.day >= bindparam("since"))
-    .order_by(ai_usage.c.day)
+    .order_by(ai_usage.c.day),
+    into=row_of(int, int, int, int, int),
 )
 
 
@@ -91,13 +105,12 @@ async def lock_breakers(tx: Tx, names: Sequence[str]) -> dict[str, Breaker]:
     if not names:
         return {}
     await tx.run_many(_ADD_BREAKERS, [{"name": name} for name in sorted(names)])
-    rows = await tx.all(_LOCK_BREAKERS, {"names": list(names)})
-    return {row[0]: Breaker(*tuple(row)[1:]) for row in rows}
+    return dict(await tx.all(_LOCK_BREAKERS, {"names": list(names)}))
 
 
 async def get_breaker(tx: Tx, name: str) -> Breaker:
     row = await tx.one(_GET_BREAKER, {"names": [name]})
-    return Breaker() if row is None else Breaker(*tuple(row)[1:])
+    return Breaker() if row is None else row[1]
 
 
 async def save_breaker(tx: Tx, name: str, breaker: Breaker) -> None:
@@ -188,7 +201,7 @@ class QueuedRow:
     model: str
     priority: int
     attempts: int
-    last_error: str | None
+    last_error: Failure | None
     error_type: str | None
     locked_at: Instant | None
     cooldown_until: Instant | None
@@ -208,13 +221,10 @@ class Sizes:
 
 _QUEUE_NAMES = ("key", "content_hash", "variant", "model", "language", "user_id", "priority", "created_at")
 _new = insert(summary_queue).values({name: bindparam(name) for name in _QUEUE_NAMES})
-_ADD = Statement(
+_ADD = Command(
     _new.on_conflict_do_update(
         index_elements=["key"],
-        set_={
-            "priority": larger(summary_queue.c.priority, _new.excluded.priority),
-            "user_id": _new.excluded.user_id,
-        },
+        set_={"priority": larger(summary_queue.c.priority, _new.excluded.priority), "user_id": _new.excluded.user_id},
     )
 )
 _is_unlocked = or_(summary_queue.c.locked_at.is_(None), summary_queue.c.locked_at <= bindparam("stale"))
@@ -242,7 +252,7 @@ _CLAIMED = (
     summary_queue.c.created_at,
     summary_queue.c.locked_at,
 )
-_CLAIM = Statement(
+_CLAIM = Query(
     update(summary_queue)
     .where(summary_queue.c.id.in_(select_once(_next)))
     .values(
@@ -251,15 +261,16 @@ _CLAIM = Statement(
         attempts=summary_queue.c.attempts + _lost_attempt,
         cooldown_until=null(),
     )
-    .returning(*_CLAIMED)
+    .returning(*_CLAIMED),
+    into=Queued,
 )
 _is_leased_to_us = (
     summary_queue.c.id == bindparam("row_id"),
     summary_queue.c.lease_holder == bindparam("holder"),
     summary_queue.c.locked_at == bindparam("taken"),
 )
-_COMPLETE = Statement(delete(summary_queue).where(*_is_leased_to_us))
-_RECORD_FAILURE = Statement(
+_COMPLETE = Command(delete(summary_queue).where(*_is_leased_to_us))
+_RECORD_FAILURE = Command(
     update(summary_queue)
     .where(*_is_leased_to_us)
     .values(
@@ -272,17 +283,15 @@ _RECORD_FAILURE = Statement(
         lease_holder=null(),
     )
 )
-_RELEASE = Statement(
+_RELEASE = Command(
     update(summary_queue)
     .where(*_is_leased_to_us)
-    .values(
-        locked_at=null(), lease_holder=null(), cooldown_until=bindparam("until"), last_error=bindparam("why")
-    )
+    .values(locked_at=null(), lease_holder=null(), cooldown_until=bindparam("until"), last_error=bindparam("why"))
 )
-_extract = Variant()
-_other_row = summary_queue.alias("twin")
+_extract = BUILT_IN
+_other_row = summary_queue.alias("target")
 _extract_key = summary_queue.c.content_hash + literal(f":{_extract.name}")
-_WITHOUT_EXTRACT = Statement(
+_WITHOUT_EXTRACT = Query(
     select(*_CLAIMED)
     .where(
         summary_queue.c.model == bindparam("model"),
@@ -293,19 +302,18 @@ _WITHOUT_EXTRACT = Statement(
         ),
     )
     .order_by(summary_queue.c.priority.desc(), summary_queue.c.created_at, summary_queue.c.id)
-    .limit(bindparam("most"))
+    .limit(bindparam("most")),
+    into=Queued,
 )
-_REMOVE = Statement(delete(summary_queue).where(summary_queue.c.key == bindparam("wanted")))
-_REMOVE_OTHER_MODELS = Statement(delete(summary_queue).where(~among(summary_queue.c.model, "models", Text())))
-_RETRY = Statement(
-    update(summary_queue).values(cooldown_until=null(), attempts=0, empties=0, last_error=null())
-)
-_RETRY_KEY = Statement(
+_REMOVE = Command(delete(summary_queue).where(summary_queue.c.key == bindparam("wanted")))
+_REMOVE_OTHER_MODELS = Command(delete(summary_queue).where(~among(summary_queue.c.model, "models", Text())))
+_RETRY = Command(update(summary_queue).values(cooldown_until=null(), attempts=0, empties=0, last_error=null()))
+_RETRY_KEY = Command(
     update(summary_queue)
     .where(summary_queue.c.key == bindparam("wanted"))
     .values(cooldown_until=null(), attempts=0, empties=0, last_error=null())
 )
-_NEXT_AT = Statement(
+_NEXT_AT = Query(
     select(
         func.min(
             case(
@@ -316,18 +324,20 @@ _NEXT_AT = Statement(
                 else_=func.coalesce(summary_queue.c.cooldown_until, 0),
             )
         )
-    )
+    ),
+    into=optional(int),
 )
-_SIZES = Statement(
+_SIZES = Query(
     select(
         func.count(),
         func.count(summary_queue.c.id).filter(summary_queue.c.locked_at > bindparam("stale")),
         func.count(summary_queue.c.id).filter(
             and_(summary_queue.c.locked_at.is_(None), summary_queue.c.cooldown_until > bindparam("now"))
         ),
-    )
+    ),
+    into=row_of(int, int, int),
 )
-_LIST = Statement(
+_LIST = Query(
     select(
         summary_queue.c.id,
         summary_queue.c.content_hash,
@@ -341,7 +351,8 @@ _LIST = Statement(
         summary_queue.c.created_at,
     )
     .order_by(summary_queue.c.priority.desc(), summary_queue.c.created_at, summary_queue.c.id)
-    .limit(bindparam("most"))
+    .limit(bindparam("most")),
+    into=with_failure(QueuedRow, 5),
 )
 
 
@@ -366,13 +377,12 @@ async def enqueue(
 
 async def without_extract(tx: Tx, model: str, *, most: int) -> list[Queued]:
     """Return queued summaries for this model whose text has no extract: none stored, queued or failed."""
-    return [Queued(*row) for row in await tx.all(_WITHOUT_EXTRACT, {"model": model, "most": most})]
+    return await tx.all(_WITHOUT_EXTRACT, {"model": model, "most": most})
 
 
 async def claim(tx: Tx, models: Sequence[str], holder: str, now: Instant, stale: Instant) -> Queued | None:
     """Lease the next row for these models. The lease expires when `locked_at` is before `stale`."""
-    row = await tx.one(_CLAIM, {"models": list(models), "holder": holder, "now": now, "stale": stale})
-    return None if row is None else Queued(*row)
+    return await tx.one(_CLAIM, {"models": list(models), "holder": holder, "now": now, "stale": stale})
 
 
 async def complete(tx: Tx, row: Queued, holder: str) -> bool:
@@ -380,7 +390,7 @@ async def complete(tx: Tx, row: Queued, holder: str) -> bool:
     return await tx.run(_COMPLETE, _lease_params(row, holder)) == 1
 
 
-async def record_failure(tx: Tx, row: Queued, holder: str, failure: FailureState, error: str) -> bool:
+async def record_failure(tx: Tx, row: Queued, holder: str, failure: FailureState, error: Failure) -> bool:
     return (
         await tx.run(
             _RECORD_FAILURE,
@@ -388,7 +398,7 @@ async def record_failure(tx: Tx, row: Queued, holder: str, failure: FailureState
                 **_lease_params(row, holder),
                 "tries": failure.attempts,
                 "empty": failure.empties,
-                "error": error,
+                "error": error.dump(),
                 "kind": failure.error_type,
                 "until": failure.cooldown_until,
             },
@@ -402,9 +412,9 @@ async def release(tx: Tx, row: Queued, holder: str) -> None:
     await tx.run(_RELEASE, {**_lease_params(row, holder), "until": None, "why": None})
 
 
-async def postpone(tx: Tx, row: Queued, holder: str, until: Instant, why: str) -> None:
+async def postpone(tx: Tx, row: Queued, holder: str, until: Instant, why: Failure) -> None:
     """End the lease until `until` without counting an attempt."""
-    await tx.run(_RELEASE, {**_lease_params(row, holder), "until": until, "why": why})
+    await tx.run(_RELEASE, {**_lease_params(row, holder), "until": until, "why": why.dump()})
 
 
 async def remove_queued(tx: Tx, key: str) -> None:
@@ -426,17 +436,16 @@ async def retry(tx: Tx, key: str) -> None:
 
 async def next_at(tx: Tx, lease: int) -> Instant | None:
     """Return when the next row can be claimed: 0 for now, None for an empty queue."""
-    return await tx.value(_NEXT_AT, {"lease": lease})
+    return await tx.one(_NEXT_AT, {"lease": lease})
 
 
 async def queue_sizes(tx: Tx, now: Instant, stale: Instant) -> Sizes:
-    row = await tx.one(_SIZES, {"now": now, "stale": stale})
-    assert row is not None
+    row = await tx.get(_SIZES, {"now": now, "stale": stale})
     return Sizes(row[0] - row[1] - row[2], row[1], row[2])
 
 
 async def list_queued(tx: Tx, *, most: int) -> list[QueuedRow]:
-    return [QueuedRow(*row) for row in await tx.all(_LIST, {"most": most})]
+    return await tx.all(_LIST, {"most": most})
 
 
 def _lease_params(row: Queued, holder: str) -> dict[str, object]:

@@ -8,42 +8,31 @@ from sqlalchemy.dialects.postgresql import insert
 from reedbed.domain.articles import ArticleSelectors
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, among, func, select
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Command, Query, among, func, row_of, select
 from reedbed.store.entries.columns import visible
 from reedbed.store.entries.write import NewEntryText
-from reedbed.store.tables import (
-    article_selectors,
-    entries,
-    entry_bodies,
-    entry_summaries,
-    feeds,
-    subscriptions,
-)
+from reedbed.store.tables import article_selectors, entries, entry_bodies, entry_summaries, feeds, subscriptions
 from reedbed.store.visibility import shows
 
 # --- Full text
 
-_RECORD_ATTEMPT = Statement(
-    update(entry_bodies)
-    .where(entry_bodies.c.entry_id == bindparam("id"))
-    .values(full_attempted_at=bindparam("now"))
+_RECORD_ATTEMPT = Command(
+    update(entry_bodies).where(entry_bodies.c.entry_id == bindparam("id")).values(full_attempted_at=bindparam("now"))
 )
-_SAVE = Statement(
+_SAVE = Command(
     update(entry_bodies)
     .where(entry_bodies.c.entry_id == bindparam("id"))
     .values(full_content=bindparam("content"), full_attempted_at=bindparam("now"))
 )
-_DELETE_OUTDATED_SUMMARIES = Statement(
+_DELETE_OUTDATED_SUMMARIES = Command(
     delete(entry_summaries).where(
         entry_summaries.c.entry_id == bindparam("id"),
         entry_summaries.c.of_full,
-        exists().where(
-            entry_bodies.c.entry_id == bindparam("id"), entry_bodies.c.full_content != bindparam("content")
-        ),
+        exists().where(entry_bodies.c.entry_id == bindparam("id"), entry_bodies.c.full_content != bindparam("content")),
     )
 )
-_FEEDS_WITH_FULL_TEXT = Statement(
+_FEEDS_WITH_FULL_TEXT = Query(
     select(subscriptions.c.feed_id)
     .distinct()
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
@@ -52,9 +41,10 @@ _FEEDS_WITH_FULL_TEXT = Statement(
         subscriptions.c.unsubscribed_at.is_(None),
         subscriptions.c.full_text == "always",
         feeds.c.kind == "web",
-    )
+    ),
+    into=int,
 )
-_NEVER_TRIED = Statement(
+_NEVER_TRIED = Query(
     select(entries.c.id, entries.c.url)
     .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
     .outerjoin(article_selectors, article_selectors.c.feed_id == entries.c.feed_id)
@@ -62,19 +52,20 @@ _NEVER_TRIED = Statement(
         among(entries.c.id, "ids"),
         entries.c.url.is_not(None),
         # Never tried, or tried with other selectors than the feed has now.
-        func.coalesce(entry_bodies.c.full_attempted_at, -1)
-        < func.coalesce(article_selectors.c.changed_at, 0),
+        func.coalesce(entry_bodies.c.full_attempted_at, -1) < func.coalesce(article_selectors.c.changed_at, 0),
     )
-    .order_by(entries.c.id)
+    .order_by(entries.c.id),
+    into=row_of(int, str),
 )
-_FEED_CONTENT = Statement(select(entry_bodies.c.content).where(entry_bodies.c.entry_id == bindparam("id")))
-_WITH_FULL_TEXT = Statement(
+_FEED_CONTENT = Query(select(entry_bodies.c.content).where(entry_bodies.c.entry_id == bindparam("id")), into=str)
+_WITH_FULL_TEXT = Query(
     select(entry_bodies.c.entry_id).where(
         among(entry_bodies.c.entry_id, "ids"), entry_bodies.c.full_content.is_not(None)
-    )
+    ),
+    into=int,
 )
 _USER = bindparam("user_id", type_=BigInteger)
-_VISIBLE_BY_URL = Statement(
+_VISIBLE_BY_URL = Query(
     select(entries.c.id)
     .where(
         # By feed, because the index on URLs starts with the feed.
@@ -86,7 +77,8 @@ _VISIBLE_BY_URL = Statement(
         visible(),
     )
     .order_by(entries.c.id.desc())
-    .limit(1)
+    .limit(1),
+    into=int,
 )
 
 
@@ -102,43 +94,48 @@ async def save(tx: Tx, entry_id: int, content: str, now: Instant) -> None:
 
 async def wants_full_text(tx: Tx, feed_ids: Sequence[int]) -> list[int]:
     """Return those of these feeds with a subscriber who always wants the full text."""
-    return [row[0] for row in await tx.all(_FEEDS_WITH_FULL_TEXT, {"ids": list(feed_ids)})]
+    return await tx.all(_FEEDS_WITH_FULL_TEXT, {"ids": list(feed_ids)})
 
 
 async def seen_at(tx: Tx, user_id: int, url: str) -> int | None:
     """Return the newest entry with this normalized URL that the user can see."""
-    return await tx.value(_VISIBLE_BY_URL, {"user_id": user_id, "address": url})
+    return await tx.one(_VISIBLE_BY_URL, {"user_id": user_id, "address": url})
 
 
 async def never_tried(tx: Tx, entry_ids: Sequence[int]) -> list[tuple[int, str]]:
-    return [(row[0], row[1]) for row in await tx.all(_NEVER_TRIED, {"ids": list(entry_ids)})]
+    return await tx.all(_NEVER_TRIED, {"ids": list(entry_ids)})
 
 
 async def given(tx: Tx, entry_id: int) -> str:
     """Return the entry's HTML as the feed sent it."""
-    return await tx.value(_FEED_CONTENT, {"id": entry_id}) or ""
+    return await tx.one(_FEED_CONTENT, {"id": entry_id}) or ""
 
 
 async def having_full_text(tx: Tx, entry_ids: Sequence[int]) -> set[int]:
     """Return which of these entries have their full article."""
-    return {row[0] for row in await tx.all(_WITH_FULL_TEXT, {"ids": list(entry_ids)})}
+    return set(await tx.all(_WITH_FULL_TEXT, {"ids": list(entry_ids)}))
 
 
 # --- Selectors
 
 _SELECTOR_COLUMNS = (article_selectors.c.kept, article_selectors.c.dropped)
-_GET_SELECTORS = Statement(
-    select(*_SELECTOR_COLUMNS).where(article_selectors.c.feed_id == bindparam("feed_id"))
+
+
+def _selectors(kept: str | None, dropped: str | None) -> ArticleSelectors:
+    return ArticleSelectors(tuple((kept or "").splitlines()), tuple((dropped or "").splitlines()))
+
+
+_GET_SELECTORS = Query(
+    select(*_SELECTOR_COLUMNS).where(article_selectors.c.feed_id == bindparam("feed_id")), into=_selectors
 )
 _new = insert(article_selectors)
-_SET_SELECTORS = Statement(
+_SET_SELECTORS = Command(
     _new.on_conflict_do_update(
-        index_elements=["feed_id"],
-        set_={name: _new.excluded[name] for name in ("kept", "dropped", "changed_at")},
+        index_elements=["feed_id"], set_={name: _new.excluded[name] for name in ("kept", "dropped", "changed_at")}
     ),
     columns=["feed_id", "kept", "dropped", "changed_at"],
 )
-_COPY_SELECTORS = Statement(
+_COPY_SELECTORS = Command(
     insert(article_selectors)
     .from_select(
         ["feed_id", "kept", "dropped", "changed_at"],
@@ -147,35 +144,6 @@ _COPY_SELECTORS = Statement(
         ),
     )
     .on_conflict_do_nothing()
-)
-_SELECTOR_STATUS = Statement(
-    select(
-        *_SELECTOR_COLUMNS, entry_bodies.c.full_attempted_at, func.coalesce(article_selectors.c.changed_at, 0)
-    )
-    .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
-    .outerjoin(article_selectors, article_selectors.c.feed_id == entries.c.feed_id)
-    .where(entries.c.id == bindparam("id"))
-)
-_TRIED_BEFORE = Statement(
-    select(entries.c.id)
-    .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
-    .where(
-        entries.c.feed_id == bindparam("feed_id"),
-        entries.c.audience_id.is_(None),
-        entry_bodies.c.full_attempted_at.is_not(None),
-    )
-    .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
-    .limit(bindparam("most"))
-)
-_NEWEST_WITH_URL = Statement(
-    select(entries.c.id)
-    .where(
-        entries.c.feed_id == bindparam("feed_id"),
-        entries.c.audience_id.is_(None),
-        entries.c.url.is_not(None),
-    )
-    .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
-    .limit(1)
 )
 
 
@@ -188,9 +156,43 @@ class SelectorStatus:
     """None also if the selectors changed since, because the article is then out of date."""
 
 
+def _selector_status(
+    kept: str | None, dropped: str | None, tried_at: Instant | None, changed_at: Instant
+) -> SelectorStatus:
+    current = tried_at is not None and tried_at >= changed_at
+    return SelectorStatus(_selectors(kept, dropped), tried_at if current else None)
+
+
+_SELECTOR_STATUS = Query(
+    select(*_SELECTOR_COLUMNS, entry_bodies.c.full_attempted_at, func.coalesce(article_selectors.c.changed_at, 0))
+    .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
+    .outerjoin(article_selectors, article_selectors.c.feed_id == entries.c.feed_id)
+    .where(entries.c.id == bindparam("id")),
+    into=_selector_status,
+)
+_TRIED_BEFORE = Query(
+    select(entries.c.id)
+    .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
+    .where(
+        entries.c.feed_id == bindparam("feed_id"),
+        entries.c.audience_id.is_(None),
+        entry_bodies.c.full_attempted_at.is_not(None),
+    )
+    .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
+    .limit(bindparam("most")),
+    into=int,
+)
+_NEWEST_WITH_URL = Query(
+    select(entries.c.id)
+    .where(entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None), entries.c.url.is_not(None))
+    .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
+    .limit(1),
+    into=int,
+)
+
+
 async def get_selectors(tx: Tx, feed_id: int) -> ArticleSelectors:
-    row = await tx.one(_GET_SELECTORS, {"feed_id": feed_id})
-    return ArticleSelectors() if row is None else _selectors(row)
+    return await tx.one(_GET_SELECTORS, {"feed_id": feed_id}) or ArticleSelectors()
 
 
 async def set_selectors(tx: Tx, feed_id: int, selectors: ArticleSelectors, now: Instant) -> None:
@@ -204,32 +206,23 @@ async def copy_selectors(tx: Tx, old: int, new: int) -> None:
 
 
 async def selector_status(tx: Tx, entry_id: int) -> SelectorStatus:
-    row = await tx.one(_SELECTOR_STATUS, {"id": entry_id})
-    if row is None:
-        return SelectorStatus(ArticleSelectors(), None)
-    tried_at, changed_at = row[2], row[3]
-    current = tried_at is not None and tried_at >= changed_at
-    return SelectorStatus(_selectors(row), tried_at if current else None)
+    return await tx.one(_SELECTOR_STATUS, {"id": entry_id}) or SelectorStatus(ArticleSelectors(), None)
 
 
 async def read_before(tx: Tx, feed_id: int, *, most: int) -> Sequence[int]:
     """Return the newest entries whose full article was fetched or tried."""
-    return [row[0] for row in await tx.all(_TRIED_BEFORE, {"feed_id": feed_id, "most": most})]
+    return await tx.all(_TRIED_BEFORE, {"feed_id": feed_id, "most": most})
 
 
 async def newest_with_url(tx: Tx, feed_id: int) -> int | None:
     """Return the newest entry that has a URL."""
-    return await tx.value(_NEWEST_WITH_URL, {"feed_id": feed_id})
-
-
-def _selectors(row: Row) -> ArticleSelectors:
-    return ArticleSelectors(tuple((row[0] or "").splitlines()), tuple((row[1] or "").splitlines()))
+    return await tx.one(_NEWEST_WITH_URL, {"feed_id": feed_id})
 
 
 # --- Saved pages
 
 _TEXT_NAMES = ("title", "author", "summary", "image", "language", "words")
-_FOLLOWED_BY_URL = Statement(
+_FOLLOWED_BY_URL = Query(
     select(entries.c.id)
     .join_from(subscriptions, entries, entries.c.feed_id == subscriptions.c.feed_id)
     .where(
@@ -239,17 +232,15 @@ _FOLLOWED_BY_URL = Statement(
         entries.c.normalized_url == bindparam("address"),
     )
     .order_by(entries.c.id.desc())
-    .limit(1)
+    .limit(1),
+    into=int,
 )
-_FILL = Statement(
+_FILL = Command(
     update(entries)
     .where(entries.c.id == bindparam("entry"))
-    .values(
-        change_hash=bindparam("new_hash"),
-        **{name: bindparam(f"new_{name}") for name in _TEXT_NAMES},
-    )
+    .values(change_hash=bindparam("new_hash"), **{name: bindparam(f"new_{name}") for name in _TEXT_NAMES})
 )
-_FILL_BODY = Statement(
+_FILL_BODY = Command(
     update(entry_bodies)
     .where(entry_bodies.c.entry_id == bindparam("entry"))
     .values(content=bindparam("new_content"), extra=bindparam("new_extra"))
@@ -258,7 +249,7 @@ _FILL_BODY = Statement(
 
 async def get_saved_by_url(tx: Tx, user_id: int, normalized_url: str) -> int | None:
     """Return the newest entry with this URL in the feeds this user is subscribed to."""
-    return await tx.value(_FOLLOWED_BY_URL, {"user_id": user_id, "address": normalized_url})
+    return await tx.one(_FOLLOWED_BY_URL, {"user_id": user_id, "address": normalized_url})
 
 
 async def fill_saved(tx: Tx, entry_id: int, text: NewEntryText, change_hash: str) -> None:

@@ -1,16 +1,17 @@
 """Sessions, API tokens, and one-time links in emails, of which only the SHA-256 is stored."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import BigInteger, bindparam, delete, insert, or_, update
 
 from reedbed.domain.auth import MailLink, Purpose
 from reedbed.domain.times import DAY, Instant
-from reedbed.domain.users import ApiToken, Caller, Session, TokenScope, scope_words
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, func, select
+from reedbed.domain.users import ApiToken, Caller, Session, TokenScope, User, scope_words
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Command, Query, func, select
 from reedbed.store.tables import mail_links, sessions, tokens, users
-from reedbed.store.users import USER_COLUMNS, user_from_row
+from reedbed.store.users import USER_COLUMNS
 
 # --- Sessions
 
@@ -24,21 +25,31 @@ _is_active = (
     ~_is_created_in_future,
 )
 
-_INSERT_SESSION = Statement(
+_INSERT_SESSION = Query(
     insert(sessions).returning(sessions.c.id),
     columns=["user_id", "token_hash", "user_agent", "ip", "created_at", "last_active_at", "expires_at"],
+    into=int,
 )
-_CALLER_BY_SESSION = Statement(
+
+
+def _session_caller(*columns: Any) -> tuple[Caller, Instant]:
+    *user, session_id, last_active_at = columns
+    return Caller(User(*user), session_id=session_id), last_active_at
+
+
+_CALLER_BY_SESSION = Query(
     select(*USER_COLUMNS, sessions.c.id.label("session_id"), sessions.c.last_active_at)
     .join_from(sessions, users, users.c.id == sessions.c.user_id)
-    .where(sessions.c.token_hash == bindparam("token_hash"), *_is_active, users.c.disabled_at.is_(None))
+    .where(sessions.c.token_hash == bindparam("token_hash"), *_is_active, users.c.disabled_at.is_(None)),
+    into=_session_caller,
 )
-_ACTIVE_SESSION = Statement(
+_ACTIVE_SESSION = Query(
     select(sessions.c.id)
     .join_from(sessions, users, users.c.id == sessions.c.user_id)
-    .where(sessions.c.id == bindparam("session_id"), *_is_active, users.c.disabled_at.is_(None))
+    .where(sessions.c.id == bindparam("session_id"), *_is_active, users.c.disabled_at.is_(None)),
+    into=int,
 )
-_LIST_SESSIONS = Statement(
+_LIST_SESSIONS = Query(
     select(
         sessions.c.id,
         sessions.c.user_agent,
@@ -49,30 +60,24 @@ _LIST_SESSIONS = Statement(
     )
     .where(_own_sessions, *_is_active)
     .order_by(sessions.c.last_active_at.desc(), sessions.c.id.desc())
-    .limit(bindparam("limit"))
+    .limit(bindparam("limit")),
+    into=Session,
 )
-_CREATED_IN_FUTURE = Statement(
-    select(sessions.c.id).where(sessions.c.token_hash == bindparam("token_hash"), _is_created_in_future)
+_CREATED_IN_FUTURE = Query(
+    select(sessions.c.id).where(sessions.c.token_hash == bindparam("token_hash"), _is_created_in_future), into=int
 )
-_OPENED_AT = Statement(select(sessions.c.created_at).where(sessions.c.id == bindparam("session_id")))
-_TOUCH_SESSION = Statement(
+_OPENED_AT = Query(select(sessions.c.created_at).where(sessions.c.id == bindparam("session_id")), into=int)
+_TOUCH_SESSION = Command(
     update(sessions).where(sessions.c.id == bindparam("session_id")).values(last_active_at=bindparam("now"))
 )
-_DELETE_SESSION = Statement(delete(sessions).where(sessions.c.id == bindparam("session_id"), _own_sessions))
-_DELETE_OTHERS = Statement(delete(sessions).where(_own_sessions, sessions.c.id != bindparam("kept_id")))
+_DELETE_SESSION = Command(delete(sessions).where(sessions.c.id == bindparam("session_id"), _own_sessions))
+_DELETE_OTHERS = Command(delete(sessions).where(_own_sessions, sessions.c.id != bindparam("kept_id")))
 
 
 async def add_session(
-    tx: Tx,
-    user_id: int,
-    *,
-    token_hash: str,
-    user_agent: str | None,
-    ip: str | None,
-    now: Instant,
-    expires_at: Instant,
+    tx: Tx, user_id: int, *, token_hash: str, user_agent: str | None, ip: str | None, now: Instant, expires_at: Instant
 ) -> int:
-    return await tx.value(
+    return await tx.get(
         _INSERT_SESSION,
         {
             "user_id": user_id,
@@ -86,36 +91,29 @@ async def add_session(
     )
 
 
-async def get_caller(
-    tx: Tx, token_hash: str, *, now: Instant, idle_since: Instant
-) -> tuple[Caller, Instant] | None:
+async def get_caller(tx: Tx, token_hash: str, *, now: Instant, idle_since: Instant) -> tuple[Caller, Instant] | None:
     """Return the caller with this session token, and when they were last active."""
-    row = await tx.one(_CALLER_BY_SESSION, {"token_hash": token_hash, "now": now, "idle_since": idle_since})
-    if row is None:
-        return None
-    return Caller(user_from_row(row), session_id=row["session_id"]), row["last_active_at"]
+    return await tx.one(_CALLER_BY_SESSION, {"token_hash": token_hash, "now": now, "idle_since": idle_since})
 
 
-async def list_sessions(
-    tx: Tx, user_id: int, *, now: Instant, idle_since: Instant, limit: int
-) -> Sequence[Session]:
+async def list_sessions(tx: Tx, user_id: int, *, now: Instant, idle_since: Instant, limit: int) -> Sequence[Session]:
     """Most recently active first."""
     params = {"user_id": user_id, "now": now, "idle_since": idle_since, "limit": limit}
-    return [Session(*row) for row in await tx.all(_LIST_SESSIONS, params)]
+    return await tx.all(_LIST_SESSIONS, params)
 
 
 async def is_session_open(tx: Tx, session_id: int, *, now: Instant, idle_since: Instant) -> bool:
     params = {"session_id": session_id, "now": now, "idle_since": idle_since}
-    return await tx.value(_ACTIVE_SESSION, params) is not None
+    return await tx.one(_ACTIVE_SESSION, params) is not None
 
 
 async def session_opened_at(tx: Tx, session_id: int) -> Instant | None:
-    return await tx.value(_OPENED_AT, {"session_id": session_id})
+    return await tx.one(_OPENED_AT, {"session_id": session_id})
 
 
 async def was_session_created_in_future(tx: Tx, token_hash: str, now: Instant) -> bool:
     """Return whether this session was created while the clock was more than a day ahead."""
-    return await tx.value(_CREATED_IN_FUTURE, {"token_hash": token_hash, "now": now}) is not None
+    return await tx.one(_CREATED_IN_FUTURE, {"token_hash": token_hash, "now": now}) is not None
 
 
 async def touch_session(tx: Tx, session_id: int, now: Instant) -> None:
@@ -131,7 +129,7 @@ async def delete_other_sessions(tx: Tx, user_id: int, kept_id: int | None) -> in
     return await tx.run(_DELETE_OTHERS, {"user_id": user_id, "kept_id": kept_id or 0})
 
 
-_DELETE_EXPIRED_SESSIONS = Statement(
+_DELETE_EXPIRED_SESSIONS = Command(
     delete(sessions).where(
         or_(
             sessions.c.expires_at <= bindparam("now"),
@@ -163,21 +161,40 @@ _select_callers = (
     .where(users.c.disabled_at.is_(None), tokens.c.kind == bindparam("kind"))
 )
 
-_INSERT_TOKEN = Statement(
+
+def _token(id_: int, kind: str, name: str, scopes: str, created_at: int, last_used_at: int | None) -> ApiToken:
+    return ApiToken(id_, kind, name, _parse_scopes(scopes), created_at, last_used_at)
+
+
+_INSERT_TOKEN = Query(
     insert(tokens).returning(*_TOKEN_COLUMNS),
     columns=["user_id", "kind", "name", "scopes", "secret_hash", "fever_digest", "created_at"],
+    into=_token,
 )
-_TOKEN_BY_SECRET = Statement(_select_callers.where(tokens.c.secret_hash == bindparam("secret_hash")))
-_TOKEN_BY_ID = Statement(
-    _select_callers.add_columns(tokens.c.secret_hash).where(tokens.c.id == bindparam("token_id"))
+
+
+def _token_caller(*columns: Any) -> tuple[Caller, Instant | None]:
+    *user_columns, token_id, scope_names, last_used_at = columns
+    user, scopes = User(*user_columns), _parse_scopes(scope_names)
+    # The admin scope ends when the user is no longer an admin.
+    allowed = scopes if user.operates else scopes - {TokenScope.ADMIN}
+    return Caller(user, scopes=allowed, token_id=token_id), last_used_at
+
+
+def _token_caller_with_hash(*columns: Any) -> tuple[Caller, Instant | None, str]:
+    return (*_token_caller(*columns[:-1]), columns[-1])
+
+
+_TOKEN_BY_SECRET = Query(_select_callers.where(tokens.c.secret_hash == bindparam("secret_hash")), into=_token_caller)
+_TOKEN_BY_ID = Query(
+    _select_callers.add_columns(tokens.c.secret_hash).where(tokens.c.id == bindparam("token_id")),
+    into=_token_caller_with_hash,
 )
-_TOKEN_BY_FEVER_DIGEST = Statement(_select_callers.where(tokens.c.fever_digest == bindparam("digest")))
-_LIST_TOKENS = Statement(select(*_TOKEN_COLUMNS).where(_own_tokens).order_by(tokens.c.id.desc()))
-_COUNT_TOKENS = Statement(select(func.count()).select_from(tokens).where(_own_tokens))
-_TOUCH_TOKEN = Statement(
-    update(tokens).where(tokens.c.id == bindparam("token_id")).values(last_used_at=bindparam("now"))
-)
-_DELETE_TOKEN = Statement(delete(tokens).where(tokens.c.id == bindparam("token_id"), _own_tokens))
+_TOKEN_BY_FEVER_DIGEST = Query(_select_callers.where(tokens.c.fever_digest == bindparam("digest")), into=_token_caller)
+_LIST_TOKENS = Query(select(*_TOKEN_COLUMNS).where(_own_tokens).order_by(tokens.c.id.desc()), into=_token)
+_COUNT_TOKENS = Query(select(func.count()).select_from(tokens).where(_own_tokens), into=int)
+_TOUCH_TOKEN = Command(update(tokens).where(tokens.c.id == bindparam("token_id")).values(last_used_at=bindparam("now")))
+_DELETE_TOKEN = Command(delete(tokens).where(tokens.c.id == bindparam("token_id"), _own_tokens))
 
 
 async def add_token(
@@ -191,7 +208,7 @@ async def add_token(
     fever_digest: str | None,
     now: Instant,
 ) -> ApiToken:
-    row = await tx.one(
+    return await tx.get(
         _INSERT_TOKEN,
         {
             "user_id": user_id,
@@ -203,32 +220,28 @@ async def add_token(
             "created_at": now,
         },
     )
-    assert row is not None
-    return _token(row)
 
 
 async def get_token_by_secret(tx: Tx, kind: str, secret_hash: str) -> tuple[Caller, Instant | None] | None:
     """Return the caller with this secret, and when it was last used."""
-    return _caller(await tx.one(_TOKEN_BY_SECRET, {"kind": kind, "secret_hash": secret_hash}))
+    return await tx.one(_TOKEN_BY_SECRET, {"kind": kind, "secret_hash": secret_hash})
 
 
 async def get_token_by_fever_digest(tx: Tx, digest: str) -> tuple[Caller, Instant | None] | None:
-    return _caller(await tx.one(_TOKEN_BY_FEVER_DIGEST, {"kind": "app_password", "digest": digest}))
+    return await tx.one(_TOKEN_BY_FEVER_DIGEST, {"kind": "app_password", "digest": digest})
 
 
 async def get_token(tx: Tx, kind: str, token_id: int) -> tuple[Caller, Instant | None, str] | None:
     """Return the caller, when the token was last used, and the hash of its secret."""
-    row = await tx.one(_TOKEN_BY_ID, {"kind": kind, "token_id": token_id})
-    caller = _caller(row)
-    return (*caller, row["secret_hash"]) if row is not None and caller is not None else None
+    return await tx.one(_TOKEN_BY_ID, {"kind": kind, "token_id": token_id})
 
 
 async def list_tokens(tx: Tx, user_id: int) -> Sequence[ApiToken]:
-    return [_token(row) for row in await tx.all(_LIST_TOKENS, {"user_id": user_id})]
+    return await tx.all(_LIST_TOKENS, {"user_id": user_id})
 
 
 async def count_tokens(tx: Tx, user_id: int) -> int:
-    return await tx.value(_COUNT_TOKENS, {"user_id": user_id})
+    return await tx.get(_COUNT_TOKENS, {"user_id": user_id})
 
 
 async def touch_token(tx: Tx, token_id: int, now: Instant) -> None:
@@ -237,20 +250,6 @@ async def touch_token(tx: Tx, token_id: int, now: Instant) -> None:
 
 async def delete_token(tx: Tx, user_id: int, token_id: int) -> bool:
     return await tx.run(_DELETE_TOKEN, {"user_id": user_id, "token_id": token_id}) == 1
-
-
-def _token(row: Row) -> ApiToken:
-    return ApiToken(row[0], row[1], row[2], _parse_scopes(row[3]), row[4], row[5])
-
-
-def _caller(row: Row | None) -> tuple[Caller, Instant | None] | None:
-    if row is None:
-        return None
-    user = user_from_row(row)
-    scopes = _parse_scopes(row["scopes"])
-    # The admin scope ends when the user is no longer an admin.
-    allowed = scopes if user.operates else scopes - {TokenScope.ADMIN}
-    return Caller(user, scopes=allowed, token_id=row["token_id"]), row["last_used_at"]
 
 
 def _parse_scopes(text: str) -> frozenset[TokenScope]:
@@ -276,48 +275,31 @@ _is_usable = (
     mail_links.c.created_at <= bindparam("now", type_=BigInteger()) + DAY,  # not created by a wrong clock
 )
 
-_INSERT_MAIL_LINK = Statement(
-    insert(mail_links),
-    columns=["user_id", "purpose", "email", "token_hash", "created_at", "expires_at"],
+_INSERT_MAIL_LINK = Command(
+    insert(mail_links), columns=["user_id", "purpose", "email", "token_hash", "created_at", "expires_at"]
 )
-_GET_LINK = Statement(select(*_LINK_COLUMNS).where(*_is_usable))
-_USE_LINK = Statement(
-    update(mail_links).where(*_is_usable).values(used_at=bindparam("now")).returning(*_LINK_COLUMNS)
+_GET_LINK = Query(select(*_LINK_COLUMNS).where(*_is_usable), into=MailLink)
+_USE_LINK = Query(
+    update(mail_links).where(*_is_usable).values(used_at=bindparam("now")).returning(*_LINK_COLUMNS), into=MailLink
 )
-_DELETE_LINKS = Statement(
-    delete(mail_links).where(
-        mail_links.c.email == bindparam("email"), mail_links.c.purpose == bindparam("purpose")
-    )
+_DELETE_LINKS = Command(
+    delete(mail_links).where(mail_links.c.email == bindparam("email"), mail_links.c.purpose == bindparam("purpose"))
 )
-_INVITES = Statement(
+_INVITES = Query(
     select(*_LINK_COLUMNS)
-    .where(
-        mail_links.c.purpose == "invite",
-        mail_links.c.used_at.is_(None),
-        mail_links.c.expires_at > bindparam("now"),
-    )
+    .where(mail_links.c.purpose == "invite", mail_links.c.used_at.is_(None), mail_links.c.expires_at > bindparam("now"))
     .order_by(mail_links.c.id.desc())
-    .limit(500)
+    .limit(500),
+    into=MailLink,
 )
-_REMOVE_INVITE = Statement(
-    delete(mail_links).where(mail_links.c.id == bindparam("id"), mail_links.c.purpose == "invite")
-)
-_DELETE_EXPIRED_LINKS = Statement(
-    delete(mail_links).where(
-        or_(mail_links.c.expires_at <= bindparam("now"), mail_links.c.used_at.is_not(None))
-    )
+_REMOVE_INVITE = Command(delete(mail_links).where(mail_links.c.id == bindparam("id"), mail_links.c.purpose == "invite"))
+_DELETE_EXPIRED_LINKS = Command(
+    delete(mail_links).where(or_(mail_links.c.expires_at <= bindparam("now"), mail_links.c.used_at.is_not(None)))
 )
 
 
 async def add_mail_link(
-    tx: Tx,
-    *,
-    purpose: Purpose,
-    email: str,
-    user_id: int | None,
-    token_hash: str,
-    now: Instant,
-    expires_at: Instant,
+    tx: Tx, *, purpose: Purpose, email: str, user_id: int | None, token_hash: str, now: Instant, expires_at: Instant
 ) -> None:
     """A new link replaces older ones with the same purpose."""
     await tx.run(_DELETE_LINKS, {"email": email, "purpose": purpose})
@@ -335,16 +317,16 @@ async def add_mail_link(
 
 
 async def get_mail_link(tx: Tx, purpose: Purpose, token_hash: str, now: Instant) -> MailLink | None:
-    return _link(await tx.one(_GET_LINK, {"purpose": purpose, "token_hash": token_hash, "now": now}))
+    return await tx.one(_GET_LINK, {"purpose": purpose, "token_hash": token_hash, "now": now})
 
 
 async def use_mail_link(tx: Tx, purpose: Purpose, token_hash: str, now: Instant) -> MailLink | None:
     """Mark the link as used and return it; None if it was used, has expired or never existed."""
-    return _link(await tx.one(_USE_LINK, {"purpose": purpose, "token_hash": token_hash, "now": now}))
+    return await tx.one(_USE_LINK, {"purpose": purpose, "token_hash": token_hash, "now": now})
 
 
 async def list_invites(tx: Tx, now: Instant) -> Sequence[MailLink]:
-    return [MailLink(*row) for row in await tx.all(_INVITES, {"now": now})]
+    return await tx.all(_INVITES, {"now": now})
 
 
 async def delete_invite(tx: Tx, link_id: int) -> bool:
@@ -353,7 +335,3 @@ async def delete_invite(tx: Tx, link_id: int) -> bool:
 
 async def delete_expired(tx: Tx, now: Instant) -> int:
     return await tx.run(_DELETE_EXPIRED_LINKS, {"now": now})
-
-
-def _link(row: Row | None) -> MailLink | None:
-    return MailLink(*row) if row else None

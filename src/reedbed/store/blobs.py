@@ -5,17 +5,20 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Statement, func, select
+from reedbed.store.engine.statements import Command, Query, func, optional, row_of, select
 from reedbed.store.tables import blobs, feed_fetch_state, feeds, subscriptions
 
-_ADD = Statement(
+_ADD = Query(
     insert(blobs).on_conflict_do_nothing(index_elements=["hash"]).returning(blobs.c.id),
     columns=["hash", "media_type", "data", "created_at"],
+    into=int,
 )
-_BY_HASH = Statement(select(blobs.c.id).where(blobs.c.hash == bindparam("hash")))
-_READ_BY_HASH = Statement(select(blobs.c.media_type, blobs.c.data).where(blobs.c.hash == bindparam("hash")))
-_READ = Statement(select(blobs.c.media_type, blobs.c.data).where(blobs.c.id == bindparam("id")))
-_ICON = Statement(
+_BY_HASH = Query(select(blobs.c.id).where(blobs.c.hash == bindparam("hash")), into=int)
+_READ_BY_HASH = Query(
+    select(blobs.c.media_type, blobs.c.data).where(blobs.c.hash == bindparam("hash")), into=row_of(str, bytes)
+)
+_READ = Query(select(blobs.c.media_type, blobs.c.data).where(blobs.c.id == bindparam("id")), into=row_of(str, bytes))
+_ICON = Query(
     select(blobs.c.media_type, blobs.c.data).where(
         blobs.c.id == bindparam("id"),
         exists()
@@ -25,9 +28,10 @@ _ICON = Statement(
             subscriptions.c.user_id == bindparam("user_id"),
         )
         .correlate(blobs),
-    )
+    ),
+    into=row_of(str, bytes),
 )
-_ICONS_OF = Statement(
+_ICONS_OF = Query(
     select(blobs.c.id, blobs.c.media_type, blobs.c.data)
     .where(
         blobs.c.id.in_(
@@ -36,37 +40,39 @@ _ICONS_OF = Statement(
             .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
         )
     )
-    .order_by(blobs.c.id)
+    .order_by(blobs.c.id),
+    into=row_of(int, str, bytes),
 )
-_WITHOUT_ICON = Statement(
+_WITHOUT_ICON = Query(
     select(feeds.c.id, feeds.c.site_url, feeds.c.icon_url)
     .where(
         feeds.c.deleted_at.is_(None),
         feeds.c.kind == "web",
         feeds.c.icon_checked_at.is_(None),
-        exists().where(
-            feed_fetch_state.c.feed_id == feeds.c.id, feed_fetch_state.c.last_success_at.is_not(None)
-        ),
+        exists().where(feed_fetch_state.c.feed_id == feeds.c.id, feed_fetch_state.c.last_success_at.is_not(None)),
     )
     .order_by(feeds.c.id)
-    .limit(bindparam("most"))
+    .limit(bindparam("most")),
+    into=row_of(int, optional(str), optional(str)),
 )
-_NAMED_ICON = Statement(
+_NAMED_ICON = Query(
     select(feeds.c.icon_id)
     .where(feeds.c.icon_url == bindparam("icon_url"), feeds.c.icon_id.is_not(None))
     .order_by(feeds.c.icon_checked_at.desc())
-    .limit(1)
+    .limit(1),
+    into=optional(int),
 )
-_FAILED_ICON = Statement(
+_FAILED_ICON = Query(
     select(feeds.c.id)
     .where(
         feeds.c.icon_url == bindparam("icon_url"),
         feeds.c.icon_id.is_(None),
         feeds.c.icon_checked_at > bindparam("since"),
     )
-    .limit(1)
+    .limit(1),
+    into=int,
 )
-_SITE_ICON = Statement(
+_SITE_ICON = Query(
     select(feeds.c.icon_id)
     .where(
         # A feed with an icon of its own says nothing about the site, unless neither could be found.
@@ -79,9 +85,10 @@ _SITE_ICON = Statement(
         or_(feeds.c.icon_id.is_not(None), feeds.c.icon_checked_at > bindparam("since")),
     )
     .order_by(feeds.c.icon_checked_at.desc())
-    .limit(1)
+    .limit(1),
+    into=optional(int),
 )
-_SET_ICON = Statement(
+_SET_ICON = Command(
     update(feeds)
     .where(feeds.c.id == bindparam("feed_id"))
     .values(icon_id=bindparam("blob_id"), icon_checked_at=bindparam("now"))
@@ -91,8 +98,8 @@ _SET_ICON = Statement(
 async def keep(tx: Tx, digest: str, media_type: str, data: bytes, now: Instant) -> int:
     """Store these bytes, unless a blob with this digest exists; returns the id."""
     params = {"hash": digest, "media_type": media_type, "data": data, "created_at": now}
-    blob_id = await tx.value(_ADD, params)
-    return blob_id if blob_id is not None else await tx.value(_BY_HASH, {"hash": digest})
+    blob_id = await tx.one(_ADD, params)
+    return blob_id if blob_id is not None else await tx.get(_BY_HASH, {"hash": digest})
 
 
 async def read(tx: Tx, blob_id: int) -> tuple[str, bytes] | None:
@@ -120,25 +127,25 @@ async def icons_of(tx: Tx, user_id: int) -> list[tuple[int, str, bytes]]:
 
 async def feeds_without_icon(tx: Tx, limit: int) -> list[tuple[int, str | None, str | None]]:
     """Fetched feeds that were never checked for an icon: id, site URL and the icon URL they name."""
-    return [(row[0], row[1], row[2]) for row in await tx.all(_WITHOUT_ICON, {"most": limit})]
+    return await tx.all(_WITHOUT_ICON, {"most": limit})
 
 
 async def named_icon(tx: Tx, icon_url: str) -> int | None:
     """The icon that another feed got from this URL."""
-    return await tx.value(_NAMED_ICON, {"icon_url": icon_url})
+    return await tx.one(_NAMED_ICON, {"icon_url": icon_url})
 
 
 async def has_failed(tx: Tx, icon_url: str, since: Instant) -> bool:
     """Whether no icon was found for another feed that names this URL, in a check after `since`."""
-    return await tx.value(_FAILED_ICON, {"icon_url": icon_url, "since": since}) is not None
+    return await tx.one(_FAILED_ICON, {"icon_url": icon_url, "since": since}) is not None
 
 
 async def site_icon(tx: Tx, origin: str, since: Instant) -> tuple[int | None] | None:
     """The icon found for another feed of this site. (None,): a check after `since` found no icon there."""
     root = f"{origin}/"
     params = {"origin": origin, "root": root, "length": len(root), "since": since}
-    row = await tx.one(_SITE_ICON, params)
-    return None if row is None else (row[0],)
+    icon = await tx.all(_SITE_ICON, params)
+    return (icon[0],) if icon else None
 
 
 async def set_icon(tx: Tx, feed_id: int, blob_id: int | None, now: Instant) -> None:

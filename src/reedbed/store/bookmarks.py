@@ -8,8 +8,8 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.bookmarks import Bookmark, BookmarkRow, Snapshot
 from reedbed.domain.times import Instant
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import HIGHEST, Statement, StatementFamily, containing, func, select
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import HIGHEST, Command, Query, QueryFamily, containing, func, select
 from reedbed.store.tables import bookmarks
 
 _ROW_COLUMNS = (
@@ -25,20 +25,25 @@ _FULL_COLUMNS = (*_ROW_COLUMNS, bookmarks.c.content)
 _mine = bookmarks.c.user_id == bindparam("owner")
 
 _new = insert(bookmarks)
-_SAVE = Statement(
+
+
+def _bookmark(*row: Any) -> Bookmark:
+    *columns, content = row
+    return Bookmark(BookmarkRow(*columns), content)
+
+
+_SAVE = Query(
     _new.on_conflict_do_update(
         index_elements=["user_id", "url"],
-        set_={
-            name: _new.excluded[name]
-            for name in ("entry_id", "title", "content", "feed_title", "published_at")
-        },
+        set_={name: _new.excluded[name] for name in ("entry_id", "title", "content", "feed_title", "published_at")},
     ).returning(*_FULL_COLUMNS),
     columns=["user_id", "entry_id", "url", "title", "content", "feed_title", "published_at", "created_at"],
+    into=_bookmark,
 )
-_FIND_ID = Statement(select(bookmarks.c.id).where(_mine, bookmarks.c.url == bindparam("key")))
-_COUNT = Statement(select(func.count()).select_from(bookmarks).where(_mine))
-_GET = Statement(select(*_FULL_COLUMNS).where(_mine, bookmarks.c.id == bindparam("bookmark")))
-_DELETE = Statement(delete(bookmarks).where(_mine, bookmarks.c.id == bindparam("bookmark")))
+_FIND_ID = Query(select(bookmarks.c.id).where(_mine, bookmarks.c.url == bindparam("key")), into=int)
+_COUNT = Query(select(func.count()).select_from(bookmarks).where(_mine), into=int)
+_GET = Query(select(*_FULL_COLUMNS).where(_mine, bookmarks.c.id == bindparam("bookmark")), into=_bookmark)
+_DELETE = Command(delete(bookmarks).where(_mine, bookmarks.c.id == bindparam("bookmark")))
 
 
 def _filters(search: bool, of_entry: bool) -> list[ColumnElement[bool]]:
@@ -50,21 +55,26 @@ def _filters(search: bool, of_entry: bool) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def _select_newest(with_content: bool, search: bool, of_entry: bool) -> ClauseElement:
+def _select_newest(columns: Sequence[ColumnElement[Any]], *conditions: ColumnElement[bool]) -> ClauseElement:
     return (
-        select(*(_FULL_COLUMNS if with_content else _ROW_COLUMNS))
-        .where(_mine, bookmarks.c.id < bindparam("before"), *_filters(search, of_entry))
+        select(*columns)
+        .where(_mine, bookmarks.c.id < bindparam("before"), *conditions)
         .order_by(bookmarks.c.id.desc())
         .limit(bindparam("limit"))
     )
 
 
-_NEWEST = StatementFamily(_select_newest)
+def _select_filtered(search: bool, of_entry: bool) -> ClauseElement:
+    return _select_newest(_ROW_COLUMNS, *_filters(search, of_entry))
+
+
+_NEWEST = QueryFamily(_select_filtered, into=BookmarkRow)
+_NEWEST_WITH_CONTENT = Query(_select_newest(_FULL_COLUMNS), into=_bookmark)
 
 
 async def put(tx: Tx, user_id: int, snapshot: Snapshot, now: Instant) -> Bookmark:
     """Save a snapshot, or replace the one with the same URL."""
-    row = await tx.one(
+    return await tx.get(
         _SAVE,
         {
             "user_id": user_id,
@@ -77,8 +87,6 @@ async def put(tx: Tx, user_id: int, snapshot: Snapshot, now: Instant) -> Bookmar
             "created_at": now,
         },
     )
-    assert row is not None
-    return _bookmark(row)
 
 
 async def is_known(tx: Tx, user_id: int, key: str) -> bool:
@@ -87,16 +95,15 @@ async def is_known(tx: Tx, user_id: int, key: str) -> bool:
 
 async def known_as(tx: Tx, user_id: int, key: str) -> int | None:
     """Return the id of the bookmark with this key."""
-    return await tx.value(_FIND_ID, {"owner": user_id, "key": key})
+    return await tx.one(_FIND_ID, {"owner": user_id, "key": key})
 
 
 async def count(tx: Tx, user_id: int) -> int:
-    return await tx.value(_COUNT, {"owner": user_id})
+    return await tx.get(_COUNT, {"owner": user_id})
 
 
 async def get(tx: Tx, user_id: int, bookmark_id: int) -> Bookmark | None:
-    row = await tx.one(_GET, {"owner": user_id, "bookmark": bookmark_id})
-    return _bookmark(row) if row else None
+    return await tx.one(_GET, {"owner": user_id, "bookmark": bookmark_id})
 
 
 async def remove(tx: Tx, user_id: int, bookmark_id: int) -> bool:
@@ -104,35 +111,16 @@ async def remove(tx: Tx, user_id: int, bookmark_id: int) -> bool:
 
 
 async def newest(
-    tx: Tx,
-    user_id: int,
-    *,
-    before: int | None = None,
-    limit: int,
-    search: str = "",
-    entry_id: int | None = None,
+    tx: Tx, user_id: int, *, before: int | None = None, limit: int, search: str = "", entry_id: int | None = None
 ) -> list[BookmarkRow]:
     """Return bookmarks without content, with ids below `before`; `search` matches part of the title."""
-    statement = _NEWEST(False, bool(search), entry_id is not None)
     params = {**_page_params(user_id, before, limit), "pattern": containing(search), "entry_id": entry_id}
-    return [_row(row) for row in await tx.all(statement, params)]
+    return await tx.all(_NEWEST(bool(search), entry_id is not None), params)
 
 
-async def newest_with_content(
-    tx: Tx, user_id: int, *, before: int | None = None, limit: int
-) -> Sequence[Bookmark]:
-    statement = _NEWEST(True, False, False)
-    return [_bookmark(row) for row in await tx.all(statement, _page_params(user_id, before, limit))]
+async def newest_with_content(tx: Tx, user_id: int, *, before: int | None = None, limit: int) -> Sequence[Bookmark]:
+    return await tx.all(_NEWEST_WITH_CONTENT, _page_params(user_id, before, limit))
 
 
 def _page_params(user_id: int, before: int | None, limit: int) -> dict[str, Any]:
     return {"owner": user_id, "before": HIGHEST if before is None else before, "limit": limit}
-
-
-def _row(row: Row) -> BookmarkRow:
-    return BookmarkRow(*row)
-
-
-def _bookmark(row: Row) -> Bookmark:
-    *columns, content = row
-    return Bookmark(BookmarkRow(*columns), content)

@@ -20,15 +20,15 @@ from reedbed.domain.times import SECOND
 from reedbed.store import migrations
 from reedbed.store.engine.connect import read_only, sqlite_path
 from reedbed.store.engine.postgresql import ConnectionProbe, asyncpg
-from reedbed.store.tables import leases, metadata, processes
+from reedbed.store.tables import host_turns, leases, metadata, processes, word_forms
 
 AT_ONCE = 1_000
 """Rows per batch in memory."""
 
 Rows = list[tuple[Any, ...]]
 
-_NOT_COPIED = {leases.name, processes.name}
-"""Tables that only concern running processes; they are not copied."""
+_NOT_COPIED = {host_turns.name, leases.name, processes.name, word_forms.name}
+"""Tables that only concern running processes, or are made anew with the search index."""
 
 
 class SourceDatabase(Protocol):
@@ -62,9 +62,7 @@ def tables_to_copy() -> list[Table]:
 
 def numbered_tables() -> list[Table]:
     """The tables that assign ids themselves."""
-    return [
-        table for table in tables_to_copy() if any(column.autoincrement is True for column in table.columns)
-    ]
+    return [table for table in tables_to_copy() if any(column.autoincrement is True for column in table.columns)]
 
 
 def names(table: Table) -> Sequence[str]:
@@ -126,9 +124,7 @@ async def _compare(target: TargetDatabase, counts: dict[Table, int]) -> None:
     for table, expected in counts.items():
         copied = await target.count(table)
         if copied != expected:
-            raise CannotStart(
-                f"{table.name} has {expected} rows and {copied} arrived. Nothing was kept of the copy."
-            )
+            raise CannotStart(f"{table.name} has {expected} rows and {copied} arrived. Nothing was kept of the copy.")
 
 
 def _source(url: str) -> AbstractAsyncContextManager[SourceDatabase]:
@@ -156,10 +152,7 @@ SILENT = (
 
 @asynccontextmanager
 async def postgresql_source(url: str) -> AsyncGenerator["PostgresqlSource"]:
-    async with (
-        _connected(url) as connection,
-        connection.transaction(isolation="repeatable_read", readonly=True),
-    ):
+    async with _connected(url) as connection, connection.transaction(isolation="repeatable_read", readonly=True):
         source = PostgresqlSource(connection)
         await source.check()
         yield source
@@ -235,9 +228,7 @@ async def _check_empty(connection: Any) -> None:
         if table.name not in existing:
             continue
         if await connection.fetchval(f'SELECT EXISTS (SELECT 1 FROM "{table.name}")'):  # noqa: S608  ours
-            raise CannotStart(
-                f"The database to move into is not empty: {table.name} has rows. Make a new one for it."
-            )
+            raise CannotStart(f"The database to move into is not empty: {table.name} has rows. Make a new one for it.")
 
 
 class PostgresqlSource:
@@ -291,9 +282,7 @@ class PostgresqlTarget:
                 table.name, records=_converted(table, rows), columns=names(table)
             )
         except (TypeError, ValueError, OverflowError) as error:  # SQLite stores any type in any column
-            raise CannotStart(
-                f"A row of {table.name} does not fit: {error}. Nothing was kept of the copy."
-            ) from error
+            raise CannotStart(f"A row of {table.name} does not fit: {error}. Nothing was kept of the copy.") from error
 
     async def count(self, table: Table) -> int:
         return await _count(self._connection, table)
@@ -365,9 +354,7 @@ async def sqlite_target(url: str) -> AsyncGenerator["SqliteTarget"]:
             connection.close()
         unfinished.replace(path)
     except sqlite3.Error as error:
-        raise CannotStart(
-            f"The copy cannot be written to {path}: {error}. Nothing was kept of it."
-        ) from error
+        raise CannotStart(f"The copy cannot be written to {path}: {error}. Nothing was kept of it.") from error
     finally:
         _delete(unfinished)
 
@@ -430,9 +417,7 @@ class SqliteTarget:
     async def keep(self) -> None:
         lost = self._connection.execute("PRAGMA foreign_key_check").fetchone()
         if lost is not None:
-            raise CannotStart(
-                f"A row of {lost[0]} refers to one of {lost[2]} that is not there. Nothing was kept."
-            )
+            raise CannotStart(f"A row of {lost[0]} refers to one of {lost[2]} that is not there. Nothing was kept.")
         self._connection.execute("COMMIT")
 
 

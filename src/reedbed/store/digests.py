@@ -8,12 +8,13 @@ import orjson
 from sqlalchemy import BigInteger, bindparam, delete, false, insert, true, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from reedbed.domain.digests import Digest, DigestScope, DigestText, Paragraph, Sentence, Source
+from reedbed.domain.digests import Digest, DigestScope, DigestText, Paragraph, Sentence, Source, Status
+from reedbed.domain.failures import Failure, load_failure
 from reedbed.domain.records import record
 from reedbed.domain.times import LEEWAY, Instant
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import HIGHEST, Statement, select
-from reedbed.store.tables import digest_schedules, digests
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import HIGHEST, Command, Query, func, row_of, select
+from reedbed.store.tables import digest_schedules, digests, entries, starred
 
 
 def scope_text(scope: DigestScope) -> str:
@@ -28,7 +29,7 @@ def scope_of(text: str) -> DigestScope:
 
 def sentences_of(stored: Iterable[Mapping[str, Any]]) -> tuple[Sentence, ...]:
     return tuple(
-        Sentence(sentence["text"], tuple(sentence["entry_ids"]), sentence["language"]) for sentence in stored
+        Sentence(one["text"], tuple(one["entry_ids"]), one["language"], one.get("quote", "")) for one in stored
     )
 
 
@@ -61,20 +62,63 @@ _DIGEST_COLUMNS = (
     digests.c.finished_at,
 )
 _is_own = digests.c.user_id == bindparam("owner")
-_ADD = Statement(
+_STARS = Query(
+    select(entries.c.feed_id, func.count())
+    .join_from(starred, entries, entries.c.id == starred.c.entry_id)
+    .where(starred.c.user_id == bindparam("owner"), starred.c.marked_at >= bindparam("since", type_=BigInteger))
+    .group_by(entries.c.feed_id),
+    into=row_of(int, int),
+)
+_ADD = Query(
     insert(digests).returning(digests.c.id),
     columns=["user_id", "scope", "model", "language", "since", "until", "created_at"],
+    into=int,
 )
-_GET = Statement(
-    select(*_DIGEST_COLUMNS, digests.c.content).where(digests.c.id == bindparam("digest"), _is_own)
+
+
+def _digest(
+    id_: int,
+    user_id: int,
+    status: Status,
+    scope: str,
+    model: str,
+    language: str,
+    entries: int,
+    error: str | None,
+    since: int,
+    until: int,
+    created_at: int,
+    finished_at: int | None,
+    content: str,
+) -> Digest:
+    return Digest(
+        id=id_,
+        user_id=user_id,
+        status=status,
+        scope=scope_of(scope),
+        model=model,
+        language=language,
+        entries=entries,
+        error=load_failure(error),
+        since=since,
+        until=until,
+        created_at=created_at,
+        finished_at=finished_at,
+        text=_load_text(content),
+    )
+
+
+_GET = Query(
+    select(*_DIGEST_COLUMNS, digests.c.content).where(digests.c.id == bindparam("digest"), _is_own), into=_digest
 )
-_NEWEST = Statement(
+_NEWEST = Query(
     select(*_DIGEST_COLUMNS, digests.c.content)
     .where(_is_own, digests.c.id < bindparam("before", type_=BigInteger))
     .order_by(digests.c.id.desc())
-    .limit(bindparam("most"))
+    .limit(bindparam("most")),
+    into=_digest,
 )
-_LAST_UNTIL = Statement(
+_LAST_UNTIL = Query(
     select(digests.c.until)
     .where(
         _is_own,
@@ -83,10 +127,11 @@ _LAST_UNTIL = Statement(
         digests.c.until <= bindparam("limit"),
     )
     .order_by(digests.c.id.desc())
-    .limit(1)
+    .limit(1),
+    into=int,
 )
 _is_pending = (digests.c.id == bindparam("digest"), digests.c.status == "pending")
-_FINISH = Statement(
+_FINISH = Command(
     update(digests)
     .where(*_is_pending)
     .values(
@@ -98,50 +143,55 @@ _FINISH = Statement(
         finished_at=bindparam("now"),
     )
 )
-_FAIL = Statement(
-    update(digests)
-    .where(*_is_pending)
-    .values(status="failed", error=bindparam("why"), finished_at=bindparam("now"))
+_FAIL = Command(
+    update(digests).where(*_is_pending).values(status="failed", error=bindparam("why"), finished_at=bindparam("now"))
 )
-_DELETE = Statement(delete(digests).where(digests.c.id == bindparam("digest"), _is_own))
+_DELETE = Command(delete(digests).where(digests.c.id == bindparam("digest"), _is_own))
 
 _SCHEDULE_NAMES = ("user_id", "minute", "zone", "scope", "mail", "next_at")
 _new_schedule = upsert(digest_schedules).values({name: bindparam(name) for name in _SCHEDULE_NAMES})
-_SCHEDULE = Statement(
+_SCHEDULE = Command(
     _new_schedule.on_conflict_do_update(
         index_elements=["user_id"], set_={name: _new_schedule.excluded[name] for name in _SCHEDULE_NAMES[1:]}
     )
 )
 _SCHEDULE_COLUMNS = tuple(digest_schedules.c[name] for name in _SCHEDULE_NAMES)
-_GET_SCHEDULE = Statement(select(*_SCHEDULE_COLUMNS).where(digest_schedules.c.user_id == bindparam("owner")))
-_DUE = Statement(
+
+
+def _load_schedule(user_id: int, minute: int, zone: str, scope: str, mail: bool, next_at: int) -> Schedule:
+    return Schedule(user_id, minute, zone, scope_of(scope), bool(mail), next_at)
+
+
+_GET_SCHEDULE = Query(
+    select(*_SCHEDULE_COLUMNS).where(digest_schedules.c.user_id == bindparam("owner")), into=_load_schedule
+)
+_DUE = Query(
     select(*_SCHEDULE_COLUMNS)
     .where(digest_schedules.c.next_at <= bindparam("now"))
     .order_by(digest_schedules.c.next_at)
-    .limit(bindparam("most"))
+    .limit(bindparam("most")),
+    into=_load_schedule,
 )
-_MOVE_SCHEDULE = Statement(
+_MOVE_SCHEDULE = Command(
     update(digest_schedules)
     .where(digest_schedules.c.user_id == bindparam("owner"), digest_schedules.c.next_at == bindparam("was"))
     .values(next_at=bindparam("then"))
 )
-_STOP_MAIL = Statement(
+_STOP_MAIL = Command(
     update(digest_schedules)
     .where(digest_schedules.c.user_id == bindparam("owner"), digest_schedules.c.mail == true())
     .values(mail=false())
 )
-_UNSCHEDULE = Statement(delete(digest_schedules).where(digest_schedules.c.user_id == bindparam("owner")))
+_UNSCHEDULE = Command(delete(digest_schedules).where(digest_schedules.c.user_id == bindparam("owner")))
+
+
+async def stars_by_feed(tx: Tx, user_id: int, since: Instant) -> dict[int, int]:
+    """How many entries of each feed the user has starred since."""
+    return dict(await tx.all(_STARS, {"owner": user_id, "since": since}))
 
 
 async def add(
-    tx: Tx,
-    user_id: int,
-    scope: DigestScope,
-    *,
-    model: str,
-    language: str,
-    since: Instant,
-    now: Instant,
+    tx: Tx, user_id: int, scope: DigestScope, *, model: str, language: str, since: Instant, now: Instant
 ) -> int:
     params = {
         "user_id": user_id,
@@ -152,42 +202,34 @@ async def add(
         "until": now,
         "created_at": now,
     }
-    return await tx.value(_ADD, params)
+    return await tx.get(_ADD, params)
 
 
 async def get(tx: Tx, user_id: int, digest_id: int) -> Digest | None:
-    row = await tx.one(_GET, {"owner": user_id, "digest": digest_id})
-    return None if row is None else _digest(row)
+    return await tx.one(_GET, {"owner": user_id, "digest": digest_id})
 
 
 async def newest(tx: Tx, user_id: int, *, limit: int, before: int | None = None) -> Sequence[Digest]:
     params = {"owner": user_id, "before": HIGHEST if before is None else before, "most": limit}
-    return [_digest(row) for row in await tx.all(_NEWEST, params)]
+    return await tx.all(_NEWEST, params)
 
 
 async def last_until(tx: Tx, user_id: int, scope: DigestScope, now: Instant) -> Instant | None:
     """Return the end of the last digest with this scope. Ignores future times, written by a wrong clock."""
     params = {"owner": user_id, "about": scope_text(scope), "limit": now + LEEWAY}
-    return await tx.value(_LAST_UNTIL, params)
+    return await tx.one(_LAST_UNTIL, params)
 
 
 async def finish(
     tx: Tx, digest_id: int, text: DigestText, *, model: str, language: str, entries: int, now: Instant
 ) -> None:
     content = orjson.dumps(asdict(text)).decode()
-    params = {
-        "digest": digest_id,
-        "words": content,
-        "by": model,
-        "spoken": language,
-        "number": entries,
-        "now": now,
-    }
+    params = {"digest": digest_id, "words": content, "by": model, "spoken": language, "number": entries, "now": now}
     await tx.run(_FINISH, params)
 
 
-async def fail(tx: Tx, digest_id: int, error: str, now: Instant) -> None:
-    await tx.run(_FAIL, {"digest": digest_id, "why": error, "now": now})
+async def fail(tx: Tx, digest_id: int, error: Failure, now: Instant) -> None:
+    await tx.run(_FAIL, {"digest": digest_id, "why": error.dump(), "now": now})
 
 
 async def remove(tx: Tx, user_id: int, digest_id: int) -> bool:
@@ -209,12 +251,11 @@ async def schedule(tx: Tx, options: Schedule) -> None:
 
 
 async def schedule_of(tx: Tx, user_id: int) -> Schedule | None:
-    row = await tx.one(_GET_SCHEDULE, {"owner": user_id})
-    return None if row is None else _load_schedule(row)
+    return await tx.one(_GET_SCHEDULE, {"owner": user_id})
 
 
 async def due(tx: Tx, now: Instant, *, most: int) -> list[Schedule]:
-    return [_load_schedule(row) for row in await tx.all(_DUE, {"now": now, "most": most})]
+    return await tx.all(_DUE, {"now": now, "most": most})
 
 
 async def move_on(tx: Tx, current: Schedule, to: Instant) -> bool:
@@ -231,35 +272,6 @@ async def unschedule(tx: Tx, user_id: int) -> None:
     await tx.run(_UNSCHEDULE, {"owner": user_id})
 
 
-def _load_schedule(row: Row) -> Schedule:
-    return Schedule(
-        row["user_id"],
-        row["minute"],
-        row["zone"],
-        scope_of(row["scope"]),
-        bool(row["mail"]),
-        row["next_at"],
-    )
-
-
-def _digest(row: Row) -> Digest:
-    return Digest(
-        id=row["id"],
-        user_id=row["user_id"],
-        status=row["status"],
-        scope=scope_of(row["scope"]),
-        model=row["model"],
-        language=row["language"],
-        entries=row["entries"],
-        error=row["error"],
-        since=row["since"],
-        until=row["until"],
-        created_at=row["created_at"],
-        finished_at=row["finished_at"],
-        text=_load_text(row["content"]),
-    )
-
-
 def _load_text(content: str) -> DigestText:
     fields: dict[str, Any] = orjson.loads(content)
     return DigestText(
@@ -269,8 +281,10 @@ def _load_text(content: str) -> DigestText:
         items=fields.get("items", 0),
         dropped=fields.get("dropped", 0),
         fallback=fields.get("fallback", False),
+        image=fields.get("image", ""),
+        left_out=fields.get("left_out", 0),
     )
 
 
 def _load_paragraph(fields: dict[str, Any]) -> Paragraph:
-    return Paragraph(fields["heading"], sentences_of(fields["sentences"]))
+    return Paragraph(fields["heading"], sentences_of(fields["sentences"]), fields.get("kind", ""))

@@ -6,20 +6,24 @@ from sqlalchemy import bindparam, delete, insert, update
 
 from reedbed.domain.folders import FolderRow
 from reedbed.domain.times import Instant
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, func, select
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Command, Query, func, select
 from reedbed.store.tables import folders, subscriptions
 
 _COLUMNS = (folders.c.id, folders.c.parent_id, folders.c.name, folders.c.position, folders.c.summary_words)
 _is_own = folders.c.user_id == bindparam("owner")
 
-_LIST = Statement(select(*_COLUMNS).where(_is_own).order_by(folders.c.position, folders.c.name, folders.c.id))
-_GET = Statement(select(*_COLUMNS).where(folders.c.id == bindparam("folder"), _is_own))
-_LOCK = Statement(select(folders.c.id).where(_is_own).order_by(folders.c.id).with_for_update())
-_ADD = Statement(
-    insert(folders).returning(*_COLUMNS), columns=["user_id", "parent_id", "name", "position", "created_at"]
+_LIST = Query(
+    select(*_COLUMNS).where(_is_own).order_by(folders.c.position, folders.c.name, folders.c.id), into=FolderRow
 )
-_UPDATE = Statement(
+_GET = Query(select(*_COLUMNS).where(folders.c.id == bindparam("folder"), _is_own), into=FolderRow)
+_LOCK = Query(select(folders.c.id).where(_is_own).order_by(folders.c.id).with_for_update(), into=int)
+_ADD = Query(
+    insert(folders).returning(*_COLUMNS),
+    columns=["user_id", "parent_id", "name", "position", "created_at"],
+    into=FolderRow,
+)
+_UPDATE = Command(
     update(folders)
     .where(folders.c.id == bindparam("folder"), _is_own)
     .values(
@@ -29,32 +33,27 @@ _UPDATE = Statement(
         summary_words=bindparam("summary_words"),
     )
 )
-_SET_POSITION = Statement(
-    update(folders)
-    .where(folders.c.id == bindparam("folder"), _is_own)
-    .values(position=bindparam("new_position"))
+_SET_POSITION = Command(
+    update(folders).where(folders.c.id == bindparam("folder"), _is_own).values(position=bindparam("new_position"))
 )
-_MOVE_FOLDERS_UP = Statement(
-    update(folders)
-    .where(folders.c.parent_id == bindparam("folder"), _is_own)
-    .values(parent_id=bindparam("above"))
+_MOVE_FOLDERS_UP = Command(
+    update(folders).where(folders.c.parent_id == bindparam("folder"), _is_own).values(parent_id=bindparam("above"))
 )
-_MOVE_FEEDS_UP = Statement(
+_MOVE_FEEDS_UP = Command(
     update(subscriptions)
     .where(subscriptions.c.folder_id == bindparam("folder"), subscriptions.c.user_id == bindparam("owner"))
     .values(folder_id=bindparam("above"))
 )
-_DELETE = Statement(delete(folders).where(folders.c.id == bindparam("folder"), _is_own))
-_NEXT_POSITION = Statement(select(func.coalesce(func.max(folders.c.position), -1) + 1).where(_is_own))
+_DELETE = Command(delete(folders).where(folders.c.id == bindparam("folder"), _is_own))
+_NEXT_POSITION = Query(select(func.coalesce(func.max(folders.c.position), -1) + 1).where(_is_own), into=int)
 
 
 async def of_user(tx: Tx, user_id: int) -> list[FolderRow]:
-    return [_folder(row) for row in await tx.all(_LIST, {"owner": user_id})]
+    return await tx.all(_LIST, {"owner": user_id})
 
 
 async def get(tx: Tx, user_id: int, folder_id: int) -> FolderRow | None:
-    row = await tx.one(_GET, {"owner": user_id, "folder": folder_id})
-    return _folder(row) if row else None
+    return await tx.one(_GET, {"owner": user_id, "folder": folder_id})
 
 
 async def lock(tx: Tx, user_id: int) -> None:
@@ -64,13 +63,10 @@ async def lock(tx: Tx, user_id: int) -> None:
 
 
 async def add(tx: Tx, user_id: int, name: str, parent_id: int | None, now: Instant) -> FolderRow:
-    position = await tx.value(_NEXT_POSITION, {"owner": user_id})
-    row = await tx.one(
-        _ADD,
-        {"user_id": user_id, "parent_id": parent_id, "name": name, "position": position, "created_at": now},
+    position = await tx.one(_NEXT_POSITION, {"owner": user_id})
+    return await tx.get(
+        _ADD, {"user_id": user_id, "parent_id": parent_id, "name": name, "position": position, "created_at": now}
     )
-    assert row is not None
-    return _folder(row)
 
 
 async def change(tx: Tx, user_id: int, folder: FolderRow) -> bool:
@@ -103,7 +99,3 @@ async def remove(tx: Tx, user_id: int, folder: FolderRow) -> None:
     await tx.run(_MOVE_FOLDERS_UP, params)
     await tx.run(_MOVE_FEEDS_UP, params)
     await tx.run(_DELETE, params)
-
-
-def _folder(row: Row) -> FolderRow:
-    return FolderRow(*row)

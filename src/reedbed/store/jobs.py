@@ -1,7 +1,7 @@
 """Jobs and their batches, leases, and the list of running processes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 import orjson
@@ -10,13 +10,15 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant, Millis
-from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import (
-    Statement,
+    Command,
+    Query,
     among,
     database_now,
     delete_some,
     func,
+    row_of,
     select,
     select_once,
 )
@@ -48,11 +50,12 @@ class RunningJob:
     created_at: Instant
 
 
-_RUNNING = Statement(
+_RUNNING = Query(
     select(jobs.c.kind, jobs.c.progress, jobs.c.created_at)
     .where(jobs.c.state == "running")
     .order_by(jobs.c.id)
-    .limit(20)
+    .limit(20),
+    into=RunningJob,
 )
 _COLUMNS = (
     jobs.c.id,
@@ -66,79 +69,96 @@ _COLUMNS = (
     jobs.c.created_at,
     jobs.c.finished_at,
 )
-_ADD = Statement(
-    insert(jobs).returning(jobs.c.id), columns=["user_id", "kind", "payload", "run_at", "created_at"]
+_ADD = Query(
+    insert(jobs).returning(jobs.c.id), columns=["user_id", "kind", "payload", "run_at", "created_at"], into=int
 )
 _due = (
     select(jobs.c.id)
     .where(
         among(jobs.c.kind, "kinds", Text()),
         jobs.c.run_at <= bindparam("now"),
-        or_(
-            jobs.c.state == "pending",
-            and_(jobs.c.state == "running", jobs.c.leased_until <= bindparam("now")),
-        ),
+        or_(jobs.c.state == "pending", and_(jobs.c.state == "running", jobs.c.leased_until <= bindparam("now"))),
     )
     .order_by(jobs.c.run_at, jobs.c.id)
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)
 )
-_CLAIM = Statement(
+
+
+def _job(
+    id_: int,
+    user_id: int | None,
+    kind: str,
+    payload: str,
+    state: str,
+    report: str,
+    progress: float,
+    attempts: int,
+    created_at: int,
+    finished_at: int | None,
+) -> Job:
+    return Job(
+        id_,
+        user_id,
+        kind,
+        orjson.loads(payload),
+        state,
+        orjson.loads(report),
+        progress,
+        attempts,
+        created_at,
+        finished_at,
+    )
+
+
+_CLAIM = Query(
     update(jobs)
     .where(jobs.c.id.in_(select_once(_due)))
     .values(
-        state="running",
-        attempts=jobs.c.attempts + 1,
-        lease_holder=bindparam("holder"),
-        leased_until=bindparam("until"),
+        state="running", attempts=jobs.c.attempts + 1, lease_holder=bindparam("holder"), leased_until=bindparam("until")
     )
-    .returning(*_COLUMNS)
+    .returning(*_COLUMNS),
+    into=_job,
 )
 _is_leased_to_us = (jobs.c.id == bindparam("job_id"), jobs.c.lease_holder == bindparam("holder"))
-_RENEW = Statement(update(jobs).where(*_is_leased_to_us).values(leased_until=bindparam("until")))
-_RECORD_PROGRESS = Statement(
-    update(jobs).where(*_is_leased_to_us).values(progress=bindparam("share"), report=bindparam("said"))
+_RENEW = Command(update(jobs).where(*_is_leased_to_us).values(leased_until=bindparam("until")))
+_RECORD_PROGRESS = Command(
+    update(jobs).where(*_is_leased_to_us).values(progress=bindparam("share"), report=bindparam("text"))
 )
-_POSTPONE = Statement(
+_POSTPONE = Command(
     update(jobs)
     .where(*_is_leased_to_us)
     .values(state="pending", run_at=bindparam("at"), lease_holder=null(), leased_until=null())
 )
-_SET_ATTEMPTS = Statement(update(jobs).where(*_is_leased_to_us).values(attempts=bindparam("tries")))
-_FINISH = Statement(
+_SET_ATTEMPTS = Command(update(jobs).where(*_is_leased_to_us).values(attempts=bindparam("tries")))
+_FINISH = Command(
     update(jobs)
     .where(*_is_leased_to_us)
     .values(
         state=bindparam("end"),
-        report=bindparam("said"),
+        report=bindparam("text"),
         progress=1.0,
         finished_at=bindparam("now"),
         lease_holder=null(),
         leased_until=null(),
     )
 )
-_GET = Statement(
+_GET = Query(
     select(*_COLUMNS).where(
-        jobs.c.id == bindparam("job_id"),
-        jobs.c.user_id == bindparam("user"),
-        jobs.c.kind == bindparam("what"),
-    )
+        jobs.c.id == bindparam("job_id"), jobs.c.user_id == bindparam("user"), jobs.c.kind == bindparam("what")
+    ),
+    into=_job,
 )
-_COUNT_OPEN = Statement(
+_COUNT_OPEN = Query(
     select(func.count())
     .select_from(jobs)
-    .where(
-        jobs.c.user_id == bindparam("user"),
-        jobs.c.kind == bindparam("what"),
-        jobs.c.finished_at.is_(None),
-    )
+    .where(jobs.c.user_id == bindparam("user"), jobs.c.kind == bindparam("what"), jobs.c.finished_at.is_(None)),
+    into=int,
 )
-_START = Statement(
-    update(jobs)
-    .where(jobs.c.id == bindparam("job_id"))
-    .values(run_at=bindparam("at"), payload=bindparam("given"))
+_START = Command(
+    update(jobs).where(jobs.c.id == bindparam("job_id")).values(run_at=bindparam("at"), payload=bindparam("given"))
 )
-_DELETE_FINISHED = Statement(delete(jobs).where(jobs.c.finished_at < bindparam("before")))
+_DELETE_FINISHED = Command(delete(jobs).where(jobs.c.finished_at < bindparam("before")))
 
 
 async def add(
@@ -150,7 +170,7 @@ async def add(
     user_id: int | None = None,
     run_at: Instant | None = None,
 ) -> int:
-    return await tx.value(
+    return await tx.get(
         _ADD,
         {
             "user_id": user_id,
@@ -163,13 +183,12 @@ async def add(
 
 
 async def get(tx: Tx, user_id: int, kind: str, job_id: int) -> Job | None:
-    row = await tx.one(_GET, {"job_id": job_id, "user": user_id, "what": kind})
-    return None if row is None else _job(row)
+    return await tx.one(_GET, {"job_id": job_id, "user": user_id, "what": kind})
 
 
 async def count_open(tx: Tx, user_id: int, kind: str) -> int:
     """Count this user's unfinished jobs of this kind."""
-    return await tx.value(_COUNT_OPEN, {"user": user_id, "what": kind})
+    return await tx.get(_COUNT_OPEN, {"user": user_id, "what": kind})
 
 
 async def start(tx: Tx, job_id: int, payload: Mapping[str, Any], at: Instant) -> None:
@@ -177,11 +196,9 @@ async def start(tx: Tx, job_id: int, payload: Mapping[str, Any], at: Instant) ->
     await tx.run(_START, {"job_id": job_id, "given": _json(payload), "at": at})
 
 
-async def claim(
-    tx: Tx, kinds: Sequence[str], holder: str, now: Instant, until: Instant, *, most: int = 1
-) -> list[Job]:
+async def claim(tx: Tx, kinds: Sequence[str], holder: str, now: Instant, until: Instant, *, most: int = 1) -> list[Job]:
     params = {"kinds": list(kinds), "holder": holder, "now": now, "until": until, "most": most}
-    return [_job(row) for row in await tx.all(_CLAIM, params)]
+    return await tx.all(_CLAIM, params)
 
 
 async def renew(tx: Tx, job_id: int, holder: str, until: Instant) -> bool:
@@ -189,12 +206,8 @@ async def renew(tx: Tx, job_id: int, holder: str, until: Instant) -> bool:
     return await tx.run(_RENEW, {"job_id": job_id, "holder": holder, "until": until}) == 1
 
 
-async def record_progress(
-    tx: Tx, job_id: int, holder: str, progress: float, report: Mapping[str, Any]
-) -> None:
-    await tx.run(
-        _RECORD_PROGRESS, {"job_id": job_id, "holder": holder, "share": progress, "said": _json(report)}
-    )
+async def record_progress(tx: Tx, job_id: int, holder: str, progress: float, report: Mapping[str, Any]) -> None:
+    await tx.run(_RECORD_PROGRESS, {"job_id": job_id, "holder": holder, "share": progress, "text": _json(report)})
 
 
 async def put_off(tx: Tx, job_id: int, holder: str, at: Instant) -> None:
@@ -210,9 +223,7 @@ async def finish(
     tx: Tx, job_id: int, holder: str, now: Instant, report: Mapping[str, Any], *, failed: bool = False
 ) -> None:
     state = "failed" if failed else "done"
-    await tx.run(
-        _FINISH, {"job_id": job_id, "holder": holder, "now": now, "said": _json(report), "end": state}
-    )
+    await tx.run(_FINISH, {"job_id": job_id, "holder": holder, "now": now, "text": _json(report), "end": state})
 
 
 async def delete_finished(tx: Tx, before: Instant) -> int:
@@ -223,44 +234,28 @@ def _json(value: Mapping[str, Any]) -> str:
     return orjson.dumps(value).decode()
 
 
-def _job(row: Row) -> Job:
-    id_, user_id, kind, payload, state, report, progress, attempts, created_at, finished_at = row
-    return Job(
-        id_,
-        user_id,
-        kind,
-        orjson.loads(payload),
-        state,
-        orjson.loads(report),
-        progress,
-        attempts,
-        created_at,
-        finished_at,
-    )
-
-
 async def under_way(tx: Tx) -> list[RunningJob]:
     """Return at most twenty running jobs."""
-    return [RunningJob(*row) for row in await tx.all(_RUNNING)]
+    return await tx.all(_RUNNING)
 
 
 # --- Batches: the data of a job, in parts
 
 _new_batch = upsert(job_pieces)
-_ADD_BATCH = Statement(
+_ADD_BATCH = Command(
     _new_batch.on_conflict_do_update(
-        index_elements=["job_id", "number"],
-        set_={name: _new_batch.excluded[name] for name in ("kind", "data")},
+        index_elements=["job_id", "number"], set_={name: _new_batch.excluded[name] for name in ("kind", "data")}
     ),
     columns=["job_id", "number", "kind", "data"],
 )
 _of_job = job_pieces.c.job_id == bindparam("job_id")
-_GET_BATCH = Statement(
-    select(job_pieces.c.kind, job_pieces.c.data).where(_of_job, job_pieces.c.number == bindparam("number"))
+_GET_BATCH = Query(
+    select(job_pieces.c.kind, job_pieces.c.data).where(_of_job, job_pieces.c.number == bindparam("number")),
+    into=row_of(str, bytes),
 )
-_DELETE_BATCH = Statement(delete(job_pieces).where(_of_job, job_pieces.c.number == bindparam("number")))
+_DELETE_BATCH = Command(delete(job_pieces).where(_of_job, job_pieces.c.number == bindparam("number")))
 _finished_jobs = select(jobs.c.id).where(jobs.c.finished_at.is_not(None))
-_DELETE_OLD_BATCHES = Statement(delete_some(job_pieces, job_pieces.c.job_id.in_(_finished_jobs)))
+_DELETE_OLD_BATCHES = Command(delete_some(job_pieces, job_pieces.c.job_id.in_(_finished_jobs)))
 
 
 async def add_batch(tx: Tx, job_id: int, number: int, kind: str, data: bytes) -> None:
@@ -298,30 +293,26 @@ async def delete_old_batches(tx: Tx, *, most: int) -> int:
 _new_lease = upsert(leases).values(
     {name: bindparam(name) for name in ("name", "holder", "taken_at", "heartbeat_at", "expires_at")}
 )
-_ACQUIRE_LEASE = Statement(
+_ACQUIRE_LEASE = Query(
     _new_lease.on_conflict_do_update(
         index_elements=["name"],
-        set_={
-            name: _new_lease.excluded[name] for name in ("holder", "taken_at", "heartbeat_at", "expires_at")
-        },
+        set_={name: _new_lease.excluded[name] for name in ("holder", "taken_at", "heartbeat_at", "expires_at")},
         where=or_(leases.c.expires_at <= bindparam("taken_at"), leases.c.holder == bindparam("holder")),
-    ).returning(leases.c.name)
+    ).returning(leases.c.name),
+    into=str,
 )
-_RENEW_LEASE = Statement(
+_RENEW_LEASE = Command(
     update(leases)
     .where(leases.c.name == bindparam("lease"), leases.c.holder == bindparam("who"))
     .values(heartbeat_at=bindparam("now"), expires_at=bindparam("until"))
 )
-_RELEASE_LEASE = Statement(
-    delete(leases).where(leases.c.name == bindparam("lease"), leases.c.holder == bindparam("who"))
-)
+_RELEASE_LEASE = Command(delete(leases).where(leases.c.name == bindparam("lease"), leases.c.holder == bindparam("who")))
 
 
 async def acquire_lease(tx: Tx, name: str, holder: str, now: Instant, ttl: Millis) -> bool:
     """Take the lease if it is free, expired or already ours."""
     row = await tx.one(
-        _ACQUIRE_LEASE,
-        {"name": name, "holder": holder, "taken_at": now, "heartbeat_at": now, "expires_at": now + ttl},
+        _ACQUIRE_LEASE, {"name": name, "holder": holder, "taken_at": now, "heartbeat_at": now, "expires_at": now + ttl}
     )
     return row is not None
 
@@ -371,44 +362,53 @@ _new_process = upsert(processes).values(
     started_at=bindparam("started_at"),
     heartbeat_at=database_now(),
 )
-_HEARTBEAT = Statement(
+_HEARTBEAT = Command(
     _new_process.on_conflict_do_update(
         index_elements=["name"], set_={"heartbeat_at": _new_process.excluded.heartbeat_at}
     )
 )
-_REMOVE_PROCESS = Statement(delete(processes).where(processes.c.name == bindparam("gone")))
-_REMOVE_DEAD = Statement(
+_REMOVE_PROCESS = Command(delete(processes).where(processes.c.name == bindparam("gone")))
+_REMOVE_DEAD = Query(
     delete(processes)
     .where(processes.c.heartbeat_at < database_now() - bindparam("patience", type_=BigInteger()))
-    .returning(processes.c.name)
+    .returning(processes.c.name),
+    into=str,
 )
 _END_LEASES = [
-    Statement(
+    Command(
         update(table)
         .where(among(table.c.lease_holder, "dead", Text()), since_or_until.is_not(None))
         .values({since_or_until.name: ENDED})
     )
     for table, since_or_until in _LEASED_TABLES
 ]
-_DELETE_CHORE_LEASES = Statement(delete(leases).where(among(leases.c.holder, "dead", Text())))
-_LIST_PROCESSES = Statement(
+_DELETE_CHORE_LEASES = Command(delete(leases).where(among(leases.c.holder, "dead", Text())))
+
+
+def _process(*columns: Any) -> Process:
+    return Process(*columns, in_hand={}, chores=())
+
+
+_LIST_PROCESSES = Query(
     select(
         processes.c.name,
         processes.c.role,
         processes.c.version,
         processes.c.started_at,
         (database_now() - processes.c.heartbeat_at).label("silent_for"),
-    ).order_by(processes.c.role, processes.c.started_at)
+    ).order_by(processes.c.role, processes.c.started_at),
+    into=_process,
 )
 _COUNT_LEASED = {
-    table.name: Statement(
+    table.name: Query(
         select(table.c.lease_holder, func.count())
         .where(table.c.lease_holder.is_not(None), since_or_until > ENDED)
-        .group_by(table.c.lease_holder)
+        .group_by(table.c.lease_holder),
+        into=row_of(str, int),
     )
     for table, since_or_until in _LEASED_TABLES
 }
-_CHORES = Statement(select(leases.c.holder, leases.c.name).order_by(leases.c.name))
+_CHORES = Query(select(leases.c.holder, leases.c.name).order_by(leases.c.name), into=row_of(str, str))
 
 
 async def record_heartbeat(tx: Tx, name: str, *, role: str, version: str, started_at: Instant) -> None:
@@ -422,7 +422,7 @@ async def remove_process(tx: Tx, name: str) -> None:
 
 async def remove_dead_processes(tx: Tx, patience: Millis) -> list[str]:
     """Remove processes without a heartbeat for `patience` and end their leases; return their names."""
-    dead = [row[0] for row in await tx.all(_REMOVE_DEAD, {"patience": patience})]
+    dead = await tx.all(_REMOVE_DEAD, {"patience": patience})
     if dead:
         await _end_leases(tx, dead)
     return dead
@@ -437,8 +437,8 @@ async def list_processes(tx: Tx) -> list[Process]:
     for holder, chore in await tx.all(_CHORES):
         chores.setdefault(holder, []).append(chore)
     return [
-        Process(*row, in_hand=in_hand.get(row["name"], {}), chores=tuple(chores.get(row["name"], ())))
-        for row in await tx.all(_LIST_PROCESSES)
+        replace(process, in_hand=in_hand.get(process.name, {}), chores=tuple(chores.get(process.name, ())))
+        for process in await tx.all(_LIST_PROCESSES)
     ]
 
 

@@ -1,13 +1,14 @@
 """Newsletters: ingest addresses, senders, received mail, its images and confirmation links, and mailboxes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, field, replace
 from typing import Any
 
 import orjson
 from sqlalchemy import Text, and_, bindparam, delete, exists, null, update
 from sqlalchemy.dialects.postgresql import insert
 
+from reedbed.domain.failures import Failure, dump_failure, load_failure
 from reedbed.domain.newsletters import (
     Confirmation,
     IngestAddress,
@@ -18,8 +19,18 @@ from reedbed.domain.newsletters import (
 )
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, among, func, larger, select, select_once
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import (
+    Command,
+    Query,
+    among,
+    func,
+    larger,
+    row_of,
+    select,
+    select_once,
+    with_failure,
+)
 from reedbed.store.tables import (
     blobs,
     entries,
@@ -47,31 +58,34 @@ _ADDRESS_COLUMNS = (
 )
 _own_addresses = mail_addresses.c.user_id == bindparam("user_id")
 _is_open = mail_addresses.c.revoked_at.is_(None)
-_ADD_ADDRESS = Statement(
+_ADD_ADDRESS = Query(
     insert(mail_addresses).on_conflict_do_nothing().returning(*_ADDRESS_COLUMNS),
     columns=["user_id", "name", "local", "created_at"],
+    into=IngestAddress,
 )
-_ADDRESSES = Statement(
-    select(*_ADDRESS_COLUMNS).where(_own_addresses, _is_open).order_by(mail_addresses.c.id)
+_ADDRESSES = Query(
+    select(*_ADDRESS_COLUMNS).where(_own_addresses, _is_open).order_by(mail_addresses.c.id), into=IngestAddress
 )
-_RENAME_ADDRESS = Statement(
+_RENAME_ADDRESS = Query(
     update(mail_addresses)
     .where(_own_addresses, _is_open, mail_addresses.c.id == bindparam("address"))
     .values(name=bindparam("new_name"))
-    .returning(*_ADDRESS_COLUMNS)
+    .returning(*_ADDRESS_COLUMNS),
+    into=IngestAddress,
 )
-_REVOKE_ADDRESS = Statement(
+_REVOKE_ADDRESS = Command(
     update(mail_addresses)
     .where(_own_addresses, _is_open, mail_addresses.c.id == bindparam("address"))
     .values(revoked_at=bindparam("now"))
 )
-_OPEN_BY_LOCAL_PART = Statement(
+_OPEN_BY_LOCAL_PART = Query(
     select(*_ADDRESS_COLUMNS)
     .join_from(mail_addresses, users, users.c.id == mail_addresses.c.user_id)
     .where(among(mail_addresses.c.local, "locals", Text()), _is_open, users.c.disabled_at.is_(None))
-    .order_by(mail_addresses.c.id)
+    .order_by(mail_addresses.c.id),
+    into=IngestAddress,
 )
-_RECORD_USE = Statement(
+_RECORD_USE = Command(
     update(mail_addresses)
     .where(among(mail_addresses.c.id, "ids"))
     .values(received=mail_addresses.c.received + 1, last_used_at=bindparam("now"))
@@ -95,25 +109,32 @@ _SENDER_COLUMNS = (
     mail_senders.c.left_at,
 )
 _own_senders = mail_senders.c.user_id == bindparam("user_id")
-_SENDERS = Statement(
-    select(*_SENDER_COLUMNS)
-    .where(_own_senders)
-    .order_by(mail_senders.c.last_mail_at.desc(), mail_senders.c.id.desc())
+
+
+def _sender(*columns: Any) -> Sender:
+    id_, user_id, feed_id, address, name, ways_out, verdicts, *rest = columns
+    options, checked = UnsubscribeOptions(**orjson.loads(ways_out)), Verdicts(**orjson.loads(verdicts))
+    return Sender(id_, user_id, feed_id, address, name, options, checked, load_failure(rest[0]), *rest[1:])
+
+
+_SENDERS = Query(
+    select(*_SENDER_COLUMNS).where(_own_senders).order_by(mail_senders.c.last_mail_at.desc(), mail_senders.c.id.desc()),
+    into=_sender,
 )
-_SENDER_BY_ADDRESS = Statement(
-    select(*_SENDER_COLUMNS).where(_own_senders, mail_senders.c.address == bindparam("key"))
+_SENDER_BY_ADDRESS = Query(
+    select(*_SENDER_COLUMNS).where(_own_senders, mail_senders.c.address == bindparam("key")), into=_sender
 )
-_SENDER_BY_ID = Statement(
-    select(*_SENDER_COLUMNS).where(_own_senders, mail_senders.c.id == bindparam("sender"))
+_SENDER_BY_ID = Query(
+    select(*_SENDER_COLUMNS).where(_own_senders, mail_senders.c.id == bindparam("sender")), into=_sender
 )
-_SENDER_BY_FEED = Statement(
-    select(*_SENDER_COLUMNS).where(_own_senders, mail_senders.c.feed_id == bindparam("feed"))
+_SENDER_BY_FEED = Query(
+    select(*_SENDER_COLUMNS).where(_own_senders, mail_senders.c.feed_id == bindparam("feed")), into=_sender
 )
-_COUNT_SENDERS = Statement(select(func.count()).select_from(mail_senders).where(_own_senders))
-_ADD_SENDER = Statement(
+_COUNT_SENDERS = Query(select(func.count()).select_from(mail_senders).where(_own_senders), into=int)
+_ADD_SENDER = Command(
     insert(mail_senders).on_conflict_do_nothing(), columns=["user_id", "address", "name", "created_at"]
 )
-_RECORD_MAIL = Statement(
+_RECORD_MAIL = Command(
     update(mail_senders)
     .where(_own_senders, mail_senders.c.address == bindparam("key"))
     .values(
@@ -128,30 +149,28 @@ _RECORD_MAIL = Statement(
         refused=0,
     )
 )
-_RECORD_REJECTED = Statement(
+_RECORD_REJECTED = Command(
     update(mail_senders)
     .where(_own_senders, mail_senders.c.address == bindparam("key"))
     .values(refused=mail_senders.c.refused + 1, last_mail_at=bindparam("now"))
 )
-_SET_BLOCKED = Statement(
+_SET_BLOCKED = Command(
     update(mail_senders)
     .where(_own_senders, mail_senders.c.id == bindparam("sender"))
     .values(blocked_at=bindparam("at"), refused=0)
 )
-_SET_LEFT = Statement(
+_SET_LEFT = Command(
     update(mail_senders)
     .where(_own_senders, mail_senders.c.id == bindparam("sender"))
-    .values(left_at=bindparam("at"), leaving=bindparam("said"), refused=0)
+    .values(left_at=bindparam("at"), leaving=bindparam("text"), refused=0)
 )
-_SET_LEAVING_TEXT = Statement(
-    update(mail_senders)
-    .where(_own_senders, mail_senders.c.id == bindparam("sender"))
-    .values(leaving=bindparam("said"))
+_SET_LEAVING_TEXT = Command(
+    update(mail_senders).where(_own_senders, mail_senders.c.id == bindparam("sender")).values(leaving=bindparam("text"))
 )
 
 # --- Received mail
 
-_UPDATE_FETCH_STATE = Statement(
+_UPDATE_FETCH_STATE = Command(
     update(feed_fetch_state)
     .where(feed_fetch_state.c.feed_id == bindparam("feed"))
     .values(
@@ -159,28 +178,25 @@ _UPDATE_FETCH_STATE = Statement(
         last_checked_at=bindparam("now"),
         last_success_at=bindparam("now"),
         last_changed_at=bindparam("now"),
-        newest_entry_id=larger(
-            feed_fetch_state.c.newest_entry_id, bindparam("entry", type_=entries.c.id.type)
-        ),
+        newest_entry_id=larger(feed_fetch_state.c.newest_entry_id, bindparam("entry", type_=entries.c.id.type)),
         newest_entry_at=bindparam("at"),
         next_check_at=null(),
         urgent=False,
     )
 )
-_FIND_ENTRY = Statement(
+_FIND_ENTRY = Query(
     select(entries.c.id).where(
-        entries.c.feed_id == bindparam("feed"),
-        entries.c.guid == bindparam("guid"),
-        entries.c.audience_id.is_(None),
-    )
+        entries.c.feed_id == bindparam("feed"), entries.c.guid == bindparam("guid"), entries.c.audience_id.is_(None)
+    ),
+    into=int,
 )
 
-_ADD_DELIVERY = Statement(insert(mail_deliveries).on_conflict_do_nothing(), columns=["key", "at"])
-_GET_DELIVERY = Statement(select(mail_deliveries.c.at).where(mail_deliveries.c.key == bindparam("key")))
-_DELETE_OLD_DELIVERIES = Statement(delete(mail_deliveries).where(mail_deliveries.c.at < bindparam("before")))
+_ADD_DELIVERY = Command(insert(mail_deliveries).on_conflict_do_nothing(), columns=["key", "at"])
+_GET_DELIVERY = Query(select(mail_deliveries.c.at).where(mail_deliveries.c.key == bindparam("key")), into=int)
+_DELETE_OLD_DELIVERIES = Command(delete(mail_deliveries).where(mail_deliveries.c.at < bindparam("before")))
 
-_ADD_IMAGE = Statement(insert(mail_images).on_conflict_do_nothing(), columns=["entry_id", "blob_id"])
-_GET_IMAGE = Statement(
+_ADD_IMAGE = Command(insert(mail_images).on_conflict_do_nothing(), columns=["entry_id", "blob_id"])
+_GET_IMAGE = Query(
     select(blobs.c.media_type, blobs.c.data).where(
         blobs.c.hash == bindparam("hash"),
         exists()
@@ -191,9 +207,10 @@ _GET_IMAGE = Statement(
             _own_senders,
         )
         .correlate(blobs),
-    )
+    ),
+    into=row_of(str, bytes),
 )
-_DELETE_OLD_IMAGES = Statement(
+_DELETE_OLD_IMAGES = Command(
     delete(blobs).where(
         blobs.c.hash.like("mail:%"),
         blobs.c.created_at < bindparam("before"),
@@ -204,9 +221,8 @@ _DELETE_OLD_IMAGES = Statement(
 # --- Confirmation links
 
 _own_confirmations = mail_confirmations.c.user_id == bindparam("user_id")
-_ADD_CONFIRMATION = Statement(
-    insert(mail_confirmations).on_conflict_do_nothing(),
-    columns=["entry_id", "user_id", "url", "label", "created_at"],
+_ADD_CONFIRMATION = Command(
+    insert(mail_confirmations).on_conflict_do_nothing(), columns=["entry_id", "user_id", "url", "label", "created_at"]
 )
 _confirmations = (
     select(
@@ -220,22 +236,22 @@ _confirmations = (
     .join_from(mail_confirmations, entries, entries.c.id == mail_confirmations.c.entry_id)
     .outerjoin(
         mail_senders,
-        and_(
-            mail_senders.c.feed_id == entries.c.feed_id,
-            mail_senders.c.user_id == mail_confirmations.c.user_id,
-        ),
+        and_(mail_senders.c.feed_id == entries.c.feed_id, mail_senders.c.user_id == mail_confirmations.c.user_id),
     )
     .where(_own_confirmations)
 )
-_WAITING_CONFIRMATIONS = Statement(
+_WAITING_CONFIRMATIONS = Query(
     _confirmations.where(
         mail_confirmations.c.dismissed_at.is_(None), mail_confirmations.c.created_at > bindparam("since")
     )
     .order_by(mail_confirmations.c.entry_id.desc())
-    .limit(20)
+    .limit(20),
+    into=WaitingConfirmation,
 )
-_GET_CONFIRMATION = Statement(_confirmations.where(mail_confirmations.c.entry_id == bindparam("entry")))
-_DISMISS_CONFIRMATION = Statement(
+_GET_CONFIRMATION = Query(
+    _confirmations.where(mail_confirmations.c.entry_id == bindparam("entry")), into=WaitingConfirmation
+)
+_DISMISS_CONFIRMATION = Command(
     update(mail_confirmations)
     .where(_own_confirmations, mail_confirmations.c.entry_id == bindparam("entry"))
     .values(dismissed_at=bindparam("now"))
@@ -248,17 +264,15 @@ _DISMISS_CONFIRMATION = Statement(
 async def add_address(tx: Tx, user_id: int, name: str, local: str, now: Instant) -> IngestAddress | None:
     """Return None if another address already has this name."""
     params = {"user_id": user_id, "name": name, "local": local, "created_at": now}
-    row = await tx.one(_ADD_ADDRESS, params)
-    return IngestAddress(*row) if row else None
+    return await tx.one(_ADD_ADDRESS, params)
 
 
 async def list_addresses(tx: Tx, user_id: int) -> list[IngestAddress]:
-    return [IngestAddress(*row) for row in await tx.all(_ADDRESSES, {"user_id": user_id})]
+    return await tx.all(_ADDRESSES, {"user_id": user_id})
 
 
 async def rename_address(tx: Tx, user_id: int, address_id: int, name: str) -> IngestAddress | None:
-    row = await tx.one(_RENAME_ADDRESS, {"user_id": user_id, "address": address_id, "new_name": name})
-    return IngestAddress(*row) if row else None
+    return await tx.one(_RENAME_ADDRESS, {"user_id": user_id, "address": address_id, "new_name": name})
 
 
 async def revoke_address(tx: Tx, user_id: int, address_id: int, now: Instant) -> bool:
@@ -267,7 +281,7 @@ async def revoke_address(tx: Tx, user_id: int, address_id: int, now: Instant) ->
 
 async def behind(tx: Tx, local_parts: Sequence[str]) -> list[IngestAddress]:
     """Return the open addresses with these local parts whose users may log in."""
-    return [IngestAddress(*row) for row in await tx.all(_OPEN_BY_LOCAL_PART, {"locals": list(local_parts)})]
+    return await tx.all(_OPEN_BY_LOCAL_PART, {"locals": list(local_parts)})
 
 
 async def record_use(tx: Tx, address_ids: Sequence[int], now: Instant) -> None:
@@ -275,26 +289,23 @@ async def record_use(tx: Tx, address_ids: Sequence[int], now: Instant) -> None:
 
 
 async def list_senders(tx: Tx, user_id: int) -> list[Sender]:
-    return [_sender(row) for row in await tx.all(_SENDERS, {"user_id": user_id})]
+    return await tx.all(_SENDERS, {"user_id": user_id})
 
 
 async def sender_by_address(tx: Tx, user_id: int, address: str) -> Sender | None:
-    row = await tx.one(_SENDER_BY_ADDRESS, {"user_id": user_id, "key": address})
-    return _sender(row) if row else None
+    return await tx.one(_SENDER_BY_ADDRESS, {"user_id": user_id, "key": address})
 
 
 async def sender(tx: Tx, user_id: int, sender_id: int) -> Sender | None:
-    row = await tx.one(_SENDER_BY_ID, {"user_id": user_id, "sender": sender_id})
-    return _sender(row) if row else None
+    return await tx.one(_SENDER_BY_ID, {"user_id": user_id, "sender": sender_id})
 
 
 async def sender_of_feed(tx: Tx, user_id: int, feed_id: int) -> Sender | None:
-    row = await tx.one(_SENDER_BY_FEED, {"user_id": user_id, "feed": feed_id})
-    return _sender(row) if row else None
+    return await tx.one(_SENDER_BY_FEED, {"user_id": user_id, "feed": feed_id})
 
 
 async def count_senders(tx: Tx, user_id: int) -> int:
-    return await tx.value(_COUNT_SENDERS, {"user_id": user_id})
+    return await tx.get(_COUNT_SENDERS, {"user_id": user_id})
 
 
 async def add_sender(tx: Tx, user_id: int, address: str, name: str, now: Instant) -> None:
@@ -333,12 +344,12 @@ async def set_blocked(tx: Tx, user_id: int, sender_id: int, at: Instant | None) 
     await tx.run(_SET_BLOCKED, {"user_id": user_id, "sender": sender_id, "at": at})
 
 
-async def set_left(tx: Tx, user_id: int, sender_id: int, at: Instant | None, message: str = "") -> None:
-    await tx.run(_SET_LEFT, {"user_id": user_id, "sender": sender_id, "at": at, "said": message})
+async def set_left(tx: Tx, user_id: int, sender_id: int, at: Instant | None, result: Failure | None = None) -> None:
+    await tx.run(_SET_LEFT, {"user_id": user_id, "sender": sender_id, "at": at, "text": dump_failure(result) or ""})
 
 
-async def set_unsubscribe_message(tx: Tx, user_id: int, sender_id: int, message: str) -> None:
-    await tx.run(_SET_LEAVING_TEXT, {"user_id": user_id, "sender": sender_id, "said": message})
+async def set_unsubscribe_result(tx: Tx, user_id: int, sender_id: int, result: Failure) -> None:
+    await tx.run(_SET_LEAVING_TEXT, {"user_id": user_id, "sender": sender_id, "text": result.dump()})
 
 
 async def record_state(tx: Tx, feed_id: int, entry_id: int, at: Instant, now: Instant) -> None:
@@ -346,11 +357,11 @@ async def record_state(tx: Tx, feed_id: int, entry_id: int, at: Instant, now: In
 
 
 async def find_entry_by_guid(tx: Tx, feed_id: int, guid: str) -> int | None:
-    return await tx.value(_FIND_ENTRY, {"feed": feed_id, "guid": guid})
+    return await tx.one(_FIND_ENTRY, {"feed": feed_id, "guid": guid})
 
 
 async def was_delivered(tx: Tx, key: str) -> bool:
-    return await tx.value(_GET_DELIVERY, {"key": key}) is not None
+    return await tx.one(_GET_DELIVERY, {"key": key}) is not None
 
 
 async def record_delivery(tx: Tx, key: str, now: Instant) -> None:
@@ -377,24 +388,16 @@ async def delete_old_images(tx: Tx, before: Instant) -> int:
 
 
 async def add_confirmation(tx: Tx, user_id: int, entry_id: int, link: Confirmation, now: Instant) -> None:
-    params = {
-        "entry_id": entry_id,
-        "user_id": user_id,
-        "url": link.url,
-        "label": link.label,
-        "created_at": now,
-    }
+    params = {"entry_id": entry_id, "user_id": user_id, "url": link.url, "label": link.label, "created_at": now}
     await tx.run(_ADD_CONFIRMATION, params)
 
 
 async def waiting(tx: Tx, user_id: int, since: Instant) -> list[WaitingConfirmation]:
-    rows = await tx.all(_WAITING_CONFIRMATIONS, {"user_id": user_id, "since": since})
-    return [WaitingConfirmation(*row) for row in rows]
+    return await tx.all(_WAITING_CONFIRMATIONS, {"user_id": user_id, "since": since})
 
 
 async def confirmation(tx: Tx, user_id: int, entry_id: int) -> WaitingConfirmation | None:
-    row = await tx.one(_GET_CONFIRMATION, {"user_id": user_id, "entry": entry_id})
-    return WaitingConfirmation(*row) if row else None
+    return await tx.one(_GET_CONFIRMATION, {"user_id": user_id, "entry": entry_id})
 
 
 async def dismiss(tx: Tx, user_id: int, entry_id: int, now: Instant) -> bool:
@@ -403,12 +406,6 @@ async def dismiss(tx: Tx, user_id: int, entry_id: int, now: Instant) -> bool:
 
 def _json(value: UnsubscribeOptions | Verdicts) -> str:
     return orjson.dumps({name: item for name, item in asdict(value).items() if item}).decode()
-
-
-def _sender(row: Row) -> Sender:
-    values: list[Any] = list(row)
-    values[5], values[6] = UnsubscribeOptions(**orjson.loads(values[5])), Verdicts(**orjson.loads(values[6]))
-    return Sender(*values)
 
 
 # --- Mailboxes
@@ -429,7 +426,7 @@ class Mailbox:
     last_uid: int
     received: int
     failures: int
-    last_error: str | None
+    last_error: Failure | None
     next_check_at: Instant
     last_checked_at: Instant | None
 
@@ -441,20 +438,21 @@ _MAILBOX_COLUMNS = tuple(
         "last_uid", "received", "failures", "last_error", "next_check_at", "last_checked_at",
     )
 )  # fmt: skip
-_PASSWORD_INDEX = _MAILBOX_COLUMNS.index(mail_boxes.c.password)
+_mailbox = with_failure(Mailbox, 12)
 _PASSWORD = "mail_boxes.password"  # noqa: S105  what the vault calls it
 _own_mailboxes = mail_boxes.c.user_id == bindparam("user_id")
-_ADD_MAILBOX = Statement(
+_ADD_MAILBOX = Query(
     insert(mail_boxes).on_conflict_do_nothing().returning(*_MAILBOX_COLUMNS),
     columns=[
         "user_id", "host", "port", "security", "username", "password", "folder", "next_check_at",
         "created_at",
     ],
+    into=_mailbox,
 )  # fmt: skip
-_MAILBOXES = Statement(select(*_MAILBOX_COLUMNS).where(_own_mailboxes).order_by(mail_boxes.c.id))
-_COUNT_MAILBOXES = Statement(select(func.count()).select_from(mail_boxes).where(_own_mailboxes))
-_DELETE_MAILBOX = Statement(delete(mail_boxes).where(_own_mailboxes, mail_boxes.c.id == bindparam("box")))
-_REPLACE_PASSWORD = Statement(
+_MAILBOXES = Query(select(*_MAILBOX_COLUMNS).where(_own_mailboxes).order_by(mail_boxes.c.id), into=_mailbox)
+_COUNT_MAILBOXES = Query(select(func.count()).select_from(mail_boxes).where(_own_mailboxes), into=int)
+_DELETE_MAILBOX = Command(delete(mail_boxes).where(_own_mailboxes, mail_boxes.c.id == bindparam("box")))
+_REPLACE_PASSWORD = Query(
     update(mail_boxes)
     .where(
         _own_mailboxes,
@@ -471,7 +469,8 @@ _REPLACE_PASSWORD = Statement(
         failures=0,
         last_error=null(),
     )
-    .returning(*_MAILBOX_COLUMNS)
+    .returning(*_MAILBOX_COLUMNS),
+    into=_mailbox,
 )
 _next_due = (
     select(mail_boxes.c.id)
@@ -481,27 +480,24 @@ _next_due = (
     .limit(1)
     .with_for_update(skip_locked=True, of=mail_boxes)
 )
-_CLAIM_MAILBOX = Statement(
+_CLAIM_MAILBOX = Query(
     update(mail_boxes)
     .where(mail_boxes.c.id.in_(select_once(_next_due)))
     .values(next_check_at=bindparam("until"))
-    .returning(*_MAILBOX_COLUMNS)
+    .returning(*_MAILBOX_COLUMNS),
+    into=_mailbox,
 )
-_REQUEST_CHECK = Statement(
-    update(mail_boxes)
-    .where(_own_mailboxes, mail_boxes.c.id == bindparam("box"))
-    .values(next_check_at=bindparam("now"))
+_REQUEST_CHECK = Command(
+    update(mail_boxes).where(_own_mailboxes, mail_boxes.c.id == bindparam("box")).values(next_check_at=bindparam("now"))
 )
-_RECORD_RECEIVED = Statement(
+_RECORD_RECEIVED = Command(
     update(mail_boxes)
     .where(mail_boxes.c.id == bindparam("box"))
     .values(
-        uid_validity=bindparam("validity"),
-        last_uid=bindparam("uid"),
-        received=mail_boxes.c.received + bindparam("new"),
+        uid_validity=bindparam("validity"), last_uid=bindparam("uid"), received=mail_boxes.c.received + bindparam("new")
     )
 )
-_RECORD_CHECK = Statement(
+_RECORD_CHECK = Command(
     update(mail_boxes)
     .where(mail_boxes.c.id == bindparam("box"))
     .values(
@@ -512,7 +508,7 @@ _RECORD_CHECK = Statement(
         last_error=null(),
     )
 )
-_RECORD_FAILURE = Statement(
+_RECORD_FAILURE = Command(
     update(mail_boxes)
     .where(mail_boxes.c.id == bindparam("box"))
     .values(
@@ -548,19 +544,15 @@ async def add_mailbox(
         "next_check_at": now,
         "created_at": now,
     }
-    row = await tx.one(_ADD_MAILBOX, params) or await _replace_unreadable_password(tx, params)
-    return _mailbox(tx, row) if row else None
+    mailbox = await tx.one(_ADD_MAILBOX, params) or await _replace_unreadable_password(tx, params)
+    return mailbox and _with_password(tx, mailbox)
 
 
-async def _replace_unreadable_password(tx: Tx, params: Mapping[str, Any]) -> Row | None:
+async def _replace_unreadable_password(tx: Tx, params: Mapping[str, Any]) -> Mailbox | None:
     """Replace a stored password that cannot be decrypted, if the mailbox is otherwise the same."""
-    for row in await tx.all(_MAILBOXES, {"user_id": params["user_id"]}):
-        if tx.vault.decrypt(_PASSWORD, row["password"]) is None:
-            renewed = {
-                "user_id": params["user_id"],
-                "before": row["password"],
-                "now": params["next_check_at"],
-            }
+    for mailbox in await tx.all(_MAILBOXES, {"user_id": params["user_id"]}):
+        if tx.vault.decrypt(_PASSWORD, mailbox.password) is None:
+            renewed = {"user_id": params["user_id"], "before": mailbox.password, "now": params["next_check_at"]}
             renewed |= {f"box_{name}": params[name] for name in ("host", "username", "folder")}
             renewed |= {f"new_{name}": params[name] for name in ("port", "security", "password")}
             if (changed := await tx.one(_REPLACE_PASSWORD, renewed)) is not None:
@@ -569,11 +561,11 @@ async def _replace_unreadable_password(tx: Tx, params: Mapping[str, Any]) -> Row
 
 
 async def list_mailboxes(tx: Tx, user_id: int) -> list[Mailbox]:
-    return [_mailbox(tx, row) for row in await tx.all(_MAILBOXES, {"user_id": user_id})]
+    return [_with_password(tx, mailbox) for mailbox in await tx.all(_MAILBOXES, {"user_id": user_id})]
 
 
 async def count_mailboxes(tx: Tx, user_id: int) -> int:
-    return await tx.value(_COUNT_MAILBOXES, {"user_id": user_id})
+    return await tx.get(_COUNT_MAILBOXES, {"user_id": user_id})
 
 
 async def delete_mailbox(tx: Tx, user_id: int, mailbox_id: int) -> bool:
@@ -586,25 +578,21 @@ async def request_mailbox_check(tx: Tx, user_id: int, mailbox_id: int, now: Inst
 
 async def claim_due_mailbox(tx: Tx, now: Instant, until: Instant) -> Mailbox | None:
     """Return the next due mailbox and reserve it until `until`."""
-    row = await tx.one(_CLAIM_MAILBOX, {"now": now, "until": until})
-    return _mailbox(tx, row) if row else None
+    mailbox = await tx.one(_CLAIM_MAILBOX, {"now": now, "until": until})
+    return mailbox and _with_password(tx, mailbox)
 
 
 async def record_received(tx: Tx, mailbox_id: int, validity: int, uid: int, new: int) -> None:
     await tx.run(_RECORD_RECEIVED, {"box": mailbox_id, "validity": validity, "uid": uid, "new": new})
 
 
-async def record_mailbox_check(
-    tx: Tx, mailbox_id: int, validity: int, now: Instant, next_at: Instant
-) -> None:
+async def record_mailbox_check(tx: Tx, mailbox_id: int, validity: int, now: Instant, next_at: Instant) -> None:
     await tx.run(_RECORD_CHECK, {"box": mailbox_id, "validity": validity, "now": now, "next": next_at})
 
 
-async def record_mailbox_failure(tx: Tx, mailbox_id: int, why: str, now: Instant, next_at: Instant) -> None:
-    await tx.run(_RECORD_FAILURE, {"box": mailbox_id, "why": why, "now": now, "next": next_at})
+async def record_mailbox_failure(tx: Tx, mailbox_id: int, why: Failure, now: Instant, next_at: Instant) -> None:
+    await tx.run(_RECORD_FAILURE, {"box": mailbox_id, "why": why.dump(), "now": now, "next": next_at})
 
 
-def _mailbox(tx: Tx, row: Row) -> Mailbox:
-    values: list[Any] = list(row)
-    values[_PASSWORD_INDEX] = tx.vault.decrypt(_PASSWORD, values[_PASSWORD_INDEX]) or ""
-    return Mailbox(*values)
+def _with_password(tx: Tx, mailbox: Mailbox) -> Mailbox:
+    return replace(mailbox, password=tx.vault.decrypt(_PASSWORD, mailbox.password) or "")

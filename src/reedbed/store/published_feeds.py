@@ -7,8 +7,8 @@ from sqlalchemy import bindparam, delete, insert, update
 
 from reedbed.domain.published_feeds import PublishedFeed, PublishedView
 from reedbed.domain.times import Instant
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, func, select
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Command, Query, func, select
 from reedbed.store.tables import published_feeds, searches, users
 
 _COLUMNS = (
@@ -21,53 +21,60 @@ _COLUMNS = (
 _is_own = published_feeds.c.user_id == bindparam("owner")
 _is_this = (_is_own, published_feeds.c.id == bindparam("feed"))
 
-_LIST = Statement(select(*_COLUMNS).where(_is_own).order_by(published_feeds.c.id.desc()))
-_GET = Statement(select(*_COLUMNS).where(*_is_this))
-_COUNT = Statement(select(func.count()).select_from(published_feeds).where(_is_own))
-_ADD = Statement(
+
+def _feed(id_: int, name: str, view: str, created_at: int, last_used_at: int | None) -> PublishedFeed:
+    return PublishedFeed(id_, name, PublishedView(**orjson.loads(view)), created_at, last_used_at)
+
+
+def _feed_with_user(*columns: Any) -> tuple[int, PublishedFeed]:
+    *feed, user_id = columns
+    return user_id, _feed(*feed)
+
+
+_LIST = Query(select(*_COLUMNS).where(_is_own).order_by(published_feeds.c.id.desc()), into=_feed)
+_GET = Query(select(*_COLUMNS).where(*_is_this), into=_feed)
+_COUNT = Query(select(func.count()).select_from(published_feeds).where(_is_own), into=int)
+_ADD = Query(
     insert(published_feeds).returning(*_COLUMNS),
     columns=["user_id", "name", "token_hash", "view", "created_at"],
+    into=_feed,
 )
-_RENAME = Statement(
-    update(published_feeds).where(*_is_this).values(name=bindparam("new_name")).returning(*_COLUMNS)
+_RENAME = Query(
+    update(published_feeds).where(*_is_this).values(name=bindparam("new_name")).returning(*_COLUMNS), into=_feed
 )
-_RENEW = Statement(
-    update(published_feeds).where(*_is_this).values(token_hash=bindparam("new_hash")).returning(*_COLUMNS)
+_RENEW = Query(
+    update(published_feeds).where(*_is_this).values(token_hash=bindparam("new_hash")).returning(*_COLUMNS), into=_feed
 )
-_DELETE = Statement(delete(published_feeds).where(*_is_this))
-_BY_TOKEN = Statement(
+_DELETE = Command(delete(published_feeds).where(*_is_this))
+_BY_TOKEN = Query(
     select(*_COLUMNS, published_feeds.c.user_id)
     .join_from(published_feeds, users, users.c.id == published_feeds.c.user_id)
-    .where(published_feeds.c.token_hash == bindparam("hash"), users.c.disabled_at.is_(None))
+    .where(published_feeds.c.token_hash == bindparam("hash"), users.c.disabled_at.is_(None)),
+    into=_feed_with_user,
 )
-_TOUCH = Statement(
-    update(published_feeds)
-    .where(published_feeds.c.id == bindparam("feed"))
-    .values(last_used_at=bindparam("now"))
+_TOUCH = Command(
+    update(published_feeds).where(published_feeds.c.id == bindparam("feed")).values(last_used_at=bindparam("now"))
 )
-_SEARCH = Statement(
-    select(searches.c.query).where(
-        searches.c.user_id == bindparam("owner"), searches.c.id == bindparam("search")
-    )
+_SEARCH = Query(
+    select(searches.c.query).where(searches.c.user_id == bindparam("owner"), searches.c.id == bindparam("search")),
+    into=str,
 )
 
 
 async def of_user(tx: Tx, user_id: int) -> list[PublishedFeed]:
-    return [_feed(row) for row in await tx.all(_LIST, {"owner": user_id})]
+    return await tx.all(_LIST, {"owner": user_id})
 
 
 async def get(tx: Tx, user_id: int, feed_id: int) -> PublishedFeed | None:
-    return _feed_or_none(await tx.one(_GET, {"owner": user_id, "feed": feed_id}))
+    return await tx.one(_GET, {"owner": user_id, "feed": feed_id})
 
 
 async def count(tx: Tx, user_id: int) -> int:
-    return await tx.value(_COUNT, {"owner": user_id})
+    return await tx.get(_COUNT, {"owner": user_id})
 
 
-async def add(
-    tx: Tx, user_id: int, name: str, view: PublishedView, *, token_hash: str, now: Instant
-) -> PublishedFeed:
-    row = await tx.one(
+async def add(tx: Tx, user_id: int, name: str, view: PublishedView, *, token_hash: str, now: Instant) -> PublishedFeed:
+    return await tx.get(
         _ADD,
         {
             "user_id": user_id,
@@ -77,17 +84,15 @@ async def add(
             "created_at": now,
         },
     )
-    assert row is not None
-    return _feed(row)
 
 
 async def rename(tx: Tx, user_id: int, feed_id: int, name: str) -> PublishedFeed | None:
-    return _feed_or_none(await tx.one(_RENAME, {"owner": user_id, "feed": feed_id, "new_name": name}))
+    return await tx.one(_RENAME, {"owner": user_id, "feed": feed_id, "new_name": name})
 
 
 async def renew(tx: Tx, user_id: int, feed_id: int, *, token_hash: str) -> PublishedFeed | None:
     """Give it a new URL; the old one stops working."""
-    return _feed_or_none(await tx.one(_RENEW, {"owner": user_id, "feed": feed_id, "new_hash": token_hash}))
+    return await tx.one(_RENEW, {"owner": user_id, "feed": feed_id, "new_hash": token_hash})
 
 
 async def remove(tx: Tx, user_id: int, feed_id: int) -> bool:
@@ -96,11 +101,7 @@ async def remove(tx: Tx, user_id: int, feed_id: int) -> bool:
 
 async def by_token(tx: Tx, token_hash: str) -> tuple[int, PublishedFeed] | None:
     """Return the user and the feed with this URL token."""
-    row = await tx.one(_BY_TOKEN, {"hash": token_hash})
-    if row is None:
-        return None
-    *feed, user_id = row
-    return user_id, _feed(feed)
+    return await tx.one(_BY_TOKEN, {"hash": token_hash})
 
 
 async def touch(tx: Tx, feed_id: int, now: Instant) -> None:
@@ -109,13 +110,4 @@ async def touch(tx: Tx, feed_id: int, now: Instant) -> None:
 
 async def search_text(tx: Tx, user_id: int, search_id: int) -> str | None:
     """Return the query of a saved search; None if it does not exist."""
-    return await tx.value(_SEARCH, {"owner": user_id, "search": search_id})
-
-
-def _feed_or_none(row: Row | None) -> PublishedFeed | None:
-    return None if row is None else _feed(row)
-
-
-def _feed(row: Row | list[Any]) -> PublishedFeed:
-    id_, name, view, created_at, last_used_at = row
-    return PublishedFeed(id_, name, PublishedView(**orjson.loads(view)), created_at, last_used_at)
+    return await tx.one(_SEARCH, {"owner": user_id, "search": search_id})

@@ -7,8 +7,8 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.push import PushAddress, PushDevice
 from reedbed.domain.times import Instant
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, among, func, select
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Command, Query, among, func, row_of, select
 from reedbed.store.tables import entries, feeds, push_devices, subscriptions, unread
 from reedbed.store.visibility import above_read_marker
 
@@ -25,71 +25,82 @@ _COLUMNS = (
 _is_own = push_devices.c.user_id == bindparam("owner")
 _is_this = (_is_own, push_devices.c.id == bindparam("device"))
 
-_LIST = Statement(select(*_COLUMNS).where(_is_own).order_by(push_devices.c.id.desc()))
-_GET = Statement(select(*_COLUMNS).where(*_is_this))
+
+def _device(
+    id_: int,
+    endpoint: str,
+    p256dh: str,
+    auth: str,
+    name: str,
+    created_at: int,
+    reached_at: int | None,
+    session_id: int | None,
+) -> PushDevice:
+    return PushDevice(id_, PushAddress(endpoint, p256dh, auth), name, created_at, reached_at, session_id)
+
+
+_LIST = Query(select(*_COLUMNS).where(_is_own).order_by(push_devices.c.id.desc()), into=_device)
+_GET = Query(select(*_COLUMNS).where(*_is_this), into=_device)
 _upsert = insert(push_devices)
 # A browser that another user registered before now belongs to the current user.
-_SAVE = Statement(
+_SAVE = Query(
     _upsert.on_conflict_do_update(
         index_elements=["endpoint"],
         set_={
-            name: _upsert.excluded[name]
-            for name in ("user_id", "session_id", "p256dh", "auth", "name", "created_at")
+            name: _upsert.excluded[name] for name in ("user_id", "session_id", "p256dh", "auth", "name", "created_at")
         },
     ).returning(*_COLUMNS),
     columns=["user_id", "session_id", "endpoint", "p256dh", "auth", "name", "created_at"],
+    into=_device,
 )
-_DELETE = Statement(delete(push_devices).where(*_is_this))
-_TOUCH = Statement(update(push_devices).where(*_is_this).values(reached_at=bindparam("now")))
-_USERS_TO_NOTIFY = Statement(
+_DELETE = Command(delete(push_devices).where(*_is_this))
+_TOUCH = Command(update(push_devices).where(*_is_this).values(reached_at=bindparam("now")))
+_USERS_TO_NOTIFY = Query(
     select(subscriptions.c.feed_id, subscriptions.c.user_id)
     .where(
         among(subscriptions.c.feed_id, "ids"),
         subscriptions.c.notify,
+        subscriptions.c.muted_until.is_(None),
         subscriptions.c.unsubscribed_at.is_(None),
         select(push_devices.c.id)
         .where(push_devices.c.user_id == subscriptions.c.user_id)
         .correlate(subscriptions)
         .exists(),
     )
-    .order_by(subscriptions.c.feed_id, subscriptions.c.user_id)
+    .order_by(subscriptions.c.feed_id, subscriptions.c.user_id),
+    into=row_of(int, int),
 )
-_STILL_UNREAD = Statement(
+_STILL_UNREAD = Query(
     select(entries.c.id, entries.c.title)
     .join_from(unread, entries, entries.c.id == unread.c.entry_id)
-    .where(
-        unread.c.user_id == bindparam("owner"),
-        among(unread.c.entry_id, "ids"),
-        above_read_marker(unread),
-    )
-    .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
+    .where(unread.c.user_id == bindparam("owner"), among(unread.c.entry_id, "ids"), above_read_marker(unread))
+    .order_by(entries.c.sort_at.desc(), entries.c.id.desc()),
+    into=row_of(int, str),
 )
-_FEED = Statement(
-    select(
-        subscriptions.c.id, func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url)
-    )
+_FEED = Query(
+    select(subscriptions.c.id, func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url))
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .where(
         subscriptions.c.user_id == bindparam("owner"),
         subscriptions.c.feed_id == bindparam("feed_id"),
         subscriptions.c.unsubscribed_at.is_(None),
-    )
+    ),
+    into=row_of(int, str),
 )
 
 
 async def of_user(tx: Tx, user_id: int) -> list[PushDevice]:
-    return [_device(row) for row in await tx.all(_LIST, {"owner": user_id})]
+    return await tx.all(_LIST, {"owner": user_id})
 
 
 async def get(tx: Tx, user_id: int, device_id: int) -> PushDevice | None:
-    row = await tx.one(_GET, {"owner": user_id, "device": device_id})
-    return _device(row) if row else None
+    return await tx.one(_GET, {"owner": user_id, "device": device_id})
 
 
 async def put(
     tx: Tx, user_id: int, address: PushAddress, *, session_id: int | None, name: str, now: Instant
 ) -> PushDevice:
-    row = await tx.one(
+    return await tx.get(
         _SAVE,
         {
             "user_id": user_id,
@@ -101,8 +112,6 @@ async def put(
             "created_at": now,
         },
     )
-    assert row is not None
-    return _device(row)
 
 
 async def remove(tx: Tx, user_id: int, device_id: int) -> bool:
@@ -117,7 +126,7 @@ async def users_to_notify(tx: Tx, feed_ids: Sequence[int]) -> list[tuple[int, in
     """Return feed and user ids of subscriptions with notifications, for users with a registered browser."""
     if not feed_ids:
         return []
-    return [(row[0], row[1]) for row in await tx.all(_USERS_TO_NOTIFY, {"ids": list(feed_ids)})]
+    return await tx.all(_USERS_TO_NOTIFY, {"ids": list(feed_ids)})
 
 
 async def still_unread(tx: Tx, user_id: int, entry_ids: Sequence[int]) -> list[tuple[int, str]]:
@@ -128,10 +137,4 @@ async def still_unread(tx: Tx, user_id: int, entry_ids: Sequence[int]) -> list[t
 
 async def feed_of(tx: Tx, user_id: int, feed_id: int) -> tuple[int, str] | None:
     """Return the subscription id and the user's title for the feed."""
-    row = await tx.one(_FEED, {"owner": user_id, "feed_id": feed_id})
-    return (row[0], row[1]) if row else None
-
-
-def _device(row: Row) -> PushDevice:
-    id_, endpoint, p256dh, auth, name, created_at, reached_at, session_id = row
-    return PushDevice(id_, PushAddress(endpoint, p256dh, auth), name, created_at, reached_at, session_id)
+    return await tx.one(_FEED, {"owner": user_id, "feed_id": feed_id})

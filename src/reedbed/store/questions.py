@@ -8,12 +8,13 @@ import orjson
 from sqlalchemy import BigInteger, bindparam, delete, insert, update
 
 from reedbed.domain.digests import DigestScope
-from reedbed.domain.questions import AnswerText, Question
+from reedbed.domain.failures import Failure
+from reedbed.domain.questions import AnswerText, Question, Status
 from reedbed.domain.times import Instant
 from reedbed.store.digests import scope_of, scope_text, sentences_of, sources_of
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import HIGHEST, Statement, select
-from reedbed.store.tables import questions
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import HIGHEST, Command, Query, among, row_of, select, with_failure
+from reedbed.store.tables import questions, story_entries
 
 _COLUMNS = (
     questions.c.id,
@@ -29,82 +30,86 @@ _COLUMNS = (
 )
 _is_own = questions.c.user_id == bindparam("owner")
 _is_this = (questions.c.id == bindparam("question"), _is_own)
-_ADD = Statement(
+_ADD = Query(
     insert(questions).returning(questions.c.id),
     columns=["user_id", "question", "scope", "model", "created_at"],
+    into=int,
 )
-_GET = Statement(select(*_COLUMNS).where(*_is_this))
-_NEWEST = Statement(
+
+
+def _question_of(id_: int, user_id: int, question: str, status: Status, scope: str, *columns: Any) -> Question:
+    *rest, answer = columns
+    return Question(id_, user_id, question, status, scope_of(scope), *rest, answer=_answer(orjson.loads(answer)))
+
+
+_question = with_failure(_question_of, 6)
+
+
+_GET = Query(select(*_COLUMNS).where(*_is_this), into=_question)
+_NEWEST = Query(
     select(*_COLUMNS)
     .where(_is_own, questions.c.id < bindparam("before", type_=BigInteger))
     .order_by(questions.c.id.desc())
-    .limit(bindparam("most"))
+    .limit(bindparam("most")),
+    into=_question,
 )
 _is_pending = (questions.c.id == bindparam("number"), questions.c.status == "pending")
-_FINISH = Statement(
+_FINISH = Command(
     update(questions)
     .where(*_is_pending)
-    .values(status="ready", answer=bindparam("said"), model=bindparam("by"), finished_at=bindparam("now"))
+    .values(status="ready", answer=bindparam("text"), model=bindparam("by"), finished_at=bindparam("now"))
 )
-_FAIL = Statement(
-    update(questions)
-    .where(*_is_pending)
-    .values(status="failed", error=bindparam("why"), finished_at=bindparam("now"))
+_FAIL = Command(
+    update(questions).where(*_is_pending).values(status="failed", error=bindparam("why"), finished_at=bindparam("now"))
 )
-_DELETE = Statement(delete(questions).where(*_is_this))
-_NEWEST_TO_DELETE = Statement(
-    select(questions.c.id).where(_is_own).order_by(questions.c.id.desc()).offset(bindparam("kept")).limit(1)
+_DELETE = Command(delete(questions).where(*_is_this))
+_STORIES = Query(
+    select(story_entries.c.entry_id, story_entries.c.story_id).where(among(story_entries.c.entry_id, "ids")),
+    into=row_of(int, int),
 )
-_DELETE_OLD = Statement(
-    delete(questions).where(_is_own, questions.c.id <= bindparam("last", type_=BigInteger))
+_NEWEST_TO_DELETE = Query(
+    select(questions.c.id).where(_is_own).order_by(questions.c.id.desc()).offset(bindparam("kept")).limit(1), into=int
 )
+_DELETE_OLD = Command(delete(questions).where(_is_own, questions.c.id <= bindparam("last", type_=BigInteger)))
 
 
 async def add(tx: Tx, user_id: int, question: str, scope: DigestScope, *, model: str, now: Instant) -> int:
-    params = {
-        "user_id": user_id,
-        "question": question,
-        "scope": scope_text(scope),
-        "model": model,
-        "created_at": now,
-    }
-    return await tx.value(_ADD, params)
+    params = {"user_id": user_id, "question": question, "scope": scope_text(scope), "model": model, "created_at": now}
+    return await tx.get(_ADD, params)
 
 
 async def get(tx: Tx, user_id: int, question_id: int) -> Question | None:
-    row = await tx.one(_GET, {"owner": user_id, "question": question_id})
-    return None if row is None else _question(row)
+    return await tx.one(_GET, {"owner": user_id, "question": question_id})
 
 
 async def newest(tx: Tx, user_id: int, *, limit: int, before: int | None = None) -> Sequence[Question]:
     params = {"owner": user_id, "before": HIGHEST if before is None else before, "most": limit}
-    return [_question(row) for row in await tx.all(_NEWEST, params)]
+    return await tx.all(_NEWEST, params)
 
 
 async def finish(tx: Tx, question_id: int, answer: AnswerText, *, model: str, now: Instant) -> None:
     content = orjson.dumps(asdict(answer)).decode()
-    await tx.run(_FINISH, {"number": question_id, "said": content, "by": model, "now": now})
+    await tx.run(_FINISH, {"number": question_id, "text": content, "by": model, "now": now})
 
 
-async def fail(tx: Tx, question_id: int, error: str, now: Instant) -> None:
-    await tx.run(_FAIL, {"number": question_id, "why": error, "now": now})
+async def fail(tx: Tx, question_id: int, error: Failure, now: Instant) -> None:
+    await tx.run(_FAIL, {"number": question_id, "why": error.dump(), "now": now})
 
 
 async def remove(tx: Tx, user_id: int, question_id: int) -> bool:
     return await tx.run(_DELETE, {"owner": user_id, "question": question_id}) == 1
 
 
+async def stories_of(tx: Tx, entry_ids: Sequence[int]) -> dict[int, int]:
+    """The stories of entries that the caller may see."""
+    return dict(await tx.all(_STORIES, {"ids": list(entry_ids)})) if entry_ids else {}
+
+
 async def delete_old_questions(tx: Tx, user_id: int, keep_count: int) -> None:
     """Delete all but the newest `keep_count`."""
-    last = await tx.value(_NEWEST_TO_DELETE, {"owner": user_id, "kept": keep_count})
+    last = await tx.one(_NEWEST_TO_DELETE, {"owner": user_id, "kept": keep_count})
     if last is not None:
         await tx.run(_DELETE_OLD, {"owner": user_id, "last": last})
-
-
-def _question(row: Row) -> Question:
-    *columns, answer = row
-    columns[4] = scope_of(columns[4])
-    return Question(*columns, answer=_answer(orjson.loads(answer)))
 
 
 def _answer(fields: dict[str, Any]) -> AnswerText:
@@ -114,4 +119,6 @@ def _answer(fields: dict[str, Any]) -> AnswerText:
         read=fields.get("read", 0),
         dropped=fields.get("dropped", 0),
         fallback=fields.get("fallback", False),
+        nearest=sources_of(fields.get("nearest", ())),
+        missing=tuple(fields.get("missing", ())),
     )

@@ -1,7 +1,7 @@
 """The refresh schedule: due feeds, leases on them, their fetch state, and the records a check writes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from operator import attrgetter
 from typing import Any
 
@@ -14,65 +14,78 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    delete,
     exists,
     false,
     null,
     or_,
+    text,
     true,
     union_all,
     update,
 )
 
+from reedbed.domain.failures import dump_failure, load_failure
 from reedbed.domain.feeds import CheckSchedule
 from reedbed.domain.records import record
 from reedbed.domain.refresh.state import DueFeed, FeedMetadata, FetchState
 from reedbed.domain.times import Instant, Millis
-from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.database import Tx
 from reedbed.store.engine.encryption import Vault
-from reedbed.store.engine.statements import Statement, among, func, larger, select
+from reedbed.store.engine.statements import Command, Query, among, database_now, func, larger, optional, row_of, select
 from reedbed.store.entries.write import EntryUpdate, NewEntryRow
 from reedbed.store.feeds.feeds import FetchStats
 from reedbed.store.tables import feed_fetch_state as state
-from reedbed.store.tables import feeds, subscriptions
+from reedbed.store.tables import feeds, host_turns, subscriptions
 from reedbed.store.tables import websub_subscriptions as _hub
 
 STATE_NAMES = tuple(field.name for field in fields(FetchState))
 ABOUT_NAMES = tuple(field.name for field in fields(FeedMetadata))
 
 _OWN_COUNT = 15
-_ENCRYPTED = ((4, "feeds.proxy"), (7, "feeds.password"))
 _STATE_START = _OWN_COUNT + len(ABOUT_NAMES)
 _STATE_END = _STATE_START + len(STATE_NAMES)
 _SCHEDULE_INDEX = STATE_NAMES.index("rhythm")
+_FAILURE_INDEXES = tuple(STATE_NAMES.index(name) for name in ("last_error", "stop_reason"))
 _NO_SCHEDULE = CheckSchedule()
 _values_of = attrgetter(*STATE_NAMES)
 
 
-def due_feed(row: Row, vault: Vault) -> DueFeed:
-    """Build it from a row of 15 feed columns, then those of `FeedMetadata`, then those of `FetchState`."""
-    values: list[Any] = list(row)
-    secrets_lost = False
-    for index, purpose in _ENCRYPTED:
-        if values[index] is not None:
-            values[index] = vault.decrypt(purpose, values[index])
-            secrets_lost = secrets_lost or values[index] is None
-    return DueFeed(
+def _eligible_feed(*values: Any) -> tuple[DueFeed, bool]:
+    """A feed with its secrets as they are stored, and whether it may be checked.
+
+    The columns are 15 of the feed, then those of `FeedMetadata`, those of `FetchState`, and `eligible`.
+    """
+    feed = DueFeed(
         *values[:_OWN_COUNT],
-        secrets_lost=secrets_lost,
         about=_metadata(values[_OWN_COUNT:_STATE_START]),
         state=fetch_state(values[_STATE_START:_STATE_END]),
     )
+    return feed, bool(values[_STATE_END])
+
+
+def _with_secrets(feed: DueFeed, vault: Vault) -> DueFeed:
+    if feed.proxy is None and feed.password is None:
+        return feed
+    proxy = None if feed.proxy is None else vault.decrypt("feeds.proxy", feed.proxy)
+    password = None if feed.password is None else vault.decrypt("feeds.password", feed.password)
+    lost = (feed.proxy is not None and proxy is None) or (feed.password is not None and password is None)
+    return replace(feed, proxy=proxy, password=password, secrets_lost=lost)
 
 
 def fetch_state(columns: Iterable[Any]) -> FetchState:
     values: list[Any] = list(columns)
     values[_SCHEDULE_INDEX] = _load_schedule(values[_SCHEDULE_INDEX])
+    for index in _FAILURE_INDEXES:
+        values[index] = load_failure(values[index])
     return FetchState(*values)
 
 
 def state_params(feed_id: int, holder: str, after: FetchState) -> Mapping[str, Any]:
     params: dict[str, Any] = dict(zip(STATE_NAMES, _values_of(after), strict=True))
     params["rhythm"] = _dump_schedule(after.rhythm)
+    params["last_error"] = dump_failure(after.last_error)
+    params["stop_reason"] = dump_failure(after.stop_reason)
     params["id"] = feed_id
     params["holder"] = holder
     return params
@@ -94,11 +107,7 @@ def _load_schedule(text: str | None) -> CheckSchedule:
 def _dump_schedule(schedule: CheckSchedule) -> str | None:
     if schedule == _NO_SCHEDULE:
         return None
-    document = {
-        "interval": schedule.interval,
-        "hours": sorted(schedule.skip_hours),
-        "days": sorted(schedule.skip_days),
-    }
+    document = {"interval": schedule.interval, "hours": sorted(schedule.skip_hours), "days": sorted(schedule.skip_days)}
     return orjson.dumps(document).decode()
 
 
@@ -143,19 +152,15 @@ def _lease() -> dict[str, ColumnElement[Any]]:
     return {"lease_holder": bindparam("holder"), "leased_until": bindparam("until")}
 
 
-CLAIM = Statement(
-    update(state).where(state.c.feed_id.in_(_select_claimable())).values(_lease()).returning(state.c.feed_id)
+CLAIM = Query(
+    update(state).where(state.c.feed_id.in_(_select_claimable())).values(_lease()).returning(state.c.feed_id), into=int
 )
 
 _is_subscription = and_(
-    subscriptions.c.feed_id == feeds.c.id,
-    subscriptions.c.unsubscribed_at.is_(None),
-    subscriptions.c.paused == false(),
+    subscriptions.c.feed_id == feeds.c.id, subscriptions.c.unsubscribed_at.is_(None), subscriptions.c.paused == false()
 )
-_is_pushed = and_(
-    _hub.c.feed_id == feeds.c.id, _hub.c.state == "active", _hub.c.expires_at > bindparam("now")
-)
-_DETAILS = Statement(
+_is_pushed = and_(_hub.c.feed_id == feeds.c.id, _hub.c.state == "active", _hub.c.expires_at > bindparam("now"))
+_DETAILS = Query(
     select(
         feeds.c.id,
         feeds.c.url,
@@ -171,7 +176,7 @@ _DETAILS = Statement(
         select(func.min(subscriptions.c.interval))
         .where(_is_subscription, subscriptions.c.interval.is_not(None))
         .scalar_subquery()
-        .label("wish"),
+        .label("subscriber_interval"),
         state.c.urgent,
         _hub.c.live_since,
         func.coalesce(_hub.c.missed_in_row, 0),
@@ -181,17 +186,15 @@ _DETAILS = Statement(
             feeds.c.enabled,
             feeds.c.deleted_at.is_(None),
             feeds.c.kind == "web",
-            or_(
-                state.c.urgent,
-                and_(feeds.c.polling, or_(feeds.c.operator_added, exists().where(_is_subscription))),
-            ),
+            or_(state.c.urgent, and_(feeds.c.polling, or_(feeds.c.operator_added, exists().where(_is_subscription)))),
         ).label("eligible"),
     )
     .join_from(feeds, state, state.c.feed_id == feeds.c.id)
     .outerjoin(_hub, _is_pushed)
-    .where(among(feeds.c.id, "ids"))
+    .where(among(feeds.c.id, "ids")),
+    into=_eligible_feed,
 )
-_UNSCHEDULE = Statement(
+_UNSCHEDULE = Command(
     update(state)
     .where(among(state.c.feed_id, "ids"))
     .values(next_check_at=null(), urgent=false(), lease_holder=null(), leased_until=null())
@@ -199,20 +202,17 @@ _UNSCHEDULE = Statement(
 # Requested while a check was running: its response may be older than the request, so the feed stays due.
 _requested_meanwhile = and_(state.c.urgent == true(), state.c.next_check_at != bindparam("claimed_for"))
 _next_check = case(
-    (
-        _requested_meanwhile,
-        func.coalesce(bindparam("retry_after_until", type_=BigInteger()), state.c.next_check_at),
-    ),
+    (_requested_meanwhile, func.coalesce(bindparam("retry_after_until", type_=BigInteger()), state.c.next_check_at)),
     else_=bindparam("next_check_at", type_=BigInteger()),
 )
-_WRITE = Statement(
+_WRITE = Command(
     update(state)
     .where(state.c.feed_id == bindparam("id"), state.c.lease_holder == bindparam("holder"))
     .values({name: bindparam(name) for name in STATE_NAMES})
     .values(lease_holder=null(), leased_until=null(), urgent=_requested_meanwhile, next_check_at=_next_check)
 )
 _NEWEST_AT = bindparam("newest_entry_at", type_=BigInteger())
-_WRITE_PUSHED = Statement(
+_WRITE_PUSHED = Command(
     update(state)
     .where(state.c.feed_id == bindparam("id"), state.c.lease_holder == bindparam("holder"))
     .values(
@@ -220,49 +220,44 @@ _WRITE_PUSHED = Statement(
         leased_until=null(),
         newest_entry_id=larger(state.c.newest_entry_id, bindparam("newest_entry_id")),
         newest_entry_at=larger(
-            func.coalesce(state.c.newest_entry_at, _NEWEST_AT),
-            func.coalesce(_NEWEST_AT, state.c.newest_entry_at),
+            func.coalesce(state.c.newest_entry_at, _NEWEST_AT), func.coalesce(_NEWEST_AT, state.c.newest_entry_at)
         ),
-        last_changed_at=func.coalesce(
-            bindparam("last_changed_at", type_=BigInteger()), state.c.last_changed_at
-        ),
+        last_changed_at=func.coalesce(bindparam("last_changed_at", type_=BigInteger()), state.c.last_changed_at),
     )
 )
-_CLAIM_ONE = Statement(
+_CLAIM_ONE = Query(
     update(state)
     .where(
         state.c.feed_id == bindparam("id"),
         or_(state.c.leased_until.is_(None), state.c.leased_until <= bindparam("now")),
     )
     .values(_lease())
-    .returning(state.c.feed_id)
+    .returning(state.c.feed_id),
+    into=int,
 )
-_CHECK_SOON = Statement(
+_CHECK_SOON = Command(
     update(state)
-    .where(
-        among(state.c.feed_id, "ids"),
-        state.c.next_check_rule == "push",
-        state.c.next_check_at > bindparam("now"),
-    )
+    .where(among(state.c.feed_id, "ids"), state.c.next_check_rule == "push", state.c.next_check_at > bindparam("now"))
     .values(next_check_at=bindparam("now"))
 )
-_LOCK_HELD = Statement(
+_LOCK_HELD = Query(
     select(state.c.feed_id)
     .where(among(state.c.feed_id, "ids"), state.c.lease_holder == bindparam("holder"))
     .order_by(state.c.feed_id)
-    .with_for_update()
+    .with_for_update(),
+    into=int,
 )
-_POSTPONE = Statement(
+_POSTPONE = Command(
     update(state)
     .where(state.c.feed_id == bindparam("id"), state.c.lease_holder == bindparam("holder"))
     .values(lease_holder=null(), leased_until=null(), next_check_at=bindparam("at"))
 )
-_RELEASE = Statement(
+_RELEASE = Command(
     update(state)
     .where(among(state.c.feed_id, "ids"), state.c.lease_holder == bindparam("holder"))
     .values(lease_holder=null(), leased_until=null())
 )
-_REQUEST_CHECK = Statement(
+_REQUEST_CHECK = Query(
     update(state)
     .where(
         among(state.c.feed_id, "ids"),
@@ -283,36 +278,35 @@ _REQUEST_CHECK = Statement(
         stopped_at=null(),
         stop_reason=null(),
     )
-    .returning(state.c.feed_id, state.c.next_check_at)
+    .returning(state.c.feed_id, state.c.next_check_at),
+    into=row_of(int, int),
 )
-_RESUME = Statement(
+_RESUME = Command(
     update(state)
-    .where(
-        state.c.feed_id == bindparam("id"),
-        state.c.next_check_at.is_(None),
-        state.c.stopped_at.is_(None),
-    )
+    .where(state.c.feed_id == bindparam("id"), state.c.next_check_at.is_(None), state.c.stopped_at.is_(None))
     .values(next_check_at=bindparam("now"))
 )
-_RESCHEDULE = Statement(
+_RESCHEDULE = Command(
     update(state)
     .where(state.c.feed_id == bindparam("id"), state.c.next_check_at.is_not(None), state.c.urgent == false())
     .values({name: bindparam(name) for name in ("next_check_at", "next_check_rule", "next_check_delay")})
 )
-_IS_LEASED = Statement(
-    select(state.c.feed_id).where(state.c.feed_id == bindparam("id"), state.c.leased_until > bindparam("now"))
+_IS_LEASED = Query(
+    select(state.c.feed_id).where(state.c.feed_id == bindparam("id"), state.c.leased_until > bindparam("now")), into=int
 )
-_NEXT_DUE = Statement(
+_NEXT_DUE = Query(
     select(func.min(state.c.next_check_at)).where(
         state.c.next_check_at.is_not(None), state.c.next_check_at > bindparam("now")
-    )
+    ),
+    into=optional(int),
 )
-_COUNT_UNCHECKED = Statement(
+_COUNT_UNCHECKED = Query(
     select(func.count()).where(
         among(state.c.feed_id, "ids"),
         state.c.next_check_at <= bindparam("now"),
         or_(state.c.last_checked_at.is_(None), state.c.last_checked_at < bindparam("since")),
-    )
+    ),
+    into=int,
 )
 
 
@@ -331,7 +325,7 @@ async def claim_due(
             "per_host": per_host,
         },
     )
-    return await _load_eligible(tx, [row[0] for row in rows], now)
+    return await _load_eligible(tx, rows, now)
 
 
 async def claim(tx: Tx, feed_id: int, holder: str, now: Instant, lease: Millis) -> DueFeed | None:
@@ -339,23 +333,20 @@ async def claim(tx: Tx, feed_id: int, holder: str, now: Instant, lease: Millis) 
     if await tx.one(_CLAIM_ONE, {"id": feed_id, "holder": holder, "now": now, "until": now + lease}) is None:
         return None
     row = await tx.one(_DETAILS, {"ids": [feed_id], "now": now})
-    return None if row is None else due_feed(row, tx.vault)
+    return None if row is None else _with_secrets(row[0], tx.vault)
 
 
 async def held(tx: Tx, feed_ids: Sequence[int], holder: str) -> set[int]:
     """Lock and return the feeds still leased to this holder; until the commit no one else writes to them."""
     rows = await tx.all(_LOCK_HELD, {"ids": list(feed_ids), "holder": holder})
-    return {row[0] for row in rows}
+    return set(rows)
 
 
 async def write(tx: Tx, holder: str, states: Sequence[tuple[DueFeed, FetchState]]) -> None:
     """Store the state after a check and end the lease. If the lease was lost meanwhile, nothing changes."""
     await tx.run_many(
         _WRITE,
-        [
-            {**state_params(due.id, holder, after), "claimed_for": due.state.next_check_at}
-            for due, after in states
-        ],
+        [{**state_params(due.id, holder, after), "claimed_for": due.state.next_check_at} for due, after in states],
     )
 
 
@@ -392,7 +383,7 @@ async def wake(tx: Tx, feed_id: int, now: Instant) -> None:
 async def scheduled(tx: Tx, feed_id: int, now: Instant) -> DueFeed | None:
     """Return the feed as a check would load it; None if there is no such feed."""
     row = await tx.one(_DETAILS, {"ids": [feed_id], "now": now})
-    return None if row is None else due_feed(row, tx.vault)
+    return None if row is None else _with_secrets(row[0], tx.vault)
 
 
 async def reschedule(tx: Tx, feed_id: int, after: FetchState) -> None:
@@ -409,33 +400,34 @@ async def reschedule(tx: Tx, feed_id: int, after: FetchState) -> None:
 
 
 async def is_leased(tx: Tx, feed_id: int, now: Instant) -> bool:
-    return await tx.value(_IS_LEASED, {"id": feed_id, "now": now}) is not None
+    return await tx.one(_IS_LEASED, {"id": feed_id, "now": now}) is not None
 
 
 async def next_due(tx: Tx, now: Instant) -> Instant | None:
-    return await tx.value(_NEXT_DUE, {"now": now})
+    return await tx.one(_NEXT_DUE, {"now": now})
 
 
 async def unchecked(tx: Tx, feed_ids: Sequence[int], since: Instant, now: Instant) -> int:
     """Count the feeds that are due and were not checked since `since`."""
-    return await tx.value(_COUNT_UNCHECKED, {"ids": list(feed_ids), "since": since, "now": now})
+    return await tx.get(_COUNT_UNCHECKED, {"ids": list(feed_ids), "since": since, "now": now})
 
 
 async def _load_eligible(tx: Tx, feed_ids: list[int], now: Instant) -> list[DueFeed]:
     if not feed_ids:
         return []
-    rows = {row["id"]: row for row in await tx.all(_DETAILS, {"ids": feed_ids, "now": now})}
-    ineligible = [id_ for id_ in feed_ids if id_ not in rows or not rows[id_]["eligible"]]
+    rows = await tx.all(_DETAILS, {"ids": feed_ids, "now": now})
+    eligible = {feed.id: feed for feed, is_eligible in rows if is_eligible}
+    ineligible = [id_ for id_ in feed_ids if id_ not in eligible]
     if ineligible:
         await tx.run(_UNSCHEDULE, {"ids": ineligible})
-    return [due_feed(rows[id_], tx.vault) for id_ in feed_ids if id_ in rows and rows[id_]["eligible"]]
+    return [_with_secrets(eligible[id_], tx.vault) for id_ in feed_ids if id_ in eligible]
 
 
 @record
 class CheckResult:
     due: DueFeed
     state: FetchState
-    tally: FetchStats
+    stats: FetchStats
     about: FeedMetadata | None = None
     """Set if the feed's own metadata changed."""
     news: Sequence[NewEntryRow] = ()
@@ -465,3 +457,70 @@ class WriteResult:
     """Users whose subscription was moved to another feed."""
     muted: Mapping[int, Sequence[int]] = field(default_factory=dict[int, Sequence[int]])
     """By user, the new entries that a rule muted."""
+
+
+# --- Turns at hosts. Only on PostgreSQL; the times are those of its clock.
+
+_NOW = "CAST(extract(epoch FROM statement_timestamp()) * 1000 AS bigint)"
+_TURN = f"least(greatest(host_turns.next_at, {_NOW}), {_NOW} + CAST(:longest_wait AS bigint)) + CAST(:delay AS bigint)"
+_RESERVE_TURN = Query(
+    text(f"""
+    INSERT INTO host_turns (host, next_at) VALUES (:host, {_NOW} + CAST(:delay AS bigint))
+    ON CONFLICT (host) DO UPDATE SET next_at = {_TURN}
+    RETURNING next_at - CAST(:delay AS bigint) - {_NOW}
+    """),  # noqa: S608  constants of this module
+    into=int,
+)
+_ENTER_HOST = Query(
+    text(f"""
+    INSERT INTO host_turns (host, next_at, in_flight) VALUES (
+        :host,
+        {_NOW} + CAST(:delay AS bigint),
+        CAST(jsonb_build_object(CAST(:token AS text), {_NOW} + CAST(:lease AS bigint)) AS text)
+    )
+    ON CONFLICT (host) DO UPDATE SET
+        next_at = {_TURN},
+        in_flight = (
+            SELECT CAST(jsonb_object_agg(turn.key, turn.value) AS text)
+            FROM jsonb_each(CAST(host_turns.in_flight AS jsonb) || CAST(excluded.in_flight AS jsonb)) AS turn
+            WHERE CAST(turn.value AS bigint) > {_NOW}
+        )
+    WHERE (
+        SELECT count(*) FROM jsonb_each(CAST(host_turns.in_flight AS jsonb)) AS turn
+        WHERE CAST(turn.value AS bigint) > {_NOW}
+    ) < CAST(:limit AS bigint)
+    RETURNING next_at - CAST(:delay AS bigint) - {_NOW}
+    """),  # noqa: S608  constants of this module
+    into=int,
+)
+_LEAVE_HOST = Command(
+    text(
+        "UPDATE host_turns SET in_flight = CAST(CAST(in_flight AS jsonb) - CAST(:token AS text) AS text)"
+        " WHERE host = :host"
+    )
+)
+_DELETE_OLD_TURNS = Command(
+    delete(host_turns).where(host_turns.c.next_at < database_now() - bindparam("age", type_=BigInteger()))
+)
+
+
+async def reserve_turn(tx: Tx, host: str, delay: Millis, *, longest_wait: Millis) -> Millis:
+    """How long to wait for a turn at this host; the next turn is `delay` later."""
+    return await tx.get(_RESERVE_TURN, {"host": host, "delay": delay, "longest_wait": longest_wait})
+
+
+async def enter_host(
+    tx: Tx, host: str, token: str, *, limit: int, lease: Millis, delay: Millis, longest_wait: Millis
+) -> Millis | None:
+    """Take one of `limit` turns and return how long to wait for it; None if all are in use."""
+    params = {"host": host, "token": token, "limit": limit, "lease": lease, "delay": delay}
+    return await tx.one(_ENTER_HOST, {**params, "longest_wait": longest_wait})
+
+
+async def leave_host(tx: Tx, host: str, token: str) -> None:
+    await tx.run(_LEAVE_HOST, {"host": host, "token": token})
+
+
+async def delete_old_turns(tx: Tx, age: Millis) -> int:
+    """Delete hosts that nobody has asked for so long."""
+    return await tx.run(_DELETE_OLD_TURNS, {"age": age})

@@ -1,8 +1,9 @@
 """Retention: which entries, articles, feeds and blobs may be deleted, their deletion, and the cleanup log."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -23,18 +24,22 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.records import record
 from reedbed.domain.retention import RetentionOverride, removed_keys
-from reedbed.domain.search import SearchWords
+from reedbed.domain.search.indexing import SearchWords
 from reedbed.domain.times import LEEWAY, Instant
 from reedbed.store import search, tables
-from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import (
     HIGHEST,
     LOWEST,
-    Statement,
-    StatementFamily,
+    Command,
+    Query,
+    QueryFamily,
     among,
     delete_some,
     func,
+    keyed,
+    optional,
+    row_of,
     select,
 )
 from reedbed.store.entries import write as entry_writes
@@ -66,9 +71,7 @@ _MARK_TABLES = (tables.starred, tables.later, tables.entry_tags, tables.highligh
 
 def _is_marked() -> ColumnElement[bool]:
     """At least one user starred, saved, tagged, highlighted or bookmarked the entry."""
-    return or_(
-        *(exists().where(table.c.entry_id == entries.c.id).correlate(entries) for table in _MARK_TABLES)
-    )
+    return or_(*(exists().where(table.c.entry_id == entries.c.id).correlate(entries) for table in _MARK_TABLES))
 
 
 def _is_unread() -> ColumnElement[bool]:
@@ -96,19 +99,12 @@ def deletable_conditions(state: State) -> list[ColumnElement[bool]]:
 
 
 def _select_aged(scope: Literal["all", "one"], state: State) -> ClauseElement:
-    feed_filter = (
-        entries.c.feed_id == bindparam("feed_id") if scope == "one" else ~among(entries.c.feed_id, "but")
-    )
+    feed_filter = entries.c.feed_id == bindparam("feed_id") if scope == "one" else ~among(entries.c.feed_id, "but")
     position = tuple_(entries.c.fetched_at, entries.c.id)
     beyond = tuple_(bindparam("at", type_=BigInteger), bindparam("id", type_=BigInteger))
     return (
         select(entries.c.fetched_at, entries.c.id)
-        .where(
-            entries.c.fetched_at < bindparam("before"),
-            position > beyond,
-            feed_filter,
-            *deletable_conditions(state),
-        )
+        .where(entries.c.fetched_at < bindparam("before"), position > beyond, feed_filter, *deletable_conditions(state))
         .order_by(entries.c.fetched_at, entries.c.id)
         .limit(bindparam("most", type_=BigInteger))
     )
@@ -128,23 +124,25 @@ def _select_below(state: State) -> ClauseElement:
     )
 
 
-_AGED = StatementFamily(_select_aged)
-_BELOW = StatementFamily(_select_below)
-_CROWDED = Statement(
+_AGED = QueryFamily(_select_aged, into=row_of(int, int))
+_BELOW = QueryFamily(_select_below, into=int)
+_CROWDED = Query(
     select(entries.c.feed_id, func.count())
     .where(entries.c.audience_id.is_(None))
     .group_by(entries.c.feed_id)
-    .having(func.count() > bindparam("least", type_=BigInteger))
+    .having(func.count() > bindparam("least", type_=BigInteger)),
+    into=row_of(int, int),
 )
-_SURPLUS_TOP = Statement(
+_SURPLUS_TOP = Query(
     select(entries.c.id)
     .where(entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None))
     .order_by(entries.c.id.desc())
     .offset(bindparam("kept", type_=BigInteger))
-    .limit(1)
+    .limit(1),
+    into=int,
 )
 _active = subscriptions.c.unsubscribed_at.is_(None)
-_OVERRIDES = Statement(
+_OVERRIDES = Query(
     select(
         subscriptions.c.feed_id,
         subscriptions.c.keep_entries,
@@ -160,17 +158,18 @@ _OVERRIDES = Statement(
                 ).is_not(None),
             )
         ),
-    )
+    ),
+    into=keyed(int, RetentionOverride),
 )
-_OLDEST_ARRIVAL = Statement(select(func.min(entries.c.fetched_at)))
-_COUNT_ENTRIES = Statement(select(func.count()).select_from(entries))
+_OLDEST_ARRIVAL = Query(select(func.min(entries.c.fetched_at)), into=optional(int))
+_COUNT_ENTRIES = Query(select(func.count()).select_from(entries), into=int)
 
 
-async def wishes(tx: Tx) -> dict[int, list[RetentionOverride]]:
+async def overrides(tx: Tx) -> dict[int, list[RetentionOverride]]:
     """Return all subscribers' overrides, for each feed on which at least one subscriber set one."""
     by_feed: dict[int, list[RetentionOverride]] = {}
-    for feed_id, *limits in await tx.all(_OVERRIDES):
-        by_feed.setdefault(feed_id, []).append(RetentionOverride(*limits))
+    for feed_id, limits in await tx.all(_OVERRIDES):
+        by_feed.setdefault(feed_id, []).append(limits)
     return by_feed
 
 
@@ -178,58 +177,57 @@ async def aged(
     tx: Tx, state: State, before: Instant, beyond: ReadingList, *, most: int, but: Sequence[int] = ()
 ) -> list[ReadingList]:
     """Return entries that arrived before `before`, oldest first, in all feeds except `but`."""
-    return _positions(
-        await tx.all(_AGED("all", state), _aged_params(before, beyond, most) | {"but": list(but)})
-    )
+    return await tx.all(_AGED("all", state), _aged_params(before, beyond, most) | {"but": list(but)})
 
 
 async def aged_in(
     tx: Tx, feed_id: int, state: State, before: Instant, beyond: ReadingList, *, most: int
 ) -> list[ReadingList]:
-    return _positions(
-        await tx.all(_AGED("one", state), _aged_params(before, beyond, most) | {"feed_id": feed_id})
-    )
+    return await tx.all(_AGED("one", state), _aged_params(before, beyond, most) | {"feed_id": feed_id})
 
 
 async def crowded(tx: Tx, least: int) -> dict[int, int]:
     """Return the feeds with more than `least` entries, and their number of entries."""
-    return {row[0]: row[1] for row in await tx.all(_CROWDED, {"least": least})}
+    return dict(await tx.all(_CROWDED, {"least": least}))
 
 
 async def newest_surplus_entry(tx: Tx, feed_id: int, keep_count: int) -> int | None:
     """Return the newest entry that is not among the `keep_count` newest ones."""
-    return await tx.value(_SURPLUS_TOP, {"feed_id": feed_id, "kept": keep_count})
+    return await tx.one(_SURPLUS_TOP, {"feed_id": feed_id, "kept": keep_count})
 
 
 async def below(tx: Tx, feed_id: int, state: State, top: int, *, beyond: int, most: int) -> list[int]:
     params = {"feed_id": feed_id, "beyond": beyond, "top": top, "most": most}
-    return [row[0] for row in await tx.all(_BELOW(state), params)]
+    return await tx.all(_BELOW(state), params)
 
 
 async def oldest_arrival(tx: Tx) -> Instant | None:
-    return await tx.value(_OLDEST_ARRIVAL)
+    return await tx.one(_OLDEST_ARRIVAL)
 
 
 async def count_entries(tx: Tx) -> int:
-    return await tx.value(_COUNT_ENTRIES)
+    return await tx.get(_COUNT_ENTRIES)
 
 
 def _aged_params(before: Instant, beyond: ReadingList, most: int) -> dict[str, int]:
     return {"before": before, "at": beyond[0], "id": beyond[1], "most": most}
 
 
-def _positions(rows: Sequence[Row]) -> list[ReadingList]:
-    return [(row[0], row[1]) for row in rows]
-
-
 # --- Deleting entries
 
-_LOCK_ENTRIES = Statement(
-    select(entries.c.id)
-    .where(among(entries.c.id, "ids"))
-    .order_by(entries.c.id)
-    .with_for_update(skip_locked=True)
+_LOCK_ENTRIES = Query(
+    select(entries.c.id).where(among(entries.c.id, "ids")).order_by(entries.c.id).with_for_update(skip_locked=True),
+    into=int,
 )
+
+
+class _Deletable(NamedTuple):
+    id: int
+    feed_id: int
+    guid: str | None
+    normalized_url: str | None
+    change_hash: str
+    audience_id: int | None
 
 
 def _select_deletable(state: State) -> ClauseElement:
@@ -244,21 +242,19 @@ def _select_deletable(state: State) -> ClauseElement:
     return select(*columns).where(among(entries.c.id, "ids"), *deletable_conditions(state))
 
 
-_DELETABLE = StatementFamily(_select_deletable)
-_UNREAD_BY_USER = Statement(
+_DELETABLE = QueryFamily(_select_deletable, into=_Deletable)
+_UNREAD_BY_USER = Query(
     select(subscriptions.c.user_id, entries.c.id)
     .join_from(entries, subscriptions, subscriptions.c.feed_id == entries.c.feed_id)
     .join(unread, and_(unread.c.user_id == subscriptions.c.user_id, unread.c.entry_id == entries.c.id))
-    .where(among(entries.c.id, "ids"), _active, alive(unread, subscriptions))
+    .where(among(entries.c.id, "ids"), _active, alive(unread, subscriptions)),
+    into=row_of(int, int),
 )
-_DELETE_ENTRIES = Statement(delete(entries).where(among(entries.c.id, "ids")))
+_DELETE_ENTRIES = Command(delete(entries).where(among(entries.c.id, "ids")))
 
 
 async def delete_entries(
-    tx: Tx,
-    entry_ids: Sequence[int],
-    state: State,
-    words: Sequence[tuple[int, Sequence[SearchWords]]] = (),
+    tx: Tx, entry_ids: Sequence[int], state: State, words: Sequence[tuple[int, Sequence[SearchWords]]] = ()
 ) -> Removed:
     """Delete those of these entries that still may be deleted.
 
@@ -268,22 +264,22 @@ async def delete_entries(
     deletable = await tx.all(_DELETABLE(state), {"ids": await _lock_entries(tx, list(entry_ids))})
     if not deletable:
         return Removed()
-    ids = [row[0] for row in deletable]
-    lost: Sequence[Row] = await tx.all(_UNREAD_BY_USER, {"ids": ids}) if state != "read" else ()
+    ids = [entry.id for entry in deletable]
+    lost = await tx.all(_UNREAD_BY_USER, {"ids": ids}) if state != "read" else []
     await delete_rows_of(tx, ids)
     await entry_writes.remember(
         tx,
         [
-            (feed_id, key)
-            for _, feed_id, *identifiers, audience_id in deletable
+            (entry.feed_id, key)
+            for entry in deletable
             # Entries with an audience come from a merged feed; this feed may still publish the same key.
-            if audience_id is None
-            for key in removed_keys(*identifiers)
+            if entry.audience_id is None
+            for key in removed_keys(entry.guid, entry.normalized_url, entry.change_hash)
         ],
     )
     await search.forget(tx, [(id_, texts) for id_, texts in words if id_ in set(ids)])
     await tx.run(_DELETE_ENTRIES, {"ids": ids})
-    return Removed(len(ids), len({row[1] for row in lost}), _count_by_user(lost))
+    return Removed(len(ids), len({row[1] for row in lost}), Counter(user_id for user_id, _ in lost))
 
 
 async def _lock_entries(tx: Tx, entry_ids: list[int]) -> list[int]:
@@ -293,20 +289,13 @@ async def _lock_entries(tx: Tx, entry_ids: list[int]) -> list[int]:
     """
     if tx.engine == "sqlite":  # SQLite has a single writer
         return entry_ids
-    return [row[0] for row in await tx.all(_LOCK_ENTRIES, {"ids": entry_ids})]
-
-
-def _count_by_user(lost: Sequence[Row]) -> dict[int, int]:
-    counts: dict[int, int] = {}
-    for user_id, _ in lost:
-        counts[user_id] = counts.get(user_id, 0) + 1
-    return counts
+    return await tx.all(_LOCK_ENTRIES, {"ids": entry_ids})
 
 
 # --- Full articles
 
 _bodies = tables.entry_bodies
-_READ_ARTICLES = Statement(
+_READ_ARTICLES = Query(
     select(entries.c.id)
     .join_from(_bodies, entries, entries.c.id == _bodies.c.entry_id)
     .where(
@@ -316,31 +305,29 @@ _READ_ARTICLES = Statement(
         *deletable_conditions("read"),
     )
     .order_by(_bodies.c.entry_id)
-    .limit(bindparam("most", type_=BigInteger))
+    .limit(bindparam("most", type_=BigInteger)),
+    into=int,
 )
-_CLEAR_ARTICLES = Statement(
+_CLEAR_ARTICLES = Query(
     update(_bodies)
     .where(
         _bodies.c.full_content.is_not(None),
-        _bodies.c.entry_id.in_(
-            select(entries.c.id).where(among(entries.c.id, "ids"), *deletable_conditions("read"))
-        ),
+        _bodies.c.entry_id.in_(select(entries.c.id).where(among(entries.c.id, "ids"), *deletable_conditions("read"))),
     )
     .values(full_content=None, full_attempted_at=None)
-    .returning(_bodies.c.entry_id)
+    .returning(_bodies.c.entry_id),
+    into=int,
 )
 
 
 async def articles(tx: Tx, before: Instant, *, beyond: int, most: int) -> list[int]:
     """Return read entries that arrived before `before` and still have their full article."""
-    return [
-        row[0] for row in await tx.all(_READ_ARTICLES, {"before": before, "beyond": beyond, "most": most})
-    ]
+    return await tx.all(_READ_ARTICLES, {"before": before, "beyond": beyond, "most": most})
 
 
 async def clear_articles(tx: Tx, entry_ids: Sequence[int]) -> set[int]:
     """Return the entries whose article was cleared. Entries that were marked meanwhile keep theirs."""
-    return {row[0] for row in await tx.all(_CLEAR_ARTICLES, {"ids": list(entry_ids)})}
+    return set(await tx.all(_CLEAR_ARTICLES, {"ids": list(entry_ids)}))
 
 
 # --- Feeds without subscribers
@@ -349,9 +336,7 @@ _other = subscriptions.alias("other")
 
 
 def _has_no_subscribers() -> list[ColumnElement[bool]]:
-    subscribed_recently = or_(
-        _other.c.unsubscribed_at.is_(None), _other.c.unsubscribed_at > bindparam("left_since")
-    )
+    subscribed_recently = or_(_other.c.unsubscribed_at.is_(None), _other.c.unsubscribed_at > bindparam("left_since"))
     return [
         ~feeds.c.operator_added,
         feeds.c.kind != "saved",
@@ -361,32 +346,24 @@ def _has_no_subscribers() -> list[ColumnElement[bool]]:
 
 
 def _is_deletable_feed() -> list[ColumnElement[bool]]:
-    return [
-        *_has_no_subscribers(),
-        ~exists().where(entries.c.feed_id == feeds.c.id).correlate(feeds),
-    ]
+    return [*_has_no_subscribers(), ~exists().where(entries.c.feed_id == feeds.c.id).correlate(feeds)]
 
 
-_FEEDS_WITHOUT_SUBSCRIBERS = Statement(select(feeds.c.id).where(*_has_no_subscribers()).order_by(feeds.c.id))
-_LOCK_FEED = Statement(select(feeds.c.id).where(feeds.c.id == bindparam("id")).with_for_update())
-_DELETE_KEYS = Statement(
+_FEEDS_WITHOUT_SUBSCRIBERS = Query(select(feeds.c.id).where(*_has_no_subscribers()).order_by(feeds.c.id), into=int)
+_LOCK_FEED = Query(select(feeds.c.id).where(feeds.c.id == bindparam("id")).with_for_update(), into=int)
+_DELETE_KEYS = Command(
     delete_some(
         tables.removed_keys,
         tables.removed_keys.c.feed_id == bindparam("id"),
         exists().where(feeds.c.id == bindparam("id"), *_is_deletable_feed()),
     )
 )
-_DELETE_FEED = Statement(
-    delete(feeds).where(
-        feeds.c.id == bindparam("id"),
-        *_is_deletable_feed(),
-    )
-)
+_DELETE_FEED = Command(delete(feeds).where(feeds.c.id == bindparam("id"), *_is_deletable_feed()))
 
 
 async def unfollowed(tx: Tx, left_since: Instant) -> list[int]:
     """Return feeds that the last subscriber left before `left_since`, or that never had one."""
-    return [row[0] for row in await tx.all(_FEEDS_WITHOUT_SUBSCRIBERS, {"left_since": left_since})]
+    return await tx.all(_FEEDS_WITHOUT_SUBSCRIBERS, {"left_since": left_since})
 
 
 async def delete_removed_keys(tx: Tx, feed_id: int, left_since: Instant, *, most: int) -> int:
@@ -414,23 +391,20 @@ def _references(to: Table) -> list[ColumnElement[int]]:
 
 
 _blobs = tables.blobs
-_DELETE_ORPHAN_BLOBS = Statement(
+_DELETE_ORPHAN_BLOBS = Command(
     delete(_blobs).where(
         _blobs.c.id.in_(
             select(_blobs.c.id)
             .where(
                 _blobs.c.created_at < bindparam("before"),
                 # Subqueries are read once as a set, since not all of these columns have an index.
-                *(
-                    _blobs.c.id.not_in(select(column).where(column.is_not(None)))
-                    for column in _references(_blobs)
-                ),
+                *(_blobs.c.id.not_in(select(column).where(column.is_not(None))) for column in _references(_blobs)),
             )
             .limit(bindparam("most", type_=BigInteger))
         )
     )
 )
-_DELETE_FAILURES = Statement(
+_DELETE_FAILURES = Command(
     delete(tables.summary_failures).where(tables.summary_failures.c.failed_at < bindparam("before"))
 )
 
@@ -484,42 +458,44 @@ _COLUMNS = (
     cleanups.c.age_days,
     cleanups.c.notes,
 )
-_BEGIN = Statement(plain_insert(cleanups).returning(cleanups.c.id), columns=["started_at"])
-_UNFINISHED = Statement(
-    select(*_COLUMNS).where(cleanups.c.finished_at.is_(None)).order_by(cleanups.c.id.desc()).limit(1)
+_BEGIN = Query(plain_insert(cleanups).returning(cleanups.c.id), columns=["started_at"], into=int)
+_UNFINISHED = Query(
+    select(*_COLUMNS).where(cleanups.c.finished_at.is_(None)).order_by(cleanups.c.id.desc()).limit(1), into=Cleanup
 )
-_LATEST = Statement(
+_LATEST = Query(
     select(func.max(cleanups.c.started_at)).where(
         cleanups.c.finished_at.is_not(None), cleanups.c.started_at <= bindparam("limit")
-    )
+    ),
+    into=optional(int),
 )
-_ADD_COUNTS = Statement(
+_ADD_COUNTS = Command(
     update(cleanups)
     .where(cleanups.c.id == bindparam("cleanup"))
     .values({name: cleanups.c[name] + bindparam(f"more_{name}", type_=BigInteger) for name in _COUNTERS})
 )
-_FINISH = Statement(
+_FINISH = Command(
     update(cleanups)
     .where(cleanups.c.id == bindparam("cleanup"))
     .values(
         finished_at=bindparam("now"),
         age_days=bindparam("days", type_=BigInteger),
-        notes=bindparam("said", type_=Text()),
+        notes=bindparam("text", type_=Text()),
     )
 )
-_NEWEST = Statement(
+_NEWEST = Query(
     select(*_COLUMNS)
     .where(cleanups.c.id < bindparam("before"))
     .order_by(cleanups.c.id.desc())
-    .limit(bindparam("most"))
+    .limit(bindparam("most")),
+    into=Cleanup,
 )
-_GET = Statement(select(*_COLUMNS).where(cleanups.c.id == bindparam("id")))
-_DELETE_OLD = Statement(delete(cleanups).where(cleanups.c.started_at < bindparam("before")))
+_GET = Query(select(*_COLUMNS).where(cleanups.c.id == bindparam("id")), into=Cleanup)
+_DELETE_OLD = Command(delete(cleanups).where(cleanups.c.started_at < bindparam("before")))
 
 _notice = insert(cleanup_notices).values(
     {name: bindparam(name) for name in ("user_id", "unread_removed", "removed_at")}
 )
-_ADD_NOTICE = Statement(
+_ADD_NOTICE = Command(
     _notice.on_conflict_do_update(
         index_elements=["user_id"],
         set_={
@@ -528,23 +504,23 @@ _ADD_NOTICE = Statement(
         },
     )
 )
-_GET_NOTICE = Statement(
+_GET_NOTICE = Query(
     select(cleanup_notices.c.unread_removed, cleanup_notices.c.removed_at).where(
         cleanup_notices.c.user_id == bindparam("user_id")
-    )
+    ),
+    into=CleanupNotice,
 )
-_DISMISS = Statement(delete(cleanup_notices).where(cleanup_notices.c.user_id == bindparam("user_id")))
+_DISMISS = Command(delete(cleanup_notices).where(cleanup_notices.c.user_id == bindparam("user_id")))
 
 
 async def begin_cleanup(tx: Tx, now: Instant) -> Cleanup:
     """Return the unfinished cleanup if there is one, else start a new one."""
-    row = await tx.one(_UNFINISHED)
-    return Cleanup(*row) if row else Cleanup(await tx.value(_BEGIN, {"started_at": now}), now)
+    return await tx.one(_UNFINISHED) or Cleanup(await tx.get(_BEGIN, {"started_at": now}), now)
 
 
 async def latest_cleanup(tx: Tx, now: Instant) -> Instant | None:
     """Return when the last finished cleanup began. Ignores times in the future, written by a wrong clock."""
-    return await tx.value(_LATEST, {"limit": now + LEEWAY})
+    return await tx.one(_LATEST, {"limit": now + LEEWAY})
 
 
 async def is_cleanup_unfinished(tx: Tx) -> bool:
@@ -557,18 +533,14 @@ async def add_to_cleanup(tx: Tx, cleanup_id: int, **more: int) -> None:
     await tx.run(_ADD_COUNTS, {"cleanup": cleanup_id, **params})
 
 
-async def finish_cleanup(
-    tx: Tx, cleanup_id: int, now: Instant, *, age_days: int | None, notes: str
-) -> Cleanup:
-    await tx.run(_FINISH, {"cleanup": cleanup_id, "now": now, "days": age_days, "said": notes})
-    row = await tx.one(_GET, {"id": cleanup_id})
-    assert row is not None
-    return Cleanup(*row)
+async def finish_cleanup(tx: Tx, cleanup_id: int, now: Instant, *, age_days: int | None, notes: str) -> Cleanup:
+    await tx.run(_FINISH, {"cleanup": cleanup_id, "now": now, "days": age_days, "text": notes})
+    return await tx.get(_GET, {"id": cleanup_id})
 
 
 async def list_cleanups(tx: Tx, *, limit: int, before: int | None = None) -> list[Cleanup]:
     params = {"before": HIGHEST if before is None else before, "most": limit}
-    return [Cleanup(*row) for row in await tx.all(_NEWEST, params)]
+    return await tx.all(_NEWEST, params)
 
 
 async def delete_old_cleanups(tx: Tx, before: Instant) -> int:
@@ -579,16 +551,12 @@ async def add_notice(tx: Tx, lost: Mapping[int, int], now: Instant) -> None:
     """Record for each user how many of their unread entries were deleted."""
     await tx.run_many(
         _ADD_NOTICE,
-        [
-            {"user_id": user_id, "unread_removed": count, "removed_at": now}
-            for user_id, count in sorted(lost.items())
-        ],
+        [{"user_id": user_id, "unread_removed": count, "removed_at": now} for user_id, count in sorted(lost.items())],
     )
 
 
 async def get_notice(tx: Tx, user_id: int) -> CleanupNotice | None:
-    row = await tx.one(_GET_NOTICE, {"user_id": user_id})
-    return CleanupNotice(*row) if row else None
+    return await tx.one(_GET_NOTICE, {"user_id": user_id})
 
 
 async def dismiss_notice(tx: Tx, user_id: int) -> bool:

@@ -11,8 +11,8 @@ from reedbed.domain.folders import FolderRow
 from reedbed.domain.records import record
 from reedbed.domain.rules import Action, ActionKind, Condition, Field, Join, Operator, Rule, RuleRow
 from reedbed.domain.times import Instant
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, among, func, select
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Command, Query, among, func, keyed, select
 from reedbed.store.tables import feeds, folders, rules, subscriptions, users
 
 
@@ -32,16 +32,30 @@ _RULE_COLUMNS = (rules.c.id, rules.c.name, rules.c.conditions, rules.c.actions, 
 _ROW_COLUMNS = (*_RULE_COLUMNS, rules.c.position, rules.c.matched, rules.c.created_at)
 _is_own = rules.c.user_id == bindparam("owner")
 
-_LIST = Statement(select(*_ROW_COLUMNS).where(_is_own).order_by(rules.c.position, rules.c.id))
-_GET = Statement(select(*_ROW_COLUMNS).where(_is_own, rules.c.id == bindparam("rule")))
-_IN_USE = Statement(select(rules.c.id).where(_is_own, rules.c.enabled).limit(1))
-_LOCK = Statement(select(users.c.id).where(users.c.id == bindparam("owner")).with_for_update(key_share=True))
-_NEXT_POSITION = Statement(select(func.coalesce(func.max(rules.c.position), -1) + 1).where(_is_own))
-_ADD = Statement(
+
+def _row(*columns: Any) -> RuleRow:
+    *rule, position, matched, created_at = columns
+    return RuleRow(_rule(*rule), position, matched, created_at)
+
+
+def _rule_of_subscriber(*columns: Any) -> FollowerRule | None:
+    """None if it is unreadable: it must not block the rules of other users."""
+    with suppress(ValueError, KeyError, TypeError):
+        return FollowerRule(*columns[:5], rule=_rule(*columns[5:]))
+    return None
+
+
+_LIST = Query(select(*_ROW_COLUMNS).where(_is_own).order_by(rules.c.position, rules.c.id), into=_row)
+_GET = Query(select(*_ROW_COLUMNS).where(_is_own, rules.c.id == bindparam("rule")), into=_row)
+_IN_USE = Query(select(rules.c.id).where(_is_own, rules.c.enabled).limit(1), into=int)
+_LOCK = Command(select(users.c.id).where(users.c.id == bindparam("owner")).with_for_update(key_share=True))
+_NEXT_POSITION = Query(select(func.coalesce(func.max(rules.c.position), -1) + 1).where(_is_own), into=int)
+_ADD = Query(
     insert(rules).returning(*_ROW_COLUMNS),
     columns=["user_id", "name", "conditions", "actions", "enabled", "position", "created_at"],
+    into=_row,
 )
-_UPDATE = Statement(
+_UPDATE = Command(
     update(rules)
     .where(_is_own, rules.c.id == bindparam("rule"))
     .values(
@@ -51,11 +65,11 @@ _UPDATE = Statement(
         enabled=bindparam("on"),
     )
 )
-_SET_POSITION = Statement(
+_SET_POSITION = Command(
     update(rules).where(_is_own, rules.c.id == bindparam("rule")).values(position=bindparam("place"))
 )
-_DELETE = Statement(delete(rules).where(_is_own, rules.c.id == bindparam("rule")))
-_LIST_OF_SUBSCRIBERS = Statement(
+_DELETE = Command(delete(rules).where(_is_own, rules.c.id == bindparam("rule")))
+_LIST_OF_SUBSCRIBERS = Query(
     select(
         subscriptions.c.feed_id,
         subscriptions.c.user_id,
@@ -72,29 +86,30 @@ _LIST_OF_SUBSCRIBERS = Statement(
         ~subscriptions.c.paused,
         rules.c.enabled,
     )
-    .order_by(subscriptions.c.feed_id, subscriptions.c.user_id, rules.c.position, rules.c.id)
+    .order_by(subscriptions.c.feed_id, subscriptions.c.user_id, rules.c.position, rules.c.id),
+    into=_rule_of_subscriber,
 )
-_FOLDERS = Statement(
+_FOLDERS = Query(
     select(folders.c.user_id, folders.c.id, folders.c.parent_id, folders.c.name, folders.c.position).where(
         among(folders.c.user_id, "user_ids")
-    )
+    ),
+    into=keyed(int, FolderRow),
 )
-_ADD_MATCHES = Statement(
+_ADD_MATCHES = Command(
     update(rules).where(rules.c.id == bindparam("rule")).values(matched=rules.c.matched + bindparam("more"))
 )
 
 
 async def of_user(tx: Tx, user_id: int) -> list[RuleRow]:
-    return [_row(row) for row in await tx.all(_LIST, {"owner": user_id})]
+    return await tx.all(_LIST, {"owner": user_id})
 
 
 async def get(tx: Tx, user_id: int, rule_id: int) -> RuleRow | None:
-    row = await tx.one(_GET, {"owner": user_id, "rule": rule_id})
-    return _row(row) if row else None
+    return await tx.one(_GET, {"owner": user_id, "rule": rule_id})
 
 
 async def in_use(tx: Tx, user_id: int) -> bool:
-    return await tx.value(_IN_USE, {"owner": user_id}) is not None
+    return await tx.one(_IN_USE, {"owner": user_id}) is not None
 
 
 async def lock(tx: Tx, user_id: int) -> None:
@@ -105,7 +120,7 @@ async def lock(tx: Tx, user_id: int) -> None:
 
 async def add(tx: Tx, user_id: int, rule: Rule, now: Instant) -> RuleRow:
     """Add the rule after the others; its `id` is ignored."""
-    row = await tx.one(
+    return await tx.get(
         _ADD,
         {
             "user_id": user_id,
@@ -113,12 +128,10 @@ async def add(tx: Tx, user_id: int, rule: Rule, now: Instant) -> RuleRow:
             "conditions": _conditions_text(rule),
             "actions": _actions_text(rule),
             "enabled": rule.enabled,
-            "position": await tx.value(_NEXT_POSITION, {"owner": user_id}),
+            "position": await tx.get(_NEXT_POSITION, {"owner": user_id}),
             "created_at": now,
         },
     )
-    assert row is not None
-    return _row(row)
 
 
 async def change(tx: Tx, user_id: int, rule: Rule) -> None:
@@ -147,21 +160,14 @@ async def remove(tx: Tx, user_id: int, rule_id: int) -> bool:
 
 
 async def of_followers(tx: Tx, feed_ids: Sequence[int]) -> list[FollowerRule]:
-    """Return the enabled rules of all subscribers of these feeds, each user's in order.
-
-    Unreadable rules are skipped: they must not block those of other users.
-    """
-    rules_: list[FollowerRule] = []
-    for row in await tx.all(_LIST_OF_SUBSCRIBERS, {"feed_ids": list(feed_ids)}):
-        with suppress(ValueError, KeyError, TypeError):
-            rules_.append(FollowerRule(*tuple(row)[:5], rule=_rule(tuple(row)[5:])))
-    return rules_
+    """Return the enabled rules of all subscribers of these feeds, each user's in order."""
+    return [rule for rule in await tx.all(_LIST_OF_SUBSCRIBERS, {"feed_ids": list(feed_ids)}) if rule is not None]
 
 
 async def folders_of(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[FolderRow]]:
     by_user: dict[int, list[FolderRow]] = {}
-    for user_id, *folder in await tx.all(_FOLDERS, {"user_ids": list(user_ids)}):
-        by_user.setdefault(user_id, []).append(FolderRow(*folder))
+    for user_id, folder in await tx.all(_FOLDERS, {"user_ids": list(user_ids)}):
+        by_user.setdefault(user_id, []).append(folder)
     return by_user
 
 
@@ -181,13 +187,7 @@ def _actions_text(rule: Rule) -> str:
     return orjson.dumps(rule.actions).decode()
 
 
-def _row(row: Row) -> RuleRow:
-    *rule, position, matched, created_at = row
-    return RuleRow(_rule(rule), position, matched, created_at)
-
-
-def _rule(row: Sequence[Any]) -> Rule:
-    id_, name, conditions, actions, enabled = row
+def _rule(id_: int, name: str, conditions: str, actions: str, enabled: bool) -> Rule:
     fields = orjson.loads(conditions)
     return Rule(
         id_,

@@ -9,15 +9,8 @@ from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.encryption import PREFIX
-from reedbed.store.engine.statements import Statement, StatementFamily, select
-from reedbed.store.tables import (
-    app_settings,
-    feeds,
-    mail_boxes,
-    share_targets,
-    webhooks,
-    websub_subscriptions,
-)
+from reedbed.store.engine.statements import Command, CommandFamily, Query, QueryFamily, select
+from reedbed.store.tables import app_settings, feeds, mail_boxes, share_targets, webhooks, websub_subscriptions
 
 AT_ONCE = 200
 
@@ -78,20 +71,18 @@ def _replace(encrypted: EncryptedColumn) -> ClauseElement:
 
 
 def _select_plain(encrypted: EncryptedColumn) -> ClauseElement:
-    query = select(_id(encrypted)).where(
-        encrypted.column.is_not(None), encrypted.column.not_like(f"{PREFIX}%")
-    )
+    query = select(_id(encrypted)).where(encrypted.column.is_not(None), encrypted.column.not_like(f"{PREFIX}%"))
     if encrypted.row is not None:
         query = query.where(_id(encrypted) == encrypted.row)
     return query.limit(1)
 
 
-_OUTDATED = StatementFamily(_select_outdated)
-_PLAIN = StatementFamily(_select_plain)
-_REPLACE = StatementFamily(_replace)
+_OUTDATED = QueryFamily(_select_outdated, into=StoredSecret)
+_PLAIN = QueryFamily(_select_plain, into=str)
+_REPLACE = CommandFamily(_replace)
 # Otherwise SQLite leaves the plain text in the free space of its pages, and so in every backup.
-_SECURE_DELETE = Statement(text("PRAGMA secure_delete = ON"))
-_NEW_HUB_SECRET = Statement(
+_SECURE_DELETE = Query(text("PRAGMA secure_delete = ON"), into=int)
+_NEW_HUB_SECRET = Command(
     update(websub_subscriptions)
     .where(websub_subscriptions.c.id == bindparam("this"))
     .values(secret=bindparam("after"), state="new", asked=null(), due_at=bindparam("now"))
@@ -102,9 +93,7 @@ async def outdated_secrets(tx: Tx, encrypted: EncryptedColumn, beyond: Any = Non
     """A batch of rows, by id, that are plain text or encrypted with another key than the current one."""
     key = tx.vault.current
     params = {"current": f"{PREFIX}{key.id}:%" if key else "", "beyond": beyond, "limit": AT_ONCE}
-    return [
-        StoredSecret(row[0], row[1]) for row in await tx.all(_OUTDATED(encrypted, beyond is not None), params)
-    ]
+    return await tx.all(_OUTDATED(encrypted, beyond is not None), params)
 
 
 async def has_plain_text(tx: Tx, encrypted: EncryptedColumn) -> bool:

@@ -1,14 +1,17 @@
 """A user's share targets: services that save links."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import orjson
 from sqlalchemy import bindparam, delete, insert, update
 
+from reedbed.domain.failures import Failure, load_failure
 from reedbed.domain.sharing import Kind, ShareTarget
 from reedbed.domain.times import Instant
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, func, select
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Command, Query, func, row_of, select
 from reedbed.store.tables import share_targets
 
 _COLUMNS = (
@@ -26,45 +29,54 @@ _SECRETS = "share_targets.secrets"  # their name in the vault
 _is_own = share_targets.c.user_id == bindparam("owner")
 _is_this = (_is_own, share_targets.c.id == bindparam("target"))
 
-_LIST = Statement(select(*_COLUMNS).where(_is_own).order_by(share_targets.c.id))
-_NAMES = Statement(
-    select(share_targets.c.id, share_targets.c.name).where(_is_own).order_by(share_targets.c.id)
+_Target = tuple[str, ShareTarget]
+"""The encrypted secrets, and the target without them."""
+
+
+def _target(id_: int, user_id: int, kind: str, name: str, url: str, secrets: str, *rest: Any) -> _Target:
+    created_at, used_at, problem = rest
+    target = ShareTarget(id_, user_id, Kind(kind), name, url, {}, created_at, used_at, load_failure(problem))
+    return secrets, target
+
+
+_LIST = Query(select(*_COLUMNS).where(_is_own).order_by(share_targets.c.id), into=_target)
+_NAMES = Query(
+    select(share_targets.c.id, share_targets.c.name).where(_is_own).order_by(share_targets.c.id), into=row_of(int, str)
 )
-_GET = Statement(select(*_COLUMNS).where(*_is_this))
-_COUNT = Statement(select(func.count()).select_from(share_targets).where(_is_own))
-_ADD = Statement(
+_GET = Query(select(*_COLUMNS).where(*_is_this), into=_target)
+_COUNT = Query(select(func.count()).select_from(share_targets).where(_is_own), into=int)
+_ADD = Query(
     insert(share_targets).returning(*_COLUMNS),
     columns=["user_id", "kind", "name", "url", "secrets", "created_at"],
+    into=_target,
 )
-_DELETE = Statement(delete(share_targets).where(*_is_this))
-_RECORD_SUCCESS = Statement(
-    update(share_targets).where(*_is_this).values(used_at=bindparam("now"), problem="")
-)
-_RECORD_PROBLEM = Statement(update(share_targets).where(*_is_this).values(problem=bindparam("why")))
+_DELETE = Command(delete(share_targets).where(*_is_this))
+_RECORD_SUCCESS = Command(update(share_targets).where(*_is_this).values(used_at=bindparam("now"), problem=""))
+_RECORD_PROBLEM = Command(update(share_targets).where(*_is_this).values(problem=bindparam("why")))
 
 
 async def of_user(tx: Tx, user_id: int) -> list[ShareTarget]:
-    return [_target(tx, row) for row in await tx.all(_LIST, {"owner": user_id})]
+    return [_with_secrets(tx, target) for target in await tx.all(_LIST, {"owner": user_id})]
 
 
 async def names(tx: Tx, user_id: int) -> list[tuple[int, str]]:
     """Return ids and names for a menu, without secrets."""
-    return [(row[0], row[1]) for row in await tx.all(_NAMES, {"owner": user_id})]
+    return await tx.all(_NAMES, {"owner": user_id})
 
 
 async def get(tx: Tx, user_id: int, target_id: int) -> ShareTarget | None:
-    row = await tx.one(_GET, {"owner": user_id, "target": target_id})
-    return _target(tx, row) if row else None
+    target = await tx.one(_GET, {"owner": user_id, "target": target_id})
+    return target and _with_secrets(tx, target)
 
 
 async def count(tx: Tx, user_id: int) -> int:
-    return await tx.value(_COUNT, {"owner": user_id})
+    return await tx.get(_COUNT, {"owner": user_id})
 
 
 async def add(
     tx: Tx, user_id: int, *, kind: Kind, name: str, url: str, secrets: Mapping[str, str], now: Instant
 ) -> ShareTarget:
-    row = await tx.one(
+    target = await tx.get(
         _ADD,
         {
             "user_id": user_id,
@@ -75,8 +87,7 @@ async def add(
             "created_at": now,
         },
     )
-    assert row is not None
-    return _target(tx, row)
+    return _with_secrets(tx, target)
 
 
 async def remove(tx: Tx, user_id: int, target_id: int) -> bool:
@@ -87,11 +98,10 @@ async def record_shared(tx: Tx, target: ShareTarget, now: Instant) -> None:
     await tx.run(_RECORD_SUCCESS, {"owner": target.user_id, "target": target.id, "now": now})
 
 
-async def record_share_problem(tx: Tx, target: ShareTarget, why: str) -> None:
-    await tx.run(_RECORD_PROBLEM, {"owner": target.user_id, "target": target.id, "why": why})
+async def record_share_problem(tx: Tx, target: ShareTarget, why: Failure) -> None:
+    await tx.run(_RECORD_PROBLEM, {"owner": target.user_id, "target": target.id, "why": why.dump()})
 
 
-def _target(tx: Tx, row: Row) -> ShareTarget:
-    id_, user_id, kind, name, url, secrets, created_at, used_at, problem = row
-    decrypted = orjson.loads(tx.vault.decrypt(_SECRETS, secrets) or "{}")
-    return ShareTarget(id_, user_id, Kind(kind), name, url, decrypted, created_at, used_at, problem)
+def _with_secrets(tx: Tx, target: _Target) -> ShareTarget:
+    encrypted, shared = target
+    return replace(shared, secrets=orjson.loads(tx.vault.decrypt(_SECRETS, encrypted) or "{}"))

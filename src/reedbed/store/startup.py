@@ -93,9 +93,7 @@ def copies(policy: BackupPolicy) -> list[tuple[Instant, str, int]]:
     """Time, file name and size of each copy, newest first."""
     try:
         files = [(moment_of(file.name), file) for file in Path(policy.folder).iterdir()]
-        return sorted(
-            ((at, file.name, file.stat().st_size) for at, file in files if at is not None), reverse=True
-        )
+        return sorted(((at, file.name, file.stat().st_size) for at, file in files if at is not None), reverse=True)
     except OSError:
         return []
 
@@ -165,11 +163,7 @@ def _save_previous(target: Path) -> Path | None:
     if not target.exists():
         return None
     saved = _free_name(target)
-    journals = [
-        journal
-        for ending in _JOURNAL_SUFFIXES
-        if (journal := target.with_name(target.name + ending)).exists()
-    ]
+    journals = [journal for ending in _JOURNAL_SUFFIXES if (journal := target.with_name(target.name + ending)).exists()]
     for journal in journals:
         _link_or_copy(journal, saved.with_name(saved.name + journal.name.removeprefix(target.name)))
     _link_or_copy(target, saved)

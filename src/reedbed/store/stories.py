@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import BigInteger, ClauseElement, ColumnElement, and_, bindparam, case, delete, or_, update
 from sqlalchemy.dialects.postgresql import insert
@@ -9,26 +10,32 @@ from sqlalchemy.sql.selectable import FromClause
 
 from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
-from reedbed.domain.stories import (
-    KEPT,
-    LONGEST,
-    MAX_OUTLETS,
-    Headline,
-    Outlet,
-    ResolvedStory,
-    StorySource,
-    StorySummary,
-)
+from reedbed.domain.stories.index import LONGEST, Headline, ResolvedStory
+from reedbed.domain.stories.story import KEPT, MAX_OUTLETS, JoinedStory, Outlet, StorySource, StorySummary
 from reedbed.domain.times import DAY, Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Statement, StatementFamily, among, func, larger, select
-from reedbed.store.entries.columns import LISTED, entry_row, followed, has_flag, tags_of, with_states
+from reedbed.store.engine.statements import (
+    HIGHEST,
+    Command,
+    Query,
+    QueryFamily,
+    among,
+    func,
+    keyed,
+    larger,
+    optional,
+    row_of,
+    select,
+    total,
+)
+from reedbed.store.entries.columns import LISTED, entry_row, followed, has_flag, with_states, with_tags
 from reedbed.store.tables import (
     entries,
     feeds,
     muted,
     stories,
     story_entries,
+    story_joins,
     story_splits,
     subscriptions,
     unread,
@@ -65,32 +72,59 @@ def _is_split(entry_id: ColumnElement[int]) -> ColumnElement[bool]:
     )
 
 
+def _joined(story_id: ColumnElement[int]) -> ColumnElement[int]:
+    """The story that this user has joined the story to, or the story itself."""
+    target = select(story_joins.c.target_id).where(story_joins.c.user_id == _USER, story_joins.c.story_id == story_id)
+    return func.coalesce(target.correlate_except(story_joins).scalar_subquery(), story_id)
+
+
+def _parts(roots: FromClause, *columns: str) -> FromClause:
+    """Select the stories that each root consists of for this user: itself, and those joined to it."""
+    kept = [roots.c[name] for name in columns]
+    itself = select(*kept, roots.c.root, roots.c.root.label("story_id"))
+    joined = select(*kept, roots.c.root, story_joins.c.story_id).join_from(
+        roots,
+        story_joins,
+        and_(
+            story_joins.c.user_id == _USER,
+            story_joins.c.target_id == roots.c.root,
+            story_joins.c.story_id != roots.c.root,
+        ),
+    )
+    return itself.union_all(joined).subquery("parts")
+
+
+def _roots_given() -> FromClause:
+    return select(stories.c.id.label("root")).where(among(stories.c.id, "ids")).cte("roots")
+
+
 def _select_own_stories(*conditions: ColumnElement[bool]) -> FromClause:
     """Select the stories with at least one entry of the user's feeds."""
     return (
-        select(story_entries.c.story_id)
+        select(_joined(story_entries.c.story_id).label("root"))
         .join_from(subscriptions, story_entries, _can_see(story_entries.c.entry_id, story_entries.c.feed_id))
         .where(subscriptions.c.user_id == _USER, *conditions)
         .distinct()
-        .subquery("mine")
+        .cte("mine")
     )
 
 
 def _select_page(continued: bool, only_unread: bool) -> ClauseElement:
     since, until = bindparam("since", type_=BigInteger), bindparam("until", type_=BigInteger)
-    mine = _select_own_stories(story_entries.c.sort_at >= since, story_entries.c.sort_at < until)
+    own = _select_own_stories(story_entries.c.sort_at >= since, story_entries.c.sort_at < until)
+    parts = _parts(own)
     newest = func.max(story_entries.c.sort_at)
     is_unread = and_(unread.c.entry_id.is_not(None), alive(unread, subscriptions))
-    unread_count = func.sum(case((is_unread, 1), else_=0))
+    unread_count = total(case((is_unread, 1), else_=0))
     having = [func.count(story_entries.c.feed_id.distinct()) >= MIN_FEEDS, newest >= since, newest < until]
     if continued:
         at, id_ = bindparam("at", type_=BigInteger), bindparam("id", type_=BigInteger)
-        having.append(or_(newest < at, and_(newest == at, story_entries.c.story_id < id_)))
+        having.append(or_(newest < at, and_(newest == at, parts.c.root < id_)))
     if only_unread:
         having.append(unread_count > 0)
     return (
         select(
-            story_entries.c.story_id,
+            parts.c.root,
             func.min(story_entries.c.sort_at),
             newest.label("newest"),
             func.count(),
@@ -98,19 +132,19 @@ def _select_page(continued: bool, only_unread: bool) -> ClauseElement:
             unread_count,
         )
         .select_from(
-            mine.join(story_entries, story_entries.c.story_id == mine.c.story_id)
+            parts.join(story_entries, story_entries.c.story_id == parts.c.story_id)
             .join(subscriptions, _can_see(story_entries.c.entry_id, story_entries.c.feed_id))
             .outerjoin(unread, and_(unread.c.user_id == _USER, unread.c.entry_id == story_entries.c.entry_id))
         )
         .where(~_is_split(story_entries.c.entry_id))
-        .group_by(story_entries.c.story_id)
+        .group_by(parts.c.root)
         .having(and_(*having))
-        .order_by(newest.desc(), story_entries.c.story_id.desc())
+        .order_by(newest.desc(), parts.c.root.desc())
         .limit(bindparam("most", type_=BigInteger))
     )
 
 
-_PAGE = StatementFamily(_select_page)
+_PAGE = QueryFamily(_select_page, into=StorySummary)
 
 
 async def page(
@@ -130,16 +164,16 @@ async def page(
             "id": cursor.id if cursor else None,
             "most": limit - len(lines),
         }
-        rows = await tx.all(_PAGE(cursor is not None, only_unread), params)
-        lines += [StorySummary(*row) for row in rows]
+        lines += await tx.all(_PAGE(cursor is not None, only_unread), params)
         length *= 2
         until, since = since, since - length
     return await _with_sources(tx, user_id, lines)
 
 
+_given = _parts(_roots_given())
 _ranked = (
     select(
-        story_entries.c.story_id,
+        _given.c.root,
         story_entries.c.entry_id,
         story_entries.c.feed_id,
         _title.label("feed"),
@@ -148,22 +182,21 @@ _ranked = (
         func.coalesce(entries.c.language, "").label("language"),
         story_entries.c.sort_at,
         func.row_number()
-        .over(
-            partition_by=story_entries.c.story_id,
-            order_by=(story_entries.c.sort_at, story_entries.c.entry_id),
-        )
+        .over(partition_by=_given.c.root, order_by=(story_entries.c.sort_at, story_entries.c.entry_id))
         .label("place"),
     )
-    .join_from(story_entries, subscriptions, _can_see(story_entries.c.entry_id, story_entries.c.feed_id))
+    .join_from(_given, story_entries, story_entries.c.story_id == _given.c.story_id)
+    .join(subscriptions, _can_see(story_entries.c.entry_id, story_entries.c.feed_id))
     .join(feeds, feeds.c.id == story_entries.c.feed_id)
     .join(entries, entries.c.id == story_entries.c.entry_id)
-    .where(among(story_entries.c.story_id, "ids"), ~_is_split(story_entries.c.entry_id))
+    .where(~_is_split(story_entries.c.entry_id))
     .subquery("ranked")
 )
-_SOURCES = Statement(
+_SOURCES = Query(
     select(*(column for column in _ranked.c if column.name != "place"))
     .where(_ranked.c.place <= MAX_NAMED)
-    .order_by(_ranked.c.story_id, _ranked.c.place)
+    .order_by(_ranked.c.root, _ranked.c.place),
+    into=keyed(int, StorySource),
 )
 
 
@@ -175,8 +208,8 @@ async def _with_sources(tx: Tx, user_id: int, lines: Sequence[StorySummary]) -> 
 async def sources(tx: Tx, user_id: int, story_ids: Sequence[int]) -> dict[int, list[StorySource]]:
     """Return the first entries of each story."""
     by_story: dict[int, list[StorySource]] = {}
-    for story_id, *source in await tx.all(_SOURCES, {"user_id": user_id, "ids": list(story_ids)}):
-        by_story.setdefault(story_id, []).append(StorySource(*source))
+    for story_id, source in await tx.all(_SOURCES, {"user_id": user_id, "ids": list(story_ids)}):
+        by_story.setdefault(story_id, []).append(source)
     return by_story
 
 
@@ -188,22 +221,24 @@ class StoryNeighbours:
     feeds: int
 
 
-_entry_itself = story_entries.alias("here")
-_NEIGHBOURS = Statement(
-    select(_entry_itself.c.entry_id, _entry_itself.c.story_id, func.count(story_entries.c.feed_id.distinct()))
-    .join_from(_entry_itself, story_entries, story_entries.c.story_id == _entry_itself.c.story_id)
+_entries_given = (
+    select(story_entries.c.entry_id, _joined(story_entries.c.story_id).label("root"))
+    .where(among(story_entries.c.entry_id, "ids"), ~_is_split(story_entries.c.entry_id))
+    .cte("here")
+)
+_around = _parts(_entries_given, "entry_id")
+_NEIGHBOURS = Query(
+    select(_around.c.entry_id, _around.c.root, func.count(story_entries.c.feed_id.distinct()))
+    .join_from(_around, story_entries, story_entries.c.story_id == _around.c.story_id)
     .join(subscriptions, _can_see(story_entries.c.entry_id, story_entries.c.feed_id))
-    .where(
-        among(_entry_itself.c.entry_id, "ids"),
-        ~_is_split(_entry_itself.c.entry_id),
-        ~_is_split(story_entries.c.entry_id),
-    )
-    .group_by(_entry_itself.c.entry_id, _entry_itself.c.story_id)
-    .having(func.count(story_entries.c.feed_id.distinct()) >= MIN_FEEDS)
+    .where(~_is_split(story_entries.c.entry_id))
+    .group_by(_around.c.entry_id, _around.c.root)
+    .having(func.count(story_entries.c.feed_id.distinct()) >= MIN_FEEDS),
+    into=row_of(int, int, int),
 )
 
 
-async def beside(tx: Tx, user_id: int, entry_ids: Sequence[int]) -> dict[int, StoryNeighbours]:
+async def neighbours(tx: Tx, user_id: int, entry_ids: Sequence[int]) -> dict[int, StoryNeighbours]:
     """Return the story by entry, for entries whose story has other feeds, too."""
     rows = await tx.all(_NEIGHBOURS, {"user_id": user_id, "ids": list(entry_ids)})
     return {row[0]: StoryNeighbours(row[1], row[2]) for row in rows}
@@ -211,12 +246,19 @@ async def beside(tx: Tx, user_id: int, entry_ids: Sequence[int]) -> dict[int, St
 
 # --- One story
 
-_CURRENT_ID = Statement(
-    select(func.coalesce(stories.c.merged_into, stories.c.id)).where(
-        stories.c.id == bindparam("id", type_=BigInteger)
-    )
+_ID = bindparam("id", type_=BigInteger)
+_CURRENT_ID = Query(
+    select(_joined(func.coalesce(stories.c.merged_into, stories.c.id))).where(stories.c.id == _ID), into=optional(int)
 )
-_OUTLETS = Statement(
+_part_ids = _parts(select(_ID.label("root")).cte("roots"))
+
+
+def _outlet(*columns: Any) -> tuple[Outlet, bool]:
+    *listed, feed, icon_id, is_split = columns
+    return Outlet(entry_row(*listed), feed, icon_id), bool(is_split)
+
+
+_OUTLETS = Query(
     select(*LISTED, _title.label("feed"), feeds.c.icon_id, _is_split(entries.c.id).label("is_split"))
     .select_from(
         with_states(
@@ -225,61 +267,63 @@ _OUTLETS = Statement(
             )
         )
     )
-    .where(story_entries.c.story_id == bindparam("id", type_=BigInteger), followed())
+    .where(story_entries.c.story_id.in_(select(_part_ids.c.story_id)), followed())
     .order_by(entries.c.sort_at, entries.c.id)
-    .limit(MAX_OUTLETS)
+    .limit(MAX_OUTLETS),
+    into=_outlet,
 )
 
 
-async def find(tx: Tx, story_id: int) -> int | None:
-    """Return the story's id, or that of the story it was merged into."""
-    return await tx.value(_CURRENT_ID, {"id": story_id})
+async def find(tx: Tx, user_id: int, story_id: int) -> int | None:
+    """Return the story's id, or that of the story it was merged into or that the user joined it to."""
+    return await tx.one(_CURRENT_ID, {"user_id": user_id, "id": story_id})
 
 
 async def outlets(tx: Tx, user_id: int, story_id: int) -> tuple[list[Outlet], list[Outlet]]:
     """Return the story's entries that the user can see, oldest first, and those the user split from it."""
     rows = await tx.all(_OUTLETS, {"user_id": user_id, "id": story_id})
-    tags = await tags_of(tx, user_id, [row["id"] for row in rows])
+    entry_rows = await with_tags(tx, user_id, (outlet.row for outlet, _ in rows))
     together, apart = list[Outlet](), list[Outlet]()
-    for row in rows:
-        outlet = Outlet(entry_row(row, tags), row["feed"], row["icon_id"])
-        (apart if row["is_split"] else together).append(outlet)
+    for (outlet, is_split), row in zip(rows, entry_rows, strict=True):
+        (apart if is_split else together).append(replace(outlet, row=row))
     return together, apart
 
 
-_STORY_OF_ENTRY = Statement(
-    select(story_entries.c.story_id)
+_STORY_OF_ENTRY = Query(
+    select(_joined(story_entries.c.story_id))
     .join_from(story_entries, entries, entries.c.id == story_entries.c.entry_id)
-    .where(story_entries.c.entry_id == bindparam("id", type_=BigInteger), followed())
+    .where(story_entries.c.entry_id == _ID, followed()),
+    into=int,
 )
-_UNREAD = Statement(
+_UNREAD = Query(
     select(unread.c.entry_id)
     .join_from(unread, story_entries, story_entries.c.entry_id == unread.c.entry_id)
     .join(subscriptions, _can_see(story_entries.c.entry_id, story_entries.c.feed_id))
     .where(
         unread.c.user_id == _USER,
         alive(unread, subscriptions),
-        among(story_entries.c.story_id, "ids"),
+        story_entries.c.story_id.in_(select(_given.c.story_id)),
         ~_is_split(story_entries.c.entry_id),
-    )
+    ),
+    into=int,
 )
 
 
 async def story_of(tx: Tx, user_id: int, entry_id: int) -> int | None:
     """Return the entry's story if the user can see the entry."""
-    return await tx.value(_STORY_OF_ENTRY, {"user_id": user_id, "id": entry_id})
+    return await tx.one(_STORY_OF_ENTRY, {"user_id": user_id, "id": entry_id})
 
 
 async def unread_in(tx: Tx, user_id: int, story_ids: Sequence[int]) -> list[int]:
-    return [row[0] for row in await tx.all(_UNREAD, {"user_id": user_id, "ids": list(story_ids)})]
+    return await tx.all(_UNREAD, {"user_id": user_id, "ids": list(story_ids)})
 
 
-_SPLIT = Statement(
+_SPLIT = Command(
     insert(story_splits)
     .values(user_id=_USER, entry_id=bindparam("id"), created_at=bindparam("now"))
     .on_conflict_do_nothing()
 )
-_UNSPLIT = Statement(
+_UNSPLIT = Command(
     delete(story_splits).where(story_splits.c.user_id == _USER, story_splits.c.entry_id == bindparam("id"))
 )
 
@@ -292,6 +336,50 @@ async def unsplit(tx: Tx, user_id: int, entry_id: int) -> None:
     await tx.run(_UNSPLIT, {"user_id": user_id, "id": entry_id})
 
 
+_new_join = insert(story_joins).values(
+    user_id=_USER, story_id=_ID, target_id=bindparam("target_id"), created_at=bindparam("now")
+)
+_JOIN = Command(
+    _new_join.on_conflict_do_update(
+        index_elements=["user_id", "story_id"], set_={"target_id": _new_join.excluded.target_id}
+    )
+)
+_REDIRECT_JOINS = Command(
+    update(story_joins)
+    .where(story_joins.c.user_id == _USER, story_joins.c.target_id == _ID)
+    .values(target_id=bindparam("to_id"))
+)
+_UNJOIN = Command(delete(story_joins).where(story_joins.c.user_id == _USER, story_joins.c.story_id == _ID))
+_JOINED = Query(
+    select(story_joins.c.story_id, func.coalesce(entries.c.title, ""))
+    .join_from(story_joins, entries, entries.c.id == story_joins.c.story_id, isouter=True)
+    .where(story_joins.c.user_id == _USER, story_joins.c.target_id == _ID)
+    .order_by(story_joins.c.story_id),
+    into=JoinedStory,
+)
+
+
+async def join(tx: Tx, user_id: int, story_id: int, target_id: int, now: Instant) -> None:
+    """Make the story, and what was joined to it, part of the target for this user."""
+    await tx.run(_REDIRECT_JOINS, {"user_id": user_id, "id": story_id, "to_id": target_id})
+    await tx.run(_JOIN, {"user_id": user_id, "id": story_id, "target_id": target_id, "now": now})
+
+
+async def unjoin(tx: Tx, user_id: int, story_id: int) -> None:
+    await tx.run(_UNJOIN, {"user_id": user_id, "id": story_id})
+
+
+async def joined(tx: Tx, user_id: int, story_id: int) -> list[JoinedStory]:
+    """Return the stories that the user has joined to this one."""
+    return await tx.all(_JOINED, {"user_id": user_id, "id": story_id})
+
+
+async def ensure_story(tx: Tx, entry_id: int, at: Instant) -> None:
+    """Make the entry a story of its own, unless it is in one."""
+    await tx.run(_SAVE_STORY, {"id": entry_id, "newest_at": at})
+    await tx.run(_ADD_ENTRY, {"id": entry_id, "story_id": entry_id})
+
+
 # --- Grouping of new entries
 
 _after, _most = bindparam("after", type_=BigInteger), bindparam("most", type_=BigInteger)
@@ -301,68 +389,97 @@ _HEADLINE = (
     entries.c.title,
     entries.c.sort_at,
     feeds.c.owner_id.is_not(None),
+    entries.c.summary,
+    func.coalesce(entries.c.language, ""),
 )
-_NEWEST = Statement(select(func.coalesce(func.max(entries.c.id), 0)))
-_NEW_HEADLINES = Statement(
+_NEWEST = Query(select(func.coalesce(func.max(entries.c.id), 0)), into=int)
+_NEW_HEADLINES = Query(
     select(*_HEADLINE)
     .join_from(entries, feeds, feeds.c.id == entries.c.feed_id)
     .where(entries.c.id > _after, entries.c.audience_id.is_(None))
     .order_by(entries.c.id)
-    .limit(_most)
+    .limit(_most),
+    into=Headline,
 )
-_GROUPED_HEADLINES = Statement(
+
+
+def _headline_and_story(*columns: Any) -> tuple[Headline, int]:
+    *headline, story_id = columns
+    return Headline(*headline), story_id
+
+
+_GROUPED_HEADLINES = Query(
     select(*_HEADLINE, func.coalesce(story_entries.c.story_id, entries.c.id))
     .join_from(entries, feeds, feeds.c.id == entries.c.feed_id)
     .outerjoin(story_entries, story_entries.c.entry_id == entries.c.id)
-    .where(
-        entries.c.id > _after,
-        entries.c.id <= bindparam("up_to", type_=BigInteger),
-        entries.c.audience_id.is_(None),
-    )
+    .where(entries.c.id > _after, entries.c.id <= bindparam("up_to", type_=BigInteger), entries.c.audience_id.is_(None))
     .order_by(entries.c.id)
-    .limit(_most)
+    .limit(_most),
+    into=_headline_and_story,
 )
 _new_story = insert(stories).values(id=bindparam("id"), newest_at=bindparam("newest_at"))
-_SAVE_STORY = Statement(
+_SAVE_STORY = Command(
     _new_story.on_conflict_do_update(
         index_elements=["id"], set_={"newest_at": larger(stories.c.newest_at, _new_story.excluded.newest_at)}
     )
 )
 # Selected from `entries`, to skip entries that retention deleted since or that not everyone may see.
-_ADD_ENTRY = Statement(
+_ADD_ENTRY = Command(
     insert(story_entries)
     .from_select(
         ["entry_id", "story_id", "feed_id", "sort_at"],
-        select(
-            entries.c.id, bindparam("story_id", type_=BigInteger), entries.c.feed_id, entries.c.sort_at
-        ).where(entries.c.id == bindparam("id", type_=BigInteger), entries.c.audience_id.is_(None)),
+        select(entries.c.id, bindparam("story_id", type_=BigInteger), entries.c.feed_id, entries.c.sort_at).where(
+            entries.c.id == bindparam("id", type_=BigInteger), entries.c.audience_id.is_(None)
+        ),
     )
     .on_conflict_do_nothing()
 )
 _merged_id, _target_id = bindparam("gone", type_=BigInteger), bindparam("home", type_=BigInteger)
-_MOVE_ENTRIES = Statement(
-    update(story_entries).where(story_entries.c.story_id == _merged_id).values(story_id=_target_id)
-)
-_SET_MERGED_INTO = Statement(
+_MOVE_ENTRIES = Command(update(story_entries).where(story_entries.c.story_id == _merged_id).values(story_id=_target_id))
+_SET_MERGED_INTO = Command(
     update(stories)
     .where(or_(stories.c.id == _merged_id, stories.c.merged_into == _merged_id))
     .values(merged_into=_target_id)
 )
-_DELETE_OLD = Statement(delete(stories).where(stories.c.newest_at < bindparam("before")))
+_others = story_joins.alias("others")
+_MOVE_JOINS = (
+    Command(
+        delete(story_joins).where(
+            story_joins.c.story_id == _merged_id,
+            select(_others.c.story_id)
+            .where(_others.c.user_id == story_joins.c.user_id, _others.c.story_id == _target_id)
+            .exists(),
+        )
+    ),
+    Command(update(story_joins).where(story_joins.c.story_id == _merged_id).values(story_id=_target_id)),
+    Command(update(story_joins).where(story_joins.c.target_id == _merged_id).values(target_id=_target_id)),
+    Command(delete(story_joins).where(story_joins.c.story_id == story_joins.c.target_id)),
+    # A target is never joined itself.
+    Command(
+        update(story_joins)
+        .where(
+            story_joins.c.target_id == _target_id,
+            _others.c.user_id == story_joins.c.user_id,
+            _others.c.story_id == _target_id,
+        )
+        .values(target_id=_others.c.target_id)
+    ),
+    Command(delete(story_joins).where(story_joins.c.story_id == story_joins.c.target_id)),
+)
+_DELETE_OLD = Command(delete(stories).where(stories.c.newest_at < bindparam("before")))
 
 
 async def newest_entry(tx: Tx) -> int:
-    return await tx.value(_NEWEST)
+    return await tx.get(_NEWEST)
 
 
 async def new_headlines(tx: Tx, after: int, limit: int) -> list[Headline]:
-    return [Headline(*row) for row in await tx.all(_NEW_HEADLINES, {"after": after, "most": limit})]
+    return await tx.all(_NEW_HEADLINES, {"after": after, "most": limit})
 
 
 async def placed(tx: Tx, after: int, up_to: int, limit: int) -> list[tuple[Headline, int]]:
     """Return entries with their story ids; an ungrouped entry is its own story."""
-    rows = await tx.all(_GROUPED_HEADLINES, {"after": after, "up_to": up_to, "most": limit})
-    return [(Headline(*tuple(row)[:-1]), row[len(row) - 1]) for row in rows]
+    return await tx.all(_GROUPED_HEADLINES, {"after": after, "up_to": up_to, "most": limit})
 
 
 async def save(tx: Tx, resolved: ResolvedStory) -> None:
@@ -372,9 +489,9 @@ async def save(tx: Tx, resolved: ResolvedStory) -> None:
     ]
     await tx.run_many(_MOVE_ENTRIES, moves)
     await tx.run_many(_SET_MERGED_INTO, moves)
-    await tx.run_many(
-        _ADD_ENTRY, [{"id": id_, "story_id": target_id} for id_, target_id in resolved.homes.items()]
-    )
+    for command in _MOVE_JOINS:
+        await tx.run_many(command, moves)
+    await tx.run_many(_ADD_ENTRY, [{"id": id_, "story_id": target_id} for id_, target_id in resolved.homes.items()])
 
 
 async def delete_old(tx: Tx, before: Instant) -> int:

@@ -12,11 +12,13 @@ from sqlalchemy import (
     and_,
     bindparam,
     insert,
+    not_,
     null,
     or_,
     update,
 )
 
+from reedbed.domain.failures import load_failure
 from reedbed.domain.refresh.state import FetchState
 from reedbed.domain.retention import RetentionOverride
 from reedbed.domain.subscriptions import (
@@ -28,19 +30,21 @@ from reedbed.domain.subscriptions import (
     SubscriptionFilter,
 )
 from reedbed.domain.times import Instant
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, StatementFamily, among, containing, func, select
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import (
+    Command,
+    Query,
+    QueryFamily,
+    among,
+    containing,
+    func,
+    optional,
+    row_of,
+    select,
+)
 from reedbed.store.read_state import unread
 from reedbed.store.refresh import fetch_state
-from reedbed.store.tables import (
-    entries,
-    entry_summaries,
-    entry_tags,
-    feed_fetch_state,
-    feeds,
-    subscriptions,
-    tags,
-)
+from reedbed.store.tables import entries, entry_summaries, entry_tags, feed_fetch_state, feeds, subscriptions, tags
 
 _OWN_COLUMNS = (
     subscriptions.c.id,
@@ -55,12 +59,9 @@ _OWN_COLUMNS = (
     subscriptions.c.unread,
     subscriptions.c.subscribed_at,
 )
-_RETENTION_COLUMNS = (
-    subscriptions.c.keep_entries,
-    subscriptions.c.keep_days,
-    subscriptions.c.keep_unread_days,
-)
+_RETENTION_COLUMNS = (subscriptions.c.keep_entries, subscriptions.c.keep_days, subscriptions.c.keep_unread_days)
 _AI_COLUMNS = (subscriptions.c.summary_words, subscriptions.c.local_only)
+_DISPLAY_COLUMNS = (subscriptions.c.muted_until, subscriptions.c.unread_display)
 _FEED_COLUMNS = (
     feeds.c.id,
     feeds.c.url,
@@ -82,7 +83,7 @@ _sort_title = func.lower(_title)
 _mine = subscriptions.c.user_id == bindparam("user_id")
 _active = subscriptions.c.unsubscribed_at.is_(None)
 _select_active = (
-    select(*_OWN_COLUMNS, *_RETENTION_COLUMNS, *_AI_COLUMNS, *_FEED_COLUMNS, *_STATE_COLUMNS)
+    select(*_OWN_COLUMNS, *_RETENTION_COLUMNS, *_AI_COLUMNS, *_DISPLAY_COLUMNS, *_FEED_COLUMNS, *_STATE_COLUMNS)
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)
     .where(_mine, _active)
@@ -141,22 +142,41 @@ def _select_status_counts(folder: bool, search: bool) -> ClauseElement:
     )
 
 
-_PAGE = StatementFamily(_select_page)
-_COUNT_BY_STATUS = StatementFamily(_select_status_counts)
-_COUNT_FILTERED = StatementFamily(_select_count)
-_ALL = Statement(_select_active.order_by(_sort_title, subscriptions.c.id))
-_GET = Statement(_select_active.where(subscriptions.c.id == bindparam("id")))
-_BY_FEED = Statement(
+def _subscription(*values: Any) -> Subscription:
+    own, keep, ai, display = list(values[:11]), values[11:14], values[14:16], values[16:18]
+    about, state = list(values[18:30]), values[30:]
+    own[5], own[8] = bool(own[5]), bool(own[8])
+    private = about[9] is not None
+    about[8:] = [bool(about[8]), private, about[10] if private else None, bool(about[11]) and private]
+    return Subscription(
+        *own,
+        keep=RetentionOverride(*keep),
+        summary_words=ai[0],
+        local_only=bool(ai[1]),
+        muted_until=display[0],
+        unread_display=display[1],
+        feed=SubscribedFeed(*about, state=fetch_state(state)),
+    )
+
+
+_PAGE = QueryFamily(_select_page, into=_subscription)
+_COUNT_BY_STATUS = QueryFamily(_select_status_counts, into=row_of(str, int))
+_COUNT_FILTERED = QueryFamily(_select_count, into=int)
+_ALL = Query(_select_active.order_by(_sort_title, subscriptions.c.id), into=_subscription)
+_GET = Query(_select_active.where(subscriptions.c.id == bindparam("id")), into=_subscription)
+_BY_FEED = Query(
     select(subscriptions.c.id, subscriptions.c.unsubscribed_at).where(
         _mine, subscriptions.c.feed_id == bindparam("feed_id")
-    )
+    ),
+    into=row_of(int, optional(int)),
 )
-_COUNT = Statement(select(func.count()).select_from(subscriptions).where(_mine, _active))
-_ADD = Statement(
+_COUNT = Query(select(func.count()).select_from(subscriptions).where(_mine, _active), into=int)
+_ADD = Query(
     insert(subscriptions).returning(subscriptions.c.id),
     columns=["user_id", "feed_id", "folder_id", "title", "asked_url", "opml", "subscribed_at"],
+    into=int,
 )
-_RESUBSCRIBE = Statement(
+_RESUBSCRIBE = Command(
     update(subscriptions)
     .where(_mine, subscriptions.c.feed_id == bindparam("of_feed"))
     .values(
@@ -167,7 +187,7 @@ _RESUBSCRIBE = Statement(
         asked_url=bindparam("asked_url"),
     )
 )
-_UPDATE = Statement(
+_UPDATE = Command(
     update(subscriptions)
     .where(_mine, subscriptions.c.id == bindparam("subscription"))
     .values(
@@ -182,9 +202,11 @@ _UPDATE = Statement(
         keep_unread_days=bindparam("keep_unread_days"),
         summary_words=bindparam("summary_words"),
         local_only=bindparam("local_only"),
+        muted_until=bindparam("muted_until"),
+        unread_display=bindparam("unread_display"),
     )
 )
-_MOVE_TO_FOLDER = Statement(
+_MOVE_TO_FOLDER = Command(
     update(subscriptions)
     .where(
         _mine,
@@ -193,62 +215,66 @@ _MOVE_TO_FOLDER = Statement(
     )
     .values(folder_id=bindparam("into", type_=BigInteger))
 )
-_MOVE_UNFILED = Statement(
+_MOVE_UNFILED = Command(
     update(subscriptions)
     .where(_mine, subscriptions.c.feed_id == bindparam("of_feed"), subscriptions.c.folder_id.is_(None))
     .values(folder_id=bindparam("into", type_=BigInteger))
 )
-_UNSUBSCRIBE = Statement(
+_MUTE = Command(
+    update(subscriptions)
+    .where(_mine, _active, among(subscriptions.c.feed_id, "feed_ids"))
+    .values(muted_until=bindparam("until"))
+)
+_UNMUTE_DUE = Query(
+    update(subscriptions)
+    .where(subscriptions.c.muted_until.is_not(None), subscriptions.c.muted_until <= bindparam("now"))
+    .values(muted_until=null())
+    .returning(subscriptions.c.user_id),
+    into=int,
+)
+_UNSUBSCRIBE = Command(
     update(subscriptions)
     .where(_mine, subscriptions.c.id == bindparam("subscription"))
     .values(unsubscribed_at=bindparam("now"))
 )
-_RENUMBER = Statement(
-    update(subscriptions)
-    .where(_mine, subscriptions.c.id == bindparam("subscription"))
-    .values(id=bindparam("number"))
+_RENUMBER = Command(
+    update(subscriptions).where(_mine, subscriptions.c.id == bindparam("subscription")).values(id=bindparam("number"))
 )
-_OPML = Statement(
-    select(subscriptions.c.id, subscriptions.c.opml).where(_mine, _active, subscriptions.c.opml.is_not(None))
+_OPML = Query(
+    select(subscriptions.c.id, subscriptions.c.opml).where(_mine, _active, subscriptions.c.opml.is_not(None)),
+    into=row_of(int, str),
 )
-_UNPAUSED_FEEDS = Statement(
-    select(subscriptions.c.feed_id)
-    .where(_mine, _active, ~subscriptions.c.paused)
-    .order_by(subscriptions.c.feed_id)
+_UNPAUSED_FEEDS = Query(
+    select(subscriptions.c.feed_id).where(_mine, _active, ~subscriptions.c.paused).order_by(subscriptions.c.feed_id),
+    into=int,
 )
 
 
 async def every(tx: Tx, user_id: int) -> list[Subscription]:
-    return [_subscription(row) for row in await tx.all(_ALL, {"user_id": user_id})]
+    return await tx.all(_ALL, {"user_id": user_id})
 
 
-async def page(
-    tx: Tx, user_id: int, filter_: SubscriptionFilter, *, limit: int, offset: int
-) -> list[Subscription]:
+async def page(tx: Tx, user_id: int, filter_: SubscriptionFilter, *, limit: int, offset: int) -> list[Subscription]:
     params = {**_filter_params(user_id, filter_), "limit": limit, "offset": offset}
-    return [_subscription(row) for row in await tx.all(_PAGE(*_filter_shape(filter_)), params)]
+    return await tx.all(_PAGE(*_filter_shape(filter_)), params)
 
 
 async def count_listed(tx: Tx, user_id: int, filter_: SubscriptionFilter) -> int:
-    return await tx.value(_COUNT_FILTERED(*_filter_shape(filter_)), _filter_params(user_id, filter_))
+    return await tx.get(_COUNT_FILTERED(*_filter_shape(filter_)), _filter_params(user_id, filter_))
 
 
 async def count_by_status(tx: Tx, user_id: int, filter_: SubscriptionFilter) -> dict[str, int]:
     """Count the feeds that match the folder and the search by status; ignores the filter's own status."""
     _, folder, search = _filter_shape(filter_)
-    return {
-        row[0]: row[1]
-        for row in await tx.all(_COUNT_BY_STATUS(folder, search), _filter_params(user_id, filter_))
-    }
+    return dict(await tx.all(_COUNT_BY_STATUS(folder, search), _filter_params(user_id, filter_)))
 
 
 async def count(tx: Tx, user_id: int) -> int:
-    return await tx.value(_COUNT, {"user_id": user_id})
+    return await tx.get(_COUNT, {"user_id": user_id})
 
 
 async def get(tx: Tx, user_id: int, subscription_id: int) -> Subscription | None:
-    row = await tx.one(_GET, {"user_id": user_id, "id": subscription_id})
-    return _subscription(row) if row else None
+    return await tx.one(_GET, {"user_id": user_id, "id": subscription_id})
 
 
 async def get_by_feed(tx: Tx, user_id: int, feed_id: int) -> tuple[int, bool] | None:
@@ -268,7 +294,7 @@ async def add(
     opml: str | None,
     now: Instant,
 ) -> int:
-    return await tx.value(
+    return await tx.get(
         _ADD,
         {
             "user_id": user_id,
@@ -283,14 +309,7 @@ async def add(
 
 
 async def resubscribe(
-    tx: Tx,
-    user_id: int,
-    feed_id: int,
-    *,
-    folder_id: int | None,
-    title: str | None,
-    asked_url: str,
-    now: Instant,
+    tx: Tx, user_id: int, feed_id: int, *, folder_id: int | None, title: str | None, asked_url: str, now: Instant
 ) -> None:
     await tx.run(
         _RESUBSCRIBE,
@@ -322,6 +341,8 @@ async def change(tx: Tx, user_id: int, subscription: Subscription) -> None:
             "keep_unread_days": subscription.keep.unread_days,
             "summary_words": subscription.summary_words,
             "local_only": subscription.local_only,
+            "muted_until": subscription.muted_until,
+            "unread_display": subscription.unread_display,
         },
     )
 
@@ -338,6 +359,15 @@ async def move_unfiled(tx: Tx, user_id: int, feed_id: int, folder_id: int) -> bo
     return await tx.run(_MOVE_UNFILED, params) > 0
 
 
+async def mute(tx: Tx, user_id: int, feed_ids: Collection[int], until: Instant | None) -> None:
+    await tx.run(_MUTE, {"user_id": user_id, "feed_ids": sorted(feed_ids), "until": until})
+
+
+async def unmute_due(tx: Tx, now: Instant) -> set[int]:
+    """End the mutes whose time has come; return the users who had them."""
+    return set(await tx.all(_UNMUTE_DUE, {"now": now}))
+
+
 async def unsubscribe(tx: Tx, user_id: int, subscription_id: int, now: Instant) -> None:
     await tx.run(_UNSUBSCRIBE, {"user_id": user_id, "subscription": subscription_id, "now": now})
 
@@ -350,12 +380,12 @@ async def exchange_ids(tx: Tx, user_id: int, first: int, second: int) -> None:
 
 async def opml_attributes(tx: Tx, user_id: int) -> Mapping[int, str]:
     """Return unknown OPML attributes from an import, by subscription id."""
-    return {row[0]: row[1] for row in await tx.all(_OPML, {"user_id": user_id})}
+    return dict(await tx.all(_OPML, {"user_id": user_id}))
 
 
 async def feeds_of(tx: Tx, user_id: int) -> list[int]:
     """Return the feeds this user is subscribed to and has not paused."""
-    return [row[0] for row in await tx.all(_UNPAUSED_FEEDS, {"user_id": user_id})]
+    return await tx.all(_UNPAUSED_FEEDS, {"user_id": user_id})
 
 
 def _filter_shape(filter_: SubscriptionFilter) -> tuple[str, bool, bool]:
@@ -363,26 +393,7 @@ def _filter_shape(filter_: SubscriptionFilter) -> tuple[str, bool, bool]:
 
 
 def _filter_params(user_id: int, filter_: SubscriptionFilter) -> dict[str, Any]:
-    return {
-        "user_id": user_id,
-        "folder_id": filter_.folder_id,
-        "pattern": containing(filter_.search),
-    }
-
-
-def _subscription(row: Row) -> Subscription:
-    values: list[Any] = list(row)
-    own, keep, ai, about, state = values[:11], values[11:14], values[14:16], values[16:28], tuple(values[28:])
-    own[5], own[8] = bool(own[5]), bool(own[8])
-    private = about[9] is not None
-    about[8:] = [bool(about[8]), private, about[10] if private else None, bool(about[11]) and private]
-    return Subscription(
-        *own,
-        keep=RetentionOverride(*keep),
-        summary_words=ai[0],
-        local_only=bool(ai[1]),
-        feed=SubscribedFeed(*about, state=fetch_state(state)),
-    )
+    return {"user_id": user_id, "folder_id": filter_.folder_id, "pattern": containing(filter_.search)}
 
 
 # --- Titles, origins and newest entries
@@ -392,8 +403,8 @@ _is_followed = and_(subscriptions.c.user_id == _USER, subscriptions.c.unsubscrib
 _asked_url = func.coalesce(func.nullif(subscriptions.c.asked_url, ""), feeds.c.url)
 _site_url = func.coalesce(feeds.c.site_url, "")
 
-_FEED_IDS = Statement(select(subscriptions.c.feed_id).where(_is_followed))
-_FOLLOWED = Statement(
+_FEED_IDS = Query(select(subscriptions.c.feed_id).where(_is_followed), into=int)
+_FOLLOWED = Query(
     select(
         subscriptions.c.id,
         subscriptions.c.feed_id,
@@ -411,9 +422,10 @@ _FOLLOWED = Statement(
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)
     .where(_is_followed)
-    .order_by(subscriptions.c.position, func.lower(_title), subscriptions.c.id)
+    .order_by(subscriptions.c.position, func.lower(_title), subscriptions.c.id),
+    into=Followed,
 )
-_ORIGINS = Statement(
+_ORIGINS = Query(
     select(
         feeds.c.id,
         _title,
@@ -423,48 +435,53 @@ _ORIGINS = Statement(
         func.coalesce(subscriptions.c.full_text, "auto"),
     )
     .select_from(feeds.outerjoin(subscriptions, and_(_is_followed, subscriptions.c.feed_id == feeds.c.id)))
-    .where(among(feeds.c.id, "feed_ids"))
+    .where(among(feeds.c.id, "feed_ids")),
+    into=Origin,
 )
-_NEWEST_ENTRIES = Statement(
+_NEWEST_ENTRIES = Query(
     select(subscriptions.c.feed_id, entries.c.id, entries.c.fetched_at)
     .join_from(subscriptions, entries, entries.c.id == subscriptions.c.newest_id)
-    .where(_is_followed)
+    .where(_is_followed),
+    into=row_of(int, int, int),
 )
-_NEWEST_TAGGED = Statement(
+_NEWEST_TAGGED = Query(
     select(tags.c.name, func.max(entries.c.fetched_at))
     .join_from(tags, entry_tags, and_(entry_tags.c.user_id == _USER, entry_tags.c.tag_id == tags.c.id))
     .join(entries, entries.c.id == entry_tags.c.entry_id)
     .where(tags.c.user_id == _USER)
-    .group_by(tags.c.name)
+    .group_by(tags.c.name),
+    into=row_of(str, int),
 )
-_UNSUBSCRIBED_URL = Statement(
+_UNSUBSCRIBED_URL = Query(
     select(feeds.c.url)
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .where(
         subscriptions.c.user_id == _USER,
         subscriptions.c.feed_id == bindparam("feed_id"),
         subscriptions.c.unsubscribed_at.is_not(None),
-    )
+    ),
+    into=str,
 )
-_LAST_CHECK = Statement(
+_LAST_CHECK = Query(
     select(func.max(feed_fetch_state.c.last_checked_at))
     .join_from(subscriptions, feed_fetch_state, feed_fetch_state.c.feed_id == subscriptions.c.feed_id)
-    .where(_is_followed)
+    .where(_is_followed),
+    into=optional(int),
 )
 
 
 async def feed_ids(tx: Tx, user_id: int) -> frozenset[int]:
-    return frozenset(row[0] for row in await tx.all(_FEED_IDS, {"user_id": user_id}))
+    return frozenset(await tx.all(_FEED_IDS, {"user_id": user_id}))
 
 
 async def list_followed(tx: Tx, user_id: int) -> list[Followed]:
-    return [Followed(*row) for row in await tx.all(_FOLLOWED, {"user_id": user_id})]
+    return await tx.all(_FOLLOWED, {"user_id": user_id})
 
 
 async def origins(tx: Tx, user_id: int, of_feeds: list[int]) -> dict[int, Origin]:
     """Call it only for feeds whose entries this user may see."""
     rows = await tx.all(_ORIGINS, {"user_id": user_id, "feed_ids": of_feeds})
-    return {row[0]: Origin(*row) for row in rows}
+    return {origin.feed_id: origin for origin in rows}
 
 
 async def newest_arrivals(tx: Tx, user_id: int) -> dict[int, tuple[int, Instant]]:
@@ -474,17 +491,17 @@ async def newest_arrivals(tx: Tx, user_id: int) -> dict[int, tuple[int, Instant]
 
 async def newest_tagged(tx: Tx, user_id: int) -> dict[str, Instant]:
     """Return when the newest entry of each tag arrived."""
-    return {row[0]: row[1] for row in await tx.all(_NEWEST_TAGGED, {"user_id": user_id})}
+    return dict(await tx.all(_NEWEST_TAGGED, {"user_id": user_id}))
 
 
 async def unsubscribed_url(tx: Tx, user_id: int, feed_id: int) -> str | None:
     """Return the URL of a feed that this user unsubscribed from; None if subscribed or never was."""
-    return await tx.value(_UNSUBSCRIBED_URL, {"user_id": user_id, "feed_id": feed_id})
+    return await tx.one(_UNSUBSCRIBED_URL, {"user_id": user_id, "feed_id": feed_id})
 
 
 async def last_check(tx: Tx, user_id: int) -> Instant | None:
     """Return when any of the user's feeds was last checked."""
-    return await tx.value(_LAST_CHECK, {"user_id": user_id})
+    return await tx.one(_LAST_CHECK, {"user_id": user_id})
 
 
 # --- Sidebar
@@ -504,26 +521,64 @@ _select_sidebar = (
         feed_fetch_state.c.last_error,
         feed_fetch_state.c.last_http_status,
         subscriptions.c.paused,
+        subscriptions.c.muted_until,
+        subscriptions.c.unread_display,
+        feed_fetch_state.c.last_error_at,
     )
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)
     .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
 )
 _sidebar_by_title = _select_sidebar.order_by(func.lower(_title), subscriptions.c.id)
-_SIDEBAR = Statement(_sidebar_by_title)
+
+
+def _sidebar_feed(*columns: Any) -> SubscribedFeedRow:
+    feed = SubscribedFeedRow(*columns)
+    stop_reason, last_error = columns[7], columns[10]
+    if stop_reason is None and last_error is None:  # most feeds work
+        return feed
+    return feed._replace(stop_reason=load_failure(stop_reason), last_error=load_failure(last_error))
+
+
+_SIDEBAR = Query(_sidebar_by_title, into=_sidebar_feed)
 _ranked = subscriptions.alias("ranked")
-_BUSIEST = Statement(
+_failing = subscriptions.alias("failing")
+_failing_state = feed_fetch_state.alias("failing_state")
+
+
+def _feed_and_last_check(*columns: Any) -> tuple[SubscribedFeedRow, Instant]:
+    *feed, checked_at = columns
+    return _sidebar_feed(*feed), checked_at or 0
+
+
+_BUSIEST = Query(
     _sidebar_by_title.add_columns(feed_fetch_state.c.last_checked_at).where(
-        subscriptions.c.id.in_(
-            select(_ranked.c.id)
-            .where(_ranked.c.user_id == bindparam("user_id"), _ranked.c.unsubscribed_at.is_(None))
-            .order_by(_ranked.c.unread.desc(), _ranked.c.id)
-            .limit(bindparam("most", type_=BigInteger))
+        or_(
+            subscriptions.c.id.in_(
+                select(_ranked.c.id)
+                .where(_ranked.c.user_id == bindparam("user_id"), _ranked.c.unsubscribed_at.is_(None))
+                .order_by(_ranked.c.unread.desc(), _ranked.c.id)
+                .limit(bindparam("most", type_=BigInteger))
+            ),
+            # As in `feed_problem`.
+            subscriptions.c.id.in_(
+                select(_failing.c.id)
+                .join_from(_failing, _failing_state, _failing_state.c.feed_id == _failing.c.feed_id)
+                .where(
+                    _failing.c.user_id == bindparam("user_id"),
+                    _failing.c.unsubscribed_at.is_(None),
+                    not_(_failing.c.paused),
+                    or_(_failing_state.c.stop_reason.is_not(None), _failing_state.c.last_error.is_not(None)),
+                )
+                .order_by(_failing.c.unread.desc(), _failing.c.id)
+                .limit(bindparam("most_failing", type_=BigInteger))
+            ),
         )
-    )
+    ),
+    into=_feed_and_last_check,
 )
-_SIDEBAR_BY_IDS = Statement(_select_sidebar.where(among(subscriptions.c.feed_id, "feed_ids")))
-_NOTIFYING = Statement(
+_SIDEBAR_BY_IDS = Query(_select_sidebar.where(among(subscriptions.c.feed_id, "feed_ids")), into=_sidebar_feed)
+_NOTIFYING = Query(
     select(subscriptions.c.id, _title)
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .where(
@@ -531,54 +586,55 @@ _NOTIFYING = Statement(
         subscriptions.c.unsubscribed_at.is_(None),
         subscriptions.c.notify,
     )
-    .order_by(func.lower(_title), subscriptions.c.id)
+    .order_by(func.lower(_title), subscriptions.c.id),
+    into=row_of(int, str),
 )
 
 
 async def sidebar_feeds(tx: Tx, user_id: int) -> list[SubscribedFeedRow]:
-    return list(map(SubscribedFeedRow._make, await tx.all(_SIDEBAR, {"user_id": user_id})))
+    return await tx.all(_SIDEBAR, {"user_id": user_id})
 
 
-async def busiest_feeds(tx: Tx, user_id: int, limit: int) -> tuple[list[SubscribedFeedRow], Instant]:
-    """Return the feeds with the most unread entries, sorted by title, and their latest check time (or 0)."""
-    rows = await tx.all(_BUSIEST, {"user_id": user_id, "most": limit})
-    return [SubscribedFeedRow._make(row[:-1]) for row in rows], max((row[-1] or 0 for row in rows), default=0)
+async def busiest_feeds(tx: Tx, user_id: int, limit: int, failing: int = 0) -> tuple[list[SubscribedFeedRow], Instant]:
+    """The feeds with the most unread entries and so many failing ones, by title; and their latest check time (or 0)."""
+    rows = await tx.all(_BUSIEST, {"user_id": user_id, "most": limit, "most_failing": failing})
+    return [feed for feed, _ in rows], max((checked_at for _, checked_at in rows), default=0)
 
 
 async def list_by_ids(tx: Tx, user_id: int, feed_ids: Collection[int]) -> list[SubscribedFeedRow]:
     """Return those of these feeds that the user is subscribed to, unordered."""
-    rows = await tx.all(_SIDEBAR_BY_IDS, {"user_id": user_id, "feed_ids": sorted(set(feed_ids))})
-    return list(map(SubscribedFeedRow._make, rows))
+    return await tx.all(_SIDEBAR_BY_IDS, {"user_id": user_id, "feed_ids": sorted(set(feed_ids))})
 
 
 async def notifying(tx: Tx, user_id: int) -> list[tuple[int, str]]:
     """Return id and title of the subscriptions with notifications turned on."""
-    return [(row[0], row[1]) for row in await tx.all(_NOTIFYING, {"user_id": user_id})]
+    return await tx.all(_NOTIFYING, {"user_id": user_id})
 
 
 # --- Local-only feeds (their text is never sent to an external model)
 
-_LOCAL_ONLY_FEEDS = Statement(select(subscriptions.c.feed_id).where(_mine, subscriptions.c.local_only))
+_LOCAL_ONLY_FEEDS = Query(select(subscriptions.c.feed_id).where(_mine, subscriptions.c.local_only), into=int)
 _is_local_only = (
     select(subscriptions.c.id)
     .where(_mine, subscriptions.c.feed_id == entries.c.feed_id, subscriptions.c.local_only)
     .exists()
 )
-_NOT_LOCAL_ONLY = Statement(
+_NOT_LOCAL_ONLY = Query(
     select(entries.c.id)
     .join_from(entry_summaries, entries, entries.c.id == entry_summaries.c.entry_id)
     .where(entry_summaries.c.key == bindparam("key"), ~_is_local_only)
-    .limit(1)
+    .limit(1),
+    into=int,
 )
 
 
 async def local_only_feeds(tx: Tx, user_id: int) -> frozenset[int]:
-    return frozenset([row[0] for row in await tx.all(_LOCAL_ONLY_FEEDS, {"user_id": user_id})])
+    return frozenset(await tx.all(_LOCAL_ONLY_FEEDS, {"user_id": user_id}))
 
 
 async def may_be_sent(tx: Tx, user_id: int, key: str) -> bool:
     """Return whether some entry with this text belongs to a feed that this user did not mark local-only."""
-    return await tx.value(_NOT_LOCAL_ONLY, {"user_id": user_id, "key": key}) is not None
+    return await tx.one(_NOT_LOCAL_ONLY, {"user_id": user_id, "key": key}) is not None
 
 
 # --- A user's own feeds (newsletters and saved pages)

@@ -1,17 +1,17 @@
 """Summaries of entries, failed attempts, and the options of users who get summaries of new entries."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Text, and_, bindparam, delete, or_
+from sqlalchemy import BigInteger, ClauseElement, ColumnElement, Text, and_, bindparam, delete, or_
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.ai import Usage
+from reedbed.domain.failures import Failure, load_failure
 from reedbed.domain.records import record
 from reedbed.domain.summaries import Summary, Variant
 from reedbed.domain.times import Instant
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, among, func, select
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Command, Query, among, func, keyed, row_of, select, with_failure
 from reedbed.store.tables import (
     entries,
     entry_bodies,
@@ -36,9 +36,9 @@ class SummaryAttachment:
     of_full: bool
     summary: Summary | None
     queued_priority: int | None
-    queued_error: str | None
+    queued_error: Failure | None
     cooldown_until: Instant | None
-    failure: str | None
+    failure: Failure | None
 
 
 @record
@@ -55,11 +55,11 @@ class TextSource:
 
 
 @record
-class Failure:
+class SummaryFailure:
     """A text whose summary failed for good."""
 
     content_hash: str
-    last_error: str | None
+    last_error: Failure | None
     failed_at: Instant
 
 
@@ -77,7 +77,35 @@ _joined = (
     .outerjoin(summary_queue, summary_queue.c.key == entry_summaries.c.key)
     .outerjoin(summary_failures, summary_failures.c.key == entry_summaries.c.key)
 )
-_ATTACHED = Statement(
+
+
+def _attachment(
+    key: str,
+    version: int,
+    of_full: bool,
+    text: str | None,
+    one_line: str,
+    model: str,
+    language: str,
+    priority: int | None,
+    last_error: str | None,
+    cooldown_until: Instant | None,
+    failure: str | None,
+    failed_at: Instant | None,
+) -> SummaryAttachment:
+    return SummaryAttachment(
+        key=key,
+        version=version,
+        of_full=bool(of_full),
+        summary=None if text is None else Summary(text, one_line, model, language),
+        queued_priority=priority,
+        queued_error=load_failure(last_error),
+        cooldown_until=cooldown_until,
+        failure=None if failed_at is None else Failure.load(failure or ""),
+    )
+
+
+_ATTACHED = Query(
     select(
         entry_summaries.c.key,
         entry_summaries.c.version,
@@ -93,13 +121,12 @@ _ATTACHED = Statement(
         summary_failures.c.failed_at,
     )
     .select_from(_joined)
-    .where(
-        entry_summaries.c.entry_id == bindparam("entry_id"), entry_summaries.c.variant == bindparam("variant")
-    )
+    .where(entry_summaries.c.entry_id == bindparam("entry_id"), entry_summaries.c.variant == bindparam("variant")),
+    into=_attachment,
 )
 _ATTACHMENT_NAMES = ("entry_id", "variant", "key", "version", "of_full")
 _attach = insert(entry_summaries).values({name: bindparam(name) for name in _ATTACHMENT_NAMES})
-_ATTACH = Statement(
+_ATTACH = Command(
     _attach.on_conflict_do_update(
         index_elements=["entry_id", "variant"],
         set_={name: _attach.excluded[name] for name in ("key", "version", "of_full")},
@@ -118,7 +145,7 @@ _attach_other = insert(entry_summaries).from_select(
         entry_summaries.c.of_full,
     ).where(entry_summaries.c.key == bindparam("key")),
 )
-_ATTACH_OTHER_VARIANT = Statement(
+_ATTACH_OTHER_VARIANT = Command(
     _attach_other.on_conflict_do_update(
         index_elements=["entry_id", "variant"],
         set_={name: _attach_other.excluded[name] for name in ("key", "version", "of_full")},
@@ -126,10 +153,10 @@ _ATTACH_OTHER_VARIANT = Statement(
 )
 
 
-def _select_for_entries(*columns: ColumnElement[Any]) -> Statement:
+def _select_for_entries(*columns: ColumnElement[str]) -> ClauseElement:
     """Select summaries of the entries' current versions only."""
     current = and_(entries.c.id == entry_summaries.c.entry_id, entries.c.version == entry_summaries.c.version)
-    return Statement(
+    return (
         select(entry_summaries.c.entry_id, *columns)
         .join_from(entry_summaries, summaries, summaries.c.key == entry_summaries.c.key)
         .join(entries, current)
@@ -137,8 +164,8 @@ def _select_for_entries(*columns: ColumnElement[Any]) -> Statement:
     )
 
 
-_ONE_LINES = _select_for_entries(summaries.c.one_line)
-_TEXTS = _select_for_entries(summaries.c.text, summaries.c.one_line)
+_ONE_LINES = Query(_select_for_entries(summaries.c.one_line), into=row_of(int, str))
+_TEXTS = Query(_select_for_entries(summaries.c.text, summaries.c.one_line), into=keyed(int, row_of(str, str)))
 _SUMMARY_NAMES = (
     "key",
     "content_hash",
@@ -152,20 +179,21 @@ _SUMMARY_NAMES = (
     "cost",
     "created_at",
 )
-_SAVE = Statement(
+_SAVE = Command(
     insert(summaries)
     .values({name: bindparam(name) for name in _SUMMARY_NAMES})
     .on_conflict_do_nothing(index_elements=["key"])
 )
-_EXISTS = Statement(select(summaries.c.id).where(summaries.c.key == bindparam("key")))
-_DELETE_BY_TEXT = Statement(delete(summaries).where(summaries.c.content_hash == bindparam("content_hash")))
-_ENTRIES = Statement(
+_EXISTS = Query(select(summaries.c.id).where(summaries.c.key == bindparam("key")), into=int)
+_DELETE_BY_TEXT = Command(delete(summaries).where(summaries.c.content_hash == bindparam("content_hash")))
+_ENTRIES = Query(
     select(entries.c.id, entries.c.feed_id)
     .join_from(entry_summaries, entries, entries.c.id == entry_summaries.c.entry_id)
     .where(entry_summaries.c.key == bindparam("key"))
-    .limit(bindparam("most"))
+    .limit(bindparam("most")),
+    into=row_of(int, int),
 )
-_SOURCE = Statement(
+_SOURCE = Query(
     select(
         entries.c.id,
         entries.c.feed_id,
@@ -183,45 +211,37 @@ _SOURCE = Statement(
         entry_summaries.c.of_full == entry_bodies.c.full_content.is_not(None),
     )
     .order_by(entries.c.id)
-    .limit(1)
+    .limit(1),
+    into=TextSource,
 )
 _FAILURE_NAMES = ("key", "content_hash", "last_error", "failed_at")
 _failure = insert(summary_failures).values({name: bindparam(name) for name in _FAILURE_NAMES})
-_RECORD_FAILURE = Statement(
+_RECORD_FAILURE = Command(
     _failure.on_conflict_do_update(
-        index_elements=["key"],
-        set_={name: _failure.excluded[name] for name in ("last_error", "failed_at")},
+        index_elements=["key"], set_={name: _failure.excluded[name] for name in ("last_error", "failed_at")}
     )
 )
-_CLEAR_FAILURE = Statement(delete(summary_failures).where(summary_failures.c.key == bindparam("key")))
-_CLEAR_FAILURES_OF_TEXT = Statement(
+_CLEAR_FAILURE = Command(delete(summary_failures).where(summary_failures.c.key == bindparam("key")))
+_CLEAR_FAILURES_OF_TEXT = Command(
     delete(summary_failures).where(summary_failures.c.content_hash == bindparam("content_hash"))
 )
 _is_attached = select(entry_summaries.c.key).where(entry_summaries.c.key == summaries.c.key).exists()
-_DELETE_ORPHANS = Statement(
-    delete(summaries).where(summaries.c.created_at < bindparam("before"), ~_is_attached)
-)
-_COUNT_FAILURES = Statement(select(func.count()).select_from(summary_failures))
-_NEWEST_FAILURES = Statement(
+_DELETE_ORPHANS = Command(delete(summaries).where(summaries.c.created_at < bindparam("before"), ~_is_attached))
+_COUNT_FAILURES = Query(select(func.count()).select_from(summary_failures), into=int)
+_NEWEST_FAILURES = Query(
     select(summary_failures.c.content_hash, summary_failures.c.last_error, summary_failures.c.failed_at)
     .order_by(summary_failures.c.id.desc())
-    .limit(bindparam("most"))
+    .limit(bindparam("most")),
+    into=with_failure(SummaryFailure, 1),
 )
 
 
 async def attached(tx: Tx, entry_id: int, variant: Variant) -> SummaryAttachment | None:
-    row = await tx.one(_ATTACHED, {"entry_id": entry_id, "variant": variant.name})
-    return None if row is None else _attachment(row)
+    return await tx.one(_ATTACHED, {"entry_id": entry_id, "variant": variant.name})
 
 
 async def attach(tx: Tx, entry_id: int, variant: Variant, key: str, *, version: int, of_full: bool) -> None:
-    params = {
-        "entry_id": entry_id,
-        "variant": variant.name,
-        "key": key,
-        "version": version,
-        "of_full": of_full,
-    }
+    params = {"entry_id": entry_id, "variant": variant.name, "key": key, "version": version, "of_full": of_full}
     await tx.run(_ATTACH, params)
 
 
@@ -232,14 +252,12 @@ async def attach_other_variant(tx: Tx, key: str, variant: Variant, also: str) ->
 
 async def one_lines(tx: Tx, ids: Sequence[int], variant: Variant) -> dict[int, str]:
     """Return the one-line summaries, for entries that have one."""
-    rows = await tx.all(_ONE_LINES, {"ids": list(ids), "variant": variant.name}) if ids else ()
-    return {row[0]: row[1] for row in rows}
+    return dict(await tx.all(_ONE_LINES, {"ids": list(ids), "variant": variant.name})) if ids else {}
 
 
 async def texts(tx: Tx, ids: Sequence[int], variant: Variant) -> dict[int, tuple[str, str]]:
     """Return text and one-line summary, for entries that have them."""
-    rows = await tx.all(_TEXTS, {"ids": list(ids), "variant": variant.name}) if ids else ()
-    return {row[0]: (row[1], row[2]) for row in rows}
+    return dict(await tx.all(_TEXTS, {"ids": list(ids), "variant": variant.name})) if ids else {}
 
 
 async def save(tx: Tx, generated: GeneratedSummary, now: Instant) -> None:
@@ -263,7 +281,7 @@ async def save(tx: Tx, generated: GeneratedSummary, now: Instant) -> None:
 
 
 async def exists(tx: Tx, key: str) -> bool:
-    return await tx.value(_EXISTS, {"key": key}) is not None
+    return await tx.one(_EXISTS, {"key": key}) is not None
 
 
 async def delete_old(tx: Tx, content_hash: str) -> int:
@@ -272,18 +290,17 @@ async def delete_old(tx: Tx, content_hash: str) -> int:
 
 async def entries_of(tx: Tx, key: str, *, most: int = 50) -> list[tuple[int, int]]:
     """Return entry and feed ids of the entries with this text."""
-    return [(row[0], row[1]) for row in await tx.all(_ENTRIES, {"key": key, "most": most})]
+    return await tx.all(_ENTRIES, {"key": key, "most": most})
 
 
 async def source_of(tx: Tx, key: str) -> TextSource | None:
     """Return None if every entry with this text was deleted or has changed."""
-    row = await tx.one(_SOURCE, {"key": key})
-    return None if row is None else TextSource(*row)
+    return await tx.one(_SOURCE, {"key": key})
 
 
-async def record_failure(tx: Tx, key: str, content_hash: str, error: str, now: Instant) -> None:
+async def record_failure(tx: Tx, key: str, content_hash: str, error: Failure, now: Instant) -> None:
     await tx.run(
-        _RECORD_FAILURE, {"key": key, "content_hash": content_hash, "last_error": error, "failed_at": now}
+        _RECORD_FAILURE, {"key": key, "content_hash": content_hash, "last_error": error.dump(), "failed_at": now}
     )
 
 
@@ -296,11 +313,11 @@ async def clear_failures_of_text(tx: Tx, content_hash: str) -> int:
 
 
 async def count_failures(tx: Tx) -> int:
-    return await tx.value(_COUNT_FAILURES)
+    return await tx.get(_COUNT_FAILURES)
 
 
-async def newest_failures(tx: Tx, *, most: int) -> list[Failure]:
-    return [Failure(*row) for row in await tx.all(_NEWEST_FAILURES, {"most": most})]
+async def newest_failures(tx: Tx, *, most: int) -> list[SummaryFailure]:
+    return await tx.all(_NEWEST_FAILURES, {"most": most})
 
 
 async def delete_expired(tx: Tx, before: Instant) -> int:
@@ -308,61 +325,26 @@ async def delete_expired(tx: Tx, before: Instant) -> int:
     return await tx.run(_DELETE_ORPHANS, {"before": before})
 
 
-def _attachment(row: Row) -> SummaryAttachment:
-    text = row["text"]
-    return SummaryAttachment(
-        key=row["key"],
-        version=row["version"],
-        of_full=bool(row["of_full"]),
-        summary=None if text is None else Summary(text, row["one_line"], row["model"], row["language"]),
-        queued_priority=row["priority"],
-        queued_error=row[8],
-        cooldown_until=row["cooldown_until"],
-        failure=None if row["failed_at"] is None else row["failure"] or "",
-    )
-
-
 # --- Automatic summaries of new entries
 
 _has_feed = (
-    select(subscriptions.c.id)
-    .where(subscriptions.c.user_id == users.c.id, subscriptions.c.summary_words >= 0)
-    .exists()
+    select(subscriptions.c.id).where(subscriptions.c.user_id == users.c.id, subscriptions.c.summary_words >= 0).exists()
 )
-_has_folder = (
-    select(folders.c.id).where(folders.c.user_id == users.c.id, folders.c.summary_words >= 0).exists()
-)
+_has_folder = select(folders.c.id).where(folders.c.user_id == users.c.id, folders.c.summary_words >= 0).exists()
 # Preferences are JSON without spaces. This may match too many users; the caller parses their preferences.
-_CANDIDATE_USERS = Statement(
+_CANDIDATE_USERS = Query(
     select(users.c.id)
-    .where(
-        users.c.disabled_at.is_(None),
-        or_(users.c.preferences.like(bindparam("wish")), _has_feed, _has_folder),
-    )
-    .order_by(users.c.id)
+    .where(users.c.disabled_at.is_(None), or_(users.c.preferences.like(bindparam("wish")), _has_feed, _has_folder))
+    .order_by(users.c.id),
+    into=int,
 )
-_AUTO_SUMMARY_FEEDS = Statement(
-    select(subscriptions.c.feed_id, subscriptions.c.folder_id, subscriptions.c.summary_words).where(
-        subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None)
-    )
+_USERS_WITH_LINES = Query(
+    select(users.c.id)
+    .where(users.c.disabled_at.is_(None), ~users.c.preferences.like(bindparam("refusal")))
+    .order_by(users.c.id),
+    into=int,
 )
-_select_unread = (
-    select(unread.c.entry_id, unread.c.feed_id, entries.c.words)
-    .join_from(unread, entries, entries.c.id == unread.c.entry_id)
-    .where(unread.c.user_id == bindparam("user_id"), among(unread.c.feed_id, "feeds"))
-    .limit(bindparam("most"))
-)
-_UNREAD_AFTER = Statement(
-    _select_unread.where(unread.c.entry_id > bindparam("after", type_=BigInteger)).order_by(unread.c.entry_id)
-)
-_NEWEST_UNREAD = Statement(_select_unread.order_by(unread.c.entry_id.desc()))
-
-
-@record
-class SummarizableEntry:
-    id: int
-    feed_id: int
-    words: int
+_NEWEST_ENTRY = Query(select(func.coalesce(func.max(entries.c.id), 0)), into=int)
 
 
 @record
@@ -372,12 +354,47 @@ class AutoSummaryFeed:
     summary_words: int | None
 
 
-async def users_with_auto_summaries(tx: Tx) -> list[int]:
-    return [row[0] for row in await tx.all(_CANDIDATE_USERS, {"wish": '%"auto_summaries":true%'})]
+_AUTO_SUMMARY_FEEDS = Query(
+    select(subscriptions.c.feed_id, subscriptions.c.folder_id, subscriptions.c.summary_words).where(
+        subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None)
+    ),
+    into=AutoSummaryFeed,
+)
+_select_unread = (
+    select(unread.c.entry_id, unread.c.feed_id, entries.c.words)
+    .join_from(unread, entries, entries.c.id == unread.c.entry_id)
+    .where(unread.c.user_id == bindparam("user_id"), among(unread.c.feed_id, "feeds"))
+    .limit(bindparam("most"))
+)
+
+
+@record
+class SummarizableEntry:
+    id: int
+    feed_id: int
+    words: int
+
+
+_UNREAD_AFTER = Query(
+    _select_unread.where(unread.c.entry_id > bindparam("after", type_=BigInteger)).order_by(unread.c.entry_id),
+    into=SummarizableEntry,
+)
+_NEWEST_UNREAD = Query(_select_unread.order_by(unread.c.entry_id.desc()), into=SummarizableEntry)
+
+
+async def newest_entry(tx: Tx) -> int:
+    return await tx.get(_NEWEST_ENTRY)
+
+
+async def users_with_lines(tx: Tx, *, everybody: bool) -> list[int]:
+    """Users with automatic summaries; `everybody`: also those who have only the built-in lines."""
+    wishes = await tx.all(_CANDIDATE_USERS, {"wish": '%"auto_summaries":true%'})
+    others = await tx.all(_USERS_WITH_LINES, {"refusal": '%"one_lines":false%'}) if everybody else []
+    return sorted({*wishes, *others})
 
 
 async def auto_summary_options(tx: Tx, user_id: int) -> list[AutoSummaryFeed]:
-    return [AutoSummaryFeed(*row) for row in await tx.all(_AUTO_SUMMARY_FEEDS, {"user_id": user_id})]
+    return await tx.all(_AUTO_SUMMARY_FEEDS, {"user_id": user_id})
 
 
 async def new_entries(
@@ -386,6 +403,6 @@ async def new_entries(
     """Return unread entries of these feeds, oldest first; the newest ones if `after` is None."""
     params = {"user_id": user_id, "feeds": list(feeds), "most": most}
     if after is None:
-        newest = [SummarizableEntry(*row) for row in await tx.all(_NEWEST_UNREAD, params)]
+        newest = await tx.all(_NEWEST_UNREAD, params)
         return newest[::-1]
-    return [SummarizableEntry(*row) for row in await tx.all(_UNREAD_AFTER, {**params, "after": after})]
+    return await tx.all(_UNREAD_AFTER, {**params, "after": after})

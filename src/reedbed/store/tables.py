@@ -83,13 +83,7 @@ audience_members = Table(
     "audience_members",
     metadata,
     Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
-    Column(
-        "audience_id",
-        Id,
-        ForeignKey("audiences.id", ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-    ),
+    Column("audience_id", Id, ForeignKey("audiences.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     number("since_id"),  # as in `subscriptions`: entries up to this id are not visible
     Index("ix_audience_members_audience_id", "audience_id"),
     sqlite_with_rowid=False,
@@ -116,9 +110,7 @@ entries = Table(
     moment("changed_at", null=True),
     moment("sort_at"),
     Column("audience_id", Id),  # NULL: all subscribers of the feed
-    partial_index(
-        "uq_entries_guid", "feed_id", "guid", where="guid IS NOT NULL AND audience_id IS NULL", unique=True
-    ),
+    partial_index("uq_entries_guid", "feed_id", "guid", where="guid IS NOT NULL AND audience_id IS NULL", unique=True),
     partial_index("ix_entries_audience", "feed_id", "guid", where="audience_id IS NOT NULL"),
     partial_index("ix_entries_url", "feed_id", "normalized_url", where="normalized_url IS NOT NULL"),
     Index("ix_entries_feed_sort", "feed_id", "sort_at", "id", "audience_id"),
@@ -131,13 +123,9 @@ entries = Table(
 entry_bodies = Table(
     "entry_bodies",
     metadata,
-    Column(
-        "entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    ),
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("content", Text, nullable=False),  # sanitised HTML
-    Column(
-        "extra", Text, nullable=False, server_default="{}"
-    ),  # JSON: enclosures, authors, categories, comments
+    Column("extra", Text, nullable=False, server_default="{}"),  # JSON: enclosures, authors, categories, comments
     Column("full_content", Text),
     moment("full_attempted_at", null=True),
     partial_index("ix_entry_bodies_full", "entry_id", where="full_content IS NOT NULL"),
@@ -146,9 +134,7 @@ entry_bodies = Table(
 entry_versions = Table(
     "entry_versions",
     metadata,
-    Column(
-        "entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    ),
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("version", Integer, primary_key=True, autoincrement=False),
     Column("title", Text, nullable=False),
     Column("content", Text, nullable=False),
@@ -199,6 +185,17 @@ feeds = Table(
     sqlite_autoincrement=True,
 )
 
+page_feeds = Table(  # private feeds whose entries are read from the list on a page
+    "page_feeds",
+    metadata,
+    Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("recipe", Text, nullable=False),  # JSON: how the list is found
+    Column("former_recipe", Text),  # JSON: how it was found before the page was rebuilt
+    moment("rebuilt_at", null=True),
+    Column("watched", Text),  # JSON: the text of a watched page and its last change
+    sqlite_with_rowid=False,
+)
+
 former_addresses = Table(
     "former_addresses",
     metadata,
@@ -244,10 +241,7 @@ feed_fetch_state = Table(
     flag("urgent"),  # requested by a user or never fetched: goes before the schedule
     partial_index("ix_feed_fetch_state_due", "next_check_at", where="next_check_at IS NOT NULL"),
     Index(
-        "ix_feed_fetch_state_urgent",
-        "next_check_at",
-        sqlite_where=text("urgent = 1"),
-        postgresql_where=text("urgent"),
+        "ix_feed_fetch_state_urgent", "next_check_at", sqlite_where=text("urgent = 1"), postgresql_where=text("urgent")
     ),
 )
 
@@ -289,7 +283,7 @@ feed_framing = Table(  # the operator's settings; a feed without a row is not se
     Index("ix_feed_framing_root_domain", "root_domain"),
 )
 
-framing_wishes = Table(  # a subscriber of this feed requested analyses of its entries
+framing_requests = Table(  # a subscriber of this feed requested analyses of its entries
     "framing_wishes",
     metadata,
     Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
@@ -330,9 +324,7 @@ analyses = Table(
 entry_analyses = Table(
     "entry_analyses",
     metadata,
-    Column(
-        "entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    ),
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("key", Text),  # the analysis that is shown; NULL if there is none yet
     Column("asked_key", Text),  # the requested analysis; NULL if none is pending
     Column("version", Integer, nullable=False),  # version of the entry that the requested analysis is for
@@ -353,6 +345,19 @@ framed_documents = Table(
     moment("built_at"),  # whole seconds, as in HTTP headers
 )
 
+
+# --- Search
+
+_exact_text = Text().with_variant(Text(collation="C"), "postgresql")  # ordered by letters, not by a locale
+
+word_forms = Table(
+    "word_forms",
+    metadata,
+    Column("stem", _exact_text, primary_key=True),
+    Column("language", Text, primary_key=True),
+    Column("word", Text, primary_key=True),
+    sqlite_with_rowid=False,
+)
 
 # --- External sign-in
 
@@ -375,13 +380,7 @@ identities = Table(
 identity_sessions = Table(
     "identity_sessions",
     metadata,
-    Column(
-        "session_id",
-        Id,
-        ForeignKey("sessions.id", ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-    ),
+    Column("session_id", Id, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("identity_id", Id, ForeignKey("identities.id", ondelete="CASCADE"), nullable=False),
     Index("ix_identity_sessions_identity_id", "identity_id"),
 )
@@ -490,6 +489,8 @@ highlights = Table(
     Column("note", Text, nullable=False, server_default=""),
     moment("created_at"),
     moment("updated_at"),
+    Column("color", Text, nullable=False, server_default="yellow"),
+    moment("reviewed_at", null=True),
     Index("ix_highlights_user_id", "user_id", "id"),
     Index("ix_highlights_entry_id", "entry_id"),
 )
@@ -575,9 +576,7 @@ mail_senders = Table(
 mail_confirmations = Table(
     "mail_confirmations",
     metadata,
-    Column(
-        "entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    ),
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     owner(),
     Column("url", Text, nullable=False),
     Column("label", Text, nullable=False),
@@ -589,9 +588,7 @@ mail_confirmations = Table(
 mail_images = Table(
     "mail_images",
     metadata,
-    Column(
-        "entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    ),
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("blob_id", Id, ForeignKey("blobs.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Index("ix_mail_images_blob_id", "blob_id"),
     sqlite_with_rowid=False,
@@ -784,6 +781,14 @@ leases = Table(
     moment("expires_at"),
 )
 
+host_turns = Table(
+    "host_turns",
+    metadata,
+    Column("host", Text, primary_key=True),
+    moment("next_at"),  # by the database clock: when the next request to the host may begin
+    Column("in_flight", Text, nullable=False, server_default="{}"),  # JSON: the lease end of each turn, by its token
+)
+
 app_settings = Table(
     "app_settings",
     metadata,
@@ -881,6 +886,8 @@ subscriptions = Table(
     # summarise new entries with at least this many words; -1: never; NULL: as the folder
     Column("summary_words", Integer),
     flag("local_only"),  # do not send its texts to external models
+    moment("muted_until", null=True),  # hidden from the lists of several feeds and their counts; NULL: not muted
+    Column("unread_display", Text, nullable=False, server_default="number"),  # number, dot, none
     Column("opml", Text),  # JSON: unknown OPML attributes, written back on export
     number("since_id"),  # entries up to this id are not visible
     number("read_to"),  # the read marker: unread rows up to this id count as read, unless `kept`
@@ -891,6 +898,7 @@ subscriptions = Table(
     UniqueConstraint("user_id", "feed_id"),
     Index("ix_subscriptions_feed_id", "feed_id"),
     partial_index("ix_subscriptions_wish", "feed_id", "interval", where="interval IS NOT NULL"),
+    partial_index("ix_subscriptions_muted", "user_id", where="muted_until IS NOT NULL"),
     sqlite_autoincrement=True,
 )
 
@@ -904,9 +912,7 @@ unread = Table(
     flag("kept"),  # marked unread by hand: unread even below the read marker
     Index("ix_unread_feed", "user_id", "feed_id", "sort_at", "entry_id", "kept"),
     Index("uq_unread_entry", "user_id", "entry_id", unique=True),
-    Index(
-        "ix_unread_kept", "user_id", "entry_id", sqlite_where=text("kept = 1"), postgresql_where=text("kept")
-    ),
+    Index("ix_unread_kept", "user_id", "entry_id", sqlite_where=text("kept = 1"), postgresql_where=text("kept")),
     sqlite_with_rowid=False,
 )
 
@@ -926,17 +932,9 @@ def _marks(name: str) -> Table:
     return Table(
         name,
         metadata,
-        Column(
-            "user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-        ),
+        Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
         Column("sort_at", BigInteger, primary_key=True, autoincrement=False),
-        Column(
-            "entry_id",
-            Id,
-            ForeignKey("entries.id", ondelete="CASCADE"),
-            primary_key=True,
-            autoincrement=False,
-        ),
+        Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
         moment("marked_at"),
         Index(f"uq_{name}_entry", "user_id", "entry_id", unique=True),
         Index(f"ix_{name}_entry_id", "entry_id"),
@@ -953,12 +951,21 @@ read_history = Table(
     "read_history",
     metadata,
     Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
-    Column(
-        "entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    ),
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     moment("read_at"),
     Index("ix_read_history_user_id_read_at", "user_id", "read_at", "entry_id"),
     Index("ix_read_history_entry_id", "entry_id"),
+    sqlite_with_rowid=False,
+)
+
+list_settings = Table(  # how a user wants to see a list; empty: as every other list
+    "list_settings",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("list", Text, primary_key=True),  # everything, later, feed:3, folder:3, tag:walk; * for every list
+    Column("show", Text, nullable=False, server_default=""),
+    Column("order", Text, nullable=False, server_default=""),
+    Column("layout", Text, nullable=False, server_default=""),
     sqlite_with_rowid=False,
 )
 
@@ -979,9 +986,7 @@ entry_tags = Table(
     Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("tag_id", Id, ForeignKey("tags.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("sort_at", BigInteger, primary_key=True, autoincrement=False),
-    Column(
-        "entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    ),
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Index("ix_entry_tags_entry", "user_id", "entry_id"),
     Index("ix_entry_tags_entry_id", "entry_id"),
     sqlite_with_rowid=False,
@@ -1004,9 +1009,7 @@ undo_steps = Table(
 undo_rows = Table(
     "undo_rows",
     metadata,
-    Column(
-        "undo_id", Id, ForeignKey("undo_steps.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    ),
+    Column("undo_id", Id, ForeignKey("undo_steps.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("entry_id", Id, primary_key=True, autoincrement=False),
     Column("feed_id", Id, nullable=False),
     Column("sort_at", BigInteger, nullable=False),
@@ -1030,9 +1033,7 @@ stories = Table(
 story_entries = Table(
     "story_entries",
     metadata,
-    Column(
-        "entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    ),
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("story_id", Id, ForeignKey("stories.id", ondelete="CASCADE"), nullable=False),
     Column("feed_id", Id, nullable=False),  # as in `entries`
     Column("sort_at", BigInteger, nullable=False),
@@ -1044,11 +1045,21 @@ story_splits = Table(  # the user has removed the entry from the story
     "story_splits",
     metadata,
     Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
-    Column(
-        "entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    ),
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     moment("created_at"),
     Index("ix_story_splits_entry_id", "entry_id"),
+    sqlite_with_rowid=False,
+)
+
+story_joins = Table(  # for this user, the entries of the story belong to the target
+    "story_joins",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("story_id", Id, ForeignKey("stories.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("target_id", Id, ForeignKey("stories.id", ondelete="CASCADE"), nullable=False),  # never joined itself
+    moment("created_at"),
+    Index("ix_story_joins_story_id", "story_id"),
+    Index("ix_story_joins_target_id", "target_id"),
     sqlite_with_rowid=False,
 )
 
@@ -1065,9 +1076,7 @@ websub_subscriptions = Table(
     Column("place", Text, nullable=False),  # hash of both: URLs are too long for an index
     Column("token", Text, nullable=False, unique=True),  # part of the callback URL
     Column("secret", Text, nullable=False),  # the hub signs with it
-    Column(
-        "state", Text, nullable=False, server_default="new"
-    ),  # new, asked, active, denied, failed, leaving
+    Column("state", Text, nullable=False, server_default="new"),  # new, asked, active, denied, failed, leaving
     Column("asked", Text),  # subscribe or unsubscribe: the request that the hub must verify
     moment("asked_at", null=True),
     moment("due_at", null=True),  # when to contact the hub again
@@ -1125,9 +1134,7 @@ summaries = Table(
 entry_summaries = Table(
     "entry_summaries",
     metadata,
-    Column(
-        "entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    ),
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("variant", Text, primary_key=True),
     Column("key", Text, nullable=False),
     Column("version", Integer, nullable=False),  # version of the entry that the key is for
@@ -1286,8 +1293,9 @@ __all__ = [
     "folders",
     "former_addresses",
     "framed_documents",
-    "framing_wishes",
+    "framing_requests",
     "highlights",
+    "host_turns",
     "identities",
     "identity_sessions",
     "imported_reads",
@@ -1295,6 +1303,7 @@ __all__ = [
     "jobs",
     "later",
     "leases",
+    "list_settings",
     "mail_addresses",
     "mail_boxes",
     "mail_confirmations",
@@ -1304,6 +1313,7 @@ __all__ = [
     "mail_senders",
     "metadata",
     "muted",
+    "page_feeds",
     "parked_unread",
     "processes",
     "published_feeds",
@@ -1319,6 +1329,7 @@ __all__ = [
     "starred",
     "stories",
     "story_entries",
+    "story_joins",
     "story_splits",
     "subscriptions",
     "summaries",

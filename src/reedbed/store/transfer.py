@@ -28,7 +28,7 @@ from reedbed.domain.transfer import (
     ReadMark,
 )
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Statement, among, delete_some, select
+from reedbed.store.engine.statements import Command, Query, among, delete_some, optional, row_of, select
 from reedbed.store.entries.columns import visible
 from reedbed.store.tables import entries, feeds, imported_reads, searches
 
@@ -51,7 +51,7 @@ def read_database(path: Path) -> Library:
             if tables.keys() >= FUSION:
                 return _read_fusion(connection, tables)
     except sqlite3.Error as error:
-        raise Invalid(f"This database cannot be read: {error}.", field="file") from error
+        raise Invalid("This database cannot be read: %(error)s.", field="file", error=str(error)) from error
     raise Invalid(_UNKNOWN, field="file")
 
 
@@ -133,8 +133,7 @@ def _read_freshrss(connection: sqlite3.Connection, tables: dict[str, set[str]]) 
 def _read_labels(connection: sqlite3.Connection) -> dict[Any, tuple[str, ...]]:
     by_entry: dict[Any, dict[str, None]] = {}
     rows = connection.execute(
-        "SELECT entrytag.id_entry, tag.name FROM entrytag JOIN tag ON tag.id = entrytag.id_tag LIMIT ?",
-        (MAX_READS,),
+        "SELECT entrytag.id_entry, tag.name FROM entrytag JOIN tag ON tag.id = entrytag.id_tag LIMIT ?", (MAX_READS,)
     )
     for entry_id, name in rows:
         by_entry.setdefault(entry_id, {})[_unescaped(name)] = None
@@ -145,9 +144,7 @@ def _read_labels(connection: sqlite3.Connection) -> dict[Any, tuple[str, ...]]:
 
 
 def _read_fusion(connection: sqlite3.Connection, tables: dict[str, set[str]]) -> Library:
-    not_deleted = {
-        name: f"{name}.deleted_at IS NULL" if "deleted_at" in tables[name] else "1" for name in FUSION
-    }
+    not_deleted = {name: f"{name}.deleted_at IS NULL" if "deleted_at" in tables[name] else "1" for name in FUSION}
     feeds = tuple(
         ImportedFeed(str(id_), _text(url), _text(name), () if group == 1 or not folder else (_text(folder),))
         for id_, url, name, group, folder in connection.execute(
@@ -189,8 +186,7 @@ def _read_fusion(connection: sqlite3.Connection, tables: dict[str, set[str]]) ->
                 bookmarked=True,
             )
             for link, title, content, date, feed in connection.execute(
-                "SELECT link, title, substr(content, 1, ?), pub_date, feed_name FROM bookmarks",
-                (MAX_TEXT_LENGTH,),
+                "SELECT link, title, substr(content, 1, ?), pub_date, feed_name FROM bookmarks", (MAX_TEXT_LENGTH,)
             )
         )
     reads = _read_marks(connection, "items", "feed_id", f"unread = 0 AND {not_deleted['items']}", "pub_date")
@@ -209,9 +205,7 @@ def _read_marks(
         f" row_number() OVER (PARTITION BY {feed} ORDER BY {newest} DESC) AS place"
         f" FROM {table} WHERE {condition}) WHERE place <= {READS_PER_FEED} LIMIT {MAX_READS}"
     )
-    return tuple(
-        ReadMark(str(key), _unescaped(guid) or None, _unescaped(link) or None) for key, guid, link in rows
-    )
+    return tuple(ReadMark(str(key), _unescaped(guid) or None, _unescaped(link) or None) for key, guid, link in rows)
 
 
 def _limited(entries: Iterator[ImportedEntry]) -> list[ImportedEntry]:
@@ -220,7 +214,9 @@ def _limited(entries: Iterator[ImportedEntry]) -> list[ImportedEntry]:
     for entry in entries:
         size += len(entry.content)
         if len(limited) >= MAX_KEPT or size > MAX_CONTENT_LENGTH:
-            raise Invalid(f"This file holds too much: at most {MAX_KEPT} entries are taken.", field="file")
+            raise Invalid(
+                "This file holds too much: at most %(limit)s entries are taken.", field="file", limit=MAX_KEPT
+            )
         limited.append(entry)
     return limited
 
@@ -249,26 +245,28 @@ def _timestamp(value: Any) -> Instant | None:
 
 # --- Imported read marks
 
-_REMEMBER = Statement(
+_REMEMBER = Command(
     insert(imported_reads).on_conflict_do_nothing(), columns=["feed_id", "key", "user_id", "created_at"]
 )
-_FEEDS_WITH_ANY = Statement(
-    select(feeds.c.id).where(among(feeds.c.id, "ids"), exists().where(imported_reads.c.feed_id == feeds.c.id))
+_FEEDS_WITH_ANY = Query(
+    select(feeds.c.id).where(among(feeds.c.id, "ids"), exists().where(imported_reads.c.feed_id == feeds.c.id)), into=int
 )
-_POP = Statement(
+_POP = Query(
     delete(imported_reads)
     .where(imported_reads.c.feed_id == bindparam("feed_id"), among(imported_reads.c.key, "keys"))
-    .returning(imported_reads.c.user_id, imported_reads.c.key)
+    .returning(imported_reads.c.user_id, imported_reads.c.key),
+    into=row_of(int, int),
 )
-_DELETE_OLD = Statement(delete_some(imported_reads, imported_reads.c.created_at < bindparam("before")))
-_KNOWN_ENTRIES = Statement(
+_DELETE_OLD = Command(delete_some(imported_reads, imported_reads.c.created_at < bindparam("before")))
+_KNOWN_ENTRIES = Query(
     select(entries.c.id, entries.c.guid, entries.c.normalized_url).where(
         entries.c.feed_id == bindparam("feed_id"),
         entries.c.audience_id.is_(None),
         or_(among(entries.c.guid, "guids", Text()), among(entries.c.normalized_url, "urls", Text())),
-    )
+    ),
+    into=row_of(int, optional(str), optional(str)),
 )
-_VISIBLE_ENTRY = Statement(
+_VISIBLE_ENTRY = Query(
     select(entries.c.id)
     .where(
         entries.c.feed_id == bindparam("feed_id"),
@@ -276,28 +274,26 @@ _VISIBLE_ENTRY = Statement(
         visible(),
     )
     .order_by(entries.c.id)
-    .limit(1)
+    .limit(1),
+    into=int,
 )
 
 
 async def remember_imported(tx: Tx, user_id: int, feed_id: int, keys: Iterable[int], now: Instant) -> None:
     await tx.run_many(
         _REMEMBER,
-        [
-            {"feed_id": feed_id, "key": key, "user_id": user_id, "created_at": now}
-            for key in dict.fromkeys(keys)
-        ],
+        [{"feed_id": feed_id, "key": key, "user_id": user_id, "created_at": now} for key in dict.fromkeys(keys)],
     )
 
 
 async def feeds_with_imported(tx: Tx, feed_ids: Sequence[int]) -> list[int]:
     """Return those of these feeds that have imported read marks for entries not yet fetched."""
-    return [row[0] for row in await tx.all(_FEEDS_WITH_ANY, {"ids": list(feed_ids)})]
+    return await tx.all(_FEEDS_WITH_ANY, {"ids": list(feed_ids)})
 
 
 async def pop_imported(tx: Tx, feed_id: int, keys: Sequence[int]) -> list[tuple[int, int]]:
     """Delete and return the read marks for these keys, as user and key."""
-    return [(row[0], row[1]) for row in await tx.all(_POP, {"feed_id": feed_id, "keys": list(keys)})]
+    return await tx.all(_POP, {"feed_id": feed_id, "keys": list(keys)})
 
 
 async def find_imported_entries(
@@ -305,7 +301,7 @@ async def find_imported_entries(
 ) -> list[tuple[int, str | None, str | None]]:
     """Return id, guid and normalized URL of this feed's entries with one of these guids or URLs."""
     params = {"feed_id": feed_id, "guids": list(guids), "urls": list(urls)}
-    return [(row[0], row[1], row[2]) for row in await tx.all(_KNOWN_ENTRIES, params)]
+    return await tx.all(_KNOWN_ENTRIES, params)
 
 
 async def find_visible_imported(
@@ -313,8 +309,7 @@ async def find_visible_imported(
 ) -> int | None:
     """Return one such entry that this user can see."""
     params = {"user_id": user_id, "feed_id": feed_id, "guids": list(guids), "urls": list(urls)}
-    row = await tx.one(_VISIBLE_ENTRY, params)
-    return row[0] if row else None
+    return await tx.one(_VISIBLE_ENTRY, params)
 
 
 async def delete_imported(tx: Tx, before: Instant, *, most: int) -> int:
@@ -331,12 +326,13 @@ class ExportedSearch:
     created_at: Instant
 
 
-_SEARCHES = Statement(
+_SEARCHES = Query(
     select(searches.c.name, searches.c.query, searches.c.created_at)
     .where(searches.c.user_id == bindparam("user_id"))
-    .order_by(searches.c.position, searches.c.id)
+    .order_by(searches.c.position, searches.c.id),
+    into=ExportedSearch,
 )
 
 
 async def list_searches(tx: Tx, user_id: int) -> list[ExportedSearch]:
-    return [ExportedSearch(*row) for row in await tx.all(_SEARCHES, {"user_id": user_id})]
+    return await tx.all(_SEARCHES, {"user_id": user_id})

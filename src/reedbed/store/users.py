@@ -12,18 +12,9 @@ from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.domain.users import LoggedEvent, User
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import HIGHEST, Statement, StatementFamily, func, select
-from reedbed.store.tables import (
-    event_log,
-    jobs,
-    mail_links,
-    parked_unread,
-    sessions,
-    subscriptions,
-    unread,
-    users,
-)
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import HIGHEST, Command, Query, QueryFamily, func, optional, select
+from reedbed.store.tables import event_log, jobs, mail_links, parked_unread, sessions, subscriptions, unread, users
 
 USER_COLUMNS = (
     users.c.id,
@@ -37,61 +28,52 @@ USER_COLUMNS = (
 
 _is_this = users.c.id == bindparam("user_id")
 
-_ANY = Statement(select(users.c.id).limit(1))
-_BY_ID = Statement(select(*USER_COLUMNS).where(users.c.id == bindparam("id")))
-_BY_EMAIL = Statement(select(*USER_COLUMNS, users.c.password_hash).where(users.c.email == bindparam("email")))
-_FIRST_TWO = Statement(select(*USER_COLUMNS).order_by(users.c.id).limit(2))
-_COUNT_ACTIVE = Statement(
-    select(func.count(sessions.c.user_id.distinct())).where(sessions.c.last_active_at >= bindparam("moment"))
+_ANY = Query(select(users.c.id).limit(1), into=int)
+
+
+_BY_ID = Query(select(*USER_COLUMNS).where(users.c.id == bindparam("id")), into=User)
+
+
+def _user_and_password(*columns: Any) -> tuple[User, str | None]:
+    *user, password_hash = columns
+    return User(*user), password_hash
+
+
+_BY_EMAIL = Query(
+    select(*USER_COLUMNS, users.c.password_hash).where(users.c.email == bindparam("email")), into=_user_and_password
 )
-_PASSWORD = Statement(select(users.c.password_hash).where(_is_this))
-_INSERT = Statement(
+_FIRST_TWO = Query(select(*USER_COLUMNS).order_by(users.c.id).limit(2), into=User)
+_COUNT_ACTIVE = Query(
+    select(func.count(sessions.c.user_id.distinct())).where(sessions.c.last_active_at >= bindparam("moment")), into=int
+)
+_PASSWORD = Query(select(users.c.password_hash).where(_is_this), into=optional(str))
+_INSERT = Query(
     insert(users).on_conflict_do_nothing(index_elements=["email"]).returning(*USER_COLUMNS),
     columns=["email", "password_hash", "role", "created_at", "email_verified_at", "privacy_accepted_at"],
+    into=User,
 )
-_SET_PASSWORD = Statement(update(users).where(_is_this).values(password_hash=bindparam("password_hash")))
-_SET_PREFERENCES = Statement(update(users).where(_is_this).values(preferences=bindparam("preferences")))
-_SET_ROLE = Statement(update(users).where(_is_this).values(role=bindparam("role")))
-_SET_DISABLED = Statement(update(users).where(_is_this).values(disabled_at=bindparam("disabled_at")))
-_VERIFY = Statement(
+_SET_PASSWORD = Command(update(users).where(_is_this).values(password_hash=bindparam("password_hash")))
+_SET_PREFERENCES = Command(update(users).where(_is_this).values(preferences=bindparam("preferences")))
+_SET_ROLE = Command(update(users).where(_is_this).values(role=bindparam("role")))
+_SET_DISABLED = Command(update(users).where(_is_this).values(disabled_at=bindparam("disabled_at")))
+_VERIFY = Command(
     update(users)
     .where(_is_this, users.c.email == bindparam("email"))
     .values(email_verified_at=func.coalesce(users.c.email_verified_at, bindparam("now")))
 )
-_OWNERS = Statement(
+_OWNERS = Query(
     select(users.c.id)
     .where(users.c.role == "owner", users.c.disabled_at.is_(None))
     .order_by(users.c.id)
-    .with_for_update()
+    .with_for_update(),
+    into=int,
 )
 _feed_count = (
     select(func.count())
     .where(subscriptions.c.user_id == users.c.id, subscriptions.c.unsubscribed_at.is_(None))
     .scalar_subquery()
 )
-_last_active = (
-    select(func.max(sessions.c.last_active_at)).where(sessions.c.user_id == users.c.id).scalar_subquery()
-)
-_LIST = Statement(
-    select(*USER_COLUMNS, _feed_count.label("feeds"), _last_active.label("last_active_at"))
-    .where(users.c.id > bindparam("after"))
-    .order_by(users.c.id)
-    .limit(bindparam("limit"))
-)
-# These tables have no foreign key to the account, or keep their rows when it is deleted.
-_REMOVE_FIRST = tuple(
-    Statement(delete(table).where(table.c.user_id == bindparam("user_id")))
-    for table in (unread, parked_unread, event_log)
-)
-_email = select(users.c.email).where(_is_this).scalar_subquery()
-_REMOVE_LINKS = Statement(delete(mail_links).where(mail_links.c.email == _email))
-# Match the whole JSON field of the job, not a part of another user's address.
-_escaped_email = func.replace(func.replace(_email, "%", r"\%"), "_", r"\_")
-_recipient_json = literal('"email":"') + _escaped_email + literal('"')
-_REMOVE_EMAIL_JOBS = Statement(
-    delete(jobs).where(jobs.c.kind == "mail", jobs.c.payload.contains(_recipient_json, escape="\\"))
-)
-_REMOVE = Statement(delete(users).where(_is_this))
+_last_active = select(func.max(sessions.c.last_active_at)).where(sessions.c.user_id == users.c.id).scalar_subquery()
 
 
 @record
@@ -103,8 +85,36 @@ class Member:
     last_active_at: Instant | None
 
 
+def _member(*columns: Any) -> Member:
+    *user, feeds, last_active_at = columns
+    return Member(User(*user), feeds, last_active_at)
+
+
+_LIST = Query(
+    select(*USER_COLUMNS, _feed_count.label("feeds"), _last_active.label("last_active_at"))
+    .where(users.c.id > bindparam("after"))
+    .order_by(users.c.id)
+    .limit(bindparam("limit")),
+    into=_member,
+)
+# These tables have no foreign key to the account, or keep their rows when it is deleted.
+_REMOVE_FIRST = tuple(
+    Command(delete(table).where(table.c.user_id == bindparam("user_id")))
+    for table in (unread, parked_unread, event_log)
+)
+_email = select(users.c.email).where(_is_this).scalar_subquery()
+_REMOVE_LINKS = Command(delete(mail_links).where(mail_links.c.email == _email))
+# Match the whole JSON field of the job, not a part of another user's address.
+_escaped_email = func.replace(func.replace(_email, "%", r"\%"), "_", r"\_")
+_recipient_json = literal('"email":"') + _escaped_email + literal('"')
+_REMOVE_EMAIL_JOBS = Command(
+    delete(jobs).where(jobs.c.kind == "mail", jobs.c.payload.contains(_recipient_json, escape="\\"))
+)
+_REMOVE = Command(delete(users).where(_is_this))
+
+
 async def exists_any(tx: Tx) -> bool:
-    return await tx.value(_ANY) is not None
+    return await tx.one(_ANY) is not None
 
 
 async def lock_and_count_owners(tx: Tx) -> int:
@@ -113,34 +123,31 @@ async def lock_and_count_owners(tx: Tx) -> int:
 
 
 async def get(tx: Tx, user_id: int) -> User | None:
-    row = await tx.one(_BY_ID, {"id": user_id})
-    return user_from_row(row) if row else None
+    return await tx.one(_BY_ID, {"id": user_id})
 
 
 async def get_only_one(tx: Tx) -> User | None:
     """Return the user of a server that has exactly one."""
     rows = await tx.all(_FIRST_TWO)
-    return user_from_row(rows[0]) if len(rows) == 1 else None
+    return rows[0] if len(rows) == 1 else None
 
 
 async def get_by_email(tx: Tx, email: str) -> tuple[User, str | None] | None:
     """Return the user and their password hash."""
-    row = await tx.one(_BY_EMAIL, {"email": email})
-    return (user_from_row(row), row["password_hash"]) if row else None
+    return await tx.one(_BY_EMAIL, {"email": email})
 
 
 async def password_hash(tx: Tx, user_id: int) -> str | None:
-    return await tx.value(_PASSWORD, {"user_id": user_id})
+    return await tx.one(_PASSWORD, {"user_id": user_id})
 
 
 async def active_since(tx: Tx, moment: Instant) -> int:
     """Count the users with a session used since `moment`."""
-    return await tx.value(_COUNT_ACTIVE, {"moment": moment})
+    return await tx.get(_COUNT_ACTIVE, {"moment": moment})
 
 
 async def list_members(tx: Tx, *, after: int, limit: int) -> Sequence[Member]:
-    rows = await tx.all(_LIST, {"after": after, "limit": limit})
-    return [Member(user_from_row(row), row["feeds"], row["last_active_at"]) for row in rows]
+    return await tx.all(_LIST, {"after": after, "limit": limit})
 
 
 async def add_if_new(
@@ -154,7 +161,7 @@ async def add_if_new(
     privacy_accepted: bool = False,
 ) -> User | None:
     """Return None if the email address already has an account."""
-    row = await tx.one(
+    return await tx.one(
         _INSERT,
         {
             "email": email,
@@ -165,16 +172,11 @@ async def add_if_new(
             "privacy_accepted_at": now if privacy_accepted else None,
         },
     )
-    return user_from_row(row) if row else None
 
 
-async def add(
-    tx: Tx, *, email: str, password_hash: str | None, role: str, now: Instant, verified: bool
-) -> User:
+async def add(tx: Tx, *, email: str, password_hash: str | None, role: str, now: Instant, verified: bool) -> User:
     """For an email address that is known to be new."""
-    user = await add_if_new(
-        tx, email=email, password_hash=password_hash, role=role, now=now, verified=verified
-    )
+    user = await add_if_new(tx, email=email, password_hash=password_hash, role=role, now=now, verified=verified)
     assert user is not None
     return user
 
@@ -206,13 +208,9 @@ async def delete_user(tx: Tx, user_id: int) -> None:
         await tx.run(statement, {"user_id": user_id})
 
 
-def user_from_row(row: Row) -> User:
-    return User(row[0], row[1], row[2], row[3], row[4], row[5], row[6])
-
-
 # --- Event log
 
-_RECORD_EVENT = Statement(plain_insert(event_log), columns=["user_id", "kind", "detail", "at"])
+_RECORD_EVENT = Command(plain_insert(event_log), columns=["user_id", "kind", "detail", "at"])
 
 
 def _select_events(whose: str, kinds: str) -> ClauseElement:
@@ -226,16 +224,15 @@ def _select_events(whose: str, kinds: str) -> ClauseElement:
     return query.order_by(event_log.c.at.desc(), event_log.c.id.desc()).limit(bindparam("limit"))
 
 
-_LIST_EVENTS = StatementFamily(_select_events)
-_DELETE_OLD_EVENTS = Statement(delete(event_log).where(event_log.c.at < bindparam("before")))
+_LIST_EVENTS = QueryFamily(_select_events, into=LoggedEvent)
+_DELETE_OLD_EVENTS = Command(delete(event_log).where(event_log.c.at < bindparam("before")))
 
 
 async def record_event(
     tx: Tx, now: Instant, kind: str, user_id: int | None, detail: Mapping[str, Any] | None = None
 ) -> None:
     await tx.run(
-        _RECORD_EVENT,
-        {"user_id": user_id, "kind": kind, "detail": orjson.dumps(detail or {}).decode(), "at": now},
+        _RECORD_EVENT, {"user_id": user_id, "kind": kind, "detail": orjson.dumps(detail or {}).decode(), "at": now}
     )
 
 
@@ -244,15 +241,8 @@ async def list_events(
 ) -> Sequence[LoggedEvent]:
     """`user_id` None returns the events of all users, for admins."""
     cursor = before or Cursor(HIGHEST, HIGHEST)
-    params = {
-        "user_id": user_id,
-        "kind": kind,
-        "before_at": cursor.sort_at,
-        "before_id": cursor.id,
-        "limit": limit,
-    }
-    rows = await tx.all(_LIST_EVENTS(_shape(user_id), _shape(kind)), params)
-    return [LoggedEvent(*row) for row in rows]
+    params = {"user_id": user_id, "kind": kind, "before_at": cursor.sort_at, "before_id": cursor.id, "limit": limit}
+    return await tx.all(_LIST_EVENTS(_shape(user_id), _shape(kind)), params)
 
 
 async def delete_old_events(tx: Tx, before: Instant) -> int:

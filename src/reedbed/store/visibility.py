@@ -8,15 +8,16 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import BigInteger, ClauseElement, ColumnElement, bindparam, case, literal_column, true
+from sqlalchemy import BigInteger, ClauseElement, ColumnElement, bindparam, case, false, literal_column, true
 from sqlalchemy.sql.selectable import FromClause
 
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.records import record
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, StatementFamily, among, func, select
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Command, Query, QueryFamily, among, func, row_of, select, total
 from reedbed.store.tables import audience_members, entries, feeds, folders, muted, subscriptions
 
 # --- Conditions
@@ -41,8 +42,7 @@ def shows(subscription: FromClause, entry: FromClause, *, with_muted: bool = Fal
     audience_since_id = (
         select(audience_members.c.since_id)
         .where(
-            audience_members.c.user_id == subscription.c.user_id,
-            audience_members.c.audience_id == entry.c.audience_id,
+            audience_members.c.user_id == subscription.c.user_id, audience_members.c.audience_id == entry.c.audience_id
         )
         .correlate(subscription, entry)
         .scalar_subquery()
@@ -65,9 +65,7 @@ def above_read_marker(row: FromClause) -> ColumnElement[bool]:
     If the marker comes from a join, PostgreSQL sorts all unread rows; with a scalar subquery it walks the
     index.
     """
-    read_to = (
-        select(subscriptions.c.read_to).where(follows(row, subscriptions)).correlate(row).scalar_subquery()
-    )
+    read_to = select(subscriptions.c.read_to).where(follows(row, subscriptions)).correlate(row).scalar_subquery()
     return _kept_or_above(row, read_to)
 
 
@@ -78,25 +76,25 @@ def _kept_or_above(row: FromClause, read_to: ColumnElement[int]) -> ColumnElemen
 
 # --- Locks
 
-_OF_FEED = Statement(
+_OF_FEED = Command(
     select(subscriptions.c.id)
     .where(subscriptions.c.feed_id == bindparam("feed_id"), subscriptions.c.unsubscribed_at.is_(None))
     .order_by(subscriptions.c.id)
     .with_for_update()
 )
-_OF_USER_AND_FEEDS = Statement(
+_OF_USER_AND_FEEDS = Command(
     select(subscriptions.c.id)
     .where(subscriptions.c.user_id == bindparam("user_id"), among(subscriptions.c.feed_id, "feed_ids"))
     .order_by(subscriptions.c.id)
     .with_for_update()
 )
-_OF_USER = Statement(
+_OF_USER = Command(
     select(subscriptions.c.id)
     .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
     .order_by(subscriptions.c.id)
     .with_for_update()
 )
-_OF_USER_AND_ENTRIES = Statement(
+_OF_USER_AND_ENTRIES = Command(
     select(subscriptions.c.id)
     .where(
         subscriptions.c.user_id == bindparam("user_id"),
@@ -105,18 +103,16 @@ _OF_USER_AND_ENTRIES = Statement(
     .order_by(subscriptions.c.id)
     .with_for_update()
 )
-_OF_ENTRIES = Statement(
+_OF_ENTRIES = Command(
     select(subscriptions.c.id)
     .where(subscriptions.c.feed_id.in_(select(entries.c.feed_id).where(among(entries.c.id, "ids"))))
     .order_by(subscriptions.c.id)
     .with_for_update()
 )
 # NO KEY UPDATE: a transaction that inserts an entry or a subscription already holds KEY SHARE on the feed.
-_FEED = Statement(
-    select(feeds.c.id).where(feeds.c.id == bindparam("feed_id")).with_for_update(key_share=True)
-)
-_HOLD_ENTRY = Statement(
-    select(entries.c.id).where(entries.c.id == bindparam("id")).with_for_update(read=True, key_share=True)
+_FEED = Command(select(feeds.c.id).where(feeds.c.id == bindparam("feed_id")).with_for_update(key_share=True))
+_HOLD_ENTRY = Query(
+    select(entries.c.id).where(entries.c.id == bindparam("id")).with_for_update(read=True, key_share=True), into=int
 )
 
 
@@ -145,7 +141,7 @@ async def lock_subscribers_of_entries(tx: Tx, entry_ids: list[int]) -> None:
 
 async def lock_entry(tx: Tx, entry_id: int) -> bool:
     """Protect an entry from deletion until the transaction ends; False if it is already deleted."""
-    return await tx.value(_HOLD_ENTRY, {"id": entry_id}) is not None
+    return await tx.one(_HOLD_ENTRY, {"id": entry_id}) is not None
 
 
 async def lock_user(tx: Tx, user_id: int) -> None:
@@ -179,6 +175,8 @@ class VisibleScope:
     """The list is limited to a feed or a folder."""
     pile: int = 0
     """The total these feeds are a part of: all unread entries, or all feeds on the server."""
+    has_muted: bool = False
+    """Some of the user's feeds are muted, and the list is one of all feeds: it must leave them out."""
 
 
 NO_LIMITS = VisibleScope(None)
@@ -190,29 +188,39 @@ async def resolve(tx: Tx, user_id: int, query: ViewQuery) -> VisibleScope | None
     listed = query.view in ("unread", "all") and query.tag is None
     if not narrowed and not listed:
         return NO_LIMITS
-    rows = await _subscribed_feeds(
-        tx, user_id, query, only_unread=query.view == "unread" and query.feed_id is None
-    )
+    rows = await _subscribed_feeds(tx, user_id, query, only_unread=query.view == "unread" and query.feed_id is None)
     if not rows and narrowed and not await _exists(tx, user_id, query):
         return None
+    has_muted = not narrowed and bool(rows) and rows[0][3]
     if not narrowed and len(rows) == ENOUGH:
-        return NO_LIMITS
-    unread = sum(row["unread"] for row in rows) if query.view == "unread" else None
-    ids = tuple(row["feed_id"] for row in rows)
-    return VisibleScope(ids, unread, narrowed, rows[0]["pile"] if rows else 0)
+        return replace(NO_LIMITS, has_muted=has_muted)
+    unread = sum(unread for _, unread, _, _ in rows) if query.view == "unread" else None
+    ids = tuple(feed_id for feed_id, _, _, _ in rows)
+    return VisibleScope(ids, unread, narrowed, rows[0][2] if rows else 0, has_muted)
 
 
-async def feeds_of(tx: Tx, user_id: int, *, feed_id: int | None, folder_id: int | None) -> list[int] | None:
-    """The feeds of a folder and its subfolders, or the one feed; None if it is not this user's."""
+async def feeds_of(
+    tx: Tx, user_id: int, *, feed_id: int | None, folder_id: int | None, with_muted: bool = False
+) -> list[int] | None:
+    """The feeds of a folder and its subfolders, the one feed, or all feeds; None if it is not this user's.
+
+    Muted feeds are left out of all feeds and of a folder, unless asked for.
+    """
     query = ViewQuery(feed_id=feed_id, folder_id=folder_id)
-    rows = await tx.all(_FEEDS(_by(query)), _params(user_id, query))
+    rows = await tx.all(_FEEDS(_by(query), with_muted), _params(user_id, query))
     if not rows and not await _exists(tx, user_id, query):
         return None
-    return [row["feed_id"] for row in rows]
+    return rows
 
 
-async def _subscribed_feeds(tx: Tx, user_id: int, query: ViewQuery, *, only_unread: bool) -> Sequence[Row]:
+async def _subscribed_feeds(
+    tx: Tx, user_id: int, query: ViewQuery, *, only_unread: bool
+) -> Sequence[tuple[int, int, int, bool]]:
     return await tx.all(_SUBSCRIBED(_by(query), query.view, only_unread), _params(user_id, query))
+
+
+async def has_muted_feeds(tx: Tx, user_id: int) -> bool:
+    return await tx.get(_HAS_MUTED, {"user_id": user_id})
 
 
 def _by(query: ViewQuery) -> str:
@@ -226,40 +234,60 @@ def _params(user_id: int, query: ViewQuery) -> dict[str, Any]:
 async def _exists(tx: Tx, user_id: int, query: ViewQuery) -> bool:
     if query.folder_id is None:
         return False
-    return await tx.value(_FOLDER, {"user_id": user_id, "folder_id": query.folder_id}) is not None
+    return await tx.one(_FOLDER, {"user_id": user_id, "folder_id": query.folder_id}) is not None
 
 
 def _within_folder() -> Any:
     """The folder and all its subfolders. UNION, not UNION ALL, so that a cycle of folders terminates."""
-    top = select(folders.c.id).where(
-        folders.c.user_id == bindparam("user_id"), folders.c.id == bindparam("folder_id")
-    )
+    top = select(folders.c.id).where(folders.c.user_id == bindparam("user_id"), folders.c.id == bindparam("folder_id"))
     tree = top.cte("tree", recursive=True)
-    below = select(folders.c.id).where(
-        folders.c.parent_id == tree.c.id, folders.c.user_id == bindparam("user_id")
-    )
+    below = select(folders.c.id).where(folders.c.parent_id == tree.c.id, folders.c.user_id == bindparam("user_id"))
     return select(tree.union(below).c.id)
 
 
-def _in_scope(by: str) -> list[ColumnElement[bool]]:
+def in_muted_feed(feed_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """The feed is muted by the user. The subquery depends on no row, so it runs once."""
+    silenced = subscriptions.alias("silenced")
+    return feed_id.in_(
+        select(silenced.c.feed_id).where(
+            silenced.c.user_id == bindparam("user_id", type_=BigInteger), silenced.c.muted_until.is_not(None)
+        )
+    )
+
+
+def _has_muted() -> ColumnElement[bool]:
+    silenced = subscriptions.alias("silenced")
+    return (
+        select(silenced.c.id)
+        .where(silenced.c.user_id == bindparam("user_id", type_=BigInteger), silenced.c.muted_until.is_not(None))
+        .exists()
+    )
+
+
+def _in_scope(by: str, *, with_muted: bool = False) -> list[ColumnElement[bool]]:
     active = [subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None)]
     if by == "feed":
         return [*active, subscriptions.c.feed_id == bindparam("feed_id")]
+    if not with_muted:
+        active.append(subscriptions.c.muted_until.is_(None))
     if by == "folder":
         return [*active, subscriptions.c.folder_id.in_(_within_folder())]
     return active
 
 
 def _select_subscribed(by: str, view: str, only_unread: bool) -> ClauseElement:
-    query = select(subscriptions.c.feed_id, subscriptions.c.unread, _total(by, view).label("pile"))
-    query = query.where(*_in_scope(by))
+    has_muted = _has_muted() if by == "all" else false()
+    query = select(
+        subscriptions.c.feed_id, subscriptions.c.unread, _total(by, view).label("pile"), has_muted.label("has_muted")
+    )
+    query = query.where(*_in_scope(by, with_muted=view not in ("unread", "all")))
     if only_unread:
         query = query.where(subscriptions.c.unread > 0)
     return query.limit(bindparam("enough", type_=BigInteger)) if by == "all" else query
 
 
-def _select_feeds(by: str) -> ClauseElement:
-    return select(subscriptions.c.feed_id).where(*_in_scope(by))
+def _select_feeds(by: str, with_muted: bool) -> ClauseElement:
+    return select(subscriptions.c.feed_id).where(*_in_scope(by, with_muted=with_muted))
 
 
 def _total(by: str, view: str) -> ColumnElement[int]:
@@ -268,14 +296,14 @@ def _total(by: str, view: str) -> ColumnElement[int]:
     if view == "unread" and by == "folder":
         whole = subscriptions.alias("whole")
         followed = (whole.c.user_id == bindparam("user_id")) & whole.c.unsubscribed_at.is_(None)
-        return select(func.sum(whole.c.unread)).where(followed).scalar_subquery()
+        return select(total(whole.c.unread)).where(followed).scalar_subquery()
     return literal_column("0")
 
 
-_SUBSCRIBED = StatementFamily(_select_subscribed)
-_FEEDS = StatementFamily(_select_feeds)
-_FOLDER = Statement(
-    select(folders.c.id).where(
-        folders.c.user_id == bindparam("user_id"), folders.c.id == bindparam("folder_id")
-    )
+_SUBSCRIBED = QueryFamily(_select_subscribed, into=row_of(int, int, int, bool))
+_FEEDS = QueryFamily(_select_feeds, into=int)
+_HAS_MUTED = Query(select(_has_muted()), into=bool)
+_FOLDER = Query(
+    select(folders.c.id).where(folders.c.user_id == bindparam("user_id"), folders.c.id == bindparam("folder_id")),
+    into=int,
 )

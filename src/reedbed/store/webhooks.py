@@ -1,6 +1,7 @@
 """Webhooks and their deliveries."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -8,10 +9,11 @@ from sqlalchemy import Text, bindparam, delete, null, update
 from sqlalchemy import insert as plain_insert
 from sqlalchemy.dialects.postgresql import insert
 
+from reedbed.domain.failures import dump_failure, load_failure
 from reedbed.domain.times import Instant
 from reedbed.domain.webhooks import Delivery, Outcome, Webhook, WebhookEvent, event_words
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import HIGHEST, Statement, among, func, select
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import HIGHEST, Command, Query, among, func, optional, row_of, select
 from reedbed.store.tables import subscriptions, webhooks
 from reedbed.store.tables import webhook_deliveries as deliveries
 
@@ -31,15 +33,25 @@ _SECRET = "webhooks.secret"  # noqa: S105  what the vault calls it
 _own_webhooks = webhooks.c.user_id == bindparam("owner")
 _is_this = (_own_webhooks, webhooks.c.id == bindparam("hook"))
 
-_LIST = Statement(select(*_COLUMNS).where(_own_webhooks).order_by(webhooks.c.id))
-_GET = Statement(select(*_COLUMNS).where(*_is_this))
-_BY_URL = Statement(select(*_COLUMNS).where(_own_webhooks, webhooks.c.url == bindparam("url")))
-_COUNT = Statement(select(func.count()).select_from(webhooks).where(_own_webhooks))
-_ADD = Statement(
+
+def _webhook(
+    id_: int, user_id: int, name: str, url: str, secret: str, events: str, enabled: bool, *times: Any
+) -> Webhook:
+    """With the secret as it is stored; see `_with_secret`."""
+    wanted = frozenset(WebhookEvent(word) for word in events.split() if word in frozenset(WebhookEvent))
+    return Webhook(id_, user_id, name, url, secret, wanted, bool(enabled), *times)
+
+
+_LIST = Query(select(*_COLUMNS).where(_own_webhooks).order_by(webhooks.c.id), into=_webhook)
+_GET = Query(select(*_COLUMNS).where(*_is_this), into=_webhook)
+_BY_URL = Query(select(*_COLUMNS).where(_own_webhooks, webhooks.c.url == bindparam("url")), into=_webhook)
+_COUNT = Query(select(func.count()).select_from(webhooks).where(_own_webhooks), into=int)
+_ADD = Query(
     insert(webhooks).on_conflict_do_nothing(index_elements=["user_id", "url"]).returning(*_COLUMNS),
     columns=["user_id", "name", "url", "secret", "events", "created_at"],
+    into=_webhook,
 )
-_UPDATE = Statement(
+_UPDATE = Command(
     update(webhooks)
     .where(*_is_this)
     .values(
@@ -52,18 +64,19 @@ _UPDATE = Statement(
         disabled_at=bindparam("off_at"),
     )
 )
-_DELETE = Statement(delete(webhooks).where(*_is_this))
-_RECORD_SUCCESS = Statement(update(webhooks).where(*_is_this).values(failing_since=null()))
-_RECORD_FAILURE = Statement(
+_DELETE = Command(delete(webhooks).where(*_is_this))
+_RECORD_SUCCESS = Command(update(webhooks).where(*_is_this).values(failing_since=null()))
+_RECORD_FAILURE = Query(
     update(webhooks)
     .where(*_is_this)
     .values(failing_since=func.coalesce(webhooks.c.failing_since, bindparam("now")))
-    .returning(webhooks.c.failing_since)
+    .returning(webhooks.c.failing_since),
+    into=optional(int),
 )
-_SWITCH_OFF = Statement(
+_SWITCH_OFF = Command(
     update(webhooks).where(*_is_this, webhooks.c.enabled).values(enabled=False, disabled_at=bindparam("now"))
 )
-_OF_FOLLOWERS = Statement(
+_OF_FOLLOWERS = Query(
     select(subscriptions.c.feed_id, webhooks.c.user_id, webhooks.c.id)
     .join_from(webhooks, subscriptions, subscriptions.c.user_id == webhooks.c.user_id)
     .where(
@@ -72,33 +85,34 @@ _OF_FOLLOWERS = Statement(
         among(subscriptions.c.feed_id, "feed_ids"),
         subscriptions.c.unsubscribed_at.is_(None),
     )
-    .order_by(webhooks.c.id)
+    .order_by(webhooks.c.id),
+    into=row_of(int, int, int),
 )
 
 
 async def list_for_user(tx: Tx, user_id: int) -> list[Webhook]:
-    return [_webhook(tx, row) for row in await tx.all(_LIST, {"owner": user_id})]
+    return [_with_secret(tx, webhook) for webhook in await tx.all(_LIST, {"owner": user_id})]
 
 
 async def get(tx: Tx, user_id: int, webhook_id: int) -> Webhook | None:
-    row = await tx.one(_GET, {"owner": user_id, "hook": webhook_id})
-    return _webhook(tx, row) if row else None
+    webhook = await tx.one(_GET, {"owner": user_id, "hook": webhook_id})
+    return webhook and _with_secret(tx, webhook)
 
 
 async def get_by_url(tx: Tx, user_id: int, url: str) -> Webhook | None:
-    row = await tx.one(_BY_URL, {"owner": user_id, "url": url})
-    return _webhook(tx, row) if row else None
+    webhook = await tx.one(_BY_URL, {"owner": user_id, "url": url})
+    return webhook and _with_secret(tx, webhook)
 
 
 async def count(tx: Tx, user_id: int) -> int:
-    return await tx.value(_COUNT, {"owner": user_id})
+    return await tx.get(_COUNT, {"owner": user_id})
 
 
 async def add(
     tx: Tx, user_id: int, *, name: str, url: str, secret: str, events: Iterable[WebhookEvent], now: Instant
 ) -> Webhook | None:
     """Return None if this user already has a webhook with this URL."""
-    row = await tx.one(
+    webhook = await tx.one(
         _ADD,
         {
             "user_id": user_id,
@@ -109,7 +123,7 @@ async def add(
             "created_at": now,
         },
     )
-    return _webhook(tx, row) if row else None
+    return webhook and _with_secret(tx, webhook)
 
 
 async def update_webhook(tx: Tx, webhook: Webhook) -> None:
@@ -139,7 +153,7 @@ async def record_success(tx: Tx, webhook: Webhook) -> None:
 
 async def record_failure(tx: Tx, webhook: Webhook, now: Instant) -> Instant:
     """Return since when it has been failing."""
-    since = await tx.value(_RECORD_FAILURE, {"owner": webhook.user_id, "hook": webhook.id, "now": now})
+    since = await tx.one(_RECORD_FAILURE, {"owner": webhook.user_id, "hook": webhook.id, "now": now})
     return now if since is None else since
 
 
@@ -154,20 +168,8 @@ async def list_for_followers(tx: Tx, feed_ids: Sequence[int]) -> list[tuple[int,
     return [(row[0], row[1], row[2]) for row in rows]
 
 
-def _webhook(tx: Tx, row: Row) -> Webhook:
-    id_, user_id, name, url, secret, events, enabled, created_at, failing_since, disabled_at = row
-    return Webhook(
-        id_,
-        user_id,
-        name,
-        url,
-        tx.vault.decrypt(_SECRET, secret) or "",
-        frozenset(WebhookEvent(word) for word in events.split() if word in frozenset(WebhookEvent)),
-        bool(enabled),
-        created_at,
-        failing_since,
-        disabled_at,
-    )
+def _with_secret(tx: Tx, webhook: Webhook) -> Webhook:
+    return replace(webhook, secret=tx.vault.decrypt(_SECRET, webhook.secret) or "")
 
 
 # --- Deliveries
@@ -188,24 +190,29 @@ _DELIVERY_COLUMNS = (
 )
 _own_deliveries = deliveries.c.user_id == bindparam("owner")
 
-_ADD_DELIVERY = Statement(
+_ADD_DELIVERY = Query(
     plain_insert(deliveries).returning(deliveries.c.id),
     columns=["user_id", "webhook_id", "event", "subject", "created_at", "next_at"],
+    into=int,
 )
-_GET_DELIVERY = Statement(
-    select(*_DELIVERY_COLUMNS).where(_own_deliveries, deliveries.c.id == bindparam("delivery"))
+
+
+def _delivery(id_: int, user_id: int, webhook_id: int, event: str, subject: str, *rest: Any) -> Delivery:
+    delivery = Delivery(id_, user_id, webhook_id, WebhookEvent(event), orjson.loads(subject), *rest)
+    return replace(delivery, answer=load_failure(rest[3]))
+
+
+_GET_DELIVERY = Query(
+    select(*_DELIVERY_COLUMNS).where(_own_deliveries, deliveries.c.id == bindparam("delivery")), into=_delivery
 )
-_LIST_DELIVERIES = Statement(
+_LIST_DELIVERIES = Query(
     select(*_DELIVERY_COLUMNS)
-    .where(
-        _own_deliveries,
-        deliveries.c.webhook_id == bindparam("hook"),
-        deliveries.c.id < bindparam("before"),
-    )
+    .where(_own_deliveries, deliveries.c.webhook_id == bindparam("hook"), deliveries.c.id < bindparam("before"))
     .order_by(deliveries.c.id.desc())
-    .limit(bindparam("most"))
+    .limit(bindparam("most")),
+    into=_delivery,
 )
-_RECORD_ATTEMPT = Statement(
+_RECORD_ATTEMPT = Command(
     update(deliveries)
     .where(_own_deliveries, deliveries.c.id == bindparam("delivery"))
     .values(
@@ -217,13 +224,13 @@ _RECORD_ATTEMPT = Statement(
         next_at=bindparam("next"),
     )
 )
-_DELETE_OLD_DELIVERIES = Statement(delete(deliveries).where(deliveries.c.created_at < bindparam("before")))
+_DELETE_OLD_DELIVERIES = Command(delete(deliveries).where(deliveries.c.created_at < bindparam("before")))
 
 
 async def add_delivery(
     tx: Tx, user_id: int, webhook_id: int, event: WebhookEvent, subject: Mapping[str, Any], now: Instant
 ) -> int:
-    return await tx.value(
+    return await tx.get(
         _ADD_DELIVERY,
         {
             "user_id": user_id,
@@ -237,30 +244,18 @@ async def add_delivery(
 
 
 async def get_delivery(tx: Tx, user_id: int, delivery_id: int) -> Delivery | None:
-    row = await tx.one(_GET_DELIVERY, {"owner": user_id, "delivery": delivery_id})
-    return _delivery(row) if row else None
+    return await tx.one(_GET_DELIVERY, {"owner": user_id, "delivery": delivery_id})
 
 
 async def list_deliveries(
     tx: Tx, user_id: int, webhook_id: int, *, limit: int, before: int | None = None
 ) -> list[Delivery]:
-    params = {
-        "owner": user_id,
-        "hook": webhook_id,
-        "before": HIGHEST if before is None else before,
-        "most": limit,
-    }
-    return [_delivery(row) for row in await tx.all(_LIST_DELIVERIES, params)]
+    params = {"owner": user_id, "hook": webhook_id, "before": HIGHEST if before is None else before, "most": limit}
+    return await tx.all(_LIST_DELIVERIES, params)
 
 
 async def record_attempt(
-    tx: Tx,
-    delivery: Delivery,
-    outcome: Outcome,
-    *,
-    now: Instant,
-    next_at: Instant | None,
-    called: bool = True,
+    tx: Tx, delivery: Delivery, outcome: Outcome, *, now: Instant, next_at: Instant | None, called: bool = True
 ) -> None:
     """`called` is False if no request was sent."""
     state_if_failed = "failed" if next_at is None else "waiting"
@@ -272,7 +267,7 @@ async def record_attempt(
             "new_state": "delivered" if outcome.good else state_if_failed,
             "more": int(called),
             "new_status": outcome.status,
-            "new_answer": outcome.answer,
+            "new_answer": dump_failure(outcome.answer) or "",
             "at": now if called else delivery.tried_at,
             "next": next_at,
         },
@@ -281,8 +276,3 @@ async def record_attempt(
 
 async def delete_old_deliveries(tx: Tx, before: Instant) -> int:
     return await tx.run(_DELETE_OLD_DELIVERIES, {"before": before})
-
-
-def _delivery(row: Row) -> Delivery:
-    id_, user_id, webhook_id, event, subject, *rest = row
-    return Delivery(id_, user_id, webhook_id, WebhookEvent(event), orjson.loads(subject), *rest)

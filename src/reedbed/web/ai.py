@@ -11,9 +11,9 @@ from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY, Instant
 from reedbed.http.auth import CurrentAdmin, CurrentRuntime
 from reedbed.services.ai import DAYS_SHOWN, AiStatus, ai_status, retry_all, set_paused
-from reedbed.store.summaries import Failure, newest_failures
+from reedbed.store.summaries import SummaryFailure, newest_failures
 from reedbed.web.formats import full_time, zone_of
-from reedbed.web.i18n import decimal, ngettext, translate, translate_failure
+from reedbed.web.i18n import decimal, explain, ngettext, translate
 from reedbed.web.pages import see_other
 from reedbed.web.plots import HIGH, WIDE
 from reedbed.web.sidebar import app_page
@@ -68,19 +68,19 @@ async def retry(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin)
     return see_other(request, "/admin/ai", toast=Toast(message))
 
 
-def _failure_groups(failures: Sequence[Failure], now: Instant, zone: tzinfo) -> tuple[AbandonedDigest, ...]:
+def _failure_groups(failures: Sequence[SummaryFailure], now: Instant, zone: tzinfo) -> tuple[AbandonedDigest, ...]:
     """Failures grouped by reason, most frequent first."""
-    newest = {failure.last_error or "": failure.failed_at for failure in reversed(failures)}
+    newest = {failure.last_error: failure.failed_at for failure in reversed(failures)}
     return tuple(
         AbandonedDigest(
-            translate_failure(why) or translate("For no known reason."),
+            explain(why) or translate("For no known reason."),
             translate(
                 "%(texts)s, the last %(when)s",
                 texts=ngettext("%(num)s text", "%(num)s texts", number),
                 when=full_time(newest[why], now, zone).words,
             ),
         )
-        for why, number in Counter(failure.last_error or "" for failure in failures).most_common()
+        for why, number in Counter(failure.last_error for failure in failures).most_common()
     )
 
 

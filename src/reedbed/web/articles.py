@@ -1,10 +1,11 @@
-"""Full-text articles: toggle the full text of an entry, save a page for later, edit a feed's selectors."""
+"""Articles: toggle the full text of an entry, save a page for later, edit a feed's selectors, play a video."""
 
 from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
 
+from reedbed.domain.articles import video
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
@@ -18,7 +19,7 @@ from reedbed.web.entries.routes import read_article
 from reedbed.web.feeds.add import show_add_error
 from reedbed.web.feeds.views import read_edit
 from reedbed.web.forms import FormFlag, Text
-from reedbed.web.i18n import translate, translate_failure
+from reedbed.web.i18n import explain, translate
 from reedbed.web.pages import is_htmx, page, see_other, theme_of
 from reedbed.web.sidebar import app_page, build_sidebar
 from reedbed.web.views.entries import ReadingPage
@@ -36,17 +37,10 @@ async def switch(
     _: RefreshLimit,
     value: FormFlag = True,
 ) -> Response:
-    failed = (await read_full_article(runtime, caller.user_id, entry_id)).failed if value else ""
+    failed = (await read_full_article(runtime, caller.user_id, entry_id)).failed if value else None
     async with runtime.db.read() as tx:
         article = await read_article(
-            request,
-            runtime,
-            tx,
-            caller.user_id,
-            entry_id,
-            place=None,
-            show_full=value,
-            full_failed=translate_failure(failed),
+            request, runtime, tx, caller.user_id, entry_id, place=None, show_full=value, full_failed=explain(failed)
         )
         view = ReadingPage(article.title, article=article, shows="article")
         if is_htmx(request):
@@ -65,7 +59,7 @@ async def save(
     try:
         saved = await save_page(runtime, caller.user_id, url)
     except Invalid as error:
-        return await show_add_error(request, runtime, caller, url, error.message, status_of(error))
+        return await show_add_error(request, runtime, caller, url, explain(error), status_of(error))
     if saved.new:
         message = translate("Saved for later. Its article is being fetched.")
     else:
@@ -88,9 +82,7 @@ async def change(
     drop: Lines = "",
 ) -> Response:
     try:
-        await set_selectors(
-            runtime, caller.user, subscription_id, keep=keep.splitlines(), drop=drop.splitlines()
-        )
+        await set_selectors(runtime, caller.user, subscription_id, keep=keep.splitlines(), drop=drop.splitlines())
     except Invalid as error:
         return await _show_rejected(request, runtime, caller, subscription_id, keep, drop, error)
     toast = Toast(translate("Saved. Its articles are read anew."))
@@ -98,18 +90,36 @@ async def change(
 
 
 async def _show_rejected(
-    request: Request,
-    runtime: Runtime,
-    caller: Caller,
-    subscription_id: int,
-    keep: str,
-    drop: str,
-    error: Invalid,
+    request: Request, runtime: Runtime, caller: Caller, subscription_id: int, keep: str, drop: str, error: Invalid
 ) -> Response:
     edit = await read_edit(request, runtime, caller.user_id, subscription_id)
     if edit is None or edit.articles is None:
         raise NotFound(NO_SUCH)
-    errors = {"drop_error" if error.field == "drop" else "keep_error": error.message}
+    errors = {"drop_error" if error.field == "drop" else "keep_error": explain(error)}
     articles = replace(edit.articles, keep=keep, drop=drop, **errors)
     view = replace(edit, articles=articles)
     return await app_page(request, runtime, caller, "feeds/edit.html", view, status=400)
+
+
+# --- Videos
+
+player_router = APIRouter(include_in_schema=False)
+
+
+@player_router.get("/player/{site}/{video_id}")
+async def play(request: Request, _caller: CurrentCaller, site: str, video_id: str) -> Response:
+    """A document whose policy allows one video site: the policy of the page itself allows none."""
+    found = video(site, video_id)
+    if found is None:
+        raise NotFound("There is no such video.")
+    policy = (
+        f"default-src 'none'; style-src 'self'; frame-src {found.frame_origin}; frame-ancestors 'self'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    headers = {
+        "Content-Security-Policy": policy,
+        "X-Frame-Options": "SAMEORIGIN",
+        # Without a referrer the site refuses to play; it learns the origin of this server, not the page.
+        "Referrer-Policy": "strict-origin-when-cross-origin",
+    }
+    return await page(request, "entries/player.html", found, headers=headers)

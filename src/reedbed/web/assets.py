@@ -2,6 +2,7 @@
 
 import gzip
 import mimetypes
+import re
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from reedbed.domain.errors import NotFound
 DIST = Path(__file__).parent / "assets" / "dist"
 FOREVER = "public, max-age=31536000, immutable"
 A_DAY = "public, max-age=86400"
+_HASHED = re.compile(r"-[A-Z0-9]{8}\.\w+\Z")
+"""The name that the build gives to what never changes."""
 
 router = APIRouter(include_in_schema=False)
 
@@ -28,8 +31,7 @@ def asset(name: str) -> str:
 
 @router.get("/assets/{name}")
 async def assets(request: Request, name: str) -> Response:
-    hashed = name in _manifest().values() and name not in _manifest()
-    return _file(request, name, FOREVER if hashed else A_DAY)
+    return _file(request, name, FOREVER if _HASHED.search(name) else A_DAY)
 
 
 @router.get("/manifest.webmanifest")
@@ -61,7 +63,7 @@ def _encoding(accepted: str) -> str:
 @cache
 def _content(name: str, encoding: str) -> tuple[bytes, str]:
     body = (DIST / name).read_bytes()
-    if not encoding or name.endswith(".png") or len(body) < 512:
+    if not encoding or name.endswith((".png", ".woff2")) or len(body) < 512:
         return body, ""
     return (brotli.compress(body) if encoding == "br" else gzip.compress(body, 9)), encoding
 

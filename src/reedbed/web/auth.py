@@ -40,7 +40,7 @@ from reedbed.services.users import (
     verify_email,
 )
 from reedbed.web.forms import FormFlag, Text
-from reedbed.web.i18n import translate
+from reedbed.web.i18n import explain, translate
 from reedbed.web.pages import local_path, page, see_other
 from reedbed.web.views.layout import Toast
 
@@ -162,10 +162,10 @@ async def set_up(
     except Conflict:
         return see_other(request, "/login")
     except Forbidden as error:
-        view = SetupPage(email, start, {"form": error.message})
+        view = SetupPage(email, start, {"form": explain(error)})
         return await page(request, "auth/setup.html", view, status=403)
     except Invalid as error:
-        view = SetupPage(email, start, {error.field or "form": error.message})
+        view = SetupPage(email, start, {error.field or "form": explain(error)})
         return await page(request, "auth/setup.html", view, status=400)
     session = await log_in(runtime, email, password, **_device(request))
     response = see_other(request, FIRST_STEPS.get(start, "/unread"))
@@ -177,20 +177,14 @@ FIRST_STEPS = {"samples": "/add?start=samples", "opml": "/add?start=opml"}
 
 
 @router.get("/login")
-async def show_login(
-    request: Request, runtime: CurrentRuntime, caller: MaybeCaller, next: str = "/"
-) -> Response:
+async def show_login(request: Request, runtime: CurrentRuntime, caller: MaybeCaller, next: str = "/") -> Response:
     if caller is not None:
         return see_other(request, next)
     if await needs_owner(runtime):
         return see_other(request, "/setup")
     notice = refusal(request)
     return await login_page(
-        request,
-        runtime,
-        next=next,
-        notice="" if notice == LOG_IN else translate(notice),
-        returning=next != "/",
+        request, runtime, next=next, notice="" if notice.message == LOG_IN else explain(notice), returning=next != "/"
     )
 
 
@@ -212,9 +206,7 @@ async def do_log_in(
 async def do_log_out(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     provider_url = await provider_logout_url(runtime, caller)
     await log_out(runtime, caller)
-    response = (
-        await _log_out_at_provider(request, provider_url) if provider_url else see_other(request, "/login")
-    )
+    response = await _log_out_at_provider(request, provider_url) if provider_url else see_other(request, "/login")
     clear_session_cookie(request, response, runtime)
     response.headers["Clear-Site-Data"] = '"cache"'
     return response
@@ -233,7 +225,7 @@ async def login_page(
     view = LoginPage(
         email,
         local_path(next),
-        error.message if error else "",
+        explain(error) if error else "",
         notice,
         providers=provider_buttons(runtime, next=local_path(next)),
         can_register=runtime.accounts.registration == "open",
@@ -247,9 +239,7 @@ def provider_buttons(runtime: Runtime, **params: str) -> tuple[ProviderButton, .
     """A login button for each sign-in provider."""
     query = urlencode({name: value for name, value in params.items() if value not in ("", "/")})
     return tuple(
-        ProviderButton(
-            f"/login/with/{provider.key}?{query}" if query else f"/login/with/{provider.key}", provider.name
-        )
+        ProviderButton(f"/login/with/{provider.key}?{query}" if query else f"/login/with/{provider.key}", provider.name)
         for provider in runtime.sign_in.providers.values()
     )
 
@@ -299,12 +289,10 @@ async def do_register(
     invite: Text = "",
 ) -> Response:
     await check_form_token(request, runtime.secret)
-    registration = Registration(
-        email, password, privacy, invite, request.headers.get("user-agent"), client_ip(request)
-    )
+    registration = Registration(email, password, privacy, invite, request.headers.get("user-agent"), client_ip(request))
     try:
         if password != password_again:
-            raise Invalid(translate("The two passwords differ."), field="password_again")
+            raise Invalid("The two passwords differ.", field="password_again")
         result = await register(runtime, registration)
     except (Invalid, Conflict, Forbidden, TooMany) as error:
         field = getattr(error, "field", None) or "form"
@@ -313,11 +301,11 @@ async def do_register(
             invite=invite,
             invite_only=runtime.accounts.registration == "invite",
             privacy=privacy_note(),
-            errors={"invite" if field == "token" else field: error.message},
+            errors={"invite" if field == "token" else field: explain(error)},
         )
         return await page(request, "auth/register.html", view, status=status_of(error))
     if isinstance(result, Pending):
-        view = RegisterPage(sent=True, notice=result.message)
+        view = RegisterPage(sent=True, notice=translate(result.message))
         return await page(request, "auth/register.html", view)
     response = see_other(request, "/add?start=samples")
     set_session_cookie(request, response, runtime, result)
@@ -355,7 +343,7 @@ async def do_forgot(request: Request, runtime: CurrentRuntime, email: Text = "")
     except Conflict:
         return await page(request, "auth/forgot.html", ForgotPage(can_mail=False), status=409)
     except (Invalid, TooMany) as error:
-        view = ForgotPage(email, errors={"email": error.message})
+        view = ForgotPage(email, errors={"email": explain(error)})
         return await page(request, "auth/forgot.html", view, status=status_of(error))
     return await page(request, "auth/forgot.html", ForgotPage(sent=True))
 
@@ -373,7 +361,7 @@ async def do_reset(request: Request, runtime: CurrentRuntime, token: str, passwo
         await reset_password(runtime, token, password, ip=client_ip(request))
     except (Invalid, TooMany) as error:
         bad_token = getattr(error, "field", None) == "token"
-        view = ResetPage(token, not bad_token, {} if bad_token else {"password": error.message})
+        view = ResetPage(token, not bad_token, {} if bad_token else {"password": explain(error)})
         return await page(request, "auth/reset.html", view, status=status_of(error))
     toast = Toast(translate("The new password is set. Log in with it."))
     return see_other(request, "/login", toast=toast)

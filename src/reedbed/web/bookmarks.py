@@ -54,11 +54,7 @@ async def show_bookmark(
 
 @router.post("/bookmarks/{bookmark_id}/delete")
 async def remove_bookmark(
-    request: Request,
-    runtime: CurrentRuntime,
-    caller: CurrentCaller,
-    bookmark_id: IdPath,
-    next: Text = "/bookmarks",
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, bookmark_id: IdPath, next: Text = "/bookmarks"
 ) -> Response:
     await delete_bookmark(runtime, caller.user_id, bookmark_id)
     back = "/bookmarks" if next.startswith("/bookmarks/") else next

@@ -26,6 +26,7 @@ from reedbed.services.digests import (
     set_schedule,
     verify_unsubscribe_token,
 )
+from reedbed.services.images import image_urls_for_page
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of, set_preferences
 from reedbed.store import digests as digests_digests
@@ -35,7 +36,7 @@ from reedbed.store.search import saved as searches
 from reedbed.web.feeds.views import folder_options
 from reedbed.web.formats import full_time, short_time, zone_of
 from reedbed.web.forms import FormFlag, Text
-from reedbed.web.i18n import ngettext, translate, translate_failure
+from reedbed.web.i18n import explain, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.digests import (
@@ -117,30 +118,30 @@ def _encoded(scope: DigestScope) -> str:
 MAX_SHORT_PARAGRAPHS = 3
 
 
-def digest_page(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo) -> DigestPage:
+def digest_page(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo, image: str = "") -> DigestPage:
     numbers = {source.entry_id: number for number, source in enumerate(digest.text.sources, 1)}
-    feeds = {source.entry_id: source.feed for source in digest.text.sources}
+    sources = {source.entry_id: source for source in digest.text.sources}
     return DigestPage(
         id=digest.id,
         title=translate("Digest, %(when)s", when=full_time(digest.until, now, zone).words),
         about=scopes.name(digest.scope),
         facts=facts_of(digest),
         status=digest.status,
-        error=translate_failure(digest.error or ""),
+        error=explain(digest.error),
         by=writer_of(digest),
         built_in=digest.model == EXTRACT,
         fallback=digest.text.fallback,
-        paragraphs=tuple(_paragraph(paragraph, numbers, feeds) for paragraph in digest.text.paragraphs),
-        sources=tuple(
-            source_view(number, source, now, zone) for number, source in enumerate(digest.text.sources, 1)
-        ),
+        paragraphs=tuple(_paragraph(paragraph, numbers, sources) for paragraph in digest.text.paragraphs),
+        sources=tuple(source_view(number, source, now, zone) for number, source in enumerate(digest.text.sources, 1)),
+        image=image,
+        left_out=ngettext("%(num)s item was left out.", "%(num)s items were left out.", digest.text.left_out)
+        if digest.text.left_out
+        else "",
     )
 
 
 def digest_line(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo) -> DigestRowView:
-    first = next(
-        (sentence.text for paragraph in digest.text.paragraphs for sentence in paragraph.sentences), ""
-    )
+    first = next((sentence.text for paragraph in digest.text.paragraphs for sentence in paragraph.sentences), "")
     return DigestRowView(
         id=digest.id,
         url=f"/digests/{digest.id}",
@@ -156,7 +157,7 @@ def latest_view(digest: Digest | None, now: Instant, zone: tzinfo, *, error: str
     if digest is None:
         return LatestDigest(error=error)
     paragraphs = tuple(_with_links(paragraph) for paragraph in digest.text.paragraphs[:MAX_SHORT_PARAGRAPHS])
-    failed = translate_failure(digest.error or digests.FAILED) if digest.status == "failed" else ""
+    failed = explain(digest.error or digests.FAILED) if digest.status == "failed" else ""
     return LatestDigest(
         paragraphs=paragraphs,
         when=full_time(digest.until, now, zone),
@@ -193,16 +194,25 @@ def facts_of(digest: Digest) -> str:
     return f"{facts} {left_out}"
 
 
-def _paragraph(paragraph: digests.Paragraph, numbers: dict[int, int], feeds: dict[int, str]) -> ParagraphView:
-    sentences = (
-        SentenceView(
-            sentence.text,
-            tuple(CitationView(numbers[id_], feeds[id_]) for id_ in sentence.entry_ids if id_ in numbers),
-            sentence.language,
-        )
-        for sentence in paragraph.sentences
+def _paragraph(
+    paragraph: digests.Paragraph, numbers: Mapping[int, int], sources: Mapping[int, cited.Source]
+) -> ParagraphView:
+    sentences = tuple(_sentence(sentence, numbers, sources) for sentence in paragraph.sentences)
+    heading = translate("Top stories") if paragraph.kind == "top" else paragraph.heading or translate("And more")
+    return ParagraphView(heading, sentences, paragraph.kind)
+
+
+def _sentence(
+    sentence: cited.Sentence, numbers: Mapping[int, int], sources: Mapping[int, cited.Source]
+) -> SentenceView:
+    known = [id_ for id_ in sentence.entry_ids if id_ in numbers]
+    return SentenceView(
+        sentence.text,
+        tuple(CitationView(numbers[id_], sources[id_].feed) for id_ in known),
+        sentence.language,
+        sources[known[0]].title if known else "",
+        f"/entry/{known[0]}" if known else "",
     )
-    return ParagraphView(paragraph.heading or translate("And more"), tuple(sentences))
 
 
 def source_view(number: int, source: cited.Source, now: Instant, zone: tzinfo) -> SourceView:
@@ -221,9 +231,7 @@ def _with_links(paragraph: digests.Paragraph) -> Markup:
     link = Markup('<a href="/entry/{}">{}</a>')
     heading = Markup("<b>{}</b> ").format(paragraph.heading) if paragraph.heading else escape("")
     links = (
-        link.format(sentence.entry_ids[0], sentence.text)
-        for sentence in paragraph.sentences
-        if sentence.entry_ids
+        link.format(sentence.entry_ids[0], sentence.text) for sentence in paragraph.sentences if sentence.entry_ids
     )
     return heading + Markup(" ").join(links)
 
@@ -253,8 +261,8 @@ async def generate(
     except (NotFound, Unavailable) as error:
         status = 404 if isinstance(error, NotFound) else 503
         if is_htmx(request):
-            return await _latest_response(request, runtime, None, error=error.message, status=status)
-        return await _list_page(request, runtime, caller, error=error.message, status=status)
+            return await _latest_response(request, runtime, None, error=explain(error), status=status)
+        return await _list_page(request, runtime, caller, error=explain(error), status=status)
     if is_htmx(request):
         return await _latest_response(request, runtime, digest)
     return see_other(request, f"/digests/{digest.id}")
@@ -281,14 +289,15 @@ async def choose_automatic(
     words: Text = "0",
     *,
     automatic: FormFlag = False,
+    one_lines: FormFlag = False,
 ) -> Response:
     try:
         if not words.isascii() or not words.isdigit() or len(words) > 6:
             raise Invalid("The number of words must be a whole number.", field="words")
-        changes = {"auto_summaries": automatic, "auto_summary_words": int(words)}
+        changes = {"auto_summaries": automatic, "auto_summary_words": int(words), "one_lines": one_lines}
         await set_preferences(runtime, caller, changes)
     except Invalid as error:
-        return await _list_page(request, runtime, caller, error=error.message, status=400)
+        return await _list_page(request, runtime, caller, error=explain(error), status=400)
     return see_other(request, "/summaries", toast=Toast(translate("Saved.")))
 
 
@@ -311,27 +320,24 @@ async def plan(
         else:
             await end_schedule(runtime, caller.user_id)
     except Invalid as error:
-        return await _list_page(request, runtime, caller, error=error.message, status=400)
+        return await _list_page(request, runtime, caller, error=explain(error), status=400)
     return see_other(request, "/summaries", toast=Toast(translate("Saved.")))
 
 
 @router.get("/digests/{digest_id}")
-async def show(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPath
-) -> Response:
+async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPath) -> Response:
     digest = await get_digest(runtime, caller.user_id, digest_id)
     async with runtime.db.read() as tx:
         scopes = await scopes_of(tx, caller.user_id)
-    view = digest_page(digest, scopes, runtime.now(), zone_of(request))
+    image = image_urls_for_page(runtime).one(digest.text.image or None) or ""
+    view = digest_page(digest, scopes, runtime.now(), zone_of(request), image)
     if is_htmx(request):
         return await page(request, "digests/page.html", view, block="digest")
     return await app_page(request, runtime, caller, "digests/page.html", view)
 
 
 @router.post("/digests/{digest_id}/delete")
-async def delete(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPath
-) -> Response:
+async def delete(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPath) -> Response:
     await delete_digest(runtime, caller.user_id, digest_id)
     return see_other(request, "/summaries", toast=Toast(translate("Deleted.")))
 
@@ -339,8 +345,7 @@ async def delete(
 async def _latest_response(
     request: Request, runtime: Runtime, digest: Digest | None, *, error: str = "", status: int = 200
 ) -> Response:
-    message = translate(error) if error else ""
-    view = latest_view(digest, runtime.now(), zone_of(request), error=message)
+    view = latest_view(digest, runtime.now(), zone_of(request), error=error)
     return await page(request, "digests/latest.html", view, status=status)
 
 
@@ -363,6 +368,7 @@ async def _list_page(
         uses_model=preferences.remote_ai,
         automatic=preferences.auto_summaries,
         least_words=preferences.auto_summary_words,
+        one_lines=preferences.one_lines,
         time=f"{schedule.minute // 60:02}:{schedule.minute % 60:02}" if schedule else "",
         planned_about=scopes.choices(schedule.scope if schedule else EVERYTHING),
         mail=schedule.mail if schedule else False,

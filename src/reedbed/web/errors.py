@@ -7,12 +7,15 @@ from fastapi.responses import HTMLResponse
 from starlette.routing import BaseRoute, Match
 
 from reedbed.domain.errors import ReedbedError, Unauthorized, Unavailable
+from reedbed.domain.users import Caller
 from reedbed.http.auth import get_runtime, maybe_caller, refusal
 from reedbed.http.errors import headers_of
 from reedbed.services.users import needs_owner
 from reedbed.web.auth import ErrorPage
-from reedbed.web.i18n import language_of, set_language, translate
-from reedbed.web.pages import is_htmx, local_path, page, see_other
+from reedbed.web.i18n import explain, set_language, translate
+from reedbed.web.pages import is_htmx, language_of, local_path, page, see_other, theme_of
+from reedbed.web.sidebar import build_sidebar
+from reedbed.web.views.layout import Sidebar
 
 FORM_PAGES = {"/settings/app-passwords": "/settings/devices", "/opml": "/add", "/saved-pages": "/add"}
 """Pages with the form, for form URLs that are not below their page."""
@@ -31,8 +34,23 @@ async def error_page(request: Request, error: ReedbedError, status: int) -> Resp
         # The user reloaded a page that was the response to a form.
         return see_other(request, nearest_page(request))
     set_language(language_of(request, request.state.caller))
-    view = ErrorPage(ICONS.get(status, "alert"), _heading(status), translate(error.message))
-    return await page(request, "errors/error.html", view, status=status, headers=headers_of(error))
+    view = ErrorPage(ICONS.get(status, "alert"), _heading(status), explain(error))
+    sidebar = await _sidebar(request) if status < 500 and not is_htmx(request) else None
+    template = "errors/error.html" if sidebar is None else "errors/page.html"
+    return await page(request, template, view, sidebar=sidebar, status=status, headers=headers_of(error))
+
+
+async def _sidebar(request: Request) -> Sidebar | None:
+    """The sidebar of the caller; None for visitors, and while the database does not answer."""
+    caller: Caller | None = request.state.caller
+    if caller is None:
+        return None
+    runtime = get_runtime(request)
+    try:
+        async with runtime.db.read() as tx:
+            return await build_sidebar(tx, caller.user_id, "", theme_of(request), runtime.now())
+    except Unavailable:
+        return None
 
 
 def _heading(status: int) -> str:
@@ -57,7 +75,9 @@ def _heading(status: int) -> str:
 
 def nearest_page(request: Request) -> str:
     """The nearest page above a URL that only accepts forms: `/feeds` for `/feeds/7/pause`."""
-    path = FORM_PAGES.get(request.url.path, request.url.path)
+    path = request.url.path
+    if path in FORM_PAGES:
+        return FORM_PAGES[path]
     while path and not _is_page(request, path):
         path = path.rpartition("/")[0]
     return path or "/"
@@ -75,7 +95,7 @@ async def _to_login(request: Request) -> Response:
     An htmx request only gets a 401: the page shows it with a login link and keeps what the user typed.
     """
     if is_htmx(request):
-        return HTMLResponse(f'<p class="error">{translate(refusal(request))}</p>', 401)
+        return HTMLResponse(f'<p class="error">{explain(refusal(request))}</p>', 401)
     location = "/setup" if await needs_owner(get_runtime(request)) else _login_url(request)
     return Response(status_code=303, headers={"Location": location})
 

@@ -17,7 +17,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.store import folders, subscriptions
 from reedbed.web.feeds.views import folder_options, parse_summary_words, summary_options
 from reedbed.web.forms import Text, stepped
-from reedbed.web.i18n import translate
+from reedbed.web.i18n import explain, translate
 from reedbed.web.pages import is_htmx, see_other
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.feeds import FoldersPage, FolderView
@@ -40,7 +40,7 @@ async def make_folder(
     try:
         folder = await create_folder(runtime, caller.user_id, name)
     except (Invalid, Conflict) as error:
-        return await _show(request, runtime, caller, status_of(error), name=name, error=error.message)
+        return await _show(request, runtime, caller, status_of(error), name=name, error=explain(error))
     return see_other(request, next, toast=Toast(translate("%(name)s is there.", name=folder.name)))
 
 
@@ -57,7 +57,7 @@ async def rename_folder(
         await change_folder(runtime, caller.user_id, folder_id, name=name)
     except (Invalid, Conflict) as error:
         return await _show(
-            request, runtime, caller, status_of(error), change_error=error.message, typed=(folder_id, name)
+            request, runtime, caller, status_of(error), change_error=explain(error), typed=(folder_id, name)
         )
     return see_other(request, next, toast=Toast(translate("Saved.")))
 
@@ -77,11 +77,7 @@ async def choose_summaries(
 
 @router.post("/folders/{folder_id}/delete")
 async def remove_folder(
-    request: Request,
-    runtime: CurrentRuntime,
-    caller: CurrentCaller,
-    folder_id: IdPath,
-    next: Text = "/folders",
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, folder_id: IdPath, next: Text = "/folders"
 ) -> Response:
     await delete_folder(runtime, caller.user_id, folder_id)
     message = translate("The folder is gone; its feeds have moved up.")
@@ -89,14 +85,12 @@ async def remove_folder(
 
 
 @router.post("/folders/{folder_id}/move")
-async def move_folder(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, folder_id: IdPath
-) -> Response:
+async def move_folder(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, folder_id: IdPath) -> Response:
     form = {name: str(value) for name, value in (await request.form()).items()}
     try:
         await _move(runtime, caller.user_id, folder_id, form)
     except (Invalid, Conflict) as error:
-        return await _show(request, runtime, caller, status_of(error), change_error=error.message)
+        return await _show(request, runtime, caller, status_of(error), change_error=explain(error))
     if is_htmx(request):
         return await _show(request, runtime, caller)
     return see_other(request, form.get("next", "/folders"))

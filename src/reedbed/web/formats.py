@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from fastapi import Request
 
 from reedbed.domain.refresh.schedule import round_duration
-from reedbed.domain.times import DAY, HOUR, MINUTE, Instant, Millis, rfc3339, to_datetime
+from reedbed.domain.times import DAY, HOUR, MINUTE, Instant, Millis, from_datetime, rfc3339, to_datetime
 from reedbed.domain.users import Caller
 from reedbed.services.users import preferences_of
 from reedbed.web.i18n import marked, ngettext, translate
@@ -19,10 +19,7 @@ _MONTHS = (
     *(marked("Jan"), marked("Feb"), marked("Mar"), marked("Apr"), marked("May"), marked("Jun")),
     *(marked("Jul"), marked("Aug"), marked("Sep"), marked("Oct"), marked("Nov"), marked("Dec")),
 )
-_DAYS = (
-    *(marked("Mon"), marked("Tue"), marked("Wed"), marked("Thu"), marked("Fri"), marked("Sat")),
-    marked("Sun"),
-)
+_DAYS = (*(marked("Mon"), marked("Tue"), marked("Wed"), marked("Thu"), marked("Fri"), marked("Sat")), marked("Sun"))
 
 
 def zone_of(request: Request) -> tzinfo:
@@ -40,12 +37,15 @@ def short_time(moment: Instant, now: Instant, zone: tzinfo) -> TimeView:
     return TimeView(rfc3339(moment), _date(local, with_year=local.year != today.year))
 
 
+def seen(time: TimeView) -> TimeView:
+    """For an entry without a date: when it was seen first."""
+    return TimeView(time.iso, translate("seen %(time)s", time=time.words))
+
+
 def dated_time(moment: Instant, now: Instant, zone: tzinfo) -> TimeView:
     """For a row without a day heading: the time for today only, else the date."""
     local, today = _local(moment, zone), _local(now, zone)
-    text = (
-        f"{local:%H:%M}" if local.date() == today.date() else _date(local, with_year=local.year != today.year)
-    )
+    text = f"{local:%H:%M}" if local.date() == today.date() else _date(local, with_year=local.year != today.year)
     return TimeView(rfc3339(moment), text)
 
 
@@ -76,6 +76,10 @@ def day_of(moment: Instant, now: Instant, zone: tzinfo) -> tuple[str, str]:
         return local.isoformat(), translate("Yesterday")
     name = _date(datetime(local.year, local.month, local.day, tzinfo=UTC), with_year=local.year != today.year)
     return local.isoformat(), f"{translate(_DAYS[local.weekday()])} {name}"
+
+
+def start_of_day(now: Instant, zone: tzinfo) -> Instant:
+    return from_datetime(_local(now, zone).replace(hour=0, minute=0, second=0, microsecond=0))
 
 
 def ago(moment: Instant, now: Instant) -> str:

@@ -34,21 +34,13 @@ from reedbed.services.users import preferences_of, set_preferences
 from reedbed.store.engine.database import Tx
 from reedbed.web.formats import full_time, short_time, zone_of
 from reedbed.web.forms import FormFlag, Text
-from reedbed.web.i18n import decimal, ngettext, translate, translate_failure
+from reedbed.web.i18n import decimal, explain, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.plots import HIGH, PlotSpan, line
 from reedbed.web.settings import settings_page
 from reedbed.web.views.entries import ArticleView, EntryRowView
 from reedbed.web.views.feeds import FeedFramingView
-from reedbed.web.views.framing import (
-    Framing,
-    FramingAnswer,
-    FramingBlock,
-    Neutral,
-    ScoreBars,
-    ScoreView,
-    reeds,
-)
+from reedbed.web.views.framing import Framing, FramingAnswer, FramingBlock, Neutral, ScoreBars, ScoreView, score_bars
 from reedbed.web.views.instance import Plot
 from reedbed.web.views.layout import SelectOption, Toast
 from reedbed.web.views.settings import FramingSettings
@@ -59,7 +51,7 @@ class ListFraming:
     """The analyses of a list's entries and the user's framing preferences."""
 
     found: Mapping[int, Analysis] = field(default_factory=dict[int, Analysis])
-    wishes: Preferences = field(default=Preferences())
+    preferences: Preferences = field(default=Preferences())
 
     def without_hidden(self, page: EntryPage, current: int | None) -> EntryPage:
         """The page without entries the user hides as too loud; the open entry always stays."""
@@ -71,7 +63,7 @@ class ListFraming:
         if analysis is None:
             return row
         style = self._treatment(entry)
-        framed = replace(row, reeds=reeds_view(analysis), dim=style.dim)
+        framed = replace(row, score_bars=score_bars_view(analysis), dim=style.dim)
         if not style.neutral:
             return framed
         return replace(
@@ -83,7 +75,7 @@ class ListFraming:
 
     def _treatment(self, entry: EntryRow) -> Treatment:
         analysis = self.found.get(entry.id)
-        return Treatment() if analysis is None else treatment_for(analysis, self.wishes)
+        return Treatment() if analysis is None else treatment_for(analysis, self.preferences)
 
 
 async def list_framing(request: Request, tx: Tx, ids: list[int]) -> ListFraming:
@@ -117,9 +109,7 @@ def framing_block(state: AnalysisState, now: Instant, zone: tzinfo) -> FramingBl
         case "pending":
             return FramingBlock(framing, translate("A model is reading this entry…"), waits=True)
         case "failed":
-            note = translate(
-                "The model could not read this entry: %(why)s", why=translate_failure(state.error or "")
-            )
+            note = translate("The model could not read this entry: %(why)s", why=explain(state.error))
             return FramingBlock(framing, note, act=translate("Try again"))
         case _ if state.outdated:
             note = translate("The entry, the model or the prompt has changed since this was read.")
@@ -130,7 +120,7 @@ def framing_block(state: AnalysisState, now: Instant, zone: tzinfo) -> FramingBl
 
 def framing_view(analysis: Analysis, when: str) -> Framing:
     return Framing(
-        reeds=reeds_view(analysis),
+        score_bars=score_bars_view(analysis),
         number=decimal(analysis.overall.value, 2),
         scores=tuple(_score(score, analysis.language) for score in analysis.scores),
         by=analysis.model,
@@ -139,9 +129,9 @@ def framing_view(analysis: Analysis, when: str) -> Framing:
     )
 
 
-def reeds_view(analysis: Analysis) -> ScoreBars:
+def score_bars_view(analysis: Analysis) -> ScoreBars:
     band = score_band(analysis.overall.value)
-    return reeds(band, band_label(band), [score.value for score in analysis.scores])
+    return score_bars(band, band_label(band), [score.value for score in analysis.scores])
 
 
 def band_label(band: str) -> str:
@@ -208,9 +198,7 @@ LIMITS = (20, 34, 50, 67, 80, 90)
 
 
 @router.get("/entry/{entry_id}/framing")
-async def show(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath
-) -> Response:
+async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
     if not is_htmx(request):
         return see_other(request, f"/entry/{entry_id}")
     return await _block(request, runtime, entry_id, await get_analysis(runtime, caller.user, entry_id))
@@ -242,7 +230,7 @@ async def switch(
     try:
         await set_analysis_request(runtime, user, subscription_id, wished=value)
     except Conflict as error:
-        return see_other(request, back, toast=Toast(translate(error.message)))
+        return see_other(request, back, toast=Toast(explain(error)))
     message = (
         translate("New entries of this feed are read for their framing.")
         if value
@@ -253,9 +241,7 @@ async def switch(
 
 @router.get("/settings/framing")
 async def show_settings(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    return await settings_page(
-        request, runtime, caller, "framing", _settings(runtime, preferences_of(caller.user))
-    )
+    return await settings_page(request, runtime, caller, "framing", _settings(runtime, preferences_of(caller.user)))
 
 
 @router.post("/settings/framing")
@@ -284,9 +270,7 @@ def _settings(runtime: Runtime, preferences: Preferences) -> FramingSettings:
     limits = sorted({*LIMITS, preferences.loud_limit})
     return FramingSettings(
         wordings=(
-            SelectOption(
-                "original", translate("As the outlet wrote them"), preferences.wording == "original"
-            ),
+            SelectOption("original", translate("As the outlet wrote them"), preferences.wording == "original"),
             SelectOption("neutral", translate("In neutral words"), preferences.wording == "neutral"),
         ),
         loud=tuple(
@@ -299,8 +283,7 @@ def _settings(runtime: Runtime, preferences: Preferences) -> FramingSettings:
             )
         ),
         limits=tuple(
-            SelectOption(str(limit), decimal(limit / 100, 2), limit == preferences.loud_limit)
-            for limit in limits
+            SelectOption(str(limit), decimal(limit / 100, 2), limit == preferences.loud_limit) for limit in limits
         ),
         model=model.name if model else "",
         sends=model is not None and model.is_remote,
@@ -308,14 +291,12 @@ def _settings(runtime: Runtime, preferences: Preferences) -> FramingSettings:
     )
 
 
-async def feed_framing(
-    runtime: Runtime, user: User, subscription: Subscription, zone: tzinfo
-) -> FeedFramingView:
+async def feed_framing(runtime: Runtime, user: User, subscription: Subscription, zone: tzinfo) -> FeedFramingView:
     framing = await framing_of_feed(runtime, user, subscription.id)
-    deframed_feed_url = f"/rss?url={quote(subscription.feed.url, safe='')}" if framing.for_everybody else ""
+    deframed_feed_url = f"/rss?url={quote(subscription.feed.url, safe='')}" if framing.for_all_users else ""
     return FeedFramingView(
         on=framing.wished,
-        for_everybody=framing.for_everybody,
+        for_all_users=framing.for_all_users,
         model=framing.model or "",
         asks=framing.sends and not framing.allowed,
         deframed_feed_url=deframed_feed_url,

@@ -18,16 +18,8 @@ from reedbed.store.instance import FailingFeed, Queue, Size, SlowFeed
 from reedbed.store.jobs import Process, RunningJob
 from reedbed.store.users import Member
 from reedbed.web.formats import ago, format_future_time, full_time, zone_of
-from reedbed.web.i18n import decimal, marked, ngettext, translate, translate_failure
-from reedbed.web.plots import (
-    SPANS,
-    fetch_plot,
-    figure,
-    new_entries_plot,
-    span_options,
-    success_plot,
-    unchanged_plot,
-)
+from reedbed.web.i18n import decimal, explain, marked, ngettext, translate
+from reedbed.web.plots import SPANS, fetch_plot, figure, new_entries_plot, span_options, success_plot, unchanged_plot
 from reedbed.web.sidebar import app_page
 from reedbed.web.users import event_words
 from reedbed.web.views import instance as views
@@ -77,13 +69,7 @@ def processes(rows: Sequence[Process], now: Instant) -> Sheet:
         translate("Processes"),
         (translate("Name"), translate("Role"), translate("Version"), translate("Started"), translate("Does")),
         tuple(
-            (
-                process.name,
-                process.role,
-                process.version,
-                ago(process.started_at, now),
-                _current_work(process),
-            )
+            (process.name, process.role, process.version, ago(process.started_at, now), _current_work(process))
             for process in rows
         ),
         translate("No process has said that it lives."),
@@ -103,9 +89,7 @@ def slow_feeds(feeds: Sequence[SlowFeed]) -> Sheet:
 
 def under_way(running: Sequence[RunningJob], now: Instant) -> tuple[Progress, ...]:
     return tuple(
-        Progress(
-            f"{job_label(job.kind)} · {ago(job.created_at, now)}", round(100 * min(max(job.progress, 0), 1))
-        )
+        Progress(f"{job_label(job.kind)} · {ago(job.created_at, now)}", round(100 * min(max(job.progress, 0), 1)))
         for job in running
     )
 
@@ -133,9 +117,7 @@ MAX_SLOW = 10
 
 
 @router.get("/admin")
-async def show_overview(
-    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, span: str = "day"
-) -> Response:
+async def show_overview(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, span: str = "day") -> Response:
     spans = span_options(span, "/admin")
     now, zone = runtime.now(), zone_of(request)
     async with runtime.db.read() as tx:
@@ -169,10 +151,7 @@ async def show_overview(
         events=tuple(_event(event, members, now) for event in events),
         problems=tuple(translate(problem.text) for problem in problems),
         progress=under_way(running_jobs, now),
-        sheets=(
-            processes(live_processes, now),
-            slow_feeds(slow),
-        ),
+        sheets=(processes(live_processes, now), slow_feeds(slow)),
     )
     return await app_page(request, runtime, caller, "instance/overview.html", view)
 
@@ -195,13 +174,11 @@ def _database(size: int) -> Plot:
 
 
 def _failing_feed(feed: FailingFeed, now: Instant, zone: tzinfo) -> views.FailingFeedView:
-    next_try = (
-        format_future_time(feed.next_check_at, now, zone) if feed.next_check_at else translate("stopped")
-    )
+    next_try = format_future_time(feed.next_check_at, now, zone) if feed.next_check_at else translate("stopped")
     return views.FailingFeedView(
         id=feed.id,
         name=feed.title,
-        wrong=translate_failure(feed.stop_reason or feed.last_error or feed.status),
+        wrong=explain(feed.stop_reason or feed.last_error) or feed.status,
         failures=Count(feed.failures),
         readers=Count(feed.readers),
         next_try=next_try,

@@ -7,13 +7,7 @@ from fastapi import APIRouter, Request, Response
 from reedbed.domain.entries import Entry
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.images import MAIL_KEY
-from reedbed.domain.newsletters import (
-    IngestAddress,
-    Sender,
-    UnsubscribeOptions,
-    Verdicts,
-    WaitingConfirmation,
-)
+from reedbed.domain.newsletters import IngestAddress, Sender, UnsubscribeOptions, Verdicts, WaitingConfirmation
 from reedbed.domain.records import record
 from reedbed.domain.text import storable
 from reedbed.domain.times import Instant
@@ -21,12 +15,7 @@ from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath
-from reedbed.services.newsletters.channels import (
-    MailboxOptions,
-    add_mailbox,
-    remove_mailbox,
-    request_mailbox_check_now,
-)
+from reedbed.services.newsletters.channels import MailboxOptions, add_mailbox, remove_mailbox, request_mailbox_check_now
 from reedbed.services.newsletters.senders import (
     CONFIRMATIONS_SHOWN,
     add_address,
@@ -44,7 +33,7 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.newsletters import Mailbox
 from reedbed.web.formats import ago
 from reedbed.web.forms import Text
-from reedbed.web.i18n import ngettext, translate, translate_failure
+from reedbed.web.i18n import explain, ngettext, translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
 from reedbed.web.views.entries import ArticleView, EntryListView
@@ -160,13 +149,11 @@ async def show_newsletters(request: Request, runtime: CurrentRuntime, caller: Cu
 
 
 @router.post("/settings/newsletters/addresses")
-async def make_address(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, name: Text = ""
-) -> Response:
+async def make_address(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, name: Text = "") -> Response:
     try:
         await add_address(runtime, caller.user_id, name)
     except (Invalid, Conflict) as error:
-        form = _Form(name=name, name_error=error.message, status=status_of(error))
+        form = _Form(name=name, name_error=explain(error), status=status_of(error))
         return await _show(request, runtime, caller, form)
     return see_other(request, HERE, toast=Toast(translate("The address is ready. Subscribe with it.")))
 
@@ -180,37 +167,29 @@ async def drop_address(
 
 
 @router.post("/settings/newsletters/senders")
-async def block_typed(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, address: Text = ""
-) -> Response:
+async def block_typed(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, address: Text = "") -> Response:
     try:
         await block_address(runtime, caller.user_id, address)
     except Invalid as error:
-        form = _Form(blocked=address, blocked_error=error.message, status=status_of(error))
+        form = _Form(blocked=address, blocked_error=explain(error), status=status_of(error))
         return await _show(request, runtime, caller, form)
     return see_other(request, HERE, toast=Toast(translate("Its mail is refused from now on.")))
 
 
 @router.post("/settings/newsletters/senders/{sender_id}/block")
-async def block(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath
-) -> Response:
+async def block(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath) -> Response:
     await block_sender(runtime, caller.user_id, sender_id)
     return see_other(request, HERE, toast=Toast(translate("Its mail is refused from now on.")))
 
 
 @router.post("/settings/newsletters/senders/{sender_id}/unblock")
-async def unblock(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath
-) -> Response:
+async def unblock(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath) -> Response:
     await unblock_sender(runtime, caller.user_id, sender_id)
     return see_other(request, HERE, toast=Toast(translate("Its mail is taken again.")))
 
 
 @router.post("/settings/newsletters/senders/{sender_id}/follow")
-async def follow(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath
-) -> Response:
+async def follow(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath) -> Response:
     await resume_sender(runtime, caller.user_id, sender_id)
     message = translate("What comes is shown again. You may have to join the list anew.")
     return see_other(request, HERE, toast=Toast(message))
@@ -241,7 +220,7 @@ async def make_mailbox(
     try:
         await add_mailbox(runtime, caller.user_id, options)
     except (Invalid, Conflict) as error:
-        form = MailboxForm(host, port, username, folder, _security_options(security), error.message)
+        form = MailboxForm(host, port, username, folder, _security_options(security), explain(error))
         return await _show(request, runtime, caller, _Form(mailbox=form, status=status_of(error)))
     return see_other(request, HERE, toast=Toast(translate("The first mails come in a moment.")))
 
@@ -273,17 +252,11 @@ async def _show(request: Request, runtime: Runtime, caller: Caller, form: _Form)
         subscription_ids = {
             feed.feed_id: feed.subscription_id for feed in await subscriptions.sidebar_feeds(tx, user_id)
         }
-    mailbox_form = (
-        form.mailbox if form.mailbox.securities else MailboxForm(securities=_security_options("tls"))
-    )
+    mailbox_form = form.mailbox if form.mailbox.securities else MailboxForm(securities=_security_options("tls"))
     view = NewslettersSettings(
         domain=runtime.mail.domain,
-        addresses=tuple(_address_view(runtime, address, now) for address in addresses)
-        if runtime.mail.domain
-        else (),
-        senders=tuple(
-            _sender_view(sender, subscription_ids.get(sender.feed_id or 0), now) for sender in senders
-        ),
+        addresses=tuple(_address_view(runtime, address, now) for address in addresses) if runtime.mail.domain else (),
+        senders=tuple(_sender_view(sender, subscription_ids.get(sender.feed_id or 0), now) for sender in senders),
         mailboxes=tuple(_mailbox_view(mailbox, now) for mailbox in mailboxes),
         confirmations=tuple(map(confirm_view, waiting)),
         name=form.name,
@@ -319,7 +292,7 @@ def _sender_view(sender: Sender, subscription_id: int | None, now: Instant) -> S
         url=f"/feed/{subscription_id}" if subscription_id else "",
         blocked=sender.blocked_at is not None,
         left=sender.left_at is not None,
-        leaving=translate_failure(sender.leaving),
+        leaving=explain(sender.leaving),
         leave_page=sender.ways_out.page if sender.left_at is not None else "",
     )
 
@@ -332,7 +305,7 @@ def _mailbox_view(mailbox: Mailbox, now: Instant) -> MailboxView:
         mailbox.id,
         f"{mailbox.username}, {mailbox.folder} ({mailbox.host})",
         ". ".join(facts),
-        translate_failure(mailbox.last_error or ""),
+        explain(mailbox.last_error),
     )
 
 

@@ -1,6 +1,7 @@
 """Render templates into responses: the layout, cookies and toasts, whole pages and single blocks for htmx."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,16 +18,7 @@ from reedbed.domain.users import Caller
 from reedbed.http.auth import bound_to, form_token, get_runtime, maybe_caller, set_visitor_cookie, visitor_of
 from reedbed.services.users import preferences_of
 from reedbed.web.assets import asset
-from reedbed.web.i18n import (
-    catalogue,
-    current_language,
-    language_of,
-    plain_text,
-    plural_text,
-    set_language,
-    translate,
-    translate_failure,
-)
+from reedbed.web.i18n import LANGUAGES, catalogue, current_language, plain_text, plural_text, set_language, translate
 from reedbed.web.views.layout import THEME_COOKIE, Banner, Layout, SidebarFeed, Theme, Toast
 
 FOLDER = Path(__file__).parent
@@ -41,17 +33,25 @@ def render_page(template: str, values: dict[str, Any], block: str | None = None)
     return "".join(page.blocks[block](context))
 
 
+class TemplateLoader(FileSystemLoader):
+    """Keeps the layout of the templates out of the page: drops indentation, joins the attributes of a tag."""
+
+    def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
+        source, file, is_current = super().get_source(environment, template)
+        source = re.sub(r'\n[ \t]+(?=[\w-]+=")', " ", source)
+        return re.sub(r"\n[ \t]+", "\n", source), file, is_current
+
+
 @cache
 def environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(FOLDER / "templates"),
+        loader=TemplateLoader(FOLDER / "templates"),
         autoescape=True,
         auto_reload=False,
         trim_blocks=True,
         extensions=["jinja2.ext.i18n"],
     )
     untyped: Any = environment  # the extension adds its methods at run time
-    untyped.filters["said"] = translate_failure
     untyped.globals["asset"] = asset
     untyped.globals["feed_lines"] = _feed_lines
     untyped.globals["standing"] = _static_partial
@@ -71,7 +71,7 @@ def _render_static(template: str, language: str) -> Markup:
 
 
 def _feed_lines(feeds: Sequence[SidebarFeed]) -> Markup:
-    return Markup("\n".join(map(_feed_line, feeds)))  # noqa: S704  each is escaped already
+    return Markup("".join(map(_feed_line, feeds)))  # noqa: S704  each is escaped already
 
 
 @lru_cache(maxsize=5_000)
@@ -93,6 +93,32 @@ def _translated(message: str, language: str) -> Markup:
     return Markup(text)  # noqa: S704  a text of ours
 
 
+# --- Language
+
+
+async def choose_language(request: Request) -> None:
+    """Set the language before the route runs: views hold translated texts before they are rendered."""
+    set_language(language_of(request, await maybe_caller(request)))
+
+
+def language_of(request: Request, caller: Caller | None) -> str:
+    chosen = _preferred_language(caller)
+    if chosen in LANGUAGES:
+        return chosen
+    for part in request.headers.get("accept-language", "").split(","):
+        code = part.split(";")[0].strip().lower()[:2]
+        if code in LANGUAGES:
+            return code
+    return "en"
+
+
+def _preferred_language(caller: Caller | None) -> str:
+    if caller is None:
+        return ""
+    preferences = orjson.loads(caller.user.preferences or "{}")
+    return str(preferences.get("language", ""))
+
+
 # --- Responses and cookies
 
 TOAST_COOKIE = "reedbed_toast"
@@ -101,10 +127,7 @@ A_YEAR = 31_536_000
 
 
 def is_htmx(request: Request) -> bool:
-    return (
-        request.headers.get("hx-request") == "true"
-        and request.headers.get("hx-history-restore-request") != "true"
-    )
+    return request.headers.get("hx-request") == "true" and request.headers.get("hx-history-restore-request") != "true"
 
 
 async def page(
@@ -124,9 +147,7 @@ async def page(
     set_language(language_of(request, caller))
     frame = _layout(request, caller, toast or read_toast(request))
     html = render_page(template, {"frame": frame, "view": view, "sidebar": sidebar, **values}, block)
-    response = HTMLResponse(
-        html, status, {"Cache-Control": "no-store", "Vary": "HX-Request", **(headers or {})}
-    )
+    response = HTMLResponse(html, status, {"Cache-Control": "no-store", "Vary": "HX-Request", **(headers or {})})
     if caller is None:
         set_visitor_cookie(request, response, get_runtime(request))
     if TOAST_COOKIE in request.cookies:
@@ -139,9 +160,7 @@ def see_other(request: Request, url: str, *, toast: Toast | None = None) -> Resp
     response = RedirectResponse(local_path(url), 303)
     if toast is not None:
         value = orjson.dumps([toast.message[:MAX_TOAST_LENGTH], toast.undo]).hex()
-        response.set_cookie(
-            TOAST_COOKIE, value, max_age=60, httponly=True, samesite="lax", secure=_is_https(request)
-        )
+        response.set_cookie(TOAST_COOKIE, value, max_age=60, httponly=True, samesite="lax", secure=_is_https(request))
     return response
 
 
@@ -158,9 +177,7 @@ def theme_of(request: Request) -> Theme:
 
 def set_theme_cookie(request: Request, response: Response, theme: Theme) -> None:
     """Not HttpOnly: the script changes this cookie, too."""
-    response.set_cookie(
-        THEME_COOKIE, theme.to_cookie(), max_age=A_YEAR, samesite="lax", secure=_is_https(request)
-    )
+    response.set_cookie(THEME_COOKIE, theme.to_cookie(), max_age=A_YEAR, samesite="lax", secure=_is_https(request))
 
 
 def read_toast(request: Request) -> Toast | None:
@@ -183,7 +200,7 @@ def _layout(request: Request, caller: Caller | None, toast: Toast | None) -> Lay
         language=language_of(request, caller),
         signed_in=caller is not None,
         toast=toast,
-        banner=_banner(get_runtime(request).board.problems) if caller and caller.user.operates else None,
+        banner=_banner(get_runtime(request).health.problems) if caller and caller.user.operates else None,
         newest=request.state.newest if caller else "",
         rendered_at=get_runtime(request).now(),
         open_marks=caller is None or preferences_of(caller.user).open_marks,

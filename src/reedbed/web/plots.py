@@ -49,13 +49,9 @@ def fetch_plot(hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Ins
     buckets = _buckets(hours, span, now)
     checks, failures = sum(bucket.checks for bucket in buckets), sum(bucket.failures for bucket in buckets)
     tallest = max((bucket.checks for bucket in buckets), default=0)
-    good = [
-        _bar(index, bucket.checks, tallest, span) for index, bucket in enumerate(buckets) if bucket.checks
-    ]
+    good = [_bar(index, bucket.checks, tallest, span) for index, bucket in enumerate(buckets) if bucket.checks]
     bad = [
-        _bar(index, bucket.failures, tallest, span, bad=True)
-        for index, bucket in enumerate(buckets)
-        if bucket.failures
+        _bar(index, bucket.failures, tallest, span, bad=True) for index, bucket in enumerate(buckets) if bucket.failures
     ]
     failed = ngettext("%(num)s failed", "%(num)s failed", failures)
     return Plot(
@@ -73,9 +69,7 @@ def success_plot(hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: I
     buckets = _buckets(hours, span, now)
     checks, failures = sum(bucket.checks for bucket in buckets), sum(bucket.failures for bucket in buckets)
     rate = f"{decimal(100 * (checks - failures) / checks, 1)}\u00a0%" if checks else "–"
-    shares = [
-        (index, 1 - bucket.failures / bucket.checks) for index, bucket in enumerate(buckets) if bucket.checks
-    ]
+    shares = [(index, 1 - bucket.failures / bucket.checks) for index, bucket in enumerate(buckets) if bucket.checks]
     return Plot(
         title=translate("Success rate"),
         figure=rate,
@@ -86,16 +80,12 @@ def success_plot(hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: I
     )
 
 
-def unchanged_plot(
-    hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo
-) -> Plot:
+def unchanged_plot(hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo) -> Plot:
     """The share of checks without a new document: what conditional requests save."""
     buckets = _buckets(hours, span, now)
     checks, unchanged = sum(bucket.checks for bucket in buckets), sum(bucket.unchanged for bucket in buckets)
     rate = f"{decimal(100 * unchanged / checks, 1)}\u00a0%" if checks else "–"
-    shares = [
-        (index, bucket.unchanged / bucket.checks) for index, bucket in enumerate(buckets) if bucket.checks
-    ]
+    shares = [(index, bucket.unchanged / bucket.checks) for index, bucket in enumerate(buckets) if bucket.checks]
     return Plot(
         title=translate("Unchanged"),
         figure=rate,
@@ -106,14 +96,9 @@ def unchanged_plot(
     )
 
 
-def new_entries_plot(
-    hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo
-) -> Plot:
+def new_entries_plot(hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo) -> Plot:
     buckets = _buckets(hours, span, now)
-    total, tallest = (
-        sum(bucket.new_entries for bucket in buckets),
-        max(bucket.new_entries for bucket in buckets),
-    )
+    total, tallest = (sum(bucket.new_entries for bucket in buckets), max(bucket.new_entries for bucket in buckets))
     return Plot(
         title=translate("New entries"),
         figure=str(Count(total)),
@@ -121,17 +106,13 @@ def new_entries_plot(
         finding=ngettext("%(num)s new entry.", "%(num)s new entries.", total),
         axis=_axis(span, now, zone),
         bars=tuple(
-            _bar(index, bucket.new_entries, tallest, span)
-            for index, bucket in enumerate(buckets)
-            if bucket.new_entries
+            _bar(index, bucket.new_entries, tallest, span) for index, bucket in enumerate(buckets) if bucket.new_entries
         ),
         bar_width=f"{FILLED * WIDE / span.pieces:.2f}",
     )
 
 
-def frequency_plot(
-    hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo
-) -> Plot:
+def frequency_plot(hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo) -> Plot:
     """How often a feed publishes new entries."""
     plot = new_entries_plot(hours, span, now, zone)
     total = sum(hour.new_entries for hour in hours)
@@ -143,9 +124,7 @@ def span_options(chosen: str, path: str) -> tuple[SelectOption, ...]:
     if chosen not in SPANS:
         raise Invalid("The span is day, week or month.", field="span")
     names = {"day": translate("Day"), "week": translate("Week"), "month": translate("Month")}
-    return tuple(
-        SelectOption(name, label, name == chosen, f"{path}?span={name}") for name, label in names.items()
-    )
+    return tuple(SelectOption(name, label, name == chosen, f"{path}?span={name}") for name, label in names.items())
 
 
 def figure(title: str, number: str) -> Plot:

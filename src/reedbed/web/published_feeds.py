@@ -17,7 +17,7 @@ from reedbed.store.tags import names as tag_names
 from reedbed.web.feeds.views import folder_options
 from reedbed.web.formats import ago
 from reedbed.web.forms import Text
-from reedbed.web.i18n import translate
+from reedbed.web.i18n import explain, translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
 from reedbed.web.views.layout import SelectOption, Toast
@@ -32,9 +32,7 @@ async def show_published(request: Request, runtime: CurrentRuntime, caller: Curr
 
 
 @router.post("/settings/published")
-async def publish(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, view: Text = ""
-) -> Response:
+async def publish(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, view: Text = "") -> Response:
     names = {choice.value: choice.name for choice in await _view_options(runtime, caller.user_id, view)}
     try:
         name = names.get(view, view)[:100]
@@ -45,18 +43,12 @@ async def publish(
 
 
 @router.post("/settings/published/{feed_id}/renew")
-async def renew(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, feed_id: IdPath
-) -> Response:
-    return await _show(
-        request, runtime, caller, new_feed=await renew_published(runtime, caller.user_id, feed_id)
-    )
+async def renew(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, feed_id: IdPath) -> Response:
+    return await _show(request, runtime, caller, new_feed=await renew_published(runtime, caller.user_id, feed_id))
 
 
 @router.post("/settings/published/{feed_id}/delete")
-async def unpublish(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, feed_id: IdPath
-) -> Response:
+async def unpublish(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, feed_id: IdPath) -> Response:
     await undo_last(runtime, caller.user_id, feed_id)
     message = translate("Its address does not work any more.")
     return see_other(request, "/settings/published", toast=Toast(message))
@@ -78,7 +70,7 @@ async def _show(
         feeds=tuple(PublishedFeedView(feed.id, feed.name, _usage_text(feed, now)) for feed in feeds),
         views=await _view_options(runtime, caller.user_id, chosen),
         made=_published_urls(runtime, new_feed) if new_feed else None,
-        error=error.message if error else "",
+        error=explain(error) if error else "",
     )
     status = status_of(error) if error else 200
     return await settings_page(request, runtime, caller, "published", view, status=status)

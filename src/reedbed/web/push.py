@@ -14,7 +14,7 @@ from reedbed.services.users import preferences_of, set_preferences
 from reedbed.store import subscriptions
 from reedbed.web.formats import ago
 from reedbed.web.forms import FormFlag, Text
-from reedbed.web.i18n import translate, translate_failure
+from reedbed.web.i18n import device_text, translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
 from reedbed.web.views.layout import SelectOption, Toast
@@ -31,9 +31,7 @@ async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller)
     async with runtime.db.read() as tx:
         notifying = await subscriptions.notifying(tx, caller.user_id)
     view = NotificationSettings(
-        devices=tuple(
-            _device_view(device, caller, now) for device in await list_devices(runtime, caller.user_id)
-        ),
+        devices=tuple(_device_view(device, caller, now) for device in await list_devices(runtime, caller.user_id)),
         feeds=tuple(SelectOption(str(id_), title, url=f"/feeds/{id_}/edit") for id_, title in notifying),
         digests=preferences_of(caller.user).push_digests,
     )
@@ -41,9 +39,7 @@ async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller)
 
 
 @router.post(PAGE)
-async def save(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, digests: FormFlag = False
-) -> Response:
+async def save(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, digests: FormFlag = False) -> Response:
     await set_preferences(runtime, caller, {"push_digests": digests})
     return see_other(request, PAGE, toast=Toast(translate("Saved.")))
 
@@ -63,17 +59,13 @@ async def add(
 
 
 @router.post(f"{PAGE}/devices/{{device_id}}/delete")
-async def remove(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, device_id: IdPath
-) -> Response:
+async def remove(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, device_id: IdPath) -> Response:
     await remove_device(runtime, caller.user_id, device_id)
     return see_other(request, PAGE, toast=Toast(translate("This device is told nothing more.")))
 
 
 @router.post(f"{PAGE}/devices/{{device_id}}/test")
-async def test(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, device_id: IdPath
-) -> Response:
+async def test(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, device_id: IdPath) -> Response:
     note = PushNote("Reedbed", translate("This device is told of news."), PAGE, "test")
     await send_test(runtime, caller.user_id, device_id, note)
     return see_other(request, PAGE, toast=Toast(translate("A note is on its way.")))
@@ -85,6 +77,4 @@ def _device_view(device: PushDevice, caller: Caller, now: Instant) -> NotifiedDe
         if device.reached_at
         else translate("Not reached yet")
     )
-    return NotifiedDevice(
-        device.id, translate_failure(device.name), reached, this_one=device.session_id == caller.session_id
-    )
+    return NotifiedDevice(device.id, device_text(device.name), reached, this_one=device.session_id == caller.session_id)

@@ -1,6 +1,8 @@
 """Ask questions about the user's own entries: ask, show an answer with its sources, list and delete."""
 
+from collections.abc import Sequence
 from datetime import tzinfo
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
 
@@ -20,18 +22,25 @@ from reedbed.store import questions
 from reedbed.web.digests import EVERYTHING, parse_scope, scopes_of, source_view
 from reedbed.web.formats import full_time, zone_of
 from reedbed.web.forms import Text
-from reedbed.web.i18n import ngettext, translate, translate_failure
+from reedbed.web.i18n import explain, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.digests import AskPage, CitationView, QuestionPage, QuestionView, SentenceView
+from reedbed.web.views.digests import (
+    AskPage,
+    CitationView,
+    QuestionPage,
+    QuestionView,
+    QuoteView,
+    SentenceView,
+    SourceView,
+)
 from reedbed.web.views.layout import Toast
 
 
 def question_page(question: Question, now: Instant, zone: tzinfo) -> QuestionPage:
     answer = question.answer
-    cites = {
-        source.entry_id: CitationView(number, source.feed) for number, source in enumerate(answer.sources, 1)
-    }
+    sources = tuple(source_view(number, source, now, zone) for number, source in enumerate(answer.sources, 1))
+    cites = {source.entry_id: CitationView(number, source.feed) for number, source in enumerate(answer.sources, 1)}
     return QuestionPage(
         id=question.id,
         question=question.question,
@@ -41,14 +50,30 @@ def question_page(question: Question, now: Instant, zone: tzinfo) -> QuestionPag
         by=question.model,
         built_in=question.model == EXTRACT,
         fallback=answer.fallback,
-        error=translate_failure(question.error or FAILED) if question.status == "failed" else "",
+        error=explain(question.error or FAILED) if question.status == "failed" else "",
         claims=tuple(
             SentenceView(claim.text, tuple(cites[id_] for id_ in claim.entry_ids), claim.language)
             for claim in answer.claims
-        ),
-        sources=tuple(
-            source_view(number, source, now, zone) for number, source in enumerate(answer.sources, 1)
-        ),
+        )
+        if question.model != EXTRACT
+        else (),
+        quotes=_quotes(question, sources),
+        sources=sources,
+        nearest=tuple(source_view(number, source, now, zone) for number, source in enumerate(answer.nearest, 1)),
+        missing=", ".join(answer.missing),
+        search_url=f"/search?{urlencode({'q': question.question})}",
+    )
+
+
+def _quotes(question: Question, sources: Sequence[SourceView]) -> tuple[QuoteView, ...]:
+    """The words of entries that the answer rests on: those of the claims, or the claims themselves."""
+    places = {source.entry_id: index for index, source in enumerate(question.answer.sources)}
+    is_built_in = question.model == EXTRACT
+    quoted = ((claim, claim.text if is_built_in else claim.quote) for claim in question.answer.claims)
+    return tuple(
+        QuoteView(text, source := sources[places[claim.entry_ids[0]]], source.language)
+        for claim, text in quoted
+        if text
     )
 
 
@@ -68,10 +93,10 @@ def _beginning(question: Question) -> str:
         case "pending":
             return translate("Looking for an answer…")
         case "failed":
-            return translate_failure(question.error or FAILED)
+            return explain(question.error or FAILED)
         case "ready":
             claims = question.answer.claims
-            return claims[0].text if claims else translate("Your entries do not tell.")
+            return claims[0].text if claims else translate("Nothing in your entries answers this.")
 
 
 def _facts(question: Question) -> str:
@@ -112,15 +137,13 @@ async def ask(
         created = await ask_question(runtime, caller.user, question, scope)
     except Invalid as error:
         return await _list_page(
-            request, runtime, caller, question=question, scope=scope, error=error.message, status=400
+            request, runtime, caller, question=question, scope=scope, error=explain(error), status=400
         )
     return see_other(request, f"/ask/{created.id}")
 
 
 @router.get("/ask/{question_id}")
-async def show(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, question_id: IdPath
-) -> Response:
+async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, question_id: IdPath) -> Response:
     question = await get_question(runtime, caller.user_id, question_id)
     view = question_page(question, runtime.now(), zone_of(request))
     if is_htmx(request):
@@ -129,9 +152,7 @@ async def show(
 
 
 @router.post("/ask/{question_id}/delete")
-async def delete(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, question_id: IdPath
-) -> Response:
+async def delete(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, question_id: IdPath) -> Response:
     await delete_question(runtime, caller.user_id, question_id)
     return see_other(request, "/ask", toast=Toast(translate("Deleted.")))
 

@@ -64,9 +64,7 @@ async def set_later(
 
 
 @router.post("/entry/{entry_id}/tags")
-async def set_tags(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath
-) -> Response:
+async def set_tags(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
     """Set the tags in the form, plus the new ones, minus the removed one."""
     form = await request.form()
     removed = str(form.get("remove_tag", ""))
@@ -79,7 +77,7 @@ async def set_tags(
     async with runtime.db.read() as tx:
         known_tags = tuple(await tag_names(tx, caller.user_id))
     view = TagsAnswer(entry_id, entry.row.states.tags, known_tags)
-    return await page(request, "entries/tags.html", None, article=view)
+    return await page(request, "entries/tags.html", None, article=view, answers=True)
 
 
 @router.post("/mark-read")
@@ -90,9 +88,7 @@ async def mark_many(request: Request, runtime: CurrentRuntime, caller: CurrentCa
     read = fields.get("value") != "false"
     result = await mark(runtime, caller.user_id, selection, read=read)
     if not result.count:  # keep the undo of an earlier action
-        return await _toast_response(
-            request, Toast(translate("Nothing was left to mark.")), fields.get("next", "/")
-        )
+        return await _toast_response(request, Toast(translate("Nothing was left to mark.")), fields.get("next", "/"))
     if read:
         message = ngettext("%(num)s entry marked read", "%(num)s entries marked read", result.count)
     else:
@@ -133,7 +129,7 @@ async def _toast_response(request: Request, toast: Toast, next: str) -> Response
 def _selection(fields: dict[str, str], ids: list[str], runtime: Runtime) -> Selection:
     if fields.get("scope") == "ids":
         if len(ids) > MAX_IDS:
-            raise Invalid(f"At most {MAX_IDS} entries at once.", field="ids")
+            raise Invalid("At most %(limit)s entries at once.", field="ids", limit=MAX_IDS)
         return Selection(ids=tuple(path_id(text) for text in ids))
     view = fields.get("view", "all")
     if view not in ("unread", "all", "starred", "later"):

@@ -60,22 +60,16 @@ def _rules(runtime: Runtime) -> tuple[str, ...]:
     rules: list[str] = []
     if limits.age is not None:
         days = limits.age // DAY
-        rules.append(
-            ngettext("Read entries stay for %(num)s day.", "Read entries stay for %(num)s days.", days)
-        )
+        rules.append(ngettext("Read entries stay for %(num)s day.", "Read entries stay for %(num)s days.", days))
     if limits.entries is not None:
         rules.append(
             ngettext(
-                "Of each feed the newest entry stays.",
-                "Of each feed the newest %(num)s entries stay.",
-                limits.entries,
+                "Of each feed the newest entry stays.", "Of each feed the newest %(num)s entries stay.", limits.entries
             )
         )
     if limits.unread_age is not None:
         days = limits.unread_age // DAY
-        rules.append(
-            ngettext("Unread entries stay for %(num)s day.", "Unread entries stay for %(num)s days.", days)
-        )
+        rules.append(ngettext("Unread entries stay for %(num)s day.", "Unread entries stay for %(num)s days.", days))
     if keeping.size is not None:
         rules.append(translate("The database may have %(size)s MB.", size=keeping.size // MEBIBYTE))
     return tuple(rules)

@@ -39,7 +39,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.store import rules
 from reedbed.web.formats import short_time, zone_of
 from reedbed.web.forms import FormFlag, Text, stepped
-from reedbed.web.i18n import ngettext, translate
+from reedbed.web.i18n import explain, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.feeds import ConditionView, DryRunHit, DryRunView, RuleForm, RulesPage, RuleView
@@ -64,10 +64,7 @@ def form_of(rule: Rule) -> RuleForm:
         joins=_join_options(rule.join),
         conditions=tuple(
             _condition_rows(
-                [
-                    (condition.field, operator_name(condition), condition.value)
-                    for condition in rule.conditions
-                ]
+                [(condition.field, operator_name(condition), condition.value) for condition in rule.conditions]
             )
         ),
         actions=_action_options(frozenset(_action_key(action) for action in rule.actions)),
@@ -86,7 +83,7 @@ def typed_form(form: FormData, rule_id: int | None, error: Invalid | Conflict | 
         actions=_action_options(frozenset(str(action) for action in form.getlist("action"))),
         tag=_text(form, "tag"),
         webhook=_text(form, "webhook"),
-        errors={} if error is None else {_error_field(error.field): error.message},
+        errors={} if error is None else {_error_field(error.field): explain(error)},
     )
 
 
@@ -115,11 +112,11 @@ def line_of(row: RuleRow) -> RuleView:
 
 def _condition(field: str, operator: str, value: str) -> Condition:
     if field in (Field.FEED, Field.FOLDER) and operator in ("is", "is_not") and not value.isdigit():
-        raise Invalid(translate("For a feed or a folder, choose “contains”."), field="conditions")
+        raise Invalid("For a feed or a folder, choose “contains”.", field="conditions")
     try:
         return read_condition(field, operator, value)
     except Invalid as error:
-        raise Invalid(error.message, field="conditions") from error
+        raise Invalid(error.failure, field="conditions") from error
 
 
 def _action(key: str, form: FormData) -> Action:
@@ -129,7 +126,7 @@ def _action(key: str, form: FormData) -> Action:
         return read_action(kind, value, _text(form, "webhook"))
     except Invalid as error:
         field = {"url": "webhook", "value": "tag" if kind == ActionKind.TAG else "actions"}
-        raise Invalid(error.message, field=field.get(error.field or "", "actions")) from error
+        raise Invalid(error.failure, field=field.get(error.field or "", "actions")) from error
 
 
 def _filled_rows(form: FormData) -> list[tuple[str, str, str]]:
@@ -142,9 +139,7 @@ def _condition_rows(rows: list[tuple[str, str, str]]) -> Iterator[ConditionView]
     for field, operator, value in [*rows, *[("title", "contains", "")] * EMPTY_LINES]:
         yield ConditionView(
             fields=tuple(replace(option, chosen=option.value == field) for option in _field_options()),
-            operators=tuple(
-                replace(option, chosen=option.value == operator) for option in _operator_options()
-            ),
+            operators=tuple(replace(option, chosen=option.value == operator) for option in _operator_options()),
             value=value,
         )
 
@@ -232,9 +227,7 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/rules")
-async def show_rules(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, edit: str = ""
-) -> Response:
+async def show_rules(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, edit: str = "") -> Response:
     form = blank_form()
     if edit:
         form = form_of((await get_rule(runtime, caller.user_id, path_id(edit))).rule)
@@ -260,7 +253,7 @@ async def try_it(request: Request, runtime: CurrentRuntime, caller: CurrentCalle
         dry_run = _dry_run(request, runtime, result)
         typed, status = typed_form(form, None, None), 200
     except Invalid as error:
-        dry_run, status = DryRunView(error.message, ()), 400
+        dry_run, status = DryRunView(explain(error), ()), 400
         typed = typed_form(form, None, error)
     if is_htmx(request):
         headers = {"HX-Retarget": "#dry-run", "HX-Reswap": "innerHTML"} if status == 400 else None
@@ -270,9 +263,7 @@ async def try_it(request: Request, runtime: CurrentRuntime, caller: CurrentCalle
 
 
 @router.post("/rules/{rule_id}")
-async def keep_rule(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath
-) -> Response:
+async def keep_rule(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, rule_id: IdPath) -> Response:
     form = await request.form()
     try:
         await change_rule(runtime, caller.user_id, rule_id, read_draft(form))

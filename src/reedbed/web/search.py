@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cached_property
 from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
@@ -13,7 +12,9 @@ from reedbed.domain.entries import EntryPage, EntryRow, ViewQuery
 from reedbed.domain.errors import Conflict, Invalid
 from reedbed.domain.pagination import Cursor, Order, decode_cursor, encode_cursor
 from reedbed.domain.records import record
-from reedbed.domain.search import SearchQuery, Span, UnreadMatches, highlight, parse_search
+from reedbed.domain.search.excerpts import VISIBLE, Span, highlight
+from reedbed.domain.search.query import SearchQuery, UnreadMatches
+from reedbed.domain.search.suggestions import filters_in
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
@@ -23,17 +24,14 @@ from reedbed.http.params import IdPath, path_id
 from reedbed.services.entries import delete_tag, list_tags, rename_tag
 from reedbed.services.images import image_urls_for_page
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import (
-    Matched,
-    SearchOrder,
-    SearchPage,
+from reedbed.services.search.find import Matched, SearchOrder, SearchPage, count_matches, search_entries
+from reedbed.services.search.saved import (
     change_search,
     delete_search,
     get_search,
     list_searches,
     reorder_searches,
     save_search,
-    search_entries,
     unread_matches,
 )
 from reedbed.store.engine.database import Tx
@@ -42,10 +40,10 @@ from reedbed.web.entries.lists import PAGE_SIZE, EntryListBuilder, ReadingList
 from reedbed.web.entries.routes import CurrentListRequest, ListRequest, feeds_of_entries, read_article
 from reedbed.web.formats import zone_of
 from reedbed.web.forms import Text, stepped
-from reedbed.web.i18n import translate, unknown_names
+from reedbed.web.i18n import explain, ngettext, translate, unknown_names
 from reedbed.web.pages import see_other, theme_of
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.entries import ArticleView, Day, Empty, EntryListView, SearchBox
+from reedbed.web.views.entries import ArticleView, Day, Empty, EntryListView, SearchBox, SearchChip
 from reedbed.web.views.feeds import SavedSearchView, SearchesPage, TagView
 from reedbed.web.views.layout import Count, SelectOption, Toast
 
@@ -62,8 +60,8 @@ class SearchReadingList(ReadingList):
     saved: bool = False
     """The URL of a saved search holds its id; the URL of a typed search holds its text."""
 
-    def list_address(self, *, cursor: str = "", order: Order | None = None) -> str:
-        return self._url(self.address, order or self.by, cursor)
+    def list_address(self, *, cursor: str = "") -> str:
+        return self._url(self.address, self.by, cursor)
 
     def entry_address(self, entry_id: int) -> str:
         return self._url(f"{self.address}/entry/{entry_id}", self.by)
@@ -83,10 +81,21 @@ class SearchReadingList(ReadingList):
 async def show_search(list_request: CurrentListRequest, _: SearchLimit, q: Words = "") -> Response:
     text = " ".join(q.split())
     title = text or translate("Search")
-    reading_list = SearchReadingList(
-        "/search", title, ViewQuery("all"), words=text, by=_order(list_request.order)
-    )
+    reading_list = SearchReadingList("/search", title, ViewQuery("all"), words=text, by=_order(list_request.order))
     return await _show(list_request, reading_list)
+
+
+@router.get("/search/count")
+async def show_count(runtime: CurrentRuntime, caller: CurrentCaller, _: SearchLimit, q: Words = "") -> Response:
+    """How many entries a search finds, as text that the page asks for when its list is there."""
+    try:
+        matches = await count_matches(runtime, caller.user_id, q)
+    except Invalid:
+        return Response(media_type="text/html")
+    text = ngettext("%(num)s entry", "%(num)s entries", matches.count)
+    if matches.is_estimate:
+        text = translate("About %(entries)s", entries=text)
+    return Response(escape(text), media_type="text/html")
 
 
 @router.get("/saved/{search_id}")
@@ -112,11 +121,11 @@ async def _show(list_request: ListRequest, reading_list: SearchReadingList) -> R
             return await list_request.show_article(
                 await _article(list_request, tx, reading_list, list_request.entry_id)
             )
-    results, error = await _run_search(
-        list_request.runtime, list_request.user_id, reading_list, list_request.cursor
-    )
+    results, error = await _run_search(list_request.runtime, list_request.user_id, reading_list, list_request.cursor)
     status = 400 if error else 200
     async with list_request.runtime.db.read() as tx:
+        kept = (await list_request.choice(tx, "search")).kept
+        reading_list = replace(reading_list, settings_name="search", layout=kept.layout)
         entry_list = await _build_list(list_request, tx, reading_list, results, error)
         if list_request.wants in ("rows", "list"):
             return await list_request.show_list(reading_list.title, entry_list, status=status)
@@ -144,14 +153,13 @@ async def _build_list(
         lines=await one_line_summaries(request, runtime, tx, [row.id for row in results.rows]),
     )
     maker.matched, maker.trouble = results.matched, error or unknown_names(results.unknown)
+    maker.meant, maker.query = results.did_you_mean, results.query
     is_first = list_request.cursor is None or reading_list.by == "relevance"
     after = None if is_first else _cursor(reading_list, list_request.cursor or "").sort_at
     return maker.make(results, count=None, current=list_request.entry_id, after=after)
 
 
-async def _article(
-    list_request: ListRequest, tx: Tx, reading_list: SearchReadingList, entry_id: int
-) -> ArticleView:
+async def _article(list_request: ListRequest, tx: Tx, reading_list: SearchReadingList, entry_id: int) -> ArticleView:
     return await read_article(
         list_request.request,
         list_request.runtime,
@@ -175,7 +183,7 @@ async def _run_search(
             runtime, user_id, reading_list.words, order=reading_list.by, cursor=start, limit=PAGE_SIZE
         )
     except Invalid as error:
-        return NOTHING_FOUND, translate(error.message)
+        return NOTHING_FOUND, explain(error)
     return results, ""
 
 
@@ -202,13 +210,20 @@ class SearchListBuilder(EntryListBuilder):
 
     matched: Mapping[int, Matched]
     trouble: str
+    meant: str
+    query: SearchQuery
 
-    def make(
-        self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None
-    ) -> EntryListView:
+    def make(self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None) -> EntryListView:
         view = super().make(page, count=count, current=current, after=after)
         search = self._search_list
-        box = SearchBox(search.words, can_save=bool(page.rows) and not search.saved)
+        box = SearchBox(
+            search.words,
+            can_save=bool(page.rows) and not search.saved,
+            chips=tuple(_chips(search.words)),
+            count_url=_search_url(search.words, "/search/count"),
+            meant=self.meant,
+            meant_url=_search_url(self.meant),
+        )
         if view.empty and view.more_url:
             view = replace(view, empty=_nothing_so_far(view.more_url))
         return replace(view, search=box, can_mark=False)
@@ -218,29 +233,30 @@ class SearchListBuilder(EntryListBuilder):
         assert isinstance(self._reading_list, SearchReadingList)
         return self._reading_list
 
-    def _days(self, rows: Sequence[EntryRow], current: int | None, after: Instant | None) -> tuple[Day, ...]:
+    def _days(
+        self, rows: Sequence[EntryRow], current: int | None, after: Instant | None, layout: str
+    ) -> tuple[Day, ...]:
         if self._search_list.by != "relevance":
-            return super()._days(rows, current, after)
+            return super()._days(rows, current, after, layout)
         best = tuple(self._row(row, current) for row in rows)
         return (Day("best", translate("Best first"), best),) if best else ()
+
+    def _is_post(self, row: EntryRow) -> bool:
+        return False  # matches are highlighted in the title
 
     def _title(self, row: EntryRow) -> str | Markup:
         hit = self.matched.get(row.id)
         return _highlighted(row.title, hit.title) if hit and row.title else super()._title(row)
 
     def _text(self, row: EntryRow) -> str | Markup:
-        """The one-line summary, unless only the excerpt shows a match."""
+        """The one-line summary, unless only the excerpt shows a match where it is seen."""
         hit, line = self.matched.get(row.id), self._summaries.get(row.id)
         if hit is None:
             return super()._text(row)
-        spans = highlight(line, self._query) if line else ()
-        if line and (spans or not hit.excerpt.spans):
+        spans = highlight(line, self.query) if line else ()
+        if line and (not hit.excerpt.spans or (spans and spans[0][1] <= VISIBLE)):
             return _highlighted(line, spans)
         return _highlighted(hit.excerpt.text, hit.excerpt.spans)
-
-    @cached_property
-    def _query(self) -> SearchQuery:
-        return parse_search(self._search_list.words, self._now)
 
     def _more_url(self, page: EntryPage) -> str:
         if page.next is None:
@@ -271,6 +287,22 @@ class SearchListBuilder(EntryListBuilder):
                 translate("Words, a phrase in quotes, -without; feed:, folder:, tag:, is:unread, after:7d."),
             )
         return Empty("search", translate("Nothing found"), translate("Try fewer words, or other ones."))
+
+
+_OFFERED = ("is:unread", "is:starred", "is:later", "after:30d")
+
+
+def _chips(words: str) -> Iterator[SearchChip]:
+    chosen = filters_in(words)
+    for text, without in chosen:
+        yield SearchChip(text, _search_url(without), chosen=True)
+    for text in _OFFERED:
+        if text not in dict(chosen):
+            yield SearchChip(text, _search_url(f"{words} {text}"))
+
+
+def _search_url(words: str, path: str = "/search") -> str:
+    return f"{path}?{urlencode({'q': words})}"
 
 
 def _nothing_so_far(more_url: str) -> Empty:
@@ -326,7 +358,7 @@ async def keep_search(
     except (Invalid, Conflict) as error:
         # A filter in the query may name another field.
         error_field = "name" if error.field == "name" else "query"
-        state = _FormState(query, name, {error_field: error.message})
+        state = _FormState(query, name, {error_field: explain(error)})
         return await _show_saved(request, runtime, caller, state, status_of(error))
     toast = Toast(translate("%(name)s is kept.", name=saved.name))
     return see_other(request, f"/saved/{saved.id}", toast=toast)
@@ -356,11 +388,7 @@ async def move_search(
 
 @saved_router.post("/searches/{search_id}/delete")
 async def remove_search(
-    request: Request,
-    runtime: CurrentRuntime,
-    caller: CurrentCaller,
-    search_id: IdPath,
-    next: Text = "/searches",
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, search_id: IdPath, next: Text = "/searches"
 ) -> Response:
     await delete_search(runtime, caller.user_id, search_id)
     back = "/searches" if next.startswith("/saved/") else next
@@ -389,7 +417,7 @@ async def _rename(
     try:
         await operation
     except (Invalid, Conflict) as error:
-        state = _FormState(row_names={row_key: name}, row_errors={row_key: error.message})
+        state = _FormState(row_names={row_key: name}, row_errors={row_key: explain(error)})
         return await _show_saved(request, runtime, caller, state, status_of(error))
     return see_other(request, "/searches")
 

@@ -30,9 +30,7 @@ async def settings_page(
     toast: Toast | None = None,
 ) -> Response:
     titles = _titles()
-    sections = tuple(
-        SelectOption(value, title, value == name, f"/settings/{value}") for value, title in titles.items()
-    )
+    sections = tuple(SelectOption(value, title, value == name, f"/settings/{value}") for value, title in titles.items())
     view = SettingsPage(titles[name], sections, section, _other_pages(caller))
     return await app_page(request, runtime, caller, f"settings/{name}.html", view, status=status, toast=toast)
 
@@ -159,7 +157,7 @@ def _apply_form(theme: Theme, form: FormData) -> Theme:
     submitted = {name: value for name, value in form.items() if isinstance(value, str)}
     changed = Theme.from_choices({**theme.choices(), **submitted})
     # Only the list menu has this checkbox, and an unticked checkbox sends nothing.
-    is_list_menu = "density" in submitted and "theme" not in submitted
+    is_list_menu = "list_menu" in submitted or ("density" in submitted and "theme" not in submitted)
     return replace(changed, scroll_marks=submitted.get("scroll") == "marks") if is_list_menu else changed
 
 
@@ -173,25 +171,25 @@ def _theme_settings(theme: Theme, language: str) -> ThemeSettings:
             ("sepia", translate("Sepia")),
         ),
         sizes=_options(
-            theme.size, ("s", translate("Small")), ("", translate("Medium")), ("l", translate("Large"))
+            theme.size,
+            ("xs", translate("Smallest")),
+            ("s", translate("Small")),
+            ("", translate("Medium")),
+            ("l", translate("Large")),
+            ("xl", translate("Largest")),
         ),
         widths=_options(
-            theme.width,
-            ("narrow", translate("Narrow")),
-            ("", translate("Medium")),
-            ("wide", translate("Wide")),
+            theme.width, ("narrow", translate("Narrow")), ("", translate("Medium")), ("wide", translate("Wide"))
         ),
-        fonts=_options(theme.font, ("", translate("Serif")), ("sans", translate("Sans"))),
-        densities=_options(
-            theme.density,
-            ("titles", translate("Titles")),
-            ("cards", translate("Cards")),
-            ("magazine", translate("Magazine")),
+        fonts=_options(
+            theme.font,
+            ("", translate("Serif")),
+            ("sans", translate("Sans")),
+            ("literata", "Literata"),
+            ("atkinson", "Atkinson Hyperlegible"),
         ),
         languages=_options(
-            language,
-            ("", translate("As the browser asks")),
-            *((code, LANGUAGE_NAMES[code]) for code in languages()),
+            language, ("", translate("As the browser asks")), *((code, LANGUAGE_NAMES[code]) for code in languages())
         ),
     )
 

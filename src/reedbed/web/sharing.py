@@ -17,7 +17,7 @@ from reedbed.services.sharing import add_target, list_targets, remove_target, sh
 from reedbed.store import sharing
 from reedbed.web.formats import ago
 from reedbed.web.forms import Text
-from reedbed.web.i18n import translate
+from reedbed.web.i18n import explain, translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
 from reedbed.web.sidebar import app_page
@@ -48,17 +48,13 @@ async def add(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) 
 
 
 @router.post("/settings/sharing/{target_id}/delete")
-async def remove(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, target_id: IdPath
-) -> Response:
+async def remove(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, target_id: IdPath) -> Response:
     await remove_target(runtime, caller.user_id, target_id)
     return see_other(request, HOME, toast=Toast(translate("The service is removed.")))
 
 
 @router.get("/entry/{entry_id}/share")
-async def ways(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath
-) -> Response:
+async def ways(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
     entry = await get_entry(runtime, caller.user_id, entry_id)
     async with runtime.db.read() as tx:
         targets = await sharing.names(tx, caller.user_id)
@@ -68,7 +64,7 @@ async def ways(
         entry_id=entry_id,
         title=title,
         address=url,
-        letter=f"mailto:?subject={quote(title)}&body={quote(url)}",
+        mail_url=f"mailto:?subject={quote(title)}&body={quote(url)}",
         targets=tuple(SelectOption(str(id), name) for id, name in targets),
     )
     return await app_page(request, runtime, caller, "sharing/share.html", view)
@@ -76,11 +72,7 @@ async def ways(
 
 @router.post("/entry/{entry_id}/share")
 async def share(
-    request: Request,
-    runtime: CurrentRuntime,
-    caller: CurrentCaller,
-    entry_id: IdPath,
-    target: Text,
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath, target: Text
 ) -> Response:
     sent_to = await share_entry(runtime, caller.user_id, entry_id, path_id(target))
     message = translate("It is on its way to %(name)s.", name=sent_to.name)
@@ -105,7 +97,7 @@ async def _settings(
         fields=tuple(_field(secret) for secret in FIELDS[chosen]),
         name=name,
         url=url,
-        errors={error.field or "url": error.message} if error else {},
+        errors={error.field or "url": explain(error)} if error else {},
     )
     status = status_of(error) if error else 200
     return await settings_page(request, runtime, caller, "sharing", view, status=status)
@@ -117,7 +109,7 @@ def _target_view(target: ShareTarget, now: Instant) -> ShareTargetView:
         if target.used_at is None
         else translate("Last used %(when)s", when=ago(target.used_at, now))
     )
-    return ShareTargetView(target.id, target.name, NAMES[target.kind], target.url, used, target.problem)
+    return ShareTargetView(target.id, target.name, NAMES[target.kind], target.url, used, explain(target.problem))
 
 
 def _field(name: str) -> SecretField:

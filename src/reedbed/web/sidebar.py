@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta, tzinfo
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
@@ -11,8 +13,10 @@ from fastapi import APIRouter, Request, Response
 from reedbed.domain.entries import Counts
 from reedbed.domain.folders import FolderNode, build_tree
 from reedbed.domain.records import record
-from reedbed.domain.subscriptions import FeedProblemKind, SubscribedFeedRow, feed_problem
-from reedbed.domain.times import Instant
+from reedbed.domain.subscriptions import FOREVER, FeedProblemKind, SubscribedFeedRow, feed_problem
+from reedbed.domain.text import natural_key
+from reedbed.domain.times import DAY, Instant, from_datetime, to_datetime
+from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.services.runtime import Runtime
@@ -20,12 +24,13 @@ from reedbed.store import folders, retention, subscriptions
 from reedbed.store.engine.database import Tx
 from reedbed.store.read_state.counts import totals
 from reedbed.store.search import saved as searches
-from reedbed.web.formats import ago
-from reedbed.web.i18n import current_language, marked, ngettext, sentence, translate, translate_failure
+from reedbed.web.formats import ago, format_future_time
+from reedbed.web.i18n import current_language, explain, marked, ngettext, sentence, translate
 from reedbed.web.pages import page, theme_of
 from reedbed.web.views.layout import (
     Count,
     Pages,
+    SelectOption,
     Sidebar,
     SidebarFeed,
     SidebarFolder,
@@ -36,8 +41,18 @@ from reedbed.web.views.layout import (
 )
 
 MAX_SHOWN = 300
-"""Limit of feeds in the sidebar, busiest first. The others are reached through their folder or /feeds."""
+"""Limit of feeds in the sidebar, busiest first. The others are counted in a link to /feeds."""
+MAX_FAILING = 1_000
+"""Failing feeds are shown however quiet they are, up to this number: without a network, all feeds fail."""
 
+_ICONS: dict[FeedProblemKind, str] = {
+    "gone": "gone",
+    "stopped": "alert",
+    "locked": "lock",
+    "address": "nowhere",
+    "waits": "wait",
+    "damaged": "broken",
+}
 _ADVICE: dict[FeedProblemKind, str] = {
     "gone": marked("Look for its new address, or stop following it."),
     "stopped": marked("Open the feed to start it again."),
@@ -51,28 +66,28 @@ _ADVICE: dict[FeedProblemKind, str] = {
 async def build_sidebar(tx: Tx, user_id: int, here: str, theme: Theme, now: Instant) -> Sidebar:
     """`here` is the path of the current view; its link is marked as current."""
     rows = await folders.of_user(tx, user_id)
-    feeds, checked = await subscriptions.busiest_feeds(tx, user_id, MAX_SHOWN)
-    counts = await totals(tx, user_id, {row.id: row.parent_id for row in rows})
+    feeds, checked = await subscriptions.busiest_feeds(tx, user_id, MAX_SHOWN, MAX_FAILING)
+    counts, total = await totals(tx, user_id, {row.id: row.parent_id for row in rows})
     saved = await searches.of_user(tx, user_id)
     notice = await retention.get_notice(tx, user_id)
-    by_folder = _by_folder(feeds)
+    by_folder = _by_folder(sorted(feeds, key=lambda feed: natural_key(feed.title)))
     return Sidebar(
         smart=_smart_links(counts, here),
         folders=tuple(_folder_view(node, by_folder, counts, here, theme) for node in build_tree(rows)),
         feeds=_feed_views(by_folder[None], here),
-        kept=(
+        kept=_kept_links(here),
+        kept_open="kept" not in theme.folded,
+        hides_read=theme.hide_read,
+        needy=_needy_text(feeds),
+        searches=(
+            *(_link(f"saved:{search.id}", f"/saved/{search.id}", search.name, "search", 0, here) for search in saved),
             *(
-                _link(f"saved:{search.id}", f"/saved/{search.id}", search.name, "search", 0, here)
-                for search in saved
-            ),
-            *(
-                _link(
-                    f"tag:{tag.name}", f"/tag/{quote(tag.name, safe='')}", tag.name, "tag", tag.unread, here
-                )
+                _link(f"tag:{tag.name}", f"/tag/{quote(tag.name, safe='')}", tag.name, "tag", tag.unread, here)
                 for tag in counts.tags
             ),
         ),
         unread=Count(counts.unread),
+        left_out=ngettext("%(num)s more feed", "%(num)s more feeds", total - len(feeds)) if total > len(feeds) else "",
         checked=translate("Checked %(when)s", when=ago(checked, now)) if checked else "",
         notice=ngettext(
             "%(num)s unread entry was removed, as it had become too old.",
@@ -84,15 +99,29 @@ async def build_sidebar(tx: Tx, user_id: int, here: str, theme: Theme, now: Inst
     )
 
 
+def _needy_text(feeds: Sequence[SubscribedFeedRow]) -> str:
+    problems = filter(None, map(feed_problem, feeds))
+    needy = sum(problem.needs_reader for problem in problems)
+    return ngettext("%(num)s feed needs you", "%(num)s feeds need you", needy) if needy else ""
+
+
 def _smart_links(counts: Counts, here: str) -> tuple[SidebarLink, ...]:
+    everything = _link("unread", "/unread", translate("Everything"), "unread", counts.unread, here)
     return (
-        _link("unread", "/unread", translate("Unread"), "unread", counts.unread, here),
-        _link("all", "/all", translate("All entries"), "all", 0, here),
-        _link("starred", "/starred", translate("Starred"), "star", 0, here),
-        _link("later", "/later", translate("Later"), "later", counts.later, here),
+        replace(everything, current=here in ("/unread", "/all")),
         _link("stories", "/stories", translate("Stories"), "story", 0, here),
         _link("digests", "/summaries", translate("Digests"), "digest", 0, here),
         _link("ask", "/ask", translate("Ask"), "ask", 0, here),
+        _link("later", "/later", translate("Later"), "later", counts.later, here),
+    )
+
+
+def _kept_links(here: str) -> tuple[SidebarLink, ...]:
+    return (
+        _link("starred", "/starred", translate("Starred"), "star", 0, here),
+        _link("highlights", "/highlights", translate("Highlights"), "highlight", 0, here),
+        _link("bookmarks", "/bookmarks", translate("Bookmarks"), "bookmark", 0, here),
+        _link("history", "/history", translate("Recently read"), "history", 0, here),
     )
 
 
@@ -128,9 +157,7 @@ def _folder_view(
 
 
 def _feed_views(feeds: Sequence[SubscribedFeedRow], here: str) -> tuple[SidebarFeed, ...]:
-    return tuple(
-        _feed_view(feed, f"/feed/{feed.subscription_id}" == here, current_language()) for feed in feeds
-    )
+    return tuple(_feed_view(feed, f"/feed/{feed.subscription_id}" == here, current_language()) for feed in feeds)
 
 
 @lru_cache(maxsize=5_000)
@@ -145,11 +172,58 @@ def _feed_view(feed: SubscribedFeedRow, current: bool, language: str) -> Sidebar
         count=Count(feed.unread),
         current=current,
         language=feed.language or "",
-        trouble=f"{sentence(translate_failure(problem.reason))} {translate(_ADVICE[problem.kind])}"
-        if problem
-        else "",
+        problem=_ICONS[problem.kind] if problem else "",
+        trouble=f"{sentence(explain(problem.reason))} {translate(_ADVICE[problem.kind])}" if problem else "",
         needs_reader=problem is not None and problem.needs_reader,
+        muted=translate("Muted") if feed.muted_until else "",
+        unread_display=feed.unread_display,
     )
+
+
+# --- Muting and the display of what is unread, as choices
+
+SPANS = {"days3": 3 * DAY, "week": 7 * DAY}
+MORNING = 7
+"""The hour at which "until tomorrow" ends."""
+
+
+def mute_options(muted_until: Instant | None, zone: tzinfo, now: Instant) -> tuple[SelectOption, ...]:
+    keep = (SelectOption("keep", muted_text(muted_until, zone, now), chosen=True),) if muted_until else ()
+    return (
+        *keep,
+        SelectOption("none", translate("Not muted"), chosen=not keep),
+        SelectOption("tomorrow", translate("Until tomorrow, 07:00")),
+        SelectOption("days3", translate("For three days")),
+        SelectOption("week", translate("For a week")),
+        SelectOption("forever", translate("Until I unmute it")),
+    )
+
+
+def parse_mute(choice: str | None, zone: tzinfo, now: Instant) -> Instant | Unset | None:
+    """The inverse of `mute_options`; a choice that is not there changes nothing."""
+    match choice:
+        case "none":
+            return None
+        case "tomorrow":
+            tomorrow = to_datetime(now).astimezone(zone) + timedelta(days=1)
+            return from_datetime(tomorrow.replace(hour=MORNING, minute=0, second=0, microsecond=0))
+        case "days3" | "week":
+            return now + SPANS[choice]
+        case "forever":
+            return FOREVER
+        case _:
+            return UNSET
+
+
+def muted_text(until: Instant, zone: tzinfo, now: Instant) -> str:
+    if until >= FOREVER:
+        return translate("Muted")
+    return translate("Muted until %(when)s", when=format_future_time(until, now, zone))
+
+
+def display_options(chosen: str) -> tuple[SelectOption, ...]:
+    names = {"number": translate("Number"), "dot": translate("Dot"), "none": translate("Nothing")}
+    return tuple(SelectOption(value, name, value == chosen) for value, name in names.items())
 
 
 def icon_address(icon_id: int | None) -> str:
@@ -160,13 +234,18 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/sidebar")
-async def show_sidebar(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, here: str = ""
-) -> Response:
+async def show_sidebar(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, here: str = "") -> Response:
     """`here` is the path of the view that the page shows."""
     async with runtime.db.read() as tx:
         sidebar = await build_sidebar(tx, caller.user_id, here, theme_of(request), runtime.now())
     return await page(request, "partials/sidebar.html", None, sidebar=sidebar)
+
+
+@router.get("/sidebar/menus")
+async def show_menus(request: Request, _: CurrentCaller) -> Response:
+    """The menus of feeds and folders; they depend on nothing but the language, which is part of the address."""
+    kept = {"Cache-Control": "private, max-age=600", "Vary": "Cookie"}
+    return await page(request, "partials/tree_menus.html", None, headers=kept)
 
 
 SIDEBAR_PATHS = {"/digests": "/summaries"}
@@ -229,7 +308,9 @@ class KeysetPage:
             last=Count(end),
             total=Count(max(total, end)),
             previous_url=address if self.before is not None else "",
-            next_url=f"{address}?before={last_id}&seen={end}" if last_id is not None else "",
+            next_url=f"{address}{'&' if '?' in address else '?'}before={last_id}&seen={end}"
+            if last_id is not None
+            else "",
         )
 
 

@@ -35,7 +35,7 @@ from reedbed.services.sign_in import (
 )
 from reedbed.web.auth import FinishPage, login_page, privacy_note
 from reedbed.web.forms import FormFlag, Text
-from reedbed.web.i18n import translate
+from reedbed.web.i18n import explain, translate
 from reedbed.web.pages import local_path, page, see_other
 from reedbed.web.views.layout import Toast
 
@@ -48,11 +48,7 @@ async def log_in_with(
 ) -> Response:
     try:
         started = await begin(
-            runtime,
-            provider,
-            ip=client_ip(request),
-            next_path=local_path(next),
-            invite=storable(invite)[:200] or None,
+            runtime, provider, ip=client_ip(request), next_path=local_path(next), invite=storable(invite)[:200] or None
         )
     except (Refused, Unavailable) as error:
         return await login_page(request, runtime, next=next, error=error)
@@ -60,15 +56,9 @@ async def log_in_with(
 
 
 @router.get("/settings/account/link/{provider}")
-async def link_with(
-    request: Request, runtime: CurrentRuntime, caller: CurrentSession, provider: str
-) -> Response:
+async def link_with(request: Request, runtime: CurrentRuntime, caller: CurrentSession, provider: str) -> Response:
     started = await begin(
-        runtime,
-        provider,
-        ip=client_ip(request),
-        next_path="/settings/account",
-        user_id=caller.user_id,
+        runtime, provider, ip=client_ip(request), next_path="/settings/account", user_id=caller.user_id
     )
     return _redirect_to_provider(request, runtime, started)
 
@@ -80,12 +70,7 @@ async def come_back(request: Request, runtime: CurrentRuntime, provider: str) ->
 
 @router.post("/login/back/{provider}")
 async def come_back_by_form(
-    request: Request,
-    runtime: CurrentRuntime,
-    provider: str,
-    code: Text = "",
-    state: Text = "",
-    error: Text = "",
+    request: Request, runtime: CurrentRuntime, provider: str, code: Text = "", state: Text = "", error: Text = ""
 ) -> Response:
     """The provider's site submits this form: `state` and our cookie protect it instead of a CSRF token."""
     return await _handle_callback(request, runtime, provider, {"code": code, "state": state, "error": error})
@@ -130,14 +115,12 @@ def _redirect_to_provider(request: Request, runtime: Runtime, started: StartedSi
     return response
 
 
-async def _handle_callback(
-    request: Request, runtime: Runtime, provider: str, params: Mapping[str, str]
-) -> Response:
+async def _handle_callback(request: Request, runtime: Runtime, provider: str, params: Mapping[str, str]) -> Response:
     try:
         result = await finish(runtime, provider, params, _device(request))
     except (Refused, Unavailable) as error:
         if await maybe_caller(request) is not None:
-            return see_other(request, "/settings/account", toast=Toast(error.message))
+            return see_other(request, "/settings/account", toast=Toast(explain(error)))
         return await login_page(request, runtime, error=error)
     match result:
         case PendingSignIn():
@@ -146,29 +129,21 @@ async def _handle_callback(
             return _log_in(request, runtime, result)
 
 
-async def _show_again(
-    request: Request, runtime: Runtime, ticket: str, device: Device, error: ReedbedError
-) -> Response:
+async def _show_again(request: Request, runtime: Runtime, ticket: str, device: Device, error: ReedbedError) -> Response:
     try:
         pending = await question(runtime, ticket, device)
     except Refused as expired:
         return await login_page(request, runtime, error=expired)
     field = getattr(error, "field", None)
     view = _finish_page(
-        ticket, pending, {field if field in ("password", "privacy_accepted") else "form": error.message}
+        ticket, pending, {field if field in ("password", "privacy_accepted") else "form": explain(error)}
     )
     return await page(request, "auth/finish.html", view, status=status_of(error), headers=headers_of(error))
 
 
 def _finish_page(ticket: str, pending: SignInQuestion, errors: Mapping[str, str] | None = None) -> FinishPage:
     return FinishPage(
-        ticket,
-        pending.provider.name,
-        pending.email,
-        pending.kind,
-        pending.signed_in,
-        privacy_note(),
-        errors or {},
+        ticket, pending.provider.name, pending.email, pending.kind, pending.signed_in, privacy_note(), errors or {}
     )
 
 

@@ -17,9 +17,7 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/entry/{entry_id}/summary")
-async def show(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath
-) -> Response:
+async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Response:
     if not is_htmx(request):
         return see_other(request, f"/entry/{entry_id}")
     return await _block(request, runtime, caller, entry_id, again=False)
@@ -35,9 +33,7 @@ async def ask(
     return see_other(request, next if next != "/" else f"/entry/{entry_id}")
 
 
-async def _block(
-    request: Request, runtime: Runtime, caller: Caller, entry_id: int, *, again: bool
-) -> Response:
+async def _block(request: Request, runtime: Runtime, caller: Caller, entry_id: int, *, again: bool) -> Response:
     state = await get_summary(runtime, caller.user, entry_id, again=again)
     why = wait_message(state.wait, runtime.now(), zone_of(request))
     view = SummaryAnswer(entry_id, summary_view(state, why=why))

@@ -5,16 +5,7 @@ from fastapi import APIRouter, Request, Response
 from reedbed.domain.errors import Conflict, Invalid
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
-from reedbed.domain.users import (
-    ApiToken,
-    Caller,
-    NewApiToken,
-    Session,
-    TokenScope,
-    device_name,
-    is_phone,
-    read_scopes,
-)
+from reedbed.domain.users import ApiToken, Caller, NewApiToken, Session, TokenScope, device_name, is_phone, read_scopes
 from reedbed.http.auth import CurrentCaller, CurrentRuntime, CurrentSession
 from reedbed.http.dependencies import public_base_url
 from reedbed.http.errors import status_of
@@ -30,18 +21,11 @@ from reedbed.services.auth import (
 from reedbed.services.runtime import Runtime
 from reedbed.web.formats import ago
 from reedbed.web.forms import Text
-from reedbed.web.i18n import marked, translate, translate_failure
+from reedbed.web.i18n import device_text, explain, marked, translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
 from reedbed.web.views.layout import SelectOption, Toast
-from reedbed.web.views.settings import (
-    AppPassword,
-    DevicesSettings,
-    DeviceView,
-    Saved,
-    SetupCard,
-    TokensSettings,
-)
+from reedbed.web.views.settings import AppPassword, DevicesSettings, DeviceView, Saved, SetupCard, TokensSettings
 from reedbed.web.views.settings import TokenView as ShownToken
 
 FRESHRSS, GOOGLE_READER, FEVER = "FreshRSS", "Google Reader API", "Fever"
@@ -182,16 +166,14 @@ async def _devices(
 ) -> Response:
     now = runtime.now()
     sessions = await list_sessions(runtime, caller.user_id)
-    passwords = [
-        token for token in await list_tokens(runtime, caller.user_id) if token.kind == "app_password"
-    ]
+    passwords = [token for token in await list_tokens(runtime, caller.user_id) if token.kind == "app_password"]
     view = DevicesSettings(
         devices=tuple(_device_view(session, caller, now) for session in sessions),
         passwords=tuple(AppPassword(token.id, token.name, _usage_text(token, now)) for token in passwords),
         cards=setup_cards(public_base_url(request, runtime), caller.user.email),
         made=_saved_secret(new_token),
         name=name,
-        error=error.message if error else "",
+        error=explain(error) if error else "",
     )
     status = status_of(error) if error else 200
     return await settings_page(request, runtime, caller, "devices", view, status=status)
@@ -211,16 +193,14 @@ async def _tokens(
     api_tokens = [token for token in await list_tokens(runtime, caller.user_id) if token.kind == "api"]
     view = TokensSettings(
         tokens=tuple(
-            ShownToken(token.id, token.name, _scopes_text(token), _usage_text(token, now))
-            for token in api_tokens
+            ShownToken(token.id, token.name, _scopes_text(token), _usage_text(token, now)) for token in api_tokens
         ),
         scopes=tuple(
-            SelectOption(scope, translate(_SCOPES[scope]), scope in chosen)
-            for scope in _available_scopes(caller)
+            SelectOption(scope, translate(_SCOPES[scope]), scope in chosen) for scope in _available_scopes(caller)
         ),
         made=_saved_secret(new_token),
         name=name,
-        error=error.message if error else "",
+        error=explain(error) if error else "",
     )
     status = status_of(error) if error else 200
     return await settings_page(request, runtime, caller, "tokens", view, status=status)
@@ -229,7 +209,7 @@ async def _tokens(
 def _device_view(session: Session, caller: Caller, now: Instant) -> DeviceView:
     return DeviceView(
         id=session.id,
-        name=translate_failure(device_name(session.user_agent)),
+        name=device_text(device_name(session.user_agent)),
         seen=translate("Last seen %(when)s", when=ago(session.last_active_at, now)),
         icon="phone" if is_phone(session.user_agent) else "device",
         this_one=session.id == caller.session_id,

@@ -15,8 +15,8 @@ from reedbed.http.params import IdPath
 from reedbed.http.uploads import received_bytes, received_file
 from reedbed.services.runtime import Runtime
 from reedbed.services.transfer.jobs import Import, get_import, start_file, start_miniflux
-from reedbed.services.transfer.opml import export_opml, import_opml
-from reedbed.web.i18n import marked, ngettext, translate
+from reedbed.services.transfer.opml import TRUNCATED_FILE, export_opml, import_opml
+from reedbed.web.i18n import explain, marked, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.feeds import AddPage, ImportLineView, ImportProgress
@@ -37,15 +37,10 @@ _STATUS: dict[LineStatus, tuple[str, str]] = {
 
 
 @router.get("/opml")
-async def download_opml(
-    runtime: CurrentRuntime, caller: CurrentCaller, credentials: bool = False
-) -> Response:
+async def download_opml(runtime: CurrentRuntime, caller: CurrentCaller, credentials: bool = False) -> Response:
     if credentials:
         check_reads_passwords(caller)
-    headers = {
-        "Content-Disposition": 'attachment; filename="reedbed.opml"',
-        "Cache-Control": "private, no-store",
-    }
+    headers = {"Content-Disposition": 'attachment; filename="reedbed.opml"', "Cache-Control": "private, no-store"}
     opml = await export_opml(runtime, caller.user_id, with_credentials=credentials)
     return Response(opml, 200, headers, "text/x-opml; charset=utf-8")
 
@@ -85,10 +80,14 @@ def lines_of(lines: Sequence[ReportedLine]) -> tuple[ImportLineView, ...]:
     """Problems first, because a long report is cut."""
     ordered = sorted(lines, key=lambda line: list(_STATUS).index(line.status))
     return tuple(
-        ImportLineView(line.title, line.url, translate(label), kind, line.message)
+        ImportLineView(_title(line), line.url, translate(label), kind, explain(line.failure))
         for line in ordered[:MAX_LINES]
         for label, kind in (_STATUS[line.status],)
     )
+
+
+def _title(line: ReportedLine) -> str:
+    return translate("The rest of the file") if line == TRUNCATED_FILE else line.title
 
 
 imports_router = APIRouter(include_in_schema=False)
@@ -122,9 +121,7 @@ async def back_to_form(request: Request, _caller: CurrentCaller) -> Response:
 
 
 @imports_router.get("/import/{import_id}")
-async def look(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, import_id: IdPath
-) -> Response:
+async def look(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, import_id: IdPath) -> Response:
     """Show the progress; the page polls until the import has finished."""
     return await _show(request, runtime, caller, await get_import(runtime, caller.user_id, import_id))
 
@@ -140,7 +137,7 @@ async def _begin(request: Request, runtime: Runtime, caller: Caller, starting: A
 
 
 async def _show(request: Request, runtime: Runtime, caller: Caller, job: Import) -> Response:
-    view = AddPage(import_error=job.error) if job.error else AddPage(progress=import_progress(job))
+    view = AddPage(import_error=explain(job.error)) if job.error else AddPage(progress=import_progress(job))
     if is_htmx(request):
         return await page(request, "feeds/add.html", view, block="progress")
     return await app_page(request, runtime, caller, "feeds/add.html", view)
@@ -148,7 +145,7 @@ async def _show(request: Request, runtime: Runtime, caller: Caller, job: Import)
 
 async def _show_error(request: Request, runtime: Runtime, caller: Caller, error: ReedbedError) -> Response:
     """htmx swaps in the error in place of the report."""
-    view, status = AddPage(import_error=error.message), status_of(error)
+    view, status = AddPage(import_error=explain(error)), status_of(error)
     if is_htmx(request):
         headers = {"HX-Retarget": "#import", "HX-Reswap": "innerHTML"}
         return await page(request, "feeds/add.html", view, block="progress", status=status, headers=headers)

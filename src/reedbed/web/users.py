@@ -10,15 +10,10 @@ from reedbed.domain.errors import Conflict, Invalid, NotFound, TooMany
 from reedbed.domain.sign_in import LinkedIdentity
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller, User
-from reedbed.http.auth import (
-    CurrentAdmin,
-    CurrentCaller,
-    CurrentRuntime,
-    CurrentSession,
-    clear_session_cookie,
-)
+from reedbed.http.auth import CurrentAdmin, CurrentCaller, CurrentRuntime, CurrentSession, clear_session_cookie
 from reedbed.http.errors import status_of
-from reedbed.http.params import IdPath, JsonId, path_id
+from reedbed.http.models import JsonId
+from reedbed.http.params import IdPath, path_id
 from reedbed.services.runtime import Runtime
 from reedbed.services.sign_in import linked, unlink
 from reedbed.services.users import (
@@ -39,7 +34,7 @@ from reedbed.store import auth, users
 from reedbed.store.users import Member
 from reedbed.web.formats import ago, format_future_time, full_time, zone_of
 from reedbed.web.forms import Text
-from reedbed.web.i18n import marked, ngettext, translate
+from reedbed.web.i18n import explain, marked, ngettext, translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
 from reedbed.web.sidebar import app_page
@@ -56,18 +51,14 @@ async def show_account(request: Request, runtime: CurrentRuntime, caller: Curren
 
 @router.post("/settings/password")
 async def set_password(
-    request: Request,
-    runtime: CurrentRuntime,
-    caller: CurrentSession,
-    current_password: Text = "",
-    password: Text = "",
+    request: Request, runtime: CurrentRuntime, caller: CurrentSession, current_password: Text = "", password: Text = ""
 ) -> Response:
     try:
         await change_password(runtime, caller, current_password, password)
     except (Invalid, TooMany) as error:
         field = getattr(error, "field", None)
         form_field = "password" if field == "new_password" else "current_password"
-        return await _show(request, runtime, caller, {form_field: error.message}, status_of(error))
+        return await _show(request, runtime, caller, {form_field: explain(error)}, status_of(error))
     message = translate("The new password is set. All other devices are logged out.")
     return see_other(request, "/settings/account", toast=Toast(message))
 
@@ -79,7 +70,7 @@ async def unlink_identity(
     try:
         await unlink(runtime, caller, path_id(provider))
     except (Conflict, NotFound) as error:
-        return await _show(request, runtime, caller, {"linked": error.message}, status_of(error))
+        return await _show(request, runtime, caller, {"linked": explain(error)}, status_of(error))
     return see_other(request, "/settings/account", toast=Toast(translate("It is unlinked.")))
 
 
@@ -90,10 +81,8 @@ async def remove_account(
     try:
         await delete_account(runtime, caller, delete_password)
     except (Invalid, Conflict, TooMany) as error:
-        return await _show(request, runtime, caller, {"delete_password": error.message}, status_of(error))
-    response = see_other(
-        request, "/login", toast=Toast(translate("The account is gone, with everything in it."))
-    )
+        return await _show(request, runtime, caller, {"delete_password": explain(error)}, status_of(error))
+    response = see_other(request, "/login", toast=Toast(translate("The account is gone, with everything in it.")))
     clear_session_cookie(request, response, runtime)
     response.headers["Clear-Site-Data"] = '"cache", "storage"'
     return response
@@ -106,9 +95,7 @@ def _identity_options(runtime: Runtime, identities: Sequence[LinkedIdentity]) ->
     return (
         *(
             SelectOption(
-                str(identity.id),
-                f"{names.get(identity.provider, identity.provider)} {identity.email}".strip(),
-                True,
+                str(identity.id), f"{names.get(identity.provider, identity.provider)} {identity.email}".strip(), True
             )
             for identity in identities
         ),
@@ -121,11 +108,7 @@ def _identity_options(runtime: Runtime, identities: Sequence[LinkedIdentity]) ->
 
 
 async def _show(
-    request: Request,
-    runtime: Runtime,
-    caller: Caller,
-    errors: Mapping[str, str] | None = None,
-    status: int = 200,
+    request: Request, runtime: Runtime, caller: Caller, errors: Mapping[str, str] | None = None, status: int = 200
 ) -> Response:
     user = caller.user
     identities = await linked(runtime, user.id)
@@ -156,9 +139,7 @@ async def show(
 
 
 @admin_router.post(f"{PLACE}/invites")
-async def make_invite(
-    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, email: Text = ""
-) -> Response:
+async def make_invite(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, email: Text = "") -> Response:
     """Respond with the page itself: the link is shown only once, and a redirect could not carry it."""
     try:
         new_invite = await invite(runtime, email, by_user_id=caller.user_id)
@@ -173,25 +154,19 @@ async def make_invite(
 
 
 @admin_router.post(f"{PLACE}/invites/{{invite_id}}/delete")
-async def remove_invite(
-    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, invite_id: IdPath
-) -> Response:
+async def remove_invite(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, invite_id: IdPath) -> Response:
     await withdraw_invite(runtime, invite_id)
     return _redirect(request, translate("The invitation is taken back."))
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/disable")
-async def disable(
-    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, user_id: IdPath
-) -> Response:
+async def disable(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, user_id: IdPath) -> Response:
     user = await disable_member(runtime, await member_to_change(runtime, caller.user, user_id))
     return _redirect(request, translate("%(email)s is logged out and cannot come in.", email=user.email))
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/enable")
-async def enable(
-    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, user_id: IdPath
-) -> Response:
+async def enable(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, user_id: IdPath) -> Response:
     user = await enable_member(runtime, await member_to_change(runtime, caller.user, user_id))
     return _redirect(request, translate("%(email)s can come in again.", email=user.email))
 
@@ -215,9 +190,7 @@ async def make_reset_link(
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/delete")
-async def delete(
-    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, user_id: IdPath
-) -> Response:
+async def delete(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, user_id: IdPath) -> Response:
     user = await member_to_change(runtime, caller.user, user_id)
     await delete_member(runtime, user)
     return _redirect(request, translate("%(email)s is deleted.", email=user.email))
@@ -249,7 +222,7 @@ async def _show_users(
         ),
         made=new_link,
         email=email,
-        error=error.message if error else "",
+        error=explain(error) if error else "",
         more_url=_more_url(members),
     )
     status = status_of(error) if error else 200

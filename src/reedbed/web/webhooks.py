@@ -23,7 +23,7 @@ from reedbed.services.webhooks import (
     try_webhook,
 )
 from reedbed.web.formats import ago
-from reedbed.web.i18n import translate
+from reedbed.web.i18n import explain, translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
 from reedbed.web.views.layout import SelectOption, Toast
@@ -41,9 +41,7 @@ async def show_all(request: Request, runtime: CurrentRuntime, caller: CurrentCal
 
 
 @router.get("/settings/webhooks/{webhook_id}")
-async def show_one(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath
-) -> Response:
+async def show_one(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath) -> Response:
     return await _show(request, runtime, caller, webhook_id=webhook_id)
 
 
@@ -61,9 +59,7 @@ async def make(request: Request, runtime: CurrentRuntime, caller: CurrentCaller)
 
 
 @router.post("/settings/webhooks/{webhook_id}")
-async def change(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath
-) -> Response:
+async def change(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath) -> Response:
     form = await request.form()
     name, url, chosen = str(form.get("name", "")), str(form.get("url", "")), _events(form)
     try:
@@ -76,9 +72,7 @@ async def change(
 
 
 @router.post("/settings/webhooks/{webhook_id}/switch")
-async def switch(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath
-) -> Response:
+async def switch(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath) -> Response:
     on = (await request.form()).get("on") == "true"
     await change_webhook(runtime, caller.user_id, webhook_id, Changes(enabled=on))
     message = translate("It is called again.") if on else translate("It is not called any more.")
@@ -86,9 +80,7 @@ async def switch(
 
 
 @router.post("/settings/webhooks/{webhook_id}/test")
-async def test(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath
-) -> Response:
+async def test(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath) -> Response:
     try:
         await try_webhook(runtime, caller.user_id, webhook_id)
     except Conflict as error:
@@ -98,17 +90,13 @@ async def test(
 
 
 @router.post("/settings/webhooks/{webhook_id}/secret")
-async def renew(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath
-) -> Response:
+async def renew(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath) -> Response:
     webhook = await renew_secret(runtime, caller.user_id, webhook_id)
     return await _show(request, runtime, caller, webhook_id=webhook_id, new_webhook=webhook)
 
 
 @router.post("/settings/webhooks/{webhook_id}/delete")
-async def delete(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath
-) -> Response:
+async def delete(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, webhook_id: IdPath) -> Response:
     await delete_webhook(runtime, caller.user_id, webhook_id)
     return see_other(request, HOME, toast=Toast(translate("The webhook is deleted.")))
 
@@ -135,8 +123,8 @@ async def _show(
         made=Saved(new_webhook.name, new_webhook.secret) if new_webhook else None,
         name=name,
         url=url,
-        error=error.message if error and not error_field else "",
-        errors={error_field: error.message} if error and error_field else {},
+        error=explain(error) if error and not error_field else "",
+        errors={error_field: explain(error)} if error and error_field else {},
     )
     status = status_of(error) if error else 200
     return await settings_page(request, runtime, caller, "webhooks", view, status=status)
@@ -188,7 +176,7 @@ def _call_view(call: Delivery, now: Instant) -> WebhookCall:
     state, kind = states[call.state]
     status = translate("status %(status)s", status=call.status) if call.status and not call.answer else ""
     tries = translate("%(count)s tries", count=call.tries) if call.tries > 1 else ""
-    detail = ", ".join(part for part in (status, tries, call.answer) if part)
+    detail = ", ".join(part for part in (status, tries, explain(call.answer)) if part)
     return WebhookCall(_event_names()[call.event], ago(call.created_at, now), state, kind, detail)
 
 

@@ -12,7 +12,7 @@ from reedbed.services.ai_worker import NothingDue, Skipped, Task, give_back, nex
 from reedbed.services.job_registry import HANDLERS
 from reedbed.services.runtime import Runtime
 from reedbed.store.jobs import Job
-from reedbed.worker.sleep import sleep_until, waking
+from reedbed.worker.sleep import sleep_until, wake_events
 
 log = structlog.get_logger()
 
@@ -23,7 +23,7 @@ LOOK_SECONDS = 1.0
 async def run_jobs(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
     """Run until `stop`; then wait `grace` seconds for running jobs and cancel the rest."""
     running: set[asyncio.Task[None]] = set()
-    async with waking(runtime, stop, "wake", "resync", work="jobs") as wake:
+    async with wake_events(runtime, stop, "wake", "resync", work="jobs") as wake:
 
         def done(task: asyncio.Task[None]) -> None:
             running.discard(task)
@@ -74,7 +74,7 @@ async def run_ai_queue(runtime: Runtime, stop: asyncio.Event, *, grace: float) -
     """Run until `stop`; then wait `grace` seconds for running calls and release the rest."""
     running: dict[asyncio.Task[None], Task] = {}
     try:
-        async with waking(runtime, stop, "wake", "resync", work="ai") as wake:
+        async with wake_events(runtime, stop, "wake", "resync", work="ai") as wake:
             while not stop.is_set():
                 wake.clear()
                 is_full = len(running) >= MAX_CONCURRENT_MODEL_CALLS
@@ -83,9 +83,7 @@ async def run_ai_queue(runtime: Runtime, stop: asyncio.Event, *, grace: float) -
         await _shut_down(runtime, running, grace)
 
 
-async def _start_next(
-    runtime: Runtime, running: dict[asyncio.Task[None], Task], wake: asyncio.Event
-) -> float:
+async def _start_next(runtime: Runtime, running: dict[asyncio.Task[None], Task], wake: asyncio.Event) -> float:
     """Start the next task; return how many seconds to sleep after it."""
     try:
         item = await next_task(runtime)

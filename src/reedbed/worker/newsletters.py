@@ -15,7 +15,7 @@ BIND_AGAIN_SECONDS = 15.0
 
 async def receive_mail(runtime: Runtime, stop: asyncio.Event) -> None:
     """Listen until `stop`. While another process has the port, wait and try again."""
-    endpoint = runtime.mail.door
+    endpoint = runtime.mail.intake
     while endpoint is not None and not stop.is_set():
         try:
             server = await open_mail_intake(runtime, endpoint)

@@ -14,7 +14,7 @@ from reedbed.services.refresh import check as crawl
 from reedbed.services.refresh.check import host_slot, record_crash, refresh_feed
 from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.runtime import Runtime
-from reedbed.worker.sleep import sleep_until, waking
+from reedbed.worker.sleep import sleep_until, wake_events
 
 # --- One queue per host
 
@@ -90,7 +90,7 @@ MAX_WAITING_FEEDS = 2_000
 async def fetch_due_feeds(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
     """Run until `stop`; then wait `grace` seconds for running fetches and release the other feeds."""
     async with OutcomeWriter(runtime) as writer:
-        async with waking(runtime, stop, "wake", "resync", work="feeds") as wake:
+        async with wake_events(runtime, stop, "wake", "resync", work="feeds") as wake:
             loop = FetchLoop(runtime, writer, wake)
             await loop.run(stop)
         await loop.finish(grace)

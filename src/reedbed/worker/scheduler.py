@@ -10,28 +10,28 @@ from reedbed.services.digests import enqueue_due_digests
 from reedbed.services.images import fetch_missing_icons
 from reedbed.services.instance import back_up_when_due
 from reedbed.services.jobs import run_exclusively
-from reedbed.services.maintenance import CHORES, UPKEEP, fix_future_timestamps, may_delete_by_age
+from reedbed.services.maintenance import run_chores
 from reedbed.services.newsletters.channels import check_due_mailboxes
 from reedbed.services.retention import LEASE, clean_up_when_due
 from reedbed.services.runtime import Runtime
 from reedbed.services.stories import StoryGrouper
-from reedbed.services.summaries import request_new_summaries
+from reedbed.services.summaries import SummaryRequester
 from reedbed.worker.sleep import sleep_until
 
 log = structlog.get_logger()
 
-SWEEP_SECONDS = 60.0
+CHORE_SECONDS = 60.0
 ICON_SECONDS = 20.0
 ICONS_AT_A_TIME = 20
 DIGEST_SECONDS = 20.0
-TIDY_SECONDS = 120.0
+CLEANUP_SECONDS = 120.0
 SUMMARY_SECONDS = 10.0
 MAILBOX_SECONDS = 10.0
 STORY_SECONDS = 10.0
 
 
 async def sweep(runtime: Runtime, stop: asyncio.Event) -> None:
-    await _every(SWEEP_SECONDS, runtime, stop, "sweeping", lambda: _delete_expired(runtime))
+    await _every(CHORE_SECONDS, runtime, stop, "sweeping", lambda: run_chores(runtime))
 
 
 async def fetch_icons(runtime: Runtime, stop: asyncio.Event) -> None:
@@ -43,11 +43,12 @@ async def run_due_digests(runtime: Runtime, stop: asyncio.Event) -> None:
 
 
 async def enqueue_new_summaries(runtime: Runtime, stop: asyncio.Event) -> None:
-    await _every(SUMMARY_SECONDS, runtime, stop, "new summaries", lambda: _enqueue_summaries(runtime))
+    requester = SummaryRequester()
+    await _every(SUMMARY_SECONDS, runtime, stop, "new summaries", lambda: _enqueue_summaries(runtime, requester))
 
 
 async def run_nightly_cleanup(runtime: Runtime, stop: asyncio.Event) -> None:
-    await _every(TIDY_SECONDS, runtime, stop, LEASE, lambda: _run_nightly(runtime))
+    await _every(CLEANUP_SECONDS, runtime, stop, LEASE, lambda: _run_nightly(runtime))
 
 
 async def check_mailboxes(runtime: Runtime, stop: asyncio.Event) -> None:
@@ -60,11 +61,7 @@ async def group_stories(runtime: Runtime, stop: asyncio.Event) -> None:
 
 
 async def _every(
-    seconds: float,
-    runtime: Runtime,
-    stop: asyncio.Event,
-    name: str,
-    work: Callable[[], Awaitable[None]],
+    seconds: float, runtime: Runtime, stop: asyncio.Event, name: str, work: Callable[[], Awaitable[None]]
 ) -> None:
     while True:
         await sleep_until(stop, seconds)
@@ -76,21 +73,6 @@ async def _every(
             log.warning("a chore waits for the database", chore=name, error=error.message)
         except Exception:
             log.exception("a chore failed", chore=name)
-
-
-async def _delete_expired(runtime: Runtime) -> None:
-    await fix_future_timestamps(runtime)
-    chores = {**CHORES, **UPKEEP} if await may_delete_by_age(runtime) else UPKEEP
-    for name, chore in chores.items():
-        try:
-            done = await chore(runtime)
-        except Unavailable:
-            raise
-        except Exception:
-            log.exception("sweeping failed", what=name)
-        else:
-            if done:
-                log.info("swept", what=name, done=done)
 
 
 async def _run_nightly(runtime: Runtime) -> None:
@@ -107,8 +89,8 @@ async def _enqueue_digests(runtime: Runtime) -> None:
     await enqueue_due_digests(runtime)
 
 
-async def _enqueue_summaries(runtime: Runtime) -> None:
-    await request_new_summaries(runtime)
+async def _enqueue_summaries(runtime: Runtime, requester: SummaryRequester) -> None:
+    await requester.request_new(runtime)
 
 
 async def _check_mailboxes(runtime: Runtime) -> None:

@@ -9,7 +9,7 @@ from reedbed.services.runtime import Runtime
 
 
 @asynccontextmanager
-async def waking(
+async def wake_events(
     runtime: Runtime, stop: asyncio.Event, *topics: str, work: str | None = None
 ) -> AsyncGenerator[asyncio.Event]:
     """Yield an `asyncio.Event` set by `stop` and by bus events of these topics, unless for other work."""

@@ -9,7 +9,7 @@ from reedbed.services.jobs import run_exclusively
 from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.runtime import Runtime
 from reedbed.services.websub import read_pushes, renew_hub_subscriptions
-from reedbed.worker.sleep import sleep_until, waking
+from reedbed.worker.sleep import sleep_until, wake_events
 
 log = structlog.get_logger()
 
@@ -23,7 +23,7 @@ async def process_pushes(runtime: Runtime, stop: asyncio.Event) -> None:
     """Cancelling it loses nothing: pushed content stays in the database until it is stored."""
     if runtime.hubs.off is not None:
         return
-    async with OutcomeWriter(runtime) as writer, waking(runtime, stop, "hub_news", "resync") as wake:
+    async with OutcomeWriter(runtime) as writer, wake_events(runtime, stop, "hub_news", "resync") as wake:
         while not stop.is_set():
             wake.clear()
             await sleep_until(wake, await _read_batch(runtime, writer))
@@ -31,7 +31,7 @@ async def process_pushes(runtime: Runtime, stop: asyncio.Event) -> None:
 
 async def maintain_hub_subscriptions(runtime: Runtime, stop: asyncio.Event) -> None:
     """One process does this for all; it starts immediately when a check found a new hub."""
-    async with waking(runtime, stop, "hub_found") as wake:
+    async with wake_events(runtime, stop, "hub_found") as wake:
         while not stop.is_set():
             wake.clear()
             await _maintain_subscriptions(runtime)

@@ -63,9 +63,7 @@ async def test_the_cookie_is_secure_behind_https(runtime: Runtime) -> None:
     await add_member(runtime, "reader@example.org", GOOD)
     https = replace(runtime, accounts=replace(runtime.accounts, base_url="https://reader.example"))
     async with new_client(create_app(https)) as client:
-        answer = await client.post(
-            "/api/v1/auth/login", json={"email": "reader@example.org", "password": GOOD}
-        )
+        answer = await client.post("/api/v1/auth/login", json={"email": "reader@example.org", "password": GOOD})
         assert "secure" in answer.headers["set-cookie"].lower()
         assert "strict-transport-security" in answer.headers
 
@@ -121,9 +119,7 @@ async def test_devices_are_listed_in_plain_words_and_logged_out_one_by_one(signe
     assert (await here.delete(f"{ME}/sessions/{other['id']}")).status_code == 404
 
 
-async def test_a_changed_password_keeps_this_device_alone(
-    client: Client, signed_in: SignIn, runtime: Runtime
-) -> None:
+async def test_a_changed_password_keeps_this_device_alone(client: Client, signed_in: SignIn, runtime: Runtime) -> None:
     await add_member(runtime, "reader@example.org", GOOD)
     here, there = await signed_in(), await signed_in()
     change = {"current_password": GOOD, "new_password": "eight herons in the reeds"}
@@ -145,9 +141,7 @@ async def test_an_account_is_deleted_with_its_password(signed_in: SignIn, runtim
     assert (await reader.get(ME)).status_code == 401
 
 
-async def test_a_token_does_what_its_scopes_say_and_its_secret_is_shown_once(
-    client: Client, signed_in: SignIn
-) -> None:
+async def test_a_token_does_what_its_scopes_say_and_its_secret_is_shown_once(client: Client, signed_in: SignIn) -> None:
     reader = await signed_in()
     made = (await reader.post(f"{ME}/tokens", json={"name": "script", "scopes": ["read"]})).json()
     bearer = {"Authorization": f"Bearer {made['secret']}"}
@@ -263,8 +257,6 @@ async def test_operators_look_after_people(app: Application, signed_in: SignIn) 
 
 @pytest.mark.parametrize("body", ['{"email": 1}', "[]", "nonsense", '{"email": "a", "password": "\\ud800"}'])
 async def test_a_malformed_body_is_400_in_the_common_shape(client: Client, body: str) -> None:
-    answer = await client.post(
-        "/api/v1/auth/login", content=body, headers={"Content-Type": "application/json"}
-    )
+    answer = await client.post("/api/v1/auth/login", content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == 400
     assert set(answer.json()["error"]) == {"code", "message", "details"}

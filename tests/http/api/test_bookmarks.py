@@ -33,9 +33,7 @@ async def test_a_snapshot_outlives_the_entry_and_the_feed(
     assert kept["url"].startswith("http://")
 
 
-async def test_the_same_again_renews_the_snapshot(
-    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_the_same_again_renews_the_snapshot(signed_in: SignIn, harness: RuntimeHarness, site: FeedSite) -> None:
     client = await signed_in()
     (entry,) = await entries_of(harness, client, site, "Herons")
     first = await client.post(ADDRESS, json={"entry_id": entry})
@@ -85,9 +83,7 @@ async def test_exports_hold_everything_and_escape_titles(
     signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
 ) -> None:
     client = await signed_in()
-    ids = await entries_of(
-        harness, client, site, *(f"Entry {number}" for number in range(25)), 'A "<b>" & more'
-    )
+    ids = await entries_of(harness, client, site, *(f"Entry {number}" for number in range(25)), 'A "<b>" & more')
     for id_ in ids:
         await client.post(ADDRESS, json={"entry_id": id_})
     told = (await client.get(f"{ADDRESS}/export")).json()

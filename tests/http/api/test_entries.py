@@ -55,9 +55,7 @@ async def desk(signed_in: SignIn, harness: RuntimeHarness) -> Desk:
 
 @pytest.mark.parametrize("order", ["newest", "oldest"])
 @pytest.mark.parametrize("view", ["unread", "all"])
-async def test_a_cursor_with_any_sign_changed_is_another_place_or_refused(
-    desk: Desk, view: str, order: str
-) -> None:
+async def test_a_cursor_with_any_sign_changed_is_another_place_or_refused(desk: Desk, view: str, order: str) -> None:
     await desk.feed_with(3)
     query = {"limit": 1, "order": order, "view": view}
     page = (await desk.client.get("/api/v1/entries", params=query)).json()
@@ -130,15 +128,12 @@ async def test_states_are_set_and_never_toggled(desk: Desk) -> None:
     _, (entry,) = await desk.feed_with(1)
     for _ in range(2):
         answer = await desk.client.patch(
-            f"/api/v1/entries/{entry}",
-            json={"read": True, "starred": True, "later": True, "tags": ["b", "a", " a "]},
+            f"/api/v1/entries/{entry}", json={"read": True, "starred": True, "later": True, "tags": ["b", "a", " a "]}
         )
         states = answer.json()
         assert (states["read"], states["starred"], states["later"]) == (True, True, True)
         assert states["tags"] == ["a", "b"]
-    assert (
-        await desk.ids(view="starred") == await desk.ids(view="later") == await desk.ids(tag="a") == [entry]
-    )
+    assert await desk.ids(view="starred") == await desk.ids(view="later") == await desk.ids(tag="a") == [entry]
     assert await desk.ids(view="history") == [entry]
     assert await desk.ids(view="unread") == []
     await desk.client.patch(f"/api/v1/entries/{entry}", json={"read": False, "starred": False})

@@ -23,7 +23,7 @@ async def test_feeds_are_listed_by_pages_and_filters(
     assert sorted(found) == [site.feed_url(name) for name in "abc"] and second["next_cursor"] is None
     (wrong,) = (await operator.get(FEEDS, params={"status": "error"})).json()["items"]
     assert (wrong["url"], wrong["followers"], wrong["consecutive_failures"]) == (site.feed_url("c"), 1, 1)
-    assert wrong["last_error"] == "Feed no longer available"
+    assert (wrong["last_error"], wrong["last_error_code"]) == ("Feed no longer available", "feed_not_found")
     assert wrong["next_run_at"] > wrong["last_checked_at"]
     (named,) = (await operator.get(FEEDS, params={"search": "feed B"})).json()["items"]
     assert (named["title"], named["status"]) == ("Feed b", "working")
@@ -63,9 +63,7 @@ async def test_a_feed_is_changed_field_by_field_and_keeps_its_secrets(
     assert (gone["username"], gone["has_password"], gone["proxy"]) == (None, False, None)
 
 
-async def test_a_followed_feed_that_is_deframed_belongs_to_its_site(
-    harness: RuntimeHarness, signed_in: SignIn
-) -> None:
+async def test_a_followed_feed_that_is_deframed_belongs_to_its_site(harness: RuntimeHarness, signed_in: SignIn) -> None:
     address = f"{FEEDS}/{await harness.follow('https://news.reeds.example/feed')}"
     operator = await signed_in("o@example.org", role="admin")
     on = (await operator.patch(address, json={"deframe": True})).json()
@@ -93,9 +91,7 @@ async def test_what_cannot_be_is_named_with_its_field(harness: RuntimeHarness, s
         assert refused.json()["error"]["details"]["field"] == ("username" if field == "password" else field)
 
 
-async def test_a_feed_is_turned_off_on_and_run(
-    harness: RuntimeHarness, site: FeedSite, signed_in: SignIn
-) -> None:
+async def test_a_feed_is_turned_off_on_and_run(harness: RuntimeHarness, site: FeedSite, signed_in: SignIn) -> None:
     site.publish("One")
     address = f"{FEEDS}/{await harness.follow(site.feed_url())}"
     operator = await signed_in("o@example.org", role="admin")
@@ -109,9 +105,7 @@ async def test_a_feed_is_turned_off_on_and_run(
     assert report.new == 1
 
 
-async def test_private_feeds_and_unknown_ones_are_not_there(
-    harness: RuntimeHarness, signed_in: SignIn
-) -> None:
+async def test_private_feeds_and_unknown_ones_are_not_there(harness: RuntimeHarness, signed_in: SignIn) -> None:
     owner = await harness.person()
     private = await harness.follow("https://reeds.example/mine", user_id=owner)
     await harness.change("UPDATE feeds SET owner_id = :owner WHERE id = :id", owner=owner, id=private)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from reedbed.domain.times import DAY
 from tests.clients import Client, SignIn
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
@@ -36,9 +37,7 @@ async def test_a_passage_is_kept_with_its_note_and_outlives_the_entry(
     assert (await client.get(address)).status_code == 404
 
 
-@pytest.mark.parametrize(
-    "quote", ["stands very still. Then it strikes.", "very still.\n\nThen", "still.Then it"]
-)
+@pytest.mark.parametrize("quote", ["stands very still. Then it strikes.", "very still.\n\nThen", "still.Then it"])
 async def test_a_selection_over_paragraphs_is_found(
     signed_in: SignIn, harness: RuntimeHarness, site: FeedSite, quote: str
 ) -> None:
@@ -105,3 +104,46 @@ async def test_lists_and_exports(signed_in: SignIn, harness: RuntimeHarness, sit
     text = (await client.get(f"{ADDRESS}/export.md")).text
     assert text.count("\n## [Herons](<http://") == 1
     assert "\n> it strikes\n\nQuick!\n" in text
+
+
+async def test_a_highlight_has_a_color_and_is_found_by_it_and_by_its_words(
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
+) -> None:
+    client = await signed_in()
+    entry = await entry_of(harness, client, site)
+    first = (await client.post(ADDRESS, json={"entry_id": entry, "quote": "heron"})).json()
+    second = (await client.post(ADDRESS, json={"entry_id": entry, "quote": "strikes", "color": "blue"})).json()
+    assert [first["color"], second["color"]] == ["yellow", "blue"]
+    changed = (await client.patch(f"{ADDRESS}/{first['id']}", json={"color": "rose"})).json()
+    assert (changed["color"], changed["note"]) == ("rose", "")
+    changed = (await client.patch(f"{ADDRESS}/{first['id']}", json={"note": "100 % sure"})).json()
+    assert (changed["color"], changed["note"]) == ("rose", "100 % sure")
+    assert (await client.post(ADDRESS, json={"entry_id": entry, "quote": "heron", "color": "red"})).status_code == 400
+
+    async def quotes(query: str) -> list[str]:
+        return [one["quote"] for one in (await client.get(f"{ADDRESS}?{query}")).json()["items"]]
+
+    assert await quotes("color=blue") == ["strikes"]
+    assert await quotes("q=STRIKE") == ["strikes"]
+    assert await quotes("q=0%20%25%20s") == ["heron"]
+    assert await quotes("q=%25&color=blue") == []
+    assert b", blue*" in (await client.get(f"{ADDRESS}/export.md")).content
+
+
+async def test_highlights_are_reviewed_in_turn(signed_in: SignIn, harness: RuntimeHarness, site: FeedSite) -> None:
+    client = await signed_in()
+    entry = await entry_of(harness, client, site)
+    ids = [
+        (await client.post(ADDRESS, json={"entry_id": entry, "quote": quote})).json()["id"]
+        for quote in ("heron", "stands", "strikes")
+    ]
+    assert (await client.get(f"{ADDRESS}/due")).json() == []
+    week = 8 * DAY
+    await harness.change(f"UPDATE highlights SET created_at = created_at - {week}")
+    assert [one["id"] for one in (await client.get(f"{ADDRESS}/due?limit=2")).json()] == ids[:2]
+    reviewed = await client.post(f"{ADDRESS}/{ids[0]}/review")
+    assert reviewed.json()["reviewed_at"] is not None
+    assert [one["id"] for one in (await client.get(f"{ADDRESS}/due")).json()] == ids[1:]
+    other = await signed_in("other@example.org")
+    assert (await other.post(f"{ADDRESS}/{ids[1]}/review")).status_code == 404
+    assert (await other.get(f"{ADDRESS}/due")).json() == []

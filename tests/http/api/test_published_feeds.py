@@ -18,9 +18,7 @@ from tests.harness import RuntimeHarness
 ADDRESS = "/api/v1/published-feeds"
 
 
-async def follow(
-    harness: RuntimeHarness, client: Client, site: FeedSite, *titles: str, feed: str = "main"
-) -> int:
+async def follow(harness: RuntimeHarness, client: Client, site: FeedSite, *titles: str, feed: str = "main") -> int:
     for title in titles:
         site.publish(title, feed=feed, content=f"<p>About {title}</p>")
     feed_id = await harness.follow(site.feed_url(feed), user_id=client.user_id)
@@ -101,9 +99,7 @@ async def test_stories_are_published(
     signed_in: SignIn, client: Client, harness: RuntimeHarness, site: FeedSite, form: str
 ) -> None:
     mine = await signed_in()
-    for number, title in enumerate(
-        ("Council shuts Marrowby <swing> bridge", "Marrowby swing bridge shut by council")
-    ):
+    for number, title in enumerate(("Council shuts Marrowby <swing> bridge", "Marrowby swing bridge shut by council")):
         await follow(harness, mine, site, title, feed=f"f{number}")
     await StoryGrouper().group_new(harness.runtime)
     made = await publish(mine, view="stories")
@@ -131,9 +127,7 @@ async def test_whatever_entries_hold_the_feed_is_well_formed(
         author="\x02Ann",
         url="https://example.org/?a=1&b=<2>",
     )
-    await harness.change(
-        "UPDATE entry_bodies SET content = :content", content="<p>]]>\x0b&amp;&lt;script&gt;</p>"
-    )
+    await harness.change("UPDATE entry_bodies SET content = :content", content="<p>]]>\x0b&amp;&lt;script&gt;</p>")
     made = await publish(mine)
     atom = await client.get(made["atom_url"])
     told = feedparser.parse(atom.content)
@@ -192,12 +186,10 @@ async def test_every_view_can_be_published(
     )
     ids = {title: id_ for id_, title in await harness.rows("SELECT id, title FROM entries")}
     await mine.patch(
-        f"/api/v1/entries/{ids['Two']}",
-        json={"starred": True, "later": True, "tags": ["birds"], "read": True},
+        f"/api/v1/entries/{ids['Two']}", json={"starred": True, "later": True, "tags": ["birds"], "read": True}
     )
     await harness.change(
-        "INSERT INTO searches (user_id, name, query, created_at) VALUES (:user, 'S', 'title:one', 1)",
-        user=mine.user_id,
+        "INSERT INTO searches (user_id, name, query, created_at) VALUES (:user, 'S', 'title:one', 1)", user=mine.user_id
     )
     (search,) = await harness.column("SELECT id FROM searches")
     expected: list[tuple[dict[str, Any], list[str]]] = [

@@ -30,11 +30,7 @@ async def test_a_rule_is_made_read_changed_and_deleted(signed_in: SignIn) -> Non
     assert rule["conditions"] == HERONS["conditions"]
     address = f"{ADDRESS}/{rule['id']}"
     changed = (await client.patch(address, json={"enabled": False, "name": "Other"})).json()
-    assert (changed["name"], changed["enabled"], changed["conditions"]) == (
-        "Other",
-        False,
-        HERONS["conditions"],
-    )
+    assert (changed["name"], changed["enabled"], changed["conditions"]) == ("Other", False, HERONS["conditions"])
     assert (await client.get(address)).json() == changed
     assert (await client.get(ADDRESS)).json() == {"items": [changed], "next_cursor": None}
     assert (await client.delete(address)).status_code == 204
@@ -63,9 +59,7 @@ async def test_rules_are_put_in_order(signed_in: SignIn) -> None:
         ({"match": "some"}, "match"),
     ],
 )
-async def test_a_wrong_rule_is_refused_with_its_field(
-    signed_in: SignIn, change: dict[str, Any], field: str
-) -> None:
+async def test_a_wrong_rule_is_refused_with_its_field(signed_in: SignIn, change: dict[str, Any], field: str) -> None:
     client = await signed_in()
     refused = await client.post(ADDRESS, json={**HERONS, **change})
     assert (refused.status_code, refused.json()["error"]["details"]) == (400, {"field": field})

@@ -2,7 +2,8 @@
 
 import pytest
 
-from reedbed.domain.times import DAY
+from reedbed.domain.times import DAY, rfc3339
+from reedbed.services.subscriptions.manage import unmute_due
 from reedbed.store.engine.database import counting
 from tests.clients import SignIn
 from tests.feedsite import FeedSite
@@ -25,9 +26,7 @@ async def test_a_feed_is_followed_fetched_and_shown_with_its_state(
     assert state["next_check_reason"]
 
 
-async def test_credentials_are_kept_and_never_shown(
-    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_credentials_are_kept_and_never_shown(signed_in: SignIn, harness: RuntimeHarness, site: FeedSite) -> None:
     site.protect("ann", "s3cret")
     site.publish("Hello", key="a")
     client = await signed_in()
@@ -73,6 +72,8 @@ async def test_a_search_names_the_feeds_that_do_not_exist(signed_in: SignIn) -> 
     client = await signed_in()
     found = (await client.get("/api/v1/entries", params={"q": "feed:nothing x"})).json()
     assert (found["items"], found["unknown"]) == ([], ["feed:nothing"])
+    states = (await client.get("/api/v1/entries", params={"q": "is:bogus"})).json()
+    assert (states["items"], states["unknown"]) == ([], ["is:bogus"])
 
 
 @pytest.mark.parametrize("door", ["enable", "refresh"])
@@ -94,9 +95,7 @@ async def test_a_stopped_feed_comes_back_when_it_is_asked_for(
     assert (state["status"], state["stopped_at"], state["consecutive_failures"]) == ("success", None, 0)
 
 
-async def test_a_refresh_that_is_refused_says_why(
-    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_a_refresh_that_is_refused_says_why(signed_in: SignIn, harness: RuntimeHarness, site: FeedSite) -> None:
     site.misbehave(status=429, headers={"Retry-After": "3600"})
     client = await signed_in()
     await harness.follow(site.feed_url(), user_id=client.user_id)
@@ -106,9 +105,9 @@ async def test_a_refresh_that_is_refused_says_why(
     one = (await client.post(f"/api/v1/subscriptions/{mine['id']}/refresh")).json()
     every = (await client.post("/api/v1/subscriptions/refresh")).json()
 
-    assert (one["refreshing"], one["reason"]) == (False, "The site has asked to be left alone for a while.")
+    assert (one["refreshing"], one["reason"]) == (False, "The site has asked for a pause.")
     assert one["retry_at"] == mine["feed"]["fetch_state"]["retry_after_until"]
-    refused = {"id": mine["id"], "reason": one["reason"], "retry_at": one["retry_at"]}
+    refused = {"id": mine["id"], **{name: one[name] for name in ("reason", "reason_code", "retry_at")}}
     assert every == {"refreshing": 0, "refused": [refused]}
 
     await harness.change("UPDATE feeds SET enabled = false")
@@ -137,11 +136,7 @@ async def test_wrong_addresses_are_400_and_a_second_time_is_409(signed_in: SignI
         ({}, "url", "Feed URL is required"),
         ({"url": " "}, "url", "Feed URL is required"),
         ({"url": "http://127.0.0.1:9/", "title": " "}, "title", "Feed name is required"),
-        (
-            {"url": "http://127.0.0.1:9/", "title": "x" * 256},
-            "title",
-            "Feed name must be less than 255 characters",
-        ),
+        ({"url": "http://127.0.0.1:9/", "title": "x" * 256}, "title", "Feed name must be less than 255 characters"),
     ],
 )
 async def test_what_is_missing_or_too_long_is_named(
@@ -193,8 +188,7 @@ async def test_what_is_not_sent_stays(signed_in: SignIn) -> None:
     client = await signed_in()
     folder = (await client.post("/api/v1/folders", json={"name": "News"})).json()
     made = await client.post(
-        "/api/v1/subscriptions/batch",
-        json={"items": [{"url": "http://127.0.0.1:9/a", "folder_id": folder["id"]}]},
+        "/api/v1/subscriptions/batch", json={"items": [{"url": "http://127.0.0.1:9/a", "folder_id": folder["id"]}]}
     )
     address = f"/api/v1/subscriptions/{made.json()['items'][0]['subscription']['id']}"
     changed = (await client.patch(address, json={"paused": True, "interval": 3600})).json()
@@ -213,9 +207,7 @@ async def test_impossible_ids_are_404_in_a_path_and_400_in_a_body(signed_in: Sig
     assert (await client.post("/api/v1/folders", json={"name": "x", "parent_id": "abc"})).status_code == 400
 
 
-async def test_preview_discover_and_validate_look_before_subscribing(
-    signed_in: SignIn, site: FeedSite
-) -> None:
+async def test_preview_discover_and_validate_look_before_subscribing(signed_in: SignIn, site: FeedSite) -> None:
     site.publish("Hello", key="a", content="<p>Some words</p>")
     page, empty = site.page("/home"), site.page("/empty", feeds=())
     client = await signed_in()
@@ -235,9 +227,49 @@ async def test_opml_goes_in_by_file_and_by_body_and_comes_out(signed_in: SignIn)
     by_file = await client.post("/api/v1/opml", files={"file": ("mine.opml", opml)})
     by_body = await client.post("/api/v1/opml", content=opml, headers={"Content-Type": "text/x-opml"})
     line = {"title": "A", "url": "http://127.0.0.1:9/a"}
-    added = {**line, "status": "added", "message": ""}
-    followed = {**line, "status": "followed", "message": "You follow this feed already."}
+    added = {**line, "status": "added", "message": "", "code": None}
+    followed = {**line, "status": "followed", "message": "You follow this feed already.", "code": "already_followed"}
     assert by_file.json() == {"imported": 1, "skipped": 0, "errors": [], "lines": [added]}
     assert by_body.json() == {"imported": 0, "skipped": 1, "errors": [], "lines": [followed]}
     assert b'xmlUrl="http://127.0.0.1:9/a"' in (await client.get("/api/v1/opml")).content
     assert (await client.post("/api/v1/opml", content=b"no")).status_code == 400
+
+
+async def test_a_muted_feed_is_missing_from_everything_but_not_from_its_own_list(
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
+) -> None:
+    client = await signed_in()
+    ids: dict[str, str] = {}
+    folder = (await client.post("/api/v1/folders", json={"name": "News"})).json()["id"]
+    for name in ("loud", "calm"):
+        site.publish(f"From {name}", key=name, feed=name)
+        body = {"url": site.feed_url(name), "folder_id": folder}
+        ids[name] = (await client.post("/api/v1/subscriptions", json=body)).json()["id"]
+
+    async def shown(**query: str) -> list[str]:
+        return [entry["title"] for entry in (await client.get("/api/v1/entries", params=query)).json()["items"]]
+
+    async def counts() -> tuple[int, int]:
+        counted = (await client.get("/api/v1/counts")).json()
+        return counted["all"], counted["folders"][folder]
+
+    until = rfc3339(harness.runtime.now() + DAY)
+    loud = f"/api/v1/subscriptions/{ids['loud']}"
+    changed = (await client.patch(loud, json={"muted_until": until, "unread_display": "dot"})).json()
+    assert (changed["muted_until"], changed["unread_display"], changed["unread_count"]) == (until, "dot", 1)
+    for view in ("unread", "all"):
+        assert await shown(view=view) == await shown(view=view, folder_id=folder) == ["From calm"]
+        assert await shown(view=view, feed_id=changed["feed_id"]) == ["From loud"]
+    assert await counts() == (1, 1)
+    await client.post("/api/v1/entries/mark-read", json={"all": True})
+    assert await shown(view="unread", feed_id=changed["feed_id"]) == ["From loud"]
+    harness.clock.ahead += 2 * DAY
+    await unmute_due(harness.runtime)
+    assert await shown(view="unread") == ["From loud"] and await counts() == (1, 1)
+    assert (await client.post(f"/api/v1/folders/{folder}/mute", json={"until": until})).status_code == 204
+    assert await counts() == (1, 1), "a time that has passed mutes nothing"
+    await client.post(f"/api/v1/folders/{folder}/mute", json={"until": "9999-01-01T00:00:00Z"})
+    assert await counts() == (0, 0) and await shown(view="all") == []
+    other = await signed_in("other@example.org")
+    assert (await other.post(f"/api/v1/folders/{folder}/mute", json={"until": None})).status_code == 404
+    assert (await client.patch(loud, json={"unread_display": "loud"})).status_code == 400

@@ -44,9 +44,7 @@ async def fill(client: Client, harness: RuntimeHarness, site: FeedSite) -> None:
     await client.post("/api/v1/rules", json=rule)
 
 
-async def test_an_archive_holds_everything_once(
-    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_an_archive_holds_everything_once(signed_in: SignIn, harness: RuntimeHarness, site: FeedSite) -> None:
     client = await signed_in()
     await fill(client, harness, site)
     archive = await archive_of(client)
@@ -54,11 +52,7 @@ async def test_an_archive_holds_everything_once(
     titles = [entry["title"] for entry in entries]
     assert sorted(titles) == sorted([*(f"Entry {number}" for number in range(22)), "Entry 30", "Entry 40"])
     kept = {entry["title"]: entry for entry in entries}
-    assert (kept["Entry 0"]["starred"], kept["Entry 0"]["later"], kept["Entry 0"]["tags"]) == (
-        True,
-        True,
-        ["a"],
-    )
+    assert (kept["Entry 0"]["starred"], kept["Entry 0"]["later"], kept["Entry 0"]["tags"]) == (True, True, ["a"])
     assert kept["Entry 40"]["content"] == "<p>Text 40</p>"
     assert [one["title"] for one in told(archive, "bookmarks.json")] == ["Entry 44"]
     assert [one["quote"] for one in told(archive, "highlights.json")] == ["Text 44"]
@@ -70,9 +64,7 @@ async def test_an_archive_holds_everything_once(
     assert b"> Text 44" in archive.read("highlights.md")
 
 
-async def test_an_archive_holds_nothing_of_others(
-    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_an_archive_holds_nothing_of_others(signed_in: SignIn, harness: RuntimeHarness, site: FeedSite) -> None:
     await fill(await signed_in(), harness, site)
     archive = await archive_of(await signed_in("other@example.org"))
     lists = [

@@ -37,11 +37,7 @@ async def world(
     monkeypatch.setenv("SSL_CERT_FILE", str(imap_service.certificate))
     imap._tls.cache_clear()
     policy = MailPolicy(
-        domain=DOMAIN,
-        webhook_token=TOKEN,
-        mailgun_key=MAILGUN_KEY,
-        ses_topics=(TOPIC,),
-        authserv_id="mx.example.net",
+        domain=DOMAIN, webhook_token=TOKEN, mailgun_key=MAILGUN_KEY, ses_topics=(TOPIC,), authserv_id="mx.example.net"
     )
     async with amazon.serving() as fetcher:
         harness.runtime = replace(harness.runtime, mail=policy, fetcher=fetcher)
@@ -50,8 +46,6 @@ async def world(
         door = MailIntake("127.0.0.1", free_port(), per_minute=1_000)
         server = await open_mail_intake(harness.runtime, door)
         async with new_client(create_app(harness.runtime)) as client:
-            yield World(
-                harness, client, user_id, written(harness.runtime, address), door.port, imap_service, amazon
-            )
+            yield World(harness, client, user_id, written(harness.runtime, address), door.port, imap_service, amazon)
         server.close()
     imap._tls.cache_clear()

@@ -40,9 +40,7 @@ async def test_a_topic_is_confirmed_only_when_amazon_asks(world: World) -> None:
     ],
     ids=lambda change: next(iter(change)),
 )
-async def test_a_forged_notification_is_refused_and_nothing_stored(
-    world: World, change: dict[str, str]
-) -> None:
+async def test_a_forged_notification_is_refused_and_nothing_stored(world: World, change: dict[str, str]) -> None:
     body = json.loads(world.amazon.notification("forged", ses_message(SAMPLES[0].raw, world.address)))
     answer = await world.client.post("/inbound/ses", content=json.dumps({**body, **change}))
 

@@ -7,12 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reedbed.domain.newsletters import MailIntake
-from reedbed.services.newsletters.channels import (
-    MailboxOptions,
-    add_mailbox,
-    check_due_mailboxes,
-    open_mail_intake,
-)
+from reedbed.services.newsletters.channels import MailboxOptions, add_mailbox, check_due_mailboxes, open_mail_intake
 from reedbed.services.runtime import Runtime
 from tests.amazon import Amazon, ses_message
 from tests.clients import Client
@@ -80,9 +75,7 @@ async def by_imap(world: World, sent: list[Sample]) -> None:
 
 async def by_postmark(world: World, sent: list[Sample]) -> None:
     for sample in sent:
-        await posted(
-            world, "/inbound/postmark", json=as_postmark(sample, world.address), auth=("hook", TOKEN)
-        )
+        await posted(world, "/inbound/postmark", json=as_postmark(sample, world.address), auth=("hook", TOKEN))
 
 
 async def by_mailgun(world: World, sent: list[Sample]) -> None:

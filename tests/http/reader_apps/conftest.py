@@ -19,9 +19,7 @@ from tests.http.reader_apps.shelf import Shelf, new_shelf
 
 
 @pytest.fixture
-async def shelf(
-    app: Application, harness: RuntimeHarness, site: FeedSite, signed_in: SignIn
-) -> AsyncIterator[Shelf]:
+async def shelf(app: Application, harness: RuntimeHarness, site: FeedSite, signed_in: SignIn) -> AsyncIterator[Shelf]:
     async with AsyncExitStack() as stack:
         stranger = await stack.enter_async_context(new_client(app))
         yield await new_shelf(stranger, await signed_in("reader@example.org"), harness, site)

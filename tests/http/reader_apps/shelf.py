@@ -41,9 +41,7 @@ class Shelf:
 
     async def log_in(self, base: str = "/api/greader.php") -> dict[str, str]:
         """The header of all later calls."""
-        answer = await self.app.post(
-            f"{base}/accounts/ClientLogin", data={"Email": EMAIL, "Passwd": self.password}
-        )
+        answer = await self.app.post(f"{base}/accounts/ClientLogin", data={"Email": EMAIL, "Passwd": self.password})
         assert answer.status_code == 200, answer.text
         lines = dict(line.split("=", 1) for line in answer.text.split("\n"))
         return {"Authorization": f"GoogleLogin auth={lines['Auth']}"}
@@ -87,9 +85,7 @@ class App:
     base: str = API
 
     async def get(self, path: str, **params: Any) -> httpx.Response:
-        return await self.client.get(
-            f"{self.base}/{path}", params={"output": "json", **params}, headers=self.headers
-        )
+        return await self.client.get(f"{self.base}/{path}", params={"output": "json", **params}, headers=self.headers)
 
     async def read(self, path: str, **params: Any) -> Any:
         answer = await self.get(path, **params)

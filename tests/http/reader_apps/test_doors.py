@@ -93,8 +93,7 @@ async def test_a_revoked_app_password_closes_the_door_at_once(shelf: Shelf) -> N
 
 
 @pytest.mark.parametrize(
-    "header",
-    ["", "GoogleLogin auth=", f"GoogleLogin auth=1-{'0' * 40}", "Bearer no", "Basic eDp5", "GoogleLogin x"],
+    "header", ["", "GoogleLogin auth=", f"GoogleLogin auth=1-{'0' * 40}", "Bearer no", "Basic eDp5", "GoogleLogin x"]
 )
 async def test_a_stranger_is_unauthorized(shelf: Shelf, header: str) -> None:
     for path in ("user-info", "subscription/list", "stream/contents", "token"):

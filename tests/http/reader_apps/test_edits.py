@@ -151,9 +151,7 @@ async def test_a_feed_is_followed_with_a_folder_and_an_empty_title(shelf: Shelf)
     assert [one["title"] for one in listed if one["url"] == address] == ["Mine"]
 
 
-async def test_a_feed_is_listed_with_its_own_address_and_answers_to_the_one_it_was_asked_by(
-    shelf: Shelf,
-) -> None:
+async def test_a_feed_is_listed_with_its_own_address_and_answers_to_the_one_it_was_asked_by(shelf: Shelf) -> None:
     shelf.site.publish("Six", feed="more")
     address = shelf.site.feed_url("more").replace("http://", "HTTP://") + "#top"
     app = await shelf.set_language()
@@ -165,9 +163,7 @@ async def test_a_feed_is_listed_with_its_own_address_and_answers_to_the_one_it_w
     assert shelf.site.feed_url("more") not in [one["url"] for one in listed]
 
 
-async def test_a_feed_added_by_its_page_is_listed_with_its_own_address_and_title_at_once(
-    shelf: Shelf,
-) -> None:
+async def test_a_feed_added_by_its_page_is_listed_with_its_own_address_and_title_at_once(shelf: Shelf) -> None:
     shelf.site.feed("more", title="The More Times")
     shelf.site.publish("Six", feed="more")
     page = shelf.site.page("/home", feeds=("more",))
@@ -250,9 +246,7 @@ async def test_quickadd_takes_feeds_and_pages_and_tells_failures_in_its_answer(s
 async def test_an_address_without_a_feed_is_refused_and_leaves_no_folder(shelf: Shelf) -> None:
     app = await shelf.set_language()
     for address in (f"{shelf.site.url}/nothing", "http://127.0.0.1:1/feed", shelf.site.page("/e", feeds=())):
-        answer = await app.post(
-            "subscription/edit", ac="subscribe", s=f"feed/{address}", a="user/-/label/New"
-        )
+        answer = await app.post("subscription/edit", ac="subscribe", s=f"feed/{address}", a="user/-/label/New")
         assert answer.status_code == 400
     assert "user/-/label/New" not in [tag["id"] for tag in (await app.read("tag/list"))["tags"]]
     assert len((await app.read("subscription/list"))["subscriptions"]) == 2
@@ -319,9 +313,7 @@ async def test_a_disabled_label_leaves_feeds_and_entries(shelf: Shelf) -> None:
 
 
 async def test_a_token_that_may_only_read_changes_nothing(shelf: Shelf) -> None:
-    made = await shelf.page.post(
-        "/api/v1/users/me/tokens", json={"name": "Reader", "kind": "api", "scopes": ["read"]}
-    )
+    made = await shelf.page.post("/api/v1/users/me/tokens", json={"name": "Reader", "kind": "api", "scopes": ["read"]})
     headers = {"Authorization": f"Bearer {made.json()['secret']}"}
     listed = await shelf.app.get("/reader/api/0/subscription/list", headers=headers)
     assert len(listed.json()["subscriptions"]) == 2

@@ -11,9 +11,7 @@ async def test_feedme_logs_in_reads_and_marks(shelf: Shelf) -> None:
     contents = await shelf.app.get(f"{API}/stream/contents/", params={"n": "100"}, headers=headers)
     assert len(contents.json()["items"]) == 5
     item = contents.json()["items"][0]
-    marked = await shelf.app.post(
-        f"{API}/edit-tag", params={"i": item["id"], "a": READ, "T": ""}, headers=headers
-    )
+    marked = await shelf.app.post(f"{API}/edit-tag", params={"i": item["id"], "a": READ, "T": ""}, headers=headers)
     assert marked.text == "OK"
     assert item["title"] not in await shelf.unread_titles()
 

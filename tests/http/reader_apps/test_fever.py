@@ -8,8 +8,7 @@ from tests.http.reader_apps.shelf import EMAIL, Shelf
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["/fever", "/fever/", "/fever//", "/fever.php", "/fever.php/", "/api/fever.php", "/fever/index.php"],
+    "path", ["/fever", "/fever/", "/fever//", "/fever.php", "/fever.php/", "/api/fever.php", "/fever/index.php"]
 )
 async def test_every_place_and_every_way_to_send_a_key(shelf: Shelf, path: str) -> None:
     key = shelf.fever_key
@@ -82,8 +81,7 @@ async def test_groups_feeds_and_what_lies_where(shelf: Shelf) -> None:
 
 async def test_icons_come_without_data_and_match_their_feeds(shelf: Shelf) -> None:
     await shelf.harness.change(
-        "INSERT INTO blobs (hash, media_type, data, created_at) VALUES ('x', 'image/png', :data, 1)",
-        data=b"picture",
+        "INSERT INTO blobs (hash, media_type, data, created_at) VALUES ('x', 'image/png', :data, 1)", data=b"picture"
     )
     await shelf.harness.change("UPDATE feeds SET icon_id = (SELECT max(id) FROM blobs)")
     answer = await shelf.fever("feeds&favicons")

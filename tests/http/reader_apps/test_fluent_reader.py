@@ -20,12 +20,7 @@ async def test_fluent_reader_marks_without_a_token_and_without_a_moment(shelf: S
     app = await shelf.set_language()
     item = (await app.read("stream/contents", n=1))["items"][0]["id"]
     form = {**app.headers, "Content-Type": "application/x-www-form-urlencoded"}
-    for body in (
-        f"i={item}&a={READ}",
-        f"i={item}&r={READ}",
-        f"i={item}&a={STARRED}",
-        f"i={item}&a={KEPT_UNREAD}",
-    ):
+    for body in (f"i={item}&a={READ}", f"i={item}&r={READ}", f"i={item}&a={STARRED}", f"i={item}&a={KEPT_UNREAD}"):
         assert (await app.client.post(f"{API}/edit-tag", content=body, headers=form)).text == "OK"
     everything = f"s=feed/{shelf.feeds['news']}"
     assert (await app.client.post(f"{API}/mark-all-as-read", content=everything, headers=form)).text == "OK"

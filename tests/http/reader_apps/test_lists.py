@@ -59,9 +59,7 @@ async def test_tags_are_stars_folders_and_labels(shelf: Shelf) -> None:
 
 
 async def test_nested_folders_are_called_by_their_path_and_found_by_their_name(shelf: Shelf) -> None:
-    made = await shelf.page.post(
-        "/api/v1/folders", json={"name": "Linux", "parent_id": shelf.folders["tech"]}
-    )
+    made = await shelf.page.post("/api/v1/folders", json={"name": "Linux", "parent_id": shelf.folders["tech"]})
     app = await shelf.set_language()
     news = f"feed/{shelf.feeds['news']}"
     await app.post("subscription/edit", ac="edit", s=news, a="user/-/label/Tech/Linux")

@@ -6,7 +6,7 @@ import pytest
 
 from reedbed.services.digests import ask_digest, get_digest
 from reedbed.services.questions import ask_question, get_question
-from reedbed.services.search import repair_search
+from reedbed.services.search.upkeep import repair_search
 from reedbed.services.stories import StoryGrouper
 from reedbed.store import users
 from tests.http.reader_apps.shelf import API, Shelf
@@ -76,9 +76,7 @@ async def test_an_act_of_the_reader_brings_it_back(shelf: Shelf, muted: int, cha
     assert await _titles(shelf, view="muted") == []
 
 
-async def test_marking_a_feed_unread_leaves_it_muted_and_marking_it_by_id_does_not(
-    shelf: Shelf, muted: int
-) -> None:
+async def test_marking_a_feed_unread_leaves_it_muted_and_marking_it_by_id_does_not(shelf: Shelf, muted: int) -> None:
     await shelf.page.post("/api/v1/entries/mark-read", json={"all": True})
     feed = {"feed_id": str(shelf.feeds["news"]), "read": False}
     assert (await shelf.page.post("/api/v1/entries/mark-read", json=feed)).json()["marked"] == 3

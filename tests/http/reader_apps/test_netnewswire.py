@@ -13,9 +13,7 @@ async def test_netnewswire_logs_in_lists_and_fetches(shelf: Shelf) -> None:
     since = (await shelf.fetched_at(await shelf.id_of("One"))) / 1_000 - 0.5
     ids = await app.ids(s=READING_LIST, ot=f"{since:.6f}", n=1_000)
     assert len(ids) == 5
-    body = "&".join(
-        [f"T={token}", "output=json", *(f"i=tag:google.com,2005:reader/item/{id:x}" for id in ids)]
-    )
+    body = "&".join([f"T={token}", "output=json", *(f"i=tag:google.com,2005:reader/item/{id:x}" for id in ids)])
     form = {**app.headers, "Content-Type": "application/x-www-form-urlencoded"}
     answer = await app.client.post(f"{API}/stream/items/contents", content=body, headers=form)
     assert len(answer.json()["items"]) == 5

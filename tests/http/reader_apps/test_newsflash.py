@@ -2,9 +2,7 @@
 
 from tests.http.reader_apps.shelf import API, READ, Shelf
 
-OPML = (
-    b'<opml><body><outline text="A"><outline text="B" xmlUrl="http://127.0.0.1:9/b"/></outline></body></opml>'
-)
+OPML = b'<opml><body><outline text="A"><outline text="B" xmlUrl="http://127.0.0.1:9/b"/></outline></body></opml>'
 
 
 async def test_newsflash_asks_for_the_latest_without_a_stream(shelf: Shelf) -> None:

@@ -4,13 +4,7 @@ from tests.http.reader_apps.shelf import API, EMAIL, LONG, READ, READING_LIST, S
 
 
 async def test_read_you_never_takes_unread_entries_for_read(shelf: Shelf) -> None:
-    words = {
-        "output": "json",
-        "Email": EMAIL,
-        "Passwd": shelf.password,
-        "client": "ReadYou",
-        "service": "reader",
-    }
+    words = {"output": "json", "Email": EMAIL, "Passwd": shelf.password, "client": "ReadYou", "service": "reader"}
     login = (await shelf.app.post("/api/greader.php/accounts/ClientLogin", data=words)).json()
     app = await shelf.set_language()
     app.headers = {"Authorization": f"GoogleLogin auth={login['Auth']}"}

@@ -13,17 +13,7 @@ from reedbed.roles.app import create_app
 from reedbed.services.runtime import SignInPolicy
 from tests.clients import BASE_URL, new_client
 from tests.harness import RuntimeHarness
-from tests.http.sign_in.walk import (
-    PASSWORD,
-    Browse,
-    come_back,
-    go,
-    link_account,
-    log_in,
-    moments,
-    new_person,
-    send,
-)
+from tests.http.sign_in.walk import PASSWORD, Browse, come_back, go, link_account, log_in, moments, new_person, send
 from tests.oidcprovider import CLIENT, OidcProvider
 
 
@@ -130,15 +120,13 @@ async def test_a_state_of_one_provider_is_not_good_for_another(
     assert (await come_back(browser, f"/api/v1/auth/oidc/callback?{back.query}")).status_code == 400
 
 
-async def test_whoever_says_no_is_told_so(
-    harness: RuntimeHarness, provider: OidcProvider, browse: Browse
-) -> None:
+async def test_whoever_says_no_is_told_so(harness: RuntimeHarness, provider: OidcProvider, browse: Browse) -> None:
     await new_person(harness)
     browser = browse()
     begun = await browser.get("/login/with/oidc")
     state = dict(parse_qsl(urlsplit(begun.headers["location"]).query))["state"]
     back = await come_back(browser, f"/api/v1/auth/oidc/callback?error=access_denied&state={state}")
-    assert back.status_code == 400 and "Reed ID was told no" in back.text
+    assert back.status_code == 400 and "You cancelled logging in with Reed ID" in back.text
 
 
 async def test_a_provider_that_is_not_who_it_says_is_not_used(
@@ -147,7 +135,7 @@ async def test_a_provider_that_is_not_who_it_says_is_not_used(
     await new_person(harness)
     provider.metadata = {"issuer": "https://evil.example"}
     begun = await browse().get("/login/with/oidc")
-    assert begun.status_code == 503 and "does not answer" in begun.text
+    assert begun.status_code == 503 and "is not responding" in begun.text
     assert await harness.rows("SELECT * FROM sign_ins") == []
 
 
@@ -188,9 +176,7 @@ async def test_apple_sends_a_form_and_takes_a_signed_note(
     assert on.status_code == 307
     answer = await browser.post(on.headers["location"], **sent)
     assert answer.status_code == 303 and answer.headers["location"].startswith("/login/finish")
-    note = jwt.decode(
-        provider.redeemed[-1]["client_secret"], public_key, algorithms=["ES256"], audience=provider.url
-    )
+    note = jwt.decode(provider.redeemed[-1]["client_secret"], public_key, algorithms=["ES256"], audience=provider.url)
     assert (note["iss"], note["sub"]) == ("TEAM", CLIENT)
 
 
@@ -207,9 +193,7 @@ async def test_facebook_logs_in_who_has_linked_it(
     assert (await go(browse(), provider, "/login/with/facebook")).headers["location"] == "/"
 
 
-async def test_the_doors_say_what_there_is(
-    harness: RuntimeHarness, provider: OidcProvider, browse: Browse
-) -> None:
+async def test_the_doors_say_what_there_is(harness: RuntimeHarness, provider: OidcProvider, browse: Browse) -> None:
     await new_person(harness)
     browser = browse()
     (shown,) = (await browser.get("/api/v1/auth/oauth")).json()["items"]

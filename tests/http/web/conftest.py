@@ -25,9 +25,7 @@ async def reader(by_cookie: SignIn) -> Client:
 async def reading(reader: Client, site: FeedSite, harness: RuntimeHarness) -> Client:
     site.feed(title="The Marrowby Courier")
     for number in (1, 2, 3):
-        site.publish(
-            f"Herons {number}", key=str(number), content=f"<p>Grey birds in the reeds, {number}.</p>"
-        )
+        site.publish(f"Herons {number}", key=str(number), content=f"<p>Grey birds in the reeds, {number}.</p>")
     await harness.follow(site.feed_url(), user_id=reader.user_id)
     await harness.check()
     return reader

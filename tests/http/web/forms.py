@@ -10,7 +10,7 @@ HTMX = {**OWN_PAGE, "HX-Request": "true"}
 def texts(html: str, marker: str = 'class="error"') -> list[str]:
     """The words of every element with this marker."""
     found = re.findall(rf"<(\w+)[^>]*{re.escape(marker)}[^>]*>(.*?)</\1>", html, re.DOTALL)
-    return [unescape(re.sub(r"<[^>]+>", "", inner)).strip() for _, inner in found]
+    return [re.sub(r"\s*\n\s*", "\n", unescape(re.sub(r"<[^>]+>", "", inner))).strip() for _, inner in found]
 
 
 def tokens(html: str) -> set[str]:

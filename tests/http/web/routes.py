@@ -6,4 +6,4 @@ from reedbed.web.routes import ROUTERS
 
 
 def page_routes() -> list[APIRoute]:
-    return [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+    return [route for name in ROUTERS for route in name.load().routes if isinstance(route, APIRoute)]

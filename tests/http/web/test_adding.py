@@ -36,9 +36,7 @@ async def test_following_what_was_found_leads_to_the_feed(
     assert await harness.column("SELECT folder_id FROM subscriptions") == [folder]
 
 
-async def test_a_feed_just_followed_is_called_by_the_name_the_page_has_shown(
-    reader: Client, site: FeedSite
-) -> None:
+async def test_a_feed_just_followed_is_called_by_the_name_the_page_has_shown(reader: Client, site: FeedSite) -> None:
     site.feed(title="The Marrowby Courier")
     site.publish("Hello", key="a")
     looked = (await reader.get("/add", params={"url": site.feed_url()}, headers=HTMX)).text
@@ -49,9 +47,7 @@ async def test_a_feed_just_followed_is_called_by_the_name_the_page_has_shown(
     assert "You follow The Marrowby Courier now." in shown.text
 
 
-async def test_where_there_is_no_feed_the_typed_text_stays_with_a_sentence(
-    reader: Client, site: FeedSite
-) -> None:
+async def test_where_there_is_no_feed_the_typed_text_stays_with_a_sentence(reader: Client, site: FeedSite) -> None:
     page = site.page("/plain", feeds=(), body="<p>Nothing to follow</p>")
     shown = await reader.get("/add", params={"url": page})
     assert f'value="{page}"' in shown.text
@@ -122,7 +118,7 @@ async def test_a_feed_that_asks_for_a_password_opens_the_fields_for_it(
     (id_,) = await harness.column("SELECT id FROM subscriptions")
     assert "Give its name and password in the settings of the feed." in (await reader.get("/feeds")).text
     form = (await reader.get(f"/feeds/{id_}/edit")).text
-    assert '<details class="keeping" open><summary class="btn" data-kind="quiet">Name and password' in form
+    assert '<details class="keeping" open>\n<summary class="btn" data-kind="quiet">Name and password' in form
 
 
 async def test_a_feed_is_asked_for_once_to_be_shown(reader: Client, site: FeedSite) -> None:
@@ -238,11 +234,32 @@ async def test_a_search_for_a_feed_that_is_not_followed_says_so(reading: Client)
     others = (await reading.get("/search", params={"q": "folder:none tag:no -feed:nothing"})).text
     assert "There is no folder called none. There is no tag called no." in others
     assert "no feed called" not in others
+    for query in ("is:bogus", "-is:bogus grey"):
+        states = (await reading.get("/search", params={"q": query})).text
+        assert "There is no is:bogus. These can be searched for: is:unread, is:read, is:starred" in states
 
 
-async def test_a_list_is_brought_in_with_a_report(
-    reading: Client, site: FeedSite, harness: RuntimeHarness
-) -> None:
+async def test_a_site_without_https_is_given_its_login_over_http(reader: Client, site: FeedSite) -> None:
+    site.publish("Hello", key="a")
+    site.protect("ann", "s3cret")
+    bare = site.feed_url().removeprefix("http://")
+    locked = await reader.post("/add", data={"url": bare}, headers=HTMX)
+    assert f'name="url" value="{site.feed_url()}"' in locked.text
+    login = {"url": site.feed_url(), "username": "ann", "password": "s3cret"}
+    found = await reader.post("/add", data=login, headers=HTMX)
+    assert "Hello" in found.text
+    made = await reader.post("/api/v1/subscriptions", json={"url": bare})
+    assert (made.status_code, made.json()["url"]) == (201, site.feed_url())
+
+
+async def test_a_feed_address_without_a_dot_is_no_search(reader: Client) -> None:
+    page = (await reader.get("/add", params={"url": "feed://no-such-host/news"}, headers=HTMX)).text
+    assert "called //no-such-host" not in page
+    assert "no entry has these words" not in page
+    assert 'value="https://no-such-host/news"' in page
+
+
+async def test_a_list_is_brought_in_with_a_report(reading: Client, site: FeedSite, harness: RuntimeHarness) -> None:
     text = OPML.format(one=site.feed_url("one"), known=site.feed_url())
     part = await reading.post("/opml", files={"file": ("mine.opml", text)}, headers=HTMX)
     assert part.status_code == 200 and "<html" not in part.text
@@ -263,3 +280,22 @@ async def test_the_list_is_taken_out_as_a_file(reading: Client, site: FeedSite) 
     file = await reading.get("/opml")
     assert "attachment" in file.headers["content-disposition"]
     assert f'xmlUrl="{site.feed_url()}"' in file.text
+
+
+async def test_all_samples_are_followed_in_one_press_and_twice_does_no_harm(reader: Client) -> None:
+    button = (await reader.get("/add")).text
+    assert 'action="/add/samples"' in button
+    for _ in range(2):
+        followed = await reader.post("/add/samples")
+        assert (followed.status_code, followed.headers["location"]) == (303, "/unread")
+    titles = [one["title"] for one in (await reader.get("/api/v1/subscriptions")).json()["items"]]
+    assert len(titles) == 8 and "xkcd" in titles
+
+
+async def test_a_folder_is_made_while_following(reader: Client, site: FeedSite) -> None:
+    for key in ("one", "two"):
+        site.publish("Hello", key=key, feed=key)
+        await reader.post("/feeds", data={"url": site.feed_url(key), "new_folder": " Canals "})
+    (folder,) = (await reader.get("/api/v1/folders")).json()["items"]
+    filed = [one["folder_id"] for one in (await reader.get("/api/v1/subscriptions")).json()["items"]]
+    assert (folder["name"], filed) == ("Canals", [folder["id"]] * 2)

@@ -49,9 +49,7 @@ async def test_a_stranger_registers_and_is_told_the_same_whoever_they_are(
     wish = {"email": "new@example.org", "password": PASSWORD, "password_again": PASSWORD, "privacy": "true"}
     first = await _send(visitor, "/register", **wish)
     second = await _send(visitor, "/register", **wish)
-    assert first.status_code == second.status_code == 200 and texts(first.text, "role=") == texts(
-        second.text, "role="
-    )
+    assert first.status_code == second.status_code == 200 and texts(first.text, "role=") == texts(second.text, "role=")
     assert await harness.column("SELECT email FROM users") == ["new@example.org"]
 
 
@@ -70,12 +68,7 @@ async def test_an_invitation_opens_an_account(runtime: Runtime) -> None:
     async with new_client(create_app(invited)) as guest:
         page = await guest.get(made.url)
         assert 'value="guest@example.org"' in page.text
-        wish = {
-            "email": "guest@example.org",
-            "password": PASSWORD,
-            "password_again": PASSWORD,
-            "privacy": "true",
-        }
+        wish = {"email": "guest@example.org", "password": PASSWORD, "password_again": PASSWORD, "privacy": "true"}
         token = made.url.partition("invite=")[2]
         welcome = await _send(guest, "/register", invite=token, **wish)
         assert welcome.status_code == 303
@@ -100,9 +93,7 @@ async def test_a_confirming_link_is_spent_by_a_press_not_by_a_look(
     assert (await visitor.get(path)).status_code == 404
 
 
-async def test_a_password_is_reset_by_its_link_once(
-    client: Client, runtime: Runtime, by_cookie: SignIn
-) -> None:
+async def test_a_password_is_reset_by_its_link_once(client: Client, runtime: Runtime, by_cookie: SignIn) -> None:
     reader = await by_cookie("reader@example.org")
     link = await make_link(runtime, "reset", "reader@example.org", reader.user_id)
     path = link.removeprefix(runtime.accounts.base_url)
@@ -118,8 +109,7 @@ async def test_a_password_is_reset_by_its_link_once(
 
 async def test_forgetting_is_answered_alike_for_every_address(visitor: Client, client: Client) -> None:
     answers = {
-        (await _send(visitor, "/forgot", email=f"{name}@example.org")).text.count("a mail with a link")
-        for name in "ab"
+        (await _send(visitor, "/forgot", email=f"{name}@example.org")).text.count("a mail with a link") for name in "ab"
     }
     assert answers == {1}
     unable = await client.get("/forgot")
@@ -132,7 +122,7 @@ async def test_after_three_mails_the_page_says_when_the_next_can_be_sent(visitor
     refused = await _send(visitor, "/forgot", email="a@example.org")
     assert refused.status_code == 429 and "on its way" not in refused.text
     (why,) = texts(refused.text)
-    assert why.startswith("Mails to this address were asked for too often. The next one can be sent in ")
+    assert why.startswith("Mails to this address were requested too often. The next one can be sent in ")
 
 
 async def _send(client: Client, path: str, **fields: str):

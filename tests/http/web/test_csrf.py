@@ -24,9 +24,7 @@ def routes() -> Iterator[tuple[str, str]]:
 
 # Another site sends people back here, or a mail program unsubscribes them: their own secret vouches for them.
 FROM_ELSEWHERE = ("/login/back/", "/digests/unsubscribe/")
-CHANGES = [
-    (method, path) for method, path in routes() if method != "GET" and not path.startswith(FROM_ELSEWHERE)
-]
+CHANGES = [(method, path) for method, path in routes() if method != "GET" and not path.startswith(FROM_ELSEWHERE)]
 SHOWN = [path for method, path in routes() if method == "GET"]
 
 

@@ -6,7 +6,7 @@ from tests.harness import RuntimeHarness
 from tests.http.web.forms import texts
 
 
-async def test_a_note_without_a_title_is_not_told_twice(
+async def test_a_note_without_a_title_is_shown_as_its_text(
     reader: Client, site: FeedSite, harness: RuntimeHarness
 ) -> None:
     site.publish("", key="short", content="<p>Only a greeting.</p>")
@@ -15,8 +15,44 @@ async def test_a_note_without_a_title_is_not_told_twice(
     site.publish("The reeds", key="named", content=f"<p>{long} the old canal.</p>")
     await harness.follow(site.feed_url(), user_id=reader.user_id)
     await harness.check()
-    assert texts((await reader.get("/all")).text, 'class="row-text"') == [
+    page = (await reader.get("/all")).text
+    assert texts(page, 'class="row-text"') == [
         f"Unread. The reeds\n{long} the old canal.",
-        f"Unread. {long}…\n… the old canal. They stay.",
+        f"Unread. {long} the old canal. They stay.",
         "Unread. Only a greeting.",
     ]
+    assert page.count(" data-post") == 2
+
+
+async def test_a_video_is_played_in_a_document_that_frames_its_site_alone(reader: Client) -> None:
+    answer = await reader.get("/player/youtube/abcdefghijk")
+    assert answer.status_code == 200
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-src https://www.youtube-nocookie.com;" in policy
+    assert "frame-ancestors 'self'" in policy
+    assert "script-src" not in policy
+    assert answer.headers["x-frame-options"] == "SAMEORIGIN"
+    assert "https://www.youtube-nocookie.com/embed/abcdefghijk?" in answer.text
+    assert (
+        "frame-src https://player.vimeo.com;"
+        in (await reader.get("/player/vimeo/76979871")).headers["content-security-policy"]
+    )
+    wrong = ("/player/other/abcdefghijk", "/player/vimeo/abc", "/player/youtube/a", "/player/youtube/%22%3E%3Cb%3E")
+    assert [(await reader.get(address)).status_code for address in wrong] == [404] * len(wrong)
+
+
+async def test_the_picture_of_a_video_comes_through_this_server(
+    reader: Client, site: FeedSite, harness: RuntimeHarness
+) -> None:
+    frame = '<iframe src="https://www.youtube.com/embed/abcdefghijk"></iframe>'
+    site.publish("Framed", key="f", content=f"<p>Look.</p>{frame}")
+    site.publish("About", key="a", content="<p>Look.</p>", url="https://www.youtube.com/watch?v=abcdefghijk")
+    await harness.follow(site.feed_url(), user_id=reader.user_id)
+    await harness.check()
+    for (entry,) in await harness.rows("SELECT id FROM entries"):
+        page = (await reader.get(f"/entry/{entry}")).text
+        assert "https://i.ytimg.com" not in page
+        assert 'src="/images/' in page
+        assert 'href="https://www.youtube.com/watch?v=abcdefghijk"' in page
+    assert "https://i.ytimg.com" not in (await reader.get("/all")).text

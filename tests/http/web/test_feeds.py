@@ -4,9 +4,11 @@ import re
 
 import pytest
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.times import DAY
 from reedbed.services.runtime import Runtime
 from reedbed.store.engine.database import counting
+from reedbed.web import sidebar
 from tests.clients import Client, SignIn
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
@@ -18,9 +20,7 @@ async def test_the_dashboard_fills_its_form_from_the_address(reading: Client) ->
     assert 'id="feed-filters"' in page and 'hx-target="#feed-list-container"' in page
     assert 'name="search" type="search" value="marrow"' in page
     assert '<option value="error" selected>' in page
-    assert (
-        'id="feed-list-container" hx-get="/feeds?page=2" hx-trigger="load, refreshFeedList from:body"' in page
-    )
+    assert 'id="feed-list-container" hx-get="/feeds?page=2" hx-trigger="load, refreshFeedList from:body"' in page
     assert 'id="summary-container"' in page and 'hx-get="/summaries/latest" hx-trigger="load"' in page
     assert "feed-item-" not in page
 
@@ -61,9 +61,7 @@ async def test_a_list_of_feeds_costs_the_same_however_many_there_are(
     assert page.value <= 14
 
 
-async def test_pages_hold_twenty_and_keep_the_filter(
-    reader: Client, harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_pages_hold_twenty_and_keep_the_filter(reader: Client, harness: RuntimeHarness, site: FeedSite) -> None:
     for number in range(23):
         await harness.follow(site.feed_url(f"f{number}"), user_id=reader.user_id)
     first = (await reader.get("/feeds?status=pending", headers=HTMX)).text
@@ -100,15 +98,11 @@ async def test_a_feed_says_in_plain_words_how_it_is_and_when_it_is_looked_at_nex
     why = texts(part, 'class="why"')
     assert any("Checked just now. Next about" in one and "because" in one for one in why)
     assert any("gone for good" in one for one in why)
-    assert any(
-        one.startswith("Authentication required. Give its name and password in the settings") for one in why
-    )
+    assert any(one.startswith("Authentication required. Give its name and password in the settings") for one in why)
     assert "Look for a new address" in part and "Give the password" in part
 
 
-async def test_the_chips_count_within_the_search(
-    reading: Client, harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_the_chips_count_within_the_search(reading: Client, harness: RuntimeHarness, site: FeedSite) -> None:
     site.misbehave(feed="broken", status=503)
     await harness.follow(site.feed_url("broken"), user_id=reading.user_id)
     await harness.check()
@@ -136,12 +130,9 @@ async def _fail(harness: RuntimeHarness, site: FeedSite, user_id: int) -> None:
 
 def _marks(page: str) -> dict[str, tuple[bool, str]]:
     """By a word of the name of the feed: whether it needs the reader, and what the mark says."""
-    shown = re.findall(
-        r'<bdi[^>]*>([^<]+)</bdi></span><span class="trouble"( data-needs)? title="([^"]+)"', page
-    )
-    return {
-        re.split(r"[/.]", name)[-2] if "/" in name else name: (bool(needs), why) for name, needs, why in shown
-    }
+    line = r'<bdi[^>]*>([^<]+)</bdi>(?:(?!<li).)*?<a class="mark"[^>]*/trouble"( data-needs)?[^>]* title="([^"]+)"'
+    shown = re.findall(line, page, re.DOTALL)
+    return {re.split(r"[/.]", name)[-2] if "/" in name else name: (bool(needs), why) for name, needs, why in shown}
 
 
 async def test_every_failing_feed_has_a_mark_that_says_why_and_what_to_do(
@@ -150,27 +141,36 @@ async def test_every_failing_feed_has_a_mark_that_says_why_and_what_to_do(
     await _fail(harness, site, reading.user_id)
     marks = _marks((await reading.get("/unread")).text)
     assert len(marks) == 7, marks
-    assert marks["asks"] == (
-        True,
-        "Authentication required. Give its name and password in the settings of the feed.",
-    )
+    assert marks["asks"] == (True, "Authentication required. Give its name and password in the settings of the feed.")
     address = "Check its address in the settings of the feed."
     assert marks["missing"] == (True, f"Feed no longer available. {address}")
-    assert marks["nothing"] == (
-        True,
-        f"The feed is damaged, and none of its entries could be read. {address}",
-    )
+    assert marks["nothing"] == (True, f"The feed is damaged, and none of its entries could be read. {address}")
     assert marks["busy"] == (False, "The server answered 503. Reedbed tries again by itself.")
     assert marks["Half"] == (
         False,
         "The feed is damaged. Some of its entries may be missing. Only its publisher can mend it.",
     )
-    others = [
-        why for name, why in marks.items() if name not in ("asks", "missing", "nothing", "busy", "Half")
-    ]
+    others = [why for name, why in marks.items() if name not in ("asks", "missing", "nothing", "busy", "Half")]
     assert sorted(needs for needs, _ in others) == [True, True]
     assert any("no-such-name.invalid could not be found" in why for _, why in others)
     assert any("web page, not with a feed" in why for _, why in others)
+
+
+async def test_a_failure_is_shown_in_the_readers_language_also_one_that_was_stored_as_a_sentence(
+    reading: Client, harness: RuntimeHarness, site: FeedSite
+) -> None:
+    site.misbehave(feed="busy", status=503)
+    site.misbehave(feed="old", status=404)
+    for name in ("busy", "old"):
+        await harness.follow(site.feed_url(name), user_id=reading.user_id)
+    await harness.check()
+    await harness.change(
+        "UPDATE feed_fetch_state SET last_error = 'The answer could not be read.' WHERE status = 'permanent_error'"
+    )
+    german = {"Accept-Language": "de"}
+    marks = _marks((await reading.get("/unread", headers=german)).text)
+    assert marks["busy"][1].startswith("Der Server antwortete mit 503.")
+    assert marks["old"][1].startswith("Die Antwort war nicht zu lesen.")
 
 
 async def test_damage_is_told_as_long_as_the_document_is_the_same(
@@ -182,10 +182,7 @@ async def test_damage_is_told_as_long_as_the_document_is_the_same(
     await harness.check()
     await harness.check_anyway(feed_id)
     state = await harness.state(feed_id)
-    assert (state.status, state.last_error) == (
-        "success",
-        "The feed is damaged. Some of its entries may be missing.",
-    )
+    assert (state.status, state.last_error) == ("success", Failure(FailureCode.FEED_DAMAGED))
     part = (await reading.get("/feeds", headers=HTMX)).text
     assert "Damaged" in texts(part, 'class="chip"')
     site.behave(feed="half")
@@ -303,9 +300,7 @@ async def test_a_failure_nobody_foresaw_is_told_in_the_form(
     assert left.headers["hx-retarget"] == f"#feed-item-{feed}-errors"
 
 
-async def test_the_form_of_a_feed_holds_its_values(
-    reading: Client, harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_the_form_of_a_feed_holds_its_values(reading: Client, harness: RuntimeHarness, site: FeedSite) -> None:
     (feed,) = await _feeds(harness)
     part = await reading.get(f"/feeds/{feed}/edit", headers=HTMX)
     assert "<html" not in part.text and f'hx-patch="/feeds/{feed}"' in part.text
@@ -354,31 +349,23 @@ async def test_a_feed_moves_to_another_address_and_is_fetched_there(
 ) -> None:
     site.publish("Elsewhere", key="e", feed="other")
     (feed,) = await _feeds(harness)
-    moved = await reading.patch(
-        f"/feeds/{feed}", data={"name": "Courier", "url": site.feed_url("other")}, headers=HTMX
-    )
+    moved = await reading.patch(f"/feeds/{feed}", data={"name": "Courier", "url": site.feed_url("other")}, headers=HTMX)
     assert moved.status_code == 204
     await harness.check()
     assert "Elsewhere" in (await reading.get("/all")).text
 
 
-async def test_a_feed_cannot_move_to_where_another_is(
-    reading: Client, harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_a_feed_cannot_move_to_where_another_is(reading: Client, harness: RuntimeHarness, site: FeedSite) -> None:
     (feed,) = await _feeds(harness)
     await harness.follow(site.feed_url("other"), user_id=reading.user_id)
-    refused = await reading.patch(
-        f"/feeds/{feed}", data={"name": "C", "url": site.feed_url("other")}, headers=HTMX
-    )
+    refused = await reading.patch(f"/feeds/{feed}", data={"name": "C", "url": site.feed_url("other")}, headers=HTMX)
     assert refused.status_code == 409 and texts(refused.text) == ["A feed with this URL already exists"]
     assert refused.headers["hx-retarget"] == f"#feed-edit-form-errors-{feed}"
 
 
 async def test_a_refused_change_keeps_what_was_typed(reading: Client, harness: RuntimeHarness) -> None:
     (feed,) = await _feeds(harness)
-    refused = await reading.post(
-        f"/feeds/{feed}", data={"name": "", "url": "gopher://x", "interval": "900000"}
-    )
+    refused = await reading.post(f"/feeds/{feed}", data={"name": "", "url": "gopher://x", "interval": "900000"})
     assert refused.status_code == 400
     assert 'value="gopher://x"' in refused.text and '<option value="900000" selected>' in refused.text
     assert texts(refused.text)[0] == "Feed name is required"
@@ -423,9 +410,7 @@ async def test_pausing_and_going_on(reading: Client, harness: RuntimeHarness) ->
     assert "You have paused it" not in (await reading.get("/feeds", headers=HTMX)).text
 
 
-async def test_a_stopped_feed_is_started_again(
-    reading: Client, harness: RuntimeHarness, site: FeedSite
-) -> None:
+async def test_a_stopped_feed_is_started_again(reading: Client, harness: RuntimeHarness, site: FeedSite) -> None:
     site.misbehave(status=410)
     harness.clock.ahead += DAY
     await harness.check()
@@ -479,3 +464,15 @@ async def test_name_and_password_are_set_in_the_form_of_a_feed(
     assert await harness.column(kept) == []
     refused = await reading.post(f"/feeds/{feed}", data={"username": "", "password": "x"}, headers=HTMX)
     assert (refused.status_code, texts(refused.text)) == (400, ["A password needs a user name."])
+
+
+async def test_the_sidebar_counts_the_feeds_that_it_leaves_out(
+    reading: Client, site: FeedSite, harness: RuntimeHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await harness.follow(site.feed_url("quiet"), user_id=reading.user_id)
+    (followed,) = await harness.column("SELECT count(*) FROM subscriptions")
+    assert "more feed" not in (await reading.get("/sidebar")).text
+    monkeypatch.setattr(sidebar, "MAX_SHOWN", 1)
+    number = followed - 1
+    link = f'<a href="/feeds">{number} more feed{"s" if number > 1 else ""}</a>'
+    assert link in (await reading.get("/sidebar")).text

@@ -14,8 +14,7 @@ from tests.http.web.forms import OWN_PAGE, texts
 
 FEEDS = "/admin/feeds"
 BROKEN_OFF = (
-    b"<rss version='2.0'><channel><title>Half</title><item><guid>1</guid><title>Whole</title></item>"
-    b"<item><title>Brok"
+    b"<rss version='2.0'><channel><title>Half</title><item><guid>1</guid><title>Whole</title></item><item><title>Brok"
 )
 FORM = {
     **dict.fromkeys(("proxy", "user_agent", "username", "password", "interval", "max_failures"), ""),
@@ -130,9 +129,7 @@ async def test_a_form_saves_what_was_typed_and_never_shows_the_password(
     assert not (await find_feed(harness.runtime, str(feed_id))).fetching.has_password
 
 
-async def test_each_of_the_two_forms_leaves_what_is_in_the_other(
-    operator: Client, harness: RuntimeHarness
-) -> None:
+async def test_each_of_the_two_forms_leaves_what_is_in_the_other(operator: Client, harness: RuntimeHarness) -> None:
     feed_id = await harness.follow("https://reeds.example/feed")
     framing = {"root_domain": "reeds.example", "prompt": "Mind this.", "deframe": ["false", "true"]}
     await operator.post(f"{FEEDS}/{feed_id}", data=FORM | {"user_agent": "Heron", "max_failures": "4"})
@@ -182,9 +179,7 @@ async def test_a_proxy_is_shown_without_its_password_and_stays_when_it_is_saved(
     page = (await operator.get(f"{FEEDS}/{feed_id}")).text
     assert 'value="http://***@proxy.example:3128"' in page and "up:word" not in page
     await operator.post(f"{FEEDS}/{feed_id}", data=FORM | {"proxy": "http://***@proxy.example:3128"})
-    assert (
-        await find_feed(harness.runtime, str(feed_id))
-    ).fetching.proxy == "http://up:word@proxy.example:3128"
+    assert (await find_feed(harness.runtime, str(feed_id))).fetching.proxy == "http://up:word@proxy.example:3128"
 
 
 async def test_a_feed_is_turned_off_on_and_run_from_where_one_stands(

@@ -30,9 +30,7 @@ async def test_a_move_answers_with_the_page_as_it_now_is(reader: Client, harness
     ids = await _make(reader, harness, "A", "B")
     answer = await reader.post(f"/folders/{ids['B']}/move", data={"to": "up"}, headers=HTMX)
     assert answer.status_code == 200 and answer.text.index(">B<") < answer.text.index(">A<")
-    assert (
-        await reader.post(f"/folders/{ids['A']}/move", data={"to": "up", "next": "/folders"})
-    ).status_code == 303
+    assert (await reader.post(f"/folders/{ids['A']}/move", data={"to": "up", "next": "/folders"})).status_code == 303
 
 
 async def test_the_tree_alone_shows_what_has_changed(reader: Client, harness: RuntimeHarness) -> None:
@@ -68,9 +66,7 @@ async def test_deleting_a_folder_moves_its_feeds_up(reading: Client, harness: Ru
     assert await harness.column("SELECT folder_id FROM subscriptions") == [None]
 
 
-async def test_another_users_folder_is_not_found(
-    reader: Client, by_cookie: SignIn, harness: RuntimeHarness
-) -> None:
+async def test_another_users_folder_is_not_found(reader: Client, by_cookie: SignIn, harness: RuntimeHarness) -> None:
     ids = await _make(reader, harness, "A")
     stranger = await by_cookie("stranger@example.org")
     for path, fields in (("", {"name": "Mine"}), ("/delete", {}), ("/move", {"to": "up"})):

@@ -46,9 +46,7 @@ async def switch_on(reader: Client, room: FramingHarness) -> None:
     await room.write()
 
 
-async def test_a_feed_is_switched_on_only_with_a_word_about_sending(
-    reader: Client, room: FramingHarness
-) -> None:
+async def test_a_feed_is_switched_on_only_with_a_word_about_sending(reader: Client, room: FramingHarness) -> None:
     page = (await reader.get("/feeds/1/edit")).text
     assert CAVEAT in page and "leave this server and are sent there" in page and "Switch on" in page
     await reader.post("/feeds/1/framing", data={"value": "true"})
@@ -57,16 +55,12 @@ async def test_a_feed_is_switched_on_only_with_a_word_about_sending(
     await switch_on(reader, room)
     assert room.model.calls == 2
     page = (await reader.get("/feeds/1/edit")).text
-    assert (
-        "Switch off" in page and "2 articles" in page and "On average 0.50 (mixed) over 2 articles." in page
-    )
+    assert "Switch off" in page and "2 articles" in page and "On average 0.50 (mixed) over 2 articles." in page
     await reader.post("/feeds/1/framing", data={"value": "false"})
     assert "Switch on" in (await reader.get("/feeds/1/edit")).text
 
 
-async def test_an_article_shows_the_meter_its_reasons_and_both_wordings(
-    reader: Client, room: FramingHarness
-) -> None:
+async def test_an_article_shows_the_meter_its_reasons_and_both_wordings(reader: Client, room: FramingHarness) -> None:
     await switch_on(reader, room)
     entry = (await room.entries())[-1]
     page = (await reader.get(f"/all/entry/{entry}")).text
@@ -122,9 +116,7 @@ async def test_the_settings_keep_what_was_chosen(reader: Client) -> None:
     assert (await reader.post("/settings/framing", data={**form, "loud_limit": "500"})).status_code == 400
 
 
-async def test_a_failed_reading_can_be_tried_again_from_the_article(
-    reader: Client, room: FramingHarness
-) -> None:
+async def test_a_failed_reading_can_be_tried_again_from_the_article(reader: Client, room: FramingHarness) -> None:
     room.model.say(*[Reply(text="nonsense")] * 2)
     await reader.post("/feeds/1/framing", data={"value": "true", "remote_ai": "true"})
     await room.run_jobs()

@@ -16,9 +16,7 @@ from tests.clients import new_client
 from tests.feedsite import FeedSite
 
 
-async def test_the_overview_tells_of_checks_processes_and_work_under_way(
-    harness, runtime, by_cookie, site: FeedSite
-):
+async def test_the_overview_tells_of_checks_processes_and_work_under_way(harness, runtime, by_cookie, site: FeedSite):
     site.publish("One")
     feed_id = await harness.follow(site.feed_url())
     await harness.check()

@@ -42,13 +42,11 @@ async def test_an_address_is_made_shown_and_revoked(signed_in: SignIn, runtime: 
     assert made["address"] not in (await reader.get(SETTINGS)).text
 
 
-async def test_without_a_domain_the_page_says_so(
-    signed_in: SignIn, harness: RuntimeHarness, app: object
-) -> None:
+async def test_without_a_domain_the_page_says_so(signed_in: SignIn, harness: RuntimeHarness, app: object) -> None:
     reader = await signed_in()
     app.state.runtime = replace(harness.runtime, mail=MailPolicy())
     page = (await reader.get(SETTINGS)).text
-    assert "REEDBED_MAIL_DOMAIN" in page and "Make an address" not in page
+    assert "REEDBED_MAIL_DOMAIN" in page and "Create address" not in page
     refused = await reader.post("/api/v1/newsletters/addresses", json={"name": "x"})
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "conflict")
 
@@ -88,9 +86,7 @@ async def test_a_confirmation_stands_in_front_until_it_is_done(signed_in: SignIn
     assert (await reader.get("/api/v1/newsletters/confirmations")).json()["items"] == []
 
 
-async def test_who_gives_no_name_asks_for_a_confirmation_by_address(
-    signed_in: SignIn, runtime: Runtime
-) -> None:
+async def test_who_gives_no_name_asks_for_a_confirmation_by_address(signed_in: SignIn, runtime: Runtime) -> None:
     reader = await signed_in()
     raw = SAMPLES["confirmation"].raw
     nameless = re.sub(rb"(?m)^From: .*\r$", b"From: join@lists.example.org\r", raw, count=1)
@@ -118,7 +114,7 @@ async def test_leaving_and_coming_back(signed_in: SignIn, runtime: Runtime) -> N
     (followed,) = (await reader.get("/api/v1/subscriptions")).json()["items"]
     assert (await reader.delete(f"/api/v1/subscriptions/{followed['id']}")).status_code == 204
     page = (await reader.get(SETTINGS)).text
-    assert "The list offers no way to be told" in page
+    assert "The mailing list offers no way to unsubscribe" in page
     async with runtime.db.read() as tx:
         (sender,) = await newsletters.list_senders(tx, reader.user_id)
     await reader.post(f"{SETTINGS}/senders/{sender.id}/follow")

@@ -15,9 +15,7 @@ HERONS = {
 }
 
 
-async def test_a_rule_is_tried_kept_changed_rested_and_deleted(
-    reading: Client, harness: RuntimeHarness
-) -> None:
+async def test_a_rule_is_tried_kept_changed_rested_and_deleted(reading: Client, harness: RuntimeHarness) -> None:
     tried = await reading.post("/rules/dry-run", data={**HERONS, "name": ""}, headers=HTMX)
     assert "1 entry would match, of the newest 3." in tried.text and "Herons 1" in tried.text
     assert await harness.column("SELECT name FROM rules") == []
@@ -27,9 +25,7 @@ async def test_a_rule_is_tried_kept_changed_rested_and_deleted(
     (rule,) = await harness.column("SELECT id FROM rules")
     await reading.post(f"/rules/{rule}", data={**HERONS, "name": "Grey herons"})
     await reading.post(f"/rules/{rule}/enabled", data={"value": "false"})
-    assert [tuple(row) for row in await harness.rows("SELECT name, enabled FROM rules")] == [
-        ("Grey herons", False)
-    ]
+    assert [tuple(row) for row in await harness.rows("SELECT name, enabled FROM rules")] == [("Grey herons", False)]
     assert 'value="Grey herons"' in (await reading.get(f"/rules?edit={rule}")).text
     await reading.post(f"/rules/{rule}/delete")
     assert await harness.column("SELECT name FROM rules") == []
@@ -41,11 +37,7 @@ async def test_rules_are_put_in_order(reading: Client, harness: RuntimeHarness) 
     one, two = await harness.column("SELECT id FROM rules ORDER BY id")
     page = (await reading.get("/rules")).text
     assert 'aria-label="Move Two up"' in page and 'aria-label="Move One down"' in page
-    for rule, to, names in (
-        (two, "up", ["Two", "One"]),
-        (two, "up", ["Two", "One"]),
-        (two, "down", ["One", "Two"]),
-    ):
+    for rule, to, names in ((two, "up", ["Two", "One"]), (two, "up", ["Two", "One"]), (two, "down", ["One", "Two"])):
         assert (await reading.post(f"/rules/{rule}/move", data={"to": to})).status_code == 303
         assert await harness.column("SELECT name FROM rules ORDER BY position") == names
     assert (await reading.post(f"/rules/{one + two}/move", data={"to": "up"})).status_code == 404
@@ -55,12 +47,7 @@ async def test_a_refused_rule_keeps_everything_that_was_filled_in(reader: Client
     wrong = {**HERONS, "name": "", "match": "any", "tag": "wild birds"}
     refused = await reader.post("/rules", data=wrong)
     assert refused.status_code == 400 and texts(refused.text) == ["Rule name is required"]
-    for kept in (
-        'value="herons 1"',
-        'value="wild birds"',
-        '<option value="any" selected>',
-        'value="tag" checked',
-    ):
+    for kept in ('value="herons 1"', 'value="wild birds"', '<option value="any" selected>', 'value="tag" checked'):
         assert kept in refused.text
 
 
@@ -70,10 +57,7 @@ async def test_what_is_wrong_is_told_beside_its_field(reader: Client) -> None:
         ({"action": []}, "A rule needs one to 10 actions"),
         ({"action": ["tag"], "tag": ""}, "A tag needs a name of at most 100 characters"),
         ({"action": ["notify:webhook"], "webhook": "x"}, "A webhook needs an address"),
-        (
-            {"field": ["feed", "title"], "operator": ["is", "is"]},
-            "For a feed or a folder, choose “contains”.",
-        ),
+        ({"field": ["feed", "title"], "operator": ["is", "is"]}, "For a feed or a folder, choose “contains”."),
     ):
         refused = await reader.post("/rules", data={**HERONS, **wrong})
         assert refused.status_code == 400 and texts(refused.text)[0].startswith(sentence)
@@ -81,9 +65,7 @@ async def test_what_is_wrong_is_told_beside_its_field(reader: Client) -> None:
         assert tried.status_code == 400 and tried.headers["hx-retarget"] == "#dry-run"
 
 
-async def test_another_users_rule_is_not_found(
-    reader: Client, by_cookie: SignIn, harness: RuntimeHarness
-) -> None:
+async def test_another_users_rule_is_not_found(reader: Client, by_cookie: SignIn, harness: RuntimeHarness) -> None:
     await reader.post("/rules", data=HERONS)
     (rule,) = await harness.column("SELECT id FROM rules")
     stranger = await by_cookie("stranger@example.org")

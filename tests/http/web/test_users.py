@@ -56,9 +56,7 @@ async def test_where_registration_is_closed_the_way_to_open_it_is_said(owner: Cl
     assert "REEDBED_REGISTRATION=invite" in texts(refused.text)[0]
 
 
-async def test_a_reader_is_disabled_let_in_again_promoted_and_deleted(
-    owner: Client, by_cookie: SignIn
-) -> None:
+async def test_a_reader_is_disabled_let_in_again_promoted_and_deleted(owner: Client, by_cookie: SignIn) -> None:
     reader = await by_cookie("reader@example.org")
     theirs = f"{PEOPLE}/{reader.user_id}"
     assert (await owner.post(f"{theirs}/disable")).status_code == 303
@@ -75,9 +73,7 @@ async def test_a_reader_is_disabled_let_in_again_promoted_and_deleted(
     assert "reader@example.org" not in (await owner.get(PEOPLE)).text.split("<main")[1].split("toast")[0]
 
 
-async def test_an_operator_looks_after_readers_only_and_nobody_after_oneself(
-    owner: Client, by_cookie: SignIn
-) -> None:
+async def test_an_operator_looks_after_readers_only_and_nobody_after_oneself(owner: Client, by_cookie: SignIn) -> None:
     admin = await by_cookie("admin@example.org", role="admin")
     admin.headers.update(OWN_PAGE)
     reader = await by_cookie("reader@example.org")

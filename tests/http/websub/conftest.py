@@ -22,8 +22,6 @@ async def hub() -> AsyncIterator[Hub]:
 async def pushed(harness: RuntimeHarness) -> AsyncIterator[RuntimeHarness]:
     """The crawl of a server that hubs can call."""
     bound = listener()
-    harness.runtime = replace(
-        harness.runtime, hubs=HubPolicy(off=None), accounts=AccountPolicy(base_url=url_of(bound))
-    )
+    harness.runtime = replace(harness.runtime, hubs=HubPolicy(off=None), accounts=AccountPolicy(base_url=url_of(bound)))
     async with served(create_app(harness.runtime), bound):
         yield harness

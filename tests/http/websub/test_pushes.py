@@ -72,9 +72,7 @@ async def test_every_method_of_the_protocol_proves_the_sender(
     assert await pushed.titles(feed_id) == ["One", "New"]
 
 
-@pytest.mark.parametrize(
-    "signature", ["", "sha256=" + "0" * 64, "sha1=", "md5=00", "sha256", "=", "sha256=é"]
-)
+@pytest.mark.parametrize("signature", ["", "sha256=" + "0" * 64, "sha1=", "md5=00", "sha256", "=", "sha256=é"])
 async def test_a_forged_push_is_counted_and_nothing_of_it_is_kept(
     site: FeedSite, hub: Hub, pushed: RuntimeHarness, signature: str
 ) -> None:
@@ -82,9 +80,7 @@ async def test_a_forged_push_is_counted_and_nothing_of_it_is_kept(
     (one,) = hub.subscribers.values()
     site.publish("Forged")
 
-    status = await hub.send(
-        one, b"<rss><channel><item><title>x</title></item></channel></rss>", signature=signature
-    )
+    status = await hub.send(one, b"<rss><channel><item><title>x</title></item></channel></rss>", signature=signature)
 
     await take_in(pushed)
     assert status == 202  # whoever guesses learns nothing
@@ -106,9 +102,7 @@ async def test_the_same_push_twice_is_read_once(site: FeedSite, hub: Hub, pushed
     assert await pushed.column("SELECT entries FROM websub_subscriptions") == [1]
 
 
-async def test_a_push_that_is_no_feed_only_rings_the_bell(
-    site: FeedSite, hub: Hub, pushed: RuntimeHarness
-) -> None:
+async def test_a_push_that_is_no_feed_only_rings_the_bell(site: FeedSite, hub: Hub, pushed: RuntimeHarness) -> None:
     feed_id = await subscribed(site, hub, pushed)
     (one,) = hub.subscribers.values()
     site.publish("New")
@@ -147,6 +141,6 @@ async def test_pushes_beyond_the_limits_are_refused(
     assert statuses == [202] * 20 + [429] * 2
     monkeypatch.setattr(websub, "FROM_HUB", Allowance(1, 0.001))
     assert await hub.send(one, b"<rss/>") == 429
-    monkeypatch.setattr(websub, "STRANGERS", Allowance(1, 0.001))
+    monkeypatch.setattr(websub, "UNKNOWN_CALLERS", Allowance(1, 0.001))
     unknown = Subscriber(one.topic, f"{pushed.runtime.accounts.base_url}/websub/none", "", 1)
     assert [await hub.send(unknown, b"x") for _ in range(2)] == [404, 429]

@@ -10,9 +10,7 @@ RSS = b"""<?xml version="1.0"?><rss version="2.0"><channel><title>Reeds</title><
 <description>d</description><item><title>One</title><guid>1</guid></item></channel></rss>"""
 ATOM = b"""<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><title>Marsh</title><id>urn:x</id>
 <updated>2026-01-01T00:00:00Z</updated><entry><title>One</title><id>urn:1</id></entry></feed>"""
-JSON_FEED = (
-    b'{"version":"https://jsonfeed.org/version/1.1","title":"Pond","items":[{"id":"1","content_text":"x"}]}'
-)
+JSON_FEED = b'{"version":"https://jsonfeed.org/version/1.1","title":"Pond","items":[{"id":"1","content_text":"x"}]}'
 
 
 @dataclass

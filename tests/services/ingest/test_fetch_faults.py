@@ -12,6 +12,7 @@ import tracemalloc
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, Gone, NotModified, Throttled
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.headers import MAX_RETRY_AFTER
@@ -51,7 +52,7 @@ FAILURES = {
     "gzip_cut_off": (TEMPORARY, "broke off"),
     "gzip_damaged": (TEMPORARY, "damaged"),
     "brotli_damaged": (TEMPORARY, "damaged"),
-    "unknown_encoding": (TEMPORARY, "nobody asked for"),
+    "unknown_encoding": (TEMPORARY, "was not asked for"),
     "encodings_without_end": (TEMPORARY, "too many times"),
     "gzip_bomb": (PERMANENT, "larger than 512 KB"),
     "gzip_bomb_in_gzip": (PERMANENT, "larger than 512 KB"),
@@ -91,7 +92,7 @@ FAILURES = {
     "redirect_slow": (TEMPORARY, "within 2 seconds"),
     "redirect_long": (PERMANENT, "too long"),
     "refuses_tunnel": ("unauthorized", "proxy"),
-    "unchanged": (TEMPORARY, "without conditions"),
+    "unchanged": (TEMPORARY, "not asked for changes"),
     "chunk_size_signed": (TEMPORARY, "proper HTTP"),
     "chunk_size_negative": (TEMPORARY, "proper HTTP"),
     "chunk_size_with_prefix": (TEMPORARY, "proper HTTP"),
@@ -191,9 +192,7 @@ ELSEWHERE = {"status", "redirect", "throttled", "overloaded", "scripted", "asks_
 
 
 @pytest.mark.parametrize("name", sorted(FAILURES))
-async def test_a_misbehaving_server_becomes_a_failure_in_plain_words(
-    name: str, server: MisbehavingServer
-) -> None:
+async def test_a_misbehaving_server_becomes_a_failure_in_plain_words(name: str, server: MisbehavingServer) -> None:
     kind, words = FAILURES[name]
     started = time.monotonic()
     async with fetcher_with(**_patience(words)) as fetcher:
@@ -228,7 +227,7 @@ async def test_a_doubtful_answer_is_read_or_refused_but_never_raises(
 
 async def test_odd_refusals_are_what_they_are(server: MisbehavingServer, fetcher: Fetcher) -> None:
     login = await fetcher.fetch(FetchRequest(server.url("asks_for_login")))
-    assert login == Failed("unauthorized", "Authentication required", 401)
+    assert login == Failed("unauthorized", Failure(FailureCode.AUTHENTICATION_REQUIRED), 401)
     assert isinstance(await fetcher.fetch(FetchRequest(server.url("gone"))), Gone)
     absurd = await fetcher.fetch(FetchRequest(server.url("retry_after_absurd")))
     past = await fetcher.fetch(FetchRequest(server.url("retry_after_past")))
@@ -297,12 +296,8 @@ async def test_a_server_that_wants_a_rest_throttles(
     assert (outcome.hints.retry_after is not None) == waits
 
 
-@pytest.mark.parametrize(
-    "name", ["gzip_bomb", "gzip_bomb_in_gzip", "gzip_bomb_file", "brotli_bomb", "endless"]
-)
-async def test_a_bomb_is_never_expanded_beyond_the_cap(
-    name: str, server: MisbehavingServer, fetcher: Fetcher
-) -> None:
+@pytest.mark.parametrize("name", ["gzip_bomb", "gzip_bomb_in_gzip", "gzip_bomb_file", "brotli_bomb", "endless"])
+async def test_a_bomb_is_never_expanded_beyond_the_cap(name: str, server: MisbehavingServer, fetcher: Fetcher) -> None:
     await fetcher.fetch(FetchRequest(server.url("fine")))
     gc.collect()
     tracemalloc.start()
@@ -338,9 +333,7 @@ async def test_a_304_on_a_condition_is_not_modified(server: MisbehavingServer, f
     first = await fetcher.fetch(FetchRequest(server.url("conditional")))
     assert isinstance(first, Fetched)
     second = await fetcher.fetch(
-        FetchRequest(
-            server.url("conditional"), etag=first.hints.etag, last_modified=first.hints.last_modified
-        )
+        FetchRequest(server.url("conditional"), etag=first.hints.etag, last_modified=first.hints.last_modified)
     )
     assert isinstance(second, NotModified)
     assert second.hints.cache_control == "max-age=60"
@@ -367,10 +360,7 @@ VALID = (
     + gzip.compress(FEED)
     + b"\r\n0\r\n\r\n"
 )
-MOVED = (
-    b"HTTP/1.1 301 Moved\r\nLocation: http://example.org/%20?a=b#c\r\n"
-    b"Retry-After: 5\r\nContent-Length: 0\r\n\r\n"
-)
+MOVED = b"HTTP/1.1 301 Moved\r\nLocation: http://example.org/%20?a=b#c\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n"
 
 
 def _damaged(answer: bytes, chance: random.Random) -> bytes:

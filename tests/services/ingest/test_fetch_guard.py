@@ -8,6 +8,7 @@ import pytest
 from aiohttp import ClientConnectorError, ClientSession
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.connector import GuardedResolver, guarded_connector
@@ -32,8 +33,7 @@ class TurningResolver(AbstractResolver):
         if not answer:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         return [
-            ResolveResult(hostname=host, host=ip, port=port, family=socket.AF_INET, proto=0, flags=0)
-            for ip in answer
+            ResolveResult(hostname=host, host=ip, port=port, family=socket.AF_INET, proto=0, flags=0) for ip in answer
         ]
 
     async def close(self) -> None:
@@ -49,16 +49,11 @@ async def _fetch(guard: Guard, resolver: AbstractResolver, request: FetchRequest
 
 
 def _is_refusal(outcome: object) -> bool:
-    return (
-        isinstance(outcome, Failed)
-        and outcome.kind == "permanent_error"
-        and "private network" in outcome.message
-    )
+    return isinstance(outcome, Failed) and outcome.kind == "permanent_error" and "private network" in outcome.message
 
 
 @pytest.mark.parametrize(
-    "host",
-    ["127.0.0.1", "localhost", "127.1", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "0", "127.0.0.1."],
+    "host", ["127.0.0.1", "localhost", "127.1", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "0", "127.0.0.1."]
 )
 async def test_a_loopback_server_is_never_reached(host: str, server: MisbehavingServer) -> None:
     fetcher = Fetcher(Guard())
@@ -127,12 +122,8 @@ async def test_a_redirect_into_a_private_network_is_refused(location: str, serve
     assert "private network" in outcome.message
 
 
-@pytest.mark.parametrize(
-    "location", ["file:///etc/passwd", "ftp://example.org/", "gopher://x/", "data:text/xml,x"]
-)
-async def test_a_redirect_out_of_the_web_is_refused(
-    location: str, server: MisbehavingServer, fetcher: Fetcher
-) -> None:
+@pytest.mark.parametrize("location", ["file:///etc/passwd", "ftp://example.org/", "gopher://x/", "data:text/xml,x"])
+async def test_a_redirect_out_of_the_web_is_refused(location: str, server: MisbehavingServer, fetcher: Fetcher) -> None:
     outcome = await fetcher.fetch(FetchRequest(server.url(f"redirect/301?{location}")))
     assert isinstance(outcome, Failed)
     assert outcome.kind == "permanent_error"
@@ -147,9 +138,7 @@ async def test_a_proxy_must_be_allowed_itself(server: MisbehavingServer) -> None
 
 
 @pytest.mark.parametrize("answers", [("10.0.0.7",), ("93.184.215.14", "10.0.0.7")])
-async def test_a_proxy_is_no_way_around_the_guard(
-    answers: tuple[str, ...], server: MisbehavingServer
-) -> None:
+async def test_a_proxy_is_no_way_around_the_guard(answers: tuple[str, ...], server: MisbehavingServer) -> None:
     request = FetchRequest("http://inside.example.org/", proxy=server.url("").rstrip("/"))
     assert _is_refusal(await _fetch(LOOPBACK_ALLOWED, TurningResolver(answers), request))
     assert server.connections == 0
@@ -172,9 +161,7 @@ async def test_a_name_nobody_knows_is_a_temporary_failure() -> None:
 
 async def test_a_name_without_addresses_is_a_failure() -> None:
     class Empty(TurningResolver):
-        async def resolve(
-            self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-        ) -> list:
+        async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET) -> list:
             return []
 
     assert isinstance(await _fetch(Guard(), Empty(), FetchRequest("https://void.example.org/")), Failed)
@@ -186,20 +173,20 @@ async def test_a_closed_port_is_refused_connections(fetcher: Fetcher) -> None:
         sock.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{sock.getsockname()[1]}/"
         outcome = await fetcher.fetch(FetchRequest(url))
-    assert outcome == Failed("temporary_error", "127.0.0.1 refuses connections.")
+    assert outcome == Failed("temporary_error", Failure(FailureCode.CONNECTION_REFUSED, {"host": "127.0.0.1"}))
 
 
 async def test_a_proxy_that_wants_credentials_is_named(server: MisbehavingServer) -> None:
     request = FetchRequest("https://feeds.example.org/", proxy=server.url("").rstrip("/"))
     outcome = await _fetch(LOOPBACK_ALLOWED, TurningResolver(("93.184.215.14",)), request)
-    assert outcome == Failed("unauthorized", "The proxy asks for authentication.", 407)
+    assert outcome == Failed("unauthorized", Failure(FailureCode.PROXY_AUTHENTICATION_REQUIRED), 407)
 
 
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1080", "nonsense", "http://"])
 async def test_a_proxy_of_another_kind_is_refused(proxy: str) -> None:
     request = FetchRequest("https://feeds.example.org/", proxy=proxy)
     outcome = await _fetch(LOOPBACK_ALLOWED, TurningResolver(("93.184.215.14",)), request)
-    assert outcome == Failed("permanent_error", "The proxy's address is not valid.")
+    assert outcome == Failed("permanent_error", Failure(FailureCode.PROXY_ADDRESS_INVALID))
 
 
 async def test_a_name_server_that_hangs_ends_with_the_timeout() -> None:
@@ -213,7 +200,7 @@ async def test_a_name_server_that_hangs_ends_with_the_timeout() -> None:
     fetcher = Fetcher(Guard(), resolver=Hanging(), timeout=0.2)
     outcome = await fetcher.fetch(FetchRequest("https://slow.example.org/"))
     await fetcher.close()
-    assert outcome == Failed("temporary_error", "The server did not answer within 0.2 seconds.")
+    assert outcome == Failed("temporary_error", Failure(FailureCode.SERVER_TIMEOUT, {"seconds": "0.2"}))
 
 
 async def test_a_server_that_never_finishes_the_handshake_ends_with_the_timeout(impatient: Fetcher) -> None:

@@ -3,6 +3,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, NotModified, Redirected
 from reedbed.ingest.http.client import Fetcher
 from tests.faulty_servers import MisbehavingServer
@@ -16,14 +17,7 @@ async def elsewhere() -> AsyncIterator[MisbehavingServer]:
 
 @pytest.mark.parametrize(
     ("hops", "permanent"),
-    [
-        ((301,), True),
-        ((308,), True),
-        ((301, 308), True),
-        ((302,), False),
-        ((301, 302), False),
-        ((303, 307), False),
-    ],
+    [((301,), True), ((308,), True), ((301, 308), True), ((302,), False), ((301, 302), False), ((303, 307), False)],
 )
 async def test_a_redirect_is_permanent_when_every_hop_is(
     hops: tuple[int, ...], permanent: bool, server: MisbehavingServer, fetcher: Fetcher
@@ -37,9 +31,7 @@ async def test_a_redirect_is_permanent_when_every_hop_is(
     assert outcome.url == server.url("fine")
 
 
-async def test_five_redirects_are_followed_and_six_are_not(
-    server: MisbehavingServer, fetcher: Fetcher
-) -> None:
+async def test_five_redirects_are_followed_and_six_are_not(server: MisbehavingServer, fetcher: Fetcher) -> None:
     path = "/fine"
     for step in range(6):
         path = f"/redirect/301?{path}"
@@ -99,11 +91,7 @@ async def test_a_request_carries_what_was_asked_and_nothing_that_breaks_it(
     server: MisbehavingServer, fetcher: Fetcher
 ) -> None:
     request = FetchRequest(
-        server.url("fine"),
-        user_agent="Other/1",
-        etag='"a"\r\nX-Evil: 1',
-        last_modified="\udcff",
-        accept="text/html",
+        server.url("fine"), user_agent="Other/1", etag='"a"\r\nX-Evil: 1', last_modified="\udcff", accept="text/html"
     )
     assert isinstance(await fetcher.fetch(request), Fetched)
     headers = server.asked[0].headers
@@ -155,8 +143,6 @@ async def test_a_page_has_a_limit_of_its_own(server: MisbehavingServer, fetcher:
     assert "text/html" in server.asked[0].headers["accept"]
 
 
-async def test_the_status_is_that_of_the_last_server_asked(
-    server: MisbehavingServer, fetcher: Fetcher
-) -> None:
+async def test_the_status_is_that_of_the_last_server_asked(server: MisbehavingServer, fetcher: Fetcher) -> None:
     outcome = await fetcher.fetch(FetchRequest(server.url("redirect/302?http://127.0.0.9:9/")))
-    assert outcome == Failed("temporary_error", "127.0.0.9 refuses connections.")
+    assert outcome == Failed("temporary_error", Failure(FailureCode.CONNECTION_REFUSED, {"host": "127.0.0.9"}))

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.newsletters import MailPolicy
 from reedbed.domain.retention import removed_key
 from reedbed.domain.rules import Condition, Field, Operator, read_action
@@ -42,10 +43,7 @@ async def test_a_sender_is_a_private_feed_of_its_reader_that_nobody_polls(harnes
     ]
     assert await harness.check(at_least=10**10) == []
     started, (refused,) = await refresh_all(runtime, mine)
-    assert (started, refused.reason) == (
-        0,
-        "Nothing is fetched for this feed: its entries come by other ways.",
-    )
+    assert (started, refused.reason) == (0, Failure(FailureCode.REFRESH_NOT_FETCHED))
     (followed,) = await following(runtime, mine)
     assert (followed.unread, followed.feed.state.status) == (1, "success")
     assert [hint.topic for hint in harness.heard("new_entry")] == ["new_entry"] * 2
@@ -68,9 +66,7 @@ async def test_its_title_can_be_changed_with_the_address_the_form_sends_back(har
 async def test_rules_are_asked_before_anybody_sees_a_mail(harness: RuntimeHarness) -> None:
     mine = await harness.person()
     heron = Condition(Field.TITLE, Operator.CONTAINS, "plain")
-    await create_rule(
-        harness.runtime, mine, RuleDraft("Quiet", conditions=[heron], actions=[read_action("mute")])
-    )
+    await create_rule(harness.runtime, mine, RuleDraft("Quiet", conditions=[heron], actions=[read_action("mute")]))
     await sent(harness.runtime, mine, PLAIN)
     (followed,) = await following(harness.runtime, mine)
     assert followed.unread == 0
@@ -123,9 +119,7 @@ async def test_nobody_touches_the_senders_of_others(harness: RuntimeHarness) -> 
             await act(harness.runtime, other, sender.id)
 
 
-async def test_pictures_are_shown_to_their_reader_alone_and_swept_with_the_mail(
-    harness: RuntimeHarness,
-) -> None:
+async def test_pictures_are_shown_to_their_reader_alone_and_swept_with_the_mail(harness: RuntimeHarness) -> None:
     runtime, mine, other = harness.runtime, await harness.person(), await harness.person()
     await sent(runtime, mine, SAMPLES["inline-picture"])
     (digest,) = await harness.column("SELECT hash FROM blobs")
@@ -144,10 +138,7 @@ async def test_a_confirmation_waits_in_front_for_its_reader(harness: RuntimeHarn
     async with runtime.db.read() as tx:
         (waiting,) = await newsletters.waiting(tx, mine, 0)
         assert await newsletters.waiting(tx, other, 0) == []
-    assert (waiting.url, waiting.label) == (
-        "https://lists.example.org/confirm/8f3a91",
-        "Yes, confirm my subscription",
-    )
+    assert (waiting.url, waiting.label) == ("https://lists.example.org/confirm/8f3a91", "Yes, confirm my subscription")
     assert waiting.sender == "The List"
 
 
@@ -164,9 +155,7 @@ async def test_a_confirmation_waits_in_front_for_its_reader(harness: RuntimeHarn
     ],
     ids=["nothing", "zeros", "no sender", "bad sender", "spam", "large", "headers"],
 )
-async def test_what_is_no_mail_is_refused_and_leaves_nothing(
-    harness: RuntimeHarness, raw: bytes, why: str
-) -> None:
+async def test_what_is_no_mail_is_refused_and_leaves_nothing(harness: RuntimeHarness, raw: bytes, why: str) -> None:
     mine = await harness.person()
     outcome = await sent(harness.runtime, mine, raw)
     assert isinstance(outcome, MailRejected) and outcome.why == why
@@ -215,8 +204,7 @@ async def test_bombs_are_refused_in_bounded_time(harness: RuntimeHarness) -> Non
     mine = await harness.person()
     head = b"From: a@example.org\r\nContent-Type: multipart/mixed; boundary=x0\r\n\r\n"
     deep = b"".join(
-        b"--x%d\r\nContent-Type: multipart/mixed; boundary=x%d\r\n\r\n" % (level, level + 1)
-        for level in range(500)
+        b"--x%d\r\nContent-Type: multipart/mixed; boundary=x%d\r\n\r\n" % (level, level + 1) for level in range(500)
     )
     wide = b"--x0\r\n\r\nhi\r\n" * 50_000
     for bomb in (deep, wide):

@@ -54,17 +54,12 @@ async def test_too_large_a_mail_is_refused_by_its_announcement_and_by_its_size(
             smtp.rset()
             smtp.mail("a@example.org")
             smtp.rcpt(mine)
-            return [
-                announced,
-                smtp.data(b"From: a@example.org\r\n\r\n" + b"x" * 70 + b"\r\ny" * 300_000)[0],
-            ]
+            return [announced, smtp.data(b"From: a@example.org\r\n\r\n" + b"x" * 70 + b"\r\ny" * 300_000)[0]]
 
     assert await asyncio.to_thread(send) == [552, 552]
 
 
-async def test_whoever_sends_too_many_is_asked_to_come_later(
-    harness: RuntimeHarness, door: MailIntake
-) -> None:
+async def test_whoever_sends_too_many_is_asked_to_come_later(harness: RuntimeHarness, door: MailIntake) -> None:
     def knock() -> list[int]:
         with smtplib.SMTP("127.0.0.1", door.port) as smtp:
             smtp.ehlo("client.example")
@@ -90,9 +85,7 @@ async def test_a_crowd_from_one_address_is_turned_away(door: MailIntake) -> None
     assert await asyncio.to_thread(crowd) == b"421"
 
 
-async def test_mail_comes_encrypted_where_there_is_a_certificate(
-    harness: RuntimeHarness, tmp_path: Path
-) -> None:
+async def test_mail_comes_encrypted_where_there_is_a_certificate(harness: RuntimeHarness, tmp_path: Path) -> None:
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     make_certificate(tmp_path)
     door = MailIntake("127.0.0.1", free_port(), certificate=str(certificate), key=str(key))
@@ -111,9 +104,7 @@ async def test_mail_comes_encrypted_where_there_is_a_certificate(
     assert await harness.column("SELECT count(*) FROM entries") == [1]
 
 
-async def test_a_mail_that_cannot_be_stored_is_not_acknowledged(
-    harness: RuntimeHarness, door: MailIntake
-) -> None:
+async def test_a_mail_that_cannot_be_stored_is_not_acknowledged(harness: RuntimeHarness, door: MailIntake) -> None:
     mine = await address_of(harness.runtime, await harness.person())
     await harness.change("ALTER TABLE mail_senders RENAME TO elsewhere")
 

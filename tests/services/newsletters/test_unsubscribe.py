@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.newsletters import Mail
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.guard import Guard
 from reedbed.ingest.mail.message import read_mime
 from reedbed.services.newsletters.receive import Received
-from reedbed.services.newsletters.senders import NO_WAY_OUT, REFUSED, TOLD, WROTE, resume_sender
+from reedbed.services.newsletters.senders import NO_WAY_OUT, REFUSED, resume_sender
 from reedbed.services.subscriptions.manage import unsubscribe
 from tests.harness import RuntimeHarness
 from tests.mailserver import make_certificate
@@ -63,7 +64,7 @@ async def test_leaving_tells_the_list_with_one_click(harness: RuntimeHarness, li
     await unsubscribe(runtime, mine, followed.id)
     await work_off(runtime)
 
-    assert (await the_sender(runtime, mine)).leaving == TOLD
+    assert (await the_sender(runtime, mine)).leaving == Failure(FailureCode.UNSUBSCRIBE_ACCEPTED)
     assert list_page.told == [b"List-Unsubscribe=One-Click"]
 
 
@@ -78,12 +79,10 @@ async def test_a_list_without_a_page_is_told_by_mail(harness: RuntimeHarness) ->
 
     (letter,) = smtp_server.letters
     assert (letter["To"], letter["Subject"]) == ("leave@lists.example.org", "leave 7")
-    assert (await the_sender(runtime, mine)).leaving == WROTE
+    assert (await the_sender(runtime, mine)).leaving == Failure(FailureCode.UNSUBSCRIBE_MAILED)
 
 
-async def test_what_still_comes_after_leaving_is_not_shown_but_a_confirmation_is(
-    harness: RuntimeHarness,
-) -> None:
+async def test_what_still_comes_after_leaving_is_not_shown_but_a_confirmation_is(harness: RuntimeHarness) -> None:
     runtime, mine = harness.runtime, await harness.person()
     first = SAMPLES["confirmation"]
     await sent(runtime, mine, first)

@@ -4,7 +4,15 @@ import time
 
 import pytest
 
-from reedbed.ai.extractive import MAX_LINE_LENGTH, MAX_TEXT_LENGTH, extract, sentences
+from reedbed.ai.extractive import (
+    MAX_LINE_LENGTH,
+    MAX_TEXT_LENGTH,
+    extract,
+    is_torn,
+    saves_reading,
+    sentences,
+    summarise,
+)
 
 NEWS = """By Jo Reed
 Published on Sunday
@@ -70,3 +78,43 @@ def test_a_thousand_words_take_less_than_twenty_milliseconds() -> None:
     for _ in range(5):
         extract("Harbour closes", text)
     assert (time.process_time() - started) / 5 < 0.020
+
+
+LONG = "\n".join(
+    f"The {name} gate of the harbour was opened by its keeper at dawn, and {count} ships of the northern line "
+    f"left for the islands with {cargo} in their holds."
+    for name, count, cargo in (
+        ("eastern", "three", "salt"), ("western", "five", "timber"), ("upper", "seven", "wool"),
+        ("lower", "nine", "barley"), ("outer", "two", "slate"), ("inner", "four", "copper"),
+        ("old", "six", "paper"), ("new", "eight", "glass"), ("broad", "ten", "rope"), ("narrow", "twelve", "tar"),
+    )
+)  # fmt: skip
+
+
+def test_a_summary_is_only_for_texts_that_take_longer_to_read() -> None:
+    assert saves_reading(LONG)
+    assert summarise("Harbour", LONG).text
+    assert not saves_reading(NEWS) and summarise("Harbour", NEWS).text == "" and summarise("Harbour", NEWS).one_line
+    assert not saves_reading(LONG.replace(".\n", ", and ")), "one endless sentence"
+
+
+def test_a_summary_looks_beyond_the_opening() -> None:
+    opening = "The harbour gate ships: {} harbour gate ships leave the harbour gate for the northern islands at dawn."
+    text = "\n".join([*(opening.format(word) for word in ("Many", "Several", "Some")), LONG])
+    found = summarise("Harbour gate ships leave for the northern islands", text).text
+    assert any(sentence not in "\n".join(text.split("\n")[:3]) for _, sentence in sentences(found))
+
+
+@pytest.mark.parametrize(
+    ("quotation", "is_torn_one"),
+    [
+        ("We want to unify the whole region,” Lourimi said on Friday.", True),
+        ("“We want to unify the whole region,” Lourimi said on Friday.", False),
+        ("Der Rat sprach am Freitag von einem „guten Tag“ für alle Städte.", False),
+        ("Der Rat sprach am Freitag von einem „guten Tag für alle Städte.", True),
+        ("Rådet talade i fredags om en ”god dag” för alla städer i landet.", False),
+        ("Le conseil a parlé vendredi d’un bon jour » pour toutes les villes.", True),
+    ],
+)
+def test_a_torn_quotation_is_noticed(quotation: str, is_torn_one: bool) -> None:
+    assert is_torn(quotation) is is_torn_one

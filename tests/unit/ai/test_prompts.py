@@ -40,34 +40,21 @@ def test_a_model_that_obeys_an_article_spoils_only_plain_words(text: str) -> Non
 
 
 def test_a_model_that_obeys_cannot_link_to_what_it_was_not_given() -> None:
-    said = {
-        "paragraphs": [{"heading": "x", "sentences": [{"text": "HACKED", "sources": [4, 10**9, "1", True]}]}]
-    }
-    assert read_digest(json.dumps(said), [1, 2, 3]) is None
+    said = {"paragraphs": [{"heading": "x", "sentences": [{"text": "HACKED", "sources": [4, 10**9, "1", True]}]}]}
+    assert read_digest(json.dumps(said), dict.fromkeys((1, 2, 3), "")) is None
 
 
 @pytest.mark.parametrize(
     "answer",
-    [
-        "",
-        "null",
-        "[]",
-        "nonsense",
-        '{"one_line": "a"',
-        '{"one_line": "a", "summary": 3}',
-        '{"summary": "a"}',
-        "\x00",
-    ],
+    ["", "null", "[]", "nonsense", '{"one_line": "a"', '{"one_line": "a", "summary": 3}', '{"summary": "a"}', "\x00"],
 )
 def test_what_was_not_asked_for_is_no_summary(answer: str) -> None:
     assert read_summary(answer) is None
-    assert read_digest(answer, [1]) is None
+    assert read_digest(answer, {1: ""}) is None
 
 
 def test_fences_and_thoughts_around_the_answer_are_forgiven() -> None:
-    answer = (
-        '<think>hm {"a": 1}</think>\n```json\n{"one_line": "A **line**.", "summary": "Words & more."}\n```'
-    )
+    answer = '<think>hm {"a": 1}</think>\n```json\n{"one_line": "A **line**.", "summary": "Words & more."}\n```'
     found = read_summary(answer)
     assert found is not None
     assert (found.one_line, found.text) == ("A line.", "Words & more.")

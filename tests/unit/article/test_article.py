@@ -48,7 +48,7 @@ def article(source: str | bytes, **options: str) -> ExtractedArticle:
 def reason(source: str) -> str:
     found = extract_article(source, URL)
     assert isinstance(found, NotAnArticle)
-    return found.reason
+    return found.reason.message
 
 
 def test_what_the_page_says_about_itself_is_read() -> None:
@@ -129,7 +129,7 @@ def test_a_page_made_to_tire_selectors_out_is_given_up(monkeypatch: pytest.Monke
     page = f"<div>{'<p>x</p>' * 36_000}</div>"
     found = extract_article(page, URL, keep="h2 ~ p, h3 ~ p ~ p ~ p")
     assert isinstance(found, NotAnArticle)
-    assert "selectors" in found.reason
+    assert "selectors" in found.reason.message
 
 
 def test_a_wrong_selector_is_named() -> None:
@@ -141,14 +141,8 @@ def test_a_wrong_selector_is_named() -> None:
 @pytest.mark.parametrize(
     ("source", "word"),
     [
-        (
-            "<title>404 Not Found</title><body><h1>Not Found</h1><p>The page is not here, sorry.</p>",
-            "error",
-        ),
-        (
-            "<title>Just a moment...</title><body><p>Enable JavaScript and cookies to continue</p>",
-            "error",
-        ),
+        ("<title>404 Not Found</title><body><h1>Not Found</h1><p>The page is not here, sorry.</p>", "error"),
+        ("<title>Just a moment...</title><body><p>Enable JavaScript and cookies to continue</p>", "error"),
         (
             "<title>Welcome</title><body><p>Please log in to read this page of ours.</p>"
             "<form><input name=u><input type=password></form>",
@@ -159,10 +153,7 @@ def test_a_wrong_selector_is_named() -> None:
             "<p>Accept all cookies or manage your cookie settings.</p>",
             "consent",
         ),
-        (
-            f"<title>Story</title><body><p>{SENTENCE}</p><p>Subscribe to continue reading today.</p>",
-            "paywall",
-        ),
+        (f"<title>Story</title><body><p>{SENTENCE}</p><p>Subscribe to continue reading today.</p>", "paywall"),
         (
             '<script type="application/ld+json">{"@type":"NewsArticle","headline":"H",'
             f'"isAccessibleForFree":"False"}}</script><body><p>{SENTENCE * 2}</p>',

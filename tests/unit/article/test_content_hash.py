@@ -29,10 +29,7 @@ def test_a_short_text_keeps_what_only_looks_like_advertising() -> None:
 
 
 def test_lines_of_boilerplate_do_not_matter() -> None:
-    assert (
-        normalized_text("<p>2026-02-03 10:00</p><p>Text</p><p>Read more…</p><p>Continues after ad</p>")
-        == "Text"
-    )
+    assert normalized_text("<p>2026-02-03 10:00</p><p>Text</p><p>Read more…</p><p>Continues after ad</p>") == "Text"
 
 
 def test_the_edges_stand_for_a_very_long_text() -> None:

@@ -17,16 +17,7 @@ def test_an_article_is_printed_as_one_json_object(tmp_path: Path) -> None:
     file.write_text(f"<title>Reeds</title><p>{TEXT}<img src=/a.png></p>", "utf-8")
     result = run(str(file), "--url", "https://site.example/x")
     found = json.loads(result.stdout)
-    assert list(found) == [
-        "title",
-        "byline",
-        "site_name",
-        "published",
-        "lang",
-        "image",
-        "content_html",
-        "text",
-    ]
+    assert list(found) == ["title", "byline", "site_name", "published", "lang", "image", "content_html", "text"]
     assert found["title"] == "Reeds"
     assert found["image"] == "https://site.example/a.png"
 
@@ -34,7 +25,7 @@ def test_an_article_is_printed_as_one_json_object(tmp_path: Path) -> None:
 def test_a_page_without_an_article_is_one_sentence_on_stderr() -> None:
     result = run("-", "--url", "https://site.example/x", page="<p></p>")
     assert result.exit_code == 1
-    assert result.stderr == "The page holds no article text.\n"
+    assert result.stderr == "The page contains no article text.\n"
     assert result.stdout == ""
 
 
@@ -42,3 +33,37 @@ def test_a_missing_file_is_one_sentence_on_stderr() -> None:
     result = run("/nowhere/page.html", "--url", "https://site.example/x")
     assert result.exit_code == 1
     assert result.stderr.startswith("The file cannot be read")
+
+
+LIST_PAGE = "<title>News</title><ul>" + "".join(
+    f"<li><a href=/a/{n}>The river board decides about lock {n}</a> <time datetime=2026-11-0{n}>x</time></li>"
+    for n in range(1, 5)
+)
+
+
+def test_the_list_of_a_page_is_printed_as_json_feed() -> None:
+    found = json.loads(run("--list", "-", "--url", "https://site.example/", page=LIST_PAGE).stdout)
+    assert (found["version"], found["title"]) == ("https://jsonfeed.org/version/1.1", "News")
+    assert found["items"][0] == {
+        "id": "https://site.example/a/1",
+        "url": "https://site.example/a/1",
+        "title": "The river board decides about lock 1",
+        "content_text": "",
+        "date_published": "2026-11-01T00:00:00Z",
+    }
+
+
+def test_without_a_base_addresses_stay_relative() -> None:
+    assert json.loads(run("--list", "-", page=LIST_PAGE).stdout)["items"][0]["url"] == "/a/1"
+
+
+def test_without_a_list_there_are_no_items_but_a_reason() -> None:
+    result = run("--list", "-", page="<p>Text</p>")
+    assert result.exit_code == 0
+    assert result.stderr == "No list of entries was found on this page.\n"
+    found = json.loads(result.stdout)
+    assert (found["items"], found["_reedbed"]["reason"]) == ([], "No list of entries was found on this page.")
+
+
+def test_an_article_needs_its_address() -> None:
+    assert run("-", page="<p>x</p>").exit_code == 2

@@ -1,15 +1,6 @@
 """The breaker's transitions, its pace and its rests, on plain values."""
 
-from reedbed.domain.ai import (
-    Breaker,
-    BreakerPolicy,
-    BreakerWait,
-    admit,
-    effective_state,
-    failed,
-    limited,
-    succeeded,
-)
+from reedbed.domain.ai import Breaker, BreakerPolicy, BreakerWait, admit, effective_state, failed, limited, succeeded
 from reedbed.domain.times import HOUR, MINUTE, SECOND
 
 POLICY = BreakerPolicy()

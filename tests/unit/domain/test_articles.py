@@ -2,7 +2,7 @@
 
 import pytest
 
-from reedbed.domain.articles import content_for_programs, shown_content
+from reedbed.domain.articles import content_for_programs, shown_content, video_at
 from reedbed.domain.entries import Entry, EntryRow, States
 from reedbed.ingest.sanitize.cleaner import clean_html
 from reedbed.ingest.text import digest_content
@@ -113,9 +113,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("content", "article", "auto", "always"), CASES.values(), ids=CASES)
-def test_nothing_that_an_entry_says_is_lost(
-    content: str, article: str | None, auto: str, always: str
-) -> None:
+def test_nothing_that_an_entry_says_is_lost(content: str, article: str | None, auto: str, always: str) -> None:
     entry = _entry(content, article)
     assert _shown(entry, "auto") == auto
     assert _shown(entry, "always") == always
@@ -137,3 +135,21 @@ def test_programs_get_the_article_only_where_it_was_chosen() -> None:
 def test_a_hostile_text_costs_no_more_than_its_length() -> None:
     for content in ("a" * 300_000 + "…", "<a>" * 20_000, '<img src="' + "x" * 200_000 + '">', "…" * 200_000):
         assert shown_content(_entry(content[:150], content), "always") is not None
+
+
+@pytest.mark.parametrize(
+    ("url", "page"),
+    [
+        ("https://www.youtube.com/watch?v=abcdefghijk&t=3", "https://www.youtube.com/watch?v=abcdefghijk"),
+        ("https://www.youtube.com/shorts/abcdefghijk", "https://www.youtube.com/watch?v=abcdefghijk"),
+        ("https://youtu.be/abcdefghijk", "https://www.youtube.com/watch?v=abcdefghijk"),
+        ("https://vimeo.com/76979871", "https://vimeo.com/76979871"),
+        ("https://vimeo.com/about", None),
+        ("https://www.youtube.com.evil.example/watch?v=abcdefghijk", None),
+        ("https://www.youtube.com/@channel", None),
+        (None, None),
+    ],
+)
+def test_a_video_is_known_by_the_address_of_its_page(url: str | None, page: str | None) -> None:
+    found = video_at(url)
+    assert (found.page_url if found else None) == page

@@ -5,9 +5,7 @@ from reedbed.domain.email import email_address
 from reedbed.domain.errors import Invalid
 
 
-@pytest.mark.parametrize(
-    "password", ["quiet-heron-7", "ten chars!", "пароль-с-тростником", "x1" + "y" * 1_000]
-)
+@pytest.mark.parametrize("password", ["quiet-heron-7", "ten chars!", "пароль-с-тростником", "x1" + "y" * 1_000])
 def test_a_long_uncommon_password_is_accepted(password: str) -> None:
     check_password(password, "owner@example.com")
 

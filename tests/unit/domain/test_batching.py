@@ -55,9 +55,7 @@ def test_long_texts_count_for_more() -> None:
 
 
 @given(st.lists(st.floats(min_value=1, max_value=500), min_size=1), st.floats(min_value=1, max_value=200))
-def test_every_piece_takes_something_and_none_much_more_than_it_may(
-    weights: list[float], size: float
-) -> None:
+def test_every_piece_takes_something_and_none_much_more_than_it_may(weights: list[float], size: float) -> None:
     count = cut(weights, size, lambda one: one)
     assert 1 <= count <= len(weights)
     assert sum(weights[: count - 1]) <= size * 1.5

@@ -170,10 +170,7 @@ def test_links_titles_and_texts_that_change_at_each_fetch_double_nothing(title: 
         ]
 
     known = ExistingEntry(
-        by_guid={
-            guid: Seen(id, f"http://x/{guid}?token=1", "h", title.format(1))
-            for id, guid in enumerate("abcde", 1)
-        }
+        by_guid={guid: Seen(id, f"http://x/{guid}?token=1", "h", title.format(1)) for id, guid in enumerate("abcde", 1)}
     )
     done = plan(document(2), known, PLAIN, NOW)
     assert (done.new, done.collisions, len(done.changed)) == ((), 0, 5)
@@ -196,15 +193,12 @@ def test_without_guids_the_words_find_an_entry_that_moved() -> None:
     done = again(before, *(entry("a", f"http://y/{i}", f"text {i}") for i in range(4)), traits=lost)
     assert (done.new, sorted(done.unchanged)) == ((), [1, 2, 3, 4])
     # The same words at another address beside the old one are another entry.
-    beside = again(
-        before, entry("a", "http://x/0", "text 0"), entry("a", "http://y/0", "text 0"), traits=lost
-    )
+    beside = again(before, entry("a", "http://x/0", "text 0"), entry("a", "http://y/0", "text 0"), traits=lost)
     assert (len(beside.new), beside.unchanged) == (1, (4,))
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["<p>One two</p><p>three</p>", " <p>One  two</p>\n\n<p>\tthree </p>", "<p>One\r\ntwo</p> <p>three</p>"],
+    "text", ["<p>One two</p><p>three</p>", " <p>One  two</p>\n\n<p>\tthree </p>", "<p>One\r\ntwo</p> <p>three</p>"]
 )
 def test_white_space_makes_no_second_entry(text: str) -> None:
     before = first(entry(None, None, "<p>One two</p>\n<p>three</p>"))
@@ -216,9 +210,7 @@ def test_white_space_makes_no_second_entry(text: str) -> None:
 
 def test_a_text_stored_with_its_spaces_is_known_again() -> None:
     spaced = entry(None, None, "one  two")
-    known = ExistingEntry(
-        by_hash={change_hash("Title", "one  two"): Seen(5, None, change_hash("Title", "one  two"))}
-    )
+    known = ExistingEntry(by_hash={change_hash("Title", "one  two"): Seen(5, None, change_hash("Title", "one  two"))})
     assert plan([spaced], known, PLAIN, NOW).unchanged == (5,)
 
 
@@ -227,9 +219,7 @@ def test_one_guid_for_all_loses_no_entry() -> None:
     done = first(*entries)
     assert (len(done.new), done.unreliable) == (9, True)
     known = stored(done)
-    assert plan(entries, known, Traits(done.collisions, done.unreliable), NOW).unchanged == tuple(
-        range(9, 0, -1)
-    )
+    assert plan(entries, known, Traits(done.collisions, done.unreliable), NOW).unchanged == tuple(range(9, 0, -1))
 
 
 def test_two_entries_under_one_guid_stay_two_and_do_not_flap() -> None:
@@ -291,9 +281,7 @@ ENTRIES = st.lists(
     st.builds(
         entry,
         st.sampled_from([None, "", "a", "b", "c", "1712345678"]),
-        st.sampled_from(
-            [None, "http://x/1", "http://x/2", "http://x/2#f", "http://x/3/", "http://u@x/", "tag:x"]
-        ),
+        st.sampled_from([None, "http://x/1", "http://x/2", "http://x/2#f", "http://x/3/", "http://u@x/", "tag:x"]),
         st.sampled_from(["one", "two", "three"]),
         st.none() | st.integers(-DAY, NOW + DAY),
     ),
@@ -338,9 +326,7 @@ def test_no_entry_is_lost_and_none_is_doubled(documents: list[list[ParsedEntry]]
 
 
 @given(ENTRIES, TRAITS)
-def test_a_second_look_at_the_same_document_finds_nothing_new(
-    document: list[ParsedEntry], traits: Traits
-) -> None:
+def test_a_second_look_at_the_same_document_finds_nothing_new(document: list[ParsedEntry], traits: Traits) -> None:
     before = plan(document, ExistingEntry(), traits, NOW)
     settled = Traits(before.collisions, before.unreliable, traits.allow_duplicate_urls)
     done = plan(document, stored(before), settled, NOW)

@@ -1,5 +1,6 @@
 """Grouping and telling, and the next time by a clock, on plain values."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -24,12 +25,31 @@ def test_reports_of_one_event_are_together_and_the_most_reported_is_first() -> N
     assert [sorted(one.entry_id for one in item) for item in items] == [[1, 2, 3], [9], [4]]
 
 
-def test_one_feed_is_told_in_three_paragraphs_and_many_in_five() -> None:
-    one_feed = group([material(number, f"{number * 7919} {number}th thing alone") for number in range(12)])
-    assert len(compose(one_feed)) == 3
-    many = group([material(number, f"{number * 7919} thing {number}", feed=number) for number in range(40)])
-    assert len(compose(many)) == 5
-    assert all(len(paragraph.sentences) <= 4 for paragraph in compose(many))
+def test_a_front_page_has_a_top_the_folders_in_the_order_of_the_sidebar_and_single_lines() -> None:
+    items = group(
+        [replace(material(n, f"{n * 7919} thing {n}", feed=n, folder="ab"[n % 2]), place=1 - n % 2) for n in range(40)]
+    )
+    parts = compose(items)
+    assert [(part.kind, part.heading, len(part.sentences)) for part in parts] == [
+        ("top", "", 4), ("folder", "b", 3), ("folder", "a", 3), ("more", "", 8)
+    ]  # fmt: skip
+    told = [id_ for part in parts for sentence in part.sentences for id_ in sentence.entry_ids]
+    assert len(told) == len(set(told))
+
+
+def test_the_readers_interest_and_the_number_of_outlets_make_an_item_important() -> None:
+    alone = [material(n, f"{n * 7919} thing {n}", feed=n) for n in range(1, 5)]
+    twice = [replace(material(n, "Council closes swing bridge", feed=n), at=0) for n in (8, 9)]
+    assert [item[0].entry_id for item in group([*alone, *twice], {2: 0.4})][:2] == [8, 2]
+
+
+def test_the_cleanest_sentence_is_told_and_else_the_calm_headline() -> None:
+    loud = material(1, "SHOCK: bridge SLAMMED shut!", feed=1)
+    calm = replace(material(2, "Swing bridge closes", feed=2), leads=("The council closes the swing bridge.",))
+    (top,) = compose([(loud, calm)])
+    assert (top.sentences[0].text, top.sentences[0].entry_ids) == ("The council closes the swing bridge.", (2, 1))
+    (top,) = compose([(loud, replace(calm, leads=()))])
+    assert top.sentences[0].text == "Swing bridge closes"
 
 
 def test_a_single_entry_is_one_paragraph_with_its_source() -> None:

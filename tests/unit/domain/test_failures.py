@@ -1,16 +1,10 @@
 import pytest
 
+from reedbed.domain.failures import Failure, FailureCode, untranslated
 from reedbed.domain.refresh.outcomes import Failed, Fetched, Gone, NotModified, Outcome, Throttled
-from reedbed.domain.refresh.state import (
-    Keep,
-    RedirectCount,
-    Stop,
-    count_redirect,
-    status_after_failure,
-    status_of,
-)
+from reedbed.domain.refresh.state import Keep, RedirectCount, Stop, count_redirect, status_after_failure, status_of
 
-TIMEOUT = Failed("temporary_error", "The server did not answer in time.")
+TIMEOUT = Failed("temporary_error", Failure(FailureCode.SERVER_TIMEOUT, {"seconds": "30"}))
 
 
 @pytest.mark.parametrize(
@@ -21,9 +15,9 @@ TIMEOUT = Failed("temporary_error", "The server did not answer in time.")
         (Gone(), "permanent_error"),
         (Throttled(429), "temporary_error"),
         (TIMEOUT, "temporary_error"),
-        (Failed("unauthorized", ""), "unauthorized"),
-        (Failed("permanent_error", ""), "permanent_error"),
-        (Failed("something else", ""), "temporary_error"),
+        (Failed("unauthorized", untranslated("")), "unauthorized"),
+        (Failed("permanent_error", untranslated("")), "permanent_error"),
+        (Failed("something else", untranslated("")), "temporary_error"),
     ],
 )
 def test_every_outcome_has_a_status_word(outcome: Outcome, status: str) -> None:
@@ -33,7 +27,7 @@ def test_every_outcome_has_a_status_word(outcome: Outcome, status: str) -> None:
 def test_a_feed_stops_at_its_last_allowed_failure() -> None:
     assert status_after_failure(9, TIMEOUT) == Keep()
     assert status_after_failure(10, TIMEOUT) == Stop(
-        "Stopped after 10 failures in a row. The last one: The server did not answer in time."
+        Failure(FailureCode.STOPPED_AFTER_FAILURES, {"count": 10}, TIMEOUT.failure)
     )
 
 

@@ -82,9 +82,7 @@ def test_nesting_has_an_end() -> None:
     with pytest.raises(Invalid, match="8 deep"):
         check_place(deep, MAX_DEPTH)
     with pytest.raises(Invalid, match="8 deep"):
-        check_place(
-            [*deep, *(FolderRow(id + 100, row and row + 100, "x") for id, row in ((1, None), (2, 1)))], 7, 101
-        )
+        check_place([*deep, *(FolderRow(id + 100, row and row + 100, "x") for id, row in ((1, None), (2, 1)))], 7, 101)
 
 
 def test_an_order_names_every_folder_of_the_level_once() -> None:

@@ -19,17 +19,14 @@ ARTICLE = comparable("He said: “the war on the  ordinary motorist” – and l
 
 
 @pytest.mark.parametrize(
-    ("value", "band"),
-    [(0, "calm"), (0.339, "calm"), (0.34, "mixed"), (0.669, "mixed"), (0.67, "loud"), (1, "loud")],
+    ("value", "band"), [(0, "calm"), (0.339, "calm"), (0.34, "mixed"), (0.669, "mixed"), (0.67, "loud"), (1, "loud")]
 )
 def test_bands(value: float, band: str) -> None:
     assert score_band(value) == band
 
 
 def test_a_quote_stands_in_the_text_whatever_its_quotes_blanks_and_case() -> None:
-    assert (
-        verified_quote('"The war on\nthe ordinary motorist"', ARTICLE) == "The war on the ordinary motorist"
-    )
+    assert verified_quote('"The war on\nthe ordinary motorist"', ARTICLE) == "The war on the ordinary motorist"
     assert verified_quote("motorist” – and left", ARTICLE)
 
 

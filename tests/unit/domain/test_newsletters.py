@@ -134,19 +134,14 @@ def test_only_the_server_we_know_is_believed() -> None:
     ],
 )
 def test_a_confirmation_is_found_by_its_words_and_its_link(subject: str, text: str, label: str) -> None:
-    links = [
-        ConfirmationLink("https://example.org/", "Home"),
-        ConfirmationLink("https://example.org/x", label),
-    ]
+    links = [ConfirmationLink("https://example.org/", "Home"), ConfirmationLink("https://example.org/x", label)]
     found = find_confirmation(subject, text, links, words=40)
     assert found is not None and (found.url, found.label) == ("https://example.org/x", label)
 
 
 def test_what_only_speaks_of_confirming_is_no_confirmation() -> None:
     link = ConfirmationLink("https://example.org/confirm", "Confirm")
-    assert (
-        find_confirmation("The week", "A long letter. Confirm your subscription.", [link], words=900) is None
-    )
+    assert find_confirmation("The week", "A long letter. Confirm your subscription.", [link], words=900) is None
     assert find_confirmation("The week in birds", "A heron came back.", [link], words=40) is None
     leave = ConfirmationLink("https://example.org/unsubscribe/confirm", "Confirm and unsubscribe")
     assert find_confirmation("Confirm your subscription", "", [leave], words=40) is None

@@ -10,25 +10,7 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.patterns import Pattern, compile_pattern, parse_pattern, required_literals
 
 ATOMS = st.sampled_from(
-    [
-        "a",
-        "b",
-        ".",
-        "[ab]",
-        "[^a]",
-        "[a-c]",
-        r"\d",
-        r"\w",
-        r"\s",
-        r"\W",
-        "-",
-        r"\.",
-        "^",
-        "$",
-        r"\b",
-        r"\B",
-        "1",
-    ]
+    ["a", "b", ".", "[ab]", "[^a]", "[a-c]", r"\d", r"\w", r"\s", r"\W", "-", r"\.", "^", "$", r"\b", r"\B", "1"]
 )
 REPEATS = st.sampled_from(["", "", "*", "+", "?", "*?", "{2}", "{1,3}", "{0,2}", "{2,}"])
 
@@ -37,19 +19,29 @@ def _repeated(atom: str, repeat: str) -> str:
     return atom if atom in ("^", "$", r"\b", r"\B") else atom + repeat
 
 
-PATTERNS = st.recursive(
-    st.builds(_repeated, ATOMS, REPEATS),
-    lambda inner: st.one_of(
-        st.lists(inner, min_size=1, max_size=3).map("".join),
-        st.lists(inner, min_size=2, max_size=3).map("|".join).map(lambda parts: f"({parts})"),
-        st.builds(lambda part, repeat: f"(?:{part}){repeat}", inner, REPEATS),
-    ),
-    max_leaves=6,
-)
+def _patterns(atoms: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.recursive(
+        st.builds(_repeated, atoms, REPEATS),
+        lambda inner: st.one_of(
+            st.lists(inner, min_size=1, max_size=3).map("".join),
+            st.lists(inner, min_size=2, max_size=3).map("|".join).map(lambda parts: f"({parts})"),
+            st.builds(lambda part, repeat: f"(?:{part}){repeat}", inner, REPEATS),
+        ),
+        max_leaves=6,
+    )
 
 
-@given(PATTERNS, st.text(alphabet="abAC1 -.", min_size=1, max_size=8))
+@given(_patterns(ATOMS), st.text(alphabet="abAC1 -.", min_size=1, max_size=8))
 def test_it_agrees_with_the_standard_library(pattern: str, text: str) -> None:
+    expected = re.search(pattern, text, re.IGNORECASE) is not None
+    assert compile_pattern(pattern).occurs_in(text) is expected
+
+
+@given(
+    _patterns(ATOMS | st.sampled_from(["ä", "ß", "é", "[aÄ]", "[a-ж]", "漢"])),
+    st.text(alphabet="aÄß é1Ж漢 -", min_size=1, max_size=8),
+)
+def test_it_agrees_with_the_standard_library_beyond_ascii(pattern: str, text: str) -> None:
     expected = re.search(pattern, text, re.IGNORECASE) is not None
     assert compile_pattern(pattern).occurs_in(text) is expected
 
@@ -59,6 +51,8 @@ def test_it_agrees_with_the_standard_library(pattern: str, text: str) -> None:
     [
         ("heron", "The HERON stands", True),
         (r"\bheron\b", "herons", False),
+        (r"\bÜbung\b", "Eine übung hier", True),
+        (r"\bÜbung\b", "Übungen", False),
         (r"^\[ad\]", "[Ad] buy", True),
         ("(?i)Reed(bed|s)?$", "a reedbed", True),
         ("müll", "MÜLLABFUHR", True),

@@ -100,8 +100,6 @@ def test_a_continuation_says_where_and_which_way() -> None:
 
 
 def test_labels_are_paths_and_a_circle_of_folders_ends() -> None:
-    labels = labels_of(
-        [FolderRow(1, None, "A"), FolderRow(2, 1, "B"), FolderRow(3, 4, "C"), FolderRow(4, 3, "D")]
-    )
+    labels = labels_of([FolderRow(1, None, "A"), FolderRow(2, 1, "B"), FolderRow(3, 4, "C"), FolderRow(4, 3, "D")])
     assert labels.folders == {1: "A", 2: "A/B", 3: "D/C", 4: "C/D"}
     assert (labels.folder_ids("A/B"), labels.folder_ids("B"), labels.folder_ids("X")) == ([2], [2], [])

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.feeds import CheckSchedule
 from reedbed.domain.refresh.outcomes import CacheHeaders, Failed, Gone, Redirected, Throttled
 from reedbed.domain.refresh.schedule import Bounds
@@ -15,6 +16,7 @@ from reedbed.domain.refresh.state import (
 )
 from reedbed.domain.times import DAY, HOUR, MINUTE
 
+OH = Failure(FailureCode.RESPONSE_UNREADABLE)
 NOW = 1_790_000_000_000
 TERMS = Terms(now=NOW, jitter=0.5, bounds=Bounds(), max_failures=3)
 KNOWN = FetchState(
@@ -37,41 +39,29 @@ def test_a_304_that_says_nothing_keeps_what_was_said_before() -> None:
 
 
 def test_a_new_document_replaces_the_validators_even_by_none() -> None:
-    after = after_document(
-        KNOWN, CacheHeaders(), None, 200, TERMS, body_hash="i", times=[], rhythm=CheckSchedule()
-    )
-    assert (after.etag, after.last_modified, after.cache_control, after.expires_at) == (
-        None,
-        None,
-        None,
-        None,
-    )
+    after = after_document(KNOWN, CacheHeaders(), None, 200, TERMS, body_hash="i", times=[], rhythm=CheckSchedule())
+    assert (after.etag, after.last_modified, after.cache_control, after.expires_at) == (None, None, None, None)
     assert (after.body_hash, after.average_gap) == ("i", 4 * HOUR)
 
 
 def test_a_failure_leaves_the_freshness_alone() -> None:
-    after = after_failure(
-        KNOWN, Failed("temporary_error", "Oh.", 500, CacheHeaders(cache_control="no")), TERMS
-    )
+    after = after_failure(KNOWN, Failed("temporary_error", OH, 500, CacheHeaders(cache_control="no")), TERMS)
     assert (after.cache_control, after.expires_at, after.etag) == ("max-age=7200", NOW + HOUR, '"a"')
-    assert (after.last_error, after.last_error_at, after.consecutive_failures) == ("Oh.", NOW, 1)
+    assert (after.last_error, after.last_error_at, after.consecutive_failures) == (OH, NOW, 1)
 
 
 def test_a_success_forgets_the_failures() -> None:
-    failed = replace(KNOWN, consecutive_failures=2, last_error="Oh.", stopped_at=1, stop_reason="No.")
-    after = after_unchanged(failed, CacheHeaders(), None, 304, TERMS)
-    assert (after.consecutive_failures, after.last_error, after.stopped_at, after.stop_reason) == (
-        0,
-        None,
-        None,
-        None,
+    failed = replace(
+        KNOWN, status="temporary_error", consecutive_failures=2, last_error=OH, stopped_at=1, stop_reason=OH
     )
+    after = after_unchanged(failed, CacheHeaders(), None, 304, TERMS)
+    assert (after.consecutive_failures, after.last_error, after.stopped_at, after.stop_reason) == (0, None, None, None)
 
 
 def test_gone_and_too_many_failures_put_a_feed_to_rest() -> None:
     gone = after_failure(KNOWN, Gone(), TERMS)
-    tired = after_failure(replace(KNOWN, consecutive_failures=2), Failed("temporary_error", "Oh."), TERMS)
-    patient = after_failure(replace(KNOWN, consecutive_failures=1), Failed("temporary_error", "Oh."), TERMS)
+    tired = after_failure(replace(KNOWN, consecutive_failures=2), Failed("temporary_error", OH), TERMS)
+    patient = after_failure(replace(KNOWN, consecutive_failures=1), Failed("temporary_error", OH), TERMS)
     assert [state.next_check_at for state in (gone, tired)] == [None, None]
     assert patient.next_check_at is not None
 

@@ -34,9 +34,7 @@ ENTRY = Subject(
 )
 
 
-def rule(
-    *conditions: Condition, do: str = "star", join: Join = Join.ALL, id: int = 1, enabled: bool = True
-) -> Rule:
+def rule(*conditions: Condition, do: str = "star", join: Join = Join.ALL, id: int = 1, enabled: bool = True) -> Rule:
     value = {"tag": "bird", "notify": "mail"}.get(do, "")
     return Rule(id, "Rule", conditions, (Action(ActionKind(do), value),), join, enabled)
 
@@ -117,12 +115,7 @@ def test_wrong_conditions_name_their_field(field: str, operator: str, value: str
 
 @pytest.mark.parametrize(
     ("kind", "value", "wrong"),
-    [
-        ("explode", "", "action"),
-        ("tag", " ", "value"),
-        ("notify", "pigeon", "value"),
-        ("notify", "webhook", "url"),
-    ],
+    [("explode", "", "action"), ("tag", " ", "value"), ("notify", "pigeon", "value"), ("notify", "webhook", "url")],
 )
 def test_wrong_actions_name_their_field(kind: str, value: str, wrong: str) -> None:
     with pytest.raises(Invalid) as refused:
@@ -132,15 +125,8 @@ def test_wrong_actions_name_their_field(kind: str, value: str, wrong: str) -> No
 
 def test_a_rule_is_tidied_as_a_whole() -> None:
     condition = Condition(Field.TITLE, Operator.CONTAINS, " heron ")
-    name, join, conditions, actions = check_rule(
-        " Birds ", "any", [condition], [Action(ActionKind.STAR, "x")]
-    )
-    assert (name, join, conditions[0].value, actions) == (
-        "Birds",
-        Join.ANY,
-        "heron",
-        (Action(ActionKind.STAR),),
-    )
+    name, join, conditions, actions = check_rule(" Birds ", "any", [condition], [Action(ActionKind.STAR, "x")])
+    assert (name, join, conditions[0].value, actions) == ("Birds", Join.ANY, "heron", (Action(ActionKind.STAR),))
 
 
 @pytest.mark.parametrize(

@@ -18,17 +18,12 @@ def every(gap: Millis, *, newest: Instant = NOW - MINUTE, count: int = 12) -> Pu
     return PublishPattern(times=[newest - gap * i for i in range(count)])
 
 
-def succeed(
-    publish_pattern: PublishPattern = UNKNOWN, hints: CacheHeaders = NONE, jitter: float = MIDDLE
-) -> NextCheck:
+def succeed(publish_pattern: PublishPattern = UNKNOWN, hints: CacheHeaders = NONE, jitter: float = MIDDLE) -> NextCheck:
     return schedule.next_check_after_success(NOW, publish_pattern, hints, jitter=jitter)
 
 
 def fail(
-    failures: int,
-    publish_pattern: PublishPattern = UNKNOWN,
-    hints: CacheHeaders = NONE,
-    jitter: float = MIDDLE,
+    failures: int, publish_pattern: PublishPattern = UNKNOWN, hints: CacheHeaders = NONE, jitter: float = MIDDLE
 ) -> NextCheck:
     return schedule.next_check_after_failure(NOW, publish_pattern, hints, failures=failures, jitter=jitter)
 
@@ -46,9 +41,9 @@ def test_a_feed_without_history_is_checked_at_the_base_interval() -> None:
         (every(30 * DAY), 24 * HOUR, IntervalRule.SLOW),
         (every(HOUR, newest=NOW - 10 * DAY), 12 * HOUR, IntervalRule.QUIET),
         (every(HOUR, newest=NOW - 3000 * DAY), 24 * HOUR, IntervalRule.SLOW),
-        (PublishPattern(wish=MINUTE), 15 * MINUTE, IntervalRule.WISH),
-        (PublishPattern(wish=3 * DAY), 24 * HOUR, IntervalRule.WISH),
-        (PublishPattern(wish=HOUR, operator=5 * MINUTE), 5 * MINUTE, IntervalRule.OPERATOR),
+        (PublishPattern(subscriber_interval=MINUTE), 15 * MINUTE, IntervalRule.SUBSCRIBER),
+        (PublishPattern(subscriber_interval=3 * DAY), 24 * HOUR, IntervalRule.SUBSCRIBER),
+        (PublishPattern(subscriber_interval=HOUR, operator=5 * MINUTE), 5 * MINUTE, IntervalRule.OPERATOR),
         (PublishPattern(operator=30 * HOUR), 30 * HOUR, IntervalRule.OPERATOR),
         (PublishPattern(operator=SECOND), MINUTE, IntervalRule.OPERATOR),
         (PublishPattern(rhythm=CheckSchedule(interval=2 * HOUR)), 2 * HOUR, IntervalRule.HINT),
@@ -86,9 +81,7 @@ def test_one_long_holiday_does_not_change_the_rhythm() -> None:
         (CacheHeaders(retry_after=NOW + 90 * DAY), 48 * HOUR, IntervalRule.CAP),
     ],
 )
-def test_the_server_may_lengthen_the_wait_up_to_the_cap(
-    hints: CacheHeaders, delay: Millis, rule: IntervalRule
-) -> None:
+def test_the_server_may_lengthen_the_wait_up_to_the_cap(hints: CacheHeaders, delay: Millis, rule: IntervalRule) -> None:
     check = succeed(hints=hints)
     assert (check.delay, check.rule) == (delay, rule)
 
@@ -115,12 +108,10 @@ def test_jitter_spreads_a_tenth_either_way() -> None:
         every(30 * DAY),
         every(47 * HOUR),
         PublishPattern(pushed=True),
-        PublishPattern(wish=MINUTE),
+        PublishPattern(subscriber_interval=MINUTE),
     ],
 )
-def test_jitter_stays_between_a_quarter_of_an_hour_and_a_day(
-    publish_pattern: PublishPattern, jitter: float
-) -> None:
+def test_jitter_stays_between_a_quarter_of_an_hour_and_a_day(publish_pattern: PublishPattern, jitter: float) -> None:
     assert NOW + 15 * MINUTE <= succeed(publish_pattern, jitter=jitter).at <= NOW + 24 * HOUR
 
 
@@ -131,10 +122,7 @@ def test_jitter_also_spreads_feeds_at_the_bounds() -> None:
 
 @pytest.mark.parametrize("days", [3, 8, 100, 100_000])
 def test_an_answer_that_stays_fresh_for_long_waits_for_the_cap(days: int) -> None:
-    for hints in (
-        CacheHeaders(cache_control=f"max-age={days * 86_400}"),
-        CacheHeaders(expires=NOW + days * DAY),
-    ):
+    for hints in (CacheHeaders(cache_control=f"max-age={days * 86_400}"), CacheHeaders(expires=NOW + days * DAY)):
         check = succeed(hints=hints)
         assert (check.at, check.rule) == (NOW + 48 * HOUR, IntervalRule.CAP)
 
@@ -158,15 +146,11 @@ def test_an_answer_that_stays_fresh_for_long_waits_for_the_cap(days: int) -> Non
         ("max-age=" + "9" * 500, None, (10**12 - 1) * SECOND),
     ],
 )
-def test_freshness_is_read_from_the_headers(
-    header: str | None, expires: Instant | None, span: Millis | None
-) -> None:
+def test_freshness_is_read_from_the_headers(header: str | None, expires: Instant | None, span: Millis | None) -> None:
     assert schedule.freshness(header, expires, NOW) == span
 
 
-@pytest.mark.parametrize(
-    ("failures", "minutes"), [(1, 54.0), (2, 97.2), (3, 174.96), (8, 2880), (5000, 2880)]
-)
+@pytest.mark.parametrize(("failures", "minutes"), [(1, 54.0), (2, 97.2), (3, 174.96), (8, 2880), (5000, 2880)])
 def test_failures_back_off_by_1_8_up_to_the_cap(failures: int, minutes: float) -> None:
     check = fail(failures)
     assert check.delay == int(minutes * MINUTE)
@@ -186,8 +170,8 @@ def test_skipped_hours_and_days_push_the_check_on() -> None:
     assert (check.at, check.rule) == (midnight + 6 * HOUR, IntervalRule.SKIP)
     never = PublishPattern(rhythm=CheckSchedule(skip_hours=frozenset(range(24))))
     assert schedule.next_check_after_success(midnight, never, NONE, jitter=MIDDLE).rule == IntervalRule.BASE
-    asked = PublishPattern(rhythm=night.rhythm, wish=30 * MINUTE)
-    assert schedule.next_check_after_success(midnight, asked, NONE, jitter=MIDDLE).rule == IntervalRule.WISH
+    asked = PublishPattern(rhythm=night.rhythm, subscriber_interval=30 * MINUTE)
+    assert schedule.next_check_after_success(midnight, asked, NONE, jitter=MIDDLE).rule == IntervalRule.SUBSCRIBER
 
 
 SPANS = st.integers(-DAY, 400 * DAY)
@@ -196,7 +180,7 @@ SPANS = st.integers(-DAY, 400 * DAY)
 @given(
     times=st.lists(st.integers(NOW - 900 * DAY, NOW + 900 * DAY), max_size=40),
     operator=st.none() | SPANS,
-    wish=st.none() | SPANS,
+    subscriber_interval=st.none() | SPANS,
     hint=st.none() | SPANS,
     hours=st.frozensets(st.integers(0, 23)),
     days=st.frozensets(st.integers(0, 6)),
@@ -210,7 +194,7 @@ SPANS = st.integers(-DAY, 400 * DAY)
 def test_every_next_check_lies_between_a_minute_and_the_cap(
     times: list[Instant],
     operator: Millis | None,
-    wish: Millis | None,
+    subscriber_interval: Millis | None,
     hint: Millis | None,
     hours: frozenset[int],
     days: frozenset[int],
@@ -221,10 +205,9 @@ def test_every_next_check_lies_between_a_minute_and_the_cap(
     base: Millis,
     cap: Millis,
 ) -> None:
-    publish_pattern = PublishPattern(times, CheckSchedule(hint, hours, days), operator, wish)
+    publish_pattern = PublishPattern(times, CheckSchedule(hint, hours, days), operator, subscriber_interval)
     hints = CacheHeaders(
-        retry_after=None if retry is None else NOW + retry,
-        cache_control=None if age is None else f"max-age={age}",
+        retry_after=None if retry is None else NOW + retry, cache_control=None if age is None else f"max-age={age}"
     )
     bounds = Bounds(base=base, cap=cap)
     good = schedule.next_check_after_success(NOW, publish_pattern, hints, jitter=jitter, bounds=bounds)
@@ -245,17 +228,13 @@ def test_the_rule_can_be_told_to_people() -> None:
         schedule.explain("quiet", 12 * HOUR)
         == "Checked every 12 hours, because nothing has been published for 10 days."
     )
-    assert (
-        schedule.explain("retry_after", HOUR)
-        == "Checked again after 60 minutes, because the server asked to wait."
-    )
+    assert schedule.explain("retry_after", HOUR) == "Checked again after 60 minutes, because the server asked to wait."
     assert schedule.explain("cap", MINUTE).startswith("Checked again after a minute, because")
     assert schedule.explain("from an older version", DAY) == "Checked every 24 hours."
 
 
 @pytest.mark.parametrize(
-    ("span", "words"),
-    [(30 * SECOND, "30 seconds"), (MINUTE, "minute"), (2 * HOUR, "2 hours"), (2 * DAY, "2 days")],
+    ("span", "words"), [(30 * SECOND, "30 seconds"), (MINUTE, "minute"), (2 * HOUR, "2 hours"), (2 * DAY, "2 days")]
 )
 def test_spans_are_spelled(span: Millis, words: str) -> None:
     assert schedule.format_duration(span) == words

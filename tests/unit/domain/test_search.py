@@ -1,11 +1,17 @@
+import re
+from importlib import import_module
+from pkgutil import iter_modules
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reedbed.domain.errors import Invalid
-from reedbed.domain.search import Filter, SearchQuery, excerpt, highlight, parse_search
+from reedbed.domain.search.excerpts import excerpt, excerpt_of_markup, highlight
+from reedbed.domain.search.query import Filter, SearchQuery, parse_search
 from reedbed.domain.text import fold, fold_with_positions, index_text, query_tokens
 from reedbed.domain.times import DAY, Instant, from_datetime, rfc3339, to_datetime
+from reedbed.store.migrations import versions
 
 NOW: Instant = 1_794_735_000_000
 
@@ -97,9 +103,7 @@ def test_either_of_two() -> None:
 
 
 def test_filters_are_told_from_words() -> None:
-    query = search(
-        'feed:"The Pond" -folder:News tag:x is:unread -is:starred lang:de author:ann title:reed water'
-    )
+    query = search('feed:"The Pond" -folder:News tag:x is:unread -is:starred lang:de author:ann title:reed water')
     assert query.filters == (
         Filter("feed", "The Pond"),
         Filter("folder", "News", negated=True),
@@ -114,7 +118,7 @@ def test_filters_are_told_from_words() -> None:
 
 def test_unknown_operators_are_words() -> None:
     assert words("http://example.com") == [[("http", "example", "com")]]
-    assert words("is:sleeping c:x") == [[("is", "sleeping")], [("c", "x")]]
+    assert words("is: c:x") == [[("is",)], [("c", "x")]]
 
 
 @pytest.mark.parametrize(
@@ -216,3 +220,55 @@ def test_without_a_match_an_excerpt_is_the_beginning() -> None:
 
 def test_folding_keeps_blanks_where_words_end() -> None:
     assert fold("a.b") == "a b"
+
+
+def _without_tags(markup: str) -> str:
+    return re.sub(r"<[^>]*>", "", markup.replace("</p>", "\n")).replace("&amp;", "&")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "<p>short</p>",
+        "<p>" + "lorem ipsum " * 200 + "</p>",
+        "<p>" + "Größe naïve … ½ " * 150 + "</p>",
+        "<p>lorem</p>" * 200,
+        '<p><a href="https://heron.example/heron">' + "lorem " * 300 + "</a></p>",
+        "<p>" + "東京都 " * 300 + "</p>",
+    ],
+)
+@pytest.mark.parametrize("after", ["", "<p>" + "dolor sit amet " * 200 + "</p>", "<p>heron</p>" * 90])
+def test_an_excerpt_of_markup_is_that_of_its_whole_text(before: str, after: str) -> None:
+    markup = f"{before}<p>A &amp; B, the Héron stands still in the reeds</p>{after}"
+    whole = excerpt(" ".join(_without_tags(markup).split()), search("heron"))
+    assert excerpt_of_markup(markup, search("heron"), _without_tags) == whole
+
+
+def test_a_match_that_a_tag_splits_is_passed_over_for_a_later_one() -> None:
+    markup = "<p>her<b>on</b></p>" + "<p>lorem ipsum</p>" * 80 + "<p>A heron</p>"
+    assert excerpt_of_markup(markup, search("heron"), _without_tags).text.endswith("A heron")
+    alone = excerpt_of_markup("<p>her<b>on</b></p>", search("heron"), _without_tags)
+    assert alone.spans == ((0, 5),)
+
+
+def test_an_excerpt_begins_sixty_letters_before_its_match_whatever_letters_these_are() -> None:
+    plain, sharp = ("lorem ipsum " * 20, "straße ½ fußball … " * 12)
+    for text in (plain, sharp):
+        assert 40 < excerpt(f"{text}heron", search("heron")).text.index("heron") <= 62
+
+
+def test_marks_include_accents_written_apart_and_are_whole_words() -> None:
+    assert highlight("e\u0301tude", search("etude")) == ((0, 6),)
+    assert highlight("co\u00adoperate", search("co")) == ()
+    assert highlight("½ inch", search("1")) == ((0, 1),)
+    assert highlight("straße und Straßen", search("strasse")) == ((0, 6),)
+
+
+def test_saved_searches_of_before_word_forms_become_exact() -> None:
+    (module,) = [found.name for found in iter_modules(versions.__path__) if found.name.endswith("_word_forms")]
+    exactly = import_module(f"{versions.__name__}.{module}").exactly
+    assert exactly('heron* "grey heron" egret OR wader -reed feed:marsh title:canal is:unread 2026 东京 foo-bar') == (
+        'heron* "grey heron" =egret OR =wader -reed feed:marsh title:=canal is:unread 2026 东京 foo-bar'
+    )
+    assert search("=egret").groups[0][0].exact

@@ -13,23 +13,12 @@ SECONDS = NOW // 1000
 
 def test_the_challenge_is_the_one_of_the_standard() -> None:
     # RFC 7636, appendix B
-    assert (
-        challenge_of("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
-        == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
-    )
+    assert challenge_of("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk") == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 
 
 @pytest.mark.parametrize(
     ("said", "verified"),
-    [
-        (True, True),
-        ("true", True),
-        (False, False),
-        ("false", False),
-        (None, False),
-        ("yes", False),
-        ([1], False),
-    ],
+    [(True, True), ("true", True), (False, False), ("false", False), (None, False), ("yes", False), ([1], False)],
 )
 def test_an_address_is_verified_only_by_a_plain_yes(said: Any, verified: bool) -> None:
     found = identity_of(PROVIDER, "i", {"sub": "1", "email": "A@Example.org", "email_verified": said})

@@ -1,12 +1,23 @@
 """Which titles tell of one event, and what keeps the index small."""
 
 import random
+from collections.abc import Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reedbed.domain import stories
-from reedbed.domain.stories import SPAN, Headline, Placed, StoryIndex, central, only_here, settle, title_words
+from reedbed.domain.stories import index as story_index
+from reedbed.domain.stories.compare import (
+    OutletText,
+    count_quotations,
+    loud_words,
+    only_here,
+    plainest,
+    shared_sentences,
+    title_parts,
+)
+from reedbed.domain.stories.index import SPAN, Headline, Placed, StoryIndex, settle
+from reedbed.domain.stories.words import headline_words, title_words
 from reedbed.domain.times import DAY
 
 NOW = 1_700_000_000_000
@@ -41,12 +52,58 @@ def test_numbers_alone_are_not_enough() -> None:
 
 def test_signs_without_blanks_meet_too() -> None:
     first, second, third = place(
-        StoryIndex(),
-        "首都圏で大雪、交通に大きな乱れ",
-        "大雪で首都圏の交通に乱れ続く",
-        "新しい図書館が開館した",
+        StoryIndex(), "首都圏で大雪、交通に大きな乱れ", "大雪で首都圏の交通に乱れ続く", "新しい図書館が開館した"
     )
     assert second.story_id == first.story_id and third.is_alone
+
+
+def report(index: StoryIndex, *reports: tuple[str, str], language: str = "en") -> list[int]:
+    """The stories of reports with leads, each of another feed."""
+    headlines = [
+        Headline(number, number, title, NOW, lead=lead, language=language)
+        for number, (title, lead) in enumerate(reports, len(index) * 100 + 1)
+    ]
+    homes = settle([(headline, index.place(headline)) for headline in headlines]).homes
+    return [homes.get(headline.entry_id, headline.entry_id) for headline in headlines]
+
+
+def test_the_lead_joins_reports_whose_titles_differ_and_keeps_like_events_apart() -> None:
+    rates = (
+        ("Orland keeps interest rates on hold", "The Bank of Orland left its key rate at 4 percent, said Ada Quill."),
+        ("Quill warns of slow growth", "The Bank of Orland left its key rate unchanged at 4 percent on Monday."),
+        ("Veska cuts interest rates", "The National Bank of Veska lowered its key rate to 6 percent, said Ivo Lann."),
+    )
+    first, second, other = report(StoryIndex(), *rates)
+    assert first == second != other
+
+
+def test_two_events_in_one_town_are_two_stories() -> None:
+    town = (
+        ("Whale visits the bay of Port Ellis", "Hundreds saw a humpback whale in the bay of Port Ellis."),
+        ("Metro drivers of Port Ellis on strike", "No trains run in Port Ellis until the union and the city agree."),
+    )
+    first, second = report(StoryIndex(), *town)
+    assert first != second
+
+
+def test_a_german_noun_is_no_name() -> None:
+    words = headline_words("Sperrung der Brücke", "Die Brücke bei Kronau bleibt wegen Schäden gesperrt.", "de")
+    assert not words.names and not words.shows_names
+    words = headline_words("Bridge stays shut", "The bridge near Kronau is damaged.", "en")
+    assert words.names == {"kronau"}
+
+
+def test_issues_of_a_newsletter_are_not_one_story() -> None:
+    text = "Welcome to another issue of Kelp Weekly, the newsletter of the Kelp language, with news of its compiler."
+    first, second = report(StoryIndex(), ("Kelp Weekly 88", text), ("Kelp Weekly 89", text))
+    assert first != second
+
+
+def test_stories_merge_when_a_report_shows_that_they_are_one() -> None:
+    index = StoryIndex()
+    place(index, "Marrowby bridge shut", "Marrowby bridge shut today")
+    place(index, "Council vote bans cars", "Council vote bans cars outright")
+    assert place(index, "Marrowby bridge shut: council vote bans cars")[0].merged and len(index) == 1
 
 
 def test_a_feeds_series_makes_no_event() -> None:
@@ -78,27 +135,63 @@ def test_the_index_forgets() -> None:
 
 
 def test_it_never_holds_more_than_its_bound() -> None:
-    most, stories.MAX_STORIES = stories.MAX_STORIES, 50
+    most, story_index.MAX_STORIES = story_index.MAX_STORIES, 50
     try:
         index = StoryIndex()
         place(index, *(f"a{number} b{number} c{number}" for number in range(200)))
         assert len(index) == 50
-        assert sum(map(len, index._using.values())) <= 50 * 3
+        assert sum(index._used_by.values()) <= 50 * 3
+        assert sum(map(len, index._recent.values())) <= 50 * 3
     finally:
-        stories.MAX_STORIES = most
+        story_index.MAX_STORIES = most
 
 
-def test_the_most_telling_title_heads_the_story() -> None:
-    titles = ("You will not believe this", "Ferry aground at Eastholm", "Eastholm ferry aground, says crew")
-    assert central(titles) == 1
+def test_the_calmest_title_heads_the_story() -> None:
+    titles = ("Ferry aground: SHOCK at Eastholm!", "Ferry aground at Eastholm", "A quiet morning turns")
+    assert plainest(titles) == 1
+
+
+def test_loud_words_are_shouted_or_from_the_list() -> None:
+    assert loud_words("BRIDGE OF SIGHS: Town hall SLAMS drivers in bridge scandal") == (
+        "BRIDGE",
+        "SIGHS",
+        "SLAMS",
+        "scandal",
+    )
+    assert loud_words("NATO and the EU agree on aid for Orland") == ()
+    assert loud_words("COUNCIL CLOSES BRIDGE") == ()
+    assert loud_words("Schock in Kronau: Skandal um Gutachten") == ("Schock", "Skandal")
+    assert "".join(part.text for part in title_parts("Wut über Bahn!")) == "Wut über Bahn!"
+
+
+SHARED = "The ferry ran aground on the sandbank off Eastholm early this morning."
+VERSION = "Early this morning the ferry ran aground on a sandbank off Eastholm."
+OWN = "Passengers sang shanties until lifeboats brought everyone safely ashore again."
+
+
+def texts(*sentences: Sequence[str], language: str = "en") -> list[OutletText]:
+    return [OutletText(number, language, "", tuple(some)) for number, some in enumerate(sentences, 1)]
 
 
 def test_only_what_no_other_says_is_named() -> None:
-    shared = "The ferry ran aground on the sandbank off Eastholm early this morning."
-    own = "Passengers sang shanties until lifeboats brought everyone safely ashore again."
-    assert only_here({1: [shared, own], 2: [shared]}) == {1: (own,), 2: ()}
-    assert only_here({1: [own]}) == {}
-    assert only_here({1: [own], 2: []}) == {}
+    assert only_here(texts([SHARED, OWN], [SHARED])) == {1: (OWN,), 2: ()}
+    assert only_here(texts([OWN])) == {}
+    assert only_here(texts([OWN], [])) == {}
+    german = texts(["Der Kapitän hat auf der Sandbank bei Eastholm drei Stunden gewartet."], language="de")
+    assert only_here([*texts([SHARED]), *german]) == {}
+
+
+def test_a_sentence_in_other_words_is_shared() -> None:
+    (shared,) = shared_sentences(texts([SHARED, OWN], [VERSION], ["Nothing of the kind was seen in Tidewick today."]))
+    assert shared.entry_ids == (1, 2) and shared.text in (SHARED, VERSION)
+    assert shared_sentences(texts([OWN], [SHARED])) == ()
+
+
+def test_quotations_are_counted_in_several_scripts_of_quoting() -> None:
+    assert (
+        count_quotations("He said: “We will close the bridge now.” Then „Wir sperren die Brücke jetzt“, and a “word”.")
+        == 2
+    )
 
 
 WORDS = st.sampled_from([f"word{number}" for number in range(12)])

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from reedbed.domain import text as folding
-from reedbed.domain.search import search_words
+from reedbed.domain.search.indexing import search_words
 from reedbed.domain.text import index_text
 
 WORDS = (

@@ -37,10 +37,7 @@ def test_a_token_needs_a_name_that_can_be_shown(name: str) -> None:
 @pytest.mark.parametrize(
     ("user_agent", "words"),
     [
-        (
-            "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0",
-            "Firefox on Linux",
-        ),
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0", "Firefox on Linux"),
         (
             "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
             "Chrome/128.0.0.0 Safari/537.36 Edg/128.0",
@@ -87,9 +84,7 @@ def test_unknown_preferences_are_refused_by_name(wrong: dict[str, object]) -> No
 
 
 def test_preferences_change_choice_by_choice() -> None:
-    changed = change_preferences(
-        Preferences(theme="dark"), {"language": "pt-BR", "time_zone": "Europe/Berlin"}
-    )
+    changed = change_preferences(Preferences(theme="dark"), {"language": "pt-BR", "time_zone": "Europe/Berlin"})
     assert changed == Preferences(theme="dark", language="pt-BR", time_zone="Europe/Berlin")
 
 

@@ -29,12 +29,7 @@ NOW = 1_800_000_000_000
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "https://reader.example.org",
-        "http://8.8.8.8:8080",
-        "https://reader.example.org/reed",
-        "http://[2606:4700::1]",
-    ],
+    ["https://reader.example.org", "http://8.8.8.8:8080", "https://reader.example.org/reed", "http://[2606:4700::1]"],
 )
 def test_public_addresses_can_be_called(url: str) -> None:
     assert why_unreachable(url) is None
@@ -58,7 +53,8 @@ def test_public_addresses_can_be_called(url: str) -> None:
     ],
 )
 def test_private_addresses_cannot_and_the_reason_names_the_setting(url: str) -> None:
-    assert "REEDBED_BASE_URL" in (why_unreachable(url) or "")
+    failure = why_unreachable(url)
+    assert failure is not None and "REEDBED_BASE_URL" in failure.message
 
 
 @pytest.mark.parametrize(
@@ -103,9 +99,7 @@ def test_a_signature_is_of_this_body_with_this_secret(method: str) -> None:
     assert not is_signed("other", body, good)
 
 
-@pytest.mark.parametrize(
-    "header", [None, "", "=", "sha256", "md5=abc", "sha3_256=abc", "sha256=ü", "shake_128=a"]
-)
+@pytest.mark.parametrize("header", [None, "", "=", "sha256", "md5=abc", "sha3_256=abc", "sha256=ü", "shake_128=a"])
 def test_anything_else_proves_nothing(header: str | None) -> None:
     assert not is_signed("secret", b"", header)
 
@@ -117,7 +111,9 @@ def test_a_secret_that_could_not_be_decrypted_proves_nothing() -> None:
 def test_while_a_hub_sends_a_check_a_day_is_enough_unless_the_operator_says_otherwise() -> None:
     hourly = tuple(NOW - number * HOUR for number in range(5))
     quiet = CacheHeaders()
-    pushed = next_check_after_success(NOW, PublishPattern(hourly, wish=HOUR, pushed=True), quiet, jitter=0.5)
+    pushed = next_check_after_success(
+        NOW, PublishPattern(hourly, subscriber_interval=HOUR, pushed=True), quiet, jitter=0.5
+    )
     assert (pushed.rule, pushed.delay) == (IntervalRule.PUSH, DAY)
     assert "its hub sends news as they happen" in explain(pushed.rule, pushed.delay)
     set_by_hand = PublishPattern(hourly, operator=HOUR, pushed=True)

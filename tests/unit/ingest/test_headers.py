@@ -40,17 +40,14 @@ def test_retry_after_is_a_moment_ahead_or_nothing(value: str, moment: int | None
 
 
 @pytest.mark.parametrize(
-    "value",
-    ["0", "-1", "never", "Thu, 01 Foo 1970", "\udcff\udcfe", "1" * 5000, "Fri, 31 Dec 9999 23:59:59 -1200"],
+    "value", ["0", "-1", "never", "Thu, 01 Foo 1970", "\udcff\udcfe", "1" * 5000, "Fri, 31 Dec 9999 23:59:59 -1200"]
 )
 def test_a_malformed_expires_is_none(value: str) -> None:
     assert cache_headers(CIMultiDict({"Expires": value}), NOW).expires is None
 
 
 def test_expires_counts_from_the_servers_own_clock() -> None:
-    fields = CIMultiDict(
-        {"Date": "Sun, 01 Jan 2012 00:00:00 GMT", "Expires": "Mon, 02 Jan 2012 00:00:00 GMT"}
-    )
+    fields = CIMultiDict({"Date": "Sun, 01 Jan 2012 00:00:00 GMT", "Expires": "Mon, 02 Jan 2012 00:00:00 GMT"})
     assert cache_headers(fields, NOW).expires == NOW + DAY
     del fields["Date"]
     assert cache_headers(fields, NOW).expires == 1_325_462_400_000
@@ -58,9 +55,7 @@ def test_expires_counts_from_the_servers_own_clock() -> None:
 
 @pytest.mark.parametrize(("sent", "ends"), [("0001", "9999"), ("9999", "0001")])
 def test_expires_lies_within_the_years_there_are(sent: str, ends: str) -> None:
-    fields = CIMultiDict(
-        {"Date": f"Mon, 01 Jan {sent} 00:00:00 GMT", "Expires": f"Mon, 01 Jan {ends} 00:00:00 GMT"}
-    )
+    fields = CIMultiDict({"Date": f"Mon, 01 Jan {sent} 00:00:00 GMT", "Expires": f"Mon, 01 Jan {ends} 00:00:00 GMT"})
     moment = cache_headers(fields, NOW).expires
     assert moment is None or rfc3339(moment)
 

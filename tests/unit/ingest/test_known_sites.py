@@ -30,19 +30,13 @@ VIDEOS = "https://www.youtube.com/feeds/videos.xml"
             [f"https://github.com/reed/bed/{kind}.atom" for kind in ("releases", "commits", "tags")],
         ),
         ("https://github.com/reed/bed/releases", ["https://github.com/reed/bed/releases.atom"]),
-        (
-            "https://github.com/reed/bed/commits/dev/next",
-            ["https://github.com/reed/bed/commits/dev/next.atom"],
-        ),
+        ("https://github.com/reed/bed/commits/dev/next", ["https://github.com/reed/bed/commits/dev/next.atom"]),
         ("https://github.com/reed/bed/releases.atom", []),
         ("https://github.com/reed.atom", []),
         ("https://github.com/topics/rss", []),
         (
             "https://gitlab.com/marsh/reed/bed/-/issues",
-            [
-                "https://gitlab.com/marsh/reed/bed.atom",
-                "https://gitlab.com/marsh/reed/bed/-/tags?format=atom",
-            ],
+            ["https://gitlab.com/marsh/reed/bed.atom", "https://gitlab.com/marsh/reed/bed/-/tags?format=atom"],
         ),
         ("https://gitlab.com/reed.atom", []),
         ("https://medium.com/@reed/a-story-1", ["https://medium.com/feed/@reed"]),
@@ -63,10 +57,7 @@ VIDEOS = "https://www.youtube.com/feeds/videos.xml"
             "https://stackoverflow.com/questions/tagged/python+c%2b%2b",
             ["https://stackoverflow.com/feeds/tag?tagnames=python+c%2b%2b&sort=newest"],
         ),
-        (
-            "https://unix.stackexchange.com/questions/12/x",
-            ["https://unix.stackexchange.com/feeds/question/12"],
-        ),
+        ("https://unix.stackexchange.com/questions/12/x", ["https://unix.stackexchange.com/feeds/question/12"]),
         ("https://news.ycombinator.com/newest", ["https://news.ycombinator.com/rss"]),
         ("https://lobste.rs/t/rust", ["https://lobste.rs/t/rust.rss"]),
         ("https://dev.to/reed/a-post", ["https://dev.to/feed/reed"]),

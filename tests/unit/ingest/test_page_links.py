@@ -52,12 +52,7 @@ def test_the_icon_nearest_to_the_wanted_size_comes_first() -> None:
         <link rel="apple-touch-icon" href="/touch.png">""",
         URL,
     )
-    assert [address.rpartition("/")[2] for address in found.icons] == [
-        "96.png",
-        "touch.png",
-        "512.png",
-        "16.ico",
-    ]
+    assert [address.rpartition("/")[2] for address in found.icons] == ["96.png", "touch.png", "512.png", "16.ico"]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 import pytest
 
+from reedbed.domain.failures import Failure
 from reedbed.ingest.http.headers import RequestTarget, parse_target
 
 
@@ -45,7 +46,7 @@ def test_credentials_are_taken_out_of_the_address() -> None:
 
 
 def test_a_relative_address_needs_a_base() -> None:
-    assert isinstance(parse_target("../feed"), str)
+    assert isinstance(parse_target("../feed"), Failure)
     target = parse_target("../feed", "https://example.org/a/b/")
     assert isinstance(target, RequestTarget)
     assert target.href == "https://example.org/a/feed"

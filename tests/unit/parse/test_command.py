@@ -9,9 +9,7 @@ from tests.unit.parse.feeds import DATA, rss
 
 
 def test_a_feed_is_printed_as_json_feed() -> None:
-    result = CliRunner().invoke(
-        parse_command, [str(DATA / "podcast.xml"), "--url", "https://marsh.example/feed.xml"]
-    )
+    result = CliRunner().invoke(parse_command, [str(DATA / "podcast.xml"), "--url", "https://marsh.example/feed.xml"])
     assert result.exit_code == 0
     feed = orjson.loads(result.stdout)
     assert feed["version"] == "https://jsonfeed.org/version/1.1"
@@ -34,9 +32,7 @@ def test_content_is_printed_clean(tmp_path: Path) -> None:
 
 def test_a_picture_over_http_is_printed_with_its_address(tmp_path: Path) -> None:
     file = tmp_path / "feed.xml"
-    file.write_text(
-        rss("<description>&lt;img src='http://e.example/a.png?a=1&amp;amp;b=2'&gt;</description>")
-    )
+    file.write_text(rss("<description>&lt;img src='http://e.example/a.png?a=1&amp;amp;b=2'&gt;</description>"))
     content = orjson.loads(CliRunner().invoke(parse_command, [str(file)]).stdout)["items"][0]["content_html"]
     assert content == '<img src="http://e.example/a.png?a=1&amp;b=2" loading="lazy" decoding="async">'
 
@@ -52,9 +48,7 @@ def test_standard_input_is_a_dash() -> None:
 
 
 @pytest.mark.parametrize(("body", "sentence"), [("<html>", "web page"), (None, "cannot be read")])
-def test_what_cannot_be_read_is_one_sentence_and_exit_code_1(
-    tmp_path: Path, body: str | None, sentence: str
-) -> None:
+def test_what_cannot_be_read_is_one_sentence_and_exit_code_1(tmp_path: Path, body: str | None, sentence: str) -> None:
     file = tmp_path / "page.html"
     if body is not None:
         file.write_text(body)

@@ -64,13 +64,8 @@ def test_atom_titles_are_read_by_their_type() -> None:
 
 def test_atom_keeps_every_author_and_enclosure() -> None:
     first = sample("journal.atom").entries[0]
-    assert first.authors == (
-        Author("Cara", "https://cara.example/"),
-        Author("Dov", None, "dov@journal.example"),
-    )
-    assert first.enclosures == (
-        Enclosure("https://journal.example/posts/one.pdf", "application/pdf", 99, "As a book"),
-    )
+    assert first.authors == (Author("Cara", "https://cara.example/"), Author("Dov", None, "dov@journal.example"))
+    assert first.enclosures == (Enclosure("https://journal.example/posts/one.pdf", "application/pdf", 99, "As a book"),)
     assert first.categories == ("Tea time",)
     assert (first.published, first.updated) == (1714543200000, 1714636800000)
 

@@ -14,9 +14,7 @@ ALLOWED_ATTRIBUTES = {
     "type", "value", "width",
 }  # fmt: skip
 ADDRESSES = {"href", "src", "poster", "cite", "data-http-src"}
-ADDRESS = re.compile(
-    r"https?://|mailto:|#fn-|data:image/(?:png|jpe?g|gif|webp|avif);base64,[A-Za-z0-9+/=]+\Z"
-)
+ADDRESS = re.compile(r"https?://|mailto:|#fn-|data:image/(?:png|jpe?g|gif|webp|avif);base64,[A-Za-z0-9+/=]+\Z")
 
 
 def assert_harmless(clean: str) -> None:

@@ -212,9 +212,7 @@ class TestPictures:
         assert 'srcset="https://e.example/b.jpg 2x"' in clean(markup)
 
     def test_the_fallback_without_scripts_is_used_once(self) -> None:
-        lazy = (
-            '<img data-src="https://e.example/a.jpg"><noscript><img src="https://e.example/a.jpg"></noscript>'
-        )
+        lazy = '<img data-src="https://e.example/a.jpg"><noscript><img src="https://e.example/a.jpg"></noscript>'
         alone = '<div class="js"></div><noscript><img src="https://e.example/a.jpg"></noscript>'
         assert clean(lazy).count("<img") == 1
         assert clean(alone).count("<img") == 1
@@ -298,8 +296,7 @@ class TestFootnotes:
     def test_links_within_the_text_lead_to_their_places(self) -> None:
         markup = '<p>x<a href="#fn1" id="ref1">1</a></p><ol><li id="fn1">n <a href="#ref1">back</a></li></ol>'
         assert clean(markup) == (
-            '<p>x<a href="#fn-fn1" id="fn-ref1">1</a></p>'
-            '<ol><li id="fn-fn1">n <a href="#fn-ref1">back</a></li></ol>'
+            '<p>x<a href="#fn-fn1" id="fn-ref1">1</a></p><ol><li id="fn-fn1">n <a href="#fn-ref1">back</a></li></ol>'
         )
 
     def test_links_resolved_too_early_are_found_again(self) -> None:
@@ -333,3 +330,32 @@ def test_small_markup_cannot_cost_much(bomb: str) -> None:
     started = time.process_time()
     clean(bomb)
     assert time.process_time() - started < 3
+
+
+DRAWING = (
+    '<svg width="300" height="200" viewBox="0 0 30 20"><title>Herons</title><rect width="30" height="20"></rect></svg>'
+)
+
+
+def test_a_drawing_becomes_an_image_and_stays_one() -> None:
+    cleaned = clean(f"<figure>{DRAWING}</figure>")
+    assert cleaned.startswith('<figure><img src="data:image/svg+xml;base64,')
+    assert 'alt="Herons" width="300" height="200"' in cleaned
+    assert clean(cleaned) == cleaned
+
+
+@pytest.mark.parametrize(
+    "svg",
+    [
+        DRAWING.replace("300", "24").replace("200", "24"),
+        DRAWING.replace("<rect", "<script>1</script><rect"),
+        DRAWING.replace("<rect", '<rect onclick="1"'),
+        DRAWING.replace("</rect>", "<foreignObject></foreignObject></rect>"),
+        DRAWING.replace("</rect>", ""),
+        DRAWING.replace("<rect", "<g").replace("</rect>", "</g>"),
+        '<img src="data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4=">',
+    ],
+    ids=["icon", "script", "handler", "foreign", "broken", "empty", "placeholder"],
+)
+def test_any_other_drawing_is_dropped(svg: str) -> None:
+    assert clean(f"<p>a</p>{svg}") == "<p>a</p>"

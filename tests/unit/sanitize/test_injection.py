@@ -35,9 +35,7 @@ TEXTS = [
 ]  # fmt: skip
 
 quotes = st.sampled_from(['"', "'", ""])
-attribute = st.builds(
-    lambda n, q, v: f" {n}={q}{v}{q}", st.sampled_from(NAMES), quotes, st.sampled_from(VALUES)
-)
+attribute = st.builds(lambda n, q, v: f" {n}={q}{v}{q}", st.sampled_from(NAMES), quotes, st.sampled_from(VALUES))
 start = st.builds(lambda t, a: f"<{t}{''.join(a)}>", st.sampled_from(TAGS), st.lists(attribute, max_size=2))
 end = st.sampled_from(TAGS).map(lambda tag: f"</{tag}>")
 soup = st.lists(st.one_of(start, start, end, st.sampled_from(TEXTS)), max_size=14).map("".join)

@@ -10,9 +10,7 @@ from reedbed.ingest.text import cut, digest_content, lead_image, plain_text, pre
 
 
 def test_a_digest_holds_all_that_lists_need() -> None:
-    html = clean_html(
-        '<h2>Head</h2><p>One <b>t</b>wo &amp; three</p><img src="https://e.example/a.png">', None
-    )
+    html = clean_html('<h2>Head</h2><p>One <b>t</b>wo &amp; three</p><img src="https://e.example/a.png">', None)
     digest = digest_content(html)
     assert digest.text == "Head\nOne two & three"
     assert digest.preview == "Head One two & three"

@@ -1,7 +1,7 @@
 const polite = document.getElementById("polite");
 let again = 0;
 
-// The same sentence twice is heard twice only when it was away between.
+/** Have a screen reader read the text. The same text is read again only if it was removed in between. */
 export function announce(text) {
   if (!polite || !text) return;
   clearTimeout(again);

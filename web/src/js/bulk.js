@@ -2,12 +2,12 @@
 import { noteSent, show } from "./marks.js";
 import { clearSelection, reloadList, selection } from "./list.js";
 import { explain, send } from "./requests.js";
-import { refreshCounts } from "./counts.js";
+import { foldersOf, refreshCounts } from "./counts.js";
 import { allRows, idOf } from "./rows.js";
 import { announce } from "./announce.js";
 import { closeMenus } from "./menus.js";
 import { dismiss, forgetUndo, showServerToast, showToast } from "./toast.js";
-import { say } from "./words.js";
+import { translate } from "./i18n.js";
 
 document.addEventListener("formdata", (event) => {
   if (event.target.querySelector?.("input[name=scope][value=ids]"))
@@ -23,7 +23,8 @@ document.addEventListener("submit", (event) => {
   else markMany(fields);
 });
 
-async function markMany(fields) {
+export async function markMany(given) {
+  const fields = given instanceof FormData ? given : asForm(given);
   const read = fields.get("value") !== "false";
   const changed = affected(fields).filter((row) => row.hasAttribute("data-unread") === read);
   for (const row of changed) show(idOf(row), "read", read);
@@ -40,10 +41,16 @@ async function markMany(fields) {
   }
 }
 
+function asForm(given) {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(given)) form.set(name, value);
+  return form;
+}
+
 let undoneAt = -Infinity;
 
 /** Whether it was this tab that took something back. */
-export const undidJustNow = () => performance.now() - undoneAt < 3000;
+export const undidRecently = () => performance.now() - undoneAt < 3000;
 
 export async function undoBulk(fields) {
   undoneAt = performance.now();
@@ -52,10 +59,10 @@ export async function undoBulk(fields) {
   try {
     const response = await send("/undo", fields);
     showServerToast(await response.text());
-    announce(say("undone"));
+    announce(translate("undone"));
     await Promise.all([reloadList(), refreshCounts()]);
   } catch (error) {
-    if (error.status === 404) showToast(say("nothingToUndo"));
+    if (error.status === 404) showToast(translate("nothingToUndo"));
     else explain(error, () => undoBulk(fields));
   }
 }
@@ -64,6 +71,10 @@ export async function undoBulk(fields) {
 function affected(fields) {
   const rows = allRows();
   if (fields.has("ids")) return rows.filter((row) => fields.getAll("ids").includes(row.id.slice(1)));
+  const folder = fields.get("folder_id");
+  if (folder && document.getElementById("app").dataset.viewUrl !== `/folder/${folder}`)
+    return rows.filter((row) => foldersOf(`feed:${row.dataset.feed}`).includes(folder));
+  if (fields.has("feed_id")) return rows.filter((row) => row.dataset.feed === fields.get("feed_id"));
   const place = rows.findIndex((row) => row.id === `e${fields.get("above") ?? fields.get("below")}`);
   if (fields.has("above")) return rows.slice(0, Math.max(0, place));
   if (fields.has("below")) return place < 0 ? [] : rows.slice(place + 1);

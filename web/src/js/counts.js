@@ -1,6 +1,6 @@
 // Unread numbers: in the sidebar, over the list, in the title.
 import { json } from "./requests.js";
-import { number } from "./words.js";
+import { number } from "./i18n.js";
 
 export function adjust(key, by) {
   const found = places(key);
@@ -51,8 +51,12 @@ function show(key, n) {
 }
 
 function put(elements, key, n) {
-  const text = n ? number(n) : "";
-  for (const element of elements) if (element.textContent !== text) element.textContent = text;
+  for (const element of elements) {
+    const text = !n ? "" : element.closest("#tree") ? short(n) : number(n);
+    if (element.textContent !== text) element.textContent = text;
+    if (n > 999) Object.assign(element.dataset, { exact: n }), (element.title = number(n));
+    else if (element.dataset.exact) delete element.dataset.exact, element.removeAttribute("title");
+  }
   if (key === "unread") showInTitle(n);
 }
 
@@ -63,8 +67,14 @@ function showInTitle(n) {
   else navigator.clearAppBadge?.().catch(() => {});
 }
 
+/** At most four characters, as the server prints it (`Count.short`). */
+function short(n) {
+  const thousands = Math.floor(n / 100) / 10;
+  return n < 1000 ? String(n) : thousands < 10 ? `${thousands.toFixed(1)}k` : `${Math.floor(thousands)}k`;
+}
+
 function current(element) {
-  return Number(element.textContent.replace(/\D/g, "")) || 0;
+  return Number(element.dataset.exact) || Number(element.textContent.replace(/\D/g, "")) || 0;
 }
 
 function places(key) {

@@ -1,12 +1,21 @@
 // Highlights are painted over the text, never written into it.
 import { announce } from "./announce.js";
-import { say } from "./words.js";
+import { selectedText } from "./dom.js";
+import { translate } from "./i18n.js";
 
 const AROUND = 60;
-let button = null;
+const COLORS = ["yellow", "green", "blue", "rose"];
+const LAST_COLOR = "highlight-color";
+let painted = []; // [quote element, range]
 
-export function highlightSelection() {
-  const range = chosen();
+export function lastColor() {
+  const kept = localStorage.getItem(LAST_COLOR);
+  return COLORS.includes(kept) ? kept : COLORS[0];
+}
+
+/** Highlight the selected text; without a colour, in the one used last. */
+export function highlightSelection(color = lastColor()) {
+  const range = selectedText();
   const form = document.getElementById("new-highlight");
   if (!range || !form) return false;
   const text = document.getElementById("prose").textContent;
@@ -15,23 +24,42 @@ export function highlightSelection() {
   form.elements.quote.value = quote;
   form.elements.before.value = text.slice(Math.max(0, at - AROUND), at);
   form.elements.after.value = text.slice(at + quote.length, at + quote.length + AROUND);
+  form.elements.color.value = color;
+  localStorage.setItem(LAST_COLOR, color);
   form.requestSubmit();
   getSelection().removeAllRanges();
-  announce(say("highlighted"));
+  announce(translate("highlighted"));
   return true;
 }
 
-/** Paint every kept quote, and every passage a score was given for, that is still in the text. */
-function paint() {
-  const prose = document.getElementById("prose");
-  if (!window.Highlight) return;
-  mark("kept", prose, "#article [data-highlight]");
-  mark("evidence", prose, "#framing .said q");
+/** The highlights whose passage is in the text, in order, each with its range. */
+export function paintedHighlights() {
+  return painted;
 }
 
-function mark(name, prose, quotes) {
-  const found = prose ? [...document.querySelectorAll(quotes)].map((quote) => find(prose, quote)) : [];
-  CSS.highlights.set(name, new Highlight(...found.filter(Boolean)));
+/** Paint every kept quote, and every passage a score was given for, that is still in the text. */
+export function paint() {
+  const prose = document.getElementById("prose");
+  painted = rangesOf(prose, "#highlights [data-highlight]");
+  if (!window.Highlight) return;
+  for (const color of COLORS) {
+    const its = painted.filter(([quote]) => quote.closest("[data-color]").dataset.color === color);
+    CSS.highlights.set(`kept-${color}`, new Highlight(...its.map(([, range]) => range)));
+  }
+  const evidence = rangesOf(prose, "#framing .said q").map(([, range]) => range);
+  CSS.highlights.set("evidence", new Highlight(...evidence));
+}
+
+function rangesOf(prose, quotes) {
+  const found = prose ? [...document.querySelectorAll(quotes)].map((quote) => [quote, find(prose, quote)]) : [];
+  return found.filter(([, range]) => range);
+}
+
+/** The painted highlight at a point of the window. */
+export function highlightAt(x, y) {
+  return painted.find(([, range]) =>
+    [...range.getClientRects()].some((box) => x >= box.left && x <= box.right && y >= box.top && y <= box.bottom),
+  )?.[0];
 }
 
 function find(prose, quote) {
@@ -92,41 +120,9 @@ function alike(one, other) {
   return length;
 }
 
-function chosen() {
-  const selection = getSelection();
-  if (!selection.rangeCount || selection.isCollapsed) return null;
-  const range = selection.getRangeAt(0);
-  return document.getElementById("prose")?.contains(range.commonAncestorContainer) ? range : null;
-}
-
 function offsetOf(range) {
   const before = new Range();
   before.setStart(document.getElementById("prose"), 0);
   before.setEnd(range.startContainer, range.startOffset);
   return before.toString().length;
 }
-
-function offer() {
-  const range = chosen();
-  if (!range || !document.getElementById("new-highlight")) return void button?.remove();
-  if (!button) {
-    button = document.createElement("button");
-    button.type = "button";
-    button.className = "btn offer";
-    button.textContent = say("highlight");
-    button.addEventListener("pointerdown", (event) => event.preventDefault());
-    button.addEventListener("click", highlightSelection);
-  }
-  const box = range.getBoundingClientRect();
-  button.style.top = `${Math.max(8, box.top - 44)}px`;
-  button.style.left = `${box.left + box.width / 2}px`;
-  document.body.append(button);
-}
-
-document.addEventListener("selectionchange", () => chosen() ?? button?.remove());
-document.addEventListener("pointerup", () => setTimeout(offer));
-document.addEventListener("reedbed:article", paint);
-// What was replaced is no longer in the page, so its name is asked for as well.
-document.addEventListener("htmx:afterSwap", ({ detail: { target } }) => {
-  if (target.id === "highlights" || target.closest?.("#article")) paint();
-});

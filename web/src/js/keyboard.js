@@ -7,9 +7,13 @@ import { announce } from "./announce.js";
 import { closeMenus, dialogIsOpen, openDialog } from "./menus.js";
 import { takeUndo } from "./toast.js";
 import { undoBulk } from "./bulk.js";
-import { highlightSelection } from "./highlights.js";
-import { copyAddress } from "./share.js";
-import { say } from "./words.js";
+import { isFocused, setFocused } from "./focus.js";
+import { selectedText } from "./dom.js";
+import { chooseLayout, switchSide } from "./list-settings.js";
+import { copyAddress, openTags } from "./share.js";
+import { openPalette } from "./palette.js";
+import { hideRead } from "./sidebar.js";
+import { translate } from "./i18n.js";
 
 const GO = {
   u: "/unread",
@@ -27,7 +31,7 @@ let went = 0;
 const KEYS = {
   j: () => step(1),
   k: () => step(-1),
-  n: () => step(1, { unread: true }),
+  n: () => (selectedText() ? highlight("n") : step(1, { unread: true })),
   p: () => step(-1, { unread: true }),
   J: () => extend(1),
   K: () => extend(-1),
@@ -35,20 +39,27 @@ const KEYS = {
   m: () => toggle("read"),
   s: () => toggle("starred"),
   l: () => toggle("later"),
+  H: () => hideRead(),
   M: () => selection().length && document.querySelector("#selection button[name=value]").click(),
   A: () => document.querySelector("[data-bulk] [data-all]")?.click(),
-  t: () => document.getElementById("new-tag")?.focus(),
+  t: openTags,
   v: () => click("[data-act=original]"),
   f: () => click("[data-act=full]"),
+  F: () => setFocused(!isFocused()),
   x: () => click("[data-wording]:not([aria-current])"),
   w: () => click("#framing > summary"),
-  h: highlightSelection,
+  h: () => highlight("h"),
   c: copyAddress,
+  u: switchSide,
+  1: () => chooseLayout(1),
+  2: () => chooseLayout(2),
+  3: () => chooseLayout(3),
+  4: () => chooseLayout(4),
   a: () => location.assign("/add"),
   r: () => click('form[action="/refresh"] button'),
   z: undo,
   g: () => (went = Date.now()),
-  "/": () => openDialog("find"),
+  "/": () => openPalette({ search: true }),
   "?": () => openDialog("keys"),
   " ": page,
   Escape: leave,
@@ -71,10 +82,15 @@ function toggle(what) {
   if (id) mark(id, what, !isMarked(id, what));
 }
 
+/** The part of the page that highlights comes with the first article; see notes.js. */
+function highlight(key) {
+  document.dispatchEvent(new CustomEvent("reedbed:highlight", { detail: { note: key === "n" } }));
+}
+
 function undo() {
   const token = takeUndo();
   if (token) undoBulk({ undo: token });
-  else if (!unmark()) announce(say("nothingToUndo"));
+  else if (!unmark()) announce(translate("nothingToUndo"));
 }
 
 /** One screen down in the text; at its end, on to the next unread entry. */
@@ -90,6 +106,7 @@ function page(event) {
 
 function leave() {
   if (closeMenus()) return;
+  if (isFocused()) return setFocused(false);
   if (selection().length) return clearSelection();
   const app = document.getElementById("app");
   if (app?.dataset.view === "nav") return history.back();
@@ -105,3 +122,14 @@ function click(selector) {
 function isField(target) {
   return target.closest?.("input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable]");
 }
+
+// A tooltip names its key only under a mouse: a touch screen has no keys.
+const SHOWN = { Escape: "Esc", "Shift+A": "A" };
+
+document.addEventListener("pointerover", ({ target, pointerType }) => {
+  const named = target.closest?.("[title][aria-keyshortcuts]:not([data-label])");
+  if (pointerType !== "mouse" || !named) return;
+  const key = named.getAttribute("aria-keyshortcuts");
+  named.dataset.label = named.title;
+  named.title = `${named.title} (${SHOWN[key] ?? key})`;
+});

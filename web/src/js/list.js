@@ -1,6 +1,6 @@
 // The list: arrows among rows, selecting several, marking what was scrolled past.
 import { announce } from "./announce.js";
-import { rowOf } from "./far.js";
+import { findRow } from "./virtual-list.js";
 import { noteSent, queue, show } from "./marks.js";
 import { send, part, explain, isOffline } from "./requests.js";
 import {
@@ -19,7 +19,7 @@ import {
   setCurrent,
 } from "./rows.js";
 import { open } from "./open.js";
-import { sayCount } from "./words.js";
+import { translateCount } from "./i18n.js";
 import htmx from "./htmx.js";
 
 const selected = new Set();
@@ -53,18 +53,21 @@ export async function reloadList({ top = false } = {}) {
   if (!list || !url) return;
   const openId = document.querySelector("#article .read")?.dataset.entry;
   const scrolled = top ? 0 : listBody().scrollTop;
+  const count = list.querySelector("[data-count]")?.textContent;
   try {
     list.innerHTML = await part(url + location.search.replace("pane=nav", ""), "list");
   } catch (error) {
     explain(error, () => reloadList({ top }));
     return;
   }
+  const counted = list.querySelector("[data-count]");
+  if (counted && count) counted.textContent = count; // The part of a page does not count again.
   htmx.process(list);
   clearSelection();
   passed = null;
   listBody().scrollTop = scrolled;
   prepare(list);
-  if (openId) setCurrent(rowOf(openId));
+  if (openId) setCurrent(findRow(openId));
   document.dispatchEvent(new CustomEvent("reedbed:list"));
 }
 
@@ -75,7 +78,7 @@ export function prepare(root) {
 }
 
 function unpaint() {
-  for (const id of selected) rowOf(id)?.removeAttribute("data-selected");
+  for (const id of selected) findRow(id)?.removeAttribute("data-selected");
   selected.clear();
 }
 
@@ -95,7 +98,7 @@ function showSelection() {
   if (!bar) return;
   bar.hidden = selected.size === 0;
   document.getElementById("list-bar").hidden = selected.size > 0;
-  const text = sayCount("selected", selected.size);
+  const text = translateCount("selected", selected.size);
   bar.querySelector("[data-selected]").textContent = text;
   if (selected.size) announce(text);
 }

@@ -1,15 +1,16 @@
 // News from the server: counts, other devices' marks, new entries. They are announced and never push the list.
 import { announce } from "./announce.js";
-import { undidJustNow } from "./bulk.js";
+import { undidRecently } from "./bulk.js";
 import { foldersOf, refreshCounts } from "./counts.js";
 import { reloadList } from "./list.js";
-import { json, part } from "./requests.js";
+import { json } from "./requests.js";
 import { show } from "./marks.js";
 import { allRows, idOf } from "./rows.js";
-import { forgetAll } from "./texts.js";
+import { clearCache } from "./article-cache.js";
+import { refreshTree } from "./sidebar.js";
 import { showToast } from "./toast.js";
 import htmx from "./htmx.js";
-import { say, sayCount } from "./words.js";
+import { translate, translateCount } from "./i18n.js";
 
 const address = document.body.dataset.live;
 const MINUTE = 60_000;
@@ -80,10 +81,10 @@ function noteNew(news) {
   if (!line) return;
   if (!document.querySelector("#rows .row")) return fillSoon();
   line.hidden = false;
-  line.firstElementChild.textContent = sayCount("fresh", fresh);
+  line.firstElementChild.textContent = translateCount("fresh", fresh);
   if (Date.now() - told > MINUTE) {
     told = Date.now();
-    announce(sayCount("new", fresh));
+    announce(translateCount("new", fresh));
   }
 }
 
@@ -108,7 +109,7 @@ function noteState(state) {
 /** A feed without unread entries has none in the list, either; what was taken back is asked for. */
 async function noteMany(read) {
   // Where it was taken back the list has been loaded; loaded again it would jump.
-  if (!read) return undidJustNow() ? undefined : reloadList();
+  if (!read) return undidRecently() ? undefined : reloadList();
   const { feeds } = await json("/api/v1/counts");
   for (const row of allRows())
     if (row.hasAttribute("data-unread") && !feeds[row.dataset.feed]) show(idOf(row), "read", true);
@@ -116,7 +117,7 @@ async function noteMany(read) {
 }
 
 function noteUpdate(news) {
-  forgetAll();
+  clearCache();
   const open = document.querySelector("#article .read")?.dataset.entry;
   if (open && (news.ids ?? []).map(String).includes(open)) htmx.trigger(document.body, "summaryReady");
 }
@@ -124,14 +125,14 @@ function noteUpdate(news) {
 /** `{rule: {name}, entries: [{id, title}]}`: a rule of the reader's own has met something. */
 function noteNotice(notice) {
   const { event, rule, entries, target, webhook } = notice;
-  if (event === "shared") return showToast(say("shared", { name: target }));
+  if (event === "shared") return showToast(translate("shared", { name: target }));
   if (event === "not_shared") return tell(notice.problem, "/settings/sharing");
-  if (webhook) return tell(say("webhookOff", webhook), `/settings/webhooks/${webhook.id}`);
+  if (webhook) return tell(translate("webhookOff", webhook), `/settings/webhooks/${webhook.id}`);
   if (rule && entries?.length) tell(`${rule.name}: ${entries[0].title}`, `/entry/${entries[0].id}`);
 }
 
 function tell(words, where) {
-  showToast(words, { label: say("show"), act: () => location.assign(where) });
+  showToast(words, { label: translate("show"), act: () => location.assign(where) });
 }
 
 function noteProgress(progress) {
@@ -153,15 +154,7 @@ const refreshFeedsSoon = settled(1500, () => {
   if (list && !list.querySelector(".feed-edit > *, details[open], :focus"))
     htmx.trigger(document.body, "refreshFeedList");
 });
-// The tree itself stays: it knows how far it is scrolled and what is folded.
-const refreshTreeSoon = settled(1500, async () => {
-  const tree = document.getElementById("tree");
-  if (!tree || tree.contains(document.activeElement)) return;
-  const here = encodeURIComponent(document.getElementById("app").dataset.viewUrl ?? "");
-  const html = await part(`/sidebar?here=${here}`, "nav").catch(() => "");
-  const fresh = new DOMParser().parseFromString(html, "text/html").getElementById("tree");
-  if (fresh) tree.replaceChildren(...fresh.children);
-});
+const refreshTreeSoon = settled(1500, refreshTree);
 // Nothing can jump in an empty list: it fills by itself.
 const fillSoon = settled(700, () => (reloadList({ top: true }), refreshTreeSoon()));
 const refreshCountsSoon = settled(700, () => refreshCounts().catch(() => {}));

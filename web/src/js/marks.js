@@ -2,16 +2,16 @@
 import { announce } from "./announce.js";
 import { adjust, adjustUnread } from "./counts.js";
 import { explain, isOffline, send } from "./requests.js";
-import { afterPaint } from "./frames.js";
-import { keepForLater } from "./queue.js";
-import { memory } from "./memory.js";
-import { rowOf, sectionOf } from "./far.js";
+import { afterPaint } from "./dom.js";
+import { keepForLater } from "./offline-queue.js";
+import { storedMap } from "./stored-map.js";
+import { findRow, sectionOf } from "./virtual-list.js";
 import { forgetUndo } from "./toast.js";
-import { say } from "./words.js";
+import { translate } from "./i18n.js";
 
 const SAID = { read: ["unread", "read"], starred: ["unstarred", "starred"], later: ["unlater", "later"] };
 const NOT_SENT = Number.MAX_SAFE_INTEGER;
-const known = memory("marks", 600); // "id:what" → [value, when]; see `showKnown`
+const known = storedMap("marks", 600); // "id:what" → [value, when]; see `showKnown`
 let last = null;
 
 export async function mark(id, what, value, { quiet = false, undoable = true } = {}) {
@@ -21,7 +21,7 @@ export async function mark(id, what, value, { quiet = false, undoable = true } =
     forgetUndo();
   }
   show(id, what, value);
-  if (!quiet) announce(say(SAID[what][Number(value)]));
+  if (!quiet) announce(translate(SAID[what][Number(value)]));
   try {
     noteSent([id], what, value, await send(`/entry/${id}/${what}`, { value }));
   } catch (error) {
@@ -65,7 +65,7 @@ function note(id, what, value, at) {
 
 /** When the part of the page that shows this entry was made; NaN where none does. */
 function renderedAt(id) {
-  const row = rowOf(id);
+  const row = findRow(id);
   return Number((row ? sectionOf(row) : articleOf(id))?.dataset.rendered);
 }
 
@@ -83,7 +83,7 @@ export function unmark() {
 }
 
 export function isMarked(id, what) {
-  const row = rowOf(id);
+  const row = findRow(id);
   if (row) return what === "read" ? !row.hasAttribute("data-unread") : row.hasAttribute(`data-${what}`);
   const button = buttons(id, what)[0];
   const pressed = button?.getAttribute("aria-pressed") === "true";
@@ -100,7 +100,7 @@ export function show(id, what, value) {
 /** Rows, buttons and counts. */
 function paint(id, what, value) {
   if (isMarked(id, what) === value) return;
-  const row = rowOf(id);
+  const row = findRow(id);
   if (what === "read") {
     row?.toggleAttribute("data-unread", !value);
     articleOf(id)?.toggleAttribute("data-unread", !value);

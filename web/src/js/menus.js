@@ -1,5 +1,5 @@
 // Menus are <details>: they work alone; here they learn to close. Dialogs open and give the focus back.
-import { remember } from "./look.js";
+import { savePreference } from "./preferences.js";
 
 const dialogs = [...document.querySelectorAll("dialog")];
 const menus = new Set();
@@ -37,10 +37,6 @@ document.addEventListener("click", (event) => {
   const chosen = event.target.closest(".menu-acts :is(a, button)");
   closeMenus(chosen ? null : event.target.closest("details.menu"));
   if (event.target.matches("dialog")) event.target.close();
-  if (event.target.closest("a[data-act=search]") && document.getElementById("find")) {
-    event.preventDefault();
-    openDialog("find");
-  }
   const edit = event.target.closest("[data-act=close-edit]");
   const place = edit?.closest(".feed-edit");
   if (place) {
@@ -81,7 +77,7 @@ tree?.addEventListener(
     const folded = [...tree.querySelectorAll("details[data-folder]:not([open])")].map(
       (details) => details.dataset.folder,
     );
-    remember("folded", folded.join("."));
+    savePreference("folded", folded.join("."));
   },
   true,
 );

@@ -1,9 +1,9 @@
 // The service worker keeps what was opened; marks made offline wait in the queue and are sent by themselves.
 import { send, isOffline } from "./requests.js";
-import { forget, waiting } from "./queue.js";
+import { forget, waiting } from "./offline-queue.js";
 import { forgetMark, noteSent } from "./marks.js";
 import { announce } from "./announce.js";
-import { say, sayCount } from "./words.js";
+import { translate, translateCount } from "./i18n.js";
 
 const KEPT_SHOWN = 30;
 const [FIRST_WAIT, LONGEST_WAIT] = [1_000, 60_000];
@@ -55,7 +55,7 @@ async function sendWaiting(wait = FIRST_WAIT) {
     sent += 1;
   }
   if (!sent) return;
-  announce(sayCount("sent", sent));
+  announce(translateCount("sent", sent));
   await showSign();
 }
 
@@ -69,7 +69,7 @@ async function showSign() {
   if (!place || !shape) return;
   const banner = shape.content.firstElementChild.cloneNode(true);
   banner.dataset.offline = "";
-  const text = [say("offline"), marks.length ? sayCount("waiting", marks.length) : ""].join(" ").trim();
+  const text = [translate("offline"), marks.length ? translateCount("waiting", marks.length) : ""].join(" ").trim();
   banner.querySelector("p").textContent = text;
   place.prepend(banner);
 }
@@ -106,7 +106,7 @@ async function keptLine(cache, key) {
 
 async function comeBack() {
   await showSign();
-  announce(say("online"));
+  announce(translate("online"));
   await sendWaiting();
 }
 

@@ -1,9 +1,8 @@
 // Opening entries beside the list. The address always tells what is shown, so Back, reload and new tabs work.
 import { announce } from "./announce.js";
-import { hasMore, loadMore } from "./endless.js";
-import { become } from "./become.js";
-import { rowOf } from "./far.js";
-import { afterPaint } from "./frames.js";
+import { hasMore, loadMore } from "./infinite-scroll.js";
+import { afterPaint, morph } from "./dom.js";
+import { findRow } from "./virtual-list.js";
 import { mark, pressAs, showKnown } from "./marks.js";
 import { explain, isOffline } from "./requests.js";
 import {
@@ -15,10 +14,11 @@ import {
   linkOf,
   neighbour,
   nextUnread,
+  rowInWindow,
   setCurrent,
 } from "./rows.js";
-import { forget, nodesOf, prepare } from "./texts.js";
-import { say } from "./words.js";
+import { forget, articleNodes, prefetch } from "./article-cache.js";
+import { translate } from "./i18n.js";
 import { showToast } from "./toast.js";
 import htmx from "./htmx.js";
 
@@ -34,7 +34,7 @@ export async function open(row, way = 1) {
   focusRow(row);
   await openAddress(url, { push: true, id: idOf(row) });
   const next = neighbour(row, way);
-  if (next) afterPaint(() => prepare(linkOf(next).href));
+  if (next) afterPaint(() => prefetch(linkOf(next).href));
   else if (way > 0) await loadMore();
 }
 
@@ -43,13 +43,14 @@ export async function step(by, { unread = false } = {}) {
   const from = currentRow() ?? focusedRow();
   if (!from) return void (firstRow() && open(firstRow()));
   const find = unread ? nextUnread : neighbour;
-  let to = find(from, by);
+  const seen = rowInWindow(from, by);
+  let to = !seen || (unread && !seen.hasAttribute("data-unread")) ? find(seen ?? from, by) : seen;
   for (let tries = 0; !to && by > 0 && hasMore() && tries < MOST_EMPTY_PAGES; tries++) {
     await loadMore();
     to = find(from, by);
   }
   if (to) await open(to, by);
-  else announce(say("end"));
+  else announce(translate("end"));
 }
 
 function showPane(name) {
@@ -79,11 +80,11 @@ async function openAddress(url, { push, id }) {
   if (push && url !== location.href) history.pushState({ entry: id, steps: stepsFromList() + 1 }, "", url);
   const slow = setTimeout(() => article.setAttribute("aria-busy", "true"), 300);
   try {
-    const nodes = await nodesOf(url);
+    const nodes = await articleNodes(url);
     if (asked === url) present(nodes);
   } catch (error) {
     if (asked === url) emptyArticle(); // Another text must not seem to be the chosen one.
-    if (isOffline(error)) showToast(say("notKept"));
+    if (isOffline(error)) showToast(translate("notKept"));
     else explain(error, () => openAddress(url, { push: false, id }));
   } finally {
     clearTimeout(slow);
@@ -93,7 +94,7 @@ async function openAddress(url, { push, id }) {
 
 function present(nodes) {
   const read = nodes.querySelector(".read");
-  const row = read && rowOf(read.dataset.entry);
+  const row = read && findRow(read.dataset.entry);
   if (row) linkNeighbours(row, nodes);
   if (row) pressAs(row, nodes);
   else forget(asked); // Nothing would tell how it is marked when it is shown again.
@@ -120,7 +121,7 @@ function put(nodes) {
   if (!body || !text || old.length !== fresh.length) article.replaceChildren(nodes);
   else {
     const scrolled = body.scrollTop > 0; // Asked before anything changes: afterwards it would cost a layout.
-    old.forEach((part, place) => part !== body && become(part, fresh[place]));
+    old.forEach((part, place) => part !== body && morph(part, fresh[place]));
     body.replaceChildren(...text.childNodes);
     if (scrolled) body.scrollTop = 0;
   }
@@ -185,7 +186,7 @@ function follow() {
   if (new URLSearchParams(search).get("pane") === "nav") return showPane("nav");
   const id = pathname.slice(view.length).match(/^\/entry\/(\d+)$/)?.[1];
   if (!id) return closeArticle();
-  setCurrent(rowOf(id));
+  setCurrent(findRow(id));
   return openAddress(href, { push: false, id });
 }
 

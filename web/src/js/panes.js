@@ -1,5 +1,5 @@
 // Pane widths in whole rems: dragged freely, kept rounded, written by the server next time.
-import { remember } from "./look.js";
+import { savePreference } from "./preferences.js";
 
 const app = document.getElementById("app");
 const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
@@ -21,13 +21,13 @@ function keep(split) {
   const size = split.getAttribute("aria-valuenow");
   app.style.removeProperty(`--w-${name}`);
   app.dataset[name] = size;
-  remember(name, size);
+  savePreference(name, size);
 }
 
 function reset(split) {
   delete app.dataset[split.dataset.of];
   app.style.removeProperty(`--w-${split.dataset.of}`);
-  remember(split.dataset.of, "");
+  savePreference(split.dataset.of, "");
 }
 
 document.addEventListener("pointerdown", (event) => {

@@ -1,5 +1,5 @@
 // Everything that goes to the server: the token on every change, one way to say that something failed.
-import { say } from "./words.js";
+import { translate } from "./i18n.js";
 import { showToast } from "./toast.js";
 
 class Refused extends Error {
@@ -16,6 +16,12 @@ export async function send(url, fields) {
   return checked(await fetch(url, { method: "POST", body, headers: headers({ "X-CSRF-Token": token() }) }));
 }
 
+/** A change by the API, with the session of the page. */
+export async function change(method, url, body) {
+  const sent = { "X-CSRF-Token": token(), ...(body && { "Content-Type": "application/json" }) };
+  return checked(await fetch(url, { method, body: body && JSON.stringify(body), headers: sent }));
+}
+
 /** The named part of the page at this address. */
 export async function part(url, target) {
   const response = await checked(await fetch(url, { headers: headers({ "HX-Target": target }) }));
@@ -29,14 +35,14 @@ export async function json(url) {
 /** Tell what went wrong and offer the way on. */
 export function explain(error, again) {
   if (error instanceof Refused && error.status === 401) {
-    showToast(say("login"), { label: say("loginAct"), act: logIn });
+    showToast(translate("login"), { label: translate("loginAct"), act: logIn });
   } else if (error instanceof Refused && error.status === 429) {
-    showToast(say("slowDown"));
+    showToast(translate("slowDown"));
   } else if (error instanceof Refused && error.status === 413) {
-    showToast(say("tooLarge"));
+    showToast(translate("tooLarge"));
   } else {
-    const message = isOffline(error) ? say("failedLoad") : say("failed");
-    showToast(message, again && { label: say("again"), act: again });
+    const message = isOffline(error) ? translate("failedLoad") : translate("failed");
+    showToast(message, again && { label: translate("again"), act: again });
   }
 }
 

@@ -1,5 +1,5 @@
 // Walking among rows without ever asking for all of them.
-import { bring, rowsIn, sectionOf } from "./far.js";
+import { restore, rowsIn, sectionOf } from "./virtual-list.js";
 
 export const listBody = () => document.getElementById("list-body");
 export const container = () => document.getElementById("rows");
@@ -64,6 +64,20 @@ export function nextUnread(row, step) {
   return next;
 }
 
+/** Where walking begins after the reader has scrolled away from this row: the first row in the window, or the last. */
+export function rowInWindow(row, step) {
+  const body = listBody().getBoundingClientRect();
+  if (!body.height || overlaps(placeOf(row), body)) return null; // a phone hides the list behind an article
+  const seen = sections().filter((section) => overlaps(section, body));
+  const rows = seen.flatMap((section) => [...rowsIn(section)]).filter((one) => overlaps(placeOf(one), body));
+  return rows.at(step > 0 ? 0 : -1) ?? null;
+}
+
+function overlaps(element, { top, bottom }) {
+  const box = element.getBoundingClientRect();
+  return box.bottom > top + 8 && box.top < bottom - 8;
+}
+
 /** Which way leads from one row to another: 1 down, -1 up. */
 export function direction(from, to) {
   const [start, end] = sectionOf(from) === sectionOf(to) ? [from, to] : [sectionOf(from), sectionOf(to)];
@@ -78,7 +92,7 @@ export function placeOf(row) {
 /** The one row Tab reaches; the others are reached by arrows and letters. */
 export function rove(row) {
   if (roving) linkOf(roving).tabIndex = -1;
-  if (row) bring(row);
+  if (row) restore(row);
   if (row) linkOf(row).tabIndex = 0;
   roving = row;
 }

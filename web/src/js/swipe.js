@@ -1,56 +1,105 @@
-// On touch: a row to the right is read or unread, to the left later; an article to the left goes on, to the right back.
+// On touch, a row slides: to the right it is marked read, to the left star and later stand open (mirrored where the
+// page runs from right to left). Only a movement whose first 12 px are horizontal counts, so that scrolling is safe.
 import { isMarked, mark } from "./marks.js";
 import { idOf } from "./rows.js";
-import { step } from "./open.js";
+import { translate } from "./i18n.js";
 
-const FAR = 72;
-const STEEP = 0.6;
+const BEGINS = 12;
+const LETS_GO = 72;
+const OPEN = 176;
+const LONG = 0.6; // of the width: the last act is taken without a second touch
 let start = null;
+let shown = null; // {row, acts}
+
+const mirror = () => (getComputedStyle(document.documentElement).direction === "rtl" ? -1 : 1);
 
 document.addEventListener(
   "touchstart",
   (event) => {
-    const row = event.target.closest(".row");
-    const text = event.target.closest(".read");
-    start = null;
-    if (
-      event.touches.length !== 1 ||
-      (!row && !text) ||
-      event.target.closest("pre, .scroll, audio, video, input, textarea")
-    )
-      return;
-    start = { x: event.touches[0].clientX, y: event.touches[0].clientY, row };
+    if (shown && !event.target.closest(".swipe-acts")) close();
+    const row = event.target.closest("#rows .row");
+    const [touch] = event.touches;
+    start = row && event.touches.length === 1 ? { x: touch.clientX, y: touch.clientY, row, moves: false } : null;
   },
   { passive: true },
 );
 
 document.addEventListener(
   "touchmove",
-  (event) => {
-    if (!start?.row) return;
-    const by = event.touches[0].clientX - start.x;
-    if (sideways(event.touches[0])) start.row.style.translate = `${Math.max(-120, Math.min(120, by))}px`;
+  ({ touches: [touch] }) => {
+    if (!start) return;
+    const by = touch.clientX - start.x;
+    const across = Math.abs(by);
+    const down = Math.abs(touch.clientY - start.y);
+    if (!start.moves && Math.max(across, down) < BEGINS) return;
+    if (!start.moves && (down >= across || getSelection().toString())) return void (start = null);
+    if (!start.moves) uncover(start.row);
+    start.moves = true;
+    slide(by * mirror());
   },
   { passive: true },
 );
 
-document.addEventListener("touchend", (event) => {
-  if (!start) return;
+document.addEventListener("touchend", ({ changedTouches: [touch] }) => {
+  if (!start?.moves) return void (start = null);
   const { row, x } = start;
-  const touch = event.changedTouches[0];
-  const by = touch.clientX - x;
-  const meant = Math.abs(by) > FAR && sideways(touch);
+  const by = (touch.clientX - x) * mirror();
   start = null;
-  if (row) row.style.translate = "";
-  if (!meant || getSelection().toString()) return;
-  if (row) markRow(row, by > 0 ? "read" : "later");
-  else if (document.getElementById("rows")) step(by > 0 ? -1 : 1);
+  if (by > LETS_GO) take(row, "read");
+  else if (-by > row.offsetWidth * LONG) take(row, "later");
+  else if (-by > LETS_GO) settle(-OPEN);
+  else close();
+});
+document.addEventListener("touchcancel", () => {
+  start = null;
+  close();
 });
 
-function markRow(row, what) {
+function uncover(row) {
+  close();
+  const acts = document.getElementById("swipe-acts").content.firstElementChild.cloneNode(true);
+  const read = isMarked(idOf(row), "read");
+  acts.querySelector("[data-go=read] > span").textContent = translate(read ? "markUnread" : "markRead");
+  acts.style.top = `${row.offsetTop}px`;
+  acts.style.height = `${row.offsetHeight}px`;
+  row.closest(".day-rows").append(acts);
+  row.dataset.swiped = "";
+  shown = { row, acts, far: false };
+}
+
+function slide(by) {
+  const { row, acts } = shown;
+  acts.dataset.side = by > 0 ? "read" : "more";
+  row.style.translate = `${mirror() * Math.min(by, OPEN + 24)}px`;
+  const far = by > LETS_GO || -by > LETS_GO;
+  if (far && !shown.far) navigator.vibrate?.(10);
+  shown.far = far;
+}
+
+function settle(by) {
+  shown.row.dataset.swiped = "still";
+  shown.row.style.translate = `${mirror() * by}px`;
+}
+
+function close() {
+  if (!shown) return;
+  const { row, acts } = shown;
+  shown = null;
+  acts.remove();
+  row.removeAttribute("data-swiped");
+  row.removeAttribute("style");
+}
+
+function take(row, what) {
+  close();
   mark(idOf(row), what, !isMarked(idOf(row), what));
 }
 
-function sideways(touch) {
-  return Math.abs(touch.clientY - start.y) < Math.abs(touch.clientX - start.x) * STEEP;
-}
+document.addEventListener(
+  "click",
+  (event) => {
+    const act = event.target.closest?.(".swipe-acts [data-go]");
+    if (act && shown) take(shown.row, act.dataset.go);
+  },
+  true,
+);

@@ -7,7 +7,8 @@ Every call is stateless: there are no sessions and no open streams.
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from fastapi import Request, Response
+from fastapi import APIRouter, Request, Response
+from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from reedbed.domain.errors import Invalid, Refused, Unauthorized
@@ -68,3 +69,7 @@ def _method_not_allowed() -> Response:
 
 def _not_json() -> Response:
     return json_response(body_of(Invalid("Send JSON: Content-Type: application/json.")), 400)
+
+
+# A separate ASGI application, because the MCP library writes the responses itself.
+router = APIRouter(routes=[Route("/mcp", McpEndpoint(), include_in_schema=False)])

@@ -25,9 +25,7 @@ INSTRUCTIONS = (
 logging.getLogger("mcp").setLevel(logging.WARNING)
 
 
-async def handle_message(
-    runtime: Runtime, caller: Caller, scope: Scope, receive: Receive, send: Send
-) -> None:
+async def handle_message(runtime: Runtime, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
     """Handle one message with a new server that is bound to the caller."""
     manager = StreamableHTTPSessionManager(
         _create_server(runtime, caller), json_response=True, stateless=True, max_request_body_size=BODY_LIMIT
@@ -40,9 +38,7 @@ def _create_server(runtime: Runtime, caller: Caller) -> Server[Any]:
     async def list_tools(
         _: ServerRequestContext[Any], __: protocol.PaginatedRequestParams | None
     ) -> protocol.ListToolsResult:
-        return protocol.ListToolsResult(
-            tools=[_tool_description(tool) for tool in TOOLS if tool.is_for(caller)]
-        )
+        return protocol.ListToolsResult(tools=[_tool_description(tool) for tool in TOOLS if tool.is_for(caller)])
 
     async def call_tool(
         _: ServerRequestContext[Any], params: protocol.CallToolRequestParams

@@ -8,15 +8,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from reedbed.domain.digests import Digest, DigestScope, digest_markdown
 from reedbed.domain.entries import Entry, EntryRow, StateChange, ViewQuery
 from reedbed.domain.errors import Invalid, NotFound, Refused, Unavailable
+from reedbed.domain.failures import failure_message
 from reedbed.domain.pagination import Cursor, decode_cursor, encode_cursor
 from reedbed.domain.reader_apps import Labels, labels_of
 from reedbed.domain.records import record
-from reedbed.domain.search import MAX_TEXT
+from reedbed.domain.search.query import MAX_TEXT
 from reedbed.domain.subscriptions import Followed
 from reedbed.domain.text import storable
 from reedbed.domain.users import Caller, TokenScope
 from reedbed.http.dependencies import spend_search
-from reedbed.http.params import JsonId, next_offset, read_offset
+from reedbed.http.models import JsonId
+from reedbed.http.params import next_offset, read_offset
 from reedbed.http.responses import moment, text_id
 from reedbed.services.digests import ask_digest as request_digest
 from reedbed.services.digests import get_digest
@@ -24,7 +26,7 @@ from reedbed.services.entries import get_entry, list_entries
 from reedbed.services.mcp import entry_text, record_assistant_call
 from reedbed.services.read_state import change_entries
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import search_entries
+from reedbed.services.search.find import search_entries
 from reedbed.services.subscriptions.manage import SubscribeOptions
 from reedbed.services.subscriptions.manage import subscribe as subscribe_to_feed
 from reedbed.store import digests, folders, subscriptions
@@ -97,7 +99,7 @@ def digest(row: Digest, text: str) -> dict[str, Any]:
     return {
         "digest_id": str(row.id),
         "status": row.status,
-        "error": row.error,
+        "error": failure_message(row.error),
         "entries": row.entries,
         "since": moment(row.since),
         "until": moment(row.until),
@@ -240,9 +242,7 @@ async def search(runtime: Runtime, caller: Caller, params: Search) -> dict[str, 
     text = storable(params.query).strip()
     name = f"assistant search {params.order} {text}"
     start = None if params.cursor is None else decode_cursor(params.cursor, "newest", name)
-    page = await search_entries(
-        runtime, caller.user_id, text, order=params.order, cursor=start, limit=params.limit
-    )
+    page = await search_entries(runtime, caller.user_id, text, order=params.order, cursor=start, limit=params.limit)
     items = [listed(row, matched=page.matched[row.id].excerpt.text) for row in page.rows]
     unknown = [f"{term.kind}:{term.value}" for term in page.unknown]
     return _entries_page(items, page.next, "newest", name) | ({"unknown": unknown} if unknown else {})
@@ -298,13 +298,7 @@ class Refusal:
 
 TOOLS = (
     Tool("list_folders", "Folders", "All folders, each with its path.", ToolParams, list_folders),
-    Tool(
-        "list_feeds",
-        "Feeds",
-        "What the reader follows, with the number of unread entries.",
-        FeedsParams,
-        list_feeds,
-    ),
+    Tool("list_feeds", "Feeds", "What the reader follows, with the number of unread entries.", FeedsParams, list_feeds),
     Tool(
         "list_entries",
         "Entries",
@@ -313,11 +307,7 @@ TOOLS = (
         read_list,
     ),
     Tool(
-        "search_entries",
-        "Search",
-        "Entries that match a full-text query, with the place that matches.",
-        Search,
-        search,
+        "search_entries", "Search", "Entries that match a full-text query, with the place that matches.", Search, search
     ),
     Tool(
         "read_entry",
@@ -361,9 +351,7 @@ TOOLS = (
 BY_NAME: Mapping[str, Tool] = {tool.name: tool for tool in TOOLS}
 
 
-async def call(
-    runtime: Runtime, caller: Caller, name: str, arguments: Mapping[str, Any]
-) -> dict[str, Any] | Refusal:
+async def call(runtime: Runtime, caller: Caller, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | Refusal:
     """Run a tool and record the call in the event log. Returns the result or a refusal."""
     tool = BY_NAME.get(name)
     if tool is None:
@@ -373,9 +361,7 @@ async def call(
     return outcome
 
 
-async def _run(
-    runtime: Runtime, caller: Caller, tool: Tool, arguments: Mapping[str, Any]
-) -> dict[str, Any] | Refusal:
+async def _run(runtime: Runtime, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any] | Refusal:
     if not tool.is_for(caller):
         return Refusal("This token may only read. Its owner can make one with the write scope.")
     try:

@@ -73,9 +73,14 @@ class EtagCache:
         return second
 
 
-def conditional(
-    request: Request, etags: EtagCache, user_id: int, now: Instant, response: Response
-) -> Response:
+def etag_cache(request: Request) -> EtagCache:
+    state = request.app.state
+    if not hasattr(state, "reader_etags"):
+        state.reader_etags = EtagCache()
+    return state.reader_etags
+
+
+def conditional(request: Request, etags: EtagCache, user_id: int, now: Instant, response: Response) -> Response:
     """Add validators to the response, or return 304 if the app already has this content."""
     body = bytes(response.body)
     tag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
@@ -144,11 +149,9 @@ async def read_params(request: Request) -> Params:
 
 def _parse_pairs(encoded: bytes) -> list[tuple[str, str]]:
     try:
-        return parse_qsl(
-            encoded.strip().decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS
-        )
+        return parse_qsl(encoded.strip().decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
-        raise Invalid(f"There can be at most {MAX_FIELDS} parameters.") from None
+        raise Invalid("There can be at most %(limit)s parameters.", limit=MAX_FIELDS) from None
 
 
 async def _read_multipart(request: Request) -> list[tuple[str, str]]:
@@ -156,7 +159,7 @@ async def _read_multipart(request: Request) -> list[tuple[str, str]]:
         async with request.form(max_fields=MAX_FIELDS, max_files=10) as form:
             return [(name, await _read_value(value)) for name, value in form.multi_items()]
     except HTTPException as error:
-        raise Invalid(f"The form cannot be read: {error.detail}") from None
+        raise Invalid("The form cannot be read: %(reason)s", reason=error.detail) from None
 
 
 async def _read_value(value: UploadFile | str) -> str:

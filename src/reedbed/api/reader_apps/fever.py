@@ -46,9 +46,7 @@ async def apply_mark(call: ReaderCall) -> frozenset[str]:
     if kind == "item" and mark_as in EDITS:
         return await _mark_items(call, mark_as)
     if kind in ("feed", "group") and mark_as == "read" and id is not None:
-        await mark_read_until(
-            call.runtime, call.user_id, await _selections(call, kind, id), _read_before(call)
-        )
+        await mark_read_until(call.runtime, call.user_id, await _selections(call, kind, id), _read_before(call))
         return UNREAD_IDS
     return frozenset()
 
@@ -68,9 +66,7 @@ async def _selections(call: ReaderCall, kind: str, id: int) -> list[Selection]:
         return [Selection()]
     async with call.runtime.db.read() as tx:
         subscribed = await subscriptions.list_followed(tx, call.user_id)
-    feeds = tuple(
-        feed.feed_id for feed in subscribed if id == (feed.feed_id if kind == "feed" else feed.folder_id)
-    )
+    feeds = tuple(feed.feed_id for feed in subscribed if id == (feed.feed_id if kind == "feed" else feed.folder_id))
     return [Selection(feed_ids=feeds)] if feeds else []
 
 
@@ -94,9 +90,7 @@ def _parse_signed(text: str) -> int | None:
 # --- JSON
 
 NO_ICON_ID = 0
-_TRANSPARENT_PIXEL = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAC0lEQVR42mNgAAIAAAUAAen63NgAAAAASUVORK5CYII="
-)
+_TRANSPARENT_PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAC0lEQVR42mNgAAIAAAUAAen63NgAAAAASUVORK5CYII="
 """Transparent pixel: apps look up an icon for every feed, even if it has none."""
 
 

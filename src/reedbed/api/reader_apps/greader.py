@@ -11,11 +11,11 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from reedbed.api.reader_apps.common import (
-    EtagCache,
     Params,
     ReaderCall,
     allow_any_origin,
     conditional,
+    etag_cache,
     icon_address,
     json,
     ok,
@@ -201,8 +201,7 @@ async def unread_count(call: ReaderCall) -> Response:
         newest_tagged = await subscriptions.newest_tagged(tx, call.user_id)
     newest = {feed_id: arrived for feed_id, (_, arrived) in arrivals.items()}
     rows = [
-        _count_json(feed_name(feed.feed_id), feed.unread, newest.get(feed.feed_id, 0))
-        for feed in counted.subscriptions
+        _count_json(feed_name(feed.feed_id), feed.unread, newest.get(feed.feed_id, 0)) for feed in counted.subscriptions
     ]
     rows += _folder_counts(counted, labels, newest)
     used_ids = {row["id"] for row in rows}
@@ -343,9 +342,7 @@ async def quickadd(call: ReaderCall) -> Response:
         feed = await follow(call.runtime, call.user_id, _feed_url(query), SubscriptionEdit())
     except ReedbedError as error:
         return json({"query": query, "numResults": 0, "error": error.message})
-    return json(
-        {"query": query, "numResults": 1, "streamId": feed_name(feed.feed_id), "streamName": feed.title}
-    )
+    return json({"query": query, "numResults": 1, "streamId": feed_name(feed.feed_id), "streamName": feed.title})
 
 
 async def export_subscriptions(call: ReaderCall) -> Response:
@@ -515,8 +512,7 @@ async def _run_read(call: ReaderCall | None, name: str, endpoint: str) -> Respon
     response = await handler(call)
     if name not in CONDITIONAL or call.request.method != "GET":
         return response
-    etags: EtagCache = call.request.app.state.reader_etags
-    return conditional(call.request, etags, call.user_id, call.runtime.now(), response)
+    return conditional(call.request, etag_cache(call.request), call.user_id, call.runtime.now(), response)
 
 
 async def _run_write(call: ReaderCall | None, name: str) -> Response:

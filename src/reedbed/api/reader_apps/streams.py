@@ -109,9 +109,7 @@ class Directory:
             else None
         )
         title = labels.folders[folder_ids[0]] if folder_ids else name
-        return StreamTarget(
-            stream_name(LabelStream(title)), title, feed_ids=feeds, tags=(tag,) if tag else ()
-        )
+        return StreamTarget(stream_name(LabelStream(title)), title, feed_ids=feeds, tags=(tag,) if tag else ())
 
     async def _feed(self, feed_id: int | None, url: str) -> StreamTarget | None:
         if feed_id is not None:
@@ -157,10 +155,7 @@ async def read_stream(tx: Tx, user_id: int, streams: Sequence[str], params: Para
         after_id, token_order = decode_continuation(token)
         order = token_order or order
     query: StreamQuery | None = StreamQuery(
-        order=order,
-        after_id=after_id,
-        since=parse_oldest(params.one("ot")),
-        until=parse_newest(params.one("nt")),
+        order=order, after_id=after_id, since=parse_oldest(params.one("ot")), until=parse_newest(params.one("nt"))
     )
     query = _include(query, target)
     for name in _unique_streams(params.all("it")):
@@ -197,7 +192,7 @@ def _union(targets: Sequence[StreamTarget]) -> StreamTarget:
 def _unique_streams(texts: Iterable[str]) -> list[str]:
     unique = [text for text in dict.fromkeys(texts) if text.strip()]
     if len(unique) > MAX_FILTERS:
-        raise Invalid(f"At most {MAX_FILTERS} streams in one call.", field="s")
+        raise Invalid("At most %(limit)s streams in one call.", field="s", limit=MAX_FILTERS)
     return unique
 
 
@@ -307,11 +302,7 @@ def _item_json(entry: Entry, contents: Contents) -> dict[str, Any]:
         "alternate": [{"href": url, "type": "text/html"}],
         "summary": {"direction": "ltr", "content": shown_content(entry, contents)},
         "categories": _categories(entry, origin, labels),
-        "origin": {
-            "streamId": feed_name(row.feed_id),
-            "title": origin.title,
-            "htmlUrl": origin.site_url or origin.url,
-        },
+        "origin": {"streamId": feed_name(row.feed_id), "title": origin.title, "htmlUrl": origin.site_url or origin.url},
     }
     if row.author:
         item["author"] = row.author
@@ -376,7 +367,7 @@ async def item_count(call: ReaderCall) -> Response:
 async def item_contents(call: ReaderCall) -> Response:
     ids = read_item_ids(call.params)
     if len(ids) > MAX_ITEMS:
-        raise Invalid(f"At most {MAX_ITEMS} items in one call.", field="i")
+        raise Invalid("At most %(limit)s items in one call.", field="i", limit=MAX_ITEMS)
     async with call.runtime.db.read() as tx:
         contents = await read_contents(tx, call.user_id, ids, call.pictures)
     return json(_stream_json(call, stream_name(READING_LIST), "Reading list", items(contents), {}))

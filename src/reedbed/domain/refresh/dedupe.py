@@ -124,9 +124,7 @@ def sort_at(published: Instant | None, fetched: Instant) -> Instant:
     return published
 
 
-def newest(
-    entries: Sequence[ParsedEntry], fetched: Instant, limit: int = MAX_ENTRIES
-) -> Sequence[ParsedEntry]:
+def newest(entries: Sequence[ParsedEntry], fetched: Instant, limit: int = MAX_ENTRIES) -> Sequence[ParsedEntry]:
     """The newest `limit` entries, in document order."""
     if len(entries) <= limit:
         return entries
@@ -134,9 +132,7 @@ def newest(
     return [entries[index] for index in sorted(indexes[:limit])]
 
 
-def filter_entries(
-    entries: Iterable[ParsedEntry], by_guid: Mapping[str, Seen], traits: Traits
-) -> FilteredEntries:
+def filter_entries(entries: Iterable[ParsedEntry], by_guid: Mapping[str, Seen], traits: Traits) -> FilteredEntries:
     unchanged: dict[int, None] = {}
     rest: list[IncomingEntry] = []
     trusted = not traits.unreliable
@@ -150,9 +146,7 @@ def filter_entries(
     return FilteredEntries(tuple(unchanged), tuple(rest))
 
 
-def plan_rest(
-    filtered: FilteredEntries, existing: ExistingEntry, traits: Traits, fetched: Instant
-) -> WritePlan:
+def plan_rest(filtered: FilteredEntries, existing: ExistingEntry, traits: Traits, fetched: Instant) -> WritePlan:
     if not filtered.rest:
         return WritePlan((), (), filtered.unchanged, (), (), (), traits.collisions, traits.unreliable)
     collisions_so_far = traits.collisions + (_initial_collisions(filtered.rest) if traits.first_fetch else 0)
@@ -322,9 +316,7 @@ class _Planner:
 
     def _add_new(self, candidate: IncomingEntry, guid: str | None, url: str | None) -> None:
         sorted_at = sort_at(candidate.entry.published, self.fetched)
-        self.new.append(
-            (candidate.place, NewEntry(candidate.entry, guid, url, candidate.change_hash, sorted_at))
-        )
+        self.new.append((candidate.place, NewEntry(candidate.entry, guid, url, candidate.change_hash, sorted_at)))
         if guid is not None:
             self.new_guids[guid] = url
         if url is not None:

@@ -2,6 +2,7 @@
 
 from dataclasses import field
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.records import record
 from reedbed.domain.times import MINUTE, Instant, Millis
 
@@ -60,6 +61,8 @@ class Fetched:
 class NotModified:
     hints: CacheHeaders = field(default=CacheHeaders())
     redirected: Redirected | None = None
+    failure: Failure = field(default=Failure(FailureCode.UNCHANGED))
+    """For callers that need a document."""
     status: int = 304
 
 
@@ -67,8 +70,12 @@ class NotModified:
 class Gone:
     """410: the feed is gone for good."""
 
-    message: str = "Feed no longer available"
+    failure: Failure = field(default=Failure(FailureCode.FEED_NOT_FOUND))
     status: int = 410
+
+    @property
+    def message(self) -> str:
+        return self.failure.message
 
 
 @record
@@ -77,17 +84,25 @@ class Throttled:
 
     status: int
     hints: CacheHeaders = field(default=CacheHeaders())
-    message: str = "Rate limited"
+    failure: Failure = field(default=Failure(FailureCode.RATE_LIMITED))
+
+    @property
+    def message(self) -> str:
+        return self.failure.message
 
 
 @record
 class Failed:
     kind: str
     """permanent_error, unauthorized or temporary_error."""
-    message: str
-    """A message for the user."""
+    failure: Failure
     status: int | None = None
     hints: CacheHeaders = field(default=CacheHeaders())
+
+    @property
+    def message(self) -> str:
+        """The English text, for logs and programs."""
+        return self.failure.message
 
 
 @record
@@ -109,12 +124,7 @@ def is_retryable(status: int) -> bool:
 
 
 def next_try(
-    began: Instant,
-    now: Instant,
-    *,
-    give_up_after: Millis,
-    least: Millis = MINUTE,
-    most: Millis | None = None,
+    began: Instant, now: Instant, *, give_up_after: Millis, least: Millis = MINUTE, most: Millis | None = None
 ) -> Instant | None:
     """Exponential backoff: a minute, two, four …; None after `give_up_after`."""
     waited = now - began

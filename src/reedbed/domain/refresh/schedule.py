@@ -36,7 +36,7 @@ class IntervalRule(StrEnum):
     BASE = "base"
     OPERATOR = "operator"
     PUSH = "push"
-    WISH = "wish"
+    SUBSCRIBER = "wish"
     RHYTHM = "rhythm"
     BUSY = "busy"
     SLOW = "slow"
@@ -71,7 +71,7 @@ class PublishPattern:
     rhythm: CheckSchedule = field(default=CheckSchedule())
     operator: Millis | None = None
     """The operator's interval for this feed; not limited by `least` and `most`."""
-    wish: Millis | None = None
+    subscriber_interval: Millis | None = None
     """The shortest interval that a subscriber has set."""
     pushed: bool = False
     """A hub pushes new entries; checks only make sure that none was lost."""
@@ -104,7 +104,7 @@ def next_check_after_success(
     interval = ordinary_interval(now, publish_pattern, bounds)
     server_delay = _longest(_retry_after(now, headers), _freshness(now, headers))
     check = _next_check(now, _longest(interval, server_delay), server_delay.span, jitter, bounds)
-    automatic = interval.rule not in (IntervalRule.OPERATOR, IntervalRule.WISH)
+    automatic = interval.rule not in (IntervalRule.OPERATOR, IntervalRule.SUBSCRIBER)
     return _outside_skipped_hours(now, check, publish_pattern.rhythm, bounds) if automatic else check
 
 
@@ -121,21 +121,17 @@ def next_check_after_failure(
     server_delay = _retry_after(now, headers)
     backoff = Delay(_backoff(failures, bounds), IntervalRule.BACKOFF)
     # The hub may be broken too, so a failing feed does not get the long push interval.
-    delay = _longest(
-        backoff, server_delay, ordinary_interval(now, replace(publish_pattern, pushed=False), bounds)
-    )
+    delay = _longest(backoff, server_delay, ordinary_interval(now, replace(publish_pattern, pushed=False), bounds))
     return _next_check(now, delay, server_delay.span, jitter, bounds)
 
 
-def ordinary_interval(
-    now: Instant, publish_pattern: PublishPattern, bounds: Bounds = DEFAULT_BOUNDS
-) -> Delay:
+def ordinary_interval(now: Instant, publish_pattern: PublishPattern, bounds: Bounds = DEFAULT_BOUNDS) -> Delay:
     if publish_pattern.operator is not None:
         return Delay(max(publish_pattern.operator, SHORTEST), IntervalRule.OPERATOR)
     if publish_pattern.pushed:
         return Delay(PUSHED, IntervalRule.PUSH)
-    if publish_pattern.wish is not None:
-        return Delay(_clamp(publish_pattern.wish, bounds.least, bounds.most), IntervalRule.WISH)
+    if publish_pattern.subscriber_interval is not None:
+        return Delay(_clamp(publish_pattern.subscriber_interval, bounds.least, bounds.most), IntervalRule.SUBSCRIBER)
     own_interval = _own_interval(now, publish_pattern.times, bounds)
     feed_interval = publish_pattern.rhythm.interval
     if feed_interval is not None and feed_interval > own_interval.span:
@@ -215,9 +211,7 @@ def _next_check(now: Instant, delay: Delay, server_delay: Millis, jitter: float,
     return NextCheck(at=now + _clamp(max(jittered, server_delay), SHORTEST, cap), rule=rule, delay=span)
 
 
-def _outside_skipped_hours(
-    now: Instant, check: NextCheck, rhythm: CheckSchedule, bounds: Bounds
-) -> NextCheck:
+def _outside_skipped_hours(now: Instant, check: NextCheck, rhythm: CheckSchedule, bounds: Bounds) -> NextCheck:
     if not rhythm.skip_hours and not rhythm.skip_days:
         return check
     at, latest = check.at, now + max(bounds.cap, SHORTEST)
@@ -245,9 +239,7 @@ def explain(rule: str, delay: Millis) -> str:
     every = format_duration(delay)
     match rule:
         case IntervalRule.RHYTHM:
-            return (
-                f"Checked every {every}, because the feed publishes about every {format_duration(2 * delay)}."
-            )
+            return f"Checked every {every}, because the feed publishes about every {format_duration(2 * delay)}."
         case IntervalRule.QUIET:
             quiet = format_duration(2 * _QUIET_DIVISOR * delay)
             return f"Checked every {every}, because nothing has been published for {quiet}."
@@ -269,7 +261,7 @@ _REASONS: dict[str, str] = {
     IntervalRule.BASE: "the feed has no history yet",
     IntervalRule.OPERATOR: "the interval was set for this feed",
     IntervalRule.PUSH: "its hub sends news as they happen",
-    IntervalRule.WISH: "a subscriber asked for it",
+    IntervalRule.SUBSCRIBER: "a subscriber asked for it",
     IntervalRule.BUSY: "the feed publishes often",
     IntervalRule.SLOW: "the feed publishes rarely",
     IntervalRule.HINT: "the feed asks for it",

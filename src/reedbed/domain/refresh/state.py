@@ -6,6 +6,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Literal, assert_never
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.feeds import CheckSchedule
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import (
@@ -19,12 +20,7 @@ from reedbed.domain.refresh.outcomes import (
     Redirected,
     Throttled,
 )
-from reedbed.domain.refresh.schedule import (
-    Bounds,
-    PublishPattern,
-    next_check_after_failure,
-    next_check_after_success,
-)
+from reedbed.domain.refresh.schedule import Bounds, PublishPattern, next_check_after_failure, next_check_after_success
 from reedbed.domain.times import Instant, Millis
 
 Status = Literal["success", "pending", "temporary_error", "permanent_error", "unauthorized"]
@@ -43,8 +39,7 @@ class Keep:
 
 @record
 class Stop:
-    reason: str
-    """A sentence for the feed page and the command line."""
+    reason: Failure
 
 
 @record
@@ -75,11 +70,12 @@ def status_after_failure(
 ) -> Keep | Stop:
     """`failures` in a row, including this one. Most errors are temporary; only a 410 stops a feed at once."""
     if isinstance(outcome, Gone):
-        return Stop("The site says that this feed is gone for good (410 Gone).")
+        return Stop(Failure(FailureCode.FEED_GONE))
     if failures < max(max_failures, 1):
         return Keep()
-    times = "the first failure" if failures == 1 else f"{failures} failures in a row"
-    return Stop(f"Stopped after {times}. The last one: {outcome.message.rstrip('.')}.")
+    if failures == 1:
+        return Stop(Failure(FailureCode.STOPPED_AFTER_FIRST, cause=outcome.failure))
+    return Stop(Failure(FailureCode.STOPPED_AFTER_FAILURES, {"count": failures}, outcome.failure))
 
 
 def count_redirect(previous_target: str | None, count: int, seen: str | None) -> RedirectCount:
@@ -93,7 +89,7 @@ def count_redirect(previous_target: str | None, count: int, seen: str | None) ->
 # --- State transitions
 
 RECENT = 20
-DAMAGED = "The feed is damaged. Some of its entries may be missing."
+DAMAGED = Failure(FailureCode.FEED_DAMAGED)
 """The `last_error` of a feed that was parsed only in part; its status is `success`."""
 
 
@@ -115,10 +111,10 @@ class FetchState:
     last_http_status: int | None = None
     last_success_at: Instant | None = None
     last_error_at: Instant | None = None
-    last_error: str | None = None
+    last_error: Failure | None = None
     consecutive_failures: int = 0
     stopped_at: Instant | None = None
-    stop_reason: str | None = None
+    stop_reason: Failure | None = None
     body_hash: str | None = None
     last_changed_at: Instant | None = None
     average_gap: Millis | None = None
@@ -139,7 +135,7 @@ class Terms:
     bounds: Bounds
     max_failures: int
     operator: Millis | None = None
-    wish: Millis | None = None
+    subscriber_interval: Millis | None = None
     pushed: bool = False
 
 
@@ -154,7 +150,7 @@ def after_unchanged(
         expires=state.expires_at if headers.expires is None else headers.expires,
         retry_after=headers.retry_after,
     )
-    damage = DAMAGED if state.last_error == DAMAGED else None
+    damage = state.last_error if state.status == "success" else None
     return _succeeded(state, merged, redirected, status, terms, damage)
 
 
@@ -186,12 +182,7 @@ def after_failure(state: FetchState, outcome: Gone | Throttled | Failed, terms: 
     failures = state.consecutive_failures + 1
     headers = CacheHeaders() if isinstance(outcome, Gone) else outcome.hints
     check = next_check_after_failure(
-        terms.now,
-        publish_pattern(state, terms),
-        headers,
-        failures=failures,
-        jitter=terms.jitter,
-        bounds=terms.bounds,
+        terms.now, publish_pattern(state, terms), headers, failures=failures, jitter=terms.jitter, bounds=terms.bounds
     )
     failed = replace(
         state,
@@ -203,7 +194,7 @@ def after_failure(state: FetchState, outcome: Gone | Throttled | Failed, terms: 
         next_check_delay=check.delay,
         last_http_status=outcome.status,
         last_error_at=terms.now,
-        last_error=outcome.message,
+        last_error=outcome.failure,
         consecutive_failures=failures,
     )
     decision = status_after_failure(failures, outcome, terms.max_failures)
@@ -212,14 +203,9 @@ def after_failure(state: FetchState, outcome: Gone | Throttled | Failed, terms: 
     return failed
 
 
-def stopped(state: FetchState, reason: str, now: Instant) -> FetchState:
+def stopped(state: FetchState, reason: Failure, now: Instant) -> FetchState:
     return replace(
-        state,
-        stopped_at=now,
-        stop_reason=reason,
-        next_check_at=None,
-        next_check_rule=None,
-        next_check_delay=None,
+        state, stopped_at=now, stop_reason=reason, next_check_at=None, next_check_rule=None, next_check_delay=None
     )
 
 
@@ -233,18 +219,11 @@ def rescheduled(state: FetchState, terms: Terms) -> FetchState:
     )
     if state.consecutive_failures:
         check = next_check_after_failure(
-            since,
-            pattern,
-            headers,
-            failures=state.consecutive_failures,
-            jitter=terms.jitter,
-            bounds=terms.bounds,
+            since, pattern, headers, failures=state.consecutive_failures, jitter=terms.jitter, bounds=terms.bounds
         )
     else:
         check = next_check_after_success(since, pattern, headers, jitter=terms.jitter, bounds=terms.bounds)
-    return replace(
-        state, next_check_at=check.at, next_check_rule=check.rule.value, next_check_delay=check.delay
-    )
+    return replace(state, next_check_at=check.at, next_check_rule=check.rule.value, next_check_delay=check.delay)
 
 
 def publish_pattern(state: FetchState, terms: Terms) -> PublishPattern:
@@ -252,7 +231,11 @@ def publish_pattern(state: FetchState, terms: Terms) -> PublishPattern:
     newest, gap = state.newest_entry_at, state.average_gap
     times = () if newest is None or gap is None else (newest, newest - gap, newest - 2 * gap)
     return PublishPattern(
-        times=times, rhythm=state.rhythm, operator=terms.operator, wish=terms.wish, pushed=terms.pushed
+        times=times,
+        rhythm=state.rhythm,
+        operator=terms.operator,
+        subscriber_interval=terms.subscriber_interval,
+        pushed=terms.pushed,
     )
 
 
@@ -271,7 +254,7 @@ def _succeeded(
     redirected: Redirected | None,
     status: int,
     terms: Terms,
-    damage: str | None,
+    damage: Failure | None,
 ) -> FetchState:
     check = next_check_after_success(
         terms.now, publish_pattern(state, terms), headers, jitter=terms.jitter, bounds=terms.bounds
@@ -337,7 +320,7 @@ class DueFeed:
     interval: Millis | None = None
     max_failures: int | None = None
     allow_duplicate_urls: bool = False
-    wish: Millis | None = None
+    subscriber_interval: Millis | None = None
     """The shortest interval that a subscriber has set."""
     urgent: bool = False
     pushed_since: Instant | None = None

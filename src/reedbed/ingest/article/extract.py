@@ -13,6 +13,7 @@ from urllib.parse import urljoin
 
 from lxml import etree, html
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.ingest.article.layout import article_markup
@@ -49,10 +50,7 @@ def _without_huge_tags(source: str) -> str:
         end = find_tag_end(source, name.end()) + 1
         if end == 0:
             break
-        if (
-            end - name.start() > _LONG_TAG
-            and len(read_attributes(source[name.end() : end - 1])) == MAX_ATTRIBUTES
-        ):
+        if end - name.start() > _LONG_TAG and len(read_attributes(source[name.end() : end - 1])) == MAX_ATTRIBUTES:
             spans.append((name.start(), end))
     for start, end in reversed(spans):
         source = source[:start] + source[end:]
@@ -141,24 +139,24 @@ _LOGIN = re.compile(
 )
 
 
-def blocked_reason(source: str, metadata: ArticleMetadata, text: str) -> str | None:
-    """One sentence about what blocks the article, or None. `source` is the whole page."""
+def blocked_reason(source: str, metadata: ArticleMetadata, text: str) -> Failure | None:
+    """What blocks the article, or None. `source` is the whole page."""
     if len(text) > _MEDIUM:
         return None
     if not metadata.free or _PAYWALL.search(text):
-        return "The article is behind a paywall."
+        return Failure(FailureCode.ARTICLE_PAYWALL)
     return _short_page_gate(source, metadata, text) if len(text) <= _SHORT else None
 
 
-def _short_page_gate(source: str, metadata: ArticleMetadata, text: str) -> str | None:
+def _short_page_gate(source: str, metadata: ArticleMetadata, text: str) -> Failure | None:
     if _ERROR_TITLE.search(metadata.title or "") or _ERROR_TEXT.search(text):
-        return "The site answered with an error page."
+        return Failure(FailureCode.PAGE_IS_ERROR)
     if len(set(map(str.lower, _CONSENT.findall(text)))) >= _CONSENT_PHRASES:
-        return "The site asks for consent first."
+        return Failure(FailureCode.ARTICLE_NEEDS_CONSENT)
     page = plain_text(source)[:_SEARCHED_CHARS]
     if _PASSWORD.search(source) and _LOGIN.search(page):
-        return "The site asks to log in first."
-    return "The article is behind a paywall." if _STRICT_PAYWALL.search(page) else None
+        return Failure(FailureCode.ARTICLE_NEEDS_LOGIN)
+    return Failure(FailureCode.ARTICLE_PAYWALL) if _STRICT_PAYWALL.search(page) else None
 
 
 # --- Extraction
@@ -186,7 +184,7 @@ class ExtractedArticle:
 class NotAnArticle:
     """`reason` is one readable sentence for the user."""
 
-    reason: str
+    reason: Failure
 
 
 def extract_article(
@@ -199,15 +197,15 @@ def extract_article(
     """
     source = page_source(page, MAX_BYTES)
     if source is None:
-        return NotAnArticle("The page is too large to read as an article.")
+        return NotAnArticle(Failure(FailureCode.PAGE_TOO_LARGE))
     tree = _tree(source)
     if tree is None:
-        return NotAnArticle("The page could not be read as HTML.")
+        return NotAnArticle(Failure(FailureCode.PAGE_NOT_HTML))
     base = base_of(tree, url)
     metadata = read_metadata(tree, base)
     selected = choose(source, keep, drop) if keep or drop else SelectedText("", "")
     if selected is None:
-        return NotAnArticle("The feed's selectors took too long on this page.")
+        return NotAnArticle(Failure(FailureCode.SELECTORS_TOO_SLOW))
     content = clean_html(selected.kept or _markup(selected, tree, url, metadata.title), base)
     text = clean_text(content)
     # Text that the user selected is the article, whatever it contains.
@@ -233,11 +231,11 @@ def _markup(selected: SelectedText, tree: html.HtmlElement, url: str, title: str
     return "" if remaining is None else article_markup(remaining, url, title)
 
 
-def _rejection_reason(source: str, metadata: ArticleMetadata, content: str, text: str) -> str | None:
+def _rejection_reason(source: str, metadata: ArticleMetadata, content: str, text: str) -> Failure | None:
     if reason := blocked_reason(source, metadata, text):
         return reason
     if len(text) < MIN_TEXT and "<img " not in content:
-        return "The page holds no article text."
+        return Failure(FailureCode.ARTICLE_NO_TEXT)
     return None
 
 

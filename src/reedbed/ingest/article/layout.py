@@ -30,12 +30,8 @@ _IGNORED = frozenset(
 # Never part of an article, and often most of a page: removed first.
 _REMOVED_FIRST = ("script", "style", "template", "svg", "math", "link", "meta", "select", "canvas")
 _NOT_CONTAINERS = frozenset(("p", "pre", "table", "tbody", "ul", "ol", "dl", "blockquote", "figure"))
-_ALWAYS_KEPT = frozenset(
-    ("br", "hr", "img", "picture", "figure", "source", "pre", "video", "audio", "iframe")
-)
-_MEDIA = frozenset(
-    ("img", "picture", "video", "audio", "figure", "pre", "table", "iframe", "object", "embed")
-)
+_ALWAYS_KEPT = frozenset(("br", "hr", "img", "picture", "figure", "source", "pre", "video", "audio", "iframe"))
+_MEDIA = frozenset(("img", "picture", "video", "audio", "figure", "pre", "table", "iframe", "object", "embed"))
 _INLINE = frozenset(
     (
         "a", "b", "i", "em", "strong", "code", "span", "sub", "sup", "u", "s", "small", "time", "abbr",
@@ -79,12 +75,7 @@ def _article_text(tree: html.HtmlElement, url: str) -> str:
 
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
     document = bare_extraction(
-        tree,
-        url=url,
-        fast=True,
-        include_comments=False,
-        include_images=False,
-        include_links=False,
+        tree, url=url, fast=True, include_comments=False, include_images=False, include_links=False
     )
     text: str | None = getattr(document, "text", None)
     return _one_line((text or "")[:_MAX_TEXT])

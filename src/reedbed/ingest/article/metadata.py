@@ -15,14 +15,7 @@ from reedbed.ingest.language import declared_language
 from reedbed.ingest.sanitize.rules import absolute_web_url
 
 _TITLE_NAMES = ("og:title", "twitter:title", "dc.title", "dcterms.title", "parsely-title", "title")
-_AUTHOR_NAMES = (
-    "author",
-    "dc.creator",
-    "dcterm.creator",
-    "article:author",
-    "parsely-author",
-    "sailthru.author",
-)
+_AUTHOR_NAMES = ("author", "dc.creator", "dcterm.creator", "article:author", "parsely-author", "sailthru.author")
 _SITE_NAMES = ("og:site_name", "application-name")
 _DATE_NAMES = (
     "article:published_time", "datepublished", "dc.date", "dcterms.created", "date", "parsely-pub-date",
@@ -72,9 +65,7 @@ def _meta_values(tree: html.HtmlElement) -> dict[str, str]:
     values: dict[str, str] = {}
     for meta in tree.iter("meta"):
         content = " ".join((meta.get("content") or "").split())
-        names = (
-            meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv") or ""
-        )
+        names = meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv") or ""
         for name in names.lower().split() if content else ():
             values.setdefault(name.replace("dcterms:", "dcterms.").replace("dc:", "dc."), content)
     return values
@@ -95,9 +86,7 @@ def _json_ld_article(tree: html.HtmlElement) -> dict[str, Any]:
         except (ValueError, RecursionError):
             continue
         for node in _objects(data):
-            if _ARTICLE_TYPES.search(str(node.get("@type", ""))[:200]) and (
-                "headline" in node or "author" in node
-            ):
+            if _ARTICLE_TYPES.search(str(node.get("@type", ""))[:200]) and ("headline" in node or "author" in node):
                 return node
     return {}
 
@@ -116,9 +105,7 @@ def _objects(data: object) -> Iterator[dict[str, Any]]:
             queue.extend(cast("list[object]", node)[:50])
 
 
-def _title(
-    tree: html.HtmlElement, meta: dict[str, str], json_ld: dict[str, Any], site: str | None
-) -> str | None:
+def _title(tree: html.HtmlElement, meta: dict[str, str], json_ld: dict[str, Any], site: str | None) -> str | None:
     title = _first(meta, _TITLE_NAMES)
     if title:
         return _without_site(title, site, "")[:MAX_TITLE]
@@ -173,9 +160,7 @@ def _parse_date(text: str) -> Instant | None:
 
 
 def _language(tree: html.HtmlElement, meta: dict[str, str]) -> str | None:
-    declared = (
-        tree.get("lang") or tree.get("{http://www.w3.org/XML/1998/namespace}lang") or tree.get("xml:lang")
-    )
+    declared = tree.get("lang") or tree.get("{http://www.w3.org/XML/1998/namespace}lang") or tree.get("xml:lang")
     return declared_language(declared) or declared_language(_first(meta, _LANGUAGE_NAMES))
 
 

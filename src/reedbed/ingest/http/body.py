@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import brotli
 
+from reedbed.domain.failures import Failure, FailureCode
+
 if TYPE_CHECKING:
     from backports.zstd import ZstdDecompressor
 
@@ -27,7 +29,11 @@ class BodyTooLarge(Exception):
 
 
 class BodyNotDecodable(Exception):
-    """The bytes do not match Content-Encoding; the message says why."""
+    """The bytes do not match Content-Encoding; `failure` says why."""
+
+    def __init__(self, code: FailureCode) -> None:
+        self.failure = Failure(code)
+        super().__init__(self.failure.message)
 
 
 async def read_body(chunks: AsyncIterator[bytes], encoding: str | None, limit: int) -> bytes:
@@ -62,7 +68,7 @@ def _gunzip(body: bytes, limit: int) -> bytes:
 def _layers(encoding: str | None) -> "list[_Layer]":
     names = [name for part in (encoding or "").lower().split(",") if (name := part.strip())]
     if len(names) > _MAX_LAYERS:
-        raise BodyNotDecodable("It is compressed too many times.")
+        raise BodyNotDecodable(FailureCode.COMPRESSION_LAYERS)
     return [_layer(name) for name in reversed(names) if name not in ("identity", "none", "utf-8")]
 
 
@@ -77,7 +83,7 @@ def _layer(name: str) -> "_Layer":
         case "zstd":
             return _Zstd()
         case _:
-            raise BodyNotDecodable("It is compressed in a way nobody asked for.")
+            raise BodyNotDecodable(FailureCode.COMPRESSION_UNKNOWN)
 
 
 class _Layer(Protocol):
@@ -148,7 +154,7 @@ class _Zlib:
 
     def finish(self) -> None:
         if self._stream is not None:
-            raise BodyNotDecodable("The compressed data broke off.")
+            raise BodyNotDecodable(FailureCode.COMPRESSION_CUT_OFF)
 
     def _open(self, data: bytes) -> _Inflater | None:
         """Start the next member; None if the remaining data is not compressed."""
@@ -161,7 +167,7 @@ class _Zlib:
             return None
         self._members += 1
         if self._members > _MAX_MEMBERS:
-            raise BodyNotDecodable("It consists of too many compressed parts.")
+            raise BodyNotDecodable(FailureCode.COMPRESSION_PARTS)
         return zlib.decompressobj(self._window(data))
 
     def _window(self, data: bytes) -> int:
@@ -178,7 +184,7 @@ def _inflate(stream: _Inflater, data: bytes) -> Iterator[bytes]:
                 yield chunk
             data = stream.unconsumed_tail
     except zlib.error:
-        raise BodyNotDecodable("The compressed data is damaged.") from None
+        raise BodyNotDecodable(FailureCode.COMPRESSION_DAMAGED) from None
 
 
 class _Brotli:
@@ -193,11 +199,11 @@ class _Brotli:
             while not self._stream.can_accept_more_data():
                 yield self._stream.process(b"", output_buffer_limit=_CHUNK_BYTES)
         except brotli.error:
-            raise BodyNotDecodable("The compressed data is damaged.") from None
+            raise BodyNotDecodable(FailureCode.COMPRESSION_DAMAGED) from None
 
     def finish(self) -> None:
         if self._started and not self._stream.is_finished():
-            raise BodyNotDecodable("The compressed data broke off.")
+            raise BodyNotDecodable(FailureCode.COMPRESSION_CUT_OFF)
 
 
 class _Zstd:
@@ -216,14 +222,14 @@ class _Zstd:
 
     def finish(self) -> None:
         if self._stream is not None:
-            raise BodyNotDecodable("The compressed data broke off.")
+            raise BodyNotDecodable(FailureCode.COMPRESSION_CUT_OFF)
 
     def _open(self) -> "ZstdDecompressor":
         from backports.zstd import DecompressionParameter, ZstdDecompressor
 
         self._frames += 1
         if self._frames > _MAX_MEMBERS:
-            raise BodyNotDecodable("It consists of too many compressed parts.")
+            raise BodyNotDecodable(FailureCode.COMPRESSION_PARTS)
         return ZstdDecompressor(options={DecompressionParameter.window_log_max: _ZSTD_WINDOW_LOG})
 
 
@@ -235,4 +241,4 @@ def _decompress_zstd(stream: "ZstdDecompressor", data: bytes) -> Iterator[bytes]
         while not stream.eof and not stream.needs_input:
             yield stream.decompress(b"", _CHUNK_BYTES)
     except ZstdError:
-        raise BodyNotDecodable("The compressed data is damaged.") from None
+        raise BodyNotDecodable(FailureCode.COMPRESSION_DAMAGED) from None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from reedbed import __version__
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.refresh.outcomes import (
     Failed,
     Fetched,
@@ -27,14 +28,7 @@ from reedbed.domain.refresh.outcomes import (
 )
 from reedbed.domain.times import Instant
 from reedbed.ingest.http.body import ACCEPT_ENCODING, read_body
-from reedbed.ingest.http.failures import (
-    PERMANENT,
-    TEMPORARY,
-    WITHOUT_DOCUMENT,
-    refused,
-    status_failure,
-    too_large,
-)
+from reedbed.ingest.http.failures import PERMANENT, TEMPORARY, WITHOUT_DOCUMENT, refused, status_failure, too_large
 from reedbed.ingest.http.guard import AddressRejected, Guard
 from reedbed.ingest.http.headers import (
     RequestTarget,
@@ -89,11 +83,7 @@ class Fetcher:
         clock: Callable[[], Instant] = _system_clock,
     ) -> None:
         self._guard = guard
-        self._default_headers = {
-            "User-Agent": user_agent,
-            "Accept": ACCEPT_FEED,
-            "Accept-Encoding": ACCEPT_ENCODING,
-        }
+        self._default_headers = {"User-Agent": user_agent, "Accept": ACCEPT_FEED, "Accept-Encoding": ACCEPT_ENCODING}
         self._timeout = timeout
         self._max_bytes = max_bytes
         self._connections = connections
@@ -144,7 +134,7 @@ class Fetcher:
         self._open_session()
         assert self._active_resolver is not None
         checked_port = port if port >= _FIRST_HIGH_PORT else None
-        rejection = "The name is not known."
+        rejection = Failure(FailureCode.DNS_NAME_UNKNOWN)
         for result in await self._active_resolver.resolve(host, port):
             reason = self._guard.rejection_reason(ip_address(result["host"]), checked_port)
             if reason is None:
@@ -152,13 +142,13 @@ class Fetcher:
             rejection = reason
         raise AddressRejected(rejection)
 
-    def proxy_problem(self, proxy: str) -> str | None:
+    def proxy_problem(self, proxy: str) -> Failure | None:
         """Why the proxy cannot be used, as far as its URL shows; a host name is resolved when it is used."""
         target = parse_target(proxy)
-        if isinstance(target, str):
-            return "The proxy's address is not valid."
+        if isinstance(target, Failure):
+            return Failure(FailureCode.PROXY_ADDRESS_INVALID)
         reason = self._guard.host_rejection(target.host, target.port)
-        return None if reason is None else f"The proxy cannot be used. {reason}"
+        return None if reason is None else Failure(FailureCode.PROXY_UNUSABLE, cause=reason)
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -178,14 +168,14 @@ class Fetcher:
                 url, base = response, target.href
             else:
                 return response
-        return Failed(PERMANENT, f"The address redirects more than {_MAX_REDIRECTS} times.")
+        return Failed(PERMANENT, Failure(FailureCode.TOO_MANY_REDIRECTS, {"limit": _MAX_REDIRECTS}))
 
-    async def _rejection(self, target: RequestTarget, proxy: str | None) -> str | None:
+    async def _rejection(self, target: RequestTarget, proxy: str | None) -> Failure | None:
         if (reason := self._guard.host_rejection(target.host, target.port)) is not None or proxy is None:
             return reason
         return await self._proxy_rejection(target, proxy)
 
-    async def _proxy_rejection(self, target: RequestTarget, proxy: str) -> str | None:
+    async def _proxy_rejection(self, target: RequestTarget, proxy: str) -> Failure | None:
         """A proxy opens the connection itself, so the target host is resolved and checked here."""
         if (reason := self.proxy_problem(proxy)) is not None:
             return reason
@@ -200,19 +190,14 @@ class Fetcher:
     async def _get(self, target: RequestTarget, state: "_RequestState") -> Outcome | str:
         """The outcome, or the URL of a redirect."""
         async with self._open_session().get(
-            target.url,
-            headers=self._headers(target, state),
-            allow_redirects=False,
-            proxy=state.request.proxy,
+            target.url, headers=self._headers(target, state), allow_redirects=False, proxy=state.request.proxy
         ) as response:
             state.status = response.status
             if response.status in _REDIRECTS:
                 return state.redirect(response)
             return await self._read_response(response, target, state)
 
-    async def _send(
-        self, state: "_RequestState", body: bytes, headers: Mapping[str, str]
-    ) -> HttpResponse | Failed:
+    async def _send(self, state: "_RequestState", body: bytes, headers: Mapping[str, str]) -> HttpResponse | Failed:
         target = state.step(state.request.url, None)
         if isinstance(target, Failed):
             return target
@@ -256,7 +241,7 @@ class Fetcher:
 
     def _not_modified(self, response: "aiohttp.ClientResponse", state: "_RequestState") -> Outcome:
         if not (state.request.etag or state.request.last_modified):
-            return Failed(TEMPORARY, "The server answered 304 to a question without conditions.", 304)
+            return Failed(TEMPORARY, Failure(FailureCode.UNEXPECTED_NOT_MODIFIED), 304)
         return NotModified(cache_headers(response.headers, self._clock()), state.redirected())
 
     async def _document(
@@ -267,7 +252,7 @@ class Fetcher:
         encoding = ",".join(response.headers.getall("Content-Encoding", ()))
         body = await read_body(response.content.iter_any(), encoding, state.limit)
         if not body or body.isspace():
-            return Failed(TEMPORARY, "The server answered with an empty document.", response.status)
+            return Failed(TEMPORARY, Failure(FailureCode.EMPTY_DOCUMENT), response.status)
         return Fetched(
             status=response.status,
             url=target.href,
@@ -286,7 +271,7 @@ class Fetcher:
         if status == 429:
             return Throttled(status, headers)
         if status == 503 and headers.retry_after is not None:
-            return Throttled(status, headers, status_failure(status).message)
+            return Throttled(status, headers, status_failure(status).failure)
         return replace(status_failure(status), hints=headers)
 
     def _failure(self, error: Exception, state: "_RequestState") -> Failed:
@@ -295,7 +280,7 @@ class Fetcher:
         failure = describe(error, state.host, limit=state.limit)
         if failure is None:
             log.warning("fetch failed unexpectedly", host=state.host, error=repr(error)[:500])
-            failure = Failed(TEMPORARY, "The answer could not be read.")
+            failure = Failed(TEMPORARY, Failure(FailureCode.RESPONSE_UNREADABLE))
         return failure if failure.status is not None else replace(failure, status=state.status)
 
     def _open_session(self) -> "aiohttp.ClientSession":
@@ -338,12 +323,10 @@ class _RequestState:
 
     def step(self, url: str, base: str | None) -> RequestTarget | Failed:
         target = parse_target(url, base)
-        if isinstance(target, str):
-            return refused(
-                f"The server redirects to an address that cannot be used. {target}" if base else target
-            )
+        if isinstance(target, Failure):
+            return refused(Failure(FailureCode.REDIRECT_TARGET_INVALID, cause=target) if base else target)
         if target.href in self.seen:
-            return refused("The address redirects in a circle.")
+            return refused(Failure(FailureCode.REDIRECT_LOOP))
         self.seen |= {target.href}
         self.first = self.first or target
         self.current = target
@@ -354,7 +337,7 @@ class _RequestState:
         self.permanent = self.permanent and response.status in _PERMANENT_REDIRECTS
         location = response.headers.get("Location", "").strip()
         if not location:
-            return Failed(TEMPORARY, "The server redirects without saying where to.", response.status)
+            return Failed(TEMPORARY, Failure(FailureCode.REDIRECT_WITHOUT_TARGET), response.status)
         # Bytes that are not UTF-8 arrive as lone surrogates.
         return location.encode("utf-8", "replace").decode()
 
@@ -380,7 +363,6 @@ class _RequestState:
 
     def out_of_time(self, seconds: float) -> Failed:
         if self.status is not None and self.status < 300:
-            return Failed(
-                TEMPORARY, f"The document was not complete within {seconds:g} seconds.", self.status
-            )
-        return Failed(TEMPORARY, f"The server did not answer within {seconds:g} seconds.")
+            failure = Failure(FailureCode.DOCUMENT_TIMEOUT, {"seconds": f"{seconds:g}"})
+            return Failed(TEMPORARY, failure, self.status)
+        return Failed(TEMPORARY, Failure(FailureCode.SERVER_TIMEOUT, {"seconds": f"{seconds:g}"}))

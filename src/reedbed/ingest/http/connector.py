@@ -52,11 +52,7 @@ def guarded_session(
 
 
 def guarded_connector(
-    guard: Guard,
-    *,
-    resolver: AbstractResolver | None = None,
-    limit: int = 100,
-    ssl_context: SSLContext | None = None,
+    guard: Guard, *, resolver: AbstractResolver | None = None, limit: int = 100, ssl_context: SSLContext | None = None
 ) -> TCPConnector:
     """A connector that only reaches addresses the guard allows. Call it inside the running event loop."""
     return _GuardedConnector(guard, resolver or SystemResolver(), limit=limit, ssl_context=ssl_context)
@@ -126,9 +122,7 @@ class GuardedResolver(AbstractResolver):
 
 
 class _GuardedConnector(TCPConnector):
-    def __init__(
-        self, guard: Guard, resolver: AbstractResolver, *, limit: int, ssl_context: SSLContext | None
-    ) -> None:
+    def __init__(self, guard: Guard, resolver: AbstractResolver, *, limit: int, ssl_context: SSLContext | None) -> None:
         # aiohttp's annotation of socket_factory is incomplete.
         super().__init__(  # pyright: ignore[reportUnknownMemberType]
             resolver=GuardedResolver(guard, resolver),

@@ -1,4 +1,4 @@
-"""Turn exceptions of a request into `Failed` with a readable message.
+"""Turn exceptions of a request into `Failed`.
 
 Imports aiohttp, so it is loaded at the first fetch.
 """
@@ -11,6 +11,7 @@ import ssl
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.refresh.outcomes import Failed
 from reedbed.ingest.http.body import BodyNotDecodable, BodyTooLarge
 from reedbed.ingest.http.failures import PERMANENT, TEMPORARY, UNAUTHORIZED, refused, too_large
@@ -18,24 +19,24 @@ from reedbed.ingest.http.guard import AddressRejected
 
 # OpenSSL's verification results (X509_V_ERR_…).
 _CERTIFICATE_ERRORS = {
-    9: "not valid yet",
-    10: "expired",
-    18: "self-signed",
-    19: "signed by nobody this machine trusts",
-    20: "signed by nobody this machine trusts",
-    21: "signed by nobody this machine trusts",
-    23: "revoked",
-    62: "made out to another name",
-    64: "made out to another address",
+    9: FailureCode.CERTIFICATE_NOT_YET_VALID,
+    10: FailureCode.CERTIFICATE_EXPIRED,
+    18: FailureCode.CERTIFICATE_SELF_SIGNED,
+    19: FailureCode.CERTIFICATE_UNKNOWN_ISSUER,
+    20: FailureCode.CERTIFICATE_UNKNOWN_ISSUER,
+    21: FailureCode.CERTIFICATE_UNKNOWN_ISSUER,
+    23: FailureCode.CERTIFICATE_REVOKED,
+    62: FailureCode.CERTIFICATE_WRONG_NAME,
+    64: FailureCode.CERTIFICATE_WRONG_ADDRESS,
 }
 _CONNECTION_ERRORS = {
-    errno.ECONNREFUSED: "{host} refuses connections.",
-    errno.ECONNRESET: "{host} broke the connection off.",
-    errno.EPIPE: "{host} broke the connection off.",
-    errno.ECONNABORTED: "{host} broke the connection off.",
-    errno.EHOSTUNREACH: "{host} cannot be reached.",
-    errno.ENETUNREACH: "{host} cannot be reached.",
-    errno.ETIMEDOUT: "{host} does not answer.",
+    errno.ECONNREFUSED: FailureCode.CONNECTION_REFUSED,
+    errno.ECONNRESET: FailureCode.CONNECTION_RESET,
+    errno.EPIPE: FailureCode.CONNECTION_RESET,
+    errno.ECONNABORTED: FailureCode.CONNECTION_RESET,
+    errno.EHOSTUNREACH: FailureCode.HOST_UNREACHABLE,
+    errno.ENETUNREACH: FailureCode.HOST_UNREACHABLE,
+    errno.ETIMEDOUT: FailureCode.NO_ANSWER,
 }
 
 
@@ -47,19 +48,19 @@ def describe(error: BaseException, host: str, *, limit: int) -> Failed | None:
         case BodyTooLarge():
             return too_large(limit)
         case BodyNotDecodable():
-            return Failed(TEMPORARY, f"The answer could not be unpacked. {error}")
+            return Failed(TEMPORARY, Failure(FailureCode.DECOMPRESSION_FAILED, cause=error.failure))
         case asyncio.TimeoutError():
-            return Failed(TEMPORARY, f"{host} does not answer.")
+            return Failed(TEMPORARY, Failure(FailureCode.NO_ANSWER, {"host": host}))
         case aiohttp.ClientConnectorCertificateError():
-            return Failed(TEMPORARY, _certificate_message(error, host))
+            return Failed(TEMPORARY, _certificate_failure(error, host))
         case aiohttp.ClientConnectorDNSError():
             return _dns_failure(error.os_error, host)
         case aiohttp.ClientProxyConnectionError():
-            return Failed(TEMPORARY, "The proxy could not be reached.")
+            return Failed(TEMPORARY, Failure(FailureCode.PROXY_UNREACHABLE))
         case aiohttp.ClientHttpProxyError():
             return _proxy_failure(error.status)
         case aiohttp.ClientConnectorSSLError() | ssl.SSLError():
-            return Failed(TEMPORARY, f"No secure connection to {host} could be made.")
+            return Failed(TEMPORARY, Failure(FailureCode.CONNECTION_NOT_SECURE, {"host": host}))
         case _:
             return _describe_broken_response(error, host)
 
@@ -67,20 +68,20 @@ def describe(error: BaseException, host: str, *, limit: int) -> Failed | None:
 def _describe_broken_response(error: BaseException, host: str) -> Failed | None:
     match error:
         case aiohttp.ServerDisconnectedError():
-            return Failed(TEMPORARY, f"{host} closed the connection without an answer.")
+            return Failed(TEMPORARY, Failure(FailureCode.CONNECTION_CLOSED, {"host": host}))
         case aiohttp.ClientPayloadError():
-            return Failed(TEMPORARY, "The connection broke off before the document was complete.")
+            return Failed(TEMPORARY, Failure(FailureCode.RESPONSE_CUT_OFF))
         case aiohttp.ClientResponseError() | HttpProcessingError():
-            return Failed(TEMPORARY, f"{host} does not answer in proper HTTP.")
+            return Failed(TEMPORARY, Failure(FailureCode.HTTP_INVALID, {"host": host}))
         case socket.gaierror():
             return _dns_failure(error, host)
         case OSError():
-            message = _CONNECTION_ERRORS.get(error.errno or 0, "{host} could not be connected to.")
-            return Failed(TEMPORARY, message.format(host=host))
+            code = _CONNECTION_ERRORS.get(error.errno or 0, FailureCode.CONNECTION_FAILED)
+            return Failed(TEMPORARY, Failure(code, {"host": host}))
         case aiohttp.InvalidURL():
-            return Failed(PERMANENT, "The address is not valid.")
+            return Failed(PERMANENT, Failure(FailureCode.ADDRESS_INVALID))
         case aiohttp.ClientError():
-            return Failed(TEMPORARY, f"The exchange with {host} failed.")
+            return Failed(TEMPORARY, Failure(FailureCode.EXCHANGE_FAILED, {"host": host}))
         case _:
             return None
 
@@ -94,19 +95,19 @@ def _guard_error(error: BaseException | None) -> AddressRejected | None:
     return None
 
 
-def _certificate_message(error: aiohttp.ClientConnectorCertificateError, host: str) -> str:
+def _certificate_failure(error: aiohttp.ClientConnectorCertificateError, host: str) -> Failure:
     cause = error.certificate_error
-    code = getattr(cause, "verify_code", 0)
-    return f"The certificate of {host} is not valid: {_CERTIFICATE_ERRORS.get(code, 'it cannot be trusted')}."
+    code = _CERTIFICATE_ERRORS.get(getattr(cause, "verify_code", 0), FailureCode.CERTIFICATE_UNTRUSTED)
+    return Failure(FailureCode.CERTIFICATE_INVALID, {"host": host}, Failure(code))
 
 
 def _dns_failure(error: OSError, host: str) -> Failed:
     if error.errno == socket.EAI_AGAIN:
-        return Failed(TEMPORARY, f"The name {host} could not be looked up just now.")
-    return Failed(TEMPORARY, f"The name {host} could not be found.")
+        return Failed(TEMPORARY, Failure(FailureCode.DNS_UNAVAILABLE, {"host": host}))
+    return Failed(TEMPORARY, Failure(FailureCode.DNS_NOT_FOUND, {"host": host}))
 
 
 def _proxy_failure(status: int) -> Failed:
     if status == 407:
-        return Failed(UNAUTHORIZED, "The proxy asks for authentication.", status)
-    return Failed(TEMPORARY, f"The proxy answered {status}.", status)
+        return Failed(UNAUTHORIZED, Failure(FailureCode.PROXY_AUTHENTICATION_REQUIRED), status)
+    return Failed(TEMPORARY, Failure(FailureCode.PROXY_STATUS, {"status": status}), status)

@@ -4,6 +4,8 @@ import errno
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
+from reedbed.domain.failures import Failure, FailureCode
+
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
@@ -71,8 +73,8 @@ _BLOCKED_HIGH_PORTS = frozenset(
 class AddressRejected(OSError):
     """The guard rejected an address. An OSError, so that aiohttp treats it as a failed connection."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(errno.EACCES, reason)
+    def __init__(self, reason: Failure) -> None:
+        super().__init__(errno.EACCES, reason.message)
         self.reason = reason
 
 
@@ -82,20 +84,17 @@ class Guard:
     def __init__(self, allow_networks: Sequence[Network] = ()) -> None:
         self._allowed = tuple(allow_networks)
 
-    def rejection_reason(self, ip: Address, port: int | None = None) -> str | None:
-        """Why this address is rejected, in one sentence; None if it is allowed."""
+    def rejection_reason(self, ip: Address, port: int | None = None) -> Failure | None:
+        """Why this address is rejected; None if it is allowed."""
         if self._is_allowed(ip):
             return None
         if (label := _blocked_label(ip)) is not None:
-            return (
-                f"The address points to a private network ({label}). "
-                "An operator can allow it with REEDBED_ALLOW_NETWORKS."
-            )
+            return Failure(FailureCode.PRIVATE_NETWORK, {"network": label})
         if port is not None and not _is_allowed_port(port):
-            return f"Port {port} is not used for web pages and is not contacted."
+            return Failure(FailureCode.PORT_BLOCKED, {"port": port})
         return None
 
-    def host_rejection(self, host: str, port: int | None = None) -> str | None:
+    def host_rejection(self, host: str, port: int | None = None) -> Failure | None:
         """The same for the host of a URL; a name that must be resolved passes here."""
         ip = literal_ip(host)
         return None if ip is None else self.rejection_reason(ip, port)
@@ -105,7 +104,7 @@ class Guard:
         try:
             ip = ip_address(host)
         except ValueError:
-            raise AddressRejected("The address could not be understood.") from None
+            raise AddressRejected(Failure(FailureCode.ADDRESS_UNREADABLE)) from None
         if (reason := self.rejection_reason(ip, port)) is not None:
             raise AddressRejected(reason)
 

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import ada_url
 from yarl import URL
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import CacheHeaders
 from reedbed.domain.times import DAY, SECOND, Instant, from_datetime, is_representable
@@ -39,23 +40,23 @@ class RequestTarget:
     password: str = ""
 
 
-def parse_target(url: str, base: str | None = None) -> RequestTarget | str:
-    """The target, or one sentence why the URL cannot be used.
+def parse_target(url: str, base: str | None = None) -> RequestTarget | Failure:
+    """The target, or why the URL cannot be used.
 
     Parsed as browsers do, so that `http://0x7f.1/`, `http://2130706433/` and full-width digits all become
     `127.0.0.1` before the guard checks them.
     """
     if len(url) > _MAX_LENGTH:
-        return "The address is too long."
+        return Failure(FailureCode.ADDRESS_TOO_LONG)
     if (plain := _PLAIN.fullmatch(url)) and "/." not in plain[4] and "xn--" not in plain[2]:
         return _plain_target(url, *plain.groups()[:3])
     try:
         parsed = ada_url.URL(url, base) if base else ada_url.URL(url)
     except (ValueError, UnicodeError):
-        return "The address is not valid."
+        return Failure(FailureCode.ADDRESS_INVALID)
     scheme = parsed.protocol.removesuffix(":")
     if scheme not in _DEFAULT_PORTS:
-        return "Only addresses with http:// or https:// can be fetched."
+        return Failure(FailureCode.SCHEME_NOT_SUPPORTED)
     return _target(parsed, scheme)
 
 

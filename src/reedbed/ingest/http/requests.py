@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 import structlog
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.refresh.outcomes import Failed, HttpResponse
 from reedbed.ingest.http.body import read_body
 from reedbed.ingest.http.client import Fetcher
@@ -47,7 +48,7 @@ class ConfiguredServersGuard(Guard):
         """Allow an IP address that a configured server has just resolved to."""
         self._allowed_ips.add((ip_address(ip.partition("%")[0]), port))
 
-    def rejection_reason(self, ip: Address, port: int | None = None) -> str | None:
+    def rejection_reason(self, ip: Address, port: int | None = None) -> Failure | None:
         if port is not None and (ip, port) in self._allowed_ips:
             return None
         return super().rejection_reason(ip, port)
@@ -55,12 +56,7 @@ class ConfiguredServersGuard(Guard):
 
 class HttpCaller(Fetcher):
     def __init__(
-        self,
-        servers: Sequence[str],
-        allow_networks: Sequence[Network] = (),
-        *,
-        user_agent: str,
-        timeout: float,
+        self, servers: Sequence[str], allow_networks: Sequence[Network] = (), *, user_agent: str, timeout: float
     ) -> None:
         self._trusting_guard = ConfiguredServersGuard(servers, allow_networks)
         super().__init__(self._trusting_guard, user_agent=user_agent, timeout=timeout, connections=10)
@@ -70,7 +66,7 @@ class HttpCaller(Fetcher):
     ) -> HttpResponse | Failed:
         """GET, or POST if there is a form. Redirects are not followed."""
         target = parse_target(url)
-        if isinstance(target, str):
+        if isinstance(target, Failure):
             return refused(target)
         if (reason := self._guard.host_rejection(target.host, target.port)) is not None:
             return refused(reason)
@@ -82,13 +78,14 @@ class HttpCaller(Fetcher):
                 return await self._request(target, form, headers or {})
         except Exception as error:
             if deadline.expired():
-                return Failed(TEMPORARY, f"{target.host} did not answer within {self._timeout:g} seconds.")
+                params = {"host": target.host, "seconds": f"{self._timeout:g}"}
+                return Failed(TEMPORARY, Failure(FailureCode.NO_ANSWER_IN_TIME, params))
             from reedbed.ingest.http.errors import describe
 
             failure = describe(error, target.host, limit=MAX_BYTES)
             if failure is None:
                 log.warning("an exchange failed unexpectedly", host=target.host, error=repr(error)[:500])
-                failure = Failed(TEMPORARY, f"The exchange with {target.host} failed.")
+                failure = Failed(TEMPORARY, Failure(FailureCode.EXCHANGE_FAILED, {"host": target.host}))
             return failure
 
     async def _learn_addresses(self, target: RequestTarget) -> None:
@@ -109,11 +106,7 @@ class HttpCaller(Fetcher):
         if data is not None:
             all_headers["Content-Type"] = "application/x-www-form-urlencoded"
         async with self._open_session().request(
-            "GET" if data is None else "POST",
-            target.url,
-            data=data,
-            headers=all_headers,
-            allow_redirects=False,
+            "GET" if data is None else "POST", target.url, data=data, headers=all_headers, allow_redirects=False
         ) as response:
             encoding = ",".join(response.headers.getall("Content-Encoding", ()))
             body = await read_body(response.content.iter_any(), encoding, MAX_BYTES)

@@ -55,7 +55,7 @@ def settled(clean_html: str, urls: Mapping[int, str]) -> str:
     clean_html = _PLACEHOLDER_URL.sub(lambda match: _placeholder_to_url(match, urls), clean_html)
     if _PLACEHOLDER in clean_html:  # written by the sender; not an image of this mail
         clean_html = _PLACEHOLDER_IMAGE.sub("", clean_html)
-    return _HREF.sub(lambda match: f'{match[1]}{_untracked_href(match[2])}"', clean_html)
+    return _HREF.sub(lambda match: f'{match[1]}{escape(without_tracking(unescape(match[2])))}"', clean_html)
 
 
 def is_placeholder_url(url: str | None) -> bool:
@@ -75,8 +75,7 @@ def links_of(clean_html: str) -> list[ConfirmationLink]:
 def online_version(links: list[ConfirmationLink]) -> str | None:
     """The URL of the web page that shows this mail, if the mail links to one."""
     return next(
-        (link.url for link in links if link.url[:4] == "http" and _ONLINE_VERSION.search(link.text[:100])),
-        None,
+        (link.url for link in links if link.url[:4] == "http" and _ONLINE_VERSION.search(link.text[:100])), None
     )
 
 
@@ -94,10 +93,6 @@ def _cid_to_placeholder(match: re.Match[str], cids: Mapping[str, int]) -> str:
 def _placeholder_to_url(match: re.Match[str], urls: Mapping[int, str]) -> str:
     url = urls.get(int(match[1]))
     return match[0] if url is None else f'"{escape(url)}"'
-
-
-def _untracked_href(href: str) -> str:
-    return escape(without_tracking(unescape(href)))
 
 
 def _link_text(markup: str) -> str:

@@ -14,7 +14,8 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, cast
 
-from reedbed.ingest.mail.mailbox import MailboxFailure, MailboxLogin, MailboxMail, MailboxResult
+from reedbed.domain.failures import Failure, FailureCode
+from reedbed.domain.newsletters import MailboxFailure, MailboxLogin, MailboxMail, MailboxResult
 
 TIMEOUT_SECONDS = 20.0
 MAX_MAILS = 20
@@ -23,7 +24,6 @@ MAX_BYTES = 40 * 1024 * 1024
 FIRST_CHECK_MAILS = 50
 """How many of the newest existing mails are imported when a folder is added."""
 
-_DISCONNECTED = "The mail server ended the connection. Look whether port and encryption are right."
 _UID = re.compile(rb"\bUID (\d{1,10})\b")
 _SIZE = re.compile(rb"\bRFC822\.SIZE (\d{1,12})\b")
 
@@ -40,13 +40,14 @@ def read_mailbox(
         _log_in(client, login)
         return _read_folder(client, login.folder, uid_validity, last_uid, max_bytes)
     except imaplib.IMAP4.abort as error:
-        return MailboxFailure(_DISCONNECTED if "EOF" in str(error) else _error_text(error))
+        disconnected = Failure(FailureCode.MAILBOX_DISCONNECTED)
+        return MailboxFailure(disconnected if "EOF" in str(error) else _refused(error))
     except imaplib.IMAP4.error as error:
-        return MailboxFailure(_error_text(error))
+        return MailboxFailure(_refused(error))
     except (ssl.SSLError, OSError, EOFError) as error:
-        return MailboxFailure(f"The mail server could not be reached: {_error_text(error)}")
+        return MailboxFailure(Failure(FailureCode.MAILBOX_UNREACHABLE, {"reason": _error_text(error)}))
     except (ValueError, IndexError, AttributeError):
-        return MailboxFailure("The mail server's answer could not be understood.")
+        return MailboxFailure(Failure(FailureCode.MAILBOX_UNREADABLE))
     finally:
         if client is not None:
             with suppress(Exception):
@@ -88,7 +89,8 @@ def _read_folder(
 ) -> MailboxResult | MailboxFailure:
     status, data = client.select(_quoted(folder), readonly=True)
     if status != "OK":
-        return MailboxFailure(f"The folder could not be opened: {_error_text(_first(data))}")
+        reason = _error_text(_first(data))
+        return MailboxFailure(Failure(FailureCode.MAILBOX_FOLDER_REFUSED, {"reason": reason}))
     validity = int(_first(client.response("UIDVALIDITY")[1]) or b"0")
     since = last_uid if uid_validity in (None, validity) else 0
     uids = [uid for uid in _uids(client, since) if uid > since]
@@ -143,11 +145,7 @@ def _quoted(folder: str) -> str:
 
 def _modified_utf7(text: str) -> str:
     """Encode folder names beyond ASCII as IMAP does: `Entwürfe` is `Entw&APw-rfe`."""
-    return re.sub(
-        r"[^\x20-\x7e]+|&",
-        lambda run: "&-" if run[0] == "&" else f"&{_base64(run[0])}-",
-        text,
-    )
+    return re.sub(r"[^\x20-\x7e]+|&", lambda run: "&-" if run[0] == "&" else f"&{_base64(run[0])}-", text)
 
 
 def _base64(text: str) -> str:
@@ -156,6 +154,10 @@ def _base64(text: str) -> str:
 
 def _first(values: Any) -> bytes:
     return next((value for value in values or () if isinstance(value, bytes)), b"")
+
+
+def _refused(error: imaplib.IMAP4.error) -> Failure:
+    return Failure(FailureCode.MAILBOX_REFUSED, {"reason": _error_text(error)})
 
 
 def _error_text(error: object) -> str:

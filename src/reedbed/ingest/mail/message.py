@@ -91,8 +91,7 @@ def moment_of(value: str) -> Instant | None:
 def is_spam(headers: Iterable[tuple[str, str]]) -> bool:
     """Whether a mail filter marked it. A sender who sets this header only harms their own mail."""
     return any(
-        name.lower() in ("x-spam-flag", "x-spam-status", "x-mailgun-sflag")
-        and value.strip().lower().startswith("yes")
+        name.lower() in ("x-spam-flag", "x-spam-status", "x-mailgun-sflag") and value.strip().lower().startswith("yes")
         for name, value in headers
     )
 
@@ -116,8 +115,7 @@ def _decode_words(value: str) -> str:
     except (HeaderParseError, BadBase64, ValueError):
         return value
     return "".join(
-        part if isinstance(part, str) else _decode_bytes(part, charset or "us-ascii")
-        for part, charset in parts
+        part if isinstance(part, str) else _decode_bytes(part, charset or "us-ascii") for part, charset in parts
     )
 
 

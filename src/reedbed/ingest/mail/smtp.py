@@ -157,13 +157,13 @@ class _Handler:
     async def handle_RCPT(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
-        unknown: int = getattr(session, "strangers", 0)
+        unknown: int = getattr(session, "unknown_recipients", 0)
         if unknown >= MAX_UNKNOWN_RECIPIENTS:
             return "450 4.7.1 Too many unknown recipients. Try again later."
         if len(envelope.rcpt_tos) >= MAX_RECIPIENTS:
             return "452 4.5.3 Too many recipients."
         if not await self._receiver.knows(address):
-            session.strangers = unknown + 1  # pyright: ignore[reportAttributeAccessIssue]  our own note
+            session.unknown_recipients = unknown + 1  # pyright: ignore[reportAttributeAccessIssue]  our own note
             return NO_SUCH_ADDRESS
         envelope.rcpt_tos.append(address)
         envelope.rcpt_options.extend(options)

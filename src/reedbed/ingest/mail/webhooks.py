@@ -126,9 +126,7 @@ def raw_mail(payload: dict[str, Any]) -> bytes | None:
 
 
 def read_postmark(payload: dict[str, Any]) -> Mail | InvalidMail:
-    headers = [
-        (_text(header, "Name"), _text(header, "Value")) for header in _list(payload, "Headers")[:_MAX_HEADERS]
-    ]
+    headers = [(_text(header, "Name"), _text(header, "Value")) for header in _list(payload, "Headers")[:_MAX_HEADERS]]
     by_name = {name.lower(): value for name, value in reversed(headers)}
     full = payload.get("FromFull")
     sender = cast(dict[str, Any], full) if isinstance(full, dict) else {}
@@ -151,9 +149,7 @@ def read_postmark(payload: dict[str, Any]) -> Mail | InvalidMail:
         pictures=images.pictures(),
         list_unsubscribe=decode_address_list(by_name.get("list-unsubscribe", "")),
         list_unsubscribe_post=readable(by_name.get("list-unsubscribe-post", "")),
-        auth_results=tuple(
-            readable(value) for key, value in headers if key.lower() == "authentication-results"
-        ),
+        auth_results=tuple(readable(value) for key, value in headers if key.lower() == "authentication-results"),
         spam=is_spam(headers),
     )
 
@@ -194,24 +190,8 @@ def _decode_base64(text: str) -> bytes:
 
 _SIGNED = {
     "Notification": ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"),
-    "SubscriptionConfirmation": (
-        "Message",
-        "MessageId",
-        "SubscribeURL",
-        "Timestamp",
-        "Token",
-        "TopicArn",
-        "Type",
-    ),
-    "UnsubscribeConfirmation": (
-        "Message",
-        "MessageId",
-        "SubscribeURL",
-        "Timestamp",
-        "Token",
-        "TopicArn",
-        "Type",
-    ),
+    "SubscriptionConfirmation": ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"),
+    "UnsubscribeConfirmation": ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"),
 }
 _AMAZON = (".amazonaws.com", ".amazonaws.com.cn")
 MAX_CERTIFICATE = 64 * 1024

@@ -18,6 +18,6 @@ def parse_feed(body: bytes, *, content_type: str | None, url: str) -> ParsedFeed
         case DoubtfulResult():
             return outcome.best
         case UnsafeDocument():
-            return NotAFeed(f"The document is not read, because {outcome.reason}.")
+            return NotAFeed(outcome.reason)
         case _:
             return outcome

@@ -13,13 +13,9 @@ _RFC822 = re.compile(
     r"(?:\s+(\d{1,2}):(\d{2})(?::(\d{2}))?(?:\.\d+)?\s*(.*))?$"
 )
 _PARTIAL_ISO = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?$")
-_LOOSE_ISO = re.compile(
-    r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})[Tt\s]*(\d{1,2}):(\d{2})(?::(\d{2}))?(?:[.,]\d+)?\s*(.*)$"
-)
+_LOOSE_ISO = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})[Tt\s]*(\d{1,2}):(\d{2})(?::(\d{2}))?(?:[.,]\d+)?\s*(.*)$")
 _TWELVE_HOURS = re.compile(r"\d\s*[ap]\.?m\b", re.IGNORECASE)
-_OFFSET = re.compile(
-    r"(?:(?:GMT|UTC|UT|Etc/GMT)\s*)?([+-])(\d{1,2}):?(\d{1,2})?(?:\s*\(.*\))?$", re.IGNORECASE
-)
+_OFFSET = re.compile(r"(?:(?:GMT|UTC|UT|Etc/GMT)\s*)?([+-])(\d{1,2}):?(\d{1,2})?(?:\s*\(.*\))?$", re.IGNORECASE)
 
 _MONTHS = {
     word: number
@@ -86,9 +82,7 @@ def _from_standard_format(text: str) -> datetime | None:
         return None
     clock = int(text[17:19]), int(text[20:22]), int(text[23:25])
     return (
-        datetime(int(text[12:16]), month, int(text[5:7]), *clock, 0, UTC)
-        if clock[0] < 24 and clock[2] < 60
-        else None
+        datetime(int(text[12:16]), month, int(text[5:7]), *clock, 0, UTC) if clock[0] < 24 and clock[2] < 60 else None
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import accumulate
 from operator import itemgetter
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.feeds import NotAFeed, ParsedFeed
 from reedbed.domain.records import record
 from reedbed.ingest.parse.charset import as_utf8, decode_leniently, unpacked
@@ -32,7 +33,7 @@ _TAG = re.compile(rb"[^\"'>]*(?:\"[^\"]*\"[^\"'>]*|'[^']*'[^\"'>]*)*")
 _LONG_TAG = MAX_ATTRIBUTES * 5
 
 
-def unsafe_reason(document: bytes) -> str | None:
+def unsafe_reason(document: bytes) -> Failure | None:
     """Why this document must not be parsed in this process; None if it is safe.
 
     The document is split at every `<`, which no attribute value may contain, so each tag is within one chunk.
@@ -40,15 +41,15 @@ def unsafe_reason(document: bytes) -> str | None:
     """
     chunks = _without_comments_and_cdata(document).split(b"<", MAX_TAGS)
     if len(chunks) > MAX_TAGS:
-        return "it holds too many elements"
+        return Failure(FailureCode.DOCUMENT_TOO_MANY_ELEMENTS)
     if any(_has_too_many_attributes(chunk) for chunk in chunks if len(chunk) > _LONG_TAG):
-        return "one of its elements carries too many attributes"
+        return Failure(FailureCode.DOCUMENT_TOO_MANY_ATTRIBUTES)
     # First count self-closing elements as open: that overestimates the depth, but is cheap.
     if (
         _max_depth(chunks) > MAX_DEPTH
         and _max_depth([chunk for chunk in chunks if not _closes_itself(chunk)]) > MAX_DEPTH
     ):
-        return "its elements are nested too deeply"
+        return Failure(FailureCode.DOCUMENT_TOO_DEEP)
     return None
 
 
@@ -94,12 +95,12 @@ def _has_too_many_attributes(chunk: bytes) -> bool:
 
 # --- Parsing
 
-_EMPTY = NotAFeed("The address answered with nothing.")
-_BINARY = NotAFeed("The address answered with something that is not text.")
-_PLAIN = NotAFeed("The address answered with plain text, not with a feed.")
-_HTML = NotAFeed("The address answered with a web page, not with a feed.")
-_OTHER_XML = NotAFeed("The address answered with XML, but it is not a feed.")
-_BROKEN = NotAFeed("The address answered with XML that is too damaged to read.")
+_EMPTY = NotAFeed(Failure(FailureCode.DOCUMENT_EMPTY))
+_BINARY = NotAFeed(Failure(FailureCode.DOCUMENT_BINARY))
+_PLAIN = NotAFeed(Failure(FailureCode.DOCUMENT_PLAIN_TEXT))
+_HTML = NotAFeed(Failure(FailureCode.DOCUMENT_HTML))
+_OTHER_XML = NotAFeed(Failure(FailureCode.DOCUMENT_OTHER_XML))
+_BROKEN = NotAFeed(Failure(FailureCode.DOCUMENT_XML_DAMAGED))
 
 
 _MAX_REPAIR_BYTES = 1_000_000
@@ -117,7 +118,7 @@ class DoubtfulResult:
 class UnsafeDocument:
     """A document that must only be parsed in a process that can be killed."""
 
-    reason: str
+    reason: Failure
 
 
 def read_body(
@@ -159,7 +160,7 @@ def _read_xml(
     root = strict_tree(with_windows_quotes(source.document))
     if root is None:
         if len(source.document) > _MAX_REPAIR_BYTES and not trusted:
-            return UnsafeDocument("it is damaged and too large to mend here")
+            return UnsafeDocument(Failure(FailureCode.DOCUMENT_DAMAGED_AND_LARGE))
         return _read_damaged(source, url)
     return read_feed(root, url=url) or _OTHER_XML
 

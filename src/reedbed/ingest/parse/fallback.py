@@ -6,18 +6,13 @@ import warnings
 from collections.abc import Mapping
 from typing import cast
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.feeds import Author, Enclosure, NotAFeed, ParsedEntry, ParsedFeed
+from reedbed.ingest.parse.attachments import parse_whole_number
 from reedbed.ingest.parse.charset import unpacked
 from reedbed.ingest.parse.dates import instant
-from reedbed.ingest.parse.entry import parse_whole_number
 from reedbed.ingest.parse.feed import newest
-from reedbed.ingest.parse.markup import (
-    absolute,
-    is_absolute,
-    normalize_language_tag,
-    resolve_markup_urls,
-    text_of_html,
-)
+from reedbed.ingest.parse.markup import absolute, is_absolute, normalize_language_tag, resolve_markup_urls, text_of_html
 from reedbed.ingest.parse.xml import MAX_CONTENT, MAX_GUID, MAX_LIST, MAX_NAME, MAX_TITLE
 
 Fields = Mapping[str, object]
@@ -30,7 +25,7 @@ def read_with_feedparser(body: bytes, *, content_type: str | None, url: str) -> 
     version = _text(document, "version")
     entries = [_entry(entry, url) for entry in _list(document, "entries")]
     if not version and not entries:
-        return NotAFeed("The address answered with XML that is too damaged to read.")
+        return NotAFeed(Failure(FailureCode.DOCUMENT_XML_DAMAGED))
     return _feed(_fields(document, "feed"), version, entries, url)
 
 
@@ -76,9 +71,7 @@ def _entry(entry: Fields, url: str) -> ParsedEntry:
         published=_timestamp(entry, "published"),
         updated=_timestamp(entry, "updated"),
         authors=_authors(entry),
-        categories=tuple(
-            term[:MAX_NAME] for tag in _list(entry, "tags")[:MAX_LIST] if (term := _text(tag, "term"))
-        ),
+        categories=tuple(term[:MAX_NAME] for tag in _list(entry, "tags")[:MAX_LIST] if (term := _text(tag, "term"))),
         enclosures=_enclosures(entry, url),
     )
 
@@ -94,9 +87,7 @@ def _timestamp(entry: Fields, key: str) -> int | None:
 
 def _authors(entry: Fields) -> tuple[Author, ...]:
     names = [(_text(author, "name"), _text(author, "email")) for author in _list(entry, "authors")[:MAX_LIST]]
-    return tuple(
-        Author((name or email)[:MAX_NAME], None, email or None) for name, email in names if name or email
-    )
+    return tuple(Author((name or email)[:MAX_NAME], None, email or None) for name, email in names if name or email)
 
 
 def _enclosures(entry: Fields, url: str) -> tuple[Enclosure, ...]:
@@ -104,9 +95,7 @@ def _enclosures(entry: Fields, url: str) -> tuple[Enclosure, ...]:
     for item in _list(entry, "enclosures")[:MAX_LIST]:
         href = absolute(_text(item, "href"), url)
         if href:
-            enclosures.append(
-                Enclosure(href, _text(item, "type") or None, parse_whole_number(_text(item, "length")))
-            )
+            enclosures.append(Enclosure(href, _text(item, "type") or None, parse_whole_number(_text(item, "length"))))
     return tuple(enclosures)
 
 

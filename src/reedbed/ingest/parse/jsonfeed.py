@@ -8,6 +8,7 @@ from typing import cast
 
 import orjson
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.feeds import Author, Enclosure, NotAFeed, ParsedEntry, ParsedFeed
 from reedbed.domain.text import storable
 from reedbed.domain.times import Instant, rfc3339
@@ -29,8 +30,8 @@ from reedbed.ingest.parse.xml import MAX_CONTENT, MAX_GUID, MAX_LIST, MAX_NAME, 
 
 _ITEMS = re.compile(r"\"items\"\s*:\s*\[")
 _SEPARATOR = re.compile(r"[\s,]*")
-_NOT_JSON = NotAFeed("The address answered with JSON that breaks off or is damaged.")
-_NOT_A_FEED = NotAFeed("The address answered with JSON, but it is not a JSON Feed.")
+_NOT_JSON = NotAFeed(Failure(FailureCode.DOCUMENT_JSON_DAMAGED))
+_NOT_A_FEED = NotAFeed(Failure(FailureCode.DOCUMENT_OTHER_JSON))
 
 Fields = dict[str, object]
 
@@ -171,9 +172,7 @@ def _attachments(item: Fields, base: str) -> tuple[Enclosure, ...]:
         url = absolute(_text(fields, "url"), base)
         if url:
             size, duration = _number(fields, "size_in_bytes"), _number(fields, "duration_in_seconds")
-            enclosures.append(
-                Enclosure(url, _text(fields, "mime_type"), size, _text(fields, "title"), duration)
-            )
+            enclosures.append(Enclosure(url, _text(fields, "mime_type"), size, _text(fields, "title"), duration))
     return tuple(enclosures)
 
 
@@ -258,9 +257,7 @@ def uri_from_guid(guid: str | None) -> str | None:
 
 
 def _author(author: Author) -> JsonFields:
-    return _without_empty(
-        name=author.name, url=author.url or (f"mailto:{author.email}" if author.email else None)
-    )
+    return _without_empty(name=author.name, url=author.url or (f"mailto:{author.email}" if author.email else None))
 
 
 def _attachment(enclosure: Enclosure) -> JsonFields:
@@ -278,9 +275,7 @@ def _format_time(time: Instant | None) -> str | None:
 
 
 def _content_id(entry: ParsedEntry) -> str:
-    return (
-        "sha256:" + hashlib.sha256(f"{entry.title}\n{entry.content}".encode("utf-8", "replace")).hexdigest()
-    )
+    return "sha256:" + hashlib.sha256(f"{entry.title}\n{entry.content}".encode("utf-8", "replace")).hexdigest()
 
 
 def _without_empty(**fields: object) -> JsonFields:

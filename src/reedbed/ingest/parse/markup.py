@@ -98,12 +98,7 @@ def inner_markup(element: Element) -> str:
     """The content of the element as HTML, without a single wrapping `div`."""
     _remove_namespaces(element)
     source = element
-    if (
-        len(element) == 1
-        and element[0].tag == "div"
-        and _is_blank(element.text)
-        and _is_blank(element[0].tail)
-    ):
+    if len(element) == 1 and element[0].tag == "div" and _is_blank(element.text) and _is_blank(element[0].tail):
         source = element[0]
     # Moved to a new element, so that namespaces of the document are not repeated on every element.
     moved = etree.Element("div")
@@ -209,9 +204,7 @@ def _resolve_quoted(value: str, base: str) -> str:
 
 def _resolve_quoted_srcset(value: str, base: str) -> str:
     quote, candidates = _unquoted(value)
-    return (
-        quote + _CANDIDATE.sub(lambda match: match[1] + _join(base, match[2]) + match[3], candidates) + quote
-    )
+    return quote + _CANDIDATE.sub(lambda match: match[1] + _join(base, match[2]) + match[3], candidates) + quote
 
 
 def _unquoted(value: str) -> tuple[str, str]:
@@ -244,11 +237,7 @@ class Context:
 
     def own_base(self, element: Element) -> str | None:
         """The base URL set by `xml:base` on the element or its ancestors, or None."""
-        bases = [
-            value
-            for parent in _with_ancestors(element)
-            if (value := parent.get(_BASE) or parent.get("xml:base"))
-        ]
+        bases = [value for parent in _with_ancestors(element) if (value := parent.get(_BASE) or parent.get("xml:base"))]
         if not bases:
             return None
         resolved = self.base

@@ -4,6 +4,7 @@ import html
 import re
 from dataclasses import field
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.records import record
 from reedbed.ingest.parse.xml import MAX_ENTITIES, MAX_ENTITY_GROWTH, MAX_ENTITY_LENGTH
 
@@ -18,9 +19,7 @@ _ENTITY = re.compile(
 )
 _HARMLESS_VALUE = re.compile(r"(?:[^&%]|&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);)*")
 
-HTML_ROOTS = frozenset(
-    {"html", "head", "body", "script", "div", "p", "center", "title", "h1", "table", "svg"}
-)
+HTML_ROOTS = frozenset({"html", "head", "body", "script", "div", "p", "center", "title", "h1", "table", "svg"})
 _MAX_JUNK = 64_000
 
 
@@ -32,7 +31,7 @@ class OpenedDocument:
     """Local name of the root in lower case; empty if there is no markup."""
     document: bytes
     entities: dict[str, str] = field(default_factory=dict[str, str])
-    refusal: str | None = None
+    refusal: Failure | None = None
 
 
 def opened(body: bytes) -> OpenedDocument:
@@ -41,7 +40,7 @@ def opened(body: bytes) -> OpenedDocument:
     entities: dict[str, str] = {}
     if doctype:
         outcome = _entities(doctype[2] or b"", body)
-        if isinstance(outcome, str):
+        if isinstance(outcome, Failure):
             return OpenedDocument("", b"", refusal=outcome)
         entities = outcome
         start = _skip_misc(body, doctype.end())
@@ -79,23 +78,23 @@ def _local_name(name: bytes) -> str:
     return name.rpartition(b":")[2].decode("ascii", "replace").lower()
 
 
-def _entities(subset: bytes, body: bytes) -> dict[str, str] | str:
+def _entities(subset: bytes, body: bytes) -> dict[str, str] | Failure:
     """The safe entities a document defines, or why it is rejected."""
     if not subset:
         return {}
     if subset.count(b"<!ENTITY") > MAX_ENTITIES:
-        return "The document defines too many entities, so it is not read."
+        return Failure(FailureCode.ENTITIES_TOO_MANY)
     entities: dict[str, str] = {}
     for parameter, name, external, double, single in _ENTITY.findall(subset):
         if external:
             continue
         value = (double or single).decode("utf-8", "replace")
         if parameter or len(value) > MAX_ENTITY_LENGTH or not _HARMLESS_VALUE.fullmatch(value):
-            return "The document defines entities within entities, so it is not read."
+            return Failure(FailureCode.ENTITIES_NESTED)
         entities[name.decode("ascii", "replace")] = html.unescape(value)
     growth = sum(body.count(b"&" + name.encode() + b";") * len(value) for name, value in entities.items())
     if growth > MAX_ENTITY_GROWTH:
-        return "The document's entities would make it far too large, so it is not read."
+        return Failure(FailureCode.ENTITIES_TOO_LARGE)
     return entities
 
 

@@ -10,6 +10,7 @@ from typing import cast
 
 import orjson
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.feeds import Author, CheckSchedule, Enclosure, NotAFeed, ParsedEntry, ParsedFeed
 from reedbed.ingest.parse.document import DoubtfulResult, UnsafeDocument, read_body
 from reedbed.ingest.parse.xml import MAX_BYTES
@@ -19,8 +20,8 @@ Fields = dict[str, object]
 
 
 def packed(outcome: ParsedFeed | NotAFeed) -> bytes:
-    key = "feed" if isinstance(outcome, ParsedFeed) else "refusal"
-    return orjson.dumps({key: outcome}, default=_to_plain)
+    message = {"feed": outcome} if isinstance(outcome, ParsedFeed) else {"refusal": outcome.reason.dump()}
+    return orjson.dumps(message, default=_to_plain)
 
 
 def _to_plain(value: ParsedEntry | frozenset[int]) -> object:
@@ -31,8 +32,8 @@ def unpacked(data: bytes) -> ParsedFeed | NotAFeed:
     """Raise ValueError, TypeError or KeyError on anything but the output of `packed`."""
     message = cast(Fields, orjson.loads(data))
     if "refusal" in message:
-        refusal = cast(Fields, message["refusal"])
-        return NotAFeed(str(refusal["reason"]))
+        refusal = message["refusal"]
+        return NotAFeed(Failure.load(str(refusal)))
     return _feed(cast(Fields, message["feed"]))
 
 
@@ -86,11 +87,7 @@ def read_in_child(body: bytes, *, content_type: str | None, url: str) -> ParsedF
     """Parse without the check for attacks, and with feedparser as well if the result is doubtful."""
     outcome = read_body(body, content_type=content_type, url=url, trusted=True)
     if not isinstance(outcome, DoubtfulResult):
-        return (
-            NotAFeed(f"The document is not read, because {outcome.reason}.")
-            if isinstance(outcome, UnsafeDocument)
-            else outcome
-        )
+        return NotAFeed(outcome.reason) if isinstance(outcome, UnsafeDocument) else outcome
     from reedbed.ingest.parse.fallback import read_with_feedparser
 
     other = read_with_feedparser(body, content_type=content_type, url=url)
@@ -107,7 +104,7 @@ def _better(ours: ParsedFeed | NotAFeed, other: ParsedFeed | NotAFeed) -> Parsed
 
 _THREAD_FROM_BYTES = 200_000
 """Parsing more bytes would block the event loop for more than a few milliseconds."""
-_GAVE_UP = NotAFeed("The document could not be read within the time and memory allowed for one feed.")
+_GAVE_UP = NotAFeed(Failure(FailureCode.DOCUMENT_TOO_EXPENSIVE))
 
 _sandbox = Sandbox("reedbed.ingest.parse.sandbox")
 

@@ -14,6 +14,7 @@ from reedbed.ingest.sanitize.media import (
     LAZY_ATTRIBUTES,
     MAX_ATTRIBUTES,
     NAME_ENDS,
+    drawings_to_images,
     embeds_to_links,
     find_tag_end,
     read_attributes,
@@ -96,10 +97,7 @@ class _Limiter:
 
     def _tag(self, name: str, attributes: str) -> str:
         self.tags += 1
-        if (
-            len(attributes) > _LONG_ATTRIBUTES
-            and attributes.count("=") + attributes.count(" ") > MAX_ATTRIBUTES
-        ):
+        if len(attributes) > _LONG_ATTRIBUTES and attributes.count("=") + attributes.count(" ") > MAX_ATTRIBUTES:
             tag = write_tag(name, read_attributes(attributes))
         else:
             tag = f"<{name}{attributes}>"
@@ -188,6 +186,8 @@ def _links_to_anchors(html: str, base: str | None) -> bool:
 
 
 def _prepare(html: str, base: str | None) -> str:
+    if "<svg" in html:
+        html = drawings_to_images(html)
     html = bounded(html)
     if _NOSCRIPT_OR_EMBED.search(html):
         html = embeds_to_links(unwrap_noscript(html), base)

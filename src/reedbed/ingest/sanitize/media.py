@@ -11,7 +11,7 @@ from html import escape, unescape
 from urllib.parse import parse_qs, urlsplit
 
 from reedbed.domain.images import MAIL_PATH
-from reedbed.ingest.sanitize.rules import ANCHOR_PREFIX, absolute_web_url, data_image, largest
+from reedbed.ingest.sanitize.rules import ANCHOR_PREFIX, absolute_web_url, data_image, drawing_image, largest
 
 # --- Tags and attributes
 
@@ -154,6 +154,68 @@ def _anchor(page: str, label: str, thumbnail: str | None) -> str:
     return f'<a href="{escape(page)}">{image}▶ {escape(label)}</a>'
 
 
+# --- Drawings
+
+_SVG_TAG = re.compile(rf"<(/?)svg{NAME_ENDS}", re.IGNORECASE)
+_DRAWING_SIZE = re.compile(r"\s*([0-9]{1,5})(?:\.[0-9]*)?\s*(?:px)?\s*\Z")
+_SVG_TITLE = re.compile(r"<title[^<>]*>([^<]{1,300})</title>", re.IGNORECASE)
+MIN_DRAWING = 64
+"""Pixels; smaller ones are icons of the site's own controls."""
+MAX_DRAWINGS = 50
+
+
+def drawings_to_images(html: str) -> str:
+    """Replace inline SVG that draws a picture by an image of it. Any other is left, and dropped later."""
+    parts: list[str] = []
+    end = 0
+    for _ in range(MAX_DRAWINGS):
+        start = _SVG_TAG.search(html, end)
+        if start is None:
+            break
+        tag_end = find_tag_end(html, start.end())
+        closing = _SVG_TAG.search(html, tag_end + 1) if tag_end != -1 else None
+        after = find_tag_end(html, closing.end()) + 1 if closing else 0
+        if closing is None or not after:
+            break
+        parts.append(html[end : start.start()])
+        if closing[1] and not start[1]:
+            attributes = read_attributes(html[start.end() : tag_end])
+            parts.append(_drawing(attributes, html[start.start() : after]))
+            end = after
+        else:  # a drawing in a drawing
+            parts.append(html[start.start() : tag_end + 1])
+            end = tag_end + 1
+    return "".join(parts) + html[end:]
+
+
+def _drawing(attributes: dict[str, str], svg: str) -> str:
+    width, height = _drawing_size(attributes)
+    if min(width, height) < MIN_DRAWING or attributes.get("aria-hidden") == "true":
+        return svg
+    declarations = "".join(
+        f' {name}="{value}"'
+        for name, value in (("xmlns", "http://www.w3.org/2000/svg"), ("xmlns:xlink", "http://www.w3.org/1999/xlink"))
+        if name not in attributes
+    )
+    url = drawing_image(f"<svg{declarations}{svg[4:]}")
+    title = _SVG_TITLE.search(svg)
+    label = attributes.get("aria-label") or (unescape(title[1]) if title else "")
+    return f'<img src="{url}" alt="{escape(label)}" width="{width}" height="{height}">' if url else svg
+
+
+def _drawing_size(attributes: dict[str, str]) -> tuple[int, int]:
+    """Width and height in pixels; for a width in percent those of the view box."""
+    width, height = (_DRAWING_SIZE.match(attributes.get(name, "")) for name in ("width", "height"))
+    if width and height:
+        return int(width[1]), int(height[1])
+    box = attributes.get("viewbox", "").replace(",", " ").split()
+    sides = [_DRAWING_SIZE.match(side) for side in box[2:4]]
+    if "width" not in attributes or len(sides) != 2 or sides[0] is None or sides[1] is None:
+        return 0, 0
+    across, down = int(sides[0][1]), int(sides[1][1])
+    return (int(width[1]), down * int(width[1]) // max(1, across)) if width else (across, down)
+
+
 # --- Images
 
 _NOSCRIPT = re.compile(r"<noscript[^<>]*>([^<]*(?:<(?!/?noscript)[^<]*)*)</noscript\s*>", re.IGNORECASE)
@@ -212,14 +274,15 @@ def unwrap_noscript(html: str) -> str:
 
 
 def route_images(html: str, through: Callable[[str], str], *, everything: bool) -> str:
-    """Send the images of clean markup through the proxy: all of them, or only plain http ones."""
+    """Send images of clean markup through the proxy: all, or only plain http ones and those of video sites."""
 
     def routed(match: re.Match[str]) -> str:
-        tag = _SRCSET_OR_SIZES.sub("", match[0]) if everything else match[0]
-        pattern = _ANY_SRC if everything else _HTTP_SRC
+        every = everything or _VIDEO_PICTURE.search(match[0]) is not None
+        tag = _SRCSET_OR_SIZES.sub("", match[0]) if every else match[0]
+        pattern = _ANY_SRC if every else _HTTP_SRC
         return pattern.sub(lambda source: f' src="{escape(through(unescape(source[1])))}"', tag)
 
-    if not everything and "data-http-src" not in html:
+    if not everything and "data-http-src" not in html and not _VIDEO_PICTURE.search(html):
         return html
     return _CLEAN_IMAGE.sub(routed, _CLEAN_SOURCE.sub("", html) if everything else html)
 
@@ -237,6 +300,18 @@ def route_mail_images(html: str, through: Callable[[str], str]) -> str:
     return _MAIL_SRC.sub(lambda source: f' src="{escape(through(source[1]))}"', html)
 
 
+def without_video_pictures(html: str) -> str:
+    """Without the pictures that `embeds_to_links` has added: their sites hear of a reader only from a press on play."""
+    return _CLEAN_IMAGE.sub(lambda tag: "" if _VIDEO_PICTURE.search(tag[0]) else tag[0], html)
+
+
+def is_video_picture(url: str) -> bool:
+    return _VIDEO_PICTURE.match(f' src="{url}"') is not None
+
+
+_VIDEO_PICTURE = re.compile(
+    r' src="https://(?:i\.ytimg\.com/vi/|vumbnail\.com/|www\.dailymotion\.com/thumbnail/video/)'
+)
 # Exact on clean markup: nh3 escapes `<`, `>` and `"` inside attribute values and `<` in text.
 _CLEAN_IMAGE = re.compile(r"<img [^>]*>")
 _CLEAN_SOURCE = re.compile(r"<source [^>]*srcset=[^>]*>")

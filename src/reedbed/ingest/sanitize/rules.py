@@ -1,9 +1,11 @@
 """Which elements and attributes clean markup may contain, and how each attribute value is checked."""
 
 import re
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from urllib.parse import urljoin
+from xml.parsers import expat
 
 from reedbed.domain.records import record
 
@@ -68,11 +70,9 @@ _PARENTS = {
     "tr": frozenset(("thead", "tbody", "tfoot")),
 }
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_USUAL_PARENTS = {
-    "dd": frozenset(("dl",)),
-    "dt": frozenset(("dl",)),
-    "li": frozenset(("ol", "ul")),
-} | dict.fromkeys(HEADINGS, frozenset(("", "blockquote", "div")))
+_USUAL_PARENTS = {"dd": frozenset(("dl",)), "dt": frozenset(("dl",)), "li": frozenset(("ol", "ul"))} | dict.fromkeys(
+    HEADINGS, frozenset(("", "blockquote", "div"))
+)
 
 
 @record
@@ -143,9 +143,7 @@ _PLAIN = re.compile(r"https?://[A-Za-z0-9][A-Za-z0-9._~:/?=%+,;@!$*()&#\-]*\Z")
 # Paths that can be appended to the page's origin without further normalization.
 _PLAIN_PATH = re.compile(r"/(?:[A-Za-z0-9_.~:=%+,@!$*()&\-][A-Za-z0-9_.~:=%+,@!$*()&/?\-]*)?(?<!\?)\Z")
 # Brackets may contain only an IPv6 address; not every Python version rejects other content.
-_WEB = re.compile(
-    r"https?://(?:(?![^/?#\\]*[\[\]])[^/?#\\]|[^/?#\\\[\]]*\[[0-9a-f:.]+\](?:[:/?#]|\Z))", re.IGNORECASE
-)
+_WEB = re.compile(r"https?://(?:(?![^/?#\\]*[\[\]])[^/?#\\]|[^/?#\\\[\]]*\[[0-9a-f:.]+\](?:[:/?#]|\Z))", re.IGNORECASE)
 _MAILTO = re.compile(r"mailto:[^\s<>]+\Z", re.IGNORECASE)
 _DATA_IMAGE = re.compile(r"data:image/(?:png|jpe?g|gif|webp|avif);base64,[A-Za-z0-9+/=]+\Z", re.IGNORECASE)
 _DESCRIPTOR = re.compile(r"([0-9]{1,5}(?:\.[0-9]{1,3})?[wx])?(?:,(\S*))?\Z")
@@ -188,7 +186,44 @@ def safe_image_url(value: str, base: str | None) -> str | None:
 
 
 def data_image(value: str) -> str | None:
-    return value if len(value) <= MAX_DATA_IMAGE and _DATA_IMAGE.match(value) else None
+    if len(value) > MAX_DATA_IMAGE:
+        return None
+    if value.startswith(SVG_PREFIX):
+        return value if _is_written_drawing(value) else None
+    return value if _DATA_IMAGE.match(value) else None
+
+
+# --- Drawings: inline SVG is shown as an image, in which a browser runs no script and loads nothing
+
+SVG_PREFIX = "data:image/svg+xml;base64,"
+_SHAPE = re.compile(r"<(?:path|rect|circle|ellipse|line|polyline|polygon|text|use)[\s/>]")
+_ACTIVE = re.compile(r"<(?:script|foreignobject|iframe|embed|handler|[!?])|\son[a-z]+\s*=|javascript:", re.IGNORECASE)
+
+
+def drawing_image(svg: str) -> str | None:
+    """The data URL of an SVG document that draws something and holds nothing active; None for any other."""
+    if not _SHAPE.search(svg) or _ACTIVE.search(svg) or not _is_xml(svg):
+        return None
+    url = SVG_PREFIX + b64encode(svg.encode()).decode()
+    return url if len(url) <= MAX_DATA_IMAGE else None
+
+
+def _is_written_drawing(url: str) -> bool:
+    """Whether `drawing_image` could have written it: a placeholder of a site draws nothing."""
+    try:
+        svg = b64decode(url[len(SVG_PREFIX) :], validate=True).decode()
+    except ValueError:
+        return False
+    return drawing_image(svg) == url
+
+
+def _is_xml(document: str) -> bool:
+    parser = expat.ParserCreate(namespace_separator=" ")
+    try:
+        parser.Parse(document, True)
+    except expat.ExpatError:
+        return False
+    return True
 
 
 def https_media_url(value: str, base: str | None) -> str | None:

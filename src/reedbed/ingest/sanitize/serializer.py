@@ -68,21 +68,18 @@ _PLAIN_STARTS: dict[str, Start] = {
 
 def write_clean(html: str, page: Page) -> str | None:
     # Hot loop: every tag of every entry passes here, so the common cases are inlined.
-    out: list[str] = []
+    first, *chunks = html.split("<")
+    out = [_text(first)]
     stack: Stack = []
     end_tag: str | None = None
     parent = _UNWRITTEN
     paragraphs = weight = 0  # weight counts visible content: an element that adds none is empty
-    first, *chunks = html.split("<")
-    if first:
-        out.append(_text(first))
     for chunk in chunks:
         tag, closed, text = chunk.partition(">")
         if tag == end_tag and closed:
             _, element, parent, position, before = stack.pop()
             end_tag = stack[-1][0] if stack else None
-            if element is _P:
-                paragraphs -= 1
+            paragraphs -= element is _P
             if before == weight and element.removable:
                 _remove_empty(out, position, element)
             else:
@@ -108,8 +105,7 @@ def write_clean(html: str, page: Page) -> str | None:
                 end_tag = closing
                 if element is not _UNWRITTEN:
                     parent = element
-                    if element is _P:
-                        paragraphs += 1
+                    paragraphs += element is _P
             out.append(written)
         if text and parent is not _SUPPRESSED:
             if "&" in text or ">" in text:
@@ -150,12 +146,7 @@ def _start(tag: str, parent: Element, page: Page) -> Start | None:
         case "source":
             return _source(element, attributes, parent, page)
         case _ if element.void:
-            return (
-                "",
-                element,
-                f"<{element.name}{_checked(element, attributes, page)}>",
-                element.name == "hr",
-            )
+            return ("", element, f"<{element.name}{_checked(element, attributes, page)}>", element.name == "hr")
         case _:
             return _element(name, element, _checked(element, attributes, page))
 

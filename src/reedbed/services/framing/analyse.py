@@ -7,6 +7,7 @@ from reedbed.ai.model import ModelError, Prompt
 from reedbed.ai.prompts import framing_prompt
 from reedbed.ai.responses import json_object, read_framing
 from reedbed.domain.ai import Usage
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.framing import Analysis, variant_for
 from reedbed.domain.records import record
 from reedbed.domain.summaries import MAX_ATTEMPTS
@@ -24,8 +25,6 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.framing import analyses
 from reedbed.store.framing.analyses import AnalysisInput, GeneratedAnalysis
 
-NOT_AS_ASKED = "The model's answer was not as asked for."
-
 
 @record
 class FramingWork:
@@ -38,17 +37,17 @@ class FramingWork:
 
     @property
     def user_id(self) -> int | None:
-        return None if self.source.for_everybody else self.row.user_id
+        return None if self.source.for_all_users else self.row.user_id
 
     def write(self) -> ModelError:
-        return ModelError("permanent", "There is no model to read this entry.")
+        return ModelError("permanent", Failure(FailureCode.FRAMING_NEEDS_MODEL))
 
     def read(self, answer: str, model: str) -> Analysis | ModelError:
         last = self.row.attempts + 1 >= MAX_ATTEMPTS
         analysis = read_framing(answer, self.words, model=model, language=self.row.language, last_try=last)
         # Valid JSON with a wrong field does not mean that the model is broken.
         kind = "permanent" if json_object(answer) else "unreadable"
-        return analysis or ModelError(kind, NOT_AS_ASKED)
+        return analysis or ModelError(kind, Failure(FailureCode.MODEL_WRONG_ANSWER))
 
     async def keep(
         self, tx: Tx, runtime: Runtime, written: Analysis, used: Usage, now: Instant
@@ -81,7 +80,7 @@ async def find(tx: Tx, runtime: Runtime, row: Queued) -> FramingWork | None:
 
 async def _may_analyse(tx: Tx, runtime: Runtime, row: Queued, source: AnalysisInput) -> bool:
     """The admin may send texts of a public feed. For a private analysis, its user must allow it."""
-    if source.for_everybody:
+    if source.for_all_users:
         return True
     user = None if row.user_id is None else await users.get(tx, row.user_id)
     if user is None or not source.wished or not may_send(runtime, preferences_of(user)):

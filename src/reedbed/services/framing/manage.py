@@ -5,15 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from reedbed.domain.entries import EntryRow
 from reedbed.domain.errors import Conflict, NotFound
-from reedbed.domain.framing import (
-    Analysis,
-    AnalysisState,
-    Average,
-    is_on_domain,
-    text_hash,
-    url_hash,
-    variant_for,
-)
+from reedbed.domain.framing import Analysis, AnalysisState, Average, is_on_domain, text_hash, url_hash, variant_for
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Subscription
@@ -65,12 +57,7 @@ async def read_feed(runtime: Runtime, job: Job) -> Done | Later:
         return Done()
     pending = [entry for entry in newest if _needs_analysis(entry) and _is_on_allowed_domain(entry, about)]
     for entry in pending[:AT_ONCE]:
-        if (
-            entry.words < TEASER_WORDS
-            and not entry.has_full
-            and entry.full_attempted_at is None
-            and entry.url
-        ):
+        if entry.words < TEASER_WORDS and not entry.has_full and entry.full_attempted_at is None and entry.url:
             await fetch_throttled(runtime, entry.id, entry.url)
         await ask(runtime, entry.id, about, payer)
     return Later(runtime.now()) if len(pending) > AT_ONCE else Done({"asked": len(pending)})
@@ -142,7 +129,7 @@ def _is_on_allowed_domain(entry: AnalysisCandidate, feed: FeedFramingRecord) -> 
 
 NO_MODEL = "Reading for framing needs a model, and this server has none set up."
 NOT_SENT = (
-    "The texts of this feed would be sent to the model {model}, which somebody else runs. "
+    "The texts of this feed would be sent to the model %(model)s, which a third party runs. "
     "Allow that in your settings first (remote_ai)."
 )
 SWITCHED_OFF = "Framing is switched off for this feed. Switch it on first."
@@ -156,7 +143,7 @@ class FramingOfFeed:
 
     wished: bool
     """This user has enabled it."""
-    for_everybody: bool
+    for_all_users: bool
     """The admin has enabled it for all users and publishes it at the deframer endpoints."""
     model: str | None
     sends: bool
@@ -222,9 +209,7 @@ async def framing_of_feed(runtime: Runtime, user: User, subscription_id: int) ->
         return await _feed_status(tx, runtime, user, await _get_subscription(tx, user, subscription_id))
 
 
-async def set_analysis_request(
-    runtime: Runtime, user: User, subscription_id: int, *, wished: bool
-) -> FramingOfFeed:
+async def set_analysis_request(runtime: Runtime, user: User, subscription_id: int, *, wished: bool) -> FramingOfFeed:
     """Turn framing on or off for this user and feed. Turning it on analyses the newest entries at once."""
     async with runtime.db.write() as tx:
         subscription = await _get_subscription(tx, user, subscription_id)
@@ -243,7 +228,7 @@ async def _feed_status(tx: Tx, runtime: Runtime, user: User, subscription: Subsc
     since = runtime.now() // WEEK * WEEK - (WEEKS_SHOWN - 1) * WEEK
     return FramingOfFeed(
         wished=await framing.is_analysis_requested(tx, user.id, feed_id),
-        for_everybody=await framing.is_for_all_users(tx, feed_id),
+        for_all_users=await framing.is_for_all_users(tx, feed_id),
         model=model.name if model else None,
         sends=model is not None and model.is_remote,
         allowed=may_send(runtime, preferences_of(user)),
@@ -269,7 +254,7 @@ def _check_model_allowed(runtime: Runtime, user: User) -> None:
     if runtime.ai.model is None:
         raise Conflict(NO_MODEL)
     if not may_send(runtime, preferences_of(user)):
-        raise Conflict(NOT_SENT.format(model=runtime.ai.model.name), field="remote_ai")
+        raise Conflict(NOT_SENT, model=runtime.ai.model.name, field="remote_ai")
 
 
 def _is_outdated(

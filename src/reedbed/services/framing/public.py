@@ -30,9 +30,7 @@ async def build_documents(tx: Tx, runtime: Runtime, feed_ids: Collection[int], n
         await _build_document(tx, runtime, feed_id, now)
 
 
-async def shown_items(
-    tx: Tx, feed: FramedFeed, *, most: int, max_score: int | None = None
-) -> list[FramedItem]:
+async def shown_items(tx: Tx, feed: FramedFeed, *, most: int, max_score: int | None = None) -> list[FramedItem]:
     """The newest items that may be shown. Hidden items are filtered out before counting."""
     visible: list[FramedItem] = []
     last: FramedItem | None = None
@@ -87,7 +85,7 @@ class ServedDocument:
 async def read_document(runtime: Runtime, url: str, max_score: float | None = None) -> ServedDocument:
     feed_url = check_feed_url(url)
     async with runtime.db.read() as tx:
-        served = await framed_documents.door(tx, feed_url)
+        served = await framed_documents.get_public(tx, feed_url)
         if served is None:
             raise NotFound(UNKNOWN_FEED)
         if not served.enabled:
@@ -98,14 +96,10 @@ async def read_document(runtime: Runtime, url: str, max_score: float | None = No
         if not max_score:
             return ServedDocument(document.content, document.content_hash, document.built_at, is_whole=True)
         content = await _filtered_document(tx, runtime, served.feed_id, max_score, document.built_at)
-    return ServedDocument(
-        content, hashlib.sha256(content).hexdigest()[:32], document.built_at, is_whole=False
-    )
+    return ServedDocument(content, hashlib.sha256(content).hexdigest()[:32], document.built_at, is_whole=False)
 
 
-async def read_item(
-    runtime: Runtime, url: str, max_score: float | None = None
-) -> tuple[FramedFeed, FramedItem]:
+async def read_item(runtime: Runtime, url: str, max_score: float | None = None) -> tuple[FramedFeed, FramedItem]:
     digest = url_hash(normalize_url(check_feed_url(url)))
     if digest is None:
         raise NotFound(UNKNOWN_ITEM)
@@ -123,9 +117,7 @@ async def read_item(
     return below_limit[0]
 
 
-async def read_site(
-    runtime: Runtime, root: str, max_score: float | None = None
-) -> list[tuple[FramedFeed, FramedItem]]:
+async def read_site(runtime: Runtime, root: str, max_score: float | None = None) -> list[tuple[FramedFeed, FramedItem]]:
     """The newest items of all feeds of a site, alternating between feeds, without duplicate URLs."""
     domain, limit = check_root_domain(root, field="root"), runtime.framing.items
     max_thousandths = thousandths(max_score) if max_score else None
@@ -143,9 +135,7 @@ async def read_site(
     return fair(queues, limit)
 
 
-async def _filtered_document(
-    tx: Tx, runtime: Runtime, feed_id: int, max_score: float, built_at: Instant
-) -> bytes:
+async def _filtered_document(tx: Tx, runtime: Runtime, feed_id: int, max_score: float, built_at: Instant) -> bytes:
     feed = await framed_documents.served_feed(tx, feed_id)
     if feed is None:
         raise NotFound(UNKNOWN_FEED)

@@ -9,21 +9,26 @@ from typing import Any, NoReturn
 import structlog
 
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
-from reedbed.domain.newsletters import ANY_SERVER, MAX_MAILBOXES, InvalidMail, Mail, MailIntake
-from reedbed.domain.records import record
-from reedbed.domain.refresh.outcomes import Fetched, FetchRequest
-from reedbed.domain.text import ENTER_AGAIN, storable
-from reedbed.domain.times import HOUR, MINUTE, Millis
-from reedbed.domain.users import Allowance, per_minute
-from reedbed.ingest.mail import webhooks
-from reedbed.ingest.mail.mailbox import (
+from reedbed.domain.failures import Failure, FailureCode
+from reedbed.domain.newsletters import (
+    ANY_SERVER,
     LOGIN_TEST_UID,
+    MAX_MAILBOXES,
+    InvalidMail,
+    Mail,
     MailboxFailure,
     MailboxLogin,
     MailboxMail,
     MailboxResult,
-    Security,
+    MailboxSecurity,
+    MailIntake,
 )
+from reedbed.domain.records import record
+from reedbed.domain.refresh.outcomes import Fetched, FetchRequest
+from reedbed.domain.text import storable
+from reedbed.domain.times import HOUR, MINUTE, Millis
+from reedbed.domain.users import Allowance, per_minute
+from reedbed.ingest.mail import webhooks
 from reedbed.services.newsletters.receive import MailDelivery, MailRejected, Received, accepts, receive
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import network_of, spend
@@ -119,10 +124,7 @@ async def from_mailgun(
     if not webhooks.is_mailgun_signed(fields, key, runtime.now()):
         await _reject_forged(runtime, "mailgun", ip)
     delivery = MailDelivery(
-        "mailgun",
-        webhooks.mailgun_recipients(fields),
-        key=fields["token"],
-        verdicts=webhooks.mailgun_verdicts(fields),
+        "mailgun", webhooks.mailgun_recipients(fields), key=fields["token"], verdicts=webhooks.mailgun_verdicts(fields)
     )
     raw = files.get(webhooks.MAILGUN_RAW_FIELD)
     if raw:
@@ -182,9 +184,7 @@ async def _confirm(runtime: Runtime, notification: webhooks.Notification) -> Non
     """Confirm the subscription by fetching its URL. The topic is configured and Amazon signed the request."""
     if not webhooks.is_amazon(notification.subscribe_url):
         raise Forbidden(FORGED)
-    fetched = await runtime.fetcher.fetch(
-        FetchRequest(notification.subscribe_url, max_bytes=webhooks.MAX_CERTIFICATE)
-    )
+    fetched = await runtime.fetcher.fetch(FetchRequest(notification.subscribe_url, max_bytes=webhooks.MAX_CERTIFICATE))
     if not isinstance(fetched, Fetched):
         raise Unavailable("The subscription could not be confirmed. Send it again later.")
     log.info("a topic was confirmed", topic=notification.topic)
@@ -222,7 +222,7 @@ async def add_mailbox(runtime: Runtime, user_id: int, options: MailboxOptions) -
     login = _check_options(options)
     async with runtime.db.read() as tx:
         if await newsletters.count_mailboxes(tx, user_id) >= MAX_MAILBOXES:
-            raise Conflict(f"There can be at most {MAX_MAILBOXES} mailboxes.")
+            raise Conflict("There can be at most %(limit)s mailboxes.", limit=MAX_MAILBOXES)
     result = await _read_mailbox(runtime, login, None, LOGIN_TEST_UID)
     if isinstance(result, MailboxFailure):
         raise Invalid(result.reason, field="host")
@@ -281,13 +281,13 @@ async def _check_safely(runtime: Runtime, box: Mailbox) -> None:
         raise
     except Exception:
         log.exception("looking into a mailbox broke down", mailbox=box.id)
-        await _record_failure(runtime, box, "A mail in it could not be read.")
+        await _record_failure(runtime, box, Failure(FailureCode.MAIL_UNREADABLE))
 
 
 async def check_mailbox(runtime: Runtime, box: Mailbox) -> None:
     """Each mail is stored before its UID is recorded, so an interrupted check continues where it stopped."""
     if not box.password:
-        return await _record_failure(runtime, box, ENTER_AGAIN)
+        return await _record_failure(runtime, box, Failure(FailureCode.SECRETS_LOST))
     validity, last_uid = box.uid_validity, box.last_uid
     while True:
         result = await _read_mailbox(runtime, _login(box), validity, last_uid)
@@ -315,12 +315,12 @@ async def _store_mail(runtime: Runtime, box: Mailbox, validity: int, mail: Mailb
         await newsletters.record_received(tx, box.id, validity, mail.uid, new)
 
 
-async def _record_failure(runtime: Runtime, box: Mailbox, reason: str) -> None:
-    log.info("a mailbox could not be looked into", mailbox=box.id, reason=reason)
+async def _record_failure(runtime: Runtime, box: Mailbox, failure: Failure) -> None:
+    log.info("a mailbox could not be looked into", mailbox=box.id, reason=failure.message)
     now = runtime.now()
     wait = min(EVERY * 2 ** min(box.failures, 10), MAX_WAIT)
     async with runtime.db.write() as tx:
-        await newsletters.record_mailbox_failure(tx, box.id, reason, now, now + wait)
+        await newsletters.record_mailbox_failure(tx, box.id, failure, now, now + wait)
 
 
 async def _read_mailbox(
@@ -332,14 +332,10 @@ async def _read_mailbox(
     try:
         ip = await runtime.fetcher.look_up(login.host, login.port)
     except OSError as error:
-        return MailboxFailure(f"The mail server could not be reached: {error.strerror or error}")
+        params = {"reason": error.strerror or str(error)}
+        return MailboxFailure(Failure(FailureCode.MAILBOX_UNREACHABLE, params))
     return await asyncio.to_thread(
-        read_mailbox,
-        login,
-        ip,
-        uid_validity=validity,
-        last_uid=last_uid,
-        max_bytes=runtime.mail.max_bytes,
+        read_mailbox, login, ip, uid_validity=validity, last_uid=last_uid, max_bytes=runtime.mail.max_bytes
     )
 
 
@@ -348,9 +344,7 @@ def _login(box: Mailbox) -> MailboxLogin:
 
 
 def _check_options(options: MailboxOptions) -> MailboxLogin:
-    host, username, folder = (
-        _single_line(value) for value in (options.host, options.username, options.folder)
-    )
+    host, username, folder = (_single_line(value) for value in (options.host, options.username, options.folder))
     if not host or "/" in host:
         raise Invalid("Write the name of the mail server, like imap.example.org.", field="host")
     if not username:
@@ -359,12 +353,10 @@ def _check_options(options: MailboxOptions) -> MailboxLogin:
         raise Invalid("A password is required.", field="password")
     if not 1 <= options.port <= 65_535:
         raise Invalid("The port must be between 1 and 65535.", field="port")
-    return MailboxLogin(
-        host, options.port, _security(options.security), username, options.password, folder or "INBOX"
-    )
+    return MailboxLogin(host, options.port, _security(options.security), username, options.password, folder or "INBOX")
 
 
-def _security(text: str) -> Security:
+def _security(text: str) -> MailboxSecurity:
     if text == "tls" or text == "starttls" or text == "none":
         return text
     raise Invalid("security must be one of tls, starttls, none", field="security")

@@ -49,13 +49,9 @@ from reedbed.ingest.mail.html import (
 from reedbed.ingest.mail.message import media_type
 from reedbed.services.live import hide_muted
 from reedbed.services.refresh.diff import words_of
-from reedbed.services.rules.match import (
-    RuleForecast,
-    apply_rules_to_new,
-    evaluate_new_entries,
-    muted_by_user,
-)
+from reedbed.services.rules.match import RuleForecast, apply_rules_to_new, evaluate_new_entries, muted_by_user
 from reedbed.services.runtime import Runtime
+from reedbed.services.search.forms import learn_words
 from reedbed.store import blobs, newsletters, search
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import write as entry_writes
@@ -107,11 +103,7 @@ def convert_mail(mail: Mail) -> ReceivedMail:
     cids = {image.cid: number for number, image in enumerate(mail.pictures)}
     source = prepared(mail.html, cids) if mail.html.strip() else plain_text_to_html(mail.text)
     text = words_of(_parsed_entry(mail, source), ParsedFeed("mail", "", ()))
-    images = {
-        number: _saved_image(mail.pictures[number].data)
-        for number in used(text.content)
-        if number < len(cids)
-    }
+    images = {number: _saved_image(mail.pictures[number].data) for number in used(text.content) if number < len(cids)}
     links = links_of(settled(text.content, {}))
     content = settled(text.content, {number: _image_url(image) for number, image in images.items()})
     return ReceivedMail(
@@ -280,9 +272,7 @@ async def _store_for_all(
     if all(isinstance(outcome, MailRejected) for outcome in outcomes):
         return next(outcome for outcome in outcomes if isinstance(outcome, MailRejected))
     return Received(
-        outcomes.count("new"),
-        outcomes.count("known"),
-        len(outcomes) - outcomes.count("new") - outcomes.count("known"),
+        outcomes.count("new"), outcomes.count("known"), len(outcomes) - outcomes.count("new") - outcomes.count("known")
     )
 
 
@@ -335,16 +325,12 @@ async def _target_feed(
     if sender is not None and not _is_wanted(sender, arrival.stored):
         await newsletters.record_rejected(tx, user_id, arrival.key, now)
         return (
-            MailRejected("blocked", "The reader does not want mail from this sender.")
-            if sender.blocked_at
-            else "left"
+            MailRejected("blocked", "The reader does not want mail from this sender.") if sender.blocked_at else "left"
         )
     if sender is None:
         await newsletters.add_sender(tx, user_id, arrival.key, arrival.mail.sender_name, now)
     title = arrival.mail.sender_name or arrival.key
-    feed_id, _ = await feeds.find_or_add(
-        tx, feed_url(arrival.key), now, owner_id=user_id, kind="mail", title=title
-    )
+    feed_id, _ = await feeds.find_or_add(tx, feed_url(arrival.key), now, owner_id=user_id, kind="mail", title=title)
     return _TargetFeed(feed_id, await subscribe_to_own_feed(tx, now, user_id, feed_id))
 
 
@@ -356,8 +342,8 @@ def _is_wanted(sender: Sender, stored: ReceivedMail) -> bool:
 async def _evaluate_rules(runtime: Runtime, row: NewEntryRow) -> RuleForecast:
     # Set `last_success_at`: unlike the first fetch of a feed, a sender's first mail is new to the user.
     due = DueFeed(row.feed_id, "", "", state=FetchState(last_success_at=row.fetched_at))
-    tally = FetchStats(row.feed_id, hour_of(row.fetched_at))
-    return await evaluate_new_entries(runtime, [CheckResult(due, due.state, tally, news=[row])])
+    stats = FetchStats(row.feed_id, hour_of(row.fetched_at))
+    return await evaluate_new_entries(runtime, [CheckResult(due, due.state, stats, news=[row])])
 
 
 async def _write(
@@ -372,6 +358,7 @@ async def _write(
         return None  # rereading a mailbox must not restore entries deleted by retention
     inserted = await entry_writes.insert_new(tx, [row])
     entry_id = inserted[0][0]
+    await learn_words(tx, [(received.text.language, received.text.search)])
     await search.index(tx, [(entry_id, received.text.search)])
     await _save_extras(tx, now, reader.user_id, entry_id, received)
     await apply_rules_to_new(tx, {feed_id: inserted}, now, forecast)
@@ -392,9 +379,7 @@ async def _write(
 
 
 async def _save_extras(tx: Tx, now: Instant, user_id: int, entry_id: int, received: ReceivedMail) -> None:
-    image_ids = [
-        await blobs.keep(tx, image.digest, image.media_type, image.data, now) for image in received.pictures
-    ]
+    image_ids = [await blobs.keep(tx, image.digest, image.media_type, image.data, now) for image in received.pictures]
     if image_ids:
         await newsletters.add_images(tx, entry_id, image_ids)
     if received.confirmation is not None:

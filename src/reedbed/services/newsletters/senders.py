@@ -6,15 +6,9 @@ import structlog
 
 from reedbed.domain.email import Email, NotSent, known_as
 from reedbed.domain.errors import Conflict, Invalid, NotFound
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.live import ChangeEvent
-from reedbed.domain.newsletters import (
-    MAX_ADDRESSES,
-    IngestAddress,
-    Sender,
-    check_name,
-    parse_mailto,
-    sender_key,
-)
+from reedbed.domain.newsletters import MAX_ADDRESSES, IngestAddress, Sender, check_name, parse_mailto, sender_key
 from reedbed.domain.refresh.outcomes import Failed, is_retryable
 from reedbed.domain.times import DAY, HOUR, Instant
 from reedbed.ingest.http.failures import TEMPORARY
@@ -34,12 +28,9 @@ CONFIRMATIONS_SHOWN = 14 * DAY
 GIVE_UP_AFTER = 12 * HOUR
 NO_SUCH = "There is no such sender."
 
-ON_ITS_WAY = "The list is being told."
-TOLD = "The list was told and took it."
-WROTE = "The list was told by mail."
-NO_WAY_OUT = "The list offers no way to be told. What still comes is not shown."
-BY_HAND = "The list wants you to open its page to leave. What still comes is not shown."
-REFUSED = "The list did not take it. What still comes is not shown."
+NO_WAY_OUT = Failure(FailureCode.UNSUBSCRIBE_IMPOSSIBLE)
+BY_HAND = Failure(FailureCode.UNSUBSCRIBE_BY_HAND)
+REFUSED = Failure(FailureCode.UNSUBSCRIBE_REFUSED)
 
 
 async def block_sender(runtime: Runtime, user_id: int, sender_id: int) -> Sender:
@@ -94,7 +85,7 @@ async def request_list_unsubscribe(tx: Tx, now: Instant, user_id: int, feed_id: 
         return
     methods = sender.ways_out
     if methods.post or methods.mailto:
-        await newsletters.set_left(tx, user_id, sender.id, now, ON_ITS_WAY)
+        await newsletters.set_left(tx, user_id, sender.id, now, Failure(FailureCode.UNSUBSCRIBE_PENDING))
         await jobs.add(tx, LEAVING_JOB, {"sender_id": sender.id, "left_at": now}, now=now, user_id=user_id)
     else:
         await newsletters.set_left(tx, user_id, sender.id, now, BY_HAND if methods.page else NO_WAY_OUT)
@@ -107,44 +98,44 @@ async def run_list_unsubscribe(runtime: Runtime, job: Job) -> Done | Later:
         sender = await newsletters.sender(tx, job.user_id, job.payload["sender_id"])
     if sender is None or sender.left_at != job.payload["left_at"]:
         return Done()
-    message = await _unsubscribe_from_list(runtime, sender)
-    if message is None:
+    result = await _unsubscribe_from_list(runtime, sender)
+    if result is None:
         later = try_again(runtime, job, give_up_after=GIVE_UP_AFTER)
         if later is not None:
             return later
-        message = REFUSED
+        result = REFUSED
     async with runtime.db.write() as tx:
-        await newsletters.set_unsubscribe_message(tx, sender.user_id, sender.id, message)
-    return Done({"said": message})
+        await newsletters.set_unsubscribe_result(tx, sender.user_id, sender.id, result)
+    return Done({"result": result.code})
 
 
-async def _unsubscribe_from_list(runtime: Runtime, sender: Sender) -> str | None:
-    """The message for the user, or None to try again later."""
+async def _unsubscribe_from_list(runtime: Runtime, sender: Sender) -> Failure | None:
+    """The result for the user, or None to try again later."""
     methods = sender.ways_out
     if methods.post:
-        message = await _post_one_click(runtime, methods.post)
-        if message != REFUSED or not methods.mailto:
-            return message
+        posted = await _post_one_click(runtime, methods.post)
+        if posted != REFUSED or not methods.mailto:
+            return posted
     request = parse_mailto(methods.mailto)
     if request is None:
         return REFUSED if methods.post else NO_WAY_OUT
     if runtime.mailer is None:
-        return BY_HAND if methods.page else "The list wants a mail, and this server cannot send any."
+        return BY_HAND if methods.page else Failure(FailureCode.UNSUBSCRIBE_NEEDS_MAIL)
     to, subject, text = request
     result = await runtime.mailer.send(Email(to, subject, text), runtime.now())
     if isinstance(result, NotSent):
         log.info("a list could not be told", sender=sender.id, reason=result.reason)
         return None if result.try_again else REFUSED
-    return WROTE
+    return Failure(FailureCode.UNSUBSCRIBE_MAILED)
 
 
-async def _post_one_click(runtime: Runtime, url: str) -> str | None:
+async def _post_one_click(runtime: Runtime, url: str) -> Failure | None:
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     response = await runtime.fetcher.post(url, b"List-Unsubscribe=One-Click", headers)
     if isinstance(response, Failed):
         return None if response.kind == TEMPORARY else REFUSED
     if 200 <= response < 400:
-        return TOLD
+        return Failure(FailureCode.UNSUBSCRIBE_ACCEPTED)
     return None if is_retryable(response) else REFUSED
 
 
@@ -194,12 +185,10 @@ async def add_address(runtime: Runtime, user_id: int, name: str) -> IngestAddres
     checked_name = check_name(name)
     async with runtime.db.write() as tx:
         if len(await newsletters.list_addresses(tx, user_id)) >= MAX_ADDRESSES:
-            raise Conflict(f"There can be at most {MAX_ADDRESSES} addresses. Revoke one first.")
+            raise Conflict("There can be at most %(limit)s addresses. Revoke one first.", limit=MAX_ADDRESSES)
         address = None
         while address is None:
-            address = await newsletters.add_address(
-                tx, user_id, checked_name, _random_local_part(), runtime.now()
-            )
+            address = await newsletters.add_address(tx, user_id, checked_name, _random_local_part(), runtime.now())
     return address
 
 

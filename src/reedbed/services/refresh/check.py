@@ -2,8 +2,9 @@
 
 import asyncio
 import random
+import secrets
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from time import perf_counter
 
@@ -11,33 +12,27 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from reedbed.domain.errors import Unavailable
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Failed, Fetched, Gone, NotModified, Outcome, Throttled
 from reedbed.domain.refresh.schedule import Bounds
-from reedbed.domain.refresh.state import (
-    REDIRECTS_TO_MOVE,
-    DueFeed,
-    Terms,
-    after_failure,
-    after_unchanged,
-    rescheduled,
-)
-from reedbed.domain.text import ENTER_AGAIN
-from reedbed.domain.times import SECOND, Instant
+from reedbed.domain.refresh.state import REDIRECTS_TO_MOVE, DueFeed, Terms, after_failure, after_unchanged, rescheduled
+from reedbed.domain.times import SECOND, Instant, Millis
+from reedbed.events.limits import MAX_WAIT, HostTurn
 from reedbed.services.refresh import write as refresh_progress
 from reedbed.services.refresh.diff import Check, body_hash, read_document
 from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.runtime import Metrics, Runtime
 from reedbed.store import refresh
-from reedbed.store.engine.database import Tx
+from reedbed.store.engine.database import Database, Tx
 from reedbed.store.feeds.feeds import FetchStats, hour_of
 from reedbed.store.refresh import CheckResult
 
 log = structlog.get_logger()
 
-_SECRETS_LOST = Failed("unauthorized", ENTER_AGAIN)
-_NOT_STORED = Failed("temporary_error", "The feed could not be stored because of an error in Reedbed.")
+_SECRETS_LOST = Failed("unauthorized", Failure(FailureCode.SECRETS_LOST))
+_NOT_STORED = Failed("temporary_error", Failure(FailureCode.FEED_NOT_STORED))
 
 
 @record
@@ -65,13 +60,11 @@ async def refresh_feed(
         span.note(status=report.status, new=report.new, changed=report.changed)
         took = perf_counter() - began
         _log_report(report, took)
-    _count_fetch(runtime.meters, outcome, report, took)
+    _count_fetch(runtime.metrics, outcome, report, took)
     return report
 
 
-async def request_refresh(
-    runtime: Runtime, feed_ids: Sequence[int], *, user_id: int | None = None
-) -> list[int]:
+async def request_refresh(runtime: Runtime, feed_ids: Sequence[int], *, user_id: int | None = None) -> list[int]:
     """Make these feeds due now, except during a Retry-After; return the accepted ones.
 
     Stopped feeds are started again, disabled ones are not. With a `user_id`, events report the progress.
@@ -109,9 +102,7 @@ def record_crash(runtime: Runtime, due: DueFeed, writer: OutcomeWriter) -> Refre
     return _record_failure(writer, start_check(runtime, due, runtime.now()), _NOT_STORED)
 
 
-async def _record_outcome(
-    runtime: Runtime, writer: OutcomeWriter, check: Check, outcome: Outcome
-) -> RefreshReport:
+async def _record_outcome(runtime: Runtime, writer: OutcomeWriter, check: Check, outcome: Outcome) -> RefreshReport:
     match outcome:
         case NotModified():
             return _record_unchanged(writer, check, outcome)
@@ -132,19 +123,17 @@ def _log_report(report: RefreshReport, seconds: float) -> None:
         log.debug("feed checked", **fields)
 
 
-def _count_fetch(meters: Metrics, outcome: Outcome, report: RefreshReport, seconds: float) -> None:
+def _count_fetch(metrics: Metrics, outcome: Outcome, report: RefreshReport, seconds: float) -> None:
     unchanged = isinstance(outcome, NotModified)
     label = "not_modified" if unchanged else "success" if report.status == "success" else "error"
-    meters.fetches.add(label)
-    meters.fetch_seconds.add(seconds)
+    metrics.fetches.add(label)
+    metrics.fetch_seconds.add(seconds)
     if label == "success":
-        meters.fetch_entries.add(report.new)
-        meters.entries.add(by=report.new)
+        metrics.fetch_entries.add(report.new)
+        metrics.entries.add(by=report.new)
 
 
-async def _record_fetched(
-    runtime: Runtime, writer: OutcomeWriter, check: Check, fetched: Fetched
-) -> RefreshReport:
+async def _record_fetched(runtime: Runtime, writer: OutcomeWriter, check: Check, fetched: Fetched) -> RefreshReport:
     digest = body_hash(fetched.body)
     if digest == check.due.state.body_hash:
         return _record_unchanged(writer, check, fetched)
@@ -171,7 +160,7 @@ def _record_unchanged(writer: OutcomeWriter, check: Check, outcome: NotModified 
     due = check.due
     state = after_unchanged(due.state, outcome.hints, outcome.redirected, outcome.status, check.terms)
     size = len(outcome.body) if isinstance(outcome, Fetched) else 0
-    writer.note(_with_redirect(CheckResult(due, state, replace(check.tally, unchanged=1, bytes=size))))
+    writer.note(_with_redirect(CheckResult(due, state, replace(check.stats, unchanged=1, bytes=size))))
     return RefreshReport(due.id, "success")
 
 
@@ -179,7 +168,7 @@ def _record_failure(
     writer: OutcomeWriter, check: Check, outcome: Gone | Throttled | Failed, *, size: int = 0
 ) -> RefreshReport:
     state = after_failure(check.due.state, outcome, check.terms)
-    writer.note(CheckResult(check.due, state, replace(check.tally, failures=1, bytes=size)))
+    writer.note(CheckResult(check.due, state, replace(check.stats, failures=1, bytes=size)))
     return RefreshReport(check.due.id, state.status, error=outcome.message)
 
 
@@ -197,7 +186,7 @@ def start_check(runtime: Runtime, due: DueFeed, started: int) -> Check:
         bounds=Bounds(base=policy.interval, cap=policy.max_backoff),
         max_failures=due.max_failures or policy.max_failures,
         operator=due.interval,
-        wish=due.wish,
+        subscriber_interval=due.subscriber_interval,
         pushed=due.relies_on_push,
     )
     return Check(due, terms, FetchStats(due.id, hour_of(now), took_ms=now - started))
@@ -218,21 +207,49 @@ async def host_slot(runtime: Runtime, host: str) -> AsyncGenerator[None]:
     if not runtime.fetching.host_delay:
         yield
         return
-    token = await _wait_for_slot(runtime, host)
+    turn = await _wait_for_slot(runtime, host)
     try:
-        wait = await runtime.pacer.reserve(host, runtime.fetching.host_delay)
-        await asyncio.sleep(wait / SECOND)
+        await asyncio.sleep(turn.wait / SECOND)
         yield
     finally:
-        await runtime.pacer.leave(host, token)
+        await runtime.host_throttle.leave(host, turn.token)
 
 
-async def _wait_for_slot(runtime: Runtime, host: str) -> str:
+async def _wait_for_slot(runtime: Runtime, host: str) -> HostTurn:
     policy, pause = runtime.fetching, _MIN_PAUSE
-    while (token := await runtime.pacer.enter(host, policy.host_concurrency, policy.in_flight)) is None:
+    while True:
+        turn = await runtime.host_throttle.enter(
+            host, policy.host_concurrency, lease=policy.in_flight, delay=policy.host_delay
+        )
+        if turn is not None:
+            return turn
         await asyncio.sleep(pause)
         pause = min(2 * pause, _MAX_PAUSE)
-    return token
+
+
+class DatabaseHostThrottle:
+    """Host throttling in a PostgreSQL database, for processes without a Redis: one statement to enter, one to leave."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def reserve(self, host: str, delay: Millis) -> Millis:
+        async with self._db.write() as tx:
+            return await refresh.reserve_turn(tx, host, delay, longest_wait=MAX_WAIT)
+
+    async def enter(self, host: str, limit: int, *, lease: Millis, delay: Millis) -> HostTurn | None:
+        token = secrets.token_hex(8)
+        async with self._db.write() as tx:
+            wait = await refresh.enter_host(
+                tx, host, token, limit=limit, lease=lease, delay=delay, longest_wait=MAX_WAIT
+            )
+        return None if wait is None else HostTurn(token, wait)
+
+    async def leave(self, host: str, token: str) -> None:
+        # If the database is away, the lease ends the turn.
+        with suppress(Unavailable):
+            async with self._db.write() as tx:
+                await refresh.leave_host(tx, host, token)
 
 
 # --- Claiming due feeds
@@ -241,12 +258,7 @@ async def _wait_for_slot(runtime: Runtime, host: str) -> str:
 async def claim(runtime: Runtime, *, limit: int, per_host: int) -> list[DueFeed]:
     async with runtime.db.write() as tx:
         return await refresh.claim_due(
-            tx,
-            runtime.name,
-            runtime.now(),
-            limit=limit,
-            lease=runtime.fetching.lease,
-            per_host=per_host,
+            tx, runtime.name, runtime.now(), limit=limit, lease=runtime.fetching.lease, per_host=per_host
         )
 
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import orjson
 
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.feeds import NotAFeed, ParsedEntry, ParsedFeed
 from reedbed.domain.records import record
 from reedbed.domain.refresh.dedupe import (
@@ -27,13 +28,14 @@ from reedbed.domain.refresh.dedupe import (
 from reedbed.domain.refresh.outcomes import Failed, Fetched
 from reedbed.domain.refresh.state import DueFeed, FeedMetadata, FetchState, Terms, after_document
 from reedbed.domain.retention import keys_of, with_removed
-from reedbed.domain.search import search_words
+from reedbed.domain.search.indexing import search_words
 from reedbed.domain.text import clean_line
 from reedbed.domain.urls import normalize_url
 from reedbed.ingest.language import entry_language
 from reedbed.ingest.parse import parse_safely
 from reedbed.ingest.sanitize import clean_html
 from reedbed.ingest.text import cut, digest_content
+from reedbed.services.refresh.pages import read_page
 from reedbed.services.runtime import Runtime
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import write as entry_writes
@@ -113,29 +115,29 @@ class Check:
 
     due: DueFeed
     terms: Terms
-    tally: FetchStats
+    stats: FetchStats
 
 
 def body_hash(body: bytes) -> str:
     return sha256(body).hexdigest()[:32]
 
 
-async def read_document(
-    runtime: Runtime, check: Check, fetched: Fetched, digest: str
-) -> CheckResult | Failed:
+async def read_document(runtime: Runtime, check: Check, fetched: Fetched, digest: str) -> CheckResult | Failed:
     """`digest` is the hash of the body. The caller has already compared it with the previous one."""
-    parsed = await parse_safely(fetched.body, content_type=fetched.content_type, url=fetched.url)
+    parsed = await read_page(runtime, check.due, fetched) if check.due.owner_id is not None else None
+    if parsed is None:
+        parsed = await parse_safely(fetched.body, content_type=fetched.content_type, url=fetched.url)
     if isinstance(parsed, NotAFeed):
         return Failed("permanent_error", parsed.reason, fetched.status)
     if parsed.truncated and not parsed.entries:
-        return Failed("permanent_error", _NOTHING_READABLE, fetched.status)
+        return Failed("permanent_error", Failure(FailureCode.FEED_UNREADABLE), fetched.status)
     entries = [_with_short_keys(entry) for entry in newest(parsed.entries, check.terms.now)]
     plan = await _plan(runtime, check, entries)
     new_rows, updates = await _build_rows(runtime, check, plan, parsed)
     if new_rows and check.due.hub_was_watched:
         # The hub did not send these, so poll the feed at its own interval until the hub sends something.
         check = replace(check, terms=replace(check.terms, pushed=False))
-    stats = replace(check.tally, new_entries=len(new_rows), bytes=len(fetched.body))
+    stats = replace(check.stats, new_entries=len(new_rows), bytes=len(fetched.body))
     metadata = _metadata(check.due.about, parsed, fetched, plan)
     return CheckResult(
         check.due,
@@ -170,9 +172,7 @@ async def _plan(runtime: Runtime, check: Check, entries: Sequence[ParsedEntry]) 
             recent = await entry_writes.newest_by_key(tx, due.id, HASHES_COMPARED)
             existing = replace(existing, by_hash=recent.by_hash)
         existing = (
-            with_removed(filtered, existing, await _removed_keys(tx, due.id, filtered))
-            if filtered.rest
-            else existing
+            with_removed(filtered, existing, await _removed_keys(tx, due.id, filtered)) if filtered.rest else existing
         )
     return plan_rest(filtered, existing, traits, check.terms.now)
 
@@ -228,7 +228,7 @@ class Writing:
     """
 
     def __init__(self, runtime: Runtime, check: Check, parsed: ParsedFeed) -> None:
-        self._metrics = runtime.meters
+        self._metrics = runtime.metrics
         self._check, self._parsed = check, parsed
         self._since_pause = 0
 

@@ -1,7 +1,7 @@
 """Write the results of feed checks in batches, apply redirects, and report the progress of refreshes."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
@@ -13,20 +13,16 @@ from reedbed.domain.errors import Unavailable
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.state import DueFeed, FetchState
+from reedbed.domain.search.forms import KnownWords
 from reedbed.domain.times import MINUTE, SECOND, Instant
 from reedbed.domain.urls import is_secret_url
 from reedbed.services.jobs import Done, Later, enqueue_framing_if_enabled, report_job_progress
 from reedbed.services.live import hide_muted
 from reedbed.services.push import enqueue_push_news
-from reedbed.services.rules.match import (
-    NewRows,
-    RuleForecast,
-    apply_rules_to_new,
-    evaluate_new_entries,
-    muted_by_user,
-)
+from reedbed.services.rules.match import NewRows, RuleForecast, apply_rules_to_new, evaluate_new_entries, muted_by_user
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import reindex
+from reedbed.services.search.forms import TextInLanguage, unknown_forms
+from reedbed.services.search.upkeep import reindex
 from reedbed.services.webhooks import enqueue_new_entries_webhooks
 from reedbed.store import articles, jobs, refresh, search, websub
 from reedbed.store.engine.database import Tx
@@ -36,6 +32,7 @@ from reedbed.store.feeds import feeds
 from reedbed.store.feeds import merge as feed_merge
 from reedbed.store.jobs import Job
 from reedbed.store.refresh import CheckResult, WriteResult
+from reedbed.store.search import forms
 
 # --- Redirects
 
@@ -95,12 +92,22 @@ def _same_server(before: str, after: str) -> bool:
 async def write_check_results(runtime: Runtime, results: Sequence[CheckResult]) -> list[WriteResult]:
     """Write all results in one transaction; one `WriteResult` each. Skips feeds whose lease was lost."""
     forecast = await evaluate_new_entries(runtime, results)
+    texts = list(_texts(results))
+    fresh = await asyncio.to_thread(unknown_forms, runtime.known_words, texts) if texts else []
     async with runtime.db.write() as tx:
         writable = await _with_valid_lease(tx, runtime.name, results)
+        await forms.add(tx, fresh)
         stored = await _write(tx, runtime, writable, forecast)
+    runtime.known_words.remember(fresh)
     for written in stored.values():
         await _publish_changes(runtime, written)
     return [stored.get(result.due.id, WriteResult(feed_id=result.due.id)) for result in results]
+
+
+def _texts(results: Iterable[CheckResult]) -> Iterator[TextInLanguage]:
+    for result in results:
+        for row in (*result.news, *result.rewrites):
+            yield row.text.language, row.text.search
 
 
 async def _with_valid_lease(tx: Tx, holder: str, results: Sequence[CheckResult]) -> list[CheckResult]:
@@ -115,15 +122,11 @@ async def _write(
     tx: Tx, runtime: Runtime, results: Sequence[CheckResult], forecast: RuleForecast
 ) -> dict[int, WriteResult]:
     new = await _insert(tx, results)
-    changed = await _update_changed(tx, results)
+    changed = await _update_changed(tx, runtime.known_words, results)
     await feeds.describe(tx, [(result.due.id, result.about) for result in results if result.about])
     await _write_states(tx, runtime, results, new)
-    await feeds.add_stats(tx, [result.tally for result in results])
-    listed = [
-        (result.due.id, result.removed)
-        for result in results
-        if result.removed is not None and not result.pushed
-    ]
+    await feeds.add_stats(tx, [result.stats for result in results])
+    listed = [(result.due.id, result.removed) for result in results if result.removed is not None and not result.pushed]
     await entry_writes.record_listed_keys(tx, listed, runtime.now())
     # Do not notify about entries of a first fetch: they are older than the subscription.
     first = {result.due.id for result in results if result.due.first_fetch}
@@ -151,9 +154,7 @@ async def _write(
 
 async def _write_states(tx: Tx, runtime: Runtime, results: Sequence[CheckResult], new: NewRows) -> None:
     states = [(result, _state(result, new.get(result.due.id, ()))) for result in results]
-    await refresh.write(
-        tx, runtime.name, [(result.due, state) for result, state in states if not result.pushed]
-    )
+    await refresh.write(tx, runtime.name, [(result.due, state) for result, state in states if not result.pushed])
     pushed = [(result.due.id, state) for result, state in states if result.pushed]
     if pushed:
         await refresh.write_pushed(tx, runtime.name, pushed)
@@ -175,7 +176,7 @@ async def _insert(tx: Tx, results: Iterable[CheckResult]) -> NewRows:
     return new
 
 
-async def _update_changed(tx: Tx, results: Iterable[CheckResult]) -> Mapping[int, Sequence[int]]:
+async def _update_changed(tx: Tx, known: KnownWords, results: Iterable[CheckResult]) -> Mapping[int, Sequence[int]]:
     updates = {update.entry_id: update for result in results for update in result.rewrites}
     if not updates:
         return {}
@@ -184,7 +185,7 @@ async def _update_changed(tx: Tx, results: Iterable[CheckResult]) -> Mapping[int
     with_full_text = await articles.having_full_text(tx, ids)
     await search.index(tx, [(id_, updates[id_].text.search) for id_ in ids if id_ not in with_full_text])
     if with_full_text:
-        await reindex(tx, list(with_full_text))
+        await reindex(tx, known, list(with_full_text))
     for id_ in ids:
         changed.setdefault(updates[id_].feed_id, []).append(id_)
     return changed
@@ -195,9 +196,7 @@ def _state(result: CheckResult, new: Sequence[tuple[int, NewEntryRow]]) -> Fetch
     if not listed:
         return result.state
     return replace(
-        result.state,
-        oldest_listed_id=min(listed),
-        newest_entry_id=max(result.state.newest_entry_id, max(listed)),
+        result.state, oldest_listed_id=min(listed), newest_entry_id=max(result.state.newest_entry_id, max(listed))
     )
 
 
@@ -215,9 +214,7 @@ async def _publish_changes(runtime: Runtime, stored: WriteResult) -> None:
 
 
 def _entry_event(topic: str, feed_id: int, ids: Sequence[int]) -> ChangeEvent:
-    return ChangeEvent(
-        topic, feed_id=feed_id, data={"feed_id": str(feed_id), "ids": [str(id_) for id_ in ids]}
-    )
+    return ChangeEvent(topic, feed_id=feed_id, data={"feed_id": str(feed_id), "ids": [str(id_) for id_ in ids]})
 
 
 # --- Queue of results
@@ -326,9 +323,7 @@ class OutcomeWriter:
         try:
             await self._write(pending, quiet)
         except Unavailable as error:
-            log.warning(
-                "outcomes wait for the database", feeds=len(pending) + len(quiet), error=error.message
-            )
+            log.warning("outcomes wait for the database", feeds=len(pending) + len(quiet), error=error.message)
             _fail(pending, error)
             self._quiet = quiet + self._quiet
             if not self._closing:

@@ -18,7 +18,7 @@ from reedbed.services.rules.match import (
     MatchOutcome,
     count_matches,
     enqueue_notices,
-    judge,
+    match_rules,
     rule_subject,
     set_states,
 )
@@ -57,7 +57,7 @@ async def dry_run(runtime: Runtime, user_id: int, rule: Rule) -> DryRun:
     matches: list[EntryText] = []
     started = runtime.now()
     async for batch, folder_rows in _newest(runtime, user_id, DRY_RUN_ENTRIES):
-        result = await judge(_cases([rule], batch, folder_rows), seconds=remaining)
+        result = await match_rules(_cases([rule], batch, folder_rows), seconds=remaining)
         matches += [entry for entry in batch if entry.id in result.effects]
         checked += len(batch) - len(result.open)
         remaining = DRY_RUN_SECONDS - (runtime.now() - started) / 1000
@@ -91,9 +91,7 @@ async def _apply_one(runtime: Runtime, user_id: int, job: Job) -> Done:
         return Done({"error": "The rule was deleted."})
     checked, outcomes = 0, list[MatchOutcome]()
     async for batch, folder_rows in _newest(runtime, user_id, MAX_ENTRIES):
-        outcomes += await _match_and_apply(
-            runtime, user_id, [replace(row.rule, enabled=True)], batch, folder_rows
-        )
+        outcomes += await _match_and_apply(runtime, user_id, [replace(row.rule, enabled=True)], batch, folder_rows)
         checked += len(batch)
         await report_job_progress(runtime, job, checked, max(total, checked), {"matched": len(outcomes)})
     async with runtime.db.write() as tx:
@@ -148,7 +146,7 @@ async def _match_and_apply(
     batch: Sequence[EntryText],
     folder_rows: Sequence[FolderRow],
 ) -> list[MatchOutcome]:
-    result = await judge(_cases(own_rules, batch, folder_rows), seconds=SECONDS_AT_ONCE)
+    result = await match_rules(_cases(own_rules, batch, folder_rows), seconds=SECONDS_AT_ONCE)
     outcomes = [MatchOutcome(user_id, entry_id, effects) for entry_id, effects in result.effects.items()]
     if not outcomes:
         return []
@@ -161,9 +159,7 @@ async def _match_and_apply(
     return outcomes
 
 
-def _cases(
-    own_rules: Sequence[Rule], batch: Sequence[EntryText], folder_rows: Sequence[FolderRow]
-) -> Iterator[Case]:
+def _cases(own_rules: Sequence[Rule], batch: Sequence[EntryText], folder_rows: Sequence[FolderRow]) -> Iterator[Case]:
     return (Case(entry.id, own_rules, rule_subject(entry, folder_rows)) for entry in batch)
 
 
@@ -210,7 +206,7 @@ async def create_rule(runtime: Runtime, user_id: int, draft: RuleDraft) -> RuleR
     async with runtime.db.write() as tx:
         await rules.lock(tx, user_id)
         if len(await rules.of_user(tx, user_id)) >= MAX_RULES:
-            raise Conflict(f"There can be at most {MAX_RULES} rules. Delete some first.")
+            raise Conflict("There can be at most %(limit)s rules. Delete some first.", limit=MAX_RULES)
         row = await rules.add(tx, user_id, rule, runtime.now())
     await _publish_rules(runtime, user_id)
     return row
@@ -270,6 +266,4 @@ def _with_draft(current: Rule, draft: RuleDraft) -> Rule:
 
 
 async def _publish_rules(runtime: Runtime, user_id: int) -> None:
-    await runtime.bus.publish(
-        ChangeEvent("state_changed", user_id=user_id, data={"what": "rules", "ids": []})
-    )
+    await runtime.bus.publish(ChangeEvent("state_changed", user_id=user_id, data={"what": "rules", "ids": []}))

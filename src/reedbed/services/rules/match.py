@@ -59,7 +59,7 @@ class MatchedRules:
     """The keys of cases that were not evaluated in time."""
 
 
-async def judge(cases: Iterable[Case], *, seconds: float) -> MatchedRules:
+async def match_rules(cases: Iterable[Case], *, seconds: float) -> MatchedRules:
     return await asyncio.to_thread(_evaluate, cases, seconds)
 
 
@@ -237,7 +237,7 @@ async def _evaluate_new(runtime: Runtime, results: Mapping[int, CheckResult]) ->
     if not follower_rules:
         return NOTHING
     pending = list(_pending_cases(results, follower_rules))
-    matched = await judge(_cases(pending, folders), seconds=SECONDS)
+    matched = await match_rules(_cases(pending, folders), seconds=SECONDS)
     effects_by_row: dict[NewEntryRow, list[tuple[int, Effects]]] = {}
     open_by_row: dict[NewEntryRow, list[int]] = {}
     for key, effects in matched.effects.items():
@@ -268,9 +268,7 @@ def _pending_cases(
     """Ordered by entry, so that each text is prepared once for the rules of all users."""
     for feed_id, feed_rules in groupby(follower_rules, key=lambda rule: rule.feed_id):
         result = results[feed_id]
-        by_user = [
-            list(follower_rows) for _, follower_rows in groupby(feed_rules, key=lambda rule: rule.user_id)
-        ]
+        by_user = [list(follower_rows) for _, follower_rows in groupby(feed_rules, key=lambda rule: rule.user_id)]
         new_title = result.about.title if result.about else ""
         for row in result.news:
             for follower_rows in by_user:
@@ -336,11 +334,7 @@ async def apply_rules_to_new(
         for user_id, ids in duplicate.read.items():
             silent[duplicate.feed_id].setdefault(user_id, set()).update(ids)
     reached = await unread.fan_out(
-        tx,
-        [
-            Arrival(feed_id, [entry_id for entry_id, _ in stored], silent[feed_id])
-            for feed_id, stored in new.items()
-        ],
+        tx, [Arrival(feed_id, [entry_id for entry_id, _ in stored], silent[feed_id]) for feed_id, stored in new.items()]
     )
     for duplicate in duplicates:
         await feed_merge.replace_twins(tx, duplicate)
@@ -364,9 +358,7 @@ async def apply_rules_to_new(
     return reached
 
 
-def muted_by_user(
-    forecast: RuleForecast, stored: Sequence[tuple[int, NewEntryRow]]
-) -> Mapping[int, Sequence[int]]:
+def muted_by_user(forecast: RuleForecast, stored: Sequence[tuple[int, NewEntryRow]]) -> Mapping[int, Sequence[int]]:
     """The new entries that rules mute, by user: no live update announces them."""
     muted: dict[int, list[int]] = {}
     for outcome in forecast.verdicts_on(stored):
@@ -386,9 +378,7 @@ async def _silence_imported_reads(
 ) -> None:
     """Entries that users had already read in another reader arrive as read."""
     by_key = {
-        key: entry_id
-        for entry_id, row in stored
-        for key in removed_keys(row.guid, row.normalized_url, row.change_hash)
+        key: entry_id for entry_id, row in stored for key in removed_keys(row.guid, row.normalized_url, row.change_hash)
     }
     for user_id, key in await transfer.pop_imported(tx, feed_id, list(by_key)):
         silent.setdefault(user_id, set()).add(by_key[key])

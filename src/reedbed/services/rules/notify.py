@@ -53,8 +53,7 @@ async def _load_notice(runtime: Runtime, user_id: int, job: Job) -> RuleNotice |
     if row is None or not entries:
         return None
     noticed = [
-        NoticedEntry(entry.id, entry.title, entry.url, entry.feed_title, entry.published_at)
-        for entry in entries
+        NoticedEntry(entry.id, entry.title, entry.url, entry.feed_title, entry.published_at) for entry in entries
     ]
     return RuleNotice(row.rule.id, row.rule.name, max(job.payload["count"], len(noticed)), noticed)
 
@@ -69,9 +68,7 @@ async def _send_mail(runtime: Runtime, job: Job, notice: RuleNotice) -> Done | L
     result = await runtime.mailer.send(email, runtime.now())
     if not isinstance(result, NotSent):
         return Done({"sent": "mail"})
-    return (
-        _retry_or_give_up(runtime, job, result.reason) if result.try_again else _give_up(job, result.reason)
-    )
+    return _retry_or_give_up(runtime, job, result.reason) if result.try_again else _give_up(job, result.reason)
 
 
 async def _send_push(runtime: Runtime, user_id: int, notice: RuleNotice) -> Done:
@@ -87,9 +84,7 @@ async def _enqueue_webhooks(runtime: Runtime, job: Job) -> None:
         url = job.payload["url"] if job.payload["channel"] == Channel.WEBHOOK else ""
         named = await webhook_at(runtime, tx, job.user_id, url) if url else None
         if job.payload.get("first", True):
-            await enqueue_webhook_event(
-                tx, job.user_id, WebhookEvent.RULE_MATCH, subject, runtime.now(), also=named
-            )
+            await enqueue_webhook_event(tx, job.user_id, WebhookEvent.RULE_MATCH, subject, runtime.now(), also=named)
         elif named is not None and named.enabled and WebhookEvent.RULE_MATCH not in named.events:
             await leave(tx, job.user_id, named.id, WebhookEvent.RULE_MATCH, subject, runtime.now())
 

@@ -6,14 +6,8 @@ from dataclasses import field, replace
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from reedbed.domain.errors import Invalid
-from reedbed.domain.feeds import (
-    NotAFeed,
-    ParsedEntry,
-    ParsedFeed,
-    check_login,
-    check_password,
-    check_username,
-)
+from reedbed.domain.failures import Failure, FailureCode
+from reedbed.domain.feeds import NotAFeed, ParsedEntry, ParsedFeed, check_login, check_password, check_username
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, Gone, NotModified, Throttled
 from reedbed.domain.subscriptions import Discovery
@@ -134,9 +128,7 @@ async def fetch_candidate(runtime: Runtime, requested: Address, discovery: Disco
     if not discovery.candidates or discovery.document is not None:
         return discovery
     login = requested.at(discovery.candidates[0].url)
-    outcome = await runtime.fetcher.fetch(
-        FetchRequest(login.url, username=login.username, password=login.password)
-    )
+    outcome = await runtime.fetcher.fetch(FetchRequest(login.url, username=login.username, password=login.password))
     match outcome:
         case Fetched():
             return replace(discovery, document=outcome)
@@ -151,18 +143,16 @@ async def preview_feed(runtime: Runtime, user_id: int, url: str) -> FeedPreview:
     requested = parse_feed_login(url)
     discovery = await find_feeds(runtime, url)
     if not discovery.candidates:
-        raise Invalid(discovery.reason or "No feed was found at this address.", field="url")
+        raise Invalid(discovery.reason or Failure(FailureCode.NO_FEED_FOUND), field="url")
     return await preview_found(runtime, user_id, requested, discovery)
 
 
-async def preview_found(
-    runtime: Runtime, user_id: int, requested: Address, discovery: Discovery
-) -> FeedPreview:
+async def preview_found(runtime: Runtime, user_id: int, requested: Address, discovery: Discovery) -> FeedPreview:
     """Preview the best candidate of `find_feeds`. Subscribing to it afterwards does not fetch again."""
     url = discovery.candidates[0].url
     discovery = await fetch_candidate(runtime, requested, discovery)
     if discovery.document is None:
-        raise Invalid(getattr(discovery.failure, "message", "The feed could not be read."), field="url")
+        raise Invalid(discovery.failure.failure if discovery.failure else "The feed could not be read.", field="url")
     parsed = await _parse(discovery.document)
     _remember(runtime, user_id, requested, discovery)
     entries = await asyncio.to_thread(_latest, parsed)

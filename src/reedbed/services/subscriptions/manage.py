@@ -7,14 +7,23 @@ from dataclasses import field, replace
 import structlog
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound, Unavailable
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.feeds import check_login, check_password, check_username
 from reedbed.domain.live import ChangeEvent
+from reedbed.domain.page_feeds import PageRecipe
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Outcome
 from reedbed.domain.refresh.state import DueFeed
 from reedbed.domain.retention import RetentionOverride as Keep
 from reedbed.domain.retention import check_retention_override
-from reedbed.domain.subscriptions import Discovery, Subscription, check_full_text, check_interval
+from reedbed.domain.subscriptions import (
+    Discovery,
+    Subscription,
+    check_full_text,
+    check_interval,
+    check_muted_until,
+    check_unread_display,
+)
 from reedbed.domain.summaries import check_summary_words
 from reedbed.domain.text import clean_line
 from reedbed.domain.times import Instant, Millis
@@ -33,7 +42,7 @@ from reedbed.services.subscriptions.discover import (
     split_credentials,
     take_preview,
 )
-from reedbed.store import folders, refresh, subscriptions, users
+from reedbed.store import folders, page_feeds, refresh, subscriptions, users
 from reedbed.store.engine.database import Tx
 from reedbed.store.feeds import admin as feed_admin
 from reedbed.store.feeds import feeds
@@ -74,6 +83,8 @@ class SubscribeOptions:
     password: str | None = field(default=None, repr=False)
     feed_title: str = ""
     """The title of a new feed until its first document provides one."""
+    recipe: PageRecipe | None = None
+    """How the list on the page at the URL is found. The feed is then private."""
 
 
 async def subscribe(runtime: Runtime, user_id: int, options: SubscribeOptions) -> Subscription:
@@ -82,7 +93,8 @@ async def subscribe(runtime: Runtime, user_id: int, options: SubscribeOptions) -
     title = feed_name(options.title) if options.title is not None else None
     discovery = None if options.looked else await _discover_unless_known(runtime, user_id, options, requested)
     candidate = discovery.candidates[0] if discovery and discovery.candidates else None
-    login = requested.at(candidate.url) if candidate else requested
+    answered_url = discovery.answered_url if discovery else None
+    login = requested.at(candidate.url if candidate else answered_url or requested.url)
     first_outcome = _first_outcome(discovery, login.url)
     async with runtime.db.write() as tx:
         await _check_folder(tx, user_id, options.folder_id)
@@ -100,13 +112,11 @@ async def subscribe(runtime: Runtime, user_id: int, options: SubscribeOptions) -
             ),
             asked_url=options.asked_as or requested.url,
         )
-        await users.record_event(
-            tx, runtime.now(), "feed_added", user_id, {"subscription_id": subscription_id}
-        )
+        await users.record_event(tx, runtime.now(), "feed_added", user_id, {"subscription_id": subscription_id})
         subscription = await subscriptions.get(tx, user_id, subscription_id)
         assert subscription is not None
         due = await _claim_for_first_check(tx, runtime, subscription) if first_outcome is not None else None
-    runtime.meters.subscriptions.add()
+    runtime.metrics.subscriptions.add()
     # Publish before the first entries arrive: a live stream only forwards entries of feeds it knows about.
     await _publish_subscriptions(runtime, user_id)
     if due is not None and first_outcome is not None:
@@ -116,14 +126,13 @@ async def subscribe(runtime: Runtime, user_id: int, options: SubscribeOptions) -
     return subscription
 
 
-async def subscribe_to_url(
-    tx: Tx, now: Instant, user_id: int, options: SubscribeOptions, *, asked_url: str
-) -> int:
+async def subscribe_to_url(tx: Tx, now: Instant, user_id: int, options: SubscribeOptions, *, asked_url: str) -> int:
     """Write the subscription to one URL; return its id."""
     login = split_credentials(options.url)
     if options.username is not None:
         login = Address(login.url, options.username, options.password)
-    feed_id, created = await _feed_at(tx, now, user_id, login, options.feed_title)
+    of_page = options.recipe is not None
+    feed_id, created = await _feed_at(tx, now, user_id, login, options.feed_title, of_page=of_page)
     if not created:
         await feed_admin.start_polling_for_subscriber(tx, feed_id)
     existing = await subscriptions.get_by_feed(tx, user_id, feed_id)
@@ -131,22 +140,18 @@ async def subscribe_to_url(
         raise AlreadySubscribed(existing[0])
     if login.secret:
         await _set_credentials(tx, now, feed_id, login, fetched=not created)
+    if options.recipe is not None:
+        await page_feeds.put(tx, feed_id, options.recipe)
     if existing is not None:
         await subscriptions.resubscribe(
-            tx,
-            user_id,
-            feed_id,
-            folder_id=options.folder_id,
-            title=options.title,
-            asked_url=asked_url,
-            now=now,
+            tx, user_id, feed_id, folder_id=options.folder_id, title=options.title, asked_url=asked_url, now=now
         )
         await unread.restore_unread(tx, user_id, feed_id)
         await enqueue_rules(tx, user_id, feed_id, now)
         await refresh.wake(tx, feed_id, now)
         return existing[0]
     if await subscriptions.count(tx, user_id) >= MAX_SUBSCRIPTIONS:
-        raise Conflict(f"There can be at most {MAX_SUBSCRIPTIONS} feeds.")
+        raise Conflict("There can be at most %(limit)s feeds.", limit=MAX_SUBSCRIPTIONS)
     subscription_id = await subscriptions.add(
         tx,
         user_id,
@@ -186,13 +191,15 @@ class SubscriptionChange:
     keep_unread_days: int | Unset | None = UNSET
     summary_words: int | Unset | None = UNSET
     local_only: bool | Unset = UNSET
+    muted_until: Instant | Unset | None = UNSET
+    unread_display: str | Unset = UNSET
 
 
 async def change_subscription(
     runtime: Runtime, user_id: int, subscription_id: int, change: SubscriptionChange
 ) -> Subscription:
     current = await _get(runtime, user_id, subscription_id)
-    updated = _with_changes(current, change)
+    updated = _with_changes(current, change, runtime.now())
     async with runtime.db.write() as tx:
         await _check_folder(tx, user_id, updated.folder_id)
         await subscriptions.change(tx, user_id, updated)
@@ -215,6 +222,15 @@ def _effective_interval(subscription: Subscription) -> Millis | None:
     return None if subscription.paused else subscription.interval
 
 
+async def unmute_due(runtime: Runtime) -> int:
+    """Chore: end the mutes whose time has come; return how many users had one."""
+    async with runtime.db.write() as tx:
+        users = await subscriptions.unmute_due(tx, runtime.now())
+    for user_id in users:
+        await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
+    return len(users)
+
+
 async def unsubscribe(runtime: Runtime, user_id: int, subscription_id: int) -> None:
     """Soft delete: the read state is kept in case the user resubscribes."""
     current = await _get(runtime, user_id, subscription_id)
@@ -231,14 +247,12 @@ async def unsubscribe(runtime: Runtime, user_id: int, subscription_id: int) -> N
 @record
 class RejectedRefresh:
     subscription_id: int
-    reason: str
+    reason: Failure
     retry_at: Instant | None = None
     """When the site may be fetched again."""
 
 
-async def refresh_subscription(
-    runtime: Runtime, user_id: int, subscription_id: int
-) -> RejectedRefresh | None:
+async def refresh_subscription(runtime: Runtime, user_id: int, subscription_id: int) -> RejectedRefresh | None:
     """Request a check now. None if it was accepted."""
     current = await _get(runtime, user_id, subscription_id)
     accepted = await request_refresh(runtime, [current.feed.id], user_id=user_id)
@@ -262,25 +276,25 @@ async def refresh_all(runtime: Runtime, user_id: int) -> tuple[int, list[Rejecte
 
 def _rejected_refresh(subscription: Subscription) -> RejectedRefresh:
     if subscription.feed.kind != "web":
-        return RejectedRefresh(
-            subscription.id, "Nothing is fetched for this feed: its entries come by other ways."
-        )
+        return RejectedRefresh(subscription.id, Failure(FailureCode.REFRESH_NOT_FETCHED))
     if not subscription.feed.enabled:
-        return RejectedRefresh(subscription.id, "The operator of this server has turned this feed off.")
+        return RejectedRefresh(subscription.id, Failure(FailureCode.REFRESH_FEED_OFF))
     until = subscription.feed.state.retry_after_until
-    return RejectedRefresh(subscription.id, "The site has asked to be left alone for a while.", until)
+    return RejectedRefresh(subscription.id, Failure(FailureCode.REFRESH_SITE_PAUSE), until)
 
 
 # --- Helpers
 
 
-async def _feed_at(tx: Tx, now: Instant, user_id: int, login: Address, title: str) -> tuple[int, bool]:
+async def _feed_at(
+    tx: Tx, now: Instant, user_id: int, login: Address, title: str, *, of_page: bool
+) -> tuple[int, bool]:
     """The user's own feed at this URL, else the shared one; and whether it was created."""
     own = await feeds.get_by_url(tx, login.url, user_id)
     if own is not None:
         return own, False
-    private = login.secret or is_secret_url(login.url)
-    if private and not login.secret:
+    private = of_page or login.secret or is_secret_url(login.url)
+    if private and not login.secret and not of_page:
         # This feed was shared before URLs like this one were recognized as private.
         shared = await feeds.get_by_url(tx, login.url)
         existing = await subscriptions.get_by_feed(tx, user_id, shared) if shared is not None else None
@@ -306,24 +320,20 @@ async def _discover_unless_known(
     """
     async with runtime.db.read() as tx:
         own = await feeds.get_by_url(tx, requested.url, user_id)
-        if own is not None or (
-            not requested.secret and await feeds.get_by_url(tx, requested.url) is not None
-        ):
+        if own is not None or (not requested.secret and await feeds.get_by_url(tx, requested.url) is not None):
             return None
     discovery = take_preview(runtime, user_id, requested) or await _discover(runtime, options, requested)
     if discovery.candidates or (discovery.unreachable and not options.only_found):
         return discovery
-    raise Invalid(discovery.reason or "No feed was found at this address.", field="url")
+    raise Invalid(discovery.reason or Failure(FailureCode.NO_FEED_FOUND), field="url")
 
 
 async def _discover(runtime: Runtime, options: SubscribeOptions, requested: Address) -> Discovery:
     """Limited to the time a user waits, so the document of the discovered feed may be missing."""
-    discovery = Discovery(reason="The site took too long to answer.", unreachable=True)
+    discovery = Discovery(reason=Failure(FailureCode.SITE_TIMEOUT), unreachable=True)
     with suppress(TimeoutError):
         async with asyncio.timeout(LOOK_SECONDS):
-            discovery = await find_feeds(
-                runtime, options.url, username=requested.username, password=requested.password
-            )
+            discovery = await find_feeds(runtime, options.url, username=requested.username, password=requested.password)
             discovery = await fetch_candidate(runtime, requested, discovery)
     return discovery
 
@@ -392,11 +402,7 @@ def _changed_login(login: Address, change: SubscriptionChange) -> Address:
 async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, login: Address) -> None:
     """Move a subscription to another feed. It keeps its id; the old feed's read state gets the new id."""
     options = SubscribeOptions(
-        login.url,
-        current.folder_id,
-        current.own_title,
-        username=login.username,
-        password=login.password,
+        login.url, current.folder_id, current.own_title, username=login.username, password=login.password
     )
     try:
         moved_to = await subscribe_to_url(tx, now, user_id, options, asked_url=login.url)
@@ -417,6 +423,8 @@ async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, login
             keep=current.keep,
             summary_words=current.summary_words,
             local_only=current.local_only,
+            muted_until=current.muted_until,
+            unread_display=current.unread_display,
         ),
     )
     await subscriptions.exchange_ids(tx, user_id, current.id, moved_to)
@@ -427,27 +435,27 @@ async def _unsubscribe(tx: Tx, now: Instant, user_id: int, current: Subscription
     await unread.park(tx, user_id, current.feed.id)
 
 
-def _with_changes(current: Subscription, change: SubscriptionChange) -> Subscription:
+def _with_changes(current: Subscription, change: SubscriptionChange, now: Instant) -> Subscription:
     title = change.title
     return replace(
         current,
-        own_title=current.own_title
-        if isinstance(title, Unset)
-        else feed_name(title)
-        if title is not None
-        else None,
+        own_title=current.own_title if isinstance(title, Unset) else feed_name(title) if title is not None else None,
         folder_id=current.folder_id if isinstance(change.folder_id, Unset) else change.folder_id,
         paused=current.paused if isinstance(change.paused, Unset) else change.paused,
         interval=current.interval if isinstance(change.interval, Unset) else check_interval(change.interval),
-        full_text=current.full_text
-        if isinstance(change.full_text, Unset)
-        else check_full_text(change.full_text),
+        full_text=current.full_text if isinstance(change.full_text, Unset) else check_full_text(change.full_text),
         notify=current.notify if isinstance(change.notify, Unset) else change.notify,
         keep=_retention(current.keep, change),
         summary_words=current.summary_words
         if isinstance(change.summary_words, Unset)
         else check_summary_words(change.summary_words),
         local_only=current.local_only if isinstance(change.local_only, Unset) else change.local_only,
+        muted_until=current.muted_until
+        if isinstance(change.muted_until, Unset)
+        else check_muted_until(change.muted_until, now),
+        unread_display=current.unread_display
+        if isinstance(change.unread_display, Unset)
+        else check_unread_display(change.unread_display),
     )
 
 

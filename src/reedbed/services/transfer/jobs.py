@@ -14,15 +14,16 @@ from typing import Any
 import orjson
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
+from reedbed.domain.failures import Failure, dump_failure, load_failure
 from reedbed.domain.records import record
 from reedbed.domain.times import HOUR
 from reedbed.domain.transfer import ImportedFeed, ImportLine, Library, LibraryReport
 from reedbed.ingest.transfer import check_miniflux, read_miniflux
 from reedbed.services.jobs import Done, publish_events, report_job_progress, wake_jobs
 from reedbed.services.runtime import Runtime
+from reedbed.services.transfer.entries import Home
 from reedbed.services.transfer.library import (
     FeedBatch,
-    Home,
     ImportBatch,
     empty_report,
     finish_import,
@@ -60,7 +61,7 @@ class Import:
     report: LibraryReport
     """So far."""
     problems: int
-    error: str | None
+    error: Failure | None
 
 
 async def start_file(runtime: Runtime, user_id: int, name: str, path: Path) -> Import:
@@ -122,7 +123,7 @@ async def _start(runtime: Runtime, user_id: int, job_id: int, payload: Mapping[s
 
 def _payload(library: Library, name: str, batch_count: int) -> dict[str, Any]:
     names = {"source": library.source, "name": name or library.source}
-    lines = [asdict(line) for line in library.lines[:MAX_LINES]]
+    lines = [_line_json(line) for line in library.lines[:MAX_LINES]]
     return {**names, "pieces": batch_count, "total": library.size, "lines": lines}
 
 
@@ -191,7 +192,11 @@ class _ImportRun:
         return await asyncio.to_thread(unpacked, *packed_batch)
 
     def _progress(self) -> dict[str, Any]:
-        return {"next": self._next, "problems": self._problems, "report": asdict(self._report)}
+        return {
+            "next": self._next,
+            "problems": self._problems,
+            "report": {**asdict(self._report), "lines": list(map(_line_json, self._report.lines))},
+        }
 
 
 def _import_from_job(job: Job) -> Import:
@@ -203,16 +208,25 @@ def _import_from_job(job: Job) -> Import:
         job.report.get("total", job.payload.get("total", 0)),
         _report(job.report, job.payload),
         job.report.get("problems", 0),
-        job.report.get("error"),
+        load_failure(job.report.get("error")),
     )
 
 
 def _report(job_report: Mapping[str, Any], payload: Mapping[str, Any]) -> LibraryReport:
     fields = job_report.get("report")
     if fields is None:
-        lines = [ImportLine(**line) for line in payload.get("lines", ())]
+        lines = [_line(fields) for fields in payload.get("lines", ())]
         return empty_report(payload.get("source", ""), lines)
     # Reports written by version 0.1 contain only the lines with errors.
     lines = fields.get("lines", fields.get("errors", ()))
     counts = {name: value for name, value in fields.items() if name not in ("lines", "errors")}
-    return LibraryReport(**counts, lines=tuple(ImportLine(**line) for line in lines))
+    return LibraryReport(**counts, lines=tuple(map(_line, lines)))
+
+
+def _line(fields: Mapping[str, Any]) -> ImportLine:
+    """`message` is a sentence in reports that version 0.1 wrote."""
+    return ImportLine(fields["title"], fields["url"], load_failure(fields["message"]), fields.get("status", "error"))
+
+
+def _line_json(line: ImportLine) -> dict[str, Any]:
+    return {"title": line.title, "url": line.url, "message": dump_failure(line.failure), "status": line.status}

@@ -3,20 +3,22 @@
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import orjson
 
 from reedbed.domain.entries import EntryRow, ViewQuery
 from reedbed.domain.errors import Invalid, ReedbedError
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.folders import FolderNode, build_tree
 from reedbed.domain.live import ChangeEvent
+from reedbed.domain.page_feeds import PageRecipe, recipe_from_fields
 from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Subscription
-from reedbed.domain.transfer import ImportLine, ImportReport, OpmlDocument, OpmlFeed, OpmlOutline, feeds_of
+from reedbed.domain.transfer import PAGE_RECIPE, ImportLine, ImportReport, OpmlDocument, OpmlFeed, OpmlOutline, feeds_of
 from reedbed.domain.users import Allowance
 from reedbed.ingest.discovery import url_from_typed
+from reedbed.ingest.page_feeds.apply import check_selectors
 from reedbed.ingest.transfer import read_opml, write_opml
 from reedbed.services.folders import find_or_create_path
 from reedbed.services.refresh.check import wake_worker
@@ -24,7 +26,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.security import spend
 from reedbed.services.subscriptions.discover import Address, split_credentials, without_credentials
 from reedbed.services.subscriptions.manage import AlreadySubscribed, SubscribeOptions, subscribe_to_url
-from reedbed.store import folders, subscriptions, tags, users
+from reedbed.store import folders, page_feeds, subscriptions, tags, users
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.entries import read as entry_texts
@@ -36,17 +38,7 @@ from reedbed.store.feeds import feeds
 LINES_AT_ONCE = 100
 """Feeds per transaction: a file may have thousands, and other writers must not wait for all of them."""
 
-TRUNCATED_FILE = ImportLine(
-    "The rest of the file",
-    "",
-    "The file ends in its middle, so feeds may be missing. Export it again from your other reader and bring "
-    "it in: what you follow already stays as it is.",
-)
-
-
-NO_ADDRESS = "Feed URL is required"
-EMPTY_FOLDER = "This line has no feed address and no feeds inside it."
-LISTED_TWICE = "The file lists this feed more than once. Its first line was used."
+TRUNCATED_FILE = ImportLine("The rest of the file", "", Failure(FailureCode.FILE_CUT_OFF))
 
 _NO_FEEDS = "This OPML file lists no feeds. Export the subscriptions from your other reader and try again."
 
@@ -80,10 +72,11 @@ def opml_feeds(document: OpmlDocument) -> tuple[list[OpmlFeed], list[ImportLine]
         title, url = without_credentials(line.outline.title), line.outline.xml_url
         if url is None:
             is_feed = line.outline.type == "rss" or line.outline.html_url
-            missing = ImportLine(title, "", NO_ADDRESS)
-            others.append(missing if is_feed else replace(missing, message=EMPTY_FOLDER, status="skipped"))
+            missing = ImportLine(title, "", Failure(FailureCode.LINE_WITHOUT_ADDRESS))
+            empty = ImportLine(title, "", Failure(FailureCode.LINE_WITHOUT_FEEDS), "skipped")
+            others.append(missing if is_feed else empty)
         elif (key := feed_url_key(url)) in seen:
-            others.append(ImportLine(title, without_credentials(url), LISTED_TWICE, "duplicate"))
+            others.append(listed_twice(title, url))
         else:
             seen.add(key)
             feeds.append(line)
@@ -100,6 +93,11 @@ def feed_url_key(url: str) -> str:
         return url
 
 
+def listed_twice(title: str, url: str) -> ImportLine:
+    failure = Failure(FailureCode.LISTED_TWICE)
+    return ImportLine(without_credentials(title), without_credentials(url), failure, "duplicate")
+
+
 def duplicates(lines: Iterable[ImportLine]) -> int:
     return sum(line.status == "duplicate" for line in lines)
 
@@ -111,17 +109,18 @@ async def export_opml(runtime: Runtime, user_id: int, *, with_credentials: bool 
         logins = await feeds.credentials(tx, user_id) if with_credentials else {}
         subscribed = await subscriptions.every(tx, user_id)
         extras = await subscriptions.opml_attributes(tx, user_id)
+        recipes = await page_feeds.recipes_of_user(tx, user_id)
     by_folder: defaultdict[int | None, list[Subscription]] = defaultdict(list)
     for subscription in subscribed:
         if subscription.feed.kind == "web":  # other readers cannot subscribe to newsletters or saved pages
             by_folder[subscription.folder_id].append(subscription)
     urls = {
-        subscription.feed.id: Address(
-            subscription.feed.url, *logins.get(subscription.feed.id, (None, None))
-        ).whole
+        subscription.feed.id: Address(subscription.feed.url, *logins.get(subscription.feed.id, (None, None))).whole
         for subscription in subscribed
     }
-    attributes = {id_: orjson.loads(text) for id_, text in extras.items()}
+    attributes: dict[int, list[tuple[str, str]]] = {id_: orjson.loads(text) for id_, text in extras.items()}
+    for id_, recipe in recipes.items():
+        attributes.setdefault(id_, []).append((PAGE_RECIPE, recipe))
     outlines = _outlines(build_tree(rows), by_folder, None, attributes, urls)
     return write_opml(OpmlDocument("Reedbed subscriptions", outlines))
 
@@ -150,25 +149,36 @@ async def _import_line(
             paths[line.path] = await find_or_create_path(tx, runtime, user_id, line.path)
         folder_id = paths[line.path]
         options = SubscribeOptions(
-            typed_url, folder_id, title.strip()[:254] or None, _attributes_json(outline)
+            typed_url, folder_id, title.strip()[:254] or None, _attributes_json(outline), recipe=_page_recipe(outline)
         )
-        await subscribe_to_url(
-            tx, runtime.now(), user_id, options, asked_url=split_credentials(typed_url).url
-        )
-        return ImportLine(title, url, "", "added")
+        await subscribe_to_url(tx, runtime.now(), user_id, options, asked_url=split_credentials(typed_url).url)
+        return ImportLine(title, url, status="added")
     except AlreadySubscribed as error:
         if folder_id and await subscriptions.move_to_folder(tx, user_id, error.subscription_id, folder_id):
             folder_path = " / ".join(line.path)
-            return ImportLine(
-                title, url, f"You follow this feed already. It is now in {folder_path}.", "moved"
-            )
-        return ImportLine(title, url, "You follow this feed already.", "followed")
+            failure = Failure(FailureCode.ALREADY_FOLLOWED_AND_MOVED, {"folder": folder_path})
+            return ImportLine(title, url, failure, "moved")
+        return ImportLine(title, url, Failure(FailureCode.ALREADY_FOLLOWED), "followed")
     except ReedbedError as error:
-        return ImportLine(title, url, error.message)
+        return ImportLine(title, url, error.failure)
 
 
 def _attributes_json(outline: OpmlOutline) -> str | None:
-    return orjson.dumps(outline.attributes).decode() if outline.attributes else None
+    kept = [(name, value) for name, value in outline.attributes if name != PAGE_RECIPE]
+    return orjson.dumps(kept).decode() if kept else None
+
+
+def _page_recipe(outline: OpmlOutline) -> PageRecipe | None:
+    """The recipe of a feed that is made from a page. Raise `Invalid` if it cannot be used."""
+    text = dict(outline.attributes).get(PAGE_RECIPE)
+    if text is None:
+        return None
+    try:
+        recipe = recipe_from_fields(orjson.loads(text))
+    except (KeyError, TypeError, ValueError) as error:
+        raise Invalid("The recipe for this page is damaged.") from error
+    check_selectors(recipe.selectors)
+    return recipe
 
 
 def _outlines(
@@ -179,8 +189,7 @@ def _outlines(
     urls: Mapping[int, str],
 ) -> tuple[OpmlOutline, ...]:
     nested = tuple(
-        OpmlOutline(node.name, children=_outlines(node.children, by_folder, node.id, extras, urls))
-        for node in tree
+        OpmlOutline(node.name, children=_outlines(node.children, by_folder, node.id, extras, urls)) for node in tree
     )
     subscribed = tuple(
         OpmlOutline(
@@ -215,12 +224,7 @@ class ExportedEntry:
 
 
 async def spend_export(runtime: Runtime, user_id: int) -> None:
-    await spend(
-        runtime,
-        f"export:{user_id}",
-        PER_USER,
-        "You have taken several exports already. Wait a few minutes.",
-    )
+    await spend(runtime, f"export:{user_id}", PER_USER, "You have taken several exports already. Wait a few minutes.")
 
 
 async def export_entries(runtime: Runtime, user_id: int) -> AsyncGenerator[ExportedEntry]:

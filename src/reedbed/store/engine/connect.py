@@ -23,9 +23,7 @@ async def open_database(url: str, *, pool_size: int = 10, vault: Vault | None = 
     raise Unavailable("The database address must start with sqlite:/// or postgresql://.")
 
 
-async def open_with_replica(
-    url: str, replica_url: str, *, pool_size: int = 10, vault: Vault | None = None
-) -> Database:
+async def open_with_replica(url: str, replica_url: str, *, pool_size: int = 10, vault: Vault | None = None) -> Database:
     """Also connect to a PostgreSQL replica for lists, which may be down at start."""
     from reedbed.store.engine.postgresql import open_postgresql
     from reedbed.store.engine.replica import ReplicatedDatabase

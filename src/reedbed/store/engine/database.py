@@ -1,27 +1,21 @@
 """The interface to the database, the same for both engines: `read()` and `write()` open a transaction.
 
-A `Tx` runs `Statement`s and returns rows that can be indexed by name and by position. Store functions take a
-`Tx`; services open it, keep it short and never hold it across a network call.
+A `Tx` runs queries and commands; a query says what its rows become. Store functions take a `Tx`; services open
+it, keep it short and never hold it across a network call.
 """
 
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from reedbed.domain.records import record
 from reedbed.store.engine.encryption import Vault
-from reedbed.store.engine.statements import Statement
+from reedbed.store.engine.statements import Params, Query, Statement
 
 T = TypeVar("T")
 
-NOTHING: Mapping[str, Any] = {}
-
-
-class Row(Protocol):
-    def __getitem__(self, key: Any, /) -> Any: ...
-    def __iter__(self) -> Iterator[Any]: ...
-    def __len__(self) -> int: ...
+NOTHING: Params = {}
 
 
 class Tx(Protocol):
@@ -35,23 +29,25 @@ class Tx(Protocol):
         """Encrypts and decrypts values that must not be stored as plain text."""
         ...
 
-    async def all(self, statement: Statement, params: Mapping[str, Any] = NOTHING) -> Sequence[Row]: ...
+    async def all(self, query: Query[T], params: Params = NOTHING) -> list[T]: ...
 
-    async def one(self, statement: Statement, params: Mapping[str, Any] = NOTHING) -> Row | None: ...
-
-    async def value(self, statement: Statement, params: Mapping[str, Any] = NOTHING) -> Any:
-        """The first column of the first row, or None."""
+    async def one(self, query: Query[T], params: Params = NOTHING) -> T | None:
+        """The first row, or None."""
         ...
 
-    async def run(self, statement: Statement, params: Mapping[str, Any] = NOTHING) -> int:
+    async def get(self, query: Query[T], params: Params = NOTHING) -> T:
+        """The first row of a query that always has one."""
+        ...
+
+    async def run(self, statement: Statement, params: Params = NOTHING) -> int:
         """Run the statement; returns the number of affected rows."""
         ...
 
-    async def run_many(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
+    async def run_many(self, statement: Statement, rows: Sequence[Params]) -> None:
         """Run the statement for many rows, in one round trip."""
         ...
 
-    async def each(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> Sequence[Row]:
+    async def each(self, query: Query[T], rows: Sequence[Params]) -> list[T]:
         """Like `run_many`; returns the rows of its RETURNING clause, in order."""
         ...
 

@@ -48,9 +48,7 @@ def key_from_setting(secret: str) -> Key:
 
 
 class Vault:
-    def __init__(
-        self, given: Key | None = None, *, former: Iterable[Key] = (), file: Path | None = None
-    ) -> None:
+    def __init__(self, given: Key | None = None, *, former: Iterable[Key] = (), file: Path | None = None) -> None:
         """Encrypt with this key, or else with the first key of the file. Without any, store plain text."""
         self.current = given
         self.file = file
@@ -128,8 +126,7 @@ def read_key_file(path: Path) -> list[Key]:
         lines = path.read_text("utf-8").splitlines()
     except OSError as error:
         raise CannotStart(
-            f"The key file {path} cannot be read: {error.strerror}. "
-            "It must be readable by the user who runs Reedbed."
+            f"The key file {path} cannot be read: {error.strerror}. It must be readable by the user who runs Reedbed."
         ) from error
     except UnicodeDecodeError:
         raise _damaged_error(path) from None

@@ -6,7 +6,7 @@ use and fails new requests at once with `Unavailable`, instead of letting every 
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -15,9 +15,9 @@ import structlog
 from sqlalchemy import text
 
 from reedbed.domain.errors import Unavailable
-from reedbed.store.engine.database import NOTHING, PoolUse, Row, Tx, count_statement
+from reedbed.store.engine.database import NOTHING, PoolUse, Tx, count_statement
 from reedbed.store.engine.encryption import Vault
-from reedbed.store.engine.statements import POSTGRESQL, Params, Statement
+from reedbed.store.engine.statements import POSTGRESQL, Command, Params, Query, Statement
 
 asyncpg: Any = untyped_asyncpg
 
@@ -187,6 +187,7 @@ class ConnectionProbe:
 # --- Transactions and the pool
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 CONNECT_TIMEOUT = 5
 COMMAND_TIMEOUT = 60
@@ -194,7 +195,7 @@ LOCK_SECONDS = 6
 """Our own transactions hold locks briefly; a longer wait means that another program holds the lock."""
 VACUUM_TIMEOUT = 3_600
 CLOSE_TIMEOUT = 3
-_ASYNC_COMMIT = Statement(
+_ASYNC_COMMIT = Command(
     text(
         "SELECT set_config('synchronous_commit', 'off', true),"
         " set_config('plan_cache_mode', 'force_generic_plan', true)"
@@ -209,19 +210,23 @@ class PostgresqlTx:
         self.vault = vault
         self._connection = connection
 
-    async def all(self, statement: Statement, params: Params = NOTHING) -> Sequence[Row]:
+    async def all(self, query: Query[R], params: Params = NOTHING) -> list[R]:
         count_statement()
-        compiled = statement.on(POSTGRESQL)
-        return await self._connection.fetch(compiled.sql, *compiled.arguments(params))
+        compiled = query.on(POSTGRESQL)
+        rows = await self._connection.fetch(compiled.sql, *compiled.arguments(params))
+        return [query.into(*row) for row in rows]
 
-    async def one(self, statement: Statement, params: Params = NOTHING) -> Row | None:
+    async def one(self, query: Query[R], params: Params = NOTHING) -> R | None:
         count_statement()
-        compiled = statement.on(POSTGRESQL)
-        return await self._connection.fetchrow(compiled.sql, *compiled.arguments(params))
+        compiled = query.on(POSTGRESQL)
+        row = await self._connection.fetchrow(compiled.sql, *compiled.arguments(params))
+        return None if row is None else query.into(*row)
 
-    async def value(self, statement: Statement, params: Params = NOTHING) -> Any:
-        row = await self.one(statement, params)
-        return None if row is None else row[0]
+    async def get(self, query: Query[R], params: Params = NOTHING) -> R:
+        count_statement()
+        compiled = query.on(POSTGRESQL)
+        row = await self._connection.fetchrow(compiled.sql, *compiled.arguments(params))
+        return query.into(*row)
 
     async def run(self, statement: Statement, params: Params = NOTHING) -> int:
         count_statement()
@@ -230,19 +235,20 @@ class PostgresqlTx:
         count = tag.rpartition(" ")[2]
         return int(count) if count.isdigit() else 0
 
-    async def run_many(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
+    async def run_many(self, statement: Statement, rows: Sequence[Params]) -> None:
         if not rows:
             return
         count_statement()
         compiled = statement.on(POSTGRESQL)
         await self._connection.executemany(compiled.sql, [compiled.arguments(row) for row in rows])
 
-    async def each(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> Sequence[Row]:
+    async def each(self, query: Query[R], rows: Sequence[Params]) -> list[R]:
         if not rows:
             return []
         count_statement()
-        compiled = statement.on(POSTGRESQL)
-        return await self._connection.fetchmany(compiled.sql, [compiled.arguments(row) for row in rows])
+        compiled = query.on(POSTGRESQL)
+        found = await self._connection.fetchmany(compiled.sql, [compiled.arguments(row) for row in rows])
+        return [query.into(*row) for row in found]
 
 
 _ANALYZED_ROWS = "SELECT min(reltuples) FROM pg_class WHERE oid IN ('entries'::regclass, 'unread'::regclass)"

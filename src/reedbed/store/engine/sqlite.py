@@ -8,7 +8,7 @@ locked". A separate thread runs the WAL checkpoints, so that commits do not have
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from queue import SimpleQueue
@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 import orjson
 
 from reedbed.domain.errors import CannotStart, Unavailable
-from reedbed.store.engine.database import NOTHING, PoolUse, Row, Tx, count_statement
+from reedbed.store.engine.database import NOTHING, PoolUse, Tx, count_statement
 from reedbed.store.engine.encryption import Vault
-from reedbed.store.engine.statements import SQLITE, Params, Statement
+from reedbed.store.engine.statements import SQLITE, Params, Query, Statement
 
 
 def vacuum_sqlite(path: Path) -> int:
@@ -38,6 +38,7 @@ def vacuum_sqlite(path: Path) -> int:
 
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 READERS = 4
 BUSY_TIMEOUT_MS = 5_000
@@ -60,20 +61,16 @@ sqlite3.register_adapter(list, _json)
 
 def connect(path: str, *, readonly: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        path,
-        isolation_level=None,
-        check_same_thread=False,
-        cached_statements=512,
-        timeout=BUSY_TIMEOUT_MS / 1000,
+        path, isolation_level=None, check_same_thread=False, cached_statements=512, timeout=BUSY_TIMEOUT_MS / 1000
     )
-    connection.row_factory = sqlite3.Row
     for pragma in (
         "journal_mode = WAL",
         "synchronous = NORMAL",
         f"busy_timeout = {BUSY_TIMEOUT_MS}",
         "foreign_keys = ON",
         "temp_store = MEMORY",
-        "cache_size = -8000",
+        # Kilobytes. The system caches the file for all readers together; the writer goes over its pages many times.
+        f"cache_size = {-2000 if readonly else -8000}",
         "journal_size_limit = 67108864",
     ):
         connection.execute(f"PRAGMA {pragma}")
@@ -137,32 +134,38 @@ class SqliteTx:
         self.vault = vault
         self._thread = thread
         self._begin = begin
-        self._begun = False
+        self._started = False
 
-    async def all(self, statement: Statement, params: Params = NOTHING) -> Sequence[Row]:
-        return await self._do(statement, params, lambda cursor: cursor.fetchall())
+    async def all(self, query: Query[R], params: Params = NOTHING) -> list[R]:
+        rows = await self._do(query, params, lambda cursor: cursor.fetchall())
+        return [query.into(*row) for row in rows]
 
-    async def one(self, statement: Statement, params: Params = NOTHING) -> Row | None:
-        return await self._do(statement, params, _first)
+    async def one(self, query: Query[R], params: Params = NOTHING) -> R | None:
+        # Fetch all rows, so that SQLite finishes and releases a statement that both writes and returns rows.
+        rows = await self._do(query, params, lambda cursor: cursor.fetchall())
+        return query.into(*rows[0]) if rows else None
 
-    async def value(self, statement: Statement, params: Params = NOTHING) -> Any:
-        row = await self.one(statement, params)
-        return None if row is None else row[0]
+    async def get(self, query: Query[R], params: Params = NOTHING) -> R:
+        rows = await self._do(query, params, lambda cursor: cursor.fetchall())
+        return query.into(*rows[0])
 
     async def run(self, statement: Statement, params: Params = NOTHING) -> int:
         return await self._do(statement, params, _row_count)
 
-    async def run_many(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
+    async def run_many(self, statement: Statement, rows: Sequence[Params]) -> None:
         # Not `executemany`: since Python 3.12 it fails with SQLITE_MISUSE on a statement that returns rows.
-        await self.each(statement, rows)
+        await self._do_each(statement, rows)
 
-    async def each(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> Sequence[Row]:
+    async def each(self, query: Query[R], rows: Sequence[Params]) -> list[R]:
+        return [query.into(*row) for row in await self._do_each(query, rows)]
+
+    async def _do_each(self, statement: Statement, rows: Sequence[Params]) -> list[tuple[Any, ...]]:
         if not rows:
             return []
         compiled = statement.on(SQLITE)
         arguments = [compiled.arguments(row) for row in rows]
 
-        def job(connection: sqlite3.Connection) -> list[Row]:
+        def job(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
             cursor = connection.cursor()
             return [row for values in arguments for row in cursor.execute(compiled.sql, values)]
 
@@ -175,9 +178,9 @@ class SqliteTx:
 
     async def _job(self, job: Callable[[sqlite3.Connection], T]) -> T:
         count_statement()
-        if self._begun:
+        if self._started:
             return await self._guarded(job)
-        self._begun = True
+        self._started = True
 
         def begin_first(connection: sqlite3.Connection) -> T:
             connection.execute(self._begin)
@@ -190,11 +193,11 @@ class SqliteTx:
             return await self._thread.do(job)
 
     async def commit(self) -> None:
-        if self._begun:
+        if self._started:
             await self._guarded(lambda connection: connection.execute("COMMIT"))
 
     def abandon(self) -> None:
-        if self._begun:
+        if self._started:
             self._thread.do_later(_rollback)
 
 
@@ -249,9 +252,7 @@ class SqliteDatabase:
     async def write_now(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         """Run all of `work` in the writer's thread: a busy event loop cannot delay it between statements."""
         async with self._write_slot():
-            result = await self._writer.do(
-                lambda _: _run_to_end(_run_transaction(work, self._writer, self._vault))
-            )
+            result = await self._writer.do(lambda _: _run_to_end(_run_transaction(work, self._writer, self._vault)))
             self._checkpoint_soon()
             return result
 
@@ -312,13 +313,9 @@ def open_sqlite(path: str, *, vault: Vault) -> SqliteDatabase:
     try:
         return SqliteDatabase(path, vault)
     except sqlite3.Error as error:
-        raise Unavailable(f"The database file {path} cannot be opened: {error}.") from error
-
-
-def _first(cursor: sqlite3.Cursor) -> Row | None:
-    # Fetch all rows, so that SQLite finishes and releases a statement that both writes and returns rows.
-    rows = cursor.fetchall()
-    return rows[0] if rows else None
+        raise Unavailable(
+            "The database file %(path)s cannot be opened: %(error)s.", path=str(path), error=str(error)
+        ) from error
 
 
 def _row_count(cursor: sqlite3.Cursor) -> int:

@@ -1,13 +1,16 @@
 """SQL statements for both engines: compiled once, with helpers where SQLite and PostgreSQL differ.
 
-`Statement` wraps a SQLAlchemy Core clause, `StatementFamily` variants of one that differ by filters. Building
+A `Query` returns rows and knows what they become, a `Command` returns none; both wrap a SQLAlchemy Core clause.
+`QueryFamily` and `CommandFamily` hold variants that differ by filters. Building
 blocks: `among` (IN with a list parameter), `in_order` (a join with a fixed order), `larger`, `beyond` (keyset
 pagination), `containing` (a LIKE pattern) and so on.
 """
 
+import typing
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from operator import itemgetter
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
 
 import sqlalchemy
 from sqlalchemy import (
@@ -19,6 +22,7 @@ from sqlalchemy import (
     Select,
     Table,
     bindparam,
+    cast,
     delete,
     literal_column,
     tuple_,
@@ -32,12 +36,19 @@ from sqlalchemy.sql.functions import GenericFunction
 from sqlalchemy.sql.selectable import Join
 from sqlalchemy.types import ARRAY, Boolean, TypeEngine
 
+from reedbed.domain.failures import load_failure
 from reedbed.domain.pagination import Order
 from reedbed.domain.records import record
 
 select: Any = sqlalchemy.select
 func: Any = sqlalchemy.func
 
+T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+E = TypeVar("E")
 
 SQLITE: Dialect = sqlite.dialect(paramstyle="qmark")
 POSTGRESQL: Dialect = asyncpg.dialect()
@@ -53,7 +64,7 @@ class Compiled:
 
 
 class Statement:
-    """One SQL statement for both engines, compiled for each on first use."""
+    """One SQL statement for both engines, compiled for each on first use. Use `Query` or `Command`."""
 
     __slots__ = ("_clause", "_columns", "_compiled")
 
@@ -77,29 +88,128 @@ class Statement:
         return Compiled(str(compiled), _filler(names, constants))
 
 
+class Command(Statement):
+    """A statement that returns no rows."""
+
+
+class Query(Statement, Generic[T]):
+    """A statement that returns rows; each becomes `into(*columns)`."""
+
+    __slots__ = ("into",)
+
+    def __init__(self, clause: ClauseElement, into: Callable[..., T], *, columns: Sequence[str] | None = None) -> None:
+        super().__init__(clause, columns=columns)
+        self.into: Callable[..., T] = _checked(into)
+
+
 def _filler(names: Sequence[str], constants: Mapping[str, Any]) -> Callable[[Params], Sequence[Any]]:
     if len(names) > 1 and constants.keys().isdisjoint(names):
         return itemgetter(*names)  # fast path: a refresh writes tens of thousands of rows
     return lambda params: [params[name] if name in params else constants[name] for name in names]
 
 
-class StatementFamily:
-    """A family of statements that differ by filters; each variant is built once and cached.
+class CommandFamily:
+    """Commands that differ by filters; each variant is built once and cached.
 
     The key must come from a small closed set (view, order, has-cursor ...), never from user text.
     """
 
-    __slots__ = ("_build", "_statements")
+    __slots__ = ("_build", "_variants")
 
     def __init__(self, build: Callable[..., ClauseElement]) -> None:
         self._build = build
-        self._statements: dict[tuple[Any, ...], Statement] = {}
+        self._variants: dict[tuple[object, ...], Command] = {}
 
-    def __call__(self, *variant: Any) -> Statement:
-        statement = self._statements.get(variant)
-        if statement is None:
-            statement = self._statements[variant] = Statement(self._build(*variant))
-        return statement
+    def __call__(self, *variant: object) -> Command:
+        command = self._variants.get(variant)
+        if command is None:
+            command = self._variants[variant] = Command(self._build(*variant))
+        return command
+
+
+class QueryFamily(Generic[T]):
+    """Like `CommandFamily`, for queries."""
+
+    __slots__ = ("_build", "_into", "_variants")
+
+    def __init__(self, build: Callable[..., ClauseElement], into: Callable[..., T]) -> None:
+        self._build = build
+        self._into = into
+        self._variants: dict[tuple[object, ...], Query[T]] = {}
+
+    def __call__(self, *variant: object) -> Query[T]:
+        query = self._variants.get(variant)
+        if query is None:
+            query = self._variants[variant] = Query(self._build(*variant), into=self._into)
+        return query
+
+
+def total(column: ColumnElement[Any]) -> ColumnElement[int]:
+    """A sum of whole numbers; PostgreSQL alone would answer with a decimal."""
+    return cast(func.sum(column), BigInteger)
+
+
+# --- What rows become
+
+
+def optional(convert: Callable[[Any], A]) -> Callable[[object], A | None]:
+    """For a column that may be NULL."""
+    return lambda value: None if value is None else convert(value)
+
+
+@overload
+def row_of(a: Callable[[Any], A], b: Callable[[Any], B], /) -> Callable[[object, object], tuple[A, B]]: ...
+@overload
+def row_of(
+    a: Callable[[Any], A], b: Callable[[Any], B], c: Callable[[Any], C], /
+) -> Callable[[object, object, object], tuple[A, B, C]]: ...
+@overload
+def row_of(
+    a: Callable[[Any], A], b: Callable[[Any], B], c: Callable[[Any], C], d: Callable[[Any], D], /
+) -> Callable[[object, object, object, object], tuple[A, B, C, D]]: ...
+@overload
+def row_of(
+    a: Callable[[Any], A], b: Callable[[Any], B], c: Callable[[Any], C], d: Callable[[Any], D], e: Callable[[Any], E], /
+) -> Callable[[object, object, object, object, object], tuple[A, B, C, D, E]]: ...
+def row_of(*converters: Callable[[Any], object]) -> Callable[..., tuple[object, ...]]:
+    """A tuple of values with these types."""
+    return TupleMapper(converters)
+
+
+class TupleMapper:
+    __slots__ = ("_converted", "columns")
+
+    def __init__(self, converters: Sequence[Callable[[Any], object]]) -> None:
+        self.columns = len(converters)
+        # Drivers return texts as such, and numbers but for sums and means of PostgreSQL.
+        self._converted = [
+            (index, _exact(convert) if convert in (int, float) else convert)
+            for index, convert in enumerate(converters)
+            if convert is not str
+        ]
+
+    def __call__(self, *row: object) -> tuple[object, ...]:
+        if not self._converted:
+            return row
+        values = list(row)
+        for index, convert in self._converted:
+            values[index] = convert(values[index])
+        return tuple(values)
+
+
+def _exact(convert: Callable[[Any], object]) -> Callable[[object], object]:
+    return lambda value: convert(value) if isinstance(value, Decimal) else value
+
+
+def _checked(convert: Callable[..., T]) -> Callable[..., T]:
+    """`str` would turn NULL into a word."""
+    return typing.cast("Callable[..., T]", _text) if convert is str else convert
+
+
+def _text(value: str | None) -> str:
+    if value is None:
+        raise TypeError("NULL in a column of text")
+    return value
 
 
 def delete_some(table: Table, *which: ColumnElement[bool]) -> ClauseElement:
@@ -261,6 +371,24 @@ def select_once(rows: Select[Any]) -> Select[Any]:
     """
     chosen = rows.cte("chosen")
     return select(*chosen.c)
+
+
+def keyed(key: Callable[[Any], A], into: Callable[..., T]) -> Callable[..., tuple[A, T]]:
+    """The first column, and what becomes of the others."""
+
+    def build(first: object, *rest: object) -> tuple[A, T]:
+        return key(first), into(*rest)
+
+    return build
+
+
+def with_failure(into: Callable[..., T], position: int) -> Callable[..., T]:
+    """The column at this position holds a stored failure."""
+
+    def build(*row: Any) -> T:
+        return into(*row[:position], load_failure(row[position]), *row[position + 1 :])
+
+    return build
 
 
 LOWEST = -(2**62)

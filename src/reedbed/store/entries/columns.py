@@ -1,13 +1,15 @@
 """Columns, joins and conditions that all entry lists share, and the conversion of rows to `EntryRow`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import BigInteger, BindParameter, ColumnElement, and_, bindparam, or_, true
 from sqlalchemy.sql.selectable import FromClause
 
 from reedbed.domain.entries import EntryRow, States
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, among, select
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Query, among, row_of, select
 from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, tags, unread
 from reedbed.store.visibility import above_read_marker, alive, shows
 
@@ -35,14 +37,18 @@ LISTED = (*PLAIN, IS_UNREAD, IS_STARRED, IS_LATER)
 _USER: BindParameter[int] = bindparam("user_id", type_=BigInteger)
 
 
+def entry_row(*listed: Any) -> EntryRow:
+    """The columns of `LISTED` as an entry, without its tags; see `with_tags`."""
+    *plain, is_unread, is_starred, is_later = listed
+    states = States(read=not is_unread, starred=bool(is_starred), later=bool(is_later))
+    return EntryRow(*plain, states=states)
+
+
 def with_states(source: FromClause) -> FromClause:
     """Join this user's states (unread, starred, later) to the `entries` of the source."""
     return (
         source.outerjoin(unread, and_(unread.c.user_id == _USER, unread.c.entry_id == entries.c.id))
-        .outerjoin(
-            subscriptions,
-            and_(subscriptions.c.user_id == _USER, subscriptions.c.feed_id == entries.c.feed_id),
-        )
+        .outerjoin(subscriptions, and_(subscriptions.c.user_id == _USER, subscriptions.c.feed_id == entries.c.feed_id))
         .outerjoin(starred, and_(starred.c.user_id == _USER, starred.c.entry_id == entries.c.id))
         .outerjoin(later, and_(later.c.user_id == _USER, later.c.entry_id == entries.c.id))
     )
@@ -80,11 +86,7 @@ def has_tag(name: str, entry_id: ColumnElement[int]) -> ColumnElement[bool]:
     """`name` is the bind parameter with the tag's name."""
     return (
         select(entry_tags.c.entry_id)
-        .where(
-            entry_tags.c.user_id == _USER,
-            entry_tags.c.entry_id == entry_id,
-            entry_tags.c.tag_id == tag_id(name),
-        )
+        .where(entry_tags.c.user_id == _USER, entry_tags.c.entry_id == entry_id, entry_tags.c.tag_id == tag_id(name))
         .correlate_except(entry_tags)
         .exists()
     )
@@ -104,11 +106,12 @@ def is_unread(entry_id: ColumnElement[int]) -> ColumnElement[bool]:
     )
 
 
-_TAGS = Statement(
+_TAGS = Query(
     select(entry_tags.c.entry_id, tags.c.name)
     .join_from(entry_tags, tags, tags.c.id == entry_tags.c.tag_id)
     .where(entry_tags.c.user_id == _USER, among(entry_tags.c.entry_id, "ids"))
-    .order_by(tags.c.name)
+    .order_by(tags.c.name),
+    into=row_of(int, str),
 )
 
 
@@ -120,13 +123,8 @@ async def tags_of(tx: Tx, user_id: int, ids: list[int]) -> dict[int, tuple[str, 
     return names
 
 
-def entry_row(row: Row, tags: Mapping[int, tuple[str, ...]]) -> EntryRow:
-    """Convert a row that starts with the columns of `LISTED`."""
-    plain = tuple(row)[: len(PLAIN)]
-    states = States(
-        read=not row["is_unread"],
-        starred=bool(row["is_starred"]),
-        later=bool(row["is_later"]),
-        tags=tags.get(row["id"], ()),
-    )
-    return EntryRow(*plain, states=states)
+async def with_tags(tx: Tx, user_id: int, rows: Iterable[EntryRow]) -> list[EntryRow]:
+    """These entries with the user's tags."""
+    rows = list(rows)
+    tags = await tags_of(tx, user_id, [row.id for row in rows])
+    return [replace(row, states=replace(row.states, tags=tags[row.id])) if row.id in tags else row for row in rows]

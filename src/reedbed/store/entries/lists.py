@@ -8,31 +8,26 @@ There are four strategies to find them, chosen by the counts:
   library, or a handful of unread entries among read rows that are not yet deleted, without a long walk;
 - `many`: a walk along (sort_at, id) with the feeds as a filter;
 - `all`: the same walk without a filter.
+
+The orders `important` and `shortest` have no index: they rank the newest `RANKED` entries of the list.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    ClauseElement,
-    ColumnElement,
-    FromClause,
-    Select,
-    and_,
-    bindparam,
-    literal_column,
-)
+from sqlalchemy import BigInteger, ClauseElement, ColumnElement, FromClause, Select, and_, bindparam, literal_column
 
-from reedbed.domain.entries import EntryPage, ViewQuery
-from reedbed.domain.pagination import DEFAULT_LIMIT, MAX_LIMIT, Cursor, Order
+from reedbed.domain.entries import EntryPage, EntryRow, ViewQuery
+from reedbed.domain.pagination import DEFAULT_LIMIT, MAX_LIMIT, Cursor, ListOrder, Order
 from reedbed.domain.records import record
-from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import (
-    StatementFamily,
+    QueryFamily,
     among,
     beyond,
     entry_id_of,
+    func,
     in_direction,
     in_order,
     select,
@@ -47,9 +42,9 @@ from reedbed.store.entries.columns import (
     has_tag,
     is_unread,
     tag_id,
-    tags_of,
     visible,
     with_states,
+    with_tags,
 )
 from reedbed.store.tables import (
     entries,
@@ -58,10 +53,11 @@ from reedbed.store.tables import (
     muted,
     read_history,
     starred,
+    story_entries,
     subscriptions,
     unread,
 )
-from reedbed.store.visibility import VisibleScope, above_read_marker, alive, resolve, shows
+from reedbed.store.visibility import VisibleScope, above_read_marker, alive, in_muted_feed, resolve, shows
 
 FEW = 100
 """Merging costs about 20 to 50 µs per feed, so it is used for at most this many feeds."""
@@ -70,6 +66,9 @@ HANDFUL = 500
 """Up to this many unread entries are read from their feeds: they may be far apart among read rows."""
 
 USUAL = DEFAULT_LIMIT + 1
+
+RANKED = 1_000
+"""How many of the newest entries are ranked by importance or length."""
 
 _MARKS: dict[str, FromClause] = {"starred": starred, "later": later, "muted": muted}
 
@@ -82,9 +81,12 @@ class _ListVariant:
     order: Order
     strategy: str
     """One, few, many or all."""
+    rank: ListOrder
+    """The order of the page; `order` is the direction of its sort key."""
     tagged: bool
     continued: bool
     since: bool
+    has_muted: bool
     usual: bool
     """The page has the default size, so the SQL contains the number. PostgreSQL then reuses one plan for all
     users. With a parameter it plans each page again, which takes longer than the page itself."""
@@ -102,14 +104,18 @@ async def page(
         return EntryPage((), None)
     variant = _ListVariant(
         view=query.view,
-        order=query.order,
+        order="oldest" if query.order in ("oldest", "shortest") else "newest",
         strategy=_strategy(query, scope),
+        rank=query.order,
         tagged=query.tag is not None,
         continued=cursor is not None,
         since=query.since is not None,
+        has_muted=scope.has_muted,
         usual=size == USUAL,
     )
     rows = await tx.all(_PAGE(variant), _params(user_id, query, scope, cursor, size))
+    if query.view == "history":
+        rows = [(replace(row, read_at=key), key) for row, key in rows]
     return await _page_of(tx, user_id, rows, limit)
 
 
@@ -120,7 +126,8 @@ def _strategy(query: ViewQuery, scope: VisibleScope) -> str:
     if len(feeds) == 1:
         return "one"
     walk = "many" if scope.narrowed else "all"
-    if len(feeds) > FEW or query.tag is not None or query.view not in ("unread", "all"):
+    is_ranked = query.order in ("important", "shortest")
+    if len(feeds) > FEW or query.tag is not None or query.view not in ("unread", "all") or is_ranked:
         return walk
     return "few" if _merging_is_cheaper(query, scope, len(feeds)) else walk
 
@@ -133,9 +140,7 @@ def _merging_is_cheaper(query: ViewQuery, scope: VisibleScope, feeds: int) -> bo
     return scope.pile > 2 * feeds * size
 
 
-def _params(
-    user_id: int, query: ViewQuery, scope: VisibleScope, cursor: Cursor | None, size: int
-) -> dict[str, Any]:
+def _params(user_id: int, query: ViewQuery, scope: VisibleScope, cursor: Cursor | None, size: int) -> dict[str, Any]:
     feeds = list(scope.feeds or ())
     return {
         "user_id": user_id,
@@ -145,24 +150,28 @@ def _params(
         "since": query.since,
         "sort_at": cursor.sort_at if cursor else None,
         "id": cursor.id if cursor else None,
-        "wanted": size,
+        "wanted": RANKED if query.order in ("important", "shortest") else size,
+        "page": size,
         "rank": size - 1,
     }
 
 
-async def _page_of(tx: Tx, user_id: int, rows: Sequence[Row], limit: int) -> EntryPage:
-    visible_rows = rows[:limit]
-    tags = await tags_of(tx, user_id, [row["id"] for row in visible_rows])
-    last = visible_rows[-1] if len(rows) > limit else None
-    next_cursor = Cursor(last["key"], last["id"]) if last else None
-    return EntryPage(tuple(entry_row(row, tags) for row in visible_rows), next_cursor)
+async def _page_of(tx: Tx, user_id: int, rows: Sequence[tuple[EntryRow, int]], limit: int) -> EntryPage:
+    last, key = rows[limit - 1] if len(rows) > limit else (None, 0)
+    next_cursor = Cursor(key, last.id) if last else None
+    return EntryPage(tuple(await with_tags(tx, user_id, (row for row, _ in rows[:limit]))), next_cursor)
+
+
+def _row_and_key(*columns: Any) -> tuple[EntryRow, int]:
+    *listed, key = columns
+    return entry_row(*listed), key
 
 
 # --- SQL of a page
 
 
 def _build(variant: _ListVariant) -> ClauseElement:
-    positions = (_merged(variant) if variant.strategy == "few" else _walked(variant)).subquery("found")
+    positions = _positions(variant).subquery("found")
     source = with_states(positions.join(entries, entries.c.id == positions.c.entry_id))
     return (
         select(*LISTED, positions.c.key)
@@ -171,7 +180,47 @@ def _build(variant: _ListVariant) -> ClauseElement:
     )
 
 
-_PAGE = StatementFamily(_build)
+_PAGE = QueryFamily(_build, into=_row_and_key)
+
+
+def _positions(variant: _ListVariant) -> Select[Any, Any]:
+    if variant.rank in ("important", "shortest"):
+        return _ranked(variant)
+    return _merged(variant) if variant.strategy == "few" else _walked(variant)
+
+
+def _ranked(variant: _ListVariant) -> Select[Any, Any]:
+    newest = _walked(replace(variant, order="newest", continued=False, usual=False)).subquery("newest")
+    if variant.rank == "shortest":
+        ranked = select(entries.c.words.label("key"), newest.c.entry_id).join_from(
+            newest, entries, entries.c.id == newest.c.entry_id
+        )
+    else:
+        ranked = select(_outlets(newest.c.entry_id).label("key"), newest.c.entry_id)
+    found = ranked.subquery("ranked")
+    return (
+        select(found.c.key, found.c.entry_id)
+        .where(*_bounds(replace(variant, since=False), found.c.key, found.c.entry_id))
+        .order_by(*in_direction(variant.order, found.c.key, found.c.entry_id))
+        .limit(bindparam("page", type_=BigInteger))
+    )
+
+
+def _outlets(entry_id: ColumnElement[Any]) -> ColumnElement[int]:
+    """How many of the user's feeds report the event of this entry."""
+    story, others = story_entries.alias("story"), story_entries.alias("others")
+    return (
+        select(func.count(others.c.feed_id.distinct()))
+        .select_from(story.join(others, others.c.story_id == story.c.story_id))
+        .join(subscriptions, subscriptions.c.feed_id == others.c.feed_id)
+        .where(
+            story.c.entry_id == entry_id,
+            subscriptions.c.user_id == bindparam("user_id"),
+            subscriptions.c.unsubscribed_at.is_(None),
+        )
+        .correlate_except(story, others, subscriptions)
+        .scalar_subquery()
+    )
 
 
 def _walked(variant: _ListVariant) -> Select[Any, Any]:
@@ -200,9 +249,7 @@ def _source(variant: _ListVariant) -> tuple[FromClause, ColumnElement[Any], Colu
     return table, table.c.sort_at, table.c.entry_id
 
 
-def _is_in_view(
-    variant: _ListVariant, table: FromClause, entry_id: ColumnElement[Any]
-) -> list[ColumnElement[bool]]:
+def _is_in_view(variant: _ListVariant, table: FromClause, entry_id: ColumnElement[Any]) -> list[ColumnElement[bool]]:
     """The row belongs to this user and to the view."""
     if table is entries:
         return [followed()]
@@ -225,11 +272,9 @@ def _is_visible(entry_id: ColumnElement[Any]) -> ColumnElement[bool]:
     return visible_entry.correlate_except(entries).exists()
 
 
-def _in_feeds(
-    variant: _ListVariant, table: FromClause, entry_id: ColumnElement[Any]
-) -> list[ColumnElement[bool]]:
+def _in_feeds(variant: _ListVariant, table: FromClause, entry_id: ColumnElement[Any]) -> list[ColumnElement[bool]]:
     if variant.strategy == "all":
-        return []
+        return [~in_muted_feed(table.c.feed_id)] if variant.has_muted else []
     if "feed_id" in table.c:
         return [_feeds(variant, table.c.feed_id)]
     of_feed = select(entries.c.id).where(entries.c.id == entry_id, _feeds(variant, entries.c.feed_id))
@@ -240,9 +285,7 @@ def _feeds(variant: _ListVariant, feed_id: ColumnElement[Any]) -> ColumnElement[
     return feed_id == bindparam("feed_id") if variant.strategy == "one" else among(feed_id, "feed_ids")
 
 
-def _bounds(
-    variant: _ListVariant, key: ColumnElement[Any], entry_id: ColumnElement[Any]
-) -> list[ColumnElement[bool]]:
+def _bounds(variant: _ListVariant, key: ColumnElement[Any], entry_id: ColumnElement[Any]) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
     if variant.continued:
         conditions.append(beyond(variant.order, (key, entry_id), (bindparam("sort_at"), bindparam("id"))))

@@ -4,6 +4,7 @@ Also re-exports the lists of `lists` and `streams`, so that callers need one imp
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -13,9 +14,9 @@ from reedbed.domain.entries import Entry, EntryRow, EntryVersion
 from reedbed.domain.feeds import Author, Enclosure
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, among, func, select
-from reedbed.store.entries.columns import LISTED, entry_row, tags_of, visible, with_states
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Query, among, func, row_of, select
+from reedbed.store.entries.columns import LISTED, entry_row, visible, with_states, with_tags
 from reedbed.store.entries.lists import page
 from reedbed.store.entries.streams import all_stream_ids, how_many, ids_page, length
 from reedbed.store.tables import entries, entry_bodies, entry_versions, feeds, subscriptions
@@ -39,26 +40,39 @@ _with_body = (
     .select_from(with_states(entries.outerjoin(entry_bodies, entry_bodies.c.entry_id == entries.c.id)))
     .where(among(entries.c.id, "ids"))
 )
-_WITH_BODY = Statement(_with_body.where(visible()))
-_ALSO_MUTED = Statement(_with_body.where(visible(with_muted=True)))
-_ROWS = Statement(
-    select(*LISTED)
-    .select_from(with_states(entries))
-    .where(among(entries.c.id, "ids"), visible(with_muted=True))
-)
-_POSITION = Statement(
-    select(entries.c.sort_at, entries.c.id).where(entries.c.id == bindparam("id"), visible(with_muted=True))
-)
-_VERSIONS = Statement(
-    select(
-        entry_versions.c.version,
-        entry_versions.c.title,
-        entry_versions.c.content,
-        entry_versions.c.replaced_at,
+
+
+def _entry(*columns: Any) -> Entry:
+    *listed, content, full_content, extra_json = columns
+    extra: dict[str, Any] = orjson.loads(extra_json or "{}")
+    return Entry(
+        row=entry_row(*listed),
+        content=content or "",
+        full_content=full_content,
+        authors=tuple(Author(**author) for author in extra.get("authors", ())),
+        categories=tuple(extra.get("categories", ())),
+        enclosures=tuple(Enclosure(**enclosure) for enclosure in extra.get("enclosures", ())),
+        comments_url=extra.get("comments_url"),
+        external_url=extra.get("external_url"),
     )
+
+
+_WITH_BODY = Query(_with_body.where(visible()), into=_entry)
+_ALSO_MUTED = Query(_with_body.where(visible(with_muted=True)), into=_entry)
+_ROWS = Query(
+    select(*LISTED).select_from(with_states(entries)).where(among(entries.c.id, "ids"), visible(with_muted=True)),
+    into=entry_row,
+)
+_POSITION = Query(
+    select(entries.c.sort_at, entries.c.id).where(entries.c.id == bindparam("id"), visible(with_muted=True)),
+    into=row_of(int, int),
+)
+_VERSIONS = Query(
+    select(entry_versions.c.version, entry_versions.c.title, entry_versions.c.content, entry_versions.c.replaced_at)
     .where(entry_versions.c.entry_id == bindparam("id"))
     .order_by(entry_versions.c.version.desc())
-    .limit(bindparam("most", type_=BigInteger))
+    .limit(bindparam("most", type_=BigInteger)),
+    into=EntryVersion,
 )
 
 
@@ -73,44 +87,28 @@ async def by_ids(tx: Tx, user_id: int, ids: list[int]) -> list[Entry]:
     return await _with_bodies(tx, _WITH_BODY, user_id, ids)
 
 
-async def _with_bodies(tx: Tx, statement: Statement, user_id: int, ids: list[int]) -> list[Entry]:
-    rows = await tx.all(statement, {"user_id": user_id, "ids": ids})
-    tags = await tags_of(tx, user_id, [row["id"] for row in rows])
-    by_id = {row["id"]: _entry(row, entry_row(row, tags)) for row in rows}
+async def _with_bodies(tx: Tx, query: Query[Entry], user_id: int, ids: list[int]) -> list[Entry]:
+    found = await tx.all(query, {"user_id": user_id, "ids": ids})
+    rows = await with_tags(tx, user_id, (entry.row for entry in found))
+    by_id = {row.id: replace(entry, row=row) for entry, row in zip(found, rows, strict=True)}
     return [by_id[id] for id in dict.fromkeys(ids) if id in by_id]
 
 
 async def rows_by_ids(tx: Tx, user_id: int, ids: list[int]) -> list[EntryRow]:
     """Like `by_ids`, without bodies, and including muted entries."""
     rows = await tx.all(_ROWS, {"user_id": user_id, "ids": ids})
-    tags = await tags_of(tx, user_id, [row["id"] for row in rows])
-    by_id = {row["id"]: entry_row(row, tags) for row in rows}
+    by_id = {row.id: row for row in await with_tags(tx, user_id, rows)}
     return [by_id[id] for id in dict.fromkeys(ids) if id in by_id]
 
 
 async def place(tx: Tx, user_id: int, entry_id: int) -> tuple[Instant, int] | None:
     """The position of the entry in lists: `sort_at` and id."""
-    row = await tx.one(_POSITION, {"user_id": user_id, "id": entry_id})
-    return (row["sort_at"], row["id"]) if row else None
+    return await tx.one(_POSITION, {"user_id": user_id, "id": entry_id})
 
 
 async def versions(tx: Tx, entry_id: int, *, most: int = 50) -> list[EntryVersion]:
     """The versions before the current one, newest first. Does not check access: call `get` first."""
-    return [EntryVersion(*row) for row in await tx.all(_VERSIONS, {"id": entry_id, "most": most})]
-
-
-def _entry(row: Row, listed: EntryRow) -> Entry:
-    extra: dict[str, Any] = orjson.loads(row["extra"] or "{}")
-    return Entry(
-        row=listed,
-        content=row["content"] or "",
-        full_content=row["full_content"],
-        authors=tuple(Author(**author) for author in extra.get("authors", ())),
-        categories=tuple(extra.get("categories", ())),
-        enclosures=tuple(Enclosure(**enclosure) for enclosure in extra.get("enclosures", ())),
-        comments_url=extra.get("comments_url"),
-        external_url=extra.get("external_url"),
-    )
+    return await tx.all(_VERSIONS, {"id": entry_id, "most": most})
 
 
 # --- Full texts
@@ -159,20 +157,18 @@ _TEXT_COLUMNS = (
     func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url),
     subscriptions.c.folder_id,
 )
-_VISIBLE_TEXTS = Statement(
+_VISIBLE_TEXTS = Query(
     select(*_TEXT_COLUMNS)
     .select_from(
         entries.join(feeds, feeds.c.id == entries.c.feed_id)
         .outerjoin(entry_bodies, entry_bodies.c.entry_id == entries.c.id)
         .outerjoin(
             subscriptions,
-            and_(
-                subscriptions.c.user_id == bindparam("user_id"),
-                subscriptions.c.feed_id == entries.c.feed_id,
-            ),
+            and_(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.feed_id == entries.c.feed_id),
         )
     )
-    .where(among(entries.c.id, "ids"), visible())
+    .where(among(entries.c.id, "ids"), visible()),
+    into=EntryText,
 )
 
 _subscribed = (
@@ -185,18 +181,18 @@ _subscribed = (
     )
     .limit(bindparam("most", type_=BigInteger))
 )
-_COUNT = Statement(select(func.count()).select_from(_subscribed.subquery()))
+_COUNT = Query(select(func.count()).select_from(_subscribed.subquery()), into=int)
 
 
 async def visible_texts(tx: Tx, user_id: int, ids: Sequence[int]) -> list[EntryText]:
     """The texts of those entries that the user can see, in the order of `ids`."""
-    rows = {row[0]: row for row in await tx.all(_VISIBLE_TEXTS, {"user_id": user_id, "ids": list(ids)})}
-    return [EntryText(*rows[id_]) for id_ in ids if id_ in rows]
+    texts = {text.id: text for text in await tx.all(_VISIBLE_TEXTS, {"user_id": user_id, "ids": list(ids)})}
+    return [texts[id_] for id_ in ids if id_ in texts]
 
 
 async def count_texts(tx: Tx, user_id: int, limit: int) -> int:
     """Entries in the feeds this user subscribes to, counted up to `limit`."""
-    return await tx.value(_COUNT, {"user_id": user_id, "most": limit})
+    return await tx.get(_COUNT, {"user_id": user_id, "most": limit})
 
 
 async def visible_text(tx: Tx, user_id: int, entry_id: int) -> EntryText | None:

@@ -22,7 +22,7 @@ from reedbed.domain.pagination import Order
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Statement, StatementFamily, among, func, select
+from reedbed.store.engine.statements import HIGHEST, Query, QueryFamily, among, func, optional, row_of, select
 from reedbed.store.entries.columns import followed, has_flag, has_tag, is_unread, tag_id
 from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, tags, unread
 from reedbed.store.visibility import shows
@@ -39,25 +39,22 @@ class _StreamVariant:
 
 async def ids_page(tx: Tx, user_id: int, query: StreamQuery, limit: int) -> list[StreamItem]:
     """To continue a stream, pass the last id as `after_id`."""
-    rows = await tx.all(_STREAM(_variant(query)), _params(user_id, query, limit))
-    return [StreamItem(*row) for row in rows]
+    return await tx.all(_STREAM(_variant(query)), _params(user_id, query, limit))
 
 
 async def all_stream_ids(tx: Tx, user_id: int, query: StreamQuery) -> list[int]:
     """The whole stream: Fever has no pagination of ids."""
-    return [row[0] for row in await tx.all(_STREAM(_variant(query)), _params(user_id, query, HIGHEST))]
+    return [item.id for item in await tx.all(_STREAM(_variant(query)), _params(user_id, query, HIGHEST))]
 
 
 async def length(tx: Tx, user_id: int, query: StreamQuery) -> tuple[int, Instant | None]:
     """The number of entries, and the arrival time of the newest."""
-    row = await tx.one(_LENGTH(_variant(query)), _params(user_id, query, HIGHEST))
-    assert row is not None
-    return row[0], row[1]
+    return await tx.get(_LENGTH(_variant(query)), _params(user_id, query, HIGHEST))
 
 
 async def how_many(tx: Tx, user_id: int) -> int:
     """The number of entries in the feeds this user subscribes to."""
-    return await tx.value(_COUNT, {"user_id": user_id})
+    return await tx.get(_COUNT, {"user_id": user_id})
 
 
 def _variant(query: StreamQuery) -> _StreamVariant:
@@ -90,11 +87,7 @@ def _stream(variant: _StreamVariant) -> Select[int, int, Instant]:
     source = _source(variant)
     listed = entries if source is None else source.join(entries, entries.c.id == source.c.entry_id)
     by = entries.c.id if source is None else source.c.entry_id
-    conditions = [
-        *_belongs_to_user(source),
-        *_state_conditions(variant, source),
-        *_filter_conditions(variant, by),
-    ]
+    conditions = [*_belongs_to_user(source), *_state_conditions(variant, source), *_filter_conditions(variant, by)]
     return (
         select(entries.c.id, entries.c.feed_id, entries.c.fetched_at)
         .select_from(listed)
@@ -104,7 +97,7 @@ def _stream(variant: _StreamVariant) -> Select[int, int, Instant]:
     )
 
 
-_STREAM = StatementFamily(_stream)
+_STREAM = QueryFamily(_stream, into=StreamItem)
 
 
 def _length(variant: _StreamVariant) -> ClauseElement:
@@ -112,7 +105,7 @@ def _length(variant: _StreamVariant) -> ClauseElement:
     return select(func.count(), func.max(listed.c.fetched_at)).select_from(listed)
 
 
-_LENGTH = StatementFamily(_length)
+_LENGTH = QueryFamily(_length, into=row_of(int, optional(int)))
 
 
 def _source(variant: _StreamVariant) -> FromClause | None:
@@ -193,7 +186,7 @@ def _count(rows: Select[int]) -> ColumnElement[int]:
     return rows.with_only_columns(func.count()).scalar_subquery()
 
 
-_COUNT = Statement(
+_COUNT = Query(
     select(func.count())
     .select_from(subscriptions)
     .join(entries, entries.c.feed_id == subscriptions.c.feed_id)
@@ -201,5 +194,6 @@ _COUNT = Statement(
         subscriptions.c.user_id == bindparam("user_id"),
         subscriptions.c.unsubscribed_at.is_(None),
         shows(subscriptions, entries),
-    )
+    ),
+    into=int,
 )

@@ -12,10 +12,10 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.records import record
 from reedbed.domain.refresh.dedupe import ExistingEntry, Seen
-from reedbed.domain.search import SearchWords
+from reedbed.domain.search.indexing import SearchWords
 from reedbed.domain.times import Instant
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, among, delete_some, func, select
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Command, Query, among, delete_some, func, optional, row_of, select
 from reedbed.store.tables import entries, entry_bodies, entry_versions, removed_keys
 
 MAX_VERSIONS = 20
@@ -62,36 +62,33 @@ class EntryUpdate:
     text: NewEntryText
 
 
-_fingerprint = (
-    entries.c.id,
-    entries.c.guid,
-    entries.c.normalized_url,
-    entries.c.change_hash,
-    entries.c.title,
-)
-_BY_GUIDS = Statement(
+_fingerprint = (entries.c.id, entries.c.guid, entries.c.normalized_url, entries.c.change_hash, entries.c.title)
+_BY_GUIDS = Query(
     select(*_fingerprint).where(
         entries.c.feed_id == bindparam("feed_id"),
         entries.c.audience_id.is_(None),
         among(entries.c.guid, "keys", Text()),
-    )
+    ),
+    into=row_of(int, optional(str), optional(str), str, str),
 )
-_BY_URLS = Statement(
+_BY_URLS = Query(
     select(*_fingerprint).where(
         entries.c.feed_id == bindparam("feed_id"),
         entries.c.audience_id.is_(None),
         among(entries.c.normalized_url, "keys", Text()),
-    )
+    ),
+    into=row_of(int, optional(str), optional(str), str, str),
 )
-_NEWEST_ENTRIES = Statement(
+_NEWEST_ENTRIES = Query(
     select(*_fingerprint)
     .where(entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None))
     .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
-    .limit(bindparam("most"))
+    .limit(bindparam("most")),
+    into=row_of(int, optional(str), optional(str), str, str),
 )
 
 _text_columns = ("title", "author", "summary", "image", "language", "words")
-_INSERT = Statement(
+_INSERT = Command(
     insert(entries).on_conflict_do_nothing(),
     columns=[
         "feed_id",
@@ -105,16 +102,17 @@ _INSERT = Statement(
         *_text_columns,
     ],
 )
-_NEWEST = Statement(select(func.coalesce(func.max(entries.c.id), 0)))
-_SINCE = Statement(
+_NEWEST = Query(select(func.coalesce(func.max(entries.c.id), 0)), into=int)
+_SINCE = Query(
     select(entries.c.id, entries.c.feed_id, entries.c.guid, entries.c.change_hash)
     .where(entries.c.id > bindparam("before"))
-    .order_by(entries.c.id)
+    .order_by(entries.c.id),
+    into=row_of(int, int, optional(str), str),
 )
-_INSERT_BODY = Statement(insert(entry_bodies), columns=["entry_id", "content", "extra"])
+_INSERT_BODY = Command(insert(entry_bodies), columns=["entry_id", "content", "extra"])
 
 _has_changed = (entries.c.id == bindparam("id")) & (entries.c.change_hash != bindparam("new_hash"))
-_SAVE_VERSION = Statement(
+_SAVE_VERSION = Command(
     insert(entry_versions)
     .from_select(
         ["entry_id", "version", "title", "content", "change_hash", "replaced_at"],
@@ -131,7 +129,7 @@ _SAVE_VERSION = Statement(
     )
     .on_conflict_do_nothing()
 )
-_REWRITE = Statement(
+_REWRITE = Query(
     update(entries)
     .where(_has_changed)
     .values(
@@ -142,14 +140,15 @@ _REWRITE = Statement(
         changed_at=bindparam("now"),
         **{name: bindparam(f"new_{name}") for name in _text_columns},
     )
-    .returning(entries.c.id)
+    .returning(entries.c.id),
+    into=int,
 )
-_REWRITE_BODY = Statement(
+_REWRITE_BODY = Command(
     update(entry_bodies)
     .where(entry_bodies.c.entry_id == bindparam("id"))
     .values(content=bindparam("new_content"), extra=bindparam("new_extra"))
 )
-_DROP_OLD_VERSIONS = Statement(
+_DROP_OLD_VERSIONS = Command(
     delete(entry_versions).where(
         entry_versions.c.entry_id == bindparam("id"),
         entry_versions.c.version
@@ -160,13 +159,13 @@ _DROP_OLD_VERSIONS = Statement(
 
 async def entries_by_guid(tx: Tx, feed_id: int, guids: Sequence[str]) -> dict[str, Seen]:
     rows = await tx.all(_BY_GUIDS, {"feed_id": feed_id, "keys": list(guids)})
-    return {row[1]: _fingerprint_of(row) for row in rows}
+    return {row[1]: _fingerprint_of(row) for row in rows if row[1] is not None}
 
 
 async def entries_by_url(tx: Tx, feed_id: int, urls: Sequence[str]) -> dict[str, Seen]:
     """By normalized URL. If several entries share one, the newest counts."""
     rows = await tx.all(_BY_URLS, {"feed_id": feed_id, "keys": list(urls)})
-    return {row[2]: _fingerprint_of(row) for row in sorted(rows, key=_id_of)}
+    return {row[2]: _fingerprint_of(row) for row in sorted(rows, key=_id_of) if row[2] is not None}
 
 
 async def newest_by_key(tx: Tx, feed_id: int, limit: int) -> ExistingEntry:
@@ -182,14 +181,13 @@ async def newest_by_key(tx: Tx, feed_id: int, limit: int) -> ExistingEntry:
 async def insert_new(tx: Tx, rows: Sequence[NewEntryRow]) -> list[tuple[int, NewEntryRow]]:
     """Store these entries; returns only the new ones with their ids, in the given order."""
     # RETURNING for each row costs twice as much. Ids only grow, and leases keep other workers out.
-    before = await tx.value(_NEWEST)
+    before = await tx.one(_NEWEST)
     await tx.run_many(_INSERT, [_entry_params(row) for row in rows])
     feed_ids = {row.feed_id for row in rows}
     since = await tx.all(_SINCE, {"before": before})
     stored = list(_matched(rows, [row for row in since if row[1] in feed_ids]))
     await tx.run_many(
-        _INSERT_BODY,
-        [{"entry_id": id_, "content": row.text.content, "extra": row.text.extra} for id_, row in stored],
+        _INSERT_BODY, [{"entry_id": id_, "content": row.text.content, "extra": row.text.extra} for id_, row in stored]
     )
     return stored
 
@@ -198,14 +196,16 @@ async def rewrite(tx: Tx, rewrites: Sequence[EntryUpdate]) -> list[int]:
     """Save the old text as a version and store the new text; returns the ids that changed."""
     params = [_rewrite_params(change) for change in rewrites]
     await tx.run_many(_SAVE_VERSION, params)
-    changed = {row[0] for row in await tx.each(_REWRITE, params)}
+    changed = set(await tx.each(_REWRITE, params))
     bodies = [values for values in params if values["id"] in changed]
     await tx.run_many(_REWRITE_BODY, bodies)
     await tx.run_many(_DROP_OLD_VERSIONS, bodies)
     return sorted(changed)
 
 
-def _matched(rows: Iterable[NewEntryRow], stored: Sequence[Row]) -> Iterator[tuple[int, NewEntryRow]]:
+def _matched(
+    rows: Iterable[NewEntryRow], stored: Sequence[tuple[int, int, str | None, str]]
+) -> Iterator[tuple[int, NewEntryRow]]:
     """Rows with a conflict were not stored, so the stored rows are an ordered subset of the given ones."""
     index = 0
     for row in rows:
@@ -217,11 +217,14 @@ def _matched(rows: Iterable[NewEntryRow], stored: Sequence[Row]) -> Iterator[tup
             yield id_, row
 
 
-def _fingerprint_of(row: Row) -> Seen:
+_Known = tuple[int, str | None, str | None, str, str]
+
+
+def _fingerprint_of(row: _Known) -> Seen:
     return Seen(row[0], row[2], row[3], row[4])
 
 
-def _id_of(row: Row) -> int:
+def _id_of(row: _Known) -> int:
     return row[0]
 
 
@@ -266,13 +269,12 @@ def _rewrite_params(change: EntryUpdate) -> dict[str, Any]:
 
 # --- Keys of removed entries
 
-_ADD_REMOVED = Statement(insert(removed_keys).on_conflict_do_nothing(), columns=["feed_id", "key"])
-_REMOVED = Statement(
-    select(removed_keys.c.key).where(
-        removed_keys.c.feed_id == bindparam("feed_id"), among(removed_keys.c.key, "keys")
-    )
+_ADD_REMOVED = Command(insert(removed_keys).on_conflict_do_nothing(), columns=["feed_id", "key"])
+_REMOVED = Query(
+    select(removed_keys.c.key).where(removed_keys.c.feed_id == bindparam("feed_id"), among(removed_keys.c.key, "keys")),
+    into=int,
 )
-_MISSED = Statement(
+_MISSED = Command(
     update(removed_keys)
     .where(
         removed_keys.c.feed_id == bindparam("feed"),
@@ -281,7 +283,7 @@ _MISSED = Statement(
     )
     .values(missed_at=bindparam("now"))
 )
-_LISTED = Statement(
+_LISTED = Command(
     update(removed_keys)
     .where(
         removed_keys.c.feed_id == bindparam("feed"),
@@ -290,11 +292,11 @@ _LISTED = Statement(
     )
     .values(missed_at=None)
 )
-_DELETE_MISSED = Statement(delete_some(removed_keys, removed_keys.c.missed_at < bindparam("before")))
+_DELETE_MISSED = Command(delete_some(removed_keys, removed_keys.c.missed_at < bindparam("before")))
 
 
 async def known(tx: Tx, feed_id: int, keys: Sequence[int]) -> set[int]:
-    return {row[0] for row in await tx.all(_REMOVED, {"feed_id": feed_id, "keys": list(keys)})}
+    return set(await tx.all(_REMOVED, {"feed_id": feed_id, "keys": list(keys)}))
 
 
 async def record_listed_keys(tx: Tx, documents: Sequence[tuple[int, Sequence[int]]], now: Instant) -> None:

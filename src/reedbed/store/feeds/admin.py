@@ -1,6 +1,7 @@
 """Feeds in the admin pages: filtered lists, settings and schedule. Without private feeds and newsletters."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import (
@@ -18,11 +19,12 @@ from sqlalchemy import (
     update,
 )
 
+from reedbed.domain.failures import Failure, load_failure
 from reedbed.domain.feeds import HIDDEN, FeedFetching
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, StatementFamily, containing, func, select
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Command, CommandFamily, Query, QueryFamily, containing, func, row_of, select
 from reedbed.store.tables import feed_fetch_state as state
 from reedbed.store.tables import feed_framing, feeds, framed_documents, subscriptions
 
@@ -45,10 +47,10 @@ class AdminFeed:
     next_run_at: Instant | None
     locked_until: Instant | None
     last_checked_at: Instant | None
-    last_error: str | None
+    last_error: Failure | None
     failures: int
     """Consecutive."""
-    stop_reason: str | None
+    stop_reason: Failure | None
     followers: int
     built_at: Instant | None
     operator_added: bool
@@ -128,9 +130,23 @@ _rows = (
 )
 _OWN = 22  # columns before the fetch settings
 _FLAGS = (6, 7, 8, 10, 20, 21)
-_ALL = Statement(_rows.where(feeds.c.deleted_at.is_(None)).order_by(feeds.c.id))
-_BY_ID = Statement(_rows.where(feeds.c.id == bindparam("id")))
-_BY_URL = Statement(_rows.where(feeds.c.url == bindparam("url")))
+_FAILURES = (15, 17)  # last_error and stop_reason
+
+
+def _feed(*columns: Any) -> AdminFeed:
+    """With the proxy as it is stored; see `_with_proxy`."""
+    own, fetching = list(columns[:_OWN]), list(columns[_OWN:])
+    for index in _FLAGS:
+        own[index] = bool(own[index])
+    for index in _FAILURES:
+        own[index] = load_failure(own[index])
+    fetching[3], fetching[6] = bool(fetching[3]), bool(fetching[6])
+    return AdminFeed(*own, fetching=FeedFetching(*fetching))
+
+
+_ALL = Query(_rows.where(feeds.c.deleted_at.is_(None)).order_by(feeds.c.id), into=_feed)
+_BY_ID = Query(_rows.where(feeds.c.id == bindparam("id")), into=_feed)
+_BY_URL = Query(_rows.where(feeds.c.url == bindparam("url")), into=_feed)
 
 
 def _filters(*, by_status: bool, search: bool) -> list[ColumnElement[bool]]:
@@ -178,18 +194,18 @@ def _count(by_status: bool, search: bool) -> ClauseElement:
     )
 
 
-_PAGE = StatementFamily(_page)
-_COUNT_BY_STATUS = StatementFamily(_count_by_status)
-_COUNT = StatementFamily(_count)
+_PAGE = QueryFamily(_page, into=_feed)
+_COUNT_BY_STATUS = QueryFamily(_count_by_status, into=row_of(str, int))
+_COUNT = QueryFamily(_count, into=int)
 
 
 def _set(name: str) -> ClauseElement:
     return update(feeds).where(feeds.c.id == bindparam("feed_id")).values({name: bindparam("value")})
 
 
-_SET = StatementFamily(_set)
+_SET = CommandFamily(_set)
 _ENCRYPTED = ("password", "proxy")
-_RESUME = Statement(
+_RESUME = Command(
     update(state)
     .where(
         state.c.feed_id == bindparam("feed_id"),
@@ -200,7 +216,7 @@ _RESUME = Statement(
     )
     .values(next_check_at=bindparam("now"))
 )
-_RUN_NOW = Statement(
+_RUN_NOW = Command(
     update(state)
     .where(state.c.feed_id == bindparam("feed_id"))
     .values(
@@ -215,7 +231,7 @@ _RUN_NOW = Statement(
         stop_reason=null(),
     )
 )
-_FORGET_DOCUMENT = Statement(
+_FORGET_DOCUMENT = Command(
     update(state)
     .where(state.c.feed_id == bindparam("feed_id"))
     .values(
@@ -229,55 +245,51 @@ _FORGET_DOCUMENT = Statement(
         stop_reason=null(),
     )
 )
-_REVIVE = Statement(
+_REVIVE = Command(
     update(feeds)
     .where(feeds.c.id == bindparam("feed_id"))
     .values(deleted_at=null(), enabled=bindparam("on"), polling=bindparam("on"))
 )
-_START_POLLING = Statement(
+_START_POLLING = Command(
     update(feeds)
     .where(
         feeds.c.id == bindparam("feed_id"),
         or_(feeds.c.deleted_at.is_not(None), and_(feeds.c.operator_added, ~feeds.c.polling)),
         ~exists().where(*_is_subscribed),
     )
-    .values(
-        deleted_at=null(),
-        polling=true(),
-        enabled=or_(feeds.c.enabled, feeds.c.deleted_at.is_not(None)),
-    )
+    .values(deleted_at=null(), polling=true(), enabled=or_(feeds.c.enabled, feeds.c.deleted_at.is_not(None)))
 )
 
 
 async def every(tx: Tx, now: Instant) -> list[AdminFeed]:
-    return [_feed(tx, row) for row in await tx.all(_ALL, {"now": now})]
+    return [_with_proxy(tx, feed) for feed in await tx.all(_ALL, {"now": now})]
 
 
 async def page(tx: Tx, feed_filter: FeedFilter, now: Instant, *, limit: int, offset: int) -> list[AdminFeed]:
     """Sorted by name."""
     params = {**_params(feed_filter), "now": now, "limit": limit, "offset": offset}
-    return [_feed(tx, row) for row in await tx.all(_PAGE(*_variant(feed_filter)), params)]
+    return [_with_proxy(tx, feed) for feed in await tx.all(_PAGE(*_variant(feed_filter)), params)]
 
 
 async def how_many(tx: Tx, feed_filter: FeedFilter) -> int:
-    return await tx.value(_COUNT(*_variant(feed_filter)), _params(feed_filter))
+    return await tx.get(_COUNT(*_variant(feed_filter)), _params(feed_filter))
 
 
 async def counted(tx: Tx, feed_filter: FeedFilter) -> Mapping[str, int]:
     """The number of feeds per status that match the search, whatever status the filter has."""
     _, search = _variant(feed_filter)
-    return {row[0]: row[1] for row in await tx.all(_COUNT_BY_STATUS(search), _params(feed_filter))}
+    return dict(await tx.all(_COUNT_BY_STATUS(search), _params(feed_filter)))
 
 
 async def by_id(tx: Tx, feed_id: int, now: Instant) -> AdminFeed | None:
     """Finds deleted feeds, too."""
-    row = await tx.one(_BY_ID, {"id": feed_id, "now": now})
-    return None if row is None else _feed(tx, row)
+    feed = await tx.one(_BY_ID, {"id": feed_id, "now": now})
+    return feed and _with_proxy(tx, feed)
 
 
 async def by_url(tx: Tx, url: str, now: Instant) -> AdminFeed | None:
-    row = await tx.one(_BY_URL, {"url": url, "now": now})
-    return None if row is None else _feed(tx, row)
+    feed = await tx.one(_BY_URL, {"url": url, "now": now})
+    return feed and _with_proxy(tx, feed)
 
 
 async def set_enabled(tx: Tx, feed_id: int, *, enabled: bool) -> None:
@@ -336,12 +348,8 @@ def _params(feed_filter: FeedFilter) -> dict[str, Any]:
     return {"standing": feed_filter.standing, "pattern": containing(feed_filter.search)}
 
 
-def _feed(tx: Tx, row: Row) -> AdminFeed:
-    values: list[Any] = list(row)
-    own, fetching = values[:_OWN], values[_OWN:]
-    for index in _FLAGS:
-        own[index] = bool(own[index])
-    fetching[3], fetching[6] = bool(fetching[3]), bool(fetching[6])
-    if fetching[0] is not None:
-        fetching[0] = tx.vault.decrypt("feeds.proxy", fetching[0]) or HIDDEN
-    return AdminFeed(*own, fetching=FeedFetching(*fetching))
+def _with_proxy(tx: Tx, feed: AdminFeed) -> AdminFeed:
+    stored = feed.fetching.proxy
+    if stored is None:
+        return feed
+    return replace(feed, fetching=replace(feed.fetching, proxy=tx.vault.decrypt("feeds.proxy", stored) or HIDDEN))

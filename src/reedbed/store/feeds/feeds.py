@@ -13,7 +13,7 @@ from reedbed.domain.refresh.state import FeedMetadata
 from reedbed.domain.times import HOUR, Instant, Millis
 from reedbed.domain.urls import host_of
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Statement, func, select
+from reedbed.store.engine.statements import Command, Query, func, optional, row_of, select
 from reedbed.store.tables import feed_fetch_state, feed_history, feeds, former_addresses
 
 _METADATA_COLUMNS = tuple(field.name for field in fields(FeedMetadata))
@@ -23,32 +23,34 @@ _same_owner = or_(
     feeds.c.owner_id.is_(None) & bindparam("owner_id", type_=feeds.c.owner_id.type).is_(None),
 )
 
-_ADD = Statement(
+_ADD = Query(
     insert(feeds).on_conflict_do_nothing().returning(feeds.c.id),
     columns=["url", "owner_id", "kind", "title", "created_at", "enabled", "polling", "operator_added"],
+    into=int,
 )
-_ADD_STATE = Statement(insert(feed_fetch_state), columns=["feed_id", "host", "next_check_at", "urgent"])
-_BY_URL = Statement(select(feeds.c.id).where(feeds.c.url == bindparam("url"), _same_owner))
-_SET_METADATA = Statement(
+_ADD_STATE = Command(insert(feed_fetch_state), columns=["feed_id", "host", "next_check_at", "urgent"])
+_BY_URL = Query(select(feeds.c.id).where(feeds.c.url == bindparam("url"), _same_owner), into=int)
+_SET_METADATA = Command(
     update(feeds)
     .where(feeds.c.id == bindparam("feed_id"))
     .values(**{name: bindparam(name) for name in _METADATA_COLUMNS})
 )
-_MOVE = Statement(update(feeds).where(feeds.c.id == bindparam("feed_id")).values(url=bindparam("new_url")))
-_MOVE_STATE = Statement(
+_MOVE = Command(update(feeds).where(feeds.c.id == bindparam("feed_id")).values(url=bindparam("new_url")))
+_MOVE_STATE = Command(
     update(feed_fetch_state)
     .where(feed_fetch_state.c.feed_id == bindparam("id"))
     .values(host=bindparam("new_host"), redirect_url=null(), redirect_count=0)
 )
-_SET_CREDENTIALS = Statement(
+_SET_CREDENTIALS = Command(
     update(feeds)
     .where(feeds.c.id == bindparam("feed_id"))
     .values(username=bindparam("name"), password=bindparam("secret"))
 )
-_CREDENTIALS = Statement(
+_CREDENTIALS = Query(
     select(feeds.c.id, feeds.c.username, feeds.c.password).where(
         feeds.c.owner_id == bindparam("owner_id"), feeds.c.username.is_not(None)
-    )
+    ),
+    into=row_of(int, str, optional(str)),
 )
 
 
@@ -69,7 +71,7 @@ async def find_or_add(
     existing = await get_by_url(tx, url, owner_id)
     if existing is not None:
         return existing, False
-    feed_id = await tx.value(
+    feed_id = await tx.one(
         _ADD,
         {
             "url": url,
@@ -87,26 +89,19 @@ async def find_or_add(
     fetched = kind == "web" and not by_operator
     await tx.run(
         _ADD_STATE,
-        {
-            "feed_id": feed_id,
-            "host": host_of(url) or "",
-            "next_check_at": now if fetched else None,
-            "urgent": fetched,
-        },
+        {"feed_id": feed_id, "host": host_of(url) or "", "next_check_at": now if fetched else None, "urgent": fetched},
     )
     return feed_id, True
 
 
 async def get_by_url(tx: Tx, url: str, owner_id: int | None = None) -> int | None:
     """Shared feeds and the private feeds of each user are separate, even at the same URL."""
-    return await tx.value(_BY_URL, {"url": url, "owner_id": owner_id})
+    return await tx.one(_BY_URL, {"url": url, "owner_id": owner_id})
 
 
 async def describe(tx: Tx, descriptions: Sequence[tuple[int, FeedMetadata]]) -> None:
     """Store the current metadata of these feeds."""
-    await tx.run_many(
-        _SET_METADATA, [_metadata_params(feed_id, metadata) for feed_id, metadata in descriptions]
-    )
+    await tx.run_many(_SET_METADATA, [_metadata_params(feed_id, metadata) for feed_id, metadata in descriptions])
 
 
 async def move(tx: Tx, feed_id: int, url: str) -> None:
@@ -135,13 +130,11 @@ def _metadata_params(feed_id: int, metadata: FeedMetadata) -> dict[str, Any]:
 # --- Former URLs
 
 _former_url = insert(former_addresses).values(url=bindparam("url"), feed_id=bindparam("feed_id"))
-_REMEMBER_URL = Statement(
+_REMEMBER_URL = Command(
     _former_url.on_conflict_do_update(index_elements=["url"], set_={"feed_id": _former_url.excluded.feed_id})
 )
-_COPY_URLS = Statement(
-    update(former_addresses)
-    .where(former_addresses.c.feed_id == bindparam("old"))
-    .values(feed_id=bindparam("new"))
+_COPY_URLS = Command(
+    update(former_addresses).where(former_addresses.c.feed_id == bindparam("old")).values(feed_id=bindparam("new"))
 )
 
 
@@ -175,18 +168,19 @@ class FetchStats:
 
 
 _new_stats = insert(feed_history).values({name: bindparam(name) for name in ("feed_id", "hour", *_TOTALS)})
-_ADD_STATS = Statement(
+_ADD_STATS = Command(
     _new_stats.on_conflict_do_update(
         index_elements=["feed_id", "hour"],
         set_={name: feed_history.c[name] + _new_stats.excluded[name] for name in _TOTALS},
     )
 )
-_STATS_OF_FEED = Statement(
+_STATS_OF_FEED = Query(
     select(feed_history.c.feed_id, feed_history.c.hour, *(feed_history.c[name] for name in _TOTALS))
     .where(feed_history.c.feed_id == bindparam("feed_id"), feed_history.c.hour >= bindparam("since"))
-    .order_by(feed_history.c.hour)
+    .order_by(feed_history.c.hour),
+    into=FetchStats,
 )
-_DELETE_OLD_STATS = Statement(delete(feed_history).where(feed_history.c.hour < bindparam("before")))
+_DELETE_OLD_STATS = Command(delete(feed_history).where(feed_history.c.hour < bindparam("before")))
 
 
 def hour_of(time: Instant) -> Instant:
@@ -199,7 +193,7 @@ async def add_stats(tx: Tx, tallies: Sequence[FetchStats]) -> None:
 
 async def stats_of_feed(tx: Tx, feed_id: int, since: Instant) -> list[FetchStats]:
     """Oldest first; hours without a fetch are left out."""
-    return [FetchStats(*row) for row in await tx.all(_STATS_OF_FEED, {"feed_id": feed_id, "since": since})]
+    return await tx.all(_STATS_OF_FEED, {"feed_id": feed_id, "since": since})
 
 
 async def delete_old_stats(tx: Tx, before: Instant) -> int:
@@ -219,10 +213,10 @@ def _stats_params(stats: FetchStats) -> dict[str, int]:
     }
 
 
-_COUNT_BY_STATUS = Statement(
-    select(feed_fetch_state.c.status, func.count()).group_by(feed_fetch_state.c.status)
+_COUNT_BY_STATUS = Query(
+    select(feed_fetch_state.c.status, func.count()).group_by(feed_fetch_state.c.status), into=row_of(str, int)
 )
 
 
 async def list_statuses(tx: Tx) -> dict[str, int]:
-    return {row[0]: row[1] for row in await tx.all(_COUNT_BY_STATUS)}
+    return dict(await tx.all(_COUNT_BY_STATUS))

@@ -4,14 +4,14 @@ A redirect cannot be trusted: anyone can subscribe to a feed of their own and re
 So the entries of the old feed are never shown to the other subscribers of the new one. They move with an
 audience: the subscribers of the old feed, each with the `since_id` they had there.
 
-If the new feed has published the same entry (same guid or URL: a "twin"), the old entry passes its states to
-the twin and is deleted, at the merge or when the twin arrives later. Unread entries stay unread: their rows
+If the new feed has published the same entry (same guid or URL: a "duplicate"), the old entry passes its states to
+the duplicate and is deleted, at the merge or when the duplicate arrives later. Unread entries stay unread: their rows
 become `kept`, because a read marker compares ids of one feed and these come from two.
 """
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import field
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -33,8 +33,8 @@ from sqlalchemy.dialects.postgresql import insert
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store import articles
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, among, func, larger, select
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Command, Query, among, func, larger, row_of, select
 from reedbed.store.feeds import feeds as feed_store
 from reedbed.store.framing import documents as framed_documents
 from reedbed.store.framing import settings as framing
@@ -66,8 +66,15 @@ _old, _new = bindparam("old", type_=BigInteger), bindparam("new", type_=BigInteg
 _old_entry, _new_entry = entries.alias("here"), entries.alias("there")
 
 
-def _twins(key: str) -> Statement:
-    return Statement(
+@record
+class _Duplicate:
+    id: int
+    target_id: int
+    sort_at: int
+
+
+def _duplicates(key: str) -> Query[_Duplicate]:
+    return Query(
         select(_old_entry.c.id, _new_entry.c.id, _new_entry.c.sort_at)
         .join_from(_old_entry, _new_entry, _old_entry.c[key] == _new_entry.c[key])
         .where(
@@ -77,12 +84,13 @@ def _twins(key: str) -> Statement:
             _new_entry.c[key].is_not(None),
             _new_entry.c.id > bindparam("floor", type_=BigInteger),
         )
-        .order_by(_new_entry.c.id)
+        .order_by(_new_entry.c.id),
+        into=_Duplicate,
     )
 
 
-def _arrived_twins(key: str) -> Statement:
-    return Statement(
+def _arrived_duplicates(key: str) -> Query[_Duplicate]:
+    return Query(
         select(_old_entry.c.id, _new_entry.c.id, _new_entry.c.sort_at)
         .join_from(
             _new_entry,
@@ -95,43 +103,42 @@ def _arrived_twins(key: str) -> Statement:
             _old_entry.c[key].is_not(None),
             _old_entry.c.audience_id.is_not(None),
         )
-        .order_by(_new_entry.c.id)
+        .order_by(_new_entry.c.id),
+        into=_Duplicate,
     )
 
 
 _KEYS = ("normalized_url", "guid")
-_TWINS = tuple(_twins(key) for key in _KEYS)
-_ARRIVED_TWINS = tuple(_arrived_twins(key) for key in _KEYS)
+_DUPLICATES = tuple(_duplicates(key) for key in _KEYS)
+_ARRIVED_DUPLICATES = tuple(_arrived_duplicates(key) for key in _KEYS)
 
 
-def _copy_flags(table: Table, *more: str) -> Statement:
-    """Copy the flag to the twin, unless it is set there already."""
+def _copy_flags(table: Table, *more: str) -> Command:
+    """Copy the flag to the target, unless it is set there already."""
     copied = ["user_id", *more]
-    return Statement(
+    return Command(
         insert(table)
         .from_select(
             [*copied, "entry_id", "sort_at"],
             select(
                 *(table.c[name] for name in copied),
-                bindparam("twin", type_=BigInteger),
-                bindparam("twin_sort_at", type_=BigInteger),
+                bindparam("target", type_=BigInteger),
+                bindparam("target_sort_at", type_=BigInteger),
             ).where(table.c.entry_id == bindparam("id")),
         )
         .on_conflict_do_nothing()
     )
 
 
-def _point_to_twin(table: Table) -> Statement:
-    return Statement(
-        update(table).where(table.c.entry_id == bindparam("id")).values(entry_id=bindparam("twin"))
-    )
+def _point_to_duplicate(table: Table) -> Command:
+    return Command(update(table).where(table.c.entry_id == bindparam("id")).values(entry_id=bindparam("target")))
 
 
-_COPY_HISTORY = Statement(
+_COPY_HISTORY = Command(
     insert(read_history)
     .from_select(
         ["user_id", "entry_id", "read_at"],
-        select(read_history.c.user_id, bindparam("twin", type_=BigInteger), read_history.c.read_at).where(
+        select(read_history.c.user_id, bindparam("target", type_=BigInteger), read_history.c.read_at).where(
             read_history.c.entry_id == bindparam("id")
         ),
     )
@@ -143,8 +150,8 @@ _COPY_STATES = (
     _copy_flags(muted, "marked_at"),
     _copy_flags(entry_tags, "tag_id"),
     _COPY_HISTORY,
-    _point_to_twin(bookmarks),
-    _point_to_twin(highlights),
+    _point_to_duplicate(bookmarks),
+    _point_to_duplicate(highlights),
 )
 
 _other_subscription = subscriptions.alias("both")
@@ -159,7 +166,7 @@ def _subscribes_to_new(user: ColumnElement[int]) -> ColumnElement[bool]:
 
 
 _of_old_feed = subscriptions.c.feed_id == _old
-_DROP_DEAD = Statement(
+_DROP_DEAD = Command(
     delete(unread).where(
         exists().where(_of_old_feed, follows(unread, subscriptions), ~alive(unread, subscriptions)),
         unread.c.feed_id == _old,
@@ -174,90 +181,89 @@ def _rows_of(table: Table, entry: ColumnElement[int]) -> Select[Any]:
     )
 
 
-_UNREAD_ON_TWIN = Statement(
+_UNREAD_ON_DUPLICATE = Command(
     insert(unread)
     .from_select(
         ["user_id", "sort_at", "entry_id", "feed_id", "kept"],
         _rows_of(unread, bindparam("id", type_=BigInteger))
-        .add_columns(
-            bindparam("twin_sort_at", type_=BigInteger), bindparam("twin", type_=BigInteger), _new, true()
-        )
-        # For a user who subscribes to both feeds, the state of the twin counts.
+        .add_columns(bindparam("target_sort_at", type_=BigInteger), bindparam("target", type_=BigInteger), _new, true())
+        # For a user who subscribes to both feeds, the state of the target counts.
         .where(_of_old_feed, ~_subscribes_to_new(subscriptions.c.user_id)),
     )
     .on_conflict_do_nothing()
 )
 
 
-def _drop_twins(table: Table) -> Statement:
-    return Statement(
+def _drop_twins(table: Table) -> Command:
+    return Command(
         delete(table).where(
-            table.c.user_id.in_(select(subscriptions.c.user_id).where(_of_old_feed)),
-            among(table.c.entry_id, "ids"),
+            table.c.user_id.in_(select(subscriptions.c.user_id).where(_of_old_feed)), among(table.c.entry_id, "ids")
         )
     )
 
 
-def _move_rows(table: Table, **more: Any) -> Statement:
+def _move_rows(table: Table, **more: Any) -> Command:
     subscribers = select(subscriptions.c.user_id).where(_of_old_feed)
-    return Statement(
-        update(table)
-        .where(table.c.user_id.in_(subscribers), table.c.feed_id == _old)
-        .values(feed_id=_new, **more)
+    return Command(
+        update(table).where(table.c.user_id.in_(subscribers), table.c.feed_id == _old).values(feed_id=_new, **more)
     )
 
 
 # --- The audience
 
 _audience = bindparam("audience", type_=BigInteger)
-_ADD_AUDIENCE = Statement(insert(audiences).values(feed_id=_new).returning(audiences.c.id))
-_ADD_MEMBERS = Statement(
+_ADD_AUDIENCE = Query(insert(audiences).values(feed_id=_new).returning(audiences.c.id), into=int)
+_ADD_MEMBERS = Command(
     insert(audience_members).from_select(
         ["user_id", "audience_id", "since_id"],
         # Without users who unsubscribed from this feed and subscribe to the other one.
         select(subscriptions.c.user_id, _audience, subscriptions.c.since_id).where(
             _of_old_feed,
-            or_(
-                subscriptions.c.unsubscribed_at.is_(None),
-                _old == _new,
-                ~_subscribes_to_new(subscriptions.c.user_id),
-            ),
+            or_(subscriptions.c.unsubscribed_at.is_(None), _old == _new, ~_subscribes_to_new(subscriptions.c.user_id)),
         ),
     )
 )
-_MOVE_ENTRIES = Statement(
+_MOVE_ENTRIES = Command(
     update(entries)
     .where(entries.c.feed_id == _old, ~among(entries.c.id, "ids"))
     .values(feed_id=_new, audience_id=func.coalesce(entries.c.audience_id, _audience))
 )
-_MOVE_AUDIENCES = Statement(update(audiences).where(audiences.c.feed_id == _old).values(feed_id=_new))
+_MOVE_AUDIENCES = Command(update(audiences).where(audiences.c.feed_id == _old).values(feed_id=_new))
 # A story is shared and shows all its entries to every subscriber of the feed.
-_REMOVE_FROM_STORIES = Statement(delete(story_entries).where(story_entries.c.feed_id == _old))
-_WITH_AUDIENCE = Statement(select(audiences.c.feed_id).distinct().where(among(audiences.c.feed_id, "ids")))
+_REMOVE_FROM_STORIES = Command(delete(story_entries).where(story_entries.c.feed_id == _old))
+_WITH_AUDIENCE = Query(select(audiences.c.feed_id).distinct().where(among(audiences.c.feed_id, "ids")), into=int)
 
 
-async def _restrict_entries(tx: Tx, pair: Mapping[str, int], twins: Sequence["_Duplicate"]) -> None:
-    """Move all entries except those with twins to the other feed, visible only to their audience."""
-    audience = await tx.value(_ADD_AUDIENCE, pair)
+async def _restrict_entries(tx: Tx, pair: Mapping[str, int], duplicates: Sequence["_Duplicate"]) -> None:
+    """Move all entries except those with duplicates to the other feed, visible only to their audience."""
+    audience = await tx.one(_ADD_AUDIENCE, pair)
     await tx.run(_ADD_MEMBERS, {**pair, "audience": audience})
-    await tx.run(_MOVE_ENTRIES, {**pair, "audience": audience, "ids": [twin.id for twin in twins]})
+    await tx.run(_MOVE_ENTRIES, {**pair, "audience": audience, "ids": [duplicate.id for duplicate in duplicates]})
     await tx.run(_REMOVE_FROM_STORIES, pair)
     await tx.run(_MOVE_AUDIENCES, pair)
 
 
 # --- Merging a feed into another
 
-_SUBSCRIPTIONS = Statement(
+
+class _Subscribed(NamedTuple):
+    user_id: int
+    since_id: int
+    unsubscribed_at: int | None
+
+
+_SUBSCRIPTIONS = Query(
     select(subscriptions.c.user_id, subscriptions.c.since_id, subscriptions.c.unsubscribed_at).where(
         subscriptions.c.feed_id == bindparam("feed_id")
-    )
+    ),
+    into=_Subscribed,
 )
 _of_pair: tuple[ColumnElement[bool], ...] = (
     subscriptions.c.user_id == bindparam("user_id"),
     subscriptions.c.feed_id == bindparam("feed_id"),
 )
-_DELETE_SUBSCRIPTION = Statement(delete(subscriptions).where(*_of_pair))
-_MOVE_SUBSCRIPTION = Statement(
+_DELETE_SUBSCRIPTION = Command(delete(subscriptions).where(*_of_pair))
+_MOVE_SUBSCRIPTION = Command(
     update(subscriptions)
     .where(*_of_pair)
     .values(feed_id=bindparam("new_feed_id"), since_id=bindparam("floor", type_=BigInteger))
@@ -271,7 +277,7 @@ _alive_rows = (
     .correlate(subscriptions)
     .scalar_subquery()
 )
-_RECOUNT = Statement(
+_RECOUNT = Command(
     update(subscriptions)
     .where(
         subscriptions.c.feed_id == _new,
@@ -280,19 +286,11 @@ _RECOUNT = Statement(
     )
     .values(unread=_alive_rows, newest_id=larger(subscriptions.c.newest_id, _newest.scalar_subquery()))
 )
-_SORT_AT = Statement(select(entries.c.id, entries.c.sort_at).where(among(entries.c.id, "ids")))
+_SORT_AT = Query(select(entries.c.id, entries.c.sort_at).where(among(entries.c.id, "ids")), into=row_of(int, int))
 _DELETE_FLAGS = tuple(
-    Statement(delete(marks).where(among(marks.c.entry_id, "ids")))
-    for marks in (starred, later, muted, entry_tags)
+    Command(delete(marks).where(among(marks.c.entry_id, "ids"))) for marks in (starred, later, muted, entry_tags)
 )
-_DELETE_FEED = Statement(delete(feeds).where(feeds.c.id == _old))
-
-
-@record
-class _Duplicate:
-    id: int
-    twin: int
-    sort_at: int
+_DELETE_FEED = Command(delete(feeds).where(feeds.c.id == _old))
 
 
 async def merge(tx: Tx, old: int, new: int) -> list[int]:
@@ -302,28 +300,24 @@ async def merge(tx: Tx, old: int, new: int) -> list[int]:
         await lock_subscribers(tx, feed_id)
     pair = {"old": old, "new": new}
     old_subscriptions = await tx.all(_SUBSCRIPTIONS, {"feed_id": old})
-    new_subscriptions = {row["user_id"]: row for row in await tx.all(_SUBSCRIPTIONS, {"feed_id": new})}
+    new_subscriptions = {row.user_id: row for row in await tx.all(_SUBSCRIPTIONS, {"feed_id": new})}
     since_id = await unread_rows.initial_since_id(tx, new)
-    # A twin may replace an entry only if all moving users can see it.
+    # A target may replace an entry only if all moving users can see it.
     max_since_id = max(
         [
             since_id,
-            *(
-                new_subscriptions[row["user_id"]]["since_id"]
-                for row in old_subscriptions
-                if row["user_id"] in new_subscriptions
-            ),
+            *(new_subscriptions[row.user_id].since_id for row in old_subscriptions if row.user_id in new_subscriptions),
         ]
     )
-    twins = await _find_twins(tx, _TWINS, {**pair, "floor": max_since_id})
-    await _move_unread_rows(tx, pair, twins)
-    await _restrict_entries(tx, pair, twins)
+    duplicates = await _find_duplicates(tx, _DUPLICATES, {**pair, "floor": max_since_id})
+    await _move_unread_rows(tx, pair, duplicates)
+    await _restrict_entries(tx, pair, duplicates)
     for row in old_subscriptions:
-        await _move_subscription(tx, pair, row, new_subscriptions.get(row["user_id"]), since_id)
+        await _move_subscription(tx, pair, row, new_subscriptions.get(row.user_id), since_id)
     await framing.copy_framing(tx, old, new)
     await articles.copy_selectors(tx, old, new)
     await feed_store.copy_urls(tx, old, new)
-    users = [row["user_id"] for row in old_subscriptions]
+    users = [row.user_id for row in old_subscriptions]
     await tx.run(_RECOUNT, {**pair, "users": users})
     await tx.run(_DELETE_FEED, pair)
     return users
@@ -331,35 +325,35 @@ async def merge(tx: Tx, old: int, new: int) -> list[int]:
 
 async def move_flags(tx: Tx, pairs: Sequence[tuple[int, int]]) -> None:
     """Move stars, tags, highlights and the like from the first entry of each pair to the second."""
-    sort_at = {row[0]: row[1] for row in await tx.all(_SORT_AT, {"ids": [twin for _, twin in pairs]})}
-    params = [{"id": id_, "twin": twin, "twin_sort_at": sort_at[twin]} for id_, twin in pairs]
+    sort_at = dict(await tx.all(_SORT_AT, {"ids": [target for _, target in pairs]}))
+    params = [{"id": id_, "target": target, "target_sort_at": sort_at[target]} for id_, target in pairs]
     for statement in _COPY_STATES:
         await tx.run_many(statement, params)
     for statement in _DELETE_FLAGS:
         await tx.run(statement, {"ids": [id_ for id_, _ in pairs]})
 
 
-async def _find_twins(tx: Tx, statements: Sequence[Statement], params: Mapping[str, Any]) -> list[_Duplicate]:
+async def _find_duplicates(tx: Tx, queries: Sequence[Query[_Duplicate]], params: Mapping[str, Any]) -> list[_Duplicate]:
     """By guid if possible, otherwise by URL."""
     by_id: dict[int, _Duplicate] = {}
-    for statement in statements:
-        by_id |= {row[0]: _Duplicate(*row) for row in await tx.all(statement, params)}
+    for query in queries:
+        by_id |= {duplicate.id: duplicate for duplicate in await tx.all(query, params)}
     return list(by_id.values())
 
 
-async def _move_unread_rows(tx: Tx, pair: Mapping[str, int], twins: Sequence[_Duplicate]) -> None:
+async def _move_unread_rows(tx: Tx, pair: Mapping[str, int], duplicates: Sequence[_Duplicate]) -> None:
     await tx.run(_DROP_DEAD, pair)
-    for statement in (*_COPY_STATES, _UNREAD_ON_TWIN):
-        await tx.run_many(statement, [_twin_params(pair, duplicate) for duplicate in twins])
-    replaced = {**pair, "ids": [duplicate.id for duplicate in twins]}
+    for statement in (*_COPY_STATES, _UNREAD_ON_DUPLICATE):
+        await tx.run_many(statement, [_duplicate_params(pair, duplicate) for duplicate in duplicates])
+    replaced = {**pair, "ids": [duplicate.id for duplicate in duplicates]}
     for statement in _DROP_TWINS:
         await tx.run(statement, replaced)
     for statement in _MOVE_ROWS:
         await tx.run(statement, pair)
 
 
-def _twin_params(pair: Mapping[str, int], duplicate: _Duplicate) -> dict[str, int]:
-    return {**pair, "id": duplicate.id, "twin": duplicate.twin, "twin_sort_at": duplicate.sort_at}
+def _duplicate_params(pair: Mapping[str, int], duplicate: _Duplicate) -> dict[str, int]:
+    return {**pair, "id": duplicate.id, "target": duplicate.target_id, "target_sort_at": duplicate.sort_at}
 
 
 _DROP_TWINS = (_drop_twins(unread), _drop_twins(parked_unread))
@@ -367,42 +361,36 @@ _MOVE_ROWS = (_move_rows(unread, kept=true()), _move_rows(parked_unread))
 
 
 async def _move_subscription(
-    tx: Tx, pair: Mapping[str, int], row: Row, other: Row | None, since_id: int
+    tx: Tx, pair: Mapping[str, int], row: _Subscribed, other: _Subscribed | None, since_id: int
 ) -> None:
     """If the user has both subscriptions, keep the active one, or else that of the new feed."""
-    user_id, unsubscribed_at = row["user_id"], row["unsubscribed_at"]
-    if other is not None and (unsubscribed_at is not None or other["unsubscribed_at"] is None):
+    user_id = row.user_id
+    if other is not None and (row.unsubscribed_at is not None or other.unsubscribed_at is None):
         await tx.run(_DELETE_SUBSCRIPTION, {"user_id": user_id, "feed_id": pair["old"]})
         return
     if other is not None:
         await tx.run(_DELETE_SUBSCRIPTION, {"user_id": user_id, "feed_id": pair["new"]})
-        since_id = min(since_id, other["since_id"])
+        since_id = min(since_id, other.since_id)
     await tx.run(
-        _MOVE_SUBSCRIPTION,
-        {"user_id": user_id, "feed_id": pair["old"], "new_feed_id": pair["new"], "floor": since_id},
+        _MOVE_SUBSCRIPTION, {"user_id": user_id, "feed_id": pair["old"], "new_feed_id": pair["new"], "floor": since_id}
     )
 
 
 # --- Moving a feed to a new URL
 
-_IMPORT_REMOVED_AS_READ = Statement(
+_IMPORT_REMOVED_AS_READ = Command(
     insert(imported_reads)
     .from_select(
         ["feed_id", "key", "user_id", "created_at"],
-        select(
-            removed_keys.c.feed_id,
-            removed_keys.c.key,
-            subscriptions.c.user_id,
-            bindparam("now", type_=BigInteger),
-        )
+        select(removed_keys.c.feed_id, removed_keys.c.key, subscriptions.c.user_id, bindparam("now", type_=BigInteger))
         .join_from(removed_keys, subscriptions, subscriptions.c.feed_id == removed_keys.c.feed_id)
         .where(removed_keys.c.feed_id == _new, removed_keys.c.missed_at.is_(None)),
     )
     .on_conflict_do_nothing()
 )
-_DELETE_REMOVED_KEYS = Statement(delete(removed_keys).where(removed_keys.c.feed_id == _new))
-_DELETE_HUB = Statement(delete(websub_subscriptions).where(websub_subscriptions.c.feed_id == _new))
-_CLEAR_METADATA = Statement(
+_DELETE_REMOVED_KEYS = Command(delete(removed_keys).where(removed_keys.c.feed_id == _new))
+_DELETE_HUB = Command(delete(websub_subscriptions).where(websub_subscriptions.c.feed_id == _new))
+_CLEAR_METADATA = Command(
     update(feeds)
     .where(feeds.c.id == _new)
     .values(
@@ -418,7 +406,7 @@ _CLEAR_METADATA = Statement(
         guid_collisions=0,
     )
 )
-_RESET_FETCH_STATE = Statement(
+_RESET_FETCH_STATE = Command(
     update(feed_fetch_state)
     .where(feed_fetch_state.c.feed_id == _new)
     .values(
@@ -445,17 +433,11 @@ async def start_over(tx: Tx, feed_id: int, now: Instant) -> list[int]:
     """
     await lock_feed(tx, feed_id)
     await lock_subscribers(tx, feed_id)
-    users = [row["user_id"] for row in await tx.all(_SUBSCRIPTIONS, {"feed_id": feed_id})]
+    users = [row.user_id for row in await tx.all(_SUBSCRIPTIONS, {"feed_id": feed_id})]
     params = {"old": feed_id, "new": feed_id, "now": now}
     await _restrict_entries(tx, params, ())
     await framed_documents.drop(tx, feed_id)
-    for statement in (
-        _IMPORT_REMOVED_AS_READ,
-        _DELETE_REMOVED_KEYS,
-        _DELETE_HUB,
-        _CLEAR_METADATA,
-        _RESET_FETCH_STATE,
-    ):
+    for statement in (_IMPORT_REMOVED_AS_READ, _DELETE_REMOVED_KEYS, _DELETE_HUB, _CLEAR_METADATA, _RESET_FETCH_STATE):
         await tx.run(statement, params)
     return users
 
@@ -465,43 +447,38 @@ async def start_over(tx: Tx, feed_id: int, now: Instant) -> list[int]:
 _member = and_(
     audience_members.c.audience_id == _old_entry.c.audience_id, audience_members.c.since_id < _old_entry.c.id
 )
-_HAD_READ = Statement(
-    select(subscriptions.c.user_id, bindparam("twin", type_=BigInteger))
+_HAD_READ = Query(
+    select(subscriptions.c.user_id, bindparam("target", type_=BigInteger))
     .join_from(_old_entry, audience_members, _member)
     .join(
         subscriptions,
-        and_(
-            subscriptions.c.user_id == audience_members.c.user_id,
-            subscriptions.c.feed_id == _old_entry.c.feed_id,
-        ),
+        and_(subscriptions.c.user_id == audience_members.c.user_id, subscriptions.c.feed_id == _old_entry.c.feed_id),
     )
-    .outerjoin(
-        unread, and_(unread.c.user_id == subscriptions.c.user_id, unread.c.entry_id == _old_entry.c.id)
-    )
+    .outerjoin(unread, and_(unread.c.user_id == subscriptions.c.user_id, unread.c.entry_id == _old_entry.c.id))
     .where(
         _old_entry.c.id == bindparam("id", type_=BigInteger),
         or_(unread.c.entry_id.is_(None), ~alive(unread, subscriptions)),
-    )
+    ),
+    into=row_of(int, int),
 )
-_UNREAD_ON_ARRIVED = Statement(
+_UNREAD_ON_ARRIVED = Command(
     insert(unread)
     .from_select(
         ["user_id", "sort_at", "entry_id", "feed_id", "kept"],
         _rows_of(unread, bindparam("id", type_=BigInteger))
-        .add_columns(
-            bindparam("twin_sort_at", type_=BigInteger), bindparam("twin", type_=BigInteger), _new, true()
-        )
+        .add_columns(bindparam("target_sort_at", type_=BigInteger), bindparam("target", type_=BigInteger), _new, true())
         .where(subscriptions.c.feed_id == _new, alive(unread, subscriptions)),
     )
     .on_conflict_do_nothing()
 )
-_MEMBERS = Statement(
+_MEMBERS = Query(
     select(audience_members.c.user_id)
     .distinct()
     .join_from(_old_entry, audience_members, _member)
-    .where(among(_old_entry.c.id, "ids"))
+    .where(among(_old_entry.c.id, "ids")),
+    into=int,
 )
-_DELETE_ENTRIES = Statement(delete(entries).where(among(entries.c.id, "ids")))
+_DELETE_ENTRIES = Command(delete(entries).where(among(entries.c.id, "ids")))
 
 
 @record
@@ -511,33 +488,33 @@ class Twins:
     feed_id: int
     pairs: Sequence[_Duplicate] = ()
     read: Mapping[int, Set[int]] = field(default_factory=dict[int, Set[int]])
-    """By user, the new entries whose twins the user had read."""
+    """By user, the new entries whose duplicates the user had read."""
 
 
 async def arriving_twins(tx: Tx, new: Mapping[int, Sequence[int]]) -> list[Twins]:
     """Of these new entries (by feed), those that a merged feed had already brought."""
     arrived: list[Twins] = []
-    for row in await tx.all(_WITH_AUDIENCE, {"ids": list(new)}):
-        pairs = await _find_twins(tx, _ARRIVED_TWINS, {"ids": list(new[row[0]])})
+    for feed_id in await tx.all(_WITH_AUDIENCE, {"ids": list(new)}):
+        pairs = await _find_duplicates(tx, _ARRIVED_DUPLICATES, {"ids": list(new[feed_id])})
         if not pairs:
             continue
-        await lock_feed(tx, row[0])
-        await lock_subscribers(tx, row[0])
+        await lock_feed(tx, feed_id)
+        await lock_subscribers(tx, feed_id)
         read: dict[int, set[int]] = {}
-        had_read = await tx.each(_HAD_READ, [{"id": pair.id, "twin": pair.twin} for pair in pairs])
-        for user_id, twin in had_read:
-            read.setdefault(user_id, set()).add(twin)
-        arrived.append(Twins(row[0], pairs, read))
+        had_read = await tx.each(_HAD_READ, [{"id": pair.id, "target": pair.target_id} for pair in pairs])
+        for user_id, target in had_read:
+            read.setdefault(user_id, set()).add(target)
+        arrived.append(Twins(feed_id, pairs, read))
     return arrived
 
 
-async def replace_twins(tx: Tx, twins: Twins) -> None:
+async def replace_twins(tx: Tx, duplicates: Twins) -> None:
     """Pass the states of the old entries to the new ones and delete the old ones."""
-    feed = {"new": twins.feed_id}
-    replaced = [duplicate.id for duplicate in twins.pairs]
-    users = [row[0] for row in await tx.all(_MEMBERS, {"ids": replaced})]
+    feed = {"new": duplicates.feed_id}
+    replaced = [duplicate.id for duplicate in duplicates.pairs]
+    users = await tx.all(_MEMBERS, {"ids": replaced})
     for statement in (*_COPY_STATES, _UNREAD_ON_ARRIVED):
-        await tx.run_many(statement, [_twin_params(feed, duplicate) for duplicate in twins.pairs])
+        await tx.run_many(statement, [_duplicate_params(feed, duplicate) for duplicate in duplicates.pairs])
     await unread_rows.delete_rows_of(tx, replaced)
     await tx.run(_DELETE_ENTRIES, {"ids": replaced})
     await tx.run(_RECOUNT, {**feed, "users": users})

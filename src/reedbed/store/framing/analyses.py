@@ -4,18 +4,20 @@ An entry shows the analysis `key` and waits for `asked_key` while a new one is b
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
-from sqlalchemy import and_, bindparam, case, delete, or_, true, update
+from sqlalchemy import Float, and_, bindparam, case, cast, delete, or_, true, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.ai import Usage
+from reedbed.domain.failures import Failure, load_failure
 from reedbed.domain.framing import SCORES, Analysis, Average, Score
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant, Millis
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, among, func, select
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Command, Query, among, func, row_of, select
 from reedbed.store.framing.settings import is_served
 from reedbed.store.tables import (
     analyses,
@@ -24,24 +26,37 @@ from reedbed.store.tables import (
     entry_bodies,
     feed_framing,
     feeds,
-    framing_wishes,
+    framing_requests,
     summary_failures,
     summary_queue,
 )
 
 _THOUSAND = 1_000
-ANALYSIS_NAMES = (
-    "model",
-    "language",
-    "title",
-    "description",
-    "text",
-    "category",
-    *SCORES,
-    "overall",
-    "reasons",
-)
+ANALYSIS_NAMES = ("model", "language", "title", "description", "text", "category", *SCORES, "overall", "reasons")
 ANALYSIS_COLUMNS = tuple(analyses.c[name] for name in ANALYSIS_NAMES)
+
+
+def read_analysis(*columns: Any) -> Analysis:
+    """From the values of `ANALYSIS_COLUMNS`."""
+    values: dict[str, Any] = dict(zip(ANALYSIS_NAMES, columns, strict=True))
+    reasons: Mapping[str, Any] = orjson.loads(values["reasons"])
+
+    def score(name: str) -> Score:
+        reason, quote = reasons[name]
+        return Score(name, values[name] / _THOUSAND, reason, quote)
+
+    return Analysis(
+        title=values["title"],
+        title_reason=reasons["title"],
+        description=values["description"],
+        description_reason=reasons["description"],
+        text=values["text"],
+        category=values["category"],
+        scores=tuple(map(score, SCORES)),
+        overall=score("overall"),
+        model=values["model"],
+        language=values["language"],
+    )
 
 
 @record
@@ -52,9 +67,9 @@ class AnalysisAttachment:
     asked_key: str | None
     version: int
     is_queued: bool
-    queued_error: str | None
+    queued_error: Failure | None
     cooldown_until: Instant | None
-    failure: str | None
+    failure: Failure | None
 
 
 @record
@@ -85,7 +100,7 @@ class AnalysisInput:
     """Sanitised HTML."""
     source: str
     prompt: str | None
-    for_everybody: bool
+    for_all_users: bool
     """The operator has enabled analyses for the feed."""
     wished: bool
     """The given user has enabled them for the feed."""
@@ -100,9 +115,9 @@ class GeneratedAnalysis:
     usage: Usage
 
 
-_with_queue = entry_analyses.outerjoin(
-    summary_queue, summary_queue.c.key == entry_analyses.c.asked_key
-).outerjoin(summary_failures, summary_failures.c.key == entry_analyses.c.asked_key)
+_with_queue = entry_analyses.outerjoin(summary_queue, summary_queue.c.key == entry_analyses.c.asked_key).outerjoin(
+    summary_failures, summary_failures.c.key == entry_analyses.c.asked_key
+)
 _ATTACHMENT = (
     entry_analyses.c.entry_id,
     entry_analyses.c.key,
@@ -114,8 +129,26 @@ _ATTACHMENT = (
     summary_failures.c.last_error.label("failure"),
     summary_failures.c.failed_at,
 )
-_ATTACHED = Statement(
-    select(*_ATTACHMENT).select_from(_with_queue).where(among(entry_analyses.c.entry_id, "ids"))
+
+
+def _attachment(
+    entry_id: int,
+    key: str | None,
+    asked_key: str | None,
+    version: int,
+    queued_id: int | None,
+    queued_error: str | None,
+    cooldown_until: Instant | None,
+    failure: str | None,
+    failed_at: Instant | None,
+) -> tuple[int, AnalysisAttachment]:
+    loaded = None if failed_at is None else Failure.load(failure or "")
+    is_queued, error = queued_id is not None, load_failure(queued_error)
+    return entry_id, AnalysisAttachment(key, asked_key, version, is_queued, error, cooldown_until, loaded)
+
+
+_ATTACHED = Query(
+    select(*_ATTACHMENT).select_from(_with_queue).where(among(entry_analyses.c.entry_id, "ids")), into=_attachment
 )
 _CANDIDATE = (
     entries.c.id,
@@ -129,51 +162,70 @@ _CANDIDATE = (
     entry_bodies.c.full_content.is_not(None).label("has_full"),
     entry_bodies.c.full_attempted_at,
 )
-_NEWEST = Statement(
+
+
+def _candidate(*columns: Any) -> AnalysisCandidate:
+    """Without its attachment."""
+    *entry, has_full, full_attempted_at = columns
+    return AnalysisCandidate(*entry, has_full=bool(has_full), full_attempted_at=full_attempted_at, known=None)
+
+
+_NEWEST = Query(
     select(*_CANDIDATE)
     .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
     .where(entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None))
     .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
-    .limit(bindparam("most"))
+    .limit(bindparam("most")),
+    into=_candidate,
 )
-_BY_ENTRY = Statement(
+_BY_ENTRY = Query(
     select(*_CANDIDATE)
     .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
-    .where(entries.c.id == bindparam("entry_id"))
+    .where(entries.c.id == bindparam("entry_id")),
+    into=_candidate,
 )
-_CONTENT = Statement(
+_CONTENT = Query(
     select(func.coalesce(entry_bodies.c.full_content, entry_bodies.c.content)).where(
         entry_bodies.c.entry_id == bindparam("entry_id")
-    )
+    ),
+    into=str,
 )
 _ATTACH_COLUMNS = ("entry_id", "asked_key", "version", "of_full", "url_hash")
 _new_attachment = insert(entry_analyses).values({name: bindparam(name) for name in _ATTACH_COLUMNS})
-_ATTACH = Statement(
+_ATTACH = Command(
     _new_attachment.on_conflict_do_update(
-        index_elements=["entry_id"],
-        set_={name: _new_attachment.excluded[name] for name in _ATTACH_COLUMNS[1:]},
+        index_elements=["entry_id"], set_={name: _new_attachment.excluded[name] for name in _ATTACH_COLUMNS[1:]}
     )
 )
-_ADOPT = Statement(
+_ADOPT = Query(
     update(entry_analyses)
     .where(entry_analyses.c.asked_key == bindparam("ready_key"))
     .values(key=entry_analyses.c.asked_key, asked_key=None)
-    .returning(entry_analyses.c.entry_id)
+    .returning(entry_analyses.c.entry_id),
+    into=int,
 )
-_FEEDS_OF = Statement(select(entries.c.id, entries.c.feed_id).where(among(entries.c.id, "ids")))
-_WAITING = Statement(
+_FEEDS_OF = Query(select(entries.c.id, entries.c.feed_id).where(among(entries.c.id, "ids")), into=row_of(int, int))
+_WAITING = Query(
     select(entries.c.id, entries.c.feed_id)
     .join_from(entry_analyses, entries, entries.c.id == entry_analyses.c.entry_id)
     .where(entry_analyses.c.asked_key == bindparam("key"))
-    .limit(bindparam("most"))
+    .limit(bindparam("most")),
+    into=row_of(int, int),
 )
 _is_wished = (
-    select(framing_wishes.c.user_id)
-    .where(framing_wishes.c.feed_id == entries.c.feed_id, framing_wishes.c.user_id == bindparam("user_id"))
+    select(framing_requests.c.user_id)
+    .where(framing_requests.c.feed_id == entries.c.feed_id, framing_requests.c.user_id == bindparam("user_id"))
     .exists()
 )
-_for_everybody = func.coalesce(is_served(), False)
-_SOURCE = Statement(
+_for_all_users = func.coalesce(is_served(), False)
+
+
+def _analysis_input(*columns: Any) -> AnalysisInput:
+    *text, for_all_users, wished = columns
+    return AnalysisInput(*text, for_all_users=bool(for_all_users), wished=bool(wished))
+
+
+_SOURCE = Query(
     select(
         entries.c.id,
         entries.c.feed_id,
@@ -184,7 +236,7 @@ _SOURCE = Statement(
         ),
         feeds.c.title,
         feed_framing.c.prompt,
-        _for_everybody,
+        _for_all_users,
         _is_wished,
     )
     .join_from(entry_analyses, entries, entries.c.id == entry_analyses.c.entry_id)
@@ -194,35 +246,41 @@ _SOURCE = Statement(
     .where(
         entry_analyses.c.asked_key == bindparam("key"),
         entry_analyses.c.version == entries.c.version,
-        or_(_for_everybody, _is_wished),
+        or_(_for_all_users, _is_wished),
     )
     .order_by(entries.c.id)
-    .limit(1)
+    .limit(1),
+    into=_analysis_input,
 )
-_SAVE_COLUMNS = (
-    "key",
-    "content_hash",
-    "variant",
-    *ANALYSIS_NAMES,
-    "tokens_in",
-    "tokens_out",
-    "cost",
-    "created_at",
-)
-_SAVE = Statement(
+_SAVE_COLUMNS = ("key", "content_hash", "variant", *ANALYSIS_NAMES, "tokens_in", "tokens_out", "cost", "created_at")
+_SAVE = Command(
     insert(analyses)
     .values({name: bindparam(name) for name in _SAVE_COLUMNS})
     .on_conflict_do_nothing(index_elements=["key"])
 )
-_EXISTS = Statement(select(analyses.c.id).where(analyses.c.key == bindparam("key")))
-_VISIBLE = Statement(
+_EXISTS = Query(select(analyses.c.id).where(analyses.c.key == bindparam("key")), into=int)
+
+
+@record
+class VisibleAnalysis:
+    analysis: Analysis
+    variant: str
+    made_at: Instant
+
+
+def _visible_analysis(entry_id: int, variant: str, created_at: Instant, *columns: Any) -> tuple[int, VisibleAnalysis]:
+    return entry_id, VisibleAnalysis(read_analysis(*columns), variant, created_at)
+
+
+_VISIBLE = Query(
     select(entry_analyses.c.entry_id, analyses.c.variant, analyses.c.created_at, *ANALYSIS_COLUMNS)
     .join_from(entry_analyses, analyses, analyses.c.key == entry_analyses.c.key)
-    .where(among(entry_analyses.c.entry_id, "ids"))
+    .where(among(entry_analyses.c.entry_id, "ids")),
+    into=_visible_analysis,
 )
 _since = entries.c.sort_at - entries.c.sort_at % bindparam("span", type_=entries.c.sort_at.type)
-_AVERAGES = Statement(
-    select(_since.label("since"), func.avg(analyses.c.overall), func.count())
+_AVERAGES = Query(
+    select(_since.label("since"), cast(func.avg(analyses.c.overall), Float), func.count())
     .join_from(entries, entry_analyses, entry_analyses.c.entry_id == entries.c.id)
     .join(analyses, analyses.c.key == entry_analyses.c.key)
     .where(
@@ -231,67 +289,56 @@ _AVERAGES = Statement(
         entries.c.sort_at >= bindparam("after"),
     )
     .group_by("since")
-    .order_by("since")
+    .order_by("since"),
+    into=row_of(int, float, int),
 )
 _needed = (
     select(entry_analyses.c.entry_id)
     .where(or_(entry_analyses.c.key == analyses.c.key, entry_analyses.c.asked_key == analyses.c.key))
     .exists()
 )
-_DELETE_UNUSED = Statement(
-    delete(analyses).where(and_(analyses.c.created_at < bindparam("before"), ~_needed))
-)
+_DELETE_UNUSED = Command(delete(analyses).where(and_(analyses.c.created_at < bindparam("before"), ~_needed)))
 
 
 async def attached(tx: Tx, entry_ids: Sequence[int]) -> dict[int, AnalysisAttachment]:
-    rows = await tx.all(_ATTACHED, {"ids": list(entry_ids)}) if entry_ids else ()
-    return {row["entry_id"]: _attachment(row) for row in rows}
+    return dict(await tx.all(_ATTACHED, {"ids": list(entry_ids)})) if entry_ids else {}
 
 
 async def newest(tx: Tx, feed_id: int, *, most: int) -> list[AnalysisCandidate]:
     rows = await tx.all(_NEWEST, {"feed_id": feed_id, "most": most})
-    attachments = await attached(tx, [row["id"] for row in rows])
-    return [_candidate(row, attachments) for row in rows]
+    attachments = await attached(tx, [row.id for row in rows])
+    return [replace(row, known=attachments.get(row.id)) for row in rows]
 
 
 async def candidate(tx: Tx, entry_id: int) -> AnalysisCandidate | None:
     row = await tx.one(_BY_ENTRY, {"entry_id": entry_id})
-    return None if row is None else _candidate(row, await attached(tx, [entry_id]))
+    return row and replace(row, known=(await attached(tx, [entry_id])).get(entry_id))
 
 
 async def content_of(tx: Tx, entry_id: int) -> str:
     """The full article if there is one; sanitised HTML."""
-    return await tx.value(_CONTENT, {"entry_id": entry_id}) or ""
+    return await tx.one(_CONTENT, {"entry_id": entry_id}) or ""
 
 
 async def attach(tx: Tx, of: AnalysisCandidate, key: str, *, url_hash: str | None, of_full: bool) -> None:
     """Let the entry wait for this analysis; until it is ready, the entry shows its previous one."""
-    params = {
-        "entry_id": of.id,
-        "asked_key": key,
-        "version": of.version,
-        "of_full": of_full,
-        "url_hash": url_hash,
-    }
+    params = {"entry_id": of.id, "asked_key": key, "version": of.version, "of_full": of_full, "url_hash": url_hash}
     await tx.run(_ATTACH, params)
 
 
 async def adopt(tx: Tx, key: str) -> list[tuple[int, int]]:
     """Show a finished analysis on all entries that wait for it; returns the entry and feed of each."""
-    ids = [row[0] for row in await tx.all(_ADOPT, {"ready_key": key})]
-    return [(row[0], row[1]) for row in await tx.all(_FEEDS_OF, {"ids": ids})] if ids else []
+    ids = await tx.all(_ADOPT, {"ready_key": key})
+    return await tx.all(_FEEDS_OF, {"ids": ids}) if ids else []
 
 
 async def waiting_for(tx: Tx, key: str, *, most: int = 50) -> list[tuple[int, int]]:
-    return [(row[0], row[1]) for row in await tx.all(_WAITING, {"key": key, "most": most})]
+    return await tx.all(_WAITING, {"key": key, "most": most})
 
 
 async def source_of(tx: Tx, key: str, user_id: int | None) -> AnalysisInput | None:
     """None if all entries with this text were deleted or changed, or no one wants the analysis any more."""
-    row = await tx.one(_SOURCE, {"key": key, "user_id": user_id})
-    if row is None:
-        return None
-    return AnalysisInput(*tuple(row)[:6], for_everybody=bool(row[6]), wished=bool(row[7]))
+    return await tx.one(_SOURCE, {"key": key, "user_id": user_id})
 
 
 async def save(tx: Tx, generated: GeneratedAnalysis, now: Instant) -> None:
@@ -312,26 +359,18 @@ async def save(tx: Tx, generated: GeneratedAnalysis, now: Instant) -> None:
 
 
 async def exists(tx: Tx, key: str) -> bool:
-    return await tx.value(_EXISTS, {"key": key}) is not None
-
-
-@record
-class VisibleAnalysis:
-    analysis: Analysis
-    variant: str
-    made_at: Instant
+    return await tx.one(_EXISTS, {"key": key}) is not None
 
 
 async def shown(tx: Tx, entry_ids: Sequence[int]) -> dict[int, VisibleAnalysis]:
     """The analyses of those entries that have one."""
-    rows = await tx.all(_VISIBLE, {"ids": list(entry_ids)}) if entry_ids else ()
-    return {row[0]: VisibleAnalysis(read_analysis(row), row["variant"], row["created_at"]) for row in rows}
+    return dict(await tx.all(_VISIBLE, {"ids": list(entry_ids)})) if entry_ids else {}
 
 
 async def averages(tx: Tx, feed_id: int, after: Instant, span: Millis) -> list[Average]:
     """The average of each time span with entries, oldest first."""
     rows = await tx.all(_AVERAGES, {"feed_id": feed_id, "after": after, "span": span})
-    return [Average(row[0], round(float(row[1]) / _THOUSAND, 3), row[2]) for row in rows]
+    return [Average(row[0], round(row[1] / _THOUSAND, 3), row[2]) for row in rows]
 
 
 async def sweep(tx: Tx, before: Instant) -> int:
@@ -341,27 +380,6 @@ async def sweep(tx: Tx, before: Instant) -> int:
 
 def thousandths(value: float) -> int:
     return round(value * _THOUSAND)
-
-
-def read_analysis(row: Row) -> Analysis:
-    reasons: Mapping[str, Any] = orjson.loads(row["reasons"])
-    return Analysis(
-        title=row["title"],
-        title_reason=reasons["title"],
-        description=row["description"],
-        description_reason=reasons["description"],
-        text=row["text"],
-        category=row["category"],
-        scores=tuple(_score(row, name, reasons) for name in SCORES),
-        overall=_score(row, "overall", reasons),
-        model=row["model"],
-        language=row["language"],
-    )
-
-
-def _score(row: Row, name: str, reasons: Mapping[str, Any]) -> Score:
-    reason, quote = reasons[name]
-    return Score(name, row[name] / _THOUSAND, reason, quote)
 
 
 def _columns_of(analysis: Analysis) -> dict[str, Any]:
@@ -381,24 +399,3 @@ def _columns_of(analysis: Analysis) -> dict[str, Any]:
         **{score.name: thousandths(score.value) for score in scores},
         "reasons": orjson.dumps(reasons).decode(),
     }
-
-
-def _attachment(row: Row) -> AnalysisAttachment:
-    return AnalysisAttachment(
-        key=row["key"],
-        asked_key=row["asked_key"],
-        version=row["version"],
-        is_queued=row["queued_id"] is not None,
-        queued_error=row["queued_error"],
-        cooldown_until=row["cooldown_until"],
-        failure=None if row["failed_at"] is None else row["failure"] or "",
-    )
-
-
-def _candidate(row: Row, attachments: Mapping[int, AnalysisAttachment]) -> AnalysisCandidate:
-    return AnalysisCandidate(
-        *tuple(row)[:8],
-        has_full=bool(row["has_full"]),
-        full_attempted_at=row["full_attempted_at"],
-        known=attachments.get(row["id"]),
-    )

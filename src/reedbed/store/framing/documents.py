@@ -1,13 +1,15 @@
 """The public deframed feeds: ready-made documents, and the analysed items they consist of."""
 
+from typing import Any
+
 from sqlalchemy import BigInteger, ClauseElement, and_, bindparam, delete, or_
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.framing import FeedFraming, FramedFeed, FramedItem
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, StatementFamily, select
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Command, Query, QueryFamily, select
 from reedbed.store.framing.analyses import ANALYSIS_COLUMNS, read_analysis
 from reedbed.store.framing.settings import is_public, is_served
 from reedbed.store.tables import (
@@ -51,25 +53,42 @@ _public_documents = (
     .outerjoin(framed_documents, framed_documents.c.feed_id == feeds.c.id)
     .where(is_public(), feed_framing.c.deframe)
 )
-_BY_URL = Statement(_public_documents.where(feeds.c.url == bindparam("url")))
-_BY_FORMER_URL = Statement(
+
+
+def _public_document(
+    feed_id: int, served: bool, content: bytes, content_hash: str, items: int, built_at: Instant | None
+) -> PublicDocument:
+    document = None if built_at is None else Document(bytes(content), content_hash, items, built_at)
+    return PublicDocument(feed_id, bool(served), document)
+
+
+_BY_URL = Query(_public_documents.where(feeds.c.url == bindparam("url")), into=_public_document)
+_BY_FORMER_URL = Query(
     _public_documents.join(former_addresses, former_addresses.c.feed_id == feeds.c.id).where(
         former_addresses.c.url == bindparam("url")
-    )
+    ),
+    into=_public_document,
 )
 _DOCUMENT_COLUMNS = ("feed_id", "content", "content_hash", "items", "built_at")
 _new_document = insert(framed_documents).values({name: bindparam(name) for name in _DOCUMENT_COLUMNS})
-_PUT = Statement(
+_PUT = Command(
     _new_document.on_conflict_do_update(
-        index_elements=["feed_id"],
-        set_={name: _new_document.excluded[name] for name in _DOCUMENT_COLUMNS[1:]},
+        index_elements=["feed_id"], set_={name: _new_document.excluded[name] for name in _DOCUMENT_COLUMNS[1:]}
     )
 )
-_HASH = Statement(
-    select(framed_documents.c.content_hash).where(framed_documents.c.feed_id == bindparam("feed_id"))
+_HASH = Query(
+    select(framed_documents.c.content_hash).where(framed_documents.c.feed_id == bindparam("feed_id")), into=str
 )
-_DELETE = Statement(delete(framed_documents).where(framed_documents.c.feed_id == bindparam("feed_id")))
-_FEED = Statement(
+_DELETE = Command(delete(framed_documents).where(framed_documents.c.feed_id == bindparam("feed_id")))
+
+
+def _framed_feed(*columns: Any) -> FramedFeed:
+    *feed, root_domain, enforce_domain = columns
+    framing = FeedFraming(deframe=True, root_domain=root_domain, enforce_domain=bool(enforce_domain))
+    return FramedFeed(*feed, framing=framing)
+
+
+_FEED = Query(
     select(
         feeds.c.id,
         feeds.c.url,
@@ -81,7 +100,8 @@ _FEED = Statement(
         feed_framing.c.enforce_domain,
     )
     .join_from(feeds, feed_framing, feed_framing.c.feed_id == feeds.c.id)
-    .where(feeds.c.id == bindparam("feed_id"), is_served())
+    .where(feeds.c.id == bindparam("feed_id"), is_served()),
+    into=_framed_feed,
 )
 _ITEM = (
     entries.c.id,
@@ -119,27 +139,30 @@ def _select_newest(limited: bool, continued: bool) -> ClauseElement:
     return query.order_by(entries.c.sort_at.desc(), entries.c.id.desc()).limit(bindparam("most"))
 
 
-_NEWEST = StatementFamily(_select_newest)
-_BY_URL_HASH = Statement(
+def _item(*columns: Any) -> FramedItem:
+    return FramedItem(*columns[: len(_ITEM)], analysis=read_analysis(*columns[len(_ITEM) :]))
+
+
+_NEWEST = QueryFamily(_select_newest, into=_item)
+
+
+_BY_URL_HASH = Query(
     _items.join(feeds, feeds.c.id == entries.c.feed_id)
     .join(feed_framing, feed_framing.c.feed_id == feeds.c.id)
     .where(entry_analyses.c.url_hash == bindparam("url_hash"), is_served())
     .order_by(analyses.c.created_at.desc(), entries.c.id.desc())
-    .limit(bindparam("most"))
+    .limit(bindparam("most")),
+    into=_item,
 )
 
 
-async def door(tx: Tx, url: str) -> PublicDocument | None:
+async def get_public(tx: Tx, url: str) -> PublicDocument | None:
     """The public feed that is or was at this URL; None if there is no such feed."""
-    row = await tx.one(_BY_URL, {"url": url}) or await tx.one(_BY_FORMER_URL, {"url": url})
-    if row is None:
-        return None
-    document = None if row["built_at"] is None else Document(bytes(row[2]), row[3], row[4], row[5])
-    return PublicDocument(row[0], bool(row[1]), document)
+    return await tx.one(_BY_URL, {"url": url}) or await tx.one(_BY_FORMER_URL, {"url": url})
 
 
 async def hash_of(tx: Tx, feed_id: int) -> str | None:
-    return await tx.value(_HASH, {"feed_id": feed_id})
+    return await tx.one(_HASH, {"feed_id": feed_id})
 
 
 async def put(tx: Tx, feed_id: int, document: Document) -> None:
@@ -161,13 +184,7 @@ async def drop(tx: Tx, feed_id: int) -> None:
 
 async def served_feed(tx: Tx, feed_id: int) -> FramedFeed | None:
     """None if the feed is not served."""
-    row = await tx.one(_FEED, {"feed_id": feed_id})
-    if row is None:
-        return None
-    framing = FeedFraming(
-        deframe=True, root_domain=row["root_domain"], enforce_domain=bool(row["enforce_domain"])
-    )
-    return FramedFeed(*tuple(row)[:6], framing=framing)
+    return await tx.one(_FEED, {"feed_id": feed_id})
 
 
 async def newest(
@@ -177,14 +194,9 @@ async def newest(
     params = {"feed_id": feed_id, "most": most, "max_score": max_score}
     if after is not None:
         params |= {"sort_at": after.sort_at, "id": after.id}
-    rows = await tx.all(_NEWEST(max_score is not None, after is not None), params)
-    return [_item(row) for row in rows]
+    return await tx.all(_NEWEST(max_score is not None, after is not None), params)
 
 
 async def items_by_url_hash(tx: Tx, url_hash: str, *, most: int = 20) -> list[FramedItem]:
     """The items with this URL in all served feeds, latest analysis first."""
-    return [_item(row) for row in await tx.all(_BY_URL_HASH, {"url_hash": url_hash, "most": most})]
-
-
-def _item(row: Row) -> FramedItem:
-    return FramedItem(*tuple(row)[: len(_ITEM)], analysis=read_analysis(row))
+    return await tx.all(_BY_URL_HASH, {"url_hash": url_hash, "most": most})

@@ -1,6 +1,7 @@
 """Which feeds are deframed: by the operator's settings, or because a subscriber requested it."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, delete, exists, or_, true
 from sqlalchemy.dialects.postgresql import insert
@@ -9,8 +10,8 @@ from reedbed.domain.framing import FeedFraming
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Statement, among, func, select
-from reedbed.store.tables import feed_framing, feeds, framing_wishes, subscriptions
+from reedbed.store.engine.statements import Command, Query, among, func, row_of, select
+from reedbed.store.tables import feed_framing, feeds, framing_requests, subscriptions
 
 
 @record
@@ -29,10 +30,7 @@ _COLUMNS = tuple(feed_framing.c[name] for name in _NAMES)
 def is_public() -> ColumnElement[bool]:
     """Neither a private feed, nor a newsletter, nor password-protected: may be served publicly."""
     return and_(
-        feeds.c.owner_id.is_(None),
-        feeds.c.kind == "web",
-        feeds.c.username.is_(None),
-        feeds.c.deleted_at.is_(None),
+        feeds.c.owner_id.is_(None), feeds.c.kind == "web", feeds.c.username.is_(None), feeds.c.deleted_at.is_(None)
     )
 
 
@@ -41,94 +39,107 @@ def is_served() -> ColumnElement[bool]:
     return and_(is_public(), feeds.c.enabled == true(), feed_framing.c.deframe == true())
 
 
-_wish_conditions = (
-    framing_wishes.c.feed_id == feeds.c.id,
-    subscriptions.c.user_id == framing_wishes.c.user_id,
-    subscriptions.c.feed_id == framing_wishes.c.feed_id,
+_request_conditions = (
+    framing_requests.c.feed_id == feeds.c.id,
+    subscriptions.c.user_id == framing_requests.c.user_id,
+    subscriptions.c.feed_id == framing_requests.c.feed_id,
     subscriptions.c.unsubscribed_at.is_(None),
 )
-_GET = Statement(select(*_COLUMNS).where(feed_framing.c.feed_id == bindparam("feed_id")))
+
+
+def _framing(deframe: bool, root_domain: str | None, enforce_domain: bool, prompt: str | None) -> FeedFraming:
+    return FeedFraming(bool(deframe), root_domain, bool(enforce_domain), prompt)
+
+
+_GET = Query(select(*_COLUMNS).where(feed_framing.c.feed_id == bindparam("feed_id")), into=_framing)
 _new_settings = insert(feed_framing).values({name: bindparam(name) for name in ("feed_id", *_NAMES)})
-_SAVE = Statement(
+_SAVE = Command(
     _new_settings.on_conflict_do_update(
         index_elements=["feed_id"], set_={name: _new_settings.excluded[name] for name in _NAMES}
     )
 )
-_DELETE = Statement(delete(feed_framing).where(feed_framing.c.feed_id == bindparam("feed_id")))
-_LOCK = Statement(
+_DELETE = Command(delete(feed_framing).where(feed_framing.c.feed_id == bindparam("feed_id")))
+_LOCK = Query(
     select(feed_framing.c.feed_id)
     .where(among(feed_framing.c.feed_id, "ids"))
     .order_by(feed_framing.c.feed_id)
-    .with_for_update()
+    .with_for_update(),
+    into=int,
 )
-_TO_ANALYSE = Statement(
+_TO_ANALYSE = Query(
     select(feeds.c.id)
     .join_from(feeds, feed_framing, feed_framing.c.feed_id == feeds.c.id, isouter=True)
-    .where(
-        among(feeds.c.id, "ids"),
-        or_(is_served(), exists().where(*_wish_conditions)),
-    )
+    .where(among(feeds.c.id, "ids"), or_(is_served(), exists().where(*_request_conditions))),
+    into=int,
 )
-_SERVED = Statement(
+_SERVED = Query(
     select(feeds.c.id)
     .join_from(feeds, feed_framing, feed_framing.c.feed_id == feeds.c.id)
-    .where(feeds.c.id == bindparam("feed_id"), is_served())
+    .where(feeds.c.id == bindparam("feed_id"), is_served()),
+    into=int,
 )
-_WISHERS = Statement(
-    select(framing_wishes.c.user_id)
+_WISHERS = Query(
+    select(framing_requests.c.user_id)
     .join_from(
-        framing_wishes,
+        framing_requests,
         subscriptions,
         and_(
-            subscriptions.c.user_id == framing_wishes.c.user_id,
-            subscriptions.c.feed_id == framing_wishes.c.feed_id,
+            subscriptions.c.user_id == framing_requests.c.user_id,
+            subscriptions.c.feed_id == framing_requests.c.feed_id,
             subscriptions.c.unsubscribed_at.is_(None),
         ),
     )
-    .where(framing_wishes.c.feed_id == bindparam("feed_id"))
-    .order_by(framing_wishes.c.created_at, framing_wishes.c.user_id)
-    .limit(bindparam("most"))
+    .where(framing_requests.c.feed_id == bindparam("feed_id"))
+    .order_by(framing_requests.c.created_at, framing_requests.c.user_id)
+    .limit(bindparam("most")),
+    into=int,
 )
-_ADD_WISH = Statement(
-    insert(framing_wishes)
+_ADD_REQUEST = Command(
+    insert(framing_requests)
     .values({name: bindparam(name) for name in ("user_id", "feed_id", "created_at")})
     .on_conflict_do_nothing()
 )
-_one_wish = (
-    framing_wishes.c.user_id == bindparam("user_id"),
-    framing_wishes.c.feed_id == bindparam("feed_id"),
-)
-_DELETE_WISH = Statement(delete(framing_wishes).where(*_one_wish))
-_HAS_WISH = Statement(select(framing_wishes.c.feed_id).where(*_one_wish))
-_ROOTS = Statement(
+_one_request = (framing_requests.c.user_id == bindparam("user_id"), framing_requests.c.feed_id == bindparam("feed_id"))
+_DELETE_REQUEST = Command(delete(framing_requests).where(*_one_request))
+_HAS_REQUEST = Query(select(framing_requests.c.feed_id).where(*_one_request), into=int)
+_ROOTS = Query(
     select(feed_framing.c.root_domain, func.count())
     .join_from(feed_framing, feeds, feeds.c.id == feed_framing.c.feed_id)
     .where(feed_framing.c.root_domain.is_not(None), feeds.c.deleted_at.is_(None))
     .group_by(feed_framing.c.root_domain)
-    .order_by(feed_framing.c.root_domain)
+    .order_by(feed_framing.c.root_domain),
+    into=row_of(str, int),
 )
-_OF_ROOT = Statement(
+_OF_ROOT = Query(
     select(feeds.c.id)
     .join_from(feed_framing, feeds, feeds.c.id == feed_framing.c.feed_id)
     .where(feed_framing.c.root_domain == bindparam("root"), is_served())
-    .order_by(feeds.c.id)
+    .order_by(feeds.c.id),
+    into=int,
 )
-_ABOUT = Statement(
+
+
+def _framing_record(url: str, language: str | None, feed_id: int | None, *columns: Any) -> FeedFramingRecord:
+    return FeedFramingRecord(url, language, None if feed_id is None else _framing(*columns))
+
+
+_ABOUT = Query(
     select(feeds.c.url, feeds.c.language, feed_framing.c.feed_id, *_COLUMNS)
     .join_from(feeds, feed_framing, feed_framing.c.feed_id == feeds.c.id, isouter=True)
-    .where(feeds.c.id == bindparam("feed_id"))
+    .where(feeds.c.id == bindparam("feed_id")),
+    into=_framing_record,
 )
-_COPY_WISHES = Statement(
-    insert(framing_wishes)
+_COPY_REQUESTS = Command(
+    insert(framing_requests)
     .from_select(
         ["user_id", "feed_id", "created_at"],
-        select(
-            framing_wishes.c.user_id, bindparam("new", type_=BigInteger), framing_wishes.c.created_at
-        ).where(framing_wishes.c.feed_id == bindparam("old", type_=BigInteger)),
+        select(framing_requests.c.user_id, bindparam("new", type_=BigInteger), framing_requests.c.created_at).where(
+            framing_requests.c.feed_id == bindparam("old", type_=BigInteger)
+        ),
     )
     .on_conflict_do_nothing()
 )
-_COPY_SETTINGS = Statement(
+_COPY_SETTINGS = Command(
     insert(feed_framing)
     .from_select(
         ["feed_id", *_NAMES],
@@ -141,17 +152,11 @@ _COPY_SETTINGS = Statement(
 
 
 async def settings_of(tx: Tx, feed_id: int) -> FeedFraming | None:
-    row = await tx.one(_GET, {"feed_id": feed_id})
-    return None if row is None else FeedFraming(bool(row[0]), row[1], bool(row[2]), row[3])
+    return await tx.one(_GET, {"feed_id": feed_id})
 
 
 async def about(tx: Tx, feed_id: int) -> FeedFramingRecord | None:
-    row = await tx.one(_ABOUT, {"feed_id": feed_id})
-    if row is None:
-        return None
-    has_settings = row["feed_id"] is not None
-    framing = FeedFraming(bool(row[3]), row[4], bool(row[5]), row[6]) if has_settings else None
-    return FeedFramingRecord(row["url"], row["language"], framing)
+    return await tx.one(_ABOUT, {"feed_id": feed_id})
 
 
 async def put(tx: Tx, feed_id: int, settings: FeedFraming) -> None:
@@ -167,42 +172,42 @@ async def lock(tx: Tx, feed_ids: Sequence[int]) -> list[int]:
 
     Returns the feeds that have settings.
     """
-    return [row[0] for row in await tx.all(_LOCK, {"ids": list(feed_ids)})] if feed_ids else []
+    return await tx.all(_LOCK, {"ids": list(feed_ids)}) if feed_ids else []
 
 
 async def wanted(tx: Tx, feed_ids: Sequence[int]) -> list[int]:
     """The feeds whose new entries must be analysed, for the operator or for a subscriber."""
-    return [row[0] for row in await tx.all(_TO_ANALYSE, {"ids": list(feed_ids)})] if feed_ids else []
+    return await tx.all(_TO_ANALYSE, {"ids": list(feed_ids)}) if feed_ids else []
 
 
 async def is_for_all_users(tx: Tx, feed_id: int) -> bool:
-    return await tx.value(_SERVED, {"feed_id": feed_id}) is not None
+    return await tx.one(_SERVED, {"feed_id": feed_id}) is not None
 
 
 async def requesting_users(tx: Tx, feed_id: int, *, most: int = 20) -> list[int]:
     """The subscribers of this feed who requested analyses, earliest request first."""
-    return [row[0] for row in await tx.all(_WISHERS, {"feed_id": feed_id, "most": most})]
+    return await tx.all(_WISHERS, {"feed_id": feed_id, "most": most})
 
 
 async def set_analysis_request(tx: Tx, user_id: int, feed_id: int, now: Instant, *, wished: bool) -> None:
     params = {"user_id": user_id, "feed_id": feed_id}
-    await (tx.run(_ADD_WISH, {**params, "created_at": now}) if wished else tx.run(_DELETE_WISH, params))
+    await (tx.run(_ADD_REQUEST, {**params, "created_at": now}) if wished else tx.run(_DELETE_REQUEST, params))
 
 
 async def is_analysis_requested(tx: Tx, user_id: int, feed_id: int) -> bool:
-    return await tx.value(_HAS_WISH, {"user_id": user_id, "feed_id": feed_id}) is not None
+    return await tx.one(_HAS_REQUEST, {"user_id": user_id, "feed_id": feed_id}) is not None
 
 
 async def root_domains(tx: Tx) -> list[tuple[str, int]]:
     """Each root domain with its number of feeds."""
-    return [(row[0], row[1]) for row in await tx.all(_ROOTS, {})]
+    return await tx.all(_ROOTS, {})
 
 
 async def served_feeds_of(tx: Tx, root: str) -> list[int]:
-    return [row[0] for row in await tx.all(_OF_ROOT, {"root": root})]
+    return await tx.all(_OF_ROOT, {"root": root})
 
 
 async def copy_framing(tx: Tx, old: int, new: int) -> None:
     """When a feed is merged into another, copy its requests and settings to the other."""
-    await tx.run(_COPY_WISHES, {"old": old, "new": new})
+    await tx.run(_COPY_REQUESTS, {"old": old, "new": new})
     await tx.run(_COPY_SETTINGS, {"old": old, "new": new})

@@ -53,12 +53,12 @@ async def migrate_apart(url: str) -> None:
         sys.executable, "-P", "-m", __name__, stdin=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     try:
-        _, said = await child.communicate(url.encode())
+        _, output = await child.communicate(url.encode())
     finally:
         if child.returncode is None:  # whoever asked has given up
             child.kill()
     if child.returncode != 0:
-        raise CannotStart(said.decode().strip() or BROKE_OFF)
+        raise CannotStart(output.decode().strip() or BROKE_OFF)
 
 
 def _current_sqlite(path: str) -> str | None:

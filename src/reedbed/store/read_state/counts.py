@@ -6,55 +6,63 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sqlalchemy import bindparam, update
+from sqlalchemy import bindparam, case, update
 
-from reedbed.domain.entries import Counts, SubscriptionCount, roll_up
+from reedbed.domain.entries import Counts, ReadingDay, SubscriptionCount, roll_up
 from reedbed.domain.records import record
+from reedbed.domain.times import Instant
 from reedbed.store import tags
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Statement, func, select
-from reedbed.store.tables import folders, later, starred, subscriptions, unread
+from reedbed.store.engine.statements import Command, Query, func, optional, row_of, select, total
+from reedbed.store.tables import entries, feed_fetch_state, folders, later, read_history, starred, subscriptions, unread
 from reedbed.store.visibility import alive, follows, lock_user
 
-_SUBSCRIPTIONS = Statement(
+_SUBSCRIPTIONS = Query(
     select(
-        subscriptions.c.id, subscriptions.c.feed_id, subscriptions.c.folder_id, subscriptions.c.unread
-    ).where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
+        subscriptions.c.id,
+        subscriptions.c.feed_id,
+        subscriptions.c.folder_id,
+        subscriptions.c.unread,
+        subscriptions.c.muted_until.is_not(None),
+    ).where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None)),
+    into=SubscriptionCount,
 )
-_BY_FOLDER = Statement(
-    select(subscriptions.c.folder_id, func.sum(subscriptions.c.unread))
-    .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
-    .group_by(subscriptions.c.folder_id)
-)
-_FOLDERS = Statement(
-    select(folders.c.id, folders.c.parent_id).where(folders.c.user_id == bindparam("user_id"))
-)
-_COUNT_FLAGS = Statement(
+_BY_FOLDER = Query(
     select(
-        select(func.count())
-        .select_from(starred)
-        .where(starred.c.user_id == bindparam("user_id"))
-        .scalar_subquery(),
-        select(func.count())
-        .select_from(later)
-        .where(later.c.user_id == bindparam("user_id"))
-        .scalar_subquery(),
+        subscriptions.c.folder_id,
+        total(case((subscriptions.c.muted_until.is_(None), subscriptions.c.unread), else_=0)),
+        func.count(),
     )
+    .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
+    .group_by(subscriptions.c.folder_id),
+    into=row_of(optional(int), int, int),
+)
+_FOLDERS = Query(
+    select(folders.c.id, folders.c.parent_id).where(folders.c.user_id == bindparam("user_id")),
+    into=row_of(int, optional(int)),
+)
+_COUNT_FLAGS = Query(
+    select(
+        select(func.count()).select_from(starred).where(starred.c.user_id == bindparam("user_id")).scalar_subquery(),
+        select(func.count()).select_from(later).where(later.c.user_id == bindparam("user_id")).scalar_subquery(),
+    ),
+    into=row_of(int, int),
 )
 
 
 async def counts(tx: Tx, user_id: int) -> Counts:
     user = {"user_id": user_id}
-    subscribed = tuple(map(SubscriptionCount._make, await tx.all(_SUBSCRIPTIONS, user)))
-    parents = {row["id"]: row["parent_id"] for row in await tx.all(_FOLDERS, user)}
-    by_folder = [(subscription.folder_id, subscription.unread) for subscription in subscribed]
+    subscribed = tuple(await tx.all(_SUBSCRIPTIONS, user))
+    parents = dict(await tx.all(_FOLDERS, user))
+    by_folder = [(subscription.folder_id, subscription.unread) for subscription in subscribed if not subscription.muted]
     return replace(await _build_counts(tx, user_id, by_folder, parents), subscriptions=subscribed)
 
 
-async def totals(tx: Tx, user_id: int, parents: Mapping[int, int | None]) -> Counts:
-    """The same without the single subscriptions, for callers that have already loaded the folders."""
+async def totals(tx: Tx, user_id: int, parents: Mapping[int, int | None]) -> tuple[Counts, int]:
+    """The same without the single subscriptions, and their number; for callers that have already loaded the folders."""
     rows = await tx.all(_BY_FOLDER, {"user_id": user_id})
-    return await _build_counts(tx, user_id, [(row[0], int(row[1])) for row in rows], parents)
+    counted = await _build_counts(tx, user_id, [(folder_id, unread) for folder_id, unread, _ in rows], parents)
+    return counted, sum(number for _, _, number in rows)
 
 
 async def _build_counts(
@@ -77,19 +85,7 @@ _REAL = (
     .correlate(subscriptions)
     .scalar_subquery()
 )
-_USERS = Statement(
-    select(subscriptions.c.user_id).where(subscriptions.c.unsubscribed_at.is_(None)).distinct()
-)
-_DRIFTED = Statement(
-    select(subscriptions.c.id, subscriptions.c.feed_id, subscriptions.c.unread, _REAL.label("real")).where(
-        subscriptions.c.user_id == bindparam("user_id"),
-        subscriptions.c.unsubscribed_at.is_(None),
-        subscriptions.c.unread != _REAL,
-    )
-)
-_SET = Statement(
-    update(subscriptions).where(subscriptions.c.id == bindparam("id")).values(unread=bindparam("real"))
-)
+_USERS = Query(select(subscriptions.c.user_id).where(subscriptions.c.unsubscribed_at.is_(None)).distinct(), into=int)
 
 
 @record
@@ -100,13 +96,52 @@ class CountMismatch:
     real: int
 
 
+_DRIFTED = Query(
+    select(subscriptions.c.id, subscriptions.c.feed_id, subscriptions.c.unread, _REAL.label("real")).where(
+        subscriptions.c.user_id == bindparam("user_id"),
+        subscriptions.c.unsubscribed_at.is_(None),
+        subscriptions.c.unread != _REAL,
+    ),
+    into=CountMismatch,
+)
+_SET = Command(update(subscriptions).where(subscriptions.c.id == bindparam("id")).values(unread=bindparam("real")))
+
+
 async def users_to_recount(tx: Tx) -> list[int]:
-    return [row[0] for row in await tx.all(_USERS)]
+    return await tx.all(_USERS)
 
 
 async def recount(tx: Tx, user_id: int) -> list[CountMismatch]:
     """Correct wrong counts; returns what was wrong."""
     await lock_user(tx, user_id)
-    drifts = [CountMismatch(*row) for row in await tx.all(_DRIFTED, {"user_id": user_id})]
+    drifts = await tx.all(_DRIFTED, {"user_id": user_id})
     await tx.run_many(_SET, [{"id": drift.subscription_id, "real": drift.real} for drift in drifts])
     return drifts
+
+
+# --- The day of a reader
+
+_READ_SINCE = Query(
+    select(func.count(), func.coalesce(total(entries.c.words), 0))
+    .select_from(read_history.join(entries, entries.c.id == read_history.c.entry_id))
+    .where(read_history.c.user_id == bindparam("user_id"), read_history.c.read_at >= bindparam("since")),
+    into=row_of(int, int),
+)
+_STARRED_SINCE = Query(
+    select(func.count()).where(starred.c.user_id == bindparam("user_id"), starred.c.marked_at >= bindparam("since")),
+    into=int,
+)
+_NEXT_CHECK = Query(
+    select(func.min(feed_fetch_state.c.next_check_at))
+    .select_from(subscriptions.join(feed_fetch_state, feed_fetch_state.c.feed_id == subscriptions.c.feed_id))
+    .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None)),
+    into=optional(int),
+)
+
+
+async def reading_day(tx: Tx, user_id: int, since: Instant) -> ReadingDay:
+    """What the user has read and starred since this time, and when the next feed is checked."""
+    params = {"user_id": user_id, "since": since}
+    read, words = await tx.get(_READ_SINCE, params)
+    starred_count = await tx.get(_STARRED_SINCE, params)
+    return ReadingDay(read, words, starred_count, await tx.get(_NEXT_CHECK, {"user_id": user_id}))

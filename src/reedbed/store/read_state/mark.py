@@ -4,7 +4,7 @@
 selected rows (by ids, tag, age, or the position in a list) into an undo step, then the step is applied.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -25,15 +25,17 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
-from reedbed.store.engine.database import Row, Tx
+from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import (
     HIGHEST,
-    Statement,
-    StatementFamily,
+    Command,
+    CommandFamily,
+    QueryFamily,
     among,
     func,
     in_order,
     larger,
+    row_of,
     select,
     smaller,
     unindexed,
@@ -46,6 +48,16 @@ from reedbed.store.tables import entries, entry_tags, later, muted, starred, sub
 from reedbed.store.visibility import alive, follows, lock_user, shows
 
 FEW = 8
+
+
+class _Marked(NamedTuple):
+    """A subscription with unread entries."""
+
+    id: int
+    feed_id: int
+    read_to: int
+    newest_id: int
+    unread: int
 
 
 @record
@@ -66,10 +78,8 @@ async def mark_all(
     """Returns how many became read. `feed_ids` None: all feeds; `up_to`: the newest entry the user saw."""
     top = HIGHEST if up_to is None else up_to
     rows = await tx.all(_AFFECTED(feed_ids is not None), {"user_id": user_id, "feed_ids": feed_ids})
-    remaining = await _count_remaining(
-        tx, user_id, [row["feed_id"] for row in rows if row["newest_id"] > top], top
-    )
-    moves = [_move(row, top, remaining.get(row["feed_id"], 0)) for row in rows]
+    remaining = await _count_remaining(tx, user_id, [row.feed_id for row in rows if row.newest_id > top], top)
+    moves = [_move(row, top, remaining.get(row.feed_id, 0)) for row in rows]
     marks = [MovedMarker(move.feed_id, move.before, move.after) for move in moves if move.before < move.after]
     step_id = await undo.add(tx, user_id, token_hash, "mark", now, marks)
     if moves:
@@ -80,25 +90,22 @@ async def mark_all(
     return sum(move.unread_before - move.unread_after for move in moves)
 
 
-def _move(row: Row, top: int, remaining: int) -> _Move:
+def _move(row: _Marked, top: int, remaining: int) -> _Move:
     # Not above the newest row: an entry that commits late, with a smaller id, must not arrive as read.
-    after = max(row["read_to"], min(top, row["newest_id"]))
-    return _Move(row["id"], row["feed_id"], row["read_to"], after, row["unread"], remaining)
+    after = max(row.read_to, min(top, row.newest_id))
+    return _Move(row.id, row.feed_id, row.read_to, after, row.unread, remaining)
 
 
 async def _count_remaining(tx: Tx, user_id: int, feed_ids: list[int], top: int) -> dict[int, int]:
     if not feed_ids:
         return {}
     strategy = "feeds" if len(feed_ids) <= FEW else "news"
-    rows = await tx.all(_LEFT_ABOVE(strategy), {"user_id": user_id, "feed_ids": feed_ids, "top": top})
-    return {row["feed_id"]: row["rows"] for row in rows}
+    return dict(await tx.all(_LEFT_ABOVE(strategy), {"user_id": user_id, "feed_ids": feed_ids, "top": top}))
 
 
 async def _apply_moves(tx: Tx, moves: list[_Move], top: int) -> None:
     emptied = [move.id for move in moves if move.unread_after == 0]
-    partly = [
-        {"id": move.id, "top": top, "left": move.unread_after} for move in moves if move.unread_after > 0
-    ]
+    partly = [{"id": move.id, "top": top, "left": move.unread_after} for move in moves if move.unread_after > 0]
     if emptied:
         await tx.run(_EMPTY, {"ids": emptied, "top": top})
     await tx.run_many(_SET_REMAINING, partly)
@@ -141,8 +148,8 @@ def _select_remaining(strategy: str) -> ClauseElement:
     )
 
 
-_AFFECTED = StatementFamily(_select_affected)
-_LEFT_ABOVE = StatementFamily(_select_remaining)
+_AFFECTED = QueryFamily(_select_affected, into=_Marked)
+_LEFT_ABOVE = QueryFamily(_select_remaining, into=row_of(int, int))
 _KEPT: list[ColumnElement[bool]] = [
     unread.c.user_id == bindparam("user_id"),
     unread.c.entry_id <= bindparam("top"),
@@ -150,23 +157,17 @@ _KEPT: list[ColumnElement[bool]] = [
     among(unread.c.feed_id, "feed_ids"),
 ]
 _STEP_ID: ColumnElement[int] = bindparam("step_id", type_=BigInteger)
-_KEEP_WITH_STEP = Statement(
+_KEEP_WITH_STEP = Command(
     insert(undo_rows).from_select(
         ["undo_id", "entry_id", "feed_id", "sort_at", "kept"],
         select(_STEP_ID, unread.c.entry_id, unread.c.feed_id, unread.c.sort_at, unread.c.kept).where(*_KEPT),
     )
 )
-_REMOVE_KEPT = Statement(delete(unread).where(*_KEPT))
-_MOVED = larger(
-    subscriptions.c.read_to, smaller(subscriptions.c.newest_id, bindparam("top", type_=BigInteger))
-)
-_EMPTY = Statement(
-    update(subscriptions).where(among(subscriptions.c.id, "ids")).values(read_to=_MOVED, unread=0)
-)
-_SET_REMAINING = Statement(
-    update(subscriptions)
-    .where(subscriptions.c.id == bindparam("id"))
-    .values(read_to=_MOVED, unread=bindparam("left"))
+_REMOVE_KEPT = Command(delete(unread).where(*_KEPT))
+_MOVED = larger(subscriptions.c.read_to, smaller(subscriptions.c.newest_id, bindparam("top", type_=BigInteger)))
+_EMPTY = Command(update(subscriptions).where(among(subscriptions.c.id, "ids")).values(read_to=_MOVED, unread=0))
+_SET_REMAINING = Command(
+    update(subscriptions).where(subscriptions.c.id == bindparam("id")).values(read_to=_MOVED, unread=bindparam("left"))
 )
 
 
@@ -241,12 +242,10 @@ def _params(selection: ResolvedSelection) -> dict[str, Any]:
 
 def _stage(variant: _MarkVariant) -> ClauseElement:
     rows = _rows_to_read(variant) if variant.change == "read" else _entries_to_unread(variant)
-    return insert_selecting(undo_rows).from_select(
-        ["undo_id", "entry_id", "feed_id", "sort_at", "kept"], rows
-    )
+    return insert_selecting(undo_rows).from_select(["undo_id", "entry_id", "feed_id", "sort_at", "kept"], rows)
 
 
-_STAGE = StatementFamily(_stage)
+_STAGE = CommandFamily(_stage)
 _USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
 
 
@@ -303,10 +302,7 @@ def _small_sets(variant: _MarkVariant) -> list[ColumnElement[bool]]:
 
 
 def _filter_conditions(
-    variant: _MarkVariant,
-    entry_id: ColumnElement[Any],
-    feed_id: ColumnElement[Any],
-    sort_at: ColumnElement[Any],
+    variant: _MarkVariant, entry_id: ColumnElement[Any], feed_id: ColumnElement[Any], sort_at: ColumnElement[Any]
 ) -> list[ColumnElement[bool]]:
     position = tuple_(sort_at, entry_id)
     conditions: dict[str, ColumnElement[bool]] = {

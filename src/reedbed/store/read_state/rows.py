@@ -20,16 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import (
-    StatementFamily,
-    among,
-    func,
-    in_order,
-    larger,
-    of_user,
-    select,
-    unindexed,
-)
+from reedbed.store.engine.statements import CommandFamily, among, func, in_order, larger, of_user, select, unindexed
 from reedbed.store.tables import entries, subscriptions, undo_rows, unread
 from reedbed.store.visibility import alive, follows, lock_user_entries, shows
 
@@ -104,9 +95,7 @@ def _count_up(source: str) -> ClauseElement:
     restored = (
         select(entries.c.feed_id, func.count().label("rows"), func.max(entries.c.id).label("newest"))
         .select_from(_join_subscription(subscription).outerjoin(unread, row))
-        .where(
-            *_visible_to(source, subscription), or_(unread.c.entry_id.is_(None), ~alive(unread, subscription))
-        )
+        .where(*_visible_to(source, subscription), or_(unread.c.entry_id.is_(None), ~alive(unread, subscription)))
         .group_by(entries.c.feed_id)
         .subquery("back")
     )
@@ -124,9 +113,7 @@ def _count_up(source: str) -> ClauseElement:
 def _insert(source: str) -> ClauseElement:
     subscription = subscriptions.alias("mine")
     rows = (
-        select(
-            _USER, entries.c.sort_at, entries.c.id, entries.c.feed_id, entries.c.id <= subscription.c.read_to
-        )
+        select(_USER, entries.c.sort_at, entries.c.id, entries.c.feed_id, entries.c.id <= subscription.c.read_to)
         .select_from(_join_subscription(subscription))
         .where(*_visible_to(source, subscription))
     )
@@ -154,7 +141,7 @@ def _visible_to(source: str, subscription: FromClause) -> list[ColumnElement[boo
     ]
 
 
-_COUNT_DOWN = StatementFamily(_count_down)
-_DELETE = StatementFamily(_delete)
-_COUNT_UP = StatementFamily(_count_up)
-_INSERT = StatementFamily(_insert)
+_COUNT_DOWN = CommandFamily(_count_down)
+_DELETE = CommandFamily(_delete)
+_COUNT_UP = CommandFamily(_count_up)
+_INSERT = CommandFamily(_insert)

@@ -7,7 +7,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Statement, StatementFamily, among, select
+from reedbed.store.engine.statements import Command, CommandFamily, Query, among, select
 from reedbed.store.entries.columns import has_flag, visible
 from reedbed.store.tables import entries, entry_tags, later, muted, read_history, starred
 
@@ -40,9 +40,9 @@ async def unmute(tx: Tx, user_id: int, entry_ids: list[int]) -> None:
 
 
 def _insert_flags(mark: str) -> ClauseElement:
-    visible_entries = select(
-        _USER, entries.c.sort_at, entries.c.id, bindparam("now", type_=BigInteger)
-    ).where(among(entries.c.id, "ids"), visible())
+    visible_entries = select(_USER, entries.c.sort_at, entries.c.id, bindparam("now", type_=BigInteger)).where(
+        among(entries.c.id, "ids"), visible()
+    )
     if mark == "muted":
         visible_entries = visible_entries.where(
             *(~has_flag(table, entries.c.id) for table in (starred, later, entry_tags))
@@ -58,36 +58,31 @@ def _delete_flags(mark: str) -> ClauseElement:
     return delete(table).where(table.c.user_id == _USER, among(table.c.entry_id, "ids"))
 
 
-_DELETE_MUTED_READS = Statement(
+_DELETE_MUTED_READS = Command(
     delete(read_history).where(
-        read_history.c.user_id == _USER,
-        among(read_history.c.entry_id, "ids"),
-        has_flag(muted, read_history.c.entry_id),
+        read_history.c.user_id == _USER, among(read_history.c.entry_id, "ids"), has_flag(muted, read_history.c.entry_id)
     )
 )
-_SET_FLAG = StatementFamily(_insert_flags)
-_CLEAR_FLAG = StatementFamily(_delete_flags)
+_SET_FLAG = CommandFamily(_insert_flags)
+_CLEAR_FLAG = CommandFamily(_delete_flags)
 
 
 # --- History
 
 _ROWS = insert(read_history).from_select(
     ["user_id", "entry_id", "read_at"],
-    select(_USER, entries.c.id, bindparam("now", type_=BigInteger)).where(
-        among(entries.c.id, "ids"), visible()
-    ),
+    select(_USER, entries.c.id, bindparam("now", type_=BigInteger)).where(among(entries.c.id, "ids"), visible()),
 )
-_RECORD_READS = Statement(
-    _ROWS.on_conflict_do_update(
-        index_elements=["user_id", "entry_id"], set_={"read_at": _ROWS.excluded.read_at}
-    )
+_RECORD_READS = Command(
+    _ROWS.on_conflict_do_update(index_elements=["user_id", "entry_id"], set_={"read_at": _ROWS.excluded.read_at})
 )
-_SINCE = Statement(
+_SINCE = Query(
     select(read_history.c.entry_id).where(
         read_history.c.user_id == _USER, read_history.c.read_at >= bindparam("since")
-    )
+    ),
+    into=int,
 )
-_DELETE_READS = Statement(delete(read_history).where(read_history.c.read_at < bindparam("before")))
+_DELETE_READS = Command(delete(read_history).where(read_history.c.read_at < bindparam("before")))
 
 
 async def record_reads(tx: Tx, user_id: int, entry_ids: list[int], now: Instant) -> None:
@@ -95,7 +90,7 @@ async def record_reads(tx: Tx, user_id: int, entry_ids: list[int], now: Instant)
 
 
 async def read_since(tx: Tx, user_id: int, since: Instant) -> list[int]:
-    return [row[0] for row in await tx.all(_SINCE, {"user_id": user_id, "since": since})]
+    return await tx.all(_SINCE, {"user_id": user_id, "since": since})
 
 
 async def delete_reads_before(tx: Tx, before: Instant) -> int:

@@ -13,7 +13,7 @@ from sqlalchemy import bindparam, delete, insert, update
 from reedbed.domain.records import record
 from reedbed.domain.times import HOUR, Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Statement, among, func, select, unindexed
+from reedbed.store.engine.statements import Command, Query, among, func, row_of, select, unindexed
 from reedbed.store.read_state.rows import read_rows_of, unread_rows_of
 from reedbed.store.tables import subscriptions, undo_rows, undo_steps, unread
 from reedbed.store.visibility import lock_subscriptions
@@ -39,37 +39,45 @@ class Step:
     marks: tuple[MovedMarker, ...]
 
 
-_ADD = Statement(
+_ADD = Query(
     insert(undo_steps).returning(undo_steps.c.id),
     columns=["user_id", "token_hash", "marks", "marked", "created_at", "expires_at"],
+    into=int,
 )
-_FIND = Statement(
+
+
+def parse_step(id: int, user_id: int, marks: str) -> Step:
+    fields: dict[str, Any] = orjson.loads(marks)
+    return Step(id, user_id, fields["kind"], tuple(MovedMarker(*moved) for moved in fields["marks"]))
+
+
+_FIND = Query(
     select(undo_steps.c.id, undo_steps.c.user_id, undo_steps.c.marks)
     .where(
         undo_steps.c.user_id == bindparam("user_id"),
         undo_steps.c.token_hash == bindparam("token_hash"),
         undo_steps.c.expires_at > bindparam("now"),
     )
-    .with_for_update()
+    .with_for_update(),
+    into=parse_step,
 )
-_SET_MARKS = Statement(
-    update(undo_steps).where(undo_steps.c.id == bindparam("id")).values(marks=bindparam("marks"))
-)
-_LATEST = Statement(
+_SET_MARKS = Command(update(undo_steps).where(undo_steps.c.id == bindparam("id")).values(marks=bindparam("marks")))
+_LATEST = Query(
     select(undo_steps.c.id, undo_steps.c.user_id, undo_steps.c.marks)
     .where(undo_steps.c.user_id == bindparam("user_id"), undo_steps.c.created_at >= bindparam("since"))
     .order_by(undo_steps.c.id.desc())
     .limit(1)
-    .with_for_update()
+    .with_for_update(),
+    into=parse_step,
 )
-_REMOVE = Statement(delete(undo_steps).where(undo_steps.c.id == bindparam("id")))
-_FEEDS = Statement(select(undo_rows.c.feed_id).where(undo_rows.c.undo_id == bindparam("id")).distinct())
+_REMOVE = Command(delete(undo_steps).where(undo_steps.c.id == bindparam("id")))
+_FEEDS = Query(select(undo_rows.c.feed_id).where(undo_rows.c.undo_id == bindparam("id")).distinct(), into=int)
 
 
 async def add(
     tx: Tx, user_id: int, token_hash: str, kind: Kind, now: Instant, marks: Sequence[MovedMarker] = ()
 ) -> int:
-    return await tx.value(
+    return await tx.get(
         _ADD,
         {
             "user_id": user_id,
@@ -83,8 +91,7 @@ async def add(
 
 
 async def find(tx: Tx, user_id: int, token_hash: str, now: Instant) -> Step | None:
-    row = await tx.one(_FIND, {"user_id": user_id, "token_hash": token_hash, "now": now})
-    return parse_step(*row) if row else None
+    return await tx.one(_FIND, {"user_id": user_id, "token_hash": token_hash, "now": now})
 
 
 def _to_json(kind: Kind, marks: Sequence[MovedMarker]) -> str:
@@ -94,13 +101,7 @@ def _to_json(kind: Kind, marks: Sequence[MovedMarker]) -> str:
 
 async def latest(tx: Tx, user_id: int, since: Instant) -> Step | None:
     """The latest step, for clients that have no undo tokens."""
-    row = await tx.one(_LATEST, {"user_id": user_id, "since": since})
-    return parse_step(*row) if row else None
-
-
-def parse_step(id: int, user_id: int, marks: str) -> Step:
-    fields: dict[str, Any] = orjson.loads(marks)
-    return Step(id, user_id, fields["kind"], tuple(MovedMarker(*moved) for moved in fields["marks"]))
+    return await tx.one(_LATEST, {"user_id": user_id, "since": since})
 
 
 async def remove(tx: Tx, step_id: int) -> None:
@@ -117,7 +118,7 @@ async def retain_marks(tx: Tx, step: Step, marks: Sequence[MovedMarker]) -> None
 
 async def apply_undo(tx: Tx, step: Step) -> bool:
     """Undo the step; False if a later change moved one of its read markers."""
-    row_feeds = [row["feed_id"] for row in await tx.all(_FEEDS, {"id": step.id})]
+    row_feeds = await tx.all(_FEEDS, {"id": step.id})
     await lock_subscriptions(tx, step.user_id, [*row_feeds, *(mark.feed_id for mark in step.marks)])
     if not await _restore_marks(tx, step):
         return False
@@ -129,12 +130,13 @@ async def apply_undo(tx: Tx, step: Step) -> bool:
     return True
 
 
-_CURRENT_MARKS = Statement(
+_CURRENT_MARKS = Query(
     select(subscriptions.c.feed_id, subscriptions.c.read_to).where(
         subscriptions.c.user_id == bindparam("user_id"),
         subscriptions.c.unsubscribed_at.is_(None),
         among(subscriptions.c.feed_id, "feed_ids"),
-    )
+    ),
+    into=row_of(int, int),
 )
 
 
@@ -143,9 +145,7 @@ async def _restore_marks(tx: Tx, step: Step) -> bool:
     if not step.marks:
         return True
     feed_ids = [mark.feed_id for mark in step.marks]
-    current: dict[int, int] = dict(
-        tuple(row) for row in await tx.all(_CURRENT_MARKS, {"user_id": step.user_id, "feed_ids": feed_ids})
-    )
+    current = dict(await tx.all(_CURRENT_MARKS, {"user_id": step.user_id, "feed_ids": feed_ids}))
     if any(current.get(mark.feed_id, mark.after) != mark.after for mark in step.marks):
         return False
     restored = [
@@ -168,7 +168,7 @@ _UNREAD_AGAIN = (
     )
     .scalar_subquery()
 )
-_MARK_BACK = Statement(
+_MARK_BACK = Command(
     update(subscriptions)
     .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.feed_id == bindparam("feed_id"))
     .values(unread=subscriptions.c.unread + _UNREAD_AGAIN, read_to=bindparam("before"))

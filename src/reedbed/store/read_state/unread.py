@@ -25,7 +25,18 @@ from sqlalchemy.dialects.postgresql import insert
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Statement, StatementFamily, among, func, larger, select, unindexed
+from reedbed.store.engine.statements import (
+    Command,
+    CommandFamily,
+    Query,
+    QueryFamily,
+    among,
+    func,
+    larger,
+    row_of,
+    select,
+    unindexed,
+)
 from reedbed.store.read_state import undo
 from reedbed.store.tables import entries, feed_fetch_state, parked_unread, subscriptions, undo_steps, unread
 from reedbed.store.visibility import alive, follows, lock_feed, lock_subscribers, lock_subscriptions
@@ -93,8 +104,8 @@ def _insert_news(receivers: str) -> ClauseElement:
     return insert(unread).from_select(_ROW, row.where(_receivers(receivers), _is_new()))
 
 
-_COUNT_NEWS = StatementFamily(_count_news)
-_INSERT_NEWS = StatementFamily(_insert_news)
+_COUNT_NEWS = QueryFamily(_count_news, into=row_of(int, int))
+_INSERT_NEWS = CommandFamily(_insert_news)
 
 
 async def fan_out(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, set[int]]:
@@ -129,9 +140,7 @@ def _arrival_params(arrival: Arrival, silent: Set[int] = frozenset(), **receiver
 
 # --- Subscribing, unsubscribing and resubscribing
 
-_OLDEST_LISTED = select(feed_fetch_state.c.oldest_listed_id).where(
-    feed_fetch_state.c.feed_id == bindparam("feed_id")
-)
+_OLDEST_LISTED = select(feed_fetch_state.c.oldest_listed_id).where(feed_fetch_state.c.feed_id == bindparam("feed_id"))
 # Without `unindexed` PostgreSQL may walk the ids of all feeds backwards.
 _ENTRY_ID = unindexed(entries.c.id)
 _FIRST_TOO_OLD = (
@@ -141,18 +150,17 @@ _FIRST_TOO_OLD = (
     .offset(MAX_INITIAL_UNREAD)
     .limit(1)
 )
-_NEWEST = select(func.max(_ENTRY_ID)).where(
-    entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None)
-)
-_SINCE_ID_BOUNDS = Statement(
+_NEWEST = select(func.max(_ENTRY_ID)).where(entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None))
+_SINCE_ID_BOUNDS = Query(
     select(
         func.coalesce(_OLDEST_LISTED.scalar_subquery(), 0).label("oldest_listed"),
         func.coalesce(_FIRST_TOO_OLD.scalar_subquery(), 0).label("fifty_first"),
         func.coalesce(_NEWEST.scalar_subquery(), 0).label("newest"),
-    )
+    ),
+    into=row_of(int, int, int),
 )
 _USER_ID: BindParameter[int] = bindparam("user_id", type_=BigInteger)
-_INSERT_INITIAL = Statement(
+_INSERT_INITIAL = Command(
     insert(unread)
     .from_select(
         _ROW,
@@ -164,12 +172,12 @@ _INSERT_INITIAL = Statement(
     )
     .on_conflict_do_nothing()
 )
-_SET_INITIAL_MARKERS = Statement(
+_SET_INITIAL_MARKERS = Command(
     update(subscriptions)
     .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.feed_id == bindparam("feed_id"))
     .values(since_id=bindparam("floor"), read_to=0, newest_id=bindparam("newest"))
 )
-_RECOUNT = Statement(
+_RECOUNT = Command(
     update(subscriptions)
     .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.feed_id == bindparam("feed_id"))
     .values(
@@ -197,12 +205,11 @@ async def initial_since_id(tx: Tx, feed_id: int) -> int:
 
 
 async def _initial_since_id(tx: Tx, feed_id: int) -> tuple[int, int]:
-    row = await tx.one(_SINCE_ID_BOUNDS, {"feed_id": feed_id})
-    assert row is not None
-    return max(row["oldest_listed"] - 1, row["fifty_first"], 0), row["newest"]
+    oldest_listed, fifty_first, newest = await tx.get(_SINCE_ID_BOUNDS, {"feed_id": feed_id})
+    return max(oldest_listed - 1, fifty_first, 0), newest
 
 
-_PARK = Statement(
+_PARK = Command(
     insert(parked_unread)
     .from_select(
         ["user_id", "feed_id", "entry_id", "sort_at", "kept"],
@@ -215,19 +222,13 @@ _PARK = Statement(
     )
     .on_conflict_do_nothing()
 )
-_CLEAR = Statement(
+_CLEAR = Command(
     delete(unread).where(unread.c.user_id == bindparam("user_id"), unread.c.feed_id == bindparam("feed_id"))
 )
-_RESET_COUNT = Statement(
+_RESET_COUNT = Command(
     update(subscriptions)
     .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.feed_id == bindparam("feed_id"))
-    .values(
-        unread=0,
-        newest_id=larger(
-            subscriptions.c.newest_id,
-            func.coalesce(_NEWEST.scalar_subquery(), 0),
-        ),
-    )
+    .values(unread=0, newest_id=larger(subscriptions.c.newest_id, func.coalesce(_NEWEST.scalar_subquery(), 0)))
 )
 
 
@@ -241,7 +242,7 @@ async def park(tx: Tx, user_id: int, feed_id: int) -> None:
     await tx.run(_RESET_COUNT, pair)
 
 
-_UNPARK = Statement(
+_UNPARK = Command(
     insert(unread)
     .from_select(
         _ROW,
@@ -259,13 +260,11 @@ _UNPARK = Statement(
     )
     .on_conflict_do_nothing()
 )
-_MISSED = Statement(
+_MISSED = Command(
     insert(unread)
     .from_select(
         _ROW,
-        select(
-            subscriptions.c.user_id, entries.c.sort_at, entries.c.id, entries.c.feed_id, literal(False)
-        ).where(
+        select(subscriptions.c.user_id, entries.c.sort_at, entries.c.id, entries.c.feed_id, literal(False)).where(
             subscriptions.c.user_id == bindparam("user_id"),
             subscriptions.c.feed_id == bindparam("feed_id"),
             entries.c.feed_id == subscriptions.c.feed_id,
@@ -276,12 +275,12 @@ _MISSED = Statement(
     )
     .on_conflict_do_nothing()
 )
-_DELETE_PARKED_FEED = Statement(
+_DELETE_PARKED_FEED = Command(
     delete(parked_unread).where(
         parked_unread.c.user_id == bindparam("user_id"), parked_unread.c.feed_id == bindparam("feed_id")
     )
 )
-_RAISE_NEWEST = Statement(
+_RAISE_NEWEST = Command(
     update(subscriptions)
     .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.feed_id == bindparam("feed_id"))
     .values(newest_id=larger(subscriptions.c.newest_id, bindparam("newest", type_=BigInteger)))
@@ -311,7 +310,7 @@ _LOST_ROWS = (
     .group_by(subscriptions.c.id)
     .subquery("lost")
 )
-_COUNT_LOST = Statement(
+_COUNT_LOST = Command(
     update(subscriptions)
     .where(subscriptions.c.id == _LOST_ROWS.c.id)
     .values(unread=subscriptions.c.unread - _LOST_ROWS.c.rows)
@@ -321,15 +320,11 @@ _SUBSCRIBED_ENTRIES = (
     .join_from(entries, subscriptions, subscriptions.c.feed_id == entries.c.feed_id)
     .where(among(entries.c.id, "ids"))
 )
-_FORGET = Statement(
-    delete(unread).where(tuple_(unread.c.user_id, unread.c.entry_id).in_(_SUBSCRIBED_ENTRIES))
-)
-_DELETE_PARKED = Statement(
+_FORGET = Command(delete(unread).where(tuple_(unread.c.user_id, unread.c.entry_id).in_(_SUBSCRIBED_ENTRIES)))
+_DELETE_PARKED = Command(
     delete(parked_unread).where(
         tuple_(parked_unread.c.user_id, parked_unread.c.feed_id, parked_unread.c.entry_id).in_(
-            _SUBSCRIBED_ENTRIES.with_only_columns(
-                subscriptions.c.user_id, subscriptions.c.feed_id, entries.c.id
-            )
+            _SUBSCRIBED_ENTRIES.with_only_columns(subscriptions.c.user_id, subscriptions.c.feed_id, entries.c.id)
         )
     )
 )
@@ -347,12 +342,13 @@ async def delete_rows_of(tx: Tx, entry_ids: Sequence[int]) -> None:
 
 _MAX_FEEDS = 200
 
-_EXPIRED = Statement(
+_EXPIRED = Query(
     select(undo_steps.c.id, undo_steps.c.user_id, undo_steps.c.marks)
     .where(undo_steps.c.expires_at <= bindparam("now"))
     .order_by(undo_steps.c.expires_at)
     .limit(1)
-    .with_for_update(skip_locked=True)
+    .with_for_update(skip_locked=True),
+    into=row_of(int, int, str),
 )
 _READ_ROWS = (
     select(unread.c.entry_id)
@@ -365,7 +361,7 @@ _READ_ROWS = (
     )
     .limit(bindparam("limit", type_=BigInteger))
 )
-_SWEEP = Statement(
+_SWEEP = Command(
     delete(unread).where(
         unread.c.user_id == bindparam("user_id"),
         unread.c.feed_id == bindparam("feed_id"),
@@ -387,12 +383,7 @@ async def delete_expired(tx: Tx, now: Instant, *, limit: int = 5_000) -> int | N
     await lock_subscriptions(tx, step.user_id, [mark.feed_id for mark in step.marks])
     deleted, done = 0, 0
     for mark in step.marks[:_MAX_FEEDS]:
-        params = {
-            "user_id": step.user_id,
-            "feed_id": mark.feed_id,
-            "mark": mark.after,
-            "limit": limit - deleted,
-        }
+        params = {"user_id": step.user_id, "feed_id": mark.feed_id, "mark": mark.after, "limit": limit - deleted}
         deleted += await tx.run(_SWEEP, params)
         if deleted >= limit:
             break

@@ -12,20 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from reedbed.domain.pagination import Cursor, Order
-from reedbed.domain.search import SearchQuery, SearchWords, search_words
+from reedbed.domain.search.indexing import SearchWords, search_words
+from reedbed.domain.search.query import SearchQuery
 from reedbed.store.engine.database import Tx
 from reedbed.store.search import postgresql as tsvector
 from reedbed.store.search import sqlite as fts5
 from reedbed.store.search import texts
-from reedbed.store.search.filters import (
-    NoSuchList,
-    SearchFilter,
-    Words,
-    allowed,
-    narrow,
-    unknown_names,
-    words_of,
-)
+from reedbed.store.search.filters import NoSuchList, SearchFilter, Words, allowed, narrow, unknown_names, words_of
 from reedbed.store.search.planner import (
     Checked,
     Hit,
@@ -59,7 +52,7 @@ __all__ = [
 
 FIRST_LISTED = 50
 """Entries of the list that the first step reads."""
-HIT_COST, LISTED_COST, ALLOWED_COST, TEXT_COST, LETTER_COST = 4.0, 6.0, 4.0, 80.0, 0.03
+HIT_COST, LISTED_COST, ALLOWED_COST, TEXT_COST, CHAR_COST = 4.0, 6.0, 4.0, 80.0, 0.03
 """Estimated µs: per hit, per entry read from a list, per visibility check, per text loaded, and per character
 of that text."""
 SAMPLE = 100
@@ -263,7 +256,7 @@ class _Search:
         good = await asyncio.to_thread(
             lambda: {entry.id for entry in entries if words.match(self._search_words(entry))}
         )
-        return Checked(good, LETTER_COST * sum(len(entry.content) for entry in entries))
+        return Checked(good, CHAR_COST * sum(len(entry.content) for entry in entries))
 
     def _search_words(self, entry: texts.IndexedText) -> SearchWords:
         return search_words(entry.title, self.read(entry.content), entry.author)

@@ -12,26 +12,16 @@ from sqlalchemy import BigInteger, ClauseElement, ColumnElement, FromClause, Tex
 
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.records import record
-from reedbed.domain.search import Filter, SearchQuery, SearchWords, Term
+from reedbed.domain.search.indexing import SearchWords
+from reedbed.domain.search.query import STATES, Filter, SearchQuery, Term
 from reedbed.domain.text import fold, query_tokens
 from reedbed.domain.times import Instant
 from reedbed.store import visibility
-from reedbed.store.engine.database import Row, Tx
-from reedbed.store.engine.statements import Statement, StatementFamily, among, func, in_order, of_user, select
+from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import QueryFamily, among, func, in_order, of_user, select
 from reedbed.store.entries.columns import has_flag, is_unread, visible
-from reedbed.store.tables import (
-    entries,
-    entry_tags,
-    feeds,
-    folders,
-    later,
-    muted,
-    read_history,
-    starred,
-    subscriptions,
-    tags,
-    unread,
-)
+from reedbed.store.search import names
+from reedbed.store.tables import entries, entry_tags, later, muted, read_history, starred, unread
 from reedbed.store.visibility import above_read_marker
 
 _USER = bindparam("user_id", type_=BigInteger)
@@ -100,8 +90,7 @@ class _FilterVariant:
 
 async def allowed(tx: Tx, user_id: int, list_filter: SearchFilter, ids: Sequence[int]) -> set[int]:
     """Which of these entries the user can see in the filtered list."""
-    rows = await tx.all(_ALLOWED(_shape(list_filter)), {**params_of(user_id, list_filter), "ids": list(ids)})
-    return {row[0] for row in rows}
+    return set(await tx.all(_ALLOWED(_shape(list_filter)), {**params_of(user_id, list_filter), "ids": list(ids)}))
 
 
 def _shape(list_filter: SearchFilter) -> _FilterVariant:
@@ -153,7 +142,7 @@ def _select_allowed(variant: _FilterVariant) -> ClauseElement:
     return select(entries.c.id).select_from(joined).where(*own_rows, *conditions)
 
 
-_ALLOWED = StatementFamily(_select_allowed)
+_ALLOWED = QueryFamily(_select_allowed, into=int)
 
 
 def _own_row_conditions(table: FromClause) -> list[ColumnElement[bool]]:
@@ -180,9 +169,7 @@ def _state_conditions(variant: _FilterVariant) -> list[ColumnElement[bool]]:
         (read_history, variant.opened, has_flag(read_history, entries.c.id)),
     )
     conditions = [
-        has if value else ~has
-        for table, value, has in states
-        if value is not None and table is not variant.table
+        has if value else ~has for table, value, has in states if value is not None and table is not variant.table
     ]
     if variant.muted and variant.table is not muted:
         conditions.append(has_flag(muted, entries.c.id))
@@ -248,30 +235,13 @@ def _time_conditions(variant: _FilterVariant) -> list[ColumnElement[bool]]:
 
 # --- From a search to a filter
 
-_FEEDS = Statement(
-    select(
-        subscriptions.c.feed_id,
-        subscriptions.c.folder_id,
-        func.coalesce(subscriptions.c.title, feeds.c.title),
-        feeds.c.url,
-    )
-    .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
-    .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
-)
-_FOLDERS = Statement(
-    select(folders.c.id, folders.c.parent_id, folders.c.name).where(folders.c.user_id == bindparam("user_id"))
-)
-_TAGS = Statement(select(tags.c.id, tags.c.name).where(tags.c.user_id == bindparam("user_id")))
-
 
 @record
 class NoSuchList:
     """The view names a feed or folder that does not belong to this user."""
 
 
-async def narrow(
-    tx: Tx, user_id: int, query: SearchQuery, view: ViewQuery
-) -> SearchFilter | NoSuchList | None:
+async def narrow(tx: Tx, user_id: int, query: SearchQuery, view: ViewQuery) -> SearchFilter | NoSuchList | None:
     """None if the result is certainly empty."""
     states = _states(query, view)
     if states is None:
@@ -284,27 +254,29 @@ async def narrow(
 
 
 async def unknown_names(tx: Tx, user_id: int, query: SearchQuery) -> tuple[Filter, ...]:
-    """The feeds, folders and tags that the search names and this user does not have."""
-    exists: dict[str, Callable[[str], bool]] = {}
+    """The feeds, folders and tags that the search names and this user does not have, and states that do not exist."""
+    exists: dict[str, Callable[[str], bool]] = {"is": STATES.__contains__}
     if _terms_of_kind(query, "feed"):
-        feed_names = _feed_names(await tx.all(_FEEDS, {"user_id": user_id}))
+        feed_names = _feed_names(await tx.all(names.FEEDS, {"user_id": user_id}))
         exists["feed"] = lambda value: bool(_feeds_matching(feed_names, value))
     if _terms_of_kind(query, "folder"):
-        tree = [tuple(row) for row in await tx.all(_FOLDERS, {"user_id": user_id})]
+        tree = await tx.all(names.FOLDERS, {"user_id": user_id})
         exists["folder"] = lambda value: bool(_folders_matching(tree, value))
     if _terms_of_kind(query, "tag"):
-        tag_names = {row[1].casefold() for row in await tx.all(_TAGS, {"user_id": user_id})}
+        tag_names = {name.casefold() for _, name in await tx.all(names.TAGS, {"user_id": user_id})}
         exists["tag"] = lambda value: value.casefold() in tag_names
     return tuple(
         term
         for term in query.filters
-        if not term.negated and term.kind in exists and not exists[term.kind](term.value)
+        if (term.kind == "is" or not term.negated) and term.kind in exists and not exists[term.kind](term.value)
     )
 
 
 def _states(query: SearchQuery, view: ViewQuery) -> SearchFilter | None:
     states: dict[str, bool] = {} if view.view == "all" else {view.view: True}
     for term in _terms_of_kind(query, "is"):
+        if term.value not in STATES:
+            return None
         name, value = ("unread", term.negated) if term.value == "read" else (term.value, not term.negated)
         if states.setdefault(name, value) != value:
             return None
@@ -326,21 +298,19 @@ def _states(query: SearchQuery, view: ViewQuery) -> SearchFilter | None:
 async def _feeds_of_view(tx: Tx, user_id: int, view: ViewQuery) -> frozenset[int] | NoSuchList | None:
     if view.feed_id is None and view.folder_id is None:
         return None
-    feed_ids = await visibility.feeds_of(tx, user_id, feed_id=view.feed_id, folder_id=view.folder_id)
+    feed_ids = await visibility.feeds_of(tx, user_id, feed_id=view.feed_id, folder_id=view.folder_id, with_muted=True)
     return NoSuchList() if feed_ids is None else frozenset(feed_ids)
 
 
-async def _filter_feeds(
-    tx: Tx, user_id: int, query: SearchQuery, list_filter: SearchFilter
-) -> SearchFilter | None:
+async def _filter_feeds(tx: Tx, user_id: int, query: SearchQuery, list_filter: SearchFilter) -> SearchFilter | None:
     by_feed, by_folder = _terms_of_kind(query, "feed"), _terms_of_kind(query, "folder")
     if not by_feed and not by_folder:
         return list_filter if list_filter.feeds != frozenset() else None
-    rows = await tx.all(_FEEDS, {"user_id": user_id})
+    rows = await tx.all(names.FEEDS, {"user_id": user_id})
     named = _feed_names(rows)
     matches = [(term, _feeds_matching(named, term.value)) for term in by_feed]
     if by_folder:
-        tree = [tuple(row) for row in await tx.all(_FOLDERS, {"user_id": user_id})]
+        tree = await tx.all(names.FOLDERS, {"user_id": user_id})
         for term in by_folder:
             inside = _folders_matching(tree, term.value)
             matches.append((term, frozenset(row[0] for row in rows if row[1] in inside)))
@@ -358,14 +328,12 @@ async def _filter_tags(
     terms = _terms_of_kind(query, "tag")
     if view.tag is None and not terms:
         return list_filter
-    existing = {name.casefold(): id for id, name in await tx.all(_TAGS, {"user_id": user_id})}
+    existing = {name.casefold(): id for id, name in await tx.all(names.TAGS, {"user_id": user_id})}
     required = [term.value for term in terms if not term.negated]
     tag_ids = [existing.get(name.casefold()) for name in (*required, *([view.tag] if view.tag else ()))]
     ids = frozenset(id for id in tag_ids if id is not None)
     without = frozenset(
-        existing[term.value.casefold()]
-        for term in terms
-        if term.negated and term.value.casefold() in existing
+        existing[term.value.casefold()] for term in terms if term.negated and term.value.casefold() in existing
     )
     return None if None in tag_ids else replace(list_filter, tags=ids, without_tags=without)
 
@@ -374,7 +342,7 @@ def _terms_of_kind(query: SearchQuery, kind: str) -> list[Filter]:
     return [term for term in query.filters if term.kind == kind]
 
 
-def _feed_names(rows: Iterable[Row]) -> list[tuple[int, str]]:
+def _feed_names(rows: Iterable[tuple[int, int | None, str, str]]) -> list[tuple[int, str]]:
     """The id of each feed, and its title and URL as one text to match."""
     return [(row[0], f"{fold(row[2])} {row[3]}".casefold()) for row in rows]
 
@@ -453,10 +421,7 @@ NO_WORDS = Words((), ())
 def words_of(query: SearchQuery) -> Words:
     return Words(
         groups=(*(tuple(map(_part, group)) for group in query.groups), *_authors(query, negated=False)),
-        excluded=(
-            *map(_part, query.excluded),
-            *(part for group in _authors(query, negated=True) for part in group),
-        ),
+        excluded=(*map(_part, query.excluded), *(part for group in _authors(query, negated=True) for part in group)),
     )
 
 

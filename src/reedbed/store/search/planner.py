@@ -16,8 +16,8 @@ from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import (
-    Statement,
-    StatementFamily,
+    Query,
+    QueryFamily,
     among,
     beyond,
     entry_id_of,
@@ -167,16 +167,18 @@ PASSED_OVER = 7
 _USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
 _LIMIT: ColumnElement[int] = bindparam("most", type_=BigInteger)
 
-_SUBSCRIBED = Statement(
+_SUBSCRIBED = Query(
     select(subscriptions.c.feed_id)
     .where(subscriptions.c.user_id == _USER, subscriptions.c.unsubscribed_at.is_(None))
-    .limit(_LIMIT)
+    .limit(_LIMIT),
+    into=int,
 )
-_COUNT_FEEDS = Statement(select(func.count()).select_from(select(all_feeds.c.id).limit(_LIMIT).subquery()))
-_COUNT_OWN_FEEDS = Statement(
+_COUNT_FEEDS = Query(select(func.count()).select_from(select(all_feeds.c.id).limit(_LIMIT).subquery()), into=int)
+_COUNT_OWN_FEEDS = Query(
     select(func.count()).select_from(
         select(subscriptions.c.feed_id).where(subscriptions.c.user_id == _USER).limit(_LIMIT).subquery()
-    )
+    ),
+    into=int,
 )
 
 
@@ -214,7 +216,7 @@ async def _mergeable_feeds(tx: Tx, user_id: int, narrow: SearchFilter) -> list[i
     if narrow.of_table is not entries:
         return None
     rows = await tx.all(_SUBSCRIBED, {"user_id": user_id, "most": FEW + 1})
-    return [row[0] for row in rows] if len(rows) <= FEW else None
+    return rows if len(rows) <= FEW else None
 
 
 async def _walk_is_cheaper(tx: Tx, user_id: int, narrow: SearchFilter, number: int) -> bool:
@@ -222,12 +224,10 @@ async def _walk_is_cheaper(tx: Tx, user_id: int, narrow: SearchFilter, number: i
     limit = number * number // PASSED_OVER
     count = _COUNT_FEEDS if narrow.of_table is entries else _COUNT_OWN_FEEDS
     params = {"user_id": user_id, "most": limit + 1}
-    return number <= limit and await tx.value(count, params) <= limit
+    return number <= limit and await tx.get(count, params) <= limit
 
 
-async def listed(
-    tx: Tx, user_id: int, narrow: SearchFilter, lists: Lists, span: IdRange, limit: int
-) -> list[Hit]:
+async def listed(tx: Tx, user_id: int, narrow: SearchFilter, lists: Lists, span: IdRange, limit: int) -> list[Hit]:
     """The next entries of the list. `filters.allowed` decides which of them pass the filter."""
     bounds = _Bounds(span.order, span.beyond is not None, span.after is not None, span.before is not None)
     if lists.feeds is None:
@@ -244,7 +244,7 @@ async def listed(
         "beyond_at": beyond.sort_at,
         "beyond_id": beyond.id,
     }
-    return [Hit(Cursor(sort_at, entry_id), entry_id) for sort_at, entry_id in await tx.all(statement, params)]
+    return await tx.all(statement, params)
 
 
 # --- SQL of one list
@@ -264,7 +264,11 @@ def _select_walked(table: FromClause, single_feed: bool, bounds: _Bounds) -> Sel
     )
 
 
-_WALKED = StatementFamily(_select_walked)
+def _hit(sort_at: Instant, entry_id: int) -> Hit:
+    return Hit(Cursor(sort_at, entry_id), entry_id)
+
+
+_WALKED = QueryFamily(_select_walked, into=_hit)
 
 
 # --- SQL of several merged lists
@@ -285,7 +289,7 @@ def _select_merged(table: FromClause, with_kept: bool, bounds: _Bounds) -> Claus
     return _in_order(union(by_feed, by_tag, *flagged).subquery("merged"), bounds)
 
 
-_MERGED = StatementFamily(_select_merged)
+_MERGED = QueryFamily(_select_merged, into=_hit)
 
 
 def _in_order(merged: FromClause, bounds: _Bounds) -> Select[Any, Any]:

@@ -15,9 +15,9 @@ from itertools import count
 from sqlalchemy import text
 
 from reedbed.domain.pagination import Cursor, Order
-from reedbed.domain.search import SearchWords
+from reedbed.domain.search.indexing import SearchWords
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, LOWEST, Statement
+from reedbed.store.engine.statements import HIGHEST, LOWEST, Command, Query, optional, row_of
 from reedbed.store.search.filters import NO_WORDS, Part, Words
 from reedbed.store.search.planner import Checked, Hit, IdRange
 
@@ -39,10 +39,10 @@ _INSERT = (
     " SELECT id, sort_at, CAST(CAST(:words AS text) AS tsvector)"
     " FROM entries WHERE id = CAST(:id AS bigint) ON CONFLICT (entry_id)"
 )
-_INDEX = Statement(text(f"{_INSERT} DO UPDATE SET words = excluded.words"))
-_INDEX_MISSING = Statement(text(f"{_INSERT} DO NOTHING"))
-_MATCHES: dict[Order, Statement] = {
-    "newest": Statement(
+_INDEX = Command(text(f"{_INSERT} DO UPDATE SET words = excluded.words"))
+_INDEX_MISSING = Command(text(f"{_INSERT} DO NOTHING"))
+_MATCHES: dict[Order, Query[tuple[int, int]]] = {
+    "newest": Query(
         text(
             "WITH hits AS MATERIALIZED ("
             " SELECT entry_id, sort_at FROM search_entries"
@@ -51,9 +51,10 @@ _MATCHES: dict[Order, Statement] = {
             " SELECT sort_at, entry_id FROM hits"
             " WHERE (sort_at, entry_id) < (CAST(:beyond_at AS bigint), CAST(:beyond_id AS bigint))"
             " ORDER BY sort_at DESC, entry_id DESC LIMIT CAST(:most AS bigint)"
-        )
+        ),
+        into=row_of(int, int),
     ),
-    "oldest": Statement(
+    "oldest": Query(
         text(
             "WITH hits AS MATERIALIZED ("
             " SELECT entry_id, sort_at FROM search_entries"
@@ -62,22 +63,25 @@ _MATCHES: dict[Order, Statement] = {
             " SELECT sort_at, entry_id FROM hits"
             " WHERE (sort_at, entry_id) > (CAST(:beyond_at AS bigint), CAST(:beyond_id AS bigint))"
             " ORDER BY sort_at, entry_id LIMIT CAST(:most AS bigint)"
-        )
+        ),
+        into=row_of(int, int),
     ),
 }
-_CHECK = Statement(
+_CHECK = Query(
     text(
         "SELECT entry_id FROM search_entries WHERE entry_id = ANY(CAST(:ids AS bigint[]))"
         # IS TRUE prevents the GIN index: read these few entries by id, not all entries with the word.
         " AND (words @@ CAST(CAST(:match AS text) AS tsquery)) IS TRUE"
-    )
+    ),
+    into=int,
 )
-_CLEAR = Statement(text("TRUNCATE search_entries"))
-_SIZE = Statement(
+_CLEAR = Command(text("TRUNCATE search_entries"))
+_SIZE = Query(
     text(
         "SELECT reltuples, relpages * 8192.0 / nullif(reltuples, 0)"
         " FROM pg_class WHERE oid = to_regclass('search_entries')"
-    )
+    ),
+    into=row_of(float, optional(float)),
 )
 
 
@@ -117,7 +121,7 @@ async def forget(tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> N
 
 async def plan(tx: Tx, words: Words) -> PostgresqlPlan:
     size = await tx.one(_SIZE)
-    entries, length = (size[0], float(size[1] or LONG)) if size else (0.0, LONG)
+    entries, length = (size[0], size[1] or LONG) if size else (0.0, LONG)
     share = min(max((length - SHORT) / (LONG - SHORT), 0.0), 1.0)
     return PostgresqlPlan(words, NO_WORDS, max(entries, 0.0), SHORT_COST + share * (LONG_COST - SHORT_COST))
 
@@ -169,7 +173,7 @@ def fixed_cost(plan: PostgresqlPlan) -> float:
 
 
 async def _matching(tx: Tx, match: str, ids: Sequence[int]) -> set[int]:
-    return {row[0] for row in await tx.all(_CHECK, {"match": match, "ids": list(ids)})}
+    return set(await tx.all(_CHECK, {"match": match, "ids": list(ids)}))
 
 
 async def index_needs_rebuild(tx: Tx) -> bool:
@@ -210,10 +214,7 @@ def _term(part: Part) -> str:
 def _phrase(part: Part, weight: str) -> str:
     *first, last = (f"'{token}'" for token in part.tokens)
     flags = f"{'*' if part.prefix else ''}{weight}"
-    terms = [
-        *(f"{token}:{weight}" if weight else token for token in first),
-        f"{last}:{flags}" if flags else last,
-    ]
+    terms = [*(f"{token}:{weight}" if weight else token for token in first), f"{last}:{flags}" if flags else last]
     return f"({' <-> '.join(terms)})"
 
 

@@ -5,21 +5,21 @@ from collections.abc import Sequence
 from sqlalchemy import bindparam, delete, update
 from sqlalchemy.dialects.postgresql import insert
 
-from reedbed.domain.search import SavedSearch
+from reedbed.domain.search.query import SavedSearch
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Statement, func, select
+from reedbed.store.engine.statements import Command, Query, func, select
 from reedbed.store.tables import searches, users
 
 _ROW = (searches.c.id, searches.c.name, searches.c.query, searches.c.position, searches.c.created_at)
 _mine = searches.c.user_id == bindparam("owner")
 _this = searches.c.id == bindparam("search")
 
-_LIST = Statement(select(*_ROW).where(_mine).order_by(searches.c.position, searches.c.id))
-_GET = Statement(select(*_ROW).where(_mine, _this))
-_LOCK = Statement(select(users.c.id).where(users.c.id == bindparam("owner")).with_for_update(key_share=True))
-_COUNT = Statement(select(func.count()).select_from(searches).where(_mine))
-_ADD = Statement(
+_LIST = Query(select(*_ROW).where(_mine).order_by(searches.c.position, searches.c.id), into=SavedSearch)
+_GET = Query(select(*_ROW).where(_mine, _this), into=SavedSearch)
+_LOCK = Command(select(users.c.id).where(users.c.id == bindparam("owner")).with_for_update(key_share=True))
+_COUNT = Query(select(func.count()).select_from(searches).where(_mine), into=int)
+_ADD = Query(
     insert(searches)
     .from_select(
         ["user_id", "name", "query", "position", "created_at"],
@@ -32,10 +32,11 @@ _ADD = Statement(
         ).where(searches.c.user_id == bindparam("user_id")),
     )
     .on_conflict_do_nothing()
-    .returning(*_ROW)
+    .returning(*_ROW),
+    into=SavedSearch,
 )
 _other = searches.alias("other")
-_CHANGE = Statement(
+_CHANGE = Command(
     update(searches)
     .where(
         _mine,
@@ -50,30 +51,28 @@ _CHANGE = Statement(
     )
     .values(name=bindparam("new_name"), query=bindparam("new_query"))
 )
-_SET_POSITION = Statement(update(searches).where(_mine, _this).values(position=bindparam("place")))
-_DELETE = Statement(delete(searches).where(_mine, _this))
+_SET_POSITION = Command(update(searches).where(_mine, _this).values(position=bindparam("place")))
+_DELETE = Command(delete(searches).where(_mine, _this))
 
 
 async def of_user(tx: Tx, user_id: int) -> list[SavedSearch]:
-    return [SavedSearch(*row) for row in await tx.all(_LIST, {"owner": user_id})]
+    return await tx.all(_LIST, {"owner": user_id})
 
 
 async def get(tx: Tx, user_id: int, search_id: int) -> SavedSearch | None:
-    row = await tx.one(_GET, {"owner": user_id, "search": search_id})
-    return SavedSearch(*row) if row else None
+    return await tx.one(_GET, {"owner": user_id, "search": search_id})
 
 
 async def count(tx: Tx, user_id: int) -> int:
     """Also locks on PostgreSQL: no other transaction can add a search of this user until this one ends."""
     if tx.engine == "postgresql":
         await tx.run(_LOCK, {"owner": user_id})
-    return await tx.value(_COUNT, {"owner": user_id})
+    return await tx.get(_COUNT, {"owner": user_id})
 
 
 async def add(tx: Tx, user_id: int, name: str, query: str, now: Instant) -> SavedSearch | None:
     """None if the name is taken."""
-    row = await tx.one(_ADD, {"user_id": user_id, "name": name, "query": query, "created_at": now})
-    return SavedSearch(*row) if row else None
+    return await tx.one(_ADD, {"user_id": user_id, "name": name, "query": query, "created_at": now})
 
 
 async def change(tx: Tx, user_id: int, search_id: int, name: str, query: str) -> bool:
@@ -84,10 +83,7 @@ async def change(tx: Tx, user_id: int, search_id: int, name: str, query: str) ->
 
 async def place(tx: Tx, user_id: int, search_ids: Sequence[int]) -> None:
     """Store this order."""
-    rows = [
-        {"owner": user_id, "search": search_id, "place": position}
-        for position, search_id in enumerate(search_ids)
-    ]
+    rows = [{"owner": user_id, "search": search_id, "place": position} for position, search_id in enumerate(search_ids)]
     await tx.run_many(_SET_POSITION, rows)
 
 

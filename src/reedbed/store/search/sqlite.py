@@ -28,10 +28,10 @@ from sqlalchemy import text
 
 from reedbed.domain.pagination import Cursor, Order
 from reedbed.domain.records import record
-from reedbed.domain.search import SearchWords
+from reedbed.domain.search.indexing import SearchWords
 from reedbed.domain.times import SECOND, Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, LOWEST, Statement
+from reedbed.store.engine.statements import HIGHEST, LOWEST, Command, Query, optional, row_of
 from reedbed.store.search.filters import NO_WORDS, Part, Words
 from reedbed.store.search.planner import Checked, Hit, IdRange
 
@@ -57,67 +57,70 @@ word in one segment for one entry, and per key of an entry."""
 _MAX_OFFSET = 3_600
 """Seconds by which a key may be later than its entry, when many entries share a second."""
 
-_DETACH_KEYS = Statement(
+_DETACH_KEYS = Command(
     text("UPDATE search_keys SET entry_id = NULL WHERE entry_id IN (SELECT value FROM json_each(:ids))")
 )
-_SORT_TIMES = Statement(
-    text("SELECT id, sort_at FROM entries WHERE id IN (SELECT value FROM json_each(:ids))")
+_SORT_TIMES = Query(
+    text("SELECT id, sort_at FROM entries WHERE id IN (SELECT value FROM json_each(:ids))"), into=row_of(int, int)
 )
-_CLAIM = Statement(
-    text(
-        "INSERT INTO search_keys (key, entry_id, digest) VALUES (:key, :id, :digest)"
-        " ON CONFLICT (key) DO NOTHING"
-    )
+_CLAIM = Command(
+    text("INSERT INTO search_keys (key, entry_id, digest) VALUES (:key, :id, :digest) ON CONFLICT (key) DO NOTHING")
 )
-_CLAIMED = Statement(
-    text("SELECT entry_id, key FROM search_keys WHERE entry_id IN (SELECT value FROM json_each(:ids))")
+_CLAIMED = Query(
+    text("SELECT entry_id, key FROM search_keys WHERE entry_id IN (SELECT value FROM json_each(:ids))"),
+    into=row_of(int, int),
 )
-_INSERT = Statement(
-    text("INSERT INTO search_words (rowid, title, text, author) VALUES (:key, :title, :text, :author)")
-)
-_MATCHES: dict[Order, Statement] = {
-    "newest": Statement(
+_INSERT = Command(text("INSERT INTO search_words (rowid, title, text, author) VALUES (:key, :title, :text, :author)"))
+_MATCHES: dict[Order, Query[tuple[int, int]]] = {
+    "newest": Query(
         text(
             "SELECT hit.key, search_keys.entry_id FROM ("
             " SELECT rowid AS key FROM search_words"
             " WHERE search_words MATCH :match AND rowid > :above AND rowid < :below"
             " ORDER BY rowid DESC LIMIT :most"
             ") AS hit CROSS JOIN search_keys ON search_keys.key = hit.key"
-        )
+        ),
+        into=row_of(int, int),
     ),
-    "oldest": Statement(
+    "oldest": Query(
         text(
             "SELECT hit.key, search_keys.entry_id FROM ("
             " SELECT rowid AS key FROM search_words"
             " WHERE search_words MATCH :match AND rowid > :above AND rowid < :below"
             " ORDER BY rowid LIMIT :most"
             ") AS hit CROSS JOIN search_keys ON search_keys.key = hit.key"
-        )
+        ),
+        into=row_of(int, int),
     ),
 }
 # One scan of the matches between the first and the last of these entries, 0.1 µs each. The + stops SQLite
 # from looking up key by key, which would restart the scan for each key in every segment of the index.
-_SCAN = Statement(
+_SCAN = Query(
     text(
         "SELECT rowid FROM search_words WHERE search_words MATCH :match"
         " AND rowid >= :first AND rowid <= :last"
         " AND +rowid IN (SELECT value FROM json_each(:keys))"
-    )
+    ),
+    into=int,
 )
-_LOOK_UP = Statement(
+_LOOK_UP = Query(
     text(
         "SELECT search_words.rowid FROM json_each(:keys) AS wanted"
         " CROSS JOIN search_words ON search_words.rowid = wanted.value"
         " WHERE search_words MATCH :match"
-    )
+    ),
+    into=int,
 )
-_KEYS_OF = Statement(
-    text("SELECT key, entry_id FROM search_keys WHERE entry_id IN (SELECT value FROM json_each(:ids))")
+_KEYS_OF = Query(
+    text("SELECT key, entry_id FROM search_keys WHERE entry_id IN (SELECT value FROM json_each(:ids))"),
+    into=row_of(int, int),
 )
-_RANGE = Statement(text("SELECT (SELECT max(key) FROM search_keys) - (SELECT min(key) FROM search_keys)"))
+_RANGE = Query(
+    text("SELECT (SELECT max(key) FROM search_keys) - (SELECT min(key) FROM search_keys)"), into=optional(int)
+)
 # How many index pages lie between two words, judged by the first word of each page, which is what FTS5 itself
 # looks up first. A page holds a few hundred matches.
-_PAGES = Statement(
+_PAGES = Query(
     text(
         "WITH RECURSIVE segment (number) AS ("
         " SELECT min(segid) FROM search_words_idx UNION ALL"
@@ -130,54 +133,49 @@ _PAGES = Statement(
         " - (SELECT pgno FROM search_words_idx WHERE segid = number"
         " AND term <= CAST(json_extract(asked.value, '$[0]') AS BLOB) ORDER BY term DESC LIMIT 1)) / 2"
         " FROM json_each(:spans) AS asked, segment WHERE number IS NOT NULL GROUP BY asked.key"
-    )
+    ),
+    into=row_of(int, int, float),
 )
-_MERGE = Statement(text("INSERT INTO search_words (search_words, rank) VALUES ('merge', :pages)"))
-_KEYS = Statement(text("SELECT count(*), count(entry_id) FROM search_keys"))
-_DELETE_TEXT = Statement(
+_MERGE = Command(text("INSERT INTO search_words (search_words, rank) VALUES ('merge', :pages)"))
+_KEYS = Query(text("SELECT count(*), count(entry_id) FROM search_keys"), into=row_of(int, int))
+_DELETE_TEXT = Command(
     text(
         "INSERT INTO search_words (search_words, rowid, title, text, author)"
         " VALUES ('delete', :key, :title, :text, :author)"
     )
 )
-_DELETE_KEY = Statement(text("DELETE FROM search_keys WHERE key = :key"))
-_INDEXED_KEYS = Statement(
-    text(
-        "SELECT entry_id, key, digest FROM search_keys WHERE entry_id IN (SELECT value FROM json_each(:ids))"
-    )
+_DELETE_KEY = Command(text("DELETE FROM search_keys WHERE key = :key"))
+_INDEXED_KEYS = Query(
+    text("SELECT entry_id, key, digest FROM search_keys WHERE entry_id IN (SELECT value FROM json_each(:ids))"),
+    into=row_of(int, int, int),
 )
-_DEFINITIONS = Statement(text("SELECT sql FROM sqlite_master WHERE name IN ('search_words', 'search_keys')"))
+_DEFINITIONS = Query(text("SELECT sql FROM sqlite_master WHERE name IN ('search_words', 'search_keys')"), into=str)
 _RENAME = (
-    Statement(text("ALTER TABLE search_words RENAME TO search_words_worn")),
-    Statement(text("ALTER TABLE search_keys RENAME TO search_keys_worn")),
+    Command(text("ALTER TABLE search_words RENAME TO search_words_worn")),
+    Command(text("ALTER TABLE search_keys RENAME TO search_keys_worn")),
 )
-_COPY_CONFIG = Statement(
-    text(
-        "INSERT INTO search_words (search_words, rank)"
-        " SELECT k, v FROM search_words_worn_config WHERE k <> 'version'"
-    )
+_COPY_CONFIG = Command(
+    text("INSERT INTO search_words (search_words, rank) SELECT k, v FROM search_words_worn_config WHERE k <> 'version'")
 )
-_RENAMED_EXISTS = Statement(text("SELECT 1 FROM sqlite_master WHERE name = 'search_words_worn'"))
+_RENAMED_EXISTS = Query(text("SELECT 1 FROM sqlite_master WHERE name = 'search_words_worn'"), into=int)
 _EMPTY_SOME = (
-    Statement(
+    Command(
         text(
             # The first rows describe the structure of the index; without them it cannot even be dropped.
             "DELETE FROM search_words_worn_data WHERE id IN"
             " (SELECT id FROM search_words_worn_data WHERE id > 10 LIMIT :most)"
         )
     ),
-    Statement(
+    Command(
         text(
             "DELETE FROM search_words_worn_idx WHERE (segid, term) IN"
             " (SELECT segid, term FROM search_words_worn_idx LIMIT :most)"
         )
     ),
-    Statement(
-        text("DELETE FROM search_keys_worn WHERE key IN (SELECT key FROM search_keys_worn LIMIT :most)")
-    ),
+    Command(text("DELETE FROM search_keys_worn WHERE key IN (SELECT key FROM search_keys_worn LIMIT :most)")),
 )
-_DROP = (Statement(text("DROP TABLE search_words_worn")), Statement(text("DROP TABLE search_keys_worn")))
-_CHANGES = Statement(text("SELECT total_changes()"))
+_DROP = (Command(text("DROP TABLE search_words_worn")), Command(text("DROP TABLE search_keys_worn")))
+_CHANGES = Query(text("SELECT total_changes()"), into=int)
 
 
 async def index(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
@@ -188,7 +186,7 @@ async def index(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
 
 
 async def index_missing(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
-    existing = {row[0] for row in await tx.all(_CLAIMED, {"ids": [entry_id for entry_id, _ in rows]})}
+    existing = {entry_id for entry_id, _ in await tx.all(_CLAIMED, {"ids": [entry_id for entry_id, _ in rows]})}
     await index(tx, [row for row in rows if row[0] not in existing])
 
 
@@ -252,7 +250,7 @@ async def matches(tx: Tx, plan: SqlitePlan, span: IdRange, limit: int) -> list[H
 async def check(tx: Tx, plan: SqlitePlan, ids: Sequence[int], max_cost: float) -> Checked | None:
     """Which of these entries match; None if that is too expensive."""
     words = plan.index
-    keys = {row[0]: row[1] for row in await tx.all(_KEYS_OF, {"ids": list(ids)})}
+    keys = dict(await tx.all(_KEYS_OF, {"ids": list(ids)}))
     if not keys:
         return Checked(set() if words.groups else set(ids), 0)
     first, last = min(keys), max(keys)
@@ -266,7 +264,7 @@ async def check(tx: Tx, plan: SqlitePlan, ids: Sequence[int], max_cost: float) -
         return None
     params = {"match": expression(words) if words.groups else _any_of(words.excluded), "keys": list(keys)}
     rows = await tx.all(_SCAN if scans else _LOOK_UP, {**params, "first": first, "last": last})
-    matching = {keys[row[0]] for row in rows}
+    matching = {keys[key] for key in rows}
     cost = KEY_COST * len(ids) + (scan_cost if scans else lookup_cost)
     return Checked(matching if words.groups else set(ids) - matching, cost)
 
@@ -288,7 +286,7 @@ async def weigh(tx: Tx, plan: SqlitePlan) -> float:
         pages, segments = await _pages(tx, [(token, f"{token}\x01") for token in tokens])
         page_cost = PHRASE_COST if any(len(part.tokens) > 1 for part in parts) else PAGE_COST
         lookup_cost = LOOK_UP_COST * segments * len(tokens)
-        plan.weight = _Costs(sum(pages) * page_cost, lookup_cost, await tx.value(_RANGE) or 0)
+        plan.weight = _Costs(sum(pages) * page_cost, lookup_cost, await tx.one(_RANGE) or 0)
     return KEY_COST + (0.0 if plan.gathered else plan.weight.lookup)
 
 
@@ -301,9 +299,7 @@ async def _pages(tx: Tx, spans: Sequence[tuple[str, str]]) -> tuple[list[float],
 
 async def index_needs_rebuild(tx: Tx) -> bool:
     """More keys have no entry than have one."""
-    row = await tx.one(_KEYS)
-    assert row is not None
-    keys, with_entry = row
+    keys, with_entry = await tx.get(_KEYS)
     return keys - with_entry > max(with_entry, FEW_DEAD)
 
 
@@ -312,16 +308,16 @@ async def clear(tx: Tx) -> None:
 
     If a renamed index exists already, another process has just done this.
     """
-    if await tx.value(_RENAMED_EXISTS) is not None:
+    if await tx.one(_RENAMED_EXISTS) is not None:
         return
-    definitions = [row[0] for row in await tx.all(_DEFINITIONS)]
-    for statement in (*_RENAME, *(Statement(text(definition)) for definition in definitions), _COPY_CONFIG):
+    definitions = await tx.all(_DEFINITIONS)
+    for statement in (*_RENAME, *(Command(text(definition)) for definition in definitions), _COPY_CONFIG):
         await tx.run(statement)
 
 
 async def delete_old_index_batch(tx: Tx) -> bool:
     """Delete a batch of the renamed index; returns whether there is more."""
-    if await tx.value(_RENAMED_EXISTS) is None:
+    if await tx.one(_RENAMED_EXISTS) is None:
         return False
     for statement in _EMPTY_SOME:
         if await tx.run(statement, {"most": DELETE_BATCH_SIZE}):
@@ -333,9 +329,9 @@ async def delete_old_index_batch(tx: Tx) -> bool:
 
 async def merge_index_batch(tx: Tx) -> bool:
     """Merge a few segments; returns whether there are more."""
-    before = await tx.value(_CHANGES)
+    before = await tx.get(_CHANGES)
     await tx.run(_MERGE, {"pages": MERGE_PAGES})
-    return await tx.value(_CHANGES) - before > 1
+    return await tx.get(_CHANGES) - before > 1
 
 
 def expression(words: Words) -> str:
@@ -362,12 +358,9 @@ async def _claim_keys(tx: Tx, digests: Mapping[int, int]) -> dict[int, int]:
         # Reading afterwards which claims succeeded is several times cheaper than RETURNING for each row.
         await tx.run_many(
             _CLAIM,
-            [
-                {"key": seconds[id_] + _key_offset(id_, width), "id": id_, "digest": digests[id_]}
-                for id_ in pending
-            ],
+            [{"key": seconds[id_] + _key_offset(id_, width), "id": id_, "digest": digests[id_]} for id_ in pending],
         )
-        keys |= {row[0]: row[1] for row in await tx.all(_CLAIMED, {"ids": pending})}
+        keys |= dict(await tx.all(_CLAIMED, {"ids": pending}))
         pending, width = [id_ for id_ in pending if id_ not in keys], width * 4
     return keys
 

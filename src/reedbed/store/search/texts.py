@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from sqlalchemy import BigInteger, ClauseElement, bindparam, column, table, tuple_
 
 from reedbed.domain.records import record
-from reedbed.domain.search import RankCandidate
+from reedbed.domain.search.ranking import RankCandidate
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Statement, StatementFamily, among, func, select
+from reedbed.store.engine.statements import HIGHEST, Query, QueryFamily, among, func, row_of, select
 from reedbed.store.tables import entries, entry_bodies
 
 ReadingList = tuple[Instant, int]
@@ -18,18 +18,16 @@ NEWEST: ReadingList = (HIGHEST, 0)
 MAX_READ = 60_000
 """Characters of markup; excerpts come from the beginning of a text."""
 
-_CANDIDATES = Statement(
+_CANDIDATES = Query(
     select(entries.c.id, entries.c.sort_at, entries.c.title, entries.c.summary, entries.c.author).where(
         among(entries.c.id, "ids")
-    )
+    ),
+    into=RankCandidate,
 )
-_FULL_TEXT = func.coalesce(
-    entry_bodies.c.full_content + "\n" + entry_bodies.c.content, entry_bodies.c.content
-)
-_BODIES = Statement(
-    select(entry_bodies.c.entry_id, func.substr(_FULL_TEXT, 1, MAX_READ)).where(
-        among(entry_bodies.c.entry_id, "ids")
-    )
+_FULL_TEXT = func.coalesce(entry_bodies.c.full_content + "\n" + entry_bodies.c.content, entry_bodies.c.content)
+_BODIES = Query(
+    select(entry_bodies.c.entry_id, func.substr(_FULL_TEXT, 1, MAX_READ)).where(among(entry_bodies.c.entry_id, "ids")),
+    into=row_of(int, str),
 )
 
 _INDEXED = {
@@ -46,16 +44,22 @@ class IndexedText:
     author: str | None
     content: str
     """Sanitised markup: the full article if it was fetched, then the content from the feed."""
+    language: str | None = None
 
 
 _TO_INDEX = select(
-    entries.c.id,
-    entries.c.sort_at,
-    entries.c.title,
-    entries.c.author,
-    _FULL_TEXT,
+    entries.c.id, entries.c.sort_at, entries.c.title, entries.c.author, _FULL_TEXT, entries.c.language
 ).join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
-_TEXT = Statement(_TO_INDEX.where(among(entries.c.id, "ids")))
+_TEXT = Query(_TO_INDEX.where(among(entries.c.id, "ids")), into=IndexedText)
+_BELOW = Query(
+    _TO_INDEX.where(entries.c.id < bindparam("id"))
+    .order_by(entries.c.id.desc())
+    .limit(bindparam("most", type_=BigInteger)),
+    into=IndexedText,
+)
+
+_LOWEST_ID = Query(select(func.coalesce(func.min(entries.c.id), 0)), into=int)
+_HIGHEST_ID = Query(select(func.coalesce(func.max(entries.c.id), 0)), into=int)
 
 
 def _select_unindexed(engine: str) -> ClauseElement:
@@ -69,7 +73,14 @@ def _select_unindexed(engine: str) -> ClauseElement:
     )
 
 
-_TEXTS = Statement(
+def _possible_texts(
+    id_: int, sort_at: Instant, title: str, author: str | None, content: str, full: str | None
+) -> list[IndexedText]:
+    texts = [content] if full is None else [content, f"{full}\n{content}"]
+    return [IndexedText(id_, sort_at, title, author, text) for text in texts]
+
+
+_TEXTS = Query(
     select(
         entries.c.id,
         entries.c.sort_at,
@@ -79,36 +90,43 @@ _TEXTS = Statement(
         entry_bodies.c.full_content,
     )
     .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
-    .where(among(entries.c.id, "ids"))
+    .where(among(entries.c.id, "ids")),
+    into=_possible_texts,
 )
-_UNINDEXED = StatementFamily(_select_unindexed)
+_UNINDEXED = QueryFamily(_select_unindexed, into=IndexedText)
 
 
 async def unindexed(tx: Tx, limit: int, beyond: ReadingList = NEWEST) -> list[IndexedText]:
     """The newest entries that are not in the index, among those older than the position `beyond`."""
     params = {"most": limit, "at": beyond[0], "id": beyond[1]}
-    return [IndexedText(*row) for row in await tx.all(_UNINDEXED(tx.engine), params)]
+    return await tx.all(_UNINDEXED(tx.engine), params)
 
 
 async def indexed_text(tx: Tx, ids: Sequence[int]) -> list[IndexedText]:
     """The text that each entry is indexed with."""
-    return [IndexedText(*row) for row in await tx.all(_TEXT, {"ids": list(ids)})]
+    return await tx.all(_TEXT, {"ids": list(ids)})
+
+
+async def below_id(tx: Tx, entry_id: int, limit: int) -> list[IndexedText]:
+    """The texts of the entries with the highest ids below this one."""
+    return await tx.all(_BELOW, {"id": entry_id, "most": limit})
 
 
 async def possibly_indexed(tx: Tx, ids: Sequence[int]) -> list[IndexedText]:
     """Every text an entry may have been indexed with: the feed's alone, and with the full article."""
     rows = await tx.all(_TEXTS, {"ids": list(ids)})
-    return [
-        IndexedText(id_, sort_at, title, author, text)
-        for id_, sort_at, title, author, content, full in rows
-        for text in ([content] if full is None else [content, f"{full}\n{content}"])
-    ]
+    return [text for texts in rows for text in texts]
+
+
+async def id_range(tx: Tx) -> tuple[int, int]:
+    """The lowest and the highest id of all entries."""
+    return await tx.get(_LOWEST_ID), await tx.get(_HIGHEST_ID)
 
 
 async def candidates(tx: Tx, ids: Sequence[int]) -> list[RankCandidate]:
-    return [RankCandidate(*row) for row in await tx.all(_CANDIDATES, {"ids": list(ids)})]
+    return await tx.all(_CANDIDATES, {"ids": list(ids)})
 
 
 async def bodies(tx: Tx, ids: Sequence[int]) -> dict[int, str]:
     """The beginning of each entry's sanitised markup."""
-    return {row[0]: row[1] for row in await tx.all(_BODIES, {"ids": list(ids)})}
+    return dict(await tx.all(_BODIES, {"ids": list(ids)}))

@@ -5,12 +5,13 @@ from datetime import tzinfo
 from fastapi import Request
 from markupsafe import Markup
 
-from reedbed.domain.articles import shown_content
+from reedbed.domain.articles import shown_content, video_at
 from reedbed.domain.entries import Entry, EntryRow
 from reedbed.domain.feeds import Enclosure as EntryEnclosure
 from reedbed.domain.highlights import Highlight as KeptHighlight
 from reedbed.domain.subscriptions import SubscribedFeedRow
-from reedbed.domain.summaries import EXTRACT, ModelWait, SummaryState
+from reedbed.domain.summaries import EXTRACT, MIN_WORDS, ModelWait, SummaryState
+from reedbed.domain.text import text_direction
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
 from reedbed.services.ai import variant_for_feed
@@ -18,9 +19,9 @@ from reedbed.services.images import Pictures
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import one_lines_for, shown_summary
 from reedbed.store.engine.database import Tx
-from reedbed.web.entries.lists import ReadingList
-from reedbed.web.formats import format_future_time, full_time
-from reedbed.web.i18n import ngettext, translate, translate_failure
+from reedbed.web.entries.lists import ReadingList, is_post
+from reedbed.web.formats import format_future_time, full_time, seen
+from reedbed.web.i18n import explain, ngettext, translate
 from reedbed.web.sidebar import icon_address
 from reedbed.web.views.entries import (
     ArticleView,
@@ -29,11 +30,14 @@ from reedbed.web.views.entries import (
     HighlightView,
     Neighbour,
     SummaryView,
+    VideoLink,
 )
 from reedbed.web.views.layout import feed_mark
 
 WORDS_PER_MINUTE = 230
 BYTES_PER_MB = 1_000_000
+MAX_OF_ENTRY = 200
+"""Highlights shown with an entry."""
 
 
 def build_article(
@@ -54,21 +58,25 @@ def build_article(
 ) -> ArticleView:
     row = entry.row
     title = feed.title if feed else ""
+    when = full_time(row.sort_at, now, zone)
     content = _content(entry, feed, show_full=show_full)
     return ArticleView(
         id=row.id,
         title=row.title or translate("Without a title"),
+        post=is_post(row),
         feed_name=title,
         feed_url=f"/feed/{feed.subscription_id}" if feed else "/all",
         mark=feed_mark(title, row.feed_id, icon_address(feed.icon_id) if feed else ""),
-        when=full_time(row.sort_at, now, zone),
+        when=when if row.published_at is not None else seen(when),
         body=Markup(pictures.in_html(content)),  # noqa: S704  sanitised when it was stored
         list_url=place.list_address() if place else "/all",
         feed_id=row.feed_id,
         original_url=row.url or entry.external_url or "",
         language=row.language or "",
+        direction=text_direction(f"{row.title} {row.summary}", row.language or ""),
         author=row.author or "",
         minutes=_minutes(row.words),
+        minutes_to_read=round(row.words / WORDS_PER_MINUTE),
         read=row.states.read,
         starred=row.states.starred,
         later=row.states.later,
@@ -77,6 +85,7 @@ def build_article(
         known_tags=known_tags,
         summary=summary,
         full=FullText(shown=content != entry.content, failed=full_failed) if row.url else None,
+        video=_video(row.url, content, pictures),
         enclosures=tuple(_enclosure(enclosure) for enclosure in entry.enclosures),
         versions=row.version - 1,
         changed=full_time(row.changed_at, now, zone) if row.changed_at else None,
@@ -93,6 +102,14 @@ def _content(entry: Entry, feed: SubscribedFeedRow | None, *, show_full: bool | 
     return (show_full and entry.full_content) or entry.content
 
 
+def _video(url: str | None, content: str, pictures: Pictures) -> VideoLink | None:
+    """The video of an entry from a video site, unless its text shows it already."""
+    video = video_at(url)
+    if video is None or f'href="{video.page_url}"' in content:
+        return None
+    return VideoLink(video.page_url, video.site, pictures.of_video(video.picture_url))
+
+
 def _minutes(words: int) -> str:
     if words < WORDS_PER_MINUTE // 2:
         return ""
@@ -106,9 +123,7 @@ def _enclosure(enclosure: EntryEnclosure) -> EnclosureView:
         facts.append(ngettext("%(num)s min", "%(num)s min", max(1, round(enclosure.duration / 60))))
     if enclosure.length and enclosure.length > BYTES_PER_MB // 10:
         facts.append(
-            f"{enclosure.length / BYTES_PER_MB:.0f}\u00a0MB"
-            if enclosure.length > BYTES_PER_MB
-            else "<1\u00a0MB"
+            f"{enclosure.length / BYTES_PER_MB:.0f}\u00a0MB" if enclosure.length > BYTES_PER_MB else "<1\u00a0MB"
         )
     return EnclosureView(
         url=enclosure.url,
@@ -122,21 +137,19 @@ def _enclosure(enclosure: EntryEnclosure) -> EnclosureView:
 def _neighbour(row: EntryRow | None, reading_list: ReadingList | None) -> Neighbour | None:
     if row is None or reading_list is None:
         return None
-    return Neighbour(
-        reading_list.entry_address(row.id), row.title or translate("Without a title"), row.language or ""
-    )
+    return Neighbour(reading_list.entry_address(row.id), row.title or translate("Without a title"), row.language or "")
 
 
 def shown_highlight(highlight: KeptHighlight, now: Instant, zone: tzinfo) -> HighlightView:
     when = full_time(highlight.created_at, now, zone)
     passage = highlight.passage
-    return HighlightView(highlight.id, passage.quote, highlight.note, when, passage.prefix, passage.suffix)
+    return HighlightView(
+        highlight.id, passage.quote, highlight.note, when, passage.prefix, passage.suffix, highlight.color
+    )
 
 
 # --- Summary
 
-MIN_WORDS = 120
-"""Shorter entries get no summary: reading them takes no longer than reading the summary."""
 SECONDS = 4
 SECONDS_BUILT_IN = 1
 
@@ -150,7 +163,7 @@ async def summary_above(request: Request, runtime: Runtime, tx: Tx, entry: Entry
     state = await shown_summary(tx, entry, variant)
     if state is None:
         return summary_view(SummaryState("pending", model=variant.model), asked=False)
-    return summary_view(state)
+    return summary_view(state) if state.needed else None
 
 
 async def one_line_summaries(request: Request, runtime: Runtime, tx: Tx, ids: list[int]) -> dict[int, str]:
@@ -159,15 +172,17 @@ async def one_line_summaries(request: Request, runtime: Runtime, tx: Tx, ids: li
 
 
 def summary_view(state: SummaryState, *, asked: bool = True, why: str = "") -> SummaryView:
+    if not state.needed:
+        return SummaryView("unneeded")
     built_in = state.model == EXTRACT
     if state.status == "ready" and state.summary is not None:
         by = translate("Built-in extract") if built_in else state.model
-        fallback_reason = (why or translate_failure(state.error or "")) if state.fallback else ""
+        fallback_reason = (why or explain(state.error)) if state.fallback else ""
         return SummaryView(
             "ready", text=state.summary.text, by=by, language=state.summary.language, why=fallback_reason
         )
     if state.status == "failed" or (why and not state.fallback):
-        return SummaryView("unavailable", why=why or translate_failure(state.error or ""))
+        return SummaryView("unavailable", why=why or explain(state.error))
     return SummaryView("pending", asked=asked, seconds=SECONDS_BUILT_IN if built_in else SECONDS)
 
 

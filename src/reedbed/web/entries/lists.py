@@ -1,15 +1,18 @@
 """Entry lists: which list a URL means, and how its entries become rows grouped by day."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import tzinfo
 from itertools import groupby
+from typing import TypedDict
 from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 
-from reedbed.domain.entries import EntryPage, EntryRow, View, ViewQuery
+from reedbed.domain.entries import LAYOUTS, EntryPage, EntryRow, ListSettings, View, ViewQuery
 from reedbed.domain.errors import Invalid, NotFound
-from reedbed.domain.pagination import Order, decode_cursor, encode_cursor
+from reedbed.domain.images import WIDTHS
+from reedbed.domain.pagination import LIST_ORDERS, ListOrder, Order, decode_cursor, encode_cursor
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import SubscribedFeedRow, feed_problem
 from reedbed.domain.times import Instant
@@ -19,14 +22,14 @@ from reedbed.services.images import Pictures
 from reedbed.services.users import preferences_of
 from reedbed.store import folders, subscriptions
 from reedbed.store.engine.database import Tx
-from reedbed.web.formats import day_of, short_time
+from reedbed.web.formats import ago, day_of, seen, short_time
 from reedbed.web.framing import ListFraming
 from reedbed.web.i18n import ngettext, translate
 from reedbed.web.sidebar import icon_address
 from reedbed.web.stories import ListStories
-from reedbed.web.views.entries import Day, Empty, EntryListView, EntryRowView
+from reedbed.web.views.entries import Day, Empty, EntryListView, EntryRowView, WaitingEntry
 from reedbed.web.views.feeds import FeedRowView
-from reedbed.web.views.layout import Count, HiddenField, SelectOption, Theme, feed_mark
+from reedbed.web.views.layout import Count, HiddenField, SelectOption, Theme, TimeView, feed_mark
 
 SMART: dict[str, View] = {
     "unread": "unread",
@@ -44,11 +47,15 @@ class ReadingList:
     query: ViewQuery
     count_key: str = ""
     subscription_id: int | None = None
-    usual: Order = "newest"
-    """The user's preferred order; URLs omit it."""
+    usual: ListOrder = "newest"
+    """The order kept for this list; URLs omit it."""
+    settings_name: str = ""
+    """The name under which the settings of this list are kept."""
+    layout: str = ""
+    """The layout kept for this list; empty: chosen from its entries."""
 
-    def list_address(self, *, cursor: str = "", order: Order | None = None) -> str:
-        return self._url(self.address, order or self.query.order, cursor)
+    def list_address(self, *, cursor: str = "") -> str:
+        return self._url(self.address, self.query.order, cursor)
 
     def entry_address(self, entry_id: int) -> str:
         return self._url(f"{self.address}/entry/{entry_id}", self.query.order)
@@ -65,63 +72,107 @@ class ReadingList:
         fields = [("view", query.view), ("order", query.order)]
         fields += [
             (name, str(value))
-            for name, value in (
-                ("feed_id", query.feed_id),
-                ("folder_id", query.folder_id),
-                ("tag", query.tag),
-            )
+            for name, value in (("feed_id", query.feed_id), ("folder_id", query.folder_id), ("tag", query.tag))
             if value is not None
         ]
         return tuple(HiddenField(name, value) for name, value in fields)
 
 
-def smart_reading_list(name: str, order: str | None, usual: Order) -> ReadingList:
+@record
+class ListChoice:
+    """What the URL asks for, and what the user has kept for a list."""
+
+    kept: ListSettings
+    usual: ListOrder
+    """The order of lists without a kept one."""
+    requested: str | None = None
+    """The order in the URL."""
+
+    def kept_order(self) -> ListOrder:
+        return _as_order(self.kept.order) or self.usual
+
+    def order(self) -> ListOrder:
+        if not self.requested:
+            return self.kept_order()
+        if (order := _as_order(self.requested)) is None:
+            raise Invalid("The order is newest, oldest, important or shortest.", field="order")
+        return order
+
+    def view(self, usual: View) -> View:
+        return "unread" if self.kept.show == "unread" else "all" if self.kept.show == "all" else usual
+
+
+def settings_name(path: str) -> str:
+    """The name of the settings for the list at this path: `/unread` and `/all` are two sides of one list."""
+    kind, _, rest = path.removeprefix("/").partition("/")
+    if kind in ("unread", "all"):
+        return "everything"
+    return f"{kind}:{rest.split('/')[0]}" if kind in ("feed", "folder", "tag") else kind
+
+
+def smart_reading_list(name: str, choice: ListChoice) -> ReadingList:
     titles = {
-        "unread": translate("Unread"),
-        "all": translate("All entries"),
+        "unread": translate("Everything"),
+        "all": translate("Everything"),
         "starred": translate("Starred"),
         "later": translate("Later"),
         "history": translate("Recently read"),
     }
-    query = ViewQuery(SMART[name], read_order(order, usual))
-    return ReadingList(f"/{name}", titles[name], query, count_key=name, usual=usual)
+    query = ViewQuery(SMART[name], choice.order() if name != "history" else "newest")
+    count_key = "unread" if name == "all" else name
+    return ReadingList(f"/{name}", titles[name], query, count_key, **_kept(f"/{name}", choice))
 
 
-async def folder_reading_list(
-    tx: Tx, user_id: int, text: str, order: str | None, usual: Order
-) -> ReadingList:
+async def folder_reading_list(tx: Tx, user_id: int, text: str, choice: ListChoice) -> ReadingList:
     folder = await folders.get(tx, user_id, path_id(text))
     if folder is None:
         raise NotFound("There is no such folder")
-    query = ViewQuery("unread", read_order(order, usual), folder_id=folder.id)
-    return ReadingList(f"/folder/{folder.id}", folder.name, query, f"folder:{folder.id}", usual=usual)
+    query = ViewQuery(choice.view("unread"), choice.order(), folder_id=folder.id)
+    address = f"/folder/{folder.id}"
+    return ReadingList(address, folder.name, query, f"folder:{folder.id}", **_kept(address, choice))
 
 
-async def feed_reading_list(tx: Tx, user_id: int, text: str, order: str | None, usual: Order) -> ReadingList:
+async def feed_reading_list(tx: Tx, user_id: int, text: str, choice: ListChoice) -> ReadingList:
     subscription = await subscriptions.get(tx, user_id, path_id(text))
     if subscription is None:
         raise NotFound("Feed not found")
-    query = ViewQuery("all", read_order(order, usual), feed_id=subscription.feed.id)
-    key = f"feed:{subscription.feed.id}"
-    return ReadingList(f"/feed/{subscription.id}", subscription.title, query, key, subscription.id, usual)
+    query = ViewQuery(choice.view("all"), choice.order(), feed_id=subscription.feed.id)
+    address, key = f"/feed/{subscription.id}", f"feed:{subscription.feed.id}"
+    return ReadingList(address, subscription.title, query, key, subscription.id, **_kept(address, choice))
 
 
-def tag_reading_list(name: str, order: str | None, usual: Order) -> ReadingList:
-    query = ViewQuery("all", read_order(order, usual), tag=name)
-    return ReadingList(f"/tag/{quote(name, safe='')}", name, query, f"tag:{name}", usual=usual)
+def tag_reading_list(name: str, choice: ListChoice) -> ReadingList:
+    query = ViewQuery(choice.view("all"), choice.order(), tag=name)
+    address = f"/tag/{quote(name, safe='')}"
+    kept = ListKept(usual=choice.kept_order(), settings_name=f"tag:{name}", layout=choice.kept.layout)
+    return ReadingList(address, name, query, f"tag:{name}", **kept)
+
+
+class ListKept(TypedDict):
+    usual: ListOrder
+    settings_name: str
+    layout: str
+
+
+def _kept(address: str, choice: ListChoice) -> ListKept:
+    return ListKept(usual=choice.kept_order(), settings_name=settings_name(address), layout=choice.kept.layout)
 
 
 def preferred_order(user: User) -> Order:
     return "oldest" if preferences_of(user).order == "oldest" else "newest"
 
 
-def read_order(order: str | None, usual: Order) -> Order:
-    if order not in (None, "", "newest", "oldest"):
-        raise Invalid("The order is newest or oldest.", field="order")
-    return order or usual
+def _as_order(text: str) -> ListOrder | None:
+    return next((order for order in LIST_ORDERS if order == text), None)
 
 
 PAGE_SIZE = 40
+
+
+class RowPicture(TypedDict):
+    picture: str
+    picture_widths: str
+    picture_size: str
 
 
 class EntryListBuilder:
@@ -150,69 +201,101 @@ class EntryListBuilder:
         self._framing = framing or ListFraming()
         self._stories = stories or ListStories()
 
-    def make(
-        self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None
-    ) -> EntryListView:
+    def make(self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None) -> EntryListView:
         """`after` is the time of the last row already on the page, when loading more rows."""
         reading_list = self._reading_list
+        layout = self._layout(page)
         return EntryListView(
             title=reading_list.title,
             address=reading_list.address,
-            days=self._days(page.rows, current, after),
+            days=self._days(page.rows, current, after, layout),
             count=Count(count) if count else None,
             count_key=reading_list.count_key,
             scope=reading_list.scope(),
+            settings_name=reading_list.settings_name,
+            switch=self._switch(),
             orders=self._orders(),
-            densities=self._densities(),
-            density=self._theme.density,
+            layouts=_layout_options(layout),
+            layout=layout,
+            one_feed=reading_list.query.feed_id is not None,
             more_url=self._more_url(page),
             empty=None if page.rows else self._empty(),
-            feed_edit_url=f"/feeds/{reading_list.subscription_id}/edit"
-            if reading_list.subscription_id
-            else "",
+            feed_edit_url=f"/feeds/{reading_list.subscription_id}/edit" if reading_list.subscription_id else "",
             can_mark=reading_list.query.view != "history",
+            by_time=reading_list.query.order in ("newest", "oldest"),
             marks_on_scroll=self._theme.scroll_marks,
         )
 
-    def _days(self, rows: Sequence[EntryRow], current: int | None, after: Instant | None) -> tuple[Day, ...]:
+    def _days(
+        self, rows: Sequence[EntryRow], current: int | None, after: Instant | None, layout: str
+    ) -> tuple[Day, ...]:
+        if layout in ("magazine", "pictures") or self._reading_list.query.order in ("important", "shortest"):
+            return self._one_day(rows, current, layout, is_first=after is None)
         shown_day = day_of(after, self._now, self._zone)[0] if after is not None else ""
-        days = groupby(rows, key=lambda row: day_of(row.sort_at, self._now, self._zone))
+        days = groupby(rows, key=lambda row: day_of(row.read_at or row.sort_at, self._now, self._zone))
         return tuple(
-            Day(key, name, tuple(self._row(row, current) for row in group), continued=key == shown_day)
+            Day(key, name, tuple(self._row(row, current, layout) for row in group), continued=key == shown_day)
             for (key, name), group in days
         )
 
-    def _row(self, row: EntryRow, current: int | None) -> EntryRowView:
+    def _one_day(
+        self, rows: Sequence[EntryRow], current: int | None, layout: str, *, is_first: bool
+    ) -> tuple[Day, ...]:
+        """All rows without the headings of days, which would tear a grid apart."""
+        shown = [self._row(row, current, layout) for row in rows]
+        may_lead = (place for place, row in enumerate(rows) if shown[place].picture and row.words > FEW_WORDS)
+        lead = next(may_lead, None) if is_first and layout == "magazine" else None
+        if lead is not None:
+            shown.insert(0, replace(shown.pop(lead), lead=True, picture_size="(width < 45rem) 92vw, 44vw"))
+        return (Day("", "", tuple(shown), continued=True),) if shown else ()
+
+    def _when(self, row: EntryRow) -> TimeView:
+        time = short_time(row.read_at or row.sort_at, self._now, self._zone)
+        return seen(time) if row.published_at is None and row.read_at is None else time
+
+    def _row(self, row: EntryRow, current: int | None, layout: str = "cards") -> EntryRowView:
         feed = self._feeds.get(row.feed_id)
         source = feed.title if feed else ""
+        is_post = self._is_post(row)
         view = EntryRowView(
             id=row.id,
             url=self._reading_list.entry_address(row.id),
-            title=self._title(row),
+            title=row.summary if is_post else self._title(row),
             feed_id=row.feed_id,
             source=source,
             mark=feed_mark(source, row.feed_id, icon_address(feed.icon_id) if feed else ""),
-            when=short_time(row.sort_at, self._now, self._zone),
-            text=self._text(row),
+            when=self._when(row),
+            text="" if is_post else self._text(row),
             language=row.language or "",
-            picture=self._image_url(row),
+            **self._picture(row, layout, is_post=is_post),
             unread=not row.states.read,
             starred=row.states.starred,
             later=row.states.later,
             current=row.id == current,
+            post=is_post,
+            original=row.url if row.url and row.url.startswith(("https:", "http:")) else "",
         )
         return self._stories.dress(self._framing.dress(view, row))
 
-    def _image_url(self, row: EntryRow) -> str:
+    def _picture(self, row: EntryRow, layout: str, *, is_post: bool) -> RowPicture:
+        if row.image is None:
+            return RowPicture(picture="", picture_widths="", picture_size="")
+        is_small = layout in ("cards", "titles") and not is_post
+        scaled = self._pictures.scaled(row.image, WIDTHS[:2] if is_small else WIDTHS[1:])
+        if scaled:
+            widths = ", ".join(f"{url} {width}w" for url, width in scaled)
+            size = "4.5rem" if is_small else "(width < 45rem) 92vw, 24rem"
+            return RowPicture(picture=scaled[0][0], picture_widths=widths, picture_size=size)
         url = self._pictures.one(row.image) or ""
-        return "" if url.startswith("http:") else url
+        return RowPicture(picture="" if url.startswith("http:") else url, picture_widths="", picture_size="")
 
     def _title(self, row: EntryRow) -> str | Markup:
         return row.title or translate("Without a title")
 
+    def _is_post(self, row: EntryRow) -> bool:
+        return is_post(row)
+
     def _text(self, row: EntryRow) -> str | Markup:
-        if (remaining := _after_title(row)) is not None:
-            return remaining
         return self._summaries.get(row.id) or row.summary
 
     def _more_url(self, page: EntryPage) -> str:
@@ -222,30 +305,30 @@ class EntryListBuilder:
         cursor = encode_cursor(page.next.sort_at, page.next.id, query.order, query.name())
         return self._reading_list.list_address(cursor=cursor)
 
-    def _orders(self) -> tuple[SelectOption, ...]:
-        order = self._reading_list.query.order
-        return (
-            SelectOption(
-                "newest",
-                translate("Newest first"),
-                order == "newest",
-                self._reading_list.list_address(order="newest"),
-            ),
-            SelectOption(
-                "oldest",
-                translate("Oldest first"),
-                order == "oldest",
-                self._reading_list.list_address(order="oldest"),
-            ),
-        )
+    def _layout(self, page: EntryPage) -> str:
+        if self._reading_list.layout:
+            return self._reading_list.layout
+        is_gallery = self._reading_list.query.feed_id is not None and _is_mostly_pictures(page.rows)
+        return "pictures" if is_gallery else self._theme.density
 
-    def _densities(self) -> tuple[SelectOption, ...]:
-        names = {
-            "titles": translate("Titles"),
-            "cards": translate("Cards"),
-            "magazine": translate("Magazine"),
-        }
-        return tuple(SelectOption(value, name, value == self._theme.density) for value, name in names.items())
+    def _switch(self) -> tuple[SelectOption, ...]:
+        query = self._reading_list.query
+        if query.view not in ("unread", "all") or self._reading_list.settings_name in ("", "search"):
+            return ()
+        options = (("unread", translate("Unread")), ("all", translate("All")))
+        return tuple(SelectOption(value, name, value == query.view) for value, name in options)
+
+    def _orders(self) -> tuple[SelectOption, ...]:
+        if self._reading_list.query.view == "history":
+            return ()
+        chosen = self._reading_list.query.order
+        options = (
+            ("newest", translate("Newest first"), translate("Newest")),
+            ("oldest", translate("Oldest first"), translate("Oldest")),
+            ("important", translate("Most important first"), translate("Most important")),
+            ("shortest", translate("Shortest first"), translate("Shortest")),
+        )
+        return tuple(SelectOption(value, name, value == chosen, short=short) for value, name, short in options)
 
     def _empty(self) -> Empty:
         if not self._feeds:
@@ -259,14 +342,29 @@ class EntryListBuilder:
         return Empty("all", translate("Nothing here yet"))
 
 
-def _after_title(row: EntryRow) -> str | None:
-    """If the title is only the first words of the text (the entry has none), the rest; else None."""
+def _layout_options(chosen: str) -> tuple[SelectOption, ...]:
+    names = (translate("Titles"), translate("Cards"), translate("Magazine"), translate("Pictures"))
+    return tuple(SelectOption(value, name, value == chosen) for value, name in zip(LAYOUTS, names, strict=True))
+
+
+FEW_WORDS = 40
+"""A picture with at most so many words is what the entry is about."""
+
+
+def _is_mostly_pictures(rows: Sequence[EntryRow]) -> bool:
+    pictures = sum(row.image is not None and row.words <= FEW_WORDS for row in rows)
+    return len(rows) > 2 and pictures * 2 > len(rows)
+
+
+SENTENCE_ENDS = (".", "!", "。", "！")
+
+
+def is_post(row: EntryRow) -> bool:
+    """Whether the entry has no title: the one it got is the beginning of its text."""
     if row.summary == row.title:
-        return ""
+        return row.title.endswith(SENTENCE_ENDS)  # a headline that is repeated as text has no full stop
     beginning = row.title.removesuffix("…")
-    if beginning in ("", row.title) or not row.summary.startswith(beginning):
-        return None
-    return f"… {row.summary[len(beginning) :].lstrip(' ,;:.')}"
+    return beginning not in ("", row.title) and row.summary.startswith(beginning)
 
 
 def all_read(feeds: Sequence[SubscribedFeedRow]) -> Empty:
@@ -276,16 +374,10 @@ def all_read(feeds: Sequence[SubscribedFeedRow]) -> Empty:
     if not feeds:
         return Empty("folder", translate("No feeds in this folder yet"), "", "/feeds", translate("Feeds"))
     if len(failing) == len(feeds):
-        heading = ngettext(
-            "The feed here cannot be read", "None of the %(num)s feeds here can be read", len(feeds)
-        )
-        return Empty(
-            "alert", heading, translate("They are tried again, unless they have stopped."), *details_link
-        )
+        heading = ngettext("The feed here cannot be read", "None of the %(num)s feeds here can be read", len(feeds))
+        return Empty("alert", heading, translate("They are tried again, unless they have stopped."), *details_link)
     if failing:
-        checked = ngettext(
-            "%(num)s feed here cannot be read.", "%(num)s feeds here cannot be read.", len(failing)
-        )
+        checked = ngettext("%(num)s feed here cannot be read.", "%(num)s feeds here cannot be read.", len(failing))
         return Empty("check", translate("All read"), checked, *details_link)
     return Empty("check", translate("All read"), translate("New entries appear here by themselves."))
 
@@ -300,3 +392,18 @@ def empty_feed(line: FeedRowView) -> Empty:
 
 def read_cursor(reading_list: ReadingList, text: str | None):
     return decode_cursor(text, reading_list.query.order, reading_list.query.name()) if text else None
+
+
+def build_suggestion(
+    row: EntryRow, feeds: Mapping[int, SubscribedFeedRow], pictures: Pictures, now: Instant
+) -> WaitingEntry:
+    feed = feeds.get(row.feed_id)
+    scaled = pictures.scaled(row.image, WIDTHS[:1]) if row.image else ()
+    return WaitingEntry(
+        url=f"/later/entry/{row.id}",
+        title=row.title or translate("Without a title"),
+        source=feed.title if feed else "",
+        since=translate("In Later, published %(when)s", when=ago(row.sort_at, now)),
+        language=row.language or "",
+        picture=scaled[0][0] if scaled else "",
+    )

@@ -7,10 +7,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from reedbed.domain.entries import Entry, EntryPage, EntryRow
+from reedbed.domain.entries import Entry, EntryPage, EntryRow, ViewQuery
 from reedbed.domain.errors import NotFound
 from reedbed.domain.folders import descendants
-from reedbed.domain.pagination import Cursor, Order
+from reedbed.domain.highlights import HighlightFilter
+from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import SubscribedFeedRow, feed_problem
 from reedbed.domain.text import Difference, storable
@@ -24,23 +25,35 @@ from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks, folders, highlights, subscriptions
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
+from reedbed.store.entries import settings as list_settings
+from reedbed.store.read_state.counts import reading_day
 from reedbed.store.tags import names as tag_names
-from reedbed.web.entries.article import build_article, one_line_summaries, shown_highlight, summary_above
+from reedbed.web.entries.article import (
+    MAX_OF_ENTRY,
+    WORDS_PER_MINUTE,
+    build_article,
+    one_line_summaries,
+    shown_highlight,
+    summary_above,
+)
 from reedbed.web.entries.lists import (
     PAGE_SIZE,
     EntryListBuilder,
+    ListChoice,
     ReadingList,
     all_read,
+    build_suggestion,
     empty_feed,
     feed_reading_list,
     folder_reading_list,
     preferred_order,
     read_cursor,
+    settings_name,
     smart_reading_list,
     tag_reading_list,
 )
 from reedbed.web.feeds.views import FeedRowBuilder
-from reedbed.web.formats import full_time, zone_of
+from reedbed.web.formats import format_future_time, full_time, start_of_day, zone_of
 from reedbed.web.framing import list_framing, with_framing
 from reedbed.web.i18n import translate
 from reedbed.web.newsletters import with_confirmations, with_mail
@@ -48,6 +61,7 @@ from reedbed.web.pages import is_htmx, page, theme_of
 from reedbed.web.sidebar import app_page, build_sidebar
 from reedbed.web.stories import list_stories, with_story
 from reedbed.web.views.entries import (
+    AllReadView,
     ArticleView,
     EntryListView,
     ReadingPage,
@@ -55,7 +69,7 @@ from reedbed.web.views.entries import (
     VersionChange,
     VersionsPage,
 )
-from reedbed.web.views.layout import Sidebar
+from reedbed.web.views.layout import Count, Sidebar
 
 
 @record
@@ -73,9 +87,9 @@ class ListRequest:
     def user_id(self) -> int:
         return self.caller.user_id
 
-    @property
-    def usual(self) -> Order:
-        return preferred_order(self.caller.user)
+    async def choice(self, tx: Tx, name: str) -> ListChoice:
+        kept = await list_settings.of_list(tx, self.user_id, storable(name))
+        return ListChoice(kept, preferred_order(self.caller.user), self.order)
 
     @property
     def wants(self) -> str:
@@ -97,13 +111,7 @@ class ListRequest:
         return await page(self.request, "entries/page.html", view, block="list", status=status)
 
     async def show_page(
-        self,
-        title: str,
-        entry_list: EntryListView,
-        article: ArticleView | None,
-        sidebar: Sidebar,
-        *,
-        status: int = 200,
+        self, title: str, entry_list: EntryListView, article: ArticleView | None, sidebar: Sidebar, *, status: int = 200
     ) -> Response:
         pane = self.request.query_params.get("pane")
         shows = "nav" if pane == "nav" else "article" if article else "list"
@@ -119,9 +127,7 @@ def _list_request(
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> ListRequest:
     entry_id = request.path_params.get("entry_id")
-    return ListRequest(
-        request, runtime, caller, path_id(entry_id) if entry_id is not None else None, order, cursor
-    )
+    return ListRequest(request, runtime, caller, path_id(entry_id) if entry_id is not None else None, order, cursor)
 
 
 CurrentListRequest = Annotated[ListRequest, Depends(_list_request)]
@@ -134,9 +140,8 @@ router = APIRouter(include_in_schema=False)
 @router.get("/folder/{text}/entry/{entry_id}")
 async def show_folder(list_request: CurrentListRequest, text: str) -> Response:
     async with list_request.runtime.db.read() as tx:
-        reading_list = await folder_reading_list(
-            tx, list_request.user_id, text, list_request.order, list_request.usual
-        )
+        choice = await list_request.choice(tx, f"folder:{text}")
+        reading_list = await folder_reading_list(tx, list_request.user_id, text, choice)
         return await _show(list_request, tx, reading_list)
 
 
@@ -144,9 +149,8 @@ async def show_folder(list_request: CurrentListRequest, text: str) -> Response:
 @router.get("/feed/{text}/entry/{entry_id}")
 async def show_feed(list_request: CurrentListRequest, text: str) -> Response:
     async with list_request.runtime.db.read() as tx:
-        reading_list = await feed_reading_list(
-            tx, list_request.user_id, text, list_request.order, list_request.usual
-        )
+        choice = await list_request.choice(tx, f"feed:{text}")
+        reading_list = await feed_reading_list(tx, list_request.user_id, text, choice)
         return await _show(list_request, tx, reading_list)
 
 
@@ -154,9 +158,8 @@ async def show_feed(list_request: CurrentListRequest, text: str) -> Response:
 @router.get("/tag/{name}/entry/{entry_id}")
 async def show_tag(list_request: CurrentListRequest, name: str) -> Response:
     async with list_request.runtime.db.read() as tx:
-        return await _show(
-            list_request, tx, tag_reading_list(storable(name), list_request.order, list_request.usual)
-        )
+        tag = storable(name)
+        return await _show(list_request, tx, tag_reading_list(tag, await list_request.choice(tx, f"tag:{tag}")))
 
 
 @router.get("/unread")
@@ -172,13 +175,12 @@ async def show_tag(list_request: CurrentListRequest, name: str) -> Response:
 async def show_smart(list_request: CurrentListRequest) -> Response:
     name = list_request.request.url.path.split("/")[1]
     async with list_request.runtime.db.read() as tx:
-        return await _show(list_request, tx, smart_reading_list(name, list_request.order, list_request.usual))
+        choice = await list_request.choice(tx, settings_name(f"/{name}"))
+        return await _show(list_request, tx, smart_reading_list(name, choice))
 
 
 @router.get("/entry/{entry_id}")
-async def show_alone(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: str
-) -> Response:
+async def show_alone(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: str) -> Response:
     async with runtime.db.read() as tx:
         article = await read_article(request, runtime, tx, caller.user_id, path_id(entry_id), place=None)
         view = ReadingPage(article.title, article=article, shows="article")
@@ -191,9 +193,7 @@ async def show_alone(
 async def _show(list_request: ListRequest, tx: Tx, reading_list: ReadingList) -> Response:
     """The whole page, or the requested part of it."""
     if list_request.wants == "article" and list_request.entry_id is not None:
-        return await list_request.show_article(
-            await _article(list_request, tx, reading_list, list_request.entry_id)
-        )
+        return await list_request.show_article(await _article(list_request, tx, reading_list, list_request.entry_id))
     if list_request.wants in ("rows", "list"):
         return await list_request.show_list(
             reading_list.title, await _build_list(list_request, tx, reading_list, count=None)
@@ -204,9 +204,7 @@ async def _show(list_request: ListRequest, tx: Tx, reading_list: ReadingList) ->
         list_request.runtime, tx, list_request.user_id, reading_list.query.view, entry_list
     )
     article = (
-        None
-        if list_request.entry_id is None
-        else await _article(list_request, tx, reading_list, list_request.entry_id)
+        None if list_request.entry_id is None else await _article(list_request, tx, reading_list, list_request.entry_id)
     )
     return await list_request.show_page(reading_list.title, entry_list, article, sidebar)
 
@@ -240,16 +238,34 @@ async def _build_list(
         else framing.without_hidden(entry_page, list_request.entry_id)
     )
     grouped = stories.fold(visible, list_request.entry_id)
-    view = maker.make(
-        grouped, count=count, current=list_request.entry_id, after=start.sort_at if start else None
-    )
+    view = maker.make(grouped, count=count, current=list_request.entry_id, after=start.sort_at if start else None)
     if reading_list.subscription_id is not None and start is None and _needs_feed_status(entry_page, feeds):
         view = await _with_feed_status(view, list_request, tx, reading_list.subscription_id)
     if not entry_page.rows and feeds and reading_list.query.view == "unread":
-        view = replace(
-            view, empty=all_read(await _feeds_in_list(tx, list_request.user_id, reading_list, feeds))
-        )
+        empty = all_read(await _feeds_in_list(tx, list_request.user_id, reading_list, feeds))
+        view = replace(view, empty=empty)
+        # With feeds that cannot be read, the list says so instead.
+        if reading_list.settings_name == "everything" and empty.icon == "check" and not empty.action_url:
+            view = replace(view, all_read=await _all_read(list_request, tx, feeds))
     return _with_hidden(view, len(entry_page.rows) - len(visible.rows), list_request, reading_list)
+
+
+async def _all_read(list_request: ListRequest, tx: Tx, feeds: Mapping[int, SubscribedFeedRow]) -> AllReadView:
+    """What was read today, the next check, and the entry that has waited longest in Later."""
+    now, zone = list_request.runtime.now(), zone_of(list_request.request)
+    day = await reading_day(tx, list_request.user_id, start_of_day(now, zone))
+    oldest = await entries.page(tx, list_request.user_id, ViewQuery("later", "oldest"), None, 1)
+    return AllReadView(
+        next_check=translate("The next check is at %(time)s.", time=format_future_time(day.next_check_at, now, zone))
+        if day.next_check_at and day.next_check_at > now
+        else "",
+        read=Count(day.read),
+        minutes=Count(round(day.words / WORDS_PER_MINUTE)),
+        starred=Count(day.starred),
+        suggestion=build_suggestion(oldest.rows[0], feeds, image_urls_for_page(list_request.runtime), now)
+        if oldest and oldest.rows
+        else None,
+    )
 
 
 async def _with_feed_status(
@@ -279,10 +295,7 @@ async def _feeds_in_list(
 
 def _shows_all(list_request: ListRequest, reading_list: ReadingList) -> bool:
     """Only the unread and all-entries lists hide loud entries, unless the user asks to see them."""
-    return (
-        reading_list.query.view not in ("unread", "all")
-        or list_request.request.query_params.get("loud") == "show"
-    )
+    return reading_list.query.view not in ("unread", "all") or list_request.request.query_params.get("loud") == "show"
 
 
 def _with_hidden(
@@ -290,20 +303,14 @@ def _with_hidden(
 ) -> EntryListView:
     if list_request.request.query_params.get("loud") == "show" and view.more_url:
         view = replace(view, more_url=_with_loud_entries(view.more_url))
-    return (
-        replace(view, hidden=hidden, hidden_url=_with_loud_entries(reading_list.list_address()))
-        if hidden
-        else view
-    )
+    return replace(view, hidden=hidden, hidden_url=_with_loud_entries(reading_list.list_address())) if hidden else view
 
 
 def _with_loud_entries(url: str) -> str:
     return f"{url}{'&' if '?' in url else '?'}loud=show"
 
 
-async def _article(
-    list_request: ListRequest, tx: Tx, reading_list: ReadingList, entry_id: int
-) -> ArticleView:
+async def _article(list_request: ListRequest, tx: Tx, reading_list: ReadingList, entry_id: int) -> ArticleView:
     return await read_article(
         list_request.request, list_request.runtime, tx, list_request.user_id, entry_id, place=reading_list
     )
@@ -312,8 +319,18 @@ async def _article(
 def _count(reading_list: ReadingList, sidebar: Sidebar) -> int | None:
     if reading_list.count_key == "unread":
         return int(sidebar.unread)
-    links = [*sidebar.smart, *sidebar.kept]
-    return next((int(link.count) for link in links if link.key == reading_list.count_key), None)
+    links = [*sidebar.smart, *sidebar.kept, *sidebar.searches]
+    for link in links:
+        if link.key == reading_list.count_key:
+            return int(link.count)
+    feeds, branches = [*sidebar.feeds], [*sidebar.folders]
+    while branches:
+        folder = branches.pop()
+        if folder.url == reading_list.address:
+            return int(folder.count)
+        feeds += folder.feeds
+        branches += folder.folders
+    return next((int(feed.count) for feed in feeds if feed.url == reading_list.address), None)
 
 
 # --- One article
@@ -339,7 +356,9 @@ async def read_article(
     now, zone = runtime.now(), zone_of(request)
     highlight_views = [
         shown_highlight(highlight, now, zone)
-        for highlight in await highlights.newest(tx, user_id, limit=200, entry_id=entry_id)
+        for highlight in await highlights.newest(
+            tx, user_id, limit=MAX_OF_ENTRY, chosen=HighlightFilter(entry_id=entry_id)
+        )
     ]
     around: tuple[EntryRow | None, EntryRow | None] = (None, None)
     if place is not None and neighbours and not is_htmx(request):
@@ -369,9 +388,9 @@ async def _neighbours(
     tx: Tx, user_id: int, reading_list: ReadingList, entry: Entry
 ) -> tuple[EntryRow | None, EntryRow | None]:
     """The previous and next entry in the list. Only whole pages need them: the script reads the list."""
-    reversed_query = replace(
-        reading_list.query, order="oldest" if reading_list.query.order == "newest" else "newest"
-    )
+    if reading_list.query.view == "history" or reading_list.query.order in ("important", "shortest"):
+        return None, None  # the entry does not tell where it stands in these lists
+    reversed_query = replace(reading_list.query, order="oldest" if reading_list.query.order == "newest" else "newest")
     position = Cursor(entry.row.sort_at, entry.row.id)
     before = await entries.page(tx, user_id, reversed_query, position, 1)
     after = await entries.page(tx, user_id, reading_list.query, position, 1)
@@ -385,11 +404,7 @@ def _first_row(entry_page: EntryPage | None) -> EntryRow | None:
 async def feeds_of_entries(tx: Tx, user_id: int, rows: Sequence[EntryRow]) -> dict[int, SubscribedFeedRow]:
     """The feeds of these entries by id; without entries, all the user's feeds."""
     ids = {row.feed_id for row in rows}
-    feeds = (
-        await subscriptions.list_by_ids(tx, user_id, ids)
-        if ids
-        else await subscriptions.sidebar_feeds(tx, user_id)
-    )
+    feeds = await subscriptions.list_by_ids(tx, user_id, ids) if ids else await subscriptions.sidebar_feeds(tx, user_id)
     return {feed.feed_id: feed for feed in feeds}
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -9,12 +10,13 @@ from urllib.parse import quote, urlsplit
 from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.subscriptions import Discovery, FeedCandidate, SubscriptionFilter
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import spend_refresh, spend_search
 from reedbed.services.runtime import Runtime
-from reedbed.services.search import search_entries
+from reedbed.services.search.find import search_entries
 from reedbed.services.subscriptions.discover import (
     Address,
     FeedPreview,
@@ -25,22 +27,15 @@ from reedbed.services.subscriptions.discover import (
     preview_found,
     without_credentials,
 )
+from reedbed.services.subscriptions.manage import AlreadySubscribed, SubscribeOptions, subscribe
 from reedbed.store import folders, subscriptions
 from reedbed.web.feeds.views import folder_options
 from reedbed.web.formats import dated_time, zone_of
 from reedbed.web.forms import form_text
-from reedbed.web.i18n import marked, ngettext, translate, translate_failure, unknown_names
+from reedbed.web.i18n import explain, marked, ngettext, translate, unknown_names
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.feeds import (
-    AddPage,
-    FoundEntryView,
-    FoundFeedView,
-    LoginView,
-    Offered,
-    OtherFeed,
-    Sample,
-)
+from reedbed.web.views.feeds import AddPage, FoundEntryView, FoundFeedView, LoginView, Offered, OtherFeed, Sample
 from reedbed.web.views.layout import Toast, feed_mark
 
 SAMPLES: Final = (
@@ -65,17 +60,12 @@ MAX_AT_ONCE = 50
 
 SEARCHED_BY = frozenset({"feed", "folder", "tag", "is", "title", "author", "lang", "after", "before"})
 
-_URL = re.compile(r"https?://\S+", re.IGNORECASE)
+_URL = re.compile(r"(?:https?|feed)://\S+", re.IGNORECASE)
 
 
 @router.get("/add")
 async def show_add(
-    request: Request,
-    runtime: CurrentRuntime,
-    caller: CurrentCaller,
-    url: str = "",
-    text: str = "",
-    start: str = "",
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, url: str = "", text: str = "", start: str = ""
 ) -> Response:
     typed = (url or _shared_url(text)).strip()[:LONGEST]
     if (cleaned := without_credentials(typed)) != typed:
@@ -101,15 +91,29 @@ async def look_at(request: Request, runtime: CurrentRuntime, caller: CurrentCall
     try:
         view = await _build_page(request, runtime, caller, typed, username, password) if typed else AddPage()
     except Invalid as error:
-        view = AddPage(without_credentials(typed), error.message)
+        view = AddPage(without_credentials(typed), explain(error))
     if is_htmx(request):
         return await page(request, "feeds/add.html", view, block="found", headers={"HX-Push-Url": public_url})
     return await app_page(request, runtime, caller, "feeds/add.html", view)
 
 
-async def show_several(
-    request: Request, runtime: Runtime, caller: Caller, typed: str, toast: Toast
-) -> Response:
+@router.post("/add/samples")
+async def follow_samples(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+    """Follow all samples in one press. The worker fetches them, so nothing here waits for a site."""
+    followed = await _subscribed_urls(runtime, caller.user_id)
+    chosen = [(url, name) for url, name, _ in SAMPLES if url not in followed]
+    for url, name in chosen:
+        with suppress(AlreadySubscribed):  # pressed twice
+            await subscribe(runtime, caller.user_id, SubscribeOptions(url, title=name, looked=True))
+    message = ngettext(
+        "You follow %(num)s feed now. Its entries come in a few seconds.",
+        "You follow %(num)s feeds now. Their entries come in a few seconds.",
+        len(chosen),
+    )
+    return see_other(request, "/unread", toast=Toast(message))
+
+
+async def show_several(request: Request, runtime: Runtime, caller: Caller, typed: str, toast: Toast) -> Response:
     """After subscribing to one of several feeds, show the others with their passwords.
 
     A redirect cannot do this, because a URL must not hold passwords.
@@ -146,18 +150,20 @@ async def _build_page(
     await spend_refresh(runtime, caller)
     discovery = await find_feeds(runtime, typed, username=login.username, password=login.password)
     if not discovery.candidates:
+        answered_url = discovery.answered_url or login.url
         return AddPage(
             shown_as,
-            translate_failure(discovery.reason or "") or translate("No feed was found at this address."),
+            explain(discovery.reason or Failure(FailureCode.NO_FEED_FOUND)),
             page_url=shown_as,
-            silent_url=login.url if discovery.unreachable else "",
-            locked_url=login.url if discovery.locked else "",
+            list_url=_list_url(discovery, shown_as, login),
+            silent_url=answered_url if discovery.unreachable else "",
+            locked_url=answered_url if discovery.locked else "",
             login=_login_view(login),
         )
     try:
         preview = await preview_found(runtime, caller.user_id, login, discovery)
     except Invalid as error:
-        return AddPage(shown_as, error.message, page_url=shown_as)
+        return AddPage(shown_as, explain(error), page_url=shown_as)
     async with runtime.db.read() as tx:
         rows = await folders.of_user(tx, caller.user_id)
     return AddPage(
@@ -169,14 +175,19 @@ async def _build_page(
     )
 
 
+def _list_url(discovery: Discovery, shown_as: str, login: Address) -> str:
+    """Empty for a page that did not answer or needs a password."""
+    if discovery.unreachable or discovery.nowhere or discovery.failure is not None or login.secret:
+        return ""
+    return f"/make-a-feed?url={quote(shown_as, safe='')}"
+
+
 async def _search(runtime: Runtime, caller: Caller, text: str) -> AddPage:
     """The text is no URL: search the user's entries and feed names for it."""
     await spend_search(runtime, caller)
-    hits = await search_entries(runtime, caller.user_id, text, limit=MAX_HITS)
+    hits = await search_entries(runtime, caller.user_id, text, limit=MAX_HITS, excerpts=False)
     async with runtime.db.read() as tx:
-        feeds = await subscriptions.page(
-            tx, caller.user_id, SubscriptionFilter(search=text), limit=MAX_NAMED, offset=0
-        )
+        feeds = await subscriptions.page(tx, caller.user_id, SubscriptionFilter(search=text), limit=MAX_NAMED, offset=0)
     count = len(hits.rows)
     has_hits = bool(count or hits.next)
     error = (
@@ -207,7 +218,7 @@ async def _has_subscriptions(runtime: Runtime, user_id: int) -> bool:
 async def _samples(runtime: Runtime, user_id: int) -> Offered:
     subscribed_urls = await _subscribed_urls(runtime, user_id)
     lines = tuple(Sample(url, name, translate(about), url in subscribed_urls) for url, name, about in SAMPLES)
-    return Offered(translate("A few to try"), lines, "/add?start=samples")
+    return Offered(translate("A few to try"), lines, "/add?start=samples", all_url="/add/samples")
 
 
 async def _several_urls(runtime: Runtime, user_id: int, urls: Sequence[str]) -> Offered:
@@ -226,9 +237,7 @@ async def _subscribed_urls(runtime: Runtime, user_id: int) -> set[str]:
     return {url for subscription in subscribed for url in (subscription.asked_url, subscription.feed.url)}
 
 
-def _found_feed(
-    request: Request, runtime: Runtime, preview: FeedPreview, discovery: Discovery
-) -> FoundFeedView:
+def _found_feed(request: Request, runtime: Runtime, preview: FeedPreview, discovery: Discovery) -> FoundFeedView:
     now, zone = runtime.now(), zone_of(request)
     entries = tuple(
         FoundEntryView(
@@ -253,9 +262,7 @@ def _facts(preview: FeedPreview) -> str:
     host = urlsplit(preview.site_url or preview.url).hostname or ""
     facts = [translate("Found on %(site)s.", site=host)] if host else []
     if preview.daily is not None and preview.daily >= 1:
-        facts.append(
-            ngettext("About %(num)s entry a day.", "About %(num)s entries a day.", round(preview.daily))
-        )
+        facts.append(ngettext("About %(num)s entry a day.", "About %(num)s entries a day.", round(preview.daily)))
     elif preview.daily is not None and preview.daily >= 1 / 7:
         weekly = round(7 * preview.daily)
         facts.append(ngettext("About %(num)s entry a week.", "About %(num)s entries a week.", weekly))

@@ -21,7 +21,7 @@ from reedbed.store.feeds.admin import FEED_STATUSES, AdminFeed, FeedFilter
 from reedbed.web.feeds.views import PAGE_SIZE, FeedListFilters, interval_options, read_feed_filters, short_url
 from reedbed.web.formats import ago, format_future_time, full_time, zone_of
 from reedbed.web.forms import Text, form_flag, form_text
-from reedbed.web.i18n import ngettext, sentence, translate, translate_failure
+from reedbed.web.i18n import explain, ngettext, sentence, translate
 from reedbed.web.pages import see_other
 from reedbed.web.plots import SPANS, frequency_plot, span_options, success_plot
 from reedbed.web.sidebar import app_page, icon_address
@@ -77,7 +77,7 @@ def typed_form(feed: AdminFeed, form: FormData, error: Invalid, runtime: Runtime
         **{name: _text(form, name) for name in TEXTS},
         **{name: form_flag(form, name) for name in FLAGS},
         "intervals": _with_choice(current.intervals, _text(form, "interval")),
-        "errors": {error.field or "": translate_failure(error.message)},
+        "errors": {error.field or "": explain(error)},
     }
     return replace(current, **{name: value for name, value in submitted.items() if value is not UNSET})
 
@@ -132,22 +132,17 @@ def feed_facts(feed: AdminFeed, now: Instant, zone: tzinfo) -> tuple[tuple[str, 
     facts = (
         (translate("Who follows"), _followers(feed)),
         (translate("Last checked"), checked),
-        (translate("Last trouble"), _problem(feed) or sentence(translate_failure(feed.last_error or ""))),
+        (translate("Last trouble"), _problem(feed) or sentence(explain(feed.last_error))),
         (translate("Next run"), _next_run(feed, now, zone)),
     )
     return tuple((name, value) for name, value in facts if value)
 
 
 def status_options(counted_statuses: Mapping[str, int], filters: FeedListFilters) -> tuple[SelectOption, ...]:
-    counts = {
-        "all": sum(counted_statuses.values()),
-        **{name: counted_statuses.get(name, 0) for name in FEED_STATUSES},
-    }
+    counts = {"all": sum(counted_statuses.values()), **{name: counted_statuses.get(name, 0) for name in FEED_STATUSES}}
     names = {"all": translate("All"), **status_labels()}
     return tuple(
-        SelectOption(
-            value, names[value], value == filters.status, filters.address(status=value), Count(count)
-        )
+        SelectOption(value, names[value], value == filters.status, filters.address(status=value), Count(count))
         for value, count in counts.items()
     )
 
@@ -172,7 +167,7 @@ def _followers(feed: AdminFeed) -> str:
 def _problem(feed: AdminFeed) -> str:
     if feed.standing not in ("damaged", "error", "stopped"):
         return ""
-    error = sentence(translate_failure(feed.stop_reason or feed.last_error or ""))
+    error = sentence(explain(feed.stop_reason or feed.last_error))
     if feed.standing != "error" or feed.failures < 2:
         return error
     times = ngettext("%(num)s time in a row.", "%(num)s times in a row.", feed.failures)
@@ -180,11 +175,7 @@ def _problem(feed: AdminFeed) -> str:
 
 
 def _last_check(feed: AdminFeed, now: Instant) -> str:
-    return (
-        ""
-        if feed.last_checked_at is None
-        else translate("Checked %(when)s.", when=ago(feed.last_checked_at, now))
-    )
+    return "" if feed.last_checked_at is None else translate("Checked %(when)s.", when=ago(feed.last_checked_at, now))
 
 
 def _next_run(feed: AdminFeed, now: Instant, zone: tzinfo) -> str:
@@ -226,9 +217,7 @@ async def show_one(
 
 
 @router.post("/admin/feeds/{feed_id}")
-async def change(
-    request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, feed_id: IdPath
-) -> Response:
+async def change(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, feed_id: IdPath) -> Response:
     form = await request.form()
     try:
         await change_feed(runtime, str(feed_id), settings_of(form))
@@ -279,10 +268,7 @@ async def _show(
         facts=feed_facts(feed, now, zone),
         form=rejected_form or form_of(feed, runtime),
         spans=spans,
-        plots=(
-            success_plot(hours, SPANS[span], now, zone),
-            frequency_plot(hours, SPANS[span], now, zone),
-        ),
+        plots=(success_plot(hours, SPANS[span], now, zone), frequency_plot(hours, SPANS[span], now, zone)),
     )
     status = 400 if rejected_form else 200
     return await app_page(request, runtime, caller, "feeds/admin.html", view, status=status)

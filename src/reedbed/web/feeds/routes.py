@@ -14,6 +14,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from starlette.datastructures import FormData
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound, ReedbedError
+from reedbed.domain.failures import untranslated
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Subscription
 from reedbed.domain.text import clean_line
@@ -24,6 +25,7 @@ from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import RefreshLimit
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath, path_id
+from reedbed.services.folders import file_in_new_folder
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.discover import parse_feed_login, parse_url_list, without_credentials
 from reedbed.services.subscriptions.manage import (
@@ -37,6 +39,7 @@ from reedbed.services.subscriptions.manage import (
 )
 from reedbed.store import subscriptions
 from reedbed.web.feeds.add import show_add_error, show_several
+from reedbed.web.feeds.trouble import trouble_card
 from reedbed.web.feeds.views import (
     FeedListFilters,
     parse_optional_number,
@@ -49,9 +52,9 @@ from reedbed.web.feeds.views import (
 )
 from reedbed.web.formats import format_future_time, zone_of
 from reedbed.web.forms import FormFlag, Text, form_flag, form_text
-from reedbed.web.i18n import marked, translate
+from reedbed.web.i18n import explain, marked, translate
 from reedbed.web.pages import is_htmx, page, see_other
-from reedbed.web.sidebar import app_page
+from reedbed.web.sidebar import app_page, parse_mute
 from reedbed.web.views.feeds import FeedForm, FeedsPage
 from reedbed.web.views.layout import Toast
 
@@ -83,9 +86,7 @@ async def show_dashboard(
 
 
 @router.get("/feeds")
-async def show_feeds(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, filters: Filters
-) -> Response:
+async def show_feeds(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, filters: Filters) -> Response:
     if filters is None:
         return await _reject_filters(request, runtime, caller)
     if not is_htmx(request):
@@ -105,7 +106,7 @@ async def show_edit(
     view = await read_edit(request, runtime, caller.user_id, subscription_id)
     if view is None and is_htmx(request):
         return await page(
-            request, "feeds/errors.html", None, status=404, errors=FeedForm(general_error=NO_SUCH)
+            request, "feeds/errors.html", None, status=404, errors=FeedForm(general_error=translate(NO_SUCH))
         )
     if view is None:
         raise NotFound(NO_SUCH)
@@ -114,15 +115,28 @@ async def show_edit(
     return await app_page(request, runtime, caller, "feeds/edit.html", view)
 
 
+@router.get("/feeds/{subscription_id}/trouble")
+async def show_trouble(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath
+) -> Response:
+    """The card of a feed in trouble; without a script, its list, which shows the same."""
+    if not is_htmx(request):
+        return see_other(request, f"/feed/{subscription_id}")
+    async with runtime.db.read() as tx:
+        subscription = await subscriptions.get(tx, caller.user_id, subscription_id)
+        if subscription is None:
+            raise NotFound(NO_SUCH)
+    view = trouble_card(subscription, runtime.now(), zone_of(request))
+    return await page(request, "feeds/trouble.html", view)
+
+
 async def _reject_filters(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    message = "Invalid query parameters"
+    message = translate("Invalid query parameters")
     if is_htmx(request):
         errors = FeedForm(general_error=message)
         return await page(request, "feeds/errors.html", None, status=400, headers=LIST_TARGET, errors=errors)
     view = await read_page(request, runtime, caller.user_id, FeedListFilters())
-    return await app_page(
-        request, runtime, caller, "feeds/page.html", replace(view, error=message), status=400
-    )
+    return await app_page(request, runtime, caller, "feeds/page.html", replace(view, error=message), status=400)
 
 
 # --- Changes
@@ -142,16 +156,14 @@ class FormError:
 @changes_router.post("/feeds")
 async def add_feed(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     form = await request.form()
-    name, url, next_ = (
-        form_text(form, "name"),
-        form_text(form, "url") or "",
-        form_text(form, "next") or "/feeds",
-    )
+    name, url, next_ = (form_text(form, "name"), form_text(form, "url") or "", form_text(form, "next") or "/feeds")
     result = _field_errors(name, url) or await _attempt(
         subscribe(runtime, caller.user_id, _subscribe_options(form, name, url)),
-        "Failed to add feed. Please try again.",
+        marked("Failed to add feed. Please try again."),
     )
     if isinstance(result, Subscription):
+        if new_folder := clean_line(form_text(form, "new_folder") or ""):
+            await file_in_new_folder(runtime, caller.user_id, result.id, new_folder)
         if is_htmx(request):
             return Response(status_code=204, headers=REFRESH_LIST)
         # The feed's own title is unknown until its first check, but the preview page has just shown it.
@@ -177,7 +189,7 @@ async def change_feed(
     form = await request.form()
     name, url = form_text(form, "name"), form_text(form, "url")
     result = _field_errors(name, url) or await _attempt(
-        _change(runtime, caller.user_id, subscription_id, form), "Failed to update feed"
+        _change(request, runtime, caller.user_id, subscription_id, form), marked("Failed to update feed")
     )
     if isinstance(result, Subscription):
         if is_htmx(request):
@@ -193,11 +205,11 @@ async def change_feed(
 async def unsubscribe_feed(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath
 ) -> Response:
-    result = await _attempt(unsubscribe(runtime, caller.user_id, subscription_id), "Failed to delete feed")
+    result = await _attempt(unsubscribe(runtime, caller.user_id, subscription_id), marked("Failed to delete feed"))
     if isinstance(result, FormError):
         if is_htmx(request):
             return await _error_response(request, result, f"#feed-item-{subscription_id}-errors")
-        raise NotFound(NO_SUCH) if result.status == 404 else ReedbedError(_first_error(result.errors))
+        raise NotFound(NO_SUCH) if result.status == 404 else ReedbedError(untranslated(_first_error(result.errors)))
     if is_htmx(request):
         return Response(status_code=204, headers=REFRESH_LIST)
     toast = Toast(translate("Unsubscribed. Follow it again and what you read is still marked."))
@@ -213,9 +225,7 @@ async def pause_feed(
     value: FormFlag,
     next: Text = "/feeds",
 ) -> Response:
-    changed = await change_subscription(
-        runtime, caller.user_id, subscription_id, SubscriptionChange(paused=value)
-    )
+    changed = await change_subscription(runtime, caller.user_id, subscription_id, SubscriptionChange(paused=value))
     if is_htmx(request):
         return Response(status_code=204, headers=REFRESH_LIST)
     message = (
@@ -238,7 +248,7 @@ async def refresh_feed(
     rejection = await refresh_subscription(runtime, caller.user_id, subscription_id)
     if is_htmx(request):
         return Response(status_code=204, headers=REFRESH_LIST)
-    message = translate(rejection.reason) if rejection else translate("Looking at it now.")
+    message = explain(rejection.reason) if rejection else translate("Looking at it now.")
     if rejection and rejection.retry_at:
         when = format_future_time(rejection.retry_at, runtime.now(), zone_of(request))
         message = f"{message} {translate('Next try at %(when)s.', when=when)}"
@@ -247,11 +257,7 @@ async def refresh_feed(
 
 def _subscribe_options(form: FormData, name: str | None, url: str) -> SubscribeOptions:
     return SubscribeOptions(
-        url,
-        _folder(form),
-        name,
-        username=form_text(form, "username"),
-        password=form_text(form, "password"),
+        url, _folder(form), name, username=form_text(form, "username"), password=form_text(form, "password")
     )
 
 
@@ -263,17 +269,19 @@ async def _attempt(operation: Awaitable[T], default_message: str) -> T | FormErr
     try:
         return await operation
     except (Invalid, Conflict) as error:
-        return FormError(status_of(error), _by_field(error.field, error.message))
+        return FormError(status_of(error), _by_field(error.field, explain(error)))
     except NotFound as error:
-        return FormError(404, FeedForm(general_error=error.message))
+        return FormError(404, FeedForm(general_error=explain(error)))
     except ReedbedError:
         raise
     except Exception:
         log.exception("a change of a subscription failed")
-        return FormError(500, FeedForm(general_error=default_message))
+        return FormError(500, FeedForm(general_error=translate(default_message)))
 
 
-async def _change(runtime: Runtime, user_id: int, subscription_id: int, form: FormData) -> Subscription:
+async def _change(
+    request: Request, runtime: Runtime, user_id: int, subscription_id: int, form: FormData
+) -> Subscription:
     async with runtime.db.read() as tx:
         current = await subscriptions.get(tx, user_id, subscription_id)
     if current is None:
@@ -294,17 +302,14 @@ async def _change(runtime: Runtime, user_id: int, subscription_id: int, form: Fo
         keep_unread_days=_number(form, "keep_unread_days"),
         summary_words=_summary_words(form),
         local_only=form_flag(form, "local_only"),
+        muted_until=parse_mute(form_text(form, "mute"), zone_of(request), runtime.now()),
+        unread_display=form_text(form, "unread_display") or UNSET,
     )
     return await change_subscription(runtime, user_id, subscription_id, change)
 
 
 async def _edit_again(
-    request: Request,
-    runtime: Runtime,
-    caller: Caller,
-    subscription_id: int,
-    form: FormData,
-    error: FormError,
+    request: Request, runtime: Runtime, caller: Caller, subscription_id: int, form: FormData, error: FormError
 ) -> Response:
     view = await read_edit(request, runtime, caller.user_id, subscription_id)
     if view is None:
@@ -315,9 +320,7 @@ async def _edit_again(
         url=form_text(form, "url") or "",
         username=form_text(form, "username") or "",
         errors=error.errors,
-        folders=tuple(
-            replace(option, chosen=option.value == form_text(form, "folder_id")) for option in view.folders
-        ),
+        folders=tuple(replace(option, chosen=option.value == form_text(form, "folder_id")) for option in view.folders),
         intervals=tuple(
             replace(option, chosen=option.value == form_text(form, "interval")) for option in view.intervals
         ),
@@ -325,8 +328,7 @@ async def _edit_again(
         full_text=form_flag(form, "full_text") is True,
         notify=form_flag(form, "notify") is True,
         summaries=tuple(
-            replace(option, chosen=option.value == form_text(form, "summary_words"))
-            for option in view.summaries
+            replace(option, chosen=option.value == form_text(form, "summary_words")) for option in view.summaries
         ),
         local_only=form_flag(form, "local_only") is True,
     )
@@ -356,7 +358,7 @@ def _error_of(check: Callable[[str], object], text: str | None) -> str:
     try:
         check(text)
     except Invalid as error:
-        return error.message
+        return explain(error)
     return ""
 
 
@@ -376,11 +378,7 @@ def _by_field(field: str | None, message: str) -> FeedForm:
 
 def _first_error(errors: FeedForm) -> str:
     return (
-        errors.name_error
-        or errors.url_error
-        or errors.username_error
-        or errors.password_error
-        or errors.general_error
+        errors.name_error or errors.url_error or errors.username_error or errors.password_error or errors.general_error
     )
 
 

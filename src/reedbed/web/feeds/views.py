@@ -1,6 +1,6 @@
 """View models of the feed pages: the filtered list with the status of each feed, and the edit form."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import tzinfo
 from urllib.parse import quote, urlencode
@@ -9,6 +9,7 @@ from fastapi import Request
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.folders import FolderNode, FolderRow, build_tree
+from reedbed.domain.page_feeds import PageFeed
 from reedbed.domain.records import record
 from reedbed.domain.refresh.schedule import IntervalRule
 from reedbed.domain.retention import RetentionOverride
@@ -20,13 +21,13 @@ from reedbed.domain.websub import HubStatus
 from reedbed.services.articles import selectors_of
 from reedbed.services.runtime import Runtime
 from reedbed.services.websub import HubView, hub_status
-from reedbed.store import folders, newsletters, subscriptions
+from reedbed.store import folders, newsletters, page_feeds, subscriptions
 from reedbed.store.engine.database import Tx
 from reedbed.web.formats import ago, format_future_time, format_interval, full_time, zone_of
 from reedbed.web.framing import feed_framing
-from reedbed.web.i18n import ngettext, sentence, translate, translate_failure
+from reedbed.web.i18n import explain, ngettext, sentence, translate
 from reedbed.web.newsletters import sender_facts
-from reedbed.web.sidebar import icon_address
+from reedbed.web.sidebar import display_options, icon_address, mute_options
 from reedbed.web.views.feeds import FeedArticles, FeedEdit, FeedList, FeedRowView, FeedsPage, RetentionOptions
 from reedbed.web.views.layout import Count, Pages, SelectOption, feed_mark
 
@@ -88,7 +89,7 @@ class FeedRowBuilder:
             return self._stopped(subscription)
         match state.status:
             case "success" if state.last_error:
-                why = f"{translate_failure(state.last_error)} {self._check_text(subscription)}"
+                why = f"{explain(state.last_error)} {self._check_text(subscription)}"
                 return _Status("waiting", translate("Damaged"), why)
             case "success":
                 return _Status("good", translate("Working"), self._check_text(subscription))
@@ -109,16 +110,14 @@ class FeedRowBuilder:
 
     def _stopped(self, subscription: Subscription) -> _Status:
         state = subscription.feed.state
-        why = sentence(translate_failure(state.stop_reason or state.last_error or ""))
+        why = sentence(explain(state.stop_reason or state.last_error))
         if state.last_http_status == GONE:
             add_url = f"/add?url={quote(subscription.feed.site_url or subscription.url, safe='')}"
-            return _Status(
-                "bad", translate("Stopped"), why, add_url, translate("Look for a new address"), by_link=True
-            )
+            return _Status("bad", translate("Stopped"), why, add_url, translate("Look for a new address"), by_link=True)
         return _Status("bad", translate("Stopped"), why, _refresh_url(subscription), translate("Start again"))
 
     def _locked(self, subscription: Subscription) -> _Status:
-        error = sentence(translate_failure(subscription.feed.state.last_error or ""))
+        error = sentence(explain(subscription.feed.state.last_error))
         advice = translate("Give its name and password in the settings of the feed.")
         return _Status(
             "bad",
@@ -131,7 +130,7 @@ class FeedRowBuilder:
 
     def _failing(self, subscription: Subscription) -> _Status:
         state = subscription.feed.state
-        error = sentence(translate_failure(state.last_error or ""))
+        error = sentence(explain(state.last_error))
         if state.consecutive_failures > 1:
             times = ngettext("%(num)s time in a row.", "%(num)s times in a row.", state.consecutive_failures)
             error = f"{error.rstrip('.')}, {times}"
@@ -182,7 +181,7 @@ def _interval_reason(rule: str, delay: int) -> str:
             return translate("the operator set its interval")
         case IntervalRule.PUSH:
             return translate("its hub sends news as they happen")
-        case IntervalRule.WISH:
+        case IntervalRule.SUBSCRIBER:
             return translate("a reader asked for it")
         case IntervalRule.BUSY:
             return translate("it publishes often")
@@ -283,7 +282,7 @@ def _hub_state(hub: HubView) -> str:
         return translate("It sends news as they happen; one check a day makes sure that none is lost.")
     match hub.status:
         case "off":
-            return f"{translate('Not asked.')} {translate_failure(hub.reason)}"
+            return f"{translate('Not asked.')} {explain(hub.failure)}"
         case "active":
             return translate("It missed news, so the feed is checked in its own rhythm until it sends some.")
         case "new":
@@ -291,7 +290,7 @@ def _hub_state(hub: HubView) -> str:
         case "asked":
             return translate("It was asked and has not confirmed yet.")
         case _:
-            return f"{translate_failure(hub.reason)} {translate('The feed is checked in its own rhythm.')}"
+            return f"{explain(hub.failure)} {translate('The feed is checked in its own rhythm.')}"
 
 
 def _push_stats(hub: HubStatus, now: Instant, zone: tzinfo) -> str:
@@ -327,7 +326,7 @@ def parse_optional_number(text: str, field: str) -> int | None:
     if not text:
         return None
     if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise Invalid(f"{field} must be a number", field=field)
+        raise Invalid("%(name)s must be a number", field=field, name=field)
     return int(text)
 
 
@@ -382,9 +381,7 @@ def _at_least_label(word_count: int) -> str:
 INTERVALS = (15 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR)
 
 
-async def read_list(
-    request: Request, runtime: Runtime, tx: Tx, user_id: int, filters: FeedListFilters
-) -> FeedList:
+async def read_list(request: Request, runtime: Runtime, tx: Tx, user_id: int, filters: FeedListFilters) -> FeedList:
     query = SubscriptionFilter(filters.search, filters.status)
     total = await subscriptions.count_listed(tx, user_id, query)
     subscribed = await subscriptions.page(tx, user_id, query, limit=PAGE_SIZE, offset=filters.offset)
@@ -445,23 +442,26 @@ def edit_form(
         summaries=summary_options(subscription.summary_words, translate("As the folder says")),
         model=model.name if model is not None and model.is_remote else "",
         local_only=subscription.local_only,
+        mutes=mute_options(subscription.muted_until, zone_of(request), runtime.now()),
+        unread_displays=display_options(subscription.unread_display),
         facts=_facts(request, runtime, subscription, hub),
         by_mail=subscription.feed.kind != "web",
     )
 
 
-async def read_edit(
-    request: Request, runtime: Runtime, user_id: int, subscription_id: int
-) -> FeedEdit | None:
+async def read_edit(request: Request, runtime: Runtime, user_id: int, subscription_id: int) -> FeedEdit | None:
     async with runtime.db.read() as tx:
         subscription = await subscriptions.get(tx, user_id, subscription_id)
         rows = await folders.of_user(tx, user_id)
         sender = await newsletters.sender_of_feed(tx, user_id, subscription.feed.id) if subscription else None
+        made = await page_feeds.of_subscription(tx, user_id, subscription_id)
     if subscription is None:
         return None
     form = edit_form(request, runtime, subscription, rows, await hub_status(runtime, subscription.feed.id))
     if sender is not None:
         return replace(form, facts=(*sender_facts(sender), *form.facts))
+    if made is not None:
+        form = replace(form, facts=(*_page_facts(runtime, made), *form.facts))
     caller: Caller | None = getattr(request.state, "caller", None)
     if caller is None:
         return form
@@ -470,6 +470,21 @@ async def read_edit(
         framing=await feed_framing(runtime, caller.user, subscription, zone_of(request)),
         articles=await _articles(runtime, caller.user, subscription),
     )
+
+
+def _page_facts(runtime: Runtime, made: PageFeed) -> Iterator[tuple[str, str]]:
+    """How the list on the page is found, and what changed when the page was rebuilt."""
+    if made.recipe.watches:
+        yield translate("Watched for changes"), made.recipe.selectors.item or translate("The whole page")
+        return
+    yield translate("Made from a page"), made.recipe.selectors.item or made.recipe.source
+    if made.former is not None and made.rebuilt_at is not None:
+        when = ago(made.rebuilt_at, runtime.now())
+        before = made.former.selectors.item or made.former.source
+        text = translate(
+            "%(when)s; the list was found again by its known links. Before: %(item)s", when=when, item=before
+        )
+        yield translate("Page was rebuilt"), text
 
 
 async def _articles(runtime: Runtime, user: User, subscription: Subscription) -> FeedArticles | None:
@@ -509,9 +524,7 @@ def _folder_paths(node: FolderNode, prefix: str) -> list[tuple[int, str]]:
     return [(node.id, name), *children]
 
 
-def _facts(
-    request: Request, runtime: Runtime, subscription: Subscription, hub: HubView
-) -> tuple[tuple[str, str], ...]:
+def _facts(request: Request, runtime: Runtime, subscription: Subscription, hub: HubView) -> tuple[tuple[str, str], ...]:
     state, now, zone = subscription.feed.state, runtime.now(), zone_of(request)
     facts = [
         (translate("Site"), subscription.feed.site_url or ""),
@@ -523,7 +536,7 @@ def _facts(
         (translate("Followed since"), full_time(subscription.subscribed_at, now, zone).words),
         (translate("Last checked"), _time_text(state.last_checked_at, now, zone)),
         (translate("Last good answer"), _time_text(state.last_success_at, now, zone)),
-        (translate("Last trouble"), translate_failure(state.last_error or "")),
+        (translate("Last trouble"), explain(state.last_error)),
         (translate("Next look"), FeedRowBuilder(now, zone).lines([subscription])[0].why),
         *hub_facts(hub, now, zone),
     ]

@@ -16,12 +16,17 @@ class SentenceView:
     text: str
     cites: tuple[CitationView, ...]
     language: str = ""
+    title: str = ""
+    """The headline of the first source, and its address."""
+    url: str = ""
 
 
 @record
 class ParagraphView:
     heading: str
     sentences: tuple[SentenceView, ...]
+    kind: str = ""
+    """top, folder or more; empty in digests of version 0.1"""
 
 
 @record
@@ -50,6 +55,8 @@ class DigestPage:
     """The model failed, so this is the built-in extract."""
     paragraphs: tuple[ParagraphView, ...] = ()
     sources: tuple[SourceView, ...] = ()
+    image: str = ""
+    left_out: str = ""
 
 
 @record
@@ -74,6 +81,7 @@ class DigestsPage:
     uses_model: bool = False
     automatic: bool = False
     least_words: int = 0
+    one_lines: bool = True
     time: str = ""
     """Time of the daily digest; empty: none."""
     mail: bool = False
@@ -140,6 +148,15 @@ class AskPage:
 
 
 @record
+class QuoteView:
+    """The words of an entry that an answer rests on."""
+
+    text: str
+    source: SourceView
+    language: str = ""
+
+
+@record
 class QuestionPage:
     id: int
     question: str
@@ -151,4 +168,11 @@ class QuestionPage:
     fallback: bool
     error: str = ""
     claims: tuple[SentenceView, ...] = ()
+    """A model's sentences. Without a model an answer consists of quotes alone."""
+    quotes: tuple[QuoteView, ...] = ()
     sources: tuple[SourceView, ...] = ()
+    nearest: tuple[SourceView, ...] = ()
+    """If nothing answers the question: the entries that come closest."""
+    missing: str = ""
+    """Words of the question that no entry has."""
+    search_url: str = ""

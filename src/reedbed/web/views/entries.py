@@ -3,6 +3,7 @@
 from markupsafe import Markup
 
 from reedbed.domain.records import record
+from reedbed.domain.stories.compare import TitlePart
 from reedbed.web.views.feeds import FeedRowView
 from reedbed.web.views.framing import Framing, FramingBlock, Neutral, ScoreBars
 from reedbed.web.views.layout import Count, FeedMark, HiddenField, SelectOption, TimeView
@@ -22,14 +23,22 @@ class EntryRowView:
     text: str | Markup = ""
     language: str = ""
     picture: str = ""
+    picture_widths: str = ""
+    """`srcset` of the picture, if the image proxy scales it down."""
+    picture_size: str = ""
     unread: bool = False
     starred: bool = False
     later: bool = False
     current: bool = False
     outlets: int = 0
     story_url: str = ""
-    reeds: ScoreBars | None = None
+    score_bars: ScoreBars | None = None
     dim: bool = False
+    post: bool = False
+    """Without a title: the row shows the text itself."""
+    lead: bool = False
+    """The first row of a magazine, shown large if it has a picture."""
+    original: str = ""
 
 
 @record
@@ -53,9 +62,45 @@ class Empty:
 
 
 @record
+class SearchChip:
+    """A filter of the query, which the link removes, or another one, which it adds."""
+
+    text: str
+    url: str
+    chosen: bool = False
+
+
+@record
+class WaitingEntry:
+    url: str
+    title: str
+    source: str
+    since: str
+    """How long it has waited: "In Later for 6 days"."""
+    language: str = ""
+    picture: str = ""
+
+
+@record
+class AllReadView:
+    """The empty list of unread entries: what was read today, when feeds are checked next, and one suggestion."""
+
+    next_check: str
+    read: Count
+    minutes: Count
+    starred: Count
+    suggestion: WaitingEntry | None = None
+
+
+@record
 class SearchBox:
     query: str
     can_save: bool = False
+    chips: tuple[SearchChip, ...] = ()
+    count_url: str = ""
+    meant: str = ""
+    """Another search that finds something."""
+    meant_url: str = ""
 
 
 @record
@@ -68,14 +113,24 @@ class EntryListView:
     count_key: str = ""
     scope: tuple[HiddenField, ...] = ()
     """Hidden fields with which mark-read forms name the view."""
+    settings_name: str = ""
+    """The name under which the settings of the list are kept."""
+    switch: tuple[SelectOption, ...] = ()
+    """Unread or all; empty if the list shows only one of them."""
     orders: tuple[SelectOption, ...] = ()
-    densities: tuple[SelectOption, ...] = ()
-    density: str = "cards"
+    """With a URL: a link; otherwise a setting of the list."""
+    layouts: tuple[SelectOption, ...] = ()
+    layout: str = "cards"
+    one_feed: bool = False
+    """All entries are of one feed, so that rows need not name it."""
     more_url: str = ""
     empty: Empty | None = None
+    all_read: AllReadView | None = None
     search: SearchBox | None = None
     feed_edit_url: str = ""
     can_mark: bool = True
+    by_time: bool = True
+    """Ordered by time, so that "above" and "below" mean newer and older."""
     marks_on_scroll: bool = False
     hidden: int = 0
     """Number of entries on this page that are left out because the user hides loud entries."""
@@ -89,7 +144,7 @@ class EntryListView:
 @record
 class SummaryView:
     state: str
-    """ready, pending or unavailable"""
+    """ready, pending, unavailable, or unneeded: then nothing is shown"""
     text: str = ""
     by: str = ""
     why: str = ""
@@ -137,6 +192,16 @@ class HighlightView:
     before: str = ""
     """The text before and after the quote, to find the right place if the quote occurs twice."""
     after: str = ""
+    color: str = "yellow"
+
+
+@record
+class VideoLink:
+    """The video that an entry is about."""
+
+    url: str
+    site: str
+    picture: str
 
 
 @record
@@ -157,11 +222,14 @@ class ArticleView:
     body: Markup
     list_url: str
     feed_id: int = 0
+    post: bool = False
+    """Without a title: the text is set large, and the heading is only for screen readers."""
     original_url: str = ""
     language: str = ""
-    direction: str = "auto"
+    direction: str = "ltr"
     author: str = ""
     minutes: str = ""
+    minutes_to_read: int = 0
     read: bool = True
     starred: bool = False
     later: bool = False
@@ -178,6 +246,7 @@ class ArticleView:
     mail: MailFacts | None = None
     full: FullText | None = None
     enclosures: tuple[EnclosureView, ...] = ()
+    video: VideoLink | None = None
     versions: int = 0
     changed: TimeView | None = None
     highlights: tuple[HighlightView, ...] = ()
@@ -255,6 +324,7 @@ class HighlightsAnswer:
 
 @record
 class StoryRow:
+    id: int
     url: str
     title: str
     language: str
@@ -280,16 +350,46 @@ class OutletView:
     url: str
     feed: str
     mark: FeedMark
-    title: str
+    title: tuple[TitlePart, ...]
+    plain_title: str
     language: str
     when: TimeView
-    first_seen: TimeView
     unread: bool
-    only_here: tuple[str, ...] = ()
+    band: str
+    """calm, mixed or loud"""
+    facts: str = ""
+    """How many words and quotations it has."""
+    loudness: str = ""
     neutral: str = ""
     """The neutral headline, if a model wrote one."""
     neutral_reason: str = ""
     framing: Framing | None = None
+
+
+@record
+class TimelinePoint:
+    feed: str
+    mark: FeedMark
+    when: TimeView
+    after: str
+    """How long after the first."""
+    gap: int
+    """Until the next one, in twentieths of the whole."""
+
+
+@record
+class StoryPicture:
+    url: str
+    address: str
+    """Of the entry."""
+    feed: str
+
+
+@record
+class StorySentence:
+    text: str
+    language: str
+    outlets: tuple[OutletView, ...]
 
 
 @record
@@ -301,7 +401,40 @@ class StoryPage:
     outlets: tuple[OutletView, ...]
     apart: tuple[OutletView, ...]
     unread: Count
-    compared: bool = False
-    """At least one outlet has framing scores."""
-    told_apart: bool = False
-    """At least one outlet reports something that no other does."""
+    opening: str = ""
+    written_by: str = ""
+    """The outlet that the headline and the opening are from."""
+    pictures: tuple[StoryPicture, ...] = ()
+    timeline: tuple[TimelinePoint, ...] = ()
+    day: str = ""
+    """The day of all reports; empty if there are several."""
+    shared: tuple[StorySentence, ...] = ()
+    alone: tuple[StorySentence, ...] = ()
+    joined: tuple[SelectOption, ...] = ()
+    """Stories that the user joined to it."""
+    has_scores: bool = False
+
+
+@record
+class RelatedRow:
+    id: int
+    url: str
+    title: str
+    language: str
+    feed: str
+    mark: FeedMark
+    when: TimeView
+
+
+@record
+class RelatedPage:
+    id: int
+    rows: tuple[RelatedRow, ...]
+
+
+@record
+class JoinPage:
+    id: int
+    title: str
+    language: str
+    rows: tuple[StoryRow, ...]

@@ -89,6 +89,8 @@ class Offered:
     """Where to return after subscribing to one."""
     asked: str = field(default="", repr=False)
     """The typed text, if it holds a password that `url` must not show."""
+    all_url: str = ""
+    """Where one press subscribes to all of them."""
 
 
 @record
@@ -97,6 +99,8 @@ class AddPage:
     error: str = ""
     page_url: str = ""
     """If set, this page can be saved for later."""
+    list_url: str = ""
+    """Where the list on this page can be followed, if there is no feed."""
     silent_url: str = ""
     """A URL that could not be fetched; it may be a feed anyway."""
     locked_url: str = ""
@@ -131,6 +135,17 @@ class FeedRowView:
     """The action is a link, not a form to submit."""
     language: str = ""
     paused: bool = False
+
+
+@record
+class TroubleCard:
+    feed: FeedRowView
+    icon: str
+    title: str
+    facts: tuple[str, ...] = ()
+    """Since when, and what stays."""
+    may_leave: bool = False
+    """Nothing is asked for any more, so the user may as well unsubscribe."""
 
 
 @record
@@ -180,7 +195,7 @@ class FeedFramingView:
     """Whether framing analysis is on for a feed, and its weekly averages."""
 
     on: bool
-    for_everybody: bool = False
+    for_all_users: bool = False
     model: str = ""
     asks: bool = False
     """Turning it on sends texts to a remote model, and the user has not allowed that yet."""
@@ -224,6 +239,9 @@ class FeedEdit:
     model: str = ""
     """The remote model to which texts may be sent; empty: none."""
     local_only: bool = False
+    mutes: tuple[SelectOption, ...] = ()
+    """Until when the feed may be muted."""
+    unread_displays: tuple[SelectOption, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     framing: FeedFramingView | None = None
     articles: FeedArticles | None = None
@@ -379,12 +397,30 @@ class HighlightRowView:
     entry_title: str
     when: TimeView
     language: str = ""
+    color: str = "yellow"
+
+
+@record
+class HighlightGroup:
+    """Highlights of one entry that follow each other."""
+
+    entry_url: str
+    entry_title: str
+    highlights: tuple[HighlightRowView, ...]
 
 
 @record
 class HighlightsPage:
-    highlights: tuple[HighlightRowView, ...]
+    groups: tuple[HighlightGroup, ...]
     pages: Pages
+    colors: tuple[SelectOption, ...]
+    """All, and each colour."""
+    due_url: str
+    due: Count
+    text: str = ""
+    color: str = ""
+    reviewing: bool = False
+    """Only those that are due, each with a button that puts it at the end of the rotation."""
 
 
 @record

@@ -37,7 +37,7 @@ class ScoreView:
 
 @record
 class Framing:
-    reeds: ScoreBars
+    score_bars: ScoreBars
     number: str
     scores: tuple[ScoreView, ...]
     by: str
@@ -76,11 +76,9 @@ class Neutral:
     reasons: tuple[str, ...] = ()
 
 
-def reeds(band: str, word: str, scores: Sequence[float]) -> ScoreBars:
+def score_bars(band: str, word: str, scores: Sequence[float]) -> ScoreBars:
     """Draw the scores (0 to 1, in their fixed order) on a canvas 14 units high."""
-    return ScoreBars(
-        band=band, word=word, stems=tuple(_score_bar(index, score) for index, score in enumerate(scores))
-    )
+    return ScoreBars(band=band, word=word, stems=tuple(_score_bar(index, score) for index, score in enumerate(scores)))
 
 
 def _score_bar(index: int, score: float) -> ScoreBar:

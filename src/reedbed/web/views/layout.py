@@ -13,8 +13,8 @@ THEME_COOKIE: Final = "reedbed_look"
 
 _CHOICES: Final = {
     "theme": ("", "light", "dark", "sepia"),
-    "font": ("", "sans"),
-    "size": ("", "s", "l"),
+    "font": ("", "sans", "literata", "atkinson"),
+    "size": ("", "xs", "s", "l", "xl"),
     "width": ("", "narrow", "wide"),
     "density": ("cards", "titles", "magazine"),
 }
@@ -27,6 +27,14 @@ class Count(int):
 
     def __str__(self) -> str:
         return grouped(self)
+
+    @property
+    def short(self) -> str:
+        """At most four characters, as in the sidebar: "2.6k"; counts.js writes the same."""
+        if self < 1_000:
+            return str(int(self))
+        thousands = self // 100 / 10
+        return f"{thousands:.1f}k" if thousands < 10 else f"{int(thousands)}k"
 
 
 NOTHING: Final = Count(0)
@@ -52,6 +60,8 @@ class Theme:
     side: int = 0
     list: int = 0
     scroll_marks: bool = False
+    hide_read: bool = False
+    """The sidebar hides feeds without unread entries."""
     folded: frozenset[str] = frozenset()
 
     @classmethod
@@ -76,6 +86,7 @@ class Theme:
             side=_rems(chosen.get("side", ""), _SIDE_REMS),
             list=_rems(chosen.get("list", ""), _LIST_REMS),
             scroll_marks=chosen.get("scroll") == "marks",
+            hide_read=chosen.get("hide_read") == "1",
             folded=frozenset(chosen.get("folded", "").split(".")) - {""},
         )
 
@@ -90,6 +101,7 @@ class Theme:
             "side": str(self.side or ""),
             "list": str(self.list or ""),
             "scroll": "marks" if self.scroll_marks else "",
+            "hide_read": "1" if self.hide_read else "",
             "folded": ".".join(sorted(self.folded)),
         }
         return {name: value for name, value in chosen.items() if value}
@@ -144,6 +156,8 @@ class SelectOption:
     chosen: bool = False
     url: str = ""
     count: Count | None = None
+    short: str = ""
+    """A shorter name for where space is scarce."""
 
 
 @record
@@ -156,7 +170,7 @@ class HiddenField:
 class FeedMark:
     """A feed's icon, or its first letter on one of eight colours."""
 
-    letter: str
+    initial: str
     hue: int
     picture: str = ""
 
@@ -174,8 +188,8 @@ class Pages:
 
 @lru_cache(maxsize=5_000)
 def feed_mark(name: str, feed_id: int, picture: str = "") -> FeedMark:
-    letter = next((char for char in name if char.isalnum()), "?")
-    return FeedMark(letter=letter.upper(), hue=feed_id % 8, picture=picture)
+    initial = next((char for char in name if char.isalnum()), "?")
+    return FeedMark(initial=initial.upper(), hue=feed_id % 8, picture=picture)
 
 
 def _one_of(name: str, chosen: Mapping[str, str]) -> str:
@@ -212,10 +226,15 @@ class SidebarFeed:
     count: Count = NOTHING
     current: bool = False
     language: str = ""
+    problem: str = ""
+    """The icon of what is wrong; empty: it works."""
     trouble: str = ""
-    """Why the feed fails or is incomplete, and what to do; empty: it works."""
+    """Why the feed fails or is incomplete, and what to do."""
     needs_reader: bool = False
     """Whether the problem persists until the user acts."""
+    muted: str = ""
+    """Until when it is muted; empty: it is not."""
+    unread_display: str = "number"
 
 
 @record
@@ -237,8 +256,16 @@ class Sidebar:
     feeds: tuple[SidebarFeed, ...] = ()
     """Feeds without a folder."""
     kept: tuple[SidebarLink, ...] = ()
+    """What the user has kept: starred entries, highlights, bookmarks."""
+    kept_open: bool = True
+    hides_read: bool = False
+    needy: str = ""
+    """How many feeds need the user: "4 feeds need you"."""
+    searches: tuple[SidebarLink, ...] = ()
     """Saved searches and tags."""
     unread: Count = NOTHING
+    left_out: str = ""
+    """How many feeds are not listed: "27 more feeds"."""
     checked: str = ""
     """When feeds were last checked: "Checked 2 min ago"."""
     notice: str = ""

@@ -24,7 +24,6 @@ class ThemeSettings:
     sizes: tuple[SelectOption, ...]
     widths: tuple[SelectOption, ...]
     fonts: tuple[SelectOption, ...]
-    densities: tuple[SelectOption, ...]
     languages: tuple[SelectOption, ...]
 
 
@@ -249,7 +248,7 @@ class SharePage:
     entry_id: int
     title: str
     address: str
-    letter: str
+    mail_url: str
     targets: tuple[SelectOption, ...]
 
 

@@ -56,9 +56,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("user_id", "sort_at", "entry_id", name=op.f("pk_unread")),
         sqlite_with_rowid=False,
     )
-    op.create_index(
-        "ix_unread_feed", "unread", ["user_id", "feed_id", "sort_at", "entry_id", "kept"], unique=False
-    )
+    op.create_index("ix_unread_feed", "unread", ["user_id", "feed_id", "sort_at", "entry_id", "kept"], unique=False)
     op.create_index(
         "ix_unread_kept",
         "unread",
@@ -90,9 +88,7 @@ def upgrade() -> None:
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("detail", sa.Text(), server_default="{}", nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_event_log_user_id"), ondelete="SET NULL"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_event_log_user_id"), ondelete="SET NULL"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_event_log")),
     )
     op.create_index("ix_event_log_at", "event_log", ["at"], unique=False)
@@ -126,12 +122,8 @@ def upgrade() -> None:
         sa.Column("allow_duplicate_urls", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("guid_unreliable", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("guid_collisions", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["icon_id"], ["blobs.id"], name=op.f("fk_feeds_icon_id"), ondelete="SET NULL"
-        ),
-        sa.ForeignKeyConstraint(
-            ["owner_id"], ["users.id"], name=op.f("fk_feeds_owner_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["icon_id"], ["blobs.id"], name=op.f("fk_feeds_icon_id"), ondelete="SET NULL"),
+        sa.ForeignKeyConstraint(["owner_id"], ["users.id"], name=op.f("fk_feeds_owner_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_feeds")),
         sqlite_autoincrement=True,
     )
@@ -167,12 +159,8 @@ def upgrade() -> None:
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("position", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["parent_id"], ["folders.id"], name=op.f("fk_folders_parent_id"), ondelete="SET NULL"
-        ),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_folders_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["parent_id"], ["folders.id"], name=op.f("fk_folders_parent_id"), ondelete="SET NULL"),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_folders_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_folders")),
         sqlite_autoincrement=True,
     )
@@ -208,9 +196,7 @@ def upgrade() -> None:
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("expires_at", sa.BigInteger(), nullable=False),
         sa.Column("used_at", sa.BigInteger(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_mail_links_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_mail_links_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_mail_links")),
         sa.UniqueConstraint("token_hash", name=op.f("uq_mail_links_token_hash")),
     )
@@ -223,9 +209,7 @@ def upgrade() -> None:
         sa.Column("view", sa.Text(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("last_used_at", sa.BigInteger(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_published_feeds_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_published_feeds_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_published_feeds")),
         sa.UniqueConstraint("token_hash", name=op.f("uq_published_feeds_token_hash")),
     )
@@ -253,9 +237,7 @@ def upgrade() -> None:
         sa.Column("query", sa.Text(), nullable=False),
         sa.Column("position", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_searches_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_searches_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_searches")),
         sa.UniqueConstraint("user_id", "name", name=op.f("uq_searches_user_id_name")),
     )
@@ -269,9 +251,7 @@ def upgrade() -> None:
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("last_active_at", sa.BigInteger(), nullable=False),
         sa.Column("expires_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_sessions_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_sessions_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_sessions")),
         sa.UniqueConstraint("token_hash", name=op.f("uq_sessions_token_hash")),
     )
@@ -300,9 +280,7 @@ def upgrade() -> None:
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("last_used_at", sa.BigInteger(), nullable=True),
         sa.Column("expires_at", sa.BigInteger(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_tokens_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_tokens_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_tokens")),
         sa.UniqueConstraint("fever_digest", name=op.f("uq_tokens_fever_digest")),
         sa.UniqueConstraint("secret_hash", name=op.f("uq_tokens_secret_hash")),
@@ -317,9 +295,7 @@ def upgrade() -> None:
         sa.Column("marked", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("expires_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_undo_steps_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_undo_steps_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_undo_steps")),
         sa.UniqueConstraint("token_hash", name=op.f("uq_undo_steps_token_hash")),
     )
@@ -344,9 +320,7 @@ def upgrade() -> None:
         sa.Column("fetched_at", sa.BigInteger(), nullable=False),
         sa.Column("changed_at", sa.BigInteger(), nullable=True),
         sa.Column("sort_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["feed_id"], ["feeds.id"], name=op.f("fk_entries_feed_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["feed_id"], ["feeds.id"], name=op.f("fk_entries_feed_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_entries")),
         sqlite_autoincrement=True,
     )
@@ -441,9 +415,7 @@ def upgrade() -> None:
         sa.Column("new_entries", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("bytes", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("took_ms", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["feed_id"], ["feeds.id"], name=op.f("fk_feed_history_feed_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["feed_id"], ["feeds.id"], name=op.f("fk_feed_history_feed_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("feed_id", "hour", name=op.f("pk_feed_history")),
         sqlite_with_rowid=False,
     )
@@ -467,15 +439,11 @@ def upgrade() -> None:
         sa.Column("unread", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("subscribed_at", sa.BigInteger(), nullable=False),
         sa.Column("unsubscribed_at", sa.BigInteger(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["feed_id"], ["feeds.id"], name=op.f("fk_subscriptions_feed_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["feed_id"], ["feeds.id"], name=op.f("fk_subscriptions_feed_id"), ondelete="CASCADE"),
         sa.ForeignKeyConstraint(
             ["folder_id"], ["folders.id"], name=op.f("fk_subscriptions_folder_id"), ondelete="SET NULL"
         ),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_subscriptions_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_subscriptions_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_subscriptions")),
         sa.UniqueConstraint("user_id", "feed_id", name=op.f("uq_subscriptions_user_id_feed_id")),
         sqlite_autoincrement=True,
@@ -496,9 +464,7 @@ def upgrade() -> None:
         sa.Column("feed_id", Id, nullable=False),
         sa.Column("sort_at", sa.BigInteger(), nullable=False),
         sa.Column("kept", sa.Boolean(), server_default=sa.false(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["undo_id"], ["undo_steps.id"], name=op.f("fk_undo_rows_undo_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["undo_id"], ["undo_steps.id"], name=op.f("fk_undo_rows_undo_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("undo_id", "entry_id", name=op.f("pk_undo_rows")),
         sqlite_with_rowid=False,
     )
@@ -513,12 +479,8 @@ def upgrade() -> None:
         sa.Column("feed_title", sa.Text(), nullable=False),
         sa.Column("published_at", sa.BigInteger(), nullable=True),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["entry_id"], ["entries.id"], name=op.f("fk_bookmarks_entry_id"), ondelete="SET NULL"
-        ),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_bookmarks_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["entry_id"], ["entries.id"], name=op.f("fk_bookmarks_entry_id"), ondelete="SET NULL"),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_bookmarks_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_bookmarks")),
         sa.UniqueConstraint("user_id", "url", name=op.f("uq_bookmarks_user_id_url")),
     )
@@ -542,15 +504,9 @@ def upgrade() -> None:
         sa.Column("tag_id", Id, autoincrement=False, nullable=False),
         sa.Column("sort_at", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("entry_id", Id, autoincrement=False, nullable=False),
-        sa.ForeignKeyConstraint(
-            ["entry_id"], ["entries.id"], name=op.f("fk_entry_tags_entry_id"), ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(
-            ["tag_id"], ["tags.id"], name=op.f("fk_entry_tags_tag_id"), ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_entry_tags_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["entry_id"], ["entries.id"], name=op.f("fk_entry_tags_entry_id"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["tag_id"], ["tags.id"], name=op.f("fk_entry_tags_tag_id"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_entry_tags_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("user_id", "tag_id", "sort_at", "entry_id", name=op.f("pk_entry_tags")),
         sqlite_with_rowid=False,
     )
@@ -583,12 +539,8 @@ def upgrade() -> None:
         sa.Column("note", sa.Text(), server_default="", nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["entry_id"], ["entries.id"], name=op.f("fk_highlights_entry_id"), ondelete="SET NULL"
-        ),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_highlights_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["entry_id"], ["entries.id"], name=op.f("fk_highlights_entry_id"), ondelete="SET NULL"),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_highlights_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_highlights")),
     )
     op.create_index("ix_highlights_entry_id", "highlights", ["entry_id"], unique=False)
@@ -599,9 +551,7 @@ def upgrade() -> None:
         sa.Column("sort_at", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("entry_id", Id, autoincrement=False, nullable=False),
         sa.Column("marked_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["entry_id"], ["entries.id"], name=op.f("fk_later_entry_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["entry_id"], ["entries.id"], name=op.f("fk_later_entry_id"), ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_later_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("user_id", "sort_at", "entry_id", name=op.f("pk_later")),
         sqlite_with_rowid=False,
@@ -616,28 +566,20 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(
             ["entry_id"], ["entries.id"], name=op.f("fk_read_history_entry_id"), ondelete="CASCADE"
         ),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_read_history_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_read_history_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("user_id", "entry_id", name=op.f("pk_read_history")),
         sqlite_with_rowid=False,
     )
     op.create_index("ix_read_history_entry_id", "read_history", ["entry_id"], unique=False)
-    op.create_index(
-        "ix_read_history_user_id_read_at", "read_history", ["user_id", "read_at", "entry_id"], unique=False
-    )
+    op.create_index("ix_read_history_user_id_read_at", "read_history", ["user_id", "read_at", "entry_id"], unique=False)
     op.create_table(
         "starred",
         sa.Column("user_id", Id, autoincrement=False, nullable=False),
         sa.Column("sort_at", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("entry_id", Id, autoincrement=False, nullable=False),
         sa.Column("marked_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["entry_id"], ["entries.id"], name=op.f("fk_starred_entry_id"), ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_starred_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["entry_id"], ["entries.id"], name=op.f("fk_starred_entry_id"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_starred_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("user_id", "sort_at", "entry_id", name=op.f("pk_starred")),
         sqlite_with_rowid=False,
     )

@@ -32,8 +32,7 @@ POSTGRESQL = (
     """,
     "ALTER TABLE search_entries ALTER words SET STATISTICS 300",
     # Without a pending list indexing costs twice as much; a long one is read by every search.
-    "CREATE INDEX ix_search_entries_words ON search_entries USING gin (words)"
-    " WITH (gin_pending_list_limit = 256)",
+    "CREATE INDEX ix_search_entries_words ON search_entries USING gin (words) WITH (gin_pending_list_limit = 256)",
 )
 
 

@@ -68,9 +68,7 @@ def upgrade() -> None:
         sa.Column("tokens_in", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("tokens_out", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("cost", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_ai_user_usage_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_ai_user_usage_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("user_id", "day", name=op.f("pk_ai_user_usage")),
         sqlite_with_rowid=False,
     )
@@ -103,9 +101,7 @@ def upgrade() -> None:
         sa.Column("until", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("finished_at", sa.BigInteger(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_digests_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_digests_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_digests")),
         sqlite_autoincrement=True,
     )
@@ -128,16 +124,12 @@ def upgrade() -> None:
         sa.Column("lease_holder", sa.Text(), nullable=True),
         sa.Column("cooldown_until", sa.BigInteger(), nullable=True),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_summary_queue_user_id"), ondelete="SET NULL"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_summary_queue_user_id"), ondelete="SET NULL"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_summary_queue")),
         sa.UniqueConstraint("key", name=op.f("uq_summary_queue_key")),
     )
     op.create_index("ix_summary_queue_content_hash", "summary_queue", ["content_hash"], unique=False)
-    op.create_index(
-        "ix_summary_queue_order", "summary_queue", ["model", "priority", "created_at"], unique=False
-    )
+    op.create_index("ix_summary_queue_order", "summary_queue", ["model", "priority", "created_at"], unique=False)
     op.create_index("ix_summary_queue_user_id", "summary_queue", ["user_id"], unique=False)
     op.create_table(
         "entry_summaries",

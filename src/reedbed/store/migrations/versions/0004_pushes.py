@@ -21,9 +21,7 @@ def upgrade() -> None:
         sa.Column("name", sa.Text(), server_default="", nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("reached_at", sa.BigInteger(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_push_devices_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_push_devices_user_id"), ondelete="CASCADE"),
         sa.ForeignKeyConstraint(
             ["session_id"], ["sessions.id"], name=op.f("fk_push_devices_session_id"), ondelete="CASCADE"
         ),

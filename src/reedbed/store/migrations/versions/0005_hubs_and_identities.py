@@ -20,9 +20,7 @@ def upgrade() -> None:
         sa.Column("email", sa.Text(), server_default="", nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("last_used_at", sa.BigInteger(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_identities_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_identities_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_identities")),
         sa.UniqueConstraint("issuer", "subject", name=op.f("uq_identities_issuer_subject")),
         sqlite_autoincrement=True,
@@ -42,9 +40,7 @@ def upgrade() -> None:
         sa.Column("identity", sa.Text(), nullable=True),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("expires_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_sign_ins_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_sign_ins_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_sign_ins")),
         sa.UniqueConstraint("state_hash", name=op.f("uq_sign_ins_state_hash")),
     )
@@ -55,10 +51,7 @@ def upgrade() -> None:
         sa.Column("session_id", Id, autoincrement=False, nullable=False),
         sa.Column("identity_id", Id, nullable=False),
         sa.ForeignKeyConstraint(
-            ["identity_id"],
-            ["identities.id"],
-            name=op.f("fk_identity_sessions_identity_id"),
-            ondelete="CASCADE",
+            ["identity_id"], ["identities.id"], name=op.f("fk_identity_sessions_identity_id"), ondelete="CASCADE"
         ),
         sa.ForeignKeyConstraint(
             ["session_id"], ["sessions.id"], name=op.f("fk_identity_sessions_session_id"), ondelete="CASCADE"

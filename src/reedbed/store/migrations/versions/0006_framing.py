@@ -18,9 +18,7 @@ def upgrade() -> None:
         sa.Column("root_domain", sa.Text(), nullable=True),
         sa.Column("enforce_domain", sa.Boolean(), server_default=sa.true(), nullable=False),
         sa.Column("prompt", sa.Text(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["feed_id"], ["feeds.id"], name=op.f("fk_feed_framing_feed_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["feed_id"], ["feeds.id"], name=op.f("fk_feed_framing_feed_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("feed_id", name=op.f("pk_feed_framing")),
     )
     op.create_index("ix_feed_framing_root_domain", "feed_framing", ["root_domain"], unique=False)
@@ -29,12 +27,8 @@ def upgrade() -> None:
         sa.Column("user_id", Id, autoincrement=False, nullable=False),
         sa.Column("feed_id", Id, autoincrement=False, nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_framing_wishes_user_id"), ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(
-            ["feed_id"], ["feeds.id"], name=op.f("fk_framing_wishes_feed_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_framing_wishes_user_id"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["feed_id"], ["feeds.id"], name=op.f("fk_framing_wishes_feed_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("user_id", "feed_id", name=op.f("pk_framing_wishes")),
         sqlite_with_rowid=False,
     )

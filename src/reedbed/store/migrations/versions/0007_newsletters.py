@@ -27,9 +27,7 @@ def upgrade() -> None:
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("last_used_at", sa.BigInteger(), nullable=True),
         sa.Column("revoked_at", sa.BigInteger(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_mail_addresses_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_mail_addresses_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_mail_addresses")),
         sa.UniqueConstraint("local", name=op.f("uq_mail_addresses_local")),
     )
@@ -52,9 +50,7 @@ def upgrade() -> None:
         sa.Column("next_check_at", sa.BigInteger(), nullable=False),
         sa.Column("last_checked_at", sa.BigInteger(), nullable=True),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_mail_boxes_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_mail_boxes_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_mail_boxes")),
         sa.UniqueConstraint(
             "user_id", "host", "username", "folder", name=op.f("uq_mail_boxes_user_id_host_username_folder")
@@ -77,12 +73,8 @@ def upgrade() -> None:
         sa.Column("blocked_at", sa.BigInteger(), nullable=True),
         sa.Column("left_at", sa.BigInteger(), nullable=True),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["feed_id"], ["feeds.id"], name=op.f("fk_mail_senders_feed_id"), ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_mail_senders_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["feed_id"], ["feeds.id"], name=op.f("fk_mail_senders_feed_id"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_mail_senders_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_mail_senders")),
         sa.UniqueConstraint("user_id", "address", name=op.f("uq_mail_senders_user_id_address")),
     )
@@ -103,19 +95,13 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("entry_id", name=op.f("pk_mail_confirmations")),
     )
-    op.create_index(
-        "ix_mail_confirmations_user_id", "mail_confirmations", ["user_id", "entry_id"], unique=False
-    )
+    op.create_index("ix_mail_confirmations_user_id", "mail_confirmations", ["user_id", "entry_id"], unique=False)
     op.create_table(
         "mail_images",
         sa.Column("entry_id", Id, autoincrement=False, nullable=False),
         sa.Column("blob_id", Id, autoincrement=False, nullable=False),
-        sa.ForeignKeyConstraint(
-            ["blob_id"], ["blobs.id"], name=op.f("fk_mail_images_blob_id"), ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(
-            ["entry_id"], ["entries.id"], name=op.f("fk_mail_images_entry_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["blob_id"], ["blobs.id"], name=op.f("fk_mail_images_blob_id"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["entry_id"], ["entries.id"], name=op.f("fk_mail_images_entry_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("entry_id", "blob_id", name=op.f("pk_mail_images")),
         sqlite_with_rowid=False,
     )

@@ -24,9 +24,7 @@ def upgrade() -> None:
         sa.Column("feed_id", Id, autoincrement=False, nullable=False),
         sa.Column("key", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("missed_at", sa.BigInteger(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["feed_id"], ["feeds.id"], name=op.f("fk_removed_keys_feed_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["feed_id"], ["feeds.id"], name=op.f("fk_removed_keys_feed_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("feed_id", "key", name=op.f("pk_removed_keys")),
         sqlite_with_rowid=False,
     )
@@ -48,9 +46,7 @@ def upgrade() -> None:
         sa.Column("user_id", Id, autoincrement=False, nullable=False),
         _number("unread_removed"),
         sa.Column("removed_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_cleanup_notices_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_cleanup_notices_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("user_id", name=op.f("pk_cleanup_notices")),
     )
     if op.get_bind().dialect.name == "sqlite":
@@ -58,14 +54,7 @@ def upgrade() -> None:
         op.execute("ALTER TABLE search_keys ADD COLUMN digest INTEGER")
 
 
-_COUNTED = (
-    "entries_removed",
-    "unread_removed",
-    "articles_cleared",
-    "failures_removed",
-    "feeds_removed",
-    "bytes_freed",
-)
+_COUNTED = ("entries_removed", "unread_removed", "articles_cleared", "failures_removed", "feeds_removed", "bytes_freed")
 
 
 def _number(name: str) -> "sa.Column[int]":

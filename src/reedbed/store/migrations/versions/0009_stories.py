@@ -37,10 +37,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("entry_id", name=op.f("pk_story_entries")),
     )
     op.create_index(
-        "ix_story_entries_story",
-        "story_entries",
-        ["story_id", "sort_at", "entry_id", "feed_id"],
-        unique=False,
+        "ix_story_entries_story", "story_entries", ["story_id", "sort_at", "entry_id", "feed_id"], unique=False
     )
     op.create_index(
         "ix_story_entries_feed", "story_entries", ["feed_id", "sort_at", "story_id", "entry_id"], unique=False
@@ -50,9 +47,7 @@ def upgrade() -> None:
         sa.Column("user_id", Id, autoincrement=False, nullable=False),
         sa.Column("entry_id", Id, autoincrement=False, nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_story_splits_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_story_splits_user_id"), ondelete="CASCADE"),
         sa.ForeignKeyConstraint(
             ["entry_id"], ["entries.id"], name=op.f("fk_story_splits_entry_id"), ondelete="CASCADE"
         ),

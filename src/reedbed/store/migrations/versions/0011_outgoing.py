@@ -28,9 +28,7 @@ def _webhooks() -> None:
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("failing_since", sa.BigInteger(), nullable=True),
         sa.Column("disabled_at", sa.BigInteger(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_webhooks_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_webhooks_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_webhooks")),
         sa.UniqueConstraint("user_id", "url", name=op.f("uq_webhooks_user_id_url")),
         sqlite_autoincrement=True,
@@ -56,10 +54,7 @@ def _deliveries() -> None:
             ["user_id"], ["users.id"], name=op.f("fk_webhook_deliveries_user_id"), ondelete="CASCADE"
         ),
         sa.ForeignKeyConstraint(
-            ["webhook_id"],
-            ["webhooks.id"],
-            name=op.f("fk_webhook_deliveries_webhook_id"),
-            ondelete="CASCADE",
+            ["webhook_id"], ["webhooks.id"], name=op.f("fk_webhook_deliveries_webhook_id"), ondelete="CASCADE"
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_webhook_deliveries")),
         sqlite_autoincrement=True,
@@ -84,9 +79,7 @@ def _share_targets() -> None:
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("used_at", sa.BigInteger(), nullable=True),
         sa.Column("problem", sa.Text(), server_default="", nullable=False),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_share_targets_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_share_targets_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_share_targets")),
         sqlite_autoincrement=True,
     )

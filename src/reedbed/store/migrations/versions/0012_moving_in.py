@@ -16,12 +16,8 @@ def upgrade() -> None:
         sa.Column("key", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("user_id", Id, autoincrement=False, nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["feed_id"], ["feeds.id"], name=op.f("fk_imported_reads_feed_id"), ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_imported_reads_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["feed_id"], ["feeds.id"], name=op.f("fk_imported_reads_feed_id"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_imported_reads_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("feed_id", "key", "user_id", name=op.f("pk_imported_reads")),
         sqlite_with_rowid=False,
     )

@@ -22,15 +22,11 @@ def upgrade() -> None:
         sa.Column("error", sa.Text(), nullable=True),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("finished_at", sa.BigInteger(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_questions_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_questions_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_questions")),
         sqlite_autoincrement=True,
     )
     op.create_index("ix_questions_user_id", "questions", ["user_id", "id"])
     op.add_column("folders", sa.Column("summary_words", sa.Integer(), nullable=True))
     op.add_column("subscriptions", sa.Column("summary_words", sa.Integer(), nullable=True))
-    op.add_column(
-        "subscriptions", sa.Column("local_only", sa.Boolean(), server_default=sa.false(), nullable=False)
-    )
+    op.add_column("subscriptions", sa.Column("local_only", sa.Boolean(), server_default=sa.false(), nullable=False))

@@ -14,9 +14,7 @@ def upgrade() -> None:
         "audiences",
         sa.Column("id", Id, autoincrement=True, nullable=False),
         sa.Column("feed_id", Id, nullable=False),
-        sa.ForeignKeyConstraint(
-            ["feed_id"], ["feeds.id"], name=op.f("fk_audiences_feed_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["feed_id"], ["feeds.id"], name=op.f("fk_audiences_feed_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_audiences")),
         sqlite_autoincrement=True,
     )
@@ -30,10 +28,7 @@ def upgrade() -> None:
             ["user_id"], ["users.id"], name=op.f("fk_audience_members_user_id"), ondelete="CASCADE"
         ),
         sa.ForeignKeyConstraint(
-            ["audience_id"],
-            ["audiences.id"],
-            name=op.f("fk_audience_members_audience_id"),
-            ondelete="CASCADE",
+            ["audience_id"], ["audiences.id"], name=op.f("fk_audience_members_audience_id"), ondelete="CASCADE"
         ),
         sa.PrimaryKeyConstraint("user_id", "audience_id", name=op.f("pk_audience_members")),
         sqlite_with_rowid=False,

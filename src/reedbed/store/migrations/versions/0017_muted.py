@@ -16,9 +16,7 @@ def upgrade() -> None:
         sa.Column("sort_at", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("entry_id", Id, autoincrement=False, nullable=False),
         sa.Column("marked_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["entry_id"], ["entries.id"], name=op.f("fk_muted_entry_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["entry_id"], ["entries.id"], name=op.f("fk_muted_entry_id"), ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_muted_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("user_id", "sort_at", "entry_id", name=op.f("pk_muted")),
         sqlite_with_rowid=False,

@@ -1,0 +1,53 @@
+"""Stories, Ask, digests, summaries and search without a model, judged on labelled texts.
+
+Two halves of `bench/data/intelligence` are printed apart: tune on `dev`, never on `test`. REEDBED_CORPORA may
+name a folder with `headlines/news.csv`, `stories/dev.tsv` and `articles/`, which are not part of the program.
+INTELLIGENCE=stories,ask runs some parts only; INTELLIGENCE_FIGURES names a file that gets the figures as JSON.
+"""
+
+import os
+import statistics
+from pathlib import Path
+
+from bench import article
+from bench.judged.asking import judge_ask
+from bench.judged.data import HALVES, corpus
+from bench.judged.digesting import judge_digests
+from bench.judged.figures import Judged, print_judged, write_judged
+from bench.judged.grouping import judge_corpus_stories, judge_stories, judge_story_cost
+from bench.judged.searching import judge_search
+from bench.judged.summarising import judge_summaries
+
+DESCRIPTION = "stories, Ask, digests, summaries and search without a model, on labelled texts"
+
+PARTS = ("stories", "ask", "digest", "summaries", "search", "articles")
+
+
+def judge_articles(folder: Path) -> list[Judged]:
+    scores = [article.score(page.parent) for page in sorted(folder.glob("*/source.html"))]
+    return [Judged("corpora", "articles: token F1", statistics.mean(one.f1 for one in scores))]
+
+
+async def main() -> None:
+    parts = os.environ.get("INTELLIGENCE", ",".join(PARTS)).split(",")
+    figures: list[Judged] = []
+    for half in HALVES:
+        if "stories" in parts:
+            figures += await judge_stories(half)
+        if "ask" in parts:
+            figures += await judge_ask(half)
+        if "digest" in parts:
+            figures += await judge_digests(half)
+        if "summaries" in parts:
+            figures += await judge_summaries(half)
+    if "search" in parts:
+        figures += await judge_search()
+    if "articles" in parts and (folder := corpus("articles")) is not None:
+        figures += judge_articles(folder)
+    if "stories" in parts:
+        if (file := corpus("stories", "dev.tsv")) is not None:
+            figures += await judge_corpus_stories(file)
+        figures += judge_story_cost()
+    print_judged(figures)
+    if file := os.environ.get("INTELLIGENCE_FIGURES"):
+        write_judged(figures, Path(file))

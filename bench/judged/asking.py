@@ -1,0 +1,71 @@
+"""Whether questions are answered from the entries, and whether those without an answer are left unanswered."""
+
+import statistics
+import time
+from collections.abc import Sequence
+
+from bench.judged.data import AskedQuestion, labelled_articles, labelled_entries, questions
+from bench.judged.figures import Judged
+from bench.judged.library import Library, end_of, open_library
+from reedbed.domain.digests import Sentence
+from reedbed.domain.text import index_text
+from reedbed.services import jobs
+from reedbed.services.questions import JOB_KIND, answer_question, ask_question, get_question
+from reedbed.services.stories import StoryGrouper
+
+BEST = 3
+
+
+async def judge_ask(half: str) -> list[Judged]:
+    entries, asked = [*labelled_entries(half), *labelled_articles(half)], questions(half)
+    async with open_library() as library:
+        library.set_clock(end_of(entries))
+        await library.receive(entries)
+        await StoryGrouper().group_new(library.runtime)
+        await _claims(library, asked[0])  # the first one loads the word lists
+        started = time.process_time()
+        answered = [(question, await _claims(library, question)) for question in asked]
+        milliseconds = (time.process_time() - started) / len(asked) * 1000
+        labels = {id_: label for label, id_ in library.ids.items()}
+    answerable = [(question, claims) for question, claims in answered if question.entries]
+    places = [(question, place_of_answer(question, claims, labels)) for question, claims in answerable]
+    silent = [not claims for question, claims in answered if not question.entries]
+    unanswered = [not claims for _, claims in answerable]
+    return [
+        Judged(half, "ask: hit@1", statistics.mean(place == 1 for _, place in places)),
+        Judged(half, f"ask: hit@{BEST}", statistics.mean(place <= BEST for _, place in places)),
+        *(
+            Judged(half, f"ask: hit@{BEST}, {language}", _share(places, language))
+            for language in ("en", "de", "fr", "es")
+        ),
+        Judged(half, "ask: answerable, but not answered", statistics.mean(unanswered)),
+        Judged(half, "ask: false answers", 1 - statistics.mean(silent)),
+        Judged(half, "ask: ms a question", milliseconds),
+    ]
+
+
+async def _claims(library: Library, question: AskedQuestion) -> Sequence[Sentence]:
+    runtime = library.runtime
+    pending = await ask_question(runtime, library.user, question.text)
+    job = await jobs.claim(runtime, [JOB_KIND])
+    assert job is not None
+    await jobs.run(runtime, job, answer_question)
+    return (await get_question(runtime, library.user.id, pending.id)).answer.claims
+
+
+def place_of_answer(question: AskedQuestion, claims: Sequence[Sentence], labels: dict[int, str]) -> int:
+    """The number of the first claim that holds an answer and cites an entry that gives it; beyond all if none does."""
+    answers = [_folded(answer) for answer in question.answers]
+    for place, claim in enumerate(claims, 1):
+        cited, text = {labels[id_] for id_ in claim.entry_ids}, _folded(claim.text)
+        if cited & question.entries and any(answer in text for answer in answers):
+            return place
+    return max(len(claims), BEST) + 1
+
+
+def _folded(text: str) -> str:
+    return f" {' '.join(index_text(text).split())} "
+
+
+def _share(places: Sequence[tuple[AskedQuestion, int]], language: str) -> float:
+    return statistics.mean(place <= BEST for question, place in places if question.language == language)

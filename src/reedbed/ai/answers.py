@@ -1,0 +1,428 @@
+"""Answers without a model: what a question asks for, and the sentences that say it. Pure functions."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import islice
+
+from reedbed.ai import answer_words as words_of
+from reedbed.ai.extractive import sentences
+from reedbed.ai.responses import bounded
+from reedbed.domain.digests import Sentence
+from reedbed.domain.questions import CitablePassage
+from reedbed.domain.records import record
+from reedbed.domain.stopwords import BACK_REFERENCES, NOT_PROSE, SMALL
+from reedbed.domain.text import index_text, is_cjk, query_tokens
+
+MAX_QUOTES = 5
+MAX_SOURCES = 10
+MAX_TEXT = 20_000
+MAX_SENTENCES = 150
+MAX_QUOTE_LENGTH = 400
+READ_CLOSELY = 30
+"""The entries whose sentences are compared."""
+NEAREST = 3
+
+LEAST = 0.6
+"""The minimum share of the question in a sentence with its title, neighbours and story."""
+MIN_SCORE = 0.62
+MIN_OF_BEST = 0.6
+SYNONYM, BEGINNING, END = 0.85, 0.55, 0.5
+"""What a word of the same meaning, or one with the same beginning or end, counts."""
+NEAR = 0.85
+STORY_NAME, STORY_WORD = 0.6, 0.4
+MIN_WORDS = 4
+MIN_OWN, MIN_OWN_TYPED = 0.25, 0.12
+"""The minimum share in the sentence alone."""
+LEAST_WITH_NAME = 0.5
+"""Instead of `LEAST` for a sentence that holds what is asked for, in an entry with the names of the question."""
+STRONG = 0.3
+MAX_WEIGHT = 2.6
+_BEGINNING, _END, _COMPOUND = 6, 5, 9
+_STRICT_KINDS = ("number", "amount", "duration", "date", "person")
+"""Without a number, date or person a sentence is no answer to these."""
+_NO_STEMS: frozenset[str] = frozenset()
+
+_TOKEN = re.compile(r"\d[\d.,\u202f\u00a0]*\d|\d|[^\W\d_]+(?:['’-][^\W\d_]+)*", re.UNICODE)
+_CAPITALS = re.compile(r"\b[A-ZÀ-Ý][a-zß-ÿ]+(?: (?:of |the )?[A-ZÀ-Ý][a-zß-ÿ]+){1,4}\b")
+_SUFFIX = re.compile(
+    r"(.{3,}?)(?:ungen|ung|ings?|ments?|ations?|ions?|edly|ed|erinnen|innen|erin|ern|ers?|en|em|ies|es|s|e|n|iez|os|as|o|a|ly"
+    r"|lich|y|ie|te?|et)\Z"
+)
+
+
+@record
+class Inquiry:
+    """A question: its stems, those that must occur (names and numbers), what it asks for, and its numbers."""
+
+    question: str
+    kind: str
+    stems: tuple[str, ...]
+    words: tuple[str, ...]
+    """The words of the stems."""
+    focus: frozenset[str]
+    numbers: tuple[str, ...]
+
+
+@record
+class Answer:
+    claims: tuple[Sentence, ...]
+    nearest: tuple[int, ...]
+    """Without claims: the entries that come closest."""
+    missing: tuple[str, ...]
+    """Without claims: words of the question that no entry found has."""
+
+
+@lru_cache(50_000)
+def stem(word: str) -> str:
+    """A crude stem that forms of a word share in several languages; `word` is folded."""
+    if len(word) < 4 or not word.isalpha() or is_cjk(word):
+        return word
+    match = _SUFFIX.match(word)
+    return match[1] if match is not None else word
+
+
+def stems_of(text: str) -> list[str]:
+    """The stems of a text, its numbers whole and in parts, and the initials of its names."""
+    found: list[str] = []
+    for raw in _TOKEN.findall(text):
+        folded = index_text(raw).split()
+        if raw[0].isdigit():
+            found.append("".join(folded))
+            found += folded
+        else:
+            found += [stem(word) for word in folded if word != "s"]
+    found += ["".join(word[0] for word in run.split() if word[0].isupper()).lower() for run in _CAPITALS.findall(text)]
+    return found
+
+
+def inquire(question: str) -> Inquiry:
+    terms: dict[str, str] = {}
+    focus: set[str] = set()
+    is_german = words_of.GERMAN_QUESTION.search(question) is not None and not _is_english(question)
+    before = ""
+    for place, raw in enumerate(re.findall(r"[^\W_][\w.,’'-]*[^\W_]|[^\W_]", question)):
+        bare = re.sub(r"[’'](?:s)?$", "", raw)
+        bare = re.sub(r"^(?:l|d|qu|s|n|j|m|t|c)[’']", "", bare, flags=re.IGNORECASE)
+        is_number = bare[:1].isdigit()
+        is_name = is_number or (place > 0 and bare[:1].isupper() and not (is_german and _is_noun(before)))
+        for word in ["".join(index_text(bare).split())] if is_number else query_tokens(bare):
+            if not is_number and (word in _stopwords() or (len(word) < 2 and not is_cjk(word))):
+                continue
+            terms.setdefault(stem(word), word)
+            if is_name:
+                focus.add(stem(word))
+        before = raw
+    numbers = tuple(re.findall(r"\d[\d.,]*\d|\d", question))
+    return Inquiry(question, _kind(question), tuple(terms), tuple(terms.values()), frozenset(focus), numbers)
+
+
+def search_terms(inquiry: Inquiry) -> tuple[str, ...]:
+    """Words to search for: the stems, then words of the same meaning."""
+    others = (other for one in inquiry.stems for other in sorted(_synonyms().get(one, frozenset())))
+    return tuple(dict.fromkeys((*inquiry.stems, *others)))
+
+
+def answer(inquiry: Inquiry, passages: Sequence[CitablePassage], stories: Mapping[int, int]) -> Answer:
+    """The best sentences, each with all entries that say it. `stories` are story ids by entry id."""
+    if not inquiry.stems:
+        return Answer((), (), ())
+    library = _Library(inquiry, passages, stories)
+    found = sorted(library.candidates(), key=lambda one: -one.score)
+    claims: list[Sentence] = []
+    seen: list[frozenset[str]] = []
+    for one in found:
+        if one.score < MIN_OF_BEST * found[0].score:
+            break
+        same = next(
+            (n for n, words in enumerate(seen) if len(words & one.words) > 0.7 * min(len(words), len(one.words))), None
+        )
+        if same is not None:
+            claims[same] = _with_source(claims[same], one.passage.entry_id)
+        elif len(claims) < MAX_QUOTES:
+            seen.append(one.words)
+            text = bounded(one.text, MAX_QUOTE_LENGTH)
+            claims.append(Sentence(text, (one.passage.entry_id,), one.passage.language))
+    nearest = () if claims else tuple(doc.passage.entry_id for doc in library.best[:NEAREST])
+    return Answer(tuple(claims), nearest, () if claims else library.missing())
+
+
+def best_passages(inquiry: Inquiry, passages: Sequence[CitablePassage], most: int) -> list[CitablePassage]:
+    if not inquiry.stems:
+        return list(passages[:most])
+    return [doc.passage for doc in _Library(inquiry, passages, {}).best[:most]]
+
+
+def excerpt(inquiry: Inquiry, passage: CitablePassage, limit: int) -> str:
+    """The beginning of an entry and its most relevant sentences, as input for a model."""
+    wanted = set(search_terms(inquiry))
+    texts = [text for _, text in islice(sentences(passage.text[:MAX_TEXT]), MAX_SENTENCES)]
+    order = sorted(range(len(texts)), key=lambda index: (index > 1, -len(wanted & set(stems_of(texts[index])))))
+    chosen: list[int] = []
+    remaining = limit
+    for index in order:
+        if remaining < len(texts[index]) and chosen:
+            break
+        chosen.append(index)
+        remaining -= len(texts[index]) + 1
+    return bounded(" ".join(texts[index] for index in sorted(chosen)), limit)
+
+
+# --- Scoring
+
+
+@record
+class _Found:
+    text: str
+    score: float
+    passage: CitablePassage
+    words: frozenset[str]
+
+
+class _Words:
+    """Stems, with their beginnings and ends to compare."""
+
+    __slots__ = ("beginnings", "ends", "stems")
+
+    def __init__(self, stems: frozenset[str]) -> None:
+        self.stems = stems
+        self.beginnings = frozenset(one[:_BEGINNING] for one in stems if len(one) > _BEGINNING)
+        self.ends = frozenset(one[-_END:] for one in stems if len(one) >= _COMPOUND)
+
+    def has(self, wanted: str) -> float:
+        if wanted in self.stems:
+            return 1.0
+        if not self.stems.isdisjoint(_synonyms().get(wanted, _NO_STEMS)):
+            return SYNONYM
+        if len(wanted) >= _BEGINNING and wanted[:_BEGINNING] in self.beginnings:
+            return BEGINNING
+        if len(wanted) >= _END and wanted[-_END:] in self.ends:  # Sperrung, Brückensperrung
+            return END
+        return END if len(wanted) >= _COMPOUND and wanted[-_END:] in {one[-_END:] for one in self.stems} else 0.0
+
+    def hits(self, stems: Sequence[str]) -> list[float]:
+        return list(map(self.has, stems))
+
+
+class _Document:
+    def __init__(self, passage: CitablePassage, stems: Sequence[str]) -> None:
+        self.passage = passage
+        texts = [text for _, text in islice(sentences(passage.text[:MAX_TEXT]), MAX_SENTENCES)]
+        # A headline may hold the answer, too. It comes last, because a sentence says it better.
+        self.texts = [text for text in (*texts, passage.title) if len(text.split()) >= MIN_WORDS or text.endswith("。")]
+        self.words = [stems_of(text) for text in self.texts]
+        title = stems_of(passage.title)
+        self.counts = Counter(word for words in self.words for word in words)
+        self.counts.update(dict.fromkeys(title, 2))
+        self.length = sum(self.counts.values())
+        self.all_stems = frozenset(self.counts)
+        self.hits = _Words(self.all_stems).hits(stems)
+        self.title_hits = _Words(frozenset(title)).hits(stems)
+        self.sentence_hits = [_Words(frozenset(words)).hits(stems) for words in self.words]
+
+
+class _Library:
+    def __init__(self, inquiry: Inquiry, passages: Sequence[CitablePassage], stories: Mapping[int, int]) -> None:
+        self.inquiry = inquiry
+        self.documents = [_Document(passage, inquiry.stems) for passage in passages]
+        self.weights = self._term_weights()
+        self.whole = sum(self.weights) or 1.0
+        self.stories = self._story_hits(stories)
+        average = sum(doc.length for doc in self.documents) / max(1, len(self.documents)) or 1.0
+        self.relevance = {id(doc): self._bm25(doc, average) for doc in self.documents}
+        self.best = sorted(
+            (doc for doc in self.documents if self.relevance[id(doc)]), key=lambda doc: -self.relevance[id(doc)]
+        )
+
+    def missing(self) -> tuple[str, ...]:
+        return tuple(
+            word for index, word in enumerate(self.inquiry.words) if not any(doc.hits[index] for doc in self.documents)
+        )
+
+    def candidates(self) -> Iterator[_Found]:
+        top = self.relevance[id(self.best[0])] if self.best else 1.0
+        names = [index for index, one in enumerate(self.inquiry.stems) if one in self.inquiry.focus]
+        for doc in self.best[:READ_CLOSELY]:
+            story = self.stories.get(doc.passage.entry_id, self._nothing)
+            if all(max(doc.hits[index], story[index]) >= BEGINNING for index in names):
+                yield from self._sentences(doc, story, self.relevance[id(doc)] / top)
+
+    def _sentences(self, doc: _Document, story: Sequence[float], relevance: float) -> Iterator[_Found]:
+        first = doc.sentence_hits[0] if doc.sentence_hits else self._nothing
+        before = self._nothing
+        for place, (text, hits) in enumerate(zip(doc.texts, doc.sentence_hits, strict=True)):
+            near = [max(around) for around in zip(doc.title_hits, before, first, strict=True)]
+            near_before, before = before, hits
+            if NOT_PROSE.search(text) or text.rstrip().endswith(("?", ":")):
+                continue
+            own, together = self._covered(hits), self._covered(self._around(hits, near, story))
+            score = sentence_score(self.inquiry, text, own, together)
+            is_headline = text == doc.passage.title
+            if score is None or (is_headline and not self._is_typed(text)) or not self._says_what(hits, near_before):
+                continue
+            score += 0.1 * relevance - 0.004 * place - 0.05 * (text.split()[0].lower() in BACK_REFERENCES)
+            if score >= MIN_SCORE:
+                yield _Found(text, score, doc.passage, frozenset(doc.words[place]))
+
+    def _is_typed(self, text: str) -> bool:
+        return self.inquiry.kind in _STRICT_KINDS and type_bonus(self.inquiry, text) >= STRONG
+
+    def _says_what(self, hits: Sequence[float], before: Sequence[float]) -> bool:
+        """Whether more than the names of a question about a number stand in the sentence or the one before."""
+        if self.inquiry.kind not in ("number", "amount", "duration"):
+            return True
+        others = [index for index, one in enumerate(self.inquiry.stems) if one not in self.inquiry.focus]
+        return not others or any(hits[index] or before[index] for index in others)
+
+    @property
+    def _nothing(self) -> list[float]:
+        return [0.0] * len(self.inquiry.stems)
+
+    def _covered(self, hits: Sequence[float]) -> float:
+        return sum(weight * hit for weight, hit in zip(self.weights, hits, strict=True)) / self.whole
+
+    def _around(self, hits: Sequence[float], near: Sequence[float], story: Sequence[float]) -> list[float]:
+        """What a sentence says with its title, its neighbours and its story."""
+        shares = (STORY_NAME if one in self.inquiry.focus else STORY_WORD for one in self.inquiry.stems)
+        return [
+            max(hit, NEAR * beside, share * told)
+            for hit, beside, told, share in zip(hits, near, story, shares, strict=True)
+        ]
+
+    def _term_weights(self) -> list[float]:
+        size = len(self.documents)
+        counts = (sum(doc.hits[index] > 0 for doc in self.documents) for index in range(len(self.inquiry.stems)))
+        return [min(MAX_WEIGHT, 0.6 + math.log(1 + (size + 0.5) / (count + 0.5))) for count in counts]
+
+    def _story_hits(self, stories: Mapping[int, int]) -> dict[int, list[float]]:
+        by_story: dict[int, list[float]] = {}
+        for doc in self.documents:
+            if (story := stories.get(doc.passage.entry_id)) is not None:
+                known = by_story.get(story, doc.hits)
+                by_story[story] = list(map(max, known, doc.hits))
+        return {entry_id: by_story[story] for entry_id, story in stories.items() if story in by_story}
+
+    def _bm25(self, doc: _Document, average: float) -> float:
+        score = 0.0
+        for one, weight, hit in zip(self.inquiry.stems, self.weights, doc.hits, strict=True):
+            count: float = doc.counts.get(one, 0) or hit
+            score += weight * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * doc.length / average)) if count else 0.0
+        return score
+
+
+def sentence_score(inquiry: Inquiry, text: str, own: float, together: float) -> float | None:
+    """How well a sentence answers, from the share of the question in it and around it; None: not at all."""
+    if inquiry.kind in ("thing", "any"):
+        return 0.6 * own + 0.5 * together if together >= LEAST and own >= MIN_OWN else None
+    bonus = type_bonus(inquiry, text)
+    if inquiry.kind in _STRICT_KINDS and (bonus < 0 or _is_only_demanded(inquiry, text)):
+        return None
+    least = LEAST_WITH_NAME if bonus >= STRONG and inquiry.focus else LEAST
+    if together < least or (own < MIN_OWN_TYPED and bonus < STRONG):
+        return None
+    return 0.35 * own + 0.65 * together + bonus
+
+
+def type_bonus(inquiry: Inquiry, text: str) -> float:
+    """Whether a sentence holds what the question asks for: a number, a date, a person."""
+    for number in inquiry.numbers:
+        text = re.sub(rf"(?<![\d.,]){re.escape(number)}(?![\d.,]*\d)", " ", text)
+    for asked, wanted in words_of.MEASURES:
+        if inquiry.kind == "number" and asked.match(inquiry.question):
+            return 0.45 if wanted.search(text) else -0.3
+    match inquiry.kind:
+        case "number":
+            if not words_of.NUMBER.search(text):
+                return -0.45
+            return 0.4 if _counts_what_is_asked(inquiry, text) else -0.2
+        case "amount":
+            wanted = words_of.MONEY if words_of.COSTS.search(inquiry.question) else words_of.SHARE
+            is_other = words_of.MONEY.search(text) or words_of.SHARE.search(text)
+            if wanted.search(text):
+                return 0.45
+            is_number = wanted is words_of.SHARE and words_of.NUMBER.search(text)
+            return 0.2 if is_other else 0.1 if is_number else -0.45
+        case "duration":
+            return 0.45 if words_of.DURATION.search(text) else -0.3
+        case "date":
+            return 0.45 if words_of.EXACT_DATE.search(text) else 0.2 if words_of.DATE.search(text) else -0.45
+        case "cause":
+            return 0.4 if words_of.STRONG_CAUSE.search(text) else 0.2 if words_of.CAUSE.search(text) else -0.05
+        case "place":
+            return 0.3 if _holds_new_name(words_of.PLACE, inquiry, text) else -0.2
+        case "person":
+            if _holds_new_name(words_of.PERSON, inquiry, text):
+                return 0.3
+            is_german = words_of.GERMAN_TEXT.search(text) is not None  # where every noun is capitalised
+            return 0.0 if not is_german and _holds_new_name(words_of.NAME, inquiry, text) else -0.35
+        case _:
+            return 0.0
+
+
+def _is_only_demanded(inquiry: Inquiry, text: str) -> bool:
+    """Whether the number is demanded or threatened, and the question does not ask for that."""
+    if inquiry.kind not in ("number", "amount", "duration") or words_of.DEMANDED.search(inquiry.question):
+        return False
+    return words_of.DEMANDED.search(text) is not None
+
+
+def _counts_what_is_asked(inquiry: Inquiry, text: str) -> bool:
+    """Whether the word after "how many" stands there, too. Some words, such as "people", need not."""
+    counted = words_of.COUNTED.match(inquiry.question)
+    stems = [one for word in index_text(counted[1]).split() if (one := stem(word)) in inquiry.stems] if counted else []
+    words = _Words(frozenset(stems_of(text)))
+    return not stems or any(map(words.has, stems))
+
+
+def _holds_new_name(pattern: re.Pattern[str], inquiry: Inquiry, text: str) -> bool:
+    """Whether a name stands there that has words besides those of the question."""
+    known = _known_capitals() | frozenset(inquiry.stems)
+    least = 2 if pattern is words_of.PERSON else 1
+    return any(
+        sum(stem(word) not in known for word in index_text(name).split()) >= least for name in pattern.findall(text)
+    )
+
+
+def _kind(question: str) -> str:
+    return next((kind for kind, pattern in words_of.KINDS.items() if pattern.match(question)), "any")
+
+
+def _is_english(question: str) -> bool:
+    return (
+        re.search(r"\b(?:the|what|who|how|of|did|does|is|are|which|why|when|where)\b", question, re.IGNORECASE)
+        is not None
+    )
+
+
+def _is_noun(before: str) -> bool:
+    return words_of.GERMAN_ARTICLES.match(before) is not None
+
+
+def _with_source(claim: Sentence, entry_id: int) -> Sentence:
+    ids = tuple(dict.fromkeys((*claim.entry_ids, entry_id)))[:MAX_SOURCES]
+    return Sentence(claim.text, ids, claim.language)
+
+
+@cache
+def _known_capitals() -> frozenset[str]:
+    """Stems of words that may be capitalised and are no names."""
+    return frozenset(map(stem, _stopwords())) | frozenset(stem(index_text(word)) for word in words_of.CAPITALISED)
+
+
+@cache
+def _stopwords() -> frozenset[str]:
+    general = SMALL - words_of.CONTENT_WORDS
+    listed = general | words_of.MEASURE_WORDS | words_of.QUESTION_WORDS
+    return frozenset(token for word in listed for token in index_text(word).split())
+
+
+@cache
+def _synonyms() -> Mapping[str, frozenset[str]]:
+    groups: dict[str, set[str]] = {}
+    for group in words_of.synonym_groups():
+        stems = {stem(index_text(word)) for word in group if "-" not in word}
+        for one in stems:
+            groups.setdefault(one, set()).update(stems)
+    return {one: frozenset(others - {one}) for one, others in groups.items()}

@@ -1,0 +1,196 @@
+"""The words of a headline and of the first sentences below it, weighted by how well they name an event."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from sys import intern
+
+from reedbed.domain.records import record
+from reedbed.domain.stopwords import SMALL
+from reedbed.domain.text import fold, index_text, is_cjk
+
+MAX_TITLE_WORDS = 24
+MAX_LEAD_WORDS = 25
+_MAX_TITLE_LENGTH = 300
+_MAX_LEAD_LENGTH = 400
+STEM_LENGTH = 6
+_MAX_TELLING_WORDS = 6
+
+LEAD_WEIGHT = 0.54
+NAME_WEIGHT = 1.36
+FRAME_WEIGHT = 0.3
+NUMBER_WEIGHT = 0.5
+
+_WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*(?:['’][^\W\d_]+)?|[.!?:“\"]")
+_SENTENCE_ENDS = frozenset('.!?:“"')
+_STOPWORDS = frozenset(word for small in SMALL for word in fold(small).split())
+# Words of the report, not of the event: they say when it was, or what kind of text it is.
+_FRAME = frozenset(
+    part[:STEM_LENGTH]
+    for part in fold(
+        """
+        monday tuesday wednesday thursday friday saturday sunday weekend january february march april may june july
+        august september october november december today yesterday tomorrow morning evening night week weekly month
+        monthly daily annual report reports review release released update updates news live watch video photo photos
+        announce announces announced best top guide tips analysis opinion interview podcast episode newsletter issue
+        volume part version links weeknotes
+        montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag wochenende januar februar märz mai juni
+        juli oktober dezember heute gestern morgen abend nacht woche monat bericht test liveticker folge ausgabe
+        überblick kommentar rezept uhr
+        lundi mardi mercredi jeudi vendredi samedi dimanche janvier février mars avril juin juillet août septembre
+        octobre novembre décembre aujourd'hui hier demain matin soir nuit semaine mois direct vidéo analyse entretien
+        épisode numéro lire suite
+        lunes martes miércoles jueves viernes sábado domingo enero febrero marzo abril mayo junio julio agosto
+        septiembre octubre noviembre diciembre hoy ayer mañana noche semana mes directo vídeo análisis entrevista
+        episodio número receta
+        """
+    ).split()
+)
+
+# Capitalised, but no names: parts of the names of many institutions and places.
+GENERIC = frozenset(
+    part[:STEM_LENGTH]
+    for part in fold(
+        """
+        bank national central federal reserve royal united minister prime president chancellor governor mayor council
+        councillor court supreme high county city town state district police university institute association union
+        party alliance congress parliament senate government company corp inc ltd group holdings chief executive
+        director officer secretary general department ministry agency office commission committee board authority
+        service services north south east west northern southern eastern western street road lake river island islands
+        mount port great upper lower old airport station hospital school college museum church bridge league cup club
+        championship games world international european american british english german french spanish
+        banque nationale ministre président maire conseil tribunal police université institut gouvernement société
+        banco nacional ministro presidente alcalde consejo universidad instituto gobierno provincia
+        """
+    ).split()
+)
+
+
+@record
+class HeadlineWords:
+    """A word has the length of a stem. Names and numbers are also in `weights`."""
+
+    weights: Mapping[str, float]
+    names: frozenset[str]
+    numbers: frozenset[str]
+    title: frozenset[str]
+    """The words of the title, without numbers."""
+    has_lead: bool
+    shows_names: bool
+    """Its language sets names apart by capitals; German and Chinese do not."""
+
+
+def headline_words(title: str, lead: str = "", language: str = "") -> HeadlineWords:
+    reader = _Reader(shows_names=_shows_names(title, lead, language))
+    reader.read_title(title[:_MAX_TITLE_LENGTH])
+    title_words = frozenset(reader.weights) - reader.numbers
+    reader.read_lead(lead[:_MAX_LEAD_LENGTH])
+    return HeadlineWords(
+        reader.weights, frozenset(reader.names), frozenset(reader.numbers), title_words, bool(lead), reader.shows_names
+    )
+
+
+def title_words(title: str) -> Mapping[str, float]:
+    return headline_words(title).weights
+
+
+def telling_words(title: str, lead: str, language: str) -> tuple[str, ...]:
+    """The written words that say most about what the text is about: names first, then other words of the title."""
+    words = headline_words(title, lead, language)
+    written: dict[str, str] = {}
+    for word in _WORD.findall(f"{title[:_MAX_TITLE_LENGTH]} {lead[:_MAX_LEAD_LENGTH]}"):
+        stems, kind = _stems(word)
+        if stems and kind == "word":
+            written.setdefault(stems[0], word)
+    candidates = [stem for stem in written if stem in words.names or stem in words.title]
+    candidates.sort(key=lambda stem: (stem not in words.names, stem not in words.title, -len(written[stem])))
+    return tuple(written[stem] for stem in candidates[:_MAX_TELLING_WORDS])
+
+
+class _Reader:
+    def __init__(self, *, shows_names: bool) -> None:
+        self.shows_names = shows_names
+        self.weights: dict[str, float] = {}
+        self.names: set[str] = set()
+        self.numbers: set[str] = set()
+
+    def read_title(self, title: str) -> None:
+        words = _WORD.findall(title)
+        self._read(words, 1.0, MAX_TITLE_WORDS, capitals=self.shows_names and not _is_title_case(words))
+
+    def read_lead(self, lead: str) -> None:
+        self._read(_WORD.findall(lead), LEAD_WEIGHT, MAX_LEAD_WORDS, capitals=self.shows_names)
+
+    def _read(self, words: Iterable[str], weight: float, most: int, *, capitals: bool) -> None:
+        is_start = True
+        for word in words:
+            if word in _SENTENCE_ENDS:
+                is_start = True
+                continue
+            stems, kind = _stems(word)
+            is_name = capitals and kind == "word" and _has_capital(word) and (not is_start or _is_acronym(word))
+            for stem in stems:
+                self._add(stem, weight, kind, is_name=is_name)
+                most -= 1
+            if most <= 0:
+                return
+            is_start = False
+
+    def _add(self, stem: str, weight: float, kind: str, *, is_name: bool) -> None:
+        known = self.weights.get(stem, 0.0)
+        if kind == "number":
+            self.numbers.add(stem)
+        if is_name:
+            self.names.add(stem)
+            weight = NAME_WEIGHT if known else weight * NAME_WEIGHT
+        else:
+            weight *= _KIND_WEIGHTS[kind]
+        self.weights[stem] = max(weight, known)
+
+
+_KIND_WEIGHTS = {"word": 1.0, "generic": 1.0, "frame": FRAME_WEIGHT, "number": NUMBER_WEIGHT, "sign": 1.0}
+
+
+@lru_cache(maxsize=30_000)
+def _stems(word: str) -> tuple[tuple[str, ...], str]:
+    """The stems of a written word, and its kind. There are none, if it says nothing."""
+    parts = index_text(word).split()
+    if not parts:
+        return (), ""
+    if word[0].isdecimal():
+        return (intern(".".join(parts)[:STEM_LENGTH]),), "number"
+    if is_cjk(parts[0]):
+        return tuple(intern(part) for part in parts if len(part) > 1), "sign"
+    # "l'accord" and "d'Agnès" are two words, "Valdoria's" is one.
+    part = parts[-1] if len(parts[0]) == 1 else parts[0]
+    if len(part) < 2 or part in _STOPWORDS:
+        return (), ""
+    stem = intern(part[:STEM_LENGTH])
+    return (stem,), "frame" if stem in _FRAME else "generic" if stem in GENERIC else "word"
+
+
+def _has_capital(word: str) -> bool:
+    return (word[2:3] if word[1] in "'’" else word[0]).isupper() if len(word) > 1 else word.isupper()
+
+
+def _is_acronym(word: str) -> bool:
+    return word.isupper() and 1 < len(word) < 6
+
+
+def _is_title_case(words: Sequence[str]) -> bool:
+    """Whether nearly all long words have a capital, so that capitals mark no names."""
+    capitals = [word[0].isupper() for word in words if len(word) > 3 and word[0].isalpha()]
+    return len(capitals) >= 3 and sum(capitals) >= 0.7 * len(capitals)
+
+
+def _shows_names(title: str, lead: str, language: str) -> bool:
+    if language[:2].lower() in _WITHOUT_NAMES:
+        return False
+    text = f"{title} {lead}"
+    if not language and len(_GERMAN.findall(text)) >= 2:
+        return False
+    return any(letter.isupper() for letter in text)
+
+
+_WITHOUT_NAMES = frozenset(("de", "lb", "zh", "ja", "ko", "th", "ar", "he", "fa", "hi", "ur"))
+_GERMAN = re.compile(r"\b(?:der|das|und|ist|im|den|dem|ein|eine|von|mit|für|auf|nicht|nach|wird)\b")

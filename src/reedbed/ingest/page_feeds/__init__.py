@@ -1,0 +1,1 @@
+"""Entries from pages without a feed."""

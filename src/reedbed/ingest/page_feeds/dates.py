@@ -1,0 +1,251 @@
+"""Parse dates as people write them on pages, in many languages. A text without a clear date gives None."""
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from reedbed.domain.records import record
+from reedbed.domain.times import Instant, from_datetime, to_datetime
+from reedbed.ingest.parse.dates import instant
+
+DayOrder = Literal["dmy", "mdy"]
+
+MAX_TEXT = 120
+_EARLIEST_YEAR, _YEARS_AHEAD = 1990, 5
+
+# Beginnings of month names; a word is compared with its first five letters, then four, then three.
+_MONTH_STEMS = (
+    "jan gen ene sty led янв січ ينا oca ocak ιαν ינו jän",
+    "feb fév fev fév lut úno únor фев лют فبر şub φεβ פבר helm febr",
+    "mar mär mrz maa maart břez бере март мар مار μαρ מרץ maal márc",
+    "apr avr abr kwi dub апр квіт أبر ابر nis απρ אפר huht ápr",
+    "may mai mag maj mei květ мая май трав ماي μαϊ μάι מאי touk máj",
+    "jun juin jui giu cze červn июн черв يون haz ιουν יונ kesä jún",
+    "jul juil lug lip červen июл лип يول tem ιουλ יול hein júl",
+    "aug aoû aou ago sie srp авг серп أغس اغس ağu αυγ אוג elo augu",
+    "sep set wrz září сен вер سبت eyl σεπ ספט syys szep",
+    "oct okt ott out paź říj окт жовт أكت اكت eki οκτ אוק loka",
+    "nov lis list ноя лист نوف kas νοε נוב marra",
+    "dec dez déc dic gru pros дек груд ديس ara δεκ דצמ joul",
+)
+_MONTHS = {stem: number for number, stems in enumerate(_MONTH_STEMS, 1) for stem in stems.split()}
+# Words that begin like a month and are none, or another month than their first letters say.
+_EXACT = {
+    "listopada": 11, "listopad": 11, "červenec": 7, "července": 7, "červen": 6, "června": 6, "juillet": 7, "juil": 7,
+    "juin": 6, "maggio": 5, "marraskuuta": 11, "maaliskuuta": 3, "mayo": 5, "maio": 5, "mayıs": 5, "mart": 3,
+    "listopadu": 11, "липня": 7, "липень": 7, "лютого": 2, "листопада": 11,
+}  # fmt: skip
+_NO_MONTHS = frozenset(
+    (
+        "market", "markt", "make", "made", "mark", "marine", "marsh", "list", "lists", "lisa", "listen", "listed",
+        "second", "marken", "decide", "decision", "decline", "augment",
+    )
+)  # fmt: skip
+_DIGITS = str.maketrans("٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹０１２３４５６７８９", "012345678901234567890123456789")
+
+_YEAR_FIRST = re.compile(r"(?<!\d)(\d{4})\s?[-/.年년]\s?(\d{1,2})\s?[-/.月월]\s?(\d{1,2})(?!\d)")
+_ERA = re.compile(r"(令和|平成)\s?(\d{1,2}|元)年\s?(\d{1,2})月\s?(\d{1,2})日")
+_ERA_STARTS = {"令和": 2018, "平成": 1988}
+_DAY_FIRST = re.compile(r"(?<![\d.,])(\d{1,2})([./-])\s?(\d{1,2})\2\s?(\d{4}|\d{2})(?!\d)")
+_MONTH_DAY_CJK = re.compile(r"(?<!\d)(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
+_DAY_MONTH = re.compile(
+    r"(?<![\d:.,/])(\d{1,2})(?:st|nd|rd|th|er|\.|º|ª|°)?(?:\s+|-)(?:de |of |d[’'])?([^\W\d_]{3,14})\.?"
+    r"(?:,?[\s-]+(?:de |del )?['’]?(\d{4}))?(?![\w:])",
+    re.IGNORECASE,
+)
+_MONTH_DAY = re.compile(
+    r"(?<!\w)([^\W\d_]{3,14})\.?\s+(\d{1,2})(?:st|nd|rd|th)?(?![\d:.])(?:,?\s+(\d{4}))?(?![\w:])", re.IGNORECASE
+)
+_URL_DATE = re.compile(
+    r"(?<!\d)((?:19|20)\d\d)[/_-](0?[1-9]|1[0-2])[/_-](0?[1-9]|[12]\d|3[01])(?!\d)"
+    r"|[/_t-]((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=[/_.\-]|$)"
+    r"|(?<!\d)((?:19|20)\d\d)[/-]((?:0[1-9]|1[0-2]))(0[1-9]|[12]\d|3[01])(?=/)"
+)
+_DEADLINE = re.compile(
+    r"deadline|clos(?:es|ing)|apply by|expires|until|due|bewerbungsschluss|bewerbungsfrist|frist|bis (?:zum)?|"
+    r"date limite|jusqu|hasta|plazo|scadenza|fino al|prazo|до\s|termin|締切|まで|截止|마감",
+    re.IGNORECASE,
+)
+
+_UNITS = {
+    "minute": "min minute minutes mins minuten minuta minutos minuti minut minuty minut minuten dakika минут минуту "
+    "минуты хвилин دقيقة دقائق 分 分钟 分鐘 분 m",
+    "hour": "h hr hrs hour hours stunde stunden std heure heures hora horas ora ore uur uren godz godzin godzinę "
+    "godziny hodin saat час часа часов годин ساعة ساعات 時間 小时 小時 시간 timmar timer",
+    "day": "d day days tag tage tagen jour jours día días dia dias giorno giorni dag dagen dni dzień gün день дня дней "
+    "днів يوم أيام 日 天 일",
+    "week": "w week weeks woche wochen semaine semaines semana semanas settimana settimane weken tygodnie tydzień "
+    "tygodni hafta неделю недели недель أسبوع أسابيع 週間 周 주",
+}  # fmt: skip
+_UNIT_SPANS = {
+    "minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)
+}  # fmt: skip
+_UNIT_OF = {word: unit for unit, words in _UNITS.items() for word in words.split()}
+_AGO = re.compile(
+    r"(?<!\d)(\d{1,3})\s?([^\W\d_]{1,9})\.?\s+(?:ago|geleden|fa|atrás|temu|назад|önce|тому|sedan|siden|sitten|zpět)\b"
+    r"|\b(?:vor|il y a|hace|há|منذ|před|πριν)\s+(\d{1,3})\s?([^\W\d_]{1,9})"
+    r"|(\d{1,3})\s?(分|分钟|分鐘|時間|小时|小時|日|天|週間|周|분|시간|일|주)\s?(?:前|전)",
+    re.IGNORECASE,
+)
+_BEFORE_WORDS = {
+    0: "today heute aujourd’hui aujourd'hui hoy oggi hoje vandaag dzisiaj dziś сегодня bugün اليوم 今日 今天 오늘 idag",
+    1: "yesterday gestern hier ayer ieri ontem gisteren wczoraj вчера dün أمس 昨日 昨天 어제 igår",
+}
+_DAYS_BEFORE = {word: days for days, words in _BEFORE_WORDS.items() for word in words.split()}
+_WORD = re.compile(r"[^\W\d_]+(?:[’'][^\W\d_]+)*")
+_SLASHES = re.compile(r"(?<!\d)(\d{1,2})[/-](\d{1,2})[/-](?:\d{4}|\d{2})(?!\d)")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+
+
+@record
+class FoundDate:
+    time: Instant
+    has_year: bool = True
+    month: int = 0
+    day: int = 0
+
+    def in_year(self, year: int) -> Instant:
+        return _at(year, self.month, self.day) or self.time
+
+
+@record
+class DateReader:
+    """Reads dates of one page: `now` for relative ones, `order` for 4/11/2026."""
+
+    now: Instant
+    order: DayOrder | None
+
+    def machine(self, text: str) -> Instant | None:
+        """A value for programs: ISO 8601, RFC 822, or seconds or milliseconds since 1970."""
+        text = text.strip()
+        if text.isdigit() and len(text) in (10, 13):
+            return int(text) * (1000 if len(text) == 10 else 1)
+        if len(text) < 8:
+            return None
+        time = instant(text)
+        return time if time is not None and self._plausible(time) else None
+
+    def written(self, text: str) -> FoundDate | None:
+        """A date in a short text."""
+        if not text or len(text) > MAX_TEXT:
+            return None
+        line = " ".join(text.translate(_DIGITS).split())
+        found = self._complete(line) or self._with_month_name(line) or self._relative(line)
+        return found if found is not None and self._plausible(found.time) else None
+
+    def in_url(self, url: str) -> Instant | None:
+        match = _URL_DATE.search(url.partition("?")[0].partition("//")[2])
+        if match is None:
+            return None
+        year, month, day = (int(part) for part in match.groups() if part)
+        time = _at(year, month, day)
+        return time if time is not None and self._plausible(time) and time <= self.now + 86_400_000 else None
+
+    def _plausible(self, time: Instant) -> bool:
+        year = to_datetime(time).year
+        return _EARLIEST_YEAR <= year <= to_datetime(self.now).year + _YEARS_AHEAD
+
+    def _complete(self, line: str) -> FoundDate | None:
+        if match := _ERA.search(line):
+            year = _ERA_STARTS[match[1]] + (1 if match[2] == "元" else int(match[2]))
+            return _found(year, int(match[3]), int(match[4]), line, match.start())
+        if match := _YEAR_FIRST.search(line):
+            return _found(int(match[1]), int(match[2]), int(match[3]), line, match.start())
+        if match := _DAY_FIRST.search(line):
+            first, mark, second = int(match[1]), match[2], int(match[3])
+            order = "dmy" if mark == "." or first > 12 else "mdy" if second > 12 else self.order
+            if order is None:
+                return None
+            day, month = (first, second) if order == "dmy" else (second, first)
+            year = int(match[4]) + (2000 if len(match[4]) == 2 else 0)
+            return _found(year, month, day, line, match.start())
+        return None
+
+    def _with_month_name(self, line: str) -> FoundDate | None:
+        if match := _MONTH_DAY_CJK.search(line):
+            return self._dated(None, int(match[1]), int(match[2]), line, match.start())
+        best: FoundDate | None = None
+        for pattern, day_at, month_at in ((_DAY_MONTH, 1, 2), (_MONTH_DAY, 2, 1)):
+            for match in pattern.finditer(line):
+                month = month_number(match[month_at])
+                if month is None:
+                    continue
+                found = self._dated(match[3], month, int(match[day_at]), line, match.start())
+                if found is not None and found.has_year:
+                    return found
+                best = best or found
+        return best
+
+    def _dated(self, year: str | None, month: int, day: int, line: str, start: int) -> FoundDate | None:
+        if year is not None:
+            return _found(int(year), month, day, line, start)
+        # Without a year it is the latest such day that is not in the future.
+        this_year = to_datetime(self.now).year
+        for candidate in (this_year, this_year - 1):
+            found = _found(candidate, month, day, line, start)
+            if found is not None and found.time <= self.now + 86_400_000:
+                return FoundDate(found.time, False, month, day)
+        return None
+
+    def _relative(self, line: str) -> FoundDate | None:
+        if len(line) > 60:
+            return None
+        now = to_datetime(self.now)
+        if match := _AGO.search(line):
+            count, unit = next((n, u) for n, u in (match.group(1, 2), match.group(3, 4), match.group(5, 6)) if n)
+            name = _UNIT_OF.get(unit.lower()) or _UNIT_OF.get(unit.lower().rstrip("s"))
+            if name is None:
+                return None
+            span = now - int(count) * _UNIT_SPANS[name]
+            exact = span if name in ("minute", "hour") else span.replace(hour=0, minute=0)
+            return FoundDate(from_datetime(exact.replace(second=0, microsecond=0)))
+        for word in _WORD.findall(line.lower()):
+            if word in _DAYS_BEFORE:
+                day = now - timedelta(days=_DAYS_BEFORE[word])
+                return FoundDate(from_datetime(datetime(day.year, day.month, day.day, tzinfo=UTC)))
+        return None
+
+
+def month_number(word: str) -> int | None:
+    lowered = word.lower().rstrip(".")
+    if lowered in _EXACT:
+        return _EXACT[lowered]
+    if lowered in _NO_MONTHS:
+        return None
+    return next((_MONTHS[lowered[:length]] for length in (6, 5, 4, 3) if lowered[:length] in _MONTHS), None)
+
+
+def year_of(text: str) -> int | None:
+    """The year, if the text is nothing else."""
+    return int(text) if _YEAR.fullmatch(text.strip()) else None
+
+
+def day_order(texts: Iterable[str], language: str | None) -> DayOrder | None:
+    """How dates like 4/11/2026 are meant: what one of them proves, else what the language says."""
+    for text in texts:
+        for first, second in _SLASHES.findall(text.translate(_DIGITS)):
+            if int(first) > 12 >= int(second):
+                return "dmy"
+            if int(second) > 12 >= int(first):
+                return "mdy"
+    lowered = (language or "").lower().replace("_", "-")
+    if lowered in ("en-us", "fil", "en-ph"):
+        return "mdy"
+    # Plain English is written in both orders.
+    return None if lowered in ("", "en") else "dmy"
+
+
+def _found(year: int, month: int, day: int, line: str, start: int) -> FoundDate | None:
+    time = _at(year, month, day)
+    # The day until which one can apply is not the day on which it was published.
+    if time is None or _DEADLINE.search(line[max(0, start - 30) : start]):
+        return None
+    return FoundDate(time, True, month, day)
+
+
+def _at(year: int, month: int, day: int) -> Instant | None:
+    try:
+        return from_datetime(datetime(year, month, day, tzinfo=UTC))
+    except ValueError:
+        return None

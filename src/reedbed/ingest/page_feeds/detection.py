@@ -1,0 +1,491 @@
+"""Find the lists of a page from its links.
+
+Links at the same place of the page (by tags, or by classes) form a group. From each link one climbs to the largest
+element that holds no other link of the group: that is an item. The groups are ranked by what their items hold.
+"""
+
+import math
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from urllib.parse import urlsplit
+
+from reedbed.domain.page_feeds import PageEntry, entry_key
+from reedbed.domain.records import record
+from reedbed.ingest.page_feeds.dates import DateReader, FoundDate, year_of
+from reedbed.ingest.page_feeds.document import PageDocument, PageLink
+from reedbed.ingest.page_feeds.items import Item, ItemReader, title_quality
+from reedbed.ingest.page_feeds.links import fits, link_pattern
+
+MIN_ITEMS = 3
+MIN_SCORE = 1.3
+_MAX_GROUPS_READ = 10
+_MAX_GAP = 12
+_MAX_CLIMB = 12
+_MAX_ORDINAL = 5
+_SECTIONS_FACTOR = 4.0
+
+_ASIDE = re.compile(
+    r"(?<![a-z])(?:nav|navigation|menu|megamenu|footer|foot|sidebar|aside|rail|related|popular|trending|breadcrumbs?|"
+    r"pagination|pager|share|social|cookie|consent|cmp|widget|recommended|recommend|jumpbox|toc|filters?|facets|"
+    r"blogroll|ranking|rank|partners?|legal|subscribe|toolbar|dropdown|tabs|tagcloud|archive-list|bnr|banner)(?![a-z])"
+    r"|most[-_]?(?:read|viewed|popular)|meist-?gelesen|plus-?lus|piu-?letti|mas-?(?:vist|le)|cok-?okunan|topnav|sub-?nav",
+    re.IGNORECASE,
+)
+_MENU = re.compile(
+    r"(?<![a-z])(?:mega-?menu|main-?nav|navbar|site-?nav|foot(?:er)?-?(?:nav|menu|links))(?![a-z])", re.IGNORECASE
+)
+_CONTENT = re.compile(
+    r"(?<![a-z])(?:content|main|list|posts?|articles?|news|entries|entry|stream|feed|results|items?|stories|story|"
+    r"archive|blog|listing|grid|topics?|threads?|river|releases?)(?![a-z])",
+    re.IGNORECASE,
+)
+_ASIDE_HEADING = re.compile(
+    r"most (?:read|viewed|popular|shared|commented)|trending|popular|related|recommended|you may also|editor.s picks?|"
+    r"meistgelesen|beliebt|das könnte|les plus (?:lus|vus)|à lire aussi|lo más (?:visto|leído)|i più letti|più letti|"
+    r"mais lidas?|mais vistos|популярное|читайте также|самое читаемое|ランキング|人気|关注|热门|排行|많이 본|인기|"
+    r"الأكثر|najczęściej czytane|najpopularniejsze|çok okunan|meest gelezen|mest læste|recent posts|blogroll|archives?",
+    re.IGNORECASE,
+)
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_ASIDE_TAGS = frozenset(("nav", "footer", "aside", "select", "form"))
+_ROLES = frozenset(("navigation", "contentinfo", "complementary", "menu", "menubar", "dialog", "search"))
+_VARIANT = re.compile(r"\d|--|^(?:is|has|js)-|odd|even|first|last|sticky|active")
+
+
+@record
+class DetectedList:
+    roots: tuple[int, ...]
+    items: tuple[Item, ...]
+    entries: tuple[PageEntry, ...]
+    score: float
+    sections: bool = False
+    """The entries are sections of this page itself."""
+
+
+def detect_lists(page: PageDocument, dates: DateReader) -> list[DetectedList]:
+    """Lists whose score is high enough, best first; lists of the same links only once."""
+    reader = ItemReader(page, dates)
+    aside = _aside_regions(page)
+    detected: list[DetectedList] = []
+    seen: set[tuple[int, ...]] = set()
+    for roots in _candidate_roots(page, aside)[:_MAX_GROUPS_READ]:
+        if roots in seen:
+            continue
+        seen.add(roots)
+        found = read_list(page, reader, roots, dates, aside)
+        if found is not None:
+            detected.append(found)
+    for roots in section_roots(page):
+        items = items_from(page, roots, dates)
+        if entries := reader.sections(items):
+            score = _SECTIONS_FACTOR * _score(page, roots, entries, aside)
+            detected.append(DetectedList(roots, tuple(items), tuple(entries), score, sections=True))
+    lists = _without_repeats(_without_parts(page, detected))
+    if lists and not lists[0].sections:
+        lists[0] = _with_leads(page, reader, lists[0], dates, aside)
+    return lists
+
+
+def _with_leads(
+    page: PageDocument, reader: ItemReader, found: DetectedList, dates: DateReader, aside: list[bool]
+) -> DetectedList:
+    """Add the few entries that are built differently, such as the lead of a front page.
+
+    They are headings above or between the items, with links like those of the list.
+    """
+    pattern = link_pattern([entry.url for entry in found.entries])
+    known = {entry.key for entry in found.entries}
+    if not pattern:
+        return found
+    leads = [
+        link
+        for link in page.links
+        if link.index < page.ends[found.roots[-1]]
+        and not aside[link.index]
+        and entry_key(link.url) not in known
+        and fits(link.url, pattern)
+        and title_quality(link.text) > 0
+        and _in_heading(page, link.index)
+    ]
+    if not leads or len(leads) * 2 > len(found.roots):
+        return found
+    blocked = sorted({*found.roots, *(link.index for link in leads)})
+    extra = {_lead_root(page, link.index, blocked) for link in leads}
+    roots = tuple(sorted({*found.roots, *extra}))
+    merged = read_list(page, reader, roots, dates, aside)
+    if merged is None or not known <= {entry.key for entry in merged.entries}:
+        return found
+    return merged if merged.score > 0.9 * found.score else found
+
+
+def _in_heading(page: PageDocument, number: int) -> bool:
+    inside = page.tags[number + 1 : page.ends[number]]
+    above = [page.tags[page.ancestor(number, levels)] for levels in (1, 2)]
+    return any(tag in _HEADINGS for tag in (*inside, *above))
+
+
+def _lead_root(page: PageDocument, number: int, blocked: list[int]) -> int:
+    own = number
+    while True:
+        above = page.parents[number]
+        if above <= 0 or page.tags[above] in ("body", "html", "main"):
+            return number
+        first, last = bisect_left(blocked, above), bisect_left(blocked, page.ends[above])
+        if any(other != own for other in blocked[first:last]):
+            return number
+        number = above
+
+
+def read_list(
+    page: PageDocument, reader: ItemReader, roots: tuple[int, ...], dates: DateReader, aside: "list[bool] | None" = None
+) -> DetectedList | None:
+    items = items_from(page, roots, dates)
+    entries = reader.entries(items)
+    if not entries:
+        return None
+    regions = aside if aside is not None else _aside_regions(page)
+    return DetectedList(roots, tuple(items), tuple(entries), _score(page, roots, entries, regions))
+
+
+def _without_parts(page: PageDocument, detected: Sequence[DetectedList]) -> list[DetectedList]:
+    """A list whose items are parts of another list's items counts less: the changes of a release, not the releases."""
+    weighed: list[DetectedList] = []
+    for one in detected:
+        inside = any(_lies_in(page, one, other) for other in detected if len(other.roots) < len(one.roots))
+        weighed.append(replace(one, score=one.score / 2) if inside else one)
+    return sorted(weighed, key=lambda one: -one.score)
+
+
+def _lies_in(page: PageDocument, one: DetectedList, other: DetectedList) -> bool:
+    """Whether there are a few of these items in each of the others, which are dated entries themselves."""
+    dated = sum(entry.published is not None for entry in other.entries)
+    if len(one.roots) > 3 * len(other.roots) or dated * 2 < len(other.roots) or other.score < MIN_SCORE:
+        return False
+    return all(
+        (at := bisect_right(other.roots, root)) and page.contains(other.roots[at - 1], root) for root in one.roots
+    )
+
+
+def _without_repeats(detected: Iterable[DetectedList]) -> list[DetectedList]:
+    kept: list[DetectedList] = []
+    for one in detected:
+        keys = {entry.key for entry in one.entries}
+        if one.score < MIN_SCORE or len(keys) < MIN_ITEMS:
+            continue
+        if not any(len(keys & {e.key for e in other.entries}) * 2 > len(keys) for other in kept):
+            kept.append(one)
+    return kept
+
+
+# --- Groups of links
+
+
+def _candidate_roots(page: PageDocument, aside: list[bool]) -> list[tuple[int, ...]]:
+    """Roots of items for every group of links, the most promising groups first."""
+    groups: defaultdict[object, list[PageLink]] = defaultdict(list)
+    signatures: dict[int, str] = {}
+    for link in page.links:
+        number = link.index
+        side = aside[number]
+        groups[("path", page.paths[number], side)].append(link)
+        cell, ordinal = _cell_ordinal(page, number), _ordinal(page, number)
+        groups[("cell", page.paths[number], cell, side)].append(link)
+        if ordinal < _MAX_ORDINAL:
+            groups[("place", page.paths[number], cell, ordinal, side)].append(link)
+        shape = tuple(_class_signature(page, n, signatures) for n in (number, page.parents[number]))
+        if any(shape):
+            groups[("classes", page.tags[number], shape, side)].append(link)
+    ranked = sorted(groups.items(), key=lambda group: -_promise(group[1]))
+    results: list[tuple[int, ...]] = []
+    for _, links in ranked[: 3 * _MAX_GROUPS_READ]:
+        if len({link.url for link in links}) < MIN_ITEMS:
+            continue
+        roots = _climb(page, links)
+        if len(roots) >= MIN_ITEMS and roots not in results:
+            results.append(roots)
+    return results
+
+
+def _promise(links: Sequence[PageLink]) -> float:
+    urls = len({link.url for link in links})
+    if urls < MIN_ITEMS:
+        return 0.0
+    sample = links[:30]
+    # A link around a picture has no text, but its item may have a title.
+    quality = sum(title_quality(link.text) or 0.15 for link in sample) / len(sample)
+    return quality * math.log2(1 + min(urls, 40))
+
+
+def _ordinal(page: PageDocument, number: int) -> int:
+    element = page.elements[number]
+    tag, ordinal = page.tags[number], 0
+    previous = element.getprevious()
+    while previous is not None and ordinal < _MAX_ORDINAL:
+        ordinal += previous.tag == tag
+        previous = previous.getprevious()
+    return ordinal
+
+
+def _cell_ordinal(page: PageDocument, number: int) -> int:
+    """The column, for a link in a table."""
+    for _ in range(4):
+        if number < 0:
+            break
+        if page.tags[number] in ("td", "th"):
+            return _ordinal(page, number)
+        number = page.parents[number]
+    return -1
+
+
+def _class_signature(page: PageDocument, number: int, known: dict[int, str]) -> str:
+    if number < 0:
+        return ""
+    if number not in known:
+        words = page.attribute(number, "class").split()
+        known[number] = " ".join(sorted(word for word in words if not _VARIANT.search(word)))
+    return known[number]
+
+
+def _climb(page: PageDocument, links: Sequence[PageLink]) -> tuple[int, ...]:
+    """For each link the highest ancestor without another link of the group."""
+    numbers = [link.index for link in links]
+    urls = [link.url for link in links]
+    run_ends = _run_ends(urls)
+    heights = [_height(page, numbers, run_ends, at) for at in range(len(links))]
+    level = _common_level(page, numbers, urls, heights)
+    roots = {page.ancestor(number, min(level, height)) for number, height in zip(numbers, heights, strict=True)}
+    ordered = sorted(roots)
+    # An item that lies in another one is a part of it.
+    return tuple(
+        root for at, root in enumerate(ordered) if at + 1 == len(ordered) or ordered[at + 1] >= page.ends[root]
+    )
+
+
+def _run_ends(urls: list[str]) -> list[int]:
+    """For each link the end of the run of links with the same address."""
+    ends = list(range(1, len(urls) + 1))
+    for at in range(len(urls) - 2, -1, -1):
+        if urls[at] == urls[at + 1]:
+            ends[at] = ends[at + 1]
+    return ends
+
+
+def _height(page: PageDocument, numbers: list[int], run_ends: list[int], at: int) -> int:
+    number, height = numbers[at], 0
+    while height < _MAX_CLIMB:
+        above = page.parents[number]
+        if above <= 0 or page.tags[above] in ("body", "html"):
+            break
+        first, last = bisect_left(numbers, above), bisect_right(numbers, page.ends[above] - 1)
+        if last > run_ends[first]:
+            break
+        number, height = above, height + 1
+    return height
+
+
+def _common_level(page: PageDocument, numbers: list[int], urls: list[str], heights: list[int]) -> int:
+    """The highest level at which at least nine of ten links still have an item of their own."""
+    distinct = len(set(urls))
+    ranked = sorted(heights)
+    level = ranked[len(ranked) // 10]
+    for candidate in sorted(set(heights)):
+        alone = len({urls[at] for at, height in enumerate(heights) if height >= candidate})
+        if alone >= 0.9 * distinct or candidate <= level:
+            level = max(level, candidate)
+    return level
+
+
+def section_roots(page: PageDocument) -> list[tuple[int, ...]]:
+    """Sections of one page that are headed by an element with an id, as in changelogs."""
+    groups: defaultdict[int, list[int]] = defaultdict(list)
+    for number, tag in enumerate(page.tags):
+        if tag in ("h2", "h3", "h4") and page.attribute(number, "id"):
+            groups[page.paths[number]].append(number)
+    return [tuple(found) for found in groups.values() if len(found) >= MIN_ITEMS]
+
+
+# --- Regions
+
+
+def _aside_regions(page: PageDocument) -> list[bool]:
+    """For each element whether it lies in navigation, a footer, a sidebar or another side matter."""
+    aside = [False] * len(page.elements)
+    for number, element in enumerate(page.elements):
+        above = page.parents[number]
+        if above >= 0 and aside[above]:
+            aside[number] = True
+            continue
+        tag = page.tags[number]
+        if tag in ("html", "body", "main", "article", "a", "li"):
+            continue
+        name = f"{element.get('class') or ''} {element.get('id') or ''}"
+        if tag in ("nav", "footer") or element.get("role") in _ROLES or _MENU.search(name):
+            aside[number] = True
+        elif tag in _ASIDE_TAGS or (len(name) > 2 and _ASIDE.search(name) and not _CONTENT.search(name)):
+            # What holds most of the page is no side matter, whatever it is called.
+            aside[number] = page.ends[number] - number < len(page.elements) * 0.7
+    for number, tag in enumerate(page.tags):
+        if tag in ("h2", "h3", "h4", "h5") and not aside[number]:
+            text = page.text(number)
+            if len(text) < 40 and _ASIDE_HEADING.match(text):
+                _mark(aside, page, page.parents[number])
+    return aside
+
+
+def _mark(aside: list[bool], page: PageDocument, number: int) -> None:
+    if number > 0 and page.ends[number] - number < len(page.elements) * 0.4:
+        for inner in range(number, page.ends[number]):
+            aside[inner] = True
+
+
+# --- Items
+
+
+def items_from(page: PageDocument, roots: Sequence[int], dates: DateReader) -> list[Item]:
+    """Items of the roots; where roots are headings or terms, with the siblings that belong to them."""
+    spans = _spans(page, roots)
+    headings = _date_headings(page, roots, spans, dates)
+    items: list[Item] = []
+    found: FoundDate | None = None
+    year: int | None = None
+    at = 0
+    for root, span in zip(roots, spans, strict=True):
+        while at < len(headings) and headings[at][0] <= root:
+            _, new_date, new_year = headings[at]
+            found, year = (new_date, year) if new_date is not None else (found, new_year)
+            at += 1
+        items.append(Item(span, found, year))
+    return items
+
+
+def _spans(page: PageDocument, roots: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:
+    gaps = [_gap(page, one, other) for one, other in pairwise(roots)]
+    known = [gap for gap in gaps if gap is not None]
+    sizes = sorted(len(gap) for gap in known if gap)
+    if len(known) < 2 or len(sizes) < 0.6 * len(known):
+        return [((root, page.ends[root]),) for root in roots]
+    usual = sizes[len(sizes) // 2]
+    trailing, leading = _trailing(page, roots[-1]), _leading(page, roots[0])
+    if trailing or not leading:
+        tails = [*gaps, trailing[:usual]]
+        return [(_span(page, root), *_each(page, tail)) for root, tail in zip(roots, tails, strict=True)]
+    heads = [leading[-usual:], *gaps]
+    return [(*_each(page, head), _span(page, root)) for root, head in zip(roots, heads, strict=True)]
+
+
+def _span(page: PageDocument, number: int) -> tuple[int, int]:
+    return number, page.ends[number]
+
+
+def _each(page: PageDocument, numbers: list[int] | None) -> list[tuple[int, int]]:
+    return [_span(page, number) for number in (numbers or [])[:_MAX_GAP]]
+
+
+def _gap(page: PageDocument, one: int, other: int) -> list[int] | None:
+    """The siblings between two roots; None if the roots are not siblings."""
+    if page.parents[one] != page.parents[other]:
+        return None
+    between: list[int] = []
+    number = page.siblings_after(one)
+    while number != -1 and number < other:
+        between.append(number)
+        number = page.siblings_after(number)
+    return [n for n in between if page.tags[n] not in ("br", "hr", "script")]
+
+
+def _trailing(page: PageDocument, root: int) -> list[int]:
+    found: list[int] = []
+    number = page.siblings_after(root)
+    while number != -1 and len(found) < _MAX_GAP and page.tags[number] not in ("hr", "footer", "nav"):
+        found.append(number)
+        number = page.siblings_after(number)
+    return found
+
+
+def _leading(page: PageDocument, root: int) -> list[int]:
+    found: list[int] = []
+    above = page.parents[root]
+    number = above + 1
+    while number != -1 and number < root:
+        found.append(number)
+        number = page.siblings_after(number)
+    return found
+
+
+def _date_headings(
+    page: PageDocument, roots: Sequence[int], spans: Sequence[tuple[tuple[int, int], ...]], dates: DateReader
+) -> list[tuple[int, FoundDate | None, int | None]]:
+    """Headings between the items that are a date or a year: they hold for the items below."""
+    covered: set[int] = set()
+    for span in spans:
+        for start, end in span:
+            covered.update(range(start, end))
+    found: list[tuple[int, FoundDate | None, int | None]] = []
+    for number in range(max(0, roots[0] - 60), roots[-1]):
+        if number in covered or page.ends[number] - number > 4:
+            continue
+        tag = page.tags[number]
+        marked = tag in ("h1", "h2", "h3", "h4", "h5", "dt", "th", "time", "caption", "summary", "strong", "b")
+        if not marked and not re.search(r"date|day|year|jahr", page.attribute(number, "class"), re.IGNORECASE):
+            continue
+        text = page.text(number)
+        if len(text) > 40:
+            continue
+        year = year_of(text)
+        date = None if year is not None else dates.written(text)
+        if year is not None or date is not None:
+            found.append((number, date, year))
+    return found
+
+
+# --- Score
+
+
+def _score(page: PageDocument, roots: Sequence[int], entries: Sequence[PageEntry], aside: list[bool]) -> float:
+    count = len(entries)
+    quality = sum(title_quality(entry.title) for entry in entries) / count
+    dated = sum(entry.published is not None for entry in entries) / count
+    pictured = sum(entry.image is not None for entry in entries) / count
+    teased = sum(bool(entry.teaser) for entry in entries) / count
+    headed = _share_with_heading(page, roots)
+    size = math.log2(1 + min(count, 60))
+    fields = 1 + 0.8 * dated + 0.4 * pictured + 0.3 * teased + 0.4 * headed
+    lost = count / len(roots) if len(roots) > count else 1.0
+    region = 0.12 if sum(aside[root] for root in roots) * 2 > len(roots) else 1.0
+    return size * (quality + 0.1 * (pictured + dated)) * fields * lost * region * _place_factor(page, roots, entries)
+
+
+def content_score(entries: Sequence[PageEntry]) -> float:
+    """The score of a list that was not read from markup."""
+    count = len(entries)
+    quality = sum(title_quality(entry.title) for entry in entries) / count
+    dated = sum(entry.published is not None for entry in entries) / count
+    pictured = sum(entry.image is not None for entry in entries) / count
+    return math.log2(1 + min(count, 60)) * quality * (1 + 0.8 * dated + 0.4 * pictured)
+
+
+def _share_with_heading(page: PageDocument, roots: Sequence[int]) -> float:
+    sample = roots[:20]
+    return sum(not _HEADINGS.isdisjoint(page.tags[root : page.ends[root]]) for root in sample) / len(sample)
+
+
+def _place_factor(page: PageDocument, roots: Sequence[int], entries: Sequence[PageEntry]) -> float:
+    factor = 1.0
+    tags = Counter(page.tags[root] for root in roots)
+    if tags["article"] * 2 > len(roots):
+        factor *= 1.2
+    above = page.parents[roots[0]]
+    for _ in range(6):
+        if above < 0:
+            break
+        if page.tags[above] == "main":
+            factor *= 1.15
+            break
+        above = page.parents[above]
+    paths = [urlsplit(entry.url).path for entry in entries]
+    slugs = sum(1 for path in paths if path.count("-") >= 2 or re.search(r"\d{3,}", path)) / len(paths)
+    return factor * (0.8 + 0.3 * slugs)

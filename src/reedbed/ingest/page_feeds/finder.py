@@ -1,0 +1,108 @@
+"""The lists of a page from all sources, best first, or the reason why there is none."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from reedbed.domain.failures import Failure, FailureCode
+from reedbed.domain.page_feeds import MAX_ENTRIES, PageEntry, PageList, PageLists
+from reedbed.domain.times import Instant
+from reedbed.ingest.article.extract import blocked_reason
+from reedbed.ingest.article.metadata import read_metadata
+from reedbed.ingest.page_feeds.dates import DateReader, day_order
+from reedbed.ingest.page_feeds.detection import MIN_SCORE, DetectedList, content_score, detect_lists
+from reedbed.ingest.page_feeds.document import PageDocument, read_document
+from reedbed.ingest.page_feeds.recipe import recipe_for
+from reedbed.ingest.page_feeds.sources import SourceReader, news_sitemap
+
+MAX_LISTS = 5
+_SOURCE_PREFERENCE = 1.25
+_EMPTY_SHELL = 200
+"""Characters; a page with less text and with scripts is built in the browser."""
+
+NO_LIST = Failure(FailureCode.LIST_NOT_FOUND)
+TOO_MANY = Failure(FailureCode.LIST_TOO_LONG, {"limit": MAX_ENTRIES})
+_CONSENT = re.compile(
+    r"consent|cookies?|privacy|datenschutz|einwilligung|confidentialité|privacidad|partners|同意|согласие",
+    re.IGNORECASE,
+)
+_SHORT_PAGE = 1_500
+
+
+def find_lists(body: bytes, url: str, *, now: Instant, content_type: str | None = None) -> PageLists:
+    if sitemap := news_sitemap(body, DateReader(now, None)):
+        return _checked(PageLists(tuple(sitemap)))
+    page = read_document(body, url, content_type=content_type)
+    if isinstance(page, Failure):
+        return PageLists(reason=page)
+    found = lists_of(page, now)
+    lists = PageLists(tuple(found[:MAX_LISTS]), page.title, page.language)
+    return _checked(lists) if found else replace(lists, reason=no_list_reason(page))
+
+
+def lists_of(page: PageDocument, now: Instant) -> list[PageList]:
+    dates = date_reader(page, now)
+    detected = detect_lists(page, dates)
+    found = [PageList(one.entries, recipe_for(page, one), one.score) for one in detected]
+    given = [replace(one, score=content_score(one.entries)) for one in SourceReader(page, dates).lists()]
+    given = sorted((one for one in given if one.score >= MIN_SCORE), key=lambda one: -one.score)
+    for one in given:
+        found = _with_given(found, one, detected)
+    return sorted(found, key=lambda one: -one.score)
+
+
+def date_reader(page: PageDocument, now: Instant) -> DateReader:
+    texts = [text for element in page.elements for text in (element.text, element.tail) if text and len(text) < 80]
+    return DateReader(now, day_order(texts, page.language))
+
+
+def _with_given(found: list[PageList], given: PageList, detected: Sequence[DetectedList]) -> list[PageList]:
+    """Add a list that the page gives to programs; one list in place of the same list read from its markup."""
+    keys = {entry.key for entry in given.entries}
+    for at, other in enumerate(found):
+        known = {entry.key for entry in other.entries}
+        shared = len(keys & known)
+        if shared * 2 < min(len(keys), len(known)):
+            continue
+        if len(known) > len(keys) * 1.2:
+            return [*found[:at], replace(other, entries=_completed(other.entries, given.entries)), *found[at + 1 :]]
+        score = max(given.score, other.score)
+        better = replace(given, entries=_completed(given.entries, other.entries), score=score)
+        return [*found[:at], better, *found[at + 1 :]]
+    return [*found, replace(given, score=given.score * _SOURCE_PREFERENCE)]
+
+
+def _completed(entries: Sequence[PageEntry], others: Sequence[PageEntry]) -> tuple[PageEntry, ...]:
+    """Fill what a list lacks from another list of the same links."""
+    by_key = {entry.key: entry for entry in others}
+    return tuple(
+        replace(
+            entry,
+            published=entry.published if entry.published is not None else other.published,
+            image=entry.image or other.image,
+            teaser=entry.teaser or other.teaser,
+        )
+        if (other := by_key.get(entry.key)) is not None
+        else entry
+        for entry in entries
+    )
+
+
+def _checked(lists: PageLists) -> PageLists:
+    if lists.lists and len(lists.lists[0].entries) > MAX_ENTRIES:
+        return replace(lists, lists=(), reason=TOO_MANY)
+    return lists
+
+
+def no_list_reason(page: PageDocument) -> Failure:
+    text = " ".join(str(part) for part in page.tree.itertext())
+    text = " ".join(text.split())
+    metadata = read_metadata(page.tree, page.base)
+    reason = blocked_reason(page.source, metadata, text)
+    if reason is not None and reason.code is not FailureCode.ARTICLE_PAYWALL:
+        return reason
+    if len(text) < _SHORT_PAGE and len(_CONSENT.findall(text)) >= 3:
+        return Failure(FailureCode.ARTICLE_NEEDS_CONSENT)
+    if len(text) < _EMPTY_SHELL and "<script" in page.source.lower():
+        return Failure(FailureCode.LIST_NEEDS_SCRIPTS)
+    return NO_LIST

@@ -1,0 +1,31 @@
+"""What the links of a list have in common."""
+
+from collections import Counter
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+
+def link_pattern(urls: Sequence[str]) -> str:
+    """`https://example.org/2026/*/*`: the parts of the paths that all links share; empty for links to many sites."""
+    hosts = Counter(urlsplit(url).netloc for url in urls)
+    if not hosts:
+        return ""
+    host, count = hosts.most_common(1)[0]
+    if count < 0.8 * len(urls):
+        return ""
+    paths = [urlsplit(url).path.strip("/").split("/") for url in urls if urlsplit(url).netloc == host]
+    length = Counter(map(len, paths)).most_common(1)[0][0]
+    same = [path for path in paths if len(path) == length]
+    if len(same) < 0.8 * len(paths):
+        same, length = paths, min(map(len, paths))
+    steps = [next(iter(values)) if len(values := {path[at] for path in same}) == 1 else "*" for at in range(length)]
+    return f"//{host}/" + "/".join(steps)
+
+
+def fits(url: str, pattern: str) -> bool:
+    host, _, path = pattern.removeprefix("//").partition("/")
+    parts = urlsplit(url)
+    if parts.netloc != host:
+        return False
+    steps, own = path.split("/"), parts.path.strip("/").split("/")
+    return len(own) >= len(steps) and all(step in ("*", part) for step, part in zip(steps, own, strict=False))

@@ -1,0 +1,140 @@
+"""The sidebar: menus by mouse, key and finger, muting, names in place, feeds in trouble, moving by drag and by key."""
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.e2e.conftest import DESK, Walk, Way, keep_picture, violations
+from tests.processes import Reedbed, signed_in
+
+
+def test_a_feed_is_muted_renamed_and_moved_from_its_menu(walk: Walk, home: Reedbed) -> None:
+    with signed_in(home.url) as client:
+        client.post("/api/v1/folders", json={"name": "Menus"}).raise_for_status()
+    page = walk("/unread", DESK)
+    _line(page, "Marrowby").hover()
+    expect(page.get_by_role("button", name="Menu of The Marrowby Courier")).to_be_visible()
+    _line(page, "Marrowby").click(button="right")
+    menu = page.get_by_role("menu", name="The Marrowby Courier")
+    expect(menu).to_contain_text("checked")
+    assert violations(page) == []
+    page.keyboard.press("m")
+    page.keyboard.press("m")
+    expect(page.get_by_role("menuitem", name="Mute for a while")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("menuitem", name="Until tomorrow, 07:00")).to_be_focused()
+    keep_picture(page, "sidebar-feed-menu")
+    page.keyboard.press("Enter")
+    expect(page.locator(".toast")).to_contain_text("is muted")
+    expect(page.locator("#tree .line[data-muted]")).to_contain_text("Marrowby")
+    expect(_line(page, "Marrowby")).to_be_focused()
+    page.locator(".toast button").click()
+    expect(page.locator("#tree .line[data-muted]")).to_have_count(0)
+    _line(page, "Marrowby").focus()
+    page.keyboard.press("F2")
+    page.get_by_label("New name").fill("The Courier")
+    page.keyboard.press("Enter")
+    expect(_line(page, "The Courier")).to_be_focused()
+    page.keyboard.press(".")
+    page.get_by_role("menuitem", name="Move to folder").press("ArrowRight")
+    page.get_by_role("menuitemradio", name="Menus").click()
+    expect(page.locator(".folder", has_text="Menus").locator(".line")).to_contain_text("The Courier")
+    page.locator(".toast button").click()
+    expect(page.locator(".folder", has_text="Menus").locator(".line")).to_have_count(0)
+    _line(page, "The Courier").focus()
+    page.keyboard.press(".")
+    page.keyboard.press("Escape")
+    expect(_line(page, "The Courier")).to_be_focused()
+    page.keyboard.press("F2")
+    page.get_by_label("New name").fill("The Marrowby Courier")
+    page.keyboard.press("Enter")
+    expect(_line(page, "Marrowby")).to_be_visible()
+
+
+def test_on_a_phone_a_menu_is_a_sheet(walk: Walk) -> None:
+    page = walk("/unread", Way(phone=True, dark=True))
+    page.locator("#list-bar .to-nav").click()
+    _line(page, "Marrowby").dispatch_event("contextmenu")
+    sheet = page.get_by_role("menu", name="The Marrowby Courier")
+    expect(sheet).to_be_visible()
+    assert violations(page) == []
+    keep_picture(page, "sidebar-sheet")
+    box = sheet.bounding_box()
+    assert box and (box["x"], box["width"], box["y"] + box["height"]) == (0, 390, 844)
+    page.mouse.click(200, 100)
+    expect(sheet).to_have_count(0)
+
+
+def test_a_feed_is_dragged_into_a_folder_and_moved_by_key(walk: Walk, home: Reedbed) -> None:
+    with signed_in(home.url) as client:
+        client.post("/api/v1/folders", json={"name": "Drawer"}).raise_for_status()
+    page = walk("/unread", DESK)
+    inside = page.locator(".folder", has_text="Drawer").locator(".line")
+    feed, folder = _line(page, "Feed bulk").bounding_box(), _line(page, "Drawer").bounding_box()
+    assert feed and folder
+    page.mouse.move(feed["x"] + 60, feed["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(folder["x"] + 60, folder["y"] + 12, steps=8)
+    expect(page.locator(".toast")).to_contain_text("Drop to move Feed bulk to Drawer")
+    expect(page.locator("#tree .over")).to_contain_text("Drawer")
+    keep_picture(page, "sidebar-drag")
+    assert violations(page) == []
+    page.keyboard.press("Escape")
+    page.mouse.up()
+    expect(page.locator(".ghost")).to_have_count(0)
+    expect(inside).to_have_count(0)
+    assert page.url.endswith("/unread")
+    page.mouse.move(feed["x"] + 60, feed["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(folder["x"] + 60, folder["y"] + 12, steps=8)
+    page.mouse.up()
+    expect(inside).to_contain_text("Feed bulk")
+    expect(page.locator("#polite")).to_contain_text("Feed bulk moved to Drawer")
+    assert page.url.endswith("/unread")
+    page.locator(".toast button").click()
+    expect(inside).to_have_count(0)
+    _line(page, "Feed bulk").focus()
+    page.keyboard.press("Alt+ArrowUp")
+    expect(page.locator(".folder .line", has_text="Feed bulk")).to_have_count(1)
+    expect(_line(page, "Feed bulk")).to_be_focused()
+    page.keyboard.press("Alt+ArrowLeft")
+    expect(page.locator(".folder .line", has_text="Feed bulk")).to_have_count(0)
+
+
+def test_the_palette_jumps_acts_and_finds(walk: Walk) -> None:
+    page = walk("/starred", DESK)
+    page.keyboard.press("Control+k")
+    chosen = page.locator("#palette-list [aria-selected=true]")
+    expect(chosen).to_have_count(1)
+    page.keyboard.type("reed")
+    expect(chosen).to_contain_text("All words of the water")
+    expect(page.locator("#palette-list [role=group][aria-label=Entries]")).to_be_visible()
+    expect(chosen).to_contain_text("All words of the water")
+    assert violations(page) == []
+    keep_picture(page, "palette")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/feed/*")
+    page.keyboard.press("Control+k")
+    page.keyboard.type(">keyb")
+    page.keyboard.press("Enter")
+    expect(page.locator("#keys[open]")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    page.keyboard.type("herons")
+    expect(page.locator("#palette-list mark").first).to_be_visible()
+    expect(chosen).to_contain_text("Search for “herons”")
+    page.locator("#palette-list .hit").first.click()
+    expect(page.locator("#article h1")).to_be_visible()
+
+
+def test_the_palette_fills_a_phone(walk: Walk) -> None:
+    page = walk("/unread", Way(phone=True, dark=True))
+    page.locator("#list-bar .to-nav").click()
+    page.get_by_role("link", name="Jump to or search").click()
+    expect(page.locator("#palette-list [role=option]")).to_have_count(5)
+    keep_picture(page, "palette-phone")
+    assert violations(page) == []
+    box = page.locator("#palette").bounding_box()
+    assert box and (box["x"], box["y"], box["width"], box["height"]) == (0, 0, 390, 844)
+
+
+def _line(page: Page, name: str) -> Locator:
+    return page.locator("#tree .line > a:first-child", has_text=name)

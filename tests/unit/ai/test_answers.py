@@ -1,0 +1,116 @@
+"""Answers without a model: what is asked for, in four languages, and the sentences that say it."""
+
+import json
+
+import pytest
+
+from reedbed.ai.answers import Answer, answer, best_passages, excerpt, inquire, search_terms
+from reedbed.ai.responses import numbers_of, read_answer
+from reedbed.domain.questions import CitablePassage
+
+BRIDGE = (
+    "The council of Marrowby voted on Sunday to close the swing bridge. The repair costs 18.4 million pounds. "
+    "It was closed because a bearing had cracked. Mayor Edda Holm opened the debate."
+)
+FERRY = "The harbour ferry to Oldham Quay carries 140 people. The last boat leaves at 9 pm, the operator said."
+
+
+def _passage(id_: int, text: str, title: str = "A report", language: str = "en") -> CitablePassage:
+    return CitablePassage(id_, title, text, feed_id=id_, feed="Feed", at=id_, language=language)
+
+
+def _told(question: str, *texts: str) -> Answer:
+    return answer(inquire(question), [_passage(number, text) for number, text in enumerate(texts, 1)], {})
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("How much does the repair cost?", "amount"),
+        ("How long is the bridge closed?", "duration"),
+        ("How many people fit on the ferry?", "number"),
+        ("When does the last boat leave?", "date"),
+        ("Who opened the debate?", "person"),
+        ("Where was the vote?", "place"),
+        ("Why was the bridge closed?", "cause"),
+        ("Was kostet die Reparatur?", "amount"),
+        ("Wie lange bleibt die Brücke gesperrt?", "duration"),
+        ("Wann fährt das letzte Boot?", "date"),
+        ("Combien de personnes ?", "number"),
+        ("Pourquoi le pont est-il fermé ?", "cause"),
+        ("¿Cuándo sale el último barco?", "date"),
+        ("Did it rain?", "any"),
+    ],
+)
+def test_a_question_says_what_it_asks_for(question: str, kind: str) -> None:
+    assert inquire(question).kind == kind
+
+
+def test_names_and_numbers_must_occur() -> None:
+    assert inquire("What does the Orbit Phone 9 cost?").focus == {"orbi", "phon", "9"}
+    assert inquire("Was verlangen die Erzieherinnen in Torhafen?").focus == {"torhaf"}
+    assert _told("How much does the repair in Northgate cost?", BRIDGE).claims == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("How much does the repair of the bridge cost?", "The repair costs 18.4 million pounds."),
+        ("Why was the bridge in Marrowby closed?", "It was closed because a bearing had cracked."),
+        ("Who opened the debate about the bridge?", "Mayor Edda Holm opened the debate."),
+        ("How many people does the ferry carry?", "The harbour ferry to Oldham Quay carries 140 people."),
+        ("When does the last ferry leave?", "The last boat leaves at 9 pm, the operator said."),
+    ],
+)
+def test_the_sentence_that_holds_what_is_asked_for_comes_first(question: str, sentence: str) -> None:
+    assert _told(question, BRIDGE, FERRY).claims[0].text == sentence
+
+
+def test_what_is_not_told_is_not_answered_and_the_nearest_entry_is_named() -> None:
+    found = _told("How old is the captain of the ferry?", BRIDGE, FERRY)
+    assert (found.claims, found.nearest, found.missing) == ((), (2,), ("captain",))
+
+
+def test_the_same_sentence_of_two_entries_is_told_once_with_both() -> None:
+    found = _told("How much does the repair of the bridge cost?", BRIDGE, BRIDGE)
+    assert found.claims[0].entry_ids == (1, 2)
+
+
+def test_words_of_an_entry_in_the_same_story_count() -> None:
+    passages = [
+        _passage(1, "The swing bridge in Marrowby is closed."),
+        _passage(2, "The repair costs 18 million euros."),
+    ]
+    inquiry = inquire("How much does the repair of the swing bridge in Marrowby cost?")
+    assert answer(inquiry, passages, {}).claims == ()
+    assert answer(inquiry, passages, {1: 7, 2: 7}).claims[0].entry_ids == (2,)
+
+
+def test_a_question_without_words_asks_for_nothing() -> None:
+    assert search_terms(inquire("Why?")) == ()
+    assert _told("Why?", BRIDGE) == Answer((), (), ())
+
+
+def test_the_entry_that_names_most_comes_first_for_a_model() -> None:
+    both, one = _passage(1, "A heron sits in the harbour."), _passage(2, "A heron sits on a roof.")
+    assert best_passages(inquire("Is the heron in the harbour?"), [one, both], 1) == [both]
+
+
+def test_a_long_entry_is_read_where_it_matters() -> None:
+    text = "It begins. It goes on. " + "Nothing here matters at all. " * 100 + "The heron nests in May."
+    read = excerpt(inquire("When does the heron nest?"), _passage(1, text), 200)
+    assert read.startswith("It begins.") and read.endswith("The heron nests in May.") and len(read) <= 200
+
+
+def test_a_model_is_held_to_the_words_and_numbers_of_its_sources() -> None:
+    claims = [
+        {"text": "It costs 18.4 million.", "quote": "The repair costs 18.4 million pounds", "sources": [1]},
+        {"text": "It costs 19 million.", "quote": "The repair costs 18.4 million pounds", "sources": [1]},
+        {"text": "It is cheap.", "quote": "The repair is cheap", "sources": [1]},
+        {"text": "It carries 140.", "quote": "carries 140 people", "sources": [1]},
+        {"text": "It is closed.", "quote": "", "sources": [1]},
+    ]
+    draft = read_answer(json.dumps({"answered": True, "claims": claims}), {1: BRIDGE, 2: FERRY})
+    assert draft is not None and draft.dropped == 4
+    assert [claim.text for claim in draft.claims] == ["It costs 18.4 million."]
+    assert numbers_of("4,200 and 4.200 and 7") == {"4200", "7"}

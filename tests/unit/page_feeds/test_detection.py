@@ -1,0 +1,146 @@
+"""Lists on pages: what is found, what is not, and why."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reedbed.domain.page_feeds import MAX_ENTRIES, PageEntry, PageLists, entry_key
+from reedbed.ingest.page_feeds.finder import find_lists
+
+CORPUS = Path(__file__).parents[3] / "bench" / "data" / "pages"
+NOW = int(datetime(2026, 11, 18, 12, tzinfo=UTC).timestamp() * 1000)
+URL = "https://site.example/news/"
+TITLES = [f"The river board decides about lock number {n} again" for n in range(5)]
+
+
+def find(html: str, url: str = URL) -> PageLists:
+    return find_lists(html.encode(), url, now=NOW)
+
+
+def entries(html: str, url: str = URL) -> tuple[PageEntry, ...]:
+    lists = find(html, url)
+    assert lists.lists, lists.reason
+    return lists.lists[0].entries
+
+
+def rows(template: str) -> str:
+    return "".join(template.format(n=n, title=title) for n, title in enumerate(TITLES))
+
+
+@pytest.mark.parametrize("page", sorted((CORPUS / "dev").glob("*.html")), ids=lambda page: page.stem)
+def test_a_page_of_the_corpus_gives_its_entries(page: Path) -> None:
+    expected: dict[str, Any] = json.loads(page.with_suffix(".json").read_text("utf-8"))
+    found = find_lists(page.read_bytes(), expected["url"], now=NOW).lists[0].entries
+    assert [entry.key for entry in found] == [entry_key(one["url"]) for one in expected["entries"]]
+
+
+def test_an_entry_has_one_link_however_often_it_is_linked() -> None:
+    row = (
+        '<div class="item"><a href="/a/{n}?utm_source=x"><img src="/i/{n}.jpg"></a><a class="by" href="/by/7">Ann</a>'
+        '<h3><a href="/a/{n}?utm_source=x">{title}</a></h3><a href="/a/{n}#more">Read more</a></div>'
+    )
+    found = entries(f"<main>{rows(row)}</main>")
+    assert [entry.title for entry in found] == TITLES
+    assert [entry.key for entry in found] == [f"https://site.example/a/{n}" for n in range(5)]
+    assert found[1].image == "https://site.example/i/1.jpg"
+
+
+def test_a_date_that_nobody_gives_is_none() -> None:
+    found = entries(f"<ul>{rows('<li><a href=/a/{n}>{title}</a></li>')}</ul>")
+    assert [entry.published for entry in found] == [None] * 5
+
+
+def test_the_heading_of_a_day_dates_the_entries_below_it() -> None:
+    days = "".join(
+        f"<h2>{day} November 2026</h2><ul>"
+        + "".join(f"<li><a href=/a/{day}-{n}>{TITLES[n]}</a></li>" for n in range(3))
+        + "</ul>"
+        for day in (17, 16)
+    )
+    found = entries(f"<div>{days}</div>")
+    dates = [datetime.fromtimestamp((entry.published or 0) / 1000, UTC).day for entry in found]
+    assert dates == [17, 17, 17, 16, 16, 16]
+
+
+def test_navigation_most_read_and_footer_are_not_the_list() -> None:
+    menu = "<nav>" + "".join(f"<a href=/topic/{n}>All the news about topic {n}</a>" for n in range(40)) + "</nav>"
+    side = "<div><h3>Most read</h3><ol>" + rows("<li><a href=/m/{n}>{title} and again</a></li>") + "</ol></div>"
+    row = "<article><h2><a href=/a/{n}>{title}</a></h2><time datetime=2026-11-0{n}>x</time></article>"
+    found = entries(f"{menu}<main>{rows(row.replace('0{n}', '1{n}'))}</main>{side}")
+    assert [entry.url for entry in found] == [f"https://site.example/a/{n}" for n in range(5)]
+
+
+def test_an_advertisement_between_the_entries_is_left_out() -> None:
+    row = "<div class='card'><h3><a href=/a/{n}>{title}</a></h3></div>"
+    ad = "<div class='card card--ad'><h3><a href=https://ads.example/1>Warm shoes for the whole winter</a></h3></div>"
+    assert len(entries(f"<main>{rows(row)}{ad}{rows(row)}</main>")) == 5
+
+
+def test_json_ld_names_the_entries_of_a_page_without_links() -> None:
+    posts = [
+        {"@type": "BlogPosting", "headline": title, "url": f"/a/{n}", "datePublished": "2026-11-04T10:00:00Z"}
+        for n, title in enumerate(TITLES)
+    ]
+    data = json.dumps({"@type": "Blog", "blogPost": posts})
+    lists = find(f'<script type="application/ld+json">{data}</script><div id=app></div>')
+    assert lists.lists[0].recipe.source == "json-ld"
+    assert lists.lists[0].entries[0].published == 1_793_786_400_000
+
+
+def test_breadcrumbs_in_json_ld_are_no_list() -> None:
+    crumbs = [{"@type": "ListItem", "name": f"The section {n}", "item": f"/s/{n}"} for n in range(4)]
+    data = json.dumps({"@type": "BreadcrumbList", "itemListElement": crumbs})
+    assert find(f'<script type="application/ld+json">{data}</script><p>Text</p>').lists == ()
+
+
+def test_the_sections_of_a_changelog_are_its_entries() -> None:
+    sections = "".join(
+        f"<h2 id=v{n}>Version 1.{n}</h2><p>{n + 1} November 2026</p><p>Mended things.</p>" for n in range(4)
+    )
+    found = entries(f"<main>{sections}</main>", "https://site.example/changes")
+    assert [entry.key for entry in found] == [f"https://site.example/changes#v{n}" for n in range(4)]
+
+
+def test_a_news_sitemap_is_a_list() -> None:
+    urls = "".join(
+        f"<url><loc>https://site.example/a/{n}</loc><news:news><news:publication_date>2026-11-1{n}</news:publication_date>"
+        f"<news:title>{title}</news:title></news:news></url>"
+        for n, title in enumerate(TITLES)
+    )
+    names = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:news="http://www.google.com/schemas/sitemap-news/0.9"'
+    lists = find(f"<?xml version='1.0'?><urlset {names}>{urls}</urlset>")
+    assert lists.lists[0].recipe.source == "news-sitemap"
+    assert [entry.title for entry in lists.lists[0].entries] == TITLES
+
+
+@pytest.mark.parametrize(
+    ("html", "reason"),
+    [
+        ("", "No list of entries was found on this page."),
+        ('<div id="root"></div><script>start()</script>', "The page is empty until its scripts run in a browser."),
+        (
+            "<h1>Before you continue</h1><p>We value your privacy. Accept all cookies?</p><button>Accept</button>",
+            "The site asks for consent first.",
+        ),
+        ("<form>Sign in to continue <input name=x type=password></form>", "The site asks to log in first."),
+        ("<title>404 Not Found</title><p>Nothing here</p>", "The site answered with an error page."),
+        ("<p>x</p>" * 1_300_000, "The page is too large: it has more than 10 MB."),
+        ("<div>" * 50_000 + "<a href=/x>a link that lies deep</a>", "No list of entries was found on this page."),
+    ],
+    ids=["empty", "shell", "consent", "login", "error", "large", "deep"],
+)
+def test_without_a_list_there_is_a_reason(html: str, reason: str) -> None:
+    lists = find(html)
+    assert lists.lists == ()
+    assert lists.reason is not None and lists.reason.message == reason
+
+
+def test_an_endless_list_is_refused() -> None:
+    row = "<li><a href='/a/{n}'>The river board decides about lock {n}</a></li>"
+    lists = find("<ul>" + "".join(row.format(n=n) for n in range(MAX_ENTRIES + 1)) + "</ul>")
+    assert lists.lists == ()
+    assert lists.reason is not None
+    assert lists.reason.message == "The list on this page is too long: it has more than 1000 entries."

@@ -1,0 +1,28 @@
+// Small helpers for the document.
+
+/** Change an element into `fresh`, touching only the nodes that differ, so that the rest is not drawn again. */
+export function morph(old, fresh) {
+  if (old.isEqualNode(fresh)) return;
+  if (old.nodeName !== fresh.nodeName || old.childNodes.length !== fresh.childNodes.length)
+    return void old.replaceWith(fresh);
+  if (!old.attributes) return void (old.data = fresh.data);
+  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of fresh.attributes)
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  const children = [...fresh.childNodes];
+  [...old.childNodes].forEach((child, place) => morph(child, children[place]));
+}
+
+/** The range of the text of the article that is selected; null where none is. */
+export function selectedText() {
+  const selection = getSelection();
+  if (!selection.rangeCount || selection.isCollapsed) return null;
+  const range = selection.getRangeAt(0);
+  return document.getElementById("prose")?.contains(range.commonAncestorContainer) ? range : null;
+}
+
+/** Run after the next frame is painted, or at once when the page is hidden and paints none. */
+export function afterPaint(act) {
+  if (document.hidden) act();
+  else requestAnimationFrame(() => setTimeout(act));
+}

@@ -1,0 +1,51 @@
+// The reader's choices live in one cookie, so that the server's first paint is already right.
+const COOKIE = "reedbed_look";
+const YEAR = 31_536_000;
+const WITH_FONTS = new Set(["literata", "atkinson"]);
+const ON_ROOT = new Set(["theme", "font", "size", "width"]);
+
+export function savePreference(name, value) {
+  const look = readPreferences();
+  if (value) look.set(name, value);
+  else look.delete(name);
+  document.cookie = `${COOKIE}=${encodeURIComponent(look)}; path=/; max-age=${YEAR}; samesite=lax`;
+}
+
+// Times are written by the server, in the zone of this device.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (zone) document.cookie = `reedbed_zone=${zone}; path=/; max-age=${YEAR}; samesite=lax`;
+
+function readPreferences() {
+  const found = document.cookie.split("; ").find((cookie) => cookie.startsWith(`${COOKIE}=`));
+  return new URLSearchParams(found ? decodeURIComponent(found.slice(COOKIE.length + 1)) : "");
+}
+
+function show(name, value) {
+  if (ON_ROOT.has(name)) setOrClear(document.documentElement, name, value);
+  if (name === "font" && WITH_FONTS.has(value)) loadFonts();
+  if (name === "scroll")
+    document.getElementById("rows")?.toggleAttribute("data-marks-on-scroll", Boolean(value));
+}
+
+/** The faces have a sheet of their own, which the server links once one is chosen. */
+function loadFonts() {
+  const { fonts } = document.body.dataset;
+  if (document.querySelector(`link[href="${fonts}"]`)) return;
+  const link = document.createElement("link");
+  link.rel = "stylesheet";
+  link.href = fonts;
+  document.head.append(link);
+}
+
+function setOrClear(element, name, value) {
+  if (value) element.dataset[name] = value;
+  else delete element.dataset[name];
+}
+
+document.addEventListener("change", (event) => {
+  const input = event.target;
+  if (!input.closest("form[data-look]") || !["radio", "checkbox"].includes(input.type)) return;
+  const value = input.type === "checkbox" && !input.checked ? "" : input.value;
+  savePreference(input.name, value);
+  show(input.name, value);
+});

@@ -1,0 +1,414 @@
+// The sidebar: its menus, renaming in place, hiding what is read, the cards of feeds in trouble, and its renewal.
+import { announce } from "./announce.js";
+import { refreshCounts } from "./counts.js";
+import { openMenu, menuIsOpen } from "./menu-panel.js";
+import { markMany } from "./bulk.js";
+import { reloadList } from "./list.js";
+import { savePreference } from "./preferences.js";
+import { change, explain, json, part, send } from "./requests.js";
+import { showToast } from "./toast.js";
+import { fill, number } from "./i18n.js";
+
+const LONG_PRESS = 450;
+const SLIP = 10; // so far a finger may move while it presses
+const DAY = 86_400_000;
+const tree = document.getElementById("tree");
+let menus = null; // the document with the templates, once loaded
+
+// --- What a line is
+
+export const lineOf = (element) => element.closest?.("#tree .line");
+export const linkOf = (line) => line.querySelector(":scope > a");
+export const nameOf = (line) => line.querySelector(":scope > a .name").textContent.trim();
+export const isFolder = (line) => line.classList.contains("folder");
+export const idOf = (line) => (isFolder(line) ? line.dataset.id : linkOf(line).pathname.split("/")[2]);
+export const folderAround = (line) => line.parentElement.closest("#tree .folder");
+
+function addressOf(line) {
+  return `/api/v1/${isFolder(line) ? "folders" : "subscriptions"}/${idOf(line)}`;
+}
+
+// --- Texts and templates come with the first use of a menu
+
+export async function loadMenus() {
+  if (menus) return menus;
+  const html = await part(`/sidebar/menus?language=${document.documentElement.lang}`, "menus");
+  return (menus ??= new DOMParser().parseFromString(html, "text/html"));
+}
+
+export function treeText(key, values = {}) {
+  return fill(menus?.getElementById("tree-texts").dataset[key] ?? "", values);
+}
+
+for (const begin of ["pointerenter", "focusin", "touchstart"])
+  tree?.addEventListener(begin, () => loadMenus().catch(() => {}), { once: true, passive: true });
+
+// --- Renewal: the pane stays, and so do its scroll and the focus
+
+export async function refreshTree() {
+  if (!tree || tree.querySelector("input, .lifted") || menuIsOpen()) return;
+  const here = encodeURIComponent(document.getElementById("app").dataset.viewUrl ?? location.pathname);
+  const html = await part(`/sidebar?here=${here}`, "nav").catch(() => "");
+  const answer = new DOMParser().parseFromString(html, "text/html");
+  const fresh = answer.getElementById("tree");
+  if (!fresh) return;
+  const focused = tree.contains(document.activeElement) && document.activeElement.getAttribute("href");
+  tree.replaceChildren(...fresh.children);
+  document.getElementById("checked")?.replaceWith(answer.getElementById("checked"));
+  if (focused) focusLink(focused);
+}
+
+function focusLink(href) {
+  (tree.querySelector(`a[href="${CSS.escape(href)}"]`) ?? tree).focus({ preventScroll: true });
+}
+
+// --- Menus
+
+const dots = document.createElement("button");
+dots.className = "icon-btn line-menu";
+dots.type = "button";
+dots.setAttribute("aria-haspopup", "menu");
+dots.setAttribute("aria-expanded", "false");
+dots.innerHTML = `<svg class="icon" aria-hidden="true"><use href="${document.body.dataset.icons}#more"/></svg>`;
+
+async function offerDots(line) {
+  if (!line || dots.parentElement === line || line.querySelector(":scope > input") || menuIsOpen()) return;
+  await loadMenus().catch(() => {});
+  dots.setAttribute("aria-label", treeText("menu", { name: nameOf(line) }));
+  linkOf(line).after(dots);
+}
+
+tree?.addEventListener("pointerover", ({ target, pointerType }) => {
+  if (pointerType === "mouse" && !tree.querySelector(".lifted")) offerDots(lineOf(target));
+});
+tree?.addEventListener("pointerleave", () => {
+  if (document.activeElement !== dots && !menuIsOpen()) dots.remove();
+});
+tree?.addEventListener("focusin", ({ target }) => target !== dots && offerDots(lineOf(target)));
+dots.addEventListener("click", () => showMenu(lineOf(dots), { opener: dots }));
+
+tree?.addEventListener("contextmenu", (event) => {
+  const line = lineOf(event.target);
+  if (!line || event.shiftKey) return;
+  event.preventDefault();
+  if (!menuIsOpen()) showMenu(line, { at: event.button === 2 ? { x: event.clientX, y: event.clientY } : undefined });
+});
+
+tree?.addEventListener("keydown", (event) => {
+  const line = lineOf(event.target);
+  if (event.target.closest("#feeds-menu-button") || !line || event.target.matches("input")) return;
+  if (event.altKey) return;
+  const opens = event.key === "." || event.key === "ContextMenu" || (event.key === "F10" && event.shiftKey);
+  if (opens && !event.ctrlKey && !event.metaKey) showMenu(line, {});
+  else if (event.key === "F2") rename(line);
+  else return;
+  event.preventDefault();
+  event.stopPropagation();
+});
+
+async function showMenu(line, { opener = linkOf(line), at }) {
+  try {
+    await loadMenus();
+    const panel = template(isFolder(line) ? "folder-menu" : "feed-menu");
+    describe(panel, line);
+    openMenu(panel, { opener, at, choose: (act) => run(act, line) });
+    if (!isFolder(line)) addFacts(panel, await json(addressOf(line)));
+  } catch (error) {
+    explain(error, () => showMenu(line, { opener, at }));
+  }
+}
+
+function template(id) {
+  return menus.getElementById(id).content.firstElementChild.cloneNode(true);
+}
+
+function describe(panel, line) {
+  const unread = countOf(line);
+  panel.setAttribute("aria-label", nameOf(line));
+  panel.querySelector("strong").textContent = nameOf(line);
+  panel.querySelector("[data-icon]").replaceWith(linkOf(line).firstElementChild.cloneNode(true));
+  panel.querySelector("[data-facts]").textContent = treeText("unreadOther", { n: number(unread) });
+  const muted = isFolder(line) ? line.querySelector("[data-muted]") : line.matches("[data-muted]");
+  if (!muted) panel.querySelector('[data-do="mute:none"]').remove();
+  else if (!isFolder(line)) panel.querySelector("[data-opens=mute]").remove();
+  panel.querySelector('template[data-of="folders"]').content.firstElementChild.append(...folderLines(panel, line));
+  check(panel, "folders", `move:${folderAround(line)?.dataset.id ?? ""}`);
+  check(panel, "display", `display:${line.dataset.display ?? "number"}`);
+}
+
+function countOf(line) {
+  const count = linkOf(line).querySelector(".count");
+  return Number(count?.dataset.exact ?? count?.textContent) || 0;
+}
+
+/** Where a line may go: every folder but itself and those inside it. */
+function folderLines(panel, line) {
+  const shape = panel.querySelector('template[data-of="folders"]').content.querySelector(".mi");
+  return [...tree.querySelectorAll(".folder")]
+    .filter((folder) => folder !== line && !line.contains(folder))
+    .map((folder) => {
+      const copy = shape.cloneNode(true);
+      copy.dataset.do = `move:${folder.dataset.id}`;
+      copy.querySelector("use").setAttribute("href", `${document.body.dataset.icons}#folder`);
+      copy.querySelector("span").textContent = nameOf(folder);
+      return copy;
+    });
+}
+
+function check(panel, of, act) {
+  const content = panel.querySelector(`template[data-of="${of}"]`)?.content;
+  content?.querySelector(`[data-do="${act}"]`)?.setAttribute("aria-checked", "true");
+}
+
+function addFacts(panel, { feed, unread_count }) {
+  const at = feed.fetch_state.last_checked_at;
+  const when = at && new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const facts = [treeText("unreadOther", { n: number(unread_count) }), when && treeText("checked", { when })];
+  panel.querySelector("[data-facts]").textContent = facts.filter(Boolean).join(" · ");
+  panel.querySelector("[data-do=site]").disabled = !feed.site_url;
+}
+
+// --- What the lines of a menu do
+
+async function run(act, line) {
+  const [name, value] = act.split(":");
+  try {
+    await ACTS[name](line, value);
+  } catch (error) {
+    explain(error, () => run(act, line));
+  }
+}
+
+const ACTS = {
+  read: async (line) => {
+    const feed = linkOf(line).querySelector("[data-count]").dataset.count.split(":")[1];
+    await markMany({ view: "all", [isFolder(line) ? "folder_id" : "feed_id"]: feed });
+  },
+  check: async (line) => {
+    await change("POST", `${addressOf(line)}/refresh`);
+    showToast(treeText("checking"));
+  },
+  site: async (line) => {
+    const { feed } = await json(addressOf(line));
+    if (feed.site_url) open(feed.site_url, "_blank", "noopener,noreferrer");
+    else showToast(treeText("noSite"));
+  },
+  rename,
+  move: (line, id) => moveLine(line, id || null),
+  mute: async (line, span) => {
+    const until = muteEnd(span);
+    if (isFolder(line)) await change("POST", `${addressOf(line)}/mute`, { until });
+    else await change("PATCH", addressOf(line), { muted_until: until });
+    showToast(treeText(until ? "muted" : "unmuted", { name: nameOf(line) }), undoOf(line, "mute:none", until));
+    await Promise.all([refreshTree(), refreshCounts(), reloadList()]);
+  },
+  display: async (line, unread_display) => {
+    await change("PATCH", addressOf(line), { unread_display });
+    await refreshTree();
+  },
+  settings: (line) => location.assign(isFolder(line) ? "/folders" : `/feeds/${idOf(line)}/edit`),
+  add: (line) => newFolder(line),
+  unsubscribe: (line) => leave(line),
+  remove: async (line) => {
+    const name = nameOf(line);
+    await change("DELETE", addressOf(line));
+    showToast(treeText("removed", { name }));
+    await refreshTree();
+  },
+};
+
+function undoOf(line, act, offered = true) {
+  return offered ? { label: treeText("undo"), act: () => run(act, line) } : undefined;
+}
+
+function muteEnd(span) {
+  const now = new Date();
+  if (span === "none") return null;
+  if (span === "forever") return "9999-01-01T00:00:00Z";
+  if (span !== "tomorrow") return new Date(now.getTime() + (span === "week" ? 7 : 3) * DAY).toISOString();
+  return new Date(now.getFullYear(), now.getMonth(), now.getDate() + 1, 7).toISOString();
+}
+
+/** Into the folder with this id, or out of all; the toast takes it back. */
+export async function moveLine(line, id) {
+  const before = folderAround(line)?.dataset.id ?? null;
+  if (before === id) return;
+  const field = isFolder(line) ? "parent_id" : "folder_id";
+  const [address, name] = [addressOf(line), nameOf(line)];
+  const folder = id && nameOf(tree.querySelector(`.folder[data-id="${id}"]`));
+  const text = treeText(id ? "movedTo" : "movedOut", { name, folder });
+  await change("PATCH", address, { [field]: id });
+  const undo = async () => {
+    await change("PATCH", address, { [field]: before });
+    announce(treeText("putBack"));
+    await refreshTree();
+  };
+  showToast(text, { label: treeText("undo"), act: () => undo().catch((error) => explain(error, undo)) });
+  announce(text);
+  await refreshTree();
+  refreshCounts();
+}
+
+async function leave(line) {
+  const [address, name] = [addressOf(line), nameOf(line)];
+  const { url, own_title, folder_id, feed } = await json(address);
+  if (feed.private && !confirm(treeText("askLeave", { name }))) return;
+  await change("DELETE", address);
+  const back = async () => {
+    await change("POST", "/api/v1/subscriptions", { url, folder_id, title: own_title });
+    announce(treeText("putBack"));
+    await Promise.all([refreshTree(), refreshCounts(), reloadList()]);
+  };
+  const undo = feed.private ? undefined : { label: treeText("undo"), act: () => back().catch((error) => explain(error, back)) };
+  showToast(treeText("left", { name }), undo);
+  await Promise.all([refreshTree(), refreshCounts(), reloadList()]);
+}
+
+// --- Names are written in place
+
+async function rename(line) {
+  await loadMenus();
+  const was = nameOf(line);
+  write(line, was, treeText("newName"), async (name) => {
+    if (name === was) return;
+    await change("PATCH", addressOf(line), { [isFolder(line) ? "name" : "title"]: name });
+    announce(treeText("renamed", { name }));
+  });
+}
+
+async function newFolder(line) {
+  await loadMenus();
+  write(line, "", treeText("newFolder"), async (name) => {
+    await change("POST", "/api/v1/folders", { name, parent_id: line ? idOf(line) : null });
+  });
+}
+
+/** A field over the line; Enter or leaving it keeps the text, Escape does not. */
+function write(line, value, label, keep) {
+  dots.remove();
+  const field = Object.assign(document.createElement("input"), { value, className: "rename", maxLength: 255 });
+  field.setAttribute("aria-label", label);
+  const place = line ?? document.getElementById("feeds-heading");
+  const href = line && linkOf(line).getAttribute("href");
+  place.append(field);
+  field.focus();
+  field.select();
+  let done = false;
+  const finish = async (wanted) => {
+    if (done) return;
+    done = true;
+    const text = field.value.trim();
+    const inside = document.activeElement === field;
+    field.remove();
+    if (inside && href) focusLink(href);
+    if (!wanted || !text) return;
+    try {
+      await keep(text);
+    } catch (error) {
+      explain(error);
+    }
+    await refreshTree();
+  };
+  field.addEventListener("keydown", (event) => {
+    event.stopPropagation();
+    if (event.key === "Enter") finish(true);
+    else if (event.key === "Escape") finish(false);
+  });
+  field.addEventListener("blur", () => finish(true));
+}
+
+// --- The heading of the feeds
+
+const ALL_ACTS = {
+  read: () => markMany({ view: "all" }),
+  check: () => document.querySelector('form[action="/refresh"] button')?.click(),
+  add: () => newFolder(null),
+  settings: () => location.assign("/feeds"),
+};
+
+tree?.addEventListener("click", async ({ target }) => {
+  const button = target.closest("#feeds-menu-button");
+  if (target.closest("#hide-read")) return hideRead(!("hideRead" in tree.dataset));
+  if (!button) return;
+  await loadMenus();
+  openMenu(template("feeds-menu"), { opener: button, choose: (act) => ALL_ACTS[act]() });
+});
+
+export async function hideRead(hidden = !("hideRead" in tree.dataset)) {
+  tree.toggleAttribute("data-hide-read", hidden);
+  document.getElementById("hide-read")?.setAttribute("aria-pressed", String(hidden));
+  savePreference("hide_read", hidden ? "1" : "");
+  await loadMenus().catch(() => {});
+  announce(treeText(hidden ? "hidden" : "shown"));
+}
+
+// --- A finger that rests opens the menu; when it then moves, it drags (tree-drag.js)
+
+let press = null;
+tree?.addEventListener(
+  "touchstart",
+  (event) => {
+    const line = lineOf(event.target);
+    clearTimeout(press?.timer);
+    press = null;
+    if (!line || event.touches.length !== 1 || event.target.closest("summary, input, button")) return;
+    const { clientX: x, clientY: y } = event.touches[0];
+    press = { x, y, timer: setTimeout(() => (navigator.vibrate?.(10), showMenu(line, {})), LONG_PRESS) };
+  },
+  { passive: true },
+);
+tree?.addEventListener(
+  "touchmove",
+  ({ touches }) => {
+    if (press && Math.hypot(touches[0].clientX - press.x, touches[0].clientY - press.y) > SLIP) clearTimeout(press.timer);
+  },
+  { passive: true },
+);
+tree?.addEventListener("touchend", (event) => {
+  clearTimeout(press?.timer);
+  if (press && menuIsOpen()) event.preventDefault(); // else the finger would follow the link
+  press = null;
+});
+
+// --- Cards of feeds in trouble
+
+let card = null;
+tree?.addEventListener("click", async (event) => {
+  const mark = event.target.closest("a.mark");
+  if (!mark || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  try {
+    showCard(mark, await part(mark.getAttribute("href"), "trouble"));
+  } catch (error) {
+    explain(error);
+  }
+});
+
+function showCard(mark, html) {
+  closeCard();
+  card = new DOMParser().parseFromString(html, "text/html").querySelector(".card-pop");
+  if (!card) return location.assign(mark.href);
+  document.body.append(card);
+  const box = mark.getBoundingClientRect();
+  card.style.left = `${Math.max(8, Math.min(box.right + 8, innerWidth - card.offsetWidth - 8))}px`;
+  card.style.top = `${Math.max(8, Math.min(box.top - 12, innerHeight - card.offsetHeight - 8))}px`;
+  card.opener = mark;
+  card.focus();
+}
+
+function closeCard() {
+  if (!card) return;
+  const { opener } = card;
+  const inside = card.contains(document.activeElement);
+  card.remove();
+  card = null;
+  if (inside) focusLink(opener.getAttribute("href")); // the tree may have been renewed meanwhile
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !card) return;
+  event.stopPropagation();
+  closeCard();
+}, true);
+document.addEventListener("pointerdown", ({ target }) => card && !card.contains(target) && closeCard());
+document.addEventListener("focusin", ({ target }) => card && !card.contains(target) && target !== card.opener && closeCard());
