@@ -1,0 +1,164 @@
+"""Entries, their bodies, versions, tags and stories, and the words that search knows."""
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, Text, UniqueConstraint
+
+from reedbed.store.tables.columns import Id, id_column, metadata, moment, number, owner, partial_index
+
+entries = Table(
+    "entries",
+    metadata,
+    id_column(),
+    Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), nullable=False),
+    Column("guid", Text),
+    Column("url", Text),
+    Column("normalized_url", Text),
+    Column("change_hash", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("author", Text),
+    Column("summary", Text, nullable=False, server_default=""),  # plain preview, at most 300 characters
+    Column("image", Text),
+    Column("language", Text),
+    Column("words", Integer, nullable=False, server_default="0"),
+    Column("version", Integer, nullable=False, server_default="1"),
+    moment("published_at", null=True),
+    moment("fetched_at"),
+    moment("changed_at", null=True),
+    moment("sort_at"),
+    Column("audience_id", Id),  # NULL: all subscribers of the feed
+    partial_index("uq_entries_guid", "feed_id", "guid", where="guid IS NOT NULL AND audience_id IS NULL", unique=True),
+    partial_index("ix_entries_audience", "feed_id", "guid", where="audience_id IS NOT NULL"),
+    partial_index("ix_entries_url", "feed_id", "normalized_url", where="normalized_url IS NOT NULL"),
+    Index("ix_entries_feed_sort", "feed_id", "sort_at", "id", "audience_id"),
+    Index("ix_entries_sort", "sort_at", "id"),
+    Index("ix_entries_fetched_at", "fetched_at"),
+    partial_index("ix_entries_changed_at", "changed_at", where="changed_at IS NOT NULL"),
+    sqlite_autoincrement=True,
+)
+
+entry_bodies = Table(
+    "entry_bodies",
+    metadata,
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("content", Text, nullable=False),  # sanitised HTML
+    Column("extra", Text, nullable=False, server_default="{}"),  # JSON: enclosures, authors, categories, comments
+    Column("full_content", Text),
+    moment("full_attempted_at", null=True),
+    partial_index("ix_entry_bodies_full", "entry_id", where="full_content IS NOT NULL"),
+)
+
+entry_versions = Table(
+    "entry_versions",
+    metadata,
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("title", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("change_hash", Text, nullable=False),
+    moment("replaced_at"),
+    sqlite_with_rowid=False,
+)
+
+audiences = Table(  # the subscribers of a feed when it was merged into another or moved to a new URL
+    "audiences",
+    metadata,
+    id_column(),
+    Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), nullable=False),
+    Index("ix_audiences_feed_id", "feed_id"),
+    sqlite_autoincrement=True,
+)
+
+audience_members = Table(
+    "audience_members",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("audience_id", Id, ForeignKey("audiences.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    number("since_id"),  # as in `subscriptions`: entries up to this id are not visible
+    Index("ix_audience_members_audience_id", "audience_id"),
+    sqlite_with_rowid=False,
+)
+
+article_selectors = Table(
+    "article_selectors",
+    metadata,
+    Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("kept", Text, nullable=False, server_default=""),  # CSS selectors, one per line
+    Column("dropped", Text, nullable=False, server_default=""),
+    moment("changed_at"),  # articles extracted before this time are extracted again
+)
+
+_exact_text = Text().with_variant(Text(collation="C"), "postgresql")  # ordered by letters, not by a locale
+
+word_forms = Table(
+    "word_forms",
+    metadata,
+    Column("stem", _exact_text, primary_key=True),
+    Column("language", Text, primary_key=True),
+    Column("word", Text, primary_key=True),
+    sqlite_with_rowid=False,
+)
+
+tags = Table(
+    "tags",
+    metadata,
+    id_column(),
+    owner(),
+    Column("name", Text, nullable=False),
+    moment("created_at"),
+    UniqueConstraint("user_id", "name"),
+    sqlite_autoincrement=True,
+)
+
+entry_tags = Table(
+    "entry_tags",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("tag_id", Id, ForeignKey("tags.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("sort_at", BigInteger, primary_key=True, autoincrement=False),
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Index("ix_entry_tags_entry", "user_id", "entry_id"),
+    Index("ix_entry_tags_entry_id", "entry_id"),
+    sqlite_with_rowid=False,
+)
+
+stories = Table(
+    "stories",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=False),  # the id of its first entry
+    Column("merged_into", Id, ForeignKey("stories.id", ondelete="CASCADE")),
+    moment("newest_at"),
+    Index("ix_stories_newest_at", "newest_at"),
+    Index("ix_stories_merged_into", "merged_into"),
+)
+
+story_entries = Table(
+    "story_entries",
+    metadata,
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("story_id", Id, ForeignKey("stories.id", ondelete="CASCADE"), nullable=False),
+    Column("feed_id", Id, nullable=False),  # as in `entries`
+    Column("sort_at", BigInteger, nullable=False),
+    Index("ix_story_entries_story", "story_id", "sort_at", "entry_id", "feed_id"),
+    Index("ix_story_entries_feed", "feed_id", "sort_at", "story_id", "entry_id"),
+)
+
+story_splits = Table(  # the user has removed the entry from the story
+    "story_splits",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    moment("created_at"),
+    Index("ix_story_splits_entry_id", "entry_id"),
+    sqlite_with_rowid=False,
+)
+
+story_joins = Table(  # for this user, the entries of the story belong to the target
+    "story_joins",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("story_id", Id, ForeignKey("stories.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("target_id", Id, ForeignKey("stories.id", ondelete="CASCADE"), nullable=False),  # never joined itself
+    moment("created_at"),
+    Index("ix_story_joins_story_id", "story_id"),
+    Index("ix_story_joins_target_id", "target_id"),
+    sqlite_with_rowid=False,
+)

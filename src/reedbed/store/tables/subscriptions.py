@@ -1,0 +1,107 @@
+"""What a user follows, and what is set up on it: folders, lists, searches, rules, published feeds."""
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, Text, UniqueConstraint
+
+from reedbed.store.tables.columns import Id, flag, id_column, metadata, moment, number, owner, partial_index
+
+folders = Table(
+    "folders",
+    metadata,
+    id_column(),
+    owner(),
+    Column("parent_id", Id, ForeignKey("folders.id", ondelete="SET NULL")),
+    Column("name", Text, nullable=False),
+    number("position"),
+    Column("summary_words", Integer),  # as in `subscriptions`; NULL: as the parent folder
+    moment("created_at"),
+    Index("ix_folders_user_id", "user_id"),
+    sqlite_autoincrement=True,
+)
+
+subscriptions = Table(
+    "subscriptions",
+    metadata,
+    id_column(),
+    owner(),
+    Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), nullable=False),
+    Column("folder_id", Id, ForeignKey("folders.id", ondelete="SET NULL")),
+    Column("title", Text),  # the user's own title; NULL: the feed's
+    Column("asked_url", Text, nullable=False, server_default=""),  # the URL as the user entered it
+    number("position"),
+    flag("paused"),
+    Column("interval", BigInteger),
+    Column("full_text", Text, nullable=False, server_default="auto"),  # auto, always, never
+    flag("notify"),
+    # retention set by the user; NULL: the server's limit, 0: no limit
+    Column("keep_entries", Integer),
+    Column("keep_days", Integer),
+    Column("keep_unread_days", Integer),
+    # summarise new entries with at least this many words; -1: never; NULL: as the folder
+    Column("summary_words", Integer),
+    flag("local_only"),  # do not send its texts to external models
+    moment("muted_until", null=True),  # hidden from the lists of several feeds and their counts; NULL: not muted
+    Column("unread_display", Text, nullable=False, server_default="number"),  # number, dot, none
+    Column("opml", Text),  # JSON: unknown OPML attributes, written back on export
+    number("since_id"),  # entries up to this id are not visible
+    number("read_to"),  # the read marker: unread rows up to this id count as read, unless `kept`
+    number("newest_id"),  # newest entry delivered to this user
+    number("unread"),
+    moment("subscribed_at"),
+    moment("unsubscribed_at", null=True),
+    UniqueConstraint("user_id", "feed_id"),
+    Index("ix_subscriptions_feed_id", "feed_id"),
+    partial_index("ix_subscriptions_wish", "feed_id", "interval", where="interval IS NOT NULL"),
+    partial_index("ix_subscriptions_muted", "user_id", where="muted_until IS NOT NULL"),
+    sqlite_autoincrement=True,
+)
+
+list_settings = Table(  # how a user wants to see a list; empty: as every other list
+    "list_settings",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("list", Text, primary_key=True),  # everything, later, feed:3, folder:3, tag:walk; * for every list
+    Column("show", Text, nullable=False, server_default=""),
+    Column("order", Text, nullable=False, server_default=""),
+    Column("layout", Text, nullable=False, server_default=""),
+    sqlite_with_rowid=False,
+)
+
+searches = Table(
+    "searches",
+    metadata,
+    id_column(),
+    owner(),
+    Column("name", Text, nullable=False),
+    Column("query", Text, nullable=False),
+    number("position"),
+    moment("created_at"),
+    UniqueConstraint("user_id", "name"),
+)
+
+rules = Table(
+    "rules",
+    metadata,
+    id_column(),
+    owner(),
+    Column("name", Text, nullable=False),
+    Column("conditions", Text, nullable=False),
+    Column("actions", Text, nullable=False),
+    flag("enabled", on=True),
+    number("position"),
+    number("matched"),
+    moment("created_at"),
+    Index("ix_rules_user_id", "user_id", "position"),
+)
+
+published_feeds = Table(
+    "published_feeds",
+    metadata,
+    id_column(),
+    owner(),
+    Column("name", Text, nullable=False),
+    Column("token_hash", Text, nullable=False, unique=True),
+    Column("view", Text, nullable=False),  # JSON of the view it shows
+    moment("created_at"),
+    moment("last_used_at", null=True),
+    Index("ix_published_feeds_user_id", "user_id"),
+)
