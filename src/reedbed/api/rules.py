@@ -45,7 +45,7 @@ _EXAMPLE: dict[str, Any] = {
 
 
 class ConditionRequest(ApiModel):
-    field: Literal["feed", "folder", "title", "author", "content", "url", "language"]
+    field: Literal["feed", "folder", "title", "author", "content", "url", "language", "category"]
     operator: Literal["contains", "not_contains", "regex", "not_regex", "is", "is_not"]
     value: str = Field(description="For `feed` and `folder` with `is`: an id.")
 
@@ -86,7 +86,7 @@ class ReorderRulesRequest(ApiModel):
 
 @record
 class ConditionResponse(ResponseModel):
-    field: Literal["feed", "folder", "title", "author", "content", "url", "language"]
+    field: Literal["feed", "folder", "title", "author", "content", "url", "language", "category"]
     operator: Literal["contains", "not_contains", "regex", "not_regex", "is", "is_not"]
     value: Annotated[str, Field(description="For `feed` and `folder` with `is`: an id.")]
 

@@ -31,6 +31,7 @@ class Field(StrEnum):
     CONTENT = "content"
     URL = "url"
     LANGUAGE = "language"
+    CATEGORY = "category"
 
 
 class Operator(StrEnum):
@@ -113,6 +114,8 @@ class Subject:
     """Plain text."""
     url: str = ""
     language: str = ""
+    categories: tuple[str, ...] = ()
+    """As the feed names them."""
 
 
 @record
@@ -287,6 +290,8 @@ def _texts(field: Field, subject: Subject) -> tuple[str, ...]:
             return (subject.url,)
         case Field.LANGUAGE:
             return (subject.language,)
+        case Field.CATEGORY:
+            return subject.categories
 
 
 def _matches_text(operator: Operator, pattern: str, text: str) -> bool:

@@ -12,7 +12,7 @@ from reedbed.services.jobs import run_every
 from reedbed.services.read_state import delete_expired_undo, recount_everyone
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.forms import learn_older_entries
-from reedbed.services.search.upkeep import merge_search_index, repair_search
+from reedbed.services.search.upkeep import index_older_categories, merge_search_index, repair_search
 from reedbed.services.sign_in import delete_expired_sign_ins
 from reedbed.services.stories import delete_old_stories
 from reedbed.services.subscriptions.manage import unmute_due
@@ -130,6 +130,7 @@ CHORES = (
     Chore("merge search index", merge_search_index, deletes_by_age=False),
     Chore("mend_search", repair_search, HOUR, deletes_by_age=False),
     Chore("learn word forms", learn_older_entries, deletes_by_age=False),
+    Chore("index older categories", index_older_categories, deletes_by_age=False),
     Chore("recount", recount_everyone, DAY, deletes_by_age=False),
 )
 """Run by the scheduler, which tries every minute. The times of rarer ones are stored under these names."""

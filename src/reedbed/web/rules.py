@@ -153,6 +153,7 @@ def _field_options() -> tuple[SelectOption, ...]:
         SelectOption(Field.FOLDER, translate("Name of the folder")),
         SelectOption(Field.URL, translate("Address")),
         SelectOption(Field.LANGUAGE, translate("Language")),
+        SelectOption(Field.CATEGORY, translate("Category of the feed")),
     )
 
 

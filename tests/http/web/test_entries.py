@@ -1,5 +1,8 @@
 """The rows of a list, as a browser gets them."""
 
+import re
+from html import unescape
+
 from tests.clients import Client
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
@@ -56,3 +59,22 @@ async def test_the_picture_of_a_video_comes_through_this_server(
         assert 'src="/images/' in page
         assert 'href="https://www.youtube.com/watch?v=abcdefghijk"' in page
     assert "https://i.ytimg.com" not in (await reader.get("/all")).text
+
+
+async def test_an_article_links_its_categories_and_its_comments(
+    reader: Client, site: FeedSite, harness: RuntimeHarness
+) -> None:
+    item = (
+        "<item><title>Kernel</title><guid>k</guid><comments>https://talk.example/1</comments>"
+        '<category>Open "Source" &lt;b></category></item>'
+    )
+    document = f'<rss version="2.0"><channel><title>News</title>{item}</channel></rss>'
+    site.put("/tagged.xml", document.encode(), content_type="application/rss+xml")
+    await harness.follow(f"{site.url}/tagged.xml", user_id=reader.user_id)
+    await harness.check()
+    (entry,) = await harness.column("SELECT id FROM entries")
+    page = (await reader.get(f"/entry/{entry}")).text
+    assert 'href="https://talk.example/1"' in page
+    (link,) = re.findall(r'href="(/search\?q=category[^"]+)"', page)
+    found = (await reader.get(unescape(link))).text
+    assert texts(found, 'class="row-text"')[0].startswith("Unread. Kernel")

@@ -44,6 +44,7 @@ const KEYS = {
   A: () => document.querySelector("[data-bulk] [data-all]")?.click(),
   t: openTags,
   v: () => click("[data-act=original]"),
+  V: () => click("[data-act=comments]"),
   f: () => click("[data-act=full]"),
   F: () => setFocused(!isFocused()),
   x: () => click("[data-wording]:not([aria-current])"),

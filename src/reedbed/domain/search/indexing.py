@@ -1,14 +1,17 @@
 """The words of an entry that the search index holds."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from reedbed.domain.text import index_text
+from reedbed.domain.text import fold, index_text
 
 MAX_INDEXED_TEXT = 100_000
 """Indexed characters per entry. PostgreSQL rejects a tsvector of a megabyte or more."""
 _MAX_FOLDED_LENGTH = 120_000
 _MAX_WORD_LENGTH = 200
+_CATEGORY_MARK = "\ue000"
+"""Begins the token of a category, and joins its words. No text contains it: folding removes it."""
 _LONG_WORD = re.compile(rf"(\w{{{_MAX_WORD_LENGTH}}})\w+")
 
 
@@ -18,10 +21,18 @@ class SearchWords(NamedTuple):
     title: str = ""
     text: str = ""
     author: str = ""
+    """Also holds a token for each category of the feed."""
 
 
-def search_words(title: str, text: str, author: str | None = None) -> SearchWords:
-    return SearchWords(_folded(title), _folded(text), _folded(author or ""))
+def search_words(title: str, text: str, author: str | None = None, categories: Sequence[str] = ()) -> SearchWords:
+    tokens = (token for token in map(category_token, categories) if token)
+    return SearchWords(_folded(title), _folded(text), " ".join((_folded(author or ""), *tokens)).strip())
+
+
+def category_token(category: str) -> str:
+    """The one token that a category is indexed as, so that no word of a text or an author is taken for it."""
+    words = fold(category).split()
+    return f"{_CATEGORY_MARK}{_CATEGORY_MARK.join(words)}"[:_MAX_WORD_LENGTH] if words else ""
 
 
 def _folded(text: str) -> str:

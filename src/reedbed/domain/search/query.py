@@ -12,7 +12,7 @@ from reedbed.domain.times import DAY, HOUR, Instant, Millis, from_datetime
 MAX_TEXT = 1_000
 MAX_TERMS = 32
 
-FilterKind = Literal["feed", "folder", "tag", "author", "lang", "is"]
+FilterKind = Literal["feed", "folder", "tag", "author", "lang", "category", "is"]
 
 
 @record
@@ -77,6 +77,7 @@ KINDS: dict[str, FilterKind] = {
     "author": "author",
     "lang": "lang",
     "language": "lang",
+    "category": "category",
 }
 
 

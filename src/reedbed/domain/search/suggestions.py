@@ -14,11 +14,10 @@ SuggestionKind = Literal["feed", "folder", "tag", "state", "time", "operator", "
 
 MAX_SUGGESTED = 8
 NAMED: tuple[NameKind, ...] = ("feed", "folder", "tag")
-OPERATORS = (*NAMED, "is", "title", "author", "lang", "after", "before")
+OPERATORS = (*NAMED, "is", "title", "author", "category", "lang", "after", "before")
 _TIMES = ("today", "yesterday", "7d", "30d", "1y")
 _MEANT = {
     "by": "author",
-    "category": "folder",
     "from": "feed",
     "in": "folder",
     "label": "tag",

@@ -66,7 +66,7 @@ def words_of(entry: ParsedEntry, feed: ParsedFeed) -> NewEntryText:
         language=entry_language(entry.language or feed.language, digest.text[:_LANGUAGE_SAMPLE]),
         words=digest.words,
         extra=_extra(entry),
-        search=search_words(title, digest.text, author),
+        search=search_words(title, digest.text, author, entry.categories),
     )
 
 

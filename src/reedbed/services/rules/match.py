@@ -93,6 +93,7 @@ def rule_subject(entry: EntryText, folders: Sequence[FolderRow]) -> Subject:
         content=clean_text(entry.content)[:MAX_SUBJECT],
         url=entry.url or "",
         language=entry.language or "",
+        categories=entry.categories,
     )
 
 
@@ -297,6 +298,7 @@ def _subject(pending: _PendingCase, content: str, folders: Mapping[int, Sequence
         content=content,
         url=row.url or "",
         language=row.text.language or "",
+        categories=row.text.categories,
     )
 
 

@@ -5,6 +5,7 @@ Both happen in small batches, so that other writes never wait long.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from reedbed.domain.batching import weight
@@ -14,14 +15,19 @@ from reedbed.ingest.text import clean_text
 from reedbed.services.batching import Batches
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.forms import TextInLanguage, add_in_batches, learn_words, unknown_forms
-from reedbed.store import search
+from reedbed.store import instance, search
 from reedbed.store.engine.database import Database, Tx
+from reedbed.store.engine.statements import HIGHEST
 from reedbed.store.search import texts
 from reedbed.store.search.texts import NEWEST, IndexedText
 
 AT_ONCE = 100
 """Texts read in one query."""
 MAX_INDEXED_PER_RUN = 20_000
+MAX_CATEGORIES_INDEXED_PER_RUN = 5_000
+_CATEGORY_BATCH = 10
+_CATEGORIES_BELOW = "categories_below"
+"""The setting with the id below which entries may have been indexed without their categories; 0 when none is left."""
 MERGE_AFTER_BATCHES = 16
 MERGES = 800
 MERGE_PAUSE = 0.01
@@ -129,11 +135,40 @@ async def _index_missing(
     return indexed
 
 
+async def index_older_categories(runtime: Runtime) -> int:
+    """Index the categories of entries that were indexed before 0.2; the next run continues."""
+    indexed, batches = 0, Batches(runtime.db)
+    while indexed < MAX_CATEGORIES_INDEXED_PER_RUN:
+        async with runtime.db.read() as tx:
+            setting = await instance.get_setting(tx, _CATEGORIES_BELOW)
+            below = HIGHEST if setting is None else int(setting)
+            entries = await texts.below_id(tx, below, AT_ONCE) if below else []
+        if not below:
+            break
+        waiting = [entry.id for entry in entries if entry.categories]
+        while waiting:
+            batch, waiting = waiting[:_CATEGORY_BATCH], waiting[_CATEGORY_BATCH:]
+            await batches.write(partial(_index_again, known=runtime.known_words, entry_ids=batch))
+            await pause_between_batches(batches, runtime.db)
+        async with runtime.db.write() as tx:
+            lowest = entries[-1].id if entries else 0
+            await instance.set_setting(tx, _CATEGORIES_BELOW, str(lowest), runtime.now())
+        indexed += len(entries)
+    return indexed
+
+
+async def _index_again(tx: Tx, known: KnownWords, entry_ids: Sequence[int]) -> None:
+    before = await texts.possibly_indexed(tx, entry_ids) if search.needs_text_to_delete(tx.engine) else []
+    await reindex(tx, known, entry_ids, before)
+
+
 def possible_words(entry_ids: Sequence[int], indexed_texts: Sequence[IndexedText]) -> list[PossibleWords]:
     """For each entry, the words it may have been indexed with."""
     words: dict[int, list[SearchWords]] = {entry_id: [] for entry_id in entry_ids}
     for text in indexed_texts:
         words[text.id].append(words_of(text))
+        if text.categories:  # before 0.2 they were not indexed
+            words[text.id].append(words_of(replace(text, extra="{}")))
     return list(words.items())
 
 
@@ -151,7 +186,7 @@ def _index_cost(indexed: tuple[int, SearchWords]) -> float:
 
 
 def words_of(entry: IndexedText) -> SearchWords:
-    return search_words(entry.title, clean_text(entry.content), entry.author)
+    return search_words(entry.title, clean_text(entry.content), entry.author, entry.categories)
 
 
 def weight_of(word_lists: Sequence[SearchWords]) -> float:

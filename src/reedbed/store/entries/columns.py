@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import orjson
 from sqlalchemy import BigInteger, BindParameter, ColumnElement, and_, bindparam, or_, true
 from sqlalchemy.sql.selectable import FromClause
 
@@ -42,6 +43,11 @@ def entry_row(*listed: Any) -> EntryRow:
     *plain, is_unread, is_starred, is_later = listed
     states = States(read=not is_unread, starred=bool(is_starred), later=bool(is_later))
     return EntryRow(*plain, states=states)
+
+
+def categories_in(extra: str) -> tuple[str, ...]:
+    """The feed's categories in the JSON of `entry_bodies.extra`; most entries have none, so look before parsing."""
+    return tuple(orjson.loads(extra).get("categories", ())) if '"categories"' in extra else ()
 
 
 def with_states(source: FromClause) -> FromClause:

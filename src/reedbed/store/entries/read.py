@@ -16,7 +16,7 @@ from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Query, among, func, row_of, select
-from reedbed.store.entries.columns import LISTED, entry_row, visible, with_states, with_tags
+from reedbed.store.entries.columns import LISTED, categories_in, entry_row, visible, with_states, with_tags
 from reedbed.store.entries.lists import page
 from reedbed.store.entries.streams import all_stream_ids, how_many, ids_page, length
 from reedbed.store.tables import entries, entry_bodies, entry_versions, feeds, subscriptions
@@ -137,6 +137,12 @@ class EntryText:
     feed_title: str
     """The user's own title for the feed, if set."""
     folder_id: int | None
+    extra: str = "{}"
+    """JSON of the fields that are only shown on the page of the entry."""
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        return categories_in(self.extra)
 
 
 _TEXT_COLUMNS = (
@@ -156,6 +162,7 @@ _TEXT_COLUMNS = (
     func.coalesce(entry_bodies.c.content, ""),
     func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url),
     subscriptions.c.folder_id,
+    func.coalesce(entry_bodies.c.extra, "{}"),
 )
 _VISIBLE_TEXTS = Query(
     select(*_TEXT_COLUMNS)

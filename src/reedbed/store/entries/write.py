@@ -16,6 +16,7 @@ from reedbed.domain.search.indexing import SearchWords
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Command, Query, among, delete_some, func, optional, row_of, select
+from reedbed.store.entries.columns import categories_in
 from reedbed.store.tables import entries, entry_bodies, entry_versions, removed_keys
 
 MAX_VERSIONS = 20
@@ -35,6 +36,10 @@ class NewEntryText(NamedTuple):
     words: int = 0
     extra: str = "{}"
     search: SearchWords = SearchWords()
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        return categories_in(self.extra)
 
 
 class NewEntryRow(NamedTuple):

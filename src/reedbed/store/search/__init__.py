@@ -259,7 +259,7 @@ class _Search:
         return Checked(good, CHAR_COST * sum(len(entry.content) for entry in entries))
 
     def _search_words(self, entry: texts.IndexedText) -> SearchWords:
-        return search_words(entry.title, self.read(entry.content), entry.author)
+        return search_words(entry.title, self.read(entry.content), entry.author, entry.categories)
 
 
 def _list_cost(entries: int, lists: Lists) -> float:

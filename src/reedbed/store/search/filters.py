@@ -12,7 +12,7 @@ from sqlalchemy import BigInteger, ClauseElement, ColumnElement, FromClause, Tex
 
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.records import record
-from reedbed.domain.search.indexing import SearchWords
+from reedbed.domain.search.indexing import SearchWords, category_token
 from reedbed.domain.search.query import STATES, Filter, SearchQuery, Term
 from reedbed.domain.text import fold, query_tokens
 from reedbed.domain.times import Instant
@@ -420,8 +420,11 @@ NO_WORDS = Words((), ())
 
 def words_of(query: SearchQuery) -> Words:
     return Words(
-        groups=(*(tuple(map(_part, group)) for group in query.groups), *_authors(query, negated=False)),
-        excluded=(*map(_part, query.excluded), *(part for group in _authors(query, negated=True) for part in group)),
+        groups=(*(tuple(map(_part, group)) for group in query.groups), *_filter_groups(query, negated=False)),
+        excluded=(
+            *map(_part, query.excluded),
+            *(part for group in _filter_groups(query, negated=True) for part in group),
+        ),
     )
 
 
@@ -433,8 +436,12 @@ def _part(term: Term) -> Part:
     return Part(term.tokens, term.prefix, "title" if term.title_only else None)
 
 
-def _authors(query: SearchQuery, *, negated: bool) -> Iterator[tuple[Part]]:
+def _filter_groups(query: SearchQuery, *, negated: bool) -> Iterator[tuple[Part]]:
+    """The filters that the index answers: authors and categories."""
     for term in query.filters:
-        tokens = query_tokens(term.value)
-        if term.kind == "author" and term.negated == negated and tokens:
+        if term.negated != negated:
+            continue
+        if term.kind == "author" and (tokens := query_tokens(term.value)):
             yield (Part(tokens, term.value.endswith("*"), "author"),)
+        elif term.kind == "category" and (token := category_token(term.value)):
+            yield (Part((token,), term.value.endswith("*"), "author"),)

@@ -9,6 +9,7 @@ from reedbed.domain.search.ranking import RankCandidate
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import HIGHEST, Query, QueryFamily, among, func, row_of, select
+from reedbed.store.entries.columns import categories_in
 from reedbed.store.tables import entries, entry_bodies
 
 ReadingList = tuple[Instant, int]
@@ -45,10 +46,22 @@ class IndexedText:
     content: str
     """Sanitised markup: the full article if it was fetched, then the content from the feed."""
     language: str | None = None
+    extra: str = "{}"
+    """JSON of the fields that are only shown on the page of the entry."""
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        return categories_in(self.extra)
 
 
 _TO_INDEX = select(
-    entries.c.id, entries.c.sort_at, entries.c.title, entries.c.author, _FULL_TEXT, entries.c.language
+    entries.c.id,
+    entries.c.sort_at,
+    entries.c.title,
+    entries.c.author,
+    _FULL_TEXT,
+    entries.c.language,
+    entry_bodies.c.extra,
 ).join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
 _TEXT = Query(_TO_INDEX.where(among(entries.c.id, "ids")), into=IndexedText)
 _BELOW = Query(
@@ -74,10 +87,10 @@ def _select_unindexed(engine: str) -> ClauseElement:
 
 
 def _possible_texts(
-    id_: int, sort_at: Instant, title: str, author: str | None, content: str, full: str | None
+    id_: int, sort_at: Instant, title: str, author: str | None, content: str, full: str | None, extra: str
 ) -> list[IndexedText]:
     texts = [content] if full is None else [content, f"{full}\n{content}"]
-    return [IndexedText(id_, sort_at, title, author, text) for text in texts]
+    return [IndexedText(id_, sort_at, title, author, text, extra=extra) for text in texts]
 
 
 _TEXTS = Query(
@@ -88,6 +101,7 @@ _TEXTS = Query(
         entries.c.author,
         entry_bodies.c.content,
         entry_bodies.c.full_content,
+        entry_bodies.c.extra,
     )
     .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
     .where(among(entries.c.id, "ids")),

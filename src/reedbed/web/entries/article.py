@@ -1,6 +1,7 @@
 """Build the view of one article: its content, enclosures, highlights, neighbours and summary."""
 
 from datetime import tzinfo
+from urllib.parse import urlencode
 
 from fastapi import Request
 from markupsafe import Markup
@@ -25,6 +26,7 @@ from reedbed.web.i18n import explain, ngettext, translate
 from reedbed.web.sidebar import icon_address
 from reedbed.web.views.entries import (
     ArticleView,
+    CategoryLink,
     EnclosureView,
     FullText,
     HighlightView,
@@ -75,6 +77,8 @@ def build_article(
         language=row.language or "",
         direction=text_direction(f"{row.title} {row.summary}", row.language or ""),
         author=row.author or "",
+        categories=tuple(_category_link(name) for name in entry.categories),
+        comments_url=_web_address(entry.comments_url),
         minutes=_minutes(row.words),
         minutes_to_read=round(row.words / WORDS_PER_MINUTE),
         read=row.states.read,
@@ -100,6 +104,16 @@ def _content(entry: Entry, feed: SubscribedFeedRow | None, *, show_full: bool | 
     if show_full is None:
         return shown_content(entry, feed.full_text if feed else "never")
     return (show_full and entry.full_content) or entry.content
+
+
+def _category_link(name: str) -> CategoryLink:
+    quoted = name.replace('"', " ").strip()
+    query = urlencode({"q": f'category:"{quoted}"'})
+    return CategoryLink(name, f"/search?{query}")
+
+
+def _web_address(url: str | None) -> str:
+    return url if url and url.startswith(("http://", "https://")) else ""
 
 
 def _video(url: str | None, content: str, pictures: Pictures) -> VideoLink | None:

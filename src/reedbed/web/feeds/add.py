@@ -58,7 +58,7 @@ MAX_NAMED = 5
 MAX_OTHERS = 5
 MAX_AT_ONCE = 50
 
-SEARCHED_BY = frozenset({"feed", "folder", "tag", "is", "title", "author", "lang", "after", "before"})
+SEARCHED_BY = frozenset({"feed", "folder", "tag", "is", "title", "author", "category", "lang", "after", "before"})
 
 _URL = re.compile(r"(?:https?|feed)://\S+", re.IGNORECASE)
 

@@ -205,6 +205,14 @@ class VideoLink:
 
 
 @record
+class CategoryLink:
+    """A category that the feed gave the entry, and the search for it."""
+
+    name: str
+    url: str
+
+
+@record
 class Neighbour:
     url: str
     title: str
@@ -228,6 +236,8 @@ class ArticleView:
     language: str = ""
     direction: str = "ltr"
     author: str = ""
+    categories: tuple[CategoryLink, ...] = ()
+    comments_url: str = ""
     minutes: str = ""
     minutes_to_read: int = 0
     read: bool = True
