@@ -17,6 +17,7 @@ ROUTERS = (
     RouterName("reedbed.api.articles:selectors_router", ("api/v1/subscriptions",), _COUNTED),
     RouterName("reedbed.api.instance:router", ("api/v1/status",), _COUNTED),
     RouterName("reedbed.api.auth:router", ("api/v1/auth",), _COUNTED),
+    RouterName("reedbed.api.confirmation:router", ("api/v1/auth",), _COUNTED),
     RouterName("reedbed.api.sign_in:router", ("api/v1/auth", "api/v1/users"), _COUNTED),
     RouterName("reedbed.api.users:router", ("api/v1/users",), _COUNTED),
     RouterName("reedbed.api.auth:tokens_router", ("api/v1/users",), _COUNTED),

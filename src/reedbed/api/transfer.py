@@ -24,6 +24,7 @@ from reedbed.http.models import ApiModel, FailureName, FailureSentence, FailureT
 from reedbed.http.params import IdPath
 from reedbed.http.responses import ApiRouter, ArchiveFile, Json, download, json_list, moment, zipped
 from reedbed.http.uploads import file_body, received_bytes, received_file
+from reedbed.services.auth import check_confirmed
 from reedbed.services.bookmarks import iter_bookmarks
 from reedbed.services.highlights import every_highlight
 from reedbed.services.runtime import Runtime
@@ -86,11 +87,12 @@ async def export_file(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
     credentials: Annotated[
-        bool, Query(description="Include user names and passwords in feed URLs; not for API tokens.")
+        bool, Query(description="Include user names and passwords in feed URLs. Needs a confirmed session.")
     ] = False,
 ) -> Response:
     if credentials:
         check_reads_passwords(caller)
+        await check_confirmed(runtime, caller)
     headers = {"Content-Disposition": 'attachment; filename="reedbed.opml"', "Cache-Control": "private, no-store"}
     opml = await export_opml(runtime, caller.user_id, with_credentials=credentials)
     return Response(opml, 200, headers, "text/x-opml; charset=utf-8")
@@ -175,12 +177,14 @@ _ARCHIVE = {"content": {"application/zip": {"schema": {"type": "string", "format
     description=(
         "subscriptions.opml and .json, entries.json (starred, saved for later or tagged, with their texts), "
         "bookmarks.json and .html, highlights.json and .md, rules.json, searches.json, published_feeds.json, "
-        "preferences.json and account.json. The archive is streamed."
+        "preferences.json and account.json. The archive is streamed. A session must have been confirmed within "
+        "the last ten minutes, else 403 with the code `confirmation_required`."
     ),
     response_class=StreamingResponse,
     responses={200: _ARCHIVE},
 )
 async def export_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+    await check_confirmed(runtime, caller)
     await spend_export(runtime, caller.user_id)
     at = to_datetime(runtime.now())
     parts = zipped(_files(runtime, caller), (at.year, at.month, at.day, at.hour, at.minute, at.second))

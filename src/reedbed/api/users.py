@@ -113,7 +113,9 @@ class ChangePasswordRequest(ApiModel):
 
 
 class DeleteAccountRequest(ApiModel):
-    password: str = Field(max_length=2_000, repr=False)
+    password: str = Field(
+        "", max_length=2_000, repr=False, description="May be left out in a session that was just confirmed."
+    )
 
 
 @record

@@ -7,6 +7,7 @@ ReedbedError
 │   ├── Conflict       exists already, or a newer change conflicts
 │   ├── Unauthorized   not authenticated
 │   ├── Forbidden      authenticated, but not allowed
+│   │   └── ConfirmationRequired   the session must show first that it is still the same person
 │   ├── TooMany        rate limited; `retry_after` says how long
 │   └── TooLarge       more bytes than the endpoint accepts
 ├── Unavailable        a required component does not answer; try again later
@@ -64,6 +65,10 @@ class Unauthorized(Refused):
 
 class Forbidden(Refused):
     code = "forbidden"
+
+
+class ConfirmationRequired(Forbidden):
+    code = "confirmation_required"
 
 
 class TooMany(Refused):

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from reedbed.domain.email import known_as
-from reedbed.domain.errors import Conflict, Forbidden, NotFound, Unauthorized, Unavailable
+from reedbed.domain.errors import ConfirmationRequired, Conflict, Forbidden, NotFound, Unauthorized, Unavailable
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.times import MINUTE, Instant
 from reedbed.domain.users import (
@@ -66,6 +66,28 @@ async def add_session(runtime: Runtime, tx: Tx, user: User, *, user_agent: str |
         expires_at=expires_at,
     )
     return NewSession(token, expires_at, user)
+
+
+CONFIRMED_FOR = 10 * MINUTE
+"""How long a login or a confirmation allows dangerous changes."""
+CONFIRM_FIRST = "Confirm that it is you first: with your password, a passkey or a one-time code."
+
+
+async def confirmed_until(runtime: Runtime, caller: Caller) -> Instant | None:
+    """Until when this session may make dangerous changes; None if it may not."""
+    async with runtime.db.read() as tx:
+        at = await auth.confirmed_at(tx, caller.session_id or 0)
+    is_fresh = at is not None and at <= runtime.now() + MINUTE and runtime.now() - at < CONFIRMED_FOR
+    return at + CONFIRMED_FOR if at is not None and is_fresh else None
+
+
+async def check_confirmed(runtime: Runtime, caller: Caller) -> None:
+    """Require a fresh proof before a dangerous change: the session may be an unattended laptop.
+
+    API tokens cannot prove anything; their scopes say what they may do.
+    """
+    if caller.session_id is not None and await confirmed_until(runtime, caller) is None:
+        raise ConfirmationRequired(CONFIRM_FIRST)
 
 
 async def identify(runtime: Runtime, token: str, *, by_cookie: bool = False) -> Caller | None:
@@ -259,6 +281,7 @@ async def _add_token(
     digest: str | None,
 ) -> ApiToken:
     checked_name, now = check_token_name(name), runtime.now()
+    await check_confirmed(runtime, caller)
     async with runtime.db.write() as tx:
         if await auth.count_tokens(tx, caller.user_id) >= MAX_TOKENS:
             raise Conflict(

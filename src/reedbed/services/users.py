@@ -10,9 +10,8 @@ from reedbed.domain.auth import EXPIRED, MailLink, check_password
 from reedbed.domain.email import NotSent, Sent, email_address, known_as, link_email
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthorized
 from reedbed.domain.records import record
-from reedbed.domain.times import MINUTE
 from reedbed.domain.users import Caller, NewSession, Preferences, User, change_preferences, check_role, read_preferences
-from reedbed.services.auth import add_session, publish_changed, publish_revoked
+from reedbed.services.auth import add_session, check_confirmed, publish_changed, publish_revoked
 from reedbed.services.email import (
     check_mail_allowance,
     enqueue_mail,
@@ -39,7 +38,6 @@ from reedbed.store.engine.database import Tx
 
 WRONG = "Invalid email or password"
 WRONG_PASSWORD = "This is not your password."  # noqa: S105  a sentence
-LOG_IN_AGAIN = "Your account has no password. Log out, log in again, and do this within a quarter of an hour."
 UNVERIFIED = "Confirm your e-mail address first: open the link in the mail that we have just sent you."
 UNCONFIRMED = (
     "Confirm your e-mail address first: open the link in the mail that we sent you. "
@@ -47,9 +45,6 @@ UNCONFIRMED = (
 )
 DISABLED = "This account is disabled. Ask the operator of this server."
 LAST_OWNER = "This is the only owner. Make somebody else an owner first."
-
-FRESH = 15 * MINUTE
-"""How long a login through a provider replaces the password, for an account that has none."""
 
 
 async def needs_owner(runtime: Runtime) -> bool:
@@ -111,14 +106,12 @@ async def log_out(runtime: Runtime, caller: Caller) -> None:
 
 
 async def check_own_password(runtime: Runtime, caller: Caller, password: str, field: str) -> None:
-    """Ask for the password before an irreversible change: the session may be an unattended laptop."""
+    """Ask for the password before an irreversible change; without one, for a fresh confirmation."""
     await spend(runtime, f"password:{caller.user_id}", runtime.limits.login)
     async with runtime.db.read() as tx:
         password_hash = await users.password_hash(tx, caller.user_id)
-        opened_at = await auth.session_opened_at(tx, caller.session_id or 0)
-    if password_hash is None:  # the provider has authenticated this user
-        if opened_at is None or runtime.now() - opened_at > FRESH:
-            raise Invalid(LOG_IN_AGAIN, field=field)
+    if password_hash is None:
+        await check_confirmed(runtime, caller)
     elif not await password_matches(password, password_hash):
         raise Invalid(WRONG_PASSWORD, field=field)
 
@@ -130,8 +123,11 @@ async def has_password(runtime: Runtime, user_id: int) -> bool:
 
 
 async def delete_account(runtime: Runtime, caller: Caller, password: str) -> None:
-    """Delete the account and all its data immediately and permanently."""
-    await check_own_password(runtime, caller, password, "password")
+    """Delete the account and all its data immediately and permanently. A confirmation replaces the password."""
+    if password:
+        await check_own_password(runtime, caller, password, "password")
+    else:
+        await check_confirmed(runtime, caller)
     await remove_user(runtime, caller.user)
 
 

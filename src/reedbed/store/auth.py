@@ -9,7 +9,7 @@ from reedbed.domain.auth import MailLink, Purpose
 from reedbed.domain.times import DAY, Instant
 from reedbed.domain.users import ApiToken, Caller, Session, TokenScope, User, scope_words
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, func, select
+from reedbed.store.engine.statements import Command, Query, func, optional, select
 from reedbed.store.tables import mail_links, sessions, tokens, users
 from reedbed.store.users import USER_COLUMNS
 
@@ -27,7 +27,7 @@ _is_active = (
 
 _INSERT_SESSION = Query(
     insert(sessions).returning(sessions.c.id),
-    columns=["user_id", "token_hash", "user_agent", "ip", "created_at", "last_active_at", "expires_at"],
+    columns=["user_id", "token_hash", "user_agent", "ip", "created_at", "last_active_at", "expires_at", "confirmed_at"],
     into=int,
 )
 
@@ -66,7 +66,12 @@ _LIST_SESSIONS = Query(
 _CREATED_IN_FUTURE = Query(
     select(sessions.c.id).where(sessions.c.token_hash == bindparam("token_hash"), _is_created_in_future), into=int
 )
-_OPENED_AT = Query(select(sessions.c.created_at).where(sessions.c.id == bindparam("session_id")), into=int)
+_CONFIRMED_AT = Query(
+    select(sessions.c.confirmed_at).where(sessions.c.id == bindparam("session_id")), into=optional(int)
+)
+_SET_CONFIRMED = Command(
+    update(sessions).where(sessions.c.id == bindparam("session_id")).values(confirmed_at=bindparam("now"))
+)
 _TOUCH_SESSION = Command(
     update(sessions).where(sessions.c.id == bindparam("session_id")).values(last_active_at=bindparam("now"))
 )
@@ -75,7 +80,15 @@ _DELETE_OTHERS = Command(delete(sessions).where(_own_sessions, sessions.c.id != 
 
 
 async def add_session(
-    tx: Tx, user_id: int, *, token_hash: str, user_agent: str | None, ip: str | None, now: Instant, expires_at: Instant
+    tx: Tx,
+    user_id: int,
+    *,
+    token_hash: str,
+    user_agent: str | None,
+    ip: str | None,
+    now: Instant,
+    expires_at: Instant,
+    confirmed: bool = True,
 ) -> int:
     return await tx.get(
         _INSERT_SESSION,
@@ -87,6 +100,7 @@ async def add_session(
             "created_at": now,
             "last_active_at": now,
             "expires_at": expires_at,
+            "confirmed_at": now if confirmed else None,
         },
     )
 
@@ -107,8 +121,13 @@ async def is_session_open(tx: Tx, session_id: int, *, now: Instant, idle_since: 
     return await tx.one(_ACTIVE_SESSION, params) is not None
 
 
-async def session_opened_at(tx: Tx, session_id: int) -> Instant | None:
-    return await tx.one(_OPENED_AT, {"session_id": session_id})
+async def confirmed_at(tx: Tx, session_id: int) -> Instant | None:
+    """When the user of this session last proved who they are."""
+    return await tx.one(_CONFIRMED_AT, {"session_id": session_id})
+
+
+async def set_confirmed(tx: Tx, session_id: int, now: Instant) -> None:
+    await tx.run(_SET_CONFIRMED, {"session_id": session_id, "now": now})
 
 
 async def was_session_created_in_future(tx: Tx, token_hash: str, now: Instant) -> bool:

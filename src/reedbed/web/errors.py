@@ -6,12 +6,13 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 from starlette.routing import BaseRoute, Match
 
-from reedbed.domain.errors import ReedbedError, Unauthorized, Unavailable
+from reedbed.domain.errors import ConfirmationRequired, ReedbedError, Unauthorized, Unavailable
 from reedbed.domain.users import Caller
 from reedbed.http.auth import get_runtime, maybe_caller, refusal
 from reedbed.http.errors import headers_of
 from reedbed.services.users import needs_owner
 from reedbed.web.auth import ErrorPage
+from reedbed.web.confirmation import ask_for_confirmation
 from reedbed.web.i18n import explain, set_language, translate
 from reedbed.web.pages import is_htmx, language_of, local_path, page, see_other, theme_of
 from reedbed.web.sidebar import build_sidebar
@@ -27,6 +28,8 @@ async def error_page(request: Request, error: ReedbedError, status: int) -> Resp
         await maybe_caller(request)
         if isinstance(error, Unauthorized):
             return await _to_login(request)
+        if isinstance(error, ConfirmationRequired):
+            return await ask_for_confirmation(request, request.state.caller)
     except Unavailable as unavailable:
         # Without the database no user can be identified, but the error page can still be shown.
         request.state.caller, error, status = None, unavailable, 503

@@ -11,6 +11,7 @@ ROUTERS = (
     RouterName("reedbed.web.assets:router", ("assets", "manifest.webmanifest", "sw.js")),
     RouterName("reedbed.web.errors:router", ("offline",), _TRANSLATED),
     RouterName("reedbed.web.auth:router", ("", "login", "logout", "setup"), _TRANSLATED),
+    RouterName("reedbed.web.confirmation:router", ("confirm",), _TRANSLATED),
     RouterName("reedbed.web.sign_in:router", ("login", "settings"), _TRANSLATED),
     RouterName("reedbed.web.auth:account_router", ("forgot", "register", "reset", "verify"), _TRANSLATED),
     RouterName(

@@ -9,6 +9,7 @@ from starlette.datastructures import FormData
 
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
+from reedbed.services.auth import check_confirmed
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of, set_preferences
 from reedbed.web.forms import FormFlag, Text
@@ -145,6 +146,13 @@ async def save_reading(
 @router.get("/settings/data")
 async def show_data(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return await settings_page(request, runtime, caller, "data", NoSettings())
+
+
+@router.get("/settings/data/export")
+async def export_data(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+    """Where the confirmation leads back to: the archive itself is an address of the API."""
+    await check_confirmed(runtime, caller)
+    return see_other(request, "/api/v1/export")
 
 
 @router.get("/settings/keyboard")

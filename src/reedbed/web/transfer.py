@@ -13,6 +13,7 @@ from reedbed.http.auth import CurrentCaller, CurrentRuntime, check_reads_passwor
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath
 from reedbed.http.uploads import received_bytes, received_file
+from reedbed.services.auth import check_confirmed
 from reedbed.services.runtime import Runtime
 from reedbed.services.transfer.jobs import Import, get_import, start_file, start_miniflux
 from reedbed.services.transfer.opml import TRUNCATED_FILE, export_opml, import_opml
@@ -40,6 +41,7 @@ _STATUS: dict[LineStatus, tuple[str, str]] = {
 async def download_opml(runtime: CurrentRuntime, caller: CurrentCaller, credentials: bool = False) -> Response:
     if credentials:
         check_reads_passwords(caller)
+        await check_confirmed(runtime, caller)
     headers = {"Content-Disposition": 'attachment; filename="reedbed.opml"', "Cache-Control": "private, no-store"}
     opml = await export_opml(runtime, caller.user_id, with_credentials=credentials)
     return Response(opml, 200, headers, "text/x-opml; charset=utf-8")

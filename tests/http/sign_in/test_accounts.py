@@ -127,7 +127,7 @@ async def test_an_account_without_a_password_is_proved_by_a_fresh_login(
     harness.clock.ahead += HOUR
     typed = {"password": PASSWORD}
     late = await browser.post("/settings/password", data=typed, headers=OWN_PAGE)
-    assert late.status_code == 400 and "log in again" in late.text
+    assert late.status_code == 403 and "log in again" in late.text
     provider.lies = moments(harness)
     await go(browser, provider)
     assert (await browser.post("/settings/password", data=typed, headers=OWN_PAGE)).status_code == 303

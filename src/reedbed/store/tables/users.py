@@ -30,6 +30,7 @@ sessions = Table(
     moment("created_at"),
     moment("last_active_at"),
     moment("expires_at"),
+    moment("confirmed_at", null=True),  # when this user last proved who they are
     Index("ix_sessions_user_id", "user_id"),
     Index("ix_sessions_expires_at", "expires_at"),
 )
