@@ -29,10 +29,11 @@ from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import IN_CLEAR, UNREADABLE, encrypt_stored
 from reedbed.settings import Settings
-from reedbed.store import newsletters, refresh, sharing, webhooks, websub
+from reedbed.store import refresh, sharing, webhooks, websub
 from reedbed.store.engine.encryption import PREFIX, make_key_file
 from reedbed.store.feeds import admin as operator_feeds
 from reedbed.store.migrations import VERSIONS
+from reedbed.store.newsletters import mailboxes
 from tests.feedsite import FeedSite
 from tests.harness import run
 from tests.processes import COMMAND, environment, reedbed, run_once
@@ -136,7 +137,7 @@ async def test_passwords_of_0_1_are_encrypted_at_the_start_and_still_work(old_ur
 
         assert await check_feed(runtime) == "success"
         async with runtime.db.read() as tx:
-            assert (await newsletters.list_mailboxes(tx, 1))[0].password == "grey-heron-3"
+            assert (await mailboxes.list_mailboxes(tx, 1))[0].password == "grey-heron-3"
             assert (await sharing.of_user(tx, 1))[0].secrets == {"token": "grey-heron-4"}
             assert (await webhooks.list_for_user(tx, 1))[0].secret == WEBHOOK_SECRET
             hub = await websub.get_by_token(tx, "tok")
@@ -205,7 +206,7 @@ async def test_a_lost_key_costs_the_passwords_and_nothing_else(old_url: str, tmp
         assert await check_feed(runtime) == ENTER_AGAIN.message
         await check_due_mailboxes(runtime)
         async with runtime.db.read() as tx:
-            (box,) = await newsletters.list_mailboxes(tx, 1)
+            (box,) = await mailboxes.list_mailboxes(tx, 1)
             assert (box.last_error, box.password) == (ENTER_AGAIN, "")
             assert (await webhooks.list_for_user(tx, 1))[0].secret == ""
             assert (await sharing.of_user(tx, 1))[0].secrets == {}
@@ -215,9 +216,9 @@ async def test_a_lost_key_costs_the_passwords_and_nothing_else(old_url: str, tmp
             assert proxied is not None and proxied.fetching.shown_proxy == "***"
         async with runtime.db.write() as tx:  # the same mailbox, entered again
             login = {"host": "127.0.0.1", "port": 1, "security": "none", "username": "u", "folder": "INBOX"}
-            made = await newsletters.add_mailbox(tx, 1, **login, password="new", now=runtime.now())
+            made = await mailboxes.add_mailbox(tx, 1, **login, password="new", now=runtime.now())
             assert made is not None and (made.id, made.password, made.last_error) == (1, "new", None)
-            assert await newsletters.add_mailbox(tx, 1, **login, password="other", now=runtime.now()) is None
+            assert await mailboxes.add_mailbox(tx, 1, **login, password="other", now=runtime.now()) is None
     # What was not entered again comes back with the key.
     both = settings(old_url, tmp_path, secret_key="x" * 40, secret_key_previous=KEY)
     async with running(both, may_migrate=True) as runtime:

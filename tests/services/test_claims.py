@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from reedbed.domain.summaries import EXTRACT, Variant
-from reedbed.store import ai, jobs, newsletters
+from reedbed.store import ai, jobs
 from reedbed.store.engine.database import Tx
+from reedbed.store.newsletters import mailboxes
 from tests.harness import RuntimeHarness
 
 WAITING = 6
@@ -22,7 +23,7 @@ async def _fill_queue(tx: Tx, user: int) -> None:
 
 
 async def _fill_mail_boxes(tx: Tx, user: int) -> None:
-    await newsletters.add_mailbox(tx, user, port=993, security="tls", now=1, **MANY_OF)
+    await mailboxes.add_mailbox(tx, user, port=993, security="tls", now=1, **MANY_OF)
 
 
 async def _claim_job(tx: Tx) -> object:
@@ -34,7 +35,7 @@ async def _claim_summary(tx: Tx) -> object:
 
 
 async def _claim_mail_box(tx: Tx) -> object:
-    return await newsletters.claim_due_mailbox(tx, 5, 10)
+    return await mailboxes.claim_due_mailbox(tx, 5, 10)
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,14 @@ from reedbed.services.search.find import search_entries
 from reedbed.services.stories import StoryGrouper
 from reedbed.services.subscriptions.manage import unsubscribe
 from reedbed.services.transfer.entries import Home, import_saved
-from reedbed.store import instance, retention, stories, subscriptions
+from reedbed.store import instance, reader_apps, stories
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.entries import read as entry_texts
 from reedbed.store.entries import streams as entry_streams
 from reedbed.store.feeds import merge as feed_merge
 from reedbed.store.framing import documents as framed_documents
 from reedbed.store.read_state import unread
+from reedbed.store.retention import deletion
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
 
@@ -53,7 +54,7 @@ async def seen_everywhere(harness: RuntimeHarness, user_id: int, feed_id: int) -
             )
         ]
         asked = [words.id for words in await entry_texts.visible_texts(tx, user_id, list(names))]
-        newest = [id_ for id_, _ in (await subscriptions.newest_arrivals(tx, user_id)).values()]
+        newest = [id_ for id_, _ in (await reader_apps.newest_arrivals(tx, user_id)).values()]
         told = [
             source.entry_id
             for line in await stories.page(tx, user_id, cursor=None, limit=50, now=runtime.now())
@@ -166,7 +167,7 @@ async def test_forged_keys_keep_no_true_entry_away(site: FeedSite, harness: Runt
     removed = await entry_id(harness, "Removed")
     await harness.change("DELETE FROM unread WHERE entry_id = :id", id=removed)
     async with harness.runtime.db.write() as tx:
-        assert (await retention.delete_entries(tx, [removed], "any")).entries == 1
+        assert (await deletion.delete_entries(tx, [removed], "any")).entries == 1
     site.withdraw("next week", feed="evil")
 
     await redirect(harness, site, "evil", "good")
@@ -193,11 +194,11 @@ async def test_many_forged_entries_push_no_true_one_out(site: FeedSite, harness:
     await redirect(harness, site, "evil", "good")
 
     async with harness.runtime.db.write() as tx:
-        assert await retention.crowded(tx, 3) == {}
-        assert await retention.newest_surplus_entry(tx, good, 3) is None
+        assert await deletion.crowded(tx, 3) == {}
+        assert await deletion.newest_surplus_entry(tx, good, 3) is None
         forged = await entry_id(harness, "Forged 1")
-        await retention.delete_entries(tx, [forged], "any")
-        assert await retention.count_entries(tx) == 11
+        await deletion.delete_entries(tx, [forged], "any")
+        assert await deletion.count_entries(tx) == 11
     assert await harness.column("SELECT key FROM removed_keys") == []
 
 

@@ -10,9 +10,10 @@ from reedbed.domain.retention import RetentionLimits, RetentionPolicy
 from reedbed.domain.times import DAY, HOUR, SECOND
 from reedbed.services.retention import KEYS_AT_ONCE, clean_up, clean_up_when_due
 from reedbed.services.search.find import search_entries
-from reedbed.store import instance, retention, transfer
+from reedbed.store import instance, transfer
 from reedbed.store.entries import write as removed
 from reedbed.store.read_state import rows as reading
+from reedbed.store.retention import cleanups, deletion
 from reedbed.store.search import texts
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
@@ -120,7 +121,7 @@ async def test_unread_entries_that_go_are_told_to_who_had_them(site: FeedSite, h
     assert await harness.titles(feed) == []
     assert (done.entries_removed, done.unread_removed) == (2, 2)
     async with harness.runtime.db.read() as tx:
-        told = [await retention.get_notice(tx, reader) for reader in readers]
+        told = [await cleanups.get_notice(tx, reader) for reader in readers]
     assert [one and one.unread_removed for one in told] == [1, 2]
     assert await harness.column("SELECT unread FROM subscriptions ORDER BY user_id") == [0, 0]
     assert await harness.column("SELECT count(*) FROM unread") == [0]
@@ -209,7 +210,7 @@ async def test_an_article_starred_just_before_it_would_go_stays(site: FeedSite, 
     star = "INSERT INTO starred (user_id, sort_at, entry_id, marked_at) VALUES (:user, 1, :entry, 1)"
     await harness.change(star, user=reader, entry=ids[1])
     async with harness.runtime.db.write() as tx:
-        assert await retention.clear_articles(tx, ids) == {ids[0]}
+        assert await deletion.clear_articles(tx, ids) == {ids[0]}
 
 
 async def test_a_feed_that_changes_while_articles_are_cleared_is_found_by_its_new_words(
@@ -299,8 +300,8 @@ async def test_a_cleanup_that_was_broken_off_goes_on(site: FeedSite, harness: Ru
     await read(harness, reader, "one")
     keep(harness, age=DAY)
     async with harness.runtime.db.write() as tx:
-        cleanup = await retention.begin_cleanup(tx, harness.runtime.now())
-        await retention.add_to_cleanup(tx, cleanup.id, entries_removed=5)
+        cleanup = await cleanups.begin_cleanup(tx, harness.runtime.now())
+        await cleanups.add_to_cleanup(tx, cleanup.id, entries_removed=5)
     harness.clock.ahead += 2 * DAY
 
     done = await clean_up_when_due(harness.runtime)

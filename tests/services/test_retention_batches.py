@@ -14,9 +14,9 @@ from reedbed.services.entries import change_entry
 from reedbed.services.highlights import create_highlight
 from reedbed.services.read_state import change_entries
 from reedbed.services.runtime import Runtime
-from reedbed.store import retention
 from reedbed.store.read_state import rows as reading
 from reedbed.store.read_state import stars as marks
+from reedbed.store.retention import deletion
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness, open_harness
 
@@ -52,7 +52,7 @@ async def two_read(harness: RuntimeHarness, site: FeedSite) -> tuple[int, list[i
 async def while_removed(harness: RuntimeHarness, entry_id: int, keeping: Awaitable[Any]) -> Any:
     """What comes of keeping an entry that begins while its removal is not yet committed."""
     async with harness.runtime.db.write() as tx:
-        gone = await retention.delete_entries(tx, [entry_id], "read")
+        gone = await deletion.delete_entries(tx, [entry_id], "read")
         assert gone.entries == 1
         asked = asyncio.ensure_future(keeping)
         await asyncio.wait([asked], timeout=0.3)
@@ -86,7 +86,7 @@ async def test_what_was_kept_a_moment_before_stays(
     user, (one, two) = read_entries
     await WAYS[way](harness.runtime, user, one)
     async with harness.runtime.db.write() as tx:
-        await retention.delete_entries(tx, [one, two], "read")
+        await deletion.delete_entries(tx, [one, two], "read")
     assert await harness.column("SELECT id FROM entries") == [one]
 
 
@@ -96,6 +96,6 @@ async def test_a_star_that_is_being_put_on_holds_the_entry(postgres_url: str, si
         user, (one, _) = await two_read(harness, site)
         async with harness.runtime.db.write() as starring, harness.runtime.db.write() as removing:
             await marks.set_flag(starring, user, "starred", [one], 1)
-            gone = await asyncio.wait_for(retention.delete_entries(removing, [one], "read"), 30)
+            gone = await asyncio.wait_for(deletion.delete_entries(removing, [one], "read"), 30)
         assert gone.entries == 0
         assert await harness.column("SELECT entry_id FROM starred") == [one]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from reedbed.domain.times import MINUTE
-from reedbed.store import retention
+from reedbed.store.retention import deletion
 from tests.store.library import Library
 from tests.store.reading_model import NO_END, Model
 
@@ -108,18 +108,18 @@ class ReadingWorld(RuleBasedStateMachine):
             self.model.listed_from[feed] = entry
 
     @rule(feed=FEED, state=st.sampled_from(["read", "unread"]), minutes=st.integers(0, 10))
-    def retain(self, feed: int, state: retention.State, minutes: int) -> None:
+    def retain(self, feed: int, state: deletion.State, minutes: int) -> None:
         """Retention takes what is older than so many minutes."""
         feed_id, before = self.feeds[feed], self.clock - minutes * MINUTE
         going = self.model.removable(feed_id, state, before)
         lost = {user: len(going & self.model.unread(user)) for user in self.users}
 
-        async def act() -> retention.Removed:
+        async def act() -> deletion.Removed:
             async with self.library.db.write() as tx:
-                found = await retention.aged_in(tx, feed_id, state, before, retention.START, most=1_000)
+                found = await deletion.aged_in(tx, feed_id, state, before, deletion.START, most=1_000)
                 assert {entry for _, entry in found} == going
                 # Whoever looked before may have been overtaken: asked for all, it takes only these.
-                return await retention.delete_entries(tx, sorted(self._old(feed_id, before)), state)
+                return await deletion.delete_entries(tx, sorted(self._old(feed_id, before)), state)
 
         removed = self.do(act())
         assert (removed.entries, removed.unread) == (len(going), len(going) if state == "unread" else 0)
@@ -135,10 +135,10 @@ class ReadingWorld(RuleBasedStateMachine):
 
         async def act() -> list[int]:
             async with self.library.db.write() as tx:
-                top = await retention.newest_surplus_entry(tx, feed_id, kept)
+                top = await deletion.newest_surplus_entry(tx, feed_id, kept)
                 assert top == max(surplus, default=None)
-                found = await retention.below(tx, feed_id, "read", top or 0, beyond=0, most=1_000)
-                await retention.delete_entries(tx, found, "read")
+                found = await deletion.below(tx, feed_id, "read", top or 0, beyond=0, most=1_000)
+                await deletion.delete_entries(tx, found, "read")
                 return found
 
         assert set(self.do(act())) == going

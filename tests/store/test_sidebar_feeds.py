@@ -2,7 +2,7 @@
 
 from sqlalchemy import text
 
-from reedbed.store import subscriptions
+from reedbed.store import sidebar
 from reedbed.store.engine.statements import Command
 from reedbed.store.read_state import counts
 from tests.store.library import Library
@@ -14,8 +14,8 @@ async def test_the_busiest_feeds_come_in_the_order_of_all(library: Library) -> N
     for feed in (feeds[3], feeds[3], feeds[1]):
         await library.entry(feed)
     async with library.db.read() as tx:
-        all_of_them = await subscriptions.sidebar_feeds(tx, ann)
-        few, checked_at = await subscriptions.busiest_feeds(tx, ann, 2)
+        all_of_them = await sidebar.sidebar_feeds(tx, ann)
+        few, checked_at = await sidebar.busiest_feeds(tx, ann, 2)
     assert few == [one for one in all_of_them if one.feed_id in (feeds[1], feeds[3])]
     assert checked_at == 0
 
@@ -29,8 +29,8 @@ async def test_failing_feeds_are_listed_however_quiet_they_are(library: Library)
             await tx.run(Command(text(f"UPDATE feed_fetch_state SET {column} = 'x' WHERE feed_id = {feed}")))
         await tx.run(Command(text(f"UPDATE subscriptions SET paused = true WHERE feed_id = {paused}")))
     async with library.db.read() as tx:
-        few, _ = await subscriptions.busiest_feeds(tx, ann, 1, 9)
-        fewer, _ = await subscriptions.busiest_feeds(tx, ann, 1, 1)
+        few, _ = await sidebar.busiest_feeds(tx, ann, 1, 9)
+        fewer, _ = await sidebar.busiest_feeds(tx, ann, 1, 1)
         _, total = await counts.totals(tx, ann, {})
     assert {feed.feed_id for feed in few} == {busy, failing, stopped}
     assert (len(fewer), total) == (2, 5)

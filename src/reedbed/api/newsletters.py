@@ -57,7 +57,7 @@ from reedbed.services.newsletters.senders import (
     written,
 )
 from reedbed.services.runtime import Runtime
-from reedbed.store import newsletters
+from reedbed.store.newsletters import inbound, mailboxes
 
 router = ApiRouter(prefix="/api/v1/newsletters", tags=["newsletters"])
 
@@ -151,7 +151,7 @@ class ConfirmationResponse(ResponseModel):
 @router.get("/addresses", summary="List your newsletter addresses")
 async def list_addresses(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ListPage[NewsletterAddressResponse]]:
     async with runtime.db.read() as tx:
-        addresses = await newsletters.list_addresses(tx, caller.user_id)
+        addresses = await inbound.list_addresses(tx, caller.user_id)
     return Json(ListPage([_address_response(runtime, address) for address in addresses]))
 
 
@@ -179,7 +179,7 @@ async def delete_address(runtime: CurrentRuntime, caller: CurrentCaller, address
 @router.get("/senders", summary="List newsletter senders, newest first")
 async def list_senders(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ListPage[SenderResponse]]:
     async with runtime.db.read() as tx:
-        senders = await newsletters.list_senders(tx, caller.user_id)
+        senders = await inbound.list_senders(tx, caller.user_id)
     return Json(ListPage([_sender_response(sender) for sender in senders]))
 
 
@@ -209,8 +209,8 @@ async def change_sender(
 @router.get("/mailboxes", summary="List mailboxes checked for newsletters")
 async def list_mailboxes(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ListPage[MailboxResponse]]:
     async with runtime.db.read() as tx:
-        mailboxes = await newsletters.list_mailboxes(tx, caller.user_id)
-    return Json(ListPage([MailboxResponse.of(mailbox) for mailbox in mailboxes]))
+        rows = await mailboxes.list_mailboxes(tx, caller.user_id)
+    return Json(ListPage([MailboxResponse.of(mailbox) for mailbox in rows]))
 
 
 @router.post(
@@ -239,7 +239,7 @@ async def delete_mailbox(runtime: CurrentRuntime, caller: CurrentCaller, mailbox
 @router.get("/confirmations", summary="List subscription confirmations that wait for your click, newest first")
 async def list_confirmations(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ListPage[ConfirmationResponse]]:
     async with runtime.db.read() as tx:
-        confirmations = await newsletters.waiting(tx, caller.user_id, runtime.now() - CONFIRMATIONS_SHOWN)
+        confirmations = await inbound.waiting(tx, caller.user_id, runtime.now() - CONFIRMATIONS_SHOWN)
     return Json(ListPage([ConfirmationResponse.of(confirmation) for confirmation in confirmations]))
 
 

@@ -9,8 +9,8 @@ from reedbed.http.models import JobResponse, JsonId, ListPage, ResponseModel, Ti
 from reedbed.http.params import PageCursor, PageLimit, before_of, newest_first
 from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.retention import dismiss_notice, enqueue_cleanup, notice_for
-from reedbed.store import retention
-from reedbed.store.retention import Cleanup
+from reedbed.store.retention import cleanups
+from reedbed.store.retention.cleanups import Cleanup
 
 router = ApiRouter()
 
@@ -45,7 +45,7 @@ async def list_cleanups(
 ) -> Json[ListPage[CleanupResponse]]:
     size, before = page_limit(limit), before_of(cursor, _CURSOR_VIEW)
     async with runtime.db.read() as tx:
-        rows = await retention.list_cleanups(tx, limit=size + 1, before=before)
+        rows = await cleanups.list_cleanups(tx, limit=size + 1, before=before)
     return newest_first(rows, size, _CURSOR_VIEW, _cleanup_response)
 
 

@@ -52,7 +52,7 @@ from reedbed.services.search.find import search_entries
 from reedbed.services.summaries import MAX_HTML, extract_summaries
 from reedbed.services.users import preferences_of
 from reedbed.services.webhooks import enqueue_webhook_event
-from reedbed.store import digests, folders, jobs, subscriptions, summaries, users
+from reedbed.store import digests, folders, jobs, sidebar, summaries, users
 from reedbed.store.digests import Schedule
 from reedbed.store.entries import read as entries
 from reedbed.store.entries.read import EntryText
@@ -145,7 +145,7 @@ async def gather(runtime: Runtime, user_id: int, rows: Sequence[EntryRow], varia
         if variant.model != EXTRACT:
             texts |= await summaries.texts(tx, ids, variant)
         loaded = await entries.visible_texts(tx, user_id, ids)
-        feeds = {feed.feed_id: feed for feed in await subscriptions.sidebar_feeds(tx, user_id)}
+        feeds = {feed.feed_id: feed for feed in await sidebar.sidebar_feeds(tx, user_id)}
         names = {folder.id: folder.name for folder in await folders.of_user(tx, user_id)}
     missing = [entry for entry in loaded if entry.id not in texts]
     leads = await asyncio.to_thread(_leads, loaded)

@@ -17,9 +17,11 @@ from reedbed.services.sign_in import delete_expired_sign_ins
 from reedbed.services.stories import delete_old_stories
 from reedbed.services.subscriptions.manage import unmute_due
 from reedbed.services.webhooks import delete_old_webhook_calls
-from reedbed.store import ai, auth, instance, jobs, newsletters, refresh, summaries, users
+from reedbed.store import ai, auth, instance, jobs, summaries, users
 from reedbed.store.feeds import feeds as feed_history
+from reedbed.store.feeds import hosts
 from reedbed.store.framing import analyses
+from reedbed.store.newsletters import inbound
 
 log = structlog.get_logger()
 
@@ -94,13 +96,13 @@ async def delete_old_mail(runtime: Runtime) -> int:
     """Delete images of deleted newsletters, and deliveries too old to be replayed."""
     now = runtime.now()
     async with runtime.db.write() as tx:
-        deleted = await newsletters.delete_old_deliveries(tx, now - DELIVERIES_KEPT)
-        return deleted + await newsletters.delete_old_images(tx, now - DAY)
+        deleted = await inbound.delete_old_deliveries(tx, now - DELIVERIES_KEPT)
+        return deleted + await inbound.delete_old_images(tx, now - DAY)
 
 
 async def delete_old_host_turns(runtime: Runtime) -> int:
     async with runtime.db.write() as tx:
-        return await refresh.delete_old_turns(tx, DAY)
+        return await hosts.delete_old_turns(tx, DAY)
 
 
 @record

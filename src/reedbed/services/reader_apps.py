@@ -35,7 +35,7 @@ from reedbed.services.subscriptions.manage import (
     subscribe,
     unsubscribe,
 )
-from reedbed.store import auth, folders, subscriptions, tags
+from reedbed.store import auth, folders, reader_apps, tags
 from reedbed.store.read_state import stars, undo
 
 RECENTLY = 15 * MINUTE
@@ -123,8 +123,7 @@ async def leave(runtime: Runtime, user_id: int, stream: FeedStream) -> None:
     """Unsubscribe; does nothing if the user does not follow the feed."""
     async with runtime.db.read() as tx:
         subscription = next(
-            (followed for followed in await subscriptions.list_followed(tx, user_id) if _matches(followed, stream)),
-            None,
+            (followed for followed in await reader_apps.list_followed(tx, user_id) if _matches(followed, stream)), None
         )
     if subscription is not None:
         await unsubscribe(runtime, user_id, subscription.subscription_id)
@@ -135,7 +134,7 @@ async def unsubscribed_feed_url(runtime: Runtime, user_id: int, feed_id: int | N
     if feed_id is None:
         return ""
     async with runtime.db.read() as tx:
-        return await subscriptions.unsubscribed_url(tx, user_id, feed_id) or ""
+        return await reader_apps.unsubscribed_url(tx, user_id, feed_id) or ""
 
 
 async def rename_label(runtime: Runtime, user_id: int, old: str, new: str) -> None:
@@ -164,7 +163,7 @@ async def remove_labels(runtime: Runtime, user_id: int, names: Sequence[str]) ->
 async def _newest_if_none_after(runtime: Runtime, user_id: int, until: Instant) -> int | None:
     """The newest entry if none arrived after `until`: then a read marker is enough and no rows change."""
     async with runtime.db.read() as tx:
-        newest = (await subscriptions.newest_arrivals(tx, user_id)).values()
+        newest = (await reader_apps.newest_arrivals(tx, user_id)).values()
     if not newest or any(arrived > until for _, arrived in newest):
         return None
     return max(entry_id for entry_id, _ in newest)
@@ -200,7 +199,7 @@ async def _move_feeds(runtime: Runtime, user_id: int, folder_id: int, targets: S
         return
     async with runtime.db.read() as tx:
         inside = [
-            followed for followed in await subscriptions.list_followed(tx, user_id) if followed.folder_id == folder_id
+            followed for followed in await reader_apps.list_followed(tx, user_id) if followed.folder_id == folder_id
         ]
     for followed in inside:
         await change_subscription(runtime, user_id, followed.subscription_id, SubscriptionChange(folder_id=targets[0]))
@@ -236,7 +235,7 @@ def _requested_url(url: str) -> str | None:
 
 async def _get_subscription(runtime: Runtime, user_id: int, subscription_id: int) -> Followed:
     async with runtime.db.read() as tx:
-        followed_feeds = await subscriptions.list_followed(tx, user_id)
+        followed_feeds = await reader_apps.list_followed(tx, user_id)
     subscription = next((followed for followed in followed_feeds if followed.subscription_id == subscription_id), None)
     if subscription is None:
         raise NotFound("Feed not found")

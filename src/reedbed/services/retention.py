@@ -29,12 +29,14 @@ from reedbed.services.jobs import Done, Later, awaited_since, run_exclusively
 from reedbed.services.live import publish_counts
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.upkeep import PossibleWords, pause_between_batches, possible_words, reindex, weight_of
-from reedbed.store import auth, instance, retention, search, transfer, users
+from reedbed.store import auth, instance, search, transfer, users
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import HIGHEST
 from reedbed.store.entries import write as removed
 from reedbed.store.jobs import Job
-from reedbed.store.retention import START, Cleanup, CleanupNotice, Removed, State
+from reedbed.store.retention import cleanups, deletion
+from reedbed.store.retention.cleanups import Cleanup, CleanupNotice
+from reedbed.store.retention.deletion import START, Removed, State
 from reedbed.store.search import texts
 
 log = structlog.get_logger()
@@ -55,7 +57,7 @@ async def clean_up_when_due(runtime: Runtime) -> Cleanup | None:
     if not runtime.clock_guard.trusts(now):
         return None
     async with runtime.db.read() as tx:
-        last, unfinished = await retention.latest_cleanup(tx, now), await retention.is_cleanup_unfinished(tx)
+        last, unfinished = await cleanups.latest_cleanup(tx, now), await cleanups.is_cleanup_unfinished(tx)
     if last is None:
         last = await awaited_since(runtime, "cleanup")
     local = datetime.fromtimestamp(now / SECOND).astimezone()
@@ -113,11 +115,11 @@ class _CleanupRun:
                 await pause_between_batches(self.batches, self.runtime.db)
 
     async def _remove(self, batch: Sequence[PossibleWords], state: State, tx: Tx) -> Removed:
-        removed_entries = await retention.delete_entries(tx, [entry_id for entry_id, _ in batch], state, batch)
-        await retention.add_to_cleanup(
+        removed_entries = await deletion.delete_entries(tx, [entry_id for entry_id, _ in batch], state, batch)
+        await cleanups.add_to_cleanup(
             tx, self.id, entries_removed=removed_entries.entries, unread_removed=removed_entries.unread
         )
-        await retention.add_notice(tx, removed_entries.lost, self.runtime.now())
+        await cleanups.add_notice(tx, removed_entries.lost, self.runtime.now())
         return removed_entries
 
     async def clear_articles(self, entry_ids: Sequence[int]) -> None:
@@ -127,26 +129,26 @@ class _CleanupRun:
             await pause_between_batches(self.batches, self.runtime.db)
 
     async def _clear(self, batch: Sequence[PossibleWords], tx: Tx) -> None:
-        cleared = await retention.clear_articles(tx, [entry_id for entry_id, _ in batch])
+        cleared = await deletion.clear_articles(tx, [entry_id for entry_id, _ in batch])
         await search.forget(tx, [words for words in batch if words[0] in cleared])
         await reindex(tx, self.runtime.known_words, list(cleared))
-        await retention.add_to_cleanup(tx, self.id, articles_cleared=len(cleared))
+        await cleanups.add_to_cleanup(tx, self.id, articles_cleared=len(cleared))
 
     async def count(self, **more: int) -> None:
         async with self.runtime.db.write() as tx:
-            await retention.add_to_cleanup(tx, self.id, **more)
+            await cleanups.add_to_cleanup(tx, self.id, **more)
 
 
 async def _begin(runtime: Runtime) -> _CleanupRun:
     async with runtime.db.write() as tx:
-        cleanup = await retention.begin_cleanup(tx, runtime.now())
+        cleanup = await cleanups.begin_cleanup(tx, runtime.now())
     return _CleanupRun(runtime, cleanup.id, Batches(runtime.db))
 
 
 async def _load_limits(runtime: Runtime) -> _Limits:
     limits = runtime.keeping.limits
     async with runtime.db.read() as tx:
-        overrides = await retention.overrides(tx)
+        overrides = await deletion.overrides(tx)
     return _Limits(limits, {feed_id: effective_limits(limits, override) for feed_id, override in overrides.items()})
 
 
@@ -169,9 +171,9 @@ async def _remove_older(
     while True:
         async with run.runtime.db.read() as tx:
             if feed_id is None:
-                rows = await retention.aged(tx, state, before, after, most=AT_ONCE, but=excluded)
+                rows = await deletion.aged(tx, state, before, after, most=AT_ONCE, but=excluded)
             else:
-                rows = await retention.aged_in(tx, feed_id, state, before, after, most=AT_ONCE)
+                rows = await deletion.aged_in(tx, feed_id, state, before, after, most=AT_ONCE)
         if not rows:
             return
         await run.remove([entry_id for _, entry_id in rows], state)
@@ -185,12 +187,12 @@ async def _remove_surplus(run: _CleanupRun, all_limits: _Limits) -> None:
     if not entry_limits:
         return
     async with run.runtime.db.read() as tx:
-        crowded = await retention.crowded(tx, min(entry_limits))
+        crowded = await deletion.crowded(tx, min(entry_limits))
     for feed_id, count in crowded.items():
         limit = all_limits.own.get(feed_id, all_limits.limits).entries
         if limit is not None and count > limit:
             async with run.runtime.db.read() as tx:
-                top = await retention.newest_surplus_entry(tx, feed_id, limit)
+                top = await deletion.newest_surplus_entry(tx, feed_id, limit)
             if top is not None:
                 await _remove_up_to(run, feed_id, top, "read")
 
@@ -199,7 +201,7 @@ async def _remove_up_to(run: _CleanupRun, feed_id: int, top: int, state: State) 
     after = 0
     while True:
         async with run.runtime.db.read() as tx:
-            entry_ids = await retention.below(tx, feed_id, state, top, beyond=after, most=AT_ONCE)
+            entry_ids = await deletion.below(tx, feed_id, state, top, beyond=after, most=AT_ONCE)
         if not entry_ids:
             return
         await run.remove(entry_ids, state)
@@ -210,7 +212,7 @@ async def _clear_articles(run: _CleanupRun) -> None:
     after, before = 0, run.runtime.now() - ARTICLES_KEPT
     while True:
         async with run.runtime.db.read() as tx:
-            entry_ids = await retention.articles(tx, before, beyond=after, most=TEXTS_AT_ONCE)
+            entry_ids = await deletion.articles(tx, before, beyond=after, most=TEXTS_AT_ONCE)
         if not entry_ids:
             return
         after = entry_ids[-1]
@@ -224,29 +226,29 @@ async def _remove_unsubscribed_feeds(run: _CleanupRun) -> None:
         return
     left_since = run.runtime.now() - grace
     async with run.runtime.db.read() as tx:
-        feed_ids = await retention.unfollowed(tx, left_since)
+        feed_ids = await deletion.unfollowed(tx, left_since)
     for feed_id in feed_ids:
         await _remove_up_to(run, feed_id, HIGHEST, "any")
         await _delete_in_batches(run.runtime, partial(_delete_keys, feed_id, left_since))
         async with run.runtime.db.write() as tx:
-            is_removed = await retention.remove_feed(tx, feed_id, left_since)
-            await retention.add_to_cleanup(tx, run.id, feeds_removed=int(is_removed))
+            is_removed = await deletion.remove_feed(tx, feed_id, left_since)
+            await cleanups.add_to_cleanup(tx, run.id, feeds_removed=int(is_removed))
 
 
 async def _delete_keys(feed_id: int, left_since: Instant, tx: Tx) -> int:
-    return await retention.delete_removed_keys(tx, feed_id, left_since, most=KEYS_AT_ONCE)
+    return await deletion.delete_removed_keys(tx, feed_id, left_since, most=KEYS_AT_ONCE)
 
 
 async def _delete_expired(run: _CleanupRun) -> None:
     runtime, now = run.runtime, run.runtime.now()
     async with runtime.db.write() as tx:
-        failures = await retention.delete_summary_failures(tx, now - LOGS_KEPT)
-        await retention.add_to_cleanup(tx, run.id, failures_removed=failures)
-        await retention.delete_old_cleanups(tx, now - LOGS_KEPT)
+        failures = await deletion.delete_summary_failures(tx, now - LOGS_KEPT)
+        await cleanups.add_to_cleanup(tx, run.id, failures_removed=failures)
+        await cleanups.delete_old_cleanups(tx, now - LOGS_KEPT)
         await auth.delete_inactive_sessions(tx, now=now, idle_since=now - runtime.accounts.session_idle)
     await _delete_in_batches(runtime, lambda tx: removed.delete_missed_keys(tx, now - MISSED_FOR, most=KEYS_AT_ONCE))
     await _delete_in_batches(runtime, lambda tx: transfer.delete_imported(tx, now - LOGS_KEPT, most=KEYS_AT_ONCE))
-    await _delete_in_batches(runtime, lambda tx: retention.delete_orphan_blobs(tx, now - DAY))
+    await _delete_in_batches(runtime, lambda tx: deletion.delete_orphan_blobs(tx, now - DAY))
 
 
 async def _delete_in_batches(runtime: Runtime, drop_some: Callable[[Tx], Awaitable[int]]) -> None:
@@ -279,7 +281,7 @@ async def _fit_size(run: _CleanupRun, limits: _Limits) -> _SizeResult:
 
 async def _shorten_ages(run: _CleanupRun, limits: _Limits, limit: int) -> Millis | None:
     async with run.runtime.db.read() as tx:
-        oldest = await retention.oldest_arrival(tx)
+        oldest = await deletion.oldest_arrival(tx)
     reached = None
     for age in shorter_ages(limits.limits.age, run.runtime.now() - (oldest or run.runtime.now())):
         if await _in_use(run.runtime) <= limit:
@@ -293,7 +295,7 @@ async def _finish(run: _CleanupRun, before: int, size_result: _SizeResult) -> Cl
     runtime = run.runtime
     await run.count(bytes_freed=max(0, before - await _in_use(runtime)))
     async with runtime.db.write() as tx:
-        done = await retention.finish_cleanup(
+        done = await cleanups.finish_cleanup(
             tx, run.id, runtime.now(), age_days=size_result.age_days, notes=" ".join(size_result.notes)
         )
     for user_id in run.affected_users:
@@ -327,7 +329,7 @@ async def _in_use(runtime: Runtime) -> int:
         size = await instance.bytes_in_use(tx)
         if runtime.db.engine == "sqlite":
             return size
-        count, leanest = await retention.count_entries(tx), await instance.get_setting(tx, _LEANEST)
+        count, leanest = await deletion.count_entries(tx), await instance.get_setting(tx, _LEANEST)
     used, least = in_use(size, count, float(leanest) if leanest else None)
     async with runtime.db.write() as tx:
         await instance.set_setting(tx, _LEANEST, str(least), runtime.now())
@@ -380,9 +382,9 @@ async def clean_up_alone(runtime: Runtime) -> Cleanup:
 
 async def notice_for(runtime: Runtime, user_id: int) -> CleanupNotice | None:
     async with runtime.db.read() as tx:
-        return await retention.get_notice(tx, user_id)
+        return await cleanups.get_notice(tx, user_id)
 
 
 async def dismiss_notice(runtime: Runtime, user_id: int) -> None:
     async with runtime.db.write() as tx:
-        await retention.dismiss_notice(tx, user_id)
+        await cleanups.dismiss_notice(tx, user_id)

@@ -12,23 +12,14 @@ from sqlalchemy import (
     and_,
     bindparam,
     insert,
-    not_,
     null,
     or_,
     update,
 )
 
-from reedbed.domain.failures import load_failure
 from reedbed.domain.refresh.state import FetchState
 from reedbed.domain.retention import RetentionOverride
-from reedbed.domain.subscriptions import (
-    Followed,
-    Origin,
-    SubscribedFeed,
-    SubscribedFeedRow,
-    Subscription,
-    SubscriptionFilter,
-)
+from reedbed.domain.subscriptions import Origin, SubscribedFeed, Subscription, SubscriptionFilter
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import (
@@ -44,7 +35,7 @@ from reedbed.store.engine.statements import (
 )
 from reedbed.store.read_state import unread
 from reedbed.store.refresh import fetch_state
-from reedbed.store.tables import entries, entry_summaries, entry_tags, feed_fetch_state, feeds, subscriptions, tags
+from reedbed.store.tables import entries, entry_summaries, feed_fetch_state, feeds, subscriptions
 
 _OWN_COLUMNS = (
     subscriptions.c.id,
@@ -77,8 +68,8 @@ _FEED_COLUMNS = (
     feeds.c.password.is_not(None),
 )
 _STATE_COLUMNS = tuple(feed_fetch_state.c[field.name] for field in fields(FetchState))
-_title = func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url)
-_sort_title = func.lower(_title)
+feed_title = func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url)
+_sort_title = func.lower(feed_title)
 
 _mine = subscriptions.c.user_id == bindparam("user_id")
 _active = subscriptions.c.unsubscribed_at.is_(None)
@@ -396,76 +387,30 @@ def _filter_params(user_id: int, filter_: SubscriptionFilter) -> dict[str, Any]:
     return {"user_id": user_id, "folder_id": filter_.folder_id, "pattern": containing(filter_.search)}
 
 
-# --- Titles, origins and newest entries
+# --- Origins and checks
 
 _USER: BindParameter[int] = bindparam("user_id", type_=BigInteger)
-_is_followed = and_(subscriptions.c.user_id == _USER, subscriptions.c.unsubscribed_at.is_(None))
-_asked_url = func.coalesce(func.nullif(subscriptions.c.asked_url, ""), feeds.c.url)
+is_followed = and_(subscriptions.c.user_id == _USER, subscriptions.c.unsubscribed_at.is_(None))
 _site_url = func.coalesce(feeds.c.site_url, "")
 
-_FEED_IDS = Query(select(subscriptions.c.feed_id).where(_is_followed), into=int)
-_FOLLOWED = Query(
-    select(
-        subscriptions.c.id,
-        subscriptions.c.feed_id,
-        subscriptions.c.folder_id,
-        _title,
-        _asked_url,
-        feeds.c.url,
-        _site_url,
-        feeds.c.icon_id,
-        subscriptions.c.full_text,
-        subscriptions.c.position,
-        subscriptions.c.subscribed_at,
-        feed_fetch_state.c.last_changed_at,
-    )
-    .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
-    .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)
-    .where(_is_followed)
-    .order_by(subscriptions.c.position, func.lower(_title), subscriptions.c.id),
-    into=Followed,
-)
+_FEED_IDS = Query(select(subscriptions.c.feed_id).where(is_followed), into=int)
 _ORIGINS = Query(
     select(
         feeds.c.id,
-        _title,
+        feed_title,
         feeds.c.url,
         _site_url,
         subscriptions.c.folder_id,
         func.coalesce(subscriptions.c.full_text, "auto"),
     )
-    .select_from(feeds.outerjoin(subscriptions, and_(_is_followed, subscriptions.c.feed_id == feeds.c.id)))
+    .select_from(feeds.outerjoin(subscriptions, and_(is_followed, subscriptions.c.feed_id == feeds.c.id)))
     .where(among(feeds.c.id, "feed_ids")),
     into=Origin,
-)
-_NEWEST_ENTRIES = Query(
-    select(subscriptions.c.feed_id, entries.c.id, entries.c.fetched_at)
-    .join_from(subscriptions, entries, entries.c.id == subscriptions.c.newest_id)
-    .where(_is_followed),
-    into=row_of(int, int, int),
-)
-_NEWEST_TAGGED = Query(
-    select(tags.c.name, func.max(entries.c.fetched_at))
-    .join_from(tags, entry_tags, and_(entry_tags.c.user_id == _USER, entry_tags.c.tag_id == tags.c.id))
-    .join(entries, entries.c.id == entry_tags.c.entry_id)
-    .where(tags.c.user_id == _USER)
-    .group_by(tags.c.name),
-    into=row_of(str, int),
-)
-_UNSUBSCRIBED_URL = Query(
-    select(feeds.c.url)
-    .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
-    .where(
-        subscriptions.c.user_id == _USER,
-        subscriptions.c.feed_id == bindparam("feed_id"),
-        subscriptions.c.unsubscribed_at.is_not(None),
-    ),
-    into=str,
 )
 _LAST_CHECK = Query(
     select(func.max(feed_fetch_state.c.last_checked_at))
     .join_from(subscriptions, feed_fetch_state, feed_fetch_state.c.feed_id == subscriptions.c.feed_id)
-    .where(_is_followed),
+    .where(is_followed),
     into=optional(int),
 )
 
@@ -474,141 +419,15 @@ async def feed_ids(tx: Tx, user_id: int) -> frozenset[int]:
     return frozenset(await tx.all(_FEED_IDS, {"user_id": user_id}))
 
 
-async def list_followed(tx: Tx, user_id: int) -> list[Followed]:
-    return await tx.all(_FOLLOWED, {"user_id": user_id})
-
-
 async def origins(tx: Tx, user_id: int, of_feeds: list[int]) -> dict[int, Origin]:
     """Call it only for feeds whose entries this user may see."""
     rows = await tx.all(_ORIGINS, {"user_id": user_id, "feed_ids": of_feeds})
     return {origin.feed_id: origin for origin in rows}
 
 
-async def newest_arrivals(tx: Tx, user_id: int) -> dict[int, tuple[int, Instant]]:
-    """Return each feed's newest entry and when it arrived."""
-    return {row[0]: (row[1], row[2]) for row in await tx.all(_NEWEST_ENTRIES, {"user_id": user_id})}
-
-
-async def newest_tagged(tx: Tx, user_id: int) -> dict[str, Instant]:
-    """Return when the newest entry of each tag arrived."""
-    return dict(await tx.all(_NEWEST_TAGGED, {"user_id": user_id}))
-
-
-async def unsubscribed_url(tx: Tx, user_id: int, feed_id: int) -> str | None:
-    """Return the URL of a feed that this user unsubscribed from; None if subscribed or never was."""
-    return await tx.one(_UNSUBSCRIBED_URL, {"user_id": user_id, "feed_id": feed_id})
-
-
 async def last_check(tx: Tx, user_id: int) -> Instant | None:
     """Return when any of the user's feeds was last checked."""
     return await tx.one(_LAST_CHECK, {"user_id": user_id})
-
-
-# --- Sidebar
-
-_select_sidebar = (
-    select(
-        subscriptions.c.id,
-        subscriptions.c.feed_id,
-        subscriptions.c.folder_id,
-        _title,
-        subscriptions.c.unread,
-        feeds.c.icon_id,
-        feeds.c.language,
-        feed_fetch_state.c.stop_reason,
-        subscriptions.c.full_text,
-        feed_fetch_state.c.status,
-        feed_fetch_state.c.last_error,
-        feed_fetch_state.c.last_http_status,
-        subscriptions.c.paused,
-        subscriptions.c.muted_until,
-        subscriptions.c.unread_display,
-        feed_fetch_state.c.last_error_at,
-    )
-    .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
-    .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)
-    .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
-)
-_sidebar_by_title = _select_sidebar.order_by(func.lower(_title), subscriptions.c.id)
-
-
-def _sidebar_feed(*columns: Any) -> SubscribedFeedRow:
-    feed = SubscribedFeedRow(*columns)
-    stop_reason, last_error = columns[7], columns[10]
-    if stop_reason is None and last_error is None:  # most feeds work
-        return feed
-    return feed._replace(stop_reason=load_failure(stop_reason), last_error=load_failure(last_error))
-
-
-_SIDEBAR = Query(_sidebar_by_title, into=_sidebar_feed)
-_ranked = subscriptions.alias("ranked")
-_failing = subscriptions.alias("failing")
-_failing_state = feed_fetch_state.alias("failing_state")
-
-
-def _feed_and_last_check(*columns: Any) -> tuple[SubscribedFeedRow, Instant]:
-    *feed, checked_at = columns
-    return _sidebar_feed(*feed), checked_at or 0
-
-
-_BUSIEST = Query(
-    _sidebar_by_title.add_columns(feed_fetch_state.c.last_checked_at).where(
-        or_(
-            subscriptions.c.id.in_(
-                select(_ranked.c.id)
-                .where(_ranked.c.user_id == bindparam("user_id"), _ranked.c.unsubscribed_at.is_(None))
-                .order_by(_ranked.c.unread.desc(), _ranked.c.id)
-                .limit(bindparam("most", type_=BigInteger))
-            ),
-            # As in `feed_problem`.
-            subscriptions.c.id.in_(
-                select(_failing.c.id)
-                .join_from(_failing, _failing_state, _failing_state.c.feed_id == _failing.c.feed_id)
-                .where(
-                    _failing.c.user_id == bindparam("user_id"),
-                    _failing.c.unsubscribed_at.is_(None),
-                    not_(_failing.c.paused),
-                    or_(_failing_state.c.stop_reason.is_not(None), _failing_state.c.last_error.is_not(None)),
-                )
-                .order_by(_failing.c.unread.desc(), _failing.c.id)
-                .limit(bindparam("most_failing", type_=BigInteger))
-            ),
-        )
-    ),
-    into=_feed_and_last_check,
-)
-_SIDEBAR_BY_IDS = Query(_select_sidebar.where(among(subscriptions.c.feed_id, "feed_ids")), into=_sidebar_feed)
-_NOTIFYING = Query(
-    select(subscriptions.c.id, _title)
-    .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
-    .where(
-        subscriptions.c.user_id == bindparam("user_id"),
-        subscriptions.c.unsubscribed_at.is_(None),
-        subscriptions.c.notify,
-    )
-    .order_by(func.lower(_title), subscriptions.c.id),
-    into=row_of(int, str),
-)
-
-
-async def sidebar_feeds(tx: Tx, user_id: int) -> list[SubscribedFeedRow]:
-    return await tx.all(_SIDEBAR, {"user_id": user_id})
-
-
-async def busiest_feeds(tx: Tx, user_id: int, limit: int, failing: int = 0) -> tuple[list[SubscribedFeedRow], Instant]:
-    """The feeds with the most unread entries and so many failing ones, by title; and their latest check time (or 0)."""
-    rows = await tx.all(_BUSIEST, {"user_id": user_id, "most": limit, "most_failing": failing})
-    return [feed for feed, _ in rows], max((checked_at for _, checked_at in rows), default=0)
-
-
-async def list_by_ids(tx: Tx, user_id: int, feed_ids: Collection[int]) -> list[SubscribedFeedRow]:
-    """Return those of these feeds that the user is subscribed to, unordered."""
-    return await tx.all(_SIDEBAR_BY_IDS, {"user_id": user_id, "feed_ids": sorted(set(feed_ids))})
-
-
-async def notifying(tx: Tx, user_id: int) -> list[tuple[int, str]]:
-    """Return id and title of the subscriptions with notifications turned on."""
-    return await tx.all(_NOTIFYING, {"user_id": user_id})
 
 
 # --- Local-only feeds (their text is never sent to an external model)

@@ -14,7 +14,7 @@ from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath, path_id
 from reedbed.services.folders import change_folder, create_folder, delete_folder, reorder_folders
 from reedbed.services.runtime import Runtime
-from reedbed.store import folders, subscriptions
+from reedbed.store import folders, sidebar
 from reedbed.web.feeds.views import folder_options, parse_summary_words, summary_options
 from reedbed.web.forms import Text, stepped
 from reedbed.web.i18n import explain, translate
@@ -183,7 +183,7 @@ async def _show(
 ) -> Response:
     async with runtime.db.read() as tx:
         rows = await folders.of_user(tx, caller.user_id)
-        feeds = await subscriptions.sidebar_feeds(tx, caller.user_id)
+        feeds = await sidebar.sidebar_feeds(tx, caller.user_id)
     feed_counts = Counter(feed.folder_id for feed in feeds)
     lines = _folder_rows(build_tree(rows), rows, feed_counts)
     if typed is not None:

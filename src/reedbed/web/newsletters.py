@@ -28,9 +28,10 @@ from reedbed.services.newsletters.senders import (
     written,
 )
 from reedbed.services.runtime import Runtime
-from reedbed.store import newsletters, subscriptions
+from reedbed.store import sidebar
 from reedbed.store.engine.database import Tx
-from reedbed.store.newsletters import Mailbox
+from reedbed.store.newsletters import inbound
+from reedbed.store.newsletters.mailboxes import Mailbox, list_mailboxes
 from reedbed.web.formats import ago
 from reedbed.web.forms import Text
 from reedbed.web.i18n import explain, ngettext, translate
@@ -57,7 +58,7 @@ async def with_confirmations(
     """The list with unconfirmed newsletter subscriptions above it."""
     if view not in _SHOWN_ABOVE:
         return entry_list
-    waiting = await newsletters.waiting(tx, user_id, runtime.now() - CONFIRMATIONS_SHOWN)
+    waiting = await inbound.waiting(tx, user_id, runtime.now() - CONFIRMATIONS_SHOWN)
     return replace(entry_list, confirmations=tuple(map(confirm_view, waiting))) if waiting else entry_list
 
 
@@ -66,10 +67,10 @@ async def with_mail(tx: Tx, user_id: int, article: ArticleView, entry: Entry) ->
     # Every mail has a sender, so most entries return here without a query.
     if not any(author.email for author in entry.authors):
         return article
-    sender = await newsletters.sender_of_feed(tx, user_id, entry.row.feed_id)
+    sender = await inbound.sender_of_feed(tx, user_id, entry.row.feed_id)
     if sender is None:
         return article
-    waiting = await newsletters.confirmation(tx, user_id, entry.row.id)
+    waiting = await inbound.confirmation(tx, user_id, entry.row.id)
     facts = MailFacts(
         address=sender.address,
         verdict=mail_auth_text(sender.verdicts),
@@ -136,7 +137,7 @@ class _Form:
 async def show_image(runtime: CurrentRuntime, caller: CurrentCaller, name: str) -> Response:
     """An image embedded in a mail, only for the recipient of the mail."""
     async with runtime.db.read() as tx:
-        image = await newsletters.image(tx, caller.user_id, f"{MAIL_KEY}{storable(name)[:64]}")
+        image = await inbound.image(tx, caller.user_id, f"{MAIL_KEY}{storable(name)[:64]}")
     if image is None:
         raise NotFound("There is no such picture.")
     media_type, data = image
@@ -245,13 +246,11 @@ async def drop_mailbox(
 async def _show(request: Request, runtime: Runtime, caller: Caller, form: _Form) -> Response:
     user_id, now = caller.user_id, runtime.now()
     async with runtime.db.read() as tx:
-        addresses = await newsletters.list_addresses(tx, user_id)
-        senders = await newsletters.list_senders(tx, user_id)
-        mailboxes = await newsletters.list_mailboxes(tx, user_id)
-        waiting = await newsletters.waiting(tx, user_id, now - CONFIRMATIONS_SHOWN)
-        subscription_ids = {
-            feed.feed_id: feed.subscription_id for feed in await subscriptions.sidebar_feeds(tx, user_id)
-        }
+        addresses = await inbound.list_addresses(tx, user_id)
+        senders = await inbound.list_senders(tx, user_id)
+        mailboxes = await list_mailboxes(tx, user_id)
+        waiting = await inbound.waiting(tx, user_id, now - CONFIRMATIONS_SHOWN)
+        subscription_ids = {feed.feed_id: feed.subscription_id for feed in await sidebar.sidebar_feeds(tx, user_id)}
     mailbox_form = form.mailbox if form.mailbox.securities else MailboxForm(securities=_security_options("tls"))
     view = NewslettersSettings(
         domain=runtime.mail.domain,

@@ -12,7 +12,7 @@ from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath, path_id
 from reedbed.services.published_feeds import OpenedFeed, publish_view, renew_published, undo_last
 from reedbed.services.runtime import Runtime
-from reedbed.store import folders, published_feeds, subscriptions
+from reedbed.store import folders, published_feeds, sidebar
 from reedbed.store.tags import names as tag_names
 from reedbed.web.feeds.views import folder_options
 from reedbed.web.formats import ago
@@ -80,7 +80,7 @@ async def _view_options(runtime: Runtime, user_id: int, chosen: str) -> tuple[Se
     async with runtime.db.read() as tx:
         rows = await folders.of_user(tx, user_id)
         tags = await tag_names(tx, user_id)
-        feeds = await subscriptions.sidebar_feeds(tx, user_id)
+        feeds = await sidebar.sidebar_feeds(tx, user_id)
     options = [
         ("unread", translate("Unread")),
         ("all", translate("All entries")),

@@ -11,7 +11,7 @@ from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.params import IdPath
 from reedbed.services.push import add_device, list_devices, remove_device, send_test
 from reedbed.services.users import preferences_of, set_preferences
-from reedbed.store import subscriptions
+from reedbed.store import sidebar
 from reedbed.web.formats import ago
 from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import device_text, translate
@@ -29,7 +29,7 @@ PAGE = "/settings/notifications"
 async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     now = runtime.now()
     async with runtime.db.read() as tx:
-        notifying = await subscriptions.notifying(tx, caller.user_id)
+        notifying = await sidebar.notifying(tx, caller.user_id)
     view = NotificationSettings(
         devices=tuple(_device_view(device, caller, now) for device in await list_devices(runtime, caller.user_id)),
         feeds=tuple(SelectOption(str(id_), title, url=f"/feeds/{id_}/edit") for id_, title in notifying),

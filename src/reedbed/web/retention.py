@@ -8,8 +8,8 @@ from reedbed.domain.times import DAY, SECOND, Instant
 from reedbed.http.auth import CurrentAdmin, CurrentCaller, CurrentRuntime
 from reedbed.services.retention import dismiss_notice, enqueue_cleanup
 from reedbed.services.runtime import Runtime
-from reedbed.store import instance, retention
-from reedbed.store.retention import Cleanup
+from reedbed.store import instance
+from reedbed.store.retention.cleanups import Cleanup, list_cleanups
 from reedbed.web.formats import full_time, zone_of
 from reedbed.web.i18n import decimal, ngettext, translate
 from reedbed.web.pages import is_htmx, local_path, see_other
@@ -28,7 +28,7 @@ MEBIBYTE = 1024 * 1024  # the unit of the setting
 async def show(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin) -> Response:
     now, zone = runtime.now(), zone_of(request)
     async with runtime.db.read() as tx:
-        cleanups = await retention.list_cleanups(tx, limit=MAX_SHOWN)
+        cleanups = await list_cleanups(tx, limit=MAX_SHOWN)
         warnings = [await instance.get_setting(tx, key) for key in ("db_size_warning", "backup_warning")]
     view = CleanupsPage(
         rules=_rules(runtime),

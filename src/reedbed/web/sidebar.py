@@ -20,10 +20,12 @@ from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.services.runtime import Runtime
-from reedbed.store import folders, retention, subscriptions
+from reedbed.store import folders
 from reedbed.store.engine.database import Tx
 from reedbed.store.read_state.counts import totals
+from reedbed.store.retention import cleanups
 from reedbed.store.search import saved as searches
+from reedbed.store.sidebar import busiest_feeds
 from reedbed.web.formats import ago, format_future_time
 from reedbed.web.i18n import current_language, explain, marked, ngettext, sentence, translate
 from reedbed.web.pages import page, theme_of
@@ -66,10 +68,10 @@ _ADVICE: dict[FeedProblemKind, str] = {
 async def build_sidebar(tx: Tx, user_id: int, here: str, theme: Theme, now: Instant) -> Sidebar:
     """`here` is the path of the current view; its link is marked as current."""
     rows = await folders.of_user(tx, user_id)
-    feeds, checked = await subscriptions.busiest_feeds(tx, user_id, MAX_SHOWN, MAX_FAILING)
+    feeds, checked = await busiest_feeds(tx, user_id, MAX_SHOWN, MAX_FAILING)
     counts, total = await totals(tx, user_id, {row.id: row.parent_id for row in rows})
     saved = await searches.of_user(tx, user_id)
-    notice = await retention.get_notice(tx, user_id)
+    notice = await cleanups.get_notice(tx, user_id)
     by_folder = _by_folder(sorted(feeds, key=lambda feed: natural_key(feed.title)))
     return Sidebar(
         smart=_smart_links(counts, here),

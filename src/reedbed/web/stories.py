@@ -13,6 +13,7 @@ from reedbed.domain.records import record
 from reedbed.domain.stories.compare import MAX_ONLY_HERE, loud_words, title_parts
 from reedbed.domain.stories.story import Outlet, Story, StorySource, StorySummary
 from reedbed.domain.stories.words import title_words
+from reedbed.domain.subscriptions import SubscribedFeedRow
 from reedbed.domain.times import DAY, HOUR, MINUTE, Instant
 from reedbed.domain.users import User
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
@@ -32,8 +33,8 @@ from reedbed.services.stories import (
 from reedbed.services.users import preferences_of
 from reedbed.store import stories
 from reedbed.store.engine.database import Tx
+from reedbed.store.sidebar import list_by_ids
 from reedbed.store.stories import StoryNeighbours
-from reedbed.store.subscriptions import SubscribedFeedRow, list_by_ids
 from reedbed.web.formats import dated_time, day_of, short_time, zone_of
 from reedbed.web.framing import framing_view
 from reedbed.web.i18n import ngettext, translate

@@ -8,7 +8,7 @@ import pytest
 from reedbed.domain.newsletters import MailPolicy
 from reedbed.services.newsletters.receive import MailDelivery, Received, receive
 from reedbed.services.runtime import Runtime
-from reedbed.store import newsletters
+from reedbed.store.newsletters import inbound
 from tests.clients import Client, SignIn
 from tests.harness import RuntimeHarness
 from tests.newsletters import PNG, samples
@@ -116,7 +116,7 @@ async def test_leaving_and_coming_back(signed_in: SignIn, runtime: Runtime) -> N
     page = (await reader.get(SETTINGS)).text
     assert "The mailing list offers no way to unsubscribe" in page
     async with runtime.db.read() as tx:
-        (sender,) = await newsletters.list_senders(tx, reader.user_id)
+        (sender,) = await inbound.list_senders(tx, reader.user_id)
     await reader.post(f"{SETTINGS}/senders/{sender.id}/follow")
     assert len((await reader.get("/api/v1/subscriptions")).json()["items"]) == 1
 

@@ -5,7 +5,8 @@ from typing import Any
 from reedbed.services.newsletters.receive import MailDelivery, MailRejected, Received, receive
 from reedbed.services.newsletters.senders import add_address, written
 from reedbed.services.runtime import Runtime
-from reedbed.store import newsletters, subscriptions
+from reedbed.store import subscriptions
+from reedbed.store.newsletters import inbound
 from tests.newsletters import samples
 from tests.sample_mail import Sample
 
@@ -25,7 +26,7 @@ async def sent(runtime: Runtime, user_id: int, sample: Sample | bytes) -> Receiv
 
 async def the_sender(runtime: Runtime, user_id: int) -> Any:
     async with runtime.db.read() as tx:
-        (found,) = await newsletters.list_senders(tx, user_id)
+        (found,) = await inbound.list_senders(tx, user_id)
     return found
 
 

@@ -24,8 +24,8 @@ from reedbed.services.newsletters.senders import (
 from reedbed.services.rules.manage import RuleDraft, create_rule
 from reedbed.services.subscriptions.manage import SubscriptionChange, change_subscription, refresh_all
 from reedbed.services.transfer.opml import export_opml
-from reedbed.store import newsletters
 from reedbed.store.entries import write as removed
+from reedbed.store.newsletters import inbound
 from tests.harness import RuntimeHarness
 from tests.newsletters import PNG
 from tests.services.newsletters.letters import DOMAIN, PLAIN, SAMPLES, address_of, following, sent, the_sender
@@ -124,20 +124,20 @@ async def test_pictures_are_shown_to_their_reader_alone_and_swept_with_the_mail(
     await sent(runtime, mine, SAMPLES["inline-picture"])
     (digest,) = await harness.column("SELECT hash FROM blobs")
     async with runtime.db.read() as tx:
-        assert await newsletters.image(tx, mine, digest) == ("image/png", PNG)
-        assert await newsletters.image(tx, other, digest) is None
+        assert await inbound.image(tx, mine, digest) == ("image/png", PNG)
+        assert await inbound.image(tx, other, digest) is None
 
     await harness.change("DELETE FROM entries")
     async with runtime.db.write() as tx:
-        assert await newsletters.delete_old_images(tx, runtime.now() + 1) == 1
+        assert await inbound.delete_old_images(tx, runtime.now() + 1) == 1
 
 
 async def test_a_confirmation_waits_in_front_for_its_reader(harness: RuntimeHarness) -> None:
     runtime, mine, other = harness.runtime, await harness.person(), await harness.person()
     await sent(runtime, mine, SAMPLES["confirmation"])
     async with runtime.db.read() as tx:
-        (waiting,) = await newsletters.waiting(tx, mine, 0)
-        assert await newsletters.waiting(tx, other, 0) == []
+        (waiting,) = await inbound.waiting(tx, mine, 0)
+        assert await inbound.waiting(tx, other, 0) == []
     assert (waiting.url, waiting.label) == ("https://lists.example.org/confirm/8f3a91", "Yes, confirm my subscription")
     assert waiting.sender == "The List"
 

@@ -29,7 +29,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.search.find import search_entries
 from reedbed.services.subscriptions.manage import SubscribeOptions
 from reedbed.services.subscriptions.manage import subscribe as subscribe_to_feed
-from reedbed.store import digests, folders, subscriptions
+from reedbed.store import digests, folders, reader_apps
 from reedbed.store.entries import read as entries
 from reedbed.store.read_state import counts
 
@@ -220,7 +220,7 @@ async def list_folders(runtime: Runtime, caller: Caller, _: ToolParams) -> dict[
 async def list_feeds(runtime: Runtime, caller: Caller, params: FeedsParams) -> dict[str, Any]:
     offset = read_offset(params.cursor)
     async with runtime.db.read() as tx:
-        subscribed = await subscriptions.list_followed(tx, caller.user_id)
+        subscribed = await reader_apps.list_followed(tx, caller.user_id)
         counted = await counts.counts(tx, caller.user_id)
     unread = {row.feed_id: row.unread for row in counted.subscriptions}
     remaining = [row for row in subscribed if params.folder_id in (None, row.folder_id)][offset:]

@@ -18,7 +18,7 @@ from reedbed.http.auth import CurrentRuntime, client_ip
 from reedbed.http.errors import headers_of, status_of
 from reedbed.services.reader_apps import caller_by_fever_key, edit_entries, mark_read_until, unread_recent
 from reedbed.services.runtime import Runtime
-from reedbed.store import blobs, folders, subscriptions
+from reedbed.store import blobs, folders, reader_apps, subscriptions
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 
@@ -65,7 +65,7 @@ async def _selections(call: ReaderCall, kind: str, id: int) -> list[Selection]:
     if kind == "group" and id == EVERYTHING:
         return [Selection()]
     async with call.runtime.db.read() as tx:
-        subscribed = await subscriptions.list_followed(tx, call.user_id)
+        subscribed = await reader_apps.list_followed(tx, call.user_id)
     feeds = tuple(feed.feed_id for feed in subscribed if id == (feed.feed_id if kind == "feed" else feed.folder_id))
     return [Selection(feed_ids=feeds)] if feeds else []
 
@@ -209,7 +209,7 @@ async def _build_response(tx: Tx, call: ReaderCall, changed: frozenset[str]) -> 
 
 
 async def _subscriptions(tx: Tx, call: ReaderCall, requested: set[str]) -> dict[str, Any]:
-    followed = await subscriptions.list_followed(tx, call.user_id)
+    followed = await reader_apps.list_followed(tx, call.user_id)
     fields: dict[str, Any] = {"feeds_groups": feeds_groups(followed)}
     if "groups" in requested:
         fields["groups"] = groups(labels_of(await folders.of_user(tx, call.user_id)))

@@ -72,7 +72,7 @@ from reedbed.services.reader_apps import (
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import spend
 from reedbed.services.transfer.opml import export_opml, import_opml
-from reedbed.store import folders, subscriptions
+from reedbed.store import folders, reader_apps
 from reedbed.store.read_state import counts
 
 # --- Login
@@ -149,7 +149,7 @@ async def user_info(call: ReaderCall) -> Response:
 
 async def subscription_list(call: ReaderCall) -> Response:
     async with call.runtime.db.read() as tx:
-        subscribed = await subscriptions.list_followed(tx, call.user_id)
+        subscribed = await reader_apps.list_followed(tx, call.user_id)
         labels = labels_of(await folders.of_user(tx, call.user_id))
     items = [
         _subscription_json(call.request, call.runtime, feed, labels, position)
@@ -197,8 +197,8 @@ async def unread_count(call: ReaderCall) -> Response:
     async with call.runtime.db.read() as tx:
         counted = await counts.counts(tx, call.user_id)
         labels = labels_of(await folders.of_user(tx, call.user_id))
-        arrivals = await subscriptions.newest_arrivals(tx, call.user_id)
-        newest_tagged = await subscriptions.newest_tagged(tx, call.user_id)
+        arrivals = await reader_apps.newest_arrivals(tx, call.user_id)
+        newest_tagged = await reader_apps.newest_tagged(tx, call.user_id)
     newest = {feed_id: arrived for feed_id, (_, arrived) in arrivals.items()}
     rows = [
         _count_json(feed_name(feed.feed_id), feed.unread, newest.get(feed.feed_id, 0)) for feed in counted.subscriptions

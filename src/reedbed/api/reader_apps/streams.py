@@ -40,7 +40,7 @@ from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Followed, Origin
 from reedbed.domain.times import SECOND, Instant
 from reedbed.services.images import Pictures
-from reedbed.store import folders, subscriptions, tags
+from reedbed.store import folders, reader_apps, subscriptions, tags
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 
@@ -76,7 +76,7 @@ class Directory:
 
     async def followed(self) -> list[Followed]:
         if self._followed is None:
-            self._followed = await subscriptions.list_followed(self._tx, self._user_id)
+            self._followed = await reader_apps.list_followed(self._tx, self._user_id)
         return self._followed
 
     async def find(self, text: str) -> StreamTarget | None:

@@ -32,8 +32,8 @@ from reedbed.ingest.mail import webhooks
 from reedbed.services.newsletters.receive import MailDelivery, MailRejected, Received, accepts, receive
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import network_of, spend
-from reedbed.store import newsletters
-from reedbed.store.newsletters import Mailbox
+from reedbed.store.newsletters import mailboxes
+from reedbed.store.newsletters.mailboxes import Mailbox
 
 log = structlog.get_logger()
 
@@ -221,13 +221,13 @@ async def add_mailbox(runtime: Runtime, user_id: int, options: MailboxOptions) -
     """Add a mailbox. It is checked first, so that the user sees typing errors at once."""
     login = _check_options(options)
     async with runtime.db.read() as tx:
-        if await newsletters.count_mailboxes(tx, user_id) >= MAX_MAILBOXES:
+        if await mailboxes.count_mailboxes(tx, user_id) >= MAX_MAILBOXES:
             raise Conflict("There can be at most %(limit)s mailboxes.", limit=MAX_MAILBOXES)
     result = await _read_mailbox(runtime, login, None, LOGIN_TEST_UID)
     if isinstance(result, MailboxFailure):
         raise Invalid(result.reason, field="host")
     async with runtime.db.write() as tx:
-        mailbox = await newsletters.add_mailbox(
+        mailbox = await mailboxes.add_mailbox(
             tx,
             user_id,
             host=login.host,
@@ -246,13 +246,13 @@ async def add_mailbox(runtime: Runtime, user_id: int, options: MailboxOptions) -
 async def remove_mailbox(runtime: Runtime, user_id: int, mailbox_id: int) -> None:
     """The mailbox itself is not changed, and the entries from it stay."""
     async with runtime.db.write() as tx:
-        if not await newsletters.delete_mailbox(tx, user_id, mailbox_id):
+        if not await mailboxes.delete_mailbox(tx, user_id, mailbox_id):
             raise NotFound(NO_SUCH)
 
 
 async def request_mailbox_check_now(runtime: Runtime, user_id: int, mailbox_id: int) -> None:
     async with runtime.db.write() as tx:
-        if not await newsletters.request_mailbox_check(tx, user_id, mailbox_id, runtime.now()):
+        if not await mailboxes.request_mailbox_check(tx, user_id, mailbox_id, runtime.now()):
             raise NotFound(NO_SUCH)
 
 
@@ -266,7 +266,7 @@ async def _check_until_none_due(runtime: Runtime) -> int:
     while True:
         now = runtime.now()
         async with runtime.db.write() as tx:
-            mailbox = await newsletters.claim_due_mailbox(tx, now, now + LEASE)
+            mailbox = await mailboxes.claim_due_mailbox(tx, now, now + LEASE)
         if mailbox is None:
             return count
         await _check_safely(runtime, mailbox)
@@ -301,7 +301,7 @@ async def check_mailbox(runtime: Runtime, box: Mailbox) -> None:
             break
     now = runtime.now()
     async with runtime.db.write() as tx:
-        await newsletters.record_mailbox_check(tx, box.id, validity, now, now + EVERY)
+        await mailboxes.record_mailbox_check(tx, box.id, validity, now, now + EVERY)
     return None
 
 
@@ -312,7 +312,7 @@ async def _store_mail(runtime: Runtime, box: Mailbox, validity: int, mail: Mailb
         outcome = await receive(runtime, delivery, mail.raw)
     new = outcome.new if isinstance(outcome, Received) else 0
     async with runtime.db.write() as tx:
-        await newsletters.record_received(tx, box.id, validity, mail.uid, new)
+        await mailboxes.record_received(tx, box.id, validity, mail.uid, new)
 
 
 async def _record_failure(runtime: Runtime, box: Mailbox, failure: Failure) -> None:
@@ -320,7 +320,7 @@ async def _record_failure(runtime: Runtime, box: Mailbox, failure: Failure) -> N
     now = runtime.now()
     wait = min(EVERY * 2 ** min(box.failures, 10), MAX_WAIT)
     async with runtime.db.write() as tx:
-        await newsletters.record_mailbox_failure(tx, box.id, failure, now, now + wait)
+        await mailboxes.record_mailbox_failure(tx, box.id, failure, now, now + wait)
 
 
 async def _read_mailbox(

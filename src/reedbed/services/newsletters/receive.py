@@ -52,12 +52,13 @@ from reedbed.services.refresh.diff import words_of
 from reedbed.services.rules.match import RuleForecast, apply_rules_to_new, evaluate_new_entries, muted_by_user
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.forms import learn_words
-from reedbed.store import blobs, newsletters, search
+from reedbed.store import blobs, search
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import write as entry_writes
 from reedbed.store.entries.write import NewEntryRow, NewEntryText
 from reedbed.store.feeds import feeds
 from reedbed.store.feeds.feeds import FetchStats, hour_of
+from reedbed.store.newsletters import inbound
 from reedbed.store.refresh import CheckResult
 from reedbed.store.subscriptions import subscribe_to_own_feed
 from reedbed.store.visibility import lock_feed
@@ -244,14 +245,14 @@ async def _find_addresses(runtime: Runtime, recipients: Sequence[str]) -> list[I
     if not distinct:
         return []
     async with runtime.db.read() as tx:
-        return await newsletters.behind(tx, distinct)
+        return await inbound.behind(tx, distinct)
 
 
 async def _is_replay(runtime: Runtime, delivery: MailDelivery) -> bool:
     if delivery.key is None:
         return False
     async with runtime.db.read() as tx:
-        return await newsletters.was_delivered(tx, _delivery_key(delivery))
+        return await inbound.was_delivered(tx, _delivery_key(delivery))
 
 
 async def _is_rate_limited(runtime: Runtime, readers: Sequence[_MailReader]) -> bool:
@@ -268,7 +269,7 @@ async def _store_for_all(
     outcomes = [await _store_for(runtime, reader, arrival) for reader in readers]
     if delivery.key is not None:
         async with runtime.db.write() as tx:
-            await newsletters.record_delivery(tx, _delivery_key(delivery), runtime.now())
+            await inbound.record_delivery(tx, _delivery_key(delivery), runtime.now())
     if all(isinstance(outcome, MailRejected) for outcome in outcomes):
         return next(outcome for outcome in outcomes if isinstance(outcome, MailRejected))
     return Received(
@@ -319,16 +320,16 @@ class _TargetFeed:
 async def _target_feed(
     tx: Tx, now: Instant, user_id: int, arrival: _Arrival
 ) -> _TargetFeed | Literal["left"] | MailRejected:
-    sender = await newsletters.sender_by_address(tx, user_id, arrival.key)
-    if sender is None and await newsletters.count_senders(tx, user_id) >= MAX_SENDERS:
+    sender = await inbound.sender_by_address(tx, user_id, arrival.key)
+    if sender is None and await inbound.count_senders(tx, user_id) >= MAX_SENDERS:
         return MailRejected("full", "This reader follows as many senders as there can be.")
     if sender is not None and not _is_wanted(sender, arrival.stored):
-        await newsletters.record_rejected(tx, user_id, arrival.key, now)
+        await inbound.record_rejected(tx, user_id, arrival.key, now)
         return (
             MailRejected("blocked", "The reader does not want mail from this sender.") if sender.blocked_at else "left"
         )
     if sender is None:
-        await newsletters.add_sender(tx, user_id, arrival.key, arrival.mail.sender_name, now)
+        await inbound.add_sender(tx, user_id, arrival.key, arrival.mail.sender_name, now)
     title = arrival.mail.sender_name or arrival.key
     feed_id, _ = await feeds.find_or_add(tx, feed_url(arrival.key), now, owner_id=user_id, kind="mail", title=title)
     return _TargetFeed(feed_id, await subscribe_to_own_feed(tx, now, user_id, feed_id))
@@ -352,7 +353,7 @@ async def _write(
     """The id of the new entry, or None if the mail was already stored."""
     feed_id, received, mail = row.feed_id, arrival.stored, arrival.mail
     await lock_feed(tx, feed_id)
-    if await newsletters.find_entry_by_guid(tx, feed_id, received.guid) is not None:
+    if await inbound.find_entry_by_guid(tx, feed_id, received.guid) is not None:
         return None
     if await entry_writes.known(tx, feed_id, [removed_key("guid", received.guid)]):
         return None  # rereading a mailbox must not restore entries deleted by retention
@@ -362,7 +363,7 @@ async def _write(
     await search.index(tx, [(entry_id, received.text.search)])
     await _save_extras(tx, now, reader.user_id, entry_id, received)
     await apply_rules_to_new(tx, {feed_id: inserted}, now, forecast)
-    await newsletters.record_mail(
+    await inbound.record_mail(
         tx,
         reader.user_id,
         arrival.key,
@@ -372,8 +373,8 @@ async def _write(
         verdicts=arrival.verdicts,
         now=now,
     )
-    await newsletters.record_state(tx, feed_id, entry_id, row.sort_at, now)
-    await newsletters.record_use(tx, reader.address_ids, now)
+    await inbound.record_state(tx, feed_id, entry_id, row.sort_at, now)
+    await inbound.record_use(tx, reader.address_ids, now)
     await feeds.add_stats(tx, [FetchStats(feed_id, hour_of(now), checks=0, new_entries=1)])
     return entry_id
 
@@ -381,9 +382,9 @@ async def _write(
 async def _save_extras(tx: Tx, now: Instant, user_id: int, entry_id: int, received: ReceivedMail) -> None:
     image_ids = [await blobs.keep(tx, image.digest, image.media_type, image.data, now) for image in received.pictures]
     if image_ids:
-        await newsletters.add_images(tx, entry_id, image_ids)
+        await inbound.add_images(tx, entry_id, image_ids)
     if received.confirmation is not None:
-        await newsletters.add_confirmation(tx, user_id, entry_id, received.confirmation, now)
+        await inbound.add_confirmation(tx, user_id, entry_id, received.confirmation, now)
 
 
 def _delivery_key(delivery: MailDelivery) -> str:

@@ -14,9 +14,10 @@ from reedbed.domain.times import DAY, HOUR, Instant
 from reedbed.ingest.http.failures import TEMPORARY
 from reedbed.services.jobs import Done, Later, try_again
 from reedbed.services.runtime import Runtime
-from reedbed.store import jobs, newsletters, subscriptions
+from reedbed.store import jobs, subscriptions
 from reedbed.store.engine.database import Tx
 from reedbed.store.jobs import Job
+from reedbed.store.newsletters import inbound
 from reedbed.store.read_state import unread
 
 log = structlog.get_logger()
@@ -48,8 +49,8 @@ async def block_address(runtime: Runtime, user_id: int, address: str) -> Sender:
     if not known_as(address):
         raise Invalid("This does not look like an e-mail address.", field="address")
     async with runtime.db.write() as tx:
-        await newsletters.add_sender(tx, user_id, key, "", runtime.now())
-        sender = await newsletters.sender_by_address(tx, user_id, key)
+        await inbound.add_sender(tx, user_id, key, "", runtime.now())
+        sender = await inbound.sender_by_address(tx, user_id, key)
     assert sender is not None
     return await block_sender(runtime, user_id, sender.id)
 
@@ -58,8 +59,8 @@ async def resume_sender(runtime: Runtime, user_id: int, sender_id: int) -> Sende
     """Accept its mail again. The user may have to sign up to the list itself again."""
     async with runtime.db.write() as tx:
         sender = await _get(tx, user_id, sender_id)
-        await newsletters.set_left(tx, user_id, sender_id, None)
-        await newsletters.set_blocked(tx, user_id, sender_id, None)
+        await inbound.set_left(tx, user_id, sender_id, None)
+        await inbound.set_blocked(tx, user_id, sender_id, None)
         if sender.feed_id is not None:
             await _resubscribe(tx, runtime.now(), user_id, sender.feed_id)
     await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
@@ -73,29 +74,29 @@ async def get_sender(runtime: Runtime, user_id: int, sender_id: int) -> Sender:
 
 async def dismiss_confirmation(runtime: Runtime, user_id: int, entry_id: int) -> None:
     async with runtime.db.write() as tx:
-        dismissed = await newsletters.dismiss(tx, user_id, entry_id, runtime.now())
+        dismissed = await inbound.dismiss(tx, user_id, entry_id, runtime.now())
     if not dismissed:
         raise NotFound("There is no such confirmation.")
 
 
 async def request_list_unsubscribe(tx: Tx, now: Instant, user_id: int, feed_id: int) -> None:
     """Called in the transaction that unsubscribes. A job notifies the list: wake it after the commit."""
-    sender = await newsletters.sender_of_feed(tx, user_id, feed_id)
+    sender = await inbound.sender_of_feed(tx, user_id, feed_id)
     if sender is None:
         return
     methods = sender.ways_out
     if methods.post or methods.mailto:
-        await newsletters.set_left(tx, user_id, sender.id, now, Failure(FailureCode.UNSUBSCRIBE_PENDING))
+        await inbound.set_left(tx, user_id, sender.id, now, Failure(FailureCode.UNSUBSCRIBE_PENDING))
         await jobs.add(tx, LEAVING_JOB, {"sender_id": sender.id, "left_at": now}, now=now, user_id=user_id)
     else:
-        await newsletters.set_left(tx, user_id, sender.id, now, BY_HAND if methods.page else NO_WAY_OUT)
+        await inbound.set_left(tx, user_id, sender.id, now, BY_HAND if methods.page else NO_WAY_OUT)
 
 
 async def run_list_unsubscribe(runtime: Runtime, job: Job) -> Done | Later:
     """Job handler: unsubscribe by one-click POST, else by mail, unless the user has resubscribed since."""
     assert job.user_id is not None
     async with runtime.db.read() as tx:
-        sender = await newsletters.sender(tx, job.user_id, job.payload["sender_id"])
+        sender = await inbound.sender(tx, job.user_id, job.payload["sender_id"])
     if sender is None or sender.left_at != job.payload["left_at"]:
         return Done()
     result = await _unsubscribe_from_list(runtime, sender)
@@ -105,7 +106,7 @@ async def run_list_unsubscribe(runtime: Runtime, job: Job) -> Done | Later:
             return later
         result = REFUSED
     async with runtime.db.write() as tx:
-        await newsletters.set_unsubscribe_result(tx, sender.user_id, sender.id, result)
+        await inbound.set_unsubscribe_result(tx, sender.user_id, sender.id, result)
     return Done({"result": result.code})
 
 
@@ -142,12 +143,12 @@ async def _post_one_click(runtime: Runtime, url: str) -> Failure | None:
 async def _set_blocked(runtime: Runtime, user_id: int, sender_id: int, at: Instant | None) -> Sender:
     async with runtime.db.write() as tx:
         await _get(tx, user_id, sender_id)
-        await newsletters.set_blocked(tx, user_id, sender_id, at)
+        await inbound.set_blocked(tx, user_id, sender_id, at)
         return await _get(tx, user_id, sender_id)
 
 
 async def _get(tx: Tx, user_id: int, sender_id: int) -> Sender:
-    sender = await newsletters.sender(tx, user_id, sender_id)
+    sender = await inbound.sender(tx, user_id, sender_id)
     if sender is None:
         raise NotFound(NO_SUCH)
     return sender
@@ -184,18 +185,18 @@ async def add_address(runtime: Runtime, user_id: int, name: str) -> IngestAddres
         raise Conflict(NO_DOMAIN)
     checked_name = check_name(name)
     async with runtime.db.write() as tx:
-        if len(await newsletters.list_addresses(tx, user_id)) >= MAX_ADDRESSES:
+        if len(await inbound.list_addresses(tx, user_id)) >= MAX_ADDRESSES:
             raise Conflict("There can be at most %(limit)s addresses. Revoke one first.", limit=MAX_ADDRESSES)
         address = None
         while address is None:
-            address = await newsletters.add_address(tx, user_id, checked_name, _random_local_part(), runtime.now())
+            address = await inbound.add_address(tx, user_id, checked_name, _random_local_part(), runtime.now())
     return address
 
 
 async def rename_address(runtime: Runtime, user_id: int, address_id: int, name: str) -> IngestAddress:
     checked_name = check_name(name)
     async with runtime.db.write() as tx:
-        address = await newsletters.rename_address(tx, user_id, address_id, checked_name)
+        address = await inbound.rename_address(tx, user_id, address_id, checked_name)
     if address is None:
         raise NotFound(NO_SUCH_ADDRESS)
     return address
@@ -204,7 +205,7 @@ async def rename_address(runtime: Runtime, user_id: int, address_id: int, name: 
 async def revoke_address(runtime: Runtime, user_id: int, address_id: int) -> None:
     """Reject mail to this address forever. Its name is never assigned again."""
     async with runtime.db.write() as tx:
-        revoked = await newsletters.revoke_address(tx, user_id, address_id, runtime.now())
+        revoked = await inbound.revoke_address(tx, user_id, address_id, runtime.now())
     if not revoked:
         raise NotFound(NO_SUCH_ADDRESS)
 

@@ -27,6 +27,7 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 from reedbed.store.entries import settings as list_settings
 from reedbed.store.read_state.counts import reading_day
+from reedbed.store.sidebar import list_by_ids, sidebar_feeds
 from reedbed.store.tags import names as tag_names
 from reedbed.web.entries.article import (
     MAX_OF_ENTRY,
@@ -404,7 +405,7 @@ def _first_row(entry_page: EntryPage | None) -> EntryRow | None:
 async def feeds_of_entries(tx: Tx, user_id: int, rows: Sequence[EntryRow]) -> dict[int, SubscribedFeedRow]:
     """The feeds of these entries by id; without entries, all the user's feeds."""
     ids = {row.feed_id for row in rows}
-    feeds = await subscriptions.list_by_ids(tx, user_id, ids) if ids else await subscriptions.sidebar_feeds(tx, user_id)
+    feeds = await list_by_ids(tx, user_id, ids) if ids else await sidebar_feeds(tx, user_id)
     return {feed.feed_id: feed for feed in feeds}
 
 

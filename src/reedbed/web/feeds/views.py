@@ -21,8 +21,9 @@ from reedbed.domain.websub import HubStatus
 from reedbed.services.articles import selectors_of
 from reedbed.services.runtime import Runtime
 from reedbed.services.websub import HubView, hub_status
-from reedbed.store import folders, newsletters, page_feeds, subscriptions
+from reedbed.store import folders, page_feeds, subscriptions
 from reedbed.store.engine.database import Tx
+from reedbed.store.newsletters import inbound
 from reedbed.web.formats import ago, format_future_time, format_interval, full_time, zone_of
 from reedbed.web.framing import feed_framing
 from reedbed.web.i18n import explain, ngettext, sentence, translate
@@ -453,7 +454,7 @@ async def read_edit(request: Request, runtime: Runtime, user_id: int, subscripti
     async with runtime.db.read() as tx:
         subscription = await subscriptions.get(tx, user_id, subscription_id)
         rows = await folders.of_user(tx, user_id)
-        sender = await newsletters.sender_of_feed(tx, user_id, subscription.feed.id) if subscription else None
+        sender = await inbound.sender_of_feed(tx, user_id, subscription.feed.id) if subscription else None
         made = await page_feeds.of_subscription(tx, user_id, subscription_id)
     if subscription is None:
         return None
