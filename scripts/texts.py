@@ -19,7 +19,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
-from reedbed.domain.failures import MESSAGES, FailureCode
+from reedbed.domain.failures import FailureCode
 
 SOURCES = Path(__file__).parents[1] / "src" / "reedbed"
 WEB = SOURCES / "web"
@@ -107,7 +107,7 @@ def _in_modules() -> Iterator[tuple[str, str | tuple[str, ...]]]:
             yield from ((name, message) for message in _raised(module))
             if floor == "web":
                 yield from ((name, message) for message in _said(module))
-    yield from (("domain/failures.py", text) for code, text in MESSAGES.items() if code not in WITHOUT_TEXT)
+    yield from (("domain/failures.py", code.text) for code in FailureCode if code not in WITHOUT_TEXT)
 
 
 def _said(module: ast.Module) -> Iterator[str | tuple[str, ...]]:
