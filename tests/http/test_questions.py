@@ -18,7 +18,7 @@ COST = "How much does the repair cost?"
 async def test_a_question_is_pending_first_and_answered_later(reader: Client, desk: Desk) -> None:
     entry = await desk.entry()
     asked = await reader.post("/api/v1/questions", json={"question": COST})
-    assert (asked.status_code, asked.json()["status"], asked.json()["told"]) == (202, "pending", None)
+    assert (asked.status_code, asked.json()["status"], asked.json()["answered"]) == (202, "pending", None)
     await work(desk.runtime)
     said = (await reader.get(f"/api/v1/questions/{asked.json()['id']}")).json()
     assert (said["status"], said["told"], said["built_in"], said["fallback"]) == ("ready", True, True, False)

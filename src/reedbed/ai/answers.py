@@ -287,8 +287,8 @@ class _Library:
         """What a sentence says with its title, its neighbours and its story."""
         shares = (STORY_NAME if one in self.inquiry.focus else STORY_WORD for one in self.inquiry.stems)
         return [
-            max(hit, NEAR * beside, share * told)
-            for hit, beside, told, share in zip(hits, near, story, shares, strict=True)
+            max(hit, NEAR * neighbour, share * in_story)
+            for hit, neighbour, in_story, share in zip(hits, near, story, shares, strict=True)
         ]
 
     def _term_weights(self) -> list[float]:

@@ -106,8 +106,8 @@ def read_digest(response: str, sources: Mapping[int, str]) -> DigestDraft | None
 
 
 def _has_its_numbers(sentence: CitedSentence, sources: Mapping[int, str]) -> bool:
-    told = " ".join(sources[number] for number in sentence.numbers)
-    return bool(sentence.text and sentence.numbers) and numbers_of(sentence.text) <= numbers_of(told)
+    source_text = " ".join(sources[number] for number in sentence.numbers)
+    return bool(sentence.text and sentence.numbers) and numbers_of(sentence.text) <= numbers_of(source_text)
 
 
 def read_answer(response: str, passages: Mapping[int, str]) -> AnswerDraft | None:

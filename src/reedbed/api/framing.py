@@ -105,7 +105,8 @@ class AverageResponse(ResponseModel):
 @record
 class FeedFramingResponse(ResponseModel):
     enabled: Annotated[bool, Field(description="This user turned it on.")]
-    for_everybody: Annotated[bool, Field(description="The operator turned it on and publishes it at /rss.")]
+    for_all_users: Annotated[bool, Field(description="The operator turned it on and publishes it at /rss.")]
+    for_everybody: Annotated[bool, Field(description="The same as `for_all_users`, under its name in 0.1.")]
     model: str | None
     sends_texts: Annotated[bool, Field(description="The model is remote: texts leave this server.")]
     allowed: Annotated[bool, Field(description="remote_ai allows it, or the model is local.")]
@@ -159,7 +160,8 @@ async def of_feed(runtime: CurrentRuntime, caller: CurrentCaller, subscription_i
 async def switch(
     runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath, body: SwitchRequest
 ) -> Json[FeedFramingResponse]:
-    return Json(_feed_response(await set_analysis_request(runtime, caller.user, subscription_id, wished=body.enabled)))
+    framing = await set_analysis_request(runtime, caller.user, subscription_id, requested=body.enabled)
+    return Json(_feed_response(framing))
 
 
 def _state_response(state: AnalysisState) -> FramingResponse:
@@ -180,8 +182,9 @@ def _feed_response(framing: FramingOfFeed) -> FeedFramingResponse:
     averages = [AverageResponse.of(week) for week in framing.averages]
     return FeedFramingResponse.of(
         framing,
+        for_all_users=framing.for_all_users,
         for_everybody=framing.for_all_users,
-        enabled=framing.wished,
+        enabled=framing.requested,
         sends_texts=framing.sends,
         averages=averages,
     )

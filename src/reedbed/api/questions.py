@@ -36,7 +36,8 @@ class QuestionResponse(ScopeResponse):
     status: Annotated[str, Field(description="pending, ready or failed")]
     error: FailureText
     error_code: FailureName
-    told: Annotated[bool | None, Field(description="False if the entries do not answer it; null while pending.")]
+    answered: Annotated[bool | None, Field(description="False if the entries do not answer it; null while pending.")]
+    told: Annotated[bool | None, Field(description="The same as `answered`, under its name in 0.1.")]
     model: str
     built_in: Annotated[bool, Field(description="The claims are sentences of the entries; no model was used.")]
     fallback: Annotated[bool, Field(description="The model failed; the built-in extract was used.")]
@@ -91,11 +92,13 @@ async def delete(runtime: CurrentRuntime, caller: CurrentCaller, question_id: Id
 
 def _question_response(question: Question) -> QuestionResponse:
     answer = question.answer
+    answered = bool(answer.claims) if question.status == "ready" else None
     return QuestionResponse.of(
         question,
         answer,
         question.scope,
-        told=bool(answer.claims) if question.status == "ready" else None,
+        answered=answered,
+        told=answered,
         built_in=question.model == EXTRACT,
         entries=answer.read,
         claims=list(map(SentenceResponse.of, answer.claims)),

@@ -197,12 +197,12 @@ def compose(items: Sequence[Item]) -> tuple[Paragraph, ...]:
     tellable = _without_repeats([item for item in items if any(entry.title or entry.leads for entry in item)])
     top, others = tellable[:TOP], tellable[TOP:]
     parts = [Paragraph("", tuple(map(_sentence, top)), "top")] if top else []
-    told: set[int] = set()
+    shown_ids: set[int] = set()
     for heading, of_folder in _sections(others):
         shown = of_folder[:PER_FOLDER]
-        told |= {item[0].entry_id for item in shown}
+        shown_ids |= {item[0].entry_id for item in shown}
         parts.append(Paragraph(heading, tuple(map(_sentence, shown)), "folder"))
-    more = [item for item in others if item[0].entry_id not in told][:MORE]
+    more = [item for item in others if item[0].entry_id not in shown_ids][:MORE]
     if more:
         parts.append(Paragraph("", tuple(map(_calm_headline, more)), "more"))
     return tuple(parts)
@@ -211,12 +211,12 @@ def compose(items: Sequence[Item]) -> tuple[Paragraph, ...]:
 def _without_repeats(items: Sequence[Item]) -> list[Item]:
     """Without items whose headline an item before them has nearly word for word: one event must not be told twice."""
     kept: list[Item] = []
-    told: list[set[str]] = []
+    earlier: list[set[str]] = []
     for item in items:
         words = set(title_words(item[0].title))
-        if len(words) < MIN_COMPARED or all(len(words & other) < REPEATED * len(words) for other in told):
+        if len(words) < MIN_COMPARED or all(len(words & other) < REPEATED * len(words) for other in earlier):
             kept.append(item)
-            told += [_words_of(entry) for entry in item]
+            earlier += [_words_of(entry) for entry in item]
     return kept
 
 

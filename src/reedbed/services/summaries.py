@@ -207,8 +207,8 @@ class SummaryRequester:
     async def request_new(self, runtime: Runtime) -> int:
         async with runtime.db.read() as tx:
             newest = await summaries.newest_entry(tx)
-            everybody = newest != self._newest
-            owners = [await users.get(tx, id_) for id_ in await summaries.users_with_lines(tx, everybody=everybody)]
+            has_new = newest != self._newest
+            owners = [await users.get(tx, id_) for id_ in await summaries.users_with_lines(tx, with_lines=has_new)]
         counts = [await _request_new(runtime, user) for user in owners if user is not None]
         # Whoever has more waiting goes on the next time.
         self._newest = None if AT_A_TIME in (seen for seen, _ in counts) else newest

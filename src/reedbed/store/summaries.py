@@ -334,7 +334,7 @@ _has_folder = select(folders.c.id).where(folders.c.user_id == users.c.id, folder
 # Preferences are JSON without spaces. This may match too many users; the caller parses their preferences.
 _CANDIDATE_USERS = Query(
     select(users.c.id)
-    .where(users.c.disabled_at.is_(None), or_(users.c.preferences.like(bindparam("wish")), _has_feed, _has_folder))
+    .where(users.c.disabled_at.is_(None), or_(users.c.preferences.like(bindparam("setting")), _has_feed, _has_folder))
     .order_by(users.c.id),
     into=int,
 )
@@ -386,11 +386,11 @@ async def newest_entry(tx: Tx) -> int:
     return await tx.get(_NEWEST_ENTRY)
 
 
-async def users_with_lines(tx: Tx, *, everybody: bool) -> list[int]:
-    """Users with automatic summaries; `everybody`: also those who have only the built-in lines."""
-    wishes = await tx.all(_CANDIDATE_USERS, {"wish": '%"auto_summaries":true%'})
-    others = await tx.all(_USERS_WITH_LINES, {"refusal": '%"one_lines":false%'}) if everybody else []
-    return sorted({*wishes, *others})
+async def users_with_lines(tx: Tx, *, with_lines: bool) -> list[int]:
+    """Users with automatic summaries; `with_lines`: also those who have only the built-in lines."""
+    with_models = await tx.all(_CANDIDATE_USERS, {"setting": '%"auto_summaries":true%'})
+    others = await tx.all(_USERS_WITH_LINES, {"refusal": '%"one_lines":false%'}) if with_lines else []
+    return sorted({*with_models, *others})
 
 
 async def auto_summary_options(tx: Tx, user_id: int) -> list[AutoSummaryFeed]:

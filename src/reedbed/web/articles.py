@@ -17,7 +17,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.manage import NO_SUCH
 from reedbed.web.entries.routes import read_article
 from reedbed.web.feeds.add import show_add_error
-from reedbed.web.feeds.views import read_edit
+from reedbed.web.feeds.form import read_edit
 from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import explain, translate
 from reedbed.web.pages import is_htmx, page, see_other, theme_of

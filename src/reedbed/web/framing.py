@@ -228,7 +228,7 @@ async def switch(
     if value and remote_ai and not preferences_of(user).remote_ai:
         user = await set_preferences(runtime, caller, {"remote_ai": True})
     try:
-        await set_analysis_request(runtime, user, subscription_id, wished=value)
+        await set_analysis_request(runtime, user, subscription_id, requested=value)
     except Conflict as error:
         return see_other(request, back, toast=Toast(explain(error)))
     message = (
@@ -295,7 +295,7 @@ async def feed_framing(runtime: Runtime, user: User, subscription: Subscription,
     framing = await framing_of_feed(runtime, user, subscription.id)
     deframed_feed_url = f"/rss?url={quote(subscription.feed.url, safe='')}" if framing.for_all_users else ""
     return FeedFramingView(
-        on=framing.wished,
+        on=framing.requested,
         for_all_users=framing.for_all_users,
         model=framing.model or "",
         asks=framing.sends and not framing.allowed,

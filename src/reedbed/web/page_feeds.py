@@ -28,7 +28,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.discover import without_credentials
 from reedbed.services.subscriptions.manage import AlreadySubscribed
 from reedbed.store import folders
-from reedbed.web.feeds.views import folder_options
+from reedbed.web.feeds.form import folder_options
 from reedbed.web.formats import dated_time, zone_of
 from reedbed.web.forms import Text
 from reedbed.web.i18n import explain, translate

@@ -60,7 +60,7 @@ def _tool_description(tool: Tool) -> protocol.Tool:
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=tool.wish.model_json_schema(),
+        input_schema=tool.params.model_json_schema(),
         annotations=protocol.ToolAnnotations(
             title=tool.title,
             read_only_hint=not tool.changes,

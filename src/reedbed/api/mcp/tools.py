@@ -283,7 +283,7 @@ class Tool:
     name: str
     title: str
     description: str
-    wish: type[ToolParams]
+    params: type[ToolParams]
     answer: Answer
     changes: bool = False
 
@@ -365,7 +365,7 @@ async def _run(runtime: Runtime, caller: Caller, tool: Tool, arguments: Mapping[
     if not tool.is_for(caller):
         return Refusal("This token may only read. Its owner can make one with the write scope.")
     try:
-        return await tool.answer(runtime, caller, tool.wish.model_validate(arguments))
+        return await tool.answer(runtime, caller, tool.params.model_validate(arguments))
     except ValidationError as error:
         first = error.errors()[0]
         location = ".".join(map(str, first["loc"]))

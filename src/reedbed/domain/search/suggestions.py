@@ -141,8 +141,8 @@ def _quoted(value: str) -> str:
 
 
 def _completions(value: str, words: Sequence[str]) -> list[str]:
-    begun = [word for word in words if word.startswith(value.lower())]
-    return begun or [word for word in words if _likeness(value, word) >= _ALIKE]
+    completions = [word for word in words if word.startswith(value.lower())]
+    return completions or [word for word in words if _likeness(value, word) >= _ALIKE]
 
 
 def corrected_operator(operator: str) -> str:

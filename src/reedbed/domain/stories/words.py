@@ -189,7 +189,7 @@ def _shows_names(title: str, lead: str, language: str) -> bool:
     text = f"{title} {lead}"
     if not language and len(_GERMAN.findall(text)) >= 2:
         return False
-    return any(letter.isupper() for letter in text)
+    return any(char.isupper() for char in text)
 
 
 _WITHOUT_NAMES = frozenset(("de", "lb", "zh", "ja", "ko", "th", "ar", "he", "fa", "hi", "ur"))

@@ -44,7 +44,7 @@ _GENERIC_TEXT = re.compile(
     r"läs mer|les mer|læs mere|lue lisää|číst dál|więcej…|περισσότερα|\d+ (?:comments?|kommentare|replies|reviews)",
     re.IGNORECASE,
 )
-_LETTERS = re.compile(r"[^\W\d_].*?[^\W\d_]")
+_TWO_CHARS = re.compile(r"[^\W\d_].*?[^\W\d_]")
 _VERSION = re.compile(r"\d+\.\d+")
 _EDGE = " \t·•→»›>←«…[]().:|-–—"
 _DATE_CLASS = re.compile(
@@ -462,7 +462,7 @@ class ItemReader:
 def title_quality(text: str) -> float:
     """0 for what cannot be a title, about 1 for a sentence-like line."""
     plain = text.strip(_EDGE)
-    if _LETTERS.search(text) is None or _GENERIC_TEXT.fullmatch(plain):
+    if _TWO_CHARS.search(text) is None or _GENERIC_TEXT.fullmatch(plain):
         return 0.0
     length = len(text) * (2.2 if is_cjk(text) else 1)
     if length > 220:

@@ -83,7 +83,7 @@ async def _may_analyse(tx: Tx, runtime: Runtime, row: Queued, source: AnalysisIn
     if source.for_all_users:
         return True
     user = None if row.user_id is None else await users.get(tx, row.user_id)
-    if user is None or not source.wished or not may_send(runtime, preferences_of(user)):
+    if user is None or not source.requested or not may_send(runtime, preferences_of(user)):
         return False
     return source.feed_id not in await must_stay_local(tx, runtime, user.id)
 

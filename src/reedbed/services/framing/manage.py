@@ -141,7 +141,7 @@ WEEKS_SHOWN = 26
 class FramingOfFeed:
     """Framing status and settings of a feed for one user."""
 
-    wished: bool
+    requested: bool
     """This user has enabled it."""
     for_all_users: bool
     """The admin has enabled it for all users and publishes it at the deframer endpoints."""
@@ -209,14 +209,14 @@ async def framing_of_feed(runtime: Runtime, user: User, subscription_id: int) ->
         return await _feed_status(tx, runtime, user, await _get_subscription(tx, user, subscription_id))
 
 
-async def set_analysis_request(runtime: Runtime, user: User, subscription_id: int, *, wished: bool) -> FramingOfFeed:
+async def set_analysis_request(runtime: Runtime, user: User, subscription_id: int, *, requested: bool) -> FramingOfFeed:
     """Turn framing on or off for this user and feed. Turning it on analyses the newest entries at once."""
     async with runtime.db.write() as tx:
         subscription = await _get_subscription(tx, user, subscription_id)
-        if wished:
+        if requested:
             _check_model_allowed(runtime, user)
-        await framing.set_analysis_request(tx, user.id, subscription.feed.id, runtime.now(), wished=wished)
-        if wished:
+        await framing.set_analysis_request(tx, user.id, subscription.feed.id, runtime.now(), requested=requested)
+        if requested:
             await enqueue_framing(tx, subscription.feed.id, runtime.now())
         status = await _feed_status(tx, runtime, user, subscription)
     await wake_jobs(runtime)
@@ -227,7 +227,7 @@ async def _feed_status(tx: Tx, runtime: Runtime, user: User, subscription: Subsc
     model, feed_id = runtime.ai.model, subscription.feed.id
     since = runtime.now() // WEEK * WEEK - (WEEKS_SHOWN - 1) * WEEK
     return FramingOfFeed(
-        wished=await framing.is_analysis_requested(tx, user.id, feed_id),
+        requested=await framing.is_analysis_requested(tx, user.id, feed_id),
         for_all_users=await framing.is_for_all_users(tx, feed_id),
         model=model.name if model else None,
         sends=model is not None and model.is_remote,

@@ -28,7 +28,7 @@ from reedbed.store import articles, jobs, refresh, search, websub
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import write as entry_writes
 from reedbed.store.entries.write import NewEntryRow
-from reedbed.store.feeds import feeds
+from reedbed.store.feeds import feeds, moves
 from reedbed.store.feeds import merge as feed_merge
 from reedbed.store.jobs import Job
 from reedbed.store.refresh import CheckResult, WriteResult
@@ -66,7 +66,7 @@ async def _move(tx: Tx, due: DueFeed, url: str, now: Instant) -> Move:
     if due.owner_id is not None or _same_document(due.url, url):
         return Move(due.id)
     # New subscribers of this URL want the feed that is there, not the entries of the redirected one.
-    return Move(due.id, await feed_merge.start_over(tx, due.id, now))
+    return Move(due.id, await moves.start_over(tx, due.id, now))
 
 
 def _same_document(before: str, after: str) -> bool:

@@ -329,7 +329,7 @@ async def apply_rules_to_new(
     silent = {feed_id: _silent(outcomes) for feed_id, outcomes in outcomes_by_feed.items()}
     for feed_id in await transfer.feeds_with_imported(tx, list(new)):
         await _silence_imported_reads(tx, feed_id, new[feed_id], silent[feed_id])
-    duplicates = await feed_merge.arriving_twins(
+    duplicates = await feed_merge.arriving_duplicates(
         tx, {feed_id: [entry_id for entry_id, _ in stored] for feed_id, stored in new.items()}
     )
     for duplicate in duplicates:
@@ -339,7 +339,7 @@ async def apply_rules_to_new(
         tx, [Arrival(feed_id, [entry_id for entry_id, _ in stored], silent[feed_id]) for feed_id, stored in new.items()]
     )
     for duplicate in duplicates:
-        await feed_merge.replace_twins(tx, duplicate)
+        await feed_merge.replace_duplicates(tx, duplicate)
     # Users who unsubscribed since the rules were evaluated are not in `reached`; skip their outcomes.
     applied = [
         outcome

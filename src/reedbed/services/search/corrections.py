@@ -41,9 +41,9 @@ async def _corrections(tx: Tx, query: SearchQuery) -> dict[str, str]:
     for word in missing[:MAX_CORRECTED]:
         nearby = [
             candidate
-            for letters in dict.fromkeys((word[:2], word[1::-1]))
+            for prefix in dict.fromkeys((word[:2], word[1::-1]))
             for candidate in await forms.beginning_with(
-                tx, letters, shortest=len(word) - 2, longest=len(word) + 2, most=MAX_READ
+                tx, prefix, shortest=len(word) - 2, longest=len(word) + 2, most=MAX_READ
             )
         ]
         if word not in nearby and (alike := most_alike(word, nearby)):

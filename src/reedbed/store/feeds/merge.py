@@ -13,30 +13,14 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import field
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Select,
-    Table,
-    and_,
-    bindparam,
-    delete,
-    exists,
-    false,
-    null,
-    or_,
-    true,
-    update,
-)
+from sqlalchemy import BigInteger, ColumnElement, Select, Table, and_, bindparam, delete, exists, or_, true, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.records import record
-from reedbed.domain.times import Instant
 from reedbed.store import articles
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Command, Query, among, func, larger, row_of, select
 from reedbed.store.feeds import feeds as feed_store
-from reedbed.store.framing import documents as framed_documents
 from reedbed.store.framing import settings as framing
 from reedbed.store.read_state import unread as unread_rows
 from reedbed.store.tables import (
@@ -45,20 +29,16 @@ from reedbed.store.tables import (
     bookmarks,
     entries,
     entry_tags,
-    feed_fetch_state,
     feeds,
     highlights,
-    imported_reads,
     later,
     muted,
     parked_unread,
     read_history,
-    removed_keys,
     starred,
     story_entries,
     subscriptions,
     unread,
-    websub_subscriptions,
 )
 from reedbed.store.visibility import alive, follows, lock_feed, lock_subscribers
 
@@ -194,7 +174,7 @@ _UNREAD_ON_DUPLICATE = Command(
 )
 
 
-def _drop_twins(table: Table) -> Command:
+def _drop_duplicates(table: Table) -> Command:
     return Command(
         delete(table).where(
             table.c.user_id.in_(select(subscriptions.c.user_id).where(_of_old_feed)), among(table.c.entry_id, "ids")
@@ -234,7 +214,7 @@ _REMOVE_FROM_STORIES = Command(delete(story_entries).where(story_entries.c.feed_
 _WITH_AUDIENCE = Query(select(audiences.c.feed_id).distinct().where(among(audiences.c.feed_id, "ids")), into=int)
 
 
-async def _restrict_entries(tx: Tx, pair: Mapping[str, int], duplicates: Sequence["_Duplicate"]) -> None:
+async def restrict_entries(tx: Tx, pair: Mapping[str, int], duplicates: Sequence["_Duplicate"]) -> None:
     """Move all entries except those with duplicates to the other feed, visible only to their audience."""
     audience = await tx.one(_ADD_AUDIENCE, pair)
     await tx.run(_ADD_MEMBERS, {**pair, "audience": audience})
@@ -311,7 +291,7 @@ async def merge(tx: Tx, old: int, new: int) -> list[int]:
     )
     duplicates = await _find_duplicates(tx, _DUPLICATES, {**pair, "floor": max_since_id})
     await _move_unread_rows(tx, pair, duplicates)
-    await _restrict_entries(tx, pair, duplicates)
+    await restrict_entries(tx, pair, duplicates)
     for row in old_subscriptions:
         await _move_subscription(tx, pair, row, new_subscriptions.get(row.user_id), since_id)
     await framing.copy_framing(tx, old, new)
@@ -321,6 +301,10 @@ async def merge(tx: Tx, old: int, new: int) -> list[int]:
     await tx.run(_RECOUNT, {**pair, "users": users})
     await tx.run(_DELETE_FEED, pair)
     return users
+
+
+async def list_subscribers(tx: Tx, feed_id: int) -> list[int]:
+    return [row.user_id for row in await tx.all(_SUBSCRIPTIONS, {"feed_id": feed_id})]
 
 
 async def move_flags(tx: Tx, pairs: Sequence[tuple[int, int]]) -> None:
@@ -346,7 +330,7 @@ async def _move_unread_rows(tx: Tx, pair: Mapping[str, int], duplicates: Sequenc
     for statement in (*_COPY_STATES, _UNREAD_ON_DUPLICATE):
         await tx.run_many(statement, [_duplicate_params(pair, duplicate) for duplicate in duplicates])
     replaced = {**pair, "ids": [duplicate.id for duplicate in duplicates]}
-    for statement in _DROP_TWINS:
+    for statement in _DROP_DUPLICATES:
         await tx.run(statement, replaced)
     for statement in _MOVE_ROWS:
         await tx.run(statement, pair)
@@ -356,7 +340,7 @@ def _duplicate_params(pair: Mapping[str, int], duplicate: _Duplicate) -> dict[st
     return {**pair, "id": duplicate.id, "target": duplicate.target_id, "target_sort_at": duplicate.sort_at}
 
 
-_DROP_TWINS = (_drop_twins(unread), _drop_twins(parked_unread))
+_DROP_DUPLICATES = (_drop_duplicates(unread), _drop_duplicates(parked_unread))
 _MOVE_ROWS = (_move_rows(unread, kept=true()), _move_rows(parked_unread))
 
 
@@ -376,73 +360,7 @@ async def _move_subscription(
     )
 
 
-# --- Moving a feed to a new URL
-
-_IMPORT_REMOVED_AS_READ = Command(
-    insert(imported_reads)
-    .from_select(
-        ["feed_id", "key", "user_id", "created_at"],
-        select(removed_keys.c.feed_id, removed_keys.c.key, subscriptions.c.user_id, bindparam("now", type_=BigInteger))
-        .join_from(removed_keys, subscriptions, subscriptions.c.feed_id == removed_keys.c.feed_id)
-        .where(removed_keys.c.feed_id == _new, removed_keys.c.missed_at.is_(None)),
-    )
-    .on_conflict_do_nothing()
-)
-_DELETE_REMOVED_KEYS = Command(delete(removed_keys).where(removed_keys.c.feed_id == _new))
-_DELETE_HUB = Command(delete(websub_subscriptions).where(websub_subscriptions.c.feed_id == _new))
-_CLEAR_METADATA = Command(
-    update(feeds)
-    .where(feeds.c.id == _new)
-    .values(
-        description=null(),
-        site_url=null(),
-        self_url=null(),
-        hub_url=null(),
-        language=null(),
-        icon_url=null(),
-        icon_id=null(),
-        icon_checked_at=null(),
-        guid_unreliable=false(),
-        guid_collisions=0,
-    )
-)
-_RESET_FETCH_STATE = Command(
-    update(feed_fetch_state)
-    .where(feed_fetch_state.c.feed_id == _new)
-    .values(
-        status="pending",
-        etag=null(),
-        last_modified=null(),
-        cache_control=null(),
-        body_hash=null(),
-        last_success_at=null(),
-        newest_entry_id=0,
-        newest_entry_at=null(),
-        oldest_listed_id=0,
-        average_gap=null(),
-        next_check_at=bindparam("now", type_=BigInteger),
-        urgent=true(),
-    )
-)
-
-
-async def start_over(tx: Tx, feed_id: int, now: Instant) -> list[int]:
-    """Restrict the present entries to the current subscribers and fetch the feed as if it were new.
-
-    Entries of the next document that these users already had keep their states. Returns these users.
-    """
-    await lock_feed(tx, feed_id)
-    await lock_subscribers(tx, feed_id)
-    users = [row.user_id for row in await tx.all(_SUBSCRIPTIONS, {"feed_id": feed_id})]
-    params = {"old": feed_id, "new": feed_id, "now": now}
-    await _restrict_entries(tx, params, ())
-    await framed_documents.drop(tx, feed_id)
-    for statement in (_IMPORT_REMOVED_AS_READ, _DELETE_REMOVED_KEYS, _DELETE_HUB, _CLEAR_METADATA, _RESET_FETCH_STATE):
-        await tx.run(statement, params)
-    return users
-
-
-# --- Twins that arrive after a merge
+# --- Duplicates that arrive after a merge
 
 _member = and_(
     audience_members.c.audience_id == _old_entry.c.audience_id, audience_members.c.since_id < _old_entry.c.id
@@ -482,7 +400,7 @@ _DELETE_ENTRIES = Command(delete(entries).where(among(entries.c.id, "ids")))
 
 
 @record
-class Twins:
+class ArrivingDuplicates:
     """Entries that arrived in a feed and that some subscribers already had from a merged feed."""
 
     feed_id: int
@@ -491,9 +409,9 @@ class Twins:
     """By user, the new entries whose duplicates the user had read."""
 
 
-async def arriving_twins(tx: Tx, new: Mapping[int, Sequence[int]]) -> list[Twins]:
+async def arriving_duplicates(tx: Tx, new: Mapping[int, Sequence[int]]) -> list[ArrivingDuplicates]:
     """Of these new entries (by feed), those that a merged feed had already brought."""
-    arrived: list[Twins] = []
+    arrived: list[ArrivingDuplicates] = []
     for feed_id in await tx.all(_WITH_AUDIENCE, {"ids": list(new)}):
         pairs = await _find_duplicates(tx, _ARRIVED_DUPLICATES, {"ids": list(new[feed_id])})
         if not pairs:
@@ -504,11 +422,11 @@ async def arriving_twins(tx: Tx, new: Mapping[int, Sequence[int]]) -> list[Twins
         had_read = await tx.each(_HAD_READ, [{"id": pair.id, "target": pair.target_id} for pair in pairs])
         for user_id, target in had_read:
             read.setdefault(user_id, set()).add(target)
-        arrived.append(Twins(feed_id, pairs, read))
+        arrived.append(ArrivingDuplicates(feed_id, pairs, read))
     return arrived
 
 
-async def replace_twins(tx: Tx, duplicates: Twins) -> None:
+async def replace_duplicates(tx: Tx, duplicates: ArrivingDuplicates) -> None:
     """Pass the states of the old entries to the new ones and delete the old ones."""
     feed = {"new": duplicates.feed_id}
     replaced = [duplicate.id for duplicate in duplicates.pairs]

@@ -102,7 +102,7 @@ class AnalysisInput:
     prompt: str | None
     for_all_users: bool
     """The operator has enabled analyses for the feed."""
-    wished: bool
+    requested: bool
     """The given user has enabled them for the feed."""
 
 
@@ -212,7 +212,7 @@ _WAITING = Query(
     .limit(bindparam("most")),
     into=row_of(int, int),
 )
-_is_wished = (
+_is_requested = (
     select(framing_requests.c.user_id)
     .where(framing_requests.c.feed_id == entries.c.feed_id, framing_requests.c.user_id == bindparam("user_id"))
     .exists()
@@ -221,8 +221,8 @@ _for_all_users = func.coalesce(is_served(), False)
 
 
 def _analysis_input(*columns: Any) -> AnalysisInput:
-    *text, for_all_users, wished = columns
-    return AnalysisInput(*text, for_all_users=bool(for_all_users), wished=bool(wished))
+    *text, for_all_users, requested = columns
+    return AnalysisInput(*text, for_all_users=bool(for_all_users), requested=bool(requested))
 
 
 _SOURCE = Query(
@@ -237,7 +237,7 @@ _SOURCE = Query(
         feeds.c.title,
         feed_framing.c.prompt,
         _for_all_users,
-        _is_wished,
+        _is_requested,
     )
     .join_from(entry_analyses, entries, entries.c.id == entry_analyses.c.entry_id)
     .join(feeds, feeds.c.id == entries.c.feed_id)
@@ -246,7 +246,7 @@ _SOURCE = Query(
     .where(
         entry_analyses.c.asked_key == bindparam("key"),
         entry_analyses.c.version == entries.c.version,
-        or_(_for_all_users, _is_wished),
+        or_(_for_all_users, _is_requested),
     )
     .order_by(entries.c.id)
     .limit(1),

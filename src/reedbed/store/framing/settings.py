@@ -189,9 +189,9 @@ async def requesting_users(tx: Tx, feed_id: int, *, most: int = 20) -> list[int]
     return await tx.all(_WISHERS, {"feed_id": feed_id, "most": most})
 
 
-async def set_analysis_request(tx: Tx, user_id: int, feed_id: int, now: Instant, *, wished: bool) -> None:
+async def set_analysis_request(tx: Tx, user_id: int, feed_id: int, now: Instant, *, requested: bool) -> None:
     params = {"user_id": user_id, "feed_id": feed_id}
-    await (tx.run(_ADD_REQUEST, {**params, "created_at": now}) if wished else tx.run(_DELETE_REQUEST, params))
+    await (tx.run(_ADD_REQUEST, {**params, "created_at": now}) if requested else tx.run(_DELETE_REQUEST, params))
 
 
 async def is_analysis_requested(tx: Tx, user_id: int, feed_id: int) -> bool:

@@ -45,7 +45,7 @@ async def of_stems(tx: Tx, stems: Sequence[str]) -> list[WordForm]:
     return await tx.all(_OF_STEMS, {"stems": list(stems)})
 
 
-async def beginning_with(tx: Tx, letters: str, *, shortest: int, longest: int, most: int) -> list[str]:
-    """Words of this length whose stem begins with these letters."""
-    params = {"first": letters, "last": f"{letters}\U0010ffff", "shortest": shortest, "longest": longest, "most": most}
+async def beginning_with(tx: Tx, prefix: str, *, shortest: int, longest: int, most: int) -> list[str]:
+    """Words of this length whose stem begins with this prefix."""
+    params = {"first": prefix, "last": f"{prefix}\U0010ffff", "shortest": shortest, "longest": longest, "most": most}
     return await tx.all(_ALIKE, params)

@@ -371,13 +371,16 @@ async def read_article(
         pictures=image_urls_for_page(runtime),
         now=now,
         zone=zone,
+        around=around,
+        show_full=show_full,
+        full_failed=full_failed,
+    )
+    article = replace(
+        article,
         known_tags=tuple(await tag_names(tx, user_id)),
         highlights=tuple(reversed(highlight_views)),
         bookmarked=bool(entry.row.url) and await bookmarks.is_known(tx, user_id, entry.row.url or ""),
-        around=around,
         summary=await summary_above(request, runtime, tx, entry),
-        show_full=show_full,
-        full_failed=full_failed,
     )
     article = await with_mail(tx, user_id, article, entry)
     article = await with_story(tx, user_id, article, entry_id)

@@ -29,7 +29,7 @@ from reedbed.services.subscriptions.discover import (
 )
 from reedbed.services.subscriptions.manage import AlreadySubscribed, SubscribeOptions, subscribe
 from reedbed.store import folders, subscriptions
-from reedbed.web.feeds.views import folder_options
+from reedbed.web.feeds.form import folder_options
 from reedbed.web.formats import dated_time, zone_of
 from reedbed.web.forms import form_text
 from reedbed.web.i18n import explain, marked, ngettext, translate, unknown_names

@@ -18,7 +18,8 @@ from reedbed.services.runtime import Runtime
 from reedbed.store.feeds import admin as operator_feeds
 from reedbed.store.feeds import feeds as feed_history
 from reedbed.store.feeds.admin import FEED_STATUSES, AdminFeed, FeedFilter
-from reedbed.web.feeds.views import PAGE_SIZE, FeedListFilters, interval_options, read_feed_filters, short_url
+from reedbed.web.feeds.form import interval_options
+from reedbed.web.feeds.views import PAGE_SIZE, FeedListFilters, read_feed_filters, short_url
 from reedbed.web.formats import ago, format_future_time, full_time, zone_of
 from reedbed.web.forms import Text, form_flag, form_text
 from reedbed.web.i18n import explain, ngettext, sentence, translate

@@ -39,17 +39,9 @@ from reedbed.services.subscriptions.manage import (
 )
 from reedbed.store import subscriptions
 from reedbed.web.feeds.add import show_add_error, show_several
+from reedbed.web.feeds.form import parse_optional_number, parse_summary_words, read_edit
 from reedbed.web.feeds.trouble import trouble_card
-from reedbed.web.feeds.views import (
-    FeedListFilters,
-    parse_optional_number,
-    parse_summary_words,
-    read_edit,
-    read_feed_filters,
-    read_list,
-    read_page,
-    read_statuses,
-)
+from reedbed.web.feeds.views import FeedListFilters, read_feed_filters, read_list, read_page, read_statuses
 from reedbed.web.formats import format_future_time, zone_of
 from reedbed.web.forms import FormFlag, Text, form_flag, form_text
 from reedbed.web.i18n import explain, marked, translate
