@@ -18,7 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from typing import Self
+from html import escape
+from typing import Any, Self
 
 from aiohttp import web
 from multidict import CIMultiDict
@@ -141,16 +142,26 @@ class FeedSite:
         url: str | None = None,
         author: str | None = None,
         tags: Sequence[str] = (),
+        more: str = "",
     ) -> Entry:
         """Add an entry, or change the one with the same key. Each is a minute younger than the last."""
         target = self._feed(feed)
         key = key or f"{feed}-{len(target.entries) + 1}"
         text = f"<p>{title}</p>" if content is None else content
         link = url or f"{self.url}/{feed}/{key}"
-        entry = Entry(key, title, link, text, published or self._next_minute(), author, tuple(tags))
+        entry = Entry(key, title, link, text, published or self._next_minute(), author, tuple(tags), more)
         target.entries[key] = entry
         self._touch(target)
         return entry
+
+    def publish_episode(
+        self, title: str, *, url: str = "", minutes: int = 30, kind: str = "audio/mpeg", more: str = "", **entry: Any
+    ) -> Entry:
+        """An entry with an audio or video file; unless its address is given, one that this site serves."""
+        address = url or f"{self.url}/files/{title.replace(' ', '-')}.mp3"
+        enclosure = f'<enclosure url="{escape(address)}" type="{kind}" length="1000"/>'
+        length = f"<itunes:duration>{minutes * 60}</itunes:duration>"
+        return self.publish(title, more=enclosure + length + more, **entry)
 
     def withdraw(self, key: str, *, feed: str = "main") -> None:
         del self._feed(feed).entries[key]

@@ -26,6 +26,8 @@ class Entry:
     published: datetime
     author: str | None = None
     tags: tuple[str, ...] = ()
+    more: str = ""
+    """Further elements of an RSS item, such as enclosures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,10 @@ def _rss(channel: Channel, entries: Sequence[Entry]) -> str:
     items = "".join(map(_rss_item, entries))
     return (
         '<?xml version="1.0" encoding="utf-8"?>\n<rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/"'
-        ' xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel>\n'
+        ' xmlns:content="http://purl.org/rss/1.0/modules/content/"'
+        ' xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd"'
+        ' xmlns:podcast="https://podcastindex.org/namespace/1.0" xmlns:psc="http://podlove.org/simple-chapters"'
+        "><channel>\n"
         f"<title>{escape(channel.title)}</title><link>{escape(channel.home)}</link>"
         f"<description>{escape(channel.title)}</description>\n{items}</channel></rss>\n"
     )
@@ -57,7 +62,7 @@ def _rss_item(entry: Entry) -> str:
         f"<item><title>{escape(entry.title)}</title><link>{escape(entry.url)}</link>"
         f'<guid isPermaLink="false">{escape(entry.key)}</guid>'
         f"<pubDate>{format_datetime(entry.published.astimezone(UTC), usegmt=True)}</pubDate>{author}{tags}"
-        f"<content:encoded>{escape(entry.content)}</content:encoded></item>\n"
+        f"<content:encoded>{escape(entry.content)}</content:encoded>{entry.more}</item>\n"
     )
 
 

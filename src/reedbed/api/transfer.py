@@ -12,6 +12,7 @@ from pydantic import Field
 from reedbed.api.bookmarks import bookmark_response, netscape_bookmarks
 from reedbed.api.entries import EntryItem
 from reedbed.api.highlights import highlight_response, markdown
+from reedbed.api.playback import recording_response
 from reedbed.api.published_feeds import published_response
 from reedbed.api.rules import rule_response
 from reedbed.api.subscriptions import subscription_response
@@ -27,11 +28,13 @@ from reedbed.http.uploads import file_body, received_bytes, received_file
 from reedbed.services.auth import check_confirmed
 from reedbed.services.bookmarks import iter_bookmarks
 from reedbed.services.highlights import every_highlight
+from reedbed.services.playback.positions import iter_played
 from reedbed.services.runtime import Runtime
 from reedbed.services.transfer.jobs import MAX_LINES, Import, get_import, start_file, start_miniflux
 from reedbed.services.transfer.opml import export_entries, export_opml, import_opml, spend_export
 from reedbed.services.users import preferences_of
 from reedbed.store import published_feeds, rules, subscriptions, transfer
+from reedbed.store.playback import positions
 
 # --- OPML
 
@@ -177,7 +180,8 @@ _ARCHIVE = {"content": {"application/zip": {"schema": {"type": "string", "format
     description=(
         "subscriptions.opml and .json, entries.json (starred, saved for later or tagged, with their texts), "
         "bookmarks.json and .html, highlights.json and .md, rules.json, searches.json, published_feeds.json, "
-        "preferences.json and account.json. The archive is streamed. A session must have been confirmed within "
+        "queue.json and played.json (audio and video, with positions), preferences.json and account.json. "
+        "The archive is streamed. A session must have been confirmed within "
         "the last ten minutes, else 403 with the code `confirmation_required`."
     ),
     response_class=StreamingResponse,
@@ -211,6 +215,8 @@ def _files(runtime: Runtime, caller: Caller) -> list[ArchiveFile]:
         ArchiveFile("highlights.md", markdown(every_highlight(runtime, user_id))),
         ArchiveFile("bookmarks.json", json_list(_bookmarks(runtime, user_id))),
         ArchiveFile("bookmarks.html", netscape_bookmarks(iter_bookmarks(runtime, user_id))),
+        ArchiveFile("queue.json", json_list(_queue(runtime, user_id))),
+        ArchiveFile("played.json", json_list(_played(runtime, user_id))),
         ArchiveFile("entries.json", json_list(_entries(runtime, user_id))),
     ]
 
@@ -266,6 +272,18 @@ async def _highlights(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
 async def _bookmarks(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
     async for bookmark in iter_bookmarks(runtime, user_id):
         yield to_json(bookmark_response(bookmark))
+
+
+async def _queue(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
+    async with runtime.db.read() as tx:
+        queue = await positions.queue(tx, user_id)
+    for item in queue:
+        yield to_json(recording_response(item))
+
+
+async def _played(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
+    async for item in iter_played(runtime, user_id):
+        yield to_json(recording_response(item))
 
 
 async def _entries(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:

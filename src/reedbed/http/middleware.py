@@ -378,14 +378,15 @@ class MetricsMiddleware:
             self._metrics.request_seconds.add(seconds, method, path)
 
 
+_STREAMED = (b"text/event-stream", b"audio/", b"video/")
+
+
 def method_label(scope: Scope) -> str:
     return scope["method"] if scope["method"] in KNOWN_METHODS else "other"
 
 
 def _is_stream(message: Message) -> bool:
-    return any(
-        name.lower() == b"content-type" and value.startswith(b"text/event-stream") for name, value in message["headers"]
-    )
+    return any(name.lower() == b"content-type" and value.startswith(_STREAMED) for name, value in message["headers"])
 
 
 class Tracing:

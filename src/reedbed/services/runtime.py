@@ -51,6 +51,8 @@ class Metrics:
         self.subscriptions = Counter("subscriptions_created_total", "Feeds that somebody began to follow.")
         self.open_streams = 0
         self.streams_by_user: dict[int, int] = {}
+        self.media_by_user: dict[int, int] = {}
+        """Recordings that are passed through this process."""
         self.requests_in_progress = 0
         """Requests in progress, without streams."""
 

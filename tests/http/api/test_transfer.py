@@ -76,6 +76,18 @@ async def test_an_archive_holds_nothing_of_others(signed_in: SignIn, harness: Ru
     assert b"Entry" not in b"".join(archive.read(name) for name in archive.namelist())
 
 
+async def test_an_archive_holds_what_was_played(reader: Client, harness: RuntimeHarness, site: FeedSite) -> None:
+    site.publish_episode("One")
+    await harness.follow(site.feed_url(), user_id=reader.user_id)
+    await harness.check()
+    (one,) = await harness.column("SELECT id FROM entries")
+    await reader.post("/api/v1/playback/queue", json={"entry_id": str(one)})
+    await reader.put(f"/api/v1/playback/positions/{one}", json={"position": 61})
+    archive = await archive_of(reader)
+    assert [item["title"] for item in told(archive, "queue.json")] == ["One"]
+    assert [item["position"]["position"] for item in told(archive, "played.json")] == [61]
+
+
 async def test_exports_are_rare(signed_in: SignIn) -> None:
     client = await signed_in()
     answers = [(await client.get("/api/v1/export")).status_code for _ in range(6)]

@@ -6,6 +6,7 @@ Requests return a value instead of raising an exception, in bounded time and mem
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from ssl import SSLContext
@@ -125,6 +126,44 @@ class Fetcher:
             if deadline.expired():
                 return state.out_of_time(self._timeout)
             return self._failure(error, state)
+
+    async def open_stream(
+        self, stack: AsyncExitStack, url: str, headers: Mapping[str, str]
+    ) -> "aiohttp.ClientResponse | Failed":
+        """GET a file to pass it on while it arrives: its size and time are the caller's to limit.
+
+        The response is closed with `stack`.
+        """
+        state = _RequestState(FetchRequest(url), limit=0)
+        deadline = asyncio.timeout(self._timeout)
+        try:
+            async with deadline:
+                return await self._open_redirected(stack, state, headers)
+        except Exception as error:
+            return state.out_of_time(self._timeout) if deadline.expired() else self._failure(error, state)
+
+    async def _open_redirected(
+        self, stack: AsyncExitStack, state: "_RequestState", headers: Mapping[str, str]
+    ) -> "aiohttp.ClientResponse | Failed":
+        url, base = state.request.url, None
+        for _ in range(_MAX_REDIRECTS + 1):
+            target = state.step(url, base)
+            if isinstance(target, Failed):
+                return target
+            if (reason := self._guard.host_rejection(target.host, target.port)) is not None:
+                return refused(reason)
+            request = self._open_session().get(
+                target.url, headers={**self._default_headers, **_NO_COMPRESSION, **headers}, allow_redirects=False
+            )
+            response = await stack.enter_async_context(request)
+            state.status = response.status
+            if response.status not in _REDIRECTS:
+                return response
+            redirect = state.redirect(response)
+            if isinstance(redirect, Failed):
+                return redirect
+            url, base = redirect, target.href
+        return Failed(PERMANENT, Failure(FailureCode.TOO_MANY_REDIRECTS, {"limit": _MAX_REDIRECTS}))
 
     async def look_up(self, host: str, port: int) -> str:
         """An allowed IP address of this host, for clients of other protocols than HTTP.

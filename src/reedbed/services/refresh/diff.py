@@ -11,6 +11,7 @@ import orjson
 
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.feeds import NotAFeed, ParsedEntry, ParsedFeed
+from reedbed.domain.playback import recordings_of
 from reedbed.domain.records import record
 from reedbed.domain.refresh.dedupe import (
     COLLISIONS_TO_DISTRUST,
@@ -67,6 +68,7 @@ def words_of(entry: ParsedEntry, feed: ParsedFeed) -> NewEntryText:
         words=digest.words,
         extra=_extra(entry),
         search=search_words(title, digest.text, author, entry.categories),
+        recordings=recordings_of(entry.enclosures) if entry.enclosures else (),
     )
 
 

@@ -31,6 +31,7 @@ from reedbed.store.entries.write import NewEntryRow
 from reedbed.store.feeds import feeds, moves
 from reedbed.store.feeds import merge as feed_merge
 from reedbed.store.jobs import Job
+from reedbed.store.playback import recordings
 from reedbed.store.refresh import CheckResult, WriteResult
 from reedbed.store.search import forms
 
@@ -170,6 +171,7 @@ async def _insert(tx: Tx, results: Iterable[CheckResult]) -> NewRows:
         return {}
     new: dict[int, list[tuple[int, NewEntryRow]]] = {}
     stored = await entry_writes.insert_new(tx, rows)
+    await recordings.put(tx, [(id_, row.feed_id, row.text.recordings) for id_, row in stored])
     await search.index(tx, [(id_, row.text.search) for id_, row in stored])
     for id_, row in stored:
         new.setdefault(row.feed_id, []).append((id_, row))
@@ -182,6 +184,7 @@ async def _update_changed(tx: Tx, known: KnownWords, results: Iterable[CheckResu
         return {}
     changed: dict[int, list[int]] = {}
     ids = await entry_writes.rewrite(tx, list(updates.values()))
+    await recordings.put(tx, [(id_, updates[id_].feed_id, updates[id_].text.recordings) for id_ in ids], changed=True)
     with_full_text = await articles.having_full_text(tx, ids)
     await search.index(tx, [(id_, updates[id_].text.search) for id_ in ids if id_ not in with_full_text])
     if with_full_text:

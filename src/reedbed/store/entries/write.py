@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Text, bindparam, delete, update
 from sqlalchemy.dialects.postgresql import insert
 
+from reedbed.domain.playback import Recording
 from reedbed.domain.records import record
 from reedbed.domain.refresh.dedupe import ExistingEntry, Seen
 from reedbed.domain.search.indexing import SearchWords
@@ -36,6 +37,7 @@ class NewEntryText(NamedTuple):
     words: int = 0
     extra: str = "{}"
     search: SearchWords = SearchWords()
+    recordings: tuple[Recording, ...] = ()
 
     @property
     def categories(self) -> tuple[str, ...]:

@@ -34,6 +34,8 @@ from reedbed.store.tables import (
     later,
     muted,
     parked_unread,
+    playback_positions,
+    playback_queue,
     read_history,
     starred,
     story_entries,
@@ -124,7 +126,26 @@ _COPY_HISTORY = Command(
     )
     .on_conflict_do_nothing()
 )
+
+
+def _copy_playback(table: Table) -> Command:
+    """Copy positions or queued recordings to the duplicate, unless it has some already."""
+    kept = [column.name for column in table.columns if column.name != "entry_id"]
+    return Command(
+        insert(table)
+        .from_select(
+            [*kept, "entry_id"],
+            select(*(table.c[name] for name in kept), bindparam("target", type_=BigInteger)).where(
+                table.c.entry_id == bindparam("id")
+            ),
+        )
+        .on_conflict_do_nothing()
+    )
+
+
 _COPY_STATES = (
+    _copy_playback(playback_positions),
+    _copy_playback(playback_queue),
     _copy_flags(starred, "marked_at"),
     _copy_flags(later, "marked_at"),
     _copy_flags(muted, "marked_at"),
@@ -270,6 +291,11 @@ _SORT_AT = Query(select(entries.c.id, entries.c.sort_at).where(among(entries.c.i
 _DELETE_FLAGS = tuple(
     Command(delete(marks).where(among(marks.c.entry_id, "ids"))) for marks in (starred, later, muted, entry_tags)
 )
+_KEEP_RECORDINGS = Command(
+    update(feeds)
+    .where(feeds.c.id == _new, select(feeds.c.has_recordings).where(feeds.c.id == _old).scalar_subquery() == true())
+    .values(has_recordings=true())
+)
 _DELETE_FEED = Command(delete(feeds).where(feeds.c.id == _old))
 
 
@@ -299,6 +325,7 @@ async def merge(tx: Tx, old: int, new: int) -> list[int]:
     await feed_store.copy_urls(tx, old, new)
     users = [row.user_id for row in old_subscriptions]
     await tx.run(_RECOUNT, {**pair, "users": users})
+    await tx.run(_KEEP_RECORDINGS, pair)
     await tx.run(_DELETE_FEED, pair)
     return users
 

@@ -61,11 +61,18 @@ class Removed:
 
 # --- Which entries may be deleted
 
-_MARK_TABLES = (tables.starred, tables.later, tables.entry_tags, tables.highlights, tables.bookmarks)
+_MARK_TABLES = (
+    tables.starred,
+    tables.later,
+    tables.entry_tags,
+    tables.highlights,
+    tables.bookmarks,
+    tables.playback_queue,
+)
 
 
 def _is_marked() -> ColumnElement[bool]:
-    """At least one user starred, saved, tagged, highlighted or bookmarked the entry."""
+    """At least one user starred, saved, tagged, highlighted or bookmarked the entry, or wants to play it."""
     return or_(*(exists().where(table.c.entry_id == entries.c.id).correlate(entries) for table in _MARK_TABLES))
 
 

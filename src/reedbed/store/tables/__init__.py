@@ -55,6 +55,7 @@ from reedbed.store.tables.newsletters import (
     mail_images,
     mail_senders,
 )
+from reedbed.store.tables.playback import playback_positions, playback_queue, recordings
 from reedbed.store.tables.read_state import (
     bookmarks,
     highlights,
@@ -134,11 +135,14 @@ __all__ = [
     "muted",
     "page_feeds",
     "parked_unread",
+    "playback_positions",
+    "playback_queue",
     "processes",
     "published_feeds",
     "push_devices",
     "questions",
     "read_history",
+    "recordings",
     "removed_keys",
     "rules",
     "searches",

@@ -34,6 +34,7 @@ feeds = Table(
     Column("max_failures", Integer),
     flag("allow_duplicate_urls"),
     # learnt from the feed
+    flag("has_recordings"),  # some entry had audio or video
     flag("guid_unreliable"),
     number("guid_collisions"),
     partial_index("uq_feeds_shared_url", "url", where="owner_id IS NULL", unique=True),

@@ -41,6 +41,8 @@ subscriptions = Table(
     flag("local_only"),  # do not send its texts to external models
     moment("muted_until", null=True),  # hidden from the lists of several feeds and their counts; NULL: not muted
     Column("unread_display", Text, nullable=False, server_default="number"),  # number, dot, none
+    Column("playback_speed", Integer),  # percent; NULL: the user's own speed
+    flag("without_shorts"),  # short videos of a channel are muted
     Column("opml", Text),  # JSON: unknown OPML attributes, written back on export
     number("since_id"),  # entries up to this id are not visible
     number("read_to"),  # the read marker: unread rows up to this id count as read, unless `kept`

@@ -1,0 +1,47 @@
+"""Audio and video: recordings of entries, positions and queues."""
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, Text
+
+from reedbed.store.tables.columns import Id, flag, metadata, moment, number
+
+recordings = Table(  # the audio and video files of entries
+    "recordings",
+    metadata,
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),  # from 0; stays when the URL changes
+    Column("kind", Text, nullable=False),  # audio, video
+    Column("url", Text, nullable=False),
+    Column("type", Text),
+    Column("seconds", BigInteger),
+    Column("length", BigInteger),
+    sqlite_with_rowid=False,
+)
+
+playback_positions = Table(
+    "playback_positions",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    number("started"),  # where the last stretch of playing began, in seconds
+    number("seconds"),
+    Column("total", BigInteger),  # length of the file that was played
+    flag("done"),
+    moment("played_at"),  # by the clock of the player, never in the future
+    moment("changed_at"),
+    Index("ix_playback_positions_changed_at", "user_id", "changed_at"),
+    Index("ix_playback_positions_entry_id", "entry_id"),
+    sqlite_with_rowid=False,
+)
+
+playback_queue = Table(  # the first row of a user is what plays
+    "playback_queue",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    number("place"),
+    moment("added_at"),
+    Index("ix_playback_queue_entry_id", "entry_id"),
+    sqlite_with_rowid=False,
+)
