@@ -48,6 +48,22 @@ def test_idle_memory_is_small_at_the_first_start_and_at_the_next(tmp_path: Path,
             server.stop()
 
 
+def test_the_memory_for_the_hash_of_a_password_is_returned(tmp_path: Path, free_port: int) -> None:
+    """19 MB for each login: kept after the second one where the allocator is left to its habits."""
+    with reedbed("serve", port=free_port, cwd=tmp_path, login_rate_limit="100") as server:
+        httpx.post(f"{server.url}/api/v1/auth/login", json={}, timeout=PATIENCE)  # loads what a login needs
+        before = _resident_mb(server.process.pid)
+        for _ in range(3):
+            _log_in(server.url)
+        wait_for("memory that is returned", lambda: _resident_mb(server.process.pid) < before + 12)
+        server.stop()
+
+
+def _log_in(url: str) -> None:
+    with signed_in(url):
+        pass
+
+
 def test_an_upgrade_that_fails_stops_the_start_in_one_sentence(tmp_path: Path, sqlite_url: str) -> None:
     with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = '0001'")

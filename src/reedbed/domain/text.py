@@ -3,7 +3,7 @@
 import codecs
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import groupby
 from typing import Literal
@@ -72,7 +72,7 @@ def index_text(text: str) -> str:
     """The text to index: only tokens and spaces. CJK runs become overlapping pairs."""
     folded = _fold_alphabet(text)
     if folded is None:
-        folded = _fold_mixed(text)
+        folded = _fold_mixed(text, _fold_with_pairs)
     return _fold_with_pairs(text) if folded is None else folded
 
 
@@ -93,6 +93,8 @@ def is_cjk(text: str) -> bool:
 def fold(text: str) -> str:
     """Folded, but without CJK pairs: nearly always one character out for one in."""
     folded = _fold_alphabet(text)
+    if folded is None:
+        folded = _fold_mixed(text, _fold_any)
     return _fold_any(text) if folded is None else folded
 
 
@@ -138,7 +140,7 @@ def _fold_ascii(text: str) -> str:
     return text.encode("ascii").translate(_ALPHABETS[0].table).decode("ascii")
 
 
-def _fold_mixed(text: str) -> str | None:
+def _fold_mixed(text: str, fold_foreign: Callable[[str], str]) -> str | None:
     """Fold a western text with a few foreign words, only those the slow way; None if there are too many."""
     western, parts, start = _ALPHABETS[0], list[str](), 0
     for _ in range(_MAX_FOREIGN_WORDS):
@@ -146,7 +148,7 @@ def _fold_mixed(text: str) -> str | None:
             return "".join((*parts, western.fold(text[start:])))
         except UnicodeEncodeError as foreign:
             word = slice(start + foreign.start, start + foreign.end)
-            parts += (western.fold(text[start : word.start]), _fold_with_pairs(text[word]))
+            parts += (western.fold(text[start : word.start]), fold_foreign(text[word]))
             start = word.stop
     return None
 

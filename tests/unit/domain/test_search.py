@@ -65,6 +65,11 @@ def test_the_short_way_folds_like_the_long_one(text: str) -> None:
     assert index_text(text).split() == index_text(text + " ☉Ա").split()[:-1]
 
 
+@given(st.lists(st.sampled_from(["Größe", " naïve ", "日本", "Ђорђе", "😀", "½", "plain", "ﬁ", " "]), max_size=40))
+def test_a_text_with_words_of_other_scripts_folds_as_its_parts_do(parts: list[str]) -> None:
+    assert fold("".join(parts)) == "".join(map(fold, parts))
+
+
 @given(st.text())
 def test_places_lead_back_to_the_text(text: str) -> None:
     folded, places = fold_with_positions(text)
@@ -236,6 +241,7 @@ def _without_tags(markup: str) -> str:
         "<p>lorem</p>" * 200,
         '<p><a href="https://heron.example/heron">' + "lorem " * 300 + "</a></p>",
         "<p>" + "東京都 " * 300 + "</p>",
+        "<p>Some reeds, Привет and 日本, γλώσσα</p>" * 60,
     ],
 )
 @pytest.mark.parametrize("after", ["", "<p>" + "dolor sit amet " * 200 + "</p>", "<p>heron</p>" * 90])

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import islice
 
 from reedbed.domain.records import record
 from reedbed.domain.search.query import SearchQuery, Term
@@ -19,6 +20,8 @@ VISIBLE = 80
 _NEAR_START, _WINDOW_LEAD, _WINDOW_LENGTH = 900, 350, 900
 """Characters of markup that are read around a match; a match this near to the start is read from there."""
 _MAX_WINDOWS, _MAX_SHIFT = 4, 200
+_PIECE_LENGTH = 1_000
+"""Characters of markup that are folded at once while the first match is looked for."""
 
 _NOT_AFTER_WORD_CHAR = f"(?<![^\\W{CJK}])"
 _NOT_BEFORE_WORD_CHAR = f"(?![^\\W{CJK}])"
@@ -77,15 +80,23 @@ def _excerpt_of_window(markup: str, matcher: "_Matcher", read: Callable[[str], s
 
 def _positions(markup: str, matcher: "_Matcher") -> Iterator[int]:
     """Where the first few matches are, about: folding may shift them by some letters."""
-    folded, position = fold(markup), 0
-    if abs(len(folded) - len(markup)) > _MAX_SHIFT:
-        return
-    for _ in range(_MAX_WINDOWS):
-        hit = matcher.first(folded, position)
-        if hit is None:
+    return islice(_all_positions(markup, matcher), _MAX_WINDOWS)
+
+
+def _all_positions(markup: str, matcher: "_Matcher") -> Iterator[int]:
+    # Folded piece by piece, as the first match is mostly far from the end; no match goes beyond a tag.
+    begin, last = 0, len(markup)
+    while begin < last:
+        end = markup.find("<", begin + _PIECE_LENGTH) if begin + _PIECE_LENGTH < last else last
+        piece = markup[begin : end if end > 0 else last]
+        folded = fold(piece)
+        if abs(len(folded) - len(piece)) > _MAX_SHIFT:
             return
-        yield hit.start()
-        position = hit.end()
+        hit = matcher.first(folded)
+        while hit is not None:
+            yield begin + hit.start()
+            hit = matcher.first(folded, hit.end())
+        begin += len(piece)
 
 
 def _window_around(markup: str, position: int) -> Span:

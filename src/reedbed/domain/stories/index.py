@@ -6,7 +6,9 @@
 
 import math
 from array import array
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 
 from reedbed.domain.records import record
 from reedbed.domain.stories.words import GENERIC, HeadlineWords, headline_words
@@ -149,27 +151,26 @@ class StoryIndex:
 
     def _close_stories(self, headline: Headline, words: HeadlineWords) -> list[int]:
         """Stories of the same event, the closest first."""
-        vector = _unit({word: weight * self._rarity(word) for word, weight in words.weights.items()})
+        vector = _unit(self._weighed(words.weights.items()))
         threshold = _limits(words).join
         matches: list[tuple[float, int]] = []
         for story_id in self._candidates(vector):
             story = self._stories[story_id]
             if not story.is_near(headline.at, headline.at) or story.is_other_of_series(words):
                 continue
-            shared = [word for word in vector if word in self._vector(story_id)]
-            if sum(_evidence(word) for word in shared if word not in words.numbers) < _MIN_SHARED:
+            other_vector = self._vector(story_id)
+            shared = [word for word in vector if word in other_vector]
+            if sum(map(_evidence, (word for word in shared if word not in words.numbers))) < _MIN_SHARED:
                 continue
-            closeness = self._closeness((words, vector), (story, self._vector(story_id)), shared, _JOIN_BESIDES)
+            closeness = self._closeness((words, vector), (story, other_vector), shared, _JOIN_BESIDES)
             if closeness >= (_SAME_FEED_THRESHOLD if story.feeds == (headline.feed_id,) else threshold):
                 matches.append((closeness, story_id))
         return [story_id for _, story_id in sorted(matches, key=lambda match: (-match[0], match[1]))]
 
     def _candidates(self, weights: _Vector) -> Iterable[int]:
         """The newest stories that share at least two of the heaviest words."""
-        hits: dict[int, int] = {}
-        for word in sorted(weights, key=lambda word: (-weights[word], word))[:_QUERY_WORDS]:
-            for story_id in self._recent.get(word, ()):
-                hits[story_id] = hits.get(story_id, 0) + 1
+        heaviest = _heaviest(weights, _QUERY_WORDS)
+        hits = Counter(chain.from_iterable(self._recent.get(word, ()) for _, word in heaviest))
         found = [story_id for story_id, number in hits.items() if number >= _MIN_QUERY_HITS]
         if len(found) > _MAX_CANDIDATES:
             found.sort(key=lambda story_id: (-hits[story_id], -story_id))
@@ -207,14 +208,20 @@ class StoryIndex:
     def _rarity(self, word: str) -> float:
         return math.log(1 + (len(self._stories) + _SMOOTHING) / self._used_by.get(word, 1))
 
+    def _weighed(self, weights: Iterable[tuple[str, float]]) -> _Vector:
+        """The weights times the rarity of each word."""
+        # Like `_rarity`, without a call for each word: grouping spends most of its time here.
+        log, used, stories = math.log, self._used_by.get, len(self._stories) + _SMOOTHING
+        return {word: weight * log(1 + stories / used(word, 1)) for word, weight in weights}
+
     def _vector(self, story_id: int) -> _Vector:
         """The most typical words of a story, as a unit vector."""
         story, cached = self._stories[story_id], self._vectors.get(story_id)
         if cached is not None and cached.is_fresh(story.size, self._placed):
             return cached.vector
-        weights = [(weight * self._rarity(word), word) for word, weight in zip(story.words, story.weights, strict=True)]
-        weights.sort(key=lambda item: (-item[0], item[1]))
-        vector = _unit({word: weight for weight, word in weights[:_VECTOR_WORDS]})
+        weights = zip(story.words, story.weights, strict=True)
+        typical = _heaviest(self._weighed(weights), _VECTOR_WORDS)
+        vector = _unit({word: -weight for weight, word in typical})
         if len(self._vectors) >= _MAX_VECTORS:
             del self._vectors[next(iter(self._vectors))]
         self._vectors.pop(story_id, None)
@@ -415,14 +422,19 @@ def _limits(words: HeadlineWords) -> _Thresholds:
     return _WITH_LEAD if words.has_lead else _TITLE_ONLY
 
 
+def _heaviest(weights: _Vector, number: int) -> list[tuple[float, str]]:
+    """The heaviest words after their weights, which are negative."""
+    return sorted((-weight, word) for word, weight in weights.items())[:number]
+
+
 def _unit(weights: _Vector) -> _Vector:
-    length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
+    length = math.hypot(*weights.values()) or 1.0
     return {word: weight / length for word, weight in weights.items()}
 
 
 def _evidence(word: str) -> float:
     """In CJK text two pairs of signs count as one word."""
-    return 0.5 if is_cjk(word) else 1.0
+    return 1.0 if word.isascii() or not is_cjk(word) else 0.5
 
 
 def _is_specific(number: str) -> bool:

@@ -128,10 +128,16 @@ class _Reader:
                 is_start = True
                 continue
             stems, kind = _stems(word)
-            is_name = capitals and kind == "word" and _has_capital(word) and (not is_start or _is_acronym(word))
+            is_name = (
+                capitals
+                and not word.islower()  # as nearly all are, and quick to tell
+                and kind == "word"
+                and _has_capital(word)
+                and (not is_start or _is_acronym(word))
+            )
             for stem in stems:
                 self._add(stem, weight, kind, is_name=is_name)
-                most -= 1
+            most -= len(stems)
             if most <= 0:
                 return
             is_start = False
@@ -145,7 +151,8 @@ class _Reader:
             weight = NAME_WEIGHT if known else weight * NAME_WEIGHT
         else:
             weight *= _KIND_WEIGHTS[kind]
-        self.weights[stem] = max(weight, known)
+        if weight > known:
+            self.weights[stem] = weight
 
 
 _KIND_WEIGHTS = {"word": 1.0, "generic": 1.0, "frame": FRAME_WEIGHT, "number": NUMBER_WEIGHT, "sign": 1.0}
