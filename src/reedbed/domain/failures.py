@@ -80,6 +80,7 @@ class FailureCode(StrEnum):
     EMPTY_DOCUMENT = "empty_document", "The server answered with an empty document."
     FEED_NOT_FOUND = "feed_not_found", "Feed no longer available"
     FEED_TOO_LARGE = "feed_too_large", "The feed is larger than %(size)s."
+    HEADERS_TOO_LARGE = "headers_too_large", "The headers that %(host)s sends are too large."
     HTTP_INVALID = "http_invalid", "%(host)s does not answer in proper HTTP."
     HTTP_STATUS = "http_status", "The server answered %(status)s."
     INVALID_REQUEST = "invalid_request", "Invalid request"

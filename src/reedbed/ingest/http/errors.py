@@ -9,7 +9,7 @@ import socket
 import ssl
 
 import aiohttp
-from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.refresh.outcomes import Failed
@@ -72,7 +72,8 @@ def _describe_broken_response(error: BaseException, host: str) -> Failed | None:
         case aiohttp.ClientPayloadError():
             return Failed(TEMPORARY, Failure(FailureCode.RESPONSE_CUT_OFF))
         case aiohttp.ClientResponseError() | HttpProcessingError():
-            return Failed(TEMPORARY, Failure(FailureCode.HTTP_INVALID, {"host": host}))
+            code = FailureCode.HEADERS_TOO_LARGE if _headers_too_large(error) else FailureCode.HTTP_INVALID
+            return Failed(TEMPORARY, Failure(code, {"host": host}))
         case socket.gaierror():
             return _dns_failure(error, host)
         case OSError():
@@ -84,6 +85,17 @@ def _describe_broken_response(error: BaseException, host: str) -> Failed | None:
             return Failed(TEMPORARY, Failure(FailureCode.EXCHANGE_FAILED, {"host": host}))
         case _:
             return None
+
+
+def _headers_too_large(error: BaseException | None) -> bool:
+    """However deep the client wrapped it. It has no error of its own for too many headers."""
+    for _ in range(8):
+        if error is None or isinstance(error, LineTooLong):
+            return error is not None
+        if isinstance(error, HttpProcessingError) and "Too many headers" in error.message:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _guard_error(error: BaseException | None) -> AddressRejected | None:
