@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
 
 from reedbed.domain.users import Allowance
-from reedbed.events.limits import HostThrottle, HostTurn, Limiter, MemoryHostThrottle, MemoryLimiter
+from reedbed.events.limits import FileHostThrottle, HostThrottle, HostTurn, Limiter, MemoryHostThrottle, MemoryLimiter
 from reedbed.events.redis import RedisAvailability, RedisHostThrottle, RedisLimiter, connect
 from reedbed.services.refresh.check import DatabaseHostThrottle
 from reedbed.store.engine.connect import open_database
@@ -135,10 +138,15 @@ async def test_a_clock_set_back_locks_nobody_out() -> None:
     assert await limiter.wait_for("requests:1", allowance) == 0
 
 
-@pytest.fixture(params=["memory", "redis", "postgresql"])
-async def host_throttle(request: pytest.FixtureRequest) -> AsyncIterator[HostThrottle]:
+@pytest.fixture(params=["memory", "file", "redis", "postgresql"])
+async def host_throttle(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[HostThrottle]:
     if request.param == "memory":
         yield MemoryHostThrottle()
+        return
+    if request.param == "file":
+        of_file = FileHostThrottle(tmp_path / "hosts.lock")
+        yield of_file
+        of_file.close()
         return
     if request.param == "postgresql":
         db = await open_database(request.getfixturevalue("postgres_url"))
@@ -183,6 +191,34 @@ async def test_without_redis_each_process_keeps_to_the_number_by_itself(free_por
     assert turns[0] is not None
     await host_throttle.leave("a.example", turns[0].token)
     assert await _enter(host_throttle, limit=2) is not None
+
+
+async def test_locks_of_a_file_count_what_other_processes_have_in_flight(tmp_path: Path) -> None:
+    file = tmp_path / "hosts.lock"
+    host_throttle = FileHostThrottle(file)
+    with ProcessPoolExecutor(1, get_context("spawn")) as other:
+        turn = await _enter(host_throttle, limit=2)
+        assert turn is not None
+        assert other.submit(_take_turns, file, 2).result() == 1
+        assert await _enter(host_throttle, limit=2) is None
+        assert await _enter(host_throttle, "b.example", limit=2) is not None
+        await host_throttle.leave("a.example", turn.token)
+        assert await _enter(host_throttle, limit=2) is not None
+    assert [await _enter(host_throttle, limit=2) is not None for _ in range(2)] == [True, False]  # the other has ended
+    assert file.stat().st_size == 0
+    host_throttle.close()
+
+
+_kept: list[FileHostThrottle] = []
+
+
+def _take_turns(file: Path, limit: int) -> int:
+    _kept.append(FileHostThrottle(file))
+
+    async def take() -> int:
+        return sum([await _enter(_kept[-1], limit=limit) is not None for _ in range(limit)])
+
+    return asyncio.run(take())
 
 
 async def test_a_turn_costs_one_statement_and_its_end_another(postgres_url: str) -> None:

@@ -1,4 +1,4 @@
-"""Workers on PostgreSQL keep to the limits of each host together, without a Redis."""
+"""Workers keep to the limits of each host together, without a Redis."""
 
 import asyncio
 from contextlib import ExitStack
@@ -13,17 +13,17 @@ FEEDS = 2 * LONGEST  # so many of one host that each worker claims its share
 
 
 async def test_two_workers_have_two_requests_in_flight_at_a_host(
-    site: FeedSite, postgres_url: str, tmp_path: Path
+    site: FeedSite, database_url: str, tmp_path: Path
 ) -> None:
     ready = asyncio.Event()
-    async with open_harness(postgres_url) as harness:
+    async with open_harness(database_url) as harness:
         for number in range(FEEDS):
             site.misbehave(feed=f"f{number}", until=ready)
             site.publish("One", feed=f"f{number}")
             await harness.follow(site.feed_url(f"f{number}"))
         with ExitStack() as workers:
             for _ in range(2):
-                workers.enter_context(reedbed("worker", cwd=tmp_path, database_url=postgres_url, host_delay="0.01"))
+                workers.enter_context(reedbed("worker", cwd=tmp_path, database_url=database_url, host_delay="0.01"))
             await _until(harness, "SELECT count(*) FROM processes", 2)
             async with asyncio.timeout(START_SECONDS):
                 while len(site.arrived) < 2:  # noqa: ASYNC110  other processes are waited for
@@ -32,7 +32,8 @@ async def test_two_workers_have_two_requests_in_flight_at_a_host(
             assert len(site.arrived) == 2
             ready.set()
             await _until(harness, "SELECT count(*) FROM feed_fetch_state WHERE last_checked_at IS NOT NULL", FEEDS)
-        assert await harness.column("SELECT in_flight FROM host_turns") == ["{}"]
+        left = await harness.column("SELECT in_flight FROM host_turns")
+        assert left == (["{}"] if harness.runtime.db.engine == "postgresql" else [])
     assert len(site.arrived) == FEEDS
 
 

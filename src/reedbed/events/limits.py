@@ -1,8 +1,14 @@
 """Rate limits per caller, and throttling of requests to each host: one per `delay`, and few at a time."""
 
+import errno
+import fcntl
+import hashlib
+import os
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Protocol
 
 from reedbed.domain.records import record
@@ -109,3 +115,60 @@ class MemoryHostThrottle:
         held.pop(token, None)
         if not held:
             self._in_flight.pop(host, None)
+
+
+class FileHostThrottle(MemoryHostThrottle):
+    """The limit of concurrent requests holds for all processes of one machine, by locks on parts of a file.
+
+    Each concurrent request holds a lock on one byte, which need not exist: so the file stays empty, a request
+    costs two system calls, and what a process held is free when it dies. Each process keeps the delay for itself.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._locked: dict[str, tuple[int, Millis]] = {}
+        """The byte of each turn and the end of its lease, by its token."""
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    async def enter(self, host: str, limit: int, *, lease: Millis, delay: Millis) -> HostTurn | None:
+        now, first = int(self._clock() * SECOND), _first_byte(host)
+        self._locked = {token: held for token, held in self._locked.items() if held[1] > now}
+        own = {byte for byte, _ in self._locked.values()}  # the system refuses no process what it has locked itself
+        byte = next((byte for byte in range(first, first + limit) if byte not in own and self._lock(byte)), None)
+        if byte is None:
+            return None
+        turn = await super().enter(host, limit, lease=lease, delay=delay)
+        if turn is None:
+            self._unlock(byte)
+            return None
+        self._locked[turn.token] = byte, now + lease
+        return turn
+
+    async def leave(self, host: str, token: str) -> None:
+        await super().leave(host, token)
+        held = self._locked.pop(token, None)
+        if held is not None:
+            self._unlock(held[0])
+
+    def _lock(self, byte: int) -> bool:
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+        except OSError as error:
+            # Some file systems know no locks: then each process counts for itself.
+            return error.errno not in (errno.EACCES, errno.EAGAIN)
+        return True
+
+    def _unlock(self, byte: int) -> None:
+        with suppress(OSError):
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, byte)
+
+
+MOST_AT_ONCE = 1024
+
+
+def _first_byte(host: str) -> int:
+    digest = hashlib.blake2b(host.encode(), digest_size=6).digest()
+    return int.from_bytes(digest, "big") * MOST_AT_ONCE

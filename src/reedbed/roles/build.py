@@ -27,7 +27,7 @@ from reedbed.domain.times import DAY, MINUTE, SECOND, Instant
 from reedbed.domain.users import Allowance, RateLimits, per_minute
 from reedbed.domain.websub import why_unreachable
 from reedbed.events.bus import Bus, MemoryBus
-from reedbed.events.limits import HostThrottle, Limiter, MemoryHostThrottle, MemoryLimiter
+from reedbed.events.limits import FileHostThrottle, HostThrottle, Limiter, MemoryHostThrottle, MemoryLimiter
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.guard import Guard
 from reedbed.ingest.http.requests import HttpCaller
@@ -197,10 +197,10 @@ async def _database(settings: Settings, *, may_migrate: bool) -> Database:
 
 
 def open_vault(settings: Settings) -> Vault:
-    """With SQLite everything is on one machine, so the key file is created at the first start.
+    """With SQLite everything is on one machine, so a missing key file is created at any start.
 
-    With PostgreSQL the processes may share no folder: an existing key file is used, but only
-    'reedbed admin secrets rotate' creates one.
+    With PostgreSQL the processes may share no folder: the key file is created by the first start with a new
+    database (see `_secret`) and by 'reedbed admin secrets rotate' only.
     """
     current, former = (
         [key_from_setting(text)] if (text := setting.get_secret_value()) else []
@@ -218,8 +218,7 @@ async def _open_shared_services(
     settings: Settings, db: Database, stack: AsyncExitStack
 ) -> tuple[Bus, Limiter, HostThrottle]:
     if not settings.redis_url:
-        # With SQLite one process fetches; on PostgreSQL there may be several.
-        host_throttle = MemoryHostThrottle() if db.engine == "sqlite" else DatabaseHostThrottle(db)
+        host_throttle = _file_throttle(settings, stack) if db.engine == "sqlite" else DatabaseHostThrottle(db)
         return MemoryBus(), MemoryLimiter(), host_throttle
     # Imported late: the Redis client takes a tenth of the start-up time.
     from reedbed.events.redis import RedisAvailability, RedisBus, RedisHostThrottle, RedisLimiter, connect
@@ -233,6 +232,16 @@ async def _open_shared_services(
     bus = RedisBus(client, availability)
     stack.push_async_callback(bus.close)
     return bus, RedisLimiter(client, availability), RedisHostThrottle(client, availability)
+
+
+def _file_throttle(settings: Settings, stack: AsyncExitStack) -> HostThrottle:
+    """Usually one process uses a SQLite file, but nothing forbids a second one, on the same machine."""
+    try:
+        throttle = FileHostThrottle(Path(sqlite_path(settings.database)).parent / "hosts.lock")
+    except OSError:
+        return MemoryHostThrottle()
+    stack.callback(throttle.close)
+    return throttle
 
 
 def _fetcher(settings: Settings) -> Fetcher:
@@ -420,12 +429,31 @@ async def _secret(settings: Settings, db: Database) -> bytes:
     configured = settings.secret_key.get_secret_value()
     if configured:
         return configured.encode()
+    made = False
     try:
         async with db.write() as tx:
-            stored = await instance.add_secret(tx, "secret_key", secrets.token_urlsafe(48), system_clock())
+            if tx.vault.current is None and await instance.get_setting(tx, "secret_key") is None:
+                made = _make_first_key(settings)
+            stored = await instance.add_secret(
+                tx, "secret_key", secrets.token_urlsafe(48), system_clock(), replace_unreadable=not made
+            )
     except Unavailable as error:
+        if made:  # a process with another folder was quicker, and its key is the one to share
+            settings.key_file.unlink(missing_ok=True)
         raise CannotStart(error.message) from error
     return stored.encode()
+
+
+def _make_first_key(settings: Settings) -> bool:
+    """A new database never holds a password in clear. One of version 0.1 has its secret already, and goes on."""
+    try:
+        settings.key_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return make_key_file(settings.key_file)
+    except OSError as error:
+        raise CannotStart(
+            f"There is no key to encrypt passwords with, and {settings.key_file} cannot be written: "
+            f"{error.strerror}. Set the same REEDBED_SECRET_KEY for all processes ('openssl rand -base64 32')."
+        ) from error
 
 
 async def _owner_from_settings(settings: Settings, runtime: Runtime) -> None:
