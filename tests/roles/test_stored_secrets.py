@@ -181,19 +181,65 @@ def _clear_in(file: Path) -> list[str]:
     return [word for word in (*CLEAR, "the-secret-of-this-instance") if word.encode() in found]
 
 
-async def test_postgresql_without_a_key_goes_on_in_clear_and_says_how_to_change_it(
+async def test_postgresql_of_0_1_without_a_key_goes_on_in_clear_and_says_how_to_change_it(
     postgres_url: str, tmp_path: Path
 ) -> None:
+    await of_0_1(postgres_url)
     async with running(settings(postgres_url, tmp_path), may_migrate=True) as runtime:
-        async with runtime.db.write() as tx:
-            for statement in ROWS[:2]:
-                await run(tx, statement.format(site="http://127.0.0.1:1/a").replace(":", "\\:"))
         with capture_logs() as logs:
             await encrypt_stored(runtime.db, runtime.now())
-        async with runtime.db.read() as tx:
-            assert (await run(tx, "SELECT password FROM feeds WHERE id = 1"))[0][0] == "grey-heron-1"
+        assert not any(value.startswith(PREFIX) for value in await stored(runtime))
     assert [line["event"] for line in logs] == [IN_CLEAR]
     assert not (tmp_path / "secret.key").exists()
+    (tmp_path / "here").mkdir()
+    made = await asyncio.to_thread(_rotate, postgres_url, tmp_path / "here")
+    assert made.returncode == 0, made.stderr
+    async with running(settings(postgres_url, tmp_path / "here"), may_migrate=True) as runtime:
+        assert all(value.startswith(PREFIX) for value in await stored(runtime))
+
+
+async def test_a_new_postgresql_never_holds_a_password_in_clear(postgres_url: str, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    async with running(settings(postgres_url, folder), may_migrate=True) as runtime:
+        async with runtime.db.write() as tx:
+            await run(tx, ROWS[0])
+            login = {"host": "127.0.0.1", "port": 1, "security": "none", "username": "u", "folder": "INBOX"}
+            await mailboxes.add_mailbox(tx, 1, **login, password="grey-heron-3", now=runtime.now())
+            values = await run(
+                tx, "SELECT password FROM mail_boxes UNION ALL SELECT value FROM app_settings WHERE key = 'secret_key'"
+            )
+        assert len(values) == 2 and all(value.startswith(PREFIX) for (value,) in values)
+    assert (folder / "secret.key").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(CannotStart, match="REEDBED_SECRET_KEY for all processes, or give each"):
+        async with running(settings(postgres_url, tmp_path / "elsewhere"), may_migrate=True):
+            pass
+
+
+async def test_of_processes_that_start_together_with_a_new_postgresql_one_makes_the_key(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    async with running(settings(postgres_url, tmp_path, secret_key=KEY), may_migrate=True):
+        pass  # only the schema
+    folders = [tmp_path / name for name in "abc"]
+    started = await asyncio.gather(*(_starts(postgres_url, folder) for folder in folders))
+    assert sum(started) == 1
+    assert [(folder / "secret.key").exists() for folder in folders] == started
+
+
+async def _starts(url: str, folder: Path) -> bool:
+    try:
+        async with running(settings(url, folder), may_migrate=True):
+            return True
+    except CannotStart as error:
+        assert "REEDBED_SECRET_KEY" in str(error)
+        return False
+
+
+async def test_a_new_postgresql_without_a_place_for_a_key_is_not_begun(postgres_url: str, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file, where a folder is needed")
+    with pytest.raises(CannotStart, match="REEDBED_SECRET_KEY"):
+        async with running(settings(postgres_url, tmp_path / "data"), may_migrate=True):
+            pass
 
 
 async def test_a_lost_key_costs_the_passwords_and_nothing_else(old_url: str, tmp_path: Path) -> None:
@@ -253,6 +299,7 @@ async def test_a_process_without_the_key_file_of_the_others_is_told_what_to_do(
     postgres_url: str, tmp_path: Path
 ) -> None:
     """A process that lacks the key must not replace the secret of the others."""
+    await of_0_1(postgres_url)
     async with running(settings(postgres_url, tmp_path), may_migrate=True) as runtime:
         secret = runtime.secret
     here, there = tmp_path / "here", tmp_path / "there"

@@ -83,15 +83,16 @@ async def get_secret(tx: Tx, key: str) -> str | None:
     return None if stored is None else tx.vault.decrypt(f"app_settings.{key}", stored)
 
 
-async def add_secret(tx: Tx, key: str, value: str, now: Instant) -> str:
+async def add_secret(tx: Tx, key: str, value: str, now: Instant, *, replace_unreadable: bool = True) -> str:
     """Store `value` encrypted unless a readable one exists; return the stored one.
 
-    Raises `Unavailable` in a process without a key if others have one: it must not replace their secret.
+    Raises `Unavailable` in a process without a key, or with one just made, if others have another one: it must
+    not replace their secret.
     """
     new = {"key": key, "value": tx.vault.encrypt(f"app_settings.{key}", value), "now": now}
     await tx.run(_ADD_IF_ABSENT, new)
     stored = await get_secret(tx, key)
-    if stored is None and tx.vault.current is None:
+    if stored is None and (tx.vault.current is None or not replace_unreadable):
         raise Unavailable(NO_KEY)
     if stored is None:
         await tx.run(_REPLACE, new | {"this": key, "before": await get_setting(tx, key)})

@@ -94,7 +94,7 @@ class Vault:
             return
         try:
             status = self.file.stat()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return
         version = (status.st_ino, status.st_mtime_ns, status.st_size)
         if version != self._file_version:
@@ -107,11 +107,15 @@ class Vault:
         self._keys = {key.id: key for key in (*own_key, *file_keys, *self._former)}
 
 
-def make_key_file(path: Path) -> None:
-    """Create the file with one new key, readable only by its owner. An existing file is left alone."""
-    if not path.exists():
-        with _locked(path.parent):
-            _write(path, [Key(secrets.token_bytes(_KEY_BYTES))], replace=False)
+def make_key_file(path: Path) -> bool:
+    """Create the file with one new key, readable only by its owner. An existing file is left alone: False."""
+    if path.exists():
+        return False
+    with _locked(path.parent):
+        if path.exists():
+            return False
+        _write(path, [Key(secrets.token_bytes(_KEY_BYTES))], replace=False)
+    return True
 
 
 def add_key(path: Path) -> None:
