@@ -2,12 +2,14 @@
 
 import asyncio
 import io
+import re
+from base64 import b64decode
 from dataclasses import replace
 
 from PIL import Image
 
 from reedbed.domain.times import DAY
-from reedbed.services.images import fetch_missing_icons
+from reedbed.services.images import fetch_missing_icons, icon_style_sheet
 from reedbed.services.refresh.check import host_slot
 from reedbed.store import blobs
 from tests.feedsite import FeedSite
@@ -104,3 +106,24 @@ def _picture() -> bytes:
     written = io.BytesIO()
     Image.new("RGB", (100, 80), "green").save(written, "PNG")
     return written.getvalue()
+
+
+async def test_the_icons_of_all_feeds_are_one_style_sheet(site: FeedSite, harness: RuntimeHarness) -> None:
+    site.put("/favicon.ico", _picture(), content_type="image/png")
+    site.publish("One", feed="a")
+    await harness.follow(site.feed_url("a"))
+    await harness.check()
+    user_id = (await harness.column("SELECT user_id FROM subscriptions"))[0]
+    assert await icon_style_sheet(harness.runtime, user_id) == ""
+
+    await fetch_missing_icons(harness.runtime, most=10)
+
+    icon_id = (await harness.column("SELECT icon_id FROM feeds"))[0]
+    rule = re.fullmatch(
+        rf'\.fav\[data-icon="{icon_id}"\]{{font-size:0;background:url\(data:image/\w+;base64,(\S+)\) \S+ \S+}}',
+        await icon_style_sheet(harness.runtime, user_id),
+    )
+    assert rule is not None
+    with Image.open(io.BytesIO(b64decode(rule[1]))) as picture:
+        assert picture.size == (36, 36)
+    assert await icon_style_sheet(harness.runtime, user_id + 1) == ""

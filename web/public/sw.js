@@ -29,7 +29,7 @@ self.addEventListener("fetch", (event) => {
   if (url.origin !== location.origin) return;
   if (request.method === "POST" && url.pathname === "/logout") event.waitUntil(caches.delete(READ));
   if (request.method !== "GET" || url.pathname.startsWith("/api/")) return;
-  if (HASHED.test(url.pathname)) event.respondWith(keptFirst(request));
+  if (HASHED.test(url.pathname) || url.pathname === "/icons.css") event.respondWith(keptFirst(request));
   else if (request.mode === "navigate") event.respondWith(networkFirst(request, url.href));
   else if (PARTS.has(request.headers.get("HX-Target")))
     event.respondWith(networkFirst(request, partKey(request, url)));

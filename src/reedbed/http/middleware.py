@@ -258,7 +258,7 @@ def _with_cors_headers(send: Send, origin: str) -> Send:
 SMALLEST = 1_000
 LEVEL = 3
 MAX_CHANCE = 100
-KINDS = (b"text/html", b"application/json")
+KINDS = (b"text/html", b"application/json", b"text/css")
 LEFT_ALONE = ("/settings", "/api/v1/events")
 # A gzip header with a file name, no time and no OS. The name is random padding against BREACH.
 HEAD = b"\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\xff"

@@ -1,6 +1,7 @@
 """The image proxy for articles, and feed icons."""
 
 import asyncio
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import blake2b
@@ -15,7 +16,7 @@ from reedbed.domain.refresh.outcomes import Fetched, FetchRequest
 from reedbed.domain.times import DAY
 from reedbed.domain.urls import host_of
 from reedbed.domain.users import Allowance
-from reedbed.ingest.images import find_icon, scale_down
+from reedbed.ingest.images import find_icon, scale_down, shrink_icon
 from reedbed.ingest.sanitize.media import is_video_picture, route_images, route_mail_images, without_video_pictures
 from reedbed.services.refresh.check import host_slot
 from reedbed.services.runtime import Runtime
@@ -146,6 +147,8 @@ log = structlog.get_logger()
 _PNG = "image/png"
 
 
+MAX_SHEET = 600
+"""Limit of icons in a style sheet, newest first; a feed beyond it shows its letter."""
 ICON_RETRY_AFTER = DAY
 """After this, a site without an icon is tried again for its next feed."""
 
@@ -163,6 +166,22 @@ async def fetch_missing_icons(runtime: Runtime, *, most: int) -> int:
             icon_id = sites[origin]
         await _save_icon(runtime, feed_id, icon_id)
     return len(feeds)
+
+
+async def icon_style_sheet(runtime: Runtime, user_id: int) -> str:
+    """The icons of the user's feeds as one style sheet, so that a page with many feeds asks once."""
+    async with runtime.db.read() as tx:
+        icons = await blobs.icons_of(tx, user_id)
+    return await asyncio.to_thread(_style_sheet, [(icon_id, png) for icon_id, _, png in icons[-MAX_SHEET:]])
+
+
+def _style_sheet(icons: Sequence[tuple[int, bytes]]) -> str:
+    rules: list[str] = []
+    for icon_id, png in icons:
+        media_type, data = shrink_icon(png)
+        url = f"data:{media_type};base64,{b64encode(data).decode()}"
+        rules.append(f'.fav[data-icon="{icon_id}"]{{font-size:0;background:url({url}) center/contain no-repeat}}')
+    return "\n".join(rules)
 
 
 async def _feed_icon(runtime: Runtime, icon_url: str) -> int | None:

@@ -7,6 +7,7 @@ from datetime import timedelta, tzinfo
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
+from zlib import crc32
 
 from fastapi import APIRouter, Request, Response
 
@@ -79,6 +80,7 @@ async def build_sidebar(tx: Tx, user_id: int, here: str, theme: Theme, now: Inst
         feeds=_feed_views(by_folder[None], here),
         kept=_kept_links(here),
         kept_open="kept" not in theme.folded,
+        icons=_icons_version(feeds),
         hides_read=theme.hide_read,
         needy=_needy_text(feeds),
         searches=(
@@ -99,6 +101,12 @@ async def build_sidebar(tx: Tx, user_id: int, here: str, theme: Theme, now: Inst
         if notice
         else "",
     )
+
+
+def _icons_version(feeds: Sequence[SubscribedFeedRow]) -> str:
+    """Changes with the set of icons; an icon itself never changes."""
+    icons = sorted({feed.icon_id for feed in feeds if feed.icon_id})
+    return f"{crc32(repr(icons).encode()):x}" if icons else ""
 
 
 def _needy_text(feeds: Sequence[SubscribedFeedRow]) -> str:
@@ -170,7 +178,7 @@ def _feed_view(feed: SubscribedFeedRow, current: bool, language: str) -> Sidebar
         id=feed.feed_id,
         url=f"/feed/{feed.subscription_id}",
         name=feed.title,
-        mark=feed_mark(feed.title, feed.feed_id, icon_address(feed.icon_id)),
+        mark=feed_mark(feed.title, feed.feed_id, feed.icon_id),
         count=Count(feed.unread),
         current=current,
         language=feed.language or "",
@@ -226,10 +234,6 @@ def muted_text(until: Instant, zone: tzinfo, now: Instant) -> str:
 def display_options(chosen: str) -> tuple[SelectOption, ...]:
     names = {"number": translate("Number"), "dot": translate("Dot"), "none": translate("Nothing")}
     return tuple(SelectOption(value, name, value == chosen) for value, name in names.items())
-
-
-def icon_address(icon_id: int | None) -> str:
-    return f"/icons/{icon_id}" if icon_id else ""
 
 
 router = APIRouter(include_in_schema=False)

@@ -39,7 +39,7 @@ from reedbed.web.formats import dated_time, day_of, short_time, zone_of
 from reedbed.web.framing import framing_view
 from reedbed.web.i18n import ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other, theme_of
-from reedbed.web.sidebar import app_page, build_sidebar, icon_address
+from reedbed.web.sidebar import app_page, build_sidebar
 from reedbed.web.views.entries import (
     ArticleView,
     EntryRowView,
@@ -131,7 +131,7 @@ def _timeline(story: Story, now: Instant, zone: tzinfo) -> Iterator[TimelinePoin
         row, gap = outlet.row, following.row.sort_at - outlet.row.sort_at if following else 0
         yield TimelinePoint(
             outlet.feed,
-            feed_mark(outlet.feed, row.feed_id, icon_address(outlet.icon_id)),
+            feed_mark(outlet.feed, row.feed_id, outlet.icon_id),
             dated_time(row.sort_at, row.sort_at if _common_day(story, now, zone) else now, zone),
             _later(row.sort_at - outlets[0].row.sort_at),
             round(SCALE * gap / whole) if whole else 0,
@@ -188,7 +188,7 @@ def _outlet(outlet: Outlet, now: Instant, zone: tzinfo) -> OutletView:
         entry_id=row.id,
         url=f"/entry/{row.id}",
         feed=outlet.feed,
-        mark=feed_mark(outlet.feed, row.feed_id, icon_address(outlet.icon_id)),
+        mark=feed_mark(outlet.feed, row.feed_id, outlet.icon_id),
         title=title_parts(title),
         plain_title=title,
         language=row.language or "",
@@ -214,7 +214,7 @@ def _text_facts(outlet: Outlet) -> str:
 
 
 def _mark(source: StorySource) -> FeedMark:
-    return feed_mark(source.feed, source.feed_id, icon_address(source.icon_id))
+    return feed_mark(source.feed, source.feed_id, source.icon_id)
 
 
 router = APIRouter(include_in_schema=False)
@@ -357,7 +357,7 @@ def _related(row: EntryRow, feeds: Mapping[int, SubscribedFeedRow], now: Instant
         title=row.title or row.summary or translate("Without a title"),
         language=row.language or "",
         feed=name,
-        mark=feed_mark(name, row.feed_id, icon_address(feed.icon_id) if feed else ""),
+        mark=feed_mark(name, row.feed_id, feed.icon_id if feed else None),
         when=short_time(row.sort_at, now, zone),
     )
 
@@ -379,7 +379,7 @@ async def with_story(tx: Tx, user_id: int, article: ArticleView, entry_id: int) 
         return article
     sources = (await stories.sources(tx, user_id, [story.story_id])).get(story.story_id, [])
     others = {source.feed_id: source for source in sources if source.entry_id != entry_id}
-    marks = (feed_mark(source.feed, source.feed_id, icon_address(source.icon_id)) for source in others.values())
+    marks = (feed_mark(source.feed, source.feed_id, source.icon_id) for source in others.values())
     label = ngettext("%(num)s outlet you follow tells of this", "%(num)s outlets you follow tell of this", story.feeds)
     return replace(article, alike=StoryHint(label, f"/stories/{story.story_id}", tuple(marks)[:MAX_STORY_MARKS]))
 

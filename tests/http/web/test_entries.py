@@ -1,12 +1,18 @@
 """The rows of a list, as a browser gets them."""
 
 import re
+from base64 import b64decode
 from html import unescape
 
+from reedbed.services.images import fetch_missing_icons
 from tests.clients import Client
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
 from tests.http.web.forms import texts
+
+ICON = b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAE0lEQVR4nGNkaGDACpiwCw9WCQBqCACQJ5at+QAAAABJRU5ErkJggg=="
+)
 
 
 async def test_a_note_without_a_title_is_shown_as_its_text(
@@ -78,3 +84,21 @@ async def test_an_article_links_its_categories_and_its_comments(
     (link,) = re.findall(r'href="(/search\?q=category[^"]+)"', page)
     found = (await reader.get(unescape(link))).text
     assert texts(found, 'class="row-text"')[0].startswith("Unread. Kernel")
+
+
+async def test_icons_of_feeds_come_in_one_request(reading: Client, harness: RuntimeHarness, site: FeedSite) -> None:
+    """A picture for each feed would be a request for each."""
+    assert "/icons.css" not in (await reading.get("/unread")).text
+    site.put("/favicon.ico", ICON, content_type="image/png")
+    await harness.change("UPDATE feeds SET icon_checked_at = NULL")
+    await fetch_missing_icons(harness.runtime, most=10)
+
+    page = (await reading.get("/unread")).text
+    address = re.search(r'href="(/icons\.css\?v=\w+)"', page)
+    assert address is not None
+    assert "/icons/" not in page
+    icon_id = (await harness.column("SELECT icon_id FROM feeds"))[0]
+    assert page.count(f'data-icon="{icon_id}"') == 3  # the rows; the sidebar writes it without quotes
+    sheet = await reading.get(address[1])
+    assert sheet.headers["content-type"].startswith("text/css")
+    assert f'[data-icon="{icon_id}"]' in sheet.text

@@ -20,7 +20,7 @@ import {
 } from "./rows.js";
 import { open } from "./open.js";
 import { translateCount } from "./i18n.js";
-import htmx from "./htmx.js";
+import { process } from "./htmx.js";
 
 const selected = new Set();
 let anchor = null;
@@ -62,7 +62,7 @@ export async function reloadList({ top = false } = {}) {
   }
   const counted = list.querySelector("[data-count]");
   if (counted && count) counted.textContent = count; // The part of a page does not count again.
-  htmx.process(list);
+  process(list);
   clearSelection();
   passed = null;
   listBody().scrollTop = scrolled;

@@ -9,7 +9,7 @@ import { allRows, idOf } from "./rows.js";
 import { clearCache } from "./article-cache.js";
 import { refreshTree } from "./sidebar.js";
 import { showToast } from "./toast.js";
-import htmx from "./htmx.js";
+import { trigger } from "./htmx.js";
 import { translate, translateCount } from "./i18n.js";
 
 const address = document.body.dataset.live;
@@ -119,7 +119,7 @@ async function noteMany(read) {
 function noteUpdate(news) {
   clearCache();
   const open = document.querySelector("#article .read")?.dataset.entry;
-  if (open && (news.ids ?? []).map(String).includes(open)) htmx.trigger(document.body, "summaryReady");
+  if (open && (news.ids ?? []).map(String).includes(open)) trigger("summaryReady");
 }
 
 /** `{rule: {name}, entries: [{id, title}]}`: a rule of the reader's own has met something. */
@@ -152,7 +152,7 @@ function showImport({ done, total }) {
 const refreshFeedsSoon = settled(1500, () => {
   const list = document.getElementById("feed-list-container");
   if (list && !list.querySelector(".feed-edit > *, details[open], :focus"))
-    htmx.trigger(document.body, "refreshFeedList");
+    trigger("refreshFeedList");
 });
 const refreshTreeSoon = settled(1500, refreshTree);
 // Nothing can jump in an empty list: it fills by itself.

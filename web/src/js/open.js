@@ -20,7 +20,7 @@ import {
 import { forget, articleNodes, prefetch } from "./article-cache.js";
 import { translate } from "./i18n.js";
 import { showToast } from "./toast.js";
-import htmx from "./htmx.js";
+import { process } from "./htmx.js";
 
 const app = document.getElementById("app");
 const article = document.getElementById("article");
@@ -125,8 +125,8 @@ function put(nodes) {
     body.replaceChildren(...text.childNodes);
     if (scrolled) body.scrollTop = 0;
   }
-  for (const live of article.querySelectorAll(".bar :is([hx-post], [hx-get])")) htmx.process(live);
-  if (text) afterPaint(() => htmx.process(body?.isConnected ? body : text));
+  for (const live of article.querySelectorAll(".bar :is([hx-post], [hx-get])")) process(live);
+  if (text) afterPaint(() => process(body?.isConnected ? body : text));
 }
 
 /** The part alone does not know what stands around its entry; the list does. */

@@ -61,3 +61,11 @@ document.addEventListener("keydown", (event) => {
   else return;
   event.preventDefault();
 });
+
+// The bar of a page names it once its heading has scrolled away.
+const again = document.querySelector(".bar-title[data-again]");
+const heading = document.querySelector(".pane-page h1");
+if (again && heading)
+  new IntersectionObserver(([{ isIntersecting }]) => again.toggleAttribute("data-shown", !isIntersecting), {
+    root: heading.closest(".pane-body"),
+  }).observe(heading);

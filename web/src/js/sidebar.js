@@ -54,8 +54,18 @@ export async function refreshTree() {
   if (!fresh) return;
   const focused = tree.contains(document.activeElement) && document.activeElement.getAttribute("href");
   tree.replaceChildren(...fresh.children);
+  loadIcons(fresh.dataset.icons);
   document.getElementById("checked")?.replaceWith(answer.getElementById("checked"));
   if (focused) focusLink(focused);
+}
+
+/** The icons of all feeds are one style sheet, named by what it holds. */
+function loadIcons(version) {
+  if (!version || tree.dataset.icons === version) return;
+  tree.dataset.icons = version;
+  const sheet = document.getElementById("icon-sheet") ?? document.createElement("link");
+  Object.assign(sheet, { id: "icon-sheet", rel: "stylesheet", href: `/icons.css?v=${version}` });
+  document.body.append(sheet);
 }
 
 function focusLink(href) {

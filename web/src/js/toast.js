@@ -1,5 +1,4 @@
 // One message at a time, for ten seconds, longer under the pointer or the focus.
-import htmx from "./htmx.js";
 
 const STAYS = 10_000;
 const place = document.getElementById("toasts");
@@ -23,7 +22,6 @@ export function showToast(message, action) {
 /** A toast the server wrote, with its undo. */
 export function showServerToast(html) {
   place.innerHTML = html;
-  htmx.process(place);
   noteUndo();
   wait();
 }

@@ -23,7 +23,6 @@ from reedbed.store.engine.database import Tx
 from reedbed.web.entries.lists import ReadingList, is_post
 from reedbed.web.formats import format_future_time, full_time, seen
 from reedbed.web.i18n import explain, ngettext, translate
-from reedbed.web.sidebar import icon_address
 from reedbed.web.views.entries import (
     ArticleView,
     CategoryLink,
@@ -64,7 +63,7 @@ def build_article(
         post=is_post(row),
         feed_name=title,
         feed_url=f"/feed/{feed.subscription_id}" if feed else "/all",
-        mark=feed_mark(title, row.feed_id, icon_address(feed.icon_id) if feed else ""),
+        mark=feed_mark(title, row.feed_id, feed.icon_id if feed else None),
         when=when if row.published_at is not None else seen(when),
         body=Markup(pictures.in_html(content)),  # noqa: S704  sanitised when it was stored
         list_url=place.list_address() if place else "/all",

@@ -25,7 +25,6 @@ from reedbed.store.engine.database import Tx
 from reedbed.web.formats import ago, day_of, seen, short_time
 from reedbed.web.framing import ListFraming
 from reedbed.web.i18n import ngettext, translate
-from reedbed.web.sidebar import icon_address
 from reedbed.web.stories import ListStories
 from reedbed.web.views.entries import Day, Empty, EntryListView, EntryRowView, WaitingEntry
 from reedbed.web.views.feeds import FeedRowView
@@ -263,7 +262,7 @@ class EntryListBuilder:
             title=row.summary if is_post else self._title(row),
             feed_id=row.feed_id,
             source=source,
-            mark=feed_mark(source, row.feed_id, icon_address(feed.icon_id) if feed else ""),
+            mark=feed_mark(source, row.feed_id, feed.icon_id if feed else None),
             when=self._when(row),
             text="" if is_post else self._text(row),
             language=row.language or "",

@@ -25,7 +25,7 @@ from reedbed.web.forms import Text, form_flag, form_text
 from reedbed.web.i18n import explain, ngettext, sentence, translate
 from reedbed.web.pages import see_other
 from reedbed.web.plots import SPANS, frequency_plot, span_options, success_plot
-from reedbed.web.sidebar import app_page, icon_address
+from reedbed.web.sidebar import app_page
 from reedbed.web.views.feeds import AdminFeedForm, AdminFeedPage, AdminFeedsPage, AdminFeedView
 from reedbed.web.views.layout import Count, SelectOption, Toast, feed_mark
 
@@ -119,7 +119,7 @@ def feed_line(feed: AdminFeed, now: Instant, zone: tzinfo) -> AdminFeedView:
         name=name,
         url=feed.url,
         address=short_url(feed.url),
-        mark=feed_mark(name, feed.id, icon_address(feed.icon_id)),
+        mark=feed_mark(name, feed.id, feed.icon_id),
         state=_STATES.get(feed.standing, "bad"),
         state_word=status_labels()[feed.standing],
         why=" ".join(filter(None, parts)),

@@ -25,7 +25,7 @@ from reedbed.web.formats import ago, format_interval, full_time, zone_of
 from reedbed.web.framing import feed_framing
 from reedbed.web.i18n import explain, ngettext, translate
 from reedbed.web.newsletters import sender_facts
-from reedbed.web.sidebar import display_options, icon_address, mute_options
+from reedbed.web.sidebar import display_options, mute_options
 from reedbed.web.views.feeds import FeedArticles, FeedEdit, RetentionOptions
 from reedbed.web.views.layout import SelectOption, feed_mark
 
@@ -152,7 +152,7 @@ def edit_form(
         username=subscription.feed.username or "",
         has_password=subscription.feed.has_password,
         locked=subscription.feed.state.status == "unauthorized",
-        mark=feed_mark(subscription.title, subscription.feed.id, icon_address(subscription.feed.icon_id)),
+        mark=feed_mark(subscription.title, subscription.feed.id, subscription.feed.icon_id),
         folders=folder_options(rows, subscription.folder_id),
         intervals=interval_options(subscription.interval),
         paused=subscription.paused,

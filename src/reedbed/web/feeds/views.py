@@ -16,7 +16,6 @@ from reedbed.store import subscriptions
 from reedbed.store.engine.database import Tx
 from reedbed.web.formats import ago, format_future_time, format_interval, zone_of
 from reedbed.web.i18n import explain, ngettext, sentence, translate
-from reedbed.web.sidebar import icon_address
 from reedbed.web.views.feeds import FeedList, FeedRowView, FeedsPage
 from reedbed.web.views.layout import Count, Pages, SelectOption, feed_mark
 
@@ -50,7 +49,7 @@ class FeedRowBuilder:
             url=f"/feed/{subscription.id}",
             name=subscription.title,
             address=short_url(subscription.url),
-            mark=feed_mark(subscription.title, subscription.feed.id, icon_address(subscription.feed.icon_id)),
+            mark=feed_mark(subscription.title, subscription.feed.id, subscription.feed.icon_id),
             state=status.state,
             state_word=status.label,
             why=status.why,

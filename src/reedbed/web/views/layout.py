@@ -172,7 +172,8 @@ class FeedMark:
 
     initial: str
     hue: int
-    picture: str = ""
+    icon: int | None = None
+    """Its rule is in the style sheet of icons."""
 
 
 @record
@@ -187,9 +188,9 @@ class Pages:
 
 
 @lru_cache(maxsize=5_000)
-def feed_mark(name: str, feed_id: int, picture: str = "") -> FeedMark:
+def feed_mark(name: str, feed_id: int, icon: int | None = None) -> FeedMark:
     initial = next((char for char in name if char.isalnum()), "?")
-    return FeedMark(initial=initial.upper(), hue=feed_id % 8, picture=picture)
+    return FeedMark(initial=initial.upper(), hue=feed_id % 8, icon=icon)
 
 
 def _one_of(name: str, chosen: Mapping[str, str]) -> str:
@@ -258,6 +259,8 @@ class Sidebar:
     kept: tuple[SidebarLink, ...] = ()
     """What the user has kept: starred entries, highlights, bookmarks."""
     kept_open: bool = True
+    icons: str = ""
+    """The version of the style sheet with the feeds' icons; empty: they have none."""
     hides_read: bool = False
     needy: str = ""
     """How many feeds need the user: "4 feeds need you"."""

@@ -1,0 +1,5 @@
+import htmx from "htmx.org";
+
+window.htmx = htmx; // it looks for itself there
+
+export default htmx;
