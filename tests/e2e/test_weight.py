@@ -10,7 +10,8 @@ MOST_BYTES = 60_000
 MOST_REQUESTS = 10
 
 SHIFTS = """new PerformanceObserver(list => {
-  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted = (window.shifted ?? 0) + entry.value;
+  const moved = list.getEntries().filter(entry => !entry.hadRecentInput);
+  for (const { value } of moved) window.shifted = (window.shifted ?? 0) + value;
 }).observe({ type: "layout-shift", buffered: true })"""
 SHIFTED = "new Promise(done => requestAnimationFrame(() => setTimeout(() => done(window.shifted ?? 0))))"
 
