@@ -4,6 +4,12 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import DESK, Walk, Way, both, keep_picture, until, violations
 
+WATCH_REQUESTS = """() => {
+  const send = window.fetch;
+  window.kept = [];
+  window.fetch = (url, request) => (request?.method && kept.push(request.keepalive), send(url, request));
+}"""
+
 
 @both
 def test_letters_walk_open_and_mark(walk: Walk, way: Way) -> None:
@@ -52,6 +58,19 @@ def test_space_pages_and_goes_on_and_g_goes_places(walk: Walk) -> None:
     expect(page.locator("#selection")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator("#selection")).not_to_be_visible()
+
+
+def test_a_mark_is_sent_although_the_page_is_left_at_once(walk: Walk) -> None:
+    page = walk("/all", DESK)
+    page.locator(".row h3 a", has_text="The third morning").click()
+    expect(page.locator("#article h1")).to_have_text("The third morning")
+    page.evaluate(WATCH_REQUESTS)
+    page.keyboard.press("s")
+    expect(page.locator(".row[data-current][data-starred]")).to_have_count(1)
+    until(page, "kept.length > 0")
+    assert all(page.evaluate("kept"))
+    page.keyboard.press("s")
+    expect(page.locator(".row[data-current][data-starred]")).to_have_count(0)
 
 
 def test_looking_for_news_keeps_the_article_open(walk: Walk) -> None:

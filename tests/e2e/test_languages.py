@@ -18,6 +18,7 @@ def test_the_page_speaks_the_language_of_the_browser(home: Reedbed, owner_token:
     page.keyboard.press("s")
     expect(page.locator("#polite")).to_have_text("Mit Stern")
     page.keyboard.press("s")
+    expect(page.locator("#polite")).to_have_text("Stern entfernt")
     page.goto(f"{home.url}/settings/look")
     expect(page.locator("h1")).to_have_text("Aussehen")
     keep_picture(page, "german", way)

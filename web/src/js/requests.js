@@ -2,6 +2,9 @@
 import { translate } from "./i18n.js";
 import { showToast } from "./toast.js";
 
+const FORM = { "Content-Type": "application/x-www-form-urlencoded;charset=UTF-8" };
+const MAX_KEEPALIVE = 16_000; // browsers refuse more than 64 KB of such bodies under way at once
+
 class Refused extends Error {
   constructor(status) {
     super(`The server answered ${status}`);
@@ -11,15 +14,19 @@ class Refused extends Error {
 
 /** A change as a form, the way a plain page would send it; throws Refused, or TypeError when there is no network. */
 export async function send(url, fields) {
-  const body =
-    fields instanceof FormData ? new URLSearchParams(fields) : new URLSearchParams(Object.entries(fields));
-  return checked(await fetch(url, { method: "POST", body, headers: headers({ "X-CSRF-Token": token() }) }));
+  const form = fields instanceof FormData ? new URLSearchParams(fields) : new URLSearchParams(Object.entries(fields));
+  return store(url, { method: "POST", body: form.toString(), headers: headers({ ...FORM, "X-CSRF-Token": token() }) });
 }
 
 /** A change by the API, with the session of the page. */
 export async function change(method, url, body) {
   const sent = { "X-CSRF-Token": token(), ...(body && { "Content-Type": "application/json" }) };
-  return checked(await fetch(url, { method, body: body && JSON.stringify(body), headers: sent }));
+  return store(url, { method, body: body && JSON.stringify(body), headers: sent });
+}
+
+/** A change that is sent to its end even if the reader leaves the page at once. */
+async function store(url, request) {
+  return checked(await fetch(url, { ...request, keepalive: (request.body?.length ?? 0) < MAX_KEEPALIVE }));
 }
 
 /** The named part of the page at this address. */
