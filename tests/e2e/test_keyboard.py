@@ -1,8 +1,9 @@
 """4. The keyboard: every act by a letter, every letter explained by the question mark."""
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.e2e.conftest import DESK, Walk, Way, both, keep_picture, until, violations
+from tests.processes import wait_for
 
 WATCH_REQUESTS = """() => {
   const send = window.fetch;
@@ -71,6 +72,24 @@ def test_a_mark_is_sent_although_the_page_is_left_at_once(walk: Walk) -> None:
     assert all(page.evaluate("kept"))
     page.keyboard.press("s")
     expect(page.locator(".row[data-current][data-starred]")).to_have_count(0)
+
+
+def test_quick_marks_reach_the_server_in_order(walk: Walk) -> None:
+    page = walk("/all", DESK)
+    page.locator(".row h3 a", has_text="The third morning").click()
+    expect(page.locator("#article h1")).to_have_text("The third morning")
+    waiting: list[Route] = []
+    page.route("**/entry/*/starred", lambda route: waiting.append(route))
+    page.keyboard.press("s")
+    page.keyboard.press("s")
+    until(page, "!document.querySelector('.row[data-current][data-starred]')")
+    wait_for("the first mark", lambda: page.evaluate("true") and waiting)
+    assert [route.request.post_data for route in waiting] == ["value=true"]
+    waiting.pop().continue_()
+    wait_for("the second mark", lambda: page.evaluate("true") and waiting)
+    assert [route.request.post_data for route in waiting] == ["value=false"]
+    with page.expect_response("**/entry/*/starred"):
+        waiting.pop().continue_()
 
 
 def test_looking_for_news_keeps_the_article_open(walk: Walk) -> None:

@@ -12,6 +12,8 @@ import { translate } from "./i18n.js";
 const SAID = { read: ["unread", "read"], starred: ["unstarred", "starred"], later: ["unlater", "later"] };
 const NOT_SENT = Number.MAX_SAFE_INTEGER;
 const known = storedMap("marks", 600); // "id:what" → [value, when]; see `showKnown`
+const turns = new Map(); // "id:what" → the request under way
+const left = new Promise((leave) => addEventListener("pagehide", leave));
 let last = null;
 
 export async function mark(id, what, value, { quiet = false, undoable = true } = {}) {
@@ -23,11 +25,23 @@ export async function mark(id, what, value, { quiet = false, undoable = true } =
   show(id, what, value);
   if (!quiet) announce(translate(SAID[what][Number(value)]));
   try {
-    noteSent([id], what, value, await send(`/entry/${id}/${what}`, { value }));
+    const sent = await inTurn(`${id}:${what}`, () => send(`/entry/${id}/${what}`, { value }));
+    noteSent([id], what, value, sent);
   } catch (error) {
     if (isOffline(error)) return queue([id], what, value);
     show(id, what, before);
     explain(error, () => mark(id, what, value));
+  }
+}
+
+/** Send one mark of an entry after the other: two under way at once may reach the server in another order. */
+async function inTurn(key, request) {
+  const turn = Promise.race([turns.get(key), left]).then(request, request);
+  turns.set(key, turn);
+  try {
+    return await turn;
+  } finally {
+    if (turns.get(key) === turn) turns.delete(key);
   }
 }
 
