@@ -27,4 +27,5 @@ import "./js/positions.js";
 import "./js/share.js";
 import "./js/feeds.js";
 import "./js/push.js";
+import "./js/hints.js";
 import "./js/offline.js";

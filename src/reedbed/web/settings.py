@@ -29,10 +29,11 @@ async def settings_page(
     *,
     status: int = 200,
     toast: Toast | None = None,
+    index: bool = False,
 ) -> Response:
     titles = _titles()
     sections = tuple(SelectOption(value, title, value == name, f"/settings/{value}") for value, title in titles.items())
-    view = SettingsPage(titles[name], sections, section, _other_pages(caller))
+    view = SettingsPage(titles[name], sections, section, _other_pages(caller), index)
     return await app_page(request, runtime, caller, f"settings/{name}.html", view, status=status, toast=toast)
 
 
@@ -86,8 +87,10 @@ ZONE_AREAS = (
 
 
 @router.get("/settings")
-async def show_settings(request: Request, caller: CurrentCaller) -> Response:
-    return see_other(request, "/settings/look")
+async def show_settings(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+    """The list of sections, beside the first one where there is room."""
+    section = _theme_settings(theme_of(request), preferences_of(caller.user).language)
+    return await settings_page(request, runtime, caller, "look", section, index=True)
 
 
 @router.get("/settings/look")

@@ -91,7 +91,7 @@ function showCurrent(place) {
   if (place === shown.current) return;
   shown.current = place;
   const total = shown.headings.length;
-  const where = translate("ofContents", { n: Math.max(1, place + 1), total });
+  const where = translate("ofTotal", { n: Math.max(1, place + 1), total });
   const summary = document.querySelector("#contents > summary");
   if (summary) {
     const title = place < 0 ? translate("contents") : shown.headings[place].textContent.trim();

@@ -11,7 +11,7 @@ document.addEventListener("submit", (event) => {
 
 async function ask(url, fields) {
   try {
-    showServerToast(await (await send(url, fields)).text());
+    showServerToast(await (await send(url, fields)).text(), url);
   } catch (error) {
     explain(error, () => ask(url, fields));
   }

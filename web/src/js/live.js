@@ -8,9 +8,9 @@ import { show } from "./marks.js";
 import { allRows, idOf } from "./rows.js";
 import { clearCache } from "./article-cache.js";
 import { refreshTree } from "./sidebar.js";
-import { showToast } from "./toast.js";
+import { extendToast, showToast } from "./toast.js";
 import { trigger } from "./htmx.js";
-import { translate, translateCount } from "./i18n.js";
+import { number, translate, translateCount } from "./i18n.js";
 
 const address = document.body.dataset.live;
 const MINUTE = 60_000;
@@ -137,7 +137,20 @@ function tell(words, where) {
 
 function noteProgress(progress) {
   if (progress.what === "opml") showImport(progress);
+  else if (progress.kind === "refresh") showRefresh(progress);
   else refreshFeedsSoon();
+}
+
+/** "12 of 40" in the foot of the sidebar and in the message that the refresh has begun. */
+function showRefresh({ done, total }) {
+  const place = document.getElementById("refresh-progress");
+  const text = translate("ofTotal", { n: number(done), total: number(total) });
+  if (place) place.textContent = text;
+  extendToast("/refresh", text);
+  if (done < total) return;
+  setTimeout(() => place && (place.textContent = ""), MINUTE / 20);
+  refreshTreeSoon(); // it tells when feeds were looked at
+  refreshFeedsSoon();
 }
 
 function showImport({ done, total }) {

@@ -92,6 +92,7 @@ function close() {
 
 function take(row, what) {
   close();
+  document.dispatchEvent(new CustomEvent("reedbed:swiped"));
   mark(idOf(row), what, !isMarked(idOf(row), what));
 }
 

@@ -19,11 +19,26 @@ export function showToast(message, action) {
   replace(toast);
 }
 
-/** A toast the server wrote, with its undo. */
-export function showServerToast(html) {
+/** A toast the server wrote, with its undo; `about` is the address that was asked. */
+export function showServerToast(html, about = "") {
   place.innerHTML = html;
+  if (place.firstElementChild) place.firstElementChild.dataset.about = about;
   noteUndo();
   wait();
+}
+
+/** How far what the toast tells of has come; the toast stays as long as there is something to tell. */
+export function extendToast(about, text) {
+  const message = place.querySelector(`.toast[data-about="${about}"] > span`);
+  if (!message) return;
+  const more = message.querySelector(".num") ?? message.appendChild(document.createElement("span"));
+  more.className = "num";
+  more.textContent = text && ` · ${text}`;
+  wait();
+}
+
+export function toastIsShown() {
+  return place.firstElementChild !== null;
 }
 
 export function dismiss() {

@@ -159,6 +159,8 @@ class SettingsPage(Generic[Section]):
     section: Section
     elsewhere: tuple[SelectOption, ...] = ()
     """Links to pages that are not settings but that users look for here."""
+    index: bool = False
+    """A phone shows the list of sections, and no section."""
 
 
 @record
