@@ -3,7 +3,49 @@
 import subprocess
 import sys
 
+from reedbed.services import articles, digests, email, jobs, push, questions, retention, sharing, webhooks
+from reedbed.services.job_registry import HANDLERS
+from reedbed.services.newsletters import senders
+from reedbed.services.refresh import write
+from reedbed.services.rules import match
+from reedbed.services.transfer import jobs as transfer_jobs
+
 
 def test_the_application_starts_without_the_door_for_assistants() -> None:
     code = "import sys, reedbed.roles.app; sys.exit('mcp' in sys.modules or 'jsonschema' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+
+
+def test_an_idle_server_has_not_loaded_what_few_use() -> None:
+    rare = "reedbed." + " reedbed.".join(
+        ("cli.users", "ingest.smtp", "ingest.page_feeds", "services.transfer", "services.framing.manage")
+    )
+    code = f"""
+import sys, reedbed.cli.main, reedbed.cli.serve, reedbed.roles.run, reedbed.roles.app, reedbed.worker
+sys.exit(", ".join(name for name in {rare.split()!r} if name in sys.modules) or 0)"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=60, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_kind_of_job_has_a_handler_that_can_be_imported() -> None:
+    kinds = {
+        articles.SAVED_JOB,
+        digests.DIGEST_JOB,
+        digests.JOB_KIND,
+        email.JOB_KIND,
+        jobs.FRAMING_JOB,
+        match.ARTICLES_JOB,
+        match.NOTICE_JOB,
+        match.RULES_JOB,
+        push.NEWS_JOB,
+        push.NOTE_JOB,
+        questions.JOB_KIND,
+        retention.CLEANUP_JOB,
+        senders.LEAVING_JOB,
+        sharing.SHARE_JOB,
+        transfer_jobs.JOB_KIND,
+        webhooks.CALL_JOB,
+        write.JOB_KIND,
+    }
+    assert set(HANDLERS) == kinds
+    assert all(map(callable, HANDLERS.values()))

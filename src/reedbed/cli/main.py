@@ -3,18 +3,13 @@
 import gc
 import importlib
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
 from click.shell_completion import get_completion_class
 
 from reedbed import __version__
-from reedbed.cli.ai import ai
-from reedbed.cli.database import db
-from reedbed.cli.feeds import feed, root_domains
-from reedbed.cli.instance import health, secrets, workers
-from reedbed.cli.transfer import import_command
-from reedbed.cli.users import user
 from reedbed.domain.errors import ReedbedError
 
 COMMANDS = {
@@ -31,20 +26,37 @@ COMMANDS = {
 }
 
 
+ADMIN_COMMANDS = {
+    "user": "reedbed.cli.users:user",
+    "ai": "reedbed.cli.ai:ai",
+    "db": "reedbed.cli.database:db",
+    "secrets": "reedbed.cli.instance:secrets",
+    "workers": "reedbed.cli.instance:workers",
+    "health": "reedbed.cli.instance:health",
+    "feed": "reedbed.cli.feeds:feed",
+    "root-domain": "reedbed.cli.feeds:root_domains",
+    "import": "reedbed.cli.transfer:import_command",
+}
+
+
 class LazyGroup(click.Group):
     """Imports a command only when it is used."""
 
+    def __init__(self, *, names: Mapping[str, str], **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self._names = names
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(self._names)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self._names:
             return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
+        module, _, name = self._names[cmd_name].partition(":")
         return getattr(importlib.import_module(module), name)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, names=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="reedbed")
 def root() -> None:
     """Reedbed, a calm reader for everything you follow."""
@@ -65,20 +77,9 @@ def _run(command: Any) -> None:
     command(prog_name="reedbed")
 
 
-@click.group()
+@click.group(cls=LazyGroup, names=ADMIN_COMMANDS)
 def admin() -> None:
     """Administer an instance."""
-
-
-admin.add_command(user)
-admin.add_command(ai)
-admin.add_command(db)
-admin.add_command(secrets)
-admin.add_command(workers)
-admin.add_command(health)
-admin.add_command(feed)
-admin.add_command(root_domains)
-admin.add_command(import_command)
 
 
 @click.command()

@@ -9,13 +9,12 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
 from reedbed import __version__
 from reedbed.ai.model import MockModel, Model
-from reedbed.ai.openai import OpenAiModel
 from reedbed.domain import retention
 from reedbed.domain.ai import MILLIONTHS, BreakerPolicy, Budget, Price
 from reedbed.domain.errors import CannotStart, Conflict, ReedbedError, Unavailable
@@ -30,10 +29,7 @@ from reedbed.events.bus import Bus, MemoryBus
 from reedbed.events.limits import FileHostThrottle, HostThrottle, Limiter, MemoryHostThrottle, MemoryLimiter
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.guard import Guard
-from reedbed.ingest.http.requests import HttpCaller
 from reedbed.ingest.images import ImageCache
-from reedbed.ingest.oidc import OidcClient
-from reedbed.ingest.smtp import Mailer, MailServer
 from reedbed.roles.observability import open_tracer
 from reedbed.services import users
 from reedbed.services.auth import watch_revocations
@@ -58,6 +54,9 @@ from reedbed.store.engine.encryption import Vault, key_from_setting, make_key_fi
 from reedbed.store.migrations import migrate_apart
 from reedbed.store.startup import prepare
 
+if TYPE_CHECKING:
+    from reedbed.ingest.smtp import Mailer
+
 GOOGLE = "https://accounts.google.com"
 APPLE = "https://appleid.apple.com"
 FACEBOOK = "https://www.facebook.com"
@@ -69,6 +68,9 @@ def sign_in_policy(settings: Settings, clock: Callable[[], Instant]) -> SignInPo
     providers = {provider.key: provider for provider in _providers(settings)}
     if not providers:
         return SignInPolicy()
+    from reedbed.ingest.http.requests import HttpCaller  # imported late, like the mailer and the model: few have them
+    from reedbed.ingest.oidc import OidcClient
+
     # The operator's own issuer may be on a private network; the other providers are on the internet.
     issuers = [settings.oidc_issuer] if settings.oidc_issuer else []
     caller = HttpCaller(issuers, settings.allow_networks, user_agent=f"Reedbed/{__version__}", timeout=PATIENCE)
@@ -365,6 +367,8 @@ def _models(settings: Settings) -> tuple[Model | None, Model | None]:
 
 
 def _open_model(settings: Settings, name: str) -> Model:
+    from reedbed.ai.openai import OpenAiModel
+
     return OpenAiModel(
         name, base_url=settings.ai_base_url, api_key=settings.ai_api_key.get_secret_value(), timeout=settings.ai_timeout
     )
@@ -374,9 +378,11 @@ def _millionths(amount: float | None) -> int | None:
     return None if amount is None else round(amount * MILLIONTHS)
 
 
-def _mailer(settings: Settings) -> Mailer | None:
+def _mailer(settings: Settings) -> "Mailer | None":
     if not settings.smtp_host:
         return None
+    from reedbed.ingest.smtp import Mailer, MailServer
+
     server = MailServer(
         host=settings.smtp_host,
         port=settings.smtp_port,

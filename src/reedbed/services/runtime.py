@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from reedbed.ai.model import Model
 from reedbed.domain.ai import BreakerPolicy, Budget, Price
@@ -26,9 +26,11 @@ from reedbed.events.bus import Bus
 from reedbed.events.limits import HostThrottle, Limiter
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.images import ImageCache
-from reedbed.ingest.oidc import OidcClient
-from reedbed.ingest.smtp import Mailer
 from reedbed.store.engine.database import Database
+
+if TYPE_CHECKING:
+    from reedbed.ingest.oidc import OidcClient
+    from reedbed.ingest.smtp import Mailer
 
 
 class Metrics:
@@ -305,7 +307,7 @@ class SignInPolicy:
     """The sign-in providers."""
 
     providers: Mapping[str, Provider] = field(default_factory=dict[str, Provider])
-    client: OidcClient | None = None
+    client: "OidcClient | None" = None
     """Set if there are providers."""
 
 
@@ -338,7 +340,7 @@ class Runtime:
     hubs: HubPolicy = field(default=HubPolicy())
     images: ImagePolicy = field(default=ImagePolicy())
     sign_in: SignInPolicy = field(default=SignInPolicy())
-    mailer: Mailer | None = None
+    mailer: "Mailer | None" = None
     """None: the server sends no mail, and the operator passes links on."""
     mail: MailPolicy = field(default=MailPolicy())
     keeping: RetentionPolicy = field(default=RetentionPolicy())

@@ -23,7 +23,6 @@ from reedbed.domain.stories.related import most_related, related_search
 from reedbed.domain.stories.story import KEPT, Outlet, Story
 from reedbed.ingest.text import clean_text
 from reedbed.services.entries import NO_SUCH_ENTRY
-from reedbed.services.framing.manage import analyses_of
 from reedbed.services.read_state import MAX_IDS, mark
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.find import search_entries
@@ -31,6 +30,8 @@ from reedbed.store import instance, stories
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entry_texts
 from reedbed.store.entries.read import EntryText
+from reedbed.store.framing import analyses
+from reedbed.store.framing.analyses import VisibleAnalysis
 
 NO_SUCH_STORY = "There is no such story."
 NOT_IN_STORY = "This entry is not in the story."
@@ -54,14 +55,18 @@ async def get_story(runtime: Runtime, user_id: int, story_id: int) -> Story:
         now_id = await stories.find(tx, user_id, story_id)
         together, apart = await stories.outlets(tx, user_id, now_id) if now_id else ([], [])
         compared = [outlet.row.id for outlet in together[:MAX_COMPARED]]
-        analyses = await analyses_of(tx, [outlet.row.id for outlet in together])
+        analysed = await analyses.shown(tx, [outlet.row.id for outlet in together])
         entry_list = await entry_texts.visible_texts(tx, user_id, compared) if len(compared) > 1 else []
         joined = await stories.joined(tx, user_id, now_id) if now_id else []
     if now_id is None or not (together or apart):
         raise NotFound(NO_SUCH_STORY)
     compared_outlets, shared = await asyncio.to_thread(_compare, together, entry_list)
-    outlets = (replace(outlet, analysis=analyses.get(outlet.row.id)) for outlet in compared_outlets)
+    outlets = (_with_analysis(outlet, analysed.get(outlet.row.id)) for outlet in compared_outlets)
     return Story(now_id, tuple(outlets), tuple(apart), tuple(joined), shared)
+
+
+def _with_analysis(outlet: Outlet, stored: VisibleAnalysis | None) -> Outlet:
+    return replace(outlet, analysis=stored and stored.analysis)
 
 
 async def mark_story(runtime: Runtime, user_id: int, story_id: int, *, read: bool = True) -> MarkResult:

@@ -55,7 +55,9 @@ async def _claim_job(runtime: Runtime) -> Job | None:
 
 async def _run_job(runtime: Runtime, job: Job) -> None:
     try:
-        await jobs.run(runtime, job, HANDLERS[job.kind])
+        # In a thread, as the first job of a kind imports its module.
+        handler = await asyncio.to_thread(HANDLERS.__getitem__, job.kind)
+        await jobs.run(runtime, job, handler)
     except Unavailable as error:
         log.warning("a job waits for the database", job=job.id, error=error.message)
     except Exception:

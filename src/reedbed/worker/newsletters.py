@@ -4,7 +4,6 @@ import asyncio
 
 import structlog
 
-from reedbed.services.newsletters.channels import open_mail_intake
 from reedbed.services.runtime import Runtime
 from reedbed.worker.sleep import sleep_until
 
@@ -16,7 +15,11 @@ BIND_AGAIN_SECONDS = 15.0
 async def receive_mail(runtime: Runtime, stop: asyncio.Event) -> None:
     """Listen until `stop`. While another process has the port, wait and try again."""
     endpoint = runtime.mail.intake
-    while endpoint is not None and not stop.is_set():
+    if endpoint is None:
+        return
+    from reedbed.services.newsletters.channels import open_mail_intake  # imported late: few receive mail
+
+    while not stop.is_set():
         try:
             server = await open_mail_intake(runtime, endpoint)
         except OSError as error:

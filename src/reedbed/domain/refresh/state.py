@@ -1,9 +1,8 @@
 """The fetch state of a feed: how a check changes it, when a feed is stopped, and the feeds that are due."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from itertools import pairwise
-from statistics import median
 from typing import Literal, assert_never
 
 from reedbed.domain.failures import Failure, FailureCode
@@ -244,8 +243,14 @@ def publication_gap(times: Iterable[Instant], now: Instant) -> tuple[Instant | N
     recent = sorted({time for time in times if time <= now}, reverse=True)[:RECENT]
     if not recent:
         return None, None
-    gap = int(median(newer - older for newer, older in pairwise(recent))) if len(recent) > 2 else None
+    gap = _median([newer - older for newer, older in pairwise(recent)]) if len(recent) > 2 else None
     return recent[0], gap
+
+
+def _median(gaps: Sequence[Millis]) -> Millis:
+    # `statistics` would load half a megabyte of exact fractions.
+    ordered, middle = sorted(gaps), len(gaps) // 2
+    return ordered[middle] if len(gaps) % 2 else (ordered[middle - 1] + ordered[middle]) // 2
 
 
 def _succeeded(

@@ -36,7 +36,6 @@ from reedbed.ingest.language import entry_language
 from reedbed.ingest.parse import parse_safely
 from reedbed.ingest.sanitize import clean_html
 from reedbed.ingest.text import cut, digest_content
-from reedbed.services.refresh.pages import read_page
 from reedbed.services.runtime import Runtime
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import write as entry_writes
@@ -126,7 +125,11 @@ def body_hash(body: bytes) -> str:
 
 async def read_document(runtime: Runtime, check: Check, fetched: Fetched, digest: str) -> CheckResult | Failed:
     """`digest` is the hash of the body. The caller has already compared it with the previous one."""
-    parsed = await read_page(runtime, check.due, fetched) if check.due.owner_id is not None else None
+    parsed = None
+    if check.due.owner_id is not None:
+        from reedbed.services.refresh.pages import read_page  # imported late: few have feeds that are made from pages
+
+        parsed = await read_page(runtime, check.due, fetched)
     if parsed is None:
         parsed = await parse_safely(fetched.body, content_type=fetched.content_type, url=fetched.url)
     if isinstance(parsed, NotAFeed):
