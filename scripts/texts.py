@@ -31,7 +31,7 @@ SAYING = {"translate": 1, "marked": 1, "ngettext": 2}
 """What `web` says its texts with, and how many forms each is given."""
 ERRORS = {
     **dict.fromkeys(("ReedbedError", "Refused", "Invalid", "NotFound", "Conflict", "Unauthorized", "Forbidden"), 0),
-    "ConfirmationRequired": 0,
+    **dict.fromkeys(("CodeRequired", "ConfirmationRequired"), 0),
     **dict.fromkeys(("TooMany", "TooLarge", "Unavailable", "TooSlow", "Problem", "NothingStarred"), 0),
     "spend": 3,
 }

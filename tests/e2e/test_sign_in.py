@@ -43,7 +43,7 @@ def test_the_button_links_once_and_logs_in_ever_after(visit: Visit, linked_serve
     page.get_by_label("Password").fill(OWNER["REEDBED_OWNER_PASSWORD"])
     page.get_by_role("button", name="Link Reed ID").click()
     expect(page.get_by_role("heading", name="Link Reed ID")).to_be_hidden()
-    page.goto(f"{linked_server.url}/settings/account")
+    page.goto(f"{linked_server.url}/settings/security")
     expect(page.get_by_text(f"Reed ID {OWNER['REEDBED_OWNER_EMAIL']}")).to_be_visible()
 
     page.get_by_role("button", name="Log out").click()
@@ -51,7 +51,7 @@ def test_the_button_links_once_and_logs_in_ever_after(visit: Visit, linked_serve
     page.goto(f"{linked_server.url}/login")
     page.get_by_role("link", name="Continue with Reed ID").click()
     page.wait_for_url("**/unread")
-    page.goto(f"{linked_server.url}/settings/account")
+    page.goto(f"{linked_server.url}/settings/security")
     expect(page.get_by_role("button", name="Unlink")).to_be_visible()
     page.get_by_role("button", name="Unlink").click()
     expect(page.get_by_role("link", name="Link", exact=True)).to_be_visible()

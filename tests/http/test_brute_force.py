@@ -8,9 +8,12 @@ from ipaddress import ip_network
 
 import pytest
 
+from reedbed.domain.codes import STEP, code_of, secret_bytes
 from reedbed.domain.errors import TooMany
+from reedbed.domain.times import MINUTE
 from reedbed.domain.users import RateLimits
 from reedbed.roles.app import create_app
+from reedbed.roles.build import system_clock
 from reedbed.services.runtime import HttpPolicy, Runtime
 from reedbed.services.security import charge_login, known_device, remember_device
 from reedbed.services.users import create_owner
@@ -213,3 +216,60 @@ async def test_a_stolen_device_cookie_gets_only_so_many_tries(runtime: Runtime) 
             await charge_login(runtime, OWNER, f"203.0.{number // 250}.{number % 250}", "stolen")
             tried += 1
     assert tried <= 10 + 130 + 2  # what a second or two adds
+
+
+async def test_one_time_codes_are_guessed_slowly_from_everywhere_and_lock_nobody_out(
+    door: Client, harness: RuntimeHarness
+) -> None:
+    """By somebody who knows the password: ten tries, then one in six minutes."""
+    secret, recovery = await _turn_codes_on(door)
+    harness.clock.ahead += MINUTE
+    assert await _log_in_with(door, "203.0.113.99", _code(harness, secret)) == 200
+    device = door.cookies["reedbed_device"]
+    door.cookies.clear()
+    right = {_code(harness, secret, drift) for drift in range(-1, 5)}
+    guesses = [code for code in (f"{number:06}" for number in range(60)) if code not in right]
+    tries = [await _log_in_with(door, f"198.51.{n % 200}.7", code) for n, code in enumerate(guesses)]
+    assert tries.count(401) <= 11 and tries.count(429) >= len(guesses) - 11 and 200 not in tries
+    harness.clock.ahead += MINUTE
+    assert await _log_in_with(door, "203.0.113.50", recovery) == 200
+    door.cookies.clear()
+    door.cookies.set("reedbed_device", device)
+    assert await _log_in_with(door, "203.0.113.51", _code(harness, secret)) == 200
+
+
+async def test_the_limit_of_codes_holds_on_the_page_too(door: Client) -> None:
+    await _turn_codes_on(door)
+    page = await door.get("/login")
+    token = page.text.partition('name="csrf_token" value="')[2].partition('"')[0]
+    form = {"email": OWNER, "password": PASSWORD, "csrf_token": token}
+    ticket = (await door.post("/login", data=form)).text.partition('name="ticket" value="')[2].partition('"')[0]
+    tries = [
+        (
+            await door.post(
+                "/login/code", data={**form, "ticket": ticket, "code": f"{n:06}"}, headers=from_(f"198.51.{n}.7")
+            )
+        ).status_code
+        for n in range(40)
+    ]
+    assert tries.count(401) <= 11 and set(tries) == {401, 429}
+
+
+def _code(harness: RuntimeHarness, secret: bytes, drift: int = 0) -> str:
+    return code_of(secret, harness.runtime.now() // STEP + drift)
+
+
+async def _log_in_with(client: Client, ip: str, code: str) -> int:
+    body = {"email": OWNER, "password": PASSWORD, "code": code}
+    return (await client.post("/api/v1/auth/login", json=body, headers=from_(ip))).status_code
+
+
+async def _turn_codes_on(door: Client) -> tuple[bytes, str]:
+    login = {"email": OWNER, "password": PASSWORD}
+    token = (await door.post("/api/v1/auth/login", json=login, headers=from_("203.0.113.99"))).json()["token"]
+    door.cookies.clear()
+    bearer = {"Authorization": f"Bearer {token}"}
+    secret = secret_bytes((await door.post("/api/v1/users/me/codes", headers=bearer)).json()["secret"])
+    code = {"code": code_of(secret, system_clock() // STEP)}
+    made = await door.post("/api/v1/users/me/codes/enable", json=code, headers=bearer)
+    return secret, made.json()["recovery_codes"][0]

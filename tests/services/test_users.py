@@ -20,7 +20,6 @@ from reedbed.services.users import (
     change_password,
     create_owner,
     delete_account,
-    delete_member,
     disable_member,
     enable_member,
     log_in,
@@ -205,7 +204,7 @@ async def test_a_disabled_user_is_out_at_once_and_told_why_only_with_the_passwor
 
 async def test_the_last_owner_stays(runtime: Runtime) -> None:
     owner = await create_owner(runtime, "owner@example.org", GOOD)
-    for refused in (disable_member(runtime, owner), delete_member(runtime, owner)):
+    for refused in (disable_member(runtime, owner), remove_user(runtime, owner)):
         with pytest.raises(Conflict, match="only owner"):
             await refused
     with pytest.raises(Conflict, match="only owner"):

@@ -61,6 +61,10 @@ class Credentials(ApiModel):
     password: str = PASSWORD
 
 
+class LoginRequest(Credentials):
+    code: str = Field("", max_length=100, description="One-time code or recovery code, where they are on.", repr=False)
+
+
 class RegisterRequest(ApiModel):
     email: str = EMAIL
     password: str = PASSWORD
@@ -114,12 +118,17 @@ async def set_up(request: Request, runtime: CurrentRuntime, body: Credentials) -
     return _session_response(request, runtime, session, 201)
 
 
-@router.post("/login", summary="Log in")
-async def do_log_in(request: Request, runtime: CurrentRuntime, body: Credentials) -> Json[SessionResponse]:
+@router.post(
+    "/login",
+    summary="Log in",
+    description="401 with the code `code_required`: the password is right, and this account needs `code` as well.",
+)
+async def do_log_in(request: Request, runtime: CurrentRuntime, body: LoginRequest) -> Json[SessionResponse]:
     session = await log_in(
         runtime,
         body.email,
         body.password,
+        code=body.code,
         user_agent=request.headers.get("user-agent"),
         ip=client_ip(request),
         device=request.cookies.get(DEVICE_COOKIE),

@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
+from fastapi import Request
 from pydantic import Field
 
 from reedbed.domain.records import record
-from reedbed.http.auth import CurrentRuntime, CurrentSession
+from reedbed.http.auth import DEVICE_COOKIE, CurrentRuntime, CurrentSession, client_ip
 from reedbed.http.models import ApiModel, ResponseModel, Timestamp
 from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.auth import confirmed_until
@@ -16,6 +17,7 @@ router = ApiRouter(prefix="/api/v1/auth/confirm", tags=["auth"])
 
 class ConfirmRequest(ApiModel):
     password: str = Field("", max_length=2_000, repr=False)
+    code: str = Field("", max_length=100, description="One-time code or recovery code.", repr=False)
 
 
 @record
@@ -34,10 +36,14 @@ async def get(runtime: CurrentRuntime, caller: CurrentSession) -> Json[SessionCo
     "",
     summary="Confirm that it is you",
     description=(
-        "For ten minutes, this session may then make API tokens and app passwords, export everything and delete "
-        "the account. Without it these answer 403 with the code `confirmation_required`. Logging in counts, too."
+        "For ten minutes, this session may then make API tokens and app passwords, change one-time codes, export "
+        "everything and delete the account. Without it these answer 403 with the code `confirmation_required`. "
+        "Logging in counts, too."
     ),
 )
-async def post(runtime: CurrentRuntime, caller: CurrentSession, body: ConfirmRequest) -> Json[SessionConfirmation]:
-    until = await confirm(runtime, caller, Proof(body.password))
+async def post(
+    request: Request, runtime: CurrentRuntime, caller: CurrentSession, body: ConfirmRequest
+) -> Json[SessionConfirmation]:
+    proof = Proof(body.password, body.code, client_ip(request), request.cookies.get(DEVICE_COOKIE))
+    until = await confirm(runtime, caller, proof)
     return Json(SessionConfirmation(until, list(await ways_to_confirm(runtime, caller.user_id))))

@@ -20,6 +20,7 @@ ROUTERS = (
     RouterName("reedbed.api.confirmation:router", ("api/v1/auth",), _COUNTED),
     RouterName("reedbed.api.sign_in:router", ("api/v1/auth", "api/v1/users"), _COUNTED),
     RouterName("reedbed.api.users:router", ("api/v1/users",), _COUNTED),
+    RouterName("reedbed.api.codes:router", ("api/v1/users",), _COUNTED),
     RouterName("reedbed.api.auth:tokens_router", ("api/v1/users",), _COUNTED),
     RouterName("reedbed.api.live:router", ("api/v1/events",), _COUNTED),
     RouterName("reedbed.api.feeds:router", ("api/v1/feeds", "icons"), _COUNTED),

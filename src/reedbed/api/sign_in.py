@@ -111,7 +111,7 @@ async def link(
     request: Request, runtime: CurrentRuntime, caller: CurrentSession, body: LinkRequest
 ) -> Json[AuthorizationUrlResponse]:
     started = await begin(
-        runtime, body.provider, ip=client_ip(request), next_path="/settings/account", user_id=caller.user_id
+        runtime, body.provider, ip=client_ip(request), next_path="/settings/security", user_id=caller.user_id
     )
     return _url_response(request, runtime, started)
 

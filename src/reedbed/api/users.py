@@ -18,7 +18,6 @@ from reedbed.services.auth import list_sessions, revoke_other_sessions, revoke_s
 from reedbed.services.users import (
     change_password,
     delete_account,
-    delete_member,
     disable_member,
     enable_member,
     invite,
@@ -26,6 +25,7 @@ from reedbed.services.users import (
     member_to_change,
     open_invites,
     preferences_of,
+    remove_user,
     reset_link,
     set_preferences,
     set_role,
@@ -276,7 +276,7 @@ async def change_member(
 
 @members_router.delete("/users/{user_id}", status_code=204, summary="Delete a user and all their data")
 async def delete_member_account(runtime: CurrentRuntime, caller: CurrentAdmin, user_id: IdPath) -> Response:
-    await delete_member(runtime, await member_to_change(runtime, caller.user, user_id))
+    await remove_user(runtime, await member_to_change(runtime, caller.user, user_id))
     return Response(status_code=204)
 
 

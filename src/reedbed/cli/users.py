@@ -130,12 +130,12 @@ def delete(email: str, data_dir: Path | None, *, yes: bool, as_json: bool) -> No
     """Delete an account with everything in it, for good."""
 
     async def work(runtime: Runtime) -> None:
-        from reedbed.services.users import delete_member, find_member
+        from reedbed.services.users import find_member, remove_user
 
         member = await find_member(runtime, email)
         if not yes:
             click.confirm(f"Delete {email} with all feeds, marks, tags, bookmarks and notes?", abort=True)
-        await delete_member(runtime, member)
+        await remove_user(runtime, member)
 
     with_runtime(work, data_dir)
     say(f"{email} is gone.", {"email": email, "deleted": True}, as_json=as_json)

@@ -6,6 +6,7 @@ ReedbedError
 │   ├── NotFound       does not exist, or belongs to another user: the two look the same
 │   ├── Conflict       exists already, or a newer change conflicts
 │   ├── Unauthorized   not authenticated
+│   │   └── CodeRequired   the password was right; a one-time code is missing
 │   ├── Forbidden      authenticated, but not allowed
 │   │   └── ConfirmationRequired   the session must show first that it is still the same person
 │   ├── TooMany        rate limited; `retry_after` says how long
@@ -61,6 +62,10 @@ class Conflict(Refused):
 
 class Unauthorized(Refused):
     code = "unauthorized"
+
+
+class CodeRequired(Unauthorized):
+    code = "code_required"
 
 
 class Forbidden(Refused):

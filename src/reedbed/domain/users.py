@@ -75,6 +75,8 @@ class Session:
     created_at: Instant
     last_active_at: Instant
     expires_at: Instant
+    new_place: bool = False
+    """Neither the browser nor the network had logged in to this account before."""
 
 
 @record

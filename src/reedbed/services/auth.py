@@ -2,11 +2,15 @@
 
 import hmac
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import field, replace
+from typing import Any
+
+import orjson
 
 from reedbed.domain.email import known_as
 from reedbed.domain.errors import ConfirmationRequired, Conflict, Forbidden, NotFound, Unauthorized, Unavailable
 from reedbed.domain.live import ChangeEvent
+from reedbed.domain.records import record
 from reedbed.domain.times import MINUTE, Instant
 from reedbed.domain.users import (
     APP_SCOPES,
@@ -18,6 +22,7 @@ from reedbed.domain.users import (
     TokenScope,
     User,
     check_token_name,
+    device_name,
 )
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import (
@@ -25,6 +30,8 @@ from reedbed.services.security import (
     app_password_hash,
     fever_digest,
     fever_key,
+    known_device,
+    network_of,
     new_api_token,
     new_app_password,
     new_token,
@@ -53,7 +60,16 @@ async def open_session(
         return await add_session(runtime, tx, user, user_agent=user_agent, ip=ip)
 
 
-async def add_session(runtime: Runtime, tx: Tx, user: User, *, user_agent: str | None, ip: str | None) -> NewSession:
+async def add_session(
+    runtime: Runtime,
+    tx: Tx,
+    user: User,
+    *,
+    user_agent: str | None,
+    ip: str | None,
+    confirmed: bool = True,
+    new_place: bool = False,
+) -> NewSession:
     now, token = runtime.now(), new_token()
     expires_at = now + runtime.accounts.session_life
     await auth.add_session(
@@ -64,9 +80,57 @@ async def add_session(runtime: Runtime, tx: Tx, user: User, *, user_agent: str |
         ip=ip,
         now=now,
         expires_at=expires_at,
+        confirmed=confirmed,
+        new_place=new_place,
     )
     return NewSession(token, expires_at, user)
 
+
+# --- Signing in
+
+LOGINS_COMPARED = 200
+
+
+@record
+class LoginOrigin:
+    """The browser and the network that a sign-in comes from."""
+
+    user_agent: str | None = None
+    ip: str | None = None
+    device: str | None = field(default=None, repr=False)
+    """The cookie of a browser that has logged in before; see `security.known_device`."""
+
+
+async def sign_in_session(
+    runtime: Runtime, tx: Tx, user: User, origin: LoginOrigin, *, how: str = "", confirmed: bool = True
+) -> NewSession:
+    """Open a session and record the login, with whether browser and network are both new to this account."""
+    detail: dict[str, Any] = {"ip": origin.ip, "device": device_name(origin.user_agent)}
+    if how:
+        detail["with"] = how
+    if await _is_new_place(runtime, tx, user, origin):
+        detail["new_place"] = True
+    await users.record_event(tx, runtime.now(), "user_login", user.id, detail)
+    return await add_session(
+        runtime,
+        tx,
+        user,
+        user_agent=origin.user_agent,
+        ip=origin.ip,
+        confirmed=confirmed,
+        new_place="new_place" in detail,
+    )
+
+
+async def _is_new_place(runtime: Runtime, tx: Tx, user: User, origin: LoginOrigin) -> bool:
+    if known_device(runtime.secret, origin.device, user.email) is not None:
+        return False
+    earlier = await users.list_events(tx, user_id=user.id, kind="user_login", limit=LOGINS_COMPARED)
+    networks = {network_of(orjson.loads(event.detail).get("ip")) for event in earlier}
+    return bool(networks) and network_of(origin.ip) not in networks
+
+
+# --- Confirmation
 
 CONFIRMED_FOR = 10 * MINUTE
 """How long a login or a confirmation allows dangerous changes."""

@@ -8,6 +8,7 @@ from reedbed.domain.errors import Unavailable
 from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY, HOUR, MINUTE, Millis
+from reedbed.services.codes import delete_expired_challenges
 from reedbed.services.jobs import run_every
 from reedbed.services.read_state import delete_expired_undo, recount_everyone
 from reedbed.services.runtime import Runtime
@@ -119,6 +120,7 @@ CHORES = (
     Chore("delete expired sessions", delete_expired_sessions),
     Chore("delete expired mail links", delete_expired_links),
     Chore("delete expired sign-ins", delete_expired_sign_ins),
+    Chore("delete expired challenges", delete_expired_challenges),
     Chore("delete expired undo", delete_expired_undo),
     Chore("delete old jobs", delete_old_jobs),
     Chore("delete old mail", delete_old_mail, HOUR),

@@ -193,6 +193,25 @@ async def charge_login(runtime: Runtime, account: str, ip: str | None, device: s
     return by_ip, by_account
 
 
+# A code has a million values: an attacker who knows the password gets 240 tries a day, one chance in a thousand.
+CODES_PER_ACCOUNT = Allowance(10, 10 / 3600)
+CODES_PER_DEVICE = Allowance(10, 30 / 3600)
+
+
+async def charge_code(runtime: Runtime, user_id: int, ip: str | None, device: str | None) -> Spent:
+    """Charge one attempt at a one-time code. A known device has its own allowance, as for passwords, and
+    recovery codes are not charged here: guesses made elsewhere do not lock the owner out."""
+    if device is not None:
+        by_device = (f"code-device:{user_id}:{device}", CODES_PER_DEVICE)
+        await spend(runtime, *by_device)
+        return (by_device,)
+    by_ip = (f"code:{network_of(ip)}", runtime.limits.login)
+    await spend(runtime, *by_ip)
+    by_account = (f"code-account:{user_id}", CODES_PER_ACCOUNT)
+    await spend(runtime, *by_account)
+    return by_ip, by_account
+
+
 async def refund_login(runtime: Runtime, account: str, spent: Spent) -> None:
     """Refund the attempt after a correct password. Limited too, since each login costs a hash and a row."""
     if not await runtime.limiter.wait_for(f"login-right:{account}", RIGHT_LOGINS):

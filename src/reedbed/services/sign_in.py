@@ -10,7 +10,8 @@ from reedbed.domain.records import record
 from reedbed.domain.sign_in import LASTS, Identity, LinkedIdentity, Provider, SignIn
 from reedbed.domain.users import Caller, NewSession, User
 from reedbed.ingest.oidc import Return, SignInRejected
-from reedbed.services.auth import add_session
+from reedbed.services.auth import LoginOrigin, sign_in_session
+from reedbed.services.codes import CodeAttempt, are_codes_on, check_code, held_user, release_login
 from reedbed.services.email import use_link
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import (
@@ -22,7 +23,7 @@ from reedbed.services.security import (
     spend_attempt,
     token_hash,
 )
-from reedbed.services.users import ACCEPT, DISABLED, WRONG_PASSWORD, check_may_register, needs_owner
+from reedbed.services.users import ACCEPT, DISABLED, WRONG_PASSWORD, check_may_log_in, check_may_register, needs_owner
 from reedbed.store import sign_in, users
 from reedbed.store.engine.database import Tx
 
@@ -146,8 +147,8 @@ async def open_session_for_identity(
 ) -> NewSession:
     now = runtime.now()
     await sign_in.record_use(tx, identity_id, identity.email, now)
-    await users.record_event(tx, now, "user_login", user.id, {"ip": device.ip, "with": identity.provider})
-    session = await add_session(runtime, tx, user, user_agent=device.user_agent, ip=device.ip)
+    origin = LoginOrigin(device.user_agent, device.ip, device.known_by)
+    session = await sign_in_session(runtime, tx, user, origin, how=identity.provider)
     await sign_in.link_session(tx, token_hash(session.token), identity_id)
     return session
 
@@ -199,6 +200,7 @@ TAKEN = "Your account at %(name)s is linked to another account here. Unlink it t
 UNPROVABLE = (
     "The account with this address has no password. Log in the way you did before, and link %(name)s in the settings."
 )
+CODES_FIRST = "This account asks for one-time codes. Log in the way you did before, and link %(name)s in the settings."
 OTHER_ADDRESS = "This invitation is for another e-mail address."
 
 
@@ -249,6 +251,8 @@ async def verify_and_link(
         raise Invalid(WRONG_PASSWORD, field="password")
     if user.disabled_at is not None:
         raise Forbidden(DISABLED)
+    if pending.user_id is None and await are_codes_on(runtime, user.id):
+        raise Forbidden(CODES_FIRST, name=get_provider(runtime, pending.provider).name)
     await refund_login(runtime, user.email, charged)
     async with runtime.db.write() as tx:
         await _use_ticket(runtime, tx, ticket, device)
@@ -317,6 +321,21 @@ async def _link(runtime: Runtime, tx: Tx, user: User, identity: Identity, device
 async def _record_failed_login(runtime: Runtime, user: User, device: Device) -> None:
     async with runtime.db.write() as tx:
         await users.record_event(tx, runtime.now(), "login_failed", user.id, {"ip": device.ip})
+
+
+# --- The second step of a login with a password
+
+
+async def log_in_with_code(
+    runtime: Runtime, ticket: str, browser: str, attempt: CodeAttempt, user_agent: str | None
+) -> NewSession:
+    """The second step of a login in a browser; `hold_login` made the ticket after the first."""
+    user = await held_user(runtime, ticket, browser)
+    await check_code(runtime, user, attempt)
+    await check_may_log_in(runtime, user)
+    async with runtime.db.write() as tx:
+        await release_login(runtime, tx, ticket, browser)
+        return await sign_in_session(runtime, tx, user, LoginOrigin(user_agent, attempt.ip, attempt.device))
 
 
 # --- Linked accounts

@@ -8,10 +8,18 @@ import orjson
 
 from reedbed.domain.auth import EXPIRED, MailLink, check_password
 from reedbed.domain.email import NotSent, Sent, email_address, known_as, link_email
-from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthorized
+from reedbed.domain.errors import CodeRequired, Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthorized
 from reedbed.domain.records import record
 from reedbed.domain.users import Caller, NewSession, Preferences, User, change_preferences, check_role, read_preferences
-from reedbed.services.auth import add_session, check_confirmed, publish_changed, publish_revoked
+from reedbed.services.auth import (
+    LoginOrigin,
+    add_session,
+    check_confirmed,
+    publish_changed,
+    publish_revoked,
+    sign_in_session,
+)
+from reedbed.services.codes import CODE_NEEDED, CodeAttempt, are_codes_on, check_code
 from reedbed.services.email import (
     check_mail_allowance,
     enqueue_mail,
@@ -74,11 +82,30 @@ async def log_in(
     email: str,
     password: str,
     *,
+    code: str = "",
     user_agent: str | None = None,
     ip: str | None = None,
     device: str | None = None,
 ) -> NewSession:
-    """`device` is the cookie that `remember_device` set in this browser."""
+    """`device` is the cookie that `remember_device` set in this browser. `CodeRequired` if only a code is missing."""
+    user = await check_login(runtime, email, password, ip=ip, device=device)
+    if await are_codes_on(runtime, user.id):
+        if not code:
+            raise CodeRequired(CODE_NEEDED)
+        await check_code(runtime, user, CodeAttempt(code, ip, device))
+    return await log_in_user(runtime, user, user_agent=user_agent, ip=ip, device=device)
+
+
+async def log_in_user(
+    runtime: Runtime, user: User, *, user_agent: str | None, ip: str | None, device: str | None
+) -> NewSession:
+    """For a user who has proved everything that a login needs."""
+    async with runtime.db.write() as tx:
+        return await sign_in_session(runtime, tx, user, LoginOrigin(user_agent, ip, device))
+
+
+async def check_login(runtime: Runtime, email: str, password: str, *, ip: str | None, device: str | None) -> User:
+    """The user with this password, who may log in. Whether a code is needed as well is not checked here."""
     email_key = known_as(email)
     charged = await charge_login(runtime, email_key, ip, known_device(runtime.secret, device, email_key))
     async with runtime.db.read() as tx:
@@ -87,14 +114,13 @@ async def log_in(
     if not await password_matches(password, password_hash) or user is None or password_hash is None:
         await _record_failed_login(runtime, user, ip)
         raise Unauthorized(WRONG)
-    await _check_may_log_in(runtime, user)
+    await check_may_log_in(runtime, user)
     await refund_login(runtime, email_key, charged)
-    new_hash = await hash_password(password) if is_outdated(password_hash) else None
-    async with runtime.db.write() as tx:
-        if new_hash is not None:
+    if is_outdated(password_hash):
+        new_hash = await hash_password(password)
+        async with runtime.db.write() as tx:
             await users.set_password(tx, user.id, new_hash)
-        await users.record_event(tx, runtime.now(), "user_login", user.id, {"ip": ip})
-        return await add_session(runtime, tx, user, user_agent=user_agent, ip=ip)
+    return user
 
 
 async def log_out(runtime: Runtime, caller: Caller) -> None:
@@ -145,7 +171,7 @@ async def check_owner_remains(tx: Tx, user: User) -> None:
         raise Conflict(LAST_OWNER)
 
 
-async def _check_may_log_in(runtime: Runtime, user: User) -> None:
+async def check_may_log_in(runtime: Runtime, user: User) -> None:
     """Called after the password was verified, so it may tell the state of the account."""
     if user.disabled_at is not None:
         raise Forbidden(DISABLED)
@@ -234,10 +260,6 @@ async def set_role(runtime: Runtime, user: User, role: str) -> User:
         await users.record_event(tx, runtime.now(), "role_changed", user.id, {"role": role})
     await publish_changed(runtime, user.id)
     return await member(runtime, user.id)
-
-
-async def delete_member(runtime: Runtime, user: User) -> None:
-    await remove_user(runtime, user)
 
 
 async def member_to_change(runtime: Runtime, actor: User, user_id: int, becoming: str = "user") -> User:

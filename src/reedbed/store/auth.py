@@ -27,7 +27,17 @@ _is_active = (
 
 _INSERT_SESSION = Query(
     insert(sessions).returning(sessions.c.id),
-    columns=["user_id", "token_hash", "user_agent", "ip", "created_at", "last_active_at", "expires_at", "confirmed_at"],
+    columns=[
+        "user_id",
+        "token_hash",
+        "user_agent",
+        "ip",
+        "created_at",
+        "last_active_at",
+        "expires_at",
+        "confirmed_at",
+        "new_place",
+    ],
     into=int,
 )
 
@@ -57,6 +67,7 @@ _LIST_SESSIONS = Query(
         sessions.c.created_at,
         sessions.c.last_active_at,
         sessions.c.expires_at,
+        sessions.c.new_place,
     )
     .where(_own_sessions, *_is_active)
     .order_by(sessions.c.last_active_at.desc(), sessions.c.id.desc())
@@ -89,6 +100,7 @@ async def add_session(
     now: Instant,
     expires_at: Instant,
     confirmed: bool = True,
+    new_place: bool = False,
 ) -> int:
     return await tx.get(
         _INSERT_SESSION,
@@ -101,6 +113,7 @@ async def add_session(
             "last_active_at": now,
             "expires_at": expires_at,
             "confirmed_at": now if confirmed else None,
+            "new_place": new_place,
         },
     )
 

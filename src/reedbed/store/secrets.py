@@ -10,7 +10,15 @@ from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.encryption import PREFIX
 from reedbed.store.engine.statements import Command, CommandFamily, Query, QueryFamily, select
-from reedbed.store.tables import app_settings, feeds, mail_boxes, share_targets, webhooks, websub_subscriptions
+from reedbed.store.tables import (
+    app_settings,
+    feeds,
+    mail_boxes,
+    one_time_codes,
+    share_targets,
+    webhooks,
+    websub_subscriptions,
+)
 
 AT_ONCE = 200
 
@@ -39,6 +47,7 @@ COLUMNS = (
     EncryptedColumn(feeds.c.password),
     EncryptedColumn(feeds.c.proxy),
     EncryptedColumn(mail_boxes.c.password),
+    EncryptedColumn(one_time_codes.c.secret),
     EncryptedColumn(share_targets.c.secrets),
     EncryptedColumn(webhooks.c.secret),
     HUB_SECRET,

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound, ReedbedError, TooMany, Unauthorized
 from reedbed.domain.records import record
+from reedbed.domain.users import NewSession
 from reedbed.http.auth import (
     DEVICE_COOKIE,
     CurrentCaller,
@@ -19,20 +20,23 @@ from reedbed.http.auth import (
     client_ip,
     refusal,
     set_session_cookie,
+    visitor_of,
 )
 from reedbed.http.errors import headers_of, status_of
 from reedbed.services.auth import LOG_IN
+from reedbed.services.codes import CodeAttempt, are_codes_on, hold_login
 from reedbed.services.email import get_link
 from reedbed.services.runtime import Runtime
-from reedbed.services.sign_in import provider_logout_url
+from reedbed.services.sign_in import log_in_with_code, provider_logout_url
 from reedbed.services.users import (
     Pending,
     Registration,
+    check_login,
     create_owner,
     find_invite,
     forgot_password,
     is_reset_link_valid,
-    log_in,
+    log_in_user,
     log_out,
     needs_owner,
     register,
@@ -61,6 +65,15 @@ class LoginPage:
     can_register: bool = False
     returning: bool = False
     """The session ended; after login the user returns to the same page."""
+
+
+@record
+class CodePage:
+    """The second step of a login: the code of an authenticator app."""
+
+    ticket: str
+    next: str
+    error: str = ""
 
 
 @record
@@ -158,7 +171,7 @@ async def set_up(
     await check_form_token(request, runtime.secret)
     try:
         check_setup_host(request, runtime)
-        await create_owner(runtime, email, password)
+        owner = await create_owner(runtime, email, password)
     except Conflict:
         return see_other(request, "/login")
     except Forbidden as error:
@@ -167,7 +180,7 @@ async def set_up(
     except Invalid as error:
         view = SetupPage(email, start, {error.field or "form": explain(error)})
         return await page(request, "auth/setup.html", view, status=400)
-    session = await log_in(runtime, email, password, **_device(request))
+    session = await log_in_user(runtime, owner, **_device(request))
     response = see_other(request, FIRST_STEPS.get(start, "/unread"))
     set_session_cookie(request, response, runtime, session)
     return response
@@ -193,10 +206,37 @@ async def do_log_in(
     request: Request, runtime: CurrentRuntime, email: Text = "", password: Text = "", next: Text = "/"
 ) -> Response:
     await check_form_token(request, runtime.secret)
+    device = _device(request)
     try:
-        session = await log_in(runtime, email, password, **_device(request))
+        user = await check_login(runtime, email, password, ip=device["ip"], device=device["device"])
+        if await are_codes_on(runtime, user.id):
+            ticket = await hold_login(runtime, user, visitor_of(request))
+            return await page(request, "auth/code.html", CodePage(ticket, local_path(next)))
+        session = await log_in_user(runtime, user, **device)
     except (Unauthorized, Forbidden, TooMany) as error:
         return await login_page(request, runtime, email=email, next=next, error=error)
+    return _logged_in(request, runtime, session, next)
+
+
+@router.post("/login/code")
+async def do_log_in_with_code(
+    request: Request, runtime: CurrentRuntime, ticket: Text = "", code: Text = "", next: Text = "/"
+) -> Response:
+    await check_form_token(request, runtime.secret)
+    attempt = CodeAttempt(code, client_ip(request), request.cookies.get(DEVICE_COOKIE))
+    try:
+        session = await log_in_with_code(
+            runtime, ticket, visitor_of(request), attempt, request.headers.get("user-agent")
+        )
+    except (Unauthorized, TooMany) as error:
+        view = CodePage(ticket, local_path(next), explain(error))
+        return await page(request, "auth/code.html", view, status=status_of(error), headers=headers_of(error))
+    except (Invalid, Forbidden) as error:
+        return await login_page(request, runtime, next=next, error=error)
+    return _logged_in(request, runtime, session, next)
+
+
+def _logged_in(request: Request, runtime: Runtime, session: NewSession, next: str) -> Response:
     response = see_other(request, next)
     set_session_cookie(request, response, runtime, session)
     return response

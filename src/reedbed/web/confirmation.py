@@ -9,7 +9,7 @@ from starlette.datastructures import FormData
 from reedbed.domain.errors import Invalid, ReedbedError, TooMany
 from reedbed.domain.records import record
 from reedbed.domain.users import Caller
-from reedbed.http.auth import FIELD, CurrentRuntime, CurrentSession, get_runtime
+from reedbed.http.auth import DEVICE_COOKIE, FIELD, CurrentRuntime, CurrentSession, client_ip, get_runtime
 from reedbed.http.errors import headers_of, status_of
 from reedbed.services.confirmation import Proof, confirm, ways_to_confirm
 from reedbed.services.runtime import Runtime
@@ -46,12 +46,17 @@ async def do_confirm(request: Request, runtime: CurrentRuntime, caller: CurrentS
     form = await request.form()
     then, method = local_path(form_text(form, "confirm_then") or "/"), form_text(form, "confirm_method") or "get"
     try:
-        await confirm(runtime, caller, Proof(form_text(form, "confirm_password") or ""))
+        await confirm(runtime, caller, _proof(request, form))
     except (Invalid, TooMany) as error:
         return await _page(request, runtime, caller, then, method, form, error)
     if method == "get":
         return see_other(request, then)
     return RedirectResponse(then, 307)  # the browser sends the same form, now to where it belongs
+
+
+def _proof(request: Request, form: FormData) -> Proof:
+    password, code = (form_text(form, f"confirm_{way}") or "" for way in ("password", "code"))
+    return Proof(password, code, client_ip(request), request.cookies.get(DEVICE_COOKIE))
 
 
 async def ask_for_confirmation(request: Request, caller: Caller) -> Response:

@@ -18,7 +18,18 @@ from reedbed.web.pages import is_htmx, language_of, local_path, page, see_other,
 from reedbed.web.sidebar import build_sidebar
 from reedbed.web.views.layout import Sidebar
 
-FORM_PAGES = {"/settings/app-passwords": "/settings/devices", "/opml": "/add", "/saved-pages": "/add"}
+FORM_PAGES = {
+    "/settings/app-passwords": "/settings/devices",
+    **dict.fromkeys(
+        ("/settings/password", "/settings/account/unlink", "/settings/sessions/others"), "/settings/security"
+    ),
+    **dict.fromkeys(
+        ("/settings/codes", "/settings/codes/enable", "/settings/codes/recovery", "/settings/codes/delete"),
+        "/settings/security",
+    ),
+    "/opml": "/add",
+    "/saved-pages": "/add",
+}
 """Pages with the form, for form URLs that are not below their page."""
 ICONS = {404: "search", 429: "later", 503: "later"}
 

@@ -48,6 +48,7 @@ ROUTERS = (
     RouterName("reedbed.web.entries.routes:versions_router", ("entry",), _TRANSLATED),
     RouterName("reedbed.web.settings:router", ("settings",), _TRANSLATED),
     RouterName("reedbed.web.users:router", ("settings",), _TRANSLATED),
+    RouterName("reedbed.web.security:router", ("settings",), _TRANSLATED),
     RouterName("reedbed.web.tokens:router", ("settings",), _TRANSLATED),
     RouterName("reedbed.web.push:router", ("settings",), _TRANSLATED),
     RouterName("reedbed.web.newsletters:router", ("newsletters", "settings"), _TRANSLATED),

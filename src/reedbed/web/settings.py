@@ -43,6 +43,7 @@ def _titles() -> dict[str, str]:
         "reading": translate("Reading"),
         "framing": translate("Framing"),
         "account": translate("Account"),
+        "security": translate("Security"),
         "devices": translate("Devices and apps"),
         "notifications": translate("Notifications"),
         "newsletters": translate("Newsletters"),

@@ -58,7 +58,7 @@ async def log_in_with(
 @router.get("/settings/account/link/{provider}")
 async def link_with(request: Request, runtime: CurrentRuntime, caller: CurrentSession, provider: str) -> Response:
     started = await begin(
-        runtime, provider, ip=client_ip(request), next_path="/settings/account", user_id=caller.user_id
+        runtime, provider, ip=client_ip(request), next_path="/settings/security", user_id=caller.user_id
     )
     return _redirect_to_provider(request, runtime, started)
 
@@ -120,7 +120,7 @@ async def _handle_callback(request: Request, runtime: Runtime, provider: str, pa
         result = await finish(runtime, provider, params, _device(request))
     except (Refused, Unavailable) as error:
         if await maybe_caller(request) is not None:
-            return see_other(request, "/settings/account", toast=Toast(explain(error)))
+            return see_other(request, "/settings/security", toast=Toast(explain(error)))
         return await login_page(request, runtime, error=error)
     match result:
         case PendingSignIn():

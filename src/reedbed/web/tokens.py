@@ -1,31 +1,23 @@
-"""Settings for devices and API access: sessions, app passwords with setup cards, and API tokens."""
+"""Settings for apps and programs: app passwords with setup cards, and API tokens."""
 
 from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.errors import Conflict, Invalid
 from reedbed.domain.records import record
-from reedbed.domain.times import Instant
-from reedbed.domain.users import ApiToken, Caller, NewApiToken, Session, TokenScope, device_name, is_phone, read_scopes
+from reedbed.domain.users import ApiToken, Caller, NewApiToken, TokenScope, read_scopes
 from reedbed.http.auth import CurrentCaller, CurrentRuntime, CurrentSession
 from reedbed.http.dependencies import public_base_url
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath
-from reedbed.services.auth import (
-    create_api_token,
-    create_app_password,
-    list_sessions,
-    list_tokens,
-    revoke_session,
-    revoke_token,
-)
+from reedbed.services.auth import create_api_token, create_app_password, list_tokens, revoke_token
 from reedbed.services.runtime import Runtime
-from reedbed.web.formats import ago
 from reedbed.web.forms import Text
-from reedbed.web.i18n import device_text, explain, marked, translate
+from reedbed.web.i18n import explain, marked, translate
 from reedbed.web.pages import see_other
+from reedbed.web.security import usage_text
 from reedbed.web.settings import settings_page
 from reedbed.web.views.layout import SelectOption, Toast
-from reedbed.web.views.settings import AppPassword, DevicesSettings, DeviceView, Saved, SetupCard, TokensSettings
+from reedbed.web.views.settings import AppPassword, DevicesSettings, Saved, SetupCard, TokensSettings
 from reedbed.web.views.settings import TokenView as ShownToken
 
 FRESHRSS, GOOGLE_READER, FEVER = "FreshRSS", "Google Reader API", "Fever"
@@ -103,14 +95,6 @@ async def show_devices(request: Request, runtime: CurrentRuntime, caller: Curren
     return await _devices(request, runtime, caller)
 
 
-@router.post("/settings/devices/{session_id}/delete")
-async def log_device_out(
-    request: Request, runtime: CurrentRuntime, caller: CurrentSession, session_id: IdPath
-) -> Response:
-    await revoke_session(runtime, caller, session_id)
-    return see_other(request, "/settings/devices", toast=Toast(translate("It is logged out.")))
-
-
 @router.post("/settings/app-passwords")
 async def make_app_password(
     request: Request, runtime: CurrentRuntime, caller: CurrentSession, name: Text = ""
@@ -165,11 +149,9 @@ async def _devices(
     error: Invalid | Conflict | None = None,
 ) -> Response:
     now = runtime.now()
-    sessions = await list_sessions(runtime, caller.user_id)
     passwords = [token for token in await list_tokens(runtime, caller.user_id) if token.kind == "app_password"]
     view = DevicesSettings(
-        devices=tuple(_device_view(session, caller, now) for session in sessions),
-        passwords=tuple(AppPassword(token.id, token.name, _usage_text(token, now)) for token in passwords),
+        passwords=tuple(AppPassword(token.id, token.name, usage_text(token, now)) for token in passwords),
         cards=setup_cards(public_base_url(request, runtime), caller.user.email),
         made=_saved_secret(new_token),
         name=name,
@@ -193,7 +175,7 @@ async def _tokens(
     api_tokens = [token for token in await list_tokens(runtime, caller.user_id) if token.kind == "api"]
     view = TokensSettings(
         tokens=tuple(
-            ShownToken(token.id, token.name, _scopes_text(token), _usage_text(token, now)) for token in api_tokens
+            ShownToken(token.id, token.name, _scopes_text(token), usage_text(token, now)) for token in api_tokens
         ),
         scopes=tuple(
             SelectOption(scope, translate(_SCOPES[scope]), scope in chosen) for scope in _available_scopes(caller)
@@ -204,22 +186,6 @@ async def _tokens(
     )
     status = status_of(error) if error else 200
     return await settings_page(request, runtime, caller, "tokens", view, status=status)
-
-
-def _device_view(session: Session, caller: Caller, now: Instant) -> DeviceView:
-    return DeviceView(
-        id=session.id,
-        name=device_text(device_name(session.user_agent)),
-        seen=translate("Last seen %(when)s", when=ago(session.last_active_at, now)),
-        icon="phone" if is_phone(session.user_agent) else "device",
-        this_one=session.id == caller.session_id,
-    )
-
-
-def _usage_text(token: ApiToken, now: Instant) -> str:
-    if token.last_used_at is None:
-        return translate("Made %(when)s, never used", when=ago(token.created_at, now))
-    return translate("Last used %(when)s", when=ago(token.last_used_at, now))
 
 
 def _scopes_text(token: ApiToken) -> str:

@@ -6,26 +6,23 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from reedbed.domain.errors import Conflict, Invalid, NotFound, TooMany
-from reedbed.domain.sign_in import LinkedIdentity
+from reedbed.domain.errors import Conflict, Invalid, TooMany
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller, User
 from reedbed.http.auth import CurrentAdmin, CurrentCaller, CurrentRuntime, CurrentSession, clear_session_cookie
 from reedbed.http.errors import status_of
 from reedbed.http.models import JsonId
-from reedbed.http.params import IdPath, path_id
+from reedbed.http.params import IdPath
 from reedbed.services.runtime import Runtime
-from reedbed.services.sign_in import linked, unlink
 from reedbed.services.users import (
-    change_password,
     delete_account,
-    delete_member,
     disable_member,
     enable_member,
     has_password,
     invite,
     may_change,
     member_to_change,
+    remove_user,
     reset_link,
     set_role,
     withdraw_invite,
@@ -38,7 +35,7 @@ from reedbed.web.i18n import explain, marked, ngettext, translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.layout import SelectOption, Toast
+from reedbed.web.views.layout import Toast
 from reedbed.web.views.settings import AccountSettings, InviteView, NewLink, UsersPage, UserView
 
 router = APIRouter(include_in_schema=False)
@@ -47,31 +44,6 @@ router = APIRouter(include_in_schema=False)
 @router.get("/settings/account")
 async def show_account(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     return await _show(request, runtime, caller)
-
-
-@router.post("/settings/password")
-async def set_password(
-    request: Request, runtime: CurrentRuntime, caller: CurrentSession, current_password: Text = "", password: Text = ""
-) -> Response:
-    try:
-        await change_password(runtime, caller, current_password, password)
-    except (Invalid, TooMany) as error:
-        field = getattr(error, "field", None)
-        form_field = "password" if field == "new_password" else "current_password"
-        return await _show(request, runtime, caller, {form_field: explain(error)}, status_of(error))
-    message = translate("The new password is set. All other devices are logged out.")
-    return see_other(request, "/settings/account", toast=Toast(message))
-
-
-@router.post("/settings/account/unlink")
-async def unlink_identity(
-    request: Request, runtime: CurrentRuntime, caller: CurrentSession, provider: Text = ""
-) -> Response:
-    try:
-        await unlink(runtime, caller, path_id(provider))
-    except (Conflict, NotFound) as error:
-        return await _show(request, runtime, caller, {"linked": explain(error)}, status_of(error))
-    return see_other(request, "/settings/account", toast=Toast(translate("It is unlinked.")))
 
 
 @router.post("/settings/account/delete")
@@ -88,35 +60,14 @@ async def remove_account(
     return response
 
 
-def _identity_options(runtime: Runtime, identities: Sequence[LinkedIdentity]) -> tuple[SelectOption, ...]:
-    """Linked identities with their e-mail addresses, then the providers that can be linked."""
-    names = {key: provider.name for key, provider in runtime.sign_in.providers.items()}
-    linked_providers = {identity.provider for identity in identities}
-    return (
-        *(
-            SelectOption(
-                str(identity.id), f"{names.get(identity.provider, identity.provider)} {identity.email}".strip(), True
-            )
-            for identity in identities
-        ),
-        *(
-            SelectOption(key, name, False, f"/settings/account/link/{key}")
-            for key, name in names.items()
-            if key not in linked_providers
-        ),
-    )
-
-
 async def _show(
     request: Request, runtime: Runtime, caller: Caller, errors: Mapping[str, str] | None = None, status: int = 200
 ) -> Response:
     user = caller.user
-    identities = await linked(runtime, user.id)
     view = AccountSettings(
         email=user.email,
         verified=user.email_verified_at is not None,
         since=full_time(user.created_at, runtime.now(), zone_of(request)),
-        linked=_identity_options(runtime, identities),
         has_password=await has_password(runtime, user.id),
         errors=errors or {},
     )
@@ -192,7 +143,7 @@ async def make_reset_link(
 @admin_router.post(f"{PLACE}/{{user_id}}/delete")
 async def delete(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, user_id: IdPath) -> Response:
     user = await member_to_change(runtime, caller.user, user_id)
-    await delete_member(runtime, user)
+    await remove_user(runtime, user)
     return _redirect(request, translate("%(email)s is deleted.", email=user.email))
 
 
@@ -262,6 +213,11 @@ def _facts(member: Member, now: Instant, zone: tzinfo) -> str:
 
 WORDS = {
     "assistant_call": marked("An assistant asked for something"),
+    "code_failed": marked("Wrong one-time code"),
+    "codes_disabled": marked("One-time codes turned off"),
+    "codes_enabled": marked("One-time codes turned on"),
+    "recovery_code_used": marked("Recovery code used"),
+    "recovery_codes_made": marked("New recovery codes made"),
     "cleanup_asked": marked("Asked to tidy up"),
     "digest_generated": marked("A digest was written"),
     "digest_mail_ended": marked("Digests by mail ended"),

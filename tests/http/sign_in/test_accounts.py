@@ -122,7 +122,7 @@ async def test_an_account_without_a_password_is_proved_by_a_fresh_login(
     browser = browse(registration="open")
     back = await go(browser, provider)
     await send(browser, (await browser.get(back.headers["location"])).text, privacy="true")
-    shown = await browser.get("/settings/account")
+    shown = await browser.get("/settings/security")
     assert "current_password" not in shown.text and "delete_password" not in shown.text
     harness.clock.ahead += HOUR
     typed = {"password": PASSWORD}
@@ -157,8 +157,8 @@ async def test_who_is_logged_in_links_another_address_with_their_password(
     back = await go(browser, provider, "/settings/account/link/oidc")
     page = await browser.get(back.headers["location"])
     assert (await send(browser, page.text, password="wrong")).status_code == 400
-    assert (await send(browser, page.text, password=PASSWORD)).headers["location"] == "/settings/account"
-    shown = await browser.get("/settings/account")
+    assert (await send(browser, page.text, password=PASSWORD)).headers["location"] == "/settings/security"
+    shown = await browser.get("/settings/security")
     assert "Reed ID elsewhere@example.org" in shown.text
     (link,) = (await browser.get("/api/v1/users/me/identities")).json()["items"]
     unlinked = await browser.post(

@@ -92,12 +92,12 @@ async def test_the_password_is_changed_by_who_knows_it(client: Client, runtime: 
 
 async def test_devices_are_listed_and_logged_out(reader: Client, by_cookie: SignIn, harness: RuntimeHarness) -> None:
     phone = await by_cookie("reader@example.org")
-    assert (await phone.get("/settings/devices")).status_code == 200
+    assert (await phone.get("/settings/security")).status_code == 200
     mine, other = await harness.column("SELECT id FROM sessions ORDER BY id")
-    page = (await reader.get("/settings/devices")).text
+    page = (await reader.get("/settings/security")).text
     assert "this one" in page and f"/settings/devices/{mine}/delete" not in page
     await reader.post(f"/settings/devices/{other}/delete")
-    assert (await phone.get("/settings/devices")).status_code == 303
+    assert (await phone.get("/settings/security")).status_code == 303
 
 
 async def test_the_cards_tell_an_address_that_works_elsewhere(

@@ -72,10 +72,13 @@ from reedbed.store.tables.read_state import (
 from reedbed.store.tables.retention import cleanup_notices, cleanups, removed_keys
 from reedbed.store.tables.subscriptions import folders, list_settings, published_feeds, rules, searches, subscriptions
 from reedbed.store.tables.users import (
+    challenges,
     event_log,
     identities,
     identity_sessions,
     mail_links,
+    one_time_codes,
+    recovery_codes,
     sessions,
     sign_ins,
     tokens,
@@ -95,6 +98,7 @@ __all__ = [
     "audiences",
     "blobs",
     "bookmarks",
+    "challenges",
     "cleanup_notices",
     "cleanups",
     "digest_schedules",
@@ -133,6 +137,7 @@ __all__ = [
     "mail_senders",
     "metadata",
     "muted",
+    "one_time_codes",
     "page_feeds",
     "parked_unread",
     "playback_positions",
@@ -143,6 +148,7 @@ __all__ = [
     "questions",
     "read_history",
     "recordings",
+    "recovery_codes",
     "removed_keys",
     "rules",
     "searches",

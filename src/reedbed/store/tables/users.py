@@ -1,8 +1,8 @@
 """Users, how they sign in, and the audit log."""
 
-from sqlalchemy import Column, ForeignKey, Index, Table, Text, UniqueConstraint
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Table, Text, UniqueConstraint
 
-from reedbed.store.tables.columns import Id, id_column, metadata, moment, owner
+from reedbed.store.tables.columns import Id, flag, id_column, metadata, moment, owner
 
 users = Table(
     "users",
@@ -31,6 +31,7 @@ sessions = Table(
     moment("last_active_at"),
     moment("expires_at"),
     moment("confirmed_at", null=True),  # when this user last proved who they are
+    flag("new_place"),  # neither the browser nor the network had logged in to this account before
     Index("ix_sessions_user_id", "user_id"),
     Index("ix_sessions_expires_at", "expires_at"),
 )
@@ -49,6 +50,42 @@ tokens = Table(
     moment("last_used_at", null=True),
     moment("expires_at", null=True),
     Index("ix_tokens_user_id", "user_id"),
+)
+
+one_time_codes = Table(
+    "one_time_codes",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("secret", Text, nullable=False),  # encrypted
+    Column("last_step", BigInteger, nullable=False, server_default="0"),  # of the last accepted code
+    moment("created_at"),
+    moment("enabled_at", null=True),  # when the app has shown a right code
+)
+
+recovery_codes = Table(
+    "recovery_codes",
+    metadata,
+    id_column(),
+    owner(),
+    Column("code_hash", Text, nullable=False),
+    moment("used_at", null=True),
+    UniqueConstraint("user_id", "code_hash"),
+)
+
+# Steps of a login or a confirmation that a browser has begun; each can be completed once.
+challenges = Table(
+    "challenges",
+    metadata,
+    id_column(),
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE")),
+    Column("purpose", Text, nullable=False),  # code, passkey_login, passkey_add, passkey_confirm
+    Column("challenge_hash", Text, nullable=False, unique=True),
+    Column("browser_hash", Text, nullable=False),
+    Column("user_handle", Text),  # of the passkey to be added
+    moment("created_at"),
+    moment("expires_at"),
+    Index("ix_challenges_expires_at", "expires_at"),
+    Index("ix_challenges_user_id", "user_id"),
 )
 
 mail_links = Table(

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Generic, TypeVar
 
+from markupsafe import Markup
+
 from reedbed.domain.records import record
 from reedbed.web.views.layout import SelectOption, TimeView
 
@@ -41,8 +43,6 @@ class AccountSettings:
     email: str
     verified: bool
     since: TimeView
-    linked: tuple[SelectOption, ...] = ()
-    """Sign-in providers; chosen ones are linked."""
     has_password: bool = True
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
     saved: str = ""
@@ -55,6 +55,56 @@ class DeviceView:
     seen: str
     icon: str = "device"
     this_one: bool = False
+    new_place: bool = False
+
+
+@record
+class CodesView:
+    """One-time codes: off, being set up, or on."""
+
+    since: str = ""
+    """When they were turned on; empty: they are off."""
+    left: int = 0
+    used: int = 0
+    left_text: str = ""
+    secret: str = ""
+    """While they are being set up, with the same as `url` and as a QR code."""
+    url: str = ""
+    qr: Markup = Markup()
+    recovery: tuple[str, ...] = ()
+    """New recovery codes, shown only once."""
+    error: str = ""
+
+
+@record
+class RevocableSecret:
+    """An app password or an API token."""
+
+    name: str
+    used: str
+    revoke_url: str
+
+
+@record
+class LoginEntry:
+    what: str
+    where: str
+    when: TimeView
+    new_place: bool = False
+    failed: bool = False
+
+
+@record
+class SecuritySettings:
+    email: str
+    has_password: bool
+    codes: CodesView
+    linked: tuple[SelectOption, ...]
+    """Sign-in providers; chosen ones are linked."""
+    devices: tuple[DeviceView, ...]
+    secrets: tuple[RevocableSecret, ...]
+    logins: tuple[LoginEntry, ...]
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @record
@@ -78,7 +128,6 @@ class SetupCard:
 
 @record
 class DevicesSettings:
-    devices: tuple[DeviceView, ...]
     passwords: tuple[AppPassword, ...]
     cards: tuple[SetupCard, ...]
     made: Saved | None = None
