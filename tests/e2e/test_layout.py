@@ -213,3 +213,25 @@ def test_j_goes_on_from_where_one_scrolled(walk: Walk) -> None:
     )
     current = page.locator(".row[data-current]").bounding_box()
     assert current is not None and top["y"] - 200 < current["y"] < top["y"] + 250
+
+
+def test_on_a_tablet_the_layouts_of_a_list_are_a_menu_where_buttons_do_not_fit(walk: Walk) -> None:
+    page = walk("/all", DESK, viewport={"width": 768, "height": 1024}, has_touch=True, is_mobile=True)
+    bar = page.locator("#list-options")
+    assert bar.evaluate("bar => bar.scrollWidth <= bar.clientWidth")
+    bar.locator(".layout-menu summary").click()
+    bar.get_by_role("menuitemradio", name="Titles").click()
+    expect(page.locator('#rows[data-density="titles"]')).to_be_visible()
+    bar.locator(".layout-menu summary").click()
+    bar.get_by_role("menuitemradio", name="Cards").click()
+    expect(page.locator('#rows[data-density="cards"]')).to_be_visible()
+
+
+@both
+def test_a_page_says_its_title_once(walk: Walk, way: Way) -> None:
+    page = walk("/feeds", way)
+    in_bar = page.locator(".pane-page .bar-title")
+    expect(in_bar).to_have_css("opacity", "0")
+    page.locator(".feedline").first.wait_for()
+    page.locator(".pane-page .pane-body").evaluate("body => (body.scrollTop = body.scrollHeight)")
+    expect(in_bar).to_have_css("opacity", "1")
