@@ -227,9 +227,8 @@ def test_on_a_tablet_the_layouts_of_a_list_are_a_menu_where_buttons_do_not_fit(w
     expect(page.locator('#rows[data-density="cards"]')).to_be_visible()
 
 
-@both
-def test_a_page_says_its_title_once(walk: Walk, way: Way) -> None:
-    page = walk("/feeds", way)
+def test_a_page_says_its_title_once(walk: Walk) -> None:
+    page = walk("/feeds", PHONE)
     in_bar = page.locator(".pane-page .bar-title")
     expect(in_bar).to_have_css("opacity", "0")
     page.locator(".feedline").first.wait_for()
