@@ -131,7 +131,7 @@ def _small_square(image: "Image.Image") -> bytes:
 
 _MAX_DECODED = 12_000_000
 """Pixels in memory. A JPEG is reduced while it is decoded, so a larger one fits."""
-_SMALL_ENOUGH = 20_000
+_SMALL_ENOUGH = 6_000
 """Bytes that are not worth the work."""
 
 
