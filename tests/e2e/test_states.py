@@ -124,10 +124,10 @@ def test_every_state_has_no_fault_and_no_pan(walk: Walk, look: Look) -> None:
 
 
 def _too_wide(page: Page) -> list[str]:
-    """The page that pans sideways, and buttons whose words do not fit."""
+    """The page that pans sideways, and bars and buttons whose words do not fit."""
     return page.evaluate("""() => [
       ...(document.documentElement.scrollWidth > innerWidth ? ["the page"] : []),
-      ...[...document.querySelectorAll("button, .btn, summary")]
+      ...[...document.querySelectorAll("button, .btn, summary, .bar")]
         .filter(one => one.checkVisibility() && one.clientWidth && one.scrollWidth > one.clientWidth + 1)
-        .map(one => `${one.textContent.trim()}: ${one.scrollWidth} > ${one.clientWidth}`),
+        .map(one => `${one.id || one.textContent.trim()}: ${one.scrollWidth} > ${one.clientWidth}`),
     ]""")
