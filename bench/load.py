@@ -5,6 +5,7 @@ beside them one process on SQLite.
 BENCH_SECONDS (60), while BENCH_FEEDS (2,000) feeds on loopback are checked, a tenth of them changed.
 
     BENCH_SECONDS=10 BENCH_FEEDS=200 python -m bench load
+    BENCH_PEOPLE=1000 BENCH_RATE=300 python -m bench load
 """
 
 import asyncio
@@ -32,7 +33,8 @@ DESCRIPTION = "150 requests a second by 50 people while 2,000 feeds are crawled,
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "60"))
 FEEDS = int(os.environ.get("BENCH_FEEDS", "2000"))
-PEOPLE, RATE = 50, 150
+PEOPLE = int(os.environ.get("BENCH_PEOPLE", "50"))
+RATE = float(os.environ.get("BENCH_RATE", "150"))
 FEEDS_EACH = 40
 FIRST_CRAWL_SECONDS = 600
 WANTED_P99 = 250.0
