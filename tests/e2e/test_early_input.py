@@ -2,6 +2,7 @@
 
 from playwright.sync_api import Page, Route, expect
 
+from reedbed.web.assets import asset
 from tests.e2e.conftest import Walk, Way, both
 from tests.processes import Reedbed, signed_in, wait_for
 
@@ -43,6 +44,75 @@ def test_without_the_script_forms_work_alone(home: Reedbed, walk: Walk) -> None:
     page.route(SCRIPT, lambda route: route.fulfill(status=404))
     waiting.pop().fulfill(status=404)
     expect(line.locator(".chip")).to_have_text("resting")
+
+
+def test_what_has_just_arrived_takes_a_click(walk: Walk) -> None:
+    page = walk("/feeds")
+    page.fill("#search", "Marrowby")
+    expect(page.locator(".feedline")).to_have_count(1)
+    page.locator(".feedline summary").click()
+    page.evaluate(SAVE_AT_ONCE)
+    page.get_by_role("link", name="Change").click()
+    expect(page.locator(".toast")).to_contain_text("Saved")
+    assert page.evaluate("window.same"), "the form was sent as on a page without a script"
+
+
+SAVE_AT_ONCE = """() => {
+  window.same = true;
+  document.addEventListener("htmx:afterSwap", () => {
+    setTimeout(() => document.querySelector(".feed-form button[data-kind=primary]").click());
+  }, { once: true });
+}"""
+
+
+def test_a_key_waits_for_the_part_of_the_script_that_highlights(walk: Walk) -> None:
+    page = walk("/all", service_workers="block")
+    waiting: list[Route] = []
+    page.route("**/assets/*.js", lambda route: waiting.append(route))
+    page.locator(".row h3 a", has_text="The third morning").click()
+    expect(page.locator("#article h1")).to_have_text("The third morning")
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('#prose p'))")
+    page.keyboard.press("h")
+    wait_for("the request for the script", lambda: page.evaluate("true") and waiting)
+    page.route("**/assets/*.js", lambda route: route.continue_())
+    for route in waiting:
+        route.continue_()
+    expect(page.locator("#article [data-highlight]")).to_have_count(1)
+
+
+def test_a_name_that_is_being_written_outlives_news_of_the_sidebar(walk: Walk, home: Reedbed) -> None:
+    page = walk("/unread")
+    line = page.locator("#tree .line > a:first-child", has_text="The Marrowby Courier")
+    waiting: list[Route] = []
+    page.route("**/sidebar?here=*", lambda route: waiting.append(route))
+    with signed_in(home.url) as client:
+        client.post("/api/v1/folders", json={"name": "News of the sidebar"}).raise_for_status()
+    wait_for("the question for the sidebar", lambda: page.evaluate("true") and waiting)
+    line.focus()
+    page.keyboard.press("F2")
+    field = page.get_by_label("New name")
+    field.fill("The Courier")
+    page.route("**/sidebar?here=*", lambda route: route.continue_())
+    with page.expect_response("**/sidebar?here=*"):
+        waiting.pop().continue_()
+    page.evaluate(TWO_FRAMES)
+    expect(field).to_have_value("The Courier")
+    page.keyboard.press("Escape")
+    expect(page.locator("#tree .folder", has_text="News of the sidebar")).to_be_visible()
+
+
+TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+def test_a_search_typed_before_htmx_is_there_is_made(home: Reedbed, walk: Walk) -> None:
+    page = walk("/searches", service_workers="block")
+    waiting: list[Route] = []
+    page.route(f"**{asset('htmx-library.js')}", lambda route: waiting.append(route))
+    page.goto(f"{home.url}/feeds")
+    expect(page.locator(".feedline").nth(1)).to_be_visible()
+    page.fill("#search", "Marrowby")
+    waiting.pop().continue_()
+    expect(page.locator(".feedline")).to_have_count(1)
 
 
 def _make_rule(home: Reedbed, name: str) -> None:

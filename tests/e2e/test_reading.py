@@ -180,13 +180,16 @@ SELECT = """words => {
 }"""
 
 
+TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
 def _select(page: Page, words: str) -> None:
     page.evaluate(
         f"words => {{ const range = ({SELECT})(words); getSelection().removeAllRanges(); "
         "getSelection().addRange(range); }",
         words,
     )
-    page.wait_for_timeout(100)  # scrolling hides the bar
+    page.evaluate(TWO_FRAMES)  # scrolling hides the bar, and is told with the next frame
     page.evaluate("document.dispatchEvent(new PointerEvent('pointerup'))")
 
 

@@ -77,11 +77,17 @@ function makeFocusable(read) {
 }
 
 // The rest of what an article can do comes with the first article.
-let reading = null;
+let loading = null;
+
+/** A key may be pressed before it is there, so what needs it waits. */
+export function loadReading() {
+  loading ??= import("./reading.js").catch(() => (loading = null)); // without a network, the text can still be read
+  return loading;
+}
 
 async function prepare(read) {
   makeFocusable(read);
-  reading ??= await import("./reading.js").catch(() => null); // without a network, the text can still be read
+  const reading = await loadReading();
   if (read.isConnected) reading?.prepare(read);
 }
 

@@ -1,6 +1,7 @@
 // Highlights are painted over the text, never written into it.
 import { announce } from "./announce.js";
 import { selectedText } from "./dom.js";
+import { process } from "./htmx.js";
 import { translate } from "./i18n.js";
 
 const AROUND = 60;
@@ -26,7 +27,7 @@ export function highlightSelection(color = lastColor()) {
   form.elements.after.value = text.slice(at + quote.length, at + quote.length + AROUND);
   form.elements.color.value = color;
   localStorage.setItem(LAST_COLOR, color);
-  form.requestSubmit();
+  process(form).then(() => form.requestSubmit()); // else the form waits until the text is painted
   getSelection().removeAllRanges();
   announce(translate("highlighted"));
   return true;

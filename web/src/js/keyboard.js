@@ -4,6 +4,7 @@ import { isMarked, mark, unmark } from "./marks.js";
 import { open, step } from "./open.js";
 import { currentRow, focusRow, focusedRow, idOf } from "./rows.js";
 import { announce } from "./announce.js";
+import { loadReading } from "./article-content.js";
 import { closeMenus, dialogIsOpen, openDialog } from "./menus.js";
 import { takeUndo } from "./toast.js";
 import { undoBulk } from "./bulk.js";
@@ -84,7 +85,8 @@ function toggle(what) {
 }
 
 /** The part of the page that highlights comes with the first article; see notes.js. */
-function highlight(key) {
+async function highlight(key) {
+  await loadReading();
   document.dispatchEvent(new CustomEvent("reedbed:highlight", { detail: { note: key === "n" } }));
 }
 

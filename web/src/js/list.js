@@ -46,20 +46,32 @@ export function extend(step) {
   selectRange(anchor, to);
 }
 
+let latestReload = null;
+
 /** Ask for the list as it is now; what is open stays open. */
-export async function reloadList({ top = false } = {}) {
+export function reloadList({ top = false } = {}) {
+  const reload = loadList(top, () => reload === latestReload);
+  latestReload = reload;
+  return reload;
+}
+
+async function loadList(top, isLatest) {
   const list = document.getElementById("list");
   const url = document.getElementById("app").dataset.viewUrl;
   if (!list || !url) return;
-  const openId = document.querySelector("#article .read")?.dataset.entry;
-  const scrolled = top ? 0 : listBody().scrollTop;
-  const count = list.querySelector("[data-count]")?.textContent;
+  let html;
   try {
-    list.innerHTML = await part(url + location.search.replace("pane=nav", ""), "list");
+    html = await part(url + location.search.replace("pane=nav", ""), "list");
   } catch (error) {
-    explain(error, () => reloadList({ top }));
+    if (isLatest()) explain(error, () => reloadList({ top }));
     return;
   }
+  if (!isLatest()) return latestReload; // its answer is newer
+  // Asked for now, because one may have scrolled or opened another entry while the answer was on its way.
+  const openId = openRowId();
+  const scrolled = top ? 0 : listBody().scrollTop;
+  const count = list.querySelector("[data-count]")?.textContent;
+  list.innerHTML = html;
   const counted = list.querySelector("[data-count]");
   if (counted && count) counted.textContent = count; // The part of a page does not count again.
   process(list);
@@ -69,6 +81,11 @@ export async function reloadList({ top = false } = {}) {
   prepare(list);
   if (openId) setCurrent(findRow(openId));
   document.dispatchEvent(new CustomEvent("reedbed:list"));
+}
+
+function openRowId() {
+  const row = currentRow();
+  return row ? idOf(row) : document.querySelector("#article .read")?.dataset.entry;
 }
 
 /** Rows that arrived: only one of all stays in the Tab order. */

@@ -45,13 +45,27 @@ for (const begin of ["pointerenter", "focusin", "touchstart"])
 
 // --- Renewal: the pane stays, and so do its scroll and the focus
 
+// Nothing may vanish under a name that is being written, a menu or a finger.
+const isBusy = () => tree.querySelector("input, .lifted") || menuIsOpen();
+const LATER = 1500;
+let renewals = 0;
+let later = 0;
+
+function refreshLater() {
+  clearTimeout(later);
+  later = setTimeout(refreshTree, LATER);
+}
+
 export async function refreshTree() {
-  if (!tree || tree.querySelector("input, .lifted") || menuIsOpen()) return;
+  if (!tree) return;
+  if (isBusy()) return void refreshLater();
+  const renewal = ++renewals;
   const here = encodeURIComponent(document.getElementById("app").dataset.viewUrl ?? location.pathname);
   const html = await part(`/sidebar?here=${here}`, "nav").catch(() => "");
   const answer = new DOMParser().parseFromString(html, "text/html");
   const fresh = answer.getElementById("tree");
-  if (!fresh) return;
+  if (!fresh || renewal !== renewals) return; // a later question has the newer answer
+  if (isBusy()) return void refreshLater();
   const focused = tree.contains(document.activeElement) && document.activeElement.getAttribute("href");
   tree.replaceChildren(...fresh.children);
   loadIcons(fresh.dataset.icons);
