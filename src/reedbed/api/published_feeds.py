@@ -2,14 +2,14 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import Literal
 
+import orjson
 from fastapi import Request, Response
 from pydantic import Field
 
-from reedbed.api.feed_writer import FeedHeader, as_atom, as_json_feed
+from reedbed.domain.feed_writer import FeedDocument, FeedItem, FeedSource, to_json_feed, write_atom
 from reedbed.domain.published_feeds import PublishedFeed, check_view
 from reedbed.domain.records import record
 from reedbed.domain.times import SECOND, Instant, from_datetime, rfc3339, to_datetime
@@ -35,7 +35,7 @@ from reedbed.store.entries.read import EntryText
 
 router = ApiRouter(prefix="/published", tags=["published feeds"])
 
-Writer = Callable[[FeedHeader, Sequence[EntryText]], bytes]
+Writer = Callable[[FeedDocument, Sequence[FeedItem]], bytes]
 
 _ENTRY_ID_PREFIXES = {"digests": "digest", "stories": "story"}
 _HEADERS = {
@@ -47,12 +47,12 @@ _HEADERS = {
 
 @router.get("/{token}.atom", summary="Get a published view as Atom", response_class=Response)
 async def atom(request: Request, runtime: CurrentRuntime, token: str) -> Response:
-    return await _feed_response(request, runtime, token, "atom", as_atom, "application/atom+xml; charset=utf-8")
+    return await _feed_response(request, runtime, token, "atom", write_atom, "application/atom+xml; charset=utf-8")
 
 
 @router.get("/{token}.json", summary="Get a published view as JSON Feed", response_class=Response)
 async def json_feed(request: Request, runtime: CurrentRuntime, token: str) -> Response:
-    return await _feed_response(request, runtime, token, "json", as_json_feed, "application/feed+json; charset=utf-8")
+    return await _feed_response(request, runtime, token, "json", _write_json, "application/feed+json; charset=utf-8")
 
 
 def published_url(runtime: Runtime, token: str, form: str) -> str:
@@ -63,9 +63,7 @@ async def _feed_response(
     request: Request, runtime: Runtime, token: str, form: str, write: Writer, media_type: str
 ) -> Response:
     publication = await read_publication(runtime, token)
-    header = _feed_header(runtime, publication, published_url(runtime, token, form))
-    images = image_urls_for_apps(runtime)
-    body = write(header, [replace(entry, content=images.in_html(entry.content)) for entry in publication.entries])
+    body = write(*_document(runtime, publication, published_url(runtime, token, form)))
     tag = f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
     changed_at = _changed_at(publication)
     headers = {**_HEADERS, "ETag": tag, "Last-Modified": format_datetime(to_datetime(changed_at), usegmt=True)}
@@ -74,16 +72,39 @@ async def _feed_response(
     return Response(body, 200, headers, media_type)
 
 
-def _feed_header(runtime: Runtime, publication: Publication, self_url: str) -> FeedHeader:
+def _write_json(feed: FeedDocument, items: Sequence[FeedItem]) -> bytes:
+    return orjson.dumps(to_json_feed(feed, items))
+
+
+def _document(runtime: Runtime, publication: Publication, self_url: str) -> tuple[FeedDocument, list[FeedItem]]:
+    """The feed and its items; an entry has the same id in every feed."""
     feed, base_url = publication.feed, runtime.accounts.base_url
     host = host_of(base_url) or "localhost"
-    return FeedHeader(
+    id_base = f"tag:{host},2026:{_ENTRY_ID_PREFIXES.get(feed.view.kind, 'entry')}-"
+    images = image_urls_for_apps(runtime)
+    document = FeedDocument(
         id=f"tag:{host},{rfc3339(feed.created_at)[:10]}:published-{feed.id}",
         title=feed.name,
         self_url=self_url,
         home_url=base_url,
         updated=_changed_at(publication),
-        entry_id_base=f"tag:{host},2026:{_ENTRY_ID_PREFIXES.get(feed.view.kind, 'entry')}-",
+    )
+    return document, [_item(entry, id_base, images.in_html(entry.content)) for entry in publication.entries]
+
+
+def _item(entry: EntryText, id_base: str, content: str) -> FeedItem:
+    updated = None if entry.changed_at is None else max(entry.sort_at, entry.changed_at)
+    return FeedItem(
+        id=f"{id_base}{entry.id}",
+        title=entry.title,
+        content_html=content,
+        published=entry.sort_at,
+        updated=updated,
+        url=entry.url,
+        author=entry.author,
+        language=entry.language,
+        summary=entry.summary,
+        source=FeedSource(entry.feed_title, f"{id_base}feed-{entry.feed_id}", updated or entry.sort_at),
     )
 
 

@@ -11,6 +11,7 @@ import orjson
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.failures import Failure, FailureCode
+from reedbed.domain.feed_writer import JsonFields, json_feed
 from reedbed.domain.feeds import NotAFeed
 from reedbed.domain.page_feeds import PageEntry, PageLists
 from reedbed.domain.records import record
@@ -133,30 +134,27 @@ def _extract_list(name: str, base: str) -> None:
     click.echo(orjson.dumps(_list_json(lists, base or source.url)))
 
 
-def _list_json(lists: PageLists, url: str) -> dict[str, Any]:
+def _list_json(lists: PageLists, url: str) -> JsonFields:
     best = lists.lists[0] if lists.lists else None
     about: dict[str, Any] = {"source": best.recipe.source, "recipe": best.recipe} if best is not None else {}
     if lists.reason is not None:
         about["reason"] = lists.reason.message
-    page = {"home_page_url": url} if url else {}
-    return {
-        "version": "https://jsonfeed.org/version/1.1",
-        "title": lists.title or url or "Untitled",
-        **page,
-        "_reedbed": about,
-        "items": [_entry_json(entry) for entry in best.entries] if best is not None else [],
-    }
+    entries = best.entries if best is not None else ()
+    title = lists.title or url or "Untitled"
+    return json_feed(map(_entry_json, entries), title=title, home_page_url=url or None, _reedbed=about)
 
 
-def _entry_json(entry: PageEntry) -> dict[str, str]:
+def _entry_json(entry: PageEntry) -> JsonFields:
     # Without a base, addresses stay as relative as they are in the file.
     url = entry.url.removeprefix(UNKNOWN_BASE.rstrip("/"))
-    fields = {"id": url, "url": url, "title": entry.title, "content_text": entry.teaser}
-    if entry.image is not None:
-        fields["image"] = entry.image.removeprefix(UNKNOWN_BASE.rstrip("/"))
-    if entry.published is not None:
-        fields["date_published"] = rfc3339(entry.published)
-    return fields
+    return {
+        "id": url,
+        "url": url,
+        "title": entry.title,
+        "content_text": entry.teaser,
+        "image": None if entry.image is None else entry.image.removeprefix(UNKNOWN_BASE.rstrip("/")),
+        "date_published": None if entry.published is None else rfc3339(entry.published),
+    }
 
 
 def _failure_of(error: Invalid | OSError) -> Failure:

@@ -2,17 +2,17 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
-from email.utils import format_datetime
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Final, Literal, TypeVar
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.failures import Failure
+from reedbed.domain.feed_writer import Category, FeedDocument, FeedItem, FeedSource, write_rss
 from reedbed.domain.records import record
 from reedbed.domain.summaries import Variant
-from reedbed.domain.text import storable, writable
-from reedbed.domain.times import Instant, to_datetime
+from reedbed.domain.text import storable
+from reedbed.domain.times import Instant
 from reedbed.domain.urls import root_domain
 
 SCORES: Final = ("framing", "clickbait", "persuasive", "hyper_stimulus", "speculative")
@@ -251,55 +251,41 @@ class FramedItem:
         return not framing.enforce_domain or is_on_domain(self.url, feed.url, framing.root_domain)
 
 
-def rss(feed: FramedFeed, items: Sequence[FramedItem], *, self_url: str, built_at: Instant) -> str:
-    """RSS 2.0, well-formed for any input."""
+def rss(feed: FramedFeed, items: Sequence[FramedItem], *, self_url: str, built_at: Instant) -> bytes:
     title = feed.title or feed.url
-    channel = [
-        _element("title", title),
-        _element("link", feed.site_url or feed.url),
-        _element("description", feed.description or f"{title}, in neutral words."),
-        _element("language", feed.language),
-        _element("lastBuildDate", _date(built_at)),
-        _element("generator", "Reedbed"),
-        _element("docs", "https://www.rssboard.org/rss-specification"),
-        f'<atom:link href="{_text(self_url)}" rel="self" type="application/rss+xml"/>',
-        *(_item(feed, item) for item in items),
-    ]
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n'
-        '<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom" '
-        f'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:f="{NAMESPACE}">'
-        f"<channel>{''.join(channel)}</channel></rss>\n"
+    document = FeedDocument(
+        title=title,
+        self_url=self_url,
+        home_url=feed.site_url or feed.url,
+        updated=built_at,
+        description=feed.description or f"{title}, in neutral words.",
+        language=feed.language,
+        namespaces={"f": NAMESPACE},
     )
+    return write_rss(document, (_item(feed, item) for item in items))
 
 
-def _item(feed: FramedFeed, item: FramedItem) -> str:
+def _item(feed: FramedFeed, item: FramedItem) -> FeedItem:
     analysis = item.analysis
-    elements = [
-        _element("title", analysis.title),
-        _element("link", item.url),
-        _guid(feed, item),
-        _element("pubDate", _date(item.sort_at)),
-        _element("dc:creator", item.author),
-        _element("category", analysis.category),
-        _element("description", _html(item)),
-        f'<source url="{_text(feed.url)}">{_text(feed.title or feed.url)}</source>',
-        _element("f:title_original", item.title_original),
-        _element("f:description_original", item.description_original),
-        _element("f:title_correction_reason", analysis.title_reason),
-        _element("f:description_correction_reason", analysis.description_reason),
-        *(_score(score) for score in (*analysis.scores, analysis.overall)),
-        _element("f:llm_model", analysis.model),
-    ]
-    return f"<item>{''.join(elements)}</item>"
-
-
-def _guid(feed: FramedFeed, item: FramedItem) -> str:
-    """The entry's own guid if it has one, so that readers of both feeds recognize the item."""
-    guid = item.guid or item.url
-    if guid is None:
-        return f'<guid isPermaLink="false">{_text(f"{feed.url}#{item.id}")}</guid>'
-    return f'<guid isPermaLink="{"true" if guid == item.url else "false"}">{_text(guid)}</guid>'
+    return FeedItem(
+        # The entry's own guid if it has one, so that readers of both feeds recognise the item.
+        id=item.guid or item.url or f"{feed.url}#{item.id}",
+        title=analysis.title,
+        url=item.url,
+        published=item.sort_at,
+        author=item.author,
+        categories=[Category(analysis.category)],
+        content_html=_html(item),
+        source=FeedSource(feed.title or feed.url, feed_url=feed.url),
+        extensions=[
+            ("f:title_original", item.title_original),
+            ("f:description_original", item.description_original),
+            ("f:title_correction_reason", analysis.title_reason),
+            ("f:description_correction_reason", analysis.description_reason),
+            *(part for score in (*analysis.scores, analysis.overall) for part in _score(score)),
+            ("f:llm_model", analysis.model),
+        ],
+    )
 
 
 def _html(item: FramedItem) -> str:
@@ -324,20 +310,9 @@ def name_of(score: str) -> str:
     return score.replace("_", "-").capitalize()
 
 
-def _score(score: Score) -> str:
+def _score(score: Score) -> Iterator[tuple[str, str]]:
     """No attributes: many readers keep either the attributes or the text of an unknown element, not both."""
     name = f"f:{score.name}"
-    details = _element(f"{name}_reason", score.reason) + _element(f"{name}_quote", score.quote)
-    return f"<{name}>{score.value:g}</{name}>{details}"
-
-
-def _element(name: str, text: str | None) -> str:
-    return f"<{name}>{_text(text)}</{name}>" if text and text.strip() else ""
-
-
-def _text(text: str) -> str:
-    return escape(writable(text))
-
-
-def _date(timestamp: Instant) -> str:
-    return format_datetime(to_datetime(timestamp), usegmt=True)
+    yield name, f"{score.value:g}"
+    yield f"{name}_reason", score.reason
+    yield f"{name}_quote", score.quote

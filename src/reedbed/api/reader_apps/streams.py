@@ -8,11 +8,11 @@ from urllib.parse import unquote
 
 from fastapi import Response
 
-from reedbed.api.feed_writer import as_reader_atom
 from reedbed.api.reader_apps.common import Params, ReaderCall, json, text
 from reedbed.domain.articles import content_for_programs
 from reedbed.domain.entries import Entry, StreamItem, StreamQuery
 from reedbed.domain.errors import Invalid
+from reedbed.domain.feed_writer import READER, Category, FeedDocument, FeedItem, FeedSource, write_atom
 from reedbed.domain.feeds import Enclosure
 from reedbed.domain.pagination import Order
 from reedbed.domain.reader_apps import (
@@ -46,6 +46,9 @@ from reedbed.store.entries import read as entries
 
 # --- Stream ids
 
+_ATOM_ID = "tag:google.com,2005:reader/"
+_READER_STATES = "http://www.google.com/reader/"
+_FRESH = state_name("fresh")
 MAX_FILTERS = 200
 
 
@@ -380,7 +383,39 @@ async def stream_contents(call: ReaderCall, stream: str) -> Response:
 async def stream_atom(call: ReaderCall, stream: str) -> Response:
     """newsboat in feedhq mode reads each feed as Atom."""
     contents = await _read_stream_contents(call, stream)
-    return Response(as_reader_atom(contents, str(call.request.url)), media_type="application/atom+xml")
+    feed = FeedDocument(
+        id=f"{_ATOM_ID}{contents['id']}",
+        title=contents["title"],
+        self_url=str(call.request.url),
+        updated=contents["updated"] * SECOND,
+        continuation=contents.get("continuation", ""),
+        namespaces={"gr": READER},
+    )
+    return Response(write_atom(feed, map(_atom_item, contents["items"])), media_type="application/atom+xml")
+
+
+def _atom_item(item: dict[str, Any]) -> FeedItem:
+    """newsboat reads the read state from the labels of categories."""
+    terms = [*item["categories"], *(() if _READ in item["categories"] else (_FRESH,))]
+    origin = item["origin"]
+    return FeedItem(
+        id=item["id"],
+        title=item["title"],
+        content_html=item["summary"]["content"],
+        published=item["published"] * SECOND,
+        updated=item["updated"] * SECOND,
+        url=item["alternate"][0]["href"],
+        author=item.get("author"),
+        categories=tuple(map(_category, terms)),
+        enclosures=[(enclosure["href"], enclosure["type"]) for enclosure in item.get("enclosure", ())],
+        source=FeedSource(origin["title"], f"{_ATOM_ID}{origin['streamId']}", home_url=origin["htmlUrl"]),
+    )
+
+
+def _category(term: str) -> Category:
+    """Only states get the scheme, so a tag called "read" does not change the read state."""
+    kind, _, label = term.partition("/-/")[2].partition("/")
+    return Category(term, label) if kind == "label" else Category(term, term.rpartition("/")[2], _READER_STATES)
 
 
 async def _read_stream_contents(call: ReaderCall, stream: str) -> dict[str, Any]:

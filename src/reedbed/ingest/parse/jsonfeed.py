@@ -9,6 +9,7 @@ from typing import cast
 import orjson
 
 from reedbed.domain.failures import Failure, FailureCode
+from reedbed.domain.feed_writer import JsonFields, json_feed, without_empty
 from reedbed.domain.feeds import Author, Enclosure, NotAFeed, ParsedEntry, ParsedFeed
 from reedbed.domain.text import storable
 from reedbed.domain.times import Instant, rfc3339
@@ -205,7 +206,6 @@ def _number(fields: Fields, key: str) -> int | None:
 
 # --- Writing
 
-JsonFields = dict[str, object]
 Cleaner = Callable[[str, str | None], str]
 
 
@@ -218,8 +218,8 @@ def as_json_feed(feed: ParsedFeed, *, url: str) -> JsonFields:
         return standalone_html(clean_html(html, base))
 
     base = feed.site_url or url or None
-    return _without_empty(
-        version="https://jsonfeed.org/version/1.1",
+    return json_feed(
+        (_item(entry, base, clean) for entry in feed.entries),
         title=feed.title or feed.site_url or url or "Untitled",
         home_page_url=feed.site_url,
         feed_url=feed.self_url or url or None,
@@ -229,13 +229,13 @@ def as_json_feed(feed: ParsedFeed, *, url: str) -> JsonFields:
         language=feed.language,
         authors=[_author(author) for author in feed.authors],
         hubs=[{"type": "WebSub", "url": feed.hub_url}] if feed.hub_url else None,
-        _reedbed=_without_empty(format=feed.format, truncated=feed.truncated or None),
-    ) | {"items": [_item(entry, base, clean) for entry in feed.entries]}
+        _reedbed=without_empty(format=feed.format, truncated=feed.truncated or None),
+    )
 
 
 def _item(entry: ParsedEntry, base: str | None, clean: Cleaner) -> JsonFields:
     content = clean(entry.content, entry.url or base)
-    return _without_empty(
+    return without_empty(
         id=entry.guid or entry.url or _content_id(entry),
         url=entry.url or uri_from_guid(entry.guid),
         external_url=entry.external_url,
@@ -257,11 +257,11 @@ def uri_from_guid(guid: str | None) -> str | None:
 
 
 def _author(author: Author) -> JsonFields:
-    return _without_empty(name=author.name, url=author.url or (f"mailto:{author.email}" if author.email else None))
+    return without_empty(name=author.name, url=author.url or (f"mailto:{author.email}" if author.email else None))
 
 
 def _attachment(enclosure: Enclosure) -> JsonFields:
-    return _without_empty(
+    return without_empty(
         url=enclosure.url,
         mime_type=enclosure.type or "application/octet-stream",
         title=enclosure.title,
@@ -276,8 +276,3 @@ def _format_time(time: Instant | None) -> str | None:
 
 def _content_id(entry: ParsedEntry) -> str:
     return "sha256:" + hashlib.sha256(f"{entry.title}\n{entry.content}".encode("utf-8", "replace")).hexdigest()
-
-
-def _without_empty(**fields: object) -> JsonFields:
-    """Leave out empty values."""
-    return {name: value for name, value in fields.items() if value not in (None, "", [])}

@@ -54,12 +54,12 @@ async def _build_document(tx: Tx, runtime: Runtime, feed_id: int, now: Instant) 
         return
     items = await shown_items(tx, feed, most=runtime.framing.items)
     self_url = deframed_feed_url(runtime, feed)
-    digest = hashlib.sha256(rss(feed, items, self_url=self_url, built_at=0).encode()).hexdigest()[:32]
+    digest = hashlib.sha256(rss(feed, items, self_url=self_url, built_at=0)).hexdigest()[:32]
     before = await framed_documents.hash_of(tx, feed_id)
     if digest == before or (before is None and not items):
         return
     built_at = now // SECOND * SECOND
-    content = rss(feed, items, self_url=self_url, built_at=built_at).encode()
+    content = rss(feed, items, self_url=self_url, built_at=built_at)
     await framed_documents.put(tx, feed_id, Document(content, digest, len(items), built_at))
 
 
@@ -140,4 +140,4 @@ async def _filtered_document(tx: Tx, runtime: Runtime, feed_id: int, max_score: 
     if feed is None:
         raise NotFound(UNKNOWN_FEED)
     items = await shown_items(tx, feed, most=runtime.framing.items, max_score=thousandths(max_score))
-    return rss(feed, items, self_url=deframed_feed_url(runtime, feed, max_score), built_at=built_at).encode()
+    return rss(feed, items, self_url=deframed_feed_url(runtime, feed, max_score), built_at=built_at)

@@ -1,0 +1,215 @@
+"""Writes feeds: Atom 1.0, RSS 2.0 and JSON Feed 1.1. The XML is well-formed for any input."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from email.utils import format_datetime
+
+from reedbed.domain.records import record
+from reedbed.domain.text import writable
+from reedbed.domain.times import Instant, rfc3339, to_datetime
+
+ATOM = "http://www.w3.org/2005/Atom"
+READER = "http://www.google.com/schemas/reader/atom/"
+JSON_FEED = "https://jsonfeed.org/version/1.1"
+JsonFields = dict[str, object]
+
+
+@record
+class FeedSource:
+    """The feed that an item was taken from."""
+
+    title: str
+    id: str = ""
+    updated: Instant | None = None
+    feed_url: str = ""
+    home_url: str = ""
+
+
+@record
+class Category:
+    term: str
+    label: str = ""
+    scheme: str = ""
+
+
+@record
+class FeedItem:
+    id: str
+    title: str
+    content_html: str
+    published: Instant
+    source: FeedSource
+    updated: Instant | None = None
+    url: str | None = None
+    author: str | None = None
+    language: str | None = None
+    summary: str = ""
+    categories: Sequence[Category] = ()
+    enclosures: Sequence[tuple[str, str]] = ()
+    """URL and media type of each."""
+    extensions: Sequence[tuple[str, str]] = ()
+    """Further elements of RSS, each with the prefix of a namespace of the feed."""
+
+
+@record
+class FeedDocument:
+    title: str
+    self_url: str
+    updated: Instant
+    id: str = ""
+    home_url: str | None = None
+    description: str = ""
+    language: str | None = None
+    continuation: str = ""
+    """Where the next page of the Google Reader API begins."""
+    namespaces: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+# --- Atom
+
+
+def write_atom(feed: FeedDocument, items: Iterable[FeedItem]) -> bytes:
+    parts = (
+        _element("id", feed.id),
+        _element("title", feed.title),
+        _element("updated", rfc3339(feed.updated)),
+        _element("generator", "Reedbed"),
+        _link(feed.self_url, "self", "application/atom+xml"),
+        *([_link(feed.home_url, "alternate", "text/html")] if feed.home_url else ()),
+        *([_element("gr:continuation", feed.continuation)] if feed.continuation else ()),
+        *map(_atom_entry, items),
+    )
+    root = {"xmlns": ATOM, **{f"xmlns:{prefix}": url for prefix, url in feed.namespaces.items()}}
+    return f"<?xml version='1.0' encoding='UTF-8'?>\n{_parent('feed', parts, **root)}".encode()
+
+
+def _atom_entry(item: FeedItem) -> str:
+    parts = (
+        _element("id", item.id),
+        _element("title", item.title),
+        _element("updated", rfc3339(item.published if item.updated is None else item.updated)),
+        _element("published", rfc3339(item.published)),
+        _parent("author", [_element("name", item.author or item.source.title)]),
+        *([_link(item.url, "alternate", "text/html")] if item.url else ()),
+        *(_link(url, "enclosure", type_) for url, type_ in item.enclosures),
+        *(_element("category", **_attributes(category)) for category in item.categories),
+        _parent("source", _atom_source(item.source)),
+        _element("content", item.content_html, type="html"),
+    )
+    return _parent("entry", parts, **({"xml:lang": item.language} if item.language else {}))
+
+
+def _atom_source(source: FeedSource) -> Iterator[str]:
+    yield _element("id", source.id)
+    yield _element("title", source.title)
+    if source.updated is not None:
+        yield _element("updated", rfc3339(source.updated))
+    if source.home_url:
+        yield _link(source.home_url, "alternate", "text/html")
+
+
+def _attributes(category: Category) -> dict[str, str]:
+    values = {"term": category.term, "label": category.label, "scheme": category.scheme}
+    return {name: value for name, value in values.items() if value or name == "term"}
+
+
+def _link(href: str, rel: str, type_: str) -> str:
+    return _element("link", href=href, rel=rel, type=type_)
+
+
+# --- RSS
+
+
+def write_rss(feed: FeedDocument, items: Iterable[FeedItem]) -> bytes:
+    atom_link = _element("atom:link", href=feed.self_url, rel="self", type="application/rss+xml")
+    channel = (
+        *_optional("title", feed.title),
+        *_optional("link", feed.home_url),
+        *_optional("description", feed.description),
+        *_optional("language", feed.language),
+        _element("lastBuildDate", _rss_date(feed.updated)),
+        _element("generator", "Reedbed"),
+        _element("docs", "https://www.rssboard.org/rss-specification"),
+        atom_link,
+        *map(_rss_item, items),
+    )
+    namespaces = {"atom": ATOM, "dc": "http://purl.org/dc/elements/1.1/", **feed.namespaces}
+    root = {"version": "2.0", **{f"xmlns:{prefix}": url for prefix, url in namespaces.items()}}
+    document = _parent("rss", [_parent("channel", channel)], **root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{document}\n'.encode()
+
+
+def _rss_item(item: FeedItem) -> str:
+    parts = (
+        *_optional("title", item.title),
+        *_optional("link", item.url),
+        _element("guid", item.id, isPermaLink="true" if item.id == item.url else "false"),
+        _element("pubDate", _rss_date(item.published)),
+        *_optional("dc:creator", item.author),
+        *(part for category in item.categories for part in _optional("category", category.term)),
+        *_optional("description", item.content_html),
+        _element("source", item.source.title, url=item.source.feed_url),
+        *(part for name, text in item.extensions for part in _optional(name, text)),
+    )
+    return _parent("item", parts)
+
+
+def _rss_date(timestamp: Instant) -> str:
+    return format_datetime(to_datetime(timestamp), usegmt=True)
+
+
+# --- JSON Feed
+
+
+def to_json_feed(feed: FeedDocument, items: Iterable[FeedItem]) -> JsonFields:
+    return json_feed(map(_json_item, items), title=feed.title, home_page_url=feed.home_url, feed_url=feed.self_url)
+
+
+def _json_item(item: FeedItem) -> JsonFields:
+    return {
+        "id": item.id,
+        "url": item.url,
+        "title": item.title,
+        "content_html": item.content_html,
+        "summary": item.summary or None,
+        "date_published": rfc3339(item.published),
+        "date_modified": None if item.updated is None else rfc3339(item.updated),
+        "authors": [{"name": item.author or item.source.title}],
+        "language": item.language,
+    }
+
+
+def json_feed(items: Iterable[JsonFields], **fields: object) -> JsonFields:
+    """A document of JSON Feed, without fields that are empty; an item may have an empty title or content."""
+    without_none = ({name: value for name, value in item.items() if value is not None} for item in items)
+    return {"version": JSON_FEED, **without_empty(**fields), "items": list(without_none)}
+
+
+def without_empty(**fields: object) -> JsonFields:
+    return {name: value for name, value in fields.items() if value not in (None, "", [])}
+
+
+# --- XML
+
+
+def _element(name: str, text: str = "", **attributes: str) -> str:
+    return _parent(name, [_escape(text)] if text else (), **attributes)
+
+
+def _optional(name: str, text: str | None) -> tuple[str, ...]:
+    return (_element(name, text),) if text and text.strip() else ()
+
+
+def _parent(name: str, parts: Iterable[str], **attributes: str) -> str:
+    start = "".join((name, *(f' {key}="{_escape_attribute(value)}"' for key, value in attributes.items())))
+    content = "".join(parts)
+    return f"<{start}>{content}</{name}>" if content else f"<{start}/>"
+
+
+def _escape(text: str) -> str:
+    text = writable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.replace("\r", "&#13;")
+
+
+def _escape_attribute(value: str) -> str:
+    return _escape(value).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
