@@ -1,7 +1,7 @@
 """Access to the AI model: budget, circuit breaker and rate limit for each call, privacy, and admin status."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import structlog
@@ -35,6 +35,11 @@ from reedbed.store import ai as ai_state
 from reedbed.store import subscriptions, summaries
 from reedbed.store.ai import Sizes
 from reedbed.store.engine.database import Tx
+
+Updated = Sequence[tuple[int, int]]
+"""Pairs of entry id and feed id whose readers get an update event."""
+SaveResult = Callable[[Tx, Runtime, Usage, Instant], Awaitable[Updated]]
+"""Stores what was written, and what the model used for it."""
 
 log = structlog.get_logger()
 

@@ -1,8 +1,7 @@
 """The AI worker's steps: claim the next task, call the model, store the result or record the failure."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import structlog
 
@@ -16,16 +15,22 @@ from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT, MAX_ATTEMPTS, after_failure
 from reedbed.domain.times import MINUTE, SECOND, Instant
 from reedbed.services import summaries as summary_work
-from reedbed.services.ai import AvailableModel, ModelUnavailable, Permit, choose_model, enter, settle
+from reedbed.services.ai import (
+    AvailableModel,
+    ModelUnavailable,
+    Permit,
+    SaveResult,
+    Updated,
+    choose_model,
+    enter,
+    settle,
+)
 from reedbed.services.framing import analyse as framing_work
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import enqueue_extracts
 from reedbed.store import ai, summaries
 from reedbed.store.ai import Queued
 from reedbed.store.engine.database import Tx
-
-Updated = Sequence[tuple[int, int]]
-"""Pairs of entry id and feed id whose readers get an update event."""
 
 
 class Work(Protocol):
@@ -44,15 +49,13 @@ class Work(Protocol):
         """The user whose budget is charged; None for the instance's budget."""
         ...
 
-    def write(self) -> Any:
-        """Write without a model, in a thread. Returns a `ModelError` on failure."""
+    def write(self) -> SaveResult | ModelError:
+        """Write without a model, in a thread."""
         ...
 
-    def read(self, answer: str, model: str) -> Any:
-        """Parse the model's response, or return a `ModelError`."""
+    def read(self, answer: str, model: str) -> SaveResult | ModelError:
+        """Parse the model's response."""
         ...
-
-    async def keep(self, tx: Tx, runtime: Runtime, written: Any, used: Usage, now: Instant) -> Updated: ...
 
     async def stand_in(self, tx: Tx, now: Instant) -> None:
         """Enqueue a substitute that needs no model, because the model failed."""
@@ -160,21 +163,23 @@ async def _claim_task(tx: Tx, runtime: Runtime, now: Instant) -> Task | NothingD
     return Task(row, work, permit)
 
 
-async def _run(task: Task) -> Any:
+async def _run(task: Task) -> Completion | SaveResult | ModelError:
     """The model's response, or the result written without a model."""
     if task.permit is None or task.work.prompt is None:
         return await asyncio.to_thread(task.work.write)
     return await task.permit.model.ask(task.work.prompt)
 
 
-def _parse(task: Task, outcome: Any) -> Any:
+def _parse(task: Task, outcome: Completion | SaveResult | ModelError) -> SaveResult | ModelError:
     if not isinstance(outcome, Completion):
         return outcome
     assert task.permit is not None
     return task.work.read(outcome.text, task.permit.model.name)
 
 
-async def _store_with_retries(runtime: Runtime, task: Task, outcome: Any, result: Any) -> Updated:
+async def _store_with_retries(
+    runtime: Runtime, task: Task, outcome: Completion | SaveResult | ModelError, result: SaveResult | ModelError
+) -> Updated:
     for pause in PAUSES:
         try:
             async with runtime.db.write() as tx:
@@ -186,15 +191,18 @@ async def _store_with_retries(runtime: Runtime, task: Task, outcome: Any, result
         return await _store(tx, runtime, task, outcome, result)
 
 
-async def _store(tx: Tx, runtime: Runtime, task: Task, outcome: Any, result: Any) -> Updated:
+async def _store(
+    tx: Tx, runtime: Runtime, task: Task, outcome: Completion | SaveResult | ModelError, result: SaveResult | ModelError
+) -> Updated:
     """Store the result or failure; return the entries whose readers get an update event."""
     now, row = runtime.now(), task.row
     used = Usage()
     if task.permit is not None:
+        assert isinstance(outcome, Completion | ModelError)
         unreadable = isinstance(result, ModelError) and result.kind == "unreadable"
         used = await settle(tx, runtime, task.permit, outcome, now, readable=not unreadable)
     if not isinstance(result, ModelError):
-        updated = await task.work.keep(tx, runtime, result, used, now)
+        updated = await result(tx, runtime, used, now)
         await ai.complete(tx, row, runtime.name)
         return updated
     failure = after_failure(result.kind, row.attempts, row.empties, now)

@@ -31,6 +31,7 @@ from reedbed.services.refresh.check import wake_worker
 from reedbed.services.runtime import Runtime
 from reedbed.store import refresh
 from reedbed.store.engine.database import Tx
+from reedbed.store.engine.statements import Param, Params
 from reedbed.store.feeds import admin as operator_feeds
 from reedbed.store.feeds import feeds
 from reedbed.store.feeds.admin import AdminFeed
@@ -74,9 +75,9 @@ async def change_settings(tx: Tx, runtime: Runtime, feed: AdminFeed, changes: Fe
     return feed.is_polled and bool(await refresh.request_check(tx, [feed.id], runtime.now()))
 
 
-def _changed_fetching(runtime: Runtime, current: FeedFetching, changes: FeedSettings) -> Mapping[str, Any]:
+def _changed_fetching(runtime: Runtime, current: FeedFetching, changes: FeedSettings) -> Params:
     """The columns that change. Everything is validated before anything is written."""
-    checks: Mapping[str, Callable[[Any], Any]] = {
+    checks: Mapping[str, Callable[[Any], Param]] = {
         "proxy": lambda text: _checked_proxy(runtime, current, text),
         "user_agent": check_user_agent,
         "username": check_username,
@@ -85,11 +86,13 @@ def _changed_fetching(runtime: Runtime, current: FeedFetching, changes: FeedSett
         "allow_duplicate_urls": bool,
     }
     values = {name: getattr(changes, name) for name in checks}
-    checked: dict[str, Any] = {
+    checked: dict[str, Param] = {
         name: checks[name](value) for name, value in values.items() if not isinstance(value, Unset)
     }
-    changed: dict[str, Any] = {name: value for name, value in checked.items() if value != getattr(current, name)}
-    return changed | _changed_password(current, changes, changed.get("username", current.username))
+    changed: dict[str, Param] = {name: value for name, value in checked.items() if value != getattr(current, name)}
+    username = changed.get("username", current.username)
+    assert isinstance(username, str | None)
+    return changed | _changed_password(current, changes, username)
 
 
 def _checked_proxy(runtime: Runtime, current: FeedFetching, text: str | None) -> str | None:
@@ -101,7 +104,7 @@ def _checked_proxy(runtime: Runtime, current: FeedFetching, text: str | None) ->
     return proxy
 
 
-def _changed_password(current: FeedFetching, changes: FeedSettings, username: str | None) -> dict[str, Any]:
+def _changed_password(current: FeedFetching, changes: FeedSettings, username: str | None) -> dict[str, Param]:
     """The stored password is never read, so a new value always counts as a change."""
     password = changes.password if isinstance(changes.password, Unset) else check_password(changes.password)
     if not isinstance(password, Unset):

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from reedbed.ai.model import ModelError, Prompt
 from reedbed.ai.prompts import summary_prompt
@@ -32,7 +33,7 @@ from reedbed.domain.times import Instant
 from reedbed.domain.users import Preferences, User
 from reedbed.ingest.language import detect_language
 from reedbed.ingest.text import clean_text, content_hash, prose_text
-from reedbed.services.ai import may_send, must_stay_local, variant_for, variant_for_feed
+from reedbed.services.ai import SaveResult, Updated, may_send, must_stay_local, variant_for, variant_for_feed
 from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of
@@ -337,7 +338,7 @@ class SummaryWork:
     def user_id(self) -> int | None:
         return self.row.user_id
 
-    def write(self) -> Summary | ModelError:
+    def write(self) -> SaveResult | ModelError:
         from reedbed.ai.extractive import summarise  # imported late: three megabytes of word lists and patterns
 
         text = _text(self.source)
@@ -345,26 +346,24 @@ class SummaryWork:
         if not extracted.one_line:
             return ModelError("permanent", Failure(FailureCode.NOTHING_TO_SUMMARISE))
         language = self.source.language or detect_language(text) or ""
-        return Summary(extracted.text, extracted.one_line, EXTRACT, language)
+        return partial(self._save, Summary(extracted.text, extracted.one_line, EXTRACT, language))
 
-    def read(self, answer: str, model: str) -> Summary | ModelError:
+    def read(self, answer: str, model: str) -> SaveResult | ModelError:
         parsed = read_summary(answer)
         if parsed is None:
             return ModelError("unreadable", Failure(FailureCode.MODEL_UNREADABLE_ANSWER))
-        return Summary(parsed.text, parsed.one_line, model, self.row.language)
+        return partial(self._save, Summary(parsed.text, parsed.one_line, model, self.row.language))
 
-    async def keep(
-        self, tx: Tx, runtime: Runtime, written: Summary, used: Usage, now: Instant
-    ) -> Sequence[tuple[int, int]]:
+    async def _save(self, summary: Summary, tx: Tx, runtime: Runtime, used: Usage, now: Instant) -> Updated:
         row = self.row
-        await summaries.save(tx, GeneratedSummary(row.key, row.content_hash, row.variant, written, used), now)
+        await summaries.save(tx, GeneratedSummary(row.key, row.content_hash, row.variant, summary, used), now)
         return await self.readers(tx)
 
     async def stand_in(self, tx: Tx, now: Instant) -> None:
         row = self.row
         await _request_extract(tx, row.key, row.content_hash, row.user_id, row.priority, now)
 
-    async def readers(self, tx: Tx) -> Sequence[tuple[int, int]]:
+    async def readers(self, tx: Tx) -> Updated:
         return await summaries.entries_of(tx, self.row.key)
 
 

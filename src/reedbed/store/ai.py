@@ -14,6 +14,7 @@ from reedbed.store import instance
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import (
     Command,
+    Params,
     Query,
     among,
     func,
@@ -448,5 +449,5 @@ async def list_queued(tx: Tx, *, most: int) -> list[QueuedRow]:
     return await tx.all(_LIST, {"most": most})
 
 
-def _lease_params(row: Queued, holder: str) -> dict[str, object]:
+def _lease_params(row: Queued, holder: str) -> Params:
     return {"row_id": row.id, "holder": holder, "taken": row.locked_at}

@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from reedbed.domain.bookmarks import Bookmark, BookmarkRow, Snapshot
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Command, Query, QueryFamily, containing, func, select
+from reedbed.store.engine.statements import HIGHEST, Command, Param, Query, QueryFamily, containing, func, select
 from reedbed.store.tables import bookmarks
 
 _ROW_COLUMNS = (
@@ -122,5 +122,5 @@ async def newest_with_content(tx: Tx, user_id: int, *, before: int | None = None
     return await tx.all(_NEWEST_WITH_CONTENT, _page_params(user_id, before, limit))
 
 
-def _page_params(user_id: int, before: int | None, limit: int) -> dict[str, Any]:
+def _page_params(user_id: int, before: int | None, limit: int) -> dict[str, Param]:
     return {"owner": user_id, "before": HIGHEST if before is None else before, "limit": limit}

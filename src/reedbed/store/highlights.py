@@ -1,14 +1,12 @@
 """A user's highlights in entries, and the notes on them."""
 
-from typing import Any
-
 from sqlalchemy import ClauseElement, ColumnElement, Text, bindparam, delete, or_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.highlights import FIRST_COLOR, Color, Highlight, HighlightFilter, Passage
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Command, Query, QueryFamily, containing, func, select
+from reedbed.store.engine.statements import HIGHEST, Command, Param, Query, QueryFamily, containing, func, select
 from reedbed.store.tables import highlights
 
 _COLUMNS = (
@@ -199,5 +197,5 @@ def _variant(chosen: HighlightFilter) -> tuple[bool, bool, bool]:
     return chosen.entry_id is not None, chosen.color is not None, bool(chosen.text)
 
 
-def _params(chosen: HighlightFilter) -> dict[str, Any]:
+def _params(chosen: HighlightFilter) -> dict[str, Param]:
     return {"entry_id": chosen.entry_id, "of_color": chosen.color, "pattern": containing(chosen.text)}

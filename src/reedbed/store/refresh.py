@@ -30,7 +30,7 @@ from reedbed.domain.refresh.state import DueFeed, FeedMetadata, FetchState
 from reedbed.domain.times import Instant, Millis
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.encryption import Vault
-from reedbed.store.engine.statements import Command, Query, among, func, larger, optional, row_of, select
+from reedbed.store.engine.statements import Command, Param, Params, Query, among, func, larger, optional, row_of, select
 from reedbed.store.entries.write import EntryUpdate, NewEntryRow
 from reedbed.store.feeds.feeds import FetchStats
 from reedbed.store.tables import feed_fetch_state as state
@@ -79,8 +79,8 @@ def fetch_state(columns: Iterable[Any]) -> FetchState:
     return FetchState(*values)
 
 
-def state_params(feed_id: int, holder: str, after: FetchState) -> Mapping[str, Any]:
-    params: dict[str, Any] = dict(zip(STATE_NAMES, _values_of(after), strict=True))
+def state_params(feed_id: int, holder: str, after: FetchState) -> Params:
+    params: dict[str, Param] = dict(zip(STATE_NAMES, _values_of(after), strict=True))
     params["rhythm"] = _dump_schedule(after.rhythm)
     params["last_error"] = dump_failure(after.last_error)
     params["stop_reason"] = dump_failure(after.stop_reason)

@@ -24,6 +24,7 @@ from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import (
     Command,
+    Param,
     Query,
     QueryFamily,
     among,
@@ -383,7 +384,7 @@ def _filter_shape(filter_: SubscriptionFilter) -> tuple[str, bool, bool]:
     return filter_.status, filter_.folder_id is not None, bool(filter_.search)
 
 
-def _filter_params(user_id: int, filter_: SubscriptionFilter) -> dict[str, Any]:
+def _filter_params(user_id: int, filter_: SubscriptionFilter) -> dict[str, Param]:
     return {"user_id": user_id, "folder_id": filter_.folder_id, "pattern": containing(filter_.search)}
 
 

@@ -17,7 +17,7 @@ from sqlalchemy.sql.selectable import FromClause
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.records import record
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, QueryFamily, among, func, row_of, select, total
+from reedbed.store.engine.statements import Command, Param, Query, QueryFamily, among, func, row_of, select, total
 from reedbed.store.tables import audience_members, entries, feeds, folders, muted, subscriptions
 
 # --- Conditions
@@ -227,7 +227,7 @@ def _by(query: ViewQuery) -> str:
     return "feed" if query.feed_id is not None else "folder" if query.folder_id is not None else "all"
 
 
-def _params(user_id: int, query: ViewQuery) -> dict[str, Any]:
+def _params(user_id: int, query: ViewQuery) -> dict[str, Param]:
     return {"user_id": user_id, "feed_id": query.feed_id, "folder_id": query.folder_id, "enough": ENOUGH}
 
 

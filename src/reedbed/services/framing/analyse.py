@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import field
+from functools import partial
 
 from reedbed.ai.model import ModelError, Prompt
 from reedbed.ai.prompts import framing_prompt
@@ -13,7 +14,7 @@ from reedbed.domain.records import record
 from reedbed.domain.summaries import MAX_ATTEMPTS
 from reedbed.domain.times import Instant
 from reedbed.ingest.text import clean_text
-from reedbed.services.ai import may_send, must_stay_local
+from reedbed.services.ai import SaveResult, Updated, may_send, must_stay_local
 from reedbed.services.framing.public import build_documents
 from reedbed.services.jobs import enqueue_framing
 from reedbed.services.runtime import Runtime
@@ -42,24 +43,24 @@ class FramingWork:
     def write(self) -> ModelError:
         return ModelError("permanent", Failure(FailureCode.FRAMING_NEEDS_MODEL))
 
-    def read(self, answer: str, model: str) -> Analysis | ModelError:
+    def read(self, answer: str, model: str) -> SaveResult | ModelError:
         last = self.row.attempts + 1 >= MAX_ATTEMPTS
         analysis = read_framing(answer, self.words, model=model, language=self.row.language, last_try=last)
+        if analysis is not None:
+            return partial(self._save, analysis)
         # Valid JSON with a wrong field does not mean that the model is broken.
         kind = "permanent" if json_object(answer) else "unreadable"
-        return analysis or ModelError(kind, Failure(FailureCode.MODEL_WRONG_ANSWER))
+        return ModelError(kind, Failure(FailureCode.MODEL_WRONG_ANSWER))
 
-    async def keep(
-        self, tx: Tx, runtime: Runtime, written: Analysis, used: Usage, now: Instant
-    ) -> Sequence[tuple[int, int]]:
+    async def _save(self, analysis: Analysis, tx: Tx, runtime: Runtime, used: Usage, now: Instant) -> Updated:
         row = self.row
-        await analyses.save(tx, GeneratedAnalysis(row.key, row.content_hash, row.variant, written, used), now)
+        await analyses.save(tx, GeneratedAnalysis(row.key, row.content_hash, row.variant, analysis, used), now)
         return await _publish(tx, runtime, row.key, now)
 
     async def stand_in(self, tx: Tx, now: Instant) -> None:
         """There is no substitute: only a model can analyse framing."""
 
-    async def readers(self, tx: Tx) -> Sequence[tuple[int, int]]:
+    async def readers(self, tx: Tx) -> Updated:
         return await analyses.waiting_for(tx, self.row.key)
 
 

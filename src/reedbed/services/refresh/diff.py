@@ -94,7 +94,6 @@ def _extra(entry: ParsedEntry) -> str:
 HASHES_COMPARED = 2_000
 """How many recent entries are compared by content hash, for entries without guid and URL."""
 
-_NOTHING_READABLE = "The feed is damaged, and none of its entries could be read."
 _MAX_KEY_LENGTH = 2_000
 """In bytes. PostgreSQL cannot index a value longer than a third of a page."""
 

@@ -23,6 +23,7 @@ from reedbed.domain.pagination import DEFAULT_LIMIT, MAX_LIMIT, Cursor, ListOrde
 from reedbed.domain.records import record
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import (
+    Param,
     QueryFamily,
     among,
     beyond,
@@ -140,7 +141,7 @@ def _merging_is_cheaper(query: ViewQuery, scope: VisibleScope, feeds: int) -> bo
     return scope.pile > 2 * feeds * size
 
 
-def _params(user_id: int, query: ViewQuery, scope: VisibleScope, cursor: Cursor | None, size: int) -> dict[str, Any]:
+def _params(user_id: int, query: ViewQuery, scope: VisibleScope, cursor: Cursor | None, size: int) -> dict[str, Param]:
     feeds = list(scope.feeds or ())
     return {
         "user_id": user_id,
@@ -183,13 +184,13 @@ def _build(variant: _ListVariant) -> ClauseElement:
 _PAGE = QueryFamily(_build, into=_row_and_key)
 
 
-def _positions(variant: _ListVariant) -> Select[Any, Any]:
+def _positions(variant: _ListVariant) -> Select[Any]:
     if variant.rank in ("important", "shortest"):
         return _ranked(variant)
     return _merged(variant) if variant.strategy == "few" else _walked(variant)
 
 
-def _ranked(variant: _ListVariant) -> Select[Any, Any]:
+def _ranked(variant: _ListVariant) -> Select[Any]:
     newest = _walked(replace(variant, order="newest", continued=False, usual=False)).subquery("newest")
     if variant.rank == "shortest":
         ranked = select(entries.c.words.label("key"), newest.c.entry_id).join_from(
@@ -223,7 +224,7 @@ def _outlets(entry_id: ColumnElement[Any]) -> ColumnElement[int]:
     )
 
 
-def _walked(variant: _ListVariant) -> Select[Any, Any]:
+def _walked(variant: _ListVariant) -> Select[Any]:
     table, key, entry_id = _source(variant)
     return (
         select(key.label("key"), entry_id.label("entry_id"))
@@ -298,7 +299,7 @@ def _page_size(variant: _ListVariant) -> ColumnElement[int]:
     return literal_column(str(USUAL)) if variant.usual else bindparam("wanted", type_=BigInteger)
 
 
-def _merged(variant: _ListVariant) -> Select[Any, Any]:
+def _merged(variant: _ListVariant) -> Select[Any]:
     """Of each feed, the rows up to its own `wanted`-th; of all these, the first `wanted`."""
     table = entries if variant.view == "all" else unread
     key, entry_id = table.c.sort_at, entry_id_of(table)

@@ -22,7 +22,7 @@ from reedbed.domain.pagination import Order
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Query, QueryFamily, among, func, optional, row_of, select
+from reedbed.store.engine.statements import HIGHEST, Param, Query, QueryFamily, among, func, optional, row_of, select
 from reedbed.store.entries.columns import followed, has_flag, has_tag, is_unread, tag_id
 from reedbed.store.tables import entries, entry_tags, later, starred, subscriptions, tags, unread
 from reedbed.store.visibility import shows
@@ -65,7 +65,7 @@ def _variant(query: StreamQuery) -> _StreamVariant:
     return _StreamVariant(query.order, query.read, query.starred, query.later, frozenset(parts))
 
 
-def _params(user_id: int, query: StreamQuery, limit: int) -> dict[str, Any]:
+def _params(user_id: int, query: StreamQuery, limit: int) -> dict[str, Param]:
     return {
         "user_id": user_id,
         "feed_ids": list(query.feed_ids or ()),
@@ -83,7 +83,7 @@ def _params(user_id: int, query: StreamQuery, limit: int) -> dict[str, Any]:
     }
 
 
-def _stream(variant: _StreamVariant) -> Select[int, int, Instant]:
+def _stream(variant: _StreamVariant) -> Select[Any]:
     source = _source(variant)
     listed = entries if source is None else source.join(entries, entries.c.id == source.c.entry_id)
     by = entries.c.id if source is None else source.c.entry_id

@@ -5,7 +5,7 @@ deleted once the feed has not listed it for a while.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Text, bindparam, delete, update
 from sqlalchemy.dialects.postgresql import insert
@@ -16,7 +16,7 @@ from reedbed.domain.refresh.dedupe import ExistingEntry, Seen
 from reedbed.domain.search.indexing import SearchWords
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, among, delete_some, func, optional, row_of, select
+from reedbed.store.engine.statements import Command, Param, Query, among, delete_some, func, optional, row_of, select
 from reedbed.store.entries.columns import categories_in
 from reedbed.store.tables import entries, entry_bodies, entry_versions, removed_keys
 
@@ -235,7 +235,7 @@ def _id_of(row: _Known) -> int:
     return row[0]
 
 
-def _entry_params(row: NewEntryRow) -> dict[str, Any]:
+def _entry_params(row: NewEntryRow) -> dict[str, Param]:
     text = row.text
     return {
         "feed_id": row.feed_id,
@@ -255,7 +255,7 @@ def _entry_params(row: NewEntryRow) -> dict[str, Any]:
     }
 
 
-def _rewrite_params(change: EntryUpdate) -> dict[str, Any]:
+def _rewrite_params(change: EntryUpdate) -> dict[str, Param]:
     text = change.text
     return {
         "id": change.entry_id,

@@ -24,7 +24,18 @@ from reedbed.domain.feeds import HIDDEN, FeedFetching
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, CommandFamily, Query, QueryFamily, containing, func, row_of, select
+from reedbed.store.engine.statements import (
+    Command,
+    CommandFamily,
+    Param,
+    Params,
+    Query,
+    QueryFamily,
+    containing,
+    func,
+    row_of,
+    select,
+)
 from reedbed.store.tables import feed_fetch_state as state
 from reedbed.store.tables import feed_framing, feeds, framed_documents, subscriptions
 
@@ -304,10 +315,11 @@ async def set_operator_added(tx: Tx, feed_id: int, *, added: bool) -> None:
     await tx.run(_SET("operator_added"), {"feed_id": feed_id, "value": added})
 
 
-async def set_fetching(tx: Tx, feed_id: int, changed: Mapping[str, Any]) -> None:
+async def set_fetching(tx: Tx, feed_id: int, changed: Params) -> None:
     """Set these columns, by name."""
     for name, value in changed.items():
-        stored = tx.vault.encrypt_optional(f"feeds.{name}", value) if name in _ENCRYPTED else value
+        secret = name in _ENCRYPTED and isinstance(value, str)
+        stored = tx.vault.encrypt(f"feeds.{name}", str(value)) if secret else value
         await tx.run(_SET(name), {"feed_id": feed_id, "value": stored})
 
 
@@ -344,7 +356,7 @@ def _variant(feed_filter: FeedFilter) -> tuple[bool, bool]:
     return feed_filter.standing != "all", bool(feed_filter.search)
 
 
-def _params(feed_filter: FeedFilter) -> dict[str, Any]:
+def _params(feed_filter: FeedFilter) -> dict[str, Param]:
     return {"standing": feed_filter.standing, "pattern": containing(feed_filter.search)}
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import fields
 from operator import attrgetter
-from typing import Any
 
 from sqlalchemy import bindparam, delete, null, or_, update
 from sqlalchemy.dialects.postgresql import insert
@@ -13,7 +12,7 @@ from reedbed.domain.refresh.state import FeedMetadata
 from reedbed.domain.times import HOUR, Instant, Millis
 from reedbed.domain.urls import host_of
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, func, optional, row_of, select
+from reedbed.store.engine.statements import Command, Param, Query, func, optional, row_of, select
 from reedbed.store.tables import feed_fetch_state, feed_history, feeds, former_addresses
 
 _METADATA_COLUMNS = tuple(field.name for field in fields(FeedMetadata))
@@ -123,7 +122,7 @@ async def credentials(tx: Tx, owner_id: int) -> dict[int, tuple[str, str | None]
     return {id_: (name, secret and tx.vault.decrypt("feeds.password", secret)) for id_, name, secret in rows}
 
 
-def _metadata_params(feed_id: int, metadata: FeedMetadata) -> dict[str, Any]:
+def _metadata_params(feed_id: int, metadata: FeedMetadata) -> dict[str, Param]:
     return dict(zip(_METADATA_COLUMNS, _metadata_values(metadata), strict=True)) | {"feed_id": feed_id}
 
 

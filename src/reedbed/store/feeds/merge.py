@@ -19,7 +19,7 @@ from sqlalchemy.dialects.postgresql import insert
 from reedbed.domain.records import record
 from reedbed.store import articles
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, among, func, larger, row_of, select
+from reedbed.store.engine.statements import Command, Params, Query, among, func, larger, row_of, select
 from reedbed.store.feeds import feeds as feed_store
 from reedbed.store.framing import settings as framing
 from reedbed.store.read_state import unread as unread_rows
@@ -344,7 +344,7 @@ async def move_flags(tx: Tx, pairs: Sequence[tuple[int, int]]) -> None:
         await tx.run(statement, {"ids": [id_ for id_, _ in pairs]})
 
 
-async def _find_duplicates(tx: Tx, queries: Sequence[Query[_Duplicate]], params: Mapping[str, Any]) -> list[_Duplicate]:
+async def _find_duplicates(tx: Tx, queries: Sequence[Query[_Duplicate]], params: Params) -> list[_Duplicate]:
     """By guid if possible, otherwise by URL."""
     by_id: dict[int, _Duplicate] = {}
     for query in queries:

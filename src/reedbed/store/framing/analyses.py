@@ -17,7 +17,7 @@ from reedbed.domain.framing import SCORES, Analysis, Average, Score
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant, Millis
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, among, func, row_of, select
+from reedbed.store.engine.statements import Command, Param, Query, among, func, row_of, select
 from reedbed.store.framing.settings import is_served
 from reedbed.store.tables import (
     analyses,
@@ -382,7 +382,7 @@ def thousandths(value: float) -> int:
     return round(value * _THOUSAND)
 
 
-def _columns_of(analysis: Analysis) -> dict[str, Any]:
+def _columns_of(analysis: Analysis) -> dict[str, Param]:
     scores = (*analysis.scores, analysis.overall)
     reasons = {
         "title": analysis.title_reason,

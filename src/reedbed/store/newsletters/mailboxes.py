@@ -1,8 +1,6 @@
 """Mailboxes that are read for newsletters."""
 
-from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Any
 
 from sqlalchemy import bindparam, delete, null, update
 from sqlalchemy.dialects.postgresql import insert
@@ -11,7 +9,7 @@ from reedbed.domain.failures import Failure
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, func, select, select_once, with_failure
+from reedbed.store.engine.statements import Command, Params, Query, func, select, select_once, with_failure
 from reedbed.store.tables import mail_boxes, users
 
 
@@ -152,7 +150,7 @@ async def add_mailbox(
     return mailbox and _with_password(tx, mailbox)
 
 
-async def _replace_unreadable_password(tx: Tx, params: Mapping[str, Any]) -> Mailbox | None:
+async def _replace_unreadable_password(tx: Tx, params: Params) -> Mailbox | None:
     """Replace a stored password that cannot be decrypted, if the mailbox is otherwise the same."""
     for mailbox in await tx.all(_MAILBOXES, {"user_id": params["user_id"]}):
         if tx.vault.decrypt(_PASSWORD, mailbox.password) is None:

@@ -30,6 +30,7 @@ from reedbed.store.engine.statements import (
     HIGHEST,
     Command,
     CommandFamily,
+    Param,
     QueryFamily,
     among,
     func,
@@ -224,7 +225,7 @@ def _parts(selection: ResolvedSelection) -> frozenset[str]:
     return frozenset(name for name in names if getattr(selection, name) is not None)
 
 
-def _params(selection: ResolvedSelection) -> dict[str, Any]:
+def _params(selection: ResolvedSelection) -> dict[str, Param]:
     after, before = selection.newer_than or (0, 0), selection.before or (0, 0)
     return {
         "ids": selection.ids,

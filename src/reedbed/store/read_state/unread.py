@@ -6,7 +6,6 @@ updates `subscriptions.unread` in the same transaction, so counts only need a us
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import field
-from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -28,6 +27,7 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import (
     Command,
     CommandFamily,
+    Param,
     Query,
     QueryFamily,
     among,
@@ -128,12 +128,13 @@ async def fan_out(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, set[int]]:
         *await tx.each(_COUNT_NEWS("one"), for_single),
     ):
         users[feed_id].add(user_id)
-    await tx.run_many(_INSERT_NEWS("most"), [params for params in for_most if users[params["feed_id"]]])
+    followed = [params for arrival, params in zip(arrivals, for_most, strict=True) if users[arrival.feed_id]]
+    await tx.run_many(_INSERT_NEWS("most"), followed)
     await tx.run_many(_INSERT_NEWS("one"), for_single)
     return users
 
 
-def _arrival_params(arrival: Arrival, silent: Set[int] = frozenset(), **receivers: Any) -> dict[str, Any]:
+def _arrival_params(arrival: Arrival, silent: Set[int] = frozenset(), **receivers: Param) -> dict[str, Param]:
     ids = [id_ for id_ in arrival.entry_ids if id_ not in silent]
     return {"feed_id": arrival.feed_id, "ids": ids, "newest": max(arrival.entry_ids), **receivers}
 

@@ -9,7 +9,7 @@ budget is spent. In the second case the page is short or empty, but still has a 
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar
 
 from reedbed.domain.pagination import Cursor, Order
 from reedbed.domain.search.indexing import SearchWords, search_words
@@ -32,6 +32,8 @@ from reedbed.store.search.planner import (
     listed,
     load_lists,
 )
+from reedbed.store.search.postgresql import PostgresqlPlan
+from reedbed.store.search.sqlite import SqlitePlan
 
 __all__ = [
     "MatchingIds",
@@ -73,7 +75,10 @@ class _Plan(Protocol):
         ...
 
 
-class _Engine(Protocol):
+P = TypeVar("P", bound=_Plan)
+
+
+class _Engine(Protocol[P]):
     BUDGET: float
     """µs that finding one page may cost, not counting loading its rows."""
     FIRST_HITS: int
@@ -82,21 +87,21 @@ class _Engine(Protocol):
     async def index(self, tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None: ...
     async def index_missing(self, tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None: ...
     async def forget(self, tx: Tx, rows: Sequence[tuple[int, Sequence[SearchWords]]]) -> None: ...
-    async def plan(self, tx: Tx, words: Words) -> Any: ...
-    async def matches(self, tx: Tx, plan: Any, span: IdRange, limit: int) -> list[Hit]: ...
-    async def check(self, tx: Tx, plan: Any, ids: Sequence[int], max_cost: float) -> Checked | None:
+    async def plan(self, tx: Tx, words: Words) -> P: ...
+    async def matches(self, tx: Tx, plan: P, span: IdRange, limit: int) -> list[Hit]: ...
+    async def check(self, tx: Tx, plan: P, ids: Sequence[int], max_cost: float) -> Checked | None:
         """Which of these entries match; None if that would cost more than `max_cost` µs."""
         ...
 
-    def usual(self, plan: Any) -> float:
+    def usual(self, plan: P) -> float:
         """Typical µs to find one match by walking a list."""
         ...
 
-    async def weigh(self, tx: Tx, plan: Any) -> float:
+    async def weigh(self, tx: Tx, plan: P) -> float:
         """µs to check one entry for the terms, at most."""
         ...
 
-    def fixed_cost(self, plan: Any) -> float:
+    def fixed_cost(self, plan: P) -> float:
         """µs until the index returns its first match."""
         ...
 
@@ -104,9 +109,6 @@ class _Engine(Protocol):
     async def clear(self, tx: Tx) -> None: ...
     async def delete_old_index_batch(self, tx: Tx) -> bool: ...
     async def merge_index_batch(self, tx: Tx) -> bool: ...
-
-
-_ENGINES: dict[str, _Engine] = {"sqlite": fts5, "postgresql": tsvector}
 
 
 async def index(tx: Tx, rows: Sequence[tuple[int, SearchWords]]) -> None:
@@ -174,19 +176,23 @@ async def find(
 
     `read` turns sanitised markup into plain text. `patience` multiplies the cost budget of the page.
     """
-    engine = _engine(tx)
-    search = _Search(tx, user_id, list_filter, engine, await engine.plan(tx, words_of(query)), read)
+    words = words_of(query)
+    search = (
+        _Search(tx, user_id, list_filter, fts5, await fts5.plan(tx, words), read)
+        if tx.engine == "sqlite"
+        else _Search(tx, user_id, list_filter, tsvector, await tsvector.plan(tx, words), read)
+    )
     span = IdRange(order, list_filter.after, list_filter.before, cursor)
-    return await fill_page(search.plans(span), limit, engine.BUDGET * patience)
+    return await fill_page(search.plans(span), limit, search.engine.BUDGET * patience)
 
 
 @dataclass(slots=True)
-class _Search:
+class _Search(Generic[P]):
     tx: Tx
     user_id: int
     list_filter: SearchFilter
-    engine: _Engine
-    plan: _Plan
+    engine: _Engine[P]
+    plan: P
     read: Callable[[str], str]
     lists: Lists | None = None
     """Loaded by the first step that needs them."""
@@ -199,7 +205,7 @@ class _Search:
         by_list = SearchPlan(self._step_list, span, cost_in_list, FIRST_LISTED, weigh=self._entry_cost)
         if not self.plan.index.groups:
             return [by_list]
-        if span.beyond is None or self.engine is tsvector:
+        if span.beyond is None or self.tx.engine == "postgresql":
             return [by_index, by_list]
         return [by_index if span.beyond.id == 0 else by_list]
 
@@ -266,5 +272,5 @@ def _list_cost(entries: int, lists: Lists) -> float:
     return entries * (LISTED_COST + (lists.number - 1) * MERGED_COST)
 
 
-def _engine(tx: Tx) -> _Engine:
-    return _ENGINES[tx.engine]
+def _engine(tx: Tx) -> _Engine[SqlitePlan] | _Engine[PostgresqlPlan]:
+    return fts5 if tx.engine == "sqlite" else tsvector

@@ -6,7 +6,7 @@
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import BigInteger, ClauseElement, ColumnElement, FromClause, Text, bindparam, or_
 
@@ -18,7 +18,7 @@ from reedbed.domain.text import fold, query_tokens
 from reedbed.domain.times import Instant
 from reedbed.store import visibility
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import QueryFamily, among, func, in_order, of_user, select
+from reedbed.store.engine.statements import Param, QueryFamily, among, func, in_order, of_user, select
 from reedbed.store.entries.columns import has_flag, is_unread, visible
 from reedbed.store.search import names
 from reedbed.store.tables import entries, entry_tags, later, muted, read_history, starred, unread
@@ -112,7 +112,7 @@ def _shape(list_filter: SearchFilter) -> _FilterVariant:
     )
 
 
-def params_of(user_id: int, list_filter: SearchFilter) -> dict[str, Any]:
+def params_of(user_id: int, list_filter: SearchFilter) -> dict[str, Param]:
     feeds, tags = sorted(list_filter.feeds or ()), sorted(list_filter.tags)
     return {
         "user_id": user_id,

@@ -250,7 +250,7 @@ async def listed(tx: Tx, user_id: int, narrow: SearchFilter, lists: Lists, span:
 # --- SQL of one list
 
 
-def _select_walked(table: FromClause, single_feed: bool, bounds: _Bounds) -> Select[Any, Any]:
+def _select_walked(table: FromClause, single_feed: bool, bounds: _Bounds) -> Select[Any]:
     conditions = _of_user(table)
     if table is entry_tags:
         conditions.append(entry_tags.c.tag_id == bindparam("tag"))
@@ -292,12 +292,12 @@ def _select_merged(table: FromClause, with_kept: bool, bounds: _Bounds) -> Claus
 _MERGED = QueryFamily(_select_merged, into=_hit)
 
 
-def _in_order(merged: FromClause, bounds: _Bounds) -> Select[Any, Any]:
+def _in_order(merged: FromClause, bounds: _Bounds) -> Select[Any]:
     key, entry_id = merged.c
     return select(key, entry_id).order_by(*in_direction(bounds.order, key, entry_id)).limit(_LIMIT)
 
 
-def _first_of_each(of: Any, owner_id: Any, bounds: _Bounds) -> Select[Any, Any]:
+def _first_of_each(of: Any, owner_id: Any, bounds: _Bounds) -> Select[Any]:
     """The entries of each of this user's feeds or tags, up to the `most`-th."""
     table, owner = of.table, owner_id.table
     row = table.alias("one")
