@@ -1,6 +1,6 @@
 """The texts of the page in other languages.
 
-    python scripts/texts.py            bring every catalogue up to date with the sources, tell what is missing
+    python scripts/texts.py            update every catalogue from the sources and list missing texts
     python scripts/texts.py --check    change nothing; exit code 1 when a text is missing
 
 A catalogue is `src/reedbed/web/locale/<language>/LC_MESSAGES/reedbed.po`; any editor for PO files will do.
@@ -27,21 +27,21 @@ LOCALE = WEB / "locale"
 TEMPLATES = [("templates/**.html", "jinja2")]
 OPTIONS = {"templates/**.html": {"extensions": "jinja2.ext.i18n", "trim_blocks": "true", "silent": "false"}}
 KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2)}
-SAYING = {"translate": 1, "marked": 1, "ngettext": 2}
-"""What `web` says its texts with, and how many forms each is given."""
+TRANSLATED = {"translate": 1, "marked": 1, "ngettext": 2}
+"""The functions that translate texts in `web`, and how many forms of the text each is given."""
 ERRORS = {
     **dict.fromkeys(("ReedbedError", "Refused", "Invalid", "NotFound", "Conflict", "Unauthorized", "Forbidden"), 0),
     **dict.fromkeys(("CodeRequired", "ConfirmationRequired"), 0),
     **dict.fromkeys(("TooMany", "TooLarge", "Unavailable", "TooSlow", "Problem", "NothingStarred"), 0),
     "spend": 3,
 }
-"""What the layers below say their texts with, and which argument is the text."""
+"""The errors of the layers below, and which argument of each is the text."""
 WITHOUT_TEXT = {FailureCode.UNTRANSLATED, FailureCode.REFUSED}
 NOISE = (
     *(b'"Project-Id', b'"Report-', b'"POT-Creation', b'"PO-Revision', b'"Last-', b'"Language-Team'),
     b'"Generated-By',
 )
-FLOORS_WITH_ERRORS = ("domain", "store", "ingest", "services", "http", "web")
+LAYERS_WITH_ERRORS = ("domain", "store", "ingest", "services", "http", "web")
 
 
 def main() -> int:
@@ -81,7 +81,7 @@ def read(file: Path) -> Catalog:
 
 
 def write(file: Path, catalogue: Catalog) -> None:
-    """Without what would change with every run, or name people."""
+    """Leave out what would change with every run or names people."""
     written = BytesIO()
     write_po(written, catalogue, width=110, include_lineno=False, sort_by_file=True)
     head, _, texts = written.getvalue().partition(b"\n\n")
@@ -101,21 +101,21 @@ def missing_in(known: Catalog, extracted: Catalog) -> Iterator[str]:
 
 def _in_modules() -> Iterator[tuple[str, str | tuple[str, ...]]]:
     """Read as Python reads them: Babel does not look into the braces of an f-string."""
-    for floor in FLOORS_WITH_ERRORS:
-        for file in sorted((SOURCES / floor).rglob("*.py")):
+    for layer in LAYERS_WITH_ERRORS:
+        for file in sorted((SOURCES / layer).rglob("*.py")):
             module, name = ast.parse(file.read_text()), str(file.relative_to(SOURCES))
             yield from ((name, message) for message in _raised(module))
-            if floor == "web":
-                yield from ((name, message) for message in _said(module))
+            if layer == "web":
+                yield from ((name, message) for message in _translated(module))
     yield from (("domain/failures.py", code.text) for code in FailureCode if code not in WITHOUT_TEXT)
 
 
-def _said(module: ast.Module) -> Iterator[str | tuple[str, ...]]:
+def _translated(module: ast.Module) -> Iterator[str | tuple[str, ...]]:
     for node in ast.walk(module):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in SAYING:
-            given = node.args[: SAYING[node.func.id]]
-            texts = tuple(str(one.value) for one in given if isinstance(one, ast.Constant) and one.value)
-            if len(texts) == SAYING[node.func.id]:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in TRANSLATED:
+            given = node.args[: TRANSLATED[node.func.id]]
+            texts = tuple(str(arg.value) for arg in given if isinstance(arg, ast.Constant) and arg.value)
+            if len(texts) == TRANSLATED[node.func.id]:
                 yield texts if len(texts) > 1 else "".join(texts)
 
 

@@ -58,7 +58,9 @@ def test_a_story_is_compared_set_right_and_marked(fresh_server: Reedbed, told: s
     page.locator(".stories h2 a").click()
     expect(page.get_by_role("heading", level=1)).not_to_contain_text("SCANDAL")
     for _, own in OUTLETS.values():
-        expect(page.locator(".agree", has=page.get_by_role("heading", name="Said by one alone"))).to_contain_text(own)
+        expect(page.locator(".agree", has=page.get_by_role("heading", name="Said by one outlet only"))).to_contain_text(
+            own
+        )
     shared = page.locator("section", has=page.get_by_role("heading", name="Sentences they share")).last
     expect(shared.locator("li", has_text=SHARED).locator(".favs a")).to_have_count(3)
     expect(page.locator("mark.loud")).to_have_text(["SCANDAL (loud word)", "SLAMS (loud word)"])

@@ -15,7 +15,7 @@ from reedbed.services.push import add_device, list_devices, push_key, remove_dev
 
 router = ApiRouter(prefix="/api/v1/push", tags=["push"])
 
-TEST_NOTIFICATION = PushNote("Reedbed", "This device is told of news.", "/settings/notifications", "test")
+TEST_NOTIFICATION = PushNote("Reedbed", "This device gets notifications.", "/settings/notifications", "test")
 
 
 class PushKeys(ApiModel):

@@ -29,10 +29,10 @@ from reedbed.store.engine.database import Tx
 CODE_NEEDED = "Enter the code of your authenticator app, or a recovery code."
 WRONG_CODE = "This code is not right, or was used before. Wait for the next one."
 WRONG_RECOVERY = "This recovery code is not right, or was used before."
-STALE = "This log-in took too long, or was begun in another browser. Begin again."
+STALE = "This log-in took too long, or was started in another browser. Start again."
 ON_ALREADY = "One-time codes are on already."
 OFF = "One-time codes are off."
-NOT_BEGUN = "Begin again: there is no code to be checked."
+NOT_STARTED = "Start again: there is no code to check."
 HELD_FOR = 10 * MINUTE
 
 
@@ -82,7 +82,7 @@ async def enable_codes(runtime: Runtime, caller: Caller, typed: str) -> list[str
     async with runtime.db.write() as tx:
         secret = await codes.pending_secret(tx, caller.user_id)
         if secret is None:
-            raise Conflict(NOT_BEGUN)
+            raise Conflict(NOT_STARTED)
         step = matching_step(secret_bytes(secret), clean_code(typed), now)
         if step is None or not await codes.enable(tx, caller.user_id, step, now):
             raise Invalid(WRONG_CODE, field="code")

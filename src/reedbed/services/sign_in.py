@@ -31,7 +31,7 @@ log = structlog.get_logger()
 
 NO_PROVIDER = "This server has no such way to log in."
 FAILED = "Logging in with %(name)s did not work. Try again."
-STALE = "This log-in took too long, or was begun in another browser. Begin again."
+STALE = "This log-in took too long, or was started in another browser. Start again."
 CANCELLED = "You cancelled logging in with %(name)s."
 NO_OWNER = "This server has no owner yet. Set it up first."
 UNVERIFIED = (

@@ -52,6 +52,7 @@ UNCONFIRMED = (
     "Mails to this address were requested too often. The next one can be sent in %(minutes)s min."
 )
 DISABLED = "This account is disabled. Ask the operator of this server."
+OWNER_EXISTS = "This server has an owner already. Log in instead."
 LAST_OWNER = "This is the only owner. Make somebody else an owner first."
 
 
@@ -64,14 +65,14 @@ async def create_owner(runtime: Runtime, email: str, password: str) -> User:
     normalized = email_address(email)
     check_password(password, normalized)
     if not await needs_owner(runtime):
-        raise _owner_exists()
+        raise Conflict(OWNER_EXISTS)
     password_hash = await hash_password(password)
     now = runtime.now()
     async with runtime.db.write() as tx:
         # This write takes a lock: a second caller waits for the first one, on PostgreSQL too.
         await instance.set_setting(tx, "owner_made_at", str(now), now)
         if await users.exists_any(tx):
-            raise _owner_exists()
+            raise Conflict(OWNER_EXISTS)
         owner = await users.add(tx, email=normalized, password_hash=password_hash, role="owner", now=now, verified=True)
         await users.record_event(tx, now, "user_registered", owner.id, {"how": "setup"})
     return owner
@@ -187,10 +188,6 @@ async def _record_failed_login(runtime: Runtime, user: User | None, ip: str | No
     """Does not store what was typed: people put passwords into the wrong field."""
     async with runtime.db.write() as tx:
         await users.record_event(tx, runtime.now(), "login_failed", user.id if user else None, {"ip": ip})
-
-
-def _owner_exists() -> Conflict:
-    return Conflict("This server has an owner already. Log in instead.")
 
 
 # --- Members, managed by an operator

@@ -181,9 +181,7 @@ def facts_of(digest: Digest) -> str:
         ngettext("%(num)s feed", "%(num)s feeds", digest.text.feeds),
         ngettext("%(num)s item", "%(num)s items", digest.text.items),
     ]
-    facts = translate(
-        "%(entries)s from %(feeds)s, told as %(items)s.", entries=parts[0], feeds=parts[1], items=parts[2]
-    )
+    facts = translate("%(entries)s from %(feeds)s in %(items)s.", entries=parts[0], feeds=parts[1], items=parts[2])
     if not digest.text.dropped:
         return facts
     left_out = ngettext(

@@ -51,7 +51,7 @@ JOB_LABELS = {
     "health": marked("Health checks"),
     "hubs": marked("Subscriptions at hubs"),
     "icons": marked("Finding icons"),
-    "mailboxes": marked("Looking into mailboxes"),
+    "mailboxes": marked("Checking mailboxes"),
     "new summaries": marked("Summaries of new entries"),
     "stories": marked("Grouping stories"),
     "sweeping": marked("Tidying the database"),
@@ -102,7 +102,7 @@ def format_size(size: int) -> str:
 
 def _current_work(process: Process) -> str:
     count = sum(process.in_hand.values())
-    parts = [ngettext("%(num)s in hand", "%(num)s in hand", count)] if count else []
+    parts = [ngettext("%(num)s in progress", "%(num)s in progress", count)] if count else []
     return ", ".join([*parts, *map(job_label, process.chores)])
 
 
@@ -265,10 +265,10 @@ async def _backups(runtime: Runtime, now: Instant, zone: tzinfo) -> Sheet:
     copies = await asyncio.to_thread(startup.copies, policy) if policy else []
     return Sheet(
         "copies",
-        translate("Copies by night"),
+        translate("Nightly copies"),
         (translate("When"), translate("File"), translate("Size")),
         tuple((full_time(at, now, zone).words, name, format_size(size)) for at, name, size in copies),
-        translate("None yet. The first is by night.")
+        translate("None yet. The first one is due tonight.")
         if policy
         else translate("None are made: PostgreSQL has its own means, or they are turned off."),
         numbers=1,

@@ -89,7 +89,7 @@ def sender_facts(sender: Sender) -> tuple[tuple[str, str], ...]:
     facts = (
         (translate("Sender"), sender.address),
         (translate("Findings about the sender"), mail_auth_text(sender.verdicts)),
-        (translate("When you unsubscribe, the list is told"), _unsubscribe_method(sender.ways_out)),
+        (translate("When you unsubscribe, the list is notified"), _unsubscribe_method(sender.ways_out)),
     )
     return tuple((name, value) for name, value in facts if value)
 
@@ -186,13 +186,13 @@ async def block(request: Request, runtime: CurrentRuntime, caller: CurrentCaller
 @router.post("/settings/newsletters/senders/{sender_id}/unblock")
 async def unblock(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath) -> Response:
     await unblock_sender(runtime, caller.user_id, sender_id)
-    return see_other(request, HERE, toast=Toast(translate("Its mail is taken again.")))
+    return see_other(request, HERE, toast=Toast(translate("Its mail is accepted again.")))
 
 
 @router.post("/settings/newsletters/senders/{sender_id}/follow")
 async def follow(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, sender_id: IdPath) -> Response:
     await resume_sender(runtime, caller.user_id, sender_id)
-    message = translate("What comes is shown again. You may have to join the list anew.")
+    message = translate("Its mail is shown again. You may have to subscribe to the list again.")
     return see_other(request, HERE, toast=Toast(message))
 
 
@@ -231,7 +231,7 @@ async def check_mailbox(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, mailbox_id: IdPath
 ) -> Response:
     await request_mailbox_check_now(runtime, caller.user_id, mailbox_id)
-    return see_other(request, HERE, toast=Toast(translate("It is looked into in a moment.")))
+    return see_other(request, HERE, toast=Toast(translate("It is checked in a moment.")))
 
 
 @router.post("/settings/newsletters/mailboxes/{mailbox_id}/delete")
@@ -239,7 +239,7 @@ async def drop_mailbox(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, mailbox_id: IdPath
 ) -> Response:
     await remove_mailbox(runtime, caller.user_id, mailbox_id)
-    message = translate("It is not looked into any more. What came from it stays.")
+    message = translate("It is no longer checked. What came from it stays.")
     return see_other(request, HERE, toast=Toast(message))
 
 

@@ -55,18 +55,18 @@ async def add(
     user_agent: Annotated[str | None, Header()] = None,
 ) -> Response:
     await add_device(runtime, caller, endpoint=endpoint, p256dh=p256dh, auth=auth, user_agent=user_agent)
-    return see_other(request, PAGE, toast=Toast(translate("This device is told of news from now on.")))
+    return see_other(request, PAGE, toast=Toast(translate("This device gets notifications from now on.")))
 
 
 @router.post(f"{PAGE}/devices/{{device_id}}/delete")
 async def remove(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, device_id: IdPath) -> Response:
     await remove_device(runtime, caller.user_id, device_id)
-    return see_other(request, PAGE, toast=Toast(translate("This device is told nothing more.")))
+    return see_other(request, PAGE, toast=Toast(translate("This device no longer gets notifications.")))
 
 
 @router.post(f"{PAGE}/devices/{{device_id}}/test")
 async def test(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, device_id: IdPath) -> Response:
-    note = PushNote("Reedbed", translate("This device is told of news."), PAGE, "test")
+    note = PushNote("Reedbed", translate("This device gets notifications."), PAGE, "test")
     await send_test(runtime, caller.user_id, device_id, note)
     return see_other(request, PAGE, toast=Toast(translate("A note is on its way.")))
 

@@ -380,7 +380,7 @@ async def with_story(tx: Tx, user_id: int, article: ArticleView, entry_id: int) 
     sources = (await stories.sources(tx, user_id, [story.story_id])).get(story.story_id, [])
     others = {source.feed_id: source for source in sources if source.entry_id != entry_id}
     marks = (feed_mark(source.feed, source.feed_id, source.icon_id) for source in others.values())
-    label = ngettext("%(num)s outlet you follow tells of this", "%(num)s outlets you follow tell of this", story.feeds)
+    label = ngettext("%(num)s outlet you follow reports this", "%(num)s outlets you follow report this", story.feeds)
     return replace(article, alike=StoryHint(label, f"/stories/{story.story_id}", tuple(marks)[:MAX_STORY_MARKS]))
 
 

@@ -113,13 +113,13 @@ async def remove_invite(request: Request, runtime: CurrentRuntime, caller: Curre
 @admin_router.post(f"{PLACE}/{{user_id}}/disable")
 async def disable(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, user_id: IdPath) -> Response:
     user = await disable_member(runtime, await member_to_change(runtime, caller.user, user_id))
-    return _redirect(request, translate("%(email)s is logged out and cannot come in.", email=user.email))
+    return _redirect(request, translate("%(email)s is logged out and cannot log in.", email=user.email))
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/enable")
 async def enable(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, user_id: IdPath) -> Response:
     user = await enable_member(runtime, await member_to_change(runtime, caller.user, user_id))
-    return _redirect(request, translate("%(email)s can come in again.", email=user.email))
+    return _redirect(request, translate("%(email)s can log in again.", email=user.email))
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/role")
@@ -212,7 +212,7 @@ def _facts(member: Member, now: Instant, zone: tzinfo) -> str:
 # --- Event log
 
 WORDS = {
-    "assistant_call": marked("An assistant asked for something"),
+    "assistant_call": marked("An assistant made a request"),
     "code_failed": marked("Wrong one-time code"),
     "codes_disabled": marked("One-time codes turned off"),
     "codes_enabled": marked("One-time codes turned on"),

@@ -138,12 +138,12 @@ async def test_a_locked_or_busy_site_says_what_to_do(reader: Client, site: FeedS
 async def test_a_site_that_is_down_can_be_followed_all_the_same(reader: Client, site: FeedSite) -> None:
     site.misbehave(status=503)
     shown = (await reader.get("/add", params={"url": site.feed_url()}, headers=HTMX)).text
-    assert "Sure that it is a feed?" in shown and f'name="url" value="{site.feed_url()}"' in shown
+    assert "Are you sure that it is a feed?" in shown and f'name="url" value="{site.feed_url()}"' in shown
     followed = await reader.post("/feeds", data={"url": site.feed_url(), "next": "/add"})
     assert followed.status_code == 303 and followed.headers["location"].startswith("/feed/")
     plain = site.page("/plain", feeds=(), body="<p>Nothing to follow</p>")
     page = (await reader.get("/add", params={"url": plain}, headers=HTMX)).text
-    assert "Sure that it is a feed?" not in page
+    assert "Are you sure that it is a feed?" not in page
 
 
 async def test_a_feed_itself_is_not_offered_as_a_page_to_save(reader: Client, site: FeedSite) -> None:

@@ -133,7 +133,7 @@ def feed_facts(feed: AdminFeed, now: Instant, zone: tzinfo) -> tuple[tuple[str, 
     facts = (
         (translate("Who follows"), _followers(feed)),
         (translate("Last checked"), checked),
-        (translate("Last trouble"), _problem(feed) or sentence(explain(feed.last_error))),
+        (translate("Last error"), _problem(feed) or sentence(explain(feed.last_error))),
         (translate("Next run"), _next_run(feed, now, zone)),
     )
     return tuple((name, value) for name, value in facts if value)
@@ -183,7 +183,7 @@ def _next_run(feed: AdminFeed, now: Instant, zone: tzinfo) -> str:
     if not feed.enabled or feed.next_run_at is None:
         return translate("No run is planned.")
     if feed.next_run_at <= now:
-        return translate("Next look in a few seconds.")
+        return translate("Next check in a few seconds.")
     return translate("Next about %(when)s.", when=format_future_time(feed.next_run_at, now, zone))
 
 

@@ -255,9 +255,9 @@ def _facts(request: Request, runtime: Runtime, subscription: Subscription, hub: 
         (translate("About itself"), subscription.feed.description or ""),
         (translate("Followed since"), full_time(subscription.subscribed_at, now, zone).words),
         (translate("Last checked"), _time_text(state.last_checked_at, now, zone)),
-        (translate("Last good answer"), _time_text(state.last_success_at, now, zone)),
-        (translate("Last trouble"), explain(state.last_error)),
-        (translate("Next look"), FeedRowBuilder(now, zone).lines([subscription])[0].why),
+        (translate("Last success"), _time_text(state.last_success_at, now, zone)),
+        (translate("Last error"), explain(state.last_error)),
+        (translate("Next check"), FeedRowBuilder(now, zone).lines([subscription])[0].why),
         *hub_facts(hub, now, zone),
     ]
     return tuple((name, value) for name, value in facts if value)

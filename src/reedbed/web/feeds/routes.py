@@ -223,7 +223,7 @@ async def pause_feed(
     message = (
         translate("%(name)s is paused.", name=changed.title)
         if value
-        else translate("%(name)s is looked at again.", name=changed.title)
+        else translate("%(name)s is checked again.", name=changed.title)
     )
     return see_other(request, next, toast=Toast(message))
 

@@ -15,9 +15,9 @@ def trouble_card(subscription: Subscription, now: Instant, zone: tzinfo) -> Trou
     stopped = state.stopped_at is not None
     facts: list[str] = []
     if state.last_success_at is not None:
-        facts.append(translate("The last good answer came %(when)s.", when=_when(state.last_success_at, now, zone)))
+        facts.append(translate("It last answered properly %(when)s.", when=_when(state.last_success_at, now, zone)))
     elif stopped:
-        facts.append(translate("It has never given a good answer."))
+        facts.append(translate("It has never answered properly."))
     facts.append(translate("Its entries stay."))
     if stopped:
         facts.append(translate("Reedbed no longer asks for it."))

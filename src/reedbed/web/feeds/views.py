@@ -71,7 +71,7 @@ class FeedRowBuilder:
             why = translate("Pages you save by their address come here.")
             return _Status("good", translate("Working"), why)
         if subscription.paused:
-            why = translate("You have paused it. Nothing new comes until you go on.")
+            why = translate("You have paused it. Nothing new arrives until you resume.")
             return _Status("waiting", translate("Paused"), why)
         if state.stopped_at is not None:
             return self._stopped(subscription)
@@ -137,9 +137,9 @@ class FeedRowBuilder:
         added = translate("Added %(when)s.", when=ago(subscription.subscribed_at, self._now))
         at = subscription.feed.state.next_check_at
         if at is None or at <= self._now:
-            return f"{added} {translate('First look in a few seconds.')}"
+            return f"{added} {translate('First check in a few seconds.')}"
         when = format_future_time(at, self._now, self._zone)
-        return f"{added} {translate('First look at %(when)s.', when=when)}"
+        return f"{added} {translate('First check at %(when)s.', when=when)}"
 
     def _check_text(self, subscription: Subscription) -> str:
         state = subscription.feed.state
@@ -149,7 +149,7 @@ class FeedRowBuilder:
         if state.next_check_at is None:
             return checked
         if state.next_check_at <= self._now:
-            return f"{checked} {translate('Next look in a few seconds.')}"
+            return f"{checked} {translate('Next check in a few seconds.')}"
         when = format_future_time(state.next_check_at, self._now, self._zone)
         reason = _interval_reason(state.next_check_rule or "", state.next_check_delay or 0)
         if not reason:
@@ -170,7 +170,7 @@ def _interval_reason(rule: str, delay: int) -> str:
         case IntervalRule.PUSH:
             return translate("its hub sends news as they happen")
         case IntervalRule.SUBSCRIBER:
-            return translate("a reader asked for it")
+            return translate("a reader requested it")
         case IntervalRule.BUSY:
             return translate("it publishes often")
         case IntervalRule.SLOW:
