@@ -2,6 +2,7 @@
 
 from sqlalchemy import text
 
+from reedbed.domain.folders import FolderRow
 from reedbed.store import sidebar
 from reedbed.store.engine.statements import Command
 from reedbed.store.read_state import counts
@@ -31,7 +32,7 @@ async def test_failing_feeds_are_listed_however_quiet_they_are(library: Library)
     async with library.db.read() as tx:
         few, _ = await sidebar.busiest_feeds(tx, ann, 1, 9)
         fewer, _ = await sidebar.busiest_feeds(tx, ann, 1, 1)
-        _, total = await counts.totals(tx, ann, {})
+        _, total = await counts.totals(tx, ann, [])
     assert {feed.feed_id for feed in few} == {busy, failing, stopped}
     assert (len(fewer), total) == (2, 5)
 
@@ -45,7 +46,7 @@ async def test_totals_count_every_feed_in_its_folder_and_those_above(library: Li
     for feed in (loose, inner, inner):
         await library.entry(feed)
     async with library.db.read() as tx:
-        found, _ = await counts.totals(tx, ann, {above: None, below: above})
+        found, _ = await counts.totals(tx, ann, [FolderRow(above, None, "a"), FolderRow(below, above, "b")])
         every = await counts.counts(tx, ann)
     assert (found.unread, found.folders) == (3, {above: 2, below: 2})
     assert (every.unread, every.folders) == (found.unread, found.folders)

@@ -42,6 +42,9 @@ class ChangeFolderRequest(ApiModel):
             "null: as set for the parent folder or in your preferences."
         ),
     )
+    in_unread: bool | None = Field(
+        None, description="Whether the list of everything unread shows and counts its feeds; its own list always does."
+    )
 
 
 class MuteFolderRequest(ApiModel):
@@ -60,6 +63,7 @@ class FolderResponse(ResponseModel):
     name: str
     position: int
     summary_words: int | None
+    in_unread: bool
 
 
 @router.get("", summary="List folders")
@@ -96,7 +100,13 @@ async def change(
     parent = body.parent_id if "parent_id" in body.model_fields_set else UNSET
     summary_words = body.summary_words if "summary_words" in body.model_fields_set else UNSET
     changed = await change_folder(
-        runtime, caller.user_id, folder_id, name=body.name, parent=parent, summary_words=summary_words
+        runtime,
+        caller.user_id,
+        folder_id,
+        name=body.name,
+        parent=parent,
+        summary_words=summary_words,
+        in_unread=body.in_unread,
     )
     return Json(FolderResponse.of(changed))
 

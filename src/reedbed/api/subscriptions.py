@@ -90,6 +90,9 @@ class ChangeSubscriptionRequest(ApiModel):
     unread_display: Literal["number", "dot", "none"] | None = Field(
         None, description="How a list of feeds shows that the feed has unread entries."
     )
+    in_unread: bool | None = Field(
+        None, description="Whether the list of everything unread shows and counts it; its own list always does."
+    )
 
 
 @record
@@ -111,6 +114,7 @@ class SubscriptionResponse(ResponseModel):
     local_only: bool
     muted_until: Timestamp | None
     unread_display: str
+    in_unread: bool
     unread_count: int
     subscribed_at: Timestamp
     feed: FeedResponse
@@ -276,4 +280,5 @@ def _change(body: ChangeSubscriptionRequest) -> SubscriptionChange:
         local_only=UNSET if body.local_only is None else body.local_only,
         muted_until=(body.muted_until and from_datetime(body.muted_until)) if "muted_until" in sent else UNSET,
         unread_display=UNSET if body.unread_display is None else body.unread_display,
+        in_unread=UNSET if body.in_unread is None else body.in_unread,
     )

@@ -193,6 +193,8 @@ class SubscriptionCount(NamedTuple):
     unread: int
     muted: bool
     """Its unread entries count for itself only."""
+    in_unread: bool = True
+    """Its unread entries count in the list of everything unread, unless a folder around it is kept out."""
 
 
 @record

@@ -19,6 +19,8 @@ class FolderRow:
     position: int = 0
     summary_words: int | None = None
     """Minimum words for automatic summaries: see `auto_summaries`."""
+    in_unread: bool = True
+    """Whether the list of everything unread shows its feeds."""
 
 
 @record
@@ -71,6 +73,11 @@ def descendants(rows: Iterable[FolderRow], folder_id: int) -> frozenset[int]:
             result.add(current)
             pending.extend(children[current])
     return frozenset(result)
+
+
+def kept_out(rows: Sequence[FolderRow]) -> frozenset[int]:
+    """The folders whose feeds the list of everything unread leaves out, with all their subfolders."""
+    return frozenset[int]().union(*(descendants(rows, row.id) for row in rows if not row.in_unread))
 
 
 def check_place(rows: Sequence[FolderRow], parent_id: int | None, moving_id: int | None = None) -> None:

@@ -61,6 +61,8 @@ class Subscription:
     """Until then its entries are hidden from lists of several feeds and from their counts; None: not muted."""
     unread_display: str
     """How the sidebar shows what is unread: see `UNREAD_DISPLAYS`."""
+    in_unread: bool
+    """Whether the list of everything unread shows it, unless one of its folders is kept out."""
     feed: SubscribedFeed
 
     @property
@@ -166,6 +168,7 @@ class SubscribedFeedRow(NamedTuple):
     muted_until: Instant | None
     unread_display: str
     last_error_at: Instant | None
+    in_unread: bool = True
 
 
 class FeedProblem(NamedTuple):

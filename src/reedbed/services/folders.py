@@ -38,8 +38,9 @@ async def change_folder(
     name: str | None = None,
     parent: int | Unset | None = UNSET,
     summary_words: int | Unset | None = UNSET,
+    in_unread: bool | None = None,
 ) -> FolderRow:
-    """Rename, move to another parent (None is the top level), set summaries; the rest does not change."""
+    """Rename, move to another parent (None is the top level), set its options; the rest does not change."""
     async with runtime.db.write() as tx:
         rows = await _lock_and_list(tx, user_id)
         folder = _require_folder(rows, folder_id)
@@ -50,6 +51,7 @@ async def change_folder(
             summary_words=folder.summary_words
             if isinstance(summary_words, Unset)
             else check_summary_words(summary_words),
+            in_unread=folder.in_unread if in_unread is None else in_unread,
         )
         check_place(rows, changed.parent_id, folder_id)
         _check_name_is_free(rows, changed.name, changed.parent_id, except_id=folder_id)

@@ -17,7 +17,7 @@ from reedbed.store.read_state import stars, undo, unread
 from reedbed.store.read_state.counts import recount, users_to_recount
 from reedbed.store.read_state.mark import ResolvedSelection, mark_all
 from reedbed.store.read_state.mark import mark as mark_chosen
-from reedbed.store.visibility import feeds_of, has_muted_feeds
+from reedbed.store.visibility import feeds_of, has_hidden_feeds
 
 MAX_IDS = 10_000
 HISTORY_KEPT = 90 * DAY
@@ -109,9 +109,12 @@ async def _feed_ids(tx: Tx, user_id: int, selection: Selection) -> list[int] | N
         return list(selection.feed_ids)
     if selection.feed_id is None and selection.folder_id is None:
         is_everything = selection.ids is None and selection.tag is None and selection.view in ("unread", "all")
-        if not is_everything or not await has_muted_feeds(tx, user_id):
+        if not is_everything or not await has_hidden_feeds(tx, user_id, selection.view):
             return None
-    feed_ids = await feeds_of(tx, user_id, feed_id=selection.feed_id, folder_id=selection.folder_id)
+    of_unread = selection.view == "unread"
+    feed_ids = await feeds_of(
+        tx, user_id, feed_id=selection.feed_id, folder_id=selection.folder_id, of_unread=of_unread
+    )
     if feed_ids is None:
         raise NotFound(NO_SUCH_LIST)
     return feed_ids

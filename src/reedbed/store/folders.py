@@ -10,18 +10,28 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Command, Query, func, select
 from reedbed.store.tables import folders, subscriptions
 
-_COLUMNS = (folders.c.id, folders.c.parent_id, folders.c.name, folders.c.position, folders.c.summary_words)
+_COLUMNS = (
+    folders.c.id,
+    folders.c.parent_id,
+    folders.c.name,
+    folders.c.position,
+    folders.c.summary_words,
+    folders.c.in_unread,
+)
 _is_own = folders.c.user_id == bindparam("owner")
 
-_LIST = Query(
-    select(*_COLUMNS).where(_is_own).order_by(folders.c.position, folders.c.name, folders.c.id), into=FolderRow
-)
-_GET = Query(select(*_COLUMNS).where(folders.c.id == bindparam("folder"), _is_own), into=FolderRow)
+
+def _folder(id_: int, parent_id: int | None, name: str, position: int, words: int | None, in_unread: bool) -> FolderRow:
+    return FolderRow(id_, parent_id, name, position, words, bool(in_unread))
+
+
+_LIST = Query(select(*_COLUMNS).where(_is_own).order_by(folders.c.position, folders.c.name, folders.c.id), into=_folder)
+_GET = Query(select(*_COLUMNS).where(folders.c.id == bindparam("folder"), _is_own), into=_folder)
 _LOCK = Query(select(folders.c.id).where(_is_own).order_by(folders.c.id).with_for_update(), into=int)
 _ADD = Query(
     insert(folders).returning(*_COLUMNS),
     columns=["user_id", "parent_id", "name", "position", "created_at"],
-    into=FolderRow,
+    into=_folder,
 )
 _UPDATE = Command(
     update(folders)
@@ -31,6 +41,7 @@ _UPDATE = Command(
         parent_id=bindparam("parent_id"),
         position=bindparam("position"),
         summary_words=bindparam("summary_words"),
+        in_unread=bindparam("in_unread"),
     )
 )
 _SET_POSITION = Command(
@@ -80,6 +91,7 @@ async def change(tx: Tx, user_id: int, folder: FolderRow) -> bool:
                 "parent_id": folder.parent_id,
                 "position": folder.position,
                 "summary_words": folder.summary_words,
+                "in_unread": folder.in_unread,
             },
         )
         == 1

@@ -31,6 +31,7 @@ _select_sidebar = (
         subscriptions.c.muted_until,
         subscriptions.c.unread_display,
         feed_fetch_state.c.last_error_at,
+        subscriptions.c.in_unread,
     )
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
     .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)

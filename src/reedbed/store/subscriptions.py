@@ -53,7 +53,7 @@ _OWN_COLUMNS = (
 )
 _RETENTION_COLUMNS = (subscriptions.c.keep_entries, subscriptions.c.keep_days, subscriptions.c.keep_unread_days)
 _AI_COLUMNS = (subscriptions.c.summary_words, subscriptions.c.local_only)
-_DISPLAY_COLUMNS = (subscriptions.c.muted_until, subscriptions.c.unread_display)
+_DISPLAY_COLUMNS = (subscriptions.c.muted_until, subscriptions.c.unread_display, subscriptions.c.in_unread)
 _FEED_COLUMNS = (
     feeds.c.id,
     feeds.c.url,
@@ -135,8 +135,8 @@ def _select_status_counts(folder: bool, search: bool) -> ClauseElement:
 
 
 def _subscription(*values: Any) -> Subscription:
-    own, keep, ai, display = list(values[:11]), values[11:14], values[14:16], values[16:18]
-    about, state = list(values[18:30]), values[30:]
+    own, keep, ai, display = list(values[:11]), values[11:14], values[14:16], values[16:19]
+    about, state = list(values[19:31]), values[31:]
     own[5], own[8] = bool(own[5]), bool(own[8])
     private = about[9] is not None
     about[8:] = [bool(about[8]), private, about[10] if private else None, bool(about[11]) and private]
@@ -147,6 +147,7 @@ def _subscription(*values: Any) -> Subscription:
         local_only=bool(ai[1]),
         muted_until=display[0],
         unread_display=display[1],
+        in_unread=bool(display[2]),
         feed=SubscribedFeed(*about, state=fetch_state(state)),
     )
 
@@ -196,6 +197,7 @@ _UPDATE = Command(
         local_only=bindparam("local_only"),
         muted_until=bindparam("muted_until"),
         unread_display=bindparam("unread_display"),
+        in_unread=bindparam("in_unread"),
     )
 )
 _MOVE_TO_FOLDER = Command(
@@ -335,6 +337,7 @@ async def change(tx: Tx, user_id: int, subscription: Subscription) -> None:
             "local_only": subscription.local_only,
             "muted_until": subscription.muted_until,
             "unread_display": subscription.unread_display,
+            "in_unread": subscription.in_unread,
         },
     )
 

@@ -175,8 +175,8 @@ class VisibleScope:
     """The list is limited to a feed or a folder."""
     pile: int = 0
     """The total these feeds are a part of: all unread entries, or all feeds on the server."""
-    has_muted: bool = False
-    """Some of the user's feeds are muted, and the list is one of all feeds: it must leave them out."""
+    has_hidden: bool = False
+    """The list is one of all feeds, and leaves out some: muted ones, or those kept out of Unread."""
 
 
 NO_LIMITS = VisibleScope(None)
@@ -191,23 +191,30 @@ async def resolve(tx: Tx, user_id: int, query: ViewQuery) -> VisibleScope | None
     rows = await _subscribed_feeds(tx, user_id, query, only_unread=query.view == "unread" and query.feed_id is None)
     if not rows and narrowed and not await _exists(tx, user_id, query):
         return None
-    has_muted = not narrowed and bool(rows) and rows[0][3]
+    has_hidden = not narrowed and bool(rows) and rows[0][3]
     if not narrowed and len(rows) == ENOUGH:
-        return replace(NO_LIMITS, has_muted=has_muted)
+        return replace(NO_LIMITS, has_hidden=has_hidden)
     unread = sum(unread for _, unread, _, _ in rows) if query.view == "unread" else None
     ids = tuple(feed_id for feed_id, _, _, _ in rows)
-    return VisibleScope(ids, unread, narrowed, rows[0][2] if rows else 0, has_muted)
+    return VisibleScope(ids, unread, narrowed, rows[0][2] if rows else 0, has_hidden)
 
 
 async def feeds_of(
-    tx: Tx, user_id: int, *, feed_id: int | None, folder_id: int | None, with_muted: bool = False
+    tx: Tx,
+    user_id: int,
+    *,
+    feed_id: int | None,
+    folder_id: int | None,
+    with_muted: bool = False,
+    of_unread: bool = False,
 ) -> list[int] | None:
     """The feeds of a folder and its subfolders, the one feed, or all feeds; None if it is not this user's.
 
-    Muted feeds are left out of all feeds and of a folder, unless asked for.
+    Muted feeds are left out of all feeds and of a folder, unless asked for. With `of_unread`, all feeds are those
+    that the list of everything unread shows.
     """
     query = ViewQuery(feed_id=feed_id, folder_id=folder_id)
-    rows = await tx.all(_FEEDS(_by(query), with_muted), _params(user_id, query))
+    rows = await tx.all(_FEEDS(_by(query), with_muted, of_unread), _params(user_id, query))
     if not rows and not await _exists(tx, user_id, query):
         return None
     return rows
@@ -219,8 +226,9 @@ async def _subscribed_feeds(
     return await tx.all(_SUBSCRIBED(_by(query), query.view, only_unread), _params(user_id, query))
 
 
-async def has_muted_feeds(tx: Tx, user_id: int) -> bool:
-    return await tx.get(_HAS_MUTED, {"user_id": user_id})
+async def has_hidden_feeds(tx: Tx, user_id: int, view: str) -> bool:
+    """Whether the list of all feeds with this view leaves out some: muted ones, or those kept out of Unread."""
+    return await tx.get(_HAS_HIDDEN(view), {"user_id": user_id})
 
 
 def _by(query: ViewQuery) -> str:
@@ -245,26 +253,40 @@ def _within_folder() -> Any:
     return select(tree.union(below).c.id)
 
 
-def in_muted_feed(feed_id: ColumnElement[int]) -> ColumnElement[bool]:
-    """The feed is muted by the user. The subquery depends on no row, so it runs once."""
-    silenced = subscriptions.alias("silenced")
-    return feed_id.in_(
-        select(silenced.c.feed_id).where(
-            silenced.c.user_id == bindparam("user_id", type_=BigInteger), silenced.c.muted_until.is_not(None)
-        )
-    )
+def in_hidden_feed(feed_id: ColumnElement[int], view: str) -> ColumnElement[bool]:
+    """A list of all feeds with this view leaves the feed out. The subquery depends on no row, so it runs once."""
+    left_out = subscriptions.alias("left_out")
+    return feed_id.in_(select(left_out.c.feed_id).where(*_is_hidden(left_out, view)))
 
 
-def _has_muted() -> ColumnElement[bool]:
-    silenced = subscriptions.alias("silenced")
-    return (
-        select(silenced.c.id)
-        .where(silenced.c.user_id == bindparam("user_id", type_=BigInteger), silenced.c.muted_until.is_not(None))
-        .exists()
-    )
+def _has_hidden(view: str) -> ColumnElement[bool]:
+    left_out = subscriptions.alias("left_out")
+    return select(left_out.c.id).where(*_is_hidden(left_out, view)).exists()
 
 
-def _in_scope(by: str, *, with_muted: bool = False) -> list[ColumnElement[bool]]:
+def _is_hidden(subscription: FromClause, view: str) -> list[ColumnElement[bool]]:
+    is_own = subscription.c.user_id == bindparam("user_id", type_=BigInteger)
+    is_muted = subscription.c.muted_until.is_not(None)
+    return [is_own, is_muted | _out_of_unread(subscription) if view == "unread" else is_muted]
+
+
+def _out_of_unread(subscription: FromClause) -> ColumnElement[bool]:
+    """The feed, or a folder around it, is kept out of the list of everything unread."""
+    return ~subscription.c.in_unread | func.coalesce(subscription.c.folder_id, 0).in_(_KEPT_OUT_FOLDERS)
+
+
+def _kept_out_folders() -> Any:
+    is_own = folders.c.user_id == bindparam("user_id", type_=BigInteger)
+    tree = select(folders.c.id).where(is_own, ~folders.c.in_unread).cte("kept_out", recursive=True)
+    below = select(folders.c.id).where(folders.c.parent_id == tree.c.id, is_own)
+    return select(tree.union(below).c.id)
+
+
+_KEPT_OUT_FOLDERS = _kept_out_folders()
+"""Built once: a statement may use it twice, and the names of its parts must not collide."""
+
+
+def _in_scope(by: str, *, with_muted: bool = False, of_unread: bool = False) -> list[ColumnElement[bool]]:
     active = [subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None)]
     if by == "feed":
         return [*active, subscriptions.c.feed_id == bindparam("feed_id")]
@@ -272,22 +294,26 @@ def _in_scope(by: str, *, with_muted: bool = False) -> list[ColumnElement[bool]]
         active.append(subscriptions.c.muted_until.is_(None))
     if by == "folder":
         return [*active, subscriptions.c.folder_id.in_(_within_folder())]
-    return active
+    return [*active, ~_out_of_unread(subscriptions)] if of_unread else active
 
 
 def _select_subscribed(by: str, view: str, only_unread: bool) -> ClauseElement:
-    has_muted = _has_muted() if by == "all" else false()
+    has_hidden = _has_hidden(view) if by == "all" else false()
     query = select(
-        subscriptions.c.feed_id, subscriptions.c.unread, _total(by, view).label("pile"), has_muted.label("has_muted")
+        subscriptions.c.feed_id, subscriptions.c.unread, _total(by, view).label("pile"), has_hidden.label("has_hidden")
     )
-    query = query.where(*_in_scope(by, with_muted=view not in ("unread", "all")))
+    query = query.where(*_in_scope(by, with_muted=view not in ("unread", "all"), of_unread=view == "unread"))
     if only_unread:
         query = query.where(subscriptions.c.unread > 0)
     return query.limit(bindparam("enough", type_=BigInteger)) if by == "all" else query
 
 
-def _select_feeds(by: str, with_muted: bool) -> ClauseElement:
-    return select(subscriptions.c.feed_id).where(*_in_scope(by, with_muted=with_muted))
+def _select_feeds(by: str, with_muted: bool, of_unread: bool) -> ClauseElement:
+    return select(subscriptions.c.feed_id).where(*_in_scope(by, with_muted=with_muted, of_unread=of_unread))
+
+
+def _select_has_hidden(view: str) -> ClauseElement:
+    return select(_has_hidden(view))
 
 
 def _total(by: str, view: str) -> ColumnElement[int]:
@@ -302,7 +328,7 @@ def _total(by: str, view: str) -> ColumnElement[int]:
 
 _SUBSCRIBED = QueryFamily(_select_subscribed, into=row_of(int, int, int, bool))
 _FEEDS = QueryFamily(_select_feeds, into=int)
-_HAS_MUTED = Query(select(_has_muted()), into=bool)
+_HAS_HIDDEN = QueryFamily(_select_has_hidden, into=bool)
 _FOLDER = Query(
     select(folders.c.id).where(folders.c.user_id == bindparam("user_id"), folders.c.id == bindparam("folder_id")),
     into=int,

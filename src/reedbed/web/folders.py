@@ -16,7 +16,7 @@ from reedbed.services.folders import change_folder, create_folder, delete_folder
 from reedbed.services.runtime import Runtime
 from reedbed.store import folders, sidebar
 from reedbed.web.feeds.form import folder_options, parse_summary_words, summary_options
-from reedbed.web.forms import Text, stepped
+from reedbed.web.forms import FormFlag, Text, stepped
 from reedbed.web.i18n import explain, translate
 from reedbed.web.pages import is_htmx, see_other
 from reedbed.web.sidebar import app_page
@@ -72,6 +72,19 @@ async def choose_summaries(
     next: Text = "/folders",
 ) -> Response:
     await change_folder(runtime, caller.user_id, folder_id, summary_words=parse_summary_words(summary_words))
+    return see_other(request, next, toast=Toast(translate("Saved.")))
+
+
+@router.post("/folders/{folder_id}/in-unread")
+async def show_in_unread(
+    request: Request,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
+    folder_id: IdPath,
+    value: FormFlag,
+    next: Text = "/folders",
+) -> Response:
+    await change_folder(runtime, caller.user_id, folder_id, in_unread=value)
     return see_other(request, next, toast=Toast(translate("Saved.")))
 
 
@@ -207,6 +220,7 @@ def _folder_rows(
                 summaries=_summary_options(rows, node.id),
                 first=index == 0,
                 last=index == len(level) - 1,
+                in_unread=_find(rows, node.id).in_unread,
             )
         )
         lines.extend(_folder_rows(node.children, rows, feed_counts))

@@ -70,18 +70,23 @@ async def build_sidebar(tx: Tx, user_id: int, here: str, theme: Theme, now: Inst
     """`here` is the path of the current view; its link is marked as current."""
     rows = await folders.of_user(tx, user_id)
     feeds, checked = await busiest_feeds(tx, user_id, MAX_SHOWN, MAX_FAILING)
-    counts, total = await totals(tx, user_id, {row.id: row.parent_id for row in rows})
+    counts, total = await totals(tx, user_id, rows)
     saved = await searches.of_user(tx, user_id)
     notice = await cleanups.get_notice(tx, user_id)
-    by_folder = _by_folder(sorted(feeds, key=lambda feed: natural_key(feed.title)))
+    by_folder = _by_folder(sorted(feeds, key=_by_unread if theme.by_unread else _by_title))
+    apart = frozenset(row.id for row in rows if not row.in_unread)
     return Sidebar(
         smart=_smart_links(counts, here),
-        folders=tuple(_folder_view(node, by_folder, counts, here, theme) for node in build_tree(rows)),
+        folders=tuple(
+            _folder_view(node, by_folder, counts, here, theme, apart)
+            for node in _in_order(build_tree(rows), counts, theme)
+        ),
         feeds=_feed_views(by_folder[None], here),
         kept=_kept_links(here),
         kept_open="kept" not in theme.folded,
         icons=_icons_version(feeds),
         hides_read=theme.hide_read,
+        by_unread=theme.by_unread,
         needy=_needy_text(feeds),
         searches=(
             *(_link(f"saved:{search.id}", f"/saved/{search.id}", search.name, "search", 0, here) for search in saved),
@@ -107,6 +112,19 @@ def _icons_version(feeds: Sequence[SubscribedFeedRow]) -> str:
     """Changes with the set of icons; an icon itself never changes."""
     icons = sorted({feed.icon_id for feed in feeds if feed.icon_id})
     return f"{crc32(repr(icons).encode()):x}" if icons else ""
+
+
+def _by_title(feed: SubscribedFeedRow) -> Any:
+    return natural_key(feed.title)
+
+
+def _by_unread(feed: SubscribedFeedRow) -> Any:
+    return -feed.unread, natural_key(feed.title)
+
+
+def _in_order(level: Sequence[FolderNode], counts: Counts, theme: Theme) -> Sequence[FolderNode]:
+    """The folders as the user arranged them, or those with the most unread entries first."""
+    return sorted(level, key=lambda node: -counts.folders.get(node.id, 0)) if theme.by_unread else level
 
 
 def _needy_text(feeds: Sequence[SubscribedFeedRow]) -> str:
@@ -152,6 +170,7 @@ def _folder_view(
     counts: Counts,
     here: str,
     theme: Theme,
+    apart: frozenset[int],
 ) -> SidebarFolder:
     url = f"/folder/{node.id}"
     return SidebarFolder(
@@ -161,8 +180,12 @@ def _folder_view(
         count=Count(counts.folders.get(node.id, 0)),
         current=here == url,
         open=str(node.id) not in theme.folded,
-        folders=tuple(_folder_view(child, by_folder, counts, here, theme) for child in node.children),
+        folders=tuple(
+            _folder_view(child, by_folder, counts, here, theme, apart)
+            for child in _in_order(node.children, counts, theme)
+        ),
         feeds=_feed_views(by_folder[node.id], here),
+        apart=node.id in apart,
     )
 
 
@@ -187,6 +210,7 @@ def _feed_view(feed: SubscribedFeedRow, current: bool, language: str) -> Sidebar
         needs_reader=problem is not None and problem.needs_reader,
         muted=translate("Muted") if feed.muted_until else "",
         unread_display=feed.unread_display,
+        apart=not feed.in_unread,
     )
 
 

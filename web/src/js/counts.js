@@ -9,8 +9,9 @@ export function adjust(key, by) {
 
 /** One entry of this feed became read (-1) or unread (+1): the feed, its folders and the whole. */
 export function adjustUnread(feedId, by) {
-  adjust("unread", by);
   const key = `feed:${feedId}`;
+  const line = document.querySelector(`#tree [data-count="${CSS.escape(key)}"]`);
+  if (!line?.closest("[data-apart], [data-muted]")) adjust("unread", by);
   adjust(key, by);
   for (const folder of foldersOf(key)) adjust(`folder:${folder}`, by);
 }

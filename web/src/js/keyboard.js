@@ -13,7 +13,7 @@ import { selectedText } from "./dom.js";
 import { chooseLayout, switchSide } from "./list-settings.js";
 import { copyAddress, openTags } from "./share.js";
 import { openPalette } from "./palette.js";
-import { hideRead } from "./sidebar.js";
+import { hideRead, orderByUnread } from "./sidebar.js";
 import { translate } from "./i18n.js";
 
 const GO = {
@@ -41,6 +41,7 @@ const KEYS = {
   s: () => toggle("starred"),
   l: () => toggle("later"),
   H: () => hideRead(),
+  U: () => orderByUnread(),
   M: () => selection().length && document.querySelector("#selection button[name=value]").click(),
   A: () => document.querySelector("[data-bulk] [data-all]")?.click(),
   t: openTags,

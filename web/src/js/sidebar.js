@@ -157,6 +157,7 @@ function describe(panel, line) {
   else if (!isFolder(line)) panel.querySelector("[data-opens=mute]").remove();
   panel.querySelector('template[data-of="folders"]').content.firstElementChild.append(...folderLines(panel, line));
   check(panel, "folders", `move:${folderAround(line)?.dataset.id ?? ""}`);
+  panel.querySelector(`[data-do="unread:${"apart" in line.dataset ? "false" : "true"}"]`).remove();
   check(panel, "display", `display:${line.dataset.display ?? "number"}`);
 }
 
@@ -224,6 +225,13 @@ const ACTS = {
     if (isFolder(line)) await change("POST", `${addressOf(line)}/mute`, { until });
     else await change("PATCH", addressOf(line), { muted_until: until });
     showToast(treeText(until ? "muted" : "unmuted", { name: nameOf(line) }), undoOf(line, "mute:none", until));
+    await Promise.all([refreshTree(), refreshCounts(), reloadList()]);
+  },
+  unread: async (line, shown) => {
+    const apart = shown === "false";
+    await change("PATCH", addressOf(line), { in_unread: !apart });
+    const undo = undoOf(line, `unread:${apart}`);
+    showToast(treeText(apart ? "apart" : "joined", { name: nameOf(line) }), undo);
     await Promise.all([refreshTree(), refreshCounts(), reloadList()]);
   },
   display: async (line, unread_display) => {
@@ -347,6 +355,8 @@ const ALL_ACTS = {
   read: () => markMany({ view: "all" }),
   check: () => document.querySelector('form[action="/refresh"] button')?.click(),
   add: () => newFolder(null),
+  order: () => orderByUnread(),
+  hide: () => hideRead(),
   settings: () => location.assign("/feeds"),
 };
 
@@ -355,7 +365,10 @@ tree?.addEventListener("click", async ({ target }) => {
   if (target.closest("#hide-read")) return hideRead(!("hideRead" in tree.dataset));
   if (!button) return;
   await loadMenus();
-  openMenu(template("feeds-menu"), { opener: button, choose: (act) => ALL_ACTS[act]() });
+  const panel = template("feeds-menu");
+  for (const [act, set] of [["order", "byUnread"], ["hide", "hideRead"]])
+    panel.querySelector(`[data-do=${act}]`).setAttribute("aria-checked", String(set in tree.dataset));
+  openMenu(panel, { opener: button, choose: (act) => ALL_ACTS[act]() });
 });
 
 export async function hideRead(hidden = !("hideRead" in tree.dataset)) {
@@ -364,6 +377,15 @@ export async function hideRead(hidden = !("hideRead" in tree.dataset)) {
   savePreference("hide_read", hidden ? "1" : "");
   await loadMenus().catch(() => {});
   announce(treeText(hidden ? "hidden" : "shown"));
+}
+
+/** What has the most unread entries first, or the order of names and of folders as arranged. */
+export async function orderByUnread(chosen = !("byUnread" in tree.dataset)) {
+  tree.toggleAttribute("data-by-unread", chosen);
+  savePreference("by_unread", chosen ? "1" : "");
+  await loadMenus().catch(() => {});
+  await refreshTree();
+  announce(treeText(chosen ? "byUnread" : "byName"));
 }
 
 // --- A finger that rests opens the menu; when it then moves, it drags (tree-drag.js)

@@ -193,6 +193,7 @@ class SubscriptionChange:
     local_only: bool | Unset = UNSET
     muted_until: Instant | Unset | None = UNSET
     unread_display: str | Unset = UNSET
+    in_unread: bool | Unset = UNSET
 
 
 async def change_subscription(
@@ -425,6 +426,7 @@ async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, login
             local_only=current.local_only,
             muted_until=current.muted_until,
             unread_display=current.unread_display,
+            in_unread=current.in_unread,
         ),
     )
     await subscriptions.exchange_ids(tx, user_id, current.id, moved_to)
@@ -456,6 +458,7 @@ def _with_changes(current: Subscription, change: SubscriptionChange, now: Instan
         unread_display=current.unread_display
         if isinstance(change.unread_display, Unset)
         else check_unread_display(change.unread_display),
+        in_unread=current.in_unread if isinstance(change.in_unread, Unset) else change.in_unread,
     )
 
 

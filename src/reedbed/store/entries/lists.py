@@ -58,7 +58,7 @@ from reedbed.store.tables import (
     subscriptions,
     unread,
 )
-from reedbed.store.visibility import VisibleScope, above_read_marker, alive, in_muted_feed, resolve, shows
+from reedbed.store.visibility import VisibleScope, above_read_marker, alive, in_hidden_feed, resolve, shows
 
 FEW = 100
 """Merging costs about 20 to 50 µs per feed, so it is used for at most this many feeds."""
@@ -87,7 +87,7 @@ class _ListVariant:
     tagged: bool
     continued: bool
     since: bool
-    has_muted: bool
+    has_hidden: bool
     usual: bool
     """The page has the default size, so the SQL contains the number. PostgreSQL then reuses one plan for all
     users. With a parameter it plans each page again, which takes longer than the page itself."""
@@ -111,7 +111,7 @@ async def page(
         tagged=query.tag is not None,
         continued=cursor is not None,
         since=query.since is not None,
-        has_muted=scope.has_muted,
+        has_hidden=scope.has_hidden,
         usual=size == USUAL,
     )
     rows = await tx.all(_PAGE(variant), _params(user_id, query, scope, cursor, size))
@@ -275,7 +275,7 @@ def _is_visible(entry_id: ColumnElement[Any]) -> ColumnElement[bool]:
 
 def _in_feeds(variant: _ListVariant, table: FromClause, entry_id: ColumnElement[Any]) -> list[ColumnElement[bool]]:
     if variant.strategy == "all":
-        return [~in_muted_feed(table.c.feed_id)] if variant.has_muted else []
+        return [~in_hidden_feed(table.c.feed_id, variant.view)] if variant.has_hidden else []
     if "feed_id" in table.c:
         return [_feeds(variant, table.c.feed_id)]
     of_feed = select(entries.c.id).where(entries.c.id == entry_id, _feeds(variant, entries.c.feed_id))

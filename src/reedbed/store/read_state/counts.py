@@ -3,18 +3,19 @@
 `subscriptions.unread` should always equal the number of its rows. `recount` finds and corrects deviations.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlalchemy import bindparam, case, update
 
 from reedbed.domain.entries import Counts, ReadingDay, SubscriptionCount, roll_up
+from reedbed.domain.folders import FolderRow, kept_out
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
-from reedbed.store import tags
+from reedbed.store import folders, tags
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Command, Query, func, optional, row_of, select, total
-from reedbed.store.tables import entries, feed_fetch_state, folders, later, read_history, starred, subscriptions, unread
+from reedbed.store.tables import entries, feed_fetch_state, later, read_history, starred, subscriptions, unread
 from reedbed.store.visibility import alive, follows, lock_user
 
 _SUBSCRIPTIONS = Query(
@@ -24,6 +25,7 @@ _SUBSCRIPTIONS = Query(
         subscriptions.c.folder_id,
         subscriptions.c.unread,
         subscriptions.c.muted_until.is_not(None),
+        subscriptions.c.in_unread,
     ).where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None)),
     into=SubscriptionCount,
 )
@@ -31,15 +33,14 @@ _BY_FOLDER = Query(
     select(
         subscriptions.c.folder_id,
         total(case((subscriptions.c.muted_until.is_(None), subscriptions.c.unread), else_=0)),
+        total(
+            case((subscriptions.c.muted_until.is_(None) & subscriptions.c.in_unread, subscriptions.c.unread), else_=0)
+        ),
         func.count(),
     )
     .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
     .group_by(subscriptions.c.folder_id),
-    into=row_of(optional(int), int, int),
-)
-_FOLDERS = Query(
-    select(folders.c.id, folders.c.parent_id).where(folders.c.user_id == bindparam("user_id")),
-    into=row_of(int, optional(int)),
+    into=row_of(optional(int), int, int, int),
 )
 _COUNT_FLAGS = Query(
     select(
@@ -53,26 +54,30 @@ _COUNT_FLAGS = Query(
 async def counts(tx: Tx, user_id: int) -> Counts:
     user = {"user_id": user_id}
     subscribed = tuple(await tx.all(_SUBSCRIPTIONS, user))
-    parents = dict(await tx.all(_FOLDERS, user))
-    by_folder = [(subscription.folder_id, subscription.unread) for subscription in subscribed if not subscription.muted]
-    return replace(await _build_counts(tx, user_id, by_folder, parents), subscriptions=subscribed)
+    by_folder = [(row.folder_id, row.unread, row.unread if row.in_unread else 0) for row in subscribed if not row.muted]
+    counted = await _build_counts(tx, user_id, by_folder, await folders.of_user(tx, user_id))
+    return replace(counted, subscriptions=subscribed)
 
 
-async def totals(tx: Tx, user_id: int, parents: Mapping[int, int | None]) -> tuple[Counts, int]:
+async def totals(tx: Tx, user_id: int, tree: Sequence[FolderRow]) -> tuple[Counts, int]:
     """The same without the single subscriptions, and their number; for callers that have already loaded the folders."""
     rows = await tx.all(_BY_FOLDER, {"user_id": user_id})
-    counted = await _build_counts(tx, user_id, [(folder_id, unread) for folder_id, unread, _ in rows], parents)
-    return counted, sum(number for _, _, number in rows)
+    counted = await _build_counts(tx, user_id, [row[:3] for row in rows], tree)
+    return counted, sum(number for *_, number in rows)
 
 
 async def _build_counts(
-    tx: Tx, user_id: int, by_folder: Sequence[tuple[int | None, int]], parents: Mapping[int, int | None]
+    tx: Tx, user_id: int, by_folder: Sequence[tuple[int | None, int, int]], tree: Sequence[FolderRow]
 ) -> Counts:
+    """`by_folder` holds what is unread, and what of it the list of everything unread shows."""
     flags = await tx.one(_COUNT_FLAGS, {"user_id": user_id})
     assert flags is not None
+    left_out = kept_out(tree)
     return Counts(
-        unread=sum(unread for _, unread in by_folder),
-        folders=roll_up(by_folder, parents),
+        unread=sum(shown for folder_id, _, shown in by_folder if folder_id not in left_out),
+        folders=roll_up(
+            [(folder_id, unread) for folder_id, unread, _ in by_folder], {row.id: row.parent_id for row in tree}
+        ),
         tags=tuple(await tags.counts(tx, user_id)),
         starred=flags[0],
         later=flags[1],

@@ -14,6 +14,7 @@ folders = Table(
     number("position"),
     Column("summary_words", Integer),  # as in `subscriptions`; NULL: as the parent folder
     moment("created_at"),
+    flag("in_unread", on=True),  # as in `subscriptions`, for all feeds in it
     Index("ix_folders_user_id", "user_id"),
     sqlite_autoincrement=True,
 )
@@ -43,6 +44,7 @@ subscriptions = Table(
     Column("unread_display", Text, nullable=False, server_default="number"),  # number, dot, none
     Column("playback_speed", Integer),  # percent; NULL: the user's own speed
     flag("without_shorts"),  # short videos of a channel are muted
+    flag("in_unread", on=True),  # shown in the list of everything unread, and counted there
     Column("opml", Text),  # JSON: unknown OPML attributes, written back on export
     number("since_id"),  # entries up to this id are not visible
     number("read_to"),  # the read marker: unread rows up to this id count as read, unless `kept`

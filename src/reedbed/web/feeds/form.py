@@ -164,6 +164,7 @@ def edit_form(
         local_only=subscription.local_only,
         mutes=mute_options(subscription.muted_until, zone_of(request), runtime.now()),
         unread_displays=display_options(subscription.unread_display),
+        in_unread=subscription.in_unread,
         facts=_facts(request, runtime, subscription, hub),
         by_mail=subscription.feed.kind != "web",
     )

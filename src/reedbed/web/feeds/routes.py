@@ -296,6 +296,7 @@ async def _change(
         local_only=form_flag(form, "local_only"),
         muted_until=parse_mute(form_text(form, "mute"), zone_of(request), runtime.now()),
         unread_display=form_text(form, "unread_display") or UNSET,
+        in_unread=form_flag(form, "in_unread"),
     )
     return await change_subscription(runtime, user_id, subscription_id, change)
 
@@ -323,6 +324,7 @@ async def _edit_again(
             replace(option, chosen=option.value == form_text(form, "summary_words")) for option in view.summaries
         ),
         local_only=form_flag(form, "local_only") is True,
+        in_unread=form_flag(form, "in_unread") is True,
     )
     return await app_page(request, runtime, caller, "feeds/edit.html", edited, status=error.status)
 

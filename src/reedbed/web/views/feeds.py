@@ -242,6 +242,7 @@ class FeedEdit:
     mutes: tuple[SelectOption, ...] = ()
     """Until when the feed may be muted."""
     unread_displays: tuple[SelectOption, ...] = ()
+    in_unread: bool = True
     facts: tuple[tuple[str, str], ...] = ()
     framing: FeedFramingView | None = None
     articles: FeedArticles | None = None
@@ -264,6 +265,7 @@ class FolderView:
     """Which new entries of its feeds are summarised automatically."""
     first: bool = False
     last: bool = False
+    in_unread: bool = True
 
 
 @record

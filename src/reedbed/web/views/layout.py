@@ -62,6 +62,8 @@ class Theme:
     scroll_marks: bool = False
     hide_read: bool = False
     """The sidebar hides feeds without unread entries."""
+    by_unread: bool = False
+    """The sidebar lists what has the most unread entries first."""
     folded: frozenset[str] = frozenset()
 
     @classmethod
@@ -87,6 +89,7 @@ class Theme:
             list=_rems(chosen.get("list", ""), _LIST_REMS),
             scroll_marks=chosen.get("scroll") == "marks",
             hide_read=chosen.get("hide_read") == "1",
+            by_unread=chosen.get("by_unread") == "1",
             folded=frozenset(chosen.get("folded", "").split(".")) - {""},
         )
 
@@ -102,6 +105,7 @@ class Theme:
             "list": str(self.list or ""),
             "scroll": "marks" if self.scroll_marks else "",
             "hide_read": "1" if self.hide_read else "",
+            "by_unread": "1" if self.by_unread else "",
             "folded": ".".join(sorted(self.folded)),
         }
         return {name: value for name, value in chosen.items() if value}
@@ -236,6 +240,8 @@ class SidebarFeed:
     muted: str = ""
     """Until when it is muted; empty: it is not."""
     unread_display: str = "number"
+    apart: bool = False
+    """Kept out of the list of everything unread."""
 
 
 @record
@@ -248,6 +254,8 @@ class SidebarFolder:
     open: bool = True
     folders: "tuple[SidebarFolder, ...]" = ()
     feeds: tuple[SidebarFeed, ...] = ()
+    apart: bool = False
+    """Its feeds are kept out of the list of everything unread."""
 
 
 @record
@@ -262,6 +270,7 @@ class Sidebar:
     icons: str = ""
     """The version of the style sheet with the feeds' icons; empty: they have none."""
     hides_read: bool = False
+    by_unread: bool = False
     needy: str = ""
     """How many feeds need the user: "4 feeds need you"."""
     searches: tuple[SidebarLink, ...] = ()
