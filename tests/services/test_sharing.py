@@ -110,6 +110,25 @@ async def test_a_service_that_is_away_is_tried_again_and_given_up_at_last(
     assert [hint.data["event"] for hint in harness.heard("notice")] == ["shared", "not_shared"]
 
 
+async def test_what_was_sent_is_marked_read_only_for_who_wants_it(
+    harness: RuntimeHarness, user: int, keepers: LinkKeepers
+) -> None:
+    target_id = await target(harness, user, keepers, "linkding")
+    unread = "SELECT unread FROM subscriptions WHERE user_id = :user"
+    await share_entry(harness.runtime, user, 1, target_id)
+    await run_jobs(harness)
+    assert await harness.column(unread, user=user) == [1]
+    await harness.change("UPDATE users SET preferences = '{\"share_marks_read\": true}' WHERE id = :user", user=user)
+    keepers.status = 401
+    await share_entry(harness.runtime, user, 1, target_id)
+    await run_jobs(harness)
+    assert await harness.column(unread, user=user) == [1], "it was refused"
+    keepers.status = None
+    await share_entry(harness.runtime, user, 1, target_id)
+    await run_jobs(harness)
+    assert await harness.column(unread, user=user) == [0]
+
+
 async def test_nothing_is_sent_to_a_private_network(harness: RuntimeHarness, user: int) -> None:
     made = await add_target(harness.runtime, user, kind="linkding", url="http://10.0.0.1", secrets={"token": TOKEN})
     await share_entry(harness.runtime, user, 1, made.id)

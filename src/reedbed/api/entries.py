@@ -249,6 +249,7 @@ class MarkRequest(ApiModel):
     older_than: datetime | None = None
     above: JsonId | None = Field(default=None, description="Only entries listed before this one.")
     below: JsonId | None = Field(default=None, description="Only entries listed after this one.")
+    except_starred: bool = Field(default=False, description="Leave starred entries as they are.")
     read: bool = Field(default=True, description="False marks unread.")
 
 
@@ -359,6 +360,7 @@ def _selection(body: MarkRequest) -> Selection:
         older_than=_instant(body.older_than),
         above=body.above,
         below=body.below,
+        except_starred=body.except_starred,
     )
 
 

@@ -48,6 +48,8 @@ class PreferencesResponse(ResponseModel):
     open_marks: bool
     scroll_marks: bool
     group_stories: bool
+    marked_words: Annotated[str, Field(description="Words to mark in titles and texts, one per line.")]
+    share_marks_read: bool
     remote_ai: bool
 
 

@@ -162,11 +162,14 @@ class Selection:
     """Only entries above this one in the list."""
     below: int | None = None
     """Only entries below this one in the list."""
+    except_starred: bool = False
 
     def is_whole_scope(self) -> bool:
         """A feed, a folder or everything, possibly up to an entry: the read-up-to mark suffices."""
         filters = (self.ids, self.tag, self.older_than, self.arrived_by, self.above, self.below)
-        return self.view in ("all", "unread") and all(filter_ is None for filter_ in filters)
+        return (
+            self.view in ("all", "unread") and not self.except_starred and all(filter_ is None for filter_ in filters)
+        )
 
 
 @record

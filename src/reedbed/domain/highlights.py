@@ -3,11 +3,14 @@
 A passage is identified by its text and the text around it, because markup changes and positions move.
 """
 
+import re
+from functools import lru_cache
+from html import escape
 from typing import Literal, get_args
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
-from reedbed.domain.text import storable
+from reedbed.domain.text import clean_line, is_cjk, storable
 from reedbed.domain.times import DAY, Instant
 
 Color = Literal["yellow", "green", "blue", "rose"]
@@ -91,3 +94,63 @@ def _check_context(text: str, field: str) -> str:
 
 def _without_spaces(text: str) -> str:
     return "".join(text.split())
+
+
+# --- Words that a user wants to see marked wherever they occur
+
+MAX_MARKED_WORDS = 100
+MAX_MARKED_LENGTH = 60
+
+_TAG = r"""<(?:[^"'<>]|"[^"]*"|'[^']*')*>"""
+_ENTITY = r"&[#\w]+;"
+
+
+def check_marked_words(text: str) -> str:
+    """One word or phrase per line."""
+    words = marked_words(text)
+    if len(words) > MAX_MARKED_WORDS:
+        raise Invalid("At most %(limit)s words can be marked.", field="marked_words", limit=MAX_MARKED_WORDS)
+    if any(len(word) > MAX_MARKED_LENGTH for word in words):
+        limit = MAX_MARKED_LENGTH
+        raise Invalid("A word to mark may have at most %(limit)s characters.", field="marked_words", limit=limit)
+    return "\n".join(words)
+
+
+def marked_words(text: str) -> tuple[str, ...]:
+    lines = (clean_line(line) for line in text.splitlines())
+    return tuple(dict.fromkeys(line for line in lines if line.strip("* ")))
+
+
+def mark_words_in_text(words: str, text: str) -> str | None:
+    """The text as markup with its marked words; None if none occurs."""
+    return _mark(words, escape(text, quote=False))
+
+
+def mark_words_in_html(words: str, html: str) -> str:
+    return _mark(words, html) or html
+
+
+def _mark(words: str, html: str) -> str | None:
+    pattern = _pattern(words)
+    marked = html if pattern is None else pattern.sub(_marked, html)
+    return marked if marked != html else None
+
+
+def _marked(found: re.Match[str]) -> str:
+    return f'<mark class="word">{found["word"]}</mark>' if found["word"] else found[0]
+
+
+@lru_cache(maxsize=200)
+def _pattern(words: str) -> re.Pattern[str] | None:
+    """Tags and entities are consumed whole, so that no word is found inside one; a word may hold an entity."""
+    alternatives = [_alternative(word) for word in sorted(marked_words(words), key=len, reverse=True)]
+    joined = "|".join(alternatives)
+    return re.compile(f"{_TAG}|(?P<word>{joined})|{_ENTITY}", re.IGNORECASE) if alternatives else None
+
+
+def _alternative(word: str) -> str:
+    """Whole words, or what begins so before a star. Chinese and Japanese have no spaces to look for."""
+    plain = escape(word.rstrip("*"), quote=False)
+    begin = "" if is_cjk(plain[:1]) else r"(?<!\w)"
+    end = r"\w*" if word.endswith("*") else "" if is_cjk(plain[-1:]) else r"(?!\w)"
+    return f"{begin}{re.escape(plain)}{end}"

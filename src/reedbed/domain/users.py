@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.highlights import check_marked_words
 from reedbed.domain.records import record
 from reedbed.domain.text import clean_line
 from reedbed.domain.times import Instant
@@ -195,6 +196,10 @@ class Preferences:
     """Show the entries of a story as one row of the unread list."""
     push_digests: bool = False
     """Send a push notification when a digest is ready."""
+    marked_words: str = ""
+    """Words to mark in titles and texts, one per line."""
+    share_marks_read: bool = False
+    """An entry that was sent to another service is marked read."""
 
 
 def change_preferences(current: Preferences, changes: Mapping[str, Any]) -> Preferences:
@@ -235,6 +240,8 @@ def _check(name: str, value: Any) -> None:
         raise Invalid(
             "%(name)s must be between 0 and %(limit)s.", field=f"preferences.{name}", name=name, limit=MAX_WORDS
         )
+    if name == "marked_words":
+        check_marked_words(value)
     if name == "loud_limit" and not 0 <= value <= 100:
         raise Invalid("loud_limit must be between 0 and 100.", field="preferences.loud_limit")
     if name.endswith("language") and not _LANGUAGE.match(value):

@@ -132,6 +132,7 @@ async def _resolve(tx: Tx, user_id: int, selection: Selection, feed_ids: list[in
         arrived_by=selection.arrived_by,
         newer_than=newer_than,
         before=before,
+        except_starred=selection.except_starred or None,
     )
 
 

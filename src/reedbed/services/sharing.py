@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import structlog
 
+from reedbed.domain.entries import EntryRow, StateChange
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.live import ChangeEvent
@@ -25,7 +26,9 @@ from reedbed.domain.users import Allowance
 from reedbed.ingest.http.failures import TEMPORARY
 from reedbed.services.entries import get_entry
 from reedbed.services.jobs import Done, Later, pace, try_again, wake_jobs
+from reedbed.services.read_state import change_entries
 from reedbed.services.runtime import Runtime
+from reedbed.services.users import preferences_of
 from reedbed.store import jobs, sharing, users
 from reedbed.store.entries import read as entries
 from reedbed.store.jobs import Job
@@ -107,8 +110,17 @@ async def send_link(runtime: Runtime, job: Job) -> Done | Later:
         later = try_again(runtime, job, give_up_after=GIVE_UP_AFTER)
         if later is not None:
             return later
+    if rejection is None:
+        await _mark_read_if_wanted(runtime, job.user_id, entry.row)
     await _publish_result(runtime, target, job.payload["entry_id"], rejection)
     return Done({"shared": target.kind} if rejection is None else {"error": rejection.why.dump()})
+
+
+async def _mark_read_if_wanted(runtime: Runtime, user_id: int, entry: EntryRow) -> None:
+    async with runtime.db.read() as tx:
+        user = await users.get(tx, user_id)
+    if user is not None and preferences_of(user).share_marks_read and not entry.states.read:
+        await change_entries(runtime, user_id, [entry.id], StateChange(read=True))
 
 
 async def _send(runtime: Runtime, target: ShareTarget, link: ShareLink) -> ShareRejection | None:

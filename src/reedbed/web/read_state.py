@@ -145,6 +145,7 @@ def _selection(fields: dict[str, str], ids: list[str], runtime: Runtime) -> Sele
         older_than=runtime.now() - int(days) * DAY if days.isdecimal() and len(days) < 5 else None,
         above=_id(fields, "above"),
         below=_id(fields, "below"),
+        except_starred=fields.get("except_starred") == "true",
     )
 
 

@@ -7,13 +7,15 @@ from zoneinfo import available_timezones
 from fastapi import APIRouter, Request, Response
 from starlette.datastructures import FormData
 
+from reedbed.domain.errors import Invalid
+from reedbed.domain.highlights import check_marked_words
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.services.auth import check_confirmed
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of, set_preferences
 from reedbed.web.forms import FormFlag, Text
-from reedbed.web.i18n import languages, translate
+from reedbed.web.i18n import explain, languages, translate
 from reedbed.web.pages import see_other, set_theme_cookie, theme_of
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.layout import SelectOption, Theme, Toast
@@ -114,6 +116,12 @@ async def save_look(request: Request, runtime: CurrentRuntime, caller: CurrentCa
 
 @router.get("/settings/reading")
 async def show_reading(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+    return await _show_reading(request, runtime, caller)
+
+
+async def _show_reading(
+    request: Request, runtime: Runtime, caller: Caller, *, words: str | None = None, error: Invalid | None = None
+) -> Response:
     preferences = preferences_of(caller.user)
     view = ReadingSettings(
         orders=(
@@ -124,8 +132,10 @@ async def show_reading(request: Request, runtime: CurrentRuntime, caller: Curren
         scroll_marks=theme_of(request).scroll_marks,
         open_marks=preferences.open_marks,
         group_stories=preferences.group_stories,
+        marked_words=preferences.marked_words if words is None else words,
+        marked_words_error=explain(error) if error else "",
     )
-    return await settings_page(request, runtime, caller, "reading", view)
+    return await settings_page(request, runtime, caller, "reading", view, status=400 if error else 200)
 
 
 @router.post("/settings/reading")
@@ -135,13 +145,19 @@ async def save_reading(
     caller: CurrentCaller,
     order: Text = "newest",
     time_zone: Text = "",
+    marked_words: Text = "",
     open_marks: FormFlag = False,
     scroll_marks: FormFlag = False,
     group_stories: FormFlag = False,
 ) -> Response:
     changes: dict[str, Any] = {"order": order, "time_zone": time_zone, "open_marks": open_marks}
     changes |= {"scroll_marks": scroll_marks, "group_stories": group_stories}
-    await set_preferences(runtime, caller, changes)
+    try:
+        await set_preferences(runtime, caller, changes | {"marked_words": check_marked_words(marked_words)})
+    except Invalid as error:
+        if error.field != "marked_words":
+            raise
+        return await _show_reading(request, runtime, caller, words=marked_words, error=error)
     response = see_other(request, "/settings/reading", toast=Toast(translate("Saved.")))
     set_theme_cookie(request, response, replace(theme_of(request), scroll_marks=scroll_marks))
     return response

@@ -14,9 +14,10 @@ from reedbed.http.params import IdPath, path_id
 from reedbed.services.entries import get_entry
 from reedbed.services.runtime import Runtime
 from reedbed.services.sharing import add_target, list_targets, remove_target, share_entry
+from reedbed.services.users import preferences_of, set_preferences
 from reedbed.store import sharing
 from reedbed.web.formats import ago
-from reedbed.web.forms import Text
+from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import explain, translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
@@ -45,6 +46,14 @@ async def add(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) 
     except (Invalid, Conflict) as error:
         return await _settings(request, runtime, caller, kind, name=name, url=url, error=error)
     return see_other(request, HOME, toast=Toast(translate("The service is added.")))
+
+
+@router.post("/settings/sharing/marks")
+async def choose_marks(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, marks_read: FormFlag = False
+) -> Response:
+    await set_preferences(runtime, caller, {"share_marks_read": marks_read})
+    return see_other(request, HOME, toast=Toast(translate("Saved.")))
 
 
 @router.post("/settings/sharing/{target_id}/delete")
@@ -98,6 +107,7 @@ async def _settings(
         name=name,
         url=url,
         errors={error.field or "url": explain(error)} if error else {},
+        marks_read=preferences_of(caller.user).share_marks_read,
     )
     status = status_of(error) if error else 200
     return await settings_page(request, runtime, caller, "sharing", view, status=status)

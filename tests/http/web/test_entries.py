@@ -102,3 +102,29 @@ async def test_icons_of_feeds_come_in_one_request(reading: Client, harness: Runt
     sheet = await reading.get(address[1])
     assert sheet.headers["content-type"].startswith("text/css")
     assert f'[data-icon="{icon_id}"]' in sheet.text
+
+
+async def test_the_words_of_a_reader_are_marked_for_nobody_else(
+    reader: Client, site: FeedSite, harness: RuntimeHarness
+) -> None:
+    site.publish("Herons <b> & ducks", key="a", content="<p>A duck, <em>a heron</em>.</p>")
+    await harness.follow(site.feed_url(), user_id=reader.user_id)
+    await harness.check()
+    (entry,) = await harness.column("SELECT id FROM entries")
+    assert (await reader.post("/settings/reading", data={"marked_words": "duck*\nheron"})).status_code == 303
+    page = (await reader.get(f"/all/entry/{entry}")).text
+    assert page.count('&lt;b&gt; &amp; <mark class="word">ducks</mark>') == 2
+    assert 'A <mark class="word">duck</mark>, <em>a <mark class="word">heron</mark></em>' in page
+    refused = await reader.post("/settings/reading", data={"marked_words": "x" * 61})
+    assert (refused.status_code, "60" in refused.text) == (400, True)
+
+
+async def test_all_but_starred_entries_are_marked_read(reading: Client) -> None:
+    entries = (await reading.get("/api/v1/entries")).json()["items"]
+    await reading.patch(f"/api/v1/entries/{entries[0]['id']}", json={"starred": True})
+    answer = await reading.post("/mark-read", data={"view": "all", "except_starred": "true"})
+    assert answer.status_code == 303
+    unread = (await reading.get("/api/v1/entries", params={"view": "unread"})).json()["items"]
+    assert [entry["id"] for entry in unread] == [entries[0]["id"]]
+    marked = await reading.post("/api/v1/entries/mark-read", json={"all": True, "except_starred": True})
+    assert marked.json()["marked"] == 0

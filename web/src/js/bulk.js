@@ -69,7 +69,7 @@ export async function undoBulk(fields) {
 
 /** The rows on the page that the act is about; the server knows the rest. */
 function affected(fields) {
-  const rows = allRows();
+  const rows = allRows().filter((row) => !fields.has("except_starred") || !row.hasAttribute("data-starred"));
   if (fields.has("ids")) return rows.filter((row) => fields.getAll("ids").includes(row.id.slice(1)));
   const folder = fields.get("folder_id");
   if (folder && document.getElementById("app").dataset.viewUrl !== `/folder/${folder}`)

@@ -41,7 +41,7 @@ from reedbed.store.engine.statements import (
     smaller,
     unindexed,
 )
-from reedbed.store.entries.columns import tag_id
+from reedbed.store.entries.columns import has_flag, tag_id
 from reedbed.store.read_state import undo
 from reedbed.store.read_state.rows import read_rows_of, rows_of_entries, unread_rows_of
 from reedbed.store.read_state.undo import MovedMarker
@@ -195,6 +195,7 @@ class ResolvedSelection:
     """Only entries after this position in (sort_at, id)."""
     before: tuple[Instant, int] | None = None
     """Only entries before this position."""
+    except_starred: Literal[True] | None = None
 
 
 @record
@@ -221,7 +222,7 @@ async def mark(
 
 
 def _parts(selection: ResolvedSelection) -> frozenset[str]:
-    names = ("ids", "feed_ids", "tag", "up_to", "older_than", "arrived_by", "newer_than", "before")
+    names = ("ids", "feed_ids", "tag", "up_to", "older_than", "arrived_by", "newer_than", "before", "except_starred")
     return frozenset(name for name in names if getattr(selection, name) is not None)
 
 
@@ -313,6 +314,7 @@ def _filter_conditions(
         "arrived_by": _arrived_by(entry_id),
         "newer_than": position > tuple_(bindparam("after_at"), bindparam("after_id")),
         "before": position < tuple_(bindparam("before_at"), bindparam("before_id")),
+        "except_starred": ~has_flag(starred, entry_id),
     }
     return [condition for name, condition in conditions.items() if name in variant.parts]
 

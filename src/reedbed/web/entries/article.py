@@ -10,6 +10,7 @@ from reedbed.domain.articles import shown_content, video_at
 from reedbed.domain.entries import Entry, EntryRow
 from reedbed.domain.feeds import Enclosure as EntryEnclosure
 from reedbed.domain.highlights import Highlight as KeptHighlight
+from reedbed.domain.highlights import mark_words_in_html, mark_words_in_text
 from reedbed.domain.subscriptions import SubscribedFeedRow
 from reedbed.domain.summaries import EXTRACT, MIN_WORDS, ModelWait, SummaryState
 from reedbed.domain.text import text_direction
@@ -19,6 +20,7 @@ from reedbed.services.ai import variant_for_feed
 from reedbed.services.images import Pictures
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import one_lines_for, shown_summary
+from reedbed.services.users import preferences_of
 from reedbed.store.engine.database import Tx
 from reedbed.web.entries.lists import ReadingList, is_post
 from reedbed.web.formats import format_future_time, full_time, seen
@@ -52,6 +54,7 @@ def build_article(
     around: tuple[EntryRow | None, EntryRow | None] = (None, None),
     show_full: bool | None = None,
     full_failed: str = "",
+    marked_words: str = "",
 ) -> ArticleView:
     row = entry.row
     title = feed.title if feed else ""
@@ -65,7 +68,8 @@ def build_article(
         feed_url=f"/feed/{feed.subscription_id}" if feed else "/all",
         mark=feed_mark(title, row.feed_id, feed.icon_id if feed else None),
         when=when if row.published_at is not None else seen(when),
-        body=Markup(pictures.in_html(content)),  # noqa: S704  sanitised when it was stored
+        body=Markup(mark_words_in_html(marked_words, pictures.in_html(content))),  # noqa: S704  sanitised when stored
+        marked_title=Markup(mark_words_in_text(marked_words, row.title) or ""),  # noqa: S704  escaped before
         list_url=place.list_address() if place else "/all",
         feed_id=row.feed_id,
         original_url=row.url or entry.external_url or "",
@@ -95,6 +99,11 @@ def _content(entry: Entry, feed: SubscribedFeedRow | None, *, show_full: bool | 
     if show_full is None:
         return shown_content(entry, feed.full_text if feed else "never")
     return (show_full and entry.full_content) or entry.content
+
+
+def marked_words_of(request: Request) -> str:
+    caller = _caller(request)
+    return preferences_of(caller.user).marked_words if caller else ""
 
 
 def _category_link(name: str) -> CategoryLink:

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from reedbed.domain.entries import LAYOUTS, EntryPage, EntryRow, ListSettings, View, ViewQuery
 from reedbed.domain.errors import Invalid, NotFound
+from reedbed.domain.highlights import mark_words_in_text
 from reedbed.domain.images import WIDTHS
 from reedbed.domain.pagination import LIST_ORDERS, ListOrder, Order, decode_cursor, encode_cursor
 from reedbed.domain.records import record
@@ -189,6 +190,7 @@ class EntryListBuilder:
         lines: Mapping[int, str] | None = None,
         framing: ListFraming | None = None,
         stories: ListStories | None = None,
+        marked_words: str = "",
     ) -> None:
         self._reading_list = reading_list
         self._feeds = feeds
@@ -199,6 +201,7 @@ class EntryListBuilder:
         self._summaries = lines or {}
         self._framing = framing or ListFraming()
         self._stories = stories or ListStories()
+        self._marked_words = marked_words
 
     def make(self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None) -> EntryListView:
         """`after` is the time of the last row already on the page, when loading more rows."""
@@ -274,7 +277,17 @@ class EntryListBuilder:
             post=is_post,
             original=row.url if row.url and row.url.startswith(("https:", "http:")) else "",
         )
-        return self._stories.dress(self._framing.dress(view, row))
+        return self._with_marked_words(self._stories.dress(self._framing.dress(view, row)))
+
+    def _with_marked_words(self, view: EntryRowView) -> EntryRowView:
+        """Search results have the matches marked instead."""
+        if not self._marked_words:
+            return view
+        return replace(view, title=self._mark(view.title), text=self._mark(view.text))
+
+    def _mark(self, text: str | Markup) -> str | Markup:
+        marked = None if isinstance(text, Markup) else mark_words_in_text(self._marked_words, text)
+        return text if marked is None else Markup(marked)  # noqa: S704  escaped before it was marked
 
     def _picture(self, row: EntryRow, layout: str, *, is_post: bool) -> RowPicture:
         if row.image is None:

@@ -33,6 +33,7 @@ from reedbed.web.entries.article import (
     MAX_OF_ENTRY,
     WORDS_PER_MINUTE,
     build_article,
+    marked_words_of,
     one_line_summaries,
     shown_highlight,
     summary_above,
@@ -232,6 +233,7 @@ async def _build_list(
         lines=lines,
         framing=framing,
         stories=stories,
+        marked_words=marked_words_of(request),
     )
     visible = (
         entry_page
@@ -374,6 +376,7 @@ async def read_article(
         around=around,
         show_full=show_full,
         full_failed=full_failed,
+        marked_words=marked_words_of(request),
     )
     article = replace(
         article,

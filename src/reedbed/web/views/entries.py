@@ -230,6 +230,8 @@ class ArticleView:
     body: Markup
     list_url: str
     feed_id: int = 0
+    marked_title: Markup = Markup()
+    """The title with the words that the user wants marked; empty if none occurs."""
     post: bool = False
     """Without a title: the text is set large, and the heading is only for screen readers."""
     original_url: str = ""

@@ -36,6 +36,8 @@ class ReadingSettings:
     scroll_marks: bool = False
     open_marks: bool = True
     group_stories: bool = False
+    marked_words: str = ""
+    marked_words_error: str = ""
 
 
 @record
@@ -290,6 +292,8 @@ class ShareSettings:
     name: str = ""
     url: str = ""
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
+    marks_read: bool = False
+    """An entry that was sent to a service is marked read."""
 
 
 @record
