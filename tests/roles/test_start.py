@@ -4,6 +4,8 @@ import json
 import os
 import socket
 import sqlite3
+import subprocess
+import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -57,6 +59,24 @@ def test_the_memory_for_the_hash_of_a_password_is_returned(tmp_path: Path, free_
             _log_in(server.url)
         wait_for("memory that is returned", lambda: _resident_mb(server.process.pid) < before + 12)
         server.stop()
+
+
+def test_what_is_free_between_blocks_in_use_is_returned() -> None:
+    code = """
+import os
+from pathlib import Path
+from reedbed.roles.run import trim_heap
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+blocks = [b"x" * 100_000 for _ in range(500)]
+del blocks[:-1]
+before = resident()
+trim_heap()
+print(before - resident())"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)
+    assert int(done.stdout) > 30_000_000
 
 
 def _log_in(url: str) -> None:
