@@ -1,6 +1,6 @@
 """What is pressed before the script of the page has arrived is held, and done once it has."""
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from reedbed.web.assets import asset
 from tests.e2e.conftest import Walk, Way, both
@@ -99,6 +99,30 @@ def test_a_name_that_is_being_written_outlives_news_of_the_sidebar(walk: Walk, h
     expect(field).to_have_value("The Courier")
     page.keyboard.press("Escape")
     expect(page.locator("#tree .folder", has_text="News of the sidebar")).to_be_visible()
+
+
+def test_an_older_answer_replaces_no_newer_list(walk: Walk) -> None:
+    page = walk("/unread", service_workers="block")
+    late: list[tuple[Route, APIResponse]] = []
+
+    def answer(route: Route) -> None:
+        if late or route.request.headers.get("hx-target") != "list":
+            route.continue_()
+        else:
+            late.append((route, route.fetch()))
+
+    page.route("**/unread", answer)
+    page.keyboard.press("1")
+    wait_for("the first answer", lambda: page.evaluate("true") and late)
+    page.keyboard.press("3")
+    expect(page.locator("#rows[data-density=magazine]")).to_be_visible()
+    route, response = late[0]
+    with page.expect_response("**/unread"):
+        route.fulfill(response=response)
+    page.evaluate(TWO_FRAMES)
+    expect(page.locator("#rows[data-density=magazine]")).to_be_visible()
+    page.keyboard.press("2")
+    expect(page.locator("#rows[data-density=cards]")).to_be_visible()
 
 
 TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
