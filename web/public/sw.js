@@ -29,11 +29,11 @@ self.addEventListener("fetch", (event) => {
   if (url.origin !== location.origin) return;
   if (request.method === "POST" && url.pathname === "/logout") event.waitUntil(caches.delete(READ));
   if (request.method !== "GET" || url.pathname.startsWith("/api/")) return;
-  if (HASHED.test(url.pathname) || url.pathname === "/icons.css") event.respondWith(keptFirst(request));
+  if (HASHED.test(url.pathname)) event.respondWith(keptFirst(request));
   else if (request.mode === "navigate") event.respondWith(networkFirst(request, url.href));
   else if (PARTS.has(request.headers.get("HX-Target")))
     event.respondWith(networkFirst(request, partKey(request, url)));
-  else if (request.destination === "image" || url.pathname.startsWith("/assets/"))
+  else if (request.destination === "image" || url.pathname === "/icons.css" || url.pathname.startsWith("/assets/"))
     event.respondWith(networkFirst(request, url.href));
 });
 
