@@ -6,6 +6,7 @@ import sys
 from reedbed.services import articles, digests, email, jobs, push, questions, retention, sharing, webhooks
 from reedbed.services.job_registry import HANDLERS
 from reedbed.services.newsletters import senders
+from reedbed.services.refresh import notify as refresh_notify
 from reedbed.services.refresh import write
 from reedbed.services.rules import match
 from reedbed.services.transfer import jobs as transfer_jobs
@@ -40,6 +41,8 @@ def test_every_kind_of_job_has_a_handler_that_can_be_imported() -> None:
         push.NEWS_JOB,
         push.NOTE_JOB,
         questions.JOB_KIND,
+        refresh_notify.BROKEN_JOB,
+        refresh_notify.STOPPED_JOB,
         retention.CLEANUP_JOB,
         senders.LEAVING_JOB,
         sharing.SHARE_JOB,

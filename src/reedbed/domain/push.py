@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from reedbed.domain.digests import Digest
 from reedbed.domain.errors import Invalid
+from reedbed.domain.failures import Failure
 from reedbed.domain.records import record
 from reedbed.domain.rules import RuleNotice
 from reedbed.domain.times import Instant
@@ -81,6 +82,11 @@ def rule_note(notice: RuleNotice) -> PushNote:
         url=f"/entry/{first.id}" if notice.count == 1 else "/unread",
         tag=f"rule-{notice.rule_id}",
     )
+
+
+def stopped_note(subscription_id: int, feed_title: str, reason: Failure) -> PushNote:
+    """A feed has stopped."""
+    return PushNote(_line(feed_title), _line(reason.message), f"/feed/{subscription_id}", f"stopped-{subscription_id}")
 
 
 def digest_note(digest: Digest) -> PushNote:

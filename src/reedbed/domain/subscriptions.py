@@ -1,14 +1,16 @@
 """Subscriptions: a user's feeds, their problems, and the feeds discovered at a URL."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Literal, NamedTuple
 
+from reedbed.domain.email import Email
 from reedbed.domain.errors import Invalid
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Failed, Fetched, Gone, Throttled
 from reedbed.domain.refresh.state import FetchState, Status
 from reedbed.domain.retention import RetentionOverride
+from reedbed.domain.text import clean_line
 from reedbed.domain.times import HOUR, MINUTE, Instant, Millis
 
 FULL_TEXT_MODES = ("auto", "always", "never")
@@ -202,6 +204,31 @@ def _problem_kind(feed: SubscribedFeedRow) -> FeedProblemKind:
         case _:
             is_unknown = feed.last_error is not None and feed.last_error.code is FailureCode.DNS_NOT_FOUND
             return "address" if is_unknown else "waits"
+
+
+def stopped_feed_email(to: str, subscription_id: int, title: str, reason: Failure, base_url: str) -> Email:
+    name = clean_line(title)
+    text = (
+        f"{name} has stopped: {reason.message}\n\n"
+        "Its entries stay. Open the feed to start it again, to change its address or to stop following it:\n"
+        f"{base_url}/feed/{subscription_id}\n\n{_HOW_TO_END.format(base_url)}"
+    )
+    return Email(to, f"A feed has stopped: {name}"[:MAX_SUBJECT], text)
+
+
+def broken_feeds_email(to: str, broken: Sequence[tuple[int, str, Failure]], base_url: str) -> Email:
+    """`broken` holds the id of each subscription, its title and what is wrong."""
+    feeds = "\n".join(
+        f"{clean_line(title)}\n{reason.message}\n{base_url}/feed/{id_}\n" for id_, title, reason in broken[:MAX_BROKEN]
+    )
+    more = f"… and {len(broken) - MAX_BROKEN} more: {base_url}/feeds?status=error\n" if len(broken) > MAX_BROKEN else ""
+    subject = "One feed needs you" if len(broken) == 1 else f"{len(broken)} feeds need you"
+    return Email(to, subject, f"These feeds need you:\n\n{feeds}{more}\n{_HOW_TO_END.format(base_url)}")
+
+
+MAX_SUBJECT = 150
+MAX_BROKEN = 100
+_HOW_TO_END = "To get no such mail any more: {}/settings/notifications\n"
 
 
 # --- Discovery

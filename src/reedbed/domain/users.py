@@ -151,6 +151,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "density": ("titles", "cards", "magazine"),
     "order": ("newest", "oldest"),
     "wording": ("original", "neutral"),
+    "stopped_feeds": ("off", "mail", "push", "both"),
     "loud_entries": ("show", "dim", "hide", "rewrite"),
 }
 
@@ -198,6 +199,10 @@ class Preferences:
     """Send a push notification when a digest is ready."""
     marked_words: str = ""
     """Words to mark in titles and texts, one per line."""
+    stopped_feeds: str = "off"
+    """How to tell the user that a feed has stopped."""
+    broken_feeds_weekly: bool = False
+    """Send a weekly mail with the feeds that need the user."""
     share_marks_read: bool = False
     """An entry that was sent to another service is marked read."""
 

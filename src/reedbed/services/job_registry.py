@@ -10,6 +10,8 @@ _NAMES = {
     "import": "transfer.jobs:run_import",
     "newsletter_leaving": "newsletters.senders:run_list_unsubscribe",
     "refresh": "refresh.write:report_progress",
+    "feed_stopped": "refresh.notify:report_stopped",
+    "broken_feeds": "refresh.notify:mail_broken_feeds",
     "articles": "articles:fetch_articles",
     "rules": "rules.manage:run_rules",
     "cleanup": "retention:run_cleanup",

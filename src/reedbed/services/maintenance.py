@@ -11,6 +11,7 @@ from reedbed.domain.times import DAY, HOUR, MINUTE, Millis
 from reedbed.services.codes import delete_expired_challenges
 from reedbed.services.jobs import run_every
 from reedbed.services.read_state import delete_expired_undo, recount_everyone
+from reedbed.services.refresh.notify import enqueue_broken_lists
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.forms import learn_older_entries
 from reedbed.services.search.upkeep import index_older_categories, merge_search_index, repair_search
@@ -135,6 +136,7 @@ CHORES = (
     Chore("mend_search", repair_search, HOUR, deletes_by_age=False),
     Chore("learn word forms", learn_older_entries, deletes_by_age=False),
     Chore("index older categories", index_older_categories, deletes_by_age=False),
+    Chore("list broken feeds", enqueue_broken_lists, 7 * DAY, deletes_by_age=False),
     Chore("recount", recount_everyone, DAY, deletes_by_age=False),
 )
 """Run by the scheduler, which tries every minute. The times of rarer ones are stored under these names."""

@@ -42,6 +42,19 @@ def _user_and_password(*columns: Any) -> tuple[User, str | None]:
 _BY_EMAIL = Query(
     select(*USER_COLUMNS, users.c.password_hash).where(users.c.email == bindparam("email")), into=_user_and_password
 )
+_ACTIVE = Query(select(*USER_COLUMNS).where(users.c.disabled_at.is_(None)).order_by(users.c.id), into=User)
+_SUBSCRIBERS = Query(
+    select(*USER_COLUMNS)
+    .join_from(subscriptions, users, users.c.id == subscriptions.c.user_id)
+    .where(
+        subscriptions.c.feed_id == bindparam("feed_id"),
+        subscriptions.c.unsubscribed_at.is_(None),
+        ~subscriptions.c.paused,
+        users.c.disabled_at.is_(None),
+    )
+    .order_by(users.c.id),
+    into=User,
+)
 _FIRST_TWO = Query(select(*USER_COLUMNS).order_by(users.c.id).limit(2), into=User)
 _COUNT_ACTIVE = Query(
     select(func.count(sessions.c.user_id.distinct())).where(sessions.c.last_active_at >= bindparam("moment")), into=int
@@ -124,6 +137,16 @@ async def lock_and_count_owners(tx: Tx) -> int:
 
 async def get(tx: Tx, user_id: int) -> User | None:
     return await tx.one(_BY_ID, {"id": user_id})
+
+
+async def active(tx: Tx) -> list[User]:
+    """Everybody who may log in."""
+    return await tx.all(_ACTIVE)
+
+
+async def subscribers_of(tx: Tx, feed_id: int) -> list[User]:
+    """Those who follow the feed and have not paused it."""
+    return await tx.all(_SUBSCRIBERS, {"feed_id": feed_id})
 
 
 async def get_only_one(tx: Tx) -> User | None:

@@ -34,13 +34,24 @@ async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller)
         devices=tuple(_device_view(device, caller, now) for device in await list_devices(runtime, caller.user_id)),
         feeds=tuple(SelectOption(str(id_), title, url=f"/feeds/{id_}/edit") for id_, title in notifying),
         digests=preferences_of(caller.user).push_digests,
+        stopped=_stopped_options(preferences_of(caller.user).stopped_feeds),
+        broken_weekly=preferences_of(caller.user).broken_feeds_weekly,
+        has_mail=runtime.mailer is not None,
     )
     return await settings_page(request, runtime, caller, "notifications", view)
 
 
 @router.post(PAGE)
-async def save(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, digests: FormFlag = False) -> Response:
-    await set_preferences(runtime, caller, {"push_digests": digests})
+async def save(
+    request: Request,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
+    digests: FormFlag = False,
+    stopped: Text = "off",
+    broken_weekly: FormFlag = False,
+) -> Response:
+    changes = {"push_digests": digests, "stopped_feeds": stopped, "broken_feeds_weekly": broken_weekly}
+    await set_preferences(runtime, caller, changes)
     return see_other(request, PAGE, toast=Toast(translate("Saved.")))
 
 
@@ -69,6 +80,16 @@ async def test(request: Request, runtime: CurrentRuntime, caller: CurrentCaller,
     note = PushNote("Reedbed", translate("This device gets notifications."), PAGE, "test")
     await send_test(runtime, caller.user_id, device_id, note)
     return see_other(request, PAGE, toast=Toast(translate("A note is on its way.")))
+
+
+def _stopped_options(chosen: str) -> tuple[SelectOption, ...]:
+    names = {
+        "off": translate("Do not tell me"),
+        "mail": translate("By mail"),
+        "push": translate("My devices"),
+        "both": translate("By mail and my devices"),
+    }
+    return tuple(SelectOption(value, name, value == chosen) for value, name in names.items())
 
 
 def _device_view(device: PushDevice, caller: Caller, now: Instant) -> NotifiedDevice:

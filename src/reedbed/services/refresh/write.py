@@ -19,6 +19,7 @@ from reedbed.domain.urls import is_secret_url
 from reedbed.services.jobs import Done, Later, enqueue_framing_if_enabled, report_job_progress
 from reedbed.services.live import hide_muted
 from reedbed.services.push import enqueue_push_news
+from reedbed.services.refresh.notify import enqueue_stopped
 from reedbed.services.rules.match import NewRows, RuleForecast, apply_rules_to_new, evaluate_new_entries, muted_by_user
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.forms import TextInLanguage, unknown_forms
@@ -157,6 +158,12 @@ async def _write_states(tx: Tx, runtime: Runtime, results: Sequence[CheckResult]
     states = [(result, _state(result, new.get(result.due.id, ()))) for result in results]
     await refresh.write(tx, runtime.name, [(result.due, state) for result, state in states if not result.pushed])
     pushed = [(result.due.id, state) for result, state in states if result.pushed]
+    stopped = [
+        result.due.id
+        for result, state in states
+        if state.stopped_at is not None and result.due.state.stopped_at is None
+    ]
+    await enqueue_stopped(tx, stopped, runtime.now())
     if pushed:
         await refresh.write_pushed(tx, runtime.name, pushed)
     for result in results:

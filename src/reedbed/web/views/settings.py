@@ -192,6 +192,10 @@ class NotificationSettings:
     feeds: tuple[SelectOption, ...]
     """Feeds with notifications on."""
     digests: bool = False
+    stopped: tuple[SelectOption, ...] = ()
+    """How the user is told that a feed has stopped."""
+    broken_weekly: bool = False
+    has_mail: bool = True
 
     @property
     def this_device(self) -> bool:
