@@ -45,11 +45,11 @@ from reedbed.services.users import (
 )
 
 
-def _require_same_site(request: Request, runtime: CurrentRuntime) -> None:
+def require_same_site(request: Request, runtime: CurrentRuntime) -> None:
     check_same_site(request, runtime)
 
 
-router = ApiRouter(prefix="/api/v1/auth", tags=["auth"], dependencies=[Depends(_require_same_site)])
+router = ApiRouter(prefix="/api/v1/auth", tags=["auth"], dependencies=[Depends(require_same_site)])
 
 EMAIL = Field(max_length=320, examples=["reader@example.org"])
 PASSWORD = Field(max_length=2_000, examples=["seven herons in the reeds"], repr=False)
@@ -115,7 +115,7 @@ async def set_up(request: Request, runtime: CurrentRuntime, body: Credentials) -
     check_setup_host(request, runtime)
     owner = await create_owner(runtime, body.email, body.password)
     session = await open_session(runtime, owner, user_agent=request.headers.get("user-agent"), ip=client_ip(request))
-    return _session_response(request, runtime, session, 201)
+    return session_response(request, runtime, session, 201)
 
 
 @router.post(
@@ -133,7 +133,7 @@ async def do_log_in(request: Request, runtime: CurrentRuntime, body: LoginReques
         ip=client_ip(request),
         device=request.cookies.get(DEVICE_COOKIE),
     )
-    return _session_response(request, runtime, session, 200)
+    return session_response(request, runtime, session, 200)
 
 
 @router.post("/logout", status_code=204, summary="Log out")
@@ -172,7 +172,7 @@ async def do_register(
     )
     outcome = await register(runtime, registration)
     if isinstance(outcome, NewSession):
-        return _session_response(request, runtime, outcome, 201)
+        return session_response(request, runtime, outcome, 201)
     return Json(MessageResponse(outcome.message), 202)
 
 
@@ -193,7 +193,7 @@ async def do_reset(request: Request, runtime: CurrentRuntime, body: ResetRequest
     return Response(status_code=204)
 
 
-def _session_response(request: Request, runtime: Runtime, session: NewSession, status: int) -> Json[SessionResponse]:
+def session_response(request: Request, runtime: Runtime, session: NewSession, status: int) -> Json[SessionResponse]:
     model = SessionResponse.of(session, user=user_response(session.user))
     response = Json(model, status, {"Cache-Control": "no-store"})
     set_session_cookie(request, response, runtime, session)

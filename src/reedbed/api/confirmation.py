@@ -1,7 +1,8 @@
 """Confirming a session before a dangerous change."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
+import orjson
 from fastapi import Request
 from pydantic import Field
 
@@ -18,6 +19,9 @@ router = ApiRouter(prefix="/api/v1/auth/confirm", tags=["auth"])
 class ConfirmRequest(ApiModel):
     password: str = Field("", max_length=2_000, repr=False)
     code: str = Field("", max_length=100, description="One-time code or recovery code.", repr=False)
+    passkey: dict[str, Any] | None = Field(
+        None, description="What `navigator.credentials.get()` returned for `/api/v1/auth/confirm/options`.", repr=False
+    )
 
 
 @record
@@ -36,14 +40,15 @@ async def get(runtime: CurrentRuntime, caller: CurrentSession) -> Json[SessionCo
     "",
     summary="Confirm that it is you",
     description=(
-        "For ten minutes, this session may then make API tokens and app passwords, change one-time codes, export "
-        "everything and delete the account. Without it these answer 403 with the code `confirmation_required`. "
-        "Logging in counts, too."
+        "For ten minutes, this session may then make API tokens and app passwords, change passkeys and one-time "
+        "codes, export everything and delete the account. Without it these answer 403 with the code "
+        "`confirmation_required`. Logging in counts, too."
     ),
 )
 async def post(
     request: Request, runtime: CurrentRuntime, caller: CurrentSession, body: ConfirmRequest
 ) -> Json[SessionConfirmation]:
-    proof = Proof(body.password, body.code, client_ip(request), request.cookies.get(DEVICE_COOKIE))
+    passkey = orjson.dumps(body.passkey).decode() if body.passkey else ""
+    proof = Proof(body.password, body.code, passkey, client_ip(request), request.cookies.get(DEVICE_COOKIE))
     until = await confirm(runtime, caller, proof)
     return Json(SessionConfirmation(until, list(await ways_to_confirm(runtime, caller.user_id))))

@@ -20,6 +20,8 @@ ROUTERS = (
     RouterName("reedbed.api.confirmation:router", ("api/v1/auth",), _COUNTED),
     RouterName("reedbed.api.sign_in:router", ("api/v1/auth", "api/v1/users"), _COUNTED),
     RouterName("reedbed.api.users:router", ("api/v1/users",), _COUNTED),
+    RouterName("reedbed.api.passkeys:login_router", ("api/v1/auth",), _COUNTED),
+    RouterName("reedbed.api.passkeys:router", ("api/v1/users",), _COUNTED),
     RouterName("reedbed.api.codes:router", ("api/v1/users",), _COUNTED),
     RouterName("reedbed.api.auth:tokens_router", ("api/v1/users",), _COUNTED),
     RouterName("reedbed.api.live:router", ("api/v1/events",), _COUNTED),

@@ -111,6 +111,55 @@ def enable(email: str, data_dir: Path | None, *, as_json: bool) -> None:
     _change(email, enable_member, data_dir, as_json=as_json)
 
 
+@user.command("reset-passkeys")
+@click.argument("email")
+@report_options
+def reset_passkeys_command(email: str, data_dir: Path | None, *, as_json: bool) -> None:
+    """Remove all passkeys of a user, such as those of a lost device."""
+
+    async def work(runtime: Runtime) -> int:
+        from reedbed.services.passkeys import reset_passkeys
+        from reedbed.services.users import find_member
+
+        return await reset_passkeys(runtime, await find_member(runtime, email))
+
+    count = with_runtime(work, data_dir)
+    say(f"{count} passkeys of {email} are removed.", {"email": email, "passkeys_removed": count}, as_json=as_json)
+
+
+@user.command("reset-codes")
+@click.argument("email")
+@report_options
+def reset_codes_command(email: str, data_dir: Path | None, *, as_json: bool) -> None:
+    """Turn off the one-time codes of a user who has lost phone and recovery codes."""
+
+    async def work(runtime: Runtime) -> bool:
+        from reedbed.services.codes import reset_codes
+        from reedbed.services.users import find_member
+
+        return await reset_codes(runtime, await find_member(runtime, email))
+
+    were_on = with_runtime(work, data_dir)
+    words = f"One-time codes of {email} are off." if were_on else f"One-time codes of {email} were off already."
+    say(words, {"email": email, "codes_turned_off": were_on}, as_json=as_json)
+
+
+@user.command("log-out")
+@click.argument("email")
+@report_options
+def log_out_command(email: str, data_dir: Path | None, *, as_json: bool) -> None:
+    """End all sessions of a user; API tokens and app passwords go on working."""
+
+    async def work(runtime: Runtime) -> int:
+        from reedbed.services.auth import end_sessions
+        from reedbed.services.users import find_member
+
+        return await end_sessions(runtime, (await find_member(runtime, email)).id)
+
+    count = with_runtime(work, data_dir)
+    say(f"{count} sessions of {email} are ended.", {"email": email, "sessions_ended": count}, as_json=as_json)
+
+
 @user.command("set-role")
 @click.argument("email")
 @click.argument("role", type=click.Choice(ROLES))

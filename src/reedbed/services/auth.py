@@ -220,10 +220,15 @@ async def revoke_other_sessions(runtime: Runtime, caller: Caller) -> int:
 
 
 async def revoke_all_sessions(runtime: Runtime, caller: Caller) -> None:
+    await end_sessions(runtime, caller.user_id)
+
+
+async def end_sessions(runtime: Runtime, user_id: int) -> int:
     async with runtime.db.write() as tx:
-        count = await auth.delete_other_sessions(tx, caller.user_id, None)
-        await users.record_event(tx, runtime.now(), "sessions_revoked", caller.user_id, {"count": count})
-    await publish_revoked(runtime, caller.user_id)
+        count = await auth.delete_other_sessions(tx, user_id, None)
+        await users.record_event(tx, runtime.now(), "sessions_revoked", user_id, {"count": count})
+    await publish_revoked(runtime, user_id)
+    return count
 
 
 async def publish_revoked(runtime: Runtime, user_id: int, **which: int | None) -> None:

@@ -8,13 +8,14 @@ from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
 from reedbed.services.auth import CONFIRMED_FOR
 from reedbed.services.codes import CodeAttempt, check_code
+from reedbed.services.passkeys import check_passkey, own_party
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import password_matches, spend
 from reedbed.services.users import WRONG_PASSWORD
-from reedbed.store import auth, codes, users
+from reedbed.store import auth, codes, passkeys, users
 
 NO_WAY = "There is nothing to confirm with. Log out and log in again; that counts for ten minutes."
-NOTHING_GIVEN = "Enter your password or a one-time code."
+NOTHING_GIVEN = "Enter your password or a one-time code, or use a passkey."
 
 
 @record
@@ -23,17 +24,20 @@ class Proof:
 
     password: str = field(default="", repr=False)
     code: str = field(default="", repr=False)
+    passkey: str = field(default="", repr=False)
+    """What the browser answered, as JSON."""
     ip: str | None = None
     device: str | None = field(default=None, repr=False)
     """The cookie of a browser that has logged in before; see `security.known_device`."""
 
 
 async def ways_to_confirm(runtime: Runtime, user_id: int) -> tuple[str, ...]:
-    """Of `password` and `code`; empty if the user can only log in again."""
+    """Of `password`, `code` and `passkey`; empty if the user can only log in again."""
     async with runtime.db.read() as tx:
         has_password = await users.password_hash(tx, user_id) is not None
         has_codes = (await codes.state(tx, user_id)).enabled_at is not None
-    ways = {"password": has_password, "code": has_codes}
+        has_passkeys = own_party(runtime) is not None and await passkeys.count_passkeys(tx, user_id) > 0
+    ways = {"password": has_password, "code": has_codes, "passkey": has_passkeys}
     return tuple(way for way, possible in ways.items() if possible)
 
 
@@ -50,7 +54,9 @@ async def confirm(runtime: Runtime, caller: Caller, proof: Proof) -> Instant:
 
 
 async def _check_proof(runtime: Runtime, caller: Caller, ways: tuple[str, ...], proof: Proof) -> None:
-    if "code" in ways and proof.code:
+    if "passkey" in ways and proof.passkey:
+        await check_passkey(runtime, caller, proof.passkey)
+    elif "code" in ways and proof.code:
         await _check_code(runtime, caller, proof)
     elif "password" in ways and proof.password:
         await _check_password(runtime, caller, proof.password)

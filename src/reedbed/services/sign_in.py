@@ -13,6 +13,7 @@ from reedbed.ingest.oidc import Return, SignInRejected
 from reedbed.services.auth import LoginOrigin, sign_in_session
 from reedbed.services.codes import CodeAttempt, are_codes_on, check_code, held_user, release_login
 from reedbed.services.email import use_link
+from reedbed.services.passkeys import LAST_WAY, has_way_in
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import (
     charge_login,
@@ -340,8 +341,6 @@ async def log_in_with_code(
 
 # --- Linked accounts
 
-LAST_WAY = "This is your only way to log in. Set a password first."
-
 
 async def linked(runtime: Runtime, user_id: int) -> Sequence[LinkedIdentity]:
     async with runtime.db.read() as tx:
@@ -350,11 +349,10 @@ async def linked(runtime: Runtime, user_id: int) -> Sequence[LinkedIdentity]:
 
 async def unlink(runtime: Runtime, caller: Caller, identity_id: int) -> None:
     async with runtime.db.write() as tx:
-        is_last = await sign_in.count_identities(tx, caller.user_id) == 1
-        if is_last and await users.password_hash(tx, caller.user_id) is None:
-            raise Conflict(LAST_WAY)
         if not await sign_in.delete_identity(tx, caller.user_id, identity_id):
             raise NotFound("There is no such linked account.")
+        if not await has_way_in(tx, caller.user_id):
+            raise Conflict(LAST_WAY)  # undoes it
         await users.record_event(tx, runtime.now(), "identity_unlinked", caller.user_id)
 
 

@@ -185,7 +185,7 @@ async def check_may_log_in(runtime: Runtime, user: User) -> None:
 
 
 async def _record_failed_login(runtime: Runtime, user: User | None, ip: str | None) -> None:
-    """Does not store what was typed: people put passwords into the wrong field."""
+    # What was typed is not stored: people put passwords into the wrong field.
     async with runtime.db.write() as tx:
         await users.record_event(tx, runtime.now(), "login_failed", user.id if user else None, {"ip": ip})
 

@@ -204,7 +204,7 @@ async def add(tx: Tx, *, email: str, password_hash: str | None, role: str, now: 
     return user
 
 
-async def set_password(tx: Tx, user_id: int, password_hash: str) -> None:
+async def set_password(tx: Tx, user_id: int, password_hash: str | None) -> None:
     await tx.run(_SET_PASSWORD, {"user_id": user_id, "password_hash": password_hash})
 
 

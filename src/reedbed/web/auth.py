@@ -23,9 +23,10 @@ from reedbed.http.auth import (
     visitor_of,
 )
 from reedbed.http.errors import headers_of, status_of
-from reedbed.services.auth import LOG_IN
+from reedbed.services.auth import LOG_IN, LoginOrigin
 from reedbed.services.codes import CodeAttempt, are_codes_on, hold_login
 from reedbed.services.email import get_link
+from reedbed.services.passkeys import log_in_with_passkey, own_party
 from reedbed.services.runtime import Runtime
 from reedbed.services.sign_in import log_in_with_code, provider_logout_url
 from reedbed.services.users import (
@@ -63,6 +64,8 @@ class LoginPage:
     notice: str = ""
     providers: tuple[ProviderButton, ...] = ()
     can_register: bool = False
+    passkeys: bool = False
+    """Browsers allow them at this address."""
     returning: bool = False
     """The session ended; after login the user returns to the same page."""
 
@@ -218,6 +221,19 @@ async def do_log_in(
     return _logged_in(request, runtime, session, next)
 
 
+@router.post("/login/passkey")
+async def do_log_in_with_passkey(
+    request: Request, runtime: CurrentRuntime, passkey: Text = "", next: Text = "/"
+) -> Response:
+    """The script of the page has put the browser's answer into the form."""
+    await check_form_token(request, runtime.secret)
+    try:
+        session = await log_in_with_passkey(runtime, passkey, visitor_of(request), LoginOrigin(**_device(request)))
+    except (Unauthorized, Forbidden, Conflict, TooMany) as error:
+        return await login_page(request, runtime, next=next, error=error)
+    return _logged_in(request, runtime, session, next)
+
+
 @router.post("/login/code")
 async def do_log_in_with_code(
     request: Request, runtime: CurrentRuntime, ticket: Text = "", code: Text = "", next: Text = "/"
@@ -269,6 +285,7 @@ async def login_page(
         notice,
         providers=provider_buttons(runtime, next=local_path(next)),
         can_register=runtime.accounts.registration == "open",
+        passkeys=own_party(runtime) is not None,
         returning=returning,
     )
     status, headers = (status_of(error), headers_of(error)) if error else (200, {})

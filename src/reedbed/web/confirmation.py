@@ -55,8 +55,8 @@ async def do_confirm(request: Request, runtime: CurrentRuntime, caller: CurrentS
 
 
 def _proof(request: Request, form: FormData) -> Proof:
-    password, code = (form_text(form, f"confirm_{way}") or "" for way in ("password", "code"))
-    return Proof(password, code, client_ip(request), request.cookies.get(DEVICE_COOKIE))
+    password, code, passkey = (form_text(form, f"confirm_{way}") or "" for way in ("password", "code", "passkey"))
+    return Proof(password, code, passkey, client_ip(request), request.cookies.get(DEVICE_COOKIE))
 
 
 async def ask_for_confirmation(request: Request, caller: Caller) -> Response:

@@ -27,6 +27,8 @@ FORM_PAGES = {
         ("/settings/codes", "/settings/codes/enable", "/settings/codes/recovery", "/settings/codes/delete"),
         "/settings/security",
     ),
+    **dict.fromkeys(("/settings/passkeys", "/settings/password/delete"), "/settings/security"),
+    "/login/passkey": "/login",
     "/opml": "/add",
     "/saved-pages": "/add",
 }

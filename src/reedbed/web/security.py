@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from reedbed.domain.codes import RECOVERY_CODES, CodesState, Enrolment
 from reedbed.domain.errors import Conflict, Invalid, NotFound, TooMany
+from reedbed.domain.passkeys import Passkey
 from reedbed.domain.sign_in import LinkedIdentity
 from reedbed.domain.times import Instant
 from reedbed.domain.users import ApiToken, Caller, LoggedEvent, Session, device_name, is_phone
@@ -24,6 +25,14 @@ from reedbed.services.codes import (
     pending_enrolment,
     renew_recovery_codes,
 )
+from reedbed.services.passkeys import (
+    add_passkey,
+    list_passkeys,
+    own_party,
+    remove_passkey,
+    remove_password,
+    rename_passkey,
+)
 from reedbed.services.runtime import Runtime
 from reedbed.services.sign_in import linked, unlink
 from reedbed.services.users import change_password, has_password
@@ -35,7 +44,7 @@ from reedbed.web.pages import see_other
 from reedbed.web.qr import qr_svg
 from reedbed.web.settings import settings_page
 from reedbed.web.views.layout import SelectOption, Toast
-from reedbed.web.views.settings import CodesView, DeviceView, LoginEntry, RevocableSecret, SecuritySettings
+from reedbed.web.views.settings import CodesView, DeviceView, LoginEntry, PasskeyView, RevocableSecret, SecuritySettings
 
 router = APIRouter(include_in_schema=False)
 
@@ -99,6 +108,55 @@ async def log_others_out(request: Request, runtime: CurrentRuntime, caller: Curr
     return see_other(request, PLACE, toast=Toast(translate("All other devices are logged out.")))
 
 
+# --- Passkeys
+
+
+@router.post("/settings/passkeys")
+async def add(
+    request: Request, runtime: CurrentRuntime, caller: CurrentSession, name: Text = "", passkey: Text = ""
+) -> Response:
+    """The script of the page has put the browser's answer into the form."""
+    try:
+        await add_passkey(runtime, caller, name, passkey)
+    except (Invalid, Conflict) as error:
+        return await _passkey_error(request, runtime, caller, error)
+    return see_other(request, PLACE, toast=Toast(translate("The passkey is added.")))
+
+
+@router.post("/settings/passkeys/{passkey_id}/rename")
+async def rename(
+    request: Request, runtime: CurrentRuntime, caller: CurrentSession, passkey_id: IdPath, name: Text = ""
+) -> Response:
+    try:
+        await rename_passkey(runtime, caller, passkey_id, name)
+    except Invalid as error:
+        return await _passkey_error(request, runtime, caller, error)
+    return see_other(request, PLACE, toast=Toast(translate("Saved.")))
+
+
+@router.post("/settings/passkeys/{passkey_id}/delete")
+async def remove(request: Request, runtime: CurrentRuntime, caller: CurrentSession, passkey_id: IdPath) -> Response:
+    try:
+        await remove_passkey(runtime, caller, passkey_id)
+    except Conflict as error:
+        return await _passkey_error(request, runtime, caller, error)
+    return see_other(request, PLACE, toast=Toast(translate("The passkey is removed.")))
+
+
+@router.post("/settings/password/delete")
+async def do_without_password(request: Request, runtime: CurrentRuntime, caller: CurrentSession) -> Response:
+    try:
+        await remove_password(runtime, caller)
+    except Conflict as error:
+        return await security_page(request, runtime, caller, errors={"password": explain(error)}, status=409)
+    return see_other(request, PLACE, toast=Toast(translate("The password is removed.")))
+
+
+async def _passkey_error(request: Request, runtime: Runtime, caller: Caller, error: Invalid | Conflict) -> Response:
+    errors = {"passkey": explain(error)}
+    return await security_page(request, runtime, caller, errors=errors, status=status_of(error))
+
+
 # --- One-time codes
 
 
@@ -158,6 +216,8 @@ async def security_page(
     view = SecuritySettings(
         email=caller.user.email,
         has_password=await has_password(runtime, user_id),
+        passkeys=tuple(_passkey_view(runtime, passkey, now) for passkey in await list_passkeys(runtime, user_id)),
+        passkeys_possible=own_party(runtime) is not None,
         codes=_codes_view(state, enrolment, recovery, codes_error, now),
         linked=_identity_options(runtime, await linked(runtime, user_id)),
         devices=tuple(_device_view(session, caller, now) for session in await list_sessions(runtime, user_id)),
@@ -215,6 +275,15 @@ def _device_view(session: Session, caller: Caller, now: Instant) -> DeviceView:
         this_one=session.id == caller.session_id,
         new_place=session.new_place,
     )
+
+
+def _passkey_view(runtime: Runtime, passkey: Passkey, now: Instant) -> PasskeyView:
+    party = own_party(runtime)
+    added = translate("Added %(when)s", when=ago(passkey.created_at, now))
+    used = translate("last used %(when)s", when=ago(passkey.last_used_at, now)) if passkey.last_used_at else ""
+    is_stranded = party is None or party.id != passkey.rp_id
+    stranded = translate("It works at %(host)s only.", host=passkey.rp_id) if is_stranded else ""
+    return PasskeyView(passkey.id, passkey.name, _joined(added, used), stranded)
 
 
 def _secret_view(token: ApiToken, now: Instant) -> RevocableSecret:

@@ -72,6 +72,24 @@ recovery_codes = Table(
     UniqueConstraint("user_id", "code_hash"),
 )
 
+passkeys = Table(
+    "passkeys",
+    metadata,
+    id_column(),
+    owner(),
+    Column("name", Text, nullable=False),
+    Column("credential_id", Text, nullable=False, unique=True),  # base64url, like the next two
+    Column("public_key", Text, nullable=False),  # COSE
+    Column("user_handle", Text, nullable=False),  # random, the same for all passkeys of a user
+    Column("sign_count", BigInteger, nullable=False),
+    flag("backup_eligible"),
+    flag("backed_up"),
+    Column("rp_id", Text, nullable=False),  # the host it was made for
+    moment("created_at"),
+    moment("last_used_at", null=True),
+    Index("ix_passkeys_user_id", "user_id"),
+)
+
 # Steps of a login or a confirmation that a browser has begun; each can be completed once.
 challenges = Table(
     "challenges",

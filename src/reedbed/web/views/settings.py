@@ -79,6 +79,15 @@ class CodesView:
 
 
 @record
+class PasskeyView:
+    id: int
+    name: str
+    used: str
+    stranded: str = ""
+    """Why it does not work here any more."""
+
+
+@record
 class RevocableSecret:
     """An app password or an API token."""
 
@@ -100,6 +109,9 @@ class LoginEntry:
 class SecuritySettings:
     email: str
     has_password: bool
+    passkeys: tuple[PasskeyView, ...]
+    passkeys_possible: bool
+    """Browsers allow them at this address."""
     codes: CodesView
     linked: tuple[SelectOption, ...]
     """Sign-in providers; chosen ones are linked."""
