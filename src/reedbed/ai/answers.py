@@ -24,12 +24,16 @@ MAX_QUOTE_LENGTH = 400
 READ_CLOSELY = 30
 """The entries whose sentences are compared."""
 NEAREST = 3
+CONTEXT = 3
+"""So many sentences of the best entry are quoted, where they have words of the question."""
+HEADLINE = 0.2
+"""A headline counts so much less than a sentence, unless it holds what is asked for."""
 
-LEAST = 0.6
+LEAST = 0.5
 """The minimum share of the question in a sentence with its title, neighbours and story."""
-MIN_SCORE = 0.62
+MIN_SCORE = 0.66
 MIN_OF_BEST = 0.6
-SYNONYM, BEGINNING, END = 0.85, 0.55, 0.5
+SYNONYM, BEGINNING, END = 0.7, 0.55, 0.5
 """What a word of the same meaning, or one with the same beginning or end, counts."""
 NEAR = 0.85
 STORY_NAME, STORY_WORD = 0.6, 0.4
@@ -38,6 +42,10 @@ MIN_OWN, MIN_OWN_TYPED = 0.25, 0.12
 """The minimum share in the sentence alone."""
 LEAST_WITH_NAME = 0.5
 """Instead of `LEAST` for a sentence that holds what is asked for, in an entry with the names of the question."""
+LEAST_OTHERS = 0.4
+"""The minimum share of the words besides names in a sentence about a number, date or person, or just before it."""
+UNKNOWN_WORD = 2.0
+"""The weight of a word that no entry found has: it may be said in other words."""
 STRONG = 0.3
 MAX_WEIGHT = 2.6
 _BEGINNING, _END, _COMPOUND = 6, 5, 9
@@ -136,15 +144,15 @@ def answer(inquiry: Inquiry, passages: Sequence[CitablePassage], stories: Mappin
     for one in found:
         if one.score < MIN_OF_BEST * found[0].score:
             break
-        same = next(
-            (n for n, words in enumerate(seen) if len(words & one.words) > 0.7 * min(len(words), len(one.words))), None
-        )
+        same = next((n for n, words in enumerate(seen) if _is_repeat(one.words, words)), None)
         if same is not None:
             claims[same] = _with_source(claims[same], one.passage.entry_id)
         elif len(claims) < MAX_QUOTES:
             seen.append(one.words)
             text = bounded(one.text, MAX_QUOTE_LENGTH)
             claims.append(Sentence(text, (one.passage.entry_id,), one.passage.language))
+    if claims:
+        claims += library.context(found[0].passage, seen)
     nearest = () if claims else tuple(doc.passage.entry_id for doc in library.best[:NEAREST])
     return Answer(tuple(claims), nearest, () if claims else library.missing())
 
@@ -189,7 +197,7 @@ class _Words:
     def __init__(self, stems: frozenset[str]) -> None:
         self.stems = stems
         self.beginnings = frozenset(one[:_BEGINNING] for one in stems if len(one) > _BEGINNING)
-        self.ends = frozenset(one[-_END:] for one in stems if len(one) >= _COMPOUND)
+        self.ends = frozenset(one[-_END:] for one in stems if len(one) >= _END)
 
     def has(self, wanted: str) -> float:
         if wanted in self.stems:
@@ -198,9 +206,17 @@ class _Words:
             return SYNONYM
         if len(wanted) >= _BEGINNING and wanted[:_BEGINNING] in self.beginnings:
             return BEGINNING
-        if len(wanted) >= _END and wanted[-_END:] in self.ends:  # Sperrung, Brückensperrung
+        if len(wanted) >= _END and wanted[-_END:] in self.ends and self._has_end(wanted):
             return END
-        return END if len(wanted) >= _COMPOUND and wanted[-_END:] in {one[-_END:] for one in self.stems} else 0.0
+        return 0.0
+
+    def _has_end(self, wanted: str) -> bool:
+        """Sperrung in Brückensperrung and the reverse, but not Finanzminister in Umweltminister."""
+        return any(
+            one.endswith(wanted) or (wanted.endswith(one) and len(wanted) >= _COMPOUND)
+            for one in self.stems
+            if len(one) >= _END
+        )
 
     def hits(self, stems: Sequence[str]) -> list[float]:
         return list(map(self.has, stems))
@@ -249,19 +265,40 @@ class _Library:
             if all(max(doc.hits[index], story[index]) >= BEGINNING for index in names):
                 yield from self._sentences(doc, story, self.relevance[id(doc)] / top)
 
+    def context(self, best: CitablePassage, told: Sequence[frozenset[str]]) -> list[Sentence]:
+        """What the best entry says beside the answer with words of the question, up to `CONTEXT` sentences in all."""
+        doc = next(doc for doc in self.best if doc.passage is best)
+        places = [
+            place
+            for place, text in enumerate(doc.texts)
+            if text != best.title and _is_statement(text) and self._covered(doc.sentence_hits[place]) >= MIN_OWN_TYPED
+        ]
+        fresh = [place for place in places if not any(_is_repeat(frozenset(doc.words[place]), words) for words in told)]
+        fresh.sort(key=lambda place: -self._worth(doc, place))
+        chosen = sorted(fresh[: max(0, CONTEXT - len(told))])
+        return [
+            Sentence(bounded(doc.texts[place], MAX_QUOTE_LENGTH), (best.entry_id,), best.language) for place in chosen
+        ]
+
+    def _worth(self, doc: _Document, place: int) -> float:
+        bonus = max(0.0, type_bonus(self.inquiry, doc.texts[place]))
+        return self._covered(doc.sentence_hits[place]) + bonus - 0.01 * place
+
     def _sentences(self, doc: _Document, story: Sequence[float], relevance: float) -> Iterator[_Found]:
         first = doc.sentence_hits[0] if doc.sentence_hits else self._nothing
         before = self._nothing
         for place, (text, hits) in enumerate(zip(doc.texts, doc.sentence_hits, strict=True)):
             near = [max(around) for around in zip(doc.title_hits, before, first, strict=True)]
             near_before, before = before, hits
-            if NOT_PROSE.search(text) or text.rstrip().endswith(("?", ":")):
+            if not _is_statement(text):
                 continue
             own, together = self._covered(hits), self._covered(self._around(hits, near, story))
             score = sentence_score(self.inquiry, text, own, together)
             is_headline = text == doc.passage.title
-            if score is None or (is_headline and not self._is_typed(text)) or not self._says_what(hits, near_before):
+            if score is None or not self._says_what(hits, near_before, doc.title_hits):
                 continue
+            if is_headline and not self._is_typed(text):
+                score -= HEADLINE
             score += 0.1 * relevance - 0.004 * place - 0.05 * (text.split()[0].lower() in BACK_REFERENCES)
             if score >= MIN_SCORE:
                 yield _Found(text, score, doc.passage, frozenset(doc.words[place]))
@@ -269,12 +306,15 @@ class _Library:
     def _is_typed(self, text: str) -> bool:
         return self.inquiry.kind in _STRICT_KINDS and type_bonus(self.inquiry, text) >= STRONG
 
-    def _says_what(self, hits: Sequence[float], before: Sequence[float]) -> bool:
-        """Whether more than the names of a question about a number stand in the sentence or the one before."""
-        if self.inquiry.kind not in ("number", "amount", "duration"):
+    def _says_what(self, hits: Sequence[float], before: Sequence[float], title: Sequence[float]) -> bool:
+        """Whether enough of a question about a number, date or person stands there or just before, besides names."""
+        if self.inquiry.kind not in _STRICT_KINDS:
             return True
         others = [index for index, one in enumerate(self.inquiry.stems) if one not in self.inquiry.focus]
-        return not others or any(hits[index] or before[index] for index in others)
+        if not others:
+            return True
+        near = sum(self.weights[index] * max(hits[index], before[index], title[index]) for index in others)
+        return near >= LEAST_OTHERS * sum(self.weights[index] for index in others)
 
     @property
     def _nothing(self) -> list[float]:
@@ -293,8 +333,13 @@ class _Library:
 
     def _term_weights(self) -> list[float]:
         size = len(self.documents)
-        counts = (sum(doc.hits[index] > 0 for doc in self.documents) for index in range(len(self.inquiry.stems)))
-        return [min(MAX_WEIGHT, 0.6 + math.log(1 + (size + 0.5) / (count + 0.5))) for count in counts]
+        counts = [sum(doc.hits[index] > 0 for doc in self.documents) for index in range(len(self.inquiry.stems))]
+        return [
+            UNKNOWN_WORD
+            if not count and one not in self.inquiry.focus
+            else min(MAX_WEIGHT, 0.6 + math.log(1 + (size + 0.5) / (count + 0.5)))
+            for one, count in zip(self.inquiry.stems, counts, strict=True)
+        ]
 
     def _story_hits(self, stories: Mapping[int, int]) -> dict[int, list[float]]:
         by_story: dict[int, list[float]] = {}
@@ -310,6 +355,14 @@ class _Library:
             count: float = doc.counts.get(one, 0) or hit
             score += weight * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * doc.length / average)) if count else 0.0
         return score
+
+
+def _is_statement(text: str) -> bool:
+    return NOT_PROSE.search(text) is None and not text.rstrip().endswith(("?", ":"))
+
+
+def _is_repeat(words: frozenset[str], told: frozenset[str]) -> bool:
+    return len(words & told) > 0.7 * min(len(words), len(told))
 
 
 def sentence_score(inquiry: Inquiry, text: str, own: float, together: float) -> float | None:
