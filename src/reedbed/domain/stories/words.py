@@ -20,6 +20,7 @@ LEAD_WEIGHT = 0.54
 NAME_WEIGHT = 1.36
 FRAME_WEIGHT = 0.3
 NUMBER_WEIGHT = 0.5
+EVENT_WEIGHT = 0.75
 
 _WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*(?:['’][^\W\d_]+)?|[.!?:“\"]")
 _SENTENCE_ENDS = frozenset('.!?:“"')
@@ -64,6 +65,29 @@ GENERIC = frozenset(
         """
     ).split()
 )
+
+
+# Kinds of events that outlets and languages name by different words. Two strikes are still two stories, so each kind
+# weighs less than other words.
+_EVENTS = (
+    "earthquake earthquakes quake quakes tremor tremors beben erdbeben erdstoß séisme séismes tremblement "
+    "terremoto sismo temblor",
+    "strike strikes striking walkout walkouts streik streiks warnstreik warnstreiks streiken grève grèves "
+    "huelga huelgas",
+    "wildfire wildfires blaze fire fires waldbrand waldbrände brand feuer incendie incendies feu feux incendio "
+    "incendios fuego",
+    "flood floods flooding flooded hochwasser überschwemmung überschwemmungen inondation inondations crue "
+    "crues inundación inundaciones",
+    "theft robbery heist burglary steal steals stole stolen thieves thief diebstahl raub gestohlen diebe volé "
+    "volés volée volées dérobé dérobés voleurs robo robado robados robadas ladrones",
+    "resign resigns resigned resignation quits rücktritt zurückgetreten démission démissionne dimisión dimite",
+    "outage outages blackout ausfall stromausfall panne pannes apagón avería",
+    "collision collide collides collided crash crashes crashed unfall zusammenstoß choque accident accidente",
+    "election elections wahl wahlen élection élections elección elecciones",
+    "explosion explosions explodes exploded blast explosión explosiones",
+    "recall recalls recalled rückruf rappel rappelle rappelés retirada retira",
+)
+_SAME = {word: intern(fold(group).split()[0][:STEM_LENGTH]) for group in _EVENTS for word in fold(group).split()}
 
 
 @record
@@ -155,7 +179,14 @@ class _Reader:
             self.weights[stem] = weight
 
 
-_KIND_WEIGHTS = {"word": 1.0, "generic": 1.0, "frame": FRAME_WEIGHT, "number": NUMBER_WEIGHT, "sign": 1.0}
+_KIND_WEIGHTS = {
+    "word": 1.0,
+    "event": EVENT_WEIGHT,
+    "generic": 1.0,
+    "frame": FRAME_WEIGHT,
+    "number": NUMBER_WEIGHT,
+    "sign": 1.0,
+}
 
 
 @lru_cache(maxsize=30_000)
@@ -172,6 +203,8 @@ def _stems(word: str) -> tuple[tuple[str, ...], str]:
     part = parts[-1] if len(parts[0]) == 1 else parts[0]
     if len(part) < 2 or part in _STOPWORDS:
         return (), ""
+    if part in _SAME:
+        return (_SAME[part],), "event"
     stem = intern(part[:STEM_LENGTH])
     return (stem,), "frame" if stem in _FRAME else "generic" if stem in GENERIC else "word"
 
