@@ -5,11 +5,13 @@ from dataclasses import replace
 from email import message_from_bytes
 from email.policy import compat32
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
+from selectolax.lexbor import LexborHTMLParser
 
 from reedbed.domain.digests import Digest, DigestScope, DigestText, Paragraph, Sentence, Source
-from reedbed.domain.email import Email, Sent
+from reedbed.domain.email import DigestMail, Email, Sent, digest_email
 from reedbed.domain.times import HOUR
 from reedbed.ingest.smtp import Mailer, MailServer
 from reedbed.roles.app import create_app
@@ -76,6 +78,53 @@ async def test_a_digest_by_mail_has_both_parts_and_a_way_to_end_them(
     assert rich is not None and "A heron &lt;came&gt; back." in rich.get_content()
     assert letter["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     assert letter["List-Unsubscribe"].strip("<>") in plain.get_content()
+
+
+def front_page(*, image: str = "", language: str = "", hostile: str = "") -> Email:
+    sources = tuple(
+        Source(n, f"Headline {n}{hostile}", feed, n) for n, feed in enumerate(("Courier", "Post", "Ledger", "Velo"), 1)
+    )
+    paragraphs = (
+        Paragraph("", (Sentence("The lead in a sentence.", (1, 2)), Sentence("Headline 2", (2,))), "top"),
+        Paragraph(f"Around home{hostile}", (Sentence(f"A line.{hostile}", (3,)),), "folder"),
+        Paragraph("", (Sentence("Headline 4", (4,)),), "more"),
+    )
+    digest = Digest(
+        id=9, user_id=1, status="ready", scope=DigestScope(), model="extract", language="en", entries=38, error=None,
+        since=1, until=1_794_783_600_000, created_at=1, finished_at=2, text=DigestText(paragraphs, sources, feeds=19),
+    )  # fmt: skip
+    mail = DigestMail("https://reader.example", "https://reader.example/stop", language, ZoneInfo("Asia/Tokyo"), image)
+    return digest_email("reader@home.example", digest, mail)
+
+
+def test_the_mail_of_a_digest_is_a_front_page_in_one_column() -> None:
+    email = front_page(image="https://reader.example/image/1")
+    assert email.subject == "Monday, 16 November: Headline 1"
+    page = LexborHTMLParser(email.html)
+    assert page.css_first('table[width="600"]') is not None
+    assert "prefers-color-scheme: dark" in page.css_first("style").text()
+    assert page.css_first("body > div").text() == "Headline 2 · Headline 3 · Headline 4"
+    assert page.css_first("img").attributes["src"] == "https://reader.example/image/1"
+    links = [link.attributes["href"] for link in page.css("a")]
+    assert links[-3:] == [
+        "https://reader.example/digests/9", "https://reader.example/digests", "https://reader.example/stop"
+    ]  # fmt: skip
+    assert [mark.text() for mark in page.css("span")][:2] == ["C", "P"]
+    assert "2 outlets" in page.css_first("body").text() and "38 entries from 19 feeds" in email.html
+
+
+def test_the_mail_of_a_digest_is_german_for_german_readers_and_loads_nothing_from_elsewhere() -> None:
+    email = front_page(language="de")
+    assert email.subject == "Montag, 16. November: Headline 1"
+    assert "Diese E-Mails beenden" in email.html and "Ganzen Überblick lesen" in email.text
+    assert "<img" not in email.html and "url(" not in email.html
+
+
+def test_hostile_words_stay_words_in_the_mail_of_a_digest() -> None:
+    html = front_page(hostile='<script>x</script>"><img src=x>\r\nBcc: a@b').html
+    page = LexborHTMLParser(html)
+    assert page.css("script") == [] and page.css("img") == []
+    assert "\n" not in front_page(hostile="\r\nBcc: a@b").subject
 
 
 async def test_a_second_parser_finds_the_way_to_end_digests(

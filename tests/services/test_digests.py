@@ -58,16 +58,17 @@ async def test_every_sentence_is_linked_and_every_link_is_listed(desk: Desk) -> 
 async def test_folders_give_the_headings_and_narrow_the_digest(desk: Desk) -> None:
     near = await _folder(desk, "Around home")
     far = await _folder(desk, "Further off")
-    for number in range(4):
+    titles = ("Canal drained", "Choir sings outdoors", "Museum lends bicycles", "Wolves return")
+    for number, title in enumerate(titles):
         other = await desk.harness.follow(f"http://127.0.0.1:9/o{number}.xml", user_id=desk.user.id)
         for feed_id in (desk.feed_id, other):
-            await desk.entry(f"{BREAD} It is number {number}.", title=f"Bread {number * 7919}", feed_id=feed_id)
+            await desk.entry(f"{title}.", title=title, feed_id=feed_id, more="")
     for folder, text in ((near, HERON), (far, SNOW)):
         feed = await desk.harness.follow(f"http://127.0.0.1:9/f{folder}.xml", user_id=desk.user.id)
         await desk.harness.change(
             "UPDATE subscriptions SET folder_id = :f WHERE feed_id = :id RETURNING 1", f=folder, id=feed
         )
-        await desk.entry(text, title=text[:20], feed_id=feed)
+        await desk.entry(text, title=text[:20], feed_id=feed, more="")
     whole = await written(desk)
     headings = [part.heading for part in whole.text.paragraphs if part.kind == "folder"]
     assert headings == ["Around home", "Further off"]

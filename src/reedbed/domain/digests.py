@@ -1,4 +1,4 @@
-"""Digests: grouping recent entries into paragraphs, and rendering a digest as email, HTML and Markdown."""
+"""Digests: grouping recent entries into paragraphs, and rendering a digest as HTML and Markdown."""
 
 import math
 import re
@@ -9,7 +9,6 @@ from datetime import datetime, timedelta, tzinfo
 from html import escape
 from typing import Literal, Protocol
 
-from reedbed.domain.email import Email
 from reedbed.domain.errors import Invalid
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.records import record
@@ -79,7 +78,10 @@ TOP = 4
 MAX_FOLDERS, MAX_FEEDS, PER_FOLDER, MORE = 6, 4, 3, 8
 MAX_INTEREST = 0.4
 MIN_COMPARED, REPEATED = 3, 0.5
-"""An item is a repeat if so large a share of its headline's words, at least three, stands in one told before."""
+"""An item is a repeat if so large a share of its headline's words, at least three, stands in another."""
+SAME_EVENT, BESIDES_NAMES = 0.2, 0.02
+"""How near two items are that tell one event, and how much of it is not a name: two events in one town are two."""
+_SMOOTHING = 10
 LEAD = 400
 MAX_SOURCES = 10
 SPAN = DAY
@@ -177,7 +179,16 @@ def group(materials: Sequence[PromptContext], interest: Mapping[int, float] | No
         groups[story_ids.get(entry.entry_id, entry.entry_id)].append(entry)
     newest = max((entry.at for entry in materials), default=0)
     items = [tuple(entries) for entries in groups.values()]
-    return sorted(items, key=lambda item: (-importance(item, interest or {}, newest), -item[0].at))
+    vectors = _vectors(items)
+    told_with = [
+        tuple(entry for other, near in zip(items, vectors, strict=True) if vector.is_near(near) for entry in other)
+        for vector in vectors
+    ]
+    ranked = sorted(
+        zip(items, told_with, strict=True),
+        key=lambda one: (-importance(one[1], interest or {}, newest), -len(one[0]), -one[0][0].at),
+    )
+    return [item for item, _ in ranked]
 
 
 def importance(item: Item, interest: Mapping[int, float], newest: Instant) -> float:
@@ -209,15 +220,56 @@ def compose(items: Sequence[Item]) -> tuple[Paragraph, ...]:
 
 
 def _without_repeats(items: Sequence[Item]) -> list[Item]:
-    """Without items whose headline an item before them has nearly word for word: one event must not be told twice."""
+    """Without items that tell what an item before them has told: one event must not be told twice."""
     kept: list[Item] = []
-    earlier: list[set[str]] = []
-    for item in items:
-        words = set(title_words(item[0].title))
-        if len(words) < MIN_COMPARED or all(len(words & other) < REPEATED * len(words) for other in earlier):
+    told: list[_Vector] = []
+    for item, vector in zip(items, _vectors(items), strict=True):
+        if not any(vector.is_near(other) for other in told):
             kept.append(item)
-            earlier += [_words_of(entry) for entry in item]
+            told.append(vector)
     return kept
+
+
+@record
+class _Vector:
+    """The words of an item, weighted by how few items have them."""
+
+    weights: Mapping[str, float]
+    names: frozenset[str]
+    headline: frozenset[str]
+    language: str
+
+    def is_near(self, other: "_Vector") -> bool:
+        """Whether both seem to tell one event, though their outlets tell it too differently to be one story."""
+        if self.language != other.language:
+            return False
+        if self._repeats(other) or other._repeats(self):
+            return True
+        if self.names and other.names and self.names.isdisjoint(other.weights) and other.names.isdisjoint(self.weights):
+            return False
+        shared = {word: weight * other.weights[word] for word, weight in self.weights.items() if word in other.weights}
+        besides = sum(weight for word, weight in shared.items() if word not in self.names and word not in other.names)
+        return sum(shared.values()) >= SAME_EVENT and besides >= BESIDES_NAMES
+
+    def _repeats(self, other: "_Vector") -> bool:
+        shared = len(self.headline & other.weights.keys())
+        return shared >= MIN_COMPARED and shared >= REPEATED * len(self.headline)
+
+
+def _vectors(items: Sequence[Item]) -> list[_Vector]:
+    words = [[_headline(entry).words() for entry in item] for item in items]
+    used = Counter(word for of_item in words for word in {word for one in of_item for word in one.weights})
+    vectors: list[_Vector] = []
+    for item, of_item in zip(items, words, strict=True):
+        weights: defaultdict[str, float] = defaultdict(float)
+        for one in of_item:
+            for word, weight in one.weights.items():
+                weights[word] += weight * math.log(1 + (len(items) + _SMOOTHING) / used[word])
+        length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
+        unit = {word: weight / length for word, weight in weights.items()}
+        names = frozenset(name for one in of_item for name in one.names)
+        vectors.append(_Vector(unit, names, of_item[0].title, item[0].language[:2]))
+    return vectors
 
 
 def _sections(items: Sequence[Item]) -> list[tuple[str, list[Item]]]:
@@ -300,16 +352,6 @@ def next_time(minute: int, zone: tzinfo, now: Instant) -> Instant:
 # --- Rendering
 
 
-def digest_email(to: str, digest: Digest, base_url: str, unsubscribe_url: str = "") -> Email:
-    return Email(
-        to,
-        digest_title(digest),
-        _email_text(digest, base_url, unsubscribe_url),
-        _email_html(digest, base_url, unsubscribe_url),
-        unsubscribe_url,
-    )
-
-
 def digest_title(digest: Digest) -> str:
     day = to_datetime(digest.until)
     return f"The day in short, {day.day}.{day.month}.{day.year}"
@@ -317,7 +359,7 @@ def digest_title(digest: Digest) -> str:
 
 def digest_html(digest: Digest, base_url: str) -> str:
     """Plain HTML without external images or styles, so that opening it cannot be tracked."""
-    parts = [f"<p>{escape(_statistics(digest))}</p>"]
+    parts = [f"<p>{escape(digest_statistics(digest))}</p>"]
     numbers = {source.entry_id: number for number, source in enumerate(digest.text.sources, 1)}
     for paragraph in digest.text.paragraphs:
         if paragraph.heading:
@@ -333,32 +375,6 @@ def digest_html(digest: Digest, base_url: str) -> str:
     return "\n".join(parts)
 
 
-def _email_text(digest: Digest, base_url: str, unsubscribe_url: str) -> str:
-    lines = [_statistics(digest), ""]
-    numbers = {source.entry_id: number for number, source in enumerate(digest.text.sources, 1)}
-    for paragraph in digest.text.paragraphs:
-        if paragraph.heading:
-            lines += [_line(paragraph.heading).upper(), ""]
-        for sentence in paragraph.sentences:
-            citations = "".join(f" [{numbers[id_]}]" for id_ in sentence.entry_ids if id_ in numbers)
-            lines.append(f"{_line(sentence.text)}{citations}")
-        lines.append("")
-    for source in digest.text.sources:
-        url = f"{base_url}/entry/{source.entry_id}"
-        lines.append(f"[{numbers[source.entry_id]}] {_line(source.title)}, {_line(source.feed)}\n    {url}")
-    lines += ["", f"On the page: {base_url}/digests/{digest.id}"]
-    if unsubscribe_url:
-        lines.append(f"No more digests by mail: {unsubscribe_url}")
-    return "\n".join([*lines, ""])
-
-
-def _email_html(digest: Digest, base_url: str, unsubscribe_url: str) -> str:
-    parts = [digest_html(digest, base_url), f'<p><a href="{escape(base_url)}/digests/{digest.id}">On the page</a></p>']
-    if unsubscribe_url:
-        parts.append(f'<p><a href="{escape(unsubscribe_url)}">No more digests by mail</a></p>')
-    return "<!doctype html>\n<html><body>\n" + "\n".join(parts) + "\n</body></html>\n"
-
-
 def _html_sentence(sentence: Sentence, numbers: Mapping[int, int], base_url: str) -> str:
     links = (
         f' <a href="{escape(base_url)}/entry/{id_}">[{numbers[id_]}]</a>'
@@ -370,7 +386,7 @@ def _html_sentence(sentence: Sentence, numbers: Mapping[int, int], base_url: str
 
 def digest_markdown(digest: Digest, base_url: str) -> str:
     day = to_datetime(digest.until).date().isoformat()
-    parts = [f"# Digest, {day}", _statistics(digest)]
+    parts = [f"# Digest, {day}", digest_statistics(digest)]
     numbers = {source.entry_id: number for number, source in enumerate(digest.text.sources, 1)}
     for paragraph in digest.text.paragraphs:
         if paragraph.heading:
@@ -389,7 +405,7 @@ def digest_markdown(digest: Digest, base_url: str) -> str:
     return "\n\n".join([*parts, "\n".join(footnotes)]) + "\n"
 
 
-def _statistics(digest: Digest) -> str:
+def digest_statistics(digest: Digest) -> str:
     text = digest.text
     counts = f"{digest.entries} entries from {text.feeds} feeds, told as {text.items} items."
     return f"{counts} The model did not answer: these are lines of the entries." if text.fallback else counts

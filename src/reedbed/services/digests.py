@@ -27,13 +27,12 @@ from reedbed.domain.digests import (
     PromptContext,
     Sentence,
     compose,
-    digest_email,
     group,
     interest_of,
     next_time,
     sources_of,
 )
-from reedbed.domain.email import NotSent
+from reedbed.domain.email import DigestMail, NotSent, digest_email
 from reedbed.domain.entries import EntryRow, ViewQuery
 from reedbed.domain.errors import Conflict, Invalid, NotFound, ReedbedError, TooSlow, Unavailable
 from reedbed.domain.failures import Failure
@@ -45,6 +44,7 @@ from reedbed.domain.users import User
 from reedbed.domain.webhooks import WebhookEvent
 from reedbed.ingest.text import prose_text
 from reedbed.services.ai import ask_model, must_stay_local, variant_for
+from reedbed.services.images import image_urls_for_apps
 from reedbed.services.jobs import Done, Later, enqueue, report_job_progress, try_again, wake_jobs
 from reedbed.services.push import enqueue_push_notes
 from reedbed.services.runtime import Runtime
@@ -83,14 +83,26 @@ async def mail_digest(runtime: Runtime, job: Job) -> Done | Later:
     unwanted = schedule is not None and not schedule.mail
     if user is None or user.disabled_at is not None or digest is None or unwanted or runtime.mailer is None:
         return Done()
-    link = unsubscribe_link(runtime, user.id)
-    email = digest_email(user.email, digest, runtime.accounts.base_url, link)
+    email = digest_email(user.email, digest, _mail_of(runtime, user, digest, schedule))
     result = await runtime.mailer.send(email, runtime.now())
     if not isinstance(result, NotSent):
         return Done({"sent": "mail"})
     log.warning("a digest was not mailed", digest=digest.id, error=result.reason)
     later = try_again(runtime, job, give_up_after=GIVE_UP_AFTER) if result.try_again else None
     return later or Done({"error": result.reason})
+
+
+def _mail_of(runtime: Runtime, user: User, digest: Digest, schedule: Schedule | None) -> DigestMail:
+    base_url = runtime.accounts.base_url
+    # Through this server only: a picture from elsewhere would tell its owner who opens the mail.
+    through_server = image_urls_for_apps(runtime, base_url).one(digest.text.image or None)
+    return DigestMail(
+        base_url=base_url,
+        unsubscribe_url=unsubscribe_link(runtime, user.id),
+        language=preferences_of(user).language,
+        zone=_zone(schedule.zone if schedule is not None else ""),
+        image=through_server if through_server and through_server.startswith(f"{base_url}/") else "",
+    )
 
 
 def unsubscribe_link(runtime: Runtime, user_id: int) -> str:

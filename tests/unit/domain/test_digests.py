@@ -37,6 +37,19 @@ def test_a_front_page_has_a_top_the_folders_in_the_order_of_the_sidebar_and_sing
     assert len(told) == len(set(told))
 
 
+def test_an_event_whose_reports_are_no_story_is_told_once_but_two_events_in_one_town_are_two() -> None:
+    texts = {
+        1: "Doctors write appointments by hand since MediLink switched off its booking system.",
+        2: "Hackers stole the records of patients from MediLink, which runs the booking system of doctors.",
+        3: "A heron nests in the crane of the harbour in Tidewick.",
+        4: "The council of Tidewick paints the pier.",
+    }
+    items = group([replace(material(n, text), text=text) for n, text in texts.items()])
+    assert len(items) == 4
+    told = [id_ for part in compose(items) for sentence in part.sentences for id_ in sentence.entry_ids]
+    assert len(told) == 3 and {3, 4} <= set(told)
+
+
 def test_the_readers_interest_and_the_number_of_outlets_make_an_item_important() -> None:
     alone = [material(n, f"{n * 7919} thing {n}", feed=n) for n in range(1, 5)]
     twice = [replace(material(n, "Council closes swing bridge", feed=n), at=0) for n in (8, 9)]
