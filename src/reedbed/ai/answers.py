@@ -295,7 +295,9 @@ class _Library:
             own, together = self._covered(hits), self._covered(self._around(hits, near, story))
             score = sentence_score(self.inquiry, text, own, together)
             is_headline = text == doc.passage.title
-            if score is None or not self._says_what(hits, near_before, doc.title_hits):
+            if score is None or not self._says_what(
+                self._around(hits, list(map(max, near_before, doc.title_hits)), story)
+            ):
                 continue
             if is_headline and not self._is_typed(text):
                 score -= HEADLINE
@@ -306,14 +308,12 @@ class _Library:
     def _is_typed(self, text: str) -> bool:
         return self.inquiry.kind in _STRICT_KINDS and type_bonus(self.inquiry, text) >= STRONG
 
-    def _says_what(self, hits: Sequence[float], before: Sequence[float], title: Sequence[float]) -> bool:
-        """Whether enough of a question about a number, date or person stands there or just before, besides names."""
+    def _says_what(self, around: Sequence[float]) -> bool:
+        """Whether enough of a question about a number, date or person stands around there, besides names."""
         if self.inquiry.kind not in _STRICT_KINDS:
             return True
         others = [index for index, one in enumerate(self.inquiry.stems) if one not in self.inquiry.focus]
-        if not others:
-            return True
-        near = sum(self.weights[index] * max(hits[index], before[index], title[index]) for index in others)
+        near = sum(self.weights[index] * around[index] for index in others)
         return near >= LEAST_OTHERS * sum(self.weights[index] for index in others)
 
     @property

@@ -39,6 +39,7 @@ _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()]{0,500}\)")
 _URL = re.compile(r"\b(?:[a-z][a-z0-9+.-]{1,10}://|www\.|javascript:|data:|mailto:)\S*", re.IGNORECASE)
 _MARKDOWN = re.compile(r"(?:^|(?<=\s))#{1,6}\s|\*\*|__|`+")
 _CITATION = re.compile(r"\s*\[\d+(?:,\s*\d+)*\]")
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+(?=\W*[^\W\da-z_])")
 _NUMBER = re.compile(r"\d(?:[\d.,'’\u202f\u00a0]*\d)?")
 _INVISIBLE = re.compile(
     "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
@@ -78,16 +79,19 @@ class AnswerDraft:
     dropped: int
 
 
-def read_summary(response: str) -> SummaryText | None:
-    """None if the response does not have the requested form."""
+def read_summary(response: str, article: str) -> SummaryText | None:
+    """None if the response does not have the requested form. Sentences with numbers not in the article are dropped."""
     fields = json_object(response)
     one_line, text = fields.get("one_line"), fields.get("summary")
     if not isinstance(one_line, str) or not isinstance(text, str):
         return None
-    summary = plain(text, MAX_TEXT_LENGTH)
+    given = numbers_of(article)
+    sentences = _SENTENCE_END.split(plain(text, MAX_TEXT_LENGTH))
+    summary = " ".join(sentence for sentence in sentences if numbers_of(sentence) <= given)
     if not summary:
         return None
-    return SummaryText(plain(one_line, MAX_LINE_LENGTH) or bounded(summary, MAX_LINE_LENGTH), summary)
+    line = plain(one_line, MAX_LINE_LENGTH)
+    return SummaryText(line if line and numbers_of(line) <= given else bounded(summary, MAX_LINE_LENGTH), summary)
 
 
 def read_digest(response: str, sources: Mapping[int, str]) -> DigestDraft | None:

@@ -349,7 +349,7 @@ class SummaryWork:
         return partial(self._save, Summary(extracted.text, extracted.one_line, EXTRACT, language))
 
     def read(self, answer: str, model: str) -> SaveResult | ModelError:
-        parsed = read_summary(answer)
+        parsed = read_summary(answer, f"{self.source.title}\n{_text(self.source)}")
         if parsed is None:
             return ModelError("unreadable", Failure(FailureCode.MODEL_UNREADABLE_ANSWER))
         return partial(self._save, Summary(parsed.text, parsed.one_line, model, self.row.language))

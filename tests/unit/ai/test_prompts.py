@@ -31,7 +31,7 @@ def test_an_article_stands_between_fences_it_cannot_know(text: str) -> None:
 
 @pytest.mark.parametrize("text", INJECTIONS, ids=range(len(INJECTIONS)))
 def test_a_model_that_obeys_an_article_spoils_only_plain_words(text: str) -> None:
-    found = read_summary(json.dumps({"one_line": text, "summary": text}))
+    found = read_summary(json.dumps({"one_line": text, "summary": text}), text)
     assert found is not None
     for said in (found.one_line, found.text):
         assert "<" not in said and "://" not in said and "javascript:" not in said
@@ -49,19 +49,31 @@ def test_a_model_that_obeys_cannot_link_to_what_it_was_not_given() -> None:
     ["", "null", "[]", "nonsense", '{"one_line": "a"', '{"one_line": "a", "summary": 3}', '{"summary": "a"}', "\x00"],
 )
 def test_what_was_not_asked_for_is_no_summary(answer: str) -> None:
-    assert read_summary(answer) is None
+    assert read_summary(answer, "") is None
     assert read_digest(answer, {1: ""}) is None
+
+
+def test_a_summary_has_no_number_that_the_article_lacks() -> None:
+    article = "The pier costs 4,200 pounds. Work begins in 2027, says A. Brandt."
+    answer = {
+        "one_line": "The pier costs 9,000.",
+        "summary": "It costs 4,200 pounds. It has 31 lamps. Work begins in 2027.",
+    }
+    found = read_summary(json.dumps(answer), article)
+    assert found is not None
+    assert (found.one_line, found.text) == (found.text, "It costs 4,200 pounds. Work begins in 2027.")
+    assert read_summary(json.dumps({"one_line": "Soon.", "summary": "In 1999 it was so."}), article) is None
 
 
 def test_fences_and_thoughts_around_the_answer_are_forgiven() -> None:
     answer = '<think>hm {"a": 1}</think>\n```json\n{"one_line": "A **line**.", "summary": "Words & more."}\n```'
-    found = read_summary(answer)
+    found = read_summary(answer, "")
     assert found is not None
     assert (found.one_line, found.text) == ("A line.", "Words & more.")
 
 
 def test_a_huge_answer_is_cut() -> None:
-    found = read_summary(json.dumps({"one_line": "word " * 9_999, "summary": "word " * 99_999}))
+    found = read_summary(json.dumps({"one_line": "word " * 9_999, "summary": "word " * 99_999}), "")
     assert found is not None and len(found.text) <= 1_200 and len(found.one_line) <= 140
 
 
