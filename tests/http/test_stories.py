@@ -165,7 +165,7 @@ async def test_the_pages_show_them_and_their_buttons_work(by_cookie: SignIn, tol
 async def test_an_article_names_the_other_outlets(by_cookie: SignIn, told: Told) -> None:
     reader = await by_cookie("reader@example.org")
     article = (await reader.get(f"/entry/{told.entry_ids[0]}")).text
-    assert "2 outlets you follow tell of this" in article and f'href="{told.page}"' in article
+    assert "2 outlets you follow report this" in article and f'href="{told.page}"' in article
 
 
 async def test_an_article_lists_related_entries_with_few_statements(
