@@ -25,7 +25,7 @@ def qr_svg(text: str) -> str:
     )
     return (
         f'<svg class="qr" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size} {size}" width="{4 * size}"'
-        f' height="{4 * size}" role="img"><rect width="{size}" height="{size}" fill="#fff"/>'
+        f' height="{4 * size}" aria-hidden="true"><rect width="{size}" height="{size}" fill="#fff"/>'
         f'<path fill="#000" d="{path}"/></svg>'
     )
 
