@@ -255,6 +255,8 @@ class FeedSite:
 
     async def _respond(self, request: web.Request) -> web.Response:
         if page := self._pages.get(request.path):
+            if page.content_type.startswith("audio/") and "Range" in request.headers:
+                return _part(page, request.http_range)
             return _response(page.status, page.body, page.content_type, page.headers)
         if feed := self._feeds.get(request.path.removeprefix("/").removesuffix(".feed")):
             return await self._respond_feed(request, feed)
@@ -307,6 +309,12 @@ def _is_fresh(request: web.Request, validators: Mapping[str, str]) -> bool:
 def _article(entry: Entry) -> bytes:
     text = f"<!doctype html><title>{entry.title}</title><article><h1>{entry.title}</h1>{entry.content}</article>"
     return text.encode()
+
+
+def _part(page: Page, wanted: slice) -> web.Response:
+    start, stop, _ = wanted.indices(len(page.body))
+    headers = {"Content-Range": f"bytes {start}-{stop - 1}/{len(page.body)}", "Accept-Ranges": "bytes"}
+    return _response(206, page.body[start:stop], page.content_type, headers)
 
 
 def _response(status: int, body: bytes, content_type: str, headers: Mapping[str, str] | None = None) -> web.Response:

@@ -24,6 +24,7 @@ import "./js/pull.js";
 import "./js/focus.js";
 import "./js/article-content.js";
 import "./js/positions.js";
+import "./js/player-start.js";
 import "./js/share.js";
 import "./js/feeds.js";
 import "./js/passkeys.js";

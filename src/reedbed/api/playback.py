@@ -7,13 +7,14 @@ from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime, Field
 
 from reedbed.domain.pagination import decode_cursor, encode_cursor, page_limit
-from reedbed.domain.playback import MAX_QUEUE, Position, PositionReport, QueuedRecording, RecordingId
+from reedbed.domain.playback import MAX_QUEUE, Position, PositionReport, QueuedRecording, RecordingId, play_url
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant, from_datetime
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel, JsonId, ListPage, ResponseModel, Timestamp
 from reedbed.http.params import IdPath, PageCursor, PageLimit, next_offset, read_offset
 from reedbed.http.responses import ApiRouter, Json
+from reedbed.services.images import Pictures, image_urls_for_page
 from reedbed.services.playback.media import open_media
 from reedbed.services.playback.positions import (
     enqueue,
@@ -23,6 +24,7 @@ from reedbed.services.playback.positions import (
     remove_from_queue,
     replace_queue,
     report_position,
+    set_feed_speed,
 )
 from reedbed.services.runtime import Runtime
 from reedbed.store.playback import positions, recordings
@@ -57,27 +59,23 @@ class RecordingResponse(ResponseModel):
     feed_id: JsonId
     feed_title: str
     image: str | None
+    picture: Annotated[str | None, Field(description="The image as a page of this server shows it.")]
     published_at: Timestamp
+    subscription_id: JsonId | None
     speed: Annotated[int | None, Field(description="The speed set for this feed, in percent; null: your own.")]
     position: PositionResponse | None
 
 
-def recording_response(item: QueuedRecording) -> RecordingResponse:
+def recording_response(item: QueuedRecording, pictures: Pictures | None = None) -> RecordingResponse:
     return RecordingResponse.of(
         item,
         entry_id=item.id.entry_id,
         number=item.id.number,
-        play_url=play_url(item),
+        play_url=play_url(item.id.entry_id, item.id.number, item.url),
+        picture=item.image if pictures is None else pictures.one(item.image),
         published_at=item.sort_at,
         position=None if item.position is None else position_response(item.position),
     )
-
-
-def play_url(item: QueuedRecording) -> str:
-    """A page over https may not load media over http, and the policy of ours allows https alone."""
-    if item.url.startswith("https:"):
-        return item.url
-    return f"/api/v1/playback/recordings/{item.id.entry_id}/media?number={item.id.number}"
 
 
 def position_response(position: Position) -> PositionResponse:
@@ -102,7 +100,7 @@ class ReplaceQueueRequest(ApiModel):
 
 @router.get("/queue", summary="Get the queue; its first recording is the one that plays")
 async def get_queue(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ListPage[RecordingResponse]]:
-    return _queue_response(await list_queue(runtime, caller.user_id))
+    return _queue_response(runtime, await list_queue(runtime, caller.user_id))
 
 
 @router.post("/queue", summary="Add a recording to the queue, or move it there")
@@ -110,7 +108,7 @@ async def add_to_queue(
     runtime: CurrentRuntime, caller: CurrentCaller, body: EnqueueRequest, source: Source = ""
 ) -> Json[ListPage[RecordingResponse]]:
     id = RecordingId(body.entry_id, body.number)
-    return _queue_response(await enqueue(runtime, caller.user_id, id, body.place, source=source))
+    return _queue_response(runtime, await enqueue(runtime, caller.user_id, id, body.place, source=source))
 
 
 @router.put("/queue", summary="Replace the whole queue: to sort it, to clear it, to undo a change")
@@ -118,7 +116,7 @@ async def set_queue(
     runtime: CurrentRuntime, caller: CurrentCaller, body: ReplaceQueueRequest, source: Source = ""
 ) -> Json[ListPage[RecordingResponse]]:
     ids = [RecordingId(item.entry_id, item.number) for item in body.items]
-    return _queue_response(await replace_queue(runtime, caller.user_id, ids, source=source))
+    return _queue_response(runtime, await replace_queue(runtime, caller.user_id, ids, source=source))
 
 
 @router.delete("/queue/{entry_id}", summary="Take a recording out of the queue")
@@ -126,11 +124,12 @@ async def dequeue(
     runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath, number: Number = 0, source: Source = ""
 ) -> Json[ListPage[RecordingResponse]]:
     id = RecordingId(entry_id, number)
-    return _queue_response(await remove_from_queue(runtime, caller.user_id, id, source=source))
+    return _queue_response(runtime, await remove_from_queue(runtime, caller.user_id, id, source=source))
 
 
-def _queue_response(queue: list[QueuedRecording]) -> Json[ListPage[RecordingResponse]]:
-    return Json(ListPage([recording_response(item) for item in queue]))
+def _queue_response(runtime: Runtime, queue: list[QueuedRecording]) -> Json[ListPage[RecordingResponse]]:
+    pictures = image_urls_for_page(runtime)
+    return Json(ListPage([recording_response(item, pictures) for item in queue]))
 
 
 # --- Positions
@@ -207,6 +206,18 @@ def _played_at(runtime: Runtime, body: PositionRequest) -> Instant | None:
     return None if body.played_at is None else from_datetime(body.played_at)
 
 
+class FeedPlaybackRequest(ApiModel):
+    speed: int | None = Field(description="Of all its recordings, 80 to 250 percent; null: your own speed.")
+
+
+@router.put("/feeds/{subscription_id}", status_code=204, summary="Set how fast the recordings of a feed play")
+async def set_feed(
+    runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath, body: FeedPlaybackRequest
+) -> Response:
+    await set_feed_speed(runtime, caller.user_id, subscription_id, body.speed)
+    return Response(status_code=204)
+
+
 # --- Recordings
 
 
@@ -225,14 +236,18 @@ async def list_recordings(
         rows = await recordings.page(tx, caller.user_id, show, feed_id=feed_id, beyond=beyond, limit=size + 1)
     items, last = rows[:size], rows[size - 1] if len(rows) > size else None
     next_cursor = None if last is None else encode_cursor(last.sort_at, last.id.entry_id, "newest", view)
-    return Json(ListPage([recording_response(item) for item in items], next_cursor))
+    return Json(ListPage([recording_response(item, image_urls_for_page(runtime)) for item in items], next_cursor))
 
 
 @router.get("/recordings/{entry_id}", summary="Get a recording of an entry, with your position")
 async def show_recording(
     runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath, number: Number = 0
 ) -> Json[RecordingResponse]:
-    return Json(recording_response(await get_recording(runtime, caller.user_id, RecordingId(entry_id, number))))
+    return Json(
+        recording_response(
+            await get_recording(runtime, caller.user_id, RecordingId(entry_id, number)), image_urls_for_page(runtime)
+        )
+    )
 
 
 _MEDIA = {"content": {"audio/*": {"schema": {"type": "string", "format": "binary"}}}}

@@ -53,6 +53,7 @@ class PreferencesResponse(ResponseModel):
     stopped_feeds: Annotated[str, Field(description="How to tell that a feed has stopped: off, mail, push or both.")]
     broken_feeds_weekly: bool
     remote_ai: bool
+    playback_speed: int
 
 
 @record

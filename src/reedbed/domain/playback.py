@@ -97,6 +97,7 @@ class QueuedRecording:
     feed_title: str
     image: str | None
     sort_at: Instant
+    subscription_id: int | None
     speed: int | None
     """The speed set for this feed, in percent."""
     position: Position | None = None
@@ -121,6 +122,13 @@ def recording_kind(enclosure: Enclosure) -> Kind | None:
     if path.endswith(_AUDIO_SUFFIXES):
         return "audio"
     return "video" if path.endswith(_VIDEO_SUFFIXES) else None
+
+
+def play_url(entry_id: int, number: int, url: str) -> str:
+    """What a page plays. It may not load media over plain http, so that goes through this server."""
+    if not url.startswith("http:"):
+        return url
+    return f"/api/v1/playback/recordings/{entry_id}/media?number={number}"
 
 
 # --- Positions
@@ -179,3 +187,108 @@ def queue_with(queue: Sequence[RecordingId], added: RecordingId, place: QueuePla
             return list(queue) if queue and queue[0] == added else [*others[:1], added, *others[1:]]
         case "last":
             return list(queue) if queue and queue[0] == added else [*others, added]
+
+
+# --- Podcast apps that synchronise by the gpodder protocols
+
+APP_LOGIN_LIFE = 20 * MINUTE
+
+
+@record
+class PodcastChange:
+    """A podcast that a user follows or has left."""
+
+    subscription_id: int
+    feed_id: int
+    url: str
+    asked_url: str
+    subscribed_at: Instant
+    unsubscribed_at: Instant | None
+    title: str
+
+    @property
+    def shown_url(self) -> str:
+        return podcast_url(self.url, self.asked_url)
+
+
+@record
+class EpisodeKey:
+    """What an app may know an episode by."""
+
+    entry_id: int
+    number: int
+    guid: str | None
+    url: str
+
+
+@record
+class PlayedEpisode:
+    id: RecordingId
+    feed_url: str
+    asked_url: str
+    url: str
+    guid: str | None
+    started: int
+    seconds: int
+    total: int | None
+    played_at: Instant
+    done: bool
+
+    @property
+    def podcast_url(self) -> str:
+        return podcast_url(self.feed_url, self.asked_url)
+
+
+@record
+class EpisodeAction:
+    """What an app did with an episode; numbers are seconds, None where it does not know them."""
+
+    podcast: str
+    episode: str
+    action: str
+    guid: str | None = None
+    played_at: Instant | None = None
+    started: int | None = None
+    position: int | None = None
+    total: int | None = None
+
+    def report(self) -> PositionReport | None:
+        """None if it says nothing about the position."""
+        match self.action.lower():
+            case "play" if self.position is not None and 0 <= self.position <= MAX_SECONDS:
+                total = self.total if self.total and 0 < self.total <= MAX_SECONDS else None
+                started = self.started if self.started and 0 <= self.started <= MAX_SECONDS else 0
+                done = True if total is not None and self.position >= total else None
+                return PositionReport(self.position, total, started, done, self.played_at)
+            case "new":
+                return PositionReport(0, None, 0, done=False, played_at=self.played_at)
+            case _:
+                return None
+
+
+def podcast_url(url: str, asked_url: str) -> str:
+    """As the app wrote it, where that is the same feed: an app knows a podcast by its URL, letter by letter."""
+    return asked_url if same_address(url, asked_url) else url
+
+
+def same_address(first: str, second: str) -> bool:
+    """Apart from the scheme, a final slash and the case of the host."""
+    return bare_address(first) == bare_address(second)
+
+
+def bare_address(url: str) -> str:
+    rest = url.strip().partition("://")[2].partition("#")[0]
+    host, slash, path = rest.partition("/")
+    return f"{host.lower()}{slash}{path}".rstrip("/")
+
+
+def find_episode(found: Sequence[EpisodeKey], action: EpisodeAction) -> RecordingId | None:
+    """By guid first: the URLs of files change, with advertisements for example."""
+    by_guid = (key for key in found if action.guid and key.guid == action.guid)
+    by_url = (key for key in found if key.url == action.episode)
+    wanted = bare_address(action.episode).partition("?")[0]
+    by_path = (key for key in found if bare_address(key.url).partition("?")[0] == wanted)
+    for matches in (by_guid, by_url, by_path):
+        if (key := next(matches, None)) is not None:
+            return RecordingId(key.entry_id, key.number)
+    return None

@@ -205,6 +205,8 @@ class Preferences:
     """Send a weekly mail with the feeds that need the user."""
     share_marks_read: bool = False
     """An entry that was sent to another service is marked read."""
+    playback_speed: int = 100
+    """In percent."""
 
 
 def change_preferences(current: Preferences, changes: Mapping[str, Any]) -> Preferences:
@@ -247,6 +249,8 @@ def _check(name: str, value: Any) -> None:
         )
     if name == "marked_words":
         check_marked_words(value)
+    if name == "playback_speed" and not 80 <= value <= 250:
+        raise Invalid("The speed must be between 80 and 250 percent.", field="preferences.playback_speed")
     if name == "loud_limit" and not 0 <= value <= 100:
         raise Invalid("loud_limit must be between 0 and 100.", field="preferences.loud_limit")
     if name.endswith("language") and not _LANGUAGE.match(value):

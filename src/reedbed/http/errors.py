@@ -76,10 +76,13 @@ PROGRAM_PATHS = (
     "//",  # from apps configured with a base URL that ends in a slash
     "/api/",
     "/accounts",
+    "/clientconfig.json",
     "/greader",
     "/icons/",
     "/images/",
+    "/index.php/",
     "/reader",
+    "/subscriptions/",
     "/fever",
     "/mcp",
     "/metrics",

@@ -47,7 +47,7 @@ const HEARD = {
   progress: noteProgress,
   subscriptions: () => (refreshFeedsSoon(), refreshTreeSoon()),
   notice: noteNotice,
-  resync: () => (refreshCountsSoon(), refreshTreeSoon()),
+  resync: () => (refreshCountsSoon(), refreshTreeSoon(), noteState({ what: "queue" })),
 };
 
 function parsed(event) {
@@ -98,6 +98,8 @@ function concernsView(feed) {
 
 /** `{ids, read?, starred?, later?}`; about a whole list the server names none. */
 function noteState(state) {
+  if (state.what === "queue" || state.what === "position")
+    return void document.dispatchEvent(new CustomEvent("reedbed:playback", { detail: state }));
   if (!state.what && !state.ids?.length && typeof state.read === "boolean")
     return void noteMany(state.read).catch(() => {});
   for (const id of state.ids ?? []) {

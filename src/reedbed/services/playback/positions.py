@@ -13,6 +13,7 @@ from reedbed.domain.playback import (
     QueuePlace,
     RecordingId,
     check_report,
+    check_speed,
     next_position,
     queue_with,
 )
@@ -93,6 +94,15 @@ async def forget_position(runtime: Runtime, user_id: int, id: RecordingId) -> No
         await _publish(runtime, user_id, {"what": "position", "entry_id": str(id.entry_id), "number": id.number})
 
 
+async def set_feed_speed(runtime: Runtime, user_id: int, subscription_id: int, speed: int | None) -> None:
+    """The speed of all recordings of a feed; None: the user's own speed."""
+    checked = check_speed(speed, "speed")
+    async with runtime.db.write() as tx:
+        if not await recordings.set_speed(tx, user_id, subscription_id, checked):
+            raise NotFound("Feed not found")
+    await publish_queue(runtime, user_id, "")
+
+
 # --- The queue
 
 
@@ -109,7 +119,7 @@ async def enqueue(
         await _visible(tx, user_id, id)
         await positions.lock_queue(tx, user_id)
         queue = await _write_queue(tx, runtime, user_id, queue_with(await positions.queue_ids(tx, user_id), id, place))
-    await _publish_queue(runtime, user_id, source)
+    await publish_queue(runtime, user_id, source)
     return queue
 
 
@@ -122,7 +132,7 @@ async def remove_from_queue(
         if id not in ids:
             raise NotFound("It is not in the queue.")
         queue = await _write_queue(tx, runtime, user_id, [item for item in ids if item != id])
-    await _publish_queue(runtime, user_id, source)
+    await publish_queue(runtime, user_id, source)
     return queue
 
 
@@ -135,7 +145,7 @@ async def replace_queue(
         visible = {item.id for item in await recordings.of_entries(tx, user_id, [id.entry_id for id in distinct])}
         await positions.lock_queue(tx, user_id)
         queue = await _write_queue(tx, runtime, user_id, [id for id in distinct if id in visible])
-    await _publish_queue(runtime, user_id, source)
+    await publish_queue(runtime, user_id, source)
     return queue
 
 
@@ -168,7 +178,7 @@ def _position_event(id: RecordingId, position: Position, source: str) -> dict[st
     }
 
 
-async def _publish_queue(runtime: Runtime, user_id: int, source: str) -> None:
+async def publish_queue(runtime: Runtime, user_id: int, source: str) -> None:
     await _publish(runtime, user_id, {"what": "queue", "source": source})
 
 

@@ -70,6 +70,7 @@ SHOWN = (
     func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url),
     entries.c.image,
     entries.c.sort_at,
+    subscriptions.c.id,
     subscriptions.c.playback_speed,
     playback_positions.c.seconds,
     playback_positions.c.total,
@@ -193,6 +194,11 @@ _LISTED = Query(
     .where(among(recordings.c.entry_id, "ids"), recordings.c.number == 0),
     into=keyed(int, _listed),
 )
+_SET_SPEED = Command(
+    update(subscriptions)
+    .where(subscriptions.c.user_id == _USER, subscriptions.c.id == bindparam("id"))
+    .values(playback_speed=bindparam("speed"))
+)
 _PODCASTS = Query(
     select(subscriptions.c.feed_id, feeds.c.url)
     .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
@@ -200,6 +206,11 @@ _PODCASTS = Query(
     .order_by(subscriptions.c.feed_id),
     into=row_of(int, str),
 )
+
+
+async def set_speed(tx: Tx, user_id: int, subscription_id: int, speed: int | None) -> bool:
+    """False if it is not a subscription of this user."""
+    return await tx.run(_SET_SPEED, {"user_id": user_id, "id": subscription_id, "speed": speed}) == 1
 
 
 async def listed(tx: Tx, user_id: int, ids: Sequence[int]) -> dict[int, ListedRecording]:

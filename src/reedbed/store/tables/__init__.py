@@ -55,7 +55,7 @@ from reedbed.store.tables.newsletters import (
     mail_images,
     mail_senders,
 )
-from reedbed.store.tables.playback import playback_positions, playback_queue, recordings
+from reedbed.store.tables.playback import app_logins, playback_positions, playback_queue, recordings
 from reedbed.store.tables.read_state import (
     bookmarks,
     highlights,
@@ -93,6 +93,7 @@ __all__ = [
     "ai_usage",
     "ai_user_usage",
     "analyses",
+    "app_logins",
     "app_settings",
     "article_selectors",
     "audience_members",

@@ -45,3 +45,16 @@ playback_queue = Table(  # the first row of a user is what plays
     Index("ix_playback_queue_entry_id", "entry_id"),
     sqlite_with_rowid=False,
 )
+
+app_logins = Table(  # of apps that are granted access by the page
+    "app_logins",
+    metadata,
+    Column("poll_hash", Text, primary_key=True),  # of the secret with which the app asks
+    Column("code_hash", Text, nullable=False, unique=True),  # of the secret in the URL of the page
+    Column("name", Text, nullable=False),
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE")),  # who has granted it
+    moment("created_at"),
+    moment("expires_at"),
+    Index("ix_app_logins_user_id", "user_id"),
+    sqlite_with_rowid=False,
+)

@@ -11,6 +11,7 @@ from reedbed.domain.entries import Entry, EntryRow
 from reedbed.domain.feeds import Enclosure as EntryEnclosure
 from reedbed.domain.highlights import Highlight as KeptHighlight
 from reedbed.domain.highlights import mark_words_in_html, mark_words_in_text
+from reedbed.domain.playback import Recording, play_url, recordings_of
 from reedbed.domain.subscriptions import SubscribedFeedRow
 from reedbed.domain.summaries import EXTRACT, MIN_WORDS, ModelWait, SummaryState
 from reedbed.domain.text import text_direction
@@ -22,6 +23,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import one_lines_for, shown_summary
 from reedbed.services.users import preferences_of
 from reedbed.store.engine.database import Tx
+from reedbed.store.playback import recordings
 from reedbed.web.entries.lists import ReadingList, is_post
 from reedbed.web.formats import format_future_time, full_time, seen
 from reedbed.web.i18n import explain, ngettext, translate
@@ -86,7 +88,7 @@ def build_article(
         tags=row.states.tags,
         full=FullText(shown=content != entry.content, failed=full_failed) if row.url else None,
         video=_video(row.url, content, pictures),
-        enclosures=tuple(_enclosure(enclosure) for enclosure in entry.enclosures),
+        enclosures=_enclosures(entry),
         versions=row.version - 1,
         changed=full_time(row.changed_at, now, zone) if row.changed_at else None,
         previous=_neighbour(around[0], place),
@@ -130,8 +132,12 @@ def _minutes(words: int) -> str:
     return ngettext("%(num)s min", "%(num)s min", max(1, round(words / WORDS_PER_MINUTE)))
 
 
-def _enclosure(enclosure: EntryEnclosure) -> EnclosureView:
-    kind = (enclosure.type or "").partition("/")[0]
+def _enclosures(entry: Entry) -> tuple[EnclosureView, ...]:
+    found = {recording.url: recording for recording in recordings_of(entry.enclosures)}
+    return tuple(_enclosure(entry.row.id, enclosure, found.get(enclosure.url)) for enclosure in entry.enclosures)
+
+
+def _enclosure(entry_id: int, enclosure: EntryEnclosure, recording: Recording | None) -> EnclosureView:
     facts: list[str] = []
     if enclosure.duration:
         facts.append(ngettext("%(num)s min", "%(num)s min", max(1, round(enclosure.duration / 60))))
@@ -139,13 +145,35 @@ def _enclosure(enclosure: EntryEnclosure) -> EnclosureView:
         facts.append(
             f"{enclosure.length / BYTES_PER_MB:.0f}\u00a0MB" if enclosure.length > BYTES_PER_MB else "<1\u00a0MB"
         )
+    is_image = (enclosure.type or "").startswith("image/") and enclosure.url.startswith("https:")
     return EnclosureView(
-        url=enclosure.url,
-        kind=kind if kind in ("audio", "video", "image") and enclosure.url.startswith("https:") else "file",
+        url=enclosure.url if recording is None else play_url(entry_id, recording.number, recording.url),
+        kind=recording.kind if recording else "image" if is_image else "file",
         name=enclosure.title or enclosure.url.rpartition("/")[2].partition("?")[0] or enclosure.url,
         type=enclosure.type or "",
         facts=", ".join(facts),
+        recording=f"{entry_id}:{recording.number}" if recording else "",
     )
+
+
+def length_text(seconds: int | None, position: int = 0) -> str:
+    """`33 min`, or what is left of a recording that was begun."""
+    if not seconds:
+        return ""
+    left = max(0, seconds - position)
+    minutes = max(1, round(left / 60))
+    if position and left:
+        return ngettext("%(num)s min left", "%(num)s min left", minutes)
+    return ngettext("%(num)s min", "%(num)s min", max(1, round(seconds / 60)))
+
+
+async def recording_lengths(tx: Tx, user_id: int, ids: list[int]) -> dict[int, str]:
+    """What a list says about the audio and video of its entries."""
+    found = await recordings.listed(tx, user_id, ids)
+    return {
+        entry_id: translate("Played") if item.done else length_text(item.seconds, item.position or 0)
+        for entry_id, item in found.items()
+    }
 
 
 def _neighbour(row: EntryRow | None, reading_list: ReadingList | None) -> Neighbour | None:

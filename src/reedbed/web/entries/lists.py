@@ -191,6 +191,7 @@ class EntryListBuilder:
         framing: ListFraming | None = None,
         stories: ListStories | None = None,
         marked_words: str = "",
+        lengths: Mapping[int, str] | None = None,
     ) -> None:
         self._reading_list = reading_list
         self._feeds = feeds
@@ -202,6 +203,7 @@ class EntryListBuilder:
         self._framing = framing or ListFraming()
         self._stories = stories or ListStories()
         self._marked_words = marked_words
+        self._lengths = lengths or {}
 
     def make(self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None) -> EntryListView:
         """`after` is the time of the last row already on the page, when loading more rows."""
@@ -276,6 +278,7 @@ class EntryListBuilder:
             current=row.id == current,
             post=is_post,
             original=row.url if row.url and row.url.startswith(("https:", "http:")) else "",
+            length=self._lengths.get(row.id, ""),
         )
         return self._with_marked_words(self._stories.dress(self._framing.dress(view, row)))
 

@@ -35,6 +35,7 @@ from reedbed.web.entries.article import (
     build_article,
     marked_words_of,
     one_line_summaries,
+    recording_lengths,
     shown_highlight,
     summary_above,
 )
@@ -234,6 +235,7 @@ async def _build_list(
         framing=framing,
         stories=stories,
         marked_words=marked_words_of(request),
+        lengths=await recording_lengths(tx, list_request.user_id, ids),
     )
     visible = (
         entry_page

@@ -39,6 +39,8 @@ class EntryRowView:
     lead: bool = False
     """The first row of a magazine, shown large if it has a picture."""
     original: str = ""
+    length: str = ""
+    """Of its audio or video, or what is left of it; a check mark once it was played."""
 
 
 @record
@@ -180,7 +182,8 @@ class EnclosureView:
     type: str = ""
     facts: str = ""
     """Duration and size as text: "42 min, 38 MB"."""
-    position: int = 0
+    recording: str = ""
+    """The ids that forms carry, of audio and video."""
 
 
 @record

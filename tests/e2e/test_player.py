@@ -1,0 +1,171 @@
+"""The player: it stays while one reads, over a change of the page, a reload and on a second device."""
+
+import io
+import wave
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests import servers
+from tests.e2e.conftest import DESK, MANY, PHONE, Visit, Way, both, keep_picture, until, violations
+from tests.feedsite import FeedSite
+from tests.processes import Reedbed, reedbed, signed_in, wait_for
+from tests.serving import in_thread
+
+MINUTES = 5
+BAR = "#player"
+
+
+def sound(seconds: int) -> bytes:
+    """Silence that every browser can play."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as writer:
+        writer.setnchannels(1)
+        writer.setsampwidth(1)
+        writer.setframerate(4000)
+        writer.writeframes(b"\x80" * 4000 * seconds)
+    return file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def podcast() -> Iterator[FeedSite]:
+    with in_thread(FeedSite()) as site:
+        data = sound(MINUTES * 60)
+        for title in ("A bench by the water", "How gas light works", "Ninety lamps"):
+            site.put(f"files/{title.replace(' ', '-')}.mp3", data, content_type="audio/wav")
+            site.publish_episode(title, minutes=MINUTES, kind="audio/wav")
+        site.publish("Something to read", content="<p>Words.</p>" * 20)
+        yield site
+
+
+@pytest.fixture
+def listening(tmp_path: Any, podcast: FeedSite) -> Iterator[tuple[Reedbed, Any]]:
+    """A server whose owner follows the podcast, and a client of the API."""
+    with reedbed("serve", port=servers.free_port(), cwd=tmp_path, **MANY) as server, signed_in(server.url) as client:
+        client.post("/api/v1/subscriptions", json={"url": podcast.feed_url()}).raise_for_status()
+        wait_for("entries", lambda: client.get("/api/v1/counts").json()["all"] >= 4, seconds=60)
+        yield server, client
+
+
+def token_of(client: Any) -> str:
+    return client.headers["Authorization"].removeprefix("Bearer ")
+
+
+def play(page: Page, title: str) -> None:
+    page.locator(".row h3 a", has_text=title).click()
+    expect(page.locator("#article h1")).to_have_text(title)
+    page.locator("#article button[value=now]").click()
+    expect(page.locator(f"{BAR}[data-playing]")).to_be_visible()
+
+
+def seconds(page: Page) -> float:
+    return page.evaluate("document.querySelector('#player video').currentTime")
+
+
+def position(client: Any) -> int:
+    items = client.get("/api/v1/playback/positions").json()["items"]
+    return items[-1]["position"] if items else -1
+
+
+@both
+def test_it_plays_on_while_one_reads_and_after_a_reload(
+    listening: tuple[Reedbed, Any], visit: Visit, podcast: FeedSite, way: Way
+) -> None:
+    server, client = listening
+    page = visit(f"{server.url}/all", way, token=token_of(client))
+    expect(page.locator(".row .length").first).to_have_text("5 min")
+    assert podcast.seen_at("/files/Ninety-lamps.mp3") == [] or way is not DESK
+    play(page, "Ninety lamps")
+    expect(page.locator(f"{BAR} .now-title")).to_have_text("Ninety lamps")
+    if way.phone:
+        page.locator("#article-bar [data-act=list]").click()
+    page.locator(".row h3 a", has_text="Something to read").click()
+    expect(page.locator("#article h1")).to_have_text("Something to read")
+    until(page, "document.querySelector('#player video').currentTime > 1")
+    expect(page.locator(f"{BAR}[data-playing]")).to_be_visible()
+    keep_picture(page, "player", way)
+    assert violations(page) == []
+
+    page.keyboard.press("Shift+ArrowRight")
+    until(page, "document.querySelector('#player video').currentTime > 30")
+    # Another page: it goes on where it was.
+    page.locator("#article .read-source a").click()
+    page.wait_for_url("**/feed/*")
+    until(page, "document.querySelector('#player video')?.currentTime > 30")
+    # After a reload a browser may want a press; the place is kept.
+    page.reload()
+    expect(page.locator(f"{BAR} .now-title")).to_have_text("Ninety lamps")
+    if page.locator(f"{BAR}[data-playing]").count() == 0:
+        page.keyboard.press("Shift+P")
+    until(page, "document.querySelector('#player video').currentTime > 30")
+    page.keyboard.press("Shift+P")
+    expect(page.locator(f"{BAR}:not([data-playing])")).to_be_visible()
+    wait_for("the position", lambda: position(client) >= 30)
+
+
+def test_a_second_device_shows_the_queue_and_goes_on(listening: tuple[Reedbed, Any], visit: Visit) -> None:
+    server, client = listening
+    desk = visit(f"{server.url}/all", DESK, token=token_of(client))
+    phone = visit(f"{server.url}/unread", PHONE, token=token_of(client))
+    play(desk, "How gas light works")
+    desk.locator(".row h3 a", has_text="Ninety lamps").click()
+    desk.locator("#article button[value=last]").click()
+    expect(phone.locator(f"{BAR} .now-title")).to_have_text("How gas light works")
+    desk.keyboard.press("Shift+ArrowRight")
+    desk.keyboard.press("Shift+ArrowRight")
+    until(desk, "document.querySelector('#player video').currentTime > 60")
+    until(phone, "/^1:0|^0:5/.test(document.querySelector('#player [data-at]').textContent)")
+    phone.locator(f"{BAR} [data-do=toggle]").click()
+    expect(desk.locator(f"{BAR}:not([data-playing])")).to_be_visible()
+    until(phone, "document.querySelector('#player video').currentTime > 55")
+
+    phone.locator(f"{BAR} [data-do=sheet]").click()
+    expect(phone.locator(f"{BAR} .player-queue li")).to_have_count(2)
+    keep_picture(phone, "player-sheet", PHONE)
+    assert violations(phone) == []
+    phone.get_by_role("button", name="Empty the queue").click()
+    expect(desk.locator(BAR)).to_be_hidden()
+    phone.locator(".toast button").click()
+    expect(desk.locator(f"{BAR} .now-title")).to_have_text("How gas light works")
+
+
+def test_a_kill_loses_at_most_fifteen_seconds(listening: tuple[Reedbed, Any], visit: Visit) -> None:
+    server, client = listening
+    page = visit(f"{server.url}/all", DESK, token=token_of(client))
+    play(page, "A bench by the water")
+    page.evaluate("document.querySelector('#player video').playbackRate = 4")
+    until(page, "document.querySelector('#player video').currentTime > 60")
+    at = seconds(page)
+    page.close(run_before_unload=False)
+    assert position(client) >= at - 4 * 15
+
+
+def test_the_queue_is_sorted_and_taken_back(listening: tuple[Reedbed, Any], visit: Visit) -> None:
+    server, client = listening
+    page = visit(f"{server.url}/all", DESK, token=token_of(client))
+    play(page, "A bench by the water")
+    for title in ("How gas light works", "Ninety lamps"):
+        page.locator(".row h3 a", has_text=title).click()
+        expect(page.locator("#article h1")).to_have_text(title)
+        page.locator("#article button[value=last]").click()
+    page.locator(f"{BAR} [data-do=panel]").click()
+    lines = page.locator(f"{BAR} .player-queue li")
+    expect(lines).to_have_count(3)
+    page.get_by_role("button", name="Move Ninety lamps up").click()
+    expect(lines.nth(1)).to_contain_text("Ninety lamps")
+    keep_picture(page, "player-queue", DESK)
+    page.get_by_role("button", name="Take Ninety lamps out").click()
+    expect(lines).to_have_count(2)
+    page.locator(".toast button").click()
+    expect(lines).to_have_count(3)
+    expect(page.locator(f"{BAR}[data-playing]")).to_be_visible()
+    page.evaluate("document.querySelector('#player video').currentTime = 299")
+    expect(page.locator(f"{BAR} .now-title")).to_have_text("Ninety lamps")
+    expect(page.locator(f"{BAR}[data-playing]")).to_be_visible()
+    page.goto(f"{server.url}/recordings")
+    expect(page.locator(".recordings h2")).to_have_count(2)
+    page.goto(f"{server.url}/recordings?show=played")
+    expect(page.locator(".recordings h2")).to_have_text(["A bench by the water"])
+    assert violations(page) == []

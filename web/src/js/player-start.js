@@ -1,0 +1,58 @@
+// The player comes with the first sound, or when this reader's queue holds something; nothing of it before.
+import { json, explain } from "./requests.js";
+
+const STATE = "reedbed:player";
+const QUEUE = "/api/v1/playback/queue";
+let loaded = null;
+
+/** What this tab plays, kept over the change of a page: `{queued, closed, id, at, playing}`. */
+export function playerState() {
+  try {
+    return JSON.parse(sessionStorage.getItem(STATE) ?? "{}");
+  } catch {
+    return {};
+  }
+}
+
+export function keepPlayerState(changes) {
+  sessionStorage.setItem(STATE, JSON.stringify({ ...playerState(), ...changes }));
+}
+
+function player() {
+  loaded ??= import("./player.js");
+  return loaded;
+}
+
+async function showQueue() {
+  const { items } = await json(QUEUE);
+  keepPlayerState({ queued: items.length > 0 });
+  if (items.length || loaded) (await player()).setQueue(items);
+}
+
+// The first page of a tab asks once it is painted; later pages know, and hear of changes by the event stream.
+function begin() {
+  const { queued, closed, playing } = playerState();
+  if (closed || queued === false) return;
+  if (playing) showQueue().catch(() => {});
+  else (window.requestIdleCallback ?? setTimeout)(() => showQueue().catch(() => {}));
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest("form[data-recording]");
+  if (!form) return;
+  event.preventDefault();
+  const [entry_id, number] = form.dataset.recording.split(":");
+  const place = event.submitter?.value ?? "now";
+  keepPlayerState({ queued: true, closed: false });
+  player()
+    .then((module) => module.enqueue({ entry_id, number: Number(number), place }))
+    .catch((error) => explain(error));
+});
+
+// From another device: `{what: "queue" | "position", source, ...}`.
+document.addEventListener("reedbed:playback", ({ detail }) => {
+  if (detail.what === "queue" && !loaded && !playerState().closed) showQueue().catch(() => {});
+  else if (loaded) loaded.then((module) => module.noteOther(detail));
+});
+
+if (document.body.dataset.live && document.getElementById("app")) begin();
