@@ -26,6 +26,7 @@ from reedbed.services.playback.positions import (
     report_position,
     set_feed_speed,
 )
+from reedbed.services.playback.texts import get_chapters, get_transcript
 from reedbed.services.runtime import Runtime
 from reedbed.store.playback import positions, recordings
 
@@ -248,6 +249,39 @@ async def show_recording(
             await get_recording(runtime, caller.user_id, RecordingId(entry_id, number)), image_urls_for_page(runtime)
         )
     )
+
+
+@record
+class ChapterResponse(ResponseModel):
+    start: Annotated[float, Field(description="Seconds.")]
+    title: str
+
+
+@record
+class CueResponse(ResponseModel):
+    start: Annotated[float, Field(description="Seconds.")]
+    text: str
+    speaker: str
+
+
+@record
+class TranscriptResponse(ResponseModel):
+    items: list[CueResponse]
+    language: str | None
+
+
+@router.get("/recordings/{entry_id}/chapters", summary="List the chapters of a recording")
+async def list_chapters(
+    runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath
+) -> Json[ListPage[ChapterResponse]]:
+    chapters = await get_chapters(runtime, caller.user_id, entry_id)
+    return Json(ListPage([ChapterResponse.of(chapter) for chapter in chapters]))
+
+
+@router.get("/recordings/{entry_id}/transcript", summary="Get the transcript of a recording")
+async def show_transcript(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Json[TranscriptResponse]:
+    transcript = await get_transcript(runtime, caller.user_id, entry_id)
+    return Json(TranscriptResponse([CueResponse.of(cue) for cue in transcript.cues], transcript.language))
 
 
 _MEDIA = {"content": {"audio/*": {"schema": {"type": "string", "format": "binary"}}}}

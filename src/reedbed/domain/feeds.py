@@ -29,6 +29,23 @@ class Enclosure:
     """Seconds."""
 
 
+@record
+class TranscriptLink:
+    url: str
+    type: str = ""
+    language: str | None = None
+
+
+@record
+class RecordingTexts:
+    """What a feed says about the chapters and transcripts of an entry's recording."""
+
+    chapters: tuple[tuple[str, str], ...] = ()
+    """Start and title, as the feed writes them (Podlove)."""
+    chapters_url: str | None = None
+    transcripts: tuple[TranscriptLink, ...] = ()
+
+
 class ParsedEntry(NamedTuple):
     """An entry as parsed: URLs absolute, dates resolved, markup not sanitized.
 
@@ -52,6 +69,7 @@ class ParsedEntry(NamedTuple):
     language: str | None = None
     enclosures: tuple[Enclosure, ...] = ()
     comments_url: str | None = None
+    texts: RecordingTexts | None = None
 
 
 @record

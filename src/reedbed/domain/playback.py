@@ -53,6 +53,21 @@ class Recording:
 
 
 @record
+class Chapter:
+    start: float
+    title: str
+
+
+@record
+class Cue:
+    """A passage of a transcript."""
+
+    start: float
+    text: str
+    speaker: str = ""
+
+
+@record
 class Position:
     """Where a user is in a recording."""
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from reedbed.domain.times import DAY, HOUR, rfc3339
 from reedbed.services.playback.media import MAX_STREAMS
-from reedbed.store import retention
+from reedbed.store.retention import deletion
 from tests.clients import Client, SignIn
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
@@ -176,5 +176,50 @@ async def test_what_is_queued_is_kept_when_entries_are_deleted(
     (one, _) = await episodes(harness, reader, site, "One", "Two")
     await reader.post(QUEUE, json={"entry_id": one})
     async with harness.runtime.db.read() as tx:
-        aged = await retention.aged(tx, "any", harness.runtime.now() + DAY, retention.START, most=10)
+        aged = await deletion.aged(tx, "any", harness.runtime.now() + DAY, deletion.START, most=10)
     assert int(one) not in [id_ for _, id_ in aged] and len(aged) == 2
+
+
+PODLOVE = (
+    '<psc:chapters version="1.2"><psc:chapter start="00:00:00.000" title="A bench"/>'
+    '<psc:chapter start="04:12" title="Gas light"/></psc:chapters>'
+)
+
+
+async def test_chapters_of_the_feed_and_of_a_file(reader: Client, harness: RuntimeHarness, site: FeedSite) -> None:
+    site.put("chapters.json", '{"chapters": [{"startTime": 7.5, "title": "One"}]}', content_type="application/json")
+    link = f'<podcast:chapters url="{site.url}/chapters.json" type="application/json+chapters"/>'
+    site.publish_episode("Inline", more=PODLOVE)
+    site.publish_episode("Linked", more=link)
+    await harness.follow(site.feed_url(), user_id=reader.user_id)
+    await harness.check()
+    ids = {title: id_ for id_, title in await harness.rows("SELECT id, title FROM entries")}
+
+    inline = (await reader.get(f"{RECORDINGS}/{ids['Inline']}/chapters")).json()["items"]
+    assert inline == [{"start": 0.0, "title": "A bench"}, {"start": 252.0, "title": "Gas light"}]
+    for _ in range(2):
+        linked = (await reader.get(f"{RECORDINGS}/{ids['Linked']}/chapters")).json()["items"]
+        assert linked == [{"start": 7.5, "title": "One"}]
+    assert len(site.seen_at("/chapters.json")) == 1
+
+
+async def test_a_transcript_is_fetched_when_it_is_asked_for(
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite
+) -> None:
+    reader, other = await signed_in(), await signed_in("other@example.org")
+    site.put("t.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n<b>Ninety</b> lamps", content_type="text/vtt")
+    links = "".join(
+        f'<podcast:transcript url="{url}" type="{kind}" language="en"/>'
+        for url, kind in ((f"{site.url}/t.html", "text/html"), (f"{site.url}/t.vtt", "text/vtt"))
+    )
+    site.publish_episode("One", more=links)
+    site.publish_episode("Inside", more='<podcast:transcript url="http://10.0.0.1/t.vtt" type="text/vtt"/>')
+    await harness.follow(site.feed_url(), user_id=reader.user_id)
+    await harness.check()
+    ids = {title: id_ for id_, title in await harness.rows("SELECT id, title FROM entries")}
+    assert site.seen_at("/t.vtt") == []
+
+    transcript = (await reader.get(f"{RECORDINGS}/{ids['One']}/transcript")).json()
+    assert transcript == {"items": [{"start": 1.0, "text": "Ninety lamps", "speaker": ""}], "language": "en"}
+    assert (await reader.get(f"{RECORDINGS}/{ids['Inside']}/transcript")).json()["items"] == []
+    assert (await other.get(f"{RECORDINGS}/{ids['One']}/transcript")).status_code == 404

@@ -83,7 +83,7 @@ export async function chaptersOf(item) {
   const name = nameOf(item);
   const answer = await json(`/api/v1/playback/recordings/${item.entry_id}/chapters`).catch(() => ({ items: [] }));
   if (nameOf(about) !== name) return;
-  chapters = answer.items;
+  chapters = answer.items.map((chapter, place, all) => ({ ...chapter, end: all[place + 1]?.start }));
   cut(item.position?.total ?? item.seconds);
   listChapters();
 }

@@ -3,9 +3,9 @@
 import hashlib
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from reedbed.domain.feeds import Author, Enclosure, ParsedEntry
+from reedbed.domain.feeds import Author, Enclosure, ParsedEntry, RecordingTexts, TranscriptLink
 from reedbed.domain.times import Instant
 from reedbed.ingest.parse.attachments import (
     EntryImage,
@@ -111,6 +111,7 @@ class EntryDraft:
     duration: int | None = None
     language: str | None = None
     comments_url: str | None = None
+    texts: RecordingTexts | None = None
 
 
 def read_entry(element: Element, context: Context) -> ParsedEntry:
@@ -143,6 +144,7 @@ def _finished(draft: EntryDraft) -> ParsedEntry:
         language=draft.language,
         enclosures=distinct_enclosures(draft.enclosures, draft.duration) if draft.enclosures else (),
         comments_url=draft.comments_url,
+        texts=draft.texts if draft.enclosures else None,
     )
 
 
@@ -395,6 +397,24 @@ def _on_comments(draft: EntryDraft, element: Element) -> None:
     draft.comments_url = draft.context.address(text_of(element), element)
 
 
+def _on_chapters(draft: EntryDraft, element: Element) -> None:
+    """`podcast:chapters` links to a file; `psc:chapters` holds the chapters themselves."""
+    texts = draft.texts or RecordingTexts()
+    inline = tuple(
+        (part.get("start") or "", (part.get("title") or "")[:MAX_NAME]) for part in element if part.get("start")
+    )
+    url = draft.context.address(element.get("url"), element)
+    draft.texts = replace(texts, chapters=inline[:MAX_LIST] or texts.chapters, chapters_url=url or texts.chapters_url)
+
+
+def _on_transcript(draft: EntryDraft, element: Element) -> None:
+    texts = draft.texts or RecordingTexts()
+    url = draft.context.address(element.get("url"), element)
+    if url is not None and len(texts.transcripts) < MAX_LIST:
+        link = TranscriptLink(url, (element.get("type") or "").lower()[:100], element.get("language"))
+        draft.texts = replace(texts, transcripts=(*texts.transcripts, link))
+
+
 _MEDIA_HANDLERS: dict[str, Callable[[EntryDraft, Element], None]] = {
     "media:content": _on_group_content,
     "media:thumbnail": _add_image,
@@ -447,4 +467,7 @@ _HANDLERS: dict[str, Callable[[EntryDraft, Element], None]] = _MEDIA_HANDLERS | 
     "dc:language": _on_language,
     "language": _on_language,
     "comments": _on_comments,
+    "podcast:chapters": _on_chapters,
+    "psc:chapters": _on_chapters,
+    "podcast:transcript": _on_transcript,
 }

@@ -6,12 +6,21 @@ body from standard input and writes JSON to standard output.
 
 import asyncio
 import sys
-from typing import cast
+from typing import Any, cast
 
 import orjson
 
 from reedbed.domain.failures import Failure, FailureCode
-from reedbed.domain.feeds import Author, CheckSchedule, Enclosure, NotAFeed, ParsedEntry, ParsedFeed
+from reedbed.domain.feeds import (
+    Author,
+    CheckSchedule,
+    Enclosure,
+    NotAFeed,
+    ParsedEntry,
+    ParsedFeed,
+    RecordingTexts,
+    TranscriptLink,
+)
 from reedbed.ingest.parse.document import DoubtfulResult, UnsafeDocument, read_body
 from reedbed.ingest.parse.xml import MAX_BYTES
 from reedbed.ingest.sandbox import Sandbox, apply_limits
@@ -54,8 +63,20 @@ def _entry(fields: Fields) -> ParsedEntry:
             Enclosure(**enclosure)  # pyright: ignore[reportArgumentType] - as above
             for enclosure in _field_list(fields["enclosures"])
         ),
+        "texts": _recording_texts(fields["texts"]),
     }
     return ParsedEntry(**values)  # pyright: ignore[reportArgumentType] - as above
+
+
+def _recording_texts(fields: object) -> RecordingTexts | None:
+    if fields is None:
+        return None
+    values = cast(dict[str, Any], fields)
+    return RecordingTexts(
+        tuple((str(start), str(title)) for start, title in values["chapters"]),
+        values["chapters_url"],
+        tuple(TranscriptLink(**link) for link in values["transcripts"]),
+    )
 
 
 def _authors(authors: object) -> tuple[Author, ...]:

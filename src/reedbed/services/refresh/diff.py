@@ -84,6 +84,7 @@ def _extra(entry: ParsedEntry) -> str:
         "enclosures": entry.enclosures,
         "comments_url": entry.comments_url,
         "external_url": entry.external_url,
+        "texts": entry.texts,
     }
     present = {name: value for name, value in parts.items() if value}
     return orjson.dumps(present).decode() if present else "{}"

@@ -55,7 +55,7 @@ from reedbed.store.tables.newsletters import (
     mail_images,
     mail_senders,
 )
-from reedbed.store.tables.playback import app_logins, playback_positions, playback_queue, recordings
+from reedbed.store.tables.playback import app_logins, playback_positions, playback_queue, recording_texts, recordings
 from reedbed.store.tables.read_state import (
     bookmarks,
     highlights,
@@ -150,6 +150,7 @@ __all__ = [
     "push_devices",
     "questions",
     "read_history",
+    "recording_texts",
     "recordings",
     "recovery_codes",
     "removed_keys",

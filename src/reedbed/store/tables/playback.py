@@ -17,6 +17,16 @@ recordings = Table(  # the audio and video files of entries
     sqlite_with_rowid=False,
 )
 
+recording_texts = Table(  # fetched when somebody first asked for them
+    "recording_texts",
+    metadata,
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("chapters", Text),  # JSON: [start, title]
+    moment("chapters_at", null=True),
+    Column("transcript", Text),  # JSON: [start, text, speaker]
+    moment("transcript_at", null=True),
+)
+
 playback_positions = Table(
     "playback_positions",
     metadata,
