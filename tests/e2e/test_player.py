@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import servers
-from tests.e2e.conftest import DESK, MANY, PHONE, Visit, Way, both, keep_picture, until, violations
+from tests.e2e.conftest import DESK, MANY, Visit, Way, keep_picture, until, violations
 from tests.feedsite import FeedSite
 from tests.processes import Reedbed, reedbed, signed_in, wait_for
 from tests.serving import in_thread
@@ -69,7 +69,7 @@ def position(client: Any) -> int:
     return items[-1]["position"] if items else -1
 
 
-@both
+@pytest.mark.parametrize("way", [DESK], ids=str)
 def test_it_plays_on_while_one_reads_and_after_a_reload(
     listening: tuple[Reedbed, Any], visit: Visit, podcast: FeedSite, way: Way
 ) -> None:
@@ -103,32 +103,6 @@ def test_it_plays_on_while_one_reads_and_after_a_reload(
     page.keyboard.press("Shift+P")
     expect(page.locator(f"{BAR}:not([data-playing])")).to_be_visible()
     wait_for("the position", lambda: position(client) >= 30)
-
-
-def test_a_second_device_shows_the_queue_and_goes_on(listening: tuple[Reedbed, Any], visit: Visit) -> None:
-    server, client = listening
-    desk = visit(f"{server.url}/all", DESK, token=token_of(client))
-    phone = visit(f"{server.url}/unread", PHONE, token=token_of(client))
-    play(desk, "How gas light works")
-    desk.locator(".row h3 a", has_text="Ninety lamps").click()
-    desk.locator("#article button[value=last]").click()
-    expect(phone.locator(f"{BAR} .now-title")).to_have_text("How gas light works")
-    desk.keyboard.press("Shift+ArrowRight")
-    desk.keyboard.press("Shift+ArrowRight")
-    until(desk, "document.querySelector('#player video').currentTime > 60")
-    until(phone, "/^1:0|^0:5/.test(document.querySelector('#player [data-at]').textContent)")
-    phone.locator(f"{BAR} [data-do=toggle]").click()
-    expect(desk.locator(f"{BAR}:not([data-playing])")).to_be_visible()
-    until(phone, "document.querySelector('#player video').currentTime > 55")
-
-    phone.locator(f"{BAR} [data-do=sheet]").click()
-    expect(phone.locator(f"{BAR} .player-queue li")).to_have_count(2)
-    keep_picture(phone, "player-sheet", PHONE)
-    assert violations(phone) == []
-    phone.get_by_role("button", name="Empty the queue").click()
-    expect(desk.locator(BAR)).to_be_hidden()
-    phone.locator(".toast button").click()
-    expect(desk.locator(f"{BAR} .now-title")).to_have_text("How gas light works")
 
 
 def test_a_kill_loses_at_most_fifteen_seconds(listening: tuple[Reedbed, Any], visit: Visit) -> None:
