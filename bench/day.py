@@ -1,8 +1,9 @@
-"""A day of a million feeds in virtual time: the program's own scheduler, store and host limits, without a network.
+"""A day of many feeds in virtual time: the program's own scheduler, store and host limits, without a network.
 
 Time stands still while there is work and jumps to the next timer when there is none. The site is a function:
 it takes as long as a site does, and answers that nothing changed, or not at all. What news cost is measured by
-`bench costs` and added. On SQLite; BENCH_FEEDS and BENCH_HOURS take other sizes.
+`bench costs` and added. On SQLite; with BENCH_FEEDS=1000000 it takes about 18 minutes
+of CPU. BENCH_HOURS shortens the day.
 """
 
 import asyncio
@@ -35,11 +36,9 @@ from reedbed.store.migrations import migrate
 from reedbed.worker import refresh as worker_refresh
 from tests.harness import open_harness
 
-DESCRIPTION = (
-    "A day of 1,000,000 feeds in virtual time: is the schedule kept, is every host spared, what does a feed cost"
-)
+DESCRIPTION = "A day of many feeds in virtual time: is the schedule kept, is every host spared, what does a feed cost"
 
-FEEDS = int(os.environ.get("BENCH_FEEDS", "1000000"))
+FEEDS = int(os.environ.get("BENCH_FEEDS", "100000"))
 HOURS = float(os.environ.get("BENCH_HOURS", "24"))
 CONCURRENCY = 100
 LATENCY = 1.0
