@@ -69,6 +69,8 @@ STRANGERS_WELCOME = {
     ("GET", "/api/v1/auth/oidc/login"),
     ("POST", "/api/v1/auth/setup"),
     ("POST", "/api/v1/auth/login"),
+    ("POST", "/api/v1/auth/passkeys/options"),
+    ("POST", "/api/v1/auth/passkeys/login"),
     ("POST", "/api/v1/auth/register"),
     ("POST", "/api/v1/auth/verify-email"),
     ("POST", "/api/v1/auth/forgot-password"),

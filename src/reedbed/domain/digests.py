@@ -181,7 +181,12 @@ def group(materials: Sequence[PromptContext], interest: Mapping[int, float] | No
     items = [tuple(entries) for entries in groups.values()]
     vectors = _vectors(items)
     told_with = [
-        tuple(entry for other, near in zip(items, vectors, strict=True) if vector.is_near(near) for entry in other)
+        tuple(
+            entry
+            for other, near in zip(items, vectors, strict=True)
+            if near is vector or vector.is_near(near)
+            for entry in other
+        )
         for vector in vectors
     ]
     ranked = sorted(

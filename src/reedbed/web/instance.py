@@ -30,8 +30,10 @@ MEGABYTE = 1_000_000
 JOB_LABELS = {
     # jobs
     "articles": marked("Fetching whole articles"),
+    "broken_feeds": marked("Weekly lists of broken feeds"),
     "digest": marked("Writing digests"),
     "digest_mail": marked("Mailing digests"),
+    "feed_stopped": marked("Notices about stopped feeds"),
     "framing": marked("Reading for framing"),
     "import": marked("Imports"),
     "mail": marked("Mails about accounts"),

@@ -13,7 +13,7 @@ from reedbed.http.models import ListPage, to_json
 from reedbed.roles.app import Application
 from tests.answers import is_a
 
-FOLDER = FolderResponse(7, None, "News", 0, None)
+FOLDER = FolderResponse(7, None, "News", 0, None, in_unread=True)
 
 
 def test_every_json_answer_is_documented_by_what_its_handler_returns(app: Application) -> None:
@@ -40,7 +40,7 @@ def test_annotations_decide_how_fields_are_written() -> None:
         b'"retry_at":"2025-11-15T09:30:00Z"}'
     )
     assert to_json(ListPage([FOLDER])) == (
-        b'{"items":[{"id":"7","parent_id":null,"name":"News","position":0,"summary_words":null}],"next_cursor":null}'
+        b'{"items":[{"id":"7","parent_id":null,"name":"News","position":0,"summary_words":null,"in_unread":true}],"next_cursor":null}'
     )
 
 
@@ -51,4 +51,4 @@ def test_another_model_is_noticed(hint: Any) -> None:
 
 def test_a_field_of_another_type_is_noticed() -> None:
     assert is_a(FOLDER, FolderResponse)
-    assert not is_a(FolderResponse(7, None, "News", None, None), FolderResponse)
+    assert not is_a(FolderResponse(7, None, "News", None, None, in_unread=True), FolderResponse)

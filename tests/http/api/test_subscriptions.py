@@ -37,17 +37,19 @@ async def test_credentials_are_kept_and_never_shown(signed_in: SignIn, harness: 
     feed = shown["feed"]
     assert (feed["private"], feed["username"], feed["has_password"]) == (True, "ann", True)
     assert "s3cret" not in made.text
+    plain = await client.get("/api/v1/opml")
+    whole = await client.get("/api/v1/opml", params={"credentials": True})
+    assert "s3cret" not in plain.text and "ann:s3cret@" in whole.text
+    token = await client.post("/api/v1/users/me/tokens", json={"name": "x", "kind": "api"})
+    headers = {"Authorization": f"Bearer {token.json()['secret']}"}
+    refused = await client.get("/api/v1/opml", params={"credentials": True}, headers=headers)
+    assert refused.status_code == 403
     site.publish("Again", key="b")
     await harness.check(at_least=DAY)
     mine = f"/api/v1/subscriptions/{shown['id']}"
     assert (await client.get(mine)).json()["unread_count"] == 2
-    plain = await client.get("/api/v1/opml")
-    whole = await client.get("/api/v1/opml", params={"credentials": True})
-    assert "s3cret" not in plain.text and "ann:s3cret@" in whole.text
-    made = await client.post("/api/v1/users/me/tokens", json={"name": "x", "kind": "api"})
-    headers = {"Authorization": f"Bearer {made.json()['secret']}"}
-    refused = await client.get("/api/v1/opml", params={"credentials": True}, headers=headers)
-    assert refused.status_code == 403
+    late = await client.get("/api/v1/opml", params={"credentials": True})
+    assert late.status_code == 403, "nobody has confirmed for a day"
     changed = (await client.patch(mine, json={"username": None})).json()
     assert (changed["feed"]["username"], changed["feed"]["has_password"]) == (None, False)
 

@@ -25,6 +25,11 @@ def test_reports_of_one_event_are_together_and_the_most_reported_is_first() -> N
     assert [sorted(one.entry_id for one in item) for item in items] == [[1, 2, 3], [9], [4]]
 
 
+def test_titles_of_common_words_alone_are_items_of_their_own() -> None:
+    items = group([material(1, "One"), material(2, "Two", feed=2), material(3, "", feed=3)])
+    assert sorted(item[0].entry_id for item in items) == [1, 2, 3]
+
+
 def test_a_front_page_has_a_top_the_folders_in_the_order_of_the_sidebar_and_single_lines() -> None:
     items = group(
         [replace(material(n, f"{n * 7919} thing {n}", feed=n, folder="ab"[n % 2]), place=1 - n % 2) for n in range(40)]
