@@ -214,14 +214,18 @@ async def test_guids_that_change_with_every_fetch_do_not_double_entries(
     assert sorted(await harness.titles(feed_id)) == [f"Entry {number}" for number in range(4)]
 
 
-@pytest.mark.parametrize(("guid", "text"), [("guid-{0}", "Same"), ("guid-{0}", "Round {1}"), ("feed", "Same")])
+@pytest.mark.parametrize(
+    ("guid", "text"), [("guid-{0}", "Same"), ("guid-{0}", "Round {1}"), ("feed", "Same"), ("guid-{0}-{1}", "Same {0}")]
+)
 async def test_addresses_that_change_with_every_fetch_do_not_double_entries(
     site: FeedSite, harness: RuntimeHarness, guid: str, text: str
 ) -> None:
     feed_id = await harness.follow(f"{site.url}/moving")
     for round_ in range(4):
         items = [
-            _item(guid.format(number), f"Entry {number}", f"/e/{number}?r={round_}", text.format(number, round_))
+            _item(
+                guid.format(number, round_), f"Entry {number}", f"/e/{number}?r={round_}", text.format(number, round_)
+            )
             for number in range(30)
         ]
         site.put("/moving", _rss(*items), content_type=RSS)

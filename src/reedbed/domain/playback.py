@@ -21,7 +21,7 @@ REWIND_SECONDS = 3
 """Playback resumes this much before the stored position."""
 CLOCK_TOLERANCE = 2 * MINUTE
 """A position whose time is further in the future comes from a wrong clock."""
-MIN_SPEED, MAX_SPEED, NORMAL_SPEED = 80, 250, 100
+MIN_SPEED, MAX_SPEED = 80, 250
 """In percent."""
 
 _LAST_SECONDS = 60

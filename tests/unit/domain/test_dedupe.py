@@ -40,7 +40,7 @@ def stored(done: WritePlan, known: ExistingEntry = NOTHING, first_id: int = 1) -
     """What a store would know after carrying out the plan."""
     by_guid, by_url, by_hash = dict(known.by_guid), dict(known.by_url), dict(known.by_hash)
     for id, new in enumerate(done.new, first_id):
-        seen = Seen(id, new.url, new.change_hash)
+        seen = Seen(id, new.url, new.change_hash, published=new.entry.published)
         if new.guid is not None:
             by_guid[new.guid] = seen
         if new.url is not None:
@@ -195,6 +195,32 @@ def test_without_guids_the_words_find_an_entry_that_moved() -> None:
     # The same words at another address beside the old one are another entry.
     beside = again(before, entry("a", "http://x/0", "text 0"), entry("a", "http://y/0", "text 0"), traits=lost)
     assert (len(beside.new), beside.unchanged) == (1, (4,))
+
+
+@pytest.mark.parametrize(
+    ("guid", "url"), [("{1}/{0}", "http://x/{1}?s={0}"), ("{1}/{0}", None), (None, "http://x/{1}?s={0}")]
+)
+def test_guids_and_links_that_both_change_at_each_fetch_double_nothing(guid: str | None, url: str | None) -> None:
+    def document(turn: int, published: Instant | None = None) -> list[ParsedEntry]:
+        return [
+            entry(guid and guid.format(turn, n), url and url.format(turn, n), f"text {n}", published) for n in range(5)
+        ]
+
+    for published in (None, DAY):
+        before = first(*document(1, published))
+        news = entry("news", "http://x/news", "news", published)
+        done = again(before, news, *document(2, published))
+        assert ([new.entry for new in done.new], sorted(done.unchanged)) == ([news], [1, 2, 3, 4, 5])
+    # The same texts with other dates are other entries.
+    assert len(again(before, *document(2, 2 * DAY)).new) == 5
+
+
+def test_a_notice_that_is_given_again_is_another_entry() -> None:
+    before = first(entry("1", "http://x/1", "All is well"))
+    assert len(again(before, entry("2", "http://x/2", "All is well")).new) == 1
+    dated = first(entry("1", "http://x/1", "All is well", DAY))
+    assert len(again(dated, entry("2", "http://x/2", "All is well", 2 * DAY)).new) == 1
+    assert again(dated, entry("2", "http://x/2", "All is well", DAY)).unchanged == (1,)
 
 
 @pytest.mark.parametrize(

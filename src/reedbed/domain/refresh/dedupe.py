@@ -22,6 +22,8 @@ from reedbed.domain.urls import has_userinfo, normalize_url
 
 MAX_ENTRIES = 500
 COLLISIONS_TO_DISTRUST = 3
+KNOWN_TEXTS = 3
+"""So many known texts show that a document without dates lists known entries under new guids and URLs."""
 
 # The first web page is from 1990. Older dates come from a broken clock, usually one set to 1970.
 _EARLIEST_PUBLICATION: Instant = 631_152_000_000
@@ -38,6 +40,7 @@ class Seen:
     """Normalised."""
     change_hash: str
     title: str | None = None
+    published: Instant | None = None
 
 
 @record
@@ -192,6 +195,9 @@ class _Planner:
         self.guids_differ = False
         """Several entries, each with a guid of its own: an entry may change its URL and its title, too."""
         self.trust_guids = True
+        self.keys_are_new = False
+        """No entry is known by its guid or URL: some feeds write a new token into both at each fetch."""
+        self.texts_are_known = False
         self.use_urls = not traits.allow_duplicate_urls
         self.claimed = claimed
         self.collisions = collisions
@@ -212,12 +218,23 @@ class _Planner:
         self.urls_listed = {url for url in urls if url is not None}
         guids = [entry.guid for entry, _, _ in candidates]
         self.guids_differ = len(set(guids)) == len(guids) > 2 and all(guids)
+        self.keys_are_new = not self.claimed and not self._knows_any(guids, urls)
+        self.texts_are_known = self.keys_are_new and self._knows_most_texts(candidates)
         for candidate, url in zip(candidates, urls, strict=True):
             entry = candidate.entry
             if url is None and entry.url and has_userinfo(entry.url):
                 self.refused.append(entry)
             else:
                 self._place(candidate, entry.guid or None if trust_guids else None, url)
+
+    def _knows_any(self, guids: Iterable[str | None], urls: Iterable[str | None]) -> bool:
+        by_guid, by_url = self.existing.by_guid, self.existing.by_url
+        return any(guid in by_guid for guid in guids) or any(url in by_url for url in urls)
+
+    def _knows_most_texts(self, candidates: Iterable[IncomingEntry]) -> bool:
+        hashes = {candidate.change_hash for candidate in candidates}
+        known = sum(1 for digest in hashes if digest in self.existing.by_hash)
+        return known >= max(KNOWN_TEXTS, len(hashes) / 2)
 
     def plan(self, unchanged: tuple[int, ...], *, unreliable: bool) -> WritePlan:
         in_order = sorted(self.new, key=lambda placed: (placed[1].sort_at, -placed[0]))
@@ -279,7 +296,7 @@ class _Planner:
             seen = self.existing.by_hash.get(digest) or self.existing.by_hash.get(candidate.change_hash)
             repeated = digest in self.new_hashes
         else:
-            seen, repeated = None, False
+            seen, repeated = self._moved(candidate), False
         if seen is not None:
             return self._match(seen, candidate, url)
         if repeated:
@@ -287,11 +304,19 @@ class _Planner:
         return self._add_new(candidate._replace(change_hash=digest), guid, url)
 
     def _moved(self, candidate: IncomingEntry) -> Seen | None:
-        """Without reliable guids: the stored entry with the same text, if its URL left the document."""
-        if self.trust_guids:
+        """The stored entry with the same text, if its URL left the document and the guids do not help."""
+        if self.trust_guids and not self.keys_are_new:
             return None
         seen = self.existing.by_hash.get(candidate.change_hash)
-        return None if seen is None or seen.url in self.urls_listed else seen
+        if seen is None or seen.url in self.urls_listed:
+            return None
+        return seen if not self.trust_guids or self._is_same_publication(seen, candidate.entry) else None
+
+    def _is_same_publication(self, seen: Seen, entry: ParsedEntry) -> bool:
+        """Without a date, one equal text may be a notice that is given again; many equal texts are not."""
+        if entry.published is None or seen.entry_id is None:
+            return self.texts_are_known
+        return entry.published == seen.published
 
     def _match(self, seen: Seen, candidate: IncomingEntry, url: str | None) -> None:
         if seen.entry_id is None:

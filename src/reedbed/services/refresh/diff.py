@@ -194,7 +194,9 @@ def _normalized_urls(filtered: FilteredEntries) -> list[str]:
 
 
 def _needs_hashes(filtered: FilteredEntries, existing: ExistingEntry, traits: Traits) -> bool:
-    """Whether some entry can be identified only by its content, as neither guid nor URL are usable."""
+    """Whether some entry can be identified only by its content, as neither guid nor URL are usable or known."""
+    if filtered.rest and not (filtered.unchanged or existing.by_guid or existing.by_url):
+        return True
     # The most collisions that this comparison can add, after which guids are no longer trusted.
     collisions = sum(1 for candidate in filtered.rest if candidate.entry.guid in existing.by_guid)
     trusted = not traits.unreliable and traits.collisions + collisions < COLLISIONS_TO_DISTRUST

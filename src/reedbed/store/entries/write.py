@@ -69,14 +69,30 @@ class EntryUpdate:
     text: NewEntryText
 
 
-_fingerprint = (entries.c.id, entries.c.guid, entries.c.normalized_url, entries.c.change_hash, entries.c.title)
+class _Known(NamedTuple):
+    id: int
+    guid: str | None
+    normalized_url: str | None
+    change_hash: str
+    title: str
+    published_at: Instant | None
+
+
+_fingerprint = (
+    entries.c.id,
+    entries.c.guid,
+    entries.c.normalized_url,
+    entries.c.change_hash,
+    entries.c.title,
+    entries.c.published_at,
+)
 _BY_GUIDS = Query(
     select(*_fingerprint).where(
         entries.c.feed_id == bindparam("feed_id"),
         entries.c.audience_id.is_(None),
         among(entries.c.guid, "keys", Text()),
     ),
-    into=row_of(int, optional(str), optional(str), str, str),
+    into=_Known,
 )
 _BY_URLS = Query(
     select(*_fingerprint).where(
@@ -84,14 +100,14 @@ _BY_URLS = Query(
         entries.c.audience_id.is_(None),
         among(entries.c.normalized_url, "keys", Text()),
     ),
-    into=row_of(int, optional(str), optional(str), str, str),
+    into=_Known,
 )
 _NEWEST_ENTRIES = Query(
     select(*_fingerprint)
     .where(entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None))
     .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
     .limit(bindparam("most")),
-    into=row_of(int, optional(str), optional(str), str, str),
+    into=_Known,
 )
 
 _text_columns = ("title", "author", "summary", "image", "language", "words")
@@ -166,22 +182,22 @@ _DROP_OLD_VERSIONS = Command(
 
 async def entries_by_guid(tx: Tx, feed_id: int, guids: Sequence[str]) -> dict[str, Seen]:
     rows = await tx.all(_BY_GUIDS, {"feed_id": feed_id, "keys": list(guids)})
-    return {row[1]: _fingerprint_of(row) for row in rows if row[1] is not None}
+    return {row.guid: _seen(row) for row in rows if row.guid is not None}
 
 
 async def entries_by_url(tx: Tx, feed_id: int, urls: Sequence[str]) -> dict[str, Seen]:
     """By normalized URL. If several entries share one, the newest counts."""
     rows = await tx.all(_BY_URLS, {"feed_id": feed_id, "keys": list(urls)})
-    return {row[2]: _fingerprint_of(row) for row in sorted(rows, key=_id_of) if row[2] is not None}
+    return {row.normalized_url: _seen(row) for row in sorted(rows, key=_id_of) if row.normalized_url is not None}
 
 
 async def newest_by_key(tx: Tx, feed_id: int, limit: int) -> ExistingEntry:
     """The newest entries by every key, for feeds whose guids or URLs are unreliable."""
     rows = sorted(await tx.all(_NEWEST_ENTRIES, {"feed_id": feed_id, "most": limit}), key=_id_of)
     return ExistingEntry(
-        by_guid={row[1]: _fingerprint_of(row) for row in rows if row[1] is not None},
-        by_url={row[2]: _fingerprint_of(row) for row in rows if row[2] is not None},
-        by_hash={row[3]: _fingerprint_of(row) for row in rows},
+        by_guid={row.guid: _seen(row) for row in rows if row.guid is not None},
+        by_url={row.normalized_url: _seen(row) for row in rows if row.normalized_url is not None},
+        by_hash={row.change_hash: _seen(row) for row in rows},
     )
 
 
@@ -224,15 +240,12 @@ def _matched(
             yield id_, row
 
 
-_Known = tuple[int, str | None, str | None, str, str]
-
-
-def _fingerprint_of(row: _Known) -> Seen:
-    return Seen(row[0], row[2], row[3], row[4])
+def _seen(row: _Known) -> Seen:
+    return Seen(row.id, row.normalized_url, row.change_hash, row.title, row.published_at)
 
 
 def _id_of(row: _Known) -> int:
-    return row[0]
+    return row.id
 
 
 def _entry_params(row: NewEntryRow) -> dict[str, Param]:
