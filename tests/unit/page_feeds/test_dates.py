@@ -20,6 +20,7 @@ def written(text: str, language: str = "de") -> str | None:
         "4 listopada 2026", "4 Kasım 2026", "4 ноября 2026, 14:30", "٤ نوفمبر ٢٠٢٦", "2026年11月4日", "令和8年11月4日",
         "2026년 11월 4일", "[2026-11-04]", "2026/11/04(水) 10:00", "4 november 2026", "Wed 4 Nov", "2 weeks ago",
         "vor 2 Wochen", "il y a 14 jours", "14 dagen geleden", "14日前",
+        "4 नवंबर 2026", "4 พ.ย. 2569", "Ngày 4 tháng 11 năm 2026", "2026. november 4.", "4 ноември 2026",
     ],
 )  # fmt: skip
 def test_a_written_date_is_read(text: str) -> None:

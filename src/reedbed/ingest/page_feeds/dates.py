@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Literal
 
 from reedbed.domain.records import record
@@ -16,18 +17,18 @@ _EARLIEST_YEAR, _YEARS_AHEAD = 1990, 5
 
 # Beginnings of month names; a word is compared with its first five letters, then four, then three.
 _MONTH_STEMS = (
-    "jan gen ene sty led янв січ ينا oca ocak ιαν ינו jän",
-    "feb fév fev fév lut úno únor фев лют فبر şub φεβ פבר helm febr",
-    "mar mär mrz maa maart břez бере март мар مار μαρ מרץ maal márc",
-    "apr avr abr kwi dub апр квіт أبر ابر nis απρ אפר huht ápr",
+    "jan gen ene sty led янв січ ينا oca ocak ιαν ינו jän ian яну जनव",
+    "feb fév fev fév lut úno únor фев лют فبر şub φεβ פבר helm febr फ़रव फरव",
+    "mar mär mrz maa maart břez бере март мар مار μαρ מרץ maal márc मार्",
+    "apr avr abr kwi dub апр квіт أبر ابر nis απρ אפר huht ápr अप्र",
     "may mai mag maj mei květ мая май трав ماي μαϊ μάι מאי touk máj",
-    "jun juin jui giu cze červn июн черв يون haz ιουν יונ kesä jún",
-    "jul juil lug lip červen июл лип يول tem ιουλ יול hein júl",
-    "aug aoû aou ago sie srp авг серп أغس اغس ağu αυγ אוג elo augu",
-    "sep set wrz září сен вер سبت eyl σεπ ספט syys szep",
-    "oct okt ott out paź říj окт жовт أكت اكت eki οκτ אוק loka",
-    "nov lis list ноя лист نوف kas νοε נוב marra",
-    "dec dez déc dic gru pros дек груд ديس ara δεκ דצמ joul",
+    "jun juin jui giu cze červn июн черв يون haz ιουν יונ kesä jún iun юни जून",
+    "jul juil lug lip červen июл лип يول tem ιουλ יול hein júl iul юли जुल",
+    "aug aoû aou ago sie srp авг серп أغس اغس ağu αυγ אוג elo augu agu अगस",
+    "sep set wrz září сен вер سبت eyl σεπ ספט syys szep सित",
+    "oct okt ott out paź říj окт жовт أكت اكت eki οκτ אוק loka अक्",
+    "nov lis list ноя лист نوف kas νοε נוב marra noi ное nop नवं",
+    "dec dez déc dic gru pros дек груд ديس ara δεκ דצמ joul des दिस",
 )
 _MONTHS = {stem: number for number, stems in enumerate(_MONTH_STEMS, 1) for stem in stems.split()}
 # Words that begin like a month and are none, or another month than their first letters say.
@@ -42,29 +43,51 @@ _NO_MONTHS = frozenset(
         "second", "marken", "decide", "decision", "decline", "augment",
     )
 )  # fmt: skip
-_DIGITS = str.maketrans("٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹０１２３４５６７８９", "012345678901234567890123456789")
+_DIGITS = str.maketrans("٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹０１２３４５６７８９०१२३४५६७८९๐๑๒๓๔๕๖๗๘๙", "0123456789" * 5)
 
 _YEAR_FIRST = re.compile(r"(?<!\d)(\d{4})\s?[-/.年년]\s?(\d{1,2})\s?[-/.月월]\s?(\d{1,2})(?!\d)")
 _ERA = re.compile(r"(令和|平成)\s?(\d{1,2}|元)年\s?(\d{1,2})月\s?(\d{1,2})日")
 _ERA_STARTS = {"令和": 2018, "平成": 1988}
 _DAY_FIRST = re.compile(r"(?<![\d.,])(\d{1,2})([./-])\s?(\d{1,2})\2\s?(\d{4}|\d{2})(?!\d)")
+_NAME = r"((?:[^\W\d_]|[\u0900-\u0963]){2,14})"
 _MONTH_DAY_CJK = re.compile(r"(?<!\d)(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
 _DAY_MONTH = re.compile(
-    r"(?<![\d:.,/])(\d{1,2})(?:st|nd|rd|th|er|\.|º|ª|°)?(?:\s+|-)(?:de |of |d[’'])?([^\W\d_]{3,14})\.?"
+    r"(?<![\d:.,/])(\d{1,2})(?:st|nd|rd|th|er|\.|º|ª|°)?(?:\s+|-)(?:de |of |d[’'])?" + _NAME + r"\.?"
     r"(?:,?[\s-]+(?:de |del )?['’]?(\d{4}))?(?![\w:])",
     re.IGNORECASE,
 )
 _MONTH_DAY = re.compile(
-    r"(?<!\w)([^\W\d_]{3,14})\.?\s+(\d{1,2})(?:st|nd|rd|th)?(?![\d:.])(?:,?\s+(\d{4}))?(?![\w:])", re.IGNORECASE
+    r"(?<!\w)" + _NAME + r"\.?\s+(\d{1,2})(?:st|nd|rd|th)?(?![\d:.])(?:,?\s+(\d{4}))?(?![\w:])", re.IGNORECASE
 )
+_YEAR_MONTH_DAY = re.compile(r"(?<!\d)(\d{4})[.,]?\s+([^\W\d_]{3,14})\.?\s+(\d{1,2})(?![\d:])")
+_VIETNAMESE = re.compile(r"(?<!\d)(\d{1,2})\s+tháng\s+(\d{1,2})(?:,|\s+năm)?\s+(\d{4})", re.IGNORECASE)
+_THAI_MONTHS = (
+    "ม.ค. มกราคม", "ก.พ. กุมภาพันธ์", "มี.ค. มีนาคม", "เม.ย. เมษายน", "พ.ค. พฤษภาคม", "มิ.ย. มิถุนายน",
+    "ก.ค. กรกฎาคม", "ส.ค. สิงหาคม", "ก.ย. กันยายน", "ต.ค. ตุลาคม", "พ.ย. พฤศจิกายน", "ธ.ค. ธันวาคม",
+)  # fmt: skip
+_THAI_MONTH = {name: number for number, names in enumerate(_THAI_MONTHS, 1) for name in names.split()}
+_THAI = re.compile(r"(?<!\d)(\d{1,2})\s*([\u0e00-\u0e3a\u0e40-\u0e4f.]{4,12})\s*(25\d\d|20\d\d)")
+_BUDDHIST_YEARS = 543
 _URL_DATE = re.compile(
     r"(?<!\d)((?:19|20)\d\d)[/_-](0?[1-9]|1[0-2])[/_-](0?[1-9]|[12]\d|3[01])(?!\d)"
     r"|[/_t-]((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=[/_.\-]|$)"
     r"|(?<!\d)((?:19|20)\d\d)[/-]((?:0[1-9]|1[0-2]))(0[1-9]|[12]\d|3[01])(?=/)"
 )
+_URL_MONTH = re.compile(r"/((?:19|20)\d\d)/([a-z]{3,9})/(\d{1,2})/", re.IGNORECASE)
 _DEADLINE = re.compile(
     r"deadline|clos(?:es|ing)|apply by|expires|until|due|bewerbungsschluss|bewerbungsfrist|frist|bis (?:zum)?|"
     r"date limite|jusqu|hasta|plazo|scadenza|fino al|prazo|до\s|termin|締切|まで|截止|마감",
+    re.IGNORECASE,
+)
+
+_TITLE_LETTERS = 10
+"""So many letters beside a date are a title with a date in it."""
+_DATE_LABEL = re.compile(
+    r"publi\w*|posted|updated?|modified|released?|submitted|created?|added|last|dated?|written|until|since|"
+    r"veröffentlicht|erschienen|aktualisiert|stand|datum|eingestellt|geändert|fecha|actualizado|pubblicato|aggiornato|"
+    r"mis|modifié|dodano|opublikowano|data|geplaatst|gepubliceerd|опубликовано|обновлено|добавлено|نشر|تاريخ|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|"
+    r"(?:lun|mar|mercre|jeu|vendre|same)di|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo",
     re.IGNORECASE,
 )
 
@@ -83,10 +106,14 @@ _UNIT_SPANS = {
 }  # fmt: skip
 _UNIT_OF = {word: unit for unit, words in _UNITS.items() for word in words.split()}
 _AGO = re.compile(
-    r"(?<!\d)(\d{1,3})\s?([^\W\d_]{1,9})\.?\s+(?:ago|geleden|fa|atrás|temu|назад|önce|тому|sedan|siden|sitten|zpět)\b"
-    r"|\b(?:vor|il y a|hace|há|منذ|před|πριν)\s+(\d{1,3})\s?([^\W\d_]{1,9})"
+    r"(?<![\d\w])(\d{1,3}|an?|one)\s?([^\W\d_]{1,9})\.?\s+"
+    r"(?:ago|geleden|fa|atrás|temu|назад|önce|тому|sedan|siden|sitten|zpět)\b"
+    r"|\b(?:vor|il y a|hace|há|منذ|před|πριν)\s+(\d{1,3}|eine[rm]|une?|una|uma?)\s?([^\W\d_]{1,9})"
     r"|(\d{1,3})\s?(分|分钟|分鐘|時間|小时|小時|日|天|週間|周|분|시간|일|주)\s?(?:前|전)",
     re.IGNORECASE,
+)
+_NOW = re.compile(
+    r"just now|gerade eben|à l[’']instant|ahora mismo|agora mesmo|только что|刚刚|たった今|방금", re.IGNORECASE
 )
 _BEFORE_WORDS = {
     0: "today heute aujourd’hui aujourd'hui hoy oggi hoje vandaag dzisiaj dziś сегодня bugün اليوم 今日 今天 오늘 idag",
@@ -128,17 +155,28 @@ class DateReader:
 
     def written(self, text: str) -> FoundDate | None:
         """A date in a short text."""
-        if not text or len(text) > MAX_TEXT:
-            return None
+        return _written(self, text) if text and len(text) <= MAX_TEXT else None
+
+    def read(self, text: str) -> FoundDate | None:
         line = " ".join(text.translate(_DIGITS).split())
         found = self._complete(line) or self._with_month_name(line) or self._relative(line)
         return found if found is not None and self._plausible(found.time) else None
 
+    def is_only_date(self, text: str) -> bool:
+        """Whether a text says when and nothing else: “Posted 3 May”, not “Minutes of 3 May”."""
+        if self.written(text) is None:
+            return False
+        words = [word for word in _WORD.findall(text.lower()) if not _is_date_word(word)]
+        return sum(map(len, words)) < _TITLE_LETTERS
+
     def in_url(self, url: str) -> Instant | None:
-        match = _URL_DATE.search(url.partition("?")[0].partition("//")[2])
-        if match is None:
+        path = url.partition("?")[0].partition("//")[2]
+        if match := _URL_DATE.search(path):
+            year, month, day = (int(part) for part in match.groups() if part)
+        elif (match := _URL_MONTH.search(path)) and (number := month_number(match[2])) is not None:
+            year, month, day = int(match[1]), number, int(match[3])
+        else:
             return None
-        year, month, day = (int(part) for part in match.groups() if part)
         time = _at(year, month, day)
         return time if time is not None and self._plausible(time) and time <= self.now + 86_400_000 else None
 
@@ -163,6 +201,13 @@ class DateReader:
         return None
 
     def _with_month_name(self, line: str) -> FoundDate | None:
+        if match := _VIETNAMESE.search(line):
+            return _found(int(match[3]), int(match[2]), int(match[1]), line, match.start())
+        if (match := _THAI.search(line)) and match[2] in _THAI_MONTH:
+            year = int(match[3]) - (_BUDDHIST_YEARS if int(match[3]) > 2500 else 0)
+            return _found(year, _THAI_MONTH[match[2]], int(match[1]), line, match.start())
+        if (match := _YEAR_MONTH_DAY.search(line)) and (month := month_number(match[2])) is not None:
+            return _found(int(match[1]), month, int(match[3]), line, match.start())
         if match := _MONTH_DAY_CJK.search(line):
             return self._dated(None, int(match[1]), int(match[2]), line, match.start())
         best: FoundDate | None = None
@@ -197,14 +242,27 @@ class DateReader:
             name = _UNIT_OF.get(unit.lower()) or _UNIT_OF.get(unit.lower().rstrip("s"))
             if name is None:
                 return None
-            span = now - int(count) * _UNIT_SPANS[name]
+            span = now - (int(count) if count.isdigit() else 1) * _UNIT_SPANS[name]
             exact = span if name in ("minute", "hour") else span.replace(hour=0, minute=0)
             return FoundDate(from_datetime(exact.replace(second=0, microsecond=0)))
+        if _NOW.search(line):
+            return FoundDate(from_datetime(now.replace(second=0, microsecond=0)))
         for word in _WORD.findall(line.lower()):
             if word in _DAYS_BEFORE:
                 day = now - timedelta(days=_DAYS_BEFORE[word])
                 return FoundDate(from_datetime(datetime(day.year, day.month, day.day, tzinfo=UTC)))
         return None
+
+
+@lru_cache(maxsize=4_000)
+def _written(dates: DateReader, text: str) -> FoundDate | None:
+    """Each list reads the same texts again."""
+    return dates.read(text)
+
+
+def _is_date_word(word: str) -> bool:
+    known = word in _UNIT_OF or word in _DAYS_BEFORE or _DATE_LABEL.fullmatch(word) is not None
+    return known or month_number(word) is not None
 
 
 def month_number(word: str) -> int | None:
@@ -213,12 +271,18 @@ def month_number(word: str) -> int | None:
         return _EXACT[lowered]
     if lowered in _NO_MONTHS:
         return None
+    if lowered.startswith("ב") and len(lowered) > 4:  # Hebrew for “in”
+        lowered = lowered[1:]
     return next((_MONTHS[lowered[:length]] for length in (6, 5, 4, 3) if lowered[:length] in _MONTHS), None)
 
 
 def year_of(text: str) -> int | None:
     """The year, if the text is nothing else."""
     return int(text) if _YEAR.fullmatch(text.strip()) else None
+
+
+def year_number(time: Instant) -> int:
+    return to_datetime(time).year
 
 
 def day_order(texts: Iterable[str], language: str | None) -> DayOrder | None:

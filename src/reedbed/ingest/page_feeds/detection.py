@@ -17,8 +17,10 @@ from reedbed.domain.page_feeds import PageEntry, entry_key
 from reedbed.domain.records import record
 from reedbed.ingest.page_feeds.dates import DateReader, FoundDate, year_of
 from reedbed.ingest.page_feeds.document import PageDocument, PageLink
-from reedbed.ingest.page_feeds.items import Item, ItemReader, title_quality
-from reedbed.ingest.page_feeds.links import fits, link_pattern
+from reedbed.ingest.page_feeds.items import Item, ItemReader
+from reedbed.ingest.page_feeds.links import common_shape, fits, link_pattern, link_shape
+from reedbed.ingest.page_feeds.regions import aside_regions
+from reedbed.ingest.page_feeds.titles import title_quality
 
 MIN_ITEMS = 3
 MIN_SCORE = 1.3
@@ -28,31 +30,7 @@ _MAX_CLIMB = 12
 _MAX_ORDINAL = 5
 _SECTIONS_FACTOR = 4.0
 
-_ASIDE = re.compile(
-    r"(?<![a-z])(?:nav|navigation|menu|megamenu|footer|foot|sidebar|aside|rail|related|popular|trending|breadcrumbs?|"
-    r"pagination|pager|share|social|cookie|consent|cmp|widget|recommended|recommend|jumpbox|toc|filters?|facets|"
-    r"blogroll|ranking|rank|partners?|legal|subscribe|toolbar|dropdown|tabs|tagcloud|archive-list|bnr|banner)(?![a-z])"
-    r"|most[-_]?(?:read|viewed|popular)|meist-?gelesen|plus-?lus|piu-?letti|mas-?(?:vist|le)|cok-?okunan|topnav|sub-?nav",
-    re.IGNORECASE,
-)
-_MENU = re.compile(
-    r"(?<![a-z])(?:mega-?menu|main-?nav|navbar|site-?nav|foot(?:er)?-?(?:nav|menu|links))(?![a-z])", re.IGNORECASE
-)
-_CONTENT = re.compile(
-    r"(?<![a-z])(?:content|main|list|posts?|articles?|news|entries|entry|stream|feed|results|items?|stories|story|"
-    r"archive|blog|listing|grid|topics?|threads?|river|releases?)(?![a-z])",
-    re.IGNORECASE,
-)
-_ASIDE_HEADING = re.compile(
-    r"most (?:read|viewed|popular|shared|commented)|trending|popular|related|recommended|you may also|editor.s picks?|"
-    r"meistgelesen|beliebt|das könnte|les plus (?:lus|vus)|à lire aussi|lo más (?:visto|leído)|i più letti|più letti|"
-    r"mais lidas?|mais vistos|популярное|читайте также|самое читаемое|ランキング|人気|关注|热门|排行|많이 본|인기|"
-    r"الأكثر|najczęściej czytane|najpopularniejsze|çok okunan|meest gelezen|mest læste|recent posts|blogroll|archives?",
-    re.IGNORECASE,
-)
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_ASIDE_TAGS = frozenset(("nav", "footer", "aside", "select", "form"))
-_ROLES = frozenset(("navigation", "contentinfo", "complementary", "menu", "menubar", "dialog", "search"))
 _VARIANT = re.compile(r"\d|--|^(?:is|has|js)-|odd|even|first|last|sticky|active")
 
 
@@ -69,7 +47,7 @@ class DetectedList:
 def detect_lists(page: PageDocument, dates: DateReader) -> list[DetectedList]:
     """Lists whose score is high enough, best first; lists of the same links only once."""
     reader = ItemReader(page, dates)
-    aside = _aside_regions(page)
+    aside = aside_regions(page)
     detected: list[DetectedList] = []
     seen: set[tuple[int, ...]] = set()
     for roots in _candidate_roots(page, aside)[:_MAX_GROUPS_READ]:
@@ -82,12 +60,19 @@ def detect_lists(page: PageDocument, dates: DateReader) -> list[DetectedList]:
     for roots in section_roots(page):
         items = items_from(page, roots, dates)
         if entries := reader.sections(items):
-            score = _SECTIONS_FACTOR * _score(page, roots, entries, aside)
+            # Sections that link to pages of their own are entries of those pages.
+            linked = any(_same_titles(entries, other.entries) for other in detected)
+            score = (1 if linked else _SECTIONS_FACTOR) * _score(page, roots, entries, aside)
             detected.append(DetectedList(roots, tuple(items), tuple(entries), score, sections=True))
     lists = _without_repeats(_without_parts(page, detected))
     if lists and not lists[0].sections:
         lists[0] = _with_leads(page, reader, lists[0], dates, aside)
     return lists
+
+
+def _same_titles(entries: Sequence[PageEntry], others: Sequence[PageEntry]) -> bool:
+    titles = {entry.title for entry in entries}
+    return 2 * len(titles & {entry.title for entry in others}) > len(titles)
 
 
 def _with_leads(
@@ -101,6 +86,7 @@ def _with_leads(
     known = {entry.key for entry in found.entries}
     if not pattern:
         return found
+    shape = common_shape([entry.url for entry in found.entries])
     leads = [
         link
         for link in page.links
@@ -109,7 +95,7 @@ def _with_leads(
         and entry_key(link.url) not in known
         and fits(link.url, pattern)
         and title_quality(link.text) > 0
-        and _in_heading(page, link.index)
+        and (_in_heading(page, link.index) or _beside(page, link, found, shape))
     ]
     if not leads or len(leads) * 2 > len(found.roots):
         return found
@@ -120,6 +106,14 @@ def _with_leads(
     if merged is None or not known <= {entry.key for entry in merged.entries}:
         return found
     return merged if merged.score > 0.9 * found.score else found
+
+
+def _beside(page: PageDocument, link: PageLink, found: DetectedList, shape: str) -> bool:
+    """Whether a link stands among the items and has an address of their form, as that of a sticky topic has."""
+    above = page.parents[found.roots[0]]
+    if not shape or not page.contains(above, link.index) or link_shape(link.url) != shape:
+        return False
+    return not any(page.contains(root, link.index) for root in found.roots)
 
 
 def _in_heading(page: PageDocument, number: int) -> bool:
@@ -147,7 +141,7 @@ def read_list(
     entries = reader.entries(items)
     if not entries:
         return None
-    regions = aside if aside is not None else _aside_regions(page)
+    regions = aside if aside is not None else aside_regions(page)
     return DetectedList(roots, tuple(items), tuple(entries), _score(page, roots, entries, regions))
 
 
@@ -308,40 +302,6 @@ def section_roots(page: PageDocument) -> list[tuple[int, ...]]:
     return [tuple(found) for found in groups.values() if len(found) >= MIN_ITEMS]
 
 
-# --- Regions
-
-
-def _aside_regions(page: PageDocument) -> list[bool]:
-    """For each element whether it lies in navigation, a footer, a sidebar or another side matter."""
-    aside = [False] * len(page.elements)
-    for number, element in enumerate(page.elements):
-        above = page.parents[number]
-        if above >= 0 and aside[above]:
-            aside[number] = True
-            continue
-        tag = page.tags[number]
-        if tag in ("html", "body", "main", "article", "a", "li"):
-            continue
-        name = f"{element.get('class') or ''} {element.get('id') or ''}"
-        if tag in ("nav", "footer") or element.get("role") in _ROLES or _MENU.search(name):
-            aside[number] = True
-        elif tag in _ASIDE_TAGS or (len(name) > 2 and _ASIDE.search(name) and not _CONTENT.search(name)):
-            # What holds most of the page is no side matter, whatever it is called.
-            aside[number] = page.ends[number] - number < len(page.elements) * 0.7
-    for number, tag in enumerate(page.tags):
-        if tag in ("h2", "h3", "h4", "h5") and not aside[number]:
-            text = page.text(number)
-            if len(text) < 40 and _ASIDE_HEADING.match(text):
-                _mark(aside, page, page.parents[number])
-    return aside
-
-
-def _mark(aside: list[bool], page: PageDocument, number: int) -> None:
-    if number > 0 and page.ends[number] - number < len(page.elements) * 0.4:
-        for inner in range(number, page.ends[number]):
-            aside[inner] = True
-
-
 # --- Items
 
 
@@ -433,7 +393,7 @@ def _date_headings(
         if not marked and not re.search(r"date|day|year|jahr", page.attribute(number, "class"), re.IGNORECASE):
             continue
         text = page.text(number)
-        if len(text) > 40:
+        if len(text) > 60:
             continue
         year = year_of(text)
         date = None if year is not None else dates.written(text)

@@ -4,21 +4,24 @@ The fields are chosen for the list as a whole: a field stands at the same place 
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from dataclasses import replace
+from urllib.parse import urlsplit
 
 from reedbed.domain.page_feeds import PageEntry
 from reedbed.domain.records import record
-from reedbed.domain.text import is_cjk
 from reedbed.domain.times import Instant
-from reedbed.ingest.page_feeds.dates import DateReader, FoundDate
+from reedbed.ingest.page_feeds.dates import DateReader, FoundDate, year_number
 from reedbed.ingest.page_feeds.document import PageDocument, PageLink
-from reedbed.ingest.sanitize.rules import absolute_web_url
+from reedbed.ingest.page_feeds.links import common_shape, link_shape
+from reedbed.ingest.page_feeds.media import MAX_TEASER, image_of, teaser_of
+from reedbed.ingest.page_feeds.regions import is_advertisement
+from reedbed.ingest.page_feeds.titles import HIDDEN_CHARS, VERSION, title_quality
 
 MAX_TITLE = 300
-_MAX_TEASER = 500
-_MIN_TEASER = 40
+_HALF_A_YEAR = 182 * 86_400_000
+_MIN_SHAPED = 7
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _TITLE_CLASS = re.compile(
     r"title|headline|heading|subject|betreff|titel|titre|titul|titolo|baslik|(?<![a-z])(?:tit|ttl|name|p-name)(?![a-z])",
@@ -30,23 +33,12 @@ _OTHER_CLASS = re.compile(
     r"standfirst|lead(?![a-z])|resumo|chapo|entradilla|eyebrow|section(?![a-z])|department|button|btn",
     re.IGNORECASE,
 )
-_GENERIC_TEXT = re.compile(
-    r"(?:read|see|view|show|learn|find out|continue|load)"
-    r"(?: (?:more|all|full|reading|details|article|story|post|on|the))*(?: about it)?|"
-    r"more|details?|full (?:story|article)|link|permalink|download|pdf(?: \(.*\))?|share|reply|comments?|tickets?|"
-    r"buy|add to cart|transcript|last|next|previous|prev|new|go|here|click here|"
-    r"weiterlesen|mehr(?: (?:lesen|erfahren|dazu))?|zum artikel|lesen|"
-    r"lire(?: la suite| plus| l.article)?|en savoir plus|la suite|plus|"
-    r"leer(?: más)?|(?:ver|saber|seguir) más|más(?: información)?|leggi(?: tutto| di più)?|continua(?: a leggere)?|"
-    r"leia(?: mais)?|saiba mais|ver mais|ler mais|continuar|czytaj(?: więcej| dalej)?|więcej|lees(?: meer| verder)?|"
-    r"meer|devamı(?:nı oku)?|подробнее|читать(?: далее| дальше| полностью)?|далее|ещё|"
-    r"続きを読む|もっと見る|詳細|詳しく|全文|اقرأ المزيد|المزيد|阅读全文|查看详情|更多|详情|더보기|자세히(?: 보기)?|"
-    r"läs mer|les mer|læs mere|lue lisää|číst dál|więcej…|περισσότερα|\d+ (?:comments?|kommentare|replies|reviews)",
-    re.IGNORECASE,
+_LARGE_CLASS = re.compile(
+    r"font-(?:semi|extra)?bold|(?<![\w-])text-(?:lg|\d?xl)|(?<![a-z])(?:h[1-4]|bold|strong|hl)(?![a-z])"
 )
-_TWO_CHARS = re.compile(r"[^\W\d_].*?[^\W\d_]")
-_VERSION = re.compile(r"\d+\.\d+")
-_EDGE = " \t·•→»›>←«…[]().:|-–—"
+_HIDDEN_CLASS = re.compile(r"(?<![a-z])sr-only|visually-?hidden|screen-reader", re.IGNORECASE)
+_CARD_PARTS = frozenset(("div", "p", "section", "article", "header", "ul", "time", *_HEADINGS))
+_SENTENCE_ENDS = (".", "…", "。", "！", "!", "؟", "۔")
 _DATE_CLASS = re.compile(
     r"date|datum|fecha|(?<![a-z])data(?![a-z-])|time(?!line)|publi|posted|(?<![a-z])(?:dt|day|when|age|ago)(?![a-z])|"
     r"tarih|clock|meta|byline|dated",
@@ -55,22 +47,6 @@ _DATE_CLASS = re.compile(
 _DATE_ATTRIBUTES = (
     "datetime", "data-datetime", "data-date", "data-time", "data-timestamp", "data-published", "data-created",
 )  # fmt: skip
-_IMAGE_ATTRIBUTES = (
-    "data-src", "data-original", "data-lazy-src", "data-lazy", "data-image", "data-url", "data-hi-res-src",
-)  # fmt: skip
-_NO_PICTURE = re.compile(r"avatar|icon|logo|emoji|sprite|author|gravatar|badge|flag|pixel|spacer", re.IGNORECASE)
-_BLANK_IMAGE = re.compile(r"(?:^|/)(?:blank|spacer|pixel|1x1|sp|loading|placeholder|transparent|line)\.\w{3,4}$|^data:")
-_BACKGROUND = re.compile(r"background(?:-image)?\s*:[^;]{0,40}?url\(\s*['\"]?([^'\")]{3,1000})", re.IGNORECASE)
-_WORD_SPLIT = re.compile(r"[\s_\-]+")
-_AD_WORDS = frozenset(
-    (
-        "ad", "ads", "adv", "advert", "advertisement", "advertorial", "sponsor", "sponsored", "promo", "promoted",
-        "werbung", "anzeige", "reklama", "publicidad", "skeleton", "ghost", "placeholder",
-    )
-)  # fmt: skip
-_AD_LABEL = re.compile(
-    r"advertisement|sponsored|promoted|anzeige|werbung|реклама|reklama|publicité|publicidad|广告|広告", re.I
-)
 
 
 Fields = Mapping[str, int]
@@ -109,31 +85,71 @@ class ItemReader:
     def __init__(self, page: PageDocument, dates: DateReader) -> None:
         self._page = page
         self._dates = dates
+        self._without_year: dict[str, FoundDate] = {}
+        """By link: days whose year the page does not say."""
 
     def entries(self, items: Sequence[Item], fields: Sequence[Fields] = ()) -> list[PageEntry]:
         """Entries of those items that have a title and a link, each link once.
 
         `fields` are the elements that a recipe names, for each item; what it does not name is picked.
         """
-        usable = items if fields else [item for item in items if not self._is_advertisement(item)]
+        usable = items if fields else self._without_advertisements(items)
         titles = self._title_slot(usable)
         titles |= {at: named["title"] for at, named in enumerate(fields) if "title" in named}
         links = self._link_slot(usable, titles)
         links |= {at: link for at, named in enumerate(fields) if (link := self._named_link(named)) is not None}
+        self._add_links_of_shape(items=usable, titles=titles, links=links)
         prefix = _common_label([self._title_text(number) for number in titles.values()])
         entries: dict[str, PageEntry] = {}
+        parents: list[int] = []
+        self._without_year.clear()
         images: defaultdict[str, int] = defaultdict(int)
         for index, item in enumerate(usable):
             named = fields[index] if fields else _NONE_NAMED
             entry = self._entry(item, titles.get(index), links.get(index), prefix, named)
             if entry is not None and entry.key not in entries:
                 entries[entry.key] = entry
+                parents.append(self._page.parents[item.spans[0][0]])
                 images[entry.image or ""] += 1
+        self._drop_neighbours(entries, parents)
+        self._move_events(entries)
+        self._date_by_titles(entries)
         return [
             # An image that most items share is a placeholder.
             PageEntry(e.url, e.title, e.published, None, e.teaser) if e.image and images[e.image] > 2 else e
             for e in entries.values()
         ]
+
+    def _move_events(self, entries: dict[str, PageEntry]) -> None:
+        """Days without a year that ascend from now on are those of events to come, not of last year."""
+        guessed = {key: self._without_year[e.url] for key, e in entries.items() if e.url in self._without_year}
+        days = [found.time for found in guessed.values()]
+        if len(days) < 3 or days != sorted(days) or days[0] == days[-1] or days[0] > self._dates.now - _HALF_A_YEAR:
+            return
+        for key, found in guessed.items():
+            entries[key] = replace(entries[key], published=found.in_year(year_number(found.time) + 1))
+
+    def _date_by_titles(self, entries: dict[str, PageEntry]) -> None:
+        """“Minutes of 3 May 2026”: the only date there is, if nearly all titles have one."""
+        if any(entry.published is not None for entry in entries.values()):
+            return
+        found = {key: self._dates.written(entry.title) for key, entry in entries.items()}
+        known = {key: date.time for key, date in found.items() if date is not None and date.has_year}
+        if len(known) >= 0.8 * len(entries) and all(time <= self._dates.now for time in known.values()):
+            entries.update({key: replace(entries[key], published=time) for key, time in known.items()})
+
+    def _drop_neighbours(self, entries: dict[str, PageEntry], parents: Sequence[int]) -> None:
+        """Drop links that are built like those of the list but stand elsewhere and have addresses of another form."""
+        if len(entries) < _MIN_SHAPED:
+            return
+        shape = common_shape([entry.url for entry in entries.values()], share=0.7)
+        for above in (parents, [self._page.parents[number] for number in parents]) if shape else ():
+            place, count = Counter(above).most_common(1)[0]
+            if count >= 0.7 * len(entries):
+                for (key, entry), one in zip(list(entries.items()), above, strict=True):
+                    if one != place and link_shape(entry.url) != shape:
+                        del entries[key]
+                return
 
     def _named_link(self, named: Fields) -> int | None:
         if "link" not in named:
@@ -147,13 +163,13 @@ class ItemReader:
         page, entries = self._page, list[PageEntry]()
         for item in items:
             heading = item.spans[0][0]
-            title = page.text(heading).strip("#¶§ ")
+            title = page.text(heading).translate(HIDDEN_CHARS).strip("#¶§ ")
             published = self._date(item, "", None)
             if page.links_in(heading, page.ends[heading]):
                 continue
-            if title_quality(title) > 0 and (published is not None or _VERSION.search(title)):
+            if title_quality(title) > 0 and (published is not None or VERSION.search(title)):
                 url = f"{page.url.partition('#')[0]}#{page.attribute(heading, 'id')}"
-                entries.append(PageEntry(url, title[:MAX_TITLE], published, None, self._teaser(item, title)))
+                entries.append(PageEntry(url, title[:MAX_TITLE], published, None, teaser_of(page, item.numbers, title)))
         return entries if len(entries) * 3 >= len(items) * 2 else []
 
     # --- Title and link
@@ -184,14 +200,16 @@ class ItemReader:
                 chosen[index] = heading
 
     def _heading(self, item: Item) -> int | None:
-        headings = (number for number in item.numbers if self._page.tags[number] in _HEADINGS)
-        return next((number for number in headings if title_quality(self._page.text(number)) > 0), None)
+        page = self._page
+        headings = [n for n in item.numbers if page.tags[n] in _HEADINGS and title_quality(page.text(n)) > 0]
+        linked = (n for n in headings if page.links_in(n, page.ends[n]) or self._link_at(n, item) is not None)
+        return next(linked, headings[0] if headings else None)
 
     def _title_text(self, number: int) -> str:
         return self._page.text(number) or (self._page.label(number) if self._page.tags[number] == "a" else "")
 
     def _is_date(self, text: str) -> bool:
-        return len(text) < 40 and self._dates.written(text) is not None
+        return len(text) < 60 and self._dates.is_only_date(text)
 
     def _text_places(self, item: Item) -> Iterable[tuple[str, int]]:
         page = self._page
@@ -207,10 +225,19 @@ class ItemReader:
                 has_own = bool(element.text and element.text.strip()) or any(
                     child.tail and child.tail.strip() for child in element
                 )
-                if has_own or page.tags[number] in _HEADINGS or page.tags[number] == "a":
+                if has_own or page.tags[number] in _HEADINGS or self._is_line(number):
                     yield f"{path}:{counts[path]}", number
                     if words := element.get("class"):
                         yield f"{path}.{words}", number
+
+    def _is_line(self, number: int) -> bool:
+        """Whether this is a link around one text, not around all parts of an item."""
+        page = self._page
+        if page.tags[number] != "a":
+            return False
+        inside = range(number + 1, page.ends[number])
+        texts = sum(bool(text and text.strip()) for n in inside for text in (page.elements[n].text,))
+        return texts < 2 or not any(page.tags[n] in _CARD_PARTS for n in inside)
 
     def _title_candidate(self, found: dict[int, int], items: int) -> _Slot:
         texts = [self._title_text(number) for number in found.values()]
@@ -223,10 +250,17 @@ class ItemReader:
         sample = numbers[:12]
         bonus = sum(self._title_bonus(number) for number in sample) / len(sample)
         mean = sum(qualities) / len(qualities)
-        dates = sum(map(self._is_date, texts[:12]))
-        if dates * 2 > min(len(texts), 12):
-            return _Slot(found, 0)
-        return _Slot(found, good / items * distinct * distinct * mean * max(0.1, 1 + bonus))
+        if 2 * sum(text.endswith(_SENTENCE_ENDS) and len(text) > 60 for text in texts) > len(texts):
+            bonus -= 0.5
+        score = good / items * distinct * distinct * mean * max(0.1, 1 + bonus)
+        return _Slot(found, score * self._date_factor(texts[:12]))
+
+    def _date_factor(self, texts: Sequence[str]) -> float:
+        """Dates are no titles; lines that hold a date are less likely to be titles than others."""
+        if 2 * sum(map(self._is_date, texts)) > len(texts):
+            return 0.0
+        dated = sum(len(text) < 60 and self._dates.written(text) is not None for text in texts)
+        return 0.4 if dated * 2 > len(texts) else 1.0
 
     def _title_bonus(self, number: int) -> float:
         page = self._page
@@ -237,7 +271,7 @@ class ItemReader:
             if page.tags[node] in _HEADINGS:
                 bonus += 0.6
             if page.tags[node] == "a":
-                bonus += 0.5
+                bonus += 0.5 + (0.1 if self._lies_below(page.attribute(node, "href")) else 0)
             if page.tags[node] in ("time", "small", "button", "figcaption", "code"):
                 bonus -= 0.5
             node, steps = page.parents[node], steps + 1
@@ -250,11 +284,18 @@ class ItemReader:
         own = f"{page.attribute(number, 'class')} {page.attribute(number, 'itemprop')}"
         if _TITLE_CLASS.search(own):
             bonus += 0.5
-        elif _TITLE_CLASS.search(classes):
+        elif _TITLE_CLASS.search(classes) or _LARGE_CLASS.search(own):
             bonus += 0.3
+        if _HIDDEN_CLASS.search(own):
+            bonus -= 0.4
         if _OTHER_CLASS.search(own) and not _TITLE_CLASS.search(own):
             bonus -= 0.6
         return bonus
+
+    def _lies_below(self, href: str) -> bool:
+        """Whether the link leads to a page below this one."""
+        path = urlsplit(self._page.url).path.rstrip("/")
+        return len(path) > 1 and f"{path}/" in href
 
     def _link_slot(self, items: Sequence[Item], titles: dict[int, int]) -> dict[int, int]:
         """For each item the index of its link in `page.links`; those at the title first."""
@@ -276,6 +317,19 @@ class ItemReader:
             for index, link in found.items():
                 chosen.setdefault(index, link.index)
         return chosen
+
+    def _add_links_of_shape(self, *, items: Sequence[Item], titles: dict[int, int], links: dict[int, int]) -> None:
+        """In items without a title, a link whose address has the form of the others, as in sticky topics."""
+        page = self._page
+        missing = [index for index in range(len(items)) if index not in titles]
+        if not missing or not links:
+            return
+        shape = common_shape([link.url for number in links.values() for link in page.links_in(number, number + 1)])
+        for index in missing if shape else ():
+            fitting = (link for link in self._links(items[index]) if link_shape(link.url) == shape)
+            found = next((link for link in fitting if title_quality(link.text) > 0), None)
+            if found is not None:
+                titles[index] = links[index] = found.index
 
     def _link_at(self, title: int, item: Item) -> PageLink | None:
         page = self._page
@@ -305,6 +359,8 @@ class ItemReader:
         first = links[0]
         if any(page.attribute(first.index, name) for name in ("aria-label", "title")):
             score += 0.1
+        if self._lies_below(first.url):
+            score += 0.2
         if any(page.parents[first.index] == page.parents[title] for title in titles.values()):
             score += 0.2
         return score
@@ -322,26 +378,17 @@ class ItemReader:
         if title_quality(text) <= 0:
             return None
         published = self._date(self._part(named, "date") or item, url, title if "date" not in named else None)
-        image = self._image(self._part(named, "image") or item)
-        teaser = page.text(named["teaser"])[:_MAX_TEASER] if "teaser" in named else self._teaser(item, text)
+        image = image_of(page, (self._part(named, "image") or item).numbers)
+        teaser = page.text(named["teaser"])[:MAX_TEASER] if "teaser" in named else teaser_of(page, item.numbers, text)
         return PageEntry(url, text[:MAX_TITLE], published, image, teaser)
 
     def _part(self, named: Fields, field: str) -> Item | None:
         return Item(((named[field], self._page.ends[named[field]]),)) if field in named else None
 
-    def _is_advertisement(self, item: Item) -> bool:
-        page = self._page
-        for start, _ in item.spans[:1]:
-            words = set(_WORD_SPLIT.split(page.attribute(start, "class").lower()))
-            if words & _AD_WORDS:
-                return True
-        for count, number in enumerate(item.numbers):
-            if count > 40:
-                break
-            text = page.elements[number].text
-            if text and len(text) < 30 and _AD_LABEL.fullmatch(text.strip()):
-                return True
-        return False
+    def _without_advertisements(self, items: Sequence[Item]) -> Sequence[Item]:
+        usable = [item for item in items if not is_advertisement(self._page, list(item.numbers))]
+        # What marks most of the items is the name of the list, as with classified advertisements.
+        return usable if len(usable) * 2 > len(items) else items
 
     # --- Date
 
@@ -354,6 +401,8 @@ class ItemReader:
             if item.year is not None:
                 return found.in_year(item.year)
             by_url = self._dates.in_url(url)
+            if by_url is None:
+                self._without_year[url] = found
             return by_url if by_url is not None else found.time
         if found is not None:
             return found.time
@@ -377,9 +426,12 @@ class ItemReader:
                 if value and second is None:
                     second = self._dates.machine(value)
             title = element.get("title")
-            if title and second is None and len(title) < 60 and page.tags[number] != "a":
+            if title and page.tags[number] == "a":
+                # The label of a link is mostly its title, in which a date is part of what it says.
+                title = title if self._is_date(title) else ""
+            if title and second is None and len(title) < 60:
                 second = self._dates.machine(title) or self._dates.machine(title.rpartition(" ")[2])
-                if second is None and _DATE_CLASS.search(page.attribute(number, "class")):
+                if second is None and (page.tags[number] == "a" or _DATE_CLASS.search(page.attribute(number, "class"))):
                     found = self._dates.written(title)
                     second = found.time if found is not None else None
         return second
@@ -399,81 +451,24 @@ class ItemReader:
                 if found is not None and found.has_year:
                     return found
                 best = best or found
-        return best
+        return best or next(filter(None, map(self._dates.written, self._text_after(item))), None)
 
     def _date_texts(self, number: int, *, whole: bool) -> Iterable[str]:
         """Texts at this element: its own and those between its children, or all of it together."""
         element = self._page.elements[number]
         if whole:
             yield self._page.text(number)
-            yield " ".join(str(part) for part in element.itertext())[:_MAX_TEASER]
+            yield " ".join(str(part) for part in element.itertext())[:MAX_TEASER]
         if element.text and any(map(_may_be_date, element.text)):
             yield element.text.strip()
         for child in element:
             if child.tail and len(child.tail) < 80 and any(map(_may_be_date, child.tail)):
                 yield child.tail.strip()
 
-    # --- Image and teaser
-
-    def _image(self, item: Item) -> str | None:
-        page = self._page
-        for number in item.numbers:
-            element = page.elements[number]
-            style = element.get("style")
-            match = _BACKGROUND.search(style) if style and "url(" in style else None
-            url = match[1] if match else None
-            if page.tags[number] == "img":
-                url = self._image_source(number) or url
-            if url and not _BLANK_IMAGE.search(url.partition("?")[0]):
-                return absolute_web_url(url, page.base)
-        return None
-
-    def _image_source(self, number: int) -> str | None:
-        page = self._page
-        element = page.elements[number]
-        if _NO_PICTURE.search(f"{element.get('class') or ''} {element.get('src') or ''}"):
-            return None
-        size = element.get("width") or element.get("height") or ""
-        if size.isdigit() and int(size) < 40:
-            return None
-        sources = [element.get(name) for name in _IMAGE_ATTRIBUTES] + [element.get("src")]
-        sources += [_first_source(element.get(name)) for name in ("data-srcset", "srcset")]
-        above = page.parents[number]
-        if page.tags[above] == "picture":
-            inner = range(above + 1, page.ends[above])
-            sources += [_first_source(page.attribute(n, k)) for n in inner for k in ("data-srcset", "srcset")]
-        return next((url for url in sources if url and not _BLANK_IMAGE.search(url.partition("?")[0])), None)
-
-    def _teaser(self, item: Item, title: str) -> str:
-        page = self._page
-        best = ""
-        for number in item.numbers:
-            if page.tags[number] in ("p", "div", "td", "dd", "span", "li"):
-                element = page.elements[number]
-                own = element.text or ""
-                if len(own) > _MIN_TEASER or page.tags[number] == "p":
-                    text = page.text(number)
-                    if len(text) > max(len(best), _MIN_TEASER) and title not in text[: len(title) + 20]:
-                        best = text
-        return best[:_MAX_TEASER]
-
-
-@lru_cache(maxsize=4_000)
-def title_quality(text: str) -> float:
-    """0 for what cannot be a title, about 1 for a sentence-like line."""
-    plain = text.strip(_EDGE)
-    if _TWO_CHARS.search(text) is None or _GENERIC_TEXT.fullmatch(plain):
-        return 0.0
-    length = len(text) * (2.2 if is_cjk(text) else 1)
-    if length > 220:
-        return 0.25
-    score = min(length, 45) / 45
-    words = len(text.split())
-    if words == 1 and not is_cjk(text):
-        score *= 0.5
-    if _VERSION.search(text):
-        score = max(score, 0.6)
-    return score * (0.7 if length > 140 else 1)
+    def _text_after(self, item: Item) -> Iterable[str]:
+        """The text behind an item that is nothing but a link, as in the index of a directory."""
+        links = (self._page.elements[start] for start, _ in item.spans if self._page.tags[start] == "a")
+        return [link.tail.strip() for link in links if link.tail and len(link.tail) < 80]
 
 
 def _common_label(titles: Sequence[str]) -> str:
@@ -491,7 +486,3 @@ def _may_be_date(char: str) -> bool:
 
 def _is_file(url: str) -> bool:
     return url.partition("?")[0].lower().endswith((".pdf", ".zip", ".mp3", ".doc", ".docx", ".jpg", ".png"))
-
-
-def _first_source(srcset: str | None) -> str | None:
-    return srcset.strip().split()[0].rstrip(",") if srcset and srcset.strip() else None

@@ -1,5 +1,6 @@
 """What the links of a list have in common."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -20,6 +21,19 @@ def link_pattern(urls: Sequence[str]) -> str:
         same, length = paths, min(map(len, paths))
     steps = [next(iter(values)) if len(values := {path[at] for path in same}) == 1 else "*" for at in range(length)]
     return f"//{host}/" + "/".join(steps)
+
+
+def link_shape(url: str) -> str:
+    """The address with `#` in place of each number; empty if it has none."""
+    shape = re.sub(r"\d+", "#", url.partition("//")[2].partition("#")[0])
+    return shape if "#" in shape else ""
+
+
+def common_shape(urls: Sequence[str], *, share: float = 0.9) -> str:
+    """The shape of nine of ten links; empty if they differ."""
+    shapes = Counter(map(link_shape, urls))
+    shape, count = shapes.most_common(1)[0] if shapes else ("", 0)
+    return shape if count >= share * len(urls) else ""
 
 
 def fits(url: str, pattern: str) -> bool:

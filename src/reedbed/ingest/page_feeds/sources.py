@@ -11,7 +11,7 @@ from reedbed.domain.page_feeds import PageEntry, PageList, PageRecipe
 from reedbed.domain.times import Instant
 from reedbed.ingest.page_feeds.dates import DateReader
 from reedbed.ingest.page_feeds.document import PageDocument, page_url
-from reedbed.ingest.page_feeds.items import title_quality
+from reedbed.ingest.page_feeds.titles import title_quality
 from reedbed.ingest.sanitize.rules import absolute_web_url
 
 MIN_ENTRIES = 3
@@ -43,6 +43,7 @@ _IMAGE_KEYS = (
     "image", "images", "coverimage", "thumbnail", "thumbnailurl", "picture", "photo", "heroimage", "cover",
     "teaserimage", "featuredimage", "media", "img",
 )  # fmt: skip
+_IMAGE_WORD = re.compile(r"(?:image|img|photo|picture|thumb|cover|poster)(?:url|src)?$")
 _TEASER_KEYS = ("description", "excerpt", "summary", "teaser", "standfirst", "abstract", "dek", "lead", "subtitle")
 
 
@@ -143,7 +144,8 @@ class SourceReader:
         return None
 
     def _image(self, lowered: Fields) -> str | None:
-        for key in _IMAGE_KEYS:
+        named = (key for key in lowered if key not in _IMAGE_KEYS and _IMAGE_WORD.search(key))
+        for key in (*_IMAGE_KEYS, *named):
             if (value := _image_value(lowered.get(key), 0)) is not None:
                 return absolute_web_url(value, self._page.base)
         return None

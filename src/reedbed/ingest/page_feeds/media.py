@@ -1,0 +1,64 @@
+"""Pick the image and the teaser of an item."""
+
+import re
+from collections.abc import Iterable
+
+from reedbed.ingest.page_feeds.document import PageDocument
+from reedbed.ingest.sanitize.rules import absolute_web_url
+
+MAX_TEASER = 500
+_MIN_TEASER = 40
+_IMAGE_ATTRIBUTES = (
+    "data-src", "data-original", "data-lazy-src", "data-lazy", "data-image", "data-url", "data-hi-res-src",
+)  # fmt: skip
+_NO_PICTURE = re.compile(r"avatar|icon|logo|emoji|sprite|author|gravatar|badge|flag|pixel|spacer", re.IGNORECASE)
+_BLANK_IMAGE = re.compile(r"(?:^|/)(?:blank|spacer|pixel|1x1|sp|loading|placeholder|transparent|line)\.\w{3,4}$|^data:")
+_BACKGROUND = re.compile(r"background(?:-image)?\s*:[^;]{0,40}?url\(\s*['\"]?([^'\")]{3,1000})", re.IGNORECASE)
+
+
+def image_of(page: PageDocument, numbers: Iterable[int]) -> str | None:
+    for number in numbers:
+        element = page.elements[number]
+        style = element.get("style")
+        match = _BACKGROUND.search(style) if style and "url(" in style else None
+        url = match[1] if match else None
+        if page.tags[number] == "img":
+            url = _image_source(page, number) or url
+        if url and not _BLANK_IMAGE.search(url.partition("?")[0]):
+            return absolute_web_url(url, page.base)
+    return None
+
+
+def _image_source(page: PageDocument, number: int) -> str | None:
+    element = page.elements[number]
+    if _NO_PICTURE.search(f"{element.get('class') or ''} {element.get('src') or ''}"):
+        return None
+    size = element.get("width") or element.get("height") or ""
+    if size.isdigit() and int(size) < 40:
+        return None
+    sources = [element.get(name) for name in _IMAGE_ATTRIBUTES] + [element.get("src")]
+    sources += [_first_source(element.get(name)) for name in ("data-srcset", "srcset")]
+    above = page.parents[number]
+    while page.tags[above] == "source":  # libxml2 believes that it has an end tag
+        above = page.parents[above]
+    if page.tags[above] == "picture":
+        inner = range(above + 1, page.ends[above])
+        sources += [_first_source(page.attribute(n, k)) for n in inner for k in ("data-srcset", "srcset")]
+    return next((url for url in sources if url and not _BLANK_IMAGE.search(url.partition("?")[0])), None)
+
+
+def teaser_of(page: PageDocument, numbers: Iterable[int], title: str) -> str:
+    best = ""
+    for number in numbers:
+        if page.tags[number] in ("p", "div", "td", "dd", "span", "li"):
+            element = page.elements[number]
+            own = element.text or ""
+            if len(own) > _MIN_TEASER or page.tags[number] == "p":
+                text = page.text(number)
+                if len(text) > max(len(best), _MIN_TEASER) and title not in text[: len(title) + 20]:
+                    best = text
+    return best[:MAX_TEASER]
+
+
+def _first_source(srcset: str | None) -> str | None:
+    return srcset.strip().split()[0].rstrip(",") if srcset and srcset.strip() else None

@@ -1,0 +1,47 @@
+"""Judge whether a text can be the title of an entry."""
+
+import re
+from functools import lru_cache
+
+from reedbed.domain.text import is_cjk
+
+_GENERIC_TEXT = re.compile(
+    r"(?:read|see|view|show|learn|find out|continue|load)"
+    r"(?: (?:more|all|full|reading|details|article|story|post|on|the))*(?: about it)?|"
+    r"more|details?|full (?:story|article)|link|permalink|download|pdf(?: \(.*\))?|share|reply|comments?|tickets?|"
+    r"buy|add to cart|transcript|last|next|previous|prev|new|go|here|click here|"
+    r"weiterlesen|mehr(?: (?:lesen|erfahren|dazu))?|zum artikel|lesen|"
+    r"lire(?: la suite| plus| l.article)?|en savoir plus|la suite|plus|"
+    r"leer(?: más)?|(?:ver|saber|seguir) más|más(?: información)?|leggi(?: tutto| di più)?|continua(?: a leggere)?|"
+    r"leia(?: mais)?|saiba mais|ver mais|ler mais|continuar|czytaj(?: więcej| dalej)?|więcej|lees(?: meer| verder)?|"
+    r"meer|devamı(?:nı oku)?|подробнее|читать(?: далее| дальше| полностью)?|далее|ещё|"
+    r"続きを読む|もっと見る|詳細|詳しく|全文|اقرأ المزيد|المزيد|阅读全文|查看详情|更多|详情|더보기|자세히(?: 보기)?|"
+    r"läs mer|les mer|læs mere|lue lisää|číst dál|więcej…|περισσότερα|\d+ (?:comments?|kommentare|replies|reviews)",
+    re.IGNORECASE,
+)
+_TWO_CHARS = re.compile(r"[^\W\d_].*?[^\W\d_]")
+VERSION = re.compile(r"\d+\.\d+")
+_RELEASE = re.compile(r"(?:v\.? ?\d+|\d+\.\d+)\.\d+[\w.+-]*(?: \(.{1,30})?", re.IGNORECASE)
+"""`v1.2` or `1.2.3`, as the whole title of a release."""
+HIDDEN_CHARS = str.maketrans(dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u00ad"))
+_EDGE = " \t·•→»›>←«…[]().:|-–—"
+
+
+@lru_cache(maxsize=4_000)
+def title_quality(text: str) -> float:
+    """0 for what cannot be a title, about 1 for a sentence-like line."""
+    plain = text.strip(_EDGE)
+    if _RELEASE.fullmatch(plain):
+        return 0.6
+    if _TWO_CHARS.search(text) is None or _GENERIC_TEXT.fullmatch(plain):
+        return 0.0
+    length = len(text) * (2.2 if is_cjk(text) else 1)
+    if length > 220:
+        return 0.25
+    score = min(length, 45) / 45
+    words = len(text.split())
+    if words == 1 and not is_cjk(text):
+        score *= 0.5
+    if VERSION.search(text):
+        score = max(score, 0.6)
+    return score * (0.7 if length > 140 else 1)
