@@ -146,6 +146,13 @@ class Settings(BaseSettings):
     summary_lock_timeout_seconds: int = Field(300, ge=60, le=86_400)
     summary_language: str = ""
 
+    # translation
+    translate_provider: Literal["auto", "off", "model", "libretranslate", "deepl"] = "auto"
+    translate_url: str = ""
+    translate_key: SecretStr = SecretStr("")
+    translate_timeout: float = Field(30, gt=0, le=240)
+    translate_price: float = Field(0, ge=0)
+
     # framing
     deframer_items: int = Field(50, ge=1, le=500)
 
@@ -211,7 +218,7 @@ class Settings(BaseSettings):
             raise ValueError("must be name=value, or several of them with commas between")
         return value
 
-    @field_validator("base_url", "otel_endpoint")
+    @field_validator("base_url", "otel_endpoint", "translate_url")
     @classmethod
     def _web_address(cls, value: str) -> str:
         if value and urlsplit(value).scheme not in ("http", "https"):
@@ -312,6 +319,16 @@ class Settings(BaseSettings):
             )
         if self.fetch_max_backoff < self.fetch_interval:
             raise ValueError("REEDBED_FETCH_MAX_BACKOFF must not be shorter than REEDBED_FETCH_INTERVAL")
+        return self
+
+    @model_validator(mode="after")
+    def _known_translator(self) -> Self:
+        if self.translate_provider == "libretranslate" and not self.translate_url:
+            raise ValueError("REEDBED_TRANSLATE_PROVIDER=libretranslate needs REEDBED_TRANSLATE_URL")
+        if self.translate_provider == "deepl" and not self.translate_key.get_secret_value():
+            raise ValueError("REEDBED_TRANSLATE_PROVIDER=deepl needs REEDBED_TRANSLATE_KEY")
+        if self.translate_provider == "model" and self.ai_provider == "extractive":
+            raise ValueError("REEDBED_TRANSLATE_PROVIDER=model needs REEDBED_AI_PROVIDER")
         return self
 
     @model_validator(mode="after")

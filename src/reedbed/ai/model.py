@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import Any, Literal, Protocol
 
 import orjson
@@ -21,6 +22,11 @@ class Prompt:
     schema: Mapping[str, Any]
     most_tokens: int
     temperature: float = 0.3
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The blocks to translate, for services that take no instructions."""
+    source: str = ""
+    """The language of `texts`."""
+    target: str = ""
 
     @property
     def estimate(self) -> int:
@@ -116,6 +122,10 @@ def _framing(prompt: Prompt) -> dict[str, object]:
     }
 
 
+def _translation(prompt: Prompt) -> dict[str, object]:
+    return {"translations": [{"id": id_, "text": text} for id_, text in prompt.texts.items()]}
+
+
 def _title(prompt: Prompt) -> str:
     match = _TITLE.search(prompt.material)
     return match[1] if match else "an article"
@@ -125,4 +135,5 @@ _WRITERS: Mapping[str, Callable[[Prompt], dict[str, object]]] = {
     "answer": _answer,
     "digest": _digest,
     "framing": _framing,
+    "translation": _translation,
 }

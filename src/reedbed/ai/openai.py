@@ -96,7 +96,7 @@ class OpenAiModel:
 
 def _read_response(status: int, headers: Mapping[str, str], body: bytes) -> Completion | ModelError:
     if status == 429:
-        rest = _retry_after(headers.get("Retry-After", ""))
+        rest = retry_after(headers.get("Retry-After", ""))
         return ModelError("limited", Failure(FailureCode.MODEL_RATE_LIMITED), rest=rest)
     if status in (401, 403):
         # Temporary, because a wrong key fails every call: queued work waits until the operator fixes it.
@@ -128,7 +128,7 @@ def _token_count(response: Any, name: str) -> int:
     return value if isinstance(value, int) and 0 <= value < 10**9 else 0
 
 
-def _retry_after(seconds: str) -> Millis | None:
+def retry_after(seconds: str) -> Millis | None:
     return int(seconds) * SECOND if seconds.isdecimal() and len(seconds) < 6 else None
 
 

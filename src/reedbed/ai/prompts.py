@@ -4,6 +4,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import orjson
+
 from reedbed.ai.model import Prompt
 from reedbed.ai.responses import bounded
 from reedbed.domain.framing import CATEGORIES, CORRECTION_WORDS, OVERALL_WORDS, REASON_WORDS, SCORES
@@ -73,6 +75,22 @@ _ANSWER_SCHEMA: Mapping[str, Any] = {
     "required": ["answered", "claims"],
     "additionalProperties": False,
 }
+_TRANSLATION_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "translations": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"id": {"type": "string"}, "text": {"type": "string"}},
+                "required": ["id", "text"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["translations"],
+    "additionalProperties": False,
+}
 
 
 @record
@@ -131,9 +149,39 @@ def answer_prompt(question: str, readings: Sequence[Reading], language: str) -> 
     return Prompt(instructions, fenced(articles, fence), "answer", _ANSWER_SCHEMA, ANSWER_TOKENS)
 
 
+def translation_prompt(texts: Mapping[str, str], source: str, target: str) -> Prompt:
+    """`texts` are blocks with numbered markers, by their ids."""
+    material = orjson.dumps(texts).decode()
+    fence = fence_for(material)
+    instructions = (
+        f"You translate the texts of an article from {language_name(source)} into {language_name(target)}. "
+        'You get a JSON object of ids and texts. Answer with JSON: "translations" is a list with one object for '
+        'each id, with that "id" and the translated "text", and nothing else: no notes, no added or left out text. '
+        "The texts are parts of one article in their order; translate each on its own. "
+        "Markers such as ⟦1⟧ and ⟦/1⟧ stand for markup. Copy every marker exactly once; the text between ⟦1⟧ and ⟦/1⟧ "
+        "is the translation of the text that stood between them, and a marker without an end is a word. "
+        "Write numbers with the same digits, keep names of people, companies and products, and add no links. "
+        f"{as_data(fence)}"
+    )
+    return Prompt(
+        instructions,
+        fenced(material, fence),
+        "translation",
+        _TRANSLATION_SCHEMA,
+        2 * sum(map(len, texts.values())) + 60 * len(texts) + 200,
+        temperature=0,
+        texts=texts,
+        source=source,
+        target=target,
+    )
+
+
+def language_name(language: str) -> str:
+    return _LANGUAGES.get(language) or _LANGUAGES.get(language.partition("-")[0]) or language or "its language"
+
+
 def in_language(language: str, otherwise: str) -> str:
-    name = _LANGUAGES.get(language) or _LANGUAGES.get(language.partition("-")[0]) or language
-    return f"Write in {name}." if language else f"Write in {otherwise}."
+    return f"Write in {language_name(language)}." if language else f"Write in {otherwise}."
 
 
 def as_data(fence: str) -> str:

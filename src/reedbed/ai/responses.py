@@ -1,7 +1,8 @@
-"""Parsing the responses of a model: summaries, digests, answers and framing. Nothing in them is trusted."""
+"""Parsing the responses of a model: summaries, digests, answers, framing, translations. Nothing in them is trusted."""
 
 import html
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any, cast
 
@@ -98,9 +99,9 @@ def read_digest(response: str, sources: Mapping[int, str]) -> DigestDraft | None
     """`sources` are the texts that the model was given. A sentence with a number that they do not have is dropped."""
     dropped = 0
     paragraphs: list[CitedParagraph] = []
-    for raw in _as_list(json_object(response).get("paragraphs"))[:MAX_PARAGRAPHS]:
+    for raw in items_of(json_object(response).get("paragraphs"))[:MAX_PARAGRAPHS]:
         paragraph = mapping(raw)
-        sentences = [_sentence(mapping(item), sources) for item in _as_list(paragraph.get("sentences"))[:MAX_SENTENCES]]
+        sentences = [_sentence(mapping(item), sources) for item in items_of(paragraph.get("sentences"))[:MAX_SENTENCES]]
         cited = tuple(sentence for sentence in sentences if _has_its_numbers(sentence, sources))
         dropped += len(sentences) - len(cited)
         if cited:
@@ -121,7 +122,7 @@ def read_answer(response: str, passages: Mapping[int, str]) -> AnswerDraft | Non
         return None
     if not fields["answered"]:
         return AnswerDraft((), 0)
-    claims = [_claim(mapping(item), passages) for item in _as_list(fields["claims"])[:MAX_CLAIMS]]
+    claims = [_claim(mapping(item), passages) for item in items_of(fields["claims"])[:MAX_CLAIMS]]
     supported = tuple(claim for claim in claims if claim is not None)
     return AnswerDraft(supported, len(claims) - len(supported))
 
@@ -134,6 +135,16 @@ def _claim(raw: Mapping[str, Any], passages: Mapping[int, str]) -> CitedSentence
     if not sentence.text or not quote or not numbers_of(sentence.text) <= numbers_of(cited):
         return None
     return CitedSentence(sentence.text, sentence.numbers, quote)
+
+
+def read_translation(response: str, ids: Collection[str]) -> Mapping[str, str] | None:
+    """The texts by their ids, without what was not asked for; None if the response has another form."""
+    items = json_object(response).get("translations")
+    if not isinstance(items, list):
+        return None
+    pairs = [(text_of(item.get("id")), text_of(item.get("text"))) for item in map(mapping, items_of(items))]
+    counts = Counter(id_ for id_, _ in pairs)
+    return {id_: text.strip() for id_, text in pairs if id_ in ids and counts[id_] == 1}
 
 
 def numbers_of(text: str) -> set[str]:
@@ -160,7 +171,7 @@ def bounded(text: str, limit: int) -> str:
 
 
 def _sentence(raw: Mapping[str, Any], source_numbers: Collection[int]) -> CitedSentence:
-    numbers = [number for number in _as_list(raw.get("sources")) if type(number) is int and number in source_numbers]
+    numbers = [number for number in items_of(raw.get("sources")) if type(number) is int and number in source_numbers]
     text = plain(_CITATION.sub("", text_of(raw.get("text"))), MAX_SENTENCE_LENGTH)
     return CitedSentence(text, tuple(dict.fromkeys(numbers))[:MAX_SOURCES])
 
@@ -179,7 +190,7 @@ def mapping(value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _as_list(value: Any) -> list[Any]:
+def items_of(value: Any) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 

@@ -9,6 +9,7 @@ ROUTERS = (
     # Callers are anonymous, so it counts requests by IP address.
     RouterName("reedbed.api.framing:public_router", ("api/item", "api/site", "rss")),
     RouterName("reedbed.api.summaries:router", ("api/v1/entries",), _COUNTED),
+    RouterName("reedbed.api.translations:router", ("api/v1/entries", "api/v1/subscriptions"), _COUNTED),
     RouterName("reedbed.api.digests:router", ("api/v1/digests",), _COUNTED),
     RouterName("reedbed.api.questions:router", ("api/v1/questions",), _COUNTED),
     RouterName("reedbed.api.stories:router", ("api/v1/stories",), _COUNTED),

@@ -54,6 +54,16 @@ class PreferencesResponse(ResponseModel):
     broken_feeds_weekly: bool
     remote_ai: bool
     playback_speed: int
+    translation_language: Annotated[
+        str, Field(description="The language that entries are translated into; empty: that of the pages.")
+    ]
+    languages_read: Annotated[
+        str, Field(description="Codes of languages that need no translation.", examples=["de, en"])
+    ]
+    auto_translate: Annotated[bool, Field(description="Translate new entries in other languages without asking.")]
+    translations_in_apps: Annotated[
+        bool, Field(description="Apps and published feeds get the translation instead of the original.")
+    ]
 
 
 @record

@@ -229,6 +229,7 @@ class FailureCode(StrEnum):
     MODEL_UNREADABLE_ANSWER = "model_unreadable_answer", "The model's answer could not be read."
     MODEL_WRONG_ANSWER = "model_wrong_answer", "The model's answer does not have the requested form."
     DIGEST_FAILED = "digest_failed", "Failed to generate summary. Please try again later."
+    NOTHING_TRANSLATED = "nothing_translated", "The translator returned no usable translation."
     SUMMARY_NOT_NEEDED = "summary_not_needed", "A summary of this entry would save no reading."
     FRAMING_NEEDS_MODEL = "framing_needs_model", "There is no model to read this entry."
     NOTHING_TO_SUMMARISE = "nothing_to_summarise", "There is nothing in this entry to summarise."

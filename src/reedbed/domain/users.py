@@ -156,6 +156,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 
 MAX_WORDS = 100_000
+MAX_LANGUAGES = 20
 
 _LANGUAGE = re.compile(r"(?:[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*)?\Z")
 _ZONE = re.compile(r"(?:[A-Za-z][A-Za-z0-9_+-]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){0,2})?\Z")
@@ -207,6 +208,14 @@ class Preferences:
     """An entry that was sent to another service is marked read."""
     playback_speed: int = 100
     """In percent."""
+    translation_language: str = ""
+    """The language that entries are translated into; empty uses the UI language."""
+    languages_read: str = ""
+    """Codes of languages that need no translation, such as `de, en`."""
+    auto_translate: bool = False
+    """Translate new entries in other languages without asking."""
+    translations_in_apps: bool = False
+    """Apps and published feeds get the translation instead of the original."""
 
 
 def change_preferences(current: Preferences, changes: Mapping[str, Any]) -> Preferences:
@@ -255,8 +264,21 @@ def _check(name: str, value: Any) -> None:
         raise Invalid("loud_limit must be between 0 and 100.", field="preferences.loud_limit")
     if name.endswith("language") and not _LANGUAGE.match(value):
         raise Invalid("%(name)s must be a language code such as en or pt-BR.", field=f"preferences.{name}", name=name)
+    if name == "languages_read":
+        check_languages(value)
     if name == "time_zone" and not _ZONE.match(value):
         raise Invalid("time_zone must be a name such as Europe/Berlin.", field="preferences.time_zone")
+
+
+def read_languages(text: str) -> tuple[str, ...]:
+    """`de, en` as codes."""
+    return tuple(dict.fromkeys(text.replace(",", " ").split()))
+
+
+def check_languages(text: str) -> None:
+    codes = read_languages(text)
+    if len(codes) > MAX_LANGUAGES or not all(_LANGUAGE.match(code) for code in codes):
+        raise Invalid("Name languages by their codes, such as: de, en.", field="preferences.languages_read")
 
 
 def _type_description(name: str) -> str:

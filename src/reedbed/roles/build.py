@@ -145,7 +145,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
         fetcher = _fetcher(settings)
         stack.push_async_callback(fetcher.close)
         ai = _ai_policy(settings)
-        for model in (ai.model, ai.fallback):
+        for model in dict.fromkeys((ai.model, ai.fallback, ai.translator)):
             if model is not None:
                 stack.push_async_callback(model.close)
         sign_in = sign_in_policy(settings, system_clock)
@@ -336,6 +336,8 @@ def _ai_policy(settings: Settings) -> AiPolicy:
     return AiPolicy(
         model=first,
         fallback=second,
+        translator=_translator(settings, first),
+        translator_price=Price(input=settings.translate_price * CHARS_PER_TOKEN),
         language=settings.summary_language,
         breaker=BreakerPolicy(
             failure_threshold=settings.ai_failure_threshold,
@@ -364,6 +366,30 @@ def _models(settings: Settings) -> tuple[Model | None, Model | None]:
     names = [name for name in (settings.ai_model, settings.ai_fallback_model) if name]
     first, *others = (_open_model(settings, name) for name in names)
     return first, next(iter(others), None)
+
+
+CHARS_PER_TOKEN = 4
+DEEPL, DEEPL_FREE = "https://api.deepl.com", "https://api-free.deepl.com"
+
+
+def _translator(settings: Settings, model: Model | None) -> Model | None:
+    key = settings.translate_key.get_secret_value()
+    match settings.translate_provider:
+        case "off":
+            return None
+        case "auto" | "model":
+            return model
+        case "libretranslate":
+            from reedbed.ai.translators import LibreTranslate
+
+            url, timeout = settings.translate_url, settings.translate_timeout
+            return LibreTranslate("libretranslate", base_url=url, api_key=key, timeout=timeout)
+        case "deepl":
+            from reedbed.ai.translators import DeepL
+
+            # Keys of the free offer end with ":fx", and have a server of their own.
+            url = settings.translate_url or (DEEPL_FREE if key.endswith(":fx") else DEEPL)
+            return DeepL("deepl", base_url=url, api_key=key, timeout=settings.translate_timeout)
 
 
 def _open_model(settings: Settings, name: str) -> Model:

@@ -12,6 +12,7 @@ from reedbed.domain.ai import (
     BreakerPolicy,
     BreakerWait,
     Budget,
+    Price,
     Usage,
     admit,
     day_start,
@@ -74,7 +75,18 @@ class Permit:
 
 async def choose_model(tx: Tx, runtime: Runtime, now: Instant) -> AvailableModel | ModelUnavailable:
     """The primary model, or the fallback while the primary's breaker is open."""
-    models = [model for model in (runtime.ai.model, runtime.ai.fallback) if model is not None]
+    return await _choose(tx, runtime, now, (runtime.ai.model, runtime.ai.fallback))
+
+
+async def choose_translator(tx: Tx, runtime: Runtime, now: Instant) -> AvailableModel | ModelUnavailable:
+    """The translation service, which has a breaker of its own."""
+    return await _choose(tx, runtime, now, (runtime.ai.translator,))
+
+
+async def _choose(
+    tx: Tx, runtime: Runtime, now: Instant, candidates: Sequence[Model | None]
+) -> AvailableModel | ModelUnavailable:
+    models = [model for model in candidates if model is not None]
     if not models:
         return ModelUnavailable(now + DAY, Failure(FailureCode.MODEL_MISSING))
     if await ai_state.is_paused(tx):
@@ -99,7 +111,7 @@ async def enter(
     tx: Tx, runtime: Runtime, available: AvailableModel, prompt: Prompt, user_id: int | None, now: Instant
 ) -> Permit | ModelUnavailable:
     """Reserve the maximum cost of the prompt and record the call, or return which budget forbids it."""
-    reserved = runtime.ai.price.usage(prompt.estimate, prompt.most_tokens)
+    reserved = _price(runtime, available.model).usage(prompt.estimate, prompt.most_tokens)
     exceeded = refusal(runtime.ai.budget, await ai_state.spent_today(tx, user_id, now), reserved)
     if exceeded is not None:
         why = Failure(FailureCode.BUDGET_EXCEEDED, cause=Failure(exceeded))
@@ -140,7 +152,12 @@ def _actual_usage(runtime: Runtime, permit: Permit, outcome: Completion | ModelE
     """The usage the model reports, or the reserved maximum if it reports none."""
     if isinstance(outcome, Completion) and not outcome.tokens_in + outcome.tokens_out:
         return permit.reserved
-    return runtime.ai.price.usage(outcome.tokens_in, outcome.tokens_out)
+    return _price(runtime, permit.model).usage(outcome.tokens_in, outcome.tokens_out)
+
+
+def _price(runtime: Runtime, model: Model) -> Price:
+    is_service = model is runtime.ai.translator and model is not runtime.ai.model
+    return runtime.ai.translator_price if is_service else runtime.ai.price
 
 
 def _next_breaker(

@@ -14,6 +14,7 @@ from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT, MAX_ATTEMPTS, after_failure
 from reedbed.domain.times import MINUTE, SECOND, Instant
+from reedbed.domain.translations import is_translation
 from reedbed.services import summaries as summary_work
 from reedbed.services.ai import (
     AvailableModel,
@@ -22,6 +23,7 @@ from reedbed.services.ai import (
     SaveResult,
     Updated,
     choose_model,
+    choose_translator,
     enter,
     settle,
 )
@@ -68,6 +70,10 @@ class Work(Protocol):
 
 async def load_work(tx: Tx, runtime: Runtime, row: Queued) -> Work | None:
     """None if the result is no longer needed, or the user does not allow sending the text."""
+    if is_translation(row.variant):
+        from reedbed.services.translations import work as translation_work  # few use it
+
+        return await translation_work.find(tx, runtime, row)
     kind = framing_work if is_framing(row.variant) else summary_work
     return await kind.find(tx, runtime, row)
 
@@ -140,6 +146,9 @@ async def _claim_task(tx: Tx, runtime: Runtime, now: Instant) -> Task | NothingD
             models.append(runtime.ai.model.name)
         elif choice.away and choice.until > now + SHORT_WAIT:
             await enqueue_extracts(tx, runtime.ai.model.name, now)
+    service = await _choose_service(tx, runtime, now)
+    if isinstance(service, AvailableModel):
+        models.append(service.model.name)
     row = await ai.claim(tx, models, runtime.name, now, now - runtime.ai.lease)
     if row is None:
         soon = now + 5 * SECOND
@@ -154,13 +163,22 @@ async def _claim_task(tx: Tx, runtime: Runtime, now: Instant) -> Task | NothingD
         return Skipped()
     if work.prompt is None:
         return Task(row, work)
-    assert isinstance(choice, AvailableModel)
-    permit = await enter(tx, runtime, choice, work.prompt, work.user_id, now)
+    available = service if isinstance(service, AvailableModel) and row.model == service.model.name else choice
+    assert isinstance(available, AvailableModel)
+    permit = await enter(tx, runtime, available, work.prompt, work.user_id, now)
     if isinstance(permit, ModelUnavailable):
         await ai.postpone(tx, row, runtime.name, permit.until, permit.why)
         await work.stand_in(tx, now)
         return Skipped()
     return Task(row, work, permit)
+
+
+async def _choose_service(tx: Tx, runtime: Runtime, now: Instant) -> AvailableModel | ModelUnavailable | None:
+    """The translation service, if it is another one than the model."""
+    translator = runtime.ai.translator
+    if translator is None or translator is runtime.ai.model:
+        return None
+    return await choose_translator(tx, runtime, now)
 
 
 async def _run(task: Task) -> Completion | SaveResult | ModelError:

@@ -8,6 +8,7 @@ from reedbed.domain.errors import Unavailable
 from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY, HOUR, MINUTE, Millis
+from reedbed.domain.translations import BLOCKS_KEPT
 from reedbed.services.codes import delete_expired_challenges
 from reedbed.services.jobs import run_every
 from reedbed.services.read_state import delete_expired_undo, recount_everyone
@@ -19,7 +20,7 @@ from reedbed.services.sign_in import delete_expired_sign_ins
 from reedbed.services.stories import delete_old_stories
 from reedbed.services.subscriptions.manage import unmute_due
 from reedbed.services.webhooks import delete_old_webhook_calls
-from reedbed.store import ai, auth, instance, jobs, summaries, users
+from reedbed.store import ai, auth, instance, jobs, summaries, translations, users
 from reedbed.store.feeds import feeds as feed_history
 from reedbed.store.feeds import hosts
 from reedbed.store.framing import analyses
@@ -87,10 +88,11 @@ async def delete_old_audit_events(runtime: Runtime) -> int:
 
 async def delete_expired_summaries(runtime: Runtime) -> int:
     """Delete summaries of deleted entries, and requests to models that are no longer used."""
-    model = runtime.ai.model
+    used = [model.name for model in (runtime.ai.model, runtime.ai.translator) if model is not None]
     async with runtime.db.write() as tx:
-        waiting = await ai.remove_other_models(tx, [EXTRACT, *([model.name] if model else [])])
+        waiting = await ai.remove_other_models(tx, [EXTRACT, *used])
         before = runtime.now() - SUMMARIES_KEPT
+        waiting += await translations.delete_old_blocks(tx, runtime.now() - BLOCKS_KEPT)
         return waiting + await summaries.delete_expired(tx, before) + await analyses.sweep(tx, before)
 
 

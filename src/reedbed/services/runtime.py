@@ -268,6 +268,10 @@ class AiPolicy:
     """None: the built-in extract is used for everything."""
     fallback: Model | None = None
     """Used while the breaker of the first is open."""
+    translator: Model | None = None
+    """Translates entries: the model, or a translation service. None: nothing is translated."""
+    translator_price: Price = field(default=Price())
+    """Of a translation service, per million tokens of four characters."""
     language: str = ""
     """Empty: each summary is written in the language of its article."""
     breaker: BreakerPolicy = field(default=BreakerPolicy())

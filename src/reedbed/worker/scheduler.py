@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -17,6 +19,9 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.stories import StoryGrouper
 from reedbed.services.summaries import SummaryRequester
 from reedbed.worker.sleep import sleep_until
+
+if TYPE_CHECKING:
+    from reedbed.services.translations.manage import TranslationRequester
 
 log = structlog.get_logger()
 
@@ -44,7 +49,13 @@ async def run_due_digests(runtime: Runtime, stop: asyncio.Event) -> None:
 
 async def enqueue_new_summaries(runtime: Runtime, stop: asyncio.Event) -> None:
     requester = SummaryRequester()
-    await _every(SUMMARY_SECONDS, runtime, stop, "new summaries", lambda: _enqueue_summaries(runtime, requester))
+    if runtime.ai.translator is None:
+        work = partial(_enqueue_summaries, runtime, requester)
+    else:
+        from reedbed.services.translations.manage import TranslationRequester  # few servers translate
+
+        work = partial(_enqueue_summaries, runtime, requester, TranslationRequester())
+    await _every(SUMMARY_SECONDS, runtime, stop, "new summaries", work)
 
 
 async def run_nightly_cleanup(runtime: Runtime, stop: asyncio.Event) -> None:
@@ -89,8 +100,9 @@ async def _enqueue_digests(runtime: Runtime) -> None:
     await enqueue_due_digests(runtime)
 
 
-async def _enqueue_summaries(runtime: Runtime, requester: SummaryRequester) -> None:
-    await requester.request_new(runtime)
+async def _enqueue_summaries(runtime: Runtime, *requesters: "SummaryRequester | TranslationRequester") -> None:
+    for requester in requesters:
+        await requester.request_new(runtime)
 
 
 async def _check_mailboxes(runtime: Runtime) -> None:

@@ -7,7 +7,7 @@ deleted once the feed has not listed it for a while.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import Text, bindparam, delete, update
+from sqlalchemy import Text, bindparam, delete, null, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.playback import Recording
@@ -169,7 +169,7 @@ _REWRITE = Query(
 _REWRITE_BODY = Command(
     update(entry_bodies)
     .where(entry_bodies.c.entry_id == bindparam("id"))
-    .values(content=bindparam("new_content"), extra=bindparam("new_extra"))
+    .values(content=bindparam("new_content"), extra=bindparam("new_extra"), translated=null())
 )
 _DROP_OLD_VERSIONS = Command(
     delete(entry_versions).where(

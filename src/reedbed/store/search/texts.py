@@ -25,7 +25,8 @@ _CANDIDATES = Query(
     ),
     into=RankCandidate,
 )
-_FULL_TEXT = func.coalesce(entry_bodies.c.full_content + "\n" + entry_bodies.c.content, entry_bodies.c.content)
+_ORIGINAL = func.coalesce(entry_bodies.c.full_content + "\n" + entry_bodies.c.content, entry_bodies.c.content)
+_FULL_TEXT = func.coalesce(_ORIGINAL + "\n" + entry_bodies.c.translated, _ORIGINAL)
 _BODIES = Query(
     select(entry_bodies.c.entry_id, func.substr(_FULL_TEXT, 1, MAX_READ)).where(among(entry_bodies.c.entry_id, "ids")),
     into=row_of(int, str),
@@ -44,7 +45,7 @@ class IndexedText:
     title: str
     author: str | None
     content: str
-    """Sanitised markup: the full article if it was fetched, then the content from the feed."""
+    """Sanitised markup: the full article if it was fetched, the content from the feed, then the translations."""
     language: str | None = None
     extra: str = "{}"
     """JSON of the fields that are only shown on the page of the entry."""
@@ -87,9 +88,18 @@ def _select_unindexed(engine: str) -> ClauseElement:
 
 
 def _possible_texts(
-    id_: int, sort_at: Instant, title: str, author: str | None, content: str, full: str | None, extra: str
+    id_: int,
+    sort_at: Instant,
+    title: str,
+    author: str | None,
+    content: str,
+    full: str | None,
+    extra: str,
+    translated: str | None,
 ) -> list[IndexedText]:
     texts = [content] if full is None else [content, f"{full}\n{content}"]
+    if translated is not None:
+        texts += [f"{text}\n{translated}" for text in texts]
     return [IndexedText(id_, sort_at, title, author, text, extra=extra) for text in texts]
 
 
@@ -102,6 +112,7 @@ _TEXTS = Query(
         entry_bodies.c.content,
         entry_bodies.c.full_content,
         entry_bodies.c.extra,
+        entry_bodies.c.translated,
     )
     .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
     .where(among(entries.c.id, "ids")),
@@ -127,7 +138,7 @@ async def below_id(tx: Tx, entry_id: int, limit: int) -> list[IndexedText]:
 
 
 async def possibly_indexed(tx: Tx, ids: Sequence[int]) -> list[IndexedText]:
-    """Every text an entry may have been indexed with: the feed's alone, and with the full article."""
+    """Every text an entry may have been indexed with: the feed's, with or without full article and translations."""
     rows = await tx.all(_TEXTS, {"ids": list(ids)})
     return [text for texts in rows for text in texts]
 

@@ -71,6 +71,7 @@ from reedbed.store.tables.read_state import (
 )
 from reedbed.store.tables.retention import cleanup_notices, cleanups, removed_keys
 from reedbed.store.tables.subscriptions import folders, list_settings, published_feeds, rules, searches, subscriptions
+from reedbed.store.tables.translations import feed_translations, translated_blocks, translation_views, translations
 from reedbed.store.tables.users import (
     challenges,
     event_log,
@@ -115,6 +116,7 @@ __all__ = [
     "feed_fetch_state",
     "feed_framing",
     "feed_history",
+    "feed_translations",
     "feeds",
     "folders",
     "former_addresses",
@@ -170,6 +172,9 @@ __all__ = [
     "summary_queue",
     "tags",
     "tokens",
+    "translated_blocks",
+    "translation_views",
+    "translations",
     "undo_rows",
     "undo_steps",
     "unread",

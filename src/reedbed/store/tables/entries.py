@@ -43,6 +43,7 @@ entry_bodies = Table(
     Column("extra", Text, nullable=False, server_default="{}"),  # JSON: enclosures, authors, categories, comments
     Column("full_content", Text),
     moment("full_attempted_at", null=True),
+    Column("translated", Text),  # sanitised HTML of all translations, for the search index
     partial_index("ix_entry_bodies_full", "entry_id", where="full_content IS NOT NULL"),
 )
 
