@@ -49,6 +49,23 @@ def test_a_feed_is_muted_renamed_and_moved_from_its_menu(walk: Walk, home: Reedb
     expect(_line(page, "Marrowby")).to_be_visible()
 
 
+def test_the_menu_of_a_folder_leads_to_a_digest_and_a_published_feed(walk: Walk, home: Reedbed) -> None:
+    with signed_in(home.url) as client:
+        client.post("/api/v1/folders", json={"name": "Reports"}).raise_for_status()
+    page = walk("/unread", DESK)
+    _line(page, "Reports").click(button="right")
+    expect(page.get_by_role("menu", name="Reports").locator("[data-facts]")).to_have_text("0 unread")
+    page.get_by_role("menuitem", name="Publish as one feed…").click()
+    expect(page.locator("#view option:checked")).to_have_text("Reports")
+    page.goto(f"{home.url}/unread")
+    _line(page, "Reports").click(button="right")
+    page.get_by_role("menuitem", name="Make a digest…").click()
+    expect(page.locator("#about option:checked")).to_have_text("Folder: Reports")
+    page.goto(f"{home.url}/unread")
+    _line(page, "Marrowby").click(button="right")
+    expect(page.get_by_role("menuitem", name="Show unread as")).to_contain_text("Number")
+
+
 def test_on_a_phone_a_menu_is_a_sheet(walk: Walk) -> None:
     page = walk("/unread", Way(phone=True, dark=True))
     page.locator("#list-bar .to-nav").click()

@@ -148,6 +148,8 @@ class ErrorPage:
     action_url: str = "/"
     action: str = ""
     reference: str = ""
+    words: str = ""
+    """What the address seems to be about, to search for."""
 
 
 router = APIRouter(include_in_schema=False)

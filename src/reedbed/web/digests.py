@@ -360,7 +360,7 @@ async def _list_page(
     preferences = preferences_of(caller.user)
     view = DigestsPage(
         lines=tuple(digest_line(digest, scopes, now, zone) for digest in rows[:PAGE_SIZE]),
-        about=scopes.choices(),
+        about=scopes.choices(parse_scope(request.query_params.get("about", ""))),
         next_url=f"/summaries?before={rows[PAGE_SIZE - 1].id}" if len(rows) > PAGE_SIZE else "",
         model=model.name if model is not None and model.is_remote else "",
         uses_model=preferences.remote_ai,

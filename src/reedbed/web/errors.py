@@ -1,5 +1,6 @@
 """Error pages, the redirect to the login page, and the offline page for the service worker."""
 
+import re
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
@@ -33,6 +34,7 @@ FORM_PAGES = {
     "/saved-pages": "/add",
 }
 """Pages with the form, for form URLs that are not below their page."""
+LONGEST_WORDS = 80
 ICONS = {404: "search", 429: "later", 503: "later"}
 
 
@@ -50,7 +52,8 @@ async def error_page(request: Request, error: ReedbedError, status: int) -> Resp
         # The user reloaded a page that was the response to a form.
         return see_other(request, nearest_page(request))
     set_language(language_of(request, request.state.caller))
-    view = ErrorPage(ICONS.get(status, "alert"), _heading(status), explain(error))
+    words = _words_of(request.url.path) if status == 404 else ""
+    view = ErrorPage(ICONS.get(status, "alert"), _heading(status), explain(error), words=words)
     sidebar = await _sidebar(request) if status < 500 and not is_htmx(request) else None
     template = "errors/error.html" if sidebar is None else "errors/page.html"
     return await page(request, template, view, sidebar=sidebar, status=status, headers=headers_of(error))
@@ -67,6 +70,12 @@ async def _sidebar(request: Request) -> Sidebar | None:
             return await build_sidebar(tx, caller.user_id, "", theme_of(request), runtime.now())
     except Unavailable:
         return None
+
+
+def _words_of(path: str) -> str:
+    """The words at the end of an address, such as those of an article's headline."""
+    slug = path.rstrip("/").rpartition("/")[2].partition(".")[0]
+    return " ".join(word for word in re.split(r"[\W_]+", slug) if word.isalpha())[:LONGEST_WORDS]
 
 
 def _heading(status: int) -> str:

@@ -28,7 +28,7 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/settings/published")
 async def show_published(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    return await _show(request, runtime, caller)
+    return await _show(request, runtime, caller, chosen=request.query_params.get("view", ""))
 
 
 @router.post("/settings/published")

@@ -29,8 +29,15 @@ async def test_an_error_keeps_the_sidebar_and_says_a_title_once(reader: Client, 
     assert page.status_code == 404
     assert 'id="tree"' in page.text and page.text.count("<h1") == 1
     assert page.text.count("Feed not found") == 1
+    assert "Search your entries for" not in page.text
     stranger = await client.get("/nothing-of-the-kind")
     assert 'id="tree"' not in stranger.text
+
+
+async def test_an_address_of_nothing_offers_a_search_for_its_words(reader: Client) -> None:
+    page = await reader.get("/2026/11/swing-bridge_closes.html")
+    assert "Search your entries for “swing bridge closes”" in page.text
+    assert 'href="/search?q=swing%20bridge%20closes"' in page.text
 
 
 async def test_a_post_is_read_without_a_headline(reader: Client, site: FeedSite, harness: RuntimeHarness) -> None:

@@ -154,6 +154,8 @@ async def test_a_view_is_published_given_a_new_address_and_taken_back(
     assert (await client.get(path)).status_code == 404
     await reading.post(f"/settings/published/{feed}/delete")
     assert await harness.column("SELECT id FROM published_feeds") == []
+    chosen = await reading.get("/settings/published?view=later")
+    assert '<option value="later" selected>' in chosen.text
     unknown = await reading.post("/settings/published", data={"view": "sideways"})
     assert unknown.status_code == 400
     assert (await reading.post("/settings/published", data={"view": "folder:999"})).status_code == 404

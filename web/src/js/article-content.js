@@ -35,12 +35,15 @@ function turn(by) {
   if (next) enlarge(next);
 }
 
-const LISTED = ".row img:not(.fav)";
+const LISTED = ".row img:not(.fav), .pics img";
 
-// A image that cannot be had leaves no empty frame in the list.
+// An image that cannot be had leaves no empty frame.
 function takeAway(image) {
-  image.closest(".row").removeAttribute("data-pictured");
-  image.remove();
+  const pictures = image.closest(".pics");
+  image.closest(".row")?.removeAttribute("data-pictured");
+  (pictures ? image.closest("a") : image).remove();
+  if (pictures) pictures.dataset.count = pictures.childElementCount;
+  if (pictures && !pictures.childElementCount) pictures.closest("figure").remove();
 }
 
 // Errors of pictures are only heard on the way down, and not at all before this script is there.

@@ -21,6 +21,11 @@ export function selectedText() {
   return document.getElementById("prose")?.contains(range.commonAncestorContainer) ? range : null;
 }
 
+/** A short tick under the finger; browsers refuse it, with a complaint, before the page was touched. */
+export function tick() {
+  if (navigator.userActivation?.hasBeenActive) navigator.vibrate?.(10);
+}
+
 /** Run after the next frame is painted, or at once when the page is hidden and paints none. */
 export function afterPaint(act) {
   if (document.hidden) act();

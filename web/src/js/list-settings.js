@@ -52,5 +52,7 @@ function forgetAddress(fields) {
 
 document.addEventListener("reedbed:list", () => {
   const layout = document.getElementById("rows")?.dataset.density;
-  if (layout) app.toggleAttribute("data-wide-list", WIDE.includes(layout));
+  if (!layout) return;
+  app.toggleAttribute("data-wide-list", WIDE.includes(layout));
+  app.toggleAttribute("data-one-line", layout === "titles");
 });

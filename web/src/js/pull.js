@@ -1,5 +1,6 @@
 // Pulling the list down looks for new entries: reeds grow, and letting go past the threshold sends the form.
 import { listBody } from "./rows.js";
+import { tick } from "./dom.js";
 import { translate, translateCount } from "./i18n.js";
 
 const BEGINS = 12;
@@ -47,7 +48,7 @@ function show(height) {
   sign.toggleAttribute("data-ready", ready);
   const feeds = document.querySelectorAll('#tree [data-count^="feed:"]').length;
   sign.lastElementChild.textContent = ready ? translateCount("letGo", feeds) : translate("pull");
-  if (ready) navigator.vibrate?.(10);
+  if (ready) tick();
 }
 
 function end() {

@@ -1,6 +1,7 @@
 // The sidebar: its menus, renaming in place, hiding what is read, the cards of feeds in trouble, and its renewal.
 import { announce } from "./announce.js";
 import { refreshCounts } from "./counts.js";
+import { tick } from "./dom.js";
 import { openMenu, menuIsOpen } from "./menu-panel.js";
 import { markMany } from "./bulk.js";
 import { reloadList } from "./list.js";
@@ -151,7 +152,10 @@ function describe(panel, line) {
   panel.setAttribute("aria-label", nameOf(line));
   panel.querySelector("strong").textContent = nameOf(line);
   panel.querySelector("[data-icon]").replaceWith(linkOf(line).firstElementChild.cloneNode(true));
-  panel.querySelector("[data-facts]").textContent = treeText("unreadOther", { n: number(unread) });
+  const feeds = isFolder(line) && line.querySelectorAll(".line:not(.folder)").length;
+  const facts = [feeds && treeText(feeds === 1 ? "feedsOne" : "feedsOther", { n: number(feeds) })];
+  facts.push(treeText("unreadOther", { n: number(unread) }));
+  panel.querySelector("[data-facts]").textContent = facts.filter(Boolean).join(" · ");
   const muted = isFolder(line) ? line.querySelector("[data-muted]") : line.matches("[data-muted]");
   if (!muted) panel.querySelector('[data-do="mute:none"]').remove();
   else if (!isFolder(line)) panel.querySelector("[data-opens=mute]").remove();
@@ -159,6 +163,7 @@ function describe(panel, line) {
   check(panel, "folders", `move:${folderAround(line)?.dataset.id ?? ""}`);
   panel.querySelector(`[data-do="unread:${"apart" in line.dataset ? "false" : "true"}"]`).remove();
   check(panel, "display", `display:${line.dataset.display ?? "number"}`);
+  hint(panel, "display");
 }
 
 function countOf(line) {
@@ -183,6 +188,14 @@ function folderLines(panel, line) {
 function check(panel, of, act) {
   const content = panel.querySelector(`template[data-of="${of}"]`)?.content;
   content?.querySelector(`[data-do="${act}"]`)?.setAttribute("aria-checked", "true");
+}
+
+/** What is chosen in a submenu is said beside the line that opens it. */
+function hint(panel, of) {
+  const chosen = panel.querySelector(`template[data-of="${of}"]`)?.content.querySelector("[aria-checked=true] span");
+  if (!chosen) return;
+  const said = Object.assign(document.createElement("span"), { className: "hint", textContent: chosen.textContent });
+  panel.querySelector(`[data-opens="${of}"] > .end`).before(said);
 }
 
 function addFacts(panel, { feed, unread_count }) {
@@ -240,6 +253,8 @@ const ACTS = {
   },
   settings: (line) => location.assign(isFolder(line) ? "/folders" : `/feeds/${idOf(line)}/edit`),
   add: (line) => newFolder(line),
+  digest: (line) => location.assign(`/summaries?about=folder_id%3D${idOf(line)}`),
+  publish: (line) => location.assign(`/settings/published?view=folder:${idOf(line)}`),
   unsubscribe: (line) => leave(line),
   remove: async (line) => {
     const name = nameOf(line);
@@ -399,7 +414,7 @@ tree?.addEventListener(
     press = null;
     if (!line || event.touches.length !== 1 || event.target.closest("summary, input, button")) return;
     const { clientX: x, clientY: y } = event.touches[0];
-    press = { x, y, timer: setTimeout(() => (navigator.vibrate?.(10), showMenu(line, {})), LONG_PRESS) };
+    press = { x, y, timer: setTimeout(() => (tick(), showMenu(line, {})), LONG_PRESS) };
   },
   { passive: true },
 );

@@ -1,5 +1,6 @@
 // On touch, a row slides: to the right it is marked read, to the left star and later stand open (mirrored where the
 // page runs from right to left). Only a movement whose first 12 px are horizontal counts, so that scrolling is safe.
+import { tick } from "./dom.js";
 import { isMarked, mark } from "./marks.js";
 import { idOf } from "./rows.js";
 import { translate } from "./i18n.js";
@@ -72,7 +73,7 @@ function slide(by) {
   acts.dataset.side = by > 0 ? "read" : "more";
   row.style.translate = `${mirror() * Math.min(by, OPEN + 24)}px`;
   const far = by > LETS_GO || -by > LETS_GO;
-  if (far && !shown.far) navigator.vibrate?.(10);
+  if (far && !shown.far) tick();
   shown.far = far;
 }
 

@@ -21,8 +21,9 @@ function offer(link, player) {
   video.className = "video";
   const picture = link.querySelector("img");
   if (picture) {
+    if (picture.complete && !picture.naturalWidth) picture.remove();
+    else video.append(picture);
     picture.addEventListener("error", () => picture.remove());
-    video.append(picture);
   }
   const play = document.createElement("button");
   play.type = "button";
