@@ -24,7 +24,7 @@ DIALECT = frozenset(
         door doors wish wishes said told shelf purse toll spoken nap naps leftovers steadiness switchboard
         letter letters speech pacer meters packing setback sighting tally twin lane lanes loan mend mended
         tidy breathe sift sifted judge judged masthead farewell begun beside stranger strangers somebody
-        everybody nobody reed reeds waking ear heard vouch
+        everybody nobody reed reeds waking ear heard vouch unpark pile weigh
         """,
     )
 )

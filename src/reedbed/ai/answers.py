@@ -265,7 +265,7 @@ class _Library:
             if all(max(doc.hits[index], story[index]) >= BEGINNING for index in names):
                 yield from self._sentences(doc, story, self.relevance[id(doc)] / top)
 
-    def context(self, best: CitablePassage, told: Sequence[frozenset[str]]) -> list[Sentence]:
+    def context(self, best: CitablePassage, shown: Sequence[frozenset[str]]) -> list[Sentence]:
         """What the best entry says beside the answer with words of the question, up to `CONTEXT` sentences in all."""
         doc = next(doc for doc in self.best if doc.passage is best)
         places = [
@@ -273,9 +273,11 @@ class _Library:
             for place, text in enumerate(doc.texts)
             if text != best.title and _is_statement(text) and self._covered(doc.sentence_hits[place]) >= MIN_OWN_TYPED
         ]
-        fresh = [place for place in places if not any(_is_repeat(frozenset(doc.words[place]), words) for words in told)]
+        fresh = [
+            place for place in places if not any(_is_repeat(frozenset(doc.words[place]), words) for words in shown)
+        ]
         fresh.sort(key=lambda place: -self._worth(doc, place))
-        chosen = sorted(fresh[: max(0, CONTEXT - len(told))])
+        chosen = sorted(fresh[: max(0, CONTEXT - len(shown))])
         return [
             Sentence(bounded(doc.texts[place], MAX_QUOTE_LENGTH), (best.entry_id,), best.language) for place in chosen
         ]
@@ -361,8 +363,8 @@ def _is_statement(text: str) -> bool:
     return NOT_PROSE.search(text) is None and not text.rstrip().endswith(("?", ":"))
 
 
-def _is_repeat(words: frozenset[str], told: frozenset[str]) -> bool:
-    return len(words & told) > 0.7 * min(len(words), len(told))
+def _is_repeat(words: frozenset[str], shown: frozenset[str]) -> bool:
+    return len(words & shown) > 0.7 * min(len(words), len(shown))
 
 
 def sentence_score(inquiry: Inquiry, text: str, own: float, together: float) -> float | None:

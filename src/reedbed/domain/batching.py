@@ -37,8 +37,8 @@ def next_size(size: float, weighed: float, took_ms: float) -> float:
     return min(max(fitting, size * 0.5, minimum), size * 1.5, LARGEST)
 
 
-def cut(waiting: Sequence[T], size: float, weigh: Callable[[T], float]) -> int:
+def cut(waiting: Sequence[T], size: float, size_of: Callable[[T], float]) -> int:
     """How many items form the next batch: at least one, and such that no small remainder is left."""
-    sums = list(accumulate(map(weigh, waiting)))
+    sums = list(accumulate(map(size_of, waiting)))
     share = sums[-1] / max(1, round(sums[-1] / size))
     return next((count for count, total in enumerate(sums, 1) if total >= share), len(sums))

@@ -180,7 +180,7 @@ def group(materials: Sequence[PromptContext], interest: Mapping[int, float] | No
     newest = max((entry.at for entry in materials), default=0)
     items = [tuple(entries) for entries in groups.values()]
     vectors = _vectors(items)
-    told_with = [
+    with_near = [
         tuple(
             entry
             for other, near in zip(items, vectors, strict=True)
@@ -190,7 +190,7 @@ def group(materials: Sequence[PromptContext], interest: Mapping[int, float] | No
         for vector in vectors
     ]
     ranked = sorted(
-        zip(items, told_with, strict=True),
+        zip(items, with_near, strict=True),
         key=lambda one: (-importance(one[1], interest or {}, newest), -len(one[0]), -one[0][0].at),
     )
     return [item for item, _ in ranked]
@@ -227,11 +227,11 @@ def compose(items: Sequence[Item]) -> tuple[Paragraph, ...]:
 def _without_repeats(items: Sequence[Item]) -> list[Item]:
     """Without items that tell what an item before them has told: one event must not be told twice."""
     kept: list[Item] = []
-    told: list[_Vector] = []
+    earlier: list[_Vector] = []
     for item, vector in zip(items, _vectors(items), strict=True):
-        if not any(vector.is_near(other) for other in told):
+        if not any(vector.is_near(other) for other in earlier):
             kept.append(item)
-            told.append(vector)
+            earlier.append(vector)
     return kept
 
 

@@ -195,11 +195,11 @@ class DigestMail:
 
 
 def digest_email(to: str, digest: Digest, mail: DigestMail) -> Email:
-    letter = _DigestLetter(digest, mail)
-    return Email(to, letter.subject(), letter.text(), letter.html(), mail.unsubscribe_url)
+    text = _DigestMailText(digest, mail)
+    return Email(to, text.subject(), text.text(), text.html(), mail.unsubscribe_url)
 
 
-class _DigestLetter:
+class _DigestMailText:
     def __init__(self, digest: Digest, mail: DigestMail) -> None:
         self.digest, self.mail = digest, mail
         self.texts = _GERMAN if mail.language.startswith("de") else _ENGLISH

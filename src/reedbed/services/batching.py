@@ -23,11 +23,11 @@ class Batches:
         self._pause = MIN_REST
         self.written = 0
 
-    def take(self, waiting: list[T], weigh: Callable[[T], float]) -> list[T]:
+    def take(self, waiting: list[T], size_of: Callable[[T], float]) -> list[T]:
         """Remove the next batch from `waiting` and return it."""
-        count = cut(waiting, self._size, weigh)
+        count = cut(waiting, self._size, size_of)
         batch, waiting[:] = waiting[:count], waiting[count:]
-        self._batch_cost = sum(map(weigh, batch))
+        self._batch_cost = sum(map(size_of, batch))
         return batch
 
     async def write(self, work: Callable[[Tx], Awaitable[R]]) -> R:

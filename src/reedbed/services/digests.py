@@ -34,7 +34,7 @@ from reedbed.domain.digests import (
 )
 from reedbed.domain.email import DigestMail, NotSent, digest_email
 from reedbed.domain.entries import EntryRow, ViewQuery
-from reedbed.domain.errors import Conflict, Invalid, NotFound, ReedbedError, TooSlow, Unavailable
+from reedbed.domain.errors import Conflict, Invalid, NotFound, Unavailable
 from reedbed.domain.failures import Failure
 from reedbed.domain.push import digest_note
 from reedbed.domain.subscriptions import SubscribedFeedRow
@@ -45,7 +45,7 @@ from reedbed.domain.webhooks import WebhookEvent
 from reedbed.ingest.text import prose_text
 from reedbed.services.ai import ask_model, must_stay_local, variant_for
 from reedbed.services.images import image_urls_for_apps
-from reedbed.services.jobs import Done, Later, enqueue, report_job_progress, try_again, wake_jobs
+from reedbed.services.jobs import Done, Later, enqueue, failure_of, report_job_progress, try_again, wake_jobs
 from reedbed.services.push import enqueue_push_notes
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.find import search_entries
@@ -248,17 +248,10 @@ async def write_digest(runtime: Runtime, job: Job) -> Done | Later:
         digest = await digests.get(tx, job.user_id, job.payload["digest_id"])
     if user is None or digest is None or digest.status != "pending":
         return Done()
-    try:
-        await _write(runtime, job, user, digest)
-    except TooSlow as error:
-        await _fail(runtime, digest, error.failure)
-    except Unavailable:
-        raise
-    except ReedbedError as error:
-        await _fail(runtime, digest, error.failure)
-    except Exception:
-        log.exception("a digest broke down", digest=digest.id)
-        await _fail(runtime, digest, FAILED)
+    work = _write(runtime, job, user, digest)
+    failure = await failure_of(work, FAILED, event="a digest broke down", digest=digest.id)
+    if failure is not None:
+        await _fail(runtime, digest, failure)
     await report_job_progress(runtime, job, 1, 1, {"digest_id": digest.id})
     return Done({"digest_id": digest.id})
 

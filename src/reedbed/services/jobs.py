@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 from structlog.contextvars import bound_contextvars
 
-from reedbed.domain.errors import ReedbedError, Unavailable
+from reedbed.domain.errors import ReedbedError, TooSlow, Unavailable
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
@@ -47,6 +47,22 @@ class Later:
 
 
 Handler = Callable[[Runtime, Job], Awaitable[Done | Later]]
+
+
+async def failure_of(work: Awaitable[None], otherwise: Failure, *, event: str, **fields: object) -> Failure | None:
+    """Do work whose failure is shown to its user. If something is unavailable for a moment, the job runs again."""
+    try:
+        await work
+    except TooSlow as error:
+        return error.failure
+    except Unavailable:
+        raise
+    except ReedbedError as error:
+        return error.failure
+    except Exception:
+        log.exception(event, **fields)
+        return otherwise
+    return None
 
 
 async def enqueue(runtime: Runtime, kind: str, payload: Mapping[str, Any], *, user_id: int | None = None) -> int:

@@ -33,7 +33,7 @@ JOBS_KEPT = 30 * DAY
 EVENTS_KEPT = 365 * DAY
 SUMMARIES_KEPT = 30 * DAY
 DELIVERIES_KEPT = 7 * DAY
-PIECES, PIECES_AT_ONCE = 1_000, 5
+BATCHES, BATCHES_AT_ONCE = 1_000, 5
 LONG_UNSEEN = 2 * DAY
 _LAST_RUN = "swept_at"
 
@@ -68,9 +68,9 @@ async def delete_old_history(runtime: Runtime) -> int:
 
 async def delete_old_jobs(runtime: Runtime) -> int:
     """Delete jobs that ended long ago, and the input of all that ended."""
-    for _ in range(PIECES):
+    for _ in range(BATCHES):
         async with runtime.db.write() as tx:
-            if not await jobs.delete_old_batches(tx, most=PIECES_AT_ONCE):
+            if not await jobs.delete_old_batches(tx, most=BATCHES_AT_ONCE):
                 break
     async with runtime.db.write() as tx:
         return await jobs.delete_finished(tx, runtime.now() - JOBS_KEPT)

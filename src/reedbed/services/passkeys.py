@@ -104,12 +104,12 @@ async def add_passkey(runtime: Runtime, caller: Caller, name: str, credential: s
     party, checked_name = _require_party(runtime), check_passkey_name(name)
     try:
         answer = read_registration(credential)
-        begun = await _use_challenge(runtime, "passkey_add", answer, _session_key(caller))
-        if begun.user_id != caller.user_id:
+        challenge = await _use_challenge(runtime, "passkey_add", answer, _session_key(caller))
+        if challenge.user_id != caller.user_id:
             raise WrongAnswer("it was asked of another user")
     except WrongAnswer as error:
         raise _refused(error) from error
-    return await _store_passkey(runtime, caller, party, checked_name, answer, begun.user_handle or "")
+    return await _store_passkey(runtime, caller, party, checked_name, answer, challenge.user_handle or "")
 
 
 async def _store_passkey(
@@ -251,10 +251,10 @@ async def _use_challenge(runtime: Runtime, purpose: str, answer: PasskeyAnswer, 
     """It is used up whether or not the answer is right."""
     hashes = token_hash(answer.challenge), token_hash(browser)
     async with runtime.db.write() as tx:
-        begun = await codes.pop_challenge(tx, purpose, *hashes, runtime.now())
-    if begun is None:
+        challenge = await codes.pop_challenge(tx, purpose, *hashes, runtime.now())
+    if challenge is None:
         raise WrongAnswer("nobody asked for it here, or too long ago")
-    return begun
+    return challenge
 
 
 async def _new_challenge(

@@ -3,14 +3,12 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-import structlog
-
 from reedbed.ai.answers import Inquiry, answer, best_passages, excerpt, inquire, search_terms
 from reedbed.ai.prompts import MAX_PASSAGE, Reading, answer_prompt
 from reedbed.ai.responses import read_answer
 from reedbed.domain.digests import DigestScope, Sentence, source_of, sources_of
 from reedbed.domain.entries import EntryRow, ViewQuery
-from reedbed.domain.errors import NotFound, ReedbedError, TooSlow, Unavailable
+from reedbed.domain.errors import NotFound
 from reedbed.domain.failures import Failure
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.questions import (
@@ -28,7 +26,7 @@ from reedbed.domain.summaries import EXTRACT, Variant
 from reedbed.domain.users import User
 from reedbed.ingest.text import prose_text
 from reedbed.services.ai import ask_model, must_stay_local, variant_for
-from reedbed.services.jobs import Done, Later, wake_jobs
+from reedbed.services.jobs import Done, Later, failure_of, wake_jobs
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.find import search_entries
 from reedbed.store import jobs, questions, users, visibility
@@ -36,8 +34,6 @@ from reedbed.store.entries import lists as entry_lists
 from reedbed.store.entries import read as entry_texts
 from reedbed.store.entries.read import EntryText
 from reedbed.store.jobs import Job
-
-log = structlog.get_logger()
 
 JOB_KIND = "question"
 EVERYTHING = DigestScope()
@@ -83,17 +79,10 @@ async def answer_question(runtime: Runtime, job: Job) -> Done | Later:
         question = await questions.get(tx, job.user_id, job.payload["question_id"])
     if user is None or question is None or question.status != "pending":
         return Done()
-    try:
-        await _answer(runtime, user, question)
-    except TooSlow as error:
-        await _fail(runtime, question, error.failure)
-    except Unavailable:
-        raise
-    except ReedbedError as error:
-        await _fail(runtime, question, error.failure)
-    except Exception:
-        log.exception("a question broke down", question=question.id)
-        await _fail(runtime, question, FAILED)
+    work = _answer(runtime, user, question)
+    failure = await failure_of(work, FAILED, event="a question broke down", question=question.id)
+    if failure is not None:
+        await _fail(runtime, question, failure)
     await _publish_progress(runtime, question, "done")
     return Done({"question_id": question.id})
 

@@ -173,7 +173,7 @@ class VisibleScope:
     """An upper limit of the entries in the list; None if it is more than a page, or unknown."""
     narrowed: bool = False
     """The list is limited to a feed or a folder."""
-    pile: int = 0
+    total: int = 0
     """The total these feeds are a part of: all unread entries, or all feeds on the server."""
     has_hidden: bool = False
     """The list is one of all feeds, and leaves out some: muted ones, or those kept out of Unread."""
@@ -300,7 +300,7 @@ def _in_scope(by: str, *, with_muted: bool = False, of_unread: bool = False) -> 
 def _select_subscribed(by: str, view: str, only_unread: bool) -> ClauseElement:
     has_hidden = _has_hidden(view) if by == "all" else false()
     query = select(
-        subscriptions.c.feed_id, subscriptions.c.unread, _total(by, view).label("pile"), has_hidden.label("has_hidden")
+        subscriptions.c.feed_id, subscriptions.c.unread, _total(by, view).label("total"), has_hidden.label("has_hidden")
     )
     query = query.where(*_in_scope(by, with_muted=view not in ("unread", "all"), of_unread=view == "unread"))
     if only_unread:

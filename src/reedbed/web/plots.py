@@ -23,15 +23,15 @@ FILLED = 0.7
 @record
 class PlotSpan:
     length: Millis
-    pieces: int
+    steps: int
 
     def begin(self, now: Instant) -> Instant:
         """The start of the first interval; the last one is not over yet."""
         return (now // HOUR + 1) * HOUR - self.length
 
     @property
-    def piece(self) -> Millis:
-        return self.length // self.pieces
+    def step(self) -> Millis:
+        return self.length // self.steps
 
 
 SPANS = {"day": PlotSpan(DAY, 24), "week": PlotSpan(7 * DAY, 28), "month": PlotSpan(30 * DAY, 30)}
@@ -61,7 +61,7 @@ def fetch_plot(hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Ins
         finding=translate("%(checks)s fetches, %(failed)s.", checks=Count(checks), failed=failed),
         axis=_axis(span, now, zone),
         bars=(*good, *bad),
-        bar_width=f"{FILLED * WIDE / span.pieces:.2f}",
+        bar_width=f"{FILLED * WIDE / span.steps:.2f}",
     )
 
 
@@ -108,7 +108,7 @@ def new_entries_plot(hours: Sequence[FetchHour | FetchStats], span: PlotSpan, no
         bars=tuple(
             _bar(index, bucket.new_entries, tallest, span) for index, bucket in enumerate(buckets) if bucket.new_entries
         ),
-        bar_width=f"{FILLED * WIDE / span.pieces:.2f}",
+        bar_width=f"{FILLED * WIDE / span.steps:.2f}",
     )
 
 
@@ -133,10 +133,10 @@ def figure(title: str, number: str) -> Plot:
 
 
 def _buckets(hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Instant) -> list[TimeBucket]:
-    sums = [[0, 0, 0, 0] for _ in range(span.pieces)]
+    sums = [[0, 0, 0, 0] for _ in range(span.steps)]
     for hour in hours:
-        index = (hour.hour - span.begin(now)) // span.piece
-        if 0 <= index < span.pieces:
+        index = (hour.hour - span.begin(now)) // span.step
+        if 0 <= index < span.steps:
             for column, value in enumerate((hour.checks, hour.failures, hour.new_entries, hour.unchanged)):
                 sums[index][column] += value
     return [TimeBucket(*values) for values in sums]
@@ -144,7 +144,7 @@ def _buckets(hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Insta
 
 def _bar(index: int, value: int, tallest: int, span: PlotSpan, *, bad: bool = False) -> Bar:
     height = HIGH * value / max(tallest, 1)
-    left = WIDE * index / span.pieces + (1 - FILLED) / 2 * WIDE / span.pieces
+    left = WIDE * index / span.steps + (1 - FILLED) / 2 * WIDE / span.steps
     return Bar(f"{left:.2f}", f"{HIGH - height:.2f}", f"{height:.2f}", bad)
 
 
@@ -152,7 +152,7 @@ def line(points: Sequence[tuple[int, float]], span: PlotSpan) -> str:
     """An SVG path from the start of the first interval to the end of the last: one point is a line, too."""
     if not points:
         return ""
-    width = WIDE / span.pieces
+    width = WIDE / span.steps
     (first, start), (last, end) = points[0], points[-1]
     inner = [(width * (index + 0.5), height) for index, height in points]
     path = [(width * first, start), *inner, (width * (last + 1), end)]

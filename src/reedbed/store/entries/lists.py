@@ -138,7 +138,7 @@ def _merging_is_cheaper(query: ViewQuery, scope: VisibleScope, feeds: int) -> bo
     if scope.unread is not None and scope.unread <= HANDFUL:
         return True
     size = feeds if query.view == "all" else scope.unread or 1
-    return scope.pile > 2 * feeds * size
+    return scope.total > 2 * feeds * size
 
 
 def _params(user_id: int, query: ViewQuery, scope: VisibleScope, cursor: Cursor | None, size: int) -> dict[str, Param]:

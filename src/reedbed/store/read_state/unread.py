@@ -243,7 +243,7 @@ async def park(tx: Tx, user_id: int, feed_id: int) -> None:
     await tx.run(_RESET_COUNT, pair)
 
 
-_UNPARK = Command(
+_RESTORE_UNREAD = Command(
     insert(unread)
     .from_select(
         _ROW,
@@ -294,7 +294,7 @@ async def restore_unread(tx: Tx, user_id: int, feed_id: int) -> None:
     await lock_feed(tx, feed_id)
     await lock_subscriptions(tx, user_id, [feed_id])
     since_id, newest = await _initial_since_id(tx, feed_id)
-    await tx.run(_UNPARK, pair)
+    await tx.run(_RESTORE_UNREAD, pair)
     await tx.run(_MISSED, {**pair, "floor": since_id})
     await tx.run(_DELETE_PARKED_FEED, pair)
     await tx.run(_RAISE_NEWEST, {**pair, "newest": newest})

@@ -97,7 +97,7 @@ class _Engine(Protocol[P]):
         """Typical µs to find one match by walking a list."""
         ...
 
-    async def weigh(self, tx: Tx, plan: P) -> float:
+    async def estimate_cost(self, tx: Tx, plan: P) -> float:
         """µs to check one entry for the terms, at most."""
         ...
 
@@ -202,7 +202,7 @@ class _Search(Generic[P]):
         cost_per_hit = self._hit_cost(1) + (TEXT_COST if self.plan.text else 0.0)
         by_index = SearchPlan(self._step_index, span, cost_per_hit, self.engine.FIRST_HITS, self._fixed_cost)
         cost_in_list = cost_per_hit + self.engine.usual(self.plan)
-        by_list = SearchPlan(self._step_list, span, cost_in_list, FIRST_LISTED, weigh=self._entry_cost)
+        by_list = SearchPlan(self._step_list, span, cost_in_list, FIRST_LISTED, estimate_cost=self._entry_cost)
         if not self.plan.index.groups:
             return [by_list]
         if span.beyond is None or self.tx.engine == "postgresql":
@@ -210,7 +210,7 @@ class _Search(Generic[P]):
         return [by_index if span.beyond.id == 0 else by_list]
 
     async def _entry_cost(self) -> float:
-        check_cost = await self.engine.weigh(self.tx, self.plan) if self.plan.index else 0.0
+        check_cost = await self.engine.estimate_cost(self.tx, self.plan) if self.plan.index else 0.0
         text_cost = TEXT_COST if self.plan.text else 0.0
         list_cost = _list_cost(1, await self._lists())
         return self._hit_cost(1) + list_cost + min(check_cost, TEXT_COST) + text_cost

@@ -96,7 +96,7 @@ class SearchPlan:
     """Of the first step, if the budget allows it."""
     fixed_cost: Callable[[], float] = lambda: 0.0
     """µs for a step of any size."""
-    weigh: Callable[[], Awaitable[float]] | None = None
+    estimate_cost: Callable[[], Awaitable[float]] | None = None
     """µs per entry; called before the first step."""
     found: list[Hit] = field(default_factory=list[Hit])
     looked: int = 0
@@ -112,7 +112,7 @@ class SearchPlan:
         if self.looked:
             size = self._next_size(limit, budget)
         else:
-            entry_cost = await self.weigh() if self.weigh else self.guess
+            entry_cost = await self.estimate_cost() if self.estimate_cost else self.guess
             size = max(SHORTEST, min(max(self.size, limit + 1), int(budget / entry_cost)))
         stepped = await self.step(self.span, size)
         self.found += [hit for hit in stepped.hits if hit.entry_id in stepped.good]

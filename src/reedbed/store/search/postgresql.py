@@ -159,7 +159,7 @@ def usual(plan: PostgresqlPlan) -> float:
     return plan.asking
 
 
-async def weigh(tx: Tx, plan: PostgresqlPlan) -> float:
+async def estimate_cost(tx: Tx, plan: PostgresqlPlan) -> float:
     return plan.asking
 
 

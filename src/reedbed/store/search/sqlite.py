@@ -254,7 +254,7 @@ async def check(tx: Tx, plan: SqlitePlan, ids: Sequence[int], max_cost: float) -
     if not keys:
         return Checked(set() if words.groups else set(ids), 0)
     first, last = min(keys), max(keys)
-    await weigh(tx, plan)
+    await estimate_cost(tx, plan)
     assert plan.weight
     costs = plan.weight
     scan_cost = fixed_cost(plan) + costs.scan * (last - first + 1) / (costs.seconds + 1)
@@ -279,7 +279,7 @@ def usual(plan: SqlitePlan) -> float:
     return 10 * CHECK_COST if plan.gathered else CHECK_COST
 
 
-async def weigh(tx: Tx, plan: SqlitePlan) -> float:
+async def estimate_cost(tx: Tx, plan: SqlitePlan) -> float:
     if plan.weight is None:
         parts = plan.index.parts
         tokens = [token for part in parts for token in part.tokens]
