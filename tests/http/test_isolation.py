@@ -38,6 +38,7 @@ NOUNS = {
     "entry_id": "entries",
     "entry_ids": "entries",
     "ids": "entries",
+    "read": "entries",
     "target_id": "share_targets",
     "search_id": "searches",
     "story_id": "stories",

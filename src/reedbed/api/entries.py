@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import Query, Request
 from pydantic import Field
@@ -35,6 +35,7 @@ from reedbed.services.images import Pictures, image_urls_for_apps
 from reedbed.services.search.find import Matched, SearchOrder, SearchPage, search_entries
 from reedbed.services.stories import related_entries
 from reedbed.services.summaries import one_lines
+from reedbed.services.users import preferences_of
 
 
 @record
@@ -195,6 +196,9 @@ def cursor_order(order: SearchOrder) -> Order:
     return "newest" if order == "relevance" else order
 
 
+EntryOrder = Literal["newest", "oldest", "relevance", "interest"]
+
+
 def search_response(page: SearchPage, lines: Mapping[int, str], order: SearchOrder, name: str) -> Json[SearchHitPage]:
     next_cursor = page.next and encode_cursor(page.next.sort_at, page.next.id, cursor_order(order), name)
     items = [
@@ -218,6 +222,7 @@ def _matched_response(matched: Matched | None) -> MatchedResponse | None:
 
 router = ApiRouter(prefix="/api/v1/entries", tags=["entries"])
 
+NO_INTEREST = "This order needs the preference `interest`, and is not for searches."
 SEARCH = (
     'Full-text search: words, "a phrase", -without, prefix*, this OR that, title:, author:, feed:, folder:, '
     "tag:, is:unread, is:starred, is:later, is:muted, lang:de, after:2026-11-01, before:7d. Matches are in "
@@ -268,7 +273,13 @@ async def list_entries(
     folder_id: Annotated[JsonId | None, Query(description="With its subfolders.")] = None,
     tag: Annotated[str | None, Query(max_length=200)] = None,
     q: Annotated[str | None, Query(max_length=MAX_TEXT, description=SEARCH)] = None,
-    order: Annotated[SearchOrder, Query(description="`relevance` is only for searches.")] = "newest",
+    order: Annotated[
+        EntryOrder,
+        Query(
+            description="`relevance` is only for searches. `interest` needs the preference of this name: it ranks the "
+            "newest 500 entries of a list, older ones follow by time."
+        ),
+    ] = "newest",
     since: Annotated[datetime | None, Query(description="Only entries from this time on.")] = None,
     excerpts: Annotated[bool, Query(description="Whether a search says what matches; without, it is quicker.")] = True,
     limit: PageLimit = None,
@@ -276,13 +287,15 @@ async def list_entries(
 ) -> Json[ListPage[EntryItem] | SearchHitPage]:
     query = ViewQuery(
         view=view,
-        order=cursor_order(order),
+        order="interest" if order == "interest" else cursor_order(order),
         feed_id=feed_id,
         folder_id=folder_id,
         tag=None if tag is None else storable(tag),
         since=_instant(since),
     )
     text = storable(q or "").strip()
+    if order == "interest" and (text or not preferences_of(caller.user).interest):
+        raise Invalid(NO_INTEREST, field="order")
     name = f"entries {query.name()} {order} {text}"
     start = None if cursor is None else decode_cursor(cursor, query.order, name)
     size = page_limit(limit)
@@ -291,11 +304,12 @@ async def list_entries(
         lines = await one_lines(runtime, caller.user, [row.id for row in page.rows])
         return _page_response(page, lines, query.order, name)
     await spend_search(runtime, caller)
+    searched = "newest" if order == "interest" else order
     results = await search_entries(
-        runtime, caller.user_id, text, within=query, order=order, cursor=start, limit=size, excerpts=excerpts
+        runtime, caller.user_id, text, within=query, order=searched, cursor=start, limit=size, excerpts=excerpts
     )
     lines = await one_lines(runtime, caller.user, [row.id for row in results.rows])
-    return search_response(results, lines, order, name)
+    return search_response(results, lines, searched, name)
 
 
 @router.post("/mark-read", summary="Mark many entries read or unread")
@@ -385,7 +399,7 @@ ListName = Annotated[
     ),
 ]
 Shown = Annotated[str, Field(description="unread or all; empty: the default of the list.", examples=["unread"])]
-Sorted = Annotated[str, Field(description="newest, oldest, important or shortest; empty: your usual order.")]
+Sorted = Annotated[str, Field(description="newest, oldest, important, shortest or interest; empty: your usual order.")]
 LaidOut = Annotated[str, Field(description="titles, cards, magazine or pictures; empty: the usual layout.")]
 
 

@@ -42,6 +42,7 @@ ROUTERS = (
     RouterName("reedbed.api.tags:router", ("api/v1/tags",), _COUNTED),
     RouterName("reedbed.api.bookmarks:router", ("api/v1/bookmarks",), _COUNTED),
     RouterName("reedbed.api.highlights:router", ("api/v1/highlights",), _COUNTED),
+    RouterName("reedbed.api.interest:router", ("api/v1/interest",), _COUNTED),
     RouterName("reedbed.api.playback:router", ("api/v1/playback",), _COUNTED),
     RouterName("reedbed.api.rules:router", ("api/v1/rules",), _COUNTED),
     RouterName("reedbed.api.articles:saved_pages_router", ("api/v1/saved-pages",), _COUNTED),

@@ -64,6 +64,9 @@ class PreferencesResponse(ResponseModel):
     translations_in_apps: Annotated[
         bool, Field(description="Apps and published feeds get the translation instead of the original.")
     ]
+    interest: Annotated[bool, Field(description="Learn from your own acts what to list first.")]
+    interest_marks: Annotated[bool, Field(description="With `interest`: lists mark what is worth it.")]
+    interest_digests: Annotated[bool, Field(description="With `interest`: digests put first what you read.")]
 
 
 @record

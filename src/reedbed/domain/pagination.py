@@ -15,8 +15,9 @@ from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 
 Order = Literal["newest", "oldest"]
-ListOrder = Literal["newest", "oldest", "important", "shortest"]
-"""The orders of entry lists: by time, by the number of outlets that report the event, or by length."""
+ListOrder = Literal["newest", "oldest", "important", "shortest", "interest"]
+"""The orders of entry lists: by time, by the number of outlets that report the event, by length, or by what the user
+usually reads."""
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
@@ -25,7 +26,7 @@ _VERSION = 1
 _LAYOUT = struct.Struct(">BBqQ6s")
 _MAX_ID = 2**63 - 1
 """The highest row id of any database."""
-LIST_ORDERS: tuple[ListOrder, ...] = ("newest", "oldest", "important", "shortest")
+LIST_ORDERS: tuple[ListOrder, ...] = ("newest", "oldest", "important", "shortest", "interest")
 
 
 @record

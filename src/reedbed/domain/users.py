@@ -216,6 +216,12 @@ class Preferences:
     """Translate new entries in other languages without asking."""
     translations_in_apps: bool = False
     """Apps and published feeds get the translation instead of the original."""
+    interest: bool = False
+    """Learn from the user's own acts what to list first; see `domain.interest`."""
+    interest_marks: bool = False
+    """Mark entries in lists that are worth it."""
+    interest_digests: bool = True
+    """Digests put first what the user reads; only with `interest`."""
 
 
 def change_preferences(current: Preferences, changes: Mapping[str, Any]) -> Preferences:

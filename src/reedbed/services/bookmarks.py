@@ -6,6 +6,7 @@ from reedbed.domain.bookmarks import Bookmark, Snapshot
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
+from reedbed.services import interest
 from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks
@@ -36,6 +37,7 @@ async def bookmark_entry(runtime: Runtime, user_id: int, entry_id: int) -> Saved
         if not existing and await bookmarks.count(tx, user_id) >= MAX_BOOKMARKS:
             raise Conflict("There can be at most %(limit)s bookmarks. Delete some first.", limit=MAX_BOOKMARKS)
         bookmark = await bookmarks.put(tx, user_id, snapshot, runtime.now())
+        await interest.learn(runtime, tx, user_id, [entry_id], "saved")
     await _publish_change(runtime, user_id, bookmark.row.entry_id)
     return SavedBookmark(bookmark, new=not existing)
 

@@ -25,6 +25,7 @@ from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
 from reedbed.domain.text import Difference, differences
 from reedbed.ingest.text import clean_text
+from reedbed.services import interest
 from reedbed.services.live import publish_counts, publish_states
 from reedbed.services.runtime import Runtime
 from reedbed.store import folders, subscriptions, tags
@@ -112,11 +113,24 @@ class Revision:
 async def list_entries(
     runtime: Runtime, user_id: int, query: ViewQuery, cursor: Cursor | None, limit: int
 ) -> EntryPage:
+    if query.order == "interest":
+        return await _list_by_interest(runtime, user_id, query, cursor, limit)
     async with runtime.db.read() as tx:
         page = await entries.page(tx, user_id, query, cursor, limit)
     if page is None:
         raise NotFound(NO_SUCH_LIST)
     return page
+
+
+async def _list_by_interest(
+    runtime: Runtime, user_id: int, query: ViewQuery, cursor: Cursor | None, limit: int
+) -> EntryPage:
+    async with runtime.db.read() as tx:
+        ranked = await interest.list_ranked(tx, user_id, query, cursor, limit, runtime.now())
+    if ranked is None:
+        raise NotFound(NO_SUCH_LIST)
+    await interest.keep_ranking(runtime, user_id, ranked.to_keep)
+    return ranked.page
 
 
 async def get_entry(runtime: Runtime, user_id: int, entry_id: int) -> Entry:
@@ -150,6 +164,7 @@ async def change_entry(runtime: Runtime, user_id: int, entry_id: int, change: St
         await _set_read(runtime, tx, user_id, entry_id, change.read)
         await _set_mark(runtime, tx, user_id, entry_id, "starred", change.starred)
         await _set_mark(runtime, tx, user_id, entry_id, "later", change.later)
+        await _learn(runtime, tx, user_id, entry_id, change)
         if names is not None:
             await make_tags(runtime, tx, user_id, names)
             await tags.replace(tx, user_id, [entry_id], names)
@@ -160,6 +175,14 @@ async def change_entry(runtime: Runtime, user_id: int, entry_id: int, change: St
     await publish_states(runtime, user_id, [entry_id], change)
     # An entry of an unsubscribed feed is visible only while it is starred, saved or tagged.
     return after[0] if after else replace(before[0], states=States(read=True, starred=False, later=False))
+
+
+async def _learn(runtime: Runtime, tx: Tx, user_id: int, entry_id: int, change: StateChange) -> None:
+    """Being marked read says nothing: the page tells separately how long an entry was open."""
+    if change.starred:
+        await interest.learn(runtime, tx, user_id, [entry_id], "starred")
+    if change.later:
+        await interest.learn(runtime, tx, user_id, [entry_id], "later")
 
 
 async def _set_read(runtime: Runtime, tx: Tx, user_id: int, entry_id: int, read: bool | None) -> None:

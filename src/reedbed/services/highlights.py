@@ -6,6 +6,7 @@ from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.highlights import FIRST_COLOR, Highlight, Passage, check_color, check_note, check_passage, occurs
 from reedbed.domain.live import ChangeEvent
 from reedbed.ingest.text import clean_text
+from reedbed.services import interest
 from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.runtime import Runtime
 from reedbed.store import highlights
@@ -37,6 +38,7 @@ async def create_highlight(
         highlight = await highlights.add(
             tx, user_id, source, passage, runtime.now(), note=normalized_note, color=known_color
         )
+        await interest.learn(runtime, tx, user_id, [entry_id], "highlighted")
     await _publish_change(runtime, user_id, highlight)
     return highlight
 

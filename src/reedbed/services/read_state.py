@@ -5,6 +5,7 @@ import structlog
 from reedbed.domain.entries import MarkResult, Selection, StateChange, tag_names
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.times import DAY, Instant
+from reedbed.services import interest
 from reedbed.services.entries import NO_SUCH_ENTRY, NO_SUCH_LIST, make_tags
 from reedbed.services.live import publish_counts, publish_states
 from reedbed.services.runtime import Runtime
@@ -54,10 +55,13 @@ async def undo_last(runtime: Runtime, user_id: int, token: str) -> None:
     await publish_states(runtime, user_id, (), StateChange(read=step.kind == "unread"))
 
 
-async def change_entries(runtime: Runtime, user_id: int, entry_ids: list[int], change: StateChange) -> None:
+async def change_entries(
+    runtime: Runtime, user_id: int, entry_ids: list[int], change: StateChange, *, by_app: bool = False
+) -> None:
     """Set states of many entries, as reader apps do, without undo. Entries the user cannot see are ignored.
 
-    `tags` are added, not replaced: an app sends one label at a time.
+    `tags` are added, not replaced: an app sends one label at a time. `by_app`: the user did it in a reader app, so
+    that one entry marked read was probably opened there.
     """
     names = tag_names(change.tags or ())
     async with runtime.db.write() as tx:
@@ -72,6 +76,10 @@ async def change_entries(runtime: Runtime, user_id: int, entry_ids: list[int], c
         if names:
             await make_tags(runtime, tx, user_id, names)
             await tags.put(tx, user_id, entry_ids, names)
+        if change.starred or change.later:
+            await interest.learn(runtime, tx, user_id, entry_ids, "starred" if change.starred else "later")
+        elif change.read and by_app and len(entry_ids) == 1:
+            await interest.learn(runtime, tx, user_id, entry_ids, "app")
     await publish_states(runtime, user_id, entry_ids, change)
 
 

@@ -45,7 +45,7 @@ async def edit_entries(runtime: Runtime, user_id: int, entry_ids: list[int], edi
     """Idempotent: states are set, never toggled. Entries the user cannot see are ignored."""
     change = StateChange(read=edit.read, starred=edit.starred, tags=edit.labels_on or None)
     if change != StateChange():
-        await change_entries(runtime, user_id, entry_ids, change)
+        await change_entries(runtime, user_id, entry_ids, change, by_app=True)
     if edit.labels_off:
         await untag_entries(runtime, user_id, entry_ids, edit.labels_off)
     if edit.read and len(entry_ids) == 1:

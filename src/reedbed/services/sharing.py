@@ -24,6 +24,7 @@ from reedbed.domain.sharing import (
 from reedbed.domain.times import HOUR
 from reedbed.domain.users import Allowance
 from reedbed.ingest.http.failures import TEMPORARY
+from reedbed.services import interest
 from reedbed.services.entries import get_entry
 from reedbed.services.jobs import Done, Later, pace, try_again, wake_jobs
 from reedbed.services.read_state import change_entries
@@ -89,6 +90,7 @@ async def share_entry(runtime: Runtime, user_id: int, entry_id: int, target_id: 
             raise NotFound(NO_SUCH)
         payload = {"entry_id": entry_id, "target_id": target_id}
         await jobs.add(tx, SHARE_JOB, payload, now=runtime.now(), user_id=user_id)
+        await interest.learn(runtime, tx, user_id, [entry_id], "shared")
     await wake_jobs(runtime)
     return target
 

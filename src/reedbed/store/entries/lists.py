@@ -19,6 +19,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ClauseElement, ColumnElement, FromClause, Select, and_, bindparam, literal_column
 
 from reedbed.domain.entries import EntryPage, EntryRow, ViewQuery
+from reedbed.domain.interest.features import Candidate
 from reedbed.domain.pagination import DEFAULT_LIMIT, MAX_LIMIT, Cursor, ListOrder, Order
 from reedbed.domain.records import record
 from reedbed.store.engine.database import Tx
@@ -120,6 +121,27 @@ async def page(
     return await _page_of(tx, user_id, rows, limit)
 
 
+async def newest(tx: Tx, user_id: int, query: ViewQuery, limit: int) -> list[Candidate] | None:
+    """The newest entries of the list, with what a ranking needs of them; None as for `page`."""
+    scope = await resolve(tx, user_id, query)
+    if scope is None:
+        return None
+    if scope.feeds == ():
+        return []
+    variant = _ListVariant(
+        view=query.view,
+        order="newest",
+        strategy=_strategy(replace(query, order="important"), scope),
+        rank="newest",
+        tagged=query.tag is not None,
+        continued=False,
+        since=query.since is not None,
+        has_hidden=scope.has_hidden,
+        usual=False,
+    )
+    return await tx.all(_NEWEST(variant), _params(user_id, query, scope, None, limit))
+
+
 def _strategy(query: ViewQuery, scope: VisibleScope) -> str:
     feeds = scope.feeds
     if feeds is None:
@@ -182,6 +204,18 @@ def _build(variant: _ListVariant) -> ClauseElement:
 
 
 _PAGE = QueryFamily(_build, into=_row_and_key)
+
+
+def _build_newest(variant: _ListVariant) -> ClauseElement:
+    positions = _walked(variant).subquery("found")
+    return (
+        select(*(entries.c[name] for name in Candidate._fields))
+        .select_from(positions.join(entries, entries.c.id == positions.c.entry_id))
+        .order_by(positions.c.key.desc(), positions.c.entry_id.desc())
+    )
+
+
+_NEWEST = QueryFamily(_build_newest, into=Candidate)
 
 
 def _positions(variant: _ListVariant) -> Select[Any]:

@@ -10,14 +10,14 @@ from typing import Any
 import orjson
 from sqlalchemy import BigInteger, and_, bindparam
 
-from reedbed.domain.entries import Entry, EntryRow, EntryVersion
+from reedbed.domain.entries import Entry, EntryRow, EntryVersion, ViewQuery
 from reedbed.domain.feeds import Author, Enclosure
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Query, among, func, row_of, select
 from reedbed.store.entries.columns import LISTED, categories_in, entry_row, visible, with_states, with_tags
-from reedbed.store.entries.lists import page
+from reedbed.store.entries.lists import newest, page
 from reedbed.store.entries.streams import all_stream_ids, how_many, ids_page, length
 from reedbed.store.tables import entries, entry_bodies, entry_versions, feeds, subscriptions
 from reedbed.store.visibility import shows
@@ -29,9 +29,11 @@ __all__ = [
     "how_many",
     "ids_page",
     "length",
+    "newest",
     "page",
     "place",
     "rows_by_ids",
+    "shown_rows",
     "versions",
 ]
 
@@ -62,6 +64,9 @@ _ALSO_MUTED = Query(_with_body.where(visible(with_muted=True)), into=_entry)
 _ROWS = Query(
     select(*LISTED).select_from(with_states(entries)).where(among(entries.c.id, "ids"), visible(with_muted=True)),
     into=entry_row,
+)
+_SHOWN_ROWS = Query(
+    select(*LISTED).select_from(with_states(entries)).where(among(entries.c.id, "ids"), visible()), into=entry_row
 )
 _POSITION = Query(
     select(entries.c.sort_at, entries.c.id).where(entries.c.id == bindparam("id"), visible(with_muted=True)),
@@ -99,6 +104,19 @@ async def rows_by_ids(tx: Tx, user_id: int, ids: list[int]) -> list[EntryRow]:
     rows = await tx.all(_ROWS, {"user_id": user_id, "ids": ids})
     by_id = {row.id: row for row in await with_tags(tx, user_id, rows)}
     return [by_id[id] for id in dict.fromkeys(ids) if id in by_id]
+
+
+async def shown_rows(tx: Tx, user_id: int, query: ViewQuery, ids: list[int]) -> list[EntryRow]:
+    """Those of these entries that are in the view now, in the order of `ids`."""
+    found = await tx.all(_SHOWN_ROWS, {"user_id": user_id, "ids": ids})
+    rows = {row.id: row for row in await with_tags(tx, user_id, found) if _is_in(row, query)}
+    return [rows[id_] for id_ in ids if id_ in rows]
+
+
+def _is_in(row: EntryRow, query: ViewQuery) -> bool:
+    states = row.states
+    of_view = {"unread": not states.read, "starred": states.starred, "later": states.later}
+    return of_view.get(query.view, True) and (query.tag is None or query.tag in states.tags)
 
 
 async def place(tx: Tx, user_id: int, entry_id: int) -> tuple[Instant, int] | None:

@@ -1,6 +1,6 @@
 """What a user has read, starred, saved and highlighted."""
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Table, Text, UniqueConstraint, text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, LargeBinary, Table, Text, UniqueConstraint, text
 
 from reedbed.store.tables.columns import Id, flag, id_column, metadata, moment, number, owner
 
@@ -134,4 +134,27 @@ highlights = Table(
     moment("reviewed_at", null=True),
     Index("ix_highlights_user_id", "user_id", "id"),
     Index("ix_highlights_entry_id", "entry_id"),
+)
+
+interest_models = Table(
+    "interest_models",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("numbers", LargeBinary, nullable=False),  # as `InterestModel.dump` packs them, at most 400 KB
+    Column("names", Text, nullable=False, server_default=""),  # of the features, in the same order
+    Column("rest", Text, nullable=False, server_default="{}"),  # JSON
+    moment("created_at"),
+    moment("changed_at"),
+)
+
+interest_rankings = Table(  # lists as they were ranked for their first page, so that the next pages follow it
+    "interest_rankings",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("entries", LargeBinary, nullable=False),  # ids of 64 bits, those from outside the user's taste negative
+    Column("oldest_at", BigInteger, nullable=False),  # where the list goes on by time
+    Column("oldest_id", Id, nullable=False),
+    moment("created_at"),
+    sqlite_with_rowid=False,
 )

@@ -1,0 +1,342 @@
+"""The model of what one user reads: an online logistic regression (AdaGrad) over hashed features.
+
+score = base + source + the weights of the other features. `base` and `source` are not learnt by descent but counted:
+the smoothed share of what was shown that the user chose, of all sources and of this one. So the model knows as
+much as that share from the beginning, and the weights learn what the share does not explain. A weight counts
+n / (n + `DOUBT`) after n acts. The score is a sum, so its terms are the explanation.
+"""
+
+from array import array
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from math import exp, log, sqrt
+from typing import Any, Literal, get_args
+
+from reedbed.domain.errors import Conflict
+from reedbed.domain.interest.features import Candidate, Feature, Features, features_of, named_features
+from reedbed.domain.interest.measure import HitRate, Verdict, judge
+from reedbed.domain.records import record
+from reedbed.domain.times import Instant
+
+Act = Literal["passed", "read", "app", "later", "starred", "saved", "highlighted", "shared"]
+ACTS: tuple[Act, ...] = get_args(Act)
+STRENGTH: Mapping[Act, float] = {
+    "passed": 0.3,
+    "read": 1.0,
+    "app": 0.5,
+    "later": 1.0,
+    "starred": 3.0,
+    "saved": 3.0,
+    "highlighted": 3.0,
+    "shared": 3.0,
+}
+"""How much an act says. `app`: marked read alone by another app, which does not tell how long it was open."""
+
+Pin = Literal["more", "less", "never"]
+PINS: Mapping[str, float] = {"more": 1.5, "less": -1.5, "never": 0.0}
+
+MAX_FEATURES = 12_000
+MAX_KNOWN = 2_000
+"""Entries whose acts are remembered, so that each act teaches once."""
+MAX_PINS = 500
+
+RATE = 0.7
+DOUBT = 2.0
+SMOOTHING = 2.0
+"""Acts that the share of all sources counts as, in the share of one."""
+FADE_AT = 60.0
+"""Counts are halved here, so that they follow a change of taste."""
+MAX_STEP, MAX_WEIGHT = 2.0, 8.0
+MAX_START = 6.0
+"""Acts that the history of a source counts as when the model begins."""
+
+
+@record
+class ScoreTerm:
+    """One summand of a score."""
+
+    feature: Feature
+    value: float
+    seen: float = 0.0
+    liked: float = 0.0
+    pin: str = ""
+
+
+@record
+class Belief:
+    """What the model believes about a feature."""
+
+    kind: str
+    value: str
+    label: str
+    weight: float
+    seen: float
+    liked: float
+    pin: str = ""
+
+
+class InterestModel:
+    """What is kept of one user. Counts are weighted by the strength of acts."""
+
+    __slots__ = (
+        "_raw", "_squares", "chosen", "hits", "known", "liked", "liked_of_all", "names", "passed", "pins", "seen",
+        "seen_of_all", "sources", "weights",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        # By feature; all five have the same keys in the same order.
+        self.weights: dict[int, float] = {}
+        """What the feature adds to a score, reduced by doubt; of a source: what its share adds. 0 if pinned."""
+        self._raw: dict[int, float] = {}
+        self._squares: dict[int, float] = {}
+        self.seen: dict[int, float] = {}
+        self.liked: dict[int, float] = {}
+        self.names: dict[int, str] = {}
+        """Kind, value and label of a feature with tabs between them. Not loaded for scores."""
+        self.pins: dict[int, tuple[Feature, str]] = {}
+        self.known: dict[int, int] = {}
+        """The acts on each of the latest entries, as bits."""
+        self.seen_of_all = 0.0
+        self.liked_of_all = 0.0
+        self.chosen = 0
+        """Entries that the user chose, and passed by."""
+        self.passed = 0
+        self.sources = 0
+        """Sources with an entry that the user chose."""
+        self.hits = HitRate()
+
+    # --- Scores
+
+    @property
+    def base(self) -> float:
+        return _logit(self._rate)
+
+    @property
+    def _rate(self) -> float:
+        return (self.liked_of_all + 1.0) / (self.seen_of_all + 4.0)
+
+    def score(self, features: Features) -> float:
+        """The log odds that the user chooses the entry once it is on the screen."""
+        get = self.weights.get
+        total = self.base + get(features.source, 0.0)
+        for key in features.others:
+            total += get(key, 0.0)
+        topics = 0.0
+        for key in features.topics:
+            topics += get(key, 0.0)
+        total += topics * features.share
+        return total + self._pinned(features) if self.pins else total
+
+    def _pinned(self, features: Features) -> float:
+        keys = {features.source, *features.others, *features.topics} & self.pins.keys()
+        return sum(PINS[self.pins[key][1]] for key in keys)
+
+    def explain(self, entry: Candidate, source: str) -> list[ScoreTerm]:
+        """The summands of the score; the first one is the base, then the largest."""
+        features = features_of(entry)
+        topics = set(features.topics)
+        named = {feature.key: feature for feature in reversed(named_features(entry, source))}
+        terms = [self._term(feature, features.share if key in topics else 1.0) for key, feature in named.items()]
+        base = ScoreTerm(Feature("base", "", ""), self.base, self.seen_of_all, self.liked_of_all)
+        return [base, *sorted(terms, key=lambda term: -abs(term.value))]
+
+    def _term(self, feature: Feature, share: float) -> ScoreTerm:
+        key = feature.key
+        pin = self.pins[key][1] if key in self.pins else ""
+        value = PINS[pin] if pin else self.weights.get(key, 0.0) * share
+        return ScoreTerm(feature, value, self.seen.get(key, 0.0), self.liked.get(key, 0.0), pin)
+
+    def verdict(self) -> Verdict:
+        """Whether lists may be ordered by it."""
+        return judge(self.hits, chosen=self.chosen, passed=self.passed, sources=self.sources)
+
+    # --- Learning
+
+    def learn(self, entry: Candidate, source: str, act: Act, now: Instant, *, strength: float = 1.0) -> bool:
+        """Learn from an act; False if it says nothing new. `strength` is that of this act among acts of its kind."""
+        bit, acts = 1 << ACTS.index(act), self.known.pop(entry.id, 0)
+        self.known[entry.id] = acts | bit
+        if acts & bit or (act == "passed" and acts):
+            return False
+        while len(self.known) > MAX_KNOWN:
+            del self.known[next(iter(self.known))]
+        features = features_of(entry)
+        score = self.score(features)
+        liked = act != "passed"
+        if not acts & ~1:  # its first act, but for being passed by
+            self.hits.note(score - self.base, entry.sort_at, now, chosen=liked)
+            self.chosen += liked
+            self.passed += not liked
+            self.sources += liked and not self.liked.get(features.source, 0.0)
+        self._descend(features, score, STRENGTH[act] * strength, liked=liked)
+        for feature in named_features(entry, source):
+            self.names[feature.key] = f"{feature.kind}\t{feature.value}\t{_line(feature.label)}"
+        if len(self.weights) > MAX_FEATURES:
+            self._forget_rare()
+        return True
+
+    def _descend(self, features: Features, score: float, strength: float, *, liked: bool) -> None:
+        slope = (1 / (1 + exp(-max(-30.0, min(30.0, score)))) - liked) * min(strength, MAX_STEP)
+        for key in features.others:
+            self._step(key, slope, strength, liked=liked)
+        for key in features.topics:
+            self._step(key, slope * features.share, strength, liked=liked)
+        half = 0.5 if self.seen_of_all > 10 * FADE_AT else 1.0
+        self.seen_of_all = (self.seen_of_all + strength) * half
+        self.liked_of_all = (self.liked_of_all + strength * liked) * half
+        self._count(features.source, strength, liked=liked)
+        self._weigh_source(features.source)
+
+    def _step(self, key: int, slope: float, strength: float, *, liked: bool) -> None:
+        self._count(key, strength, liked=liked)
+        squares = self._squares[key] = self._squares[key] + slope * slope
+        raw = self._raw[key] - RATE * slope / sqrt(squares + 1)
+        self._raw[key] = max(-MAX_WEIGHT, min(MAX_WEIGHT, raw))
+        self._weigh(key)
+
+    def _count(self, key: int, strength: float, *, liked: bool) -> None:
+        if key not in self.seen:
+            self._add(key)
+        half = 0.5 if self.seen[key] > FADE_AT else 1.0
+        self.seen[key] = (self.seen[key] + strength) * half
+        self.liked[key] = (self.liked[key] + strength * liked) * half
+
+    def _add(self, key: int) -> None:
+        for column in self._columns():
+            column[key] = 0.0
+
+    def _columns(self) -> tuple[dict[int, float], ...]:
+        return self.weights, self._raw, self._squares, self.seen, self.liked
+
+    def _weigh(self, key: int) -> None:
+        seen = self.seen[key]
+        self.weights[key] = 0.0 if key in self.pins else self._raw[key] * seen / (seen + DOUBT)
+
+    def _weigh_source(self, key: int) -> None:
+        share = (self.liked[key] + SMOOTHING * self._rate) / (self.seen[key] + SMOOTHING)
+        self.weights[key] = 0.0 if key in self.pins else _logit(share) - self.base
+
+    def start_with(self, sources: Iterable[tuple[Feature, int, int]]) -> None:
+        """Begin with what is known from before: of each source, how many entries came and how many were opened."""
+        keys: list[int] = []
+        for feature, came, opened in sources:
+            seen = min(MAX_START, STRENGTH["passed"] * came + opened)
+            self._add(feature.key)
+            self.seen[feature.key], self.liked[feature.key] = seen, seen * min(1.0, opened / max(1, came))
+            self.seen_of_all += seen
+            self.liked_of_all += self.liked[feature.key]
+            self.names[feature.key] = f"{feature.kind}\t{feature.value}\t{_line(feature.label)}"
+            keys.append(feature.key)
+        for key in keys:
+            self._weigh_source(key)
+
+    def _forget_rare(self) -> None:
+        """Drop a tenth of the features: those with the least evidence."""
+        rare = sorted((key for key in self.weights if key not in self.pins), key=self._evidence)
+        for key in rare[: MAX_FEATURES // 10]:
+            for column in self._columns():
+                del column[key]
+            self.names.pop(key, None)
+
+    def _evidence(self, key: int) -> tuple[float, float]:
+        return self.seen[key], abs(self.weights[key])
+
+    # --- What the user says
+
+    def pin(self, feature: Feature, pin: str) -> str:
+        """Set or, with an empty text, remove a pin; returns the one before."""
+        key = feature.key
+        before = self.pins.pop(key, (feature, ""))[1]
+        if pin and len(self.pins) >= MAX_PINS:
+            raise Conflict("There can be at most %(limit)s choices. Remove one first.", limit=MAX_PINS)
+        if pin:
+            known = self.names.get(key, "").rpartition("\t")[2]
+            self.pins[key] = (Feature(feature.kind, feature.value, known or feature.label), pin)
+        if key in self.weights:
+            (self._weigh_source if feature.kind == "source" else self._weigh)(key)
+        return before
+
+    def beliefs(self) -> list[Belief]:
+        """Every named feature with what it adds to a score, the strongest likes first."""
+        found = [
+            Belief(*_named(line), self.weights[key], self.seen[key], self.liked[key])
+            for key, line in self.names.items()
+            if key not in self.pins and key in self.weights
+        ]
+        for key, (feature, pin) in self.pins.items():
+            counts = (self.seen.get(key, 0.0), self.liked.get(key, 0.0))
+            found.append(Belief(feature.kind, feature.value, feature.label, PINS[pin], *counts, pin))
+        return sorted(found, key=lambda belief: -belief.weight)
+
+    # --- How it is stored
+
+    def dump(self) -> "StoredInterest":
+        numbers = array("I", self.seen).tobytes()
+        numbers += b"".join(array("f", column.values()).tobytes() for column in self._columns())
+        numbers += array("q", self.known).tobytes() + bytes(self.known.values())
+        rest = {
+            "features": len(self.seen),
+            "known": len(self.known),
+            "seen": self.seen_of_all,
+            "liked": self.liked_of_all,
+            "chosen": self.chosen,
+            "passed": self.passed,
+            "sources": self.sources,
+            "pins": [[feature.kind, feature.value, feature.label, pin] for feature, pin in self.pins.values()],
+            "hits": self.hits.dump(),
+        }
+        return StoredInterest(numbers, "\n".join(self.names.get(key, "") for key in self.seen), rest)
+
+    @classmethod
+    def load(cls, stored: "StoredInterest") -> "InterestModel":
+        """Without names it is good for scores only."""
+        model, numbers, rest = cls(), stored.numbers, stored.rest
+        count, known = int(rest.get("features", 0)), int(rest.get("known", 0))
+        if len(numbers) != count * 24 + known * 9:
+            return model
+        keys = _array("I", numbers[: 4 * count])
+        model.weights, model._raw, model._squares, model.seen, model.liked = (
+            dict(zip(keys, _array("f", numbers[4 * count * n : 4 * count * (n + 1)]), strict=True)) for n in range(1, 6)
+        )
+        ids = _array("q", numbers[24 * count : 24 * count + 8 * known])
+        model.known = dict(zip(ids, numbers[24 * count + 8 * known :], strict=True))
+        lines = stored.names.split("\n") if stored.names else ()
+        model.names = {key: line for key, line in zip(keys, lines, strict=False) if line}
+        model.seen_of_all, model.liked_of_all = float(rest.get("seen", 0.0)), float(rest.get("liked", 0.0))
+        model.chosen, model.passed = int(rest.get("chosen", 0)), int(rest.get("passed", 0))
+        model.sources = int(rest.get("sources", 0))
+        for kind, value, label, pin in rest.get("pins", ()):
+            feature = Feature(kind, value, label)
+            model.pins[feature.key] = (feature, pin)
+        model.hits = HitRate.load(rest.get("hits", {}))
+        return model
+
+
+@record
+class StoredInterest:
+    """The numbers of features and known entries, the names of features, and the rest as JSON."""
+
+    numbers: bytes = b""
+    names: str = ""
+    rest: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def _array(kind: str, data: bytes) -> "array[Any]":
+    numbers: array[Any] = array(kind)
+    numbers.frombytes(data)
+    return numbers
+
+
+def _named(line: str) -> tuple[str, str, str]:
+    kind, _, rest = line.partition("\t")
+    value, _, label = rest.partition("\t")
+    return kind, value, label
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _logit(share: float) -> float:
+    share = max(0.001, min(0.999, share))
+    return log(share / (1 - share))
