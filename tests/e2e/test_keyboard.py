@@ -33,7 +33,7 @@ def test_letters_walk_open_and_mark(walk: Walk, way: Way) -> None:
     expect(page.locator(".row[data-current][data-unread]")).to_have_count(1)
     page.keyboard.press("m")
     page.keyboard.press("?")
-    expect(page.locator("#keys[open]")).to_be_visible()
+    expect(page.locator("#keys[open] .keys")).to_be_visible()
     keep_picture(page, "keys", way)
     assert violations(page) == []
     page.keyboard.press("Escape")

@@ -132,7 +132,7 @@ def test_the_palette_jumps_acts_and_finds(walk: Walk) -> None:
     page.keyboard.press("Control+k")
     page.keyboard.type(">keyb")
     page.keyboard.press("Enter")
-    expect(page.locator("#keys[open]")).to_be_visible()
+    expect(page.locator("#keys[open] .keys")).to_be_visible()
     page.keyboard.press("Escape")
     page.keyboard.press("/")
     page.keyboard.type("herons")

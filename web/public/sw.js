@@ -3,7 +3,7 @@ const SHELL = "reedbed-shell-1";
 const READ = "reedbed-read-1";
 const READ_AT_MOST = 300;
 const HASHED = /^\/assets\/.*-[A-Z0-9]{8}\.\w+$/;
-const PARTS = new Set(["article", "list", "rows"]);
+const PARTS = new Set(["article", "list", "rows", "nav", "templates"]);
 
 self.addEventListener("install", (event) => {
   event.waitUntil(
@@ -90,6 +90,7 @@ async function listOf(request) {
 /** The same address answers a page or a part of it, so a part is kept under a name of its own. */
 function partKey(request, url) {
   const key = new URL(url);
+  key.searchParams.delete("here"); // the sidebar is one, whatever is beside it
   key.searchParams.set("part", request.headers.get("HX-Target"));
   return key.href;
 }

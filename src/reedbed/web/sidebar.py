@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta, tzinfo
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 from zlib import crc32
@@ -29,9 +30,11 @@ from reedbed.store.search import saved as searches
 from reedbed.store.sidebar import busiest_feeds
 from reedbed.web.formats import ago, format_future_time
 from reedbed.web.i18n import current_language, explain, marked, ngettext, sentence, translate
-from reedbed.web.pages import page, theme_of
+from reedbed.web.pages import page, render_page, theme_of
 from reedbed.web.views.layout import (
+    NOTHING,
     Count,
+    FeedLines,
     Pages,
     SelectOption,
     Sidebar,
@@ -47,6 +50,9 @@ MAX_SHOWN = 300
 """Limit of feeds in the sidebar, busiest first. The others are counted in a link to /feeds."""
 MAX_FAILING = 1_000
 """Failing feeds are shown however quiet they are, up to this number: without a network, all feeds fail."""
+
+MANY_FEEDS = 40
+"""More lines of feeds and folders come as a part of their own, which the browser keeps between pages."""
 
 _ICONS: dict[FeedProblemKind, str] = {
     "gone": "gone",
@@ -66,8 +72,8 @@ _ADVICE: dict[FeedProblemKind, str] = {
 }
 
 
-async def build_sidebar(tx: Tx, user_id: int, here: str, theme: Theme, now: Instant) -> Sidebar:
-    """`here` is the path of the current view; its link is marked as current."""
+async def build_sidebar(tx: Tx, user_id: int, here: str, theme: Theme, now: Instant, *, whole: bool = False) -> Sidebar:
+    """`here` is the path of the current view; its link is marked as current. `whole`: with all lines of feeds."""
     rows = await folders.of_user(tx, user_id)
     feeds, checked = await busiest_feeds(tx, user_id, MAX_SHOWN, MAX_FAILING)
     counts, total = await totals(tx, user_id, rows)
@@ -75,13 +81,12 @@ async def build_sidebar(tx: Tx, user_id: int, here: str, theme: Theme, now: Inst
     notice = await cleanups.get_notice(tx, user_id)
     by_folder = _by_folder(sorted(feeds, key=_by_unread if theme.by_unread else _by_title))
     apart = frozenset(row.id for row in rows if not row.in_unread)
+    tree = tuple(
+        _folder_view(node, by_folder, counts, here, theme, apart) for node in _in_order(build_tree(rows), counts, theme)
+    )
     return Sidebar(
         smart=_smart_links(counts, here),
-        folders=tuple(
-            _folder_view(node, by_folder, counts, here, theme, apart)
-            for node in _in_order(build_tree(rows), counts, theme)
-        ),
-        feeds=_feed_views(by_folder[None], here),
+        lines=_feed_lines(tree, _feed_views(by_folder[None], here), here, whole=whole),
         kept=_kept_links(here),
         kept_open="kept" not in theme.folded,
         icons=_icons_version(feeds),
@@ -106,6 +111,49 @@ async def build_sidebar(tx: Tx, user_id: int, here: str, theme: Theme, now: Inst
         if notice
         else "",
     )
+
+
+def _feed_lines(
+    folders: tuple[SidebarFolder, ...], feeds: tuple[SidebarFeed, ...], here: str, *, whole: bool
+) -> FeedLines:
+    """Few lines are part of every page. Of many it has only what differs from page to page, and their key."""
+    lines = FeedLines(folders, feeds)
+    every = (*_all_in(folders), *feeds)
+    if len(every) <= MANY_FEEDS:
+        return lines
+    plain = FeedLines(tuple(map(_plain_folder, folders)), tuple(map(_plain_feed, feeds)))
+    html = render_page("partials/tree.html", {"lines": plain})
+    return replace(
+        lines,
+        key=blake2b(html.encode(), digest_size=9).hexdigest(),
+        whole=whole,
+        counts=" ".join(map(_count_text, every)),
+        folded=" ".join(str(line.id) for line in every if isinstance(line, SidebarFolder) and not line.open),
+        here=here,
+    )
+
+
+def _all_in(folders: Sequence[SidebarFolder]) -> list[SidebarFolder | SidebarFeed]:
+    """The lines in the order in which the page shows them."""
+    return [line for folder in folders for line in (folder, *_all_in(folder.folders), *folder.feeds)]
+
+
+def _plain_folder(folder: SidebarFolder) -> SidebarFolder:
+    """Without what differs from page to page."""
+    inner = tuple(map(_plain_folder, folder.folders))
+    feeds = tuple(map(_plain_feed, folder.feeds))
+    return replace(folder, count=NOTHING, current=False, open=True, folders=inner, feeds=feeds)
+
+
+@lru_cache(maxsize=5_000)
+def _plain_feed(feed: SidebarFeed) -> SidebarFeed:
+    return replace(feed, count=NOTHING, current=False)
+
+
+def _count_text(line: SidebarFolder | SidebarFeed) -> str:
+    """As it is shown; with the exact number, where that is another one."""
+    count = line.count
+    return f"{count.short}:{int(count)}" if count > 999 else str(int(count))
 
 
 def _icons_version(feeds: Sequence[SubscribedFeedRow]) -> str:
@@ -267,15 +315,15 @@ router = APIRouter(include_in_schema=False)
 async def show_sidebar(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, here: str = "") -> Response:
     """`here` is the path of the view that the page shows."""
     async with runtime.db.read() as tx:
-        sidebar = await build_sidebar(tx, caller.user_id, here, theme_of(request), runtime.now())
+        sidebar = await build_sidebar(tx, caller.user_id, here, theme_of(request), runtime.now(), whole=True)
     return await page(request, "partials/sidebar.html", None, sidebar=sidebar)
 
 
-@router.get("/sidebar/menus")
-async def show_menus(request: Request, _: CurrentCaller) -> Response:
-    """The menus of feeds and folders; they depend on nothing but the language, which is part of the address."""
+@router.get("/sidebar/templates")
+async def show_templates(request: Request, _: CurrentCaller) -> Response:
+    """What scripts show on demand; it depends on nothing but the language, which is part of the address."""
     kept = {"Cache-Control": "private, max-age=600", "Vary": "Cookie"}
-    return await page(request, "partials/tree_menus.html", None, headers=kept)
+    return await page(request, "partials/templates.html", None, headers=kept)
 
 
 SIDEBAR_PATHS = {"/digests": "/summaries"}

@@ -5,7 +5,7 @@ import { open, step } from "./open.js";
 import { currentRow, focusRow, focusedRow, idOf } from "./rows.js";
 import { announce } from "./announce.js";
 import { loadReading } from "./article-content.js";
-import { closeMenus, dialogIsOpen, openDialog } from "./menus.js";
+import { closeMenus, dialogIsOpen, openKeys } from "./menus.js";
 import { takeUndo } from "./toast.js";
 import { undoBulk } from "./bulk.js";
 import { isFocused, setFocused } from "./focus.js";
@@ -63,7 +63,7 @@ const KEYS = {
   z: undo,
   g: () => (went = Date.now()),
   "/": () => openPalette({ search: true }),
-  "?": () => openDialog("keys"),
+  "?": () => openKeys(),
   " ": page,
   Escape: leave,
 };

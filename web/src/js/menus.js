@@ -1,15 +1,28 @@
 // Menus are <details>: they work alone; here they learn to close. Dialogs open and give the focus back.
 import { savePreference } from "./preferences.js";
+import { explain } from "./requests.js";
+import { loadTemplates } from "./templates.js";
 
-const dialogs = [...document.querySelectorAll("dialog")];
+const dialogs = document.getElementsByTagName("dialog"); // those that come later are in it as well
 const menus = new Set();
 
 export function dialogIsOpen() {
-  return dialogs.some((dialog) => dialog.open);
+  return [...dialogs].some((dialog) => dialog.open);
 }
 
-export function openDialog(id) {
-  document.getElementById(id)?.showModal();
+/** The table of all keys. */
+export async function openKeys() {
+  const dialog = document.getElementById("keys");
+  if (!dialog || dialog.open) return;
+  dialog.showModal();
+  if (dialog.querySelector(".keys")) return;
+  try {
+    const table = (await loadTemplates()).getElementById("keys-table");
+    dialog.append(table.content.cloneNode(true));
+  } catch (error) {
+    dialog.close();
+    explain(error, openKeys);
+  }
 }
 
 /** Close what is open; true when something was. */
@@ -81,9 +94,12 @@ tree?.addEventListener(
   },
   true,
 );
-if (tree) {
+export function restoreScroll() {
   tree.scrollTop = Number(sessionStorage.getItem("tree")) || 0;
   tree.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+}
+if (tree) {
+  restoreScroll();
   addEventListener("pagehide", () => sessionStorage.setItem("tree", String(tree.scrollTop)));
 }
 document.querySelector(".sub [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });

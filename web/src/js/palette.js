@@ -1,8 +1,9 @@
 // Jump to a place, do something, or search. Places come from the page itself, so they work without a network;
 // entries come from the server once typing has rested. The first line is always chosen, so Enter works blind.
 import { fill, number } from "./i18n.js";
-import { openDialog } from "./menus.js";
-import { json } from "./requests.js";
+import { openKeys } from "./menus.js";
+import { explain, json } from "./requests.js";
+import { loadTemplates } from "./templates.js";
 
 const REST = 120;
 const MOST = { places: 4, deeds: 3, searches: 3, entries: 5 };
@@ -12,7 +13,8 @@ const dialog = document.getElementById("palette");
 const input = dialog?.querySelector("input");
 const found = dialog?.querySelector(".palette-list");
 const status = dialog?.querySelector("[role=status]");
-const lines = dialog?.querySelector("template").content;
+let lines = null; // the shapes of lines, once loaded
+let enters = false; // Enter came before them
 let timer = 0;
 let asked = 0; // the answer of an older question is not shown
 let searching = false; // opened by "/": the search comes first
@@ -23,7 +25,20 @@ export function openPalette({ search = false } = {}) {
   input.value = "";
   dialog.showModal();
   input.focus();
+  enters = false;
+  if (lines) fillList();
+  else loadLines();
+}
+
+async function loadLines() {
+  try {
+    lines = (await loadTemplates()).getElementById("palette-lines").content;
+  } catch (error) {
+    dialog.close();
+    return explain(error, openPalette);
+  }
   fillList();
+  if (enters && dialog.open) take(options()[0]);
 }
 
 document.addEventListener("keydown", (event) => {
@@ -41,6 +56,7 @@ document.addEventListener("click", (event) => {
 // --- What there is to choose
 
 function fillList() {
+  if (!lines) return;
   const { only, words } = parse(input.value);
   const groups = words || only ? matching(words, only) : [lately()];
   show(groups);
@@ -248,7 +264,7 @@ input?.addEventListener("keydown", (event) => {
   else if (event.key === "ArrowUp") choose(all.at(at - 1));
   else if (event.key === "Enter" && (event.ctrlKey || event.metaKey))
     location.assign(`/search?q=${encodeURIComponent(parse(input.value).words)}`);
-  else if (event.key === "Enter" && !event.isComposing) take(all[at]);
+  else if (event.key === "Enter" && !event.isComposing) lines ? take(all[at]) : (enters = true);
   else return;
   event.preventDefault();
 });
@@ -267,7 +283,7 @@ function take(option) {
   if (!option) return;
   dialog.close();
   const { press } = option.dataset;
-  if (press === "keys") openDialog("keys");
+  if (press === "keys") openKeys();
   else if (press) document.querySelector(press)?.click();
   else location.assign(option.getAttribute("href"));
 }

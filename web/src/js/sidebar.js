@@ -3,10 +3,12 @@ import { announce } from "./announce.js";
 import { refreshCounts } from "./counts.js";
 import { tick } from "./dom.js";
 import { openMenu, menuIsOpen } from "./menu-panel.js";
+import { restoreScroll } from "./menus.js";
 import { markMany } from "./bulk.js";
 import { reloadList } from "./list.js";
 import { savePreference } from "./preferences.js";
 import { change, explain, json, part, send } from "./requests.js";
+import { loadTemplates, loadedTemplates } from "./templates.js";
 import { showToast } from "./toast.js";
 import { fill, number } from "./i18n.js";
 
@@ -14,7 +16,6 @@ const LONG_PRESS = 450;
 const SLIP = 10; // so far a finger may move while it presses
 const DAY = 86_400_000;
 const tree = document.getElementById("tree");
-let menus = null; // the document with the templates, once loaded
 
 // --- What a line is
 
@@ -29,20 +30,14 @@ function addressOf(line) {
   return `/api/v1/${isFolder(line) ? "folders" : "subscriptions"}/${idOf(line)}`;
 }
 
-// --- Texts and templates come with the first use of a menu
-
-export async function loadMenus() {
-  if (menus) return menus;
-  const html = await part(`/sidebar/menus?language=${document.documentElement.lang}`, "menus");
-  return (menus ??= new DOMParser().parseFromString(html, "text/html"));
-}
+// --- Texts of menus
 
 export function treeText(key, values = {}) {
-  return fill(menus?.getElementById("tree-texts").dataset[key] ?? "", values);
+  return fill(loadedTemplates()?.getElementById("tree-texts").dataset[key] ?? "", values);
 }
 
 for (const begin of ["pointerenter", "focusin", "touchstart"])
-  tree?.addEventListener(begin, () => loadMenus().catch(() => {}), { once: true, passive: true });
+  tree?.addEventListener(begin, () => loadTemplates().catch(() => {}), { once: true, passive: true });
 
 // --- Renewal: the pane stays, and so do its scroll and the focus
 
@@ -69,10 +64,27 @@ export async function refreshTree() {
   if (isBusy()) return void refreshLater();
   const focused = tree.contains(document.activeElement) && document.activeElement.getAttribute("href");
   tree.replaceChildren(...fresh.children);
+  keepFeeds();
   loadIcons(fresh.dataset.icons);
   document.getElementById("checked")?.replaceWith(answer.getElementById("checked"));
   if (focused) focusLink(focused);
 }
+
+const KEPT = "reedbed:feeds";
+
+/** Many feeds are not sent with every page: early-tree.js shows those that are kept here. */
+function keepFeeds() {
+  const { dataset, innerHTML: lines } = document.getElementById("tree-feeds") ?? { dataset: {} };
+  try {
+    if (dataset.key) sessionStorage.setItem(KEPT, JSON.stringify({ key: dataset.key, lines }));
+  } catch {
+    sessionStorage.removeItem(KEPT); // no room: the next page asks for them
+  }
+}
+
+if (!document.body.dataset.live) sessionStorage.removeItem(KEPT); // nobody is logged in
+const waits = document.querySelector("#tree-feeds[data-waits]");
+if (waits) refreshTree().then(restoreScroll).finally(() => delete waits.dataset.waits);
 
 /** The icons of all feeds are one style sheet, named by what it holds. */
 function loadIcons(version) {
@@ -98,7 +110,7 @@ dots.innerHTML = `<svg class="icon" aria-hidden="true"><use href="${document.bod
 
 async function offerDots(line) {
   if (!line || dots.parentElement === line || line.querySelector(":scope > input") || menuIsOpen()) return;
-  await loadMenus().catch(() => {});
+  await loadTemplates().catch(() => {});
   dots.setAttribute("aria-label", treeText("menu", { name: nameOf(line) }));
   linkOf(line).after(dots);
 }
@@ -133,7 +145,7 @@ tree?.addEventListener("keydown", (event) => {
 
 async function showMenu(line, { opener = linkOf(line), at }) {
   try {
-    await loadMenus();
+    await loadTemplates();
     const panel = template(isFolder(line) ? "folder-menu" : "feed-menu");
     describe(panel, line);
     openMenu(panel, { opener, at, choose: (act) => run(act, line) });
@@ -144,7 +156,7 @@ async function showMenu(line, { opener = linkOf(line), at }) {
 }
 
 function template(id) {
-  return menus.getElementById(id).content.firstElementChild.cloneNode(true);
+  return loadedTemplates().getElementById(id).content.firstElementChild.cloneNode(true);
 }
 
 function describe(panel, line) {
@@ -314,7 +326,7 @@ async function leave(line) {
 // --- Names are written in place
 
 async function rename(line) {
-  await loadMenus();
+  await loadTemplates();
   const was = nameOf(line);
   write(line, was, treeText("newName"), async (name) => {
     if (name === was) return;
@@ -324,7 +336,7 @@ async function rename(line) {
 }
 
 async function newFolder(line) {
-  await loadMenus();
+  await loadTemplates();
   write(line, "", treeText("newFolder"), async (name) => {
     await change("POST", "/api/v1/folders", { name, parent_id: line ? idOf(line) : null });
   });
@@ -379,7 +391,7 @@ tree?.addEventListener("click", async ({ target }) => {
   const button = target.closest("#feeds-menu-button");
   if (target.closest("#hide-read")) return hideRead(!("hideRead" in tree.dataset));
   if (!button) return;
-  await loadMenus();
+  await loadTemplates();
   const panel = template("feeds-menu");
   for (const [act, set] of [["order", "byUnread"], ["hide", "hideRead"]])
     panel.querySelector(`[data-do=${act}]`).setAttribute("aria-checked", String(set in tree.dataset));
@@ -390,7 +402,7 @@ export async function hideRead(hidden = !("hideRead" in tree.dataset)) {
   tree.toggleAttribute("data-hide-read", hidden);
   document.getElementById("hide-read")?.setAttribute("aria-pressed", String(hidden));
   savePreference("hide_read", hidden ? "1" : "");
-  await loadMenus().catch(() => {});
+  await loadTemplates().catch(() => {});
   announce(treeText(hidden ? "hidden" : "shown"));
 }
 
@@ -398,7 +410,7 @@ export async function hideRead(hidden = !("hideRead" in tree.dataset)) {
 export async function orderByUnread(chosen = !("byUnread" in tree.dataset)) {
   tree.toggleAttribute("data-by-unread", chosen);
   savePreference("by_unread", chosen ? "1" : "");
-  await loadMenus().catch(() => {});
+  await loadTemplates().catch(() => {});
   await refreshTree();
   announce(treeText(chosen ? "byUnread" : "byName"));
 }

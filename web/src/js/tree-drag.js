@@ -3,7 +3,8 @@ import { announce } from "./announce.js";
 import { closeMenu, menuIsOpen } from "./menu-panel.js";
 import { explain } from "./requests.js";
 import { dismiss, showToast } from "./toast.js";
-import { folderAround, isFolder, lineOf, linkOf, loadMenus, moveLine, nameOf, treeText } from "./sidebar.js";
+import { folderAround, isFolder, lineOf, linkOf, moveLine, nameOf, treeText } from "./sidebar.js";
+import { loadTemplates } from "./templates.js";
 
 const SLIP = 4;
 const OPENS_AFTER = 600;
@@ -61,7 +62,7 @@ async function lift(line) {
   line.classList.add("lifted");
   document.body.append(ghost);
   document.documentElement.dataset.dragging = "";
-  await loadMenus().catch(() => {});
+  await loadTemplates().catch(() => {});
   if (!lifted) return;
   const { target } = lifted;
   lifted.target = undefined;
@@ -132,7 +133,7 @@ tree?.addEventListener("keydown", async (event) => {
   if (!line || !event.altKey || event.ctrlKey || event.metaKey || !STEPS[event.key]) return;
   event.preventDefault();
   event.stopPropagation();
-  await loadMenus();
+  await loadTemplates();
   const folder = STEPS[event.key](line);
   if (folder === undefined) return;
   const href = linkOf(line).getAttribute("href");

@@ -269,7 +269,7 @@ class EntryListBuilder:
             source=source,
             mark=feed_mark(source, row.feed_id, feed.icon_id if feed else None),
             when=self._when(row),
-            text="" if is_post else self._text(row),
+            text="" if is_post else _shown_text(self._text(row), layout),
             language=row.language or "",
             **self._picture(row, layout, is_post=is_post),
             unread=not row.states.read,
@@ -364,6 +364,16 @@ def _layout_options(chosen: str) -> tuple[SelectOption, ...]:
 
 FEW_WORDS = 40
 """A picture with at most so many words is what the entry is about."""
+
+
+SHORT_TEXT = 240
+"""More of a text is never seen in cards, which show two lines of it."""
+
+
+def _shown_text(text: str | Markup, layout: str) -> str | Markup:
+    if layout in ("magazine", "pictures") or len(text) <= SHORT_TEXT or isinstance(text, Markup):
+        return text
+    return text[:SHORT_TEXT].rpartition(" ")[0] + "…" if " " in text[:SHORT_TEXT] else text[:SHORT_TEXT] + "…"
 
 
 def _is_mostly_pictures(rows: Sequence[EntryRow]) -> bool:

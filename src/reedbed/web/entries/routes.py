@@ -328,7 +328,7 @@ def _count(reading_list: ReadingList, sidebar: Sidebar) -> int | None:
     for link in links:
         if link.key == reading_list.count_key:
             return int(link.count)
-    feeds, branches = [*sidebar.feeds], [*sidebar.folders]
+    feeds, branches = [*sidebar.lines.feeds], [*sidebar.lines.folders]
     while branches:
         folder = branches.pop()
         if folder.url == reading_list.address:

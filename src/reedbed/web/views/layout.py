@@ -259,11 +259,25 @@ class SidebarFolder:
 
 
 @record
-class Sidebar:
-    smart: tuple[SidebarLink, ...]
+class FeedLines:
+    """The feeds of the sidebar in their folders."""
+
     folders: tuple[SidebarFolder, ...] = ()
     feeds: tuple[SidebarFeed, ...] = ()
     """Feeds without a folder."""
+    key: str = ""
+    """Names lines that are many, so that the browser can keep them; empty: they are few."""
+    whole: bool = True
+    """The lines are on the page; else it has only what differs between pages with the same key, as follows."""
+    counts: str = ""
+    folded: str = ""
+    here: str = ""
+
+
+@record
+class Sidebar:
+    smart: tuple[SidebarLink, ...]
+    lines: FeedLines = FeedLines()
     kept: tuple[SidebarLink, ...] = ()
     """What the user has kept: starred entries, highlights, bookmarks."""
     kept_open: bool = True
