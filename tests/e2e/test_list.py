@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import DESK, Walk, Way, both, keep_picture, violations
+from tests.e2e.conftest import DESK, SETTLED, Walk, Way, both, keep_picture, violations
 from tests.processes import Reedbed, signed_in
 
 
@@ -45,6 +45,24 @@ def test_a_row_keeps_its_height_when_it_is_read_and_acts_where_it_stands(walk: W
     row.locator("[data-row-act=starred]").click()
     row.locator("[data-row-act=read]").click()
     assert violations(page) == []
+
+
+def test_on_a_phone_what_a_list_can_do_is_a_sheet(walk: Walk) -> None:
+    page = walk("/all", Way(phone=True))
+    for menu in ("#list-bar .menu:has(.menu-acts)", "#list-options .menu"):
+        panel = page.locator(f"{menu} > .menu-panel").first
+        page.locator(f"{menu} > summary").first.tap()
+        expect(panel).to_be_visible()
+        page.evaluate(SETTLED)
+        box = panel.bounding_box()
+        assert box and (box["x"], box["width"], box["y"] + box["height"]) == (0, 390, 844)
+        assert violations(page) == []
+        page.touchscreen.tap(200, 300)
+        expect(panel).to_be_hidden()
+    page.locator(".row h3 a").first.click()
+    page.locator("#tag-menu summary").click()
+    box = page.locator("#tag-menu .menu-panel").bounding_box()
+    assert box and 0 <= box["x"] < box["x"] + box["width"] <= 390
 
 
 def test_u_turns_a_list_between_unread_and_all(walk: Walk, home: Reedbed) -> None:

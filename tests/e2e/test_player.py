@@ -81,6 +81,8 @@ def test_it_plays_on_while_one_reads_and_after_a_reload(
     expect(page.locator(f"{BAR} .now-title")).to_have_text("Ninety lamps")
     if way.phone:
         page.locator("#article-bar [data-act=list]").click()
+        widths = "['#list', '#player', '.tabs'].map(one => document.querySelector(one).offsetWidth)"
+        assert page.evaluate(widths) == [390, 390, 390]
     page.locator(".row h3 a", has_text="Something to read").click()
     expect(page.locator("#article h1")).to_have_text("Something to read")
     until(page, "document.querySelector('#player video').currentTime > 1")

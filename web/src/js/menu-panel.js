@@ -155,11 +155,12 @@ function rest(line) {
 }
 
 // A sheet also closes by dragging it down.
+const SHEETS = "[data-floating], .menu > [role=menu], .bar .menu-acts";
 let dragged = null;
 document.addEventListener(
   "touchstart",
   ({ target, touches }) => {
-    const panel = PHONE.matches && target.closest?.("[data-floating]");
+    const panel = PHONE.matches && target.closest?.(SHEETS);
     dragged = panel && panel.scrollTop <= 0 ? { panel, from: touches[0].clientY } : null;
   },
   { passive: true },
@@ -176,7 +177,9 @@ document.addEventListener("touchend", ({ changedTouches }) => {
   const { panel, from } = dragged;
   dragged = null;
   panel.style.translate = "";
-  if (changedTouches[0].clientY - from > DRAG_TO_CLOSE) closeMenu();
+  if (changedTouches[0].clientY - from <= DRAG_TO_CLOSE) return;
+  closeMenu();
+  panel.closest("details.menu")?.removeAttribute("open");
 });
 
 // A menu in a <details> opens and closes by itself (menus.js); here its first line takes the focus.

@@ -48,7 +48,8 @@ document.addEventListener(
 
 document.addEventListener("click", (event) => {
   const chosen = event.target.closest(".menu-acts :is(a, button)");
-  closeMenus(chosen ? null : event.target.closest("details.menu"));
+  const beside = event.target.matches("details.menu"); // the shade around a sheet
+  closeMenus(chosen || beside ? null : event.target.closest("details.menu"));
   if (event.target.matches("dialog")) event.target.close();
   const edit = event.target.closest("[data-act=close-edit]");
   const place = edit?.closest(".feed-edit");
