@@ -1,6 +1,6 @@
 """Stories, Ask, digests, summaries and search without a model, judged on labelled texts.
 
-Two halves of `bench/data/intelligence` are printed apart: tune on `dev`, never on `test`. REEDBED_CORPORA may
+The splits of `bench/data/intelligence` are printed apart: tune on `dev`, never on the others. REEDBED_CORPORA may
 name a folder with `headlines/news.csv`, `stories/dev.tsv` and `articles/`, which are not part of the program.
 INTELLIGENCE=stories,ask runs some parts only; INTELLIGENCE_FIGURES names a file that gets the figures as JSON.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench import article
 from bench.judged.asking import judge_ask
-from bench.judged.data import HALVES, corpus
+from bench.judged.data import SPLITS, corpus, labelled_articles
 from bench.judged.digesting import judge_digests
 from bench.judged.figures import Judged, print_judged, write_judged
 from bench.judged.grouping import judge_corpus_stories, judge_stories, judge_story_cost
@@ -31,14 +31,14 @@ def judge_articles(folder: Path) -> list[Judged]:
 async def main() -> None:
     parts = os.environ.get("INTELLIGENCE", ",".join(PARTS)).split(",")
     figures: list[Judged] = []
-    for half in HALVES:
+    for half in SPLITS:
         if "stories" in parts:
             figures += await judge_stories(half)
         if "ask" in parts:
             figures += await judge_ask(half)
         if "digest" in parts:
             figures += await judge_digests(half)
-        if "summaries" in parts:
+        if "summaries" in parts and labelled_articles(half):
             figures += await judge_summaries(half)
     if "search" in parts:
         figures += await judge_search()

@@ -13,7 +13,7 @@ from pathlib import Path
 from reedbed.domain.times import DAY, HOUR, MINUTE, Instant
 
 HERE = Path(__file__).parents[1] / "data" / "intelligence"
-HALVES = ("dev", "test")
+SPLITS = ("dev", "test", "later", "latest")
 BEGIN: Instant = 1_793_577_600_000
 """Day 0 of the entries: Monday, 2 November 2026, 00:00 UTC."""
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bench.judged.data import (
     BEGIN,
-    HALVES,
+    SPLITS,
     ExactnessTrap,
     LabelledEntry,
     WordPair,
@@ -27,10 +27,10 @@ ROUNDS = 3
 
 
 async def judge_search() -> list[Judged]:
-    figures = [figure for half in HALVES for figure in await _judge(half, "sqlite", None)]
+    figures = [figure for half in SPLITS for figure in await _judge(half, "sqlite", None)]
     try:
         with servers.postgres_server() as server:
-            figures += [figure for half in HALVES for figure in await _judge(half, "postgresql", server.create())]
+            figures += [figure for half in SPLITS for figure in await _judge(half, "postgresql", server.create())]
     except servers.Missing as missing:
         print(missing)
     return figures

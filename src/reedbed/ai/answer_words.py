@@ -48,13 +48,15 @@ KINDS: Mapping[str, re.Pattern[str]] = {
 # --- What an answer of each kind holds
 
 _NUMBER_WORDS = (
-    "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|"
-    "nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|dozens?|hundreds?|thousands?|millions?"
-    "|half|third|"
-    "fifth|quarter|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zwanzig|dreißig|vierzig|fünfzig|hundert|"
-    "tausend|hälfte|drittel|viertel|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|quinze|vingt|trente|"
-    "quarante|cinquante|cent|mille|moitié|tiers|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce|quince|"
-    "veinte|treinta|cuarenta|cincuenta|cien|mil|mitad|tercio"
+    "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
+    "|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|dozens?|hundreds?|thousands?|millions?|half|third|fifth|quarter"
+    "|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|(?:drei|vier|fünf|sech|sieb|acht|neun)zehn"
+    "|(?:\\w+und)?(?:zwanzig|dreißig|vierzig|fünfzig|sechzig|siebzig|achtzig|neunzig)|\\w*hundert|\\w*tausend|dutzende?"
+    "|millionen|hälfte|drittel|viertel"
+    "|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|treize|quatorze|quinze|seize|vingt|trente|quarante"
+    "|cinquante|soixante|cents?|mille|dizaines?|douzaine|centaines?|milliers|moitié|tiers"
+    "|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce|trece|catorce|quince|dieci\\w+|veinte|veinti\\w+"
+    "|treinta|cuarenta|cincuenta|sesenta|setenta|ochenta|noventa|cien|ciento|\\w+cient[oa]s|mil|miles|docena|mitad|tercio"
 )
 _MONTHS = (
     "january|february|march|april|may|june|july|august|september|october|november|december|januar|februar"
@@ -147,6 +149,10 @@ MEASURES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
             r"|\b\w+ (?:centi|kilo)?(?:met(?:re|er|ro)s?|mètres?|metern?)\b",
         ),
         (
+            r"how heavy|how much (?:does|did|do) .* weigh|wie schwer|combien p[eè]se|quel poids|cu[aá]nto pesa",
+            r"\d\s?(?:k?g\b|kilo|gram|ton|pound|ounce|stone\b|tonne|pfund|libras)",
+        ),
+        (
             r"how fast|wie schnell|[àa] quelle vitesse|a qu[eé] velocidad",
             r"\d\s?(?:mph|km/h|kph|knots|miles an hour|noeuds|nudos)",
         ),
@@ -159,12 +165,21 @@ MEASURES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
     )
 )
 
+QUANTITY = _any_case(
+    rf"(?:\d|\b(?:{_NUMBER_WORDS}))[\d.,]*[\s-](?:k?m|cm|k?g|(?:square|cubic|quadrat|kubik)?[\s-]?(?:kilo|centi|milli)?met(?:er|re|ro)n?s?"
+    r"|kilo\w*|gram\w*|ton\w*|lit(?:er|re|ro)n?s?|hect\w+|hektar|acres?|miles?|feet|foot|pounds?|gallons?|barrels?"
+    r"|barriles|millas|watts?|kilowatt\w*|megawatt\w*|gigawatt\w*|terawatt\w*|[kmgt]wh?|[kmgt]b|\w*bytes?|tokens?)\b"
+)
+"""A number with a unit that is no money, share or time."""
+MUCH_OF = _any_case(r"\W*(?:how much|wie ?viel|combien de|cu[aá]nt[oa]) (\w+)")
 DEMANDED = _any_case(
     r"\b(?:faces? up to|could (?:get|face)|demand\w*|calls? for|maximum|droht|drohen|forder\w+|verlang\w+"
     r"|höchst\w+|risque\w*|"
     r"réclam\w+|exig\w+|piden?|podría)\b"
 )
 GERMAN_TEXT = re.compile(r"\b(?:der|das|dem|und|ist|wird|im|von|mit|für|auf|nicht)\b", re.IGNORECASE)
+TIMES = frozenset(f"{_MONTHS}|{_DAYS}".split("|"))
+"""Capitalised in English, but no names: a report of November does not say so."""
 CAPITALISED = frozenset(f"{_MONTHS}|{_DAYS}|euro|euros|million|millionen|milliarden|prozent".split("|"))
 
 # --- Words that mean the same in questions and reports; a group may hold several languages
@@ -253,6 +268,28 @@ agree agreed agreement deal settle settled end ended einigung einigen vereinbaru
 
 def synonym_groups() -> list[list[str]]:
     return [str(group).split() for group in _GROUPS.replace("\n  ", " ").splitlines()]
+
+
+# --- Countries and their people
+
+OF_PLACE = re.compile(
+    r"(.{4,}?)(?:ians?|eans?|ans?|iens?|ienne|ese?|ish|isch|ium|ia|is|land|ais|ois|ern?|en|[iyeoa])\Z"
+)
+"""The end of a country or a people, after the stem of both."""
+_COUNTRIES = """
+france french frankreich franzosisch francia frances; netherlands dutch niederlande niederlandisch;
+switzerland swiss schweiz suisse suiza; denmark danish danes danemark danisch; spain spanish spanien spanisch
+espagne espagnol espana espanol; britain british uk britisch grossbritannien britannique; greece greek
+griechenland griechisch grece grec grecia; turkey turkish turkei turkisch turquie turc turquia turco; poland polish
+polen polnisch pologne polonais polonia polaco; sweden swedish schweden schwedisch suede suedois suecia sueco;
+finland finnish finnland finnisch; ireland irish irland irisch irlande irlandais; wales welsh; scotland scottish scots
+schottland schottisch ecosse ecossais escocia escoces; germany german deutschland deutsch allemagne allemand
+alemania aleman; us usa america american amerika amerikanisch etats-unis americain; norway norwegian norwegen
+norwegisch norvege norvegien; czechia czech tschechien tschechisch; hungary hungarian ungarn ungarisch hongrie
+hongrois hungria; china chinese chinesisch chine chinois; wien vienna viennese; philippines filipino philippine
+"""
+COUNTRIES = tuple(tuple(group.split()) for group in _COUNTRIES.split(";"))
+"""Names of a country and its people that do not begin alike."""
 
 
 # --- Words that say nothing about the subject of a question

@@ -4,10 +4,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from itertools import islice
 
 from reedbed.ai import answer_words as words_of
+from reedbed.ai.answer_stems import BEGINNING, StemSet, stem, stems_of, synonyms
 from reedbed.ai.extractive import sentences
 from reedbed.ai.responses import bounded
 from reedbed.domain.digests import Sentence
@@ -33,8 +34,6 @@ LEAST = 0.5
 """The minimum share of the question in a sentence with its title, neighbours and story."""
 MIN_SCORE = 0.66
 MIN_OF_BEST = 0.6
-SYNONYM, BEGINNING, END = 0.7, 0.55, 0.5
-"""What a word of the same meaning, or one with the same beginning or end, counts."""
 NEAR = 0.85
 STORY_NAME, STORY_WORD = 0.6, 0.4
 MIN_WORDS = 4
@@ -42,23 +41,14 @@ MIN_OWN, MIN_OWN_TYPED = 0.25, 0.12
 """The minimum share in the sentence alone."""
 LEAST_WITH_NAME = 0.5
 """Instead of `LEAST` for a sentence that holds what is asked for, in an entry with the names of the question."""
-LEAST_OTHERS = 0.4
+LEAST_OTHERS = 0.3
 """The minimum share of the words besides names in a sentence about a number, date or person, or just before it."""
-UNKNOWN_WORD = 2.0
+UNKNOWN_WORD = 2.3
 """The weight of a word that no entry found has: it may be said in other words."""
 STRONG = 0.3
 MAX_WEIGHT = 2.6
-_BEGINNING, _END, _COMPOUND = 6, 5, 9
 _STRICT_KINDS = ("number", "amount", "duration", "date", "person")
 """Without a number, date or person a sentence is no answer to these."""
-_NO_STEMS: frozenset[str] = frozenset()
-
-_TOKEN = re.compile(r"\d[\d.,\u202f\u00a0]*\d|\d|[^\W\d_]+(?:['’-][^\W\d_]+)*", re.UNICODE)
-_CAPITALS = re.compile(r"\b[A-ZÀ-Ý][a-zß-ÿ]+(?: (?:of |the )?[A-ZÀ-Ý][a-zß-ÿ]+){1,4}\b")
-_SUFFIX = re.compile(
-    r"(.{3,}?)(?:ungen|ung|ings?|ments?|ations?|ions?|edly|ed|erinnen|innen|erin|ern|ers?|en|em|ies|es|s|e|n|iez|os|as|o|a|ly"
-    r"|lich|y|ie|te?|et)\Z"
-)
 
 
 @record
@@ -83,29 +73,6 @@ class Answer:
     """Without claims: words of the question that no entry found has."""
 
 
-@lru_cache(50_000)
-def stem(word: str) -> str:
-    """A crude stem that forms of a word share in several languages; `word` is folded."""
-    if len(word) < 4 or not word.isalpha() or is_cjk(word):
-        return word
-    match = _SUFFIX.match(word)
-    return match[1] if match is not None else word
-
-
-def stems_of(text: str) -> list[str]:
-    """The stems of a text, its numbers whole and in parts, and the initials of its names."""
-    found: list[str] = []
-    for raw in _TOKEN.findall(text):
-        folded = index_text(raw).split()
-        if raw[0].isdigit():
-            found.append("".join(folded))
-            found += folded
-        else:
-            found += [stem(word) for word in folded if word != "s"]
-    found += ["".join(word[0] for word in run.split() if word[0].isupper()).lower() for run in _CAPITALS.findall(text)]
-    return found
-
-
 def inquire(question: str) -> Inquiry:
     terms: dict[str, str] = {}
     focus: set[str] = set()
@@ -120,7 +87,7 @@ def inquire(question: str) -> Inquiry:
             if not is_number and (word in _stopwords() or (len(word) < 2 and not is_cjk(word))):
                 continue
             terms.setdefault(stem(word), word)
-            if is_name:
+            if is_name and word not in words_of.TIMES:
                 focus.add(stem(word))
         before = raw
     numbers = tuple(re.findall(r"\d[\d.,]*\d|\d", question))
@@ -129,7 +96,7 @@ def inquire(question: str) -> Inquiry:
 
 def search_terms(inquiry: Inquiry) -> tuple[str, ...]:
     """Words to search for: the stems, then words of the same meaning."""
-    others = (other for one in inquiry.stems for other in sorted(_synonyms().get(one, frozenset())))
+    others = (other for one in inquiry.stems for other in sorted(synonyms().get(one, frozenset())))
     return tuple(dict.fromkeys((*inquiry.stems, *others)))
 
 
@@ -189,39 +156,6 @@ class _Found:
     words: frozenset[str]
 
 
-class _Words:
-    """Stems, with their beginnings and ends to compare."""
-
-    __slots__ = ("beginnings", "ends", "stems")
-
-    def __init__(self, stems: frozenset[str]) -> None:
-        self.stems = stems
-        self.beginnings = frozenset(one[:_BEGINNING] for one in stems if len(one) > _BEGINNING)
-        self.ends = frozenset(one[-_END:] for one in stems if len(one) >= _END)
-
-    def has(self, wanted: str) -> float:
-        if wanted in self.stems:
-            return 1.0
-        if not self.stems.isdisjoint(_synonyms().get(wanted, _NO_STEMS)):
-            return SYNONYM
-        if len(wanted) >= _BEGINNING and wanted[:_BEGINNING] in self.beginnings:
-            return BEGINNING
-        if len(wanted) >= _END and wanted[-_END:] in self.ends and self._has_end(wanted):
-            return END
-        return 0.0
-
-    def _has_end(self, wanted: str) -> bool:
-        """Sperrung in Brückensperrung and the reverse, but not Finanzminister in Umweltminister."""
-        return any(
-            one.endswith(wanted) or (wanted.endswith(one) and len(wanted) >= _COMPOUND)
-            for one in self.stems
-            if len(one) >= _END
-        )
-
-    def hits(self, stems: Sequence[str]) -> list[float]:
-        return list(map(self.has, stems))
-
-
 class _Document:
     def __init__(self, passage: CitablePassage, stems: Sequence[str]) -> None:
         self.passage = passage
@@ -234,9 +168,9 @@ class _Document:
         self.counts.update(dict.fromkeys(title, 2))
         self.length = sum(self.counts.values())
         self.all_stems = frozenset(self.counts)
-        self.hits = _Words(self.all_stems).hits(stems)
-        self.title_hits = _Words(frozenset(title)).hits(stems)
-        self.sentence_hits = [_Words(frozenset(words)).hits(stems) for words in self.words]
+        self.hits = StemSet(self.all_stems).hits(stems)
+        self.title_hits = StemSet(frozenset(title)).hits(stems)
+        self.sentence_hits = [StemSet(frozenset(words)).hits(stems) for words in self.words]
 
 
 class _Library:
@@ -393,7 +327,10 @@ def type_bonus(inquiry: Inquiry, text: str) -> float:
                 return -0.45
             return 0.4 if _counts_what_is_asked(inquiry, text) else -0.2
         case "amount":
-            wanted = words_of.MONEY if words_of.COSTS.search(inquiry.question) else words_of.SHARE
+            is_cost = words_of.COSTS.search(inquiry.question)
+            if not is_cost and words_of.MUCH_OF.match(inquiry.question) and words_of.QUANTITY.search(text):
+                return 0.45
+            wanted = words_of.MONEY if is_cost else words_of.SHARE
             is_other = words_of.MONEY.search(text) or words_of.SHARE.search(text)
             if wanted.search(text):
                 return 0.45
@@ -427,7 +364,7 @@ def _counts_what_is_asked(inquiry: Inquiry, text: str) -> bool:
     """Whether the word after "how many" stands there, too. Some words, such as "people", need not."""
     counted = words_of.COUNTED.match(inquiry.question)
     stems = [one for word in index_text(counted[1]).split() if (one := stem(word)) in inquiry.stems] if counted else []
-    words = _Words(frozenset(stems_of(text)))
+    words = StemSet(frozenset(stems_of(text)))
     return not stems or any(map(words.has, stems))
 
 
@@ -471,13 +408,3 @@ def _stopwords() -> frozenset[str]:
     general = SMALL - words_of.CONTENT_WORDS
     listed = general | words_of.MEASURE_WORDS | words_of.QUESTION_WORDS
     return frozenset(token for word in listed for token in index_text(word).split())
-
-
-@cache
-def _synonyms() -> Mapping[str, frozenset[str]]:
-    groups: dict[str, set[str]] = {}
-    for group in words_of.synonym_groups():
-        stems = {stem(index_text(word)) for word in group if "-" not in word}
-        for one in stems:
-            groups.setdefault(one, set()).update(stems)
-    return {one: frozenset(others - {one}) for one, others in groups.items()}

@@ -66,6 +66,30 @@ def test_the_sentence_that_holds_what_is_asked_for_comes_first(question: str, se
     assert _told(question, BRIDGE, FERRY).claims[0].text == sentence
 
 
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How many vulnerabilities does the update close?", "The update closes 71 holes and weaknesses in Windows."),
+        ("How long did the probe travel to Mercury?", "The probe reached Mercury after a journey of eight years."),
+        (
+            "When were Japanese interest rates last raised?",
+            "Japan raised its interest rate on 4 March for the last time.",
+        ),
+        ("How heavy is the Orbit phone?", "The phone of Orbit weighs 298 grams."),
+        ("Combien de gares compte la ligne 15 ?", "La ligne 15 compte seize gares."),
+    ],
+)
+def test_an_answer_in_other_words_is_found(question: str, text: str) -> None:
+    assert [claim.text for claim in _told(question, BRIDGE, text).claims] == [text]
+
+
+def test_a_weight_is_no_other_number() -> None:
+    assert (
+        _told("How heavy is the Orbit phone?", "The phone of Orbit has a heavy price: it costs 2,499 euros.").claims
+        == ()
+    )
+
+
 def test_what_is_not_told_is_not_answered_and_the_nearest_entry_is_named() -> None:
     found = _told("How old is the captain of the ferry?", BRIDGE, FERRY)
     assert (found.claims, found.nearest, found.missing) == ((), (2,), ("captain",))

@@ -1,0 +1,128 @@
+"""The words of questions and entries as stems that can be compared, also in other words for the same."""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+
+from reedbed.ai import answer_words as words_of
+from reedbed.domain.text import index_text, is_cjk
+
+SYNONYM, BEGINNING, END = 0.7, 0.55, 0.5
+"""What a word of the same meaning, or one with the same beginning or end, counts."""
+NEAR_WORD, FAR_WORD, SAME_PLACE = 0.6, 0.4, 0.8
+"""What an English word of a near or of a related meaning counts, and the name of a country or of its people."""
+_BEGINNING, _END, _COMPOUND = 6, 5, 9
+_NO_STEMS: frozenset[str] = frozenset()
+
+_TOKEN = re.compile(r"\d[\d.,\u202f\u00a0]*\d|\d|[^\W\d_]+(?:['’-][^\W\d_]+)*", re.UNICODE)
+_CAPITALS = re.compile(r"\b[A-ZÀ-Ý][a-zß-ÿ]+(?: (?:of |the )?[A-ZÀ-Ý][a-zß-ÿ]+){1,4}\b")
+_SUFFIX = re.compile(
+    r"(.{3,}?)(?:ungen|ung|ings?|ments?|ations?|ions?|edly|ed|erinnen|innen|erin|ern|ers?|en|em|ies|es|(?<!s)s|e|n|iez|os|as|o|a|ly"
+    r"|lich|y|ie|te?|et)\Z"
+)
+
+
+@lru_cache(50_000)
+def stem(word: str) -> str:
+    """A crude stem that forms of a word share in several languages; `word` is folded."""
+    if len(word) < 4 or not word.isalpha() or is_cjk(word):
+        return word
+    match = _SUFFIX.match(word)
+    return match[1] if match is not None else word
+
+
+def stems_of(text: str) -> list[str]:
+    """The stems of a text, its numbers whole and in parts, and the initials of its names."""
+    found: list[str] = []
+    for raw in _TOKEN.findall(text):
+        folded = index_text(raw).split()
+        if raw[0].isdigit():
+            found.append("".join(folded))
+            found += folded
+        else:
+            found += [stem(word) for word in folded if word != "s"]
+            if raw[0].isupper() and folded:
+                found.append(place_root(stem(folded[0])))
+    found += ["".join(word[0] for word in run.split() if word[0].isupper()).lower() for run in _CAPITALS.findall(text)]
+    return found
+
+
+@lru_cache(20_000)
+def place_root(one: str) -> str:
+    """What the stems of a country and of its people share: Japan and Japanese, France and French."""
+    before = ""
+    while before != one and one not in _countries():
+        before, match = one, words_of.OF_PLACE.match(one)
+        one = stem(match[1] if match is not None else one)
+    return f"@{_countries().get(one, one)}"
+
+
+class StemSet:
+    """Stems, with their beginnings and ends to compare."""
+
+    __slots__ = ("beginnings", "ends", "stems")
+
+    def __init__(self, stems: frozenset[str]) -> None:
+        self.stems = stems
+        self.beginnings = frozenset(one[:_BEGINNING] for one in stems if len(one) > _BEGINNING)
+        self.ends = frozenset(one[-_END:] for one in stems if len(one) >= _END)
+
+    def has(self, wanted: str) -> float:
+        if wanted in self.stems:
+            return 1.0
+        if not self.stems.isdisjoint(synonyms().get(wanted, _NO_STEMS)):
+            return SYNONYM
+        if (near := _near_words().get(wanted)) is not None and not self.stems.isdisjoint(near):
+            return max(closeness for one, closeness in near.items() if one in self.stems)
+        if place_root(wanted) in self.stems:
+            return SAME_PLACE
+        if len(wanted) >= _BEGINNING and wanted[:_BEGINNING] in self.beginnings:
+            return BEGINNING
+        if len(wanted) >= _END and wanted[-_END:] in self.ends and self._has_end(wanted):
+            return END
+        return 0.0
+
+    def _has_end(self, wanted: str) -> bool:
+        """Sperrung in Brückensperrung and the reverse, but not Finanzminister in Umweltminister."""
+        return any(
+            one.endswith(wanted) or (wanted.endswith(one) and len(wanted) >= _COMPOUND)
+            for one in self.stems
+            if len(one) >= _END
+        )
+
+    def hits(self, stems: Sequence[str]) -> list[float]:
+        return list(map(self.has, stems))
+
+
+@cache
+def synonyms() -> Mapping[str, frozenset[str]]:
+    groups: dict[str, set[str]] = {}
+    for group in words_of.synonym_groups():
+        stems = {stem(index_text(word)) for word in group if "-" not in word}
+        for one in stems:
+            groups.setdefault(one, set()).update(stems)
+    return {one: frozenset(others - {one}) for one, others in groups.items()}
+
+
+@cache
+def _countries() -> Mapping[str, str]:
+    return {stem(word): group[0] for group in words_of.COUNTRIES for word in group}
+
+
+@cache
+def _near_words() -> Mapping[str, Mapping[str, float]]:
+    """English words that may stand for each other, from WordNet: stems, and how much the other counts."""
+    found: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    for line in files("reedbed.ai").joinpath("near_words.txt").read_text("utf-8").splitlines():
+        if line.startswith("#"):
+            continue
+        first, *others = line.split()
+        one = stem(first)
+        for written in others:
+            other, closeness = stem(written.rstrip("+")), NEAR_WORD if written.endswith("+") else FAR_WORD
+            if one != other:
+                found[one][other] = max(closeness, found[one].get(other, 0.0))
+                found[other][one] = max(closeness, found[other].get(one, 0.0))
+    return found
