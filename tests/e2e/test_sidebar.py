@@ -116,6 +116,44 @@ def test_a_feed_is_dragged_into_a_folder_and_moved_by_key(walk: Walk, home: Reed
     expect(page.locator(".folder .line", has_text="Feed bulk")).to_have_count(0)
 
 
+def test_a_feed_stands_in_two_folders(walk: Walk, home: Reedbed) -> None:
+    with signed_in(home.url) as client:
+        ids = [client.post("/api/v1/folders", json={"name": name}).json()["id"] for name in ("Left", "Right")]
+        unread = client.get("/api/v1/counts").json()["all"]
+        page = walk("/unread", DESK)
+
+        def inside(name: str) -> Locator:
+            return page.locator(".folder", has_text=name).locator(".line", has_text="Feed bulk")
+
+        _also_in(page, "Left")
+        expect(inside("Left")).to_have_count(1)
+        feed, folder = _line(page, "Feed bulk").first.bounding_box(), _line(page, "Right").bounding_box()
+        assert feed and folder
+        page.mouse.move(feed["x"] + 60, feed["y"] + 10)
+        page.mouse.down()
+        page.keyboard.down("Control")
+        page.mouse.move(folder["x"] + 60, folder["y"] + 12, steps=8)
+        expect(page.locator(".toast")).to_contain_text("Drop to put Feed bulk into Right too")
+        page.mouse.up()
+        page.keyboard.up("Control")
+        expect(inside("Right")).to_have_count(1)
+        expect(inside("Left")).to_have_count(1)
+        expect(page.locator('#tree [data-count="unread"]')).to_have_text(str(unread))
+        _also_in(page, "Left")
+        expect(inside("Left")).to_have_count(0)
+        page.locator(".toast button").click()
+        expect(inside("Left")).to_have_count(1)
+        for id_ in ids:
+            client.delete(f"/api/v1/folders/{id_}").raise_for_status()
+
+
+def _also_in(page: Page, folder: str) -> None:
+    _line(page, "Feed bulk").first.focus()
+    page.keyboard.press(".")
+    page.get_by_role("menuitem", name="Also in folders").press("ArrowRight")
+    page.get_by_role("menuitemcheckbox", name=folder).click()
+
+
 def test_the_palette_jumps_acts_and_finds(walk: Walk) -> None:
     page = walk("/starred", DESK)
     page.keyboard.press("Control+k")

@@ -15,10 +15,10 @@ from reedbed.services.subscriptions.manage import (
     SubscribeOptions,
     SubscriptionChange,
     change_subscription,
-    refresh_all,
     subscribe,
     unsubscribe,
 )
+from reedbed.services.subscriptions.refresh import refresh_all
 from reedbed.store import subscriptions
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness

@@ -1,5 +1,6 @@
 """Subscriptions: create, list, change, delete and refresh them."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Response
@@ -24,11 +25,10 @@ from reedbed.services.subscriptions.manage import (
     SubscribeOptions,
     SubscriptionChange,
     change_subscription,
-    refresh_all,
-    refresh_subscription,
     subscribe,
     unsubscribe,
 )
+from reedbed.services.subscriptions.refresh import refresh_all, refresh_subscription
 from reedbed.store import subscriptions
 
 router = ApiRouter(prefix="/api/v1/subscriptions", tags=["subscriptions"])
@@ -42,6 +42,7 @@ class SubscribeRequest(ApiModel):
 
     url: str = Field("", examples=["https://example.org/feed.xml"])
     folder_id: JsonId | None = None
+    folder_ids: list[JsonId] | None = Field(None, description="All its folders, instead of `folder_id`.")
     title: str | None = None
     username: str | None = Field(
         None, description="For a password-protected feed, which becomes private; may also be part of the URL."
@@ -55,7 +56,12 @@ class BatchRequest(ApiModel):
 
 class ChangeSubscriptionRequest(ApiModel):
     title: str | None = None
-    folder_id: JsonId | None = None
+    folder_id: JsonId | None = Field(
+        None, description="Its first folder; the other folders stay. null takes it out of all folders."
+    )
+    folder_ids: list[JsonId] | None = Field(
+        None, description="All its folders. The first one decides what folders set for their feeds."
+    )
     url: str | None = None
     username: str | None = Field(None, description="With a password, the feed becomes private; null removes both.")
     password: str | None = None
@@ -102,7 +108,8 @@ class SubscriptionResponse(ResponseModel):
     title: str
     own_title: str | None
     url: str
-    folder_id: JsonId | None
+    folder_id: Annotated[JsonId | None, Field(description="The first of its folders.")]
+    folder_ids: list[JsonId]
     paused: bool
     interval: int | None
     full_text: str
@@ -140,7 +147,7 @@ async def list_subscriptions(
 
 @router.post("", status_code=201, summary="Subscribe to a feed by feed or page URL")
 async def create(runtime: CurrentRuntime, caller: CurrentCaller, body: SubscribeRequest) -> Json[SubscriptionResponse]:
-    options = SubscribeOptions(body.url, body.folder_id, body.title, username=body.username, password=body.password)
+    options = _options(body)
     subscription = await subscribe(runtime, caller.user_id, options)
     return Json(subscription_response(subscription), 201)
 
@@ -238,6 +245,7 @@ def subscription_response(subscription: Subscription) -> SubscriptionResponse:
     return SubscriptionResponse.of(
         subscription,
         feed_id=subscription.feed.id,
+        folder_ids=list(subscription.folder_ids),
         interval=None if subscription.interval is None else subscription.interval // SECOND,
         keep_entries=subscription.keep.entries,
         keep_days=subscription.keep.days,
@@ -251,9 +259,7 @@ async def _subscribe_item(
     runtime: CurrentRuntime, user_id: int, item: SubscribeRequest
 ) -> BatchItemResponse | BatchErrorResponse:
     """Subscribe without fetching first; the crawler later records the result for each URL."""
-    options = SubscribeOptions(
-        item.url, item.folder_id, item.title, looked=True, username=item.username, password=item.password
-    )
+    options = replace(_options(item), looked=True)
     try:
         subscription = await subscribe(runtime, user_id, options)
     except ReedbedError as error:
@@ -261,11 +267,23 @@ async def _subscribe_item(
     return BatchItemResponse(item.url, subscription_response(subscription))
 
 
+def _options(body: SubscribeRequest) -> SubscribeOptions:
+    return SubscribeOptions(
+        body.url,
+        body.folder_id,
+        body.title,
+        username=body.username,
+        password=body.password,
+        folder_ids=None if body.folder_ids is None else tuple(body.folder_ids),
+    )
+
+
 def _change(body: ChangeSubscriptionRequest) -> SubscriptionChange:
     sent = body.model_fields_set
     return SubscriptionChange(
         title=body.title if "title" in sent else UNSET,
         folder_id=body.folder_id if "folder_id" in sent else UNSET,
+        folder_ids=UNSET if body.folder_ids is None else tuple(body.folder_ids),
         url=UNSET if body.url is None else body.url,
         username=body.username if "username" in sent else UNSET,
         password=body.password if "password" in sent else UNSET,

@@ -198,6 +198,11 @@ class SubscriptionCount(NamedTuple):
     """Its unread entries count for itself only."""
     in_unread: bool = True
     """Its unread entries count in the list of everything unread, unless a folder around it is kept out."""
+    other_folders: tuple[int, ...] = ()
+
+    @property
+    def folder_ids(self) -> tuple[int, ...]:
+        return () if self.folder_id is None else (self.folder_id, *self.other_folders)
 
 
 @record
@@ -221,16 +226,17 @@ class ReadingDay:
     next_check_at: Instant | None
 
 
-def roll_up(counted: Iterable[tuple[int | None, int]], parents: Mapping[int, int | None]) -> dict[int, int]:
-    """Unread entries by folder, including subfolders; `parents` must contain every folder."""
-    direct = Counter[int]()
-    for folder_id, unread in counted:
-        if folder_id is not None:
-            direct[folder_id] += unread
+def roll_up(counted: Iterable[tuple[tuple[int, ...], int]], parents: Mapping[int, int | None]) -> dict[int, int]:
+    """Unread entries by folder, including subfolders. `counted` holds the folders of some feeds and their entries:
+    a feed in several folders counts once in the folder around them. `parents` must contain every folder.
+    """
+    direct = Counter[tuple[int, ...]]()
+    for folder_ids, unread in counted:
+        direct[folder_ids] += unread
     totals = dict.fromkeys(parents, 0)
-    for folder_id, unread in direct.items():
-        for ancestor in _with_ancestors(folder_id, parents):
-            totals[ancestor] += unread
+    for folder_ids, unread in direct.items():
+        for folder_id in set[int]().union(*(_with_ancestors(id_, parents) for id_ in folder_ids)):
+            totals[folder_id] += unread
     return totals
 
 

@@ -64,8 +64,14 @@ class Subscription:
     unread_display: str
     """How the sidebar shows what is unread: see `UNREAD_DISPLAYS`."""
     in_unread: bool
-    """Whether the list of everything unread shows it, unless one of its folders is kept out."""
+    """Whether the list of everything unread shows it, unless its first folder or one around that is kept out."""
     feed: SubscribedFeed
+    other_folders: tuple[int, ...] = ()
+    """The folders it lies in besides `folder_id`. What a folder sets for its feeds, the first one decides."""
+
+    @property
+    def folder_ids(self) -> tuple[int, ...]:
+        return all_folders(self.folder_id, self.other_folders)
 
     @property
     def title(self) -> str:
@@ -82,6 +88,10 @@ class SubscriptionFilter:
     search: str = ""
     status: str = "all"
     folder_id: int | None = None
+
+
+def all_folders(first: int | None, others: Sequence[int]) -> tuple[int, ...]:
+    return () if first is None else (first, *others)
 
 
 def check_full_text(mode: str) -> str:
@@ -128,6 +138,11 @@ class Followed:
     position: int
     subscribed_at: Instant
     last_changed_at: Instant | None
+    other_folders: tuple[int, ...] = ()
+
+    @property
+    def folder_ids(self) -> tuple[int, ...]:
+        return all_folders(self.folder_id, self.other_folders)
 
     def is_at(self, url: str) -> bool:
         return url in (self.asked_url, self.url)
@@ -143,6 +158,7 @@ class Origin:
     site_url: str
     folder_id: int | None
     full_text: str
+    other_folders: tuple[int, ...] = ()
 
 
 # --- Problems
@@ -171,6 +187,11 @@ class SubscribedFeedRow(NamedTuple):
     unread_display: str
     last_error_at: Instant | None
     in_unread: bool = True
+    other_folders: tuple[int, ...] = ()
+
+    @property
+    def folder_ids(self) -> tuple[int, ...]:
+        return all_folders(self.folder_id, self.other_folders)
 
 
 class FeedProblem(NamedTuple):

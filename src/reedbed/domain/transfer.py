@@ -35,6 +35,8 @@ class OpmlFeed:
     outline: OpmlOutline
     path: tuple[str, ...]
     """The names of its folders, outermost first."""
+    other_paths: tuple[tuple[str, ...], ...] = ()
+    """Where the file lists the feed again."""
 
 
 LineStatus = Literal["added", "moved", "followed", "duplicate", "skipped", "error"]

@@ -17,7 +17,7 @@ from reedbed.domain.reader_apps import FeedStream, Labels, TagEdit, labels_of
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Followed
 from reedbed.domain.times import MINUTE, SECOND, Instant
-from reedbed.domain.unset import UNSET, Unset
+from reedbed.domain.unset import UNSET
 from reedbed.domain.urls import MAX_NAME
 from reedbed.domain.users import Allowance, Caller
 from reedbed.services.auth import app_password_login, fever_login, identify, touch
@@ -101,22 +101,21 @@ async def follow(runtime: Runtime, user_id: int, url: str, placing: Subscription
         await arrange(runtime, user_id, existing, placing)
         return existing
     # Only now, because a folder for a feed that does not exist would stay empty.
-    folder_id = await _folder_for(runtime, user_id, placing)
-    if folder_id is not UNSET:
-        await change_subscription(runtime, user_id, subscription.id, SubscriptionChange(folder_id=folder_id))
+    folder_ids = await _folders_after(runtime, user_id, (), placing)
+    if folder_ids:
+        await change_subscription(runtime, user_id, subscription.id, SubscriptionChange(folder_ids=folder_ids))
     return await _get_subscription(runtime, user_id, subscription.id)
 
 
 async def arrange(runtime: Runtime, user_id: int, subscription: Followed, placing: SubscriptionEdit) -> None:
-    """Rename it, and move it to the added label's folder or out of the removed label's."""
-    folder_id = await _folder_for(runtime, user_id, placing)
-    if isinstance(folder_id, Unset) and await _leaves_folder(runtime, user_id, subscription, placing.labels_off):
-        folder_id = None
-    title = placing.title.strip()[:MAX_NAME] or UNSET
-    if title is not UNSET or folder_id is not UNSET:
-        await change_subscription(
-            runtime, user_id, subscription.subscription_id, SubscriptionChange(title=title, folder_id=folder_id)
-        )
+    """Rename it, put it into the folders of the added labels and take it out of those of the removed ones."""
+    folder_ids = await _folders_after(runtime, user_id, subscription.folder_ids, placing)
+    change = SubscriptionChange(
+        title=placing.title.strip()[:MAX_NAME] or UNSET,
+        folder_ids=UNSET if folder_ids == subscription.folder_ids else folder_ids,
+    )
+    if change != SubscriptionChange():
+        await change_subscription(runtime, user_id, subscription.subscription_id, change)
 
 
 async def leave(runtime: Runtime, user_id: int, stream: FeedStream) -> None:
@@ -169,20 +168,19 @@ async def _newest_if_none_after(runtime: Runtime, user_id: int, until: Instant) 
     return max(entry_id for entry_id, _ in newest)
 
 
-async def _folder_for(runtime: Runtime, user_id: int, placing: SubscriptionEdit) -> int | Unset:
-    """The folder of the first label, created if missing."""
-    if not placing.labels_on:
-        return UNSET
-    label = placing.labels_on[0]
-    folder_ids = (await _labels(runtime, user_id)).folder_ids(label)
-    return folder_ids[0] if folder_ids else (await create_folder(runtime, user_id, label)).id
-
-
-async def _leaves_folder(runtime: Runtime, user_id: int, subscription: Followed, labels_off: Sequence[str]) -> bool:
-    if subscription.folder_id is None or not labels_off:
-        return False
+async def _folders_after(
+    runtime: Runtime, user_id: int, before: Sequence[int], placing: SubscriptionEdit
+) -> tuple[int, ...]:
+    """The folders of a feed with the added labels, which are created if missing, and without the removed ones."""
+    if not placing.labels_on and not placing.labels_off:
+        return tuple(before)
     labels = await _labels(runtime, user_id)
-    return any(subscription.folder_id in labels.folder_ids(name) for name in labels_off)
+    removed = {id_ for name in placing.labels_off for id_ in labels.folder_ids(name)}
+    after = [id_ for id_ in before if id_ not in removed]
+    for label in placing.labels_on:
+        known = labels.folder_ids(label)
+        after.append(known[0] if known else (await create_folder(runtime, user_id, label)).id)
+    return tuple(dict.fromkeys(after))
 
 
 async def _rename_folder(runtime: Runtime, user_id: int, labels: Labels, folder_id: int, new: str) -> None:
@@ -199,10 +197,11 @@ async def _move_feeds(runtime: Runtime, user_id: int, folder_id: int, targets: S
         return
     async with runtime.db.read() as tx:
         inside = [
-            followed for followed in await reader_apps.list_followed(tx, user_id) if followed.folder_id == folder_id
+            followed for followed in await reader_apps.list_followed(tx, user_id) if folder_id in followed.folder_ids
         ]
     for followed in inside:
-        await change_subscription(runtime, user_id, followed.subscription_id, SubscriptionChange(folder_id=targets[0]))
+        moved = tuple(targets[0] if id_ == folder_id else id_ for id_ in followed.folder_ids)
+        await change_subscription(runtime, user_id, followed.subscription_id, SubscriptionChange(folder_ids=moved))
     await delete_folder(runtime, user_id, folder_id)
 
 

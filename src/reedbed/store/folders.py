@@ -1,14 +1,15 @@
-"""A user's folders."""
+"""A user's folders, and the feeds that lie in several of them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from sqlalchemy import bindparam, delete, insert, update
+from sqlalchemy import BigInteger, bindparam, cast, delete, insert, update
+from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from reedbed.domain.folders import FolderRow
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, func, select
-from reedbed.store.tables import folders, subscriptions
+from reedbed.store.engine.statements import Command, Query, func, joined_ids, select
+from reedbed.store.tables import folders, subscription_folders, subscriptions
 
 _COLUMNS = (
     folders.c.id,
@@ -54,6 +55,21 @@ _MOVE_FEEDS_UP = Command(
     update(subscriptions)
     .where(subscriptions.c.folder_id == bindparam("folder"), subscriptions.c.user_id == bindparam("owner"))
     .values(folder_id=bindparam("above"))
+)
+_KEEP_OTHERS_UP = Command(
+    insert_or_skip(subscription_folders)
+    .from_select(
+        ["user_id", "subscription_id", "folder_id"],
+        select(
+            subscription_folders.c.user_id,
+            subscription_folders.c.subscription_id,
+            cast(bindparam("above", type_=BigInteger), BigInteger).label("above"),
+        ).where(
+            subscription_folders.c.user_id == bindparam("owner"),
+            subscription_folders.c.folder_id == bindparam("folder"),
+        ),
+    )
+    .on_conflict_do_nothing()
 )
 _DELETE = Command(delete(folders).where(folders.c.id == bindparam("folder"), _is_own))
 _NEXT_POSITION = Query(select(func.coalesce(func.max(folders.c.position), -1) + 1).where(_is_own), into=int)
@@ -110,4 +126,108 @@ async def remove(tx: Tx, user_id: int, folder: FolderRow) -> None:
     params = {"owner": user_id, "folder": folder.id, "above": folder.parent_id}
     await tx.run(_MOVE_FOLDERS_UP, params)
     await tx.run(_MOVE_FEEDS_UP, params)
+    if folder.parent_id is not None:
+        await tx.run(_KEEP_OTHERS_UP, params)
     await tx.run(_DELETE, params)
+    await _settle_first_folders(tx, user_id)
+
+
+# --- Feeds in several folders
+
+_is_others_owner = subscription_folders.c.user_id == bindparam("user_id", type_=BigInteger)
+
+other_folders = (
+    select(subscription_folders.c.subscription_id, joined_ids(subscription_folders.c.folder_id).label("ids"))
+    .where(_is_others_owner)
+    .group_by(subscription_folders.c.subscription_id)
+    .subquery("other_folders")
+)
+"""Join it to read the further folders of the user's feeds as a text for `parse_folders`: few feeds have any."""
+with_other_folders = subscriptions.outerjoin(other_folders, other_folders.c.subscription_id == subscriptions.c.id)
+
+
+other_folders_of_row = (
+    select(joined_ids(subscription_folders.c.folder_id))
+    .where(
+        subscription_folders.c.user_id == subscriptions.c.user_id,
+        subscription_folders.c.subscription_id == subscriptions.c.id,
+    )
+    .correlate(subscriptions)
+    .scalar_subquery()
+)
+"""The same for statements that read few subscriptions, or those of several users."""
+
+
+def parse_folders(ids: str | None) -> tuple[int, ...]:
+    return tuple(sorted(map(int, ids.split(",")))) if ids else ()
+
+
+_CLEAR_OTHERS = Command(
+    delete(subscription_folders).where(
+        _is_others_owner, subscription_folders.c.subscription_id == bindparam("subscription")
+    )
+)
+_ADD_OTHER = Command(
+    insert_or_skip(subscription_folders).on_conflict_do_nothing(), columns=["user_id", "subscription_id", "folder_id"]
+)
+_ADD_UNLESS_FIRST = Command(
+    insert_or_skip(subscription_folders)
+    .from_select(
+        ["user_id", "subscription_id", "folder_id"],
+        select(
+            subscriptions.c.user_id,
+            subscriptions.c.id,
+            cast(bindparam("into", type_=BigInteger), BigInteger).label("folder_id"),
+        ).where(
+            subscriptions.c.user_id == bindparam("user_id", type_=BigInteger),
+            subscriptions.c.id == bindparam("subscription"),
+            subscriptions.c.folder_id.is_distinct_from(bindparam("into", type_=BigInteger)),
+        ),
+    )
+    .on_conflict_do_nothing()
+)
+_FIRST_IS_NO_OTHER = Command(
+    delete(subscription_folders).where(
+        _is_others_owner,
+        subscription_folders.c.folder_id.in_(
+            select(subscriptions.c.folder_id).where(subscriptions.c.id == subscription_folders.c.subscription_id)
+        ),
+    )
+)
+_LOWEST_OTHER = (
+    select(func.min(subscription_folders.c.folder_id))
+    .where(_is_others_owner, subscription_folders.c.subscription_id == subscriptions.c.id)
+    .correlate(subscriptions)
+    .scalar_subquery()
+)
+_OTHER_BECOMES_FIRST = Command(
+    update(subscriptions)
+    .where(
+        subscriptions.c.user_id == bindparam("user_id", type_=BigInteger),
+        subscriptions.c.folder_id.is_(None),
+        subscriptions.c.id.in_(select(subscription_folders.c.subscription_id).where(_is_others_owner)),
+    )
+    .values(folder_id=_LOWEST_OTHER)
+)
+
+
+async def put_in_others(tx: Tx, user_id: int, subscription_id: int, folder_ids: Collection[int]) -> None:
+    """Set the folders of a feed besides its first one."""
+    await tx.run(_CLEAR_OTHERS, {"user_id": user_id, "subscription": subscription_id})
+    rows = [{"user_id": user_id, "subscription_id": subscription_id, "folder_id": id_} for id_ in folder_ids]
+    await tx.run_many(_ADD_OTHER, rows)
+
+
+async def add_other(tx: Tx, user_id: int, subscription_id: int, folder_id: int) -> bool:
+    """Put a feed into one more folder; return False if it already is there."""
+    params = {"user_id": user_id, "subscription": subscription_id, "into": folder_id}
+    added = await tx.run(_ADD_UNLESS_FIRST, params) > 0
+    await _settle_first_folders(tx, user_id)
+    return added
+
+
+async def _settle_first_folders(tx: Tx, user_id: int) -> None:
+    """A feed in any folder has a first one, which is not among the others."""
+    await tx.run(_FIRST_IS_NO_OTHER, {"user_id": user_id})
+    await tx.run(_OTHER_BECOMES_FIRST, {"user_id": user_id})
+    await tx.run(_FIRST_IS_NO_OTHER, {"user_id": user_id})

@@ -1,13 +1,22 @@
 """What reader apps show about the feeds of a user: titles, newest entries and former addresses."""
 
+from typing import Any
+
 from sqlalchemy import and_, bindparam
 
 from reedbed.domain.subscriptions import Followed
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Query, func, row_of, select
+from reedbed.store.folders import other_folders, parse_folders, with_other_folders
 from reedbed.store.subscriptions import feed_title, is_followed
 from reedbed.store.tables import entries, entry_tags, feed_fetch_state, feeds, subscriptions, tags
+
+
+def _followed(*columns: Any) -> Followed:
+    *known, others = columns
+    return Followed(*known, other_folders=parse_folders(others))
+
 
 _FOLLOWED = Query(
     select(
@@ -23,12 +32,14 @@ _FOLLOWED = Query(
         subscriptions.c.position,
         subscriptions.c.subscribed_at,
         feed_fetch_state.c.last_changed_at,
+        other_folders.c.ids,
     )
-    .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
+    .select_from(with_other_folders)
+    .join(feeds, feeds.c.id == subscriptions.c.feed_id)
     .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)
     .where(is_followed)
     .order_by(subscriptions.c.position, func.lower(feed_title), subscriptions.c.id),
-    into=Followed,
+    into=_followed,
 )
 _NEWEST_ENTRIES = Query(
     select(subscriptions.c.feed_id, entries.c.id, entries.c.fetched_at)

@@ -10,9 +10,11 @@ from sqlalchemy import bindparam, delete, insert, update
 from reedbed.domain.folders import FolderRow
 from reedbed.domain.records import record
 from reedbed.domain.rules import Action, ActionKind, Condition, Field, Join, Operator, Rule, RuleRow
+from reedbed.domain.subscriptions import all_folders
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Command, Query, among, func, keyed, select
+from reedbed.store.folders import other_folders_of_row, parse_folders
 from reedbed.store.tables import feeds, folders, rules, subscriptions, users
 
 
@@ -25,7 +27,12 @@ class FollowerRule:
     own_title: str | None
     feed_title: str
     folder_id: int | None
+    other_folders: tuple[int, ...]
     rule: Rule
+
+    @property
+    def folder_ids(self) -> tuple[int, ...]:
+        return all_folders(self.folder_id, self.other_folders)
 
 
 _RULE_COLUMNS = (rules.c.id, rules.c.name, rules.c.conditions, rules.c.actions, rules.c.enabled)
@@ -41,7 +48,7 @@ def _row(*columns: Any) -> RuleRow:
 def _rule_of_subscriber(*columns: Any) -> FollowerRule | None:
     """None if it is unreadable: it must not block the rules of other users."""
     with suppress(ValueError, KeyError, TypeError):
-        return FollowerRule(*columns[:5], rule=_rule(*columns[5:]))
+        return FollowerRule(*columns[:5], other_folders=parse_folders(columns[5]), rule=_rule(*columns[6:]))
     return None
 
 
@@ -76,6 +83,7 @@ _LIST_OF_SUBSCRIBERS = Query(
         subscriptions.c.title,
         func.coalesce(func.nullif(feeds.c.title, ""), feeds.c.url),
         subscriptions.c.folder_id,
+        other_folders_of_row,
         *_RULE_COLUMNS,
     )
     .join_from(subscriptions, rules, rules.c.user_id == subscriptions.c.user_id)

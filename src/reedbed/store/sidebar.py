@@ -10,6 +10,7 @@ from reedbed.domain.subscriptions import SubscribedFeedRow
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Query, among, func, row_of, select
+from reedbed.store.folders import other_folders, parse_folders, with_other_folders
 from reedbed.store.subscriptions import feed_title
 from reedbed.store.tables import feed_fetch_state, feeds, subscriptions
 
@@ -32,8 +33,10 @@ _select_sidebar = (
         subscriptions.c.unread_display,
         feed_fetch_state.c.last_error_at,
         subscriptions.c.in_unread,
+        other_folders.c.ids,
     )
-    .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
+    .select_from(with_other_folders)
+    .join(feeds, feeds.c.id == subscriptions.c.feed_id)
     .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)
     .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
 )
@@ -41,7 +44,7 @@ _sidebar_by_title = _select_sidebar.order_by(func.lower(feed_title), subscriptio
 
 
 def _sidebar_feed(*columns: Any) -> SubscribedFeedRow:
-    feed = SubscribedFeedRow(*columns)
+    feed = SubscribedFeedRow(*columns[:-1], other_folders=parse_folders(columns[-1]))
     stop_reason, last_error = columns[7], columns[10]
     if stop_reason is None and last_error is None:  # most feeds work
         return feed

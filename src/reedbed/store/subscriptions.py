@@ -34,9 +34,10 @@ from reedbed.store.engine.statements import (
     row_of,
     select,
 )
+from reedbed.store.folders import other_folders, parse_folders, put_in_others, with_other_folders
 from reedbed.store.read_state import unread
 from reedbed.store.refresh import fetch_state
-from reedbed.store.tables import entries, entry_summaries, feed_fetch_state, feeds, subscriptions
+from reedbed.store.tables import entries, entry_summaries, feed_fetch_state, feeds, subscription_folders, subscriptions
 
 _OWN_COLUMNS = (
     subscriptions.c.id,
@@ -75,8 +76,17 @@ _sort_title = func.lower(feed_title)
 _mine = subscriptions.c.user_id == bindparam("user_id")
 _active = subscriptions.c.unsubscribed_at.is_(None)
 _select_active = (
-    select(*_OWN_COLUMNS, *_RETENTION_COLUMNS, *_AI_COLUMNS, *_DISPLAY_COLUMNS, *_FEED_COLUMNS, *_STATE_COLUMNS)
-    .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
+    select(
+        *_OWN_COLUMNS,
+        *_RETENTION_COLUMNS,
+        *_AI_COLUMNS,
+        *_DISPLAY_COLUMNS,
+        other_folders.c.ids,
+        *_FEED_COLUMNS,
+        *_STATE_COLUMNS,
+    )
+    .select_from(with_other_folders)
+    .join(feeds, feeds.c.id == subscriptions.c.feed_id)
     .join(feed_fetch_state, feed_fetch_state.c.feed_id == feeds.c.id)
     .where(_mine, _active)
 )
@@ -95,13 +105,21 @@ def _filters(status: str, *, folder: bool, search: bool) -> list[ColumnElement[b
     if status != "all":
         conditions.append(_status_is(status))
     if folder:
-        conditions.append(subscriptions.c.folder_id == bindparam("folder_id"))
+        conditions.append(_lies_in_folder())
     if search:
         pattern: BindParameter[str] = bindparam("pattern")
         conditions.append(
             or_(_sort_title.like(pattern, escape="\\"), func.lower(feeds.c.url).like(pattern, escape="\\"))
         )
     return conditions
+
+
+def _lies_in_folder() -> ColumnElement[bool]:
+    others = select(subscription_folders.c.subscription_id).where(
+        subscription_folders.c.user_id == bindparam("user_id"),
+        subscription_folders.c.folder_id == bindparam("folder_id"),
+    )
+    return or_(subscriptions.c.folder_id == bindparam("folder_id"), subscriptions.c.id.in_(others))
 
 
 def _select_page(status: str, folder: bool, search: bool) -> ClauseElement:
@@ -136,7 +154,7 @@ def _select_status_counts(folder: bool, search: bool) -> ClauseElement:
 
 def _subscription(*values: Any) -> Subscription:
     own, keep, ai, display = list(values[:11]), values[11:14], values[14:16], values[16:19]
-    about, state = list(values[19:31]), values[31:]
+    folders, about, state = values[19], list(values[20:32]), values[32:]
     own[5], own[8] = bool(own[5]), bool(own[8])
     private = about[9] is not None
     about[8:] = [bool(about[8]), private, about[10] if private else None, bool(about[11]) and private]
@@ -149,6 +167,7 @@ def _subscription(*values: Any) -> Subscription:
         unread_display=display[1],
         in_unread=bool(display[2]),
         feed=SubscribedFeed(*about, state=fetch_state(state)),
+        other_folders=parse_folders(folders),
     )
 
 
@@ -208,6 +227,14 @@ _MOVE_TO_FOLDER = Command(
         subscriptions.c.folder_id.is_distinct_from(bindparam("into", type_=BigInteger)),
     )
     .values(folder_id=bindparam("into", type_=BigInteger))
+)
+_IS_IN_OTHER = Query(
+    select(subscription_folders.c.folder_id).where(
+        subscription_folders.c.user_id == bindparam("user_id"),
+        subscription_folders.c.subscription_id == bindparam("subscription"),
+        subscription_folders.c.folder_id == bindparam("folder_id"),
+    ),
+    into=int,
 )
 _MOVE_UNFILED = Command(
     update(subscriptions)
@@ -340,12 +367,18 @@ async def change(tx: Tx, user_id: int, subscription: Subscription) -> None:
             "in_unread": subscription.in_unread,
         },
     )
+    await put_in_others(tx, user_id, subscription.id, subscription.other_folders)
 
 
 async def move_to_folder(tx: Tx, user_id: int, subscription_id: int, folder_id: int) -> bool:
-    """Return False if it already is in this folder."""
+    """Put the feed into this folder alone; return False if it already is in it."""
     params = {"user_id": user_id, "subscription": subscription_id, "into": folder_id}
-    return await tx.run(_MOVE_TO_FOLDER, params) > 0
+    if await tx.one(_IS_IN_OTHER, {"user_id": user_id, "subscription": subscription_id, "folder_id": folder_id}):
+        return False
+    if await tx.run(_MOVE_TO_FOLDER, params) == 0:
+        return False
+    await put_in_others(tx, user_id, subscription_id, ())
+    return True
 
 
 async def move_unfiled(tx: Tx, user_id: int, feed_id: int, folder_id: int) -> bool:
@@ -368,7 +401,7 @@ async def unsubscribe(tx: Tx, user_id: int, subscription_id: int, now: Instant) 
 
 
 async def exchange_ids(tx: Tx, user_id: int, first: int, second: int) -> None:
-    """Swap the ids of two subscriptions. No other table refers to them."""
+    """Swap the ids of two subscriptions. Only their further folders refer to them, and follow."""
     for old_id, new_id in ((first, -first), (second, first), (-first, second)):
         await tx.run(_RENUMBER, {"user_id": user_id, "subscription": old_id, "number": new_id})
 
@@ -397,6 +430,12 @@ _USER: BindParameter[int] = bindparam("user_id", type_=BigInteger)
 is_followed = and_(subscriptions.c.user_id == _USER, subscriptions.c.unsubscribed_at.is_(None))
 _site_url = func.coalesce(feeds.c.site_url, "")
 
+
+def _origin(*columns: Any) -> Origin:
+    *known, others = columns
+    return Origin(*known, other_folders=parse_folders(others))
+
+
 _FEED_IDS = Query(select(subscriptions.c.feed_id).where(is_followed), into=int)
 _ORIGINS = Query(
     select(
@@ -406,10 +445,15 @@ _ORIGINS = Query(
         _site_url,
         subscriptions.c.folder_id,
         func.coalesce(subscriptions.c.full_text, "auto"),
+        other_folders.c.ids,
     )
-    .select_from(feeds.outerjoin(subscriptions, and_(is_followed, subscriptions.c.feed_id == feeds.c.id)))
+    .select_from(
+        feeds.outerjoin(subscriptions, and_(is_followed, subscriptions.c.feed_id == feeds.c.id)).outerjoin(
+            other_folders, other_folders.c.subscription_id == subscriptions.c.id
+        )
+    )
     .where(among(feeds.c.id, "feed_ids")),
-    into=Origin,
+    into=_origin,
 )
 _LAST_CHECK = Query(
     select(func.max(feed_fetch_state.c.last_checked_at))

@@ -18,7 +18,7 @@ from reedbed.domain.entries import ViewQuery
 from reedbed.domain.records import record
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Command, Param, Query, QueryFamily, among, func, row_of, select, total
-from reedbed.store.tables import audience_members, entries, feeds, folders, muted, subscriptions
+from reedbed.store.tables import audience_members, entries, feeds, folders, muted, subscription_folders, subscriptions
 
 # --- Conditions
 
@@ -253,6 +253,15 @@ def _within_folder() -> Any:
     return select(tree.union(below).c.id)
 
 
+def _lies_within_folder() -> ColumnElement[bool]:
+    """The first folder of the feed, or another one, is in the tree. The tree is built once for both."""
+    tree = _within_folder().subquery("tree")
+    others = select(subscription_folders.c.subscription_id).where(
+        subscription_folders.c.user_id == bindparam("user_id"), subscription_folders.c.folder_id.in_(select(tree.c.id))
+    )
+    return subscriptions.c.folder_id.in_(select(tree.c.id)) | subscriptions.c.id.in_(others)
+
+
 def in_hidden_feed(feed_id: ColumnElement[int], view: str) -> ColumnElement[bool]:
     """A list of all feeds with this view leaves the feed out. The subquery depends on no row, so it runs once."""
     left_out = subscriptions.alias("left_out")
@@ -293,7 +302,7 @@ def _in_scope(by: str, *, with_muted: bool = False, of_unread: bool = False) -> 
     if not with_muted:
         active.append(subscriptions.c.muted_until.is_(None))
     if by == "folder":
-        return [*active, subscriptions.c.folder_id.in_(_within_folder())]
+        return [*active, _lies_within_folder()]
     return [*active, ~_out_of_unread(subscriptions)] if of_unread else active
 
 

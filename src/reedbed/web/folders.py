@@ -197,7 +197,7 @@ async def _show(
     async with runtime.db.read() as tx:
         rows = await folders.of_user(tx, caller.user_id)
         feeds = await sidebar.sidebar_feeds(tx, caller.user_id)
-    feed_counts = Counter(feed.folder_id for feed in feeds)
+    feed_counts = Counter(id_ for feed in feeds for id_ in feed.folder_ids)
     lines = _folder_rows(build_tree(rows), rows, feed_counts)
     if typed is not None:
         lines = [replace(line, name=typed[1]) if line.id == typed[0] else line for line in lines]
@@ -205,9 +205,7 @@ async def _show(
     return await app_page(request, runtime, caller, "folders/list.html", view, status=status)
 
 
-def _folder_rows(
-    level: Sequence[FolderNode], rows: list[FolderRow], feed_counts: Counter[int | None]
-) -> list[FolderView]:
+def _folder_rows(level: Sequence[FolderNode], rows: list[FolderRow], feed_counts: Counter[int]) -> list[FolderView]:
     lines: list[FolderView] = []
     for index, node in enumerate(level):
         lines.append(

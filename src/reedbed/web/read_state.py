@@ -14,7 +14,7 @@ from reedbed.http.params import IdPath, path_id
 from reedbed.services.entries import change_entry, get_entry
 from reedbed.services.read_state import mark, undo_last
 from reedbed.services.runtime import Runtime
-from reedbed.services.subscriptions.manage import refresh_all
+from reedbed.services.subscriptions.refresh import refresh_all
 from reedbed.store.tags import names as tag_names
 from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import ngettext, translate

@@ -208,7 +208,8 @@ def _link(key: str, url: str, name: str, icon: str, count: int, here: str) -> Si
 def _by_folder(feeds: Sequence[SubscribedFeedRow]) -> defaultdict[int | None, list[SubscribedFeedRow]]:
     by_folder: defaultdict[int | None, list[SubscribedFeedRow]] = defaultdict(list)
     for feed in feeds:
-        by_folder[feed.folder_id].append(feed)
+        for folder_id in feed.folder_ids or (None,):
+            by_folder[folder_id].append(feed)
     return by_folder
 
 

@@ -329,3 +329,21 @@ async def test_changes_come_by_post_only(shelf: Shelf) -> None:
     for path in ("edit-tag", "mark-all-as-read", "subscription/edit", "rename-tag", "disable-tag"):
         assert (await app.get(path, s=READING_LIST)).status_code == 405
     assert len(await shelf.unread_titles()) == 5
+
+
+async def test_a_feed_has_several_labels_and_loses_one(shelf: Shelf) -> None:
+    app = await shelf.set_language()
+    news = f"feed/{shelf.feeds['news']}"
+
+    async def labels() -> list[str]:
+        listed = (await app.read("subscription/list"))["subscriptions"]
+        return [kind["label"] for one in listed if one["id"] == news for kind in one["categories"]]
+
+    await app.post("subscription/edit", ac="edit", s=news, a=["user/-/label/Weekly", "user/-/label/Daily"])
+    assert set(await labels()) == {"News", "Weekly", "Daily"}
+    for label in ("Weekly", "Daily"):
+        assert await app.ids(s=f"user/-/label/{label}") == await app.ids(s="user/-/label/News")
+    counted = {row["id"]: row["count"] for row in (await app.read("unread-count"))["unreadcounts"]}
+    assert counted["user/-/label/Weekly"] == counted["user/-/label/News"] == counted[news]
+    await app.post("subscription/edit", ac="edit", s=news, r="user/-/label/News")
+    assert set(await labels()) == {"Weekly", "Daily"}

@@ -30,14 +30,17 @@ function showAll(counts) {
   showGroup("tag", counts.tags);
 }
 
+/** The folders around a feed, each once: it may stand in several. */
 export function foldersOf(key) {
-  const folders = [];
-  let details = document.querySelector(`#tree [data-count="${CSS.escape(key)}"]`)?.closest("[data-folder]");
-  while (details) {
-    folders.push(details.dataset.folder);
-    details = details.parentElement.closest("[data-folder]");
+  const folders = new Set();
+  for (const line of document.querySelectorAll(`#tree [data-count="${CSS.escape(key)}"]`)) {
+    let details = line.closest("[data-folder]");
+    while (details) {
+      folders.add(details.dataset.folder);
+      details = details.parentElement.closest("[data-folder]");
+    }
   }
-  return folders;
+  return [...folders];
 }
 
 function showGroup(kind, group) {

@@ -173,6 +173,7 @@ function describe(panel, line) {
   else if (!isFolder(line)) panel.querySelector("[data-opens=mute]").remove();
   panel.querySelector('template[data-of="folders"]').content.firstElementChild.append(...folderLines(panel, line));
   check(panel, "folders", `move:${folderAround(line)?.dataset.id ?? ""}`);
+  if (!isFolder(line)) offerMoreFolders(panel, line);
   panel.querySelector(`[data-do="unread:${"apart" in line.dataset ? "false" : "true"}"]`).remove();
   check(panel, "display", `display:${line.dataset.display ?? "number"}`);
   hint(panel, "display");
@@ -195,6 +196,29 @@ function folderLines(panel, line) {
       copy.querySelector("span").textContent = nameOf(folder);
       return copy;
     });
+}
+
+/** Every folder with a mark where the feed stands. It is moved by the other submenu, so one folder is not enough. */
+function offerMoreFolders(panel, line) {
+  const inside = foldersOfFeed(line);
+  const content = panel.querySelector('template[data-of="more-folders"]').content.firstElementChild;
+  const shape = content.querySelector(".mi");
+  const lines = folderLines(panel, line).map((copy) => {
+    const id = copy.dataset.do.split(":")[1];
+    copy.dataset.do = `file:${id}`;
+    copy.setAttribute("role", "menuitemcheckbox");
+    copy.setAttribute("aria-checked", String(inside.includes(id)));
+    return copy;
+  });
+  shape.remove();
+  content.append(...lines);
+  panel.querySelector("[data-opens=more-folders]").disabled = !lines.length;
+}
+
+/** The ids of the folders in which the sidebar shows a feed. */
+function foldersOfFeed(line) {
+  const links = tree.querySelectorAll(`a[href="${CSS.escape(linkOf(line).getAttribute("href"))}"]`);
+  return [...links].map((link) => folderAround(lineOf(link))?.dataset.id).filter(Boolean);
 }
 
 function check(panel, of, act) {
@@ -245,6 +269,7 @@ const ACTS = {
   },
   rename,
   move: (line, id) => moveLine(line, id || null),
+  file: (line, id) => fileFeed(line, id),
   mute: async (line, span) => {
     const until = muteEnd(span);
     if (isFolder(line)) await change("POST", `${addressOf(line)}/mute`, { until });
@@ -288,17 +313,33 @@ function muteEnd(span) {
   return new Date(now.getFullYear(), now.getMonth(), now.getDate() + 1, 7).toISOString();
 }
 
-/** Into the folder with this id, or out of all; the toast takes it back. */
+/** Into the folder with this id, or out of the one around the line; the toast takes it back. */
 export async function moveLine(line, id) {
   const before = folderAround(line)?.dataset.id ?? null;
   if (before === id) return;
-  const field = isFolder(line) ? "parent_id" : "folder_id";
-  const [address, name] = [addressOf(line), nameOf(line)];
-  const folder = id && nameOf(tree.querySelector(`.folder[data-id="${id}"]`));
-  const text = treeText(id ? "movedTo" : "movedOut", { name, folder });
-  await change("PATCH", address, { [field]: id });
+  const text = treeText(id ? "movedTo" : "movedOut", { name: nameOf(line), folder: id && folderName(id) });
+  if (isFolder(line)) return place(line, text, { parent_id: id }, { parent_id: before });
+  const { folder_ids } = await json(addressOf(line));
+  const moved = before ? folder_ids.map((one) => (one === before ? id : one)) : [...folder_ids, id];
+  await place(line, text, { folder_ids: [...new Set(moved)].filter(Boolean) }, { folder_ids });
+}
+
+/** Into one more folder, or out of it where it already is. */
+export async function fileFeed(line, id) {
+  const { folder_ids } = await json(addressOf(line));
+  const inside = folder_ids.includes(id);
+  const after = inside ? folder_ids.filter((one) => one !== id) : [...folder_ids, id];
+  const text = treeText(inside ? "takenOut" : "alsoIn", { name: nameOf(line), folder: folderName(id) });
+  await place(line, text, { folder_ids: after }, { folder_ids });
+}
+
+const folderName = (id) => nameOf(tree.querySelector(`.folder[data-id="${id}"]`));
+
+async function place(line, text, fields, before) {
+  const address = addressOf(line);
+  await change("PATCH", address, fields);
   const undo = async () => {
-    await change("PATCH", address, { [field]: before });
+    await change("PATCH", address, before);
     announce(treeText("putBack"));
     await refreshTree();
   };
@@ -310,11 +351,11 @@ export async function moveLine(line, id) {
 
 async function leave(line) {
   const [address, name] = [addressOf(line), nameOf(line)];
-  const { url, own_title, folder_id, feed } = await json(address);
+  const { url, own_title, folder_ids, feed } = await json(address);
   if (feed.private && !confirm(treeText("askLeave", { name }))) return;
   await change("DELETE", address);
   const back = async () => {
-    await change("POST", "/api/v1/subscriptions", { url, folder_id, title: own_title });
+    await change("POST", "/api/v1/subscriptions", { url, folder_ids, title: own_title });
     announce(treeText("putBack"));
     await Promise.all([refreshTree(), refreshCounts(), reloadList()]);
   };

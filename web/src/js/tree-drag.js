@@ -1,9 +1,10 @@
 // Feeds and folders are dragged into folders: by mouse after 4 px, by a finger after a long press, by key with Alt.
+// With Ctrl (or Cmd) held down, a feed is put into the folder and stays in its others.
 import { announce } from "./announce.js";
 import { closeMenu, menuIsOpen } from "./menu-panel.js";
 import { explain } from "./requests.js";
 import { dismiss, showToast } from "./toast.js";
-import { folderAround, isFolder, lineOf, linkOf, moveLine, nameOf, treeText } from "./sidebar.js";
+import { fileFeed, folderAround, isFolder, lineOf, linkOf, moveLine, nameOf, treeText } from "./sidebar.js";
 import { loadTemplates } from "./templates.js";
 
 const SLIP = 4;
@@ -23,7 +24,7 @@ tree?.addEventListener("pointerdown", (event) => {
 document.addEventListener("pointermove", (event) => {
   if (event.pointerType !== "mouse") return;
   if (start && Math.hypot(event.clientX - start.x, event.clientY - start.y) >= SLIP) lift(start.line);
-  if (lifted) follow(event.clientX, event.clientY);
+  if (lifted) follow(event.clientX, event.clientY, event.ctrlKey || event.metaKey);
 });
 document.addEventListener("pointerup", ({ pointerType }) => {
   start = null;
@@ -58,7 +59,7 @@ async function lift(line) {
   ghost.className = "ghost";
   ghost.setAttribute("aria-hidden", "true");
   ghost.append(linkOf(line).firstElementChild.cloneNode(true), nameOf(line));
-  lifted = { line, ghost, target: undefined, opens: 0 };
+  lifted = { line, ghost, target: undefined, opens: 0, adds: false };
   line.classList.add("lifted");
   document.body.append(ghost);
   document.documentElement.dataset.dragging = "";
@@ -69,12 +70,15 @@ async function lift(line) {
   aim(target); // now that the texts are there
 }
 
-function follow(x, y) {
+function follow(x, y, adds = false) {
+  const target = placeAt(x, y);
+  adds &&= Boolean(target) && !isFolder(lifted.line);
+  if (adds !== lifted.adds) Object.assign(lifted, { adds, target: undefined });
   lifted.ghost.style.translate = `${x + 12}px ${y - 12}px`;
   const box = tree.getBoundingClientRect();
   if (y < box.top + EDGE) tree.scrollBy(0, -8);
   else if (y > box.bottom - EDGE) tree.scrollBy(0, 8);
-  aim(placeAt(x, y));
+  aim(target);
 }
 
 /** The folder under the pointer, null outside of all folders, undefined where nothing can be dropped. */
@@ -95,16 +99,17 @@ function aim(folder) {
   const details = folder?.querySelector(":scope > details:not([open])");
   if (details) lifted.opens = setTimeout(() => (details.open = true), OPENS_AFTER);
   if (folder === undefined || folder === folderAround(lifted.line)) return dismiss();
-  const text = treeText(folder ? "dropIn" : "dropOut", { name: nameOf(lifted.line), folder: folder && nameOf(folder) });
+  const text = treeText(!folder ? "dropOut" : lifted.adds ? "dropAlso" : "dropIn", { name: nameOf(lifted.line), folder: folder && nameOf(folder) });
   showToast(text);
 }
 
 function drop() {
-  const { line, target } = lifted;
+  const { line, target, adds } = lifted;
   putBack();
   if (target === undefined) return;
   const id = target?.dataset.id ?? null;
-  moveLine(line, id).catch((error) => explain(error, () => moveLine(line, id)));
+  const file = adds ? fileFeed : moveLine;
+  file(line, id).catch((error) => explain(error, () => file(line, id)));
   addEventListener("click", (event) => event.preventDefault(), { capture: true, once: true });
   setTimeout(() => dispatchEvent(new Event("click")));
 }

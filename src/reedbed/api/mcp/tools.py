@@ -58,6 +58,7 @@ def feed(followed: Followed, unread: int) -> dict[str, Any]:
     return {
         "feed_id": str(followed.feed_id),
         "folder_id": text_id(followed.folder_id),
+        "folder_ids": [str(id_) for id_ in followed.folder_ids],
         "unread": unread,
         "url": followed.url,
         "untrusted": {"title": followed.title[:MAX_TITLE_LENGTH], "site_url": followed.site_url},
@@ -223,7 +224,7 @@ async def list_feeds(runtime: Runtime, caller: Caller, params: FeedsParams) -> d
         subscribed = await reader_apps.list_followed(tx, caller.user_id)
         counted = await counts.counts(tx, caller.user_id)
     unread = {row.feed_id: row.unread for row in counted.subscriptions}
-    remaining = [row for row in subscribed if params.folder_id in (None, row.folder_id)][offset:]
+    remaining = [row for row in subscribed if params.folder_id is None or params.folder_id in row.folder_ids][offset:]
     page = [feed(row, unread.get(row.feed_id, 0)) for row in remaining[: params.limit]]
     return {"feeds": page, "next_cursor": next_offset(offset, params.limit, len(remaining))}
 

@@ -66,7 +66,7 @@ async def _selections(call: ReaderCall, kind: str, id: int) -> list[Selection]:
         return [Selection()]
     async with call.runtime.db.read() as tx:
         subscribed = await reader_apps.list_followed(tx, call.user_id)
-    feeds = tuple(feed.feed_id for feed in subscribed if id == (feed.feed_id if kind == "feed" else feed.folder_id))
+    feeds = tuple(feed.feed_id for feed in subscribed if id in ([feed.feed_id] if kind == "feed" else feed.folder_ids))
     return [Selection(feed_ids=feeds)] if feeds else []
 
 
@@ -101,8 +101,8 @@ def groups(labels: Labels) -> list[dict[str, Any]]:
 def feeds_groups(followed: Sequence[Followed]) -> list[dict[str, Any]]:
     feed_ids: dict[int, list[int]] = {}
     for feed in followed:
-        if feed.folder_id is not None:
-            feed_ids.setdefault(feed.folder_id, []).append(feed.feed_id)
+        for folder_id in feed.folder_ids:
+            feed_ids.setdefault(folder_id, []).append(feed.feed_id)
     return [{"group_id": folder_id, "feed_ids": joined(ids)} for folder_id, ids in feed_ids.items()]
 
 

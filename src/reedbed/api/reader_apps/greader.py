@@ -140,11 +140,11 @@ async def subscription_list(call: ReaderCall) -> Response:
 def _subscription_json(
     request: Request, runtime: Runtime, feed: Followed, labels: Labels, position: int
 ) -> dict[str, Any]:
-    label = labels.folders.get(feed.folder_id) if feed.folder_id is not None else None
+    names = [labels.folders[id_] for id_ in feed.folder_ids if id_ in labels.folders]
     return {
         "id": feed_name(feed.feed_id),
         "title": feed.title,
-        "categories": [{"id": label_name(label), "label": label}] if label else [],
+        "categories": [{"id": label_name(label), "label": label} for label in names],
         "sortid": f"{position:08X}",
         "firstitemmsec": str(feed.subscribed_at),
         "url": feed.url,
@@ -195,21 +195,23 @@ async def unread_count(call: ReaderCall) -> Response:
 
 def _folder_counts(counted: Counts, labels: Labels, newest: dict[int, Instant]) -> list[dict[str, Any]]:
     unread_in = _unread_by_folder(counted)
-    newest_in: dict[int | None, Instant] = {}
+    newest_in: dict[int, Instant] = {}
     for feed in counted.subscriptions:
         arrived = newest.get(feed.feed_id, 0)
-        newest_in[feed.folder_id] = max(newest_in.get(feed.folder_id, 0), arrived)
+        for folder_id in feed.folder_ids:
+            newest_in[folder_id] = max(newest_in.get(folder_id, 0), arrived)
     return [
         _count_json(label_name(label), unread_in.get(folder_id, 0), newest_in.get(folder_id, 0))
         for folder_id, label in labels.folders.items()
     ]
 
 
-def _unread_by_folder(counted: Counts) -> dict[int | None, int]:
+def _unread_by_folder(counted: Counts) -> dict[int, int]:
     """Counts only a folder's own feeds: apps show subfolders as separate labels."""
-    unread_in: dict[int | None, int] = {}
+    unread_in: dict[int, int] = {}
     for feed in counted.subscriptions:
-        unread_in[feed.folder_id] = unread_in.get(feed.folder_id, 0) + feed.unread
+        for folder_id in feed.folder_ids:
+            unread_in[folder_id] = unread_in.get(folder_id, 0) + feed.unread
     return unread_in
 
 

@@ -37,7 +37,7 @@ from reedbed.domain.reader_apps import (
     stream_name,
 )
 from reedbed.domain.records import record
-from reedbed.domain.subscriptions import Followed, Origin
+from reedbed.domain.subscriptions import Followed, Origin, all_folders
 from reedbed.domain.times import SECOND, Instant
 from reedbed.services.images import Pictures
 from reedbed.store import folders, reader_apps, subscriptions, tags
@@ -107,7 +107,7 @@ class Directory:
         if not folder_ids and tag is None:
             return None
         feeds = (
-            tuple(feed.feed_id for feed in await self.followed() if feed.folder_id in folder_ids)
+            tuple(feed.feed_id for feed in await self.followed() if not set(folder_ids).isdisjoint(feed.folder_ids))
             if folder_ids
             else None
         )
@@ -317,8 +317,8 @@ def _item_json(entry: Entry, contents: Contents) -> dict[str, Any]:
 def _categories(entry: Entry, origin: Origin, labels: Labels) -> list[str]:
     states = entry.row.states
     names = [_READING_LIST]
-    if origin.folder_id is not None and origin.folder_id in labels.folders:
-        names.append(label_name(labels.folders[origin.folder_id]))
+    inside = all_folders(origin.folder_id, origin.other_folders)
+    names += [label_name(labels.folders[id_]) for id_ in inside if id_ in labels.folders]
     names += [label for tag in states.tags if (label := label_name(tag)) not in names]
     if states.read:
         names.append(_READ)

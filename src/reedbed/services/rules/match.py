@@ -87,7 +87,7 @@ def rule_subject(entry: EntryText, folders: Sequence[FolderRow]) -> Subject:
     return Subject(
         feed_id=entry.feed_id,
         feed_title=entry.feed_title,
-        folders=parent_folders(entry.folder_id, folders),
+        folders=parent_folders(entry.folder_ids, folders),
         title=entry.title,
         authors=split_authors(entry.author),
         content=clean_text(entry.content)[:MAX_SUBJECT],
@@ -97,12 +97,13 @@ def rule_subject(entry: EntryText, folders: Sequence[FolderRow]) -> Subject:
     )
 
 
-def parent_folders(folder_id: int | None, rows: Sequence[FolderRow]) -> tuple[tuple[int, str], ...]:
-    """The folder and its parents, for conditions on folders."""
-    if folder_id is None:
+def parent_folders(folder_ids: Sequence[int], rows: Sequence[FolderRow]) -> tuple[tuple[int, str], ...]:
+    """The folders and their parents, for conditions on folders."""
+    if not folder_ids:
         return ()
     names = {row.id: row.name for row in rows}
-    return tuple((id_, names[id_]) for id_ in ancestors(rows, folder_id))
+    around = dict.fromkeys(id_ for folder_id in folder_ids for id_ in ancestors(rows, folder_id))
+    return tuple((id_, names[id_]) for id_ in around)
 
 
 def split_authors(author: str | None) -> tuple[str, ...]:
@@ -292,7 +293,7 @@ def _subject(pending: _PendingCase, content: str, folders: Mapping[int, Sequence
     return Subject(
         feed_id=row.feed_id,
         feed_title=pending.feed_title,
-        folders=parent_folders(follower.folder_id, folders.get(follower.user_id, ())),
+        folders=parent_folders(follower.folder_ids, folders.get(follower.user_id, ())),
         title=row.text.title,
         authors=split_authors(row.text.author),
         content=content,

@@ -1,6 +1,7 @@
 """Manage subscriptions: subscribe by any URL, change, pause, refresh, unsubscribe and resubscribe."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 
@@ -19,6 +20,7 @@ from reedbed.domain.retention import check_retention_override
 from reedbed.domain.subscriptions import (
     Discovery,
     Subscription,
+    all_folders,
     check_full_text,
     check_interval,
     check_muted_until,
@@ -30,7 +32,7 @@ from reedbed.domain.times import Instant, Millis
 from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.urls import feed_name, is_secret_url
 from reedbed.services.newsletters.senders import request_list_unsubscribe
-from reedbed.services.refresh.check import refresh_feed, release, request_refresh, reschedule, wake_worker
+from reedbed.services.refresh.check import refresh_feed, release, reschedule, wake_worker
 from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.rules.match import enqueue_rules
 from reedbed.services.runtime import Runtime
@@ -54,6 +56,7 @@ LOOK_SECONDS = 12.0
 """How long a user waits for feed discovery. After that the URL is subscribed as entered."""
 
 MAX_SUBSCRIPTIONS = 10_000
+MAX_FOLDERS_OF_FEED = 50
 ALREADY_ADDED = "You have already added this feed"
 ALREADY_THERE = "A feed with this URL already exists"
 NO_SUCH = "Feed not found"
@@ -83,6 +86,8 @@ class SubscribeOptions:
     password: str | None = field(default=None, repr=False)
     feed_title: str = ""
     """The title of a new feed until its first document provides one."""
+    folder_ids: tuple[int, ...] | None = None
+    """All its folders, instead of `folder_id`."""
     recipe: PageRecipe | None = None
     """How the list on the page at the URL is found. The feed is then private."""
 
@@ -97,7 +102,7 @@ async def subscribe(runtime: Runtime, user_id: int, options: SubscribeOptions) -
     login = requested.at(candidate.url if candidate else answered_url or requested.url)
     first_outcome = _first_outcome(discovery, login.url)
     async with runtime.db.write() as tx:
-        await _check_folder(tx, user_id, options.folder_id)
+        await _check_folders(tx, user_id, _chosen_folders(options))
         subscription_id = await subscribe_to_url(
             tx,
             runtime.now(),
@@ -142,10 +147,13 @@ async def subscribe_to_url(tx: Tx, now: Instant, user_id: int, options: Subscrib
         await _set_credentials(tx, now, feed_id, login, fetched=not created)
     if options.recipe is not None:
         await page_feeds.put(tx, feed_id, options.recipe)
+    chosen = _chosen_folders(options)
+    first = chosen[0] if chosen else None
     if existing is not None:
         await subscriptions.resubscribe(
-            tx, user_id, feed_id, folder_id=options.folder_id, title=options.title, asked_url=asked_url, now=now
+            tx, user_id, feed_id, folder_id=first, title=options.title, asked_url=asked_url, now=now
         )
+        await folders.put_in_others(tx, user_id, existing[0], chosen[1:])
         await unread.restore_unread(tx, user_id, feed_id)
         await enqueue_rules(tx, user_id, feed_id, now)
         await refresh.wake(tx, feed_id, now)
@@ -153,15 +161,9 @@ async def subscribe_to_url(tx: Tx, now: Instant, user_id: int, options: Subscrib
     if await subscriptions.count(tx, user_id) >= MAX_SUBSCRIPTIONS:
         raise Conflict("There can be at most %(limit)s feeds.", limit=MAX_SUBSCRIPTIONS)
     subscription_id = await subscriptions.add(
-        tx,
-        user_id,
-        feed_id,
-        folder_id=options.folder_id,
-        title=options.title,
-        asked_url=asked_url,
-        opml=options.opml,
-        now=now,
+        tx, user_id, feed_id, folder_id=first, title=options.title, asked_url=asked_url, opml=options.opml, now=now
     )
+    await folders.put_in_others(tx, user_id, subscription_id, chosen[1:])
     await unread.init_unread(tx, user_id, feed_id)
     if not created:
         await enqueue_rules(tx, user_id, feed_id, now)
@@ -178,6 +180,9 @@ class SubscriptionChange:
 
     title: str | Unset | None = UNSET
     folder_id: int | Unset | None = UNSET
+    """Its first folder; the others stay. None takes it out of all."""
+    folder_ids: tuple[int, ...] | Unset = UNSET
+    """All its folders, the first one first."""
     url: str | Unset = UNSET
     username: str | Unset | None = UNSET
     """None removes username and password. A feed with credentials belongs to this user alone."""
@@ -202,7 +207,7 @@ async def change_subscription(
     current = await _get(runtime, user_id, subscription_id)
     updated = _with_changes(current, change, runtime.now())
     async with runtime.db.write() as tx:
-        await _check_folder(tx, user_id, updated.folder_id)
+        await _check_folders(tx, user_id, updated.folder_ids)
         await subscriptions.change(tx, user_id, updated)
         interval_changed = _effective_interval(updated) != _effective_interval(current)
         if interval_changed:
@@ -240,48 +245,6 @@ async def unsubscribe(runtime: Runtime, user_id: int, subscription_id: int) -> N
         if current.feed.kind == "mail":
             await request_list_unsubscribe(tx, runtime.now(), user_id, current.feed.id)
     await _publish_subscriptions(runtime, user_id)
-
-
-# --- Refreshing
-
-
-@record
-class RejectedRefresh:
-    subscription_id: int
-    reason: Failure
-    retry_at: Instant | None = None
-    """When the site may be fetched again."""
-
-
-async def refresh_subscription(runtime: Runtime, user_id: int, subscription_id: int) -> RejectedRefresh | None:
-    """Request a check now. None if it was accepted."""
-    current = await _get(runtime, user_id, subscription_id)
-    accepted = await request_refresh(runtime, [current.feed.id], user_id=user_id)
-    return None if accepted else _rejected_refresh(current)
-
-
-async def refresh_all(runtime: Runtime, user_id: int) -> tuple[int, list[RejectedRefresh]]:
-    """Request a check of all feeds that are not paused: the number accepted, and the rejected ones."""
-    async with runtime.db.read() as tx:
-        feed_ids = await subscriptions.feeds_of(tx, user_id)
-    accepted = set(await request_refresh(runtime, feed_ids, user_id=user_id)) if feed_ids else set[int]()
-    rejected = set(feed_ids) - accepted
-    if not rejected:
-        return len(accepted), []
-    async with runtime.db.read() as tx:
-        subscribed = await subscriptions.every(tx, user_id)
-    return len(accepted), [
-        _rejected_refresh(subscription) for subscription in subscribed if subscription.feed.id in rejected
-    ]
-
-
-def _rejected_refresh(subscription: Subscription) -> RejectedRefresh:
-    if subscription.feed.kind != "web":
-        return RejectedRefresh(subscription.id, Failure(FailureCode.REFRESH_NOT_FETCHED))
-    if not subscription.feed.enabled:
-        return RejectedRefresh(subscription.id, Failure(FailureCode.REFRESH_FEED_OFF))
-    until = subscription.feed.state.retry_after_until
-    return RejectedRefresh(subscription.id, Failure(FailureCode.REFRESH_SITE_PAUSE), until)
 
 
 # --- Helpers
@@ -403,7 +366,11 @@ def _changed_login(login: Address, change: SubscriptionChange) -> Address:
 async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, login: Address) -> None:
     """Move a subscription to another feed. It keeps its id; the old feed's read state gets the new id."""
     options = SubscribeOptions(
-        login.url, current.folder_id, current.own_title, username=login.username, password=login.password
+        login.url,
+        title=current.own_title,
+        username=login.username,
+        password=login.password,
+        folder_ids=current.folder_ids,
     )
     try:
         moved_to = await subscribe_to_url(tx, now, user_id, options, asked_url=login.url)
@@ -439,10 +406,12 @@ async def _unsubscribe(tx: Tx, now: Instant, user_id: int, current: Subscription
 
 def _with_changes(current: Subscription, change: SubscriptionChange, now: Instant) -> Subscription:
     title = change.title
+    folder_ids = _changed_folders(current, change)
     return replace(
         current,
         own_title=current.own_title if isinstance(title, Unset) else feed_name(title) if title is not None else None,
-        folder_id=current.folder_id if isinstance(change.folder_id, Unset) else change.folder_id,
+        folder_id=folder_ids[0] if folder_ids else None,
+        other_folders=folder_ids[1:],
         paused=current.paused if isinstance(change.paused, Unset) else change.paused,
         interval=current.interval if isinstance(change.interval, Unset) else check_interval(change.interval),
         full_text=current.full_text if isinstance(change.full_text, Unset) else check_full_text(change.full_text),
@@ -460,6 +429,20 @@ def _with_changes(current: Subscription, change: SubscriptionChange, now: Instan
         else check_unread_display(change.unread_display),
         in_unread=current.in_unread if isinstance(change.in_unread, Unset) else change.in_unread,
     )
+
+
+def _changed_folders(current: Subscription, change: SubscriptionChange) -> tuple[int, ...]:
+    if not isinstance(change.folder_ids, Unset):
+        return tuple(dict.fromkeys(change.folder_ids))
+    if isinstance(change.folder_id, Unset):
+        return current.folder_ids
+    return all_folders(change.folder_id, [id_ for id_ in current.other_folders if id_ != change.folder_id])
+
+
+def _chosen_folders(options: SubscribeOptions) -> tuple[int, ...]:
+    if options.folder_ids is not None:
+        return tuple(dict.fromkeys(options.folder_ids))
+    return all_folders(options.folder_id, ())
 
 
 def _retention(current: Keep, change: SubscriptionChange) -> Keep:
@@ -481,10 +464,12 @@ async def _get(runtime: Runtime, user_id: int, subscription_id: int) -> Subscrip
     return subscription
 
 
-async def _check_folder(tx: Tx, user_id: int, folder_id: int | None) -> None:
-    if folder_id is None:
+async def _check_folders(tx: Tx, user_id: int, folder_ids: Sequence[int]) -> None:
+    if not folder_ids:
         return
-    if all(row.id != folder_id for row in await folders.of_user(tx, user_id)):
+    if len(folder_ids) > MAX_FOLDERS_OF_FEED:
+        raise Invalid("A feed can be in at most %(limit)s folders.", field="folder_ids", limit=MAX_FOLDERS_OF_FEED)
+    if not {row.id for row in await folders.of_user(tx, user_id)}.issuperset(folder_ids):
         raise NotFound("There is no such folder")
 
 

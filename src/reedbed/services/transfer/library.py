@@ -314,7 +314,7 @@ async def subscribed_feeds_by_key(runtime: Runtime, user_id: int, feeds: Sequenc
     names = {row.id: row.name for row in rows}
     by_url: dict[str, Home] = {}
     for subscription in subscribed:
-        folder_ids = ancestors(rows, subscription.folder_id) if subscription.folder_id is not None else ()
+        folder_ids = [id_ for folder_id in subscription.folder_ids for id_ in ancestors(rows, folder_id)]
         home = Home(subscription.feed.id, frozenset(names[id_] for id_ in folder_ids))
         by_url |= {subscription.asked_url: home, subscription.feed.url: home}
     matches = ((feed.key, by_url.get(feed_url_key(feed.url))) for feed in feeds)

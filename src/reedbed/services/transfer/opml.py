@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import orjson
 
@@ -64,10 +65,12 @@ async def import_opml(runtime: Runtime, user_id: int, body: bytes) -> ImportRepo
 
 
 def opml_feeds(document: OpmlDocument) -> tuple[list[OpmlFeed], list[ImportLine]]:
-    """The feeds to subscribe to, and a report line for every duplicate and every line without a URL."""
-    feeds: list[OpmlFeed] = []
+    """The feeds to subscribe to, and a report line for every duplicate and every line without a URL.
+
+    A feed that lies in several folders is listed in each.
+    """
+    feeds: dict[str, OpmlFeed] = {}
     others: list[ImportLine] = []
-    seen: set[str] = set()
     for line in feeds_of(document):
         title, url = without_credentials(line.outline.title), line.outline.xml_url
         if url is None:
@@ -75,14 +78,15 @@ def opml_feeds(document: OpmlDocument) -> tuple[list[OpmlFeed], list[ImportLine]
             missing = ImportLine(title, "", Failure(FailureCode.LINE_WITHOUT_ADDRESS))
             empty = ImportLine(title, "", Failure(FailureCode.LINE_WITHOUT_FEEDS), "skipped")
             others.append(missing if is_feed else empty)
-        elif (key := feed_url_key(url)) in seen:
-            others.append(listed_twice(title, url))
+        elif (known := feeds.get(key := feed_url_key(url))) is None:
+            feeds[key] = line
+        elif line.path and known.path and line.path not in (known.path, *known.other_paths):
+            feeds[key] = replace(known, other_paths=(*known.other_paths, line.path))
         else:
-            seen.add(key)
-            feeds.append(line)
+            others.append(listed_twice(title, url))
     if not feeds and not document.cut_off and not any(line.status == "error" for line in others):
         raise Invalid(_NO_FEEDS, field="file")
-    return feeds, others
+    return list(feeds.values()), others
 
 
 def feed_url_key(url: str) -> str:
@@ -113,7 +117,8 @@ async def export_opml(runtime: Runtime, user_id: int, *, with_credentials: bool 
     by_folder: defaultdict[int | None, list[Subscription]] = defaultdict(list)
     for subscription in subscribed:
         if subscription.feed.kind == "web":  # other readers cannot subscribe to newsletters or saved pages
-            by_folder[subscription.folder_id].append(subscription)
+            for folder_id in subscription.folder_ids or (None,):
+                by_folder[folder_id].append(subscription)
     urls = {
         subscription.feed.id: Address(subscription.feed.url, *logins.get(subscription.feed.id, (None, None))).whole
         for subscription in subscribed
@@ -142,25 +147,38 @@ async def _import_line(
     # The report is shown and stored with its job, so URLs must not contain passwords. Neither must titles:
     # some readers export the URL of a feed as its title.
     title, url = without_credentials(outline.title), without_credentials(outline.xml_url or "")
-    folder_id = None
+    folder_ids: tuple[int, ...] = ()
     try:
         typed_url = url_from_typed(outline.xml_url or "")
-        if line.path not in paths:
-            paths[line.path] = await find_or_create_path(tx, runtime, user_id, line.path)
-        folder_id = paths[line.path]
+        for path in (line.path, *line.other_paths):
+            if path not in paths:
+                paths[path] = await find_or_create_path(tx, runtime, user_id, path)
+        folder_ids = tuple(id_ for path in (line.path, *line.other_paths) if (id_ := paths[path]) is not None)
         options = SubscribeOptions(
-            typed_url, folder_id, title.strip()[:254] or None, _attributes_json(outline), recipe=_page_recipe(outline)
+            typed_url,
+            title=title.strip()[:254] or None,
+            opml=_attributes_json(outline),
+            recipe=_page_recipe(outline),
+            folder_ids=folder_ids,
         )
         await subscribe_to_url(tx, runtime.now(), user_id, options, asked_url=split_credentials(typed_url).url)
         return ImportLine(title, url, status="added")
     except AlreadySubscribed as error:
-        if folder_id and await subscriptions.move_to_folder(tx, user_id, error.subscription_id, folder_id):
+        if await _move_to_folders(tx, user_id, error.subscription_id, folder_ids):
             folder_path = " / ".join(line.path)
             failure = Failure(FailureCode.ALREADY_FOLLOWED_AND_MOVED, {"folder": folder_path})
             return ImportLine(title, url, failure, "moved")
         return ImportLine(title, url, Failure(FailureCode.ALREADY_FOLLOWED), "followed")
     except ReedbedError as error:
         return ImportLine(title, url, error.failure)
+
+
+async def _move_to_folders(tx: Tx, user_id: int, subscription_id: int, folder_ids: Sequence[int]) -> bool:
+    if not folder_ids:
+        return False
+    moved = await subscriptions.move_to_folder(tx, user_id, subscription_id, folder_ids[0])
+    added = [await folders.add_other(tx, user_id, subscription_id, id_) for id_ in folder_ids[1:]]
+    return moved or any(added)
 
 
 def _attributes_json(outline: OpmlOutline) -> str | None:

@@ -21,6 +21,7 @@ from sqlalchemy import (
     FromClause,
     Select,
     Table,
+    Text,
     bindparam,
     cast,
     delete,
@@ -292,7 +293,7 @@ class _Number(GenericFunction[int]):
     """A number with different SQL on each engine; `{}` is replaced by the arguments."""
 
     inherit_cache = True
-    type = BigInteger()
+    type: TypeEngine[Any] = BigInteger()
     _register = False
     sqlite: str
     postgresql: str
@@ -340,6 +341,14 @@ class database_now(_Number):
 
     sqlite = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
     postgresql = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
+
+
+class joined_ids(_Number):
+    """The numbers of a group as a text, with commas."""
+
+    type = Text()
+    sqlite = "group_concat({})"
+    postgresql = "string_agg(CAST({} AS TEXT), ',')"
 
 
 class in_order(Join):

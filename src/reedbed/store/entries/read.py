@@ -13,12 +13,14 @@ from sqlalchemy import BigInteger, and_, bindparam
 from reedbed.domain.entries import Entry, EntryRow, EntryVersion, ViewQuery
 from reedbed.domain.feeds import Author, Enclosure
 from reedbed.domain.records import record
+from reedbed.domain.subscriptions import all_folders
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Query, among, func, row_of, select
 from reedbed.store.entries.columns import LISTED, categories_in, entry_row, visible, with_states, with_tags
 from reedbed.store.entries.lists import newest, page
 from reedbed.store.entries.streams import all_stream_ids, how_many, ids_page, length
+from reedbed.store.folders import other_folders_of_row, parse_folders
 from reedbed.store.tables import entries, entry_bodies, entry_versions, feeds, subscriptions
 from reedbed.store.visibility import shows
 
@@ -157,6 +159,12 @@ class EntryText:
     folder_id: int | None
     extra: str = "{}"
     """JSON of the fields that are only shown on the page of the entry."""
+    other_folders: str | None = None
+    """The folders of the feed besides `folder_id`, as `parse_folders` reads them."""
+
+    @property
+    def folder_ids(self) -> tuple[int, ...]:
+        return all_folders(self.folder_id, parse_folders(self.other_folders))
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -181,6 +189,7 @@ _TEXT_COLUMNS = (
     func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url),
     subscriptions.c.folder_id,
     func.coalesce(entry_bodies.c.extra, "{}"),
+    other_folders_of_row,
 )
 _VISIBLE_TEXTS = Query(
     select(*_TEXT_COLUMNS)

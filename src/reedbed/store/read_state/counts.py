@@ -5,18 +5,31 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import bindparam, case, update
 
 from reedbed.domain.entries import Counts, ReadingDay, SubscriptionCount, roll_up
 from reedbed.domain.folders import FolderRow, kept_out
 from reedbed.domain.records import record
+from reedbed.domain.subscriptions import all_folders
 from reedbed.domain.times import Instant
 from reedbed.store import folders, tags
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Command, Query, func, optional, row_of, select, total
+from reedbed.store.folders import other_folders, parse_folders, with_other_folders
 from reedbed.store.tables import entries, feed_fetch_state, later, read_history, starred, subscriptions, unread
 from reedbed.store.visibility import alive, follows, lock_user
+
+
+def _subscription_count(*columns: Any) -> SubscriptionCount:
+    return SubscriptionCount(*columns[:-1], other_folders=parse_folders(columns[-1]))
+
+
+def _folder_counts(*columns: Any) -> tuple[tuple[int, ...], int, int, int]:
+    folder_id, others, unread_entries, in_unread, number = columns
+    return all_folders(folder_id, parse_folders(others)), int(unread_entries), int(in_unread), number
+
 
 _SUBSCRIPTIONS = Query(
     select(
@@ -26,21 +39,26 @@ _SUBSCRIPTIONS = Query(
         subscriptions.c.unread,
         subscriptions.c.muted_until.is_not(None),
         subscriptions.c.in_unread,
-    ).where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None)),
-    into=SubscriptionCount,
+        other_folders.c.ids,
+    )
+    .select_from(with_other_folders)
+    .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None)),
+    into=_subscription_count,
 )
 _BY_FOLDER = Query(
     select(
         subscriptions.c.folder_id,
+        other_folders.c.ids,
         total(case((subscriptions.c.muted_until.is_(None), subscriptions.c.unread), else_=0)),
         total(
             case((subscriptions.c.muted_until.is_(None) & subscriptions.c.in_unread, subscriptions.c.unread), else_=0)
         ),
         func.count(),
     )
+    .select_from(with_other_folders)
     .where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.unsubscribed_at.is_(None))
-    .group_by(subscriptions.c.folder_id),
-    into=row_of(optional(int), int, int, int),
+    .group_by(subscriptions.c.folder_id, other_folders.c.ids),
+    into=_folder_counts,
 )
 _COUNT_FLAGS = Query(
     select(
@@ -54,7 +72,9 @@ _COUNT_FLAGS = Query(
 async def counts(tx: Tx, user_id: int) -> Counts:
     user = {"user_id": user_id}
     subscribed = tuple(await tx.all(_SUBSCRIPTIONS, user))
-    by_folder = [(row.folder_id, row.unread, row.unread if row.in_unread else 0) for row in subscribed if not row.muted]
+    by_folder = [
+        (row.folder_ids, row.unread, row.unread if row.in_unread else 0) for row in subscribed if not row.muted
+    ]
     counted = await _build_counts(tx, user_id, by_folder, await folders.of_user(tx, user_id))
     return replace(counted, subscriptions=subscribed)
 
@@ -67,17 +87,15 @@ async def totals(tx: Tx, user_id: int, tree: Sequence[FolderRow]) -> tuple[Count
 
 
 async def _build_counts(
-    tx: Tx, user_id: int, by_folder: Sequence[tuple[int | None, int, int]], tree: Sequence[FolderRow]
+    tx: Tx, user_id: int, by_folder: Sequence[tuple[tuple[int, ...], int, int]], tree: Sequence[FolderRow]
 ) -> Counts:
     """`by_folder` holds what is unread, and what of it the list of everything unread shows."""
     flags = await tx.one(_COUNT_FLAGS, {"user_id": user_id})
     assert flags is not None
     left_out = kept_out(tree)
     return Counts(
-        unread=sum(shown for folder_id, _, shown in by_folder if folder_id not in left_out),
-        folders=roll_up(
-            [(folder_id, unread) for folder_id, unread, _ in by_folder], {row.id: row.parent_id for row in tree}
-        ),
+        unread=sum(shown for inside, _, shown in by_folder if left_out.isdisjoint(inside[:1])),
+        folders=roll_up([(inside, unread) for inside, unread, _ in by_folder], {row.id: row.parent_id for row in tree}),
         tags=tuple(await tags.counts(tx, user_id)),
         starred=flags[0],
         later=flags[1],

@@ -313,7 +313,7 @@ async def _filter_feeds(tx: Tx, user_id: int, query: SearchQuery, list_filter: S
         tree = await tx.all(names.FOLDERS, {"user_id": user_id})
         for term in by_folder:
             inside = _folders_matching(tree, term.value)
-            matches.append((term, frozenset(row[0] for row in rows if row[1] in inside)))
+            matches.append((term, frozenset(row[0] for row in rows if not inside.isdisjoint(row[1]))))
     required = [feed_ids for term, feed_ids in matches if not term.negated]
     if list_filter.feeds is not None:
         required.append(list_filter.feeds)
@@ -342,7 +342,7 @@ def _terms_of_kind(query: SearchQuery, kind: str) -> list[Filter]:
     return [term for term in query.filters if term.kind == kind]
 
 
-def _feed_names(rows: Iterable[tuple[int, int | None, str, str]]) -> list[tuple[int, str]]:
+def _feed_names(rows: Iterable[tuple[int, tuple[int, ...], str, str]]) -> list[tuple[int, str]]:
     """The id of each feed, and its title and URL as one text to match."""
     return [(row[0], f"{fold(row[2])} {row[3]}".casefold()) for row in rows]
 

@@ -1,28 +1,40 @@
 """The feeds, folders and tags that a user can name in a search, and how many of some entries belong to each."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import BigInteger, bindparam
+from sqlalchemy import BigInteger, and_, bindparam, union_all
 
 from reedbed.domain.search.suggestions import Name
+from reedbed.domain.subscriptions import all_folders
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Query, among, func, optional, row_of, select
-from reedbed.store.tables import entries, entry_tags, feeds, folders, subscriptions, tags
+from reedbed.store.folders import other_folders, parse_folders, with_other_folders
+from reedbed.store.tables import entries, entry_tags, feeds, folders, subscription_folders, subscriptions, tags
 
 _USER = bindparam("user_id", type_=BigInteger)
 _COUNT_OF = row_of(optional(int), int)
+
+
+def _named_feed(*columns: Any) -> tuple[int, tuple[int, ...], str, str]:
+    feed_id, folder_id, others, title, url = columns
+    return feed_id, all_folders(folder_id, parse_folders(others)), title, url
+
 
 FEEDS = Query(
     select(
         subscriptions.c.feed_id,
         subscriptions.c.folder_id,
+        other_folders.c.ids,
         func.coalesce(subscriptions.c.title, feeds.c.title),
         feeds.c.url,
     )
-    .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
+    .select_from(with_other_folders)
+    .join(feeds, feeds.c.id == subscriptions.c.feed_id)
     .where(subscriptions.c.user_id == _USER, subscriptions.c.unsubscribed_at.is_(None)),
-    into=row_of(int, optional(int), str, str),
+    into=_named_feed,
 )
+"""Feed id, folders, title and URL."""
 FOLDERS = Query(
     select(folders.c.id, folders.c.parent_id, folders.c.name).where(folders.c.user_id == _USER),
     into=row_of(int, optional(int), str),
@@ -33,12 +45,22 @@ _PER_FEED = Query(
     select(entries.c.feed_id, func.count()).where(among(entries.c.id, "ids")).group_by(entries.c.feed_id),
     into=_COUNT_OF,
 )
-_PER_FOLDER = Query(
-    select(subscriptions.c.folder_id, func.count())
+_of_entries = (
+    select(subscriptions.c.id, subscriptions.c.folder_id)
     .join_from(entries, subscriptions, subscriptions.c.feed_id == entries.c.feed_id)
     .where(among(entries.c.id, "ids"), subscriptions.c.user_id == _USER)
-    .group_by(subscriptions.c.folder_id),
-    into=_COUNT_OF,
+    .cte("of_entries")
+)
+_their_folders = union_all(
+    select(_of_entries.c.folder_id),
+    select(subscription_folders.c.folder_id).join_from(
+        _of_entries,
+        subscription_folders,
+        and_(subscription_folders.c.user_id == _USER, subscription_folders.c.subscription_id == _of_entries.c.id),
+    ),
+).subquery("their_folders")
+_PER_FOLDER = Query(
+    select(_their_folders.c.folder_id, func.count()).group_by(_their_folders.c.folder_id), into=_COUNT_OF
 )
 _PER_TAG = Query(
     select(entry_tags.c.tag_id, func.count())

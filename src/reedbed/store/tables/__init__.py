@@ -72,7 +72,15 @@ from reedbed.store.tables.read_state import (
     unread,
 )
 from reedbed.store.tables.retention import cleanup_notices, cleanups, removed_keys
-from reedbed.store.tables.subscriptions import folders, list_settings, published_feeds, rules, searches, subscriptions
+from reedbed.store.tables.subscriptions import (
+    folders,
+    list_settings,
+    published_feeds,
+    rules,
+    searches,
+    subscription_folders,
+    subscriptions,
+)
 from reedbed.store.tables.translations import feed_translations, translated_blocks, translation_views, translations
 from reedbed.store.tables.users import (
     challenges,
@@ -170,6 +178,7 @@ __all__ = [
     "story_entries",
     "story_joins",
     "story_splits",
+    "subscription_folders",
     "subscriptions",
     "summaries",
     "summary_failures",

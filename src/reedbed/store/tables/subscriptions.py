@@ -59,6 +59,23 @@ subscriptions = Table(
     sqlite_autoincrement=True,
 )
 
+subscription_folders = Table(  # the folders of a feed besides `subscriptions.folder_id`, which is the first
+    "subscription_folders",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column(
+        "subscription_id",
+        Id,
+        ForeignKey("subscriptions.id", ondelete="CASCADE", onupdate="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("folder_id", Id, ForeignKey("folders.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Index("ix_subscription_folders_subscription_id", "subscription_id"),
+    Index("ix_subscription_folders_folder_id", "folder_id"),
+    sqlite_with_rowid=False,
+)
+
 list_settings = Table(  # how a user wants to see a list; empty: as every other list
     "list_settings",
     metadata,

@@ -295,7 +295,7 @@ async def _feeds_in_list(
     if reading_list.query.folder_id is None:
         return list(feeds.values())
     folder_ids = descendants(await folders.of_user(tx, user_id), reading_list.query.folder_id)
-    return [feed for feed in feeds.values() if feed.folder_id in folder_ids]
+    return [feed for feed in feeds.values() if not folder_ids.isdisjoint(feed.folder_ids)]
 
 
 def _shows_all(list_request: ListRequest, reading_list: ReadingList) -> bool:

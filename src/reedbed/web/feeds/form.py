@@ -154,6 +154,10 @@ def edit_form(
         locked=subscription.feed.state.status == "unauthorized",
         mark=feed_mark(subscription.title, subscription.feed.id, subscription.feed.icon_id),
         folders=folder_options(rows, subscription.folder_id),
+        other_folders=tuple(
+            replace(option, chosen=int(option.value) in subscription.other_folders)
+            for option in folder_options(rows, None)[1:]
+        ),
         intervals=interval_options(subscription.interval),
         paused=subscription.paused,
         full_text=subscription.full_text == "always",

@@ -33,10 +33,10 @@ from reedbed.services.subscriptions.manage import (
     SubscribeOptions,
     SubscriptionChange,
     change_subscription,
-    refresh_subscription,
     subscribe,
     unsubscribe,
 )
+from reedbed.services.subscriptions.refresh import refresh_subscription
 from reedbed.store import subscriptions
 from reedbed.web.feeds.add import show_add_error, show_several
 from reedbed.web.feeds.form import parse_optional_number, parse_summary_words, read_edit
@@ -282,6 +282,7 @@ async def _change(
     change = SubscriptionChange(
         title=UNSET if name is None or name.strip() == current.title else name,
         folder_id=_folder(form) if "folder_id" in form else UNSET,
+        folder_ids=_folders(form),
         url=UNSET if url is None else url,
         username=_changed_username(form, current.feed.username),
         password=form_text(form, "password") or UNSET,
@@ -421,6 +422,15 @@ def _summary_words(form: FormData) -> int | Unset | None:
 def _folder(form: FormData) -> int | None:
     text = form_text(form, "folder_id")
     return path_id(text) if text else None
+
+
+def _folders(form: FormData) -> tuple[int, ...] | Unset:
+    """All folders, where the form has a choice of the further ones."""
+    if "other_folders" not in form:
+        return UNSET
+    first = _folder(form)
+    others = [path_id(str(value)) for value in form.getlist("other_folders") if value]
+    return tuple(dict.fromkeys(others if first is None else (first, *others)))
 
 
 def _milliseconds(text: str) -> int | None:

@@ -229,6 +229,7 @@ class FeedEdit:
     """The server asks for a user name and password, or rejects the current ones."""
     mark: FeedMark
     folders: tuple[SelectOption, ...]
+    other_folders: tuple[SelectOption, ...]
     intervals: tuple[SelectOption, ...]
     paused: bool = False
     full_text: bool = False
