@@ -122,3 +122,21 @@ def unknown_names(unknown: Iterable[Filter]) -> str:
     return " ".join(
         sentences[unknown_name.kind] % {"name": unknown_name.value, "states": known_states} for unknown_name in unknown
     )
+
+
+# --- Names of languages
+
+OWN_NAMES = {
+    "ar": "العربية", "bg": "Български", "ca": "Català", "cs": "Čeština", "da": "Dansk", "de": "Deutsch",
+    "el": "Ελληνικά", "en": "English", "es": "Español", "fa": "فارسی", "fi": "Suomi", "fr": "Français",
+    "he": "עברית", "hi": "हिन्दी", "hr": "Hrvatski", "hu": "Magyar", "id": "Bahasa Indonesia", "it": "Italiano",
+    "ja": "日本語", "ko": "한국어", "nb": "Norsk bokmål", "nl": "Nederlands", "no": "Norsk", "pl": "Polski",
+    "pt": "Português", "pt-BR": "Português (Brasil)", "ro": "Română", "ru": "Русский", "sr": "Српски", "sv": "Svenska",
+    "th": "ไทย", "tr": "Türkçe", "uk": "Українська", "ur": "اردو", "vi": "Tiếng Việt",
+    "zh": "中文", "zh-TW": "繁體中文",
+}  # fmt: skip
+
+
+def language_name(code: str) -> str:
+    """The name of a language in itself."""
+    return OWN_NAMES.get(code) or OWN_NAMES.get(code.partition("-")[0].lower()) or code

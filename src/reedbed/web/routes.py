@@ -25,6 +25,7 @@ ROUTERS = (
     RouterName("reedbed.web.read_state:router", ("entry", "mark-read", "refresh", "undo"), _TRANSLATED),
     RouterName("reedbed.web.articles:router", ("entry",), _TRANSLATED),
     RouterName("reedbed.web.summaries:router", ("entry",), _TRANSLATED),
+    RouterName("reedbed.web.translations:router", ("entry", "feeds", "settings"), _TRANSLATED),
     RouterName("reedbed.web.framing:router", ("entry", "feeds", "settings"), _TRANSLATED),
     RouterName("reedbed.web.digests:unsubscribe_router", ("digests",), _TRANSLATED),
     RouterName("reedbed.web.digests:router", ("digests", "summaries"), _TRANSLATED),

@@ -9,17 +9,17 @@ from starlette.datastructures import FormData
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.highlights import check_marked_words
-from reedbed.domain.users import Caller
+from reedbed.domain.users import Caller, Preferences
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.services.auth import check_confirmed
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of, set_preferences
 from reedbed.web.forms import FormFlag, Text
-from reedbed.web.i18n import explain, languages, translate
+from reedbed.web.i18n import OWN_NAMES, explain, languages, translate
 from reedbed.web.pages import see_other, set_theme_cookie, theme_of
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.layout import SelectOption, Theme, Toast
-from reedbed.web.views.settings import NoSettings, ReadingSettings, SettingsPage, ThemeSettings
+from reedbed.web.views.settings import NoSettings, ReadingSettings, SettingsPage, ThemeSettings, TranslationSettings
 
 
 async def settings_page(
@@ -134,8 +134,26 @@ async def _show_reading(
         group_stories=preferences.group_stories,
         marked_words=preferences.marked_words if words is None else words,
         marked_words_error=explain(error) if error else "",
+        translation=_translation_settings(runtime, preferences),
     )
     return await settings_page(request, runtime, caller, "reading", view, status=400 if error else 200)
+
+
+def _translation_settings(runtime: Runtime, preferences: Preferences) -> TranslationSettings | None:
+    translator = runtime.ai.translator
+    if translator is None:
+        return None
+    chosen = preferences.translation_language
+    names = {chosen: chosen} | OWN_NAMES if chosen and chosen not in OWN_NAMES else OWN_NAMES
+    into_own = ("", translate("As the pages"))
+    return TranslationSettings(
+        languages=_options(chosen, into_own, *names.items()),
+        read=preferences.languages_read,
+        automatic=preferences.auto_translate,
+        in_apps=preferences.translations_in_apps,
+        service=translator.name if translator.is_remote else "",
+        allowed=preferences.remote_ai,
+    )
 
 
 @router.post("/settings/reading")

@@ -47,6 +47,7 @@ const KEYS = {
   t: openTags,
   v: () => click("[data-act=original]"),
   V: () => click("[data-act=comments]"),
+  T: translateArticle,
   f: () => click("[data-act=full]"),
   F: () => setFocused(!isFocused()),
   x: () => click("[data-wording]:not([aria-current])"),
@@ -95,6 +96,14 @@ function undo() {
   const token = takeUndo();
   if (token) undoBulk({ undo: token });
   else if (!unmark()) announce(translate("nothingToUndo"));
+}
+
+/** Between the original and the translation; the first time it asks for one. */
+function translateArticle() {
+  const choices = [...document.querySelectorAll("#translation [data-translation]")];
+  const shown = choices.find((choice) => choice.getAttribute("aria-pressed") === "true")?.dataset.translation;
+  const next = shown && shown !== "original" ? "original" : "translation";
+  choices.find((choice) => choice.dataset.translation === next)?.click();
 }
 
 /** One screen down in the text; at its end, on to the next unread entry. */

@@ -23,6 +23,7 @@ from reedbed.services.images import Pictures
 from reedbed.services.users import preferences_of
 from reedbed.store import folders, subscriptions
 from reedbed.store.engine.database import Tx
+from reedbed.web.entries.translations import ListTranslations
 from reedbed.web.formats import ago, day_of, seen, short_time
 from reedbed.web.framing import ListFraming
 from reedbed.web.i18n import ngettext, translate
@@ -189,6 +190,7 @@ class EntryListBuilder:
         pictures: Pictures,
         lines: Mapping[int, str] | None = None,
         framing: ListFraming | None = None,
+        translations: ListTranslations | None = None,
         stories: ListStories | None = None,
         marked_words: str = "",
         lengths: Mapping[int, str] | None = None,
@@ -201,6 +203,7 @@ class EntryListBuilder:
         self._pictures = pictures
         self._summaries = lines or {}
         self._framing = framing or ListFraming()
+        self._translations = translations or ListTranslations()
         self._stories = stories or ListStories()
         self._marked_words = marked_words
         self._lengths = lengths or {}
@@ -280,7 +283,8 @@ class EntryListBuilder:
             original=row.url if row.url and row.url.startswith(("https:", "http:")) else "",
             length=self._lengths.get(row.id, ""),
         )
-        return self._with_marked_words(self._stories.dress(self._framing.dress(view, row)))
+        view = self._framing.dress(self._translations.dress(view, row), row)
+        return self._with_marked_words(self._stories.dress(view))
 
     def _with_marked_words(self, view: EntryRowView) -> EntryRowView:
         """Search results have the matches marked instead."""

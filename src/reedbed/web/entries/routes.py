@@ -55,6 +55,7 @@ from reedbed.web.entries.lists import (
     smart_reading_list,
     tag_reading_list,
 )
+from reedbed.web.entries.translations import titles_in_list, with_translation
 from reedbed.web.feeds.views import FeedRowBuilder
 from reedbed.web.formats import format_future_time, full_time, start_of_day, zone_of
 from reedbed.web.framing import list_framing, with_framing
@@ -233,6 +234,7 @@ async def _build_list(
         pictures=image_urls_for_page(runtime),
         lines=lines,
         framing=framing,
+        translations=await titles_in_list(runtime, tx, list_request.caller.user, ids),
         stories=stories,
         marked_words=marked_words_of(request),
         lengths=await recording_lengths(tx, list_request.user_id, ids),
@@ -388,6 +390,10 @@ async def read_article(
         summary=await summary_above(request, runtime, tx, entry),
     )
     article = await with_mail(tx, user_id, article, entry)
+    if runtime.ai.translator is not None and (caller := getattr(request.state, "caller", None)) is not None:
+        article = await with_translation(
+            request, runtime, tx, article, entry, caller.user, image_urls_for_page(runtime)
+        )
     article = await with_story(tx, user_id, article, entry_id)
     url = place.entry_address(entry_id) if place else f"/entry/{entry_id}"
     return await with_framing(request, runtime, tx, article, entry.row, url)

@@ -192,9 +192,20 @@ async def read_edit(request: Request, runtime: Runtime, user_id: int, subscripti
         return form
     return replace(
         form,
+        translation=await _translation_options(runtime, caller.user_id, subscription.id),
         framing=await feed_framing(runtime, caller.user, subscription, zone_of(request)),
         articles=await _articles(runtime, caller.user, subscription),
     )
+
+
+async def _translation_options(runtime: Runtime, user_id: int, subscription_id: int) -> tuple[SelectOption, ...]:
+    if runtime.ai.translator is None:
+        return ()
+    from reedbed.services.translations.manage import feed_mode  # few servers translate
+
+    chosen = await feed_mode(runtime, user_id, subscription_id)
+    names = (("", translate("As the settings say")), ("always", translate("Always")), ("never", translate("Never")))
+    return tuple(SelectOption(mode, name, mode == chosen) for mode, name in names)
 
 
 def _page_facts(runtime: Runtime, made: PageFeed) -> Iterator[tuple[str, str]]:

@@ -257,6 +257,7 @@ class ArticleView:
     """If set, title and body are in neutral wording."""
     wordings: tuple[SelectOption, ...] = ()
     """Original and neutral, each with its URL; empty if there is no neutral wording."""
+    translation: "TranslationLine | None" = None
     alike: StoryHint | None = None
     mail: MailFacts | None = None
     full: FullText | None = None
@@ -306,6 +307,35 @@ class VersionsPage:
     compared: str
     title_changes: tuple[VersionChange, ...]
     paragraphs: tuple[tuple[VersionChange, ...], ...]
+
+
+@record
+class TranslationLine:
+    """The line above an article that says what is translated, and changes it."""
+
+    state: str
+    """none, refused, pending, ready or failed."""
+    options: tuple[SelectOption, ...] = ()
+    """Original, translation and both; empty before there is a translation."""
+    note: str = ""
+    act: str = ""
+    """The label of the button that requests a translation; empty: no button."""
+    again: bool = False
+    waits: bool = False
+    """The translation is pending: the page asks again."""
+    is_requested: bool = False
+    is_shown: bool = False
+    """The article stands here in translation."""
+    is_wide: bool = False
+    """Original and translation stand beside each other."""
+
+
+@record
+class TranslationAnswer:
+    """What `entries/translation.html` needs when rendered alone; passed as `article`."""
+
+    id: int
+    translation: TranslationLine | None
 
 
 @record

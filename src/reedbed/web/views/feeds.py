@@ -246,6 +246,8 @@ class FeedEdit:
     in_unread: bool = True
     facts: tuple[tuple[str, str], ...] = ()
     framing: FeedFramingView | None = None
+    translation: tuple[SelectOption, ...] = ()
+    """Always, never or as the settings say; empty: no translator is configured."""
     articles: FeedArticles | None = None
     by_mail: bool = False
     """The feed has no URL to fetch, e.g. a newsletter."""

@@ -38,6 +38,21 @@ class ReadingSettings:
     group_stories: bool = False
     marked_words: str = ""
     marked_words_error: str = ""
+    translation: "TranslationSettings | None" = None
+    """None: no translator is configured."""
+
+
+@record
+class TranslationSettings:
+    languages: tuple[SelectOption, ...]
+    """To translate into."""
+    read: str
+    """Codes of the languages that need no translation."""
+    automatic: bool
+    in_apps: bool
+    service: str = ""
+    """The name of a translator that texts are sent to; empty: none are sent."""
+    allowed: bool = False
 
 
 @record
