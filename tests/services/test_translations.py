@@ -11,13 +11,16 @@ from reedbed.ai.openai import OpenAiModel
 from reedbed.ai.translators import DeepL, LibreTranslate
 from reedbed.domain.ai import Budget
 from reedbed.domain.errors import NotFound
+from reedbed.domain.published_feeds import PublishedView
 from reedbed.domain.translations import Translation, TranslationState
 from reedbed.services.ai_worker import NothingDue, Task, next_task, write_task
+from reedbed.services.published_feeds import publish_view, read_publication
 from reedbed.services.runtime import AiPolicy
 from reedbed.services.search.find import search_entries
 from reedbed.services.translations.manage import (
     TranslationRequester,
     get_translation,
+    in_own_language,
     list_translations,
     request_translation,
     set_feed_mode,
@@ -25,6 +28,7 @@ from reedbed.services.translations.manage import (
 )
 from reedbed.services.users import preferences_of, set_preferences
 from reedbed.store import users
+from reedbed.store.entries import read as entries
 from tests.harness import open_harness, run
 from tests.services.writing import AT_ONCE, Desk, new_desk
 from tests.translationserver import TranslationServer
@@ -274,3 +278,24 @@ async def test_a_service_that_refuses_the_key_is_tried_later(desk: Desk, server:
     desk.harness.runtime = replace(desk.runtime, ai=replace(desk.runtime.ai, model=None, translator=translator))
     state = await _translate(desk, await _entry(desk))
     assert state.translation is None and state.status in ("pending", "failed")
+
+
+async def test_a_published_feed_carries_the_translation_if_wanted(desk: Desk) -> None:
+    entry_id = await _entry(desk)
+    made = _made(await _translate(desk, entry_id))
+    opened = await publish_view(desk.runtime, desk.user.id, "Mine", PublishedView("all"))
+    (entry,) = (await read_publication(desk.runtime, opened.token)).entries
+    assert entry.title == "The boats and the nets"
+    await _prefer(desk, translations_in_apps=True)
+    (entry,) = (await read_publication(desk.runtime, opened.token)).entries
+    assert (entry.title, entry.content) == (made.title, made.content)
+
+
+async def test_google_reader_and_fever_get_the_translation_if_wanted(desk: Desk) -> None:
+    entry_id = await _entry(desk)
+    made = _made(await _translate(desk, entry_id))
+    await _prefer(desk, translations_in_apps=True)
+    async with desk.runtime.db.read() as tx:
+        found = await entries.by_ids(tx, desk.user.id, [entry_id])
+        (entry,) = await in_own_language(tx, desk.runtime, desk.user, found)
+    assert (entry.row.title, entry.content) == (made.title, made.content)

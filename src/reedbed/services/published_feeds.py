@@ -16,7 +16,8 @@ from reedbed.domain.users import Allowance
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.find import search_entries
 from reedbed.services.security import new_token, token_hash
-from reedbed.store import digests, published_feeds, stories, subscriptions, tags, visibility
+from reedbed.services.translations.manage import translations_for_programs
+from reedbed.store import digests, published_feeds, stories, subscriptions, tags, users, visibility
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.entries import read as entry_texts
@@ -187,7 +188,7 @@ async def _entries(runtime: Runtime, user_id: int, view: PublishedView) -> list[
         page = await entry_lists.page(tx, user_id, view.query, None, ENTRIES)
         if page is None:
             raise NotFound("There is nothing at this address.")
-        return await _load_entries(tx, user_id, [row.id for row in page.rows])
+        return await _load_entries(runtime, tx, user_id, [row.id for row in page.rows])
 
 
 async def _saved_search_entries(runtime: Runtime, user_id: int, search_id: int, view: PublishedView) -> list[EntryText]:
@@ -199,10 +200,25 @@ async def _saved_search_entries(runtime: Runtime, user_id: int, search_id: int, 
         runtime, user_id, query, within=view.query, limit=ENTRIES, thorough=True, excerpts=False
     )
     async with runtime.db.read() as tx:
-        return await _load_entries(tx, user_id, [row.id for row in page.rows])
+        return await _load_entries(runtime, tx, user_id, [row.id for row in page.rows])
 
 
-async def _load_entries(tx: Tx, user_id: int, ids: list[int]) -> list[EntryText]:
+async def _load_entries(runtime: Runtime, tx: Tx, user_id: int, ids: list[int]) -> list[EntryText]:
+    """As apps get them: translated, if the user wants that."""
+    loaded = await _originals(tx, user_id, ids)
+    user = None if runtime.ai.translator is None else await users.get(tx, user_id)
+    if user is None:
+        return loaded
+    translated = await translations_for_programs(tx, runtime, user, ids)
+    return [
+        replace(text, title=translated[text.id][0].title, content=translated[text.id][1])
+        if text.id in translated
+        else text
+        for text in loaded
+    ]
+
+
+async def _originals(tx: Tx, user_id: int, ids: list[int]) -> list[EntryText]:
     """With the whole article only if this user reads the feed's full articles, as for apps."""
     loaded = await entry_texts.visible_texts(tx, user_id, ids)
     fetched = [entry_text for entry_text in loaded if entry_text.content != entry_text.feed_content]

@@ -224,7 +224,7 @@ async def _favicons(tx: Tx, call: ReaderCall, requested: set[str]) -> dict[str, 
 
 async def _items(tx: Tx, call: ReaderCall, requested: set[str]) -> dict[str, Any]:
     ids = await _item_ids(tx, call.user_id, call.params)
-    contents = await read_contents(tx, call.user_id, ids, call.pictures)
+    contents = await read_contents(tx, call, ids)
     total = await entries.how_many(tx, call.user_id)
     return {"total_items": total, "items": items(contents)}
 

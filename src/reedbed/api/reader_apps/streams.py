@@ -40,6 +40,7 @@ from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Followed, Origin, all_folders
 from reedbed.domain.times import SECOND, Instant
 from reedbed.services.images import Pictures
+from reedbed.services.translations.manage import in_own_language
 from reedbed.store import folders, reader_apps, subscriptions, tags
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
@@ -262,13 +263,16 @@ class Contents:
     pictures: Pictures
 
 
-async def read_contents(tx: Tx, user_id: int, ids: list[int], images: Pictures) -> Contents:
-    """Runs at most four statements, for any number of entries."""
+async def read_contents(tx: Tx, call: ReaderCall, ids: list[int]) -> Contents:
+    """Runs at most four statements, for any number of entries, and two more for translations."""
+    user_id = call.user_id
     rows = await entries.by_ids(tx, user_id, ids) if ids else []
+    if rows and call.runtime.ai.translator is not None:
+        rows = await in_own_language(tx, call.runtime, call.caller.user, rows)
     feed_ids = list({entry.row.feed_id for entry in rows})
     origins = await subscriptions.origins(tx, user_id, feed_ids) if feed_ids else {}
     labels = labels_of(await folders.of_user(tx, user_id))
-    return Contents(rows, origins, labels, images)
+    return Contents(rows, origins, labels, call.pictures)
 
 
 def items(contents: Contents) -> list[dict[str, Any]]:
@@ -372,7 +376,7 @@ async def item_contents(call: ReaderCall) -> Response:
     if len(ids) > MAX_ITEMS:
         raise Invalid("At most %(limit)s items in one call.", field="i", limit=MAX_ITEMS)
     async with call.runtime.db.read() as tx:
-        contents = await read_contents(tx, call.user_id, ids, call.pictures)
+        contents = await read_contents(tx, call, ids)
     return json(_stream_json(call, stream_name(READING_LIST), "Reading list", items(contents), {}))
 
 
@@ -425,7 +429,7 @@ async def _read_stream_contents(call: ReaderCall, stream: str) -> dict[str, Any]
     async with call.runtime.db.read() as tx:
         requested = await read_stream(tx, call.user_id, streams, call.params)
         page, continuation = await _read_page(tx, call.user_id, requested, limit)
-        contents = await read_contents(tx, call.user_id, [item.id for item in page], call.pictures)
+        contents = await read_contents(tx, call, [item.id for item in page])
     title = requested.target.title or next((origin.title for origin in contents.origins.values()), "")
     return _stream_json(call, requested.target.name, title, items(contents), continuation)
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
 
 from reedbed.domain.entries import Entry
 from reedbed.domain.errors import Conflict, NotFound
@@ -229,6 +231,20 @@ async def translations_for_programs(
     shown = await list_translations(tx, runtime, user, ids)
     contents = await translations.contents(tx, list(shown), target_language(runtime, preferences_of(user)))
     return {id_: (row, contents[id_]) for id_, row in shown.items() if id_ in contents}
+
+
+async def in_own_language(tx: Tx, runtime: Runtime, user: User, found: Sequence[Entry]) -> list[Entry]:
+    """The entries as apps get them: those that are translated for this user, in translation."""
+    translated = await translations_for_programs(tx, runtime, user, [entry.row.id for entry in found])
+    return [_with_translation(entry, translated.get(entry.row.id)) for entry in found]
+
+
+def _with_translation(entry: Entry, translated: tuple[ListedTranslation, str] | None) -> Entry:
+    if translated is None:
+        return entry
+    listed, content = translated
+    row = replace(entry.row, title=listed.title, summary=listed.summary)
+    return replace(entry, row=row, content=content, full_content=entry.full_content and content)
 
 
 # --- What is translated without asking
