@@ -44,6 +44,11 @@ def test_without_the_script_forms_work_alone(home: Reedbed, walk: Walk) -> None:
     page.route(SCRIPT, lambda route: route.fulfill(status=404))
     waiting.pop().fulfill(status=404)
     expect(line.locator(".chip")).to_have_text("resting")
+    asked: list[str] = []
+    page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    line.get_by_role("button", name="Delete").click()
+    expect(line).to_be_visible()
+    assert asked == ["Delete this rule?"]
 
 
 def test_what_has_just_arrived_takes_a_click(walk: Walk) -> None:
@@ -81,7 +86,7 @@ def test_a_key_waits_for_the_part_of_the_script_that_highlights(walk: Walk) -> N
 
 
 def test_a_name_that_is_being_written_outlives_news_of_the_sidebar(walk: Walk, home: Reedbed) -> None:
-    page = walk("/unread")
+    page = walk("/unread", service_workers="block")
     line = page.locator("#tree .line > a:first-child", has_text="The Marrowby Courier")
     waiting: list[Route] = []
     page.route("**/sidebar?here=*", lambda route: waiting.append(route))

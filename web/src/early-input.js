@@ -35,7 +35,16 @@
     for (const event of held.splice(0)) if (event.target.isConnected) repeat[event.type](event);
   };
 
+  // Where app.js is very late or cannot be loaded, the browser asks what the page would have asked.
+  const ask = (event) => {
+    const { ask: question } = event.target.dataset;
+    if (document.body.dataset.asks || !question || confirm(question)) return;
+    event.stopImmediatePropagation();
+    event.preventDefault();
+  };
+
   for (const type of Object.keys(repeat)) addEventListener(type, hold, true);
+  addEventListener("submit", ask, true);
   addEventListener("DOMContentLoaded", release); // on the window: htmx listens on the document, so it comes first
   const timer = setTimeout(release, PATIENCE);
 }

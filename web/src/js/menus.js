@@ -59,7 +59,8 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// What cannot be taken back is asked about.
+// What cannot be taken back is asked about; until this is there, early-input.js asks.
+document.body.dataset.asks = "yes";
 document.addEventListener(
   "submit",
   (event) => {
