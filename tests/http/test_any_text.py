@@ -1,4 +1,4 @@
-"""Whatever text is sent to whichever door, none answers with a failure of its own."""
+"""Whatever text is sent to whichever endpoint, none answers with a failure of its own."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ OWN_PAGE = {"Sec-Fetch-Site": "same-origin"}
 APART = ("/api/v1/auth/", "/api/v1/users/me/sessions", "/api/v1/events")
 
 
-async def test_a_sign_no_database_can_hold_breaks_no_door(app: Application, signed_in: SignIn) -> None:
+async def test_a_sign_no_database_can_hold_breaks_no_endpoint(app: Application, signed_in: SignIn) -> None:
     client = await signed_in("owner@example.org", role="owner")
     broken: list[str] = []
     tried = 0
@@ -31,18 +31,18 @@ async def test_a_sign_no_database_can_hold_breaks_no_door(app: Application, sign
 
 
 @pytest.mark.parametrize("charset", ["undefined", "punycode", "unicode_escape"])
-async def test_a_form_in_an_encoding_nobody_uses_breaks_no_door(signed_in: SignIn, charset: str) -> None:
+async def test_a_form_in_an_encoding_nobody_uses_breaks_no_endpoint(signed_in: SignIn, charset: str) -> None:
     """Some of Python's encodings fail for everything, and some make signs that no database can hold."""
     client = await signed_in("owner@example.org", role="owner")
-    doors = [*_forms(), "/fever/", "/accounts/ClientLogin", "/api/v1/opml", "/api/v1/import"]
+    endpoints = [*_forms(), "/fever/", "/accounts/ClientLogin", "/api/v1/opml", "/api/v1/import"]
     part = 'Content-Disposition: form-data; name="{0}"\r\n\r\na\\ud800\\x00b-\r\n'
     names = ("name", "title", "url", "email", "password", "file", "query", "token", "ids")
     body = "".join(f"--x\r\n{part.format(name)}" for name in names) + "--x--\r\n"
     kind = {"Content-Type": f"multipart/form-data; boundary=x; charset={charset}"}
-    for door in doors:
-        answer = await client.post(door, content=body, headers={**kind, **OWN_PAGE})
-        assert answer.status_code != 500, door
-    assert len(doors) > 80
+    for endpoint in endpoints:
+        answer = await client.post(endpoint, content=body, headers={**kind, **OWN_PAGE})
+        assert answer.status_code != 500, endpoint
+    assert len(endpoints) > 80
 
 
 async def test_such_a_sign_in_an_address_breaks_no_page(signed_in: SignIn) -> None:
@@ -55,7 +55,7 @@ async def test_such_a_sign_in_an_address_breaks_no_page(signed_in: SignIn) -> No
 
 
 def _forms() -> list[str]:
-    """Every door of the page that takes a form, but those that end the session."""
+    """Every endpoint of the page that takes a form, but those that end the session."""
     paths = [route.path for route in page_routes() if "POST" in (route.methods or ())]
     return [
         "/".join("1" if part.startswith("{") else part for part in path.split("/"))
@@ -73,19 +73,19 @@ async def test_a_refusal_may_repeat_such_a_sign(signed_in: SignIn) -> None:
 
 
 def _questions(described: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any], Any]]:
-    """Every door, once for each text it takes; nothing else is sent but what it insists on."""
+    """Every endpoint, once for each text it takes; nothing else is sent but what it insists on."""
     for path, methods in described["paths"].items():
         for method, operation in methods.items():
             if path.startswith(APART):
                 continue
-            door = "/".join("1" if part.startswith("{") else part for part in path.split("/"))
+            endpoint = "/".join("1" if part.startswith("{") else part for part in path.split("/"))
             body = _body(described, operation)
             for name in _query_texts(operation):
-                yield method, door, {name: "a\x00b"}, _least(described, body)
+                yield method, endpoint, {name: "a\x00b"}, _least(described, body)
             for name in body.get("properties", ()):
                 value = _hostile(described, body["properties"][name])
                 if value is not None:
-                    yield method, door, {}, {**_least(described, body), name: value}
+                    yield method, endpoint, {}, {**_least(described, body), name: value}
 
 
 def _query_texts(operation: dict[str, Any]) -> list[str]:

@@ -54,8 +54,8 @@ async def test_what_an_operator_says_is_what_everybody_reads(
     entry_id = await entry_of(owner, harness, site)
     assert "support us" in await whole(reader, entry_id)
 
-    door = f"/api/v1/subscriptions/{mine}/selectors"
-    changed = await owner.put(door, json={"keep": [" .story ", ""], "drop": [".plea"]})
+    endpoint = f"/api/v1/subscriptions/{mine}/selectors"
+    changed = await owner.put(endpoint, json={"keep": [" .story ", ""], "drop": [".plea"]})
     assert changed.json() == {"keep": [".story"], "drop": [".plea"], "may_change": True}
 
     read = await whole(reader, entry_id)
@@ -64,9 +64,9 @@ async def test_what_an_operator_says_is_what_everybody_reads(
     seen = (await reader.get(f"/api/v1/subscriptions/{theirs}/selectors")).json()
     assert seen == {"keep": [".story"], "drop": [".plea"], "may_change": False}
 
-    await owner.put(door, json={"keep": [".recipe"]})
+    await owner.put(endpoint, json={"keep": [".recipe"]})
     assert "third" not in await whole(reader, entry_id)
-    await owner.put(door, json={})
+    await owner.put(endpoint, json={})
     assert "third" in await whole(reader, entry_id)
 
 

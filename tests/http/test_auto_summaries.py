@@ -55,11 +55,11 @@ async def test_both_are_chosen_on_the_page(
 async def test_a_folder_is_chosen_for_on_the_page(reader: Client, by_cookie: SignIn) -> None:
     folder = (await reader.post("/api/v1/folders", json={"name": "News"})).json()
     page = await by_cookie("reader@example.org")
-    door = f"/folders/{folder['id']}/summaries"
-    assert (await page.post(door, data={"summary_words": "0"}, headers=FORM)).status_code == 303
+    endpoint = f"/folders/{folder['id']}/summaries"
+    assert (await page.post(endpoint, data={"summary_words": "0"}, headers=FORM)).status_code == 303
     assert '<option value="0" selected>' in (await page.get("/folders")).text
     assert (await reader.get(f"/api/v1/folders/{folder['id']}")).json()["summary_words"] == 0
-    await page.post(door, data={"summary_words": ""}, headers=FORM)
+    await page.post(endpoint, data={"summary_words": ""}, headers=FORM)
     assert (await reader.get(f"/api/v1/folders/{folder['id']}")).json()["summary_words"] is None
 
 

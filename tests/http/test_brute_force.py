@@ -1,4 +1,4 @@
-"""Guessing secrets: so many tries at a door, by address and by account, and no way around the count."""
+"""Guessing secrets: so many tries at an endpoint, by address and by account, and no way around the count."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
@@ -40,7 +40,7 @@ def runtime(harness: RuntimeHarness) -> Runtime:
 
 
 @pytest.fixture
-async def door(runtime: Runtime) -> AsyncIterator[Client]:
+async def client(runtime: Runtime) -> AsyncIterator[Client]:
     """Behind a proxy that says who is calling."""
     async with new_client(create_app(runtime)) as client:
         yield client
@@ -75,27 +75,27 @@ async def _reset(client: Client, ip: str, secret: str) -> int:
     return (await client.post("/api/v1/auth/reset-password", json=body, headers=from_(ip))).status_code
 
 
-DOORS: dict[str, Try] = {"log in": _log_in, "log in by page": _log_in_by_page, "reset": _reset}
+ENDPOINTS: dict[str, Try] = {"log in": _log_in, "log in by page": _log_in_by_page, "reset": _reset}
 
 
-@pytest.mark.parametrize("name", DOORS)
-async def test_an_address_gets_only_so_many_tries(name: str, door: Client) -> None:
-    tries = [await DOORS[name](door, "203.0.113.7", f"guess{number}") for number in range(3 * BURST)]
+@pytest.mark.parametrize("name", ENDPOINTS)
+async def test_an_address_gets_only_so_many_tries(name: str, client: Client) -> None:
+    tries = [await ENDPOINTS[name](client, "203.0.113.7", f"guess{number}") for number in range(3 * BURST)]
     assert tries.count(429) >= BURST, tries
     assert 200 not in tries
 
 
-async def test_a_reader_app_that_guesses_is_told_to_stop(door: Client) -> None:
+async def test_a_reader_app_that_guesses_is_told_to_stop(client: Client) -> None:
     """App passwords cannot be guessed; an app with an old one asks often, and only noise is bounded."""
-    tries = [await _google_reader(door, "203.0.113.7", f"guess{number}") for number in range(90)]
+    tries = [await _google_reader(client, "203.0.113.7", f"guess{number}") for number in range(90)]
     assert tries.count(429) > 20
     assert 200 not in tries
 
 
-async def test_an_app_that_guesses_keys_is_told_so_before_it_is_told_to_stop(door: Client) -> None:
+async def test_an_app_that_guesses_keys_is_told_so_before_it_is_told_to_stop(client: Client) -> None:
     """A wrong key is a good answer in Fever's protocol; only a flood of them is none."""
     answers = [
-        await door.post("/fever/?api", data={"api_key": f"{number:032x}"}, headers=from_("203.0.113.7"))
+        await client.post("/fever/?api", data={"api_key": f"{number:032x}"}, headers=from_("203.0.113.7"))
         for number in range(90)
     ]
     assert {answer.status_code for answer in answers[:40]} == {200}
@@ -104,61 +104,63 @@ async def test_an_app_that_guesses_keys_is_told_so_before_it_is_told_to_stop(doo
     assert int(answers[-1].headers["Retry-After"]) > 0
 
 
-async def test_guessing_keys_opens_nothing_and_does_not_lock_the_owner_out(door: Client) -> None:
-    secret = await _app_password(door)
+async def test_guessing_keys_opens_nothing_and_does_not_lock_the_owner_out(client: Client) -> None:
+    secret = await _app_password(client)
     key = md5(f"{OWNER}:{secret}".encode(), usedforsecurity=False).hexdigest()
     for number in range(60):
-        assert not await _fever(door, "203.0.113.7", f"{number:032x}")
-        assert await _google_reader(door, "203.0.113.7", f"guess{number}") in (401, 403, 429)
-    assert await _fever(door, "203.0.113.8", key)
+        assert not await _fever(client, "203.0.113.7", f"{number:032x}")
+        assert await _google_reader(client, "203.0.113.7", f"guess{number}") in (401, 403, 429)
+    assert await _fever(client, "203.0.113.8", key)
 
 
-async def test_an_address_cannot_be_changed_within_a_network_of_ipv6(door: Client) -> None:
-    tries = [await _log_in(door, f"2001:db8:1:2::{number:x}", "guess") for number in range(3 * BURST)]
+async def test_an_address_cannot_be_changed_within_a_network_of_ipv6(client: Client) -> None:
+    tries = [await _log_in(client, f"2001:db8:1:2::{number:x}", "guess") for number in range(3 * BURST)]
     assert tries.count(429) >= BURST, tries
 
 
-async def test_what_stands_left_of_the_proxy_s_word_changes_nothing(door: Client) -> None:
-    tries = [await _log_in(door, f"198.51.100.{number}, 203.0.113.9", f"guess{number}") for number in range(3 * BURST)]
+async def test_what_stands_left_of_the_proxy_s_word_changes_nothing(client: Client) -> None:
+    tries = [
+        await _log_in(client, f"198.51.100.{number}, 203.0.113.9", f"guess{number}") for number in range(3 * BURST)
+    ]
     assert tries.count(429) >= BURST, tries
 
 
-async def test_an_account_attacked_from_everywhere_is_guarded_too(door: Client) -> None:
+async def test_an_account_attacked_from_everywhere_is_guarded_too(client: Client) -> None:
     """A thousand machines with a try each: the account itself has a limit."""
-    tries = [await _log_in(door, f"203.0.{number // 250}.{number % 250}", f"guess{number}") for number in range(300)]
+    tries = [await _log_in(client, f"203.0.{number // 250}.{number % 250}", f"guess{number}") for number in range(300)]
     assert tries.count(429) > 100, {status: tries.count(status) for status in set(tries)}
 
 
-async def test_a_wrong_address_is_told_like_a_wrong_password(door: Client) -> None:
-    wrong = await door.post("/api/v1/auth/login", json={"email": OWNER, "password": "nope nope nope"})
-    nobody = await door.post("/api/v1/auth/login", json={"email": "no@example.org", "password": "nope"})
+async def test_a_wrong_address_is_told_like_a_wrong_password(client: Client) -> None:
+    wrong = await client.post("/api/v1/auth/login", json={"email": OWNER, "password": "nope nope nope"})
+    nobody = await client.post("/api/v1/auth/login", json={"email": "no@example.org", "password": "nope"})
     assert (wrong.status_code, wrong.json()) == (nobody.status_code, nobody.json()) == (401, wrong.json())
 
 
-async def test_tokens_cannot_be_guessed_fast(door: Client) -> None:
+async def test_tokens_cannot_be_guessed_fast(client: Client) -> None:
     """Thirty-two random bytes cannot be guessed at all; a flood of guesses is still not for free."""
     statuses = {
-        (await door.get("/api/v1/entries", headers={"Authorization": f"Bearer {number:043d}"})).status_code
+        (await client.get("/api/v1/entries", headers={"Authorization": f"Bearer {number:043d}"})).status_code
         for number in range(50)
     }
     assert statuses <= {401, 429}
 
 
-async def _app_password(door: Client) -> str:
+async def _app_password(client: Client) -> str:
     login = {"email": OWNER, "password": PASSWORD}
-    answer = await door.post("/api/v1/auth/login", json=login, headers=from_("203.0.113.99"))
+    answer = await client.post("/api/v1/auth/login", json=login, headers=from_("203.0.113.99"))
     bearer = {"Authorization": f"Bearer {answer.json()['token']}"}
-    made = await door.post("/api/v1/users/me/tokens", json={"name": "Phone", "kind": "app_password"}, headers=bearer)
+    made = await client.post("/api/v1/users/me/tokens", json={"name": "Phone", "kind": "app_password"}, headers=bearer)
     return made.json()["secret"]
 
 
-async def _fever(door: Client, ip: str, key: str) -> bool:
-    answer = await door.post("/fever/?api", data={"api_key": key}, headers=from_(ip))
+async def _fever(client: Client, ip: str, key: str) -> bool:
+    answer = await client.post("/fever/?api", data={"api_key": key}, headers=from_(ip))
     return answer.status_code == 200 and answer.json()["auth"] == 1
 
 
-async def test_the_right_password_opens_the_door_before_the_limit(door: Client) -> None:
-    assert await _log_in(door, "203.0.113.50", PASSWORD) == 200
+async def test_the_right_password_opens_the_endpoint_before_the_limit(client: Client) -> None:
+    assert await _log_in(client, "203.0.113.50", PASSWORD) == 200
 
 
 ATTACKERS = [f"198.51.100.{number}" for number in range(1, 5)]
@@ -171,36 +173,36 @@ async def _attack(runtime: Runtime) -> list[int]:
         return [await _log_in(attacker, ip, f"guess{n}") for n in range(3 * BURST) for ip in ATTACKERS]
 
 
-async def test_a_fresh_address_gets_in_while_others_guess(door: Client, runtime: Runtime) -> None:
+async def test_a_fresh_address_gets_in_while_others_guess(client: Client, runtime: Runtime) -> None:
     statuses: list[int] = []
     for _ in range(RIGHT_LOGINS):
         assert set(await _attack(runtime)) <= {401, 429}
-        door.cookies.clear()
-        statuses.append(await _log_in(door, "203.0.113.7", PASSWORD))
+        client.cookies.clear()
+        statuses.append(await _log_in(client, "203.0.113.7", PASSWORD))
     assert statuses == [200] * RIGHT_LOGINS
 
 
-async def test_a_known_device_gets_in_even_from_an_address_that_guesses(door: Client, runtime: Runtime) -> None:
-    assert await _log_in_by_page(door, "203.0.113.7", PASSWORD) == 303
-    del door.cookies["reedbed_session"]
+async def test_a_known_device_gets_in_even_from_an_address_that_guesses(client: Client, runtime: Runtime) -> None:
+    assert await _log_in_by_page(client, "203.0.113.7", PASSWORD) == 303
+    del client.cookies["reedbed_session"]
     statuses: list[int] = []
     for _ in range(RIGHT_LOGINS):
         await _attack(runtime)
-        statuses.append(await _log_in(door, ATTACKERS[0], PASSWORD))
+        statuses.append(await _log_in(client, ATTACKERS[0], PASSWORD))
     assert statuses == [200] * RIGHT_LOGINS
 
 
-async def test_a_new_phone_may_mistype_while_others_guess(door: Client, runtime: Runtime) -> None:
+async def test_a_new_phone_may_mistype_while_others_guess(client: Client, runtime: Runtime) -> None:
     await _attack(runtime)
-    tries = [await _log_in(door, "203.0.113.7", password) for password in ("wrong", "wrogn", PASSWORD)]
+    tries = [await _log_in(client, "203.0.113.7", password) for password in ("wrong", "wrogn", PASSWORD)]
     assert tries == [401, 401, 200]
 
 
 async def test_a_device_is_known_to_the_accounts_that_were_opened_in_it_and_to_no_other(
-    door: Client, runtime: Runtime
+    client: Client, runtime: Runtime
 ) -> None:
-    await _log_in(door, "203.0.113.7", PASSWORD)
-    cookie = door.cookies["reedbed_device"]
+    await _log_in(client, "203.0.113.7", PASSWORD)
+    cookie = client.cookies["reedbed_device"]
     assert known_device(runtime.secret, cookie, OWNER)
     assert known_device(runtime.secret, cookie, "other@example.org") is None
     both = remember_device(runtime.secret, cookie, "other@example.org")
@@ -219,34 +221,34 @@ async def test_a_stolen_device_cookie_gets_only_so_many_tries(runtime: Runtime) 
 
 
 async def test_one_time_codes_are_guessed_slowly_from_everywhere_and_lock_nobody_out(
-    door: Client, harness: RuntimeHarness
+    client: Client, harness: RuntimeHarness
 ) -> None:
     """By somebody who knows the password: ten tries, then one in six minutes."""
-    secret, recovery = await _turn_codes_on(door)
+    secret, recovery = await _turn_codes_on(client)
     harness.clock.ahead += MINUTE
-    assert await _log_in_with(door, "203.0.113.99", _code(harness, secret)) == 200
-    device = door.cookies["reedbed_device"]
-    door.cookies.clear()
+    assert await _log_in_with(client, "203.0.113.99", _code(harness, secret)) == 200
+    device = client.cookies["reedbed_device"]
+    client.cookies.clear()
     right = {_code(harness, secret, drift) for drift in range(-1, 5)}
     guesses = [code for code in (f"{number:06}" for number in range(60)) if code not in right]
-    tries = [await _log_in_with(door, f"198.51.{n % 200}.7", code) for n, code in enumerate(guesses)]
+    tries = [await _log_in_with(client, f"198.51.{n % 200}.7", code) for n, code in enumerate(guesses)]
     assert tries.count(401) <= 11 and tries.count(429) >= len(guesses) - 11 and 200 not in tries
     harness.clock.ahead += MINUTE
-    assert await _log_in_with(door, "203.0.113.50", recovery) == 200
-    door.cookies.clear()
-    door.cookies.set("reedbed_device", device)
-    assert await _log_in_with(door, "203.0.113.51", _code(harness, secret)) == 200
+    assert await _log_in_with(client, "203.0.113.50", recovery) == 200
+    client.cookies.clear()
+    client.cookies.set("reedbed_device", device)
+    assert await _log_in_with(client, "203.0.113.51", _code(harness, secret)) == 200
 
 
-async def test_the_limit_of_codes_holds_on_the_page_too(door: Client) -> None:
-    await _turn_codes_on(door)
-    page = await door.get("/login")
+async def test_the_limit_of_codes_holds_on_the_page_too(client: Client) -> None:
+    await _turn_codes_on(client)
+    page = await client.get("/login")
     token = page.text.partition('name="csrf_token" value="')[2].partition('"')[0]
     form = {"email": OWNER, "password": PASSWORD, "csrf_token": token}
-    ticket = (await door.post("/login", data=form)).text.partition('name="ticket" value="')[2].partition('"')[0]
+    ticket = (await client.post("/login", data=form)).text.partition('name="ticket" value="')[2].partition('"')[0]
     tries = [
         (
-            await door.post(
+            await client.post(
                 "/login/code", data={**form, "ticket": ticket, "code": f"{n:06}"}, headers=from_(f"198.51.{n}.7")
             )
         ).status_code
@@ -264,12 +266,12 @@ async def _log_in_with(client: Client, ip: str, code: str) -> int:
     return (await client.post("/api/v1/auth/login", json=body, headers=from_(ip))).status_code
 
 
-async def _turn_codes_on(door: Client) -> tuple[bytes, str]:
+async def _turn_codes_on(client: Client) -> tuple[bytes, str]:
     login = {"email": OWNER, "password": PASSWORD}
-    token = (await door.post("/api/v1/auth/login", json=login, headers=from_("203.0.113.99"))).json()["token"]
-    door.cookies.clear()
+    token = (await client.post("/api/v1/auth/login", json=login, headers=from_("203.0.113.99"))).json()["token"]
+    client.cookies.clear()
     bearer = {"Authorization": f"Bearer {token}"}
-    secret = secret_bytes((await door.post("/api/v1/users/me/codes", headers=bearer)).json()["secret"])
+    secret = secret_bytes((await client.post("/api/v1/users/me/codes", headers=bearer)).json()["secret"])
     code = {"code": code_of(secret, system_clock() // STEP)}
-    made = await door.post("/api/v1/users/me/codes/enable", json=code, headers=bearer)
+    made = await client.post("/api/v1/users/me/codes/enable", json=code, headers=bearer)
     return secret, made.json()["recovery_codes"][0]

@@ -1,4 +1,4 @@
-"""The doors of digests and of the operator's view of the model."""
+"""The endpoints of digests and of the operator's view of the model."""
 
 from dataclasses import replace
 
@@ -153,12 +153,12 @@ async def test_plans_and_the_writer_are_chosen_on_the_page(by_cookie: SignIn, de
     assert await desk.value("SELECT count(*) FROM digest_schedules") == 0
     await page.post("/summaries/automatic", data={"automatic": "true", "words": "350"}, headers=FORM)
     assert 'value="350"' in (await page.get("/summaries")).text
-    for door, typed, said in (
+    for endpoint, typed, said in (
         ("automatic", {"words": "many"}, "The number of words must be a whole number."),
         ("automatic", {"words": "999999"}, "auto_summary_words must be"),
         ("schedule", {"time": "noon"}, "The time must look like 07:30."),
     ):
-        refused = await page.post(f"/summaries/{door}", data=typed, headers=FORM)
+        refused = await page.post(f"/summaries/{endpoint}", data=typed, headers=FORM)
         assert refused.status_code == 400 and said in refused.text
         assert 'action="/summaries/automatic"' in refused.text, "the form is shown again"
     await page.post("/summaries/writer", data={"remote_ai": "true"}, headers=FORM)
@@ -232,8 +232,8 @@ async def test_the_operator_has_a_page_of_the_model(by_cookie: SignIn, desk: Des
     assert "Built-in extract" in shown and 'class="p-bar"' in shown and "0.25" in shown and "Working" in shown
     assert (await operator.post("/admin/ai/pause", headers=FORM)).status_code == 303
     assert 'action="/admin/ai/resume"' in (await operator.get("/admin/ai")).text
-    for door in ("resume", "retry"):
-        assert (await operator.post(f"/admin/ai/{door}", headers=FORM)).status_code == 303
+    for endpoint in ("resume", "retry"):
+        assert (await operator.post(f"/admin/ai/{endpoint}", headers=FORM)).status_code == 303
     reader = await by_cookie("reader@example.org")
     assert (await reader.get("/admin/ai")).status_code == 403
 

@@ -1,4 +1,4 @@
-"""A forbidden address at every door that fetches what it is given: nothing behind the guard is reached."""
+"""A forbidden address at every endpoint that fetches what it is given: nothing behind the guard is reached."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -68,8 +68,8 @@ def test_there_are_enough_targets() -> None:
     assert len(set(TARGETS)) >= 150
 
 
-Door = Callable[[Client, str], Awaitable[object]]
-DOORS: dict[str, Door] = {
+Endpoint = Callable[[Client, str], Awaitable[object]]
+ENDPOINTS: dict[str, Endpoint] = {
     "preview": lambda client, url: client.get("/api/v1/feeds/preview", params={"url": url}),
     "discover": lambda client, url: client.get("/api/v1/feeds/discover", params={"url": url}),
     "validate": lambda client, url: client.post("/api/v1/feeds/validate", json={"url": url}),
@@ -78,12 +78,12 @@ DOORS: dict[str, Door] = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
-async def test_no_spelling_of_this_machine_opens_a_door(
-    door: str, reader: Client, canary: MisbehavingServer, harness: RuntimeHarness
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+async def test_no_spelling_of_this_machine_opens_a_endpoint(
+    endpoint: str, reader: Client, canary: MisbehavingServer, harness: RuntimeHarness
 ) -> None:
     for target in TARGETS:
-        answer = await DOORS[door](reader, _at_port(target, canary.port))
+        answer = await ENDPOINTS[endpoint](reader, _at_port(target, canary.port))
         assert answer.status_code < 500, target
     await harness.check()
     assert canary.connections == 0

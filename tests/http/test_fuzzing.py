@@ -1,4 +1,4 @@
-"""Whatever fits the OpenAPI document, and whatever does not, no door answers with a failure of its own."""
+"""Whatever fits the OpenAPI document, and whatever does not, no endpoint answers with a failure of its own."""
 
 import time
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Reedbed]:
         yield running
 
 
-def test_no_door_fails_whatever_is_asked(server: Reedbed) -> None:
+def test_no_endpoint_fails_whatever_is_asked(server: Reedbed) -> None:
     with signed_in(server.url) as client:
         client.timeout = 60
         described = client.get("/api/v1/openapi.json").json()

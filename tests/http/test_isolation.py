@@ -1,7 +1,7 @@
-"""No user reads or changes another's data: every door of the OpenAPI document and every address of the page,
+"""No user reads or changes another's data: every endpoint of the OpenAPI document and every address of the page,
 tried with another's ids.
 
-Doors are taken from the live document, so that a new one is tried by itself; one that needs an id of a kind
+Endpoints are taken from the live document, so that a new one is tried by itself; one that needs an id of a kind
 not known here fails. The same requests with the owner's token show that the ids are good.
 """
 
@@ -85,7 +85,7 @@ STRANGERS_WELCOME = {
 
 
 @dataclass(frozen=True)
-class Door:
+class Endpoint:
     method: str
     path: str
     operation: dict[str, Any] = field(repr=False)
@@ -101,9 +101,9 @@ class Door:
 
 @dataclass(frozen=True)
 class Knock:
-    """One request at a door, with ids of somebody."""
+    """One request at an endpoint, with ids of somebody."""
 
-    door: Door
+    endpoint: Endpoint
     url: str
     params: dict[str, str]
     body: Any
@@ -131,7 +131,7 @@ async def alice(runtime: Runtime, app: Application, harness: RuntimeHarness) -> 
         yield Alice(user.id, ids, client, session.token)
 
 
-async def test_no_door_shows_or_changes_what_is_anothers(
+async def test_no_endpoint_shows_or_changes_what_is_anothers(
     app: Application, alice: Alice, signed_in: SignIn, runtime: Runtime
 ) -> None:
     before = await _belongings(runtime, alice)
@@ -139,10 +139,10 @@ async def test_no_door_shows_or_changes_what_is_anothers(
     for number, knock in enumerate(_knocks(app, alice.ids)):
         bob = await signed_in(f"bob{number}@example.org")
         answer = await _send(bob, knock)
-        said = f"{knock.door.method} {knock.url} {knock.params} {knock.body}: {answer.status_code}"
+        said = f"{knock.endpoint.method} {knock.url} {knock.params} {knock.body}: {answer.status_code}"
         assert answer.status_code < 500, said
         assert MARK not in answer.text and EMAIL not in answer.text, said
-        if knock.names_in_path and knock.door.path not in SHARED:
+        if knock.names_in_path and knock.endpoint.path not in SHARED:
             assert answer.status_code in (400, 403, 404), said
 
     assert await _belongings(runtime, alice) == before
@@ -174,9 +174,9 @@ async def test_pages_show_their_owner_what_they_hide_from_others(app: Applicatio
 async def test_what_another_may_not_see_is_shown_to_its_owner(app: Application, alice: Alice) -> None:
     shown = 0
     for knock in _knocks(app, alice.ids):
-        is_read = knock.door.method == "GET" and not knock.door.path.startswith("/api/v1/admin/")
-        by_secret = any(f"{{{name}}}" in knock.door.path for name in SECRETS)
-        is_theirs = knock.door.path not in SHARED | FETCHED and not by_secret
+        is_read = knock.endpoint.method == "GET" and not knock.endpoint.path.startswith("/api/v1/admin/")
+        by_secret = any(f"{{{name}}}" in knock.endpoint.path for name in SECRETS)
+        is_theirs = knock.endpoint.path not in SHARED | FETCHED and not by_secret
         if is_read and knock.names_in_path and is_theirs:
             answer = await _send(alice.client, knock)
             assert answer.status_code == 200, f"{knock.url}: {answer.status_code} {answer.text}"
@@ -184,52 +184,52 @@ async def test_what_another_may_not_see_is_shown_to_its_owner(app: Application, 
     assert shown > 3
 
 
-async def test_every_door_asks_a_stranger_who_they_are(app: Application, alice: Alice, client: Client) -> None:
+async def test_every_endpoint_asks_a_stranger_who_they_are(app: Application, alice: Alice, client: Client) -> None:
     asked = {
-        (knock.door.method, knock.door.path)
+        (knock.endpoint.method, knock.endpoint.path)
         for knock in _knocks(app, alice.ids)
         if (await _send(client, knock)).status_code == 401
-        and (knock.door.method, knock.door.path) != ("POST", "/api/v1/auth/login")
+        and (knock.endpoint.method, knock.endpoint.path) != ("POST", "/api/v1/auth/login")
     }
-    doors = {(door.method, door.path) for door in _doors(app) if not door.streams}
-    assert doors - asked == STRANGERS_WELCOME
+    endpoints = {(endpoint.method, endpoint.path) for endpoint in _endpoints(app) if not endpoint.streams}
+    assert endpoints - asked == STRANGERS_WELCOME
 
 
-async def test_operators_doors_are_shut_for_everybody_else(app: Application, alice: Alice) -> None:
+async def test_operators_endpoints_are_shut_for_everybody_else(app: Application, alice: Alice) -> None:
     for knock in _knocks(app, alice.ids):
-        if knock.door.path.startswith("/api/v1/admin/"):
+        if knock.endpoint.path.startswith("/api/v1/admin/"):
             assert (await _send(alice.client, knock)).status_code == 403, knock.url
 
 
-def test_a_door_without_a_known_id_is_noticed() -> None:
+def test_an_endpoint_without_a_known_id_is_noticed() -> None:
     schema = {"type": "string", "pattern": ID_PATTERN}
     operation = {"parameters": [{"in": "path", "name": "heron_id", "schema": schema}], "responses": {}}
     with pytest.raises(AssertionError, match="heron_id"):
-        list(_tries(Door("GET", "/api/v1/herons/{heron_id}", operation), {}, {"users": 1}))
+        list(_tries(Endpoint("GET", "/api/v1/herons/{heron_id}", operation), {}, {"users": 1}))
 
 
-def test_every_door_lists_its_errors_in_the_common_shape(app: Application) -> None:
+def test_every_endpoint_lists_its_errors_in_the_common_shape(app: Application) -> None:
     answers = app.openapi()["components"]["responses"]
-    for door in _doors(app):
+    for endpoint in _endpoints(app):
         for status in ("400", "401", "403", "404", "409", "413", "429", "503"):
-            answer = door.operation["responses"][status]
+            answer = endpoint.operation["responses"][status]
             if "$ref" in answer:
                 answer = answers[answer["$ref"].rpartition("/")[2]]
-            assert "schemas/ErrorOut" in str(answer), f"{door.method} {door.path} {status}"
-        assert "422" not in door.operation["responses"]
+            assert "schemas/ErrorOut" in str(answer), f"{endpoint.method} {endpoint.path} {status}"
+        assert "422" not in endpoint.operation["responses"]
 
 
-def _doors(app: Application) -> Iterator[Door]:
+def _endpoints(app: Application) -> Iterator[Endpoint]:
     for path, operations in app.openapi()["paths"].items():
         for method, operation in operations.items():
-            yield Door(method.upper(), path, operation)
+            yield Endpoint(method.upper(), path, operation)
 
 
 def _knocks(app: Application, ids: dict[str, int]) -> Iterator[Knock]:
     schemas = app.openapi()["components"]["schemas"]
-    for door in _doors(app):
-        if not door.streams:
-            yield from _tries(door, schemas, ids)
+    for endpoint in _endpoints(app):
+        if not endpoint.streams:
+            yield from _tries(endpoint, schemas, ids)
 
 
 def _page_knocks(ids: dict[str, int]) -> Iterator[tuple[str, str, dict[str, str]]]:
@@ -249,55 +249,55 @@ def _page_value(name: str, ids: dict[str, int]) -> str:
     return str(ids[table]) if table in ids else "true" if name == "value" else "1"
 
 
-def _tries(door: Door, schemas: dict[str, Any], ids: dict[str, int]) -> Iterator[Knock]:
+def _tries(endpoint: Endpoint, schemas: dict[str, Any], ids: dict[str, int]) -> Iterator[Knock]:
     """The plain request, and one more for each id that may be sent beside the path."""
-    parameters = door.operation.get("parameters", [])
-    url = door.path
+    parameters = endpoint.operation.get("parameters", [])
+    url = endpoint.path
     for parameter in parameters:
         if parameter["in"] == "path":
-            url = url.replace(f"{{{parameter['name']}}}", _id_for(door, parameter["name"], ids))
+            url = url.replace(f"{{{parameter['name']}}}", _id_for(endpoint, parameter["name"], ids))
     assert "{" not in url, f"no id for {url}"
-    named = url != door.path
+    named = url != endpoint.path
     queries = [p for p in parameters if p["in"] == "query"]
     needed = {p["name"]: _query_value(p) for p in queries if p.get("required")}
-    bodies = list(_bodies(door, schemas, ids))
-    yield Knock(door, url, needed, bodies[0], named)
+    bodies = list(_bodies(endpoint, schemas, ids))
+    yield Knock(endpoint, url, needed, bodies[0], named)
     for body in bodies[1:]:
-        yield Knock(door, url, needed, body, named)
+        yield Knock(endpoint, url, needed, body, named)
     for parameter in queries:
         if _is_id(parameter["schema"], schemas):
-            asked = {**needed, parameter["name"]: _id_for(door, parameter["name"], ids)}
-            yield Knock(door, url, asked, bodies[0], named)
+            asked = {**needed, parameter["name"]: _id_for(endpoint, parameter["name"], ids)}
+            yield Knock(endpoint, url, asked, bodies[0], named)
 
 
-def _bodies(door: Door, schemas: dict[str, Any], ids: dict[str, int]) -> Iterator[Any]:
-    content = door.operation.get("requestBody", {}).get("content", {})
+def _bodies(endpoint: Endpoint, schemas: dict[str, Any], ids: dict[str, int]) -> Iterator[Any]:
+    content = endpoint.operation.get("requestBody", {}).get("content", {})
     if "application/json" not in content:
         yield None
         return
     schema = _resolved(content["application/json"]["schema"], schemas)
     properties = schema.get("properties", {})
-    required = {name: _filled(door, name, properties[name], schemas, ids) for name in schema.get("required", [])}
+    required = {name: _filled(endpoint, name, properties[name], schemas, ids) for name in schema.get("required", [])}
     yield required
     for name, wanted in properties.items():
         if name not in required and _is_id(wanted, schemas):
-            yield {**required, name: _filled(door, name, wanted, schemas, ids)}
+            yield {**required, name: _filled(endpoint, name, wanted, schemas, ids)}
 
 
-def _filled(door: Door, name: str, schema: dict[str, Any], schemas: Any, ids: dict[str, int]) -> Any:
+def _filled(endpoint: Endpoint, name: str, schema: dict[str, Any], schemas: Any, ids: dict[str, int]) -> Any:
     wanted = _resolved(schema, schemas)
     if "pattern" in wanted and wanted["pattern"] == ID_PATTERN:
-        return _id_for(door, name, ids)
+        return _id_for(endpoint, name, ids)
     if wanted.get("examples"):
         return wanted["examples"][0]
     if "enum" in wanted or "const" in wanted:
         return wanted.get("const", wanted.get("enum", [None])[0])
     match wanted.get("type"):
         case "array":
-            return [_filled(door, name, wanted.get("items", {}), schemas, ids)]
+            return [_filled(endpoint, name, wanted.get("items", {}), schemas, ids)]
         case "object":
             properties = wanted.get("properties", {})
-            return {key: _filled(door, key, properties[key], schemas, ids) for key in wanted.get("required", [])}
+            return {key: _filled(endpoint, key, properties[key], schemas, ids) for key in wanted.get("required", [])}
         case "boolean":
             return True
         case "integer" | "number":
@@ -322,13 +322,13 @@ def _resolved(schema: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]
     return schema
 
 
-def _id_for(door: Door, name: str, ids: dict[str, int]) -> str:
+def _id_for(endpoint: Endpoint, name: str, ids: dict[str, int]) -> str:
     """By the parameter's name; `ids` and the like mean the noun in the path."""
     if name in SECRETS:
         return SECRETS[name]
-    noun = re.sub(r"^/api/v1/|/.*$", "", door.path)
+    noun = re.sub(r"^/api/v1/|/.*$", "", endpoint.path)
     table = NOUNS.get(name) or (f"{name[:-3]}s" if name.endswith("_id") else noun)
-    assert table in ids, f"no id known for {name} of {door.method} {door.path}"
+    assert table in ids, f"no id known for {name} of {endpoint.method} {endpoint.path}"
     return str(ids[table])
 
 
@@ -337,7 +337,7 @@ def _query_value(parameter: dict[str, Any]) -> str:
 
 
 async def _send(client: Client, knock: Knock) -> Any:
-    return await client.request(knock.door.method, knock.url, params=knock.params, json=knock.body)
+    return await client.request(knock.endpoint.method, knock.url, params=knock.params, json=knock.body)
 
 
 async def _belongings(runtime: Runtime, alice: Alice) -> Any:

@@ -40,8 +40,8 @@ def set_language(app: FastAPI, reader: Client):
         headers = {"Authorization": f"Bearer {made.json()['secret']}"}
         transport = httpx2.ASGITransport(app)
         async with httpx2.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers) as http:
-            door = streamable_http_client(f"{BASE_URL}/mcp", http_client=http)
-            async with Assistant(door, mode=mode) as assistant:
+            endpoint = streamable_http_client(f"{BASE_URL}/mcp", http_client=http)
+            async with Assistant(endpoint, mode=mode) as assistant:
                 yield assistant
 
     return speaking

@@ -1,4 +1,4 @@
-"""The deframer's doors as strangers and other readers find them."""
+"""The deframer's endpoints as strangers and other readers find them."""
 
 import re
 from collections.abc import AsyncIterator
@@ -68,7 +68,7 @@ async def test_a_stored_document_is_served_with_its_date_and_tag(
     assert later.status_code == 200 and later.headers["etag"] != answer.headers["etag"]
 
 
-async def test_a_password_of_the_operator_shuts_the_door_until_it_is_taken_back(
+async def test_a_password_of_the_operator_shuts_the_endpoint_until_it_is_taken_back(
     room: FramingHarness, site: FeedSite, stranger: Client
 ) -> None:
     site.publish("SHOCK", content=LONG)
@@ -102,8 +102,8 @@ async def test_an_address_that_a_feed_has_left_leads_to_where_it_is_now(
 async def test_unknown_disabled_unbuilt_and_malformed_addresses(
     room: FramingHarness, site: FeedSite, stranger: Client
 ) -> None:
-    async def status(url: str, door: str = "/rss", name: str = "url") -> tuple[int, str]:
-        answer = await stranger.get(door, params={name: url})
+    async def status(url: str, endpoint: str = "/rss", name: str = "url") -> tuple[int, str]:
+        answer = await stranger.get(endpoint, params={name: url})
         return answer.status_code, answer.json()["error"]["message"]
 
     assert await status("https://nowhere.example/feed") == (404, "This feed is not deframed here.")
@@ -226,7 +226,7 @@ async def test_formats_of_the_wild_become_valid_rss(room: FramingHarness, site: 
         assert not feedparser.parse(answer.content).bozo
 
 
-async def test_the_project_s_own_subscribe_reads_a_door(
+async def test_the_project_s_own_subscribe_reads_a_endpoint(
     app: FastAPI, room: FramingHarness, site: FeedSite, stranger: Client, signed_in: Any
 ) -> None:
     site.publish("SHOCK", content=LONG)

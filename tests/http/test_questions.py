@@ -1,4 +1,4 @@
-"""The doors of questions."""
+"""The endpoints of questions."""
 
 import pytest
 

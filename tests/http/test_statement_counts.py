@@ -55,10 +55,10 @@ async def _make(reader: Client, what: str, **fields: Any) -> None:
 
 async def _costs(app: Application, reader: Client) -> dict[str, int]:
     pages = [route.path for route in page_routes() if "GET" in route.methods]
-    doors = [path for path, methods in app.openapi()["paths"].items() if "get" in methods]
+    endpoints = [path for path, methods in app.openapi()["paths"].items() if "get" in methods]
     async with new_client(app, cookies={SESSION_COOKIE: reader.token}) as browser:
         costs = {url: await _cost(browser, url) for url in _plain(pages)}
-    return costs | {url: await _cost(reader, url) for url in _plain(doors)}
+    return costs | {url: await _cost(reader, url) for url in _plain(endpoints)}
 
 
 def _plain(urls: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The doors of stories: JSON for programs, and the page."""
+"""The endpoints of stories: JSON for programs, and the page."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""The doors of summaries: the API and the block above an article."""
+"""The endpoints of summaries: the API and the block above an article."""
 
 from dataclasses import replace
 
@@ -81,8 +81,8 @@ async def test_the_line_stands_in_what_a_search_finds(reader: Client, by_cookie:
     state = await desk.ask(entry)
     assert state.summary is not None
     line = state.summary.one_line
-    for door in ("/api/v1/entries?q=bridge", f"{await _saved(reader)}/entries"):
-        (found,) = (await reader.get(door)).json()["items"]
+    for endpoint in ("/api/v1/entries?q=bridge", f"{await _saved(reader)}/entries"):
+        (found,) = (await reader.get(endpoint)).json()["items"]
         assert (found["one_line_summary"], found["matched"]["title"]) == (line, [[4, 10]])
     page = await by_cookie("reader@example.org")
     word = line.split()[2].strip(".,")

@@ -1,4 +1,4 @@
-"""The doors for moving in."""
+"""The endpoints for moving in."""
 
 import json
 from pathlib import Path
@@ -165,9 +165,9 @@ async def test_the_page_refuses_what_is_no_library(by_cookie: SignIn) -> None:
     refused = await page.post("/import", files={"file": ("x.txt", b"Dear reader")})
     assert refused.status_code == 400
     assert "no file that Reedbed knows" in refused.text
-    for door in ("/import", "/opml", "/api/v1/opml"):
-        empty = await page.post(door, files={"file": ("x.opml", b"<opml><body/></opml>")})
-        assert empty.status_code == 400, door
+    for endpoint in ("/import", "/opml", "/api/v1/opml"):
+        empty = await page.post(endpoint, files={"file": ("x.opml", b"<opml><body/></opml>")})
+        assert empty.status_code == 400, endpoint
         assert "lists no feeds" in empty.text
     nowhere = await page.post("/import/miniflux", data={"url": "http://127.0.0.1:9", "token": "t"})
     assert nowhere.status_code == 400

@@ -36,7 +36,7 @@ class ServerRuntime:
 
 
 async def application(scope, receive, send) -> None:
-    time.sleep(0.001)  # noqa: ASYNC251  the loop is busy, so that callers wait at the door
+    time.sleep(0.001)  # noqa: ASYNC251  the loop is busy, so that callers wait at the endpoint
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": b"here"})
 

@@ -1,4 +1,4 @@
-"""A worker has a door for those who watch over it, where one was asked for."""
+"""A worker has an endpoint for those who watch over it, where one was asked for."""
 
 import os
 from pathlib import Path

@@ -94,7 +94,7 @@ def settings(url: str, folder: Path, **more: str) -> Settings:
 
 @pytest.fixture
 async def old_url(blank_database_url: str, site: FeedSite) -> str:
-    site.publish("Behind the door")
+    site.publish("Behind the endpoint")
     site.protect("heron", "grey-heron-1")
     await of_0_1(blank_database_url, site.feed_url())
     return blank_database_url

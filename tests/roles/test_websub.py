@@ -39,8 +39,8 @@ def test_news_come_by_push_and_without_the_hub_by_polling(server: Reedbed, threa
         site.publish("Old")
         site.misbehave(headers={"Link": f'<{hub}>; rel="hub", <{site.feed_url()}>; rel="self"'})
         made = client.post("/api/v1/subscriptions", json={"url": site.feed_url()}).json()
-        door = f"/api/v1/subscriptions/{made['id']}/push"
-        wait_for("the hub's confirmation", lambda: client.get(door).json()["status"] == "active")
+        endpoint = f"/api/v1/subscriptions/{made['id']}/push"
+        wait_for("the hub's confirmation", lambda: client.get(endpoint).json()["status"] == "active")
         client.post(f"/api/v1/subscriptions/{made['id']}/refresh").raise_for_status()
         wait_for("one check more", lambda: "its hub sends news" in _reason(client, made["id"]))
         before = site.count()
@@ -57,8 +57,8 @@ def test_news_come_by_push_and_without_the_hub_by_polling(server: Reedbed, threa
         site.publish("Without the hub")
         client.post(f"/api/v1/subscriptions/{made['id']}/refresh").raise_for_status()
         wait_for("the polled entry", lambda: "Without the hub" in _titles(client))
-        assert client.get(door).json()["missed"] == 1
-        assert not client.get(door).json()["relied_on"]
+        assert client.get(endpoint).json()["missed"] == 1
+        assert not client.get(endpoint).json()["relied_on"]
         assert "its hub sends news" not in _reason(client, made["id"])
 
 

@@ -28,7 +28,7 @@ async def change(harness: RuntimeHarness, feed_id: int, **settings: Any) -> None
 
 
 async def test_a_name_and_password_open_a_feed_that_had_stopped(site: FeedSite, harness: RuntimeHarness) -> None:
-    site.publish("Behind the door")
+    site.publish("Behind the endpoint")
     site.protect("heron", "grey: bird ")
     feed_id = await harness.follow(site.feed_url())
     await change(harness, feed_id, max_failures=1)

@@ -134,7 +134,9 @@ async def test_what_is_there_already_or_private_or_nonsense_is_not_added(room: F
         await change_feed(room.runtime, "1", FeedSettings(max_failures=0))
 
 
-async def test_feeds_of_private_people_and_mail_stay_behind_closed_doors(room: FramingHarness, site: FeedSite) -> None:
+async def test_feeds_of_private_people_and_mail_stay_behind_closed_endpoints(
+    room: FramingHarness, site: FeedSite
+) -> None:
     site.publish("A", content=LONG)
     feed_id = await room.open_feed()
     url = site.feed_url()

@@ -9,46 +9,49 @@ from reedbed.services.search.forms import AT_ONCE, learn_older_entries, learn_wo
 from reedbed.services.search.saved import save_search, unread_matches
 from tests.harness import RuntimeHarness
 from tests.store.library import Library
-from tests.store.searching import Shelf, new_shelf
+from tests.store.searching import SearchedFeed, new_shelf
 
 
 @pytest.fixture
-async def shelf(harness: RuntimeHarness) -> Shelf:
+async def searched(harness: RuntimeHarness) -> SearchedFeed:
     return await new_shelf(Library(harness.runtime.db))
 
 
-async def titles(harness: RuntimeHarness, shelf: Shelf, text: str, order: str = "newest") -> list[str]:
-    page = await search_entries(harness.runtime, shelf.reader, text, order=order)
+async def titles(harness: RuntimeHarness, searched: SearchedFeed, text: str, order: str = "newest") -> list[str]:
+    page = await search_entries(harness.runtime, searched.reader, text, order=order)
     return [row.title for row in page.rows]
 
 
-async def put(harness: RuntimeHarness, shelf: Shelf, title: str, language: str | None = "en") -> None:
-    await shelf.put(title, language=language)
+async def put(harness: RuntimeHarness, searched: SearchedFeed, title: str, language: str | None = "en") -> None:
+    await searched.put(title, language=language)
     async with harness.runtime.db.write() as tx:
         await learn_words(tx, [(language, search_words(title, ""))])
 
 
-async def test_a_word_finds_its_forms_and_marks_them(harness: RuntimeHarness, shelf: Shelf) -> None:
-    await put(harness, shelf, "Two Earthquakes in one night")
-    await put(harness, shelf, "An earthquake again")
-    page = await search_entries(harness.runtime, shelf.reader, "earthquake")
+async def test_a_word_finds_its_forms_and_marks_them(harness: RuntimeHarness, searched: SearchedFeed) -> None:
+    await put(harness, searched, "Two Earthquakes in one night")
+    await put(harness, searched, "An earthquake again")
+    page = await search_entries(harness.runtime, searched.reader, "earthquake")
     marks = [row.title[start:end] for row in page.rows for start, end in page.matched[row.id].title]
     assert marks == ["earthquake", "Earthquakes"]
 
 
-async def test_exact_words_and_phrases_find_nothing_else(harness: RuntimeHarness, shelf: Shelf) -> None:
-    await put(harness, shelf, "The new road")
-    await put(harness, shelf, "New roads to the mill")
+async def test_exact_words_and_phrases_find_nothing_else(harness: RuntimeHarness, searched: SearchedFeed) -> None:
+    await put(harness, searched, "The new road")
+    await put(harness, searched, "New roads to the mill")
     for exact in ("=road", '"new road"', '"road"', "title:=road", "road -roads"):
-        assert await titles(harness, shelf, exact) == ["The new road"], exact
-    assert len(await titles(harness, shelf, "title:road")) == 2
+        assert await titles(harness, searched, exact) == ["The new road"], exact
+    assert len(await titles(harness, searched, "title:road")) == 2
 
 
-async def test_the_word_itself_comes_before_its_forms(harness: RuntimeHarness, shelf: Shelf) -> None:
-    await put(harness, shelf, "The bakery reopened")
-    await put(harness, shelf, "Three bakeries reopened")
-    assert await titles(harness, shelf, "bakery", "relevance") == ["The bakery reopened", "Three bakeries reopened"]
-    assert await titles(harness, shelf, "bakeries", "relevance") == ["Three bakeries reopened", "The bakery reopened"]
+async def test_the_word_itself_comes_before_its_forms(harness: RuntimeHarness, searched: SearchedFeed) -> None:
+    await put(harness, searched, "The bakery reopened")
+    await put(harness, searched, "Three bakeries reopened")
+    assert await titles(harness, searched, "bakery", "relevance") == ["The bakery reopened", "Three bakeries reopened"]
+    assert await titles(harness, searched, "bakeries", "relevance") == [
+        "Three bakeries reopened",
+        "The bakery reopened",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -66,66 +69,68 @@ async def test_the_word_itself_comes_before_its_forms(harness: RuntimeHarness, s
     ],
 )
 async def test_each_language_has_its_forms(
-    harness: RuntimeHarness, shelf: Shelf, language: str | None, title: str, query: str
+    harness: RuntimeHarness, searched: SearchedFeed, language: str | None, title: str, query: str
 ) -> None:
-    await put(harness, shelf, title, language)
-    assert await titles(harness, shelf, query) == [title]
+    await put(harness, searched, title, language)
+    assert await titles(harness, searched, query) == [title]
 
 
-async def test_forms_are_those_of_languages_that_have_the_word(harness: RuntimeHarness, shelf: Shelf) -> None:
-    await put(harness, shelf, "The evening news")
-    await put(harness, shelf, "Berichte aus New York", "de")
-    assert await titles(harness, shelf, "news") == ["The evening news"]
+async def test_forms_are_those_of_languages_that_have_the_word(harness: RuntimeHarness, searched: SearchedFeed) -> None:
+    await put(harness, searched, "The evening news")
+    await put(harness, searched, "Berichte aus New York", "de")
+    assert await titles(harness, searched, "news") == ["The evening news"]
 
 
-async def test_a_saved_search_counts_forms_too(harness: RuntimeHarness, shelf: Shelf) -> None:
-    await put(harness, shelf, "Floods")
-    await put(harness, shelf, "A flood")
+async def test_a_saved_search_counts_forms_too(harness: RuntimeHarness, searched: SearchedFeed) -> None:
+    await put(harness, searched, "Floods")
+    await put(harness, searched, "A flood")
     counts = [
-        (await unread_matches(harness.runtime, shelf.reader, [saved]))[saved.id].count
-        for saved in [await save_search(harness.runtime, shelf.reader, text, text) for text in ("flood", "=flood")]
+        (await unread_matches(harness.runtime, searched.reader, [saved]))[saved.id].count
+        for saved in [await save_search(harness.runtime, searched.reader, text, text) for text in ("flood", "=flood")]
     ]
     assert counts == [2, 1]
 
 
 async def test_older_entries_are_learnt_in_the_background_and_after_a_kill(
-    harness: RuntimeHarness, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    harness: RuntimeHarness, searched: SearchedFeed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reedbed.services.search.forms.AT_ONCE", 2)
     monkeypatch.setattr("reedbed.services.search.forms.MAX_LEARNED_PER_RUN", 3)
     for number in range(6):
-        await shelf.put(f"Glaciers {number}", "the ice" if number else "one volcano", language="en")
+        await searched.put(f"Glaciers {number}", "the ice" if number else "one volcano", language="en")
     assert AT_ONCE > 2
-    assert await titles(harness, shelf, "volcanoes") == []
+    assert await titles(harness, searched, "volcanoes") == []
     assert await learn_older_entries(harness.runtime) == 4
-    assert await titles(harness, shelf, "volcanoes") == []
+    assert await titles(harness, searched, "volcanoes") == []
     assert await learn_older_entries(harness.runtime) == 2
-    assert await titles(harness, shelf, "volcanoes") == ["Glaciers 0"]
+    assert await titles(harness, searched, "volcanoes") == ["Glaciers 0"]
     assert await learn_older_entries(harness.runtime) == 0
 
 
-async def test_a_misspelt_search_names_one_that_finds_something(harness: RuntimeHarness, shelf: Shelf) -> None:
-    await put(harness, shelf, "Earthquake in the valley")
-    await put(harness, shelf, "Volcano elsewhere", "en")
-    page = await search_entries(harness.runtime, shelf.reader, "earthqauke vallley")
+async def test_a_misspelt_search_names_one_that_finds_something(
+    harness: RuntimeHarness, searched: SearchedFeed
+) -> None:
+    await put(harness, searched, "Earthquake in the valley")
+    await put(harness, searched, "Volcano elsewhere", "en")
+    page = await search_entries(harness.runtime, searched.reader, "earthqauke vallley")
     assert page.did_you_mean == "earthquake valley"
-    assert (await search_entries(harness.runtime, shelf.reader, "earthquake is:unred")).did_you_mean == (
+    assert (await search_entries(harness.runtime, searched.reader, "earthquake is:unred")).did_you_mean == (
         "earthquake is:unread"
     )
-    assert (await search_entries(harness.runtime, shelf.reader, "xylophone")).did_you_mean == ""
+    assert (await search_entries(harness.runtime, searched.reader, "xylophone")).did_you_mean == ""
     stranger = await harness.person()
     assert (await search_entries(harness.runtime, stranger, "earthqauke")).did_you_mean == ""
 
 
 async def test_matches_are_counted_and_beyond_a_limit_estimated(
-    harness: RuntimeHarness, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    harness: RuntimeHarness, searched: SearchedFeed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reedbed.services.search.find.MAX_COUNTED", 20)
     for number in range(60):
-        await shelf.put("heron" if number % 2 else "wagtail")
-    await shelf.put("one kingfisher")
-    assert await count_matches(harness.runtime, shelf.reader, "kingfisher") == MatchCount(1)
-    assert await count_matches(harness.runtime, shelf.reader, "nothing") == MatchCount(0)
-    estimate = await count_matches(harness.runtime, shelf.reader, "heron")
+        await searched.put("heron" if number % 2 else "wagtail")
+    await searched.put("one kingfisher")
+    assert await count_matches(harness.runtime, searched.reader, "kingfisher") == MatchCount(1)
+    assert await count_matches(harness.runtime, searched.reader, "nothing") == MatchCount(0)
+    estimate = await count_matches(harness.runtime, searched.reader, "heron")
     assert estimate.is_estimate
     assert 24 <= estimate.count <= 36

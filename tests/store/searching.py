@@ -28,7 +28,7 @@ _BODY = Command(
 
 
 @dataclass
-class Shelf:
+class SearchedFeed:
     """One reader with one feed."""
 
     library: Library
@@ -83,6 +83,6 @@ class Shelf:
             )
 
 
-async def new_shelf(library: Library) -> Shelf:
+async def new_shelf(library: Library) -> SearchedFeed:
     feed = await library.feed()
-    return Shelf(library, await library.reader(feed), feed)
+    return SearchedFeed(library, await library.reader(feed), feed)

@@ -17,7 +17,7 @@ from reedbed.store.search import sqlite as fts5
 from reedbed.store.search.filters import SearchFilter
 from reedbed.store.search.planner import Hit, IdRange, Lists, SearchPlan, StepResult
 from tests.store.library import Library
-from tests.store.searching import NOW, Shelf, new_shelf
+from tests.store.searching import NOW, SearchedFeed, new_shelf
 
 WORDS: tuple[str, ...] = ("heron", "hero", "egret", "reed", "reedling", "鳥類")
 ENTRIES = 40
@@ -45,7 +45,7 @@ class Put:
 class Marsh:
     """Three feeds, of which one was left again, and one that nobody reads."""
 
-    shelf: Shelf
+    searched: SearchedFeed
     feeds: list[int]
     puts: list[Put]
     """Oldest first."""
@@ -58,7 +58,7 @@ class Marsh:
         """Page by page, to the end."""
         found, cursor = list[int](), None
         for _ in range(ENTRIES * 3):
-            page = await self.shelf.page(asked, order=order, cursor=cursor, limit=5)
+            page = await self.searched.page(asked, order=order, cursor=cursor, limit=5)
             assert len(page.ids) <= 5
             found += page.ids
             if (cursor := page.next) is None:
@@ -67,36 +67,36 @@ class Marsh:
 
 
 async def new_marsh(library: Library) -> Marsh:
-    chance, shelf = random.Random(7), await new_shelf(library)
-    feeds = [shelf.feed, await library.feed(), await library.feed(), await library.feed()]
+    chance, searched = random.Random(7), await new_shelf(library)
+    feeds = [searched.feed, await library.feed(), await library.feed(), await library.feed()]
     for feed in feeds[1:3]:
-        await library.follow(shelf.reader, feed)
+        await library.follow(searched.reader, feed)
     puts: list[Put] = []
     for number in range(ENTRIES):
         title, text = (chance.choices(WORDS, k=chance.randrange(3)) for _ in range(2))
         feed = chance.choice(feeds)
-        entry = await shelf.put(" ".join(title), " ".join(text), feed=feed, sort_at=NOW + number * SECOND)
+        entry = await searched.put(" ".join(title), " ".join(text), feed=feed, sort_at=NOW + number * SECOND)
         puts.append(Put(entry, title, text, feed=feeds.index(feed), unread=feed != feeds[3]))
-    await _states(shelf, chance, puts)
-    await library.leave(shelf.reader, feeds[2])
+    await _states(searched, chance, puts)
+    await library.leave(searched.reader, feeds[2])
     for put in puts:
         put.unread = put.unread and put.feed < 2
         put.seen = put.feed < 2 or put.starred or put.tagged
-    return Marsh(shelf, feeds, puts)
+    return Marsh(searched, feeds, puts)
 
 
-async def _states(shelf: Shelf, chance: random.Random, puts: list[Put]) -> None:
+async def _states(searched: SearchedFeed, chance: random.Random, puts: list[Put]) -> None:
     for put in puts:
         if put.feed == 3:
             continue
         put.starred, put.tagged = chance.random() < 0.2, chance.random() < 0.2
         if chance.random() < 0.4:
             put.unread = False
-            await shelf.library.read(shelf.reader, put.id)
-    async with shelf.library.db.write() as tx:
-        await marks.set_flag(tx, shelf.reader, "starred", [put.id for put in puts if put.starred], NOW)
-        await tags.add(tx, shelf.reader, ["kept"], NOW)
-        await tags.put(tx, shelf.reader, [put.id for put in puts if put.tagged], ["kept"])
+            await searched.library.read(searched.reader, put.id)
+    async with searched.library.db.write() as tx:
+        await marks.set_flag(tx, searched.reader, "starred", [put.id for put in puts if put.starred], NOW)
+        await tags.add(tx, searched.reader, ["kept"], NOW)
+        await tags.put(tx, searched.reader, [put.id for put in puts if put.tagged], ["kept"])
 
 
 def questions(marsh: Marsh) -> dict[str, Callable[[Put], bool]]:
@@ -204,16 +204,16 @@ async def test_feeds_of_others_lie_in_the_list_of_all_but_not_of_what_is_unread(
 async def test_a_page_that_has_cost_enough_is_short_and_has_a_next_one(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shelf = await new_shelf(library)
-    old = await shelf.put("heron", sort_at=NOW)
+    searched = await new_shelf(library)
+    old = await searched.put("heron", sort_at=NOW)
     for number in range(1, 60):
-        await shelf.put("heron", sort_at=NOW + number * SECOND)
-    await library.read(shelf.reader, old)
+        await searched.put("heron", sort_at=NOW + number * SECOND)
+    await library.read(searched.reader, old)
     in_small_steps(monkeypatch)
-    page = await shelf.page("heron is:read")
+    page = await searched.page("heron is:read")
     assert page.ids == ()
     assert page.next is not None
-    assert await Marsh(shelf, [], []).found("heron is:read", "newest") == [old]
+    assert await Marsh(searched, [], []).found("heron is:read", "newest") == [old]
 
 
 async def test_what_costs_more_than_a_page_may_goes_on_nevertheless() -> None:

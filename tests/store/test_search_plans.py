@@ -18,7 +18,7 @@ from reedbed.store.search import sqlite as fts5
 from reedbed.store.search.filters import SearchFilter, words_of
 from reedbed.store.search.planner import IdRange
 from tests.store.library import Library
-from tests.store.searching import NOW, Shelf, new_shelf
+from tests.store.searching import NOW, SearchedFeed, new_shelf
 
 _INVENTED = Command(
     text(
@@ -36,7 +36,7 @@ _ENTRIES = Command(
 
 
 @pytest.fixture
-async def shelf(postgres_url: str) -> AsyncIterator[Shelf]:
+async def searched(postgres_url: str) -> AsyncIterator[SearchedFeed]:
     db = await open_database(postgres_url, pool_size=3)
     yield await new_shelf(Library(db))
     await db.close()
@@ -98,8 +98,8 @@ async def test_sqlite_asks_who_may_see_an_entry_by_its_id(sqlite_url: str, narro
 
 async def test_sqlite_gathers_no_broad_prefix(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     db = await open_database(sqlite_url, pool_size=1)
-    shelf = await new_shelf(Library(db))
-    await shelf.put(" ".join(f"heron{number}" for number in range(2_000)))
+    searched = await new_shelf(Library(db))
+    await searched.put(" ".join(f"heron{number}" for number in range(2_000)))
     async with db.read() as tx:
         narrow = await fts5.plan(tx, words_of(parse_search("heron* egret -reed*", NOW)))
         monkeypatch.setattr(fts5, "BROAD", 1)
@@ -111,18 +111,18 @@ async def test_sqlite_gathers_no_broad_prefix(sqlite_url: str, monkeypatch: pyte
     assert [part.tokens for part in broad.text.parts] == [("heron",)]
 
 
-async def test_postgresql_gathers_what_is_rare_and_walks_for_what_is_common(shelf: Shelf) -> None:
-    async with shelf.library.db.write() as tx:
-        await tx.run(_ENTRIES, {"feed": shelf.feed})
+async def test_postgresql_gathers_what_is_rare_and_walks_for_what_is_common(searched: SearchedFeed) -> None:
+    async with searched.library.db.write() as tx:
+        await tx.run(_ENTRIES, {"feed": searched.feed})
         await tx.run(_INVENTED)
         await tx.run(Command(text("ANALYZE")))
-    async with shelf.library.db.read() as tx:
+    async with searched.library.db.read() as tx:
         plan = await tsvector.plan(tx, words_of(parse_search("rare", NOW)))
         assert "ix_search_entries_words" in await _postgresql_plan(tx, plan.index)
         assert len(await tsvector.matches(tx, plan, IdRange("newest"), 50)) == 50
     for asked, statements in (("common", 5), ("comm*", 5), ("rare", 7), ("never", 6)):
         with counting() as count:
-            found = await shelf.page(asked)
+            found = await searched.page(asked)
         assert len(found.ids) == (0 if asked == "never" else 50)
         # How many there are, whose feeds, the list, who sees it, the words; what is rare goes on by words.
         assert count.value == statements, asked

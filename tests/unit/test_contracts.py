@@ -98,8 +98,8 @@ def _build(directory: Path, changes: Mapping[str, str]) -> None:
         (house / room).mkdir()
         (house / room / "__init__.py").write_text(f"{line}\n")
     for room, line in changes.items():
-        door = house / room / "__init__.py" if (house / room).is_dir() else house / f"{room}.py"
-        with door.open("a") as file:
+        endpoint = house / room / "__init__.py" if (house / room).is_dir() else house / f"{room}.py"
+        with endpoint.open("a") as file:
             file.write(f"{line}\n")
 
 

@@ -12,7 +12,7 @@ from reedbed.services.rules import match
 from reedbed.services.transfer import jobs as transfer_jobs
 
 
-def test_the_application_starts_without_the_door_for_assistants() -> None:
+def test_the_application_starts_without_the_endpoint_for_assistants() -> None:
     code = "import sys, reedbed.roles.app; sys.exit('mcp' in sys.modules or 'jsonschema' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
 

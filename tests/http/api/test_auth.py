@@ -1,4 +1,4 @@
-"""The doors of the API: set up, log in and out, devices, tokens, preferences, status."""
+"""The endpoints of the API: set up, log in and out, devices, tokens, preferences, status."""
 
 from dataclasses import replace
 
@@ -156,7 +156,7 @@ async def test_a_token_does_what_its_scopes_say_and_its_secret_is_shown_once(cli
     assert (await client.get("/api/v1/folders", headers=bearer)).status_code == 401
 
 
-async def test_a_token_opens_no_further_doors(client: Client, signed_in: SignIn) -> None:
+async def test_a_token_opens_no_further_endpoints(client: Client, signed_in: SignIn) -> None:
     reader = await signed_in()
     made = (await reader.post(f"{ME}/tokens", json={"name": "script", "scopes": ["write"]})).json()
     bearer = {"Authorization": f"Bearer {made['secret']}"}

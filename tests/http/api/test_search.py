@@ -9,7 +9,7 @@ from reedbed.store.engine.database import counting
 from tests.clients import Client, SignIn
 from tests.harness import RuntimeHarness
 from tests.store.library import Library
-from tests.store.searching import Shelf
+from tests.store.searching import SearchedFeed
 
 
 @pytest.fixture
@@ -18,11 +18,11 @@ async def ann(signed_in: SignIn) -> Client:
 
 
 @pytest.fixture
-async def shelf(harness: RuntimeHarness, ann: Client) -> Shelf:
+async def searched(harness: RuntimeHarness, ann: Client) -> SearchedFeed:
     library = Library(harness.runtime.db)
     feed = await library.feed()
     await library.follow(ann.user_id, feed)
-    return Shelf(library, ann.user_id, feed)
+    return SearchedFeed(library, ann.user_id, feed)
 
 
 async def found(client: Client, **params: str) -> list[str]:
@@ -37,9 +37,9 @@ async def save(client: Client, name: str, query: str) -> str:
     return answer.json()["id"]
 
 
-async def test_lists_can_be_searched_and_say_what_matches(ann: Client, shelf: Shelf) -> None:
-    await shelf.put("A grey heron", "words before, and then the Héron stands still")
-    await shelf.put("Fish")
+async def test_lists_can_be_searched_and_say_what_matches(ann: Client, searched: SearchedFeed) -> None:
+    await searched.put("A grey heron", "words before, and then the Héron stands still")
+    await searched.put("Fish")
     answer = await ann.get("/api/v1/entries", params={"q": "heron"})
     (item,) = answer.json()["items"]
     assert [item["title"][start:end] for start, end in item["matched"]["title"]] == ["heron"]
@@ -47,22 +47,22 @@ async def test_lists_can_be_searched_and_say_what_matches(ann: Client, shelf: Sh
     assert [excerpt["text"][start:end] for start, end in excerpt["spans"]] == ["Héron"]
 
 
-async def test_a_search_keeps_to_the_list_it_is_made_in(ann: Client, shelf: Shelf) -> None:
-    other = await shelf.library.feed()
-    await shelf.library.follow(ann.user_id, other)
-    read = await shelf.put("heron, read")
-    await shelf.put("heron, unread")
-    await shelf.put("heron elsewhere", feed=other)
-    await shelf.library.read(ann.user_id, read)
-    assert await found(ann, q="heron", feed_id=str(shelf.feed)) == ["heron, unread", "heron, read"]
-    assert await found(ann, q="heron", feed_id=str(shelf.feed), view="unread") == ["heron, unread"]
+async def test_a_search_keeps_to_the_list_it_is_made_in(ann: Client, searched: SearchedFeed) -> None:
+    other = await searched.library.feed()
+    await searched.library.follow(ann.user_id, other)
+    read = await searched.put("heron, read")
+    await searched.put("heron, unread")
+    await searched.put("heron elsewhere", feed=other)
+    await searched.library.read(ann.user_id, read)
+    assert await found(ann, q="heron", feed_id=str(searched.feed)) == ["heron, unread", "heron, read"]
+    assert await found(ann, q="heron", feed_id=str(searched.feed), view="unread") == ["heron, unread"]
     unknown = await ann.get("/api/v1/entries", params={"q": "heron", "feed_id": "999999"})
     assert unknown.status_code == 404
 
 
-async def test_pages_of_a_search_follow_each_other(ann: Client, shelf: Shelf) -> None:
+async def test_pages_of_a_search_follow_each_other(ann: Client, searched: SearchedFeed) -> None:
     for number in range(5):
-        await shelf.put(f"heron {number}")
+        await searched.put(f"heron {number}")
     for order in ("newest", "oldest", "relevance"):
         titles, cursor = [], None
         for _ in range(3):
@@ -74,16 +74,18 @@ async def test_pages_of_a_search_follow_each_other(ann: Client, shelf: Shelf) ->
         assert sorted(titles) == [f"heron {number}" for number in range(5)]
 
 
-async def test_relevance_puts_titles_first(ann: Client, shelf: Shelf) -> None:
-    await shelf.put("All about the heron", "heron")
-    await shelf.put("Ponds", "a heron, in passing")
+async def test_relevance_puts_titles_first(ann: Client, searched: SearchedFeed) -> None:
+    await searched.put("All about the heron", "heron")
+    await searched.put("Ponds", "a heron, in passing")
     assert await found(ann, q="heron", order="relevance") == ["All about the heron", "Ponds"]
     assert await found(ann, q="heron") == ["Ponds", "All about the heron"]
 
 
-async def test_a_page_of_a_search_takes_few_statements(ann: Client, shelf: Shelf, harness: RuntimeHarness) -> None:
+async def test_a_page_of_a_search_takes_few_statements(
+    ann: Client, searched: SearchedFeed, harness: RuntimeHarness
+) -> None:
     for number in range(60):
-        await shelf.put(f"heron {number}", "heron")
+        await searched.put(f"heron {number}", "heron")
     await ann.get("/api/v1/entries", params={"q": "heron"})
     with counting() as count:
         await ann.get("/api/v1/entries", params={"q": "heron"})
@@ -139,21 +141,21 @@ async def test_a_name_that_is_taken_stays_taken(ann: Client) -> None:
     assert (await ann.patch(f"/api/v1/searches/{egrets}", json={"name": "Egrets"})).status_code == 200
 
 
-async def test_a_saved_search_is_a_list_with_a_count(ann: Client, shelf: Shelf) -> None:
+async def test_a_saved_search_is_a_list_with_a_count(ann: Client, searched: SearchedFeed) -> None:
     search = await save(ann, "Herons", "heron")
-    read = await shelf.put("heron, read")
-    await shelf.put("heron, unread")
-    await shelf.put("egret")
-    await shelf.library.read(ann.user_id, read)
+    read = await searched.put("heron, read")
+    await searched.put("heron, unread")
+    await searched.put("egret")
+    await searched.library.read(ann.user_id, read)
     items = (await ann.get(f"/api/v1/searches/{search}/entries")).json()["items"]
     assert [item["title"] for item in items] == ["heron, unread", "heron, read"]
     counts = (await ann.get("/api/v1/searches/counts")).json()["items"]
     assert counts == [{"id": search, "unread": 1, "more": False}]
 
 
-async def test_saved_searches_belong_to_their_owner(ann: Client, shelf: Shelf, signed_in: SignIn) -> None:
+async def test_saved_searches_belong_to_their_owner(ann: Client, searched: SearchedFeed, signed_in: SignIn) -> None:
     search = await save(ann, "Herons", "heron")
-    await shelf.put("heron")
+    await searched.put("heron")
     ben = await signed_in("ben@example.org")
     path = f"/api/v1/searches/{search}"
     assert (await ben.get(path)).status_code == 404
@@ -166,9 +168,11 @@ async def test_saved_searches_belong_to_their_owner(ann: Client, shelf: Shelf, s
     assert await save(ben, "Herons", "heron")
 
 
-async def test_suggestions_name_feeds_and_count_what_is_found(ann: Client, shelf: Shelf, signed_in: SignIn) -> None:
-    await shelf.put("A grey heron")
-    await shelf.put("A grey wagtail")
+async def test_suggestions_name_feeds_and_count_what_is_found(
+    ann: Client, searched: SearchedFeed, signed_in: SignIn
+) -> None:
+    await searched.put("A grey heron")
+    await searched.put("A grey wagtail")
     await ann.patch(f"/api/v1/subscriptions/{await _subscription(ann)}", json={"title": "Marsh News"})
     answer = await ann.get("/api/v1/searches/suggest", params={"q": "heron feed:mar"})
     assert answer.status_code == 200, answer.text
@@ -177,7 +181,7 @@ async def test_suggestions_name_feeds_and_count_what_is_found(ann: Client, shelf
         "kind": "feed",
         "text": "Marsh News",
         "query": 'heron feed:"Marsh News"',
-        "id": str(shelf.feed),
+        "id": str(searched.feed),
         "entries": 1,
         "more": False,
     }

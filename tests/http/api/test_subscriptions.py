@@ -78,9 +78,9 @@ async def test_a_search_names_the_feeds_that_do_not_exist(signed_in: SignIn) -> 
     assert (states["items"], states["unknown"]) == ([], ["is:bogus"])
 
 
-@pytest.mark.parametrize("door", ["enable", "refresh"])
+@pytest.mark.parametrize("endpoint", ["enable", "refresh"])
 async def test_a_stopped_feed_comes_back_when_it_is_asked_for(
-    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite, door: str
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite, endpoint: str
 ) -> None:
     site.publish("Hello", key="a")
     client = await signed_in()
@@ -90,7 +90,7 @@ async def test_a_stopped_feed_comes_back_when_it_is_asked_for(
     mine = f"/api/v1/subscriptions/{made.json()['id']}"
     assert (await client.get(mine)).json()["feed"]["fetch_state"]["stopped_at"]
     site.behave()
-    asked = await client.post(f"{mine}/{door}")
+    asked = await client.post(f"{mine}/{endpoint}")
     assert (asked.status_code, asked.json()) == (202, {"refreshing": True})
     await harness.check()
     state = (await client.get(mine)).json()["feed"]["fetch_state"]

@@ -1,4 +1,4 @@
-"""A reader with an address behind every door that takes mail."""
+"""A reader with an address behind every endpoint that takes mail."""
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
@@ -43,9 +43,9 @@ async def world(
         harness.runtime = replace(harness.runtime, mail=policy, fetcher=fetcher)
         user_id = await harness.person()
         address = await add_address(harness.runtime, user_id, "Letters")
-        door = MailIntake("127.0.0.1", free_port(), per_minute=1_000)
-        server = await open_mail_intake(harness.runtime, door)
+        intake = MailIntake("127.0.0.1", free_port(), per_minute=1_000)
+        server = await open_mail_intake(harness.runtime, intake)
         async with new_client(create_app(harness.runtime)) as client:
-            yield World(harness, client, user_id, written(harness.runtime, address), door.port, imap_service, amazon)
+            yield World(harness, client, user_id, written(harness.runtime, address), intake.port, imap_service, amazon)
         server.close()
     imap._tls.cache_clear()

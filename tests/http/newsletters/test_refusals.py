@@ -1,4 +1,4 @@
-"""What a provider has to prove, and what is refused at its door."""
+"""What a provider has to prove, and what is refused at its endpoint."""
 
 import json
 from base64 import b64encode
@@ -69,17 +69,17 @@ async def test_a_replayed_form_with_another_mail_in_it_changes_nothing(world: Wo
     assert len(await stored(world)) == 1
 
 
-@pytest.mark.parametrize("door", ["raw?to=x@in.example.net", "postmark"])
-async def test_a_wrong_token_is_refused_before_anything_is_read(world: World, door: str) -> None:
+@pytest.mark.parametrize("endpoint", ["raw?to=x@in.example.net", "postmark"])
+async def test_a_wrong_token_is_refused_before_anything_is_read(world: World, endpoint: str) -> None:
     for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic !!!"}):
-        answer = await world.client.post(f"/inbound/{door}", content=SAMPLES[0].raw, headers=headers)
+        answer = await world.client.post(f"/inbound/{endpoint}", content=SAMPLES[0].raw, headers=headers)
         assert answer.status_code == 403
         assert answer.json()["error"]["code"] == "forbidden"
 
 
-@pytest.mark.parametrize("door", ["raw?to=x@in.example.net", "postmark", "mailgun", "ses"])
-async def test_a_door_that_is_not_set_up_is_closed(client: Client, door: str) -> None:
-    assert (await client.post(f"/inbound/{door}", content=b"{}")).status_code == 404
+@pytest.mark.parametrize("endpoint", ["raw?to=x@in.example.net", "postmark", "mailgun", "ses"])
+async def test_a_endpoint_that_is_not_set_up_is_closed(client: Client, endpoint: str) -> None:
+    assert (await client.post(f"/inbound/{endpoint}", content=b"{}")).status_code == 404
 
 
 async def test_each_provider_is_told_in_its_own_way_that_a_recipient_is_unknown(world: World) -> None:

@@ -27,7 +27,7 @@ SAMPLES = samples()
 
 @dataclass
 class World:
-    """A reader with an address, behind every door."""
+    """A reader with an address, behind every endpoint."""
 
     harness: RuntimeHarness
     client: Client
@@ -52,11 +52,11 @@ async def by_smtp(world: World, sent: list[Sample]) -> None:
 
 
 async def by_lmtp(world: World, sent: list[Sample]) -> None:
-    door = MailIntake("127.0.0.1", free_port(), "lmtp", per_minute=1_000)
-    server = await open_mail_intake(world.runtime, door)
+    endpoint = MailIntake("127.0.0.1", free_port(), "lmtp", per_minute=1_000)
+    server = await open_mail_intake(world.runtime, endpoint)
 
     def send() -> None:
-        with smtplib.LMTP("127.0.0.1", door.port) as lmtp:
+        with smtplib.LMTP("127.0.0.1", endpoint.port) as lmtp:
             for sample in sent:
                 lmtp.sendmail(BOUNCES, [world.address], _on_the_wire(sample), ["BODY=8BITMIME"])
 

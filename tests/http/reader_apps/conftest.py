@@ -2,7 +2,7 @@
 
 | fixture | what a test gets |
 |---|---|
-| `shelf` | the reader's world: feeds `news` and `tech`, in folders of the same names, three and two entries |
+| `account` | the reader's world: feeds `news` and `tech`, in folders of the same names, three and two entries |
 | `app_client` | a client of nobody, as an app before it has logged in |
 """
 
@@ -15,11 +15,13 @@ from reedbed.roles.app import Application
 from tests.clients import SignIn, new_client
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
-from tests.http.reader_apps.shelf import Shelf, new_shelf
+from tests.http.reader_apps.account import AppAccount, new_shelf
 
 
 @pytest.fixture
-async def shelf(app: Application, harness: RuntimeHarness, site: FeedSite, signed_in: SignIn) -> AsyncIterator[Shelf]:
+async def account(
+    app: Application, harness: RuntimeHarness, site: FeedSite, signed_in: SignIn
+) -> AsyncIterator[AppAccount]:
     async with AsyncExitStack() as stack:
         stranger = await stack.enter_async_context(new_client(app))
         yield await new_shelf(stranger, await signed_in("reader@example.org"), harness, site)

@@ -2,22 +2,22 @@
 
 import pytest
 
-from tests.http.reader_apps.shelf import KEPT_UNREAD, READ, READING_LIST, STARRED, Shelf
+from tests.http.reader_apps.account import KEPT_UNREAD, READ, READING_LIST, STARRED, AppAccount
 
 STATE = "user/-/state/com.google/"
 
 
-async def test_states_are_set_and_the_page_hears_of_it(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    one = await shelf.id_of("One")
+async def test_states_are_set_and_the_page_hears_of_it(account: AppAccount) -> None:
+    app = await account.set_language()
+    one = await account.id_of("One")
     assert (await app.post("edit-tag", i=one, a=[READ, STARRED])).text == "OK"
-    state = await shelf.state_of(one)
+    state = await account.state_of(one)
     assert (state["read"], state["starred"]) == (True, True)
     assert {"ids": [str(one)], "read": True, "starred": True} in [
-        dict(hint.data) for hint in shelf.harness.heard("state_changed")
+        dict(hint.data) for hint in account.harness.heard("state_changed")
     ]
     assert (await app.post("edit-tag", i=one, r=[READ, STARRED])).text == "OK"
-    state = await shelf.state_of(one)
+    state = await account.state_of(one)
     assert (state["read"], state["starred"]) == (False, False)
 
 
@@ -36,17 +36,17 @@ async def test_states_are_set_and_the_page_hears_of_it(shelf: Shelf) -> None:
         ({"a": [READ, f"{STATE}like", f"{STATE}broadcast", "nonsense", ""]}, True),
     ],
 )
-async def test_read_and_unread_have_many_names(shelf: Shelf, body: dict, read: bool) -> None:
-    app = await shelf.set_language()
-    one = await shelf.id_of("One")
+async def test_read_and_unread_have_many_names(account: AppAccount, body: dict, read: bool) -> None:
+    app = await account.set_language()
+    one = await account.id_of("One")
     await app.post("edit-tag", i=one, **({"r": READ} if read else {"a": READ}))
     assert (await app.post("edit-tag", i=one, s="feed/1", ac="edit-tags", **body)).text == "OK"
-    assert (await shelf.state_of(one))["read"] is read
+    assert (await account.state_of(one))["read"] is read
 
 
-async def test_a_contradiction_changes_nothing(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    one = await shelf.id_of("One")
+async def test_a_contradiction_changes_nothing(account: AppAccount) -> None:
+    app = await account.set_language()
+    one = await account.id_of("One")
     for body in (
         {"a": READ, "r": READ},
         {"a": [READ, KEPT_UNREAD]},
@@ -54,96 +54,96 @@ async def test_a_contradiction_changes_nothing(shelf: Shelf) -> None:
         {"a": [READ, "user/-/label/x"], "r": "user/-/label/x"},
     ):
         assert (await app.post("edit-tag", i=one, **body)).status_code == 400
-    state = await shelf.state_of(one)
+    state = await account.state_of(one)
     assert (state["read"], state["starred"], state["tags"]) == (False, False, [])
 
 
-async def test_the_same_again_moves_no_moment(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    one = await shelf.id_of("One")
+async def test_the_same_again_moves_no_moment(account: AppAccount) -> None:
+    app = await account.set_language()
+    one = await account.id_of("One")
     await app.post("edit-tag", i=one, a=STARRED)
-    before = await shelf.harness.column("SELECT marked_at FROM starred")
-    shelf.harness.clock.ahead += 60_000
+    before = await account.harness.column("SELECT marked_at FROM starred")
+    account.harness.clock.ahead += 60_000
     await app.post("edit-tag", i=one, a=STARRED)
-    assert await shelf.harness.column("SELECT marked_at FROM starred") == before
+    assert await account.harness.column("SELECT marked_at FROM starred") == before
 
 
-async def test_labels_make_themselves_and_are_taken_off(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    one = await shelf.id_of("One")
+async def test_labels_make_themselves_and_are_taken_off(account: AppAccount) -> None:
+    app = await account.set_language()
+    one = await account.id_of("One")
     await app.post("edit-tag", i=one, a=["user/-/label/Keep", "user/-/label/Later on"])
-    assert (await shelf.state_of(one))["tags"] == ["Keep", "Later on"]
+    assert (await account.state_of(one))["tags"] == ["Keep", "Later on"]
     await app.post("edit-tag", i=one, r="user/-/label/Keep")
-    assert (await shelf.state_of(one))["tags"] == ["Later on"]
+    assert (await account.state_of(one))["tags"] == ["Later on"]
 
 
-async def test_a_thousand_items_are_edited_at_once(shelf: Shelf) -> None:
-    app = await shelf.set_language()
+async def test_a_thousand_items_are_edited_at_once(account: AppAccount) -> None:
+    app = await account.set_language()
     ids = [f"tag:google.com,2005:reader/item/{id:016x}" for id in range(1, 5_001)]
     assert (await app.post("edit-tag", i=ids, a=READ)).text == "OK"
-    assert await shelf.unread_titles() == set()
+    assert await account.unread_titles() == set()
 
 
-async def test_mark_all_goes_by_arrival_and_takes_every_unit(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    arrived = await shelf.fetched_at(await shelf.id_of("One"))
+async def test_mark_all_goes_by_arrival_and_takes_every_unit(account: AppAccount) -> None:
+    app = await account.set_language()
+    arrived = await account.fetched_at(await account.id_of("One"))
     for ts in (f"{arrived}000", f"{arrived}000000", str(arrived), str(arrived // 1_000)):
         assert (await app.post("mark-all-as-read", s=READING_LIST, ts=ts)).text == "OK"
-        assert await shelf.unread_titles() == {"Four", "Five"}
-        ids = [str(await shelf.id_of(title)) for title in ("One", "Two", "Three")]
+        assert await account.unread_titles() == {"Four", "Five"}
+        ids = [str(await account.id_of(title)) for title in ("One", "Two", "Three")]
         await app.post("edit-tag", i=ids, r=READ)
     before = f"{arrived}000000"[:-6] + "000"
     await app.post("mark-all-as-read", s=READING_LIST, ts=str(int(before) - 1_000))
-    assert len(await shelf.unread_titles()) == 5
+    assert len(await account.unread_titles()) == 5
     assert (await app.post("mark-all-as-read", s=READING_LIST, ts="soon")).status_code == 400
-    assert len(await shelf.unread_titles()) == 5
+    assert len(await account.unread_titles()) == 5
 
 
 @pytest.mark.parametrize("ts", [None, "", "0", "9999999999999999"])
-async def test_without_a_moment_mark_all_means_now(shelf: Shelf, ts: str | None) -> None:
-    app = await shelf.set_language()
+async def test_without_a_moment_mark_all_means_now(account: AppAccount, ts: str | None) -> None:
+    app = await account.set_language()
     body = {} if ts is None else {"ts": ts}
-    await app.post("mark-all-as-read", s=f"feed/{shelf.feeds['news']}", **body)
-    assert await shelf.unread_titles() == {"Four", "Five"}
+    await app.post("mark-all-as-read", s=f"feed/{account.feeds['news']}", **body)
+    assert await account.unread_titles() == {"Four", "Five"}
     await app.post("mark-all-as-read", s="user/-/label/Tech", **body)
-    assert await shelf.unread_titles() == set()
+    assert await account.unread_titles() == set()
 
 
-async def test_mark_all_knows_labels_and_stars(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    one, two = await shelf.id_of("One"), await shelf.id_of("Two")
+async def test_mark_all_knows_labels_and_stars(account: AppAccount) -> None:
+    app = await account.set_language()
+    one, two = await account.id_of("One"), await account.id_of("Two")
     await app.post("edit-tag", i=one, a="user/-/label/Keep")
     await app.post("edit-tag", i=two, a=STARRED)
     await app.post("mark-all-as-read", s="user/-/label/Keep")
-    assert "One" not in await shelf.unread_titles()
+    assert "One" not in await account.unread_titles()
     await app.post("mark-all-as-read", s=STARRED)
-    assert await shelf.unread_titles() == {"Three", "Four", "Five"}
+    assert await account.unread_titles() == {"Three", "Four", "Five"}
     assert (await app.post("mark-all-as-read", s=f"{STATE}broadcast")).text == "OK"
     assert (await app.post("mark-all-as-read", s=READ)).status_code == 400
-    assert len(await shelf.unread_titles()) == 3
+    assert len(await account.unread_titles()) == 3
 
 
-async def test_mark_all_takes_several_streams_or_none(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    news, tech = (f"feed/{shelf.feeds[name]}" for name in ("news", "tech"))
+async def test_mark_all_takes_several_streams_or_none(account: AppAccount) -> None:
+    app = await account.set_language()
+    news, tech = (f"feed/{account.feeds[name]}" for name in ("news", "tech"))
     assert (await app.post("mark-all-as-read", s=[news, "feed/999999"])).status_code == 400
     assert (await app.post("mark-all-as-read")).status_code == 400
-    assert len(await shelf.unread_titles()) == 5
+    assert len(await account.unread_titles()) == 5
     assert (await app.post("mark-all-as-read", s=[news, tech])).text == "OK"
-    assert await shelf.unread_titles() == set()
+    assert await account.unread_titles() == set()
 
 
-async def test_a_feed_is_followed_with_a_folder_and_an_empty_title(shelf: Shelf) -> None:
-    shelf.site.publish("Six", feed="more")
-    address = shelf.site.feed_url("more")
-    app = await shelf.set_language()
+async def test_a_feed_is_followed_with_a_folder_and_an_empty_title(account: AppAccount) -> None:
+    account.site.publish("Six", feed="more")
+    address = account.site.feed_url("more")
+    app = await account.set_language()
     wish = {"ac": "subscribe", "s": f"feed/{address}", "a": "user/-/label/New", "t": ""}
     answer = await app.post("subscription/edit", **wish)
     assert (answer.status_code, answer.text) == (200, "OK")
     listed = (await app.read("subscription/list"))["subscriptions"]
     (made,) = [one for one in listed if one["url"] == address]
     assert made["categories"] == [{"id": "user/-/label/New", "label": "New"}]
-    await shelf.harness.check()
+    await account.harness.check()
     assert len(await app.ids(s=made["id"])) == 1
     again = await app.post("subscription/edit", ac="subscribe", s=f"feed/{address}", t="Mine")
     assert again.text == "OK"
@@ -151,36 +151,36 @@ async def test_a_feed_is_followed_with_a_folder_and_an_empty_title(shelf: Shelf)
     assert [one["title"] for one in listed if one["url"] == address] == ["Mine"]
 
 
-async def test_a_feed_is_listed_with_its_own_address_and_answers_to_the_one_it_was_asked_by(shelf: Shelf) -> None:
-    shelf.site.publish("Six", feed="more")
-    address = shelf.site.feed_url("more").replace("http://", "HTTP://") + "#top"
-    app = await shelf.set_language()
+async def test_a_feed_is_listed_with_its_own_address_and_answers_to_the_one_it_was_asked_by(account: AppAccount) -> None:
+    account.site.publish("Six", feed="more")
+    address = account.site.feed_url("more").replace("http://", "HTTP://") + "#top"
+    app = await account.set_language()
     assert (await app.post("subscription/edit", ac="subscribe", s=f"feed/{address}")).text == "OK"
     listed = (await app.read("subscription/list"))["subscriptions"]
-    assert shelf.site.feed_url("more") in [one["url"] for one in listed]
+    assert account.site.feed_url("more") in [one["url"] for one in listed]
     assert (await app.post("subscription/edit", ac="unsubscribe", s=f"feed/{address}")).text == "OK"
     listed = (await app.read("subscription/list"))["subscriptions"]
-    assert shelf.site.feed_url("more") not in [one["url"] for one in listed]
+    assert account.site.feed_url("more") not in [one["url"] for one in listed]
 
 
-async def test_a_feed_added_by_its_page_is_listed_with_its_own_address_and_title_at_once(shelf: Shelf) -> None:
-    shelf.site.feed("more", title="The More Times")
-    shelf.site.publish("Six", feed="more")
-    page = shelf.site.page("/home", feeds=("more",))
-    app = await shelf.set_language()
+async def test_a_feed_added_by_its_page_is_listed_with_its_own_address_and_title_at_once(account: AppAccount) -> None:
+    account.site.feed("more", title="The More Times")
+    account.site.publish("Six", feed="more")
+    page = account.site.page("/home", feeds=("more",))
+    app = await account.set_language()
     made = (await app.post("subscription/quickadd", quickadd=page)).json()
     assert made["streamName"] == "The More Times"
     listed = {one["id"]: one for one in (await app.read("subscription/list"))["subscriptions"]}
     mine = listed[made["streamId"]]
-    assert (mine["url"], mine["title"]) == (shelf.site.feed_url("more"), "The More Times")
-    fever = {one["url"]: one["title"] for one in (await shelf.fever("feeds"))["feeds"]}
-    assert fever[shelf.site.feed_url("more")] == "The More Times"
-    assert shelf.site.count("more") == 1
+    assert (mine["url"], mine["title"]) == (account.site.feed_url("more"), "The More Times")
+    fever = {one["url"]: one["title"] for one in (await account.fever("feeds"))["feeds"]}
+    assert fever[account.site.feed_url("more")] == "The More Times"
+    assert account.site.count("more") == 1
 
 
-async def test_several_feeds_are_edited_with_parallel_titles(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    names = [f"feed/{shelf.feeds['news']}", f"feed/{shelf.feeds['tech']}", "feed/999999"]
+async def test_several_feeds_are_edited_with_parallel_titles(account: AppAccount) -> None:
+    app = await account.set_language()
+    names = [f"feed/{account.feeds['news']}", f"feed/{account.feeds['tech']}", "feed/999999"]
     answer = await app.post("subscription/edit", ac="edit", s=names, t=["First", "Second"])
     assert answer.text == "OK"
     listed = (await app.read("subscription/list"))["subscriptions"]
@@ -190,9 +190,9 @@ async def test_several_feeds_are_edited_with_parallel_titles(shelf: Shelf) -> No
     assert (await app.post("subscription/edit", ac="edit")).status_code == 400
 
 
-async def test_a_feed_moves_between_folders_and_out_of_all(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    news = f"feed/{shelf.feeds['news']}"
+async def test_a_feed_moves_between_folders_and_out_of_all(account: AppAccount) -> None:
+    app = await account.set_language()
+    news = f"feed/{account.feeds['news']}"
 
     async def folder() -> list[str]:
         listed = (await app.read("subscription/list"))["subscriptions"]
@@ -206,35 +206,35 @@ async def test_a_feed_moves_between_folders_and_out_of_all(shelf: Shelf) -> None
     assert await folder() == ["A & B/C+"]
 
 
-async def test_unsubscribing_is_ok_also_the_second_time(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    for name in (f"feed/{shelf.feeds['news']}", f"feed/{shelf.site.feed_url('tech')}", "feed/424242"):
+async def test_unsubscribing_is_ok_also_the_second_time(account: AppAccount) -> None:
+    app = await account.set_language()
+    for name in (f"feed/{account.feeds['news']}", f"feed/{account.site.feed_url('tech')}", "feed/424242"):
         for _ in range(2):
             assert (await app.post("subscription/edit", ac="unsubscribe", s=name)).text == "OK"
     assert await app.read("subscription/list") == {"subscriptions": []}
 
 
-async def test_a_feed_that_was_left_is_followed_again_by_its_number(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    news = f"feed/{shelf.feeds['news']}"
+async def test_a_feed_that_was_left_is_followed_again_by_its_number(account: AppAccount) -> None:
+    app = await account.set_language()
+    news = f"feed/{account.feeds['news']}"
     await app.post("subscription/edit", ac="unsubscribe", s=news)
     assert (await app.post("subscription/edit", ac="subscribe", s=news)).text == "OK"
     assert news in [one["id"] for one in (await app.read("subscription/list"))["subscriptions"]]
     assert (await app.post("subscription/edit", ac="subscribe", s="feed/999999")).status_code == 400
 
 
-async def test_quickadd_takes_feeds_and_pages_and_tells_failures_in_its_answer(shelf: Shelf) -> None:
-    shelf.site.publish("Six", feed="more")
-    page, empty = shelf.site.page("/home", feeds=("more",)), shelf.site.page("/empty", feeds=())
-    app = await shelf.set_language()
-    for query in (page, f"feed/{shelf.site.feed_url('more')}", page):
+async def test_quickadd_takes_feeds_and_pages_and_tells_failures_in_its_answer(account: AppAccount) -> None:
+    account.site.publish("Six", feed="more")
+    page, empty = account.site.page("/home", feeds=("more",)), account.site.page("/empty", feeds=())
+    app = await account.set_language()
+    for query in (page, f"feed/{account.site.feed_url('more')}", page):
         made = (await app.post("subscription/quickadd", quickadd=query)).json()
         assert (made["query"], made["numResults"]) == (query, 1)
         assert made["streamId"].startswith("feed/")
         assert made["streamName"]
     listed = (await app.read("subscription/list"))["subscriptions"]
     assert made["streamId"] in [one["id"] for one in listed]
-    nothing, closed = f"{shelf.site.url}/nothing", "http://127.0.0.1:1/feed"
+    nothing, closed = f"{account.site.url}/nothing", "http://127.0.0.1:1/feed"
     for query in (empty, "not an address", "", "http://10.0.0.1/feed", nothing, closed):
         failed = await app.post("subscription/quickadd", quickadd=query)
         assert failed.status_code == 200
@@ -243,19 +243,19 @@ async def test_quickadd_takes_feeds_and_pages_and_tells_failures_in_its_answer(s
     assert (await app.get("subscription/quickadd", quickadd=page)).json()["numResults"] == 1
 
 
-async def test_an_address_without_a_feed_is_refused_and_leaves_no_folder(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    for address in (f"{shelf.site.url}/nothing", "http://127.0.0.1:1/feed", shelf.site.page("/e", feeds=())):
+async def test_an_address_without_a_feed_is_refused_and_leaves_no_folder(account: AppAccount) -> None:
+    app = await account.set_language()
+    for address in (f"{account.site.url}/nothing", "http://127.0.0.1:1/feed", account.site.page("/e", feeds=())):
         answer = await app.post("subscription/edit", ac="subscribe", s=f"feed/{address}", a="user/-/label/New")
         assert answer.status_code == 400
     assert "user/-/label/New" not in [tag["id"] for tag in (await app.read("tag/list"))["tags"]]
     assert len((await app.read("subscription/list"))["subscriptions"]) == 2
 
 
-async def test_subscriptions_go_out_and_come_in_as_opml(shelf: Shelf) -> None:
-    app = await shelf.set_language()
+async def test_subscriptions_go_out_and_come_in_as_opml(account: AppAccount) -> None:
+    app = await account.set_language()
     exported = await app.get("subscription/export")
-    assert shelf.site.feed_url("news").encode() in exported.content
+    assert account.site.feed_url("news").encode() in exported.content
     opml = exported.content.replace(b"news.feed", b"other.feed")
     answer = await app.client.post(
         f"{app.base}/subscription/import", content=opml, headers={**app.headers, "Content-Type": "text/xml"}
@@ -269,9 +269,9 @@ async def test_subscriptions_go_out_and_come_in_as_opml(shelf: Shelf) -> None:
     assert (empty.status_code, empty.text) == (400, "Choose a file.")
 
 
-async def test_a_label_is_renamed_whether_folder_or_tag(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    await app.post("edit-tag", i=await shelf.id_of("One"), a="user/-/label/Keep")
+async def test_a_label_is_renamed_whether_folder_or_tag(account: AppAccount) -> None:
+    app = await account.set_language()
+    await app.post("edit-tag", i=await account.id_of("One"), a="user/-/label/Keep")
     for old, new in (("News", "Papers"), ("Keep", "Kept")):
         answer = await app.post("rename-tag", s=f"user/-/label/{old}", dest=f"user/-/label/{new}")
         assert answer.text == "OK"
@@ -282,16 +282,16 @@ async def test_a_label_is_renamed_whether_folder_or_tag(shelf: Shelf) -> None:
     assert unknown.status_code == 400
 
 
-async def test_renaming_to_a_folder_that_exists_puts_the_feeds_there(shelf: Shelf) -> None:
-    app = await shelf.set_language()
+async def test_renaming_to_a_folder_that_exists_puts_the_feeds_there(account: AppAccount) -> None:
+    app = await account.set_language()
     answer = await app.post("rename-tag", s="user/-/label/News", dest="user/-/label/Tech")
     assert answer.text == "OK"
     assert len(await app.ids(s="user/-/label/Tech")) == 5
 
 
-async def test_a_tag_renamed_to_another_becomes_one_with_it(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    one, two = await shelf.id_of("One"), await shelf.id_of("Two")
+async def test_a_tag_renamed_to_another_becomes_one_with_it(account: AppAccount) -> None:
+    app = await account.set_language()
+    one, two = await account.id_of("One"), await account.id_of("Two")
     await app.post("edit-tag", i=[one, two], a="user/-/label/Old")
     await app.post("edit-tag", i=one, a="user/-/label/New")
     answer = await app.post("rename-tag", s="user/-/label/Old", dest="user/-/label/New")
@@ -300,9 +300,9 @@ async def test_a_tag_renamed_to_another_becomes_one_with_it(shelf: Shelf) -> Non
     assert "user/-/label/Old" not in [tag["id"] for tag in (await app.read("tag/list"))["tags"]]
 
 
-async def test_a_disabled_label_leaves_feeds_and_entries(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    await app.post("edit-tag", i=await shelf.id_of("One"), a="user/-/label/Keep")
+async def test_a_disabled_label_leaves_feeds_and_entries(account: AppAccount) -> None:
+    app = await account.set_language()
+    await app.post("edit-tag", i=await account.id_of("One"), a="user/-/label/Keep")
     answer = await app.post("disable-tag", s=["user/-/label/News", "user/-/label/Keep", "user/-/label/No"])
     assert answer.text == "OK"
     assert (await app.post("disable-tag", t="Tech")).text == "OK"
@@ -312,28 +312,28 @@ async def test_a_disabled_label_leaves_feeds_and_entries(shelf: Shelf) -> None:
     assert len(await app.ids()) == 5
 
 
-async def test_a_token_that_may_only_read_changes_nothing(shelf: Shelf) -> None:
-    made = await shelf.page.post("/api/v1/users/me/tokens", json={"name": "Reader", "kind": "api", "scopes": ["read"]})
+async def test_a_token_that_may_only_read_changes_nothing(account: AppAccount) -> None:
+    made = await account.page.post("/api/v1/users/me/tokens", json={"name": "Reader", "kind": "api", "scopes": ["read"]})
     headers = {"Authorization": f"Bearer {made.json()['secret']}"}
-    listed = await shelf.app.get("/reader/api/0/subscription/list", headers=headers)
+    listed = await account.app.get("/reader/api/0/subscription/list", headers=headers)
     assert len(listed.json()["subscriptions"]) == 2
-    refused = await shelf.app.post(
-        "/reader/api/0/edit-tag", data={"i": str(await shelf.id_of("One")), "a": READ}, headers=headers
+    refused = await account.app.post(
+        "/reader/api/0/edit-tag", data={"i": str(await account.id_of("One")), "a": READ}, headers=headers
     )
     assert refused.status_code == 403
-    assert len(await shelf.unread_titles()) == 5
+    assert len(await account.unread_titles()) == 5
 
 
-async def test_changes_come_by_post_only(shelf: Shelf) -> None:
-    app = await shelf.set_language()
+async def test_changes_come_by_post_only(account: AppAccount) -> None:
+    app = await account.set_language()
     for path in ("edit-tag", "mark-all-as-read", "subscription/edit", "rename-tag", "disable-tag"):
         assert (await app.get(path, s=READING_LIST)).status_code == 405
-    assert len(await shelf.unread_titles()) == 5
+    assert len(await account.unread_titles()) == 5
 
 
-async def test_a_feed_has_several_labels_and_loses_one(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    news = f"feed/{shelf.feeds['news']}"
+async def test_a_feed_has_several_labels_and_loses_one(account: AppAccount) -> None:
+    app = await account.set_language()
+    news = f"feed/{account.feeds['news']}"
 
     async def labels() -> list[str]:
         listed = (await app.read("subscription/list"))["subscriptions"]

@@ -4,55 +4,55 @@ from hashlib import md5
 
 import pytest
 
-from tests.http.reader_apps.shelf import EMAIL, Shelf
+from tests.http.reader_apps.account import EMAIL, AppAccount
 
 
 @pytest.mark.parametrize(
     "path", ["/fever", "/fever/", "/fever//", "/fever.php", "/fever.php/", "/api/fever.php", "/fever/index.php"]
 )
-async def test_every_place_and_every_way_to_send_a_key(shelf: Shelf, path: str) -> None:
-    key = shelf.fever_key
+async def test_every_place_and_every_way_to_send_a_key(account: AppAccount, path: str) -> None:
+    key = account.fever_key
     body, upper = f"api_key={key}", {"api_key": key.upper()}
     for answer in (
-        await shelf.app.post(f"{path}?api", data={"api_key": key}),
-        await shelf.app.post(f"{path}?api", files={"api_key": (None, key)}),
-        await shelf.app.post(f"{path}?api", content=body),
-        await shelf.app.post(f"{path}?api&api_key={key}"),
-        await shelf.app.get(f"{path}?api&api_key={key}"),
-        await shelf.app.post(f"{path}?api", data=upper),
+        await account.app.post(f"{path}?api", data={"api_key": key}),
+        await account.app.post(f"{path}?api", files={"api_key": (None, key)}),
+        await account.app.post(f"{path}?api", content=body),
+        await account.app.post(f"{path}?api&api_key={key}"),
+        await account.app.get(f"{path}?api&api_key={key}"),
+        await account.app.post(f"{path}?api", data=upper),
     ):
         assert (answer.status_code, answer.json()["auth"]) == (200, 1)
         assert answer.json()["api_version"] == 3
 
 
-async def test_elsewhere_there_is_no_door(shelf: Shelf) -> None:
-    answer = await shelf.app.post("/fever/elsewhere?api", data={"api_key": shelf.fever_key})
+async def test_elsewhere_there_is_no_endpoint(account: AppAccount) -> None:
+    answer = await account.app.post("/fever/elsewhere?api", data={"api_key": account.fever_key})
     assert answer.status_code == 404
 
 
 @pytest.mark.parametrize("key", ["", "wrong", "0" * 32, None])
-async def test_a_wrong_key_is_told_nothing_else(shelf: Shelf, key: str | None) -> None:
+async def test_a_wrong_key_is_told_nothing_else(account: AppAccount, key: str | None) -> None:
     body = {} if key is None else {"api_key": key}
     for _ in range(8):
-        answer = await shelf.app.post("/fever/?api&groups&feeds&items&unread_item_ids", data=body)
+        answer = await account.app.post("/fever/?api&groups&feeds&items&unread_item_ids", data=body)
         assert (answer.status_code, answer.json()) == (200, {"api_version": 3, "auth": 0})
 
 
-async def test_a_revoked_app_password_is_a_wrong_key(shelf: Shelf) -> None:
-    assert (await shelf.fever())["auth"] == 1
-    await shelf.page.delete(f"/api/v1/users/me/tokens/{shelf.password_id}")
-    assert (await shelf.fever())["auth"] == 0
+async def test_a_revoked_app_password_is_a_wrong_key(account: AppAccount) -> None:
+    assert (await account.fever())["auth"] == 1
+    await account.page.delete(f"/api/v1/users/me/tokens/{account.password_id}")
+    assert (await account.fever())["auth"] == 0
 
 
-async def test_the_last_check_is_told_and_left_out_when_there_was_none(shelf: Shelf, signed_in) -> None:
-    checked = await shelf.harness.column("SELECT max(last_checked_at) FROM feed_fetch_state")
-    assert (await shelf.fever())["last_refreshed_on_time"] == checked[0] // 1_000
-    await shelf.harness.change("UPDATE feed_fetch_state SET last_checked_at = NULL")
-    assert "last_refreshed_on_time" not in await shelf.fever()
+async def test_the_last_check_is_told_and_left_out_when_there_was_none(account: AppAccount, signed_in) -> None:
+    checked = await account.harness.column("SELECT max(last_checked_at) FROM feed_fetch_state")
+    assert (await account.fever())["last_refreshed_on_time"] == checked[0] // 1_000
+    await account.harness.change("UPDATE feed_fetch_state SET last_checked_at = NULL")
+    assert "last_refreshed_on_time" not in await account.fever()
 
 
-async def test_everything_asked_for_at_once_is_answered_at_once(shelf: Shelf) -> None:
-    answer = await shelf.fever("groups&feeds&favicons&items&links&unread_item_ids&saved_item_ids")
+async def test_everything_asked_for_at_once_is_answered_at_once(account: AppAccount) -> None:
+    answer = await account.fever("groups&feeds&favicons&items&links&unread_item_ids&saved_item_ids")
     assert set(answer) == {
         *("api_version", "auth", "last_refreshed_on_time"),
         *("groups", "feeds_groups", "feeds", "favicons", "total_items", "items", "links"),
@@ -61,82 +61,82 @@ async def test_everything_asked_for_at_once_is_answered_at_once(shelf: Shelf) ->
     assert answer["links"] == []
 
 
-async def test_groups_feeds_and_what_lies_where(shelf: Shelf) -> None:
-    answer = await shelf.fever("groups&feeds")
-    news, tech = int(shelf.folders["news"]), int(shelf.folders["tech"])
+async def test_groups_feeds_and_what_lies_where(account: AppAccount) -> None:
+    answer = await account.fever("groups&feeds")
+    news, tech = int(account.folders["news"]), int(account.folders["tech"])
     assert answer["groups"] == [{"id": news, "title": "News"}, {"id": tech, "title": "Tech"}]
     assert answer["feeds_groups"] == [
-        {"group_id": news, "feed_ids": str(shelf.feeds["news"])},
-        {"group_id": tech, "feed_ids": str(shelf.feeds["tech"])},
+        {"group_id": news, "feed_ids": str(account.feeds["news"])},
+        {"group_id": tech, "feed_ids": str(account.feeds["tech"])},
     ]
     feed = answer["feeds"][0]
-    assert feed["id"] == shelf.feeds["news"]
-    assert (feed["title"], feed["url"]) == ("Feed news", shelf.site.feed_url("news"))
-    assert (feed["site_url"], feed["is_spark"]) == (f"{shelf.site.url}/", 0)
+    assert feed["id"] == account.feeds["news"]
+    assert (feed["title"], feed["url"]) == ("Feed news", account.site.feed_url("news"))
+    assert (feed["site_url"], feed["is_spark"]) == (f"{account.site.url}/", 0)
     assert isinstance(feed["favicon_id"], int)
     assert isinstance(feed["last_updated_on_time"], int)
-    assert "feeds_groups" in await shelf.fever("feeds")
-    assert "feeds_groups" in await shelf.fever("groups")
+    assert "feeds_groups" in await account.fever("feeds")
+    assert "feeds_groups" in await account.fever("groups")
 
 
-async def test_icons_come_without_data_and_match_their_feeds(shelf: Shelf) -> None:
-    await shelf.harness.change(
+async def test_icons_come_without_data_and_match_their_feeds(account: AppAccount) -> None:
+    await account.harness.change(
         "INSERT INTO blobs (hash, media_type, data, created_at) VALUES ('x', 'image/png', :data, 1)", data=b"picture"
     )
-    await shelf.harness.change("UPDATE feeds SET icon_id = (SELECT max(id) FROM blobs)")
-    answer = await shelf.fever("feeds&favicons")
+    await account.harness.change("UPDATE feeds SET icon_id = (SELECT max(id) FROM blobs)")
+    answer = await account.fever("feeds&favicons")
     none, icon = answer["favicons"]
     assert (none["id"], none["data"].startswith("image/png;base64,")) == (0, True)
     assert icon["data"] == "image/png;base64,cGljdHVyZQ=="
     assert {feed["favicon_id"] for feed in answer["feeds"]} == {icon["id"]}
 
 
-async def test_a_feed_without_an_icon_has_one_to_look_up(shelf: Shelf) -> None:
-    answer = await shelf.fever("feeds&favicons")
+async def test_a_feed_without_an_icon_has_one_to_look_up(account: AppAccount) -> None:
+    answer = await account.fever("feeds&favicons")
     assert {feed["favicon_id"] for feed in answer["feeds"]} <= {icon["id"] for icon in answer["favicons"]}
 
 
-async def test_what_was_saved_stays_readable_after_its_feed_was_left(shelf: Shelf) -> None:
-    one = await shelf.id_of("One")
-    await shelf.fever("", mark="item", id=str(one), **{"as": "saved"})
-    app = await shelf.set_language()
-    await app.post("subscription/edit", ac="unsubscribe", s=f"feed/{shelf.feeds['news']}")
-    assert (await shelf.fever("saved_item_ids"))["saved_item_ids"] == str(one)
-    (item,) = (await shelf.fever(f"items&with_ids={one}"))["items"]
+async def test_what_was_saved_stays_readable_after_its_feed_was_left(account: AppAccount) -> None:
+    one = await account.id_of("One")
+    await account.fever("", mark="item", id=str(one), **{"as": "saved"})
+    app = await account.set_language()
+    await app.post("subscription/edit", ac="unsubscribe", s=f"feed/{account.feeds['news']}")
+    assert (await account.fever("saved_item_ids"))["saved_item_ids"] == str(one)
+    (item,) = (await account.fever(f"items&with_ids={one}"))["items"]
     assert (item["title"], item["is_saved"]) == ("One", 1)
     (item,) = (await app.post("stream/items/contents", i=str(one))).json()["items"]
     assert item["origin"]["title"] == "Feed news"
 
 
-async def test_an_item_has_numbers_and_text(shelf: Shelf) -> None:
-    answer = await shelf.fever("items")
+async def test_an_item_has_numbers_and_text(account: AppAccount) -> None:
+    answer = await account.fever("items")
     assert answer["total_items"] == 5
-    one = await shelf.id_of("One")
+    one = await account.id_of("One")
     item = next(item for item in answer["items"] if item["id"] == one)
     assert item["created_on_time"] > 1_000_000_000
     del item["created_on_time"]
     assert item == {
         "id": one,
-        "feed_id": shelf.feeds["news"],
+        "feed_id": account.feeds["news"],
         "title": "One",
         "author": "",
         "html": "<p>One</p>",
-        "url": f"{shelf.site.url}/news/news-1",
+        "url": f"{account.site.url}/news/news-1",
         "is_saved": 0,
         "is_read": 0,
     }
 
 
-async def test_items_are_paged_by_since_by_max_and_by_ids(shelf: Shelf) -> None:
+async def test_items_are_paged_by_since_by_max_and_by_ids(account: AppAccount) -> None:
     for number in range(60):
-        shelf.site.publish(f"More {number}", feed="news")
-    await shelf.harness.check_anyway(shelf.feeds["news"])
-    every = [int(id) for id in (await shelf.fever("unread_item_ids"))["unread_item_ids"].split(",")]
+        account.site.publish(f"More {number}", feed="news")
+    await account.harness.check_anyway(account.feeds["news"])
+    every = [int(id) for id in (await account.fever("unread_item_ids"))["unread_item_ids"].split(",")]
     assert every == sorted(every)
     assert len(every) == 65
 
     async def ids(asked: str) -> list[int]:
-        return [item["id"] for item in (await shelf.fever(f"items&{asked}"))["items"]]
+        return [item["id"] for item in (await account.fever(f"items&{asked}"))["items"]]
 
     assert await ids("") == await ids("since_id=") == await ids("since_id=0") == every[:50]
     assert await ids(f"since_id={every[49]}") == every[50:]
@@ -150,16 +150,16 @@ async def test_items_are_paged_by_since_by_max_and_by_ids(shelf: Shelf) -> None:
     assert await ids(f"since_id={every[-1]}") == []
 
 
-async def test_lists_of_ids_are_whole_and_empty_text_when_there_is_nothing(shelf: Shelf) -> None:
-    answer = await shelf.fever("saved_item_ids&unread_item_ids")
+async def test_lists_of_ids_are_whole_and_empty_text_when_there_is_nothing(account: AppAccount) -> None:
+    answer = await account.fever("saved_item_ids&unread_item_ids")
     assert answer["saved_item_ids"] == ""
     assert len(answer["unread_item_ids"].split(",")) == 5
-    emptied = await shelf.fever("", mark="group", id="0", **{"as": "read"})
+    emptied = await account.fever("", mark="group", id="0", **{"as": "read"})
     assert emptied["unread_item_ids"] == ""
 
 
-async def test_an_item_is_set_and_never_toggled(shelf: Shelf) -> None:
-    one = await shelf.id_of("One")
+async def test_an_item_is_set_and_never_toggled(account: AppAccount) -> None:
+    one = await account.id_of("One")
     for wish, name, there in (
         ("read", "unread_item_ids", False),
         ("unread", "unread_item_ids", True),
@@ -167,10 +167,10 @@ async def test_an_item_is_set_and_never_toggled(shelf: Shelf) -> None:
         ("unsaved", "saved_item_ids", False),
     ):
         for _ in range(2):
-            answer = await shelf.fever("", mark="item", id=str(one), **{"as": wish})
+            answer = await account.fever("", mark="item", id=str(one), **{"as": wish})
             assert (str(one) in answer[name].split(",")) is there
-    assert (await shelf.state_of(one))["read"] is False
-    assert shelf.harness.heard("state_changed")
+    assert (await account.state_of(one))["read"] is False
+    assert account.harness.heard("state_changed")
 
 
 @pytest.mark.parametrize(
@@ -188,33 +188,33 @@ async def test_an_item_is_set_and_never_toggled(shelf: Shelf) -> None:
         {"mark": "everything", "as": "read", "id": "0"},
     ],
 )
-async def test_a_mark_without_sense_changes_nothing(shelf: Shelf, body: dict[str, str]) -> None:
-    assert (await shelf.fever("", **body))["auth"] == 1
-    assert len(await shelf.unread_titles()) == 5
+async def test_a_mark_without_sense_changes_nothing(account: AppAccount, body: dict[str, str]) -> None:
+    assert (await account.fever("", **body))["auth"] == 1
+    assert len(await account.unread_titles()) == 5
 
 
-async def test_feeds_and_groups_are_read_up_to_a_moment_of_arrival(shelf: Shelf) -> None:
-    arrived = await shelf.fetched_at(await shelf.id_of("One"))
+async def test_feeds_and_groups_are_read_up_to_a_moment_of_arrival(account: AppAccount) -> None:
+    arrived = await account.fetched_at(await account.id_of("One"))
     early = str(arrived // 1_000 - 1)
-    for kind, id in (("feed", shelf.feeds["news"]), ("group", shelf.folders["news"]), ("group", 0)):
-        await shelf.fever("", mark=kind, id=str(id), before=early, **{"as": "read"})
-        assert len(await shelf.unread_titles()) == 5
-    await shelf.fever("", mark="group", id="0", before=str(arrived // 1_000), **{"as": "read"})
-    assert await shelf.unread_titles() == {"Four", "Five"}
-    answer = await shelf.fever("", mark="group", id=shelf.folders["tech"], **{"as": "read"})
+    for kind, id in (("feed", account.feeds["news"]), ("group", account.folders["news"]), ("group", 0)):
+        await account.fever("", mark=kind, id=str(id), before=early, **{"as": "read"})
+        assert len(await account.unread_titles()) == 5
+    await account.fever("", mark="group", id="0", before=str(arrived // 1_000), **{"as": "read"})
+    assert await account.unread_titles() == {"Four", "Five"}
+    answer = await account.fever("", mark="group", id=account.folders["tech"], **{"as": "read"})
     assert answer["unread_item_ids"] == ""
 
 
-async def test_recent_reading_is_taken_back(shelf: Shelf) -> None:
-    await shelf.fever("", mark="item", id=str(await shelf.id_of("Four")), **{"as": "read"})
-    await shelf.fever("", mark="feed", id=str(shelf.feeds["news"]), **{"as": "read"})
-    assert await shelf.unread_titles() == {"Five"}
-    answer = await shelf.fever("", unread_recently_read="1")
+async def test_recent_reading_is_taken_back(account: AppAccount) -> None:
+    await account.fever("", mark="item", id=str(await account.id_of("Four")), **{"as": "read"})
+    await account.fever("", mark="feed", id=str(account.feeds["news"]), **{"as": "read"})
+    assert await account.unread_titles() == {"Five"}
+    answer = await account.fever("", unread_recently_read="1")
     assert len(answer["unread_item_ids"].split(",")) == 5
-    assert len(await shelf.unread_titles()) == 5
+    assert len(await account.unread_titles()) == 5
 
 
-async def test_the_login_password_is_no_fever_password(shelf: Shelf) -> None:
+async def test_the_login_password_is_no_fever_password(account: AppAccount) -> None:
     key = md5(f"{EMAIL}:correct horse battery".encode()).hexdigest()
-    answer = await shelf.app.post("/fever/?api", data={"api_key": key})
+    answer = await account.app.post("/fever/?api", data={"api_key": key})
     assert answer.json() == {"api_version": 3, "auth": 0}

@@ -1,10 +1,10 @@
 """Liferea and News+: decimal ids, the state of the whole reading list, lists that are never empty."""
 
-from tests.http.reader_apps.shelf import READ, READING_LIST, STARRED, Shelf
+from tests.http.reader_apps.account import READ, READING_LIST, STARRED, AppAccount
 
 
-async def test_liferea_marks_by_decimal_ids(shelf: Shelf) -> None:
-    app = await shelf.set_language()
+async def test_liferea_marks_by_decimal_ids(account: AppAccount) -> None:
+    app = await account.set_language()
     token = (await app.get("token")).text
     ids = await app.ids(xt=READ)
     marked = await app.post("edit-tag", i=[str(id) for id in ids[:2]], a=READ, ac="edit-tags", T=token)
@@ -14,9 +14,9 @@ async def test_liferea_marks_by_decimal_ids(shelf: Shelf) -> None:
     assert counts[READING_LIST] == 3
 
 
-async def test_news_plus_follows_a_star_there_and_back(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    one = await shelf.id_of("One")
+async def test_news_plus_follows_a_star_there_and_back(account: AppAccount) -> None:
+    app = await account.set_language()
+    one = await account.id_of("One")
 
     async def starred() -> list[str]:
         answer = await app.read("stream/items/ids", s=STARRED, n=1_000, client="newsplus")

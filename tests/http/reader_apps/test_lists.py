@@ -4,51 +4,51 @@ from io import BytesIO
 
 from PIL import Image
 
-from tests.http.reader_apps.shelf import EMAIL, READ, READING_LIST, STARRED, Shelf
+from tests.http.reader_apps.account import EMAIL, READ, READING_LIST, STARRED, AppAccount
 
 
-async def test_a_subscription_has_every_field_as_text(shelf: Shelf) -> None:
-    app = await shelf.set_language()
+async def test_a_subscription_has_every_field_as_text(account: AppAccount) -> None:
+    app = await account.set_language()
     for one in (await app.read("subscription/list"))["subscriptions"]:
         fields = ("id", "title", "sortid", "firstitemmsec", "url", "htmlUrl", "iconUrl")
         assert all(isinstance(one[name], str) for name in fields)
     (news, _) = sorted((await app.read("subscription/list"))["subscriptions"], key=lambda one: one["title"])
-    assert news["id"] == f"feed/{shelf.feeds['news']}"
+    assert news["id"] == f"feed/{account.feeds['news']}"
     assert news["title"] == "Feed news"
-    assert news["url"] == shelf.site.feed_url("news")
-    assert news["htmlUrl"] == f"{shelf.site.url}/"
+    assert news["url"] == account.site.feed_url("news")
+    assert news["htmlUrl"] == f"{account.site.url}/"
     assert news["categories"] == [{"id": "user/-/label/News", "label": "News"}]
 
 
-async def test_a_feed_never_fetched_is_listed_without_gaps(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    await shelf.page.post("/api/v1/subscriptions", json={"url": "http://127.0.0.1:9/feed"})
+async def test_a_feed_never_fetched_is_listed_without_gaps(account: AppAccount) -> None:
+    app = await account.set_language()
+    await account.page.post("/api/v1/subscriptions", json={"url": "http://127.0.0.1:9/feed"})
     listed = (await app.read("subscription/list"))["subscriptions"]
     (new,) = [one for one in listed if one["url"] == "http://127.0.0.1:9/feed"]
     assert new["categories"] == []
     assert (new["title"], new["iconUrl"]) == ("http://127.0.0.1:9/feed", "")
 
 
-async def test_icons_are_given_without_a_login_by_their_signed_address(shelf: Shelf) -> None:
+async def test_icons_are_given_without_a_login_by_their_signed_address(account: AppAccount) -> None:
     png = BytesIO()
     Image.new("RGB", (8, 8)).save(png, "PNG")
-    await shelf.harness.change(
+    await account.harness.change(
         "INSERT INTO blobs (hash, media_type, data, created_at) VALUES ('x', 'image/png', :data, 1)",
         data=png.getvalue(),
     )
-    await shelf.harness.change("UPDATE feeds SET icon_id = (SELECT max(id) FROM blobs)")
-    app = await shelf.set_language()
+    await account.harness.change("UPDATE feeds SET icon_id = (SELECT max(id) FROM blobs)")
+    app = await account.set_language()
     address = (await app.read("subscription/list"))["subscriptions"][0]["iconUrl"]
     assert address.startswith("http://127.0.0.1:8080/")
-    answer = await shelf.app.get(address)
+    answer = await account.app.get(address)
     assert (answer.status_code, answer.content) == (200, png.getvalue())
-    assert (await shelf.app.get(address.replace(".png", "0.png"))).status_code == 404
-    assert (await shelf.app.get("/greader/icons/nonsense")).status_code == 404
+    assert (await account.app.get(address.replace(".png", "0.png"))).status_code == 404
+    assert (await account.app.get("/greader/icons/nonsense")).status_code == 404
 
 
-async def test_tags_are_stars_folders_and_labels(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    await app.post("edit-tag", i=await shelf.id_of("One"), a=["user/-/label/Keep", "user/-/label/Tech"])
+async def test_tags_are_stars_folders_and_labels(account: AppAccount) -> None:
+    app = await account.set_language()
+    await app.post("edit-tag", i=await account.id_of("One"), a=["user/-/label/Keep", "user/-/label/Tech"])
     tags = (await app.read("tag/list"))["tags"]
     assert [(tag["id"], tag.get("type"), tag.get("unread_count")) for tag in tags] == [
         (STARRED, None, None),
@@ -58,10 +58,10 @@ async def test_tags_are_stars_folders_and_labels(shelf: Shelf) -> None:
     ]
 
 
-async def test_nested_folders_are_called_by_their_path_and_found_by_their_name(shelf: Shelf) -> None:
-    made = await shelf.page.post("/api/v1/folders", json={"name": "Linux", "parent_id": shelf.folders["tech"]})
-    app = await shelf.set_language()
-    news = f"feed/{shelf.feeds['news']}"
+async def test_nested_folders_are_called_by_their_path_and_found_by_their_name(account: AppAccount) -> None:
+    made = await account.page.post("/api/v1/folders", json={"name": "Linux", "parent_id": account.folders["tech"]})
+    app = await account.set_language()
+    news = f"feed/{account.feeds['news']}"
     await app.post("subscription/edit", ac="edit", s=news, a="user/-/label/Tech/Linux")
     assert made.status_code == 201
     names = {tag["id"] for tag in (await app.read("tag/list"))["tags"]}
@@ -70,24 +70,24 @@ async def test_nested_folders_are_called_by_their_path_and_found_by_their_name(s
         assert len(await app.ids(s=f"user/-/label/{label}")) == 3
     assert len(await app.ids(s="user/-/label/Tech")) == 2
     await app.post("mark-all-as-read", s="user/-/label/Tech")
-    assert await shelf.unread_titles() == {"One", "Two", "Three"}
+    assert await account.unread_titles() == {"One", "Two", "Three"}
     await app.post("rename-tag", s="user/-/label/Tech/Linux", dest="user/-/label/Tech/BSD")
-    folders = (await shelf.page.get("/api/v1/folders")).json()["items"]
+    folders = (await account.page.get("/api/v1/folders")).json()["items"]
     assert "BSD" in str(folders)
 
 
-async def test_counts_name_every_stream_with_the_moment_of_its_newest(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    one = await shelf.id_of("One")
+async def test_counts_name_every_stream_with_the_moment_of_its_newest(account: AppAccount) -> None:
+    app = await account.set_language()
+    one = await account.id_of("One")
     await app.post("edit-tag", i=one, a="user/-/label/Keep")
-    await app.post("edit-tag", i=await shelf.id_of("Two"), a=READ)
+    await app.post("edit-tag", i=await account.id_of("Two"), a=READ)
     answer = await app.read("unread-count")
-    news, tech = await shelf.fetched_at(one), await shelf.fetched_at(await shelf.id_of("Five"))
+    news, tech = await account.fetched_at(one), await account.fetched_at(await account.id_of("Five"))
     assert answer["max"] == 4
     counts = {row["id"]: (row["count"], row["newestItemTimestampUsec"]) for row in answer["unreadcounts"]}
     assert counts == {
-        f"feed/{shelf.feeds['news']}": (2, f"{news}000"),
-        f"feed/{shelf.feeds['tech']}": (2, f"{tech}000"),
+        f"feed/{account.feeds['news']}": (2, f"{news}000"),
+        f"feed/{account.feeds['tech']}": (2, f"{tech}000"),
         "user/-/label/News": (2, f"{news}000"),
         "user/-/label/Tech": (2, f"{tech}000"),
         "user/-/label/Keep": (1, f"{news}000"),
@@ -95,8 +95,8 @@ async def test_counts_name_every_stream_with_the_moment_of_its_newest(shelf: She
     }
 
 
-async def test_the_user_is_told_in_text(shelf: Shelf) -> None:
-    info = await (await shelf.set_language()).read("user-info")
+async def test_the_user_is_told_in_text(account: AppAccount) -> None:
+    info = await (await account.set_language()).read("user-info")
     names = ("userId", "userName", "userProfileId", "userEmail")
     assert all(isinstance(info[name], str) and info[name] for name in names)
     assert info["userEmail"] == EMAIL

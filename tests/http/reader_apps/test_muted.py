@@ -9,7 +9,7 @@ from reedbed.services.questions import ask_question, get_question
 from reedbed.services.search.upkeep import repair_search
 from reedbed.services.stories import StoryGrouper
 from reedbed.store import users
-from tests.http.reader_apps.shelf import API, Shelf
+from tests.http.reader_apps.account import API, AppAccount
 from tests.smtp_server import work_off
 
 MUTE: dict[str, Any] = {
@@ -22,45 +22,45 @@ SHOWN = "Council votes to close the Marrowby swing bridge to cars"
 
 
 @pytest.fixture
-async def muted(shelf: Shelf) -> int:
+async def muted(account: AppAccount) -> int:
     """The id of an entry that arrived muted; another feed tells of the same event."""
-    made = await shelf.page.post("/api/v1/rules", json=MUTE)
+    made = await account.page.post("/api/v1/rules", json=MUTE)
     assert made.status_code == 201, made.text
-    await shelf.publish(MUTED, content="<p>The swing bridge stays closed to cars: muted words.</p>")
-    await shelf.publish(SHOWN, feed="tech", content="<p>The swing bridge stays closed to cars.</p>")
-    await repair_search(shelf.harness.runtime)
-    return await shelf.id_of(MUTED)
+    await account.publish(MUTED, content="<p>The swing bridge stays closed to cars: muted words.</p>")
+    await account.publish(SHOWN, feed="tech", content="<p>The swing bridge stays closed to cars.</p>")
+    await repair_search(account.harness.runtime)
+    return await account.id_of(MUTED)
 
 
-async def _titles(shelf: Shelf, **params: Any) -> list[str]:
-    answer = await shelf.page.get("/api/v1/entries", params=params)
+async def _titles(account: AppAccount, **params: Any) -> list[str]:
+    answer = await account.page.get("/api/v1/entries", params=params)
     assert answer.status_code == 200, answer.text
     return [item["title"] for item in answer.json()["items"]]
 
 
-async def test_lists_counts_and_searches_leave_it_out(shelf: Shelf, muted: int) -> None:
+async def test_lists_counts_and_searches_leave_it_out(account: AppAccount, muted: int) -> None:
     everything = {"One", "Two", "Three", "Four", "Five", SHOWN}
-    assert set(await _titles(shelf)) == set(await _titles(shelf, limit=200)) == everything
-    assert set(await _titles(shelf, feed_id=shelf.feeds["news"])) == {"One", "Two", "Three"}
-    assert set(await _titles(shelf, folder_id=shelf.folders["news"])) == {"One", "Two", "Three"}
-    assert set(await _titles(shelf, view="unread")) == everything
+    assert set(await _titles(account)) == set(await _titles(account, limit=200)) == everything
+    assert set(await _titles(account, feed_id=account.feeds["news"])) == {"One", "Two", "Three"}
+    assert set(await _titles(account, folder_id=account.folders["news"])) == {"One", "Two", "Three"}
+    assert set(await _titles(account, view="unread")) == everything
     for view in ("starred", "later", "history"):
-        assert await _titles(shelf, view=view) == []
-    assert await _titles(shelf, tag="Bridges") == []
+        assert await _titles(account, view=view) == []
+    assert await _titles(account, tag="Bridges") == []
     for words in ("swing bridge", "bridge -is:muted", "bridge is:read", "bridge lang:en"):
-        assert MUTED not in await _titles(shelf, q=words)
-    assert await _titles(shelf, q="swing bridge") == [SHOWN]
-    counts = (await shelf.page.get("/api/v1/counts")).json()
+        assert MUTED not in await _titles(account, q=words)
+    assert await _titles(account, q="swing bridge") == [SHOWN]
+    counts = (await account.page.get("/api/v1/counts")).json()
     assert (counts["all"], counts["starred"]) == (6, 0)
 
 
-async def test_whoever_asks_for_muted_entries_gets_them(shelf: Shelf, muted: int, signed_in: Any) -> None:
-    assert await _titles(shelf, view="muted") == [MUTED]
-    assert await _titles(shelf, view="muted", feed_id=shelf.feeds["tech"]) == []
+async def test_whoever_asks_for_muted_entries_gets_them(account: AppAccount, muted: int, signed_in: Any) -> None:
+    assert await _titles(account, view="muted") == [MUTED]
+    assert await _titles(account, view="muted", feed_id=account.feeds["tech"]) == []
     for words in ("is:muted", "bridge is:muted", "is:muted is:read"):
-        assert await _titles(shelf, q=words) == [MUTED]
-    assert await _titles(shelf, q="lighthouse is:muted") == []
-    entry = (await shelf.page.get(f"/api/v1/entries/{muted}")).json()
+        assert await _titles(account, q=words) == [MUTED]
+    assert await _titles(account, q="lighthouse is:muted") == []
+    entry = (await account.page.get(f"/api/v1/entries/{muted}")).json()
     assert (entry["read"], entry["starred"], entry["tags"]) == (True, False, [])
     other = await signed_in("other@example.org")
     assert (await other.get(f"/api/v1/entries/{muted}")).status_code == 404
@@ -68,39 +68,41 @@ async def test_whoever_asks_for_muted_entries_gets_them(shelf: Shelf, muted: int
 
 
 @pytest.mark.parametrize("change", [{"read": False}, {"starred": True}, {"later": True}, {"tags": ["Keep"]}])
-async def test_an_act_of_the_reader_brings_it_back(shelf: Shelf, muted: int, change: dict) -> None:
-    assert (await shelf.page.patch(f"/api/v1/entries/{muted}", json={"read": True})).status_code == 200
-    assert MUTED not in await _titles(shelf)
-    assert (await shelf.page.patch(f"/api/v1/entries/{muted}", json=change)).status_code == 200
-    assert MUTED in await _titles(shelf)
-    assert await _titles(shelf, view="muted") == []
+async def test_an_act_of_the_reader_brings_it_back(account: AppAccount, muted: int, change: dict) -> None:
+    assert (await account.page.patch(f"/api/v1/entries/{muted}", json={"read": True})).status_code == 200
+    assert MUTED not in await _titles(account)
+    assert (await account.page.patch(f"/api/v1/entries/{muted}", json=change)).status_code == 200
+    assert MUTED in await _titles(account)
+    assert await _titles(account, view="muted") == []
 
 
-async def test_marking_a_feed_unread_leaves_it_muted_and_marking_it_by_id_does_not(shelf: Shelf, muted: int) -> None:
-    await shelf.page.post("/api/v1/entries/mark-read", json={"all": True})
-    feed = {"feed_id": str(shelf.feeds["news"]), "read": False}
-    assert (await shelf.page.post("/api/v1/entries/mark-read", json=feed)).json()["marked"] == 3
-    assert MUTED not in await shelf.unread_titles()
+async def test_marking_a_feed_unread_leaves_it_muted_and_marking_it_by_id_does_not(
+    account: AppAccount, muted: int
+) -> None:
+    await account.page.post("/api/v1/entries/mark-read", json={"all": True})
+    feed = {"feed_id": str(account.feeds["news"]), "read": False}
+    assert (await account.page.post("/api/v1/entries/mark-read", json=feed)).json()["marked"] == 3
+    assert MUTED not in await account.unread_titles()
     one = {"ids": [str(muted)], "read": False}
-    assert (await shelf.page.post("/api/v1/entries/mark-read", json=one)).json()["marked"] == 1
-    assert MUTED in await shelf.unread_titles()
+    assert (await account.page.post("/api/v1/entries/mark-read", json=one)).json()["marked"] == 1
+    assert MUTED in await account.unread_titles()
 
 
-async def test_apps_are_not_sent_it(shelf: Shelf, muted: int) -> None:
-    app = await shelf.set_language()
+async def test_apps_are_not_sent_it(account: AppAccount, muted: int) -> None:
+    app = await account.set_language()
     assert muted not in await app.ids() and len(await app.ids()) == 6
     assert (await app.post("stream/items/contents", i=str(muted))).json()["items"] == []
     stream = await app.client.get(f"{API}/stream/contents", headers=app.headers)
     assert SHOWN in stream.text and MUTED not in stream.text
-    titles = [item["title"] for item in (await shelf.fever("items"))["items"]]
+    titles = [item["title"] for item in (await account.fever("items"))["items"]]
     assert SHOWN in titles and MUTED not in titles
-    assert (await shelf.fever("items", with_ids=str(muted)))["items"] == []
+    assert (await account.fever("items", with_ids=str(muted)))["items"] == []
 
 
-async def test_digests_and_answers_leave_it_out(shelf: Shelf, muted: int) -> None:
-    runtime = shelf.harness.runtime
+async def test_digests_and_answers_leave_it_out(account: AppAccount, muted: int) -> None:
+    runtime = account.harness.runtime
     async with runtime.db.read() as tx:
-        user = await users.get(tx, shelf.page.user_id)
+        user = await users.get(tx, account.page.user_id)
     assert user is not None
     digest = await ask_digest(runtime, user)
     question = await ask_question(runtime, user, "Is the swing bridge closed to cars?")
@@ -111,29 +113,29 @@ async def test_digests_and_answers_leave_it_out(shelf: Shelf, muted: int) -> Non
     assert {source.title for source in answer.sources} == {SHOWN}
 
 
-async def test_stories_leave_it_out(shelf: Shelf, muted: int) -> None:
-    await StoryGrouper().group_new(shelf.harness.runtime)
-    assert (await shelf.page.get("/api/v1/stories")).json()["items"] == []
-    await shelf.page.patch(f"/api/v1/entries/{muted}", json={"read": False})
-    (story,) = (await shelf.page.get("/api/v1/stories")).json()["items"]
+async def test_stories_leave_it_out(account: AppAccount, muted: int) -> None:
+    await StoryGrouper().group_new(account.harness.runtime)
+    assert (await account.page.get("/api/v1/stories")).json()["items"] == []
+    await account.page.patch(f"/api/v1/entries/{muted}", json={"read": False})
+    (story,) = (await account.page.get("/api/v1/stories")).json()["items"]
     assert story["feeds"] == 2, "brought back, it makes the other one a story"
 
 
-async def test_published_feeds_leave_it_out(shelf: Shelf, muted: int) -> None:
-    made = await shelf.page.post("/api/v1/published-feeds", json={"name": "Mine", "view": "all"})
+async def test_published_feeds_leave_it_out(account: AppAccount, muted: int) -> None:
+    made = await account.page.post("/api/v1/published-feeds", json={"name": "Mine", "view": "all"})
     assert made.status_code == 201, made.text
-    feed = (await shelf.app.get(made.json()["atom_url"])).text
+    feed = (await account.app.get(made.json()["atom_url"])).text
     assert SHOWN in feed and MUTED not in feed
 
 
-async def test_a_run_over_old_entries_mutes_what_the_reader_does_not_keep(shelf: Shelf) -> None:
-    await shelf.page.patch(f"/api/v1/entries/{await shelf.id_of('One')}", json={"starred": True})
-    await shelf.page.patch(f"/api/v1/entries/{await shelf.id_of('Two')}", json={"read": True})
-    of_feed = [{"field": "feed", "operator": "is", "value": str(shelf.feeds["news"])}]
+async def test_a_run_over_old_entries_mutes_what_the_reader_does_not_keep(account: AppAccount) -> None:
+    await account.page.patch(f"/api/v1/entries/{await account.id_of('One')}", json={"starred": True})
+    await account.page.patch(f"/api/v1/entries/{await account.id_of('Two')}", json={"read": True})
+    of_feed = [{"field": "feed", "operator": "is", "value": str(account.feeds["news"])}]
     rule = {"name": "No news", "conditions": of_feed, "actions": [{"action": "mute"}]}
-    made = (await shelf.page.post("/api/v1/rules", json=rule)).json()
-    assert (await shelf.page.post(f"/api/v1/rules/{made['id']}/apply")).status_code == 202
-    await work_off(shelf.harness.runtime)
-    assert set(await _titles(shelf)) == {"One", "Four", "Five"}
-    assert set(await _titles(shelf, view="muted")) == {"Two", "Three"}
-    assert await _titles(shelf, view="history") == []
+    made = (await account.page.post("/api/v1/rules", json=rule)).json()
+    assert (await account.page.post(f"/api/v1/rules/{made['id']}/apply")).status_code == 202
+    await work_off(account.harness.runtime)
+    assert set(await _titles(account)) == {"One", "Four", "Five"}
+    assert set(await _titles(account, view="muted")) == {"Two", "Three"}
+    assert await _titles(account, view="history") == []

@@ -6,15 +6,15 @@ import feedparser
 import pytest
 from lxml import etree
 
-from tests.http.reader_apps.shelf import API, KEPT_UNREAD, LONG, READ, STARRED, Shelf
+from tests.http.reader_apps.account import API, KEPT_UNREAD, LONG, READ, STARRED, AppAccount
 
 ATOM = {"a": "http://www.w3.org/2005/Atom", "gr": "http://www.google.com/schemas/reader/atom/"}
 
 
-async def test_newsboat_reads_each_feed_and_marks_with_unescaped_bodies(shelf: Shelf) -> None:
-    app = await shelf.set_language()
+async def test_newsboat_reads_each_feed_and_marks_with_unescaped_bodies(account: AppAccount) -> None:
+    app = await account.set_language()
     token = (await app.get("token")).text
-    name = quote(f"feed/{shelf.feeds['news']}", safe="")
+    name = quote(f"feed/{account.feeds['news']}", safe="")
     answer = await app.client.get(f"{API}/stream/contents/{name}?n=20", headers=app.headers)
     items = answer.json()["items"]
     assert len(items) == 3
@@ -30,20 +30,20 @@ async def test_newsboat_reads_each_feed_and_marks_with_unescaped_bodies(shelf: S
     tracking = "user/-/state/com.google/tracking-kept-unread"
     unread = f"i={item}&r={READ}&a={KEPT_UNREAD}&a={tracking}&ac=edit&T={token}"
     assert (await app.client.post(f"{API}/edit-tag", content=unread, headers=form)).content == b"OK"
-    assert len(await shelf.unread_titles()) == 5
-    everything = f"s=feed/{shelf.feeds['news']}&T={token}"
+    assert len(await account.unread_titles()) == 5
+    everything = f"s=feed/{account.feeds['news']}&T={token}"
     answer = await app.client.post(f"{API}/mark-all-as-read", content=everything, headers=form)
     assert answer.content == b"OK"
-    assert await shelf.unread_titles() == {"Four", "Five"}
+    assert await account.unread_titles() == {"Four", "Five"}
 
 
 @pytest.mark.parametrize("base", ["", "/greader", "/api/greader.php"])
-async def test_newsboat_reads_each_feed_as_atom_in_its_feedhq_mode(shelf: Shelf, base: str) -> None:
-    app = await shelf.set_language()
-    rich = await shelf.publish("A & B", author="Somebody", content="<p>Text &amp; more \x0b</p>")
+async def test_newsboat_reads_each_feed_as_atom_in_its_feedhq_mode(account: AppAccount, base: str) -> None:
+    app = await account.set_language()
+    rich = await account.publish("A & B", author="Somebody", content="<p>Text &amp; more \x0b</p>")
     await app.post("edit-tag", i=rich, a=READ)
-    await app.post("edit-tag", i=await shelf.id_of("Three"), a="user/-/label/read")
-    name = quote(f"feed/{shelf.feeds['news']}", safe="")
+    await app.post("edit-tag", i=await account.id_of("Three"), a="user/-/label/read")
+    name = quote(f"feed/{account.feeds['news']}", safe="")
     answer = await app.client.get(f"{base}/reader/atom/{name}?n=2", headers=app.headers)
     assert answer.headers["content-type"] == "application/atom+xml"
     root = etree.fromstring(answer.content)
@@ -54,7 +54,7 @@ async def test_newsboat_reads_each_feed_as_atom_in_its_feedhq_mode(shelf: Shelf,
     assert first.findtext("a:title", namespaces=ATOM) == "A & B"
     assert first.findtext("a:author/a:name", namespaces=ATOM) == "Somebody"
     assert first.findtext("a:content", namespaces=ATOM) == "<p>Text &amp; more </p>"
-    assert [link.get("href") for link in first.findall("a:link", ATOM)] == [f"{shelf.site.url}/news/news-4"]
+    assert [link.get("href") for link in first.findall("a:link", ATOM)] == [f"{account.site.url}/news/news-4"]
     assert _labels(first) == {"reading-list", "read"}
     assert _labels(second) == {"reading-list", "fresh"}
     entry, other = feedparser.parse(answer.content).entries
@@ -62,9 +62,9 @@ async def test_newsboat_reads_each_feed_as_atom_in_its_feedhq_mode(shelf: Shelf,
     assert {tag.label for tag in other.tags} == {"reading-list", "News", "read", "fresh"}
 
 
-async def test_atom_streams_follow_the_rules_of_all_streams(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    starred = await shelf.id_of("Four")
+async def test_atom_streams_follow_the_rules_of_all_streams(account: AppAccount) -> None:
+    app = await account.set_language()
+    starred = await account.id_of("Four")
     await app.post("edit-tag", i=starred, a=STARRED)
     for stream, count in ((f"/{STARRED}", 1), ("", 5), (f"/user/-/label/News?xt={READ}", 3)):
         answer = await app.client.get(f"/reader/atom{stream}", headers=app.headers)

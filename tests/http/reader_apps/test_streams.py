@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.http.reader_apps.shelf import KEPT_UNREAD, READ, READING_LIST, STARRED, Shelf
+from tests.http.reader_apps.account import KEPT_UNREAD, READ, READING_LIST, STARRED, AppAccount
 
 STATE = "user/-/state/com.google/"
 
 
-async def test_a_stream_is_newest_first_by_arrival_or_oldest_first(shelf: Shelf) -> None:
-    app = await shelf.set_language()
+async def test_a_stream_is_newest_first_by_arrival_or_oldest_first(account: AppAccount) -> None:
+    app = await account.set_language()
     ids = await app.ids()
     assert ids == sorted(ids, reverse=True)
     assert len(ids) == 5
@@ -18,8 +18,8 @@ async def test_a_stream_is_newest_first_by_arrival_or_oldest_first(shelf: Shelf)
 
 
 @pytest.mark.parametrize("order", ["n", "o"])
-async def test_pages_are_filled_and_end_without_a_continuation(shelf: Shelf, order: str) -> None:
-    app = await shelf.set_language()
+async def test_pages_are_filled_and_end_without_a_continuation(account: AppAccount, order: str) -> None:
+    app = await account.set_language()
     seen: list[str] = []
     more: dict[str, str] = {}
     for size in (2, 2, 1):
@@ -32,8 +32,8 @@ async def test_pages_are_filled_and_end_without_a_continuation(shelf: Shelf, ord
     assert [int(id) for id in seen] == await app.ids(r=order)
 
 
-async def test_a_page_misses_nothing_when_states_change_meanwhile(shelf: Shelf) -> None:
-    app = await shelf.set_language()
+async def test_a_page_misses_nothing_when_states_change_meanwhile(account: AppAccount) -> None:
+    app = await account.set_language()
     first = await app.read("stream/items/ids", s=READING_LIST, xt=READ, n=2)
     read = [ref["id"] for ref in first["itemRefs"]]
     await app.post("edit-tag", i=read, a=READ)
@@ -42,15 +42,15 @@ async def test_a_page_misses_nothing_when_states_change_meanwhile(shelf: Shelf) 
     assert not set(map(str, rest)) & set(read)
 
 
-async def test_a_continuation_nobody_gave_is_refused(shelf: Shelf) -> None:
-    app = await shelf.set_language()
+async def test_a_continuation_nobody_gave_is_refused(account: AppAccount) -> None:
+    app = await account.set_language()
     for wrong in ("abc", "n", "12x", "nn5", "-4"):
         assert (await app.get("stream/items/ids", s=READING_LIST, c=wrong)).status_code == 400
 
 
-async def test_read_unread_and_starred_are_what_they_say(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    one, two = await shelf.id_of("One"), await shelf.id_of("Two")
+async def test_read_unread_and_starred_are_what_they_say(account: AppAccount) -> None:
+    app = await account.set_language()
+    one, two = await account.id_of("One"), await account.id_of("Two")
     assert await app.ids(s=READ) == []
     await app.post("edit-tag", i=one, a=READ)
     await app.post("edit-tag", i=two, a=STARRED)
@@ -68,16 +68,16 @@ async def test_read_unread_and_starred_are_what_they_say(shelf: Shelf) -> None:
 @pytest.mark.parametrize(
     "name", ["kept-unread", "tracking-kept-unread", "broadcast", "broadcast-friends", "like", "created"]
 )
-async def test_states_of_old_are_empty(shelf: Shelf, name: str) -> None:
-    app = await shelf.set_language()
+async def test_states_of_old_are_empty(account: AppAccount, name: str) -> None:
+    app = await account.set_language()
     assert await app.ids(s=f"{STATE}{name}") == []
     assert await app.ids(it=f"{STATE}{name}") == []
     assert len(await app.ids(xt=f"{STATE}{name}")) == 5
 
 
-async def test_a_feed_is_named_by_number_by_address_and_doubly(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    number, address = shelf.feeds["news"], shelf.site.feed_url("news")
+async def test_a_feed_is_named_by_number_by_address_and_doubly(account: AppAccount) -> None:
+    app = await account.set_language()
+    number, address = account.feeds["news"], account.site.feed_url("news")
     for name in (f"feed/{number}", f"feed/{address}", f"feed/feed/{number}", f"feed/feed/{address}"):
         assert len(await app.ids(s=name)) == 3
         assert len((await app.read(f"stream/contents/{name}/"))["items"]) == 3
@@ -85,12 +85,12 @@ async def test_a_feed_is_named_by_number_by_address_and_doubly(shelf: Shelf) -> 
     assert len(await app.ids(s=f"feed/{number}", xt=READ)) == 3
     assert len(await app.ids(xt=f"feed/{number}")) == 2
     assert len(await app.ids(it=f"feed/{number}")) == 3
-    assert len(await app.ids(s=[f"feed/{number}", f"feed/{shelf.feeds['tech']}"])) == 5
+    assert len(await app.ids(s=[f"feed/{number}", f"feed/{account.feeds['tech']}"])) == 5
 
 
-async def test_a_label_is_a_folder_a_tag_or_both(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    one, four = await shelf.id_of("One"), await shelf.id_of("Four")
+async def test_a_label_is_a_folder_a_tag_or_both(account: AppAccount) -> None:
+    app = await account.set_language()
+    one, four = await account.id_of("One"), await account.id_of("Four")
     assert len(await app.ids(s="user/-/label/News")) == 3
     assert len(await app.ids(s="user/1005921515/label/News")) == 3
     await app.post("edit-tag", i=one, a="user/-/label/Keep")
@@ -102,28 +102,28 @@ async def test_a_label_is_a_folder_a_tag_or_both(shelf: Shelf) -> None:
     assert len(await app.ids(xt=["user/-/label/Keep", "user/-/label/Tech"])) == 2
 
 
-async def test_labels_narrow_each_other_and_never_widen(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    one, two, four = [await shelf.id_of(title) for title in ("One", "Two", "Four")]
+async def test_labels_narrow_each_other_and_never_widen(account: AppAccount) -> None:
+    app = await account.set_language()
+    one, two, four = [await account.id_of(title) for title in ("One", "Two", "Four")]
     await app.post("edit-tag", i=[one, four], a="user/-/label/Keep")
     await app.post("edit-tag", i=[two, four], a=["user/-/label/Later", "user/-/label/News"])
     keep, later, news = (f"user/-/label/{name}" for name in ("Keep", "Later", "News"))
     assert await app.ids(s=keep, it=later) == await app.ids(it=[keep, later, keep]) == [four]
     assert await app.ids(s=keep, it=news, r="o") == [one, four]
-    tech = f"feed/{shelf.feeds['tech']}"
+    tech = f"feed/{account.feeds['tech']}"
     assert await app.ids(s=news, it=tech) == await app.ids(s=tech, it=news) == [four]
-    assert await app.ids(s=news, it=[tech, f"feed/{shelf.feeds['news']}"]) == []
+    assert await app.ids(s=news, it=[tech, f"feed/{account.feeds['news']}"]) == []
 
 
-async def test_streams_asked_for_together_add_up(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    one, two, four = [await shelf.id_of(title) for title in ("One", "Two", "Four")]
+async def test_streams_asked_for_together_add_up(account: AppAccount) -> None:
+    app = await account.set_language()
+    one, two, four = [await account.id_of(title) for title in ("One", "Two", "Four")]
     await app.post("edit-tag", i=one, a="user/-/label/Keep")
     await app.post("edit-tag", i=two, a=["user/-/label/Later", STARRED])
     keep, later = "user/-/label/Keep", "user/-/label/Later"
-    tech, old = f"feed/{shelf.feeds['tech']}", f"{STATE}broadcast"
+    tech, old = f"feed/{account.feeds['tech']}", f"{STATE}broadcast"
     assert await app.ids(s=[keep, later], r="o") == [one, two]
-    assert await app.ids(s=[tech, keep], r="o") == [one, four, await shelf.id_of("Five")]
+    assert await app.ids(s=[tech, keep], r="o") == [one, four, await account.id_of("Five")]
     assert await app.ids(s=[STARRED, old]) == [two]
     assert await app.ids(s=[old, f"{STATE}like"]) == []
     assert len(await app.ids(s=[tech, READING_LIST])) == 5
@@ -146,20 +146,20 @@ async def test_streams_asked_for_together_add_up(shelf: Shelf) -> None:
         "",
     ],
 )
-async def test_an_unknown_stream_is_refused_and_never_wider(shelf: Shelf, name: str) -> None:
-    app = await shelf.set_language()
+async def test_an_unknown_stream_is_refused_and_never_wider(account: AppAccount, name: str) -> None:
+    app = await account.set_language()
     assert (await app.get("stream/items/ids", s=name, n=100)).status_code == 400
     if name:
         assert (await app.get(f"stream/contents/{name}", n=100)).status_code in (400, 404)
         assert await app.ids(it=name) == []
     assert (await app.post("mark-all-as-read", s=name)).status_code == 400
-    assert len(await shelf.unread_titles()) == 5
+    assert len(await account.unread_titles()) == 5
 
 
-async def test_time_filters_go_by_arrival_not_by_publication(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    four = await shelf.id_of("Four")
-    arrived = (await shelf.fetched_at(four)) / 1_000
+async def test_time_filters_go_by_arrival_not_by_publication(account: AppAccount) -> None:
+    app = await account.set_language()
+    four = await account.id_of("Four")
+    arrived = (await account.fetched_at(four)) / 1_000
     assert len(await app.ids(ot=f"{arrived:.3f}")) == 2
     assert len(await app.ids(ot=f"{arrived + 0.001:.3f}")) == 0
     assert len(await app.ids(nt=f"{arrived - 0.001:.3f}")) == 3
@@ -169,24 +169,24 @@ async def test_time_filters_go_by_arrival_not_by_publication(shelf: Shelf) -> No
     assert (await app.get("stream/items/ids", s=READING_LIST, ot="yesterday")).status_code == 400
 
 
-async def test_an_entry_that_changed_comes_again(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    shelf.site.publish("Six", key="six", feed="news")
-    await shelf.publish("Seven", feed="news")
-    six = await shelf.id_of("Six")
-    shelf.harness.clock.ahead += 5_000
-    later = shelf.harness.runtime.now() / 1_000
+async def test_an_entry_that_changed_comes_again(account: AppAccount) -> None:
+    app = await account.set_language()
+    account.site.publish("Six", key="six", feed="news")
+    await account.publish("Seven", feed="news")
+    six = await account.id_of("Six")
+    account.harness.clock.ahead += 5_000
+    later = account.harness.runtime.now() / 1_000
     assert await app.ids(ot=later) == []
-    shelf.site.publish("Six", key="six", feed="news", content="<p>Quite other words</p>")
-    await shelf.harness.check_anyway(shelf.feeds["news"])
+    account.site.publish("Six", key="six", feed="news", content="<p>Quite other words</p>")
+    await account.harness.check_anyway(account.feeds["news"])
     assert await app.ids(ot=later) == [six]
 
 
-async def test_a_page_has_20_by_default_and_large_wishes_are_capped(shelf: Shelf) -> None:
+async def test_a_page_has_20_by_default_and_large_wishes_are_capped(account: AppAccount) -> None:
     for number in range(25):
-        shelf.site.publish(f"More {number}", feed="news")
-    await shelf.harness.check_anyway(shelf.feeds["news"])
-    app = await shelf.set_language()
+        account.site.publish(f"More {number}", feed="news")
+    await account.harness.check_anyway(account.feeds["news"])
+    app = await account.set_language()
     for wish in ({}, {"n": ""}, {"n": "many"}, {"n": "0"}, {"n": "-1"}):
         assert len((await app.read("stream/items/ids", s=READING_LIST, **wish))["itemRefs"]) == 20
         assert len((await app.read("stream/contents", **wish))["items"]) == 20
@@ -194,15 +194,15 @@ async def test_a_page_has_20_by_default_and_large_wishes_are_capped(shelf: Shelf
     assert len((await app.read("stream/contents", n=200_000))["items"]) == 30
 
 
-async def test_a_capped_page_has_a_continuation_to_the_rest(shelf: Shelf) -> None:
+async def test_a_capped_page_has_a_continuation_to_the_rest(account: AppAccount) -> None:
     """Five entries, six times multiplied by themselves, are more than a call may give."""
-    await shelf.harness.change(
+    await account.harness.change(
         "INSERT INTO entries (feed_id, change_hash, title, fetched_at, sort_at)"
         " SELECT :feed, 'h', 'Many', a.fetched_at, a.sort_at"
         " FROM entries a, entries b, entries c, entries d, entries e, entries f",
-        feed=shelf.feeds["news"],
+        feed=account.feeds["news"],
     )
-    app = await shelf.set_language()
+    app = await account.set_language()
     for wish in (10_000, 200_000):
         first = await app.read("stream/items/ids", s=READING_LIST, n=wish)
         rest = await app.read("stream/items/ids", s=READING_LIST, n=wish, c=first["continuation"])
@@ -213,9 +213,9 @@ async def test_a_capped_page_has_a_continuation_to_the_rest(shelf: Shelf) -> Non
     assert (len(items["items"]), "continuation" in items) == (1_000, True)
 
 
-async def test_labels_with_odd_signs_come_in_paths_and_queries(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    one = await shelf.id_of("One")
+async def test_labels_with_odd_signs_come_in_paths_and_queries(account: AppAccount) -> None:
+    app = await account.set_language()
+    one = await account.id_of("One")
     for name in ("Art/Music", "R&D", "C++", "Ünï 🌾", "50% off", "a?b#c"):
         assert (await app.post("edit-tag", i=one, a=f"user/-/label/{name}")).text == "OK"
         assert await app.ids(s=f"user/-/label/{name}") == [one]
@@ -226,20 +226,20 @@ async def test_labels_with_odd_signs_come_in_paths_and_queries(shelf: Shelf) -> 
             assert len((await app.read(f"stream/contents/{escaped}"))["items"]) == 1
 
 
-async def test_the_ids_say_their_feed_and_moment_as_text(shelf: Shelf) -> None:
-    app = await shelf.set_language()
+async def test_the_ids_say_their_feed_and_moment_as_text(account: AppAccount) -> None:
+    app = await account.set_language()
     (ref, *_) = (await app.read("stream/items/ids", s="user/-/label/Tech"))["itemRefs"]
-    arrived = await shelf.fetched_at(int(ref["id"]))
+    arrived = await account.fetched_at(int(ref["id"]))
     assert ref == {
         "id": str(int(ref["id"])),
-        "directStreamIds": [f"feed/{shelf.feeds['tech']}"],
+        "directStreamIds": [f"feed/{account.feeds['tech']}"],
         "timestampUsec": f"{arrived}000",
     }
 
 
-async def test_the_length_of_a_stream_is_told_in_plain_text(shelf: Shelf) -> None:
-    app = await shelf.set_language()
-    await app.post("edit-tag", i=await shelf.id_of("One"), a=READ)
+async def test_the_length_of_a_stream_is_told_in_plain_text(account: AppAccount) -> None:
+    app = await account.set_language()
+    await app.post("edit-tag", i=await account.id_of("One"), a=READ)
     for params, length in (({"s": READING_LIST}, "5"), ({"s": READING_LIST, "xt": READ}, "4")):
         assert (await app.get("stream/items/count", **params)).text == length
     assert (await app.get("stream/items/count", s=KEPT_UNREAD)).text == "0"
@@ -249,8 +249,8 @@ async def test_the_length_of_a_stream_is_told_in_plain_text(shelf: Shelf) -> Non
     assert (await app.get("stream/items/count", s="user/-/label/Nobody")).status_code == 400
 
 
-async def test_news_plus_is_spared_an_empty_list(shelf: Shelf) -> None:
-    app = await shelf.set_language()
+async def test_news_plus_is_spared_an_empty_list(account: AppAccount) -> None:
+    app = await account.set_language()
     answer = await app.read("stream/items/ids", s=STARRED, client="newsplus")
     assert [ref["id"] for ref in answer["itemRefs"]] == ["0"]
     assert await app.read("stream/items/ids", s=KEPT_UNREAD) == {"itemRefs": []}

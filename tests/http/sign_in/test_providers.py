@@ -193,15 +193,15 @@ async def test_facebook_logs_in_who_has_linked_it(
     assert (await go(browse(), provider, "/login/with/facebook")).headers["location"] == "/"
 
 
-async def test_the_doors_say_what_there_is(harness: RuntimeHarness, provider: OidcProvider, browse: Browse) -> None:
+async def test_the_endpoints_say_what_there_is(harness: RuntimeHarness, provider: OidcProvider, browse: Browse) -> None:
     await new_person(harness)
     browser = browse()
     (shown,) = (await browser.get("/api/v1/auth/oauth")).json()["items"]
     assert shown["name"] == "Reed ID"
     status = (await browser.get("/api/v1/auth/oidc")).json()
     assert (status["enabled"], status["login_url"]) == (True, f"{BASE_URL}/login/with/oidc")
-    for door in ("/api/v1/auth/oidc/login", "/api/v1/auth/oauth/oidc"):
-        assert (await browser.get(door)).json()["url"].startswith(f"{provider.url}/authorize?")
+    for endpoint in ("/api/v1/auth/oidc/login", "/api/v1/auth/oauth/oidc"):
+        assert (await browser.get(endpoint)).json()["url"].startswith(f"{provider.url}/authorize?")
     assert (await browser.get("/api/v1/auth/oauth/myspace")).status_code == 404
     assert "Continue with Reed ID" in (await browser.get("/login")).text
     plain = new_client(create_app(replace(harness.runtime, sign_in=SignInPolicy())))

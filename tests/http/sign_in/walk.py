@@ -29,9 +29,9 @@ async def log_in(browser: Client, email: str = "reader@example.org") -> None:
     assert answer.status_code == 303
 
 
-async def go(browser: Client, provider: OidcProvider, door: str = "/login/with/oidc") -> Any:
+async def go(browser: Client, provider: OidcProvider, endpoint: str = "/login/with/oidc") -> Any:
     """To the provider and back, as somebody who says yes."""
-    begun = await browser.get(door)
+    begun = await browser.get(endpoint)
     assert begun.status_code == 303, begun.text
     return await come_back(browser, provider.approve(begun.headers["location"]))
 

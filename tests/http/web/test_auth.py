@@ -1,4 +1,4 @@
-"""Doors that a letter or an invitation opens, and those that stay shut."""
+"""Endpoints that a letter or an invitation opens, and those that stay shut."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace

@@ -101,7 +101,7 @@ async def test_the_list_has_pages(operator: Client, harness: RuntimeHarness) -> 
 async def test_a_form_saves_what_was_typed_and_never_shows_the_password(
     operator: Client, harness: RuntimeHarness, site: FeedSite
 ) -> None:
-    site.publish("Behind the door")
+    site.publish("Behind the endpoint")
     site.protect("heron", "grey-word")
     feed_id = await harness.follow(site.feed_url())
     await harness.check()

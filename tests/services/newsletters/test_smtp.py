@@ -18,21 +18,21 @@ from tests.services.newsletters.letters import PLAIN, address_of
 
 
 @pytest.fixture
-async def door(harness: RuntimeHarness) -> AsyncIterator[MailIntake]:
-    door = MailIntake("127.0.0.1", free_port(), per_minute=30)
-    server = await open_mail_intake(harness.runtime, door)
-    yield door
+async def intake(harness: RuntimeHarness) -> AsyncIterator[MailIntake]:
+    intake = MailIntake("127.0.0.1", free_port(), per_minute=30)
+    server = await open_mail_intake(harness.runtime, intake)
+    yield intake
     server.close()
 
 
 async def test_unknown_recipients_and_other_domains_are_refused_at_once(
-    harness: RuntimeHarness, door: MailIntake
+    harness: RuntimeHarness, intake: MailIntake
 ) -> None:
     mine = await address_of(harness.runtime, await harness.person())
     local = mine.partition("@")[0]
 
     def ask() -> list[int]:
-        with smtplib.SMTP("127.0.0.1", door.port) as smtp:
+        with smtplib.SMTP("127.0.0.1", intake.port) as smtp:
             smtp.ehlo("client.example")
             assert not smtp.has_extn("auth")
             smtp.mail("a@example.org")
@@ -43,12 +43,12 @@ async def test_unknown_recipients_and_other_domains_are_refused_at_once(
 
 
 async def test_too_large_a_mail_is_refused_by_its_announcement_and_by_its_size(
-    harness: RuntimeHarness, door: MailIntake
+    harness: RuntimeHarness, intake: MailIntake
 ) -> None:
     mine = await address_of(harness.runtime, await harness.person())
 
     def send() -> list[int]:
-        with smtplib.SMTP("127.0.0.1", door.port) as smtp:
+        with smtplib.SMTP("127.0.0.1", intake.port) as smtp:
             smtp.ehlo("client.example")
             announced = smtp.mail("a@example.org", ["SIZE=900000"])[0]
             smtp.rset()
@@ -59,9 +59,9 @@ async def test_too_large_a_mail_is_refused_by_its_announcement_and_by_its_size(
     assert await asyncio.to_thread(send) == [552, 552]
 
 
-async def test_whoever_sends_too_many_is_asked_to_come_later(harness: RuntimeHarness, door: MailIntake) -> None:
+async def test_whoever_sends_too_many_is_asked_to_come_later(harness: RuntimeHarness, intake: MailIntake) -> None:
     def knock() -> list[int]:
-        with smtplib.SMTP("127.0.0.1", door.port) as smtp:
+        with smtplib.SMTP("127.0.0.1", intake.port) as smtp:
             smtp.ehlo("client.example")
             codes: list[int] = []
             for _ in range(40):
@@ -73,9 +73,9 @@ async def test_whoever_sends_too_many_is_asked_to_come_later(harness: RuntimeHar
     assert codes[:30] == [250] * 30 and codes[-1] == 450
 
 
-async def test_a_crowd_from_one_address_is_turned_away(door: MailIntake) -> None:
+async def test_a_crowd_from_one_address_is_turned_away(intake: MailIntake) -> None:
     def crowd() -> bytes:
-        guests = [socket.create_connection(("127.0.0.1", door.port), 5) for _ in range(21)]
+        guests = [socket.create_connection(("127.0.0.1", intake.port), 5) for _ in range(21)]
         try:
             return guests[-1].recv(3)
         finally:
@@ -88,12 +88,12 @@ async def test_a_crowd_from_one_address_is_turned_away(door: MailIntake) -> None
 async def test_mail_comes_encrypted_where_there_is_a_certificate(harness: RuntimeHarness, tmp_path: Path) -> None:
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     make_certificate(tmp_path)
-    door = MailIntake("127.0.0.1", free_port(), certificate=str(certificate), key=str(key))
-    server = await open_mail_intake(harness.runtime, door)
+    intake = MailIntake("127.0.0.1", free_port(), certificate=str(certificate), key=str(key))
+    server = await open_mail_intake(harness.runtime, intake)
     mine = await address_of(harness.runtime, await harness.person())
 
     def send() -> None:
-        with smtplib.SMTP("localhost", door.port) as smtp:
+        with smtplib.SMTP("localhost", intake.port) as smtp:
             smtp.starttls(context=ssl.create_default_context(cafile=str(certificate)))
             smtp.ehlo("client.example")
             assert not smtp.has_extn("auth")
@@ -104,12 +104,12 @@ async def test_mail_comes_encrypted_where_there_is_a_certificate(harness: Runtim
     assert await harness.column("SELECT count(*) FROM entries") == [1]
 
 
-async def test_a_mail_that_cannot_be_stored_is_not_acknowledged(harness: RuntimeHarness, door: MailIntake) -> None:
+async def test_a_mail_that_cannot_be_stored_is_not_acknowledged(harness: RuntimeHarness, intake: MailIntake) -> None:
     mine = await address_of(harness.runtime, await harness.person())
     await harness.change("ALTER TABLE mail_senders RENAME TO elsewhere")
 
     def send() -> int:
-        with smtplib.SMTP("127.0.0.1", door.port) as smtp:
+        with smtplib.SMTP("127.0.0.1", intake.port) as smtp:
             smtp.ehlo("client.example")
             smtp.mail("a@example.org")
             smtp.rcpt(mine)

@@ -23,7 +23,7 @@ LONG = "tag:google.com,2005:reader/item/"
 
 
 @dataclass
-class Shelf:
+class AppAccount:
     app: Client
     """What the app speaks through."""
     page: Client
@@ -100,12 +100,12 @@ class App:
         return [int(ref["id"]) for ref in answer["itemRefs"]]
 
 
-async def new_shelf(stranger: Client, page: Client, harness: RuntimeHarness, site: FeedSite) -> Shelf:
+async def new_shelf(stranger: Client, page: Client, harness: RuntimeHarness, site: FeedSite) -> AppAccount:
     async with harness.runtime.db.read() as tx:
         user = await users.get(tx, page.user_id)
     assert user is not None
     made = await create_app_password(harness.runtime, Caller(user), "A phone")
-    shelf = Shelf(stranger, page, harness, site, made.secret, made.token.id)
+    account = AppAccount(stranger, page, harness, site, made.secret, made.token.id)
     for name, titles in {"news": ("One", "Two", "Three"), "tech": ("Four", "Five")}.items():
         for title in titles:
             site.publish(title, feed=name)
@@ -113,7 +113,7 @@ async def new_shelf(stranger: Client, page: Client, harness: RuntimeHarness, sit
         followed = await page.post(
             "/api/v1/subscriptions", json={"url": site.feed_url(name), "folder_id": folder["id"]}
         )
-        shelf.feeds[name], shelf.folders[name] = int(followed.json()["feed_id"]), folder["id"]
+        account.feeds[name], account.folders[name] = int(followed.json()["feed_id"]), folder["id"]
         await harness.check()
         harness.clock.ahead += 2_000
-    return shelf
+    return account
