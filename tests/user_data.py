@@ -67,6 +67,7 @@ FORMS: dict[tuple[str, str], Any] = {
     ("webhook_deliveries", "event"): "test",
     ("webhook_deliveries", "subject"): "{}",
     ("webhook_deliveries", "state"): "delivered",
+    ("feed_translations", "mode"): "always",
     ("share_targets", "kind"): "linkding",
     ("share_targets", "secrets"): "{}",
 }
