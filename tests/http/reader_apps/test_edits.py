@@ -151,7 +151,9 @@ async def test_a_feed_is_followed_with_a_folder_and_an_empty_title(account: AppA
     assert [one["title"] for one in listed if one["url"] == address] == ["Mine"]
 
 
-async def test_a_feed_is_listed_with_its_own_address_and_answers_to_the_one_it_was_asked_by(account: AppAccount) -> None:
+async def test_a_feed_is_listed_with_its_own_address_and_answers_to_the_one_it_was_asked_by(
+    account: AppAccount,
+) -> None:
     account.site.publish("Six", feed="more")
     address = account.site.feed_url("more").replace("http://", "HTTP://") + "#top"
     app = await account.set_language()
@@ -313,7 +315,9 @@ async def test_a_disabled_label_leaves_feeds_and_entries(account: AppAccount) ->
 
 
 async def test_a_token_that_may_only_read_changes_nothing(account: AppAccount) -> None:
-    made = await account.page.post("/api/v1/users/me/tokens", json={"name": "Reader", "kind": "api", "scopes": ["read"]})
+    made = await account.page.post(
+        "/api/v1/users/me/tokens", json={"name": "Reader", "kind": "api", "scopes": ["read"]}
+    )
     headers = {"Authorization": f"Bearer {made.json()['secret']}"}
     listed = await account.app.get("/reader/api/0/subscription/list", headers=headers)
     assert len(listed.json()["subscriptions"]) == 2
