@@ -51,8 +51,10 @@ class ConditionRequest(ApiModel):
 
 
 class ActionRequest(ApiModel):
-    action: Literal["mark_read", "star", "later", "tag", "mute", "notify"]
-    value: str = Field("", description="The tag; or mail, webhook, push or page for `notify`.")
+    action: Literal["mark_read", "star", "later", "tag", "mute", "notify", "share"]
+    value: str = Field(
+        "", description="The tag; mail, webhook, push or page for `notify`; the id of a share target for `share`."
+    )
     url: str = Field("", description="The URL that a webhook is sent to.")
 
 
@@ -93,8 +95,11 @@ class ConditionResponse(ResponseModel):
 
 @record
 class ActionResponse(ResponseModel):
-    action: Literal["mark_read", "star", "later", "tag", "mute", "notify"]
-    value: Annotated[str, Field(description="The tag; or mail, webhook, push or page for `notify`.")]
+    action: Literal["mark_read", "star", "later", "tag", "mute", "notify", "share"]
+    value: Annotated[
+        str,
+        Field(description="The tag; mail, webhook, push or page for `notify`; the id of a share target for `share`."),
+    ]
     url: Annotated[str, Field(description="The URL that a webhook is sent to.")]
 
 

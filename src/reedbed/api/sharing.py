@@ -1,29 +1,38 @@
-"""Link-saving services (Wallabag, Readeck, linkding, Karakeep) and sharing entries to them."""
+"""Services that links are saved to and messages are sent to, and sharing entries with them."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import Response
 from pydantic import Field
 
 from reedbed.domain.records import record
+from reedbed.domain.sharing.services import SERVICES
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel, FailureName, FailureSentence, JsonId, ListPage, ResponseModel, Timestamp
 from reedbed.http.params import IdPath
 from reedbed.http.responses import ApiRouter, Json
-from reedbed.services.sharing import add_target, list_targets, remove_target, share_entry
+from reedbed.services.sharing import add_target, list_targets, remove_target, set_messages, share_entry, try_target
 
 router = ApiRouter(prefix="/api/v1", tags=["sharing"])
 
 
 class TargetRequest(ApiModel):
-    kind: Literal["wallabag", "readeck", "linkding", "karakeep"]
-    url: str = Field(examples=["https://links.example.org"])
+    kind: str = Field(examples=["linkding"], description="One of `/api/v1/share-services`.")
+    url: str = Field(
+        "", examples=["https://links.example.org"], description="Not needed if the service has one address."
+    )
     name: str = ""
-    token: str = Field("", description="For all services but Wallabag.")
-    client_id: str = Field("", description="For Wallabag, like the next three fields.")
+    fields: dict[str, str] = Field(default_factory=dict, description="What the service asks for.")
+    token: str = Field("", description="Like the next four fields, also possible in `fields`.")
+    client_id: str = ""
     client_secret: str = ""
     username: str = ""
     password: str = ""
+
+
+class ChangeTargetRequest(ApiModel):
+    digests: bool | None = Field(None, description="Tell this service of each new digest.")
+    stopped_feeds: bool | None = Field(None, description="Tell this service of each feed that stops.")
 
 
 @record
@@ -36,10 +45,55 @@ class TargetResponse(ResponseModel):
     used_at: Timestamp | None
     problem: Annotated[FailureSentence, Field(description="Why the last share failed.")]
     problem_code: FailureName
+    digests: bool
+    stopped_feeds: bool
+
+
+@record
+class ServiceFieldResponse(ResponseModel):
+    name: str
+    secret: bool
+    required: bool
+
+
+@record
+class ServiceResponse(ResponseModel):
+    kind: str
+    name: str
+    purpose: Annotated[str, Field(description="save: it keeps links; tell: it shows messages.")]
+    address: Annotated[str, Field(description="Empty if each user has one of their own.")]
+    fields: list[ServiceFieldResponse]
+
+
+@record
+class ShareTestResponse(ResponseModel):
+    accepted: bool
+    status: Annotated[int, Field(description="0 if there was no answer.")]
+    answer: Annotated[str, Field(description="The start of the answer, as text.")]
+    problem: FailureSentence
+    problem_code: FailureName
 
 
 class ShareRequest(ApiModel):
     share_target_id: JsonId
+
+
+@router.get("/share-services", summary="List the services that can be added as share targets")
+async def list_services(_: CurrentCaller) -> Json[ListPage[ServiceResponse]]:
+    return Json(
+        ListPage(
+            [
+                ServiceResponse(
+                    kind,
+                    service.name,
+                    service.purpose,
+                    service.address,
+                    list(map(ServiceFieldResponse.of, service.fields)),
+                )
+                for kind, service in SERVICES.items()
+            ]
+        )
+    )
 
 
 @router.get("/share-targets", summary="List share targets")
@@ -50,15 +104,26 @@ async def list_all(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ListP
 
 @router.post("/share-targets", status_code=201, summary="Add a share target")
 async def add(runtime: CurrentRuntime, caller: CurrentCaller, body: TargetRequest) -> Json[TargetResponse]:
+    named = body.model_dump(exclude={"kind", "url", "name", "fields"})
     target = await add_target(
-        runtime,
-        caller.user_id,
-        kind=body.kind,
-        url=body.url,
-        name=body.name,
-        secrets=body.model_dump(exclude={"kind", "url", "name"}),
+        runtime, caller.user_id, kind=body.kind, url=body.url, name=body.name, secrets={**named, **body.fields}
     )
     return Json(TargetResponse.of(target), 201)
+
+
+@router.patch("/share-targets/{share_target_id}", summary="Choose what a share target is told of")
+async def change(
+    runtime: CurrentRuntime, caller: CurrentCaller, share_target_id: IdPath, body: ChangeTargetRequest
+) -> Json[TargetResponse]:
+    target = await set_messages(
+        runtime, caller.user_id, share_target_id, digests=body.digests, stopped_feeds=body.stopped_feeds
+    )
+    return Json(TargetResponse.of(target))
+
+
+@router.post("/share-targets/{share_target_id}/test", summary="Send a test to a share target")
+async def test(runtime: CurrentRuntime, caller: CurrentCaller, share_target_id: IdPath) -> Json[ShareTestResponse]:
+    return Json(ShareTestResponse.of(await try_target(runtime, caller.user_id, share_target_id)))
 
 
 @router.delete("/share-targets/{share_target_id}", status_code=204, summary="Remove a share target")
@@ -67,7 +132,7 @@ async def remove(runtime: CurrentRuntime, caller: CurrentCaller, share_target_id
     return Response(status_code=204)
 
 
-@router.post("/entries/{entry_id}/share", status_code=202, summary="Send an entry's URL to a share target")
+@router.post("/entries/{entry_id}/share", status_code=202, summary="Send an entry to a share target")
 async def share(
     runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath, body: ShareRequest
 ) -> Json[TargetResponse]:

@@ -285,6 +285,11 @@ class FailureCode(StrEnum):
     SHARE_LOGIN_REFUSED = "share_login_refused", "%(service)s did not accept the login."
     SHARE_REFUSED = "share_refused", "%(service)s refused the link (status %(status)s)."
     SHARE_STATUS = "share_status", "%(service)s answered with status %(status)s."
+    SHARE_ANSWERED = "share_answered", "%(service)s answered with status %(status)s: %(answer)s"
+    SHARE_ADDRESS_MOVED = (
+        "share_address_moved",
+        "%(service)s redirects to %(url)s. Enter this address for the service.",
+    )
     WEBHOOK_NOTHING_LEFT = "webhook_nothing_left", "The entries of this call do not exist any more."
     WEBHOOK_STATUS = "webhook_status", "It answered with status %(status)s."
     WEBHOOK_SWITCHED_OFF = "webhook_switched_off", "The webhook was switched off."

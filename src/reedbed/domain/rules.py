@@ -19,6 +19,7 @@ MAX_ACTIONS = 10
 MAX_VALUE = 500
 MAX_RULE_NAME = 100
 MAX_TAG = 100
+MAX_ID_DIGITS = 15
 MAX_SUBJECT = 20_000
 """Conditions check only so many characters of an entry's text."""
 
@@ -47,6 +48,7 @@ class ActionKind(StrEnum):
     TAG = "tag"
     MUTE = "mute"
     NOTIFY = "notify"
+    SHARE = "share"
 
 
 class Channel(StrEnum):
@@ -74,7 +76,7 @@ class Condition:
 class Action:
     kind: ActionKind
     value: str = ""
-    """The tag, or the channel of a notification."""
+    """The tag, the channel of a notification, or the id of a share target."""
     url: str = ""
     """The URL of the webhook."""
 
@@ -128,6 +130,14 @@ class PlannedNotice:
 
 
 @record
+class PlannedShare:
+    """A service that the entry is sent to."""
+
+    rule_name: str
+    target_id: int
+
+
+@record
 class Effects:
     read: bool = False
     starred: bool = False
@@ -135,6 +145,7 @@ class Effects:
     muted: bool = False
     tags: tuple[str, ...] = ()
     notify: tuple[PlannedNotice, ...] = ()
+    share: tuple[PlannedShare, ...] = ()
     matched: tuple[int, ...] = ()
     """The rules that matched, in order."""
 
@@ -237,6 +248,10 @@ def _checked_action(action: Action) -> Action:
         case ActionKind.NOTIFY:
             channel = _parse_choice(Channel, value, "value")
             return Action(action.kind, channel, _checked_webhook_url(action.url) if channel is Channel.WEBHOOK else "")
+        case ActionKind.SHARE:
+            if not (value.isascii() and value.isdigit() and len(value) <= MAX_ID_DIGITS):
+                raise Invalid("Choose a service by its id", field="value")
+            return Action(action.kind, value)
         case _:
             return Action(action.kind)
 
@@ -334,6 +349,8 @@ def _with_actions(effects: Effects, rule: Rule) -> Effects:
             case ActionKind.NOTIFY:
                 notice = PlannedNotice(rule.id, Channel(action.value), action.url)
                 effects = replace(effects, notify=(*effects.notify, notice))
+            case ActionKind.SHARE:
+                effects = replace(effects, share=(*effects.share, PlannedShare(rule.name, int(action.value))))
             case _:
                 pass
     return effects

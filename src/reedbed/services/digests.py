@@ -45,14 +45,23 @@ from reedbed.domain.webhooks import WebhookEvent
 from reedbed.ingest.text import prose_text
 from reedbed.services.ai import ask_model, must_stay_local, variant_for
 from reedbed.services.images import image_urls_for_apps
-from reedbed.services.jobs import Done, Later, enqueue, failure_of, report_job_progress, try_again, wake_jobs
+from reedbed.services.jobs import (
+    Done,
+    Later,
+    enqueue,
+    enqueue_shared_note,
+    failure_of,
+    report_job_progress,
+    try_again,
+    wake_jobs,
+)
 from reedbed.services.push import enqueue_push_notes
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.find import search_entries
 from reedbed.services.summaries import MAX_HTML, extract_summaries
 from reedbed.services.users import preferences_of
 from reedbed.services.webhooks import enqueue_webhook_event
-from reedbed.store import digests, folders, jobs, sidebar, summaries, users
+from reedbed.store import digests, folders, jobs, sharing, sidebar, summaries, users
 from reedbed.store.digests import Schedule
 from reedbed.store.entries import read as entries
 from reedbed.store.entries.read import EntryText
@@ -286,6 +295,8 @@ async def _deliver(runtime: Runtime, user: User, digest_id: int, *, mail: bool) 
         await enqueue_webhook_event(tx, user.id, WebhookEvent.DIGEST, {"digest_id": digest_id}, runtime.now())
         if preferences_of(user).push_digests:
             await enqueue_push_notes(tx, user.id, digest_note(digest), runtime.now())
+        targets = await sharing.told_of_digests(tx, user.id)
+        await enqueue_shared_note(tx, user.id, targets, digest_note(digest), runtime.now())
     if mail:
         await send_digest(runtime, user, digest.id)
 

@@ -13,6 +13,7 @@ from structlog.contextvars import bound_contextvars
 from reedbed.domain.errors import ReedbedError, TooSlow, Unavailable
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.live import ChangeEvent
+from reedbed.domain.push import PushNote
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import next_try
 from reedbed.domain.times import MINUTE, SECOND, Instant, Millis, is_ahead
@@ -245,6 +246,25 @@ async def enqueue_framing_if_enabled(tx: Tx, feed_ids: Sequence[int], now: Insta
     """Enqueue framing for those of these feeds that use it, because their entries changed."""
     for feed_id in await framing.wanted(tx, feed_ids):
         await enqueue_framing(tx, feed_id, now)
+
+
+SHARE_JOB = "share"
+MAX_SHARED_MATCHES = 200
+
+
+async def enqueue_shared_matches(
+    tx: Tx, user_id: int, target_id: int, rule_name: str, entry_ids: Sequence[int], now: Instant
+) -> None:
+    """Send the entries that a rule matched to a service: as one message where people read it, else a link each."""
+    shared = {"target_id": target_id, "entry_ids": list(entry_ids[:MAX_SHARED_MATCHES]), "count": len(entry_ids)}
+    await jobs.add(tx, SHARE_JOB, {**shared, "rule": rule_name}, now=now, user_id=user_id)
+
+
+async def enqueue_shared_note(tx: Tx, user_id: int, target_ids: Sequence[int], note: PushNote, now: Instant) -> None:
+    """Send a message of Reedbed's own to services."""
+    message = {"title": note.title, "text": note.body, "path": note.url}
+    for target_id in target_ids:
+        await jobs.add(tx, SHARE_JOB, {"target_id": target_id, "message": message}, now=now, user_id=user_id)
 
 
 # --- Periodic chores. The last runs of rare ones are stored, so that the next process catches up on a missed run.

@@ -1,6 +1,6 @@
 """A user's share targets: services that save links."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,11 +8,12 @@ import orjson
 from sqlalchemy import bindparam, delete, insert, update
 
 from reedbed.domain.failures import Failure, load_failure
-from reedbed.domain.sharing import Kind, ShareTarget
+from reedbed.domain.sharing.services import Kind
+from reedbed.domain.sharing.targets import ShareTarget
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Command, Query, func, row_of, select
-from reedbed.store.tables import share_targets
+from reedbed.store.tables import share_targets, subscriptions
 
 _COLUMNS = (
     share_targets.c.id,
@@ -24,6 +25,8 @@ _COLUMNS = (
     share_targets.c.created_at,
     share_targets.c.used_at,
     share_targets.c.problem,
+    share_targets.c.digests,
+    share_targets.c.stopped_feeds,
 )
 _SECRETS = "share_targets.secrets"  # their name in the vault
 _is_own = share_targets.c.user_id == bindparam("owner")
@@ -34,8 +37,20 @@ _Target = tuple[str, ShareTarget]
 
 
 def _target(id_: int, user_id: int, kind: str, name: str, url: str, secrets: str, *rest: Any) -> _Target:
-    created_at, used_at, problem = rest
-    target = ShareTarget(id_, user_id, Kind(kind), name, url, {}, created_at, used_at, load_failure(problem))
+    created_at, used_at, problem, digests, stopped_feeds = rest
+    target = ShareTarget(
+        id_,
+        user_id,
+        Kind(kind),
+        name,
+        url,
+        {},
+        created_at,
+        used_at,
+        load_failure(problem),
+        digests=bool(digests),
+        stopped_feeds=bool(stopped_feeds),
+    )
     return secrets, target
 
 
@@ -51,6 +66,24 @@ _ADD = Query(
     into=_target,
 )
 _DELETE = Command(delete(share_targets).where(*_is_this))
+_SET_MESSAGES = Command(
+    update(share_targets)
+    .where(*_is_this)
+    .values(digests=bindparam("digests"), stopped_feeds=bindparam("stopped_feeds"))
+)
+_TOLD_OF_DIGESTS = Query(select(share_targets.c.id).where(_is_own, share_targets.c.digests), into=int)
+_TOLD_OF_STOPPED = Query(select(share_targets.c.id).where(_is_own, share_targets.c.stopped_feeds), into=int)
+_WANTING = Query(
+    select(share_targets.c.user_id)
+    .distinct()
+    .join(subscriptions, subscriptions.c.user_id == share_targets.c.user_id)
+    .where(
+        subscriptions.c.feed_id == bindparam("feed_id"),
+        subscriptions.c.unsubscribed_at.is_(None),
+        share_targets.c.stopped_feeds,
+    ),
+    into=int,
+)
 _RECORD_SUCCESS = Command(update(share_targets).where(*_is_this).values(used_at=bindparam("now"), problem=""))
 _RECORD_PROBLEM = Command(update(share_targets).where(*_is_this).values(problem=bindparam("why")))
 
@@ -92,6 +125,25 @@ async def add(
 
 async def remove(tx: Tx, user_id: int, target_id: int) -> bool:
     return await tx.run(_DELETE, {"owner": user_id, "target": target_id}) == 1
+
+
+async def set_messages(tx: Tx, user_id: int, target_id: int, *, digests: bool, stopped_feeds: bool) -> bool:
+    """Whether the target is told of digests and of feeds that stop; False if there is no such target."""
+    params = {"owner": user_id, "target": target_id, "digests": digests, "stopped_feeds": stopped_feeds}
+    return await tx.run(_SET_MESSAGES, params) == 1
+
+
+async def told_of_digests(tx: Tx, user_id: int) -> Sequence[int]:
+    return await tx.all(_TOLD_OF_DIGESTS, {"owner": user_id})
+
+
+async def told_of_stopped_feeds(tx: Tx, user_id: int) -> Sequence[int]:
+    return await tx.all(_TOLD_OF_STOPPED, {"owner": user_id})
+
+
+async def subscribers_telling(tx: Tx, feed_id: int) -> Sequence[int]:
+    """Subscribers of the feed with a target that is told when it stops."""
+    return await tx.all(_WANTING, {"feed_id": feed_id})
 
 
 async def record_shared(tx: Tx, target: ShareTarget, now: Instant) -> None:

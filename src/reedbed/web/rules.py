@@ -1,6 +1,6 @@
 """The rules page: conditions and actions as a plain form, with a dry run on existing entries."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from fastapi import APIRouter, Request, Response
@@ -36,7 +36,7 @@ from reedbed.services.rules.manage import (
     try_rule,
 )
 from reedbed.services.runtime import Runtime
-from reedbed.store import rules
+from reedbed.store import rules, sharing
 from reedbed.web.formats import short_time, zone_of
 from reedbed.web.forms import FormFlag, Text, stepped
 from reedbed.web.i18n import explain, ngettext, translate
@@ -47,6 +47,7 @@ from reedbed.web.views.layout import SelectOption, Toast
 
 EMPTY_LINES = 2
 NOTIFY = "notify:"
+SHARE = "share:"
 
 
 def blank_form() -> RuleForm:
@@ -68,6 +69,7 @@ def form_of(rule: Rule) -> RuleForm:
             )
         ),
         actions=_action_options(frozenset(_action_key(action) for action in rule.actions)),
+        shares=frozenset(_action_key(action) for action in rule.actions if action.kind is ActionKind.SHARE),
         tag=next((action.value for action in rule.actions if action.kind is ActionKind.TAG), ""),
         webhook=next((action.url for action in rule.actions if action.url), ""),
     )
@@ -81,6 +83,7 @@ def typed_form(form: FormData, rule_id: int | None, error: Invalid | Conflict | 
         joins=_join_options(_text(form, "match")),
         conditions=tuple(_condition_rows(_filled_rows(form))),
         actions=_action_options(frozenset(str(action) for action in form.getlist("action"))),
+        shares=frozenset(str(action) for action in form.getlist("action") if str(action).startswith(SHARE)),
         tag=_text(form, "tag"),
         webhook=_text(form, "webhook"),
         errors={} if error is None else {_error_field(error.field): explain(error)},
@@ -97,14 +100,15 @@ def read_draft(form: FormData, *, named: str = "") -> RuleDraft:
     )
 
 
-def line_of(row: RuleRow) -> RuleView:
+def line_of(row: RuleRow, services: Mapping[str, str]) -> RuleView:
+    """`services` has the names of the user's services by the key of their action."""
     rule = row.rule
     joined = translate(" and ") if rule.join is Join.ALL else translate(" or ")
     return RuleView(
         id=rule.id,
         name=rule.name,
         when=joined.join(_condition_text(condition) for condition in rule.conditions),
-        does=", ".join(_action_text(action) for action in rule.actions),
+        does=", ".join(_action_text(action, services) for action in rule.actions),
         enabled=rule.enabled,
         hits=ngettext("Met %(num)s time.", "Met %(num)s times.", row.matched),
     )
@@ -194,7 +198,9 @@ def _action_names() -> dict[str, str]:
 
 
 def _action_key(action: Action) -> str:
-    return f"{NOTIFY}{action.value}" if action.kind is ActionKind.NOTIFY else action.kind
+    if action.kind is ActionKind.NOTIFY:
+        return f"{NOTIFY}{action.value}"
+    return f"{SHARE}{action.value}" if action.kind is ActionKind.SHARE else action.kind
 
 
 def _condition_text(condition: Condition) -> str:
@@ -207,9 +213,11 @@ def _condition_text(condition: Condition) -> str:
     )
 
 
-def _action_text(action: Action) -> str:
+def _action_text(action: Action, services: Mapping[str, str]) -> str:
     if action.kind is ActionKind.TAG:
         return translate("tag “%(tag)s”", tag=action.value)
+    if action.kind is ActionKind.SHARE:
+        return services.get(_action_key(action), translate("send it to a service that was removed"))
     return _action_names().get(_action_key(action), _action_key(action))
 
 
@@ -330,7 +338,11 @@ async def _show(
 ) -> Response:
     async with runtime.db.read() as tx:
         rows = await rules.of_user(tx, caller.user_id)
-    view = RulesPage(tuple(line_of(row) for row in rows), form, dry_run)
+        targets = await sharing.names(tx, caller.user_id)
+    services = {f"{SHARE}{id_}": translate("Send it to %(name)s", name=name) for id_, name in targets}
+    options = tuple(SelectOption(key, name, key in form.shares) for key, name in services.items())
+    form = replace(form, actions=(*form.actions, *options))
+    view = RulesPage(tuple(line_of(row, services) for row in rows), form, dry_run)
     return await app_page(request, runtime, caller, "rules/list.html", view, status=status)
 
 

@@ -1,11 +1,14 @@
 """Sharing: manage the services in the settings, and send an entry to one of them."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.errors import Conflict, Invalid
-from reedbed.domain.sharing import FIELDS, NAMES, Kind, ShareTarget
+from reedbed.domain.sharing.services import SERVICES, Kind, Purpose, ServiceField
+from reedbed.domain.sharing.targets import METHODS, ShareTarget
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
@@ -13,7 +16,7 @@ from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath, path_id
 from reedbed.services.entries import get_entry
 from reedbed.services.runtime import Runtime
-from reedbed.services.sharing import add_target, list_targets, remove_target, share_entry
+from reedbed.services.sharing import add_target, list_targets, remove_target, set_messages, share_entry, try_target
 from reedbed.services.users import preferences_of, set_preferences
 from reedbed.store import sharing
 from reedbed.web.formats import ago
@@ -23,7 +26,7 @@ from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.layout import SelectOption, Toast
-from reedbed.web.views.settings import SecretField, SharePage, ShareSettings, ShareTargetView
+from reedbed.web.views.settings import SecretField, SharePage, ShareSettings, ShareTargetView, ShareTestView
 
 router = APIRouter(include_in_schema=False)
 
@@ -44,7 +47,7 @@ async def add(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) 
     try:
         await add_target(runtime, caller.user_id, kind=kind, url=url, name=name, secrets=form)
     except (Invalid, Conflict) as error:
-        return await _settings(request, runtime, caller, kind, name=name, url=url, error=error)
+        return await _settings(request, runtime, caller, kind, form=form, error=error)
     return see_other(request, HOME, toast=Toast(translate("The service is added.")))
 
 
@@ -60,6 +63,27 @@ async def choose_marks(
 async def remove(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, target_id: IdPath) -> Response:
     await remove_target(runtime, caller.user_id, target_id)
     return see_other(request, HOME, toast=Toast(translate("The service is removed.")))
+
+
+@router.post("/settings/sharing/{target_id}/messages")
+async def choose_messages(
+    request: Request,
+    runtime: CurrentRuntime,
+    caller: CurrentCaller,
+    target_id: IdPath,
+    digests: FormFlag = False,
+    stopped_feeds: FormFlag = False,
+) -> Response:
+    await set_messages(runtime, caller.user_id, target_id, digests=digests, stopped_feeds=stopped_feeds)
+    return see_other(request, HOME, toast=Toast(translate("Saved.")))
+
+
+@router.post("/settings/sharing/{target_id}/test")
+async def test(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, target_id: IdPath) -> Response:
+    result = await try_target(runtime, caller.user_id, target_id)
+    name = next(target.name for target in await list_targets(runtime, caller.user_id) if target.id == target_id)
+    view = ShareTestView(name, result.accepted, result.status, result.answer, explain(result.problem))
+    return await _settings(request, runtime, caller, Kind.LINKDING, test=view)
 
 
 @router.get("/entry/{entry_id}/share")
@@ -94,23 +118,42 @@ async def _settings(
     caller: Caller,
     kind: str,
     *,
-    name: str = "",
-    url: str = "",
+    form: Mapping[str, str] = MappingProxyType({}),
     error: Invalid | Conflict | None = None,
+    test: ShareTestView | None = None,
 ) -> Response:
     chosen = Kind(kind) if kind in frozenset(Kind) else Kind.LINKDING
-    now = runtime.now()
+    service, now = SERVICES[chosen], runtime.now()
     view = ShareSettings(
         targets=tuple(_target_view(target, now) for target in await list_targets(runtime, caller.user_id)),
-        kinds=tuple(SelectOption(item, NAMES[item], item is chosen, f"{HOME}?kind={item}") for item in Kind),
-        fields=tuple(_field(secret) for secret in FIELDS[chosen]),
-        name=name,
-        url=url,
+        kinds=_kinds(chosen),
+        chosen=_kind_option(chosen, chosen),
+        fields=tuple(_field(one, form) for one in service.fields),
+        asks_address=not (service.address or service.origin_of),
+        test=test,
+        name=form.get("name", ""),
+        url=form.get("url", "") or service.defaults.get("address", ""),
         errors={error.field or "url": explain(error)} if error else {},
         marks_read=preferences_of(caller.user).share_marks_read,
     )
     status = status_of(error) if error else 200
     return await settings_page(request, runtime, caller, "sharing", view, status=status)
+
+
+def _kinds(chosen: Kind) -> tuple[tuple[str, tuple[SelectOption, ...]], ...]:
+    groups = {
+        translate("Keep links"): [kind for kind in Kind if SERVICES[kind].purpose is Purpose.SAVE],
+        translate("Show messages"): [kind for kind in Kind if SERVICES[kind].purpose is Purpose.TELL],
+    }
+    return tuple((name, tuple(_kind_option(kind, chosen) for kind in kinds)) for name, kinds in groups.items())
+
+
+def _kind_option(kind: Kind, chosen: Kind) -> SelectOption:
+    return SelectOption(kind, _service_name(kind), kind is chosen, f"{HOME}?kind={kind}#add-title")
+
+
+def _service_name(kind: Kind) -> str:
+    return translate("Own template") if kind is Kind.TEMPLATE else SERVICES[kind].name
 
 
 def _target_view(target: ShareTarget, now: Instant) -> ShareTargetView:
@@ -119,15 +162,60 @@ def _target_view(target: ShareTarget, now: Instant) -> ShareTargetView:
         if target.used_at is None
         else translate("Last used %(when)s", when=ago(target.used_at, now))
     )
-    return ShareTargetView(target.id, target.name, NAMES[target.kind], target.url, used, explain(target.problem))
+    return ShareTargetView(
+        id=target.id,
+        name=target.name,
+        kind=_service_name(target.kind),
+        url=target.url,
+        used=used,
+        problem=explain(target.problem),
+        takes_messages=target.service.takes_messages,
+        digests=target.digests,
+        stopped_feeds=target.stopped_feeds,
+    )
 
 
-def _field(name: str) -> SecretField:
+def _field(one: ServiceField, form: Mapping[str, str]) -> SecretField:
     labels = {
         "token": translate("API token"),
         "client_id": translate("Client ID"),
         "client_secret": translate("Client secret"),
         "username": translate("User name"),
         "password": translate("Password"),
+        "collection": translate("Number of the collection"),
+        "page": translate("ID of the page"),
+        "topic": translate("Topic"),
+        "user": translate("User key"),
+        "key": translate("Configuration key"),
+        "urls": translate("Apprise addresses"),
+        "chat": translate("ID of the chat"),
+        "thread": translate("ID of the topic in the chat"),
+        "room": translate("ID of the room"),
+        "webhook": translate("Webhook address"),
+        "method": translate("Method"),
+        "headers": translate("Headers"),
+        "body": translate("Body"),
     }
-    return SecretField(name, labels[name], hidden=name in ("token", "client_secret", "password"))
+    hints = {
+        "headers": translate("One on a line, as Name: value."),
+        "body": translate(
+            "What stands for the entry: {url}, {title}, {text}, {summary}, {feed}, {tags} and {note}, which is the "
+            "text with the address. They can be in the address and the headers, too."
+        ),
+    }
+    shows_value = not one.secret or one.name in hints
+    typed = form.get(one.name, "") if shows_value else ""
+    return SecretField(
+        one.name,
+        labels[one.name],
+        hidden=one.secret,
+        required=one.required,
+        value=typed,
+        hint=hints.get(one.name, "" if one.required else translate("Can be left empty.")),
+        is_text=one.name in hints,
+        choices=_methods(typed) if one.name == "method" else (),
+    )
+
+
+def _methods(chosen: str) -> tuple[SelectOption, ...]:
+    return tuple(SelectOption(method, method, method == (chosen or METHODS[0])) for method in METHODS)

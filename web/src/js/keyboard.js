@@ -39,6 +39,7 @@ const KEYS = {
   o: () => focusedRow() && open(focusedRow()),
   m: () => toggle("read"),
   s: () => toggle("starred"),
+  S: () => click("[data-act=services]"),
   l: () => toggle("later"),
   H: () => hideRead(),
   U: () => orderByUnread(),

@@ -107,12 +107,13 @@ class Failed:
 
 @record
 class HttpResponse:
-    """A server's response to a POST."""
+    """A server's response to a request that is no fetch of a feed or page."""
 
     status: int
     body: bytes = b""
     location: str | None = None
     """The absolute redirect target."""
+    retry_after: Instant | None = None
 
 
 Outcome = Fetched | NotModified | Gone | Throttled | Failed

@@ -114,14 +114,20 @@ class Fetcher:
         return response if isinstance(response, Failed) else response.status
 
     async def exchange(
-        self, url: str, body: bytes, headers: Mapping[str, str], *, most: int = _MAX_RESPONSE_BYTES
+        self,
+        url: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        *,
+        method: str = "POST",
+        most: int = _MAX_RESPONSE_BYTES,
     ) -> HttpResponse | Failed:
-        """POST and return the response with at most `most` bytes of its body. Redirects are not followed."""
+        """Send a request and return the response with at most `most` bytes of its body; redirects are not followed."""
         state = _RequestState(FetchRequest(url), limit=most)
         deadline = asyncio.timeout(self._timeout)
         try:
             async with deadline:
-                return await self._send(state, body, headers)
+                return await self._send(state, method, body, headers)
         except Exception as error:
             if deadline.expired():
                 return state.out_of_time(self._timeout)
@@ -236,7 +242,9 @@ class Fetcher:
                 return state.redirect(response)
             return await self._read_response(response, target, state)
 
-    async def _send(self, state: "_RequestState", body: bytes, headers: Mapping[str, str]) -> HttpResponse | Failed:
+    async def _send(
+        self, state: "_RequestState", method: str, body: bytes, headers: Mapping[str, str]
+    ) -> HttpResponse | Failed:
         target = state.step(state.request.url, None)
         if isinstance(target, Failed):
             return target
@@ -248,13 +256,18 @@ class Fetcher:
             **_NO_COMPRESSION,
             **({"Authorization": login} if is_sendable(login) else {}),
         }
-        async with self._open_session().post(
-            target.url, data=body, headers={**default_headers, **headers}, allow_redirects=False
+        async with self._open_session().request(
+            method,
+            target.url,
+            data=None if method == "GET" else body,
+            headers={**default_headers, **headers},
+            allow_redirects=False,
         ) as response:
             location = state.redirect(response) if response.status in _REDIRECTS else None
             redirect_target = parse_target(location, target.href) if isinstance(location, str) else None
             redirect_url = redirect_target.href if isinstance(redirect_target, RequestTarget) else None
-            return HttpResponse(response.status, await _read_start(response, state.limit), redirect_url)
+            retry_after = cache_headers(response.headers, self._clock()).retry_after
+            return HttpResponse(response.status, await _read_start(response, state.limit), redirect_url, retry_after)
 
     def _headers(self, target: RequestTarget, state: "_RequestState") -> dict[str, str]:
         request = state.request

@@ -9,11 +9,11 @@ from reedbed.domain.failures import Failure
 from reedbed.domain.push import stopped_note
 from reedbed.domain.subscriptions import SubscribedFeedRow, broken_feeds_email, feed_problem, stopped_feed_email
 from reedbed.domain.times import HOUR, Instant
-from reedbed.services.jobs import Done, Later, try_again
+from reedbed.services.jobs import Done, Later, enqueue_shared_note, try_again
 from reedbed.services.push import enqueue_push_notes
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of
-from reedbed.store import jobs, sidebar, users
+from reedbed.store import jobs, sharing, sidebar, users
 from reedbed.store.engine.database import Tx
 from reedbed.store.jobs import Job
 
@@ -36,11 +36,11 @@ async def report_stopped(runtime: Runtime, job: Job) -> Done | Later:
     if job.user_id is not None:
         return await _tell_stopped(runtime, job, job.user_id, feed_id)
     async with runtime.db.write() as tx:
-        wanting = [
-            user for user in await users.subscribers_of(tx, feed_id) if preferences_of(user).stopped_feeds != "off"
-        ]
-        for user in wanting:
-            await jobs.add(tx, STOPPED_JOB, {"feed_id": feed_id}, now=runtime.now(), user_id=user.id)
+        followers = await users.subscribers_of(tx, feed_id)
+        wanting = {user.id for user in followers if preferences_of(user).stopped_feeds != "off"}
+        wanting |= set(await sharing.subscribers_telling(tx, feed_id))
+        for user_id in sorted(wanting):
+            await jobs.add(tx, STOPPED_JOB, {"feed_id": feed_id}, now=runtime.now(), user_id=user_id)
     return Done({"told": len(wanting)})
 
 
@@ -80,10 +80,12 @@ async def _tell_stopped(runtime: Runtime, job: Job, user_id: int, feed_id: int) 
         sent = await _send(runtime, job, email)
         if isinstance(sent, Later):
             return sent
-    if channel in ("push", "both"):
-        note = stopped_note(feed.subscription_id, feed.title, reason)
-        async with runtime.db.write() as tx:
+    note = stopped_note(feed.subscription_id, feed.title, reason)
+    async with runtime.db.write() as tx:
+        if channel in ("push", "both"):
             await enqueue_push_notes(tx, user_id, note, runtime.now())
+        targets = await sharing.told_of_stopped_feeds(tx, user_id)
+        await enqueue_shared_note(tx, user_id, targets, note, runtime.now())
     return Done({"told": channel})
 
 

@@ -4,12 +4,12 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import replace
 
 from reedbed.domain.entries import StateChange, ViewQuery
-from reedbed.domain.errors import Conflict, NotFound
+from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.folders import FolderRow
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
-from reedbed.domain.rules import Action, Condition, Rule, RuleRow, check_rule, reordered
+from reedbed.domain.rules import Action, ActionKind, Condition, Rule, RuleRow, check_rule, reordered
 from reedbed.services.jobs import Done, Later, enqueue, report_job_progress
 from reedbed.services.live import publish_counts, publish_states
 from reedbed.services.rules.match import (
@@ -18,12 +18,14 @@ from reedbed.services.rules.match import (
     MatchOutcome,
     count_matches,
     enqueue_notices,
+    enqueue_shares,
     match_rules,
     rule_subject,
     set_states,
 )
 from reedbed.services.runtime import Runtime
-from reedbed.store import folders, rules
+from reedbed.store import folders, rules, sharing
+from reedbed.store.engine.database import Tx
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.entries import read as entry_texts
 from reedbed.store.entries.read import EntryText
@@ -117,6 +119,7 @@ async def _apply_all(runtime: Runtime, user_id: int, entry_ids: Sequence[int], *
     async with runtime.db.write() as tx:
         if notify:
             await enqueue_notices(tx, outcomes, runtime.now())
+            await enqueue_shares(tx, outcomes, runtime.now())
         await count_matches(tx, outcomes)
     return Done({"looked_at": len(entry_ids), "matched": len(outcomes)})
 
@@ -205,6 +208,7 @@ async def create_rule(runtime: Runtime, user_id: int, draft: RuleDraft) -> RuleR
     rule = _with_draft(_EMPTY, draft)
     async with runtime.db.write() as tx:
         await rules.lock(tx, user_id)
+        await _check_targets(tx, user_id, rule)
         if len(await rules.of_user(tx, user_id)) >= MAX_RULES:
             raise Conflict("There can be at most %(limit)s rules. Delete some first.", limit=MAX_RULES)
         row = await rules.add(tx, user_id, rule, runtime.now())
@@ -219,6 +223,8 @@ async def change_rule(runtime: Runtime, user_id: int, rule_id: int, draft: RuleD
         if current is None:
             raise NotFound(NO_SUCH)
         changed = replace(current, rule=_with_draft(current.rule, draft))
+        if draft.actions is not None:
+            await _check_targets(tx, user_id, changed.rule)
         await rules.change(tx, user_id, changed.rule)
     await _publish_rules(runtime, user_id)
     return changed
@@ -263,6 +269,14 @@ def _with_draft(current: Rule, draft: RuleDraft) -> Rule:
     )
     enabled = current.enabled if draft.enabled is None else draft.enabled
     return Rule(current.id, name, conditions, actions, join, enabled)
+
+
+async def _check_targets(tx: Tx, user_id: int, rule: Rule) -> None:
+    """Refuse a service that the user does not have."""
+    target_ids = {id_ for id_, _ in await sharing.names(tx, user_id)}
+    for action in rule.actions:
+        if action.kind is ActionKind.SHARE and int(action.value) not in target_ids:
+            raise Invalid("There is no such service.", field="value")
 
 
 async def _publish_rules(runtime: Runtime, user_id: int) -> None:

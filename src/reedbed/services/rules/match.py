@@ -17,9 +17,10 @@ from reedbed.domain.errors import Unavailable
 from reedbed.domain.folders import FolderRow, ancestors
 from reedbed.domain.records import record
 from reedbed.domain.retention import removed_keys
-from reedbed.domain.rules import MAX_SUBJECT, Effects, Field, PlannedNotice, Rule, Subject, apply
+from reedbed.domain.rules import MAX_SUBJECT, Effects, Field, PlannedNotice, PlannedShare, Rule, Subject, apply
 from reedbed.domain.times import Instant
 from reedbed.ingest.text import clean_text
+from reedbed.services.jobs import enqueue_shared_matches
 from reedbed.services.runtime import Runtime
 from reedbed.store import articles, jobs, rules, tags, transfer
 from reedbed.store.engine.database import Tx
@@ -163,6 +164,16 @@ async def enqueue_notices(tx: Tx, outcomes: Iterable[MatchOutcome], now: Instant
         }
         seen.add((user_id, notice.rule_id))
         await jobs.add(tx, NOTICE_JOB, payload, now=now, user_id=user_id)
+
+
+async def enqueue_shares(tx: Tx, outcomes: Iterable[MatchOutcome], now: Instant) -> None:
+    """Enqueue what rules send to services; muted entries are not sent."""
+    entry_ids: dict[tuple[int, PlannedShare], list[int]] = {}
+    for outcome in outcomes:
+        for share in () if outcome.effects.muted else outcome.effects.share:
+            entry_ids.setdefault((outcome.user_id, share), []).append(outcome.entry_id)
+    for (user_id, share), ids in entry_ids.items():
+        await enqueue_shared_matches(tx, user_id, share.target_id, share.rule_name, ids, now)
 
 
 async def count_matches(tx: Tx, outcomes: Iterable[MatchOutcome]) -> None:
@@ -351,6 +362,7 @@ async def apply_rules_to_new(
     if applied:
         await set_states(tx, applied, now)
         await enqueue_notices(tx, applied, now)
+        await enqueue_shares(tx, applied, now)
         await count_matches(tx, applied)
     for feed_id, stored in new.items():
         for user_id, ids in forecast.open_for(stored).items():

@@ -48,13 +48,15 @@ share_targets = Table(
     metadata,
     id_column(),
     owner(),
-    Column("kind", Text, nullable=False),  # wallabag, readeck, linkding, karakeep
+    Column("kind", Text, nullable=False),  # one of `domain/sharing/services.py`
     Column("name", Text, nullable=False),
     Column("url", Text, nullable=False),
-    Column("secrets", Text, nullable=False),  # JSON: a token, or login credentials
+    Column("secrets", Text, nullable=False),  # JSON: what the fields of the service hold
     moment("created_at"),
     moment("used_at", null=True),
     Column("problem", Text, nullable=False, server_default=""),
+    flag("digests"),
+    flag("stopped_feeds"),
     Index("ix_share_targets_user_id", "user_id"),
     sqlite_autoincrement=True,
 )

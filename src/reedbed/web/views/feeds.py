@@ -320,6 +320,8 @@ class RuleForm:
     conditions: tuple[ConditionView, ...] = ()
     """Includes empty rows to fill in; rows left empty are ignored."""
     actions: tuple[SelectOption, ...] = ()
+    shares: frozenset[str] = frozenset()
+    """The actions that send to services; the page adds the user's services to `actions`."""
     tag: str = ""
     webhook: str = ""
     errors: Mapping[str, str] = field(default_factory=dict[str, str])

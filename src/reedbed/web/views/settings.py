@@ -305,6 +305,9 @@ class ShareTargetView:
     url: str
     used: str
     problem: str = ""
+    takes_messages: bool = False
+    digests: bool = False
+    stopped_feeds: bool = False
 
 
 @record
@@ -312,14 +315,35 @@ class SecretField:
     name: str
     label: str
     hidden: bool
+    required: bool = True
+    value: str = ""
+    hint: str = ""
+    is_text: bool = False
+    """Several lines."""
+    choices: tuple[SelectOption, ...] = ()
+
+
+@record
+class ShareTestView:
+    """What a service answered to a test."""
+
+    name: str
+    accepted: bool
+    status: int
+    answer: str
+    problem: str
 
 
 @record
 class ShareSettings:
     targets: tuple[ShareTargetView, ...]
-    kinds: tuple[SelectOption, ...]
-    """Kinds of services, each with the URL of its form; the form of the chosen one is shown."""
+    kinds: tuple[tuple[str, tuple[SelectOption, ...]], ...]
+    """By purpose, the kinds of services, each with the URL of its form; the form of the chosen one is shown."""
+    chosen: SelectOption
     fields: tuple[SecretField, ...]
+    asks_address: bool = True
+    """The service has no address that is the same for everybody."""
+    test: ShareTestView | None = None
     name: str = ""
     url: str = ""
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
