@@ -51,7 +51,9 @@ async def test_the_api_shares_too(reading: Client) -> None:
 
 
 async def test_every_kind_has_a_form_whose_fields_have_names(reader: Client) -> None:
-    offered = (await reader.get("/api/v1/share-services")).json()["items"]
+    answer = await reader.get("/api/v1/share-services")
+    assert answer.status_code == 200, answer.text
+    offered = answer.json()["items"]
     assert len(offered) == 23
     for service in offered:
         page = (await reader.get(HOME, params={"kind": service["kind"]})).text
