@@ -233,8 +233,8 @@ class LinkKeepers:
 
     async def _matrix(self, request: web.Request, what: str) -> web.Response:
         if what == "GET /.well-known/matrix/client":
-            return web.json_response({"m.homeserver": {"base_url": f"http://{request.host}/matrix/home"}})
-        assert what.startswith(f"PUT /home/_matrix/client/v3/rooms/{ROOM}/send/m.room.message/reedbed-"), what
+            return web.json_response({"m.homeserver": {"base_url": f"http://{request.host}/matrix/server"}})
+        assert what.startswith(f"PUT /server/_matrix/client/v3/rooms/{ROOM}/send/m.room.message/reedbed-"), what
         if request.headers.get("Authorization") != f"Bearer {TOKEN}":
             return web.json_response({"errcode": "M_UNKNOWN_TOKEN", "error": "Unrecognised access token"}, status=401)
         return self._keep("matrix", await self._json(request, {"msgtype", "body"}, {"format", "formatted_body"}))
