@@ -278,16 +278,17 @@ async def _take_step(
 
 
 def _rejection(target: ShareTarget, response: HttpResponse) -> ShareRejection:
-    answer, status = answer_text(response.body), response.status
-    params = {"service": target.name, "status": status}
+    answer, status, name = answer_text(response.body), response.status, target.name
     if status in _REDIRECTS and response.location:
         # A redirect drops what was sent, so it is not followed.
-        moved = Failure(FailureCode.SHARE_ADDRESS_MOVED, {"service": target.name, "url": response.location})
+        moved = Failure(FailureCode.SHARE_ADDRESS_MOVED, {"service": name, "url": response.location})
         return ShareRejection(moved, again=False, status=status)
     if answer:
-        why = Failure(FailureCode.SHARE_ANSWERED, {**params, "answer": answer})
+        why = Failure(FailureCode.SHARE_ANSWERED, {"service": name, "status": status, "answer": answer})
+    elif status in _REFUSALS:
+        why = Failure(FailureCode.SHARE_REFUSED, {"service": name, "status": status})
     else:
-        why = Failure(FailureCode.SHARE_REFUSED if status in _REFUSALS else FailureCode.SHARE_STATUS, params)
+        why = Failure(FailureCode.SHARE_STATUS, {"service": name, "status": status})
     return ShareRejection(why, is_retryable(status), response.retry_after, status, answer)
 
 
