@@ -12,6 +12,7 @@ from reedbed.domain.page_feeds import (
     PageEntry,
     PageList,
     PageRecipe,
+    PageSelectors,
     changed_shape,
     recipe_as_fields,
     recipe_from_fields,
@@ -22,7 +23,7 @@ from reedbed.http.dependencies import RefreshLimit
 from reedbed.http.models import ApiModel, JsonId, ResponseModel, Timestamp
 from reedbed.http.params import IdPath
 from reedbed.http.responses import ApiRouter, Json
-from reedbed.services.page_feeds import PagePreview, follow_page, page_feed, preview_page
+from reedbed.services.page_feeds import NO_BLOCKS, PagePreview, follow_page, open_page, page_feed, preview_page
 
 router = ApiRouter(prefix="/api/v1/page-feeds", tags=["page feeds"])
 
@@ -58,6 +59,11 @@ class PreviewRequest(ApiModel):
     recipe: RecipeRequest | None = None
 
 
+class PartsRequest(ApiModel):
+    url: str = Field(max_length=2_048)
+    selectors: PageSelectorsRequest = PageSelectorsRequest.model_construct()
+
+
 class FollowRequest(PreviewRequest):
     title: str | None = None
     folder_id: JsonId | None = None
@@ -90,6 +96,26 @@ class PagePreviewResponse(ResponseModel):
 
 
 @record
+class PagePartResponse(ResponseModel):
+    selector: str
+    matches: int
+    """In how many items it is found; for a list, how many items it has."""
+    example: str
+
+
+@record
+class PagePartsResponse(ResponseModel):
+    item: str
+    """The selector of the items."""
+    items: int
+    parts: list[PagePartResponse]
+    """Places in the items: any of them can be the title, the link, the date, the image or the teaser."""
+    lists: list[PagePartResponse]
+    """Other lists of the page, each by the selector of its items."""
+    reason: str | None
+
+
+@record
 class RecipeChangeResponse(ResponseModel):
     name: str
     before: str
@@ -116,6 +142,17 @@ async def try_recipe(
     runtime: CurrentRuntime, caller: CurrentCaller, _: RefreshLimit, body: PreviewRequest
 ) -> Json[PagePreviewResponse]:
     return Json(_preview_response(await preview_page(runtime, body.url, _recipe(body.recipe))))
+
+
+@router.post("/parts", summary="List what can be picked in the list on a page, with its selectors")
+async def parts(
+    runtime: CurrentRuntime, caller: CurrentCaller, _: RefreshLimit, body: PartsRequest
+) -> Json[PagePartsResponse]:
+    opened = await open_page(runtime, caller.user_id, body.url, _selectors(body.selectors))
+    blocks = opened.blocks or NO_BLOCKS
+    reason = opened.reason.message if isinstance(opened.reason, Invalid) else failure_message(opened.reason)
+    found, others = ([PagePartResponse.of(one) for one in some] for some in (blocks.parts, blocks.lists))
+    return Json(PagePartsResponse(blocks.item, blocks.items, found, others, reason))
 
 
 @router.post("", status_code=201, summary="Follow the list on a page, or watch its text for changes")
@@ -149,6 +186,10 @@ def _recipe(request: RecipeRequest | None) -> PageRecipe | None:
         return recipe_from_fields(request.model_dump())
     except (KeyError, TypeError, ValueError) as error:
         raise Invalid("This is not a recipe.", field="recipe") from error
+
+
+def _selectors(request: PageSelectorsRequest) -> PageSelectors:
+    return PageSelectors(**request.model_dump())
 
 
 def _preview_response(preview: PagePreview) -> PagePreviewResponse:

@@ -118,6 +118,31 @@ class PageLists:
     reason: Failure | None = None
 
 
+@record
+class PagePart:
+    """A place that occurs in many items of a list, or another list of the page."""
+
+    selector: str
+    matches: int
+    """In how many items it is found."""
+    example: str
+
+
+@record
+class PageBlocks:
+    """The page as markup without behaviour, in which elements are known by the numbers of `parts` and `lists`."""
+
+    html: str
+    item: str
+    """The selector of the items."""
+    items: int
+    parts: tuple[PagePart, ...]
+    lists: tuple[PagePart, ...]
+    """Lists that were not chosen."""
+    cut: bool = False
+    """The page is longer."""
+
+
 MIN_KNOWN = 3
 
 

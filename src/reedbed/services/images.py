@@ -79,6 +79,16 @@ def image_urls_for_page(runtime: Runtime) -> Pictures:
     return Pictures(partial(signed_path, runtime.secret), everything=runtime.images.mode == "all")
 
 
+def proxied_images(runtime: Runtime) -> Pictures | None:
+    """All through the proxy, for pages that nobody follows yet: the site learns nothing of the reader.
+
+    None where the proxy is off.
+    """
+    if runtime.images.mode == "off":
+        return None
+    return Pictures(partial(signed_path, runtime.secret), everything=True)
+
+
 def image_urls_for_apps(runtime: Runtime, base: str = "") -> Pictures:
     """Absolute URLs that need no login: an app has neither our page nor its cookie.
 

@@ -1,11 +1,12 @@
 """Make a feed from a page: preview its lists or the text to watch, follow it, look at its recipe."""
 
+from dataclasses import replace
 from urllib.parse import urljoin
 
 from reedbed.domain.entries import StateChange
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.failures import Failure, FailureCode
-from reedbed.domain.page_feeds import PageFeed, PageList, PageLists, PageRecipe, WatchedPage
+from reedbed.domain.page_feeds import PageBlocks, PageFeed, PageList, PageLists, PageRecipe, PageSelectors, WatchedPage
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, Gone, Throttled
 from reedbed.domain.subscriptions import Discovery, FeedCandidate, Subscription
@@ -14,7 +15,7 @@ from reedbed.domain.urls import MAX_NAME, check_feed_url
 from reedbed.ingest.discovery import url_from_typed
 from reedbed.ingest.http.client import ACCEPT_PAGE
 from reedbed.ingest.page_feeds.finder import NO_LIST
-from reedbed.ingest.page_feeds.sandbox import apply_safely, find_lists_safely, watch_safely
+from reedbed.ingest.page_feeds.sandbox import apply_safely, blocks_safely, find_lists_safely, watch_safely
 from reedbed.ingest.page_feeds.sources import telegram_page
 from reedbed.services.read_state import change_entries
 from reedbed.services.runtime import Runtime
@@ -22,6 +23,8 @@ from reedbed.services.subscriptions.discover import Address
 from reedbed.services.subscriptions.manage import SubscribeOptions, subscribe
 from reedbed.store import page_feeds
 
+NO_SELECTORS = PageSelectors()
+NO_BLOCKS = PageBlocks("", "", 0, (), ())
 FIRST_UNREAD = 5
 """How many entries of a page that was just followed are unread; the others are old."""
 _NEWS_SITEMAPS = ("/sitemap-news.xml", "/news-sitemap.xml", "/sitemap_news.xml")
@@ -44,6 +47,52 @@ class PagePreview:
         return self.lists.reason if self.watched is None else self.watched.reason
 
 
+@record
+class PageChoice:
+    """A page whose lists one can choose from, and in whose list one can pick the parts of the entries."""
+
+    preview: PagePreview
+    chosen: PageList | None = None
+    blocks: PageBlocks | None = None
+    """None where the list is nowhere in the markup, as in data for programs."""
+    reason: Failure | Invalid | None = None
+    """Why nothing is chosen."""
+
+
+async def open_page(
+    runtime: Runtime, user_id: int, url: str, selectors: PageSelectors = NO_SELECTORS, *, at: int = 0
+) -> PageChoice:
+    """The lists of the page; the one at this place, or what the selectors find, as entries and in the page itself.
+
+    The page is fetched once for the many picks that may follow.
+    """
+    preview, document = await _preview(runtime, url, None, user_id=user_id)
+    lists, now, kind = preview.lists, runtime.now(), document.content_type
+    chosen = lists.lists[min(at, len(lists.lists) - 1)] if lists.lists else None
+    reason: Failure | Invalid | None = lists.reason
+    if selectors != NO_SELECTORS:
+        recipe = _picked_recipe(chosen, selectors)
+        chosen = None
+        try:
+            applied = await apply_safely(document.body, recipe, document.url, now=now, content_type=kind)
+            chosen, reason = applied.lists[0] if applied.lists else None, applied.reason
+        except Invalid as error:  # a selector that is none
+            reason = error
+    shown = chosen or (lists.lists[0] if lists.lists else None)
+    if shown is None:
+        return PageChoice(preview, reason=reason)
+    blocks = await blocks_safely(document.body, shown.recipe, document.url, now=now, content_type=kind)
+    return PageChoice(preview, chosen, blocks, reason if chosen is None else None)
+
+
+def _picked_recipe(found: PageList | None, selectors: PageSelectors) -> PageRecipe:
+    """The recipe with these selectors. It keeps the fingerprints if its items are the same."""
+    if found is not None and found.recipe.source == "markup" and selectors.item in ("", found.recipe.selectors.item):
+        item = found.recipe.selectors.item
+        return replace(found.recipe, selectors=replace(selectors, item=item))
+    return PageRecipe("markup", selectors)
+
+
 async def preview_page(runtime: Runtime, url: str, recipe: PageRecipe | None = None) -> PagePreview:
     """The lists of the page, best first, or what this recipe finds."""
     return (await _preview(runtime, url, recipe))[0]
@@ -59,7 +108,7 @@ async def follow_page(
     folder_id: int | None = None,
 ) -> Subscription:
     """Follow the best list of the page, or what this recipe finds. Raise `Invalid` if that is nothing."""
-    preview, document = await _preview(runtime, url, recipe)
+    preview, document = await _preview(runtime, url, recipe, user_id=user_id)
     if preview.watched is None or recipe is None:
         recipe = _best_list(preview.lists).recipe
     elif preview.watched.reason is not None:
@@ -90,13 +139,11 @@ async def page_feed(runtime: Runtime, user_id: int, subscription_id: int) -> Pag
     return found
 
 
-async def _preview(runtime: Runtime, text: str, recipe: PageRecipe | None) -> tuple[PagePreview, Fetched]:
+async def _preview(
+    runtime: Runtime, text: str, recipe: PageRecipe | None, *, user_id: int | None = None
+) -> tuple[PagePreview, Fetched]:
     url = telegram_page(check_feed_url(url_from_typed(text)))
-    outcome = await runtime.fetcher.fetch(FetchRequest(url, accept=ACCEPT_PAGE))
-    if isinstance(outcome, Failed | Gone | Throttled):
-        raise Invalid(outcome.failure, field="url")
-    if not isinstance(outcome, Fetched):
-        raise Invalid(Failure(FailureCode.UNCHANGED), field="url")
+    outcome = await _fetch(runtime, url, user_id)
     now, kind = runtime.now(), outcome.content_type
     if recipe is not None and recipe.watches:
         watched = await watch_safely(outcome.body, recipe.selectors.item, outcome.url, content_type=kind)
@@ -108,6 +155,23 @@ async def _preview(runtime: Runtime, text: str, recipe: PageRecipe | None) -> tu
     else:
         lists = await apply_safely(outcome.body, recipe, outcome.url, now=now, content_type=kind)
     return PagePreview(url, lists), outcome
+
+
+async def _fetch(runtime: Runtime, url: str, user_id: int | None) -> Fetched:
+    """The page, or for this user what was fetched of it a moment ago."""
+    key, now = ("page", user_id, url), runtime.now()
+    kept = runtime.recent_discoveries.take(key, now) if user_id is not None else None
+    if kept is not None and kept.document is not None:
+        runtime.recent_discoveries.keep(key, kept, now)
+        return kept.document
+    outcome = await runtime.fetcher.fetch(FetchRequest(url, accept=ACCEPT_PAGE))
+    if isinstance(outcome, Failed | Gone | Throttled):
+        raise Invalid(outcome.failure, field="url")
+    if not isinstance(outcome, Fetched):
+        raise Invalid(Failure(FailureCode.UNCHANGED), field="url")
+    if user_id is not None:
+        runtime.recent_discoveries.keep(key, Discovery((), document=outcome), now)
+    return outcome
 
 
 async def _news_sitemap(runtime: Runtime, page_url: str) -> tuple[PagePreview, Fetched] | None:

@@ -1,13 +1,17 @@
 """The page that makes a feed from another page: from its list, or from the changes of its text."""
 
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Literal
 from urllib.parse import quote
 
 import orjson
 from fastapi import APIRouter, Form, Query, Request, Response
+from markupsafe import Markup
 
 from reedbed.domain.errors import Conflict, Invalid, ReedbedError
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.page_feeds import (
     WATCH,
     PageEntry,
@@ -18,12 +22,14 @@ from reedbed.domain.page_feeds import (
     WatchedPage,
     recipe_from_fields,
 )
+from reedbed.domain.times import DAY
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import spend_refresh
 from reedbed.http.errors import status_of
 from reedbed.http.params import path_id
-from reedbed.services.page_feeds import follow_page, preview_page
+from reedbed.services.images import Pictures, proxied_images
+from reedbed.services.page_feeds import PageChoice, follow_page, open_page, preview_page
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.discover import without_credentials
 from reedbed.services.subscriptions.manage import AlreadySubscribed
@@ -31,17 +37,30 @@ from reedbed.store import folders
 from reedbed.web.feeds.form import folder_options
 from reedbed.web.formats import dated_time, zone_of
 from reedbed.web.forms import Text
-from reedbed.web.i18n import explain, translate
+from reedbed.web.i18n import explain, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.feeds import FoundEntryView
 from reedbed.web.views.layout import SelectOption, Toast
-from reedbed.web.views.page_feeds import MakeFeedPage, PageListView, WatchedTextView
+from reedbed.web.views.page_feeds import (
+    ComingEntryView,
+    ListChoiceView,
+    MakeFeedPage,
+    MakerView,
+    PageListView,
+    PartView,
+    WatchedTextView,
+)
 
 router = APIRouter(include_in_schema=False)
 
+_IMAGE = re.compile(r"<img [^>]*>")
 SHOWN_LISTS = 3
+SHOWN_CHOICES = 5
 SHOWN_ENTRIES = 6
+SHOWN_COMING = 30
+SHOWN_TEASER = 160
+MIN_RHYTHM = 3
 
 PageUrl = Annotated[str, Query(max_length=2_048)]
 Selector = Annotated[str, Query(max_length=500)]
@@ -60,15 +79,19 @@ async def show(
     date: Selector = "",
     image: Selector = "",
     teaser: Selector = "",
+    at: Annotated[int, Query(ge=0, le=SHOWN_CHOICES, alias="list")] = 0,
 ) -> Response:
     if (cleaned := without_credentials(url.strip())) != url.strip():
         return see_other(request, _make_url(cleaned, mode))
     selectors = PageSelectors(*(text.strip() for text in (item, title, link, date, image, teaser)))
     view = MakeFeedPage(_modes(mode), cleaned, selectors=selectors, watching=mode == WATCH)
-    if cleaned:
+    picking = request.headers.get("hx-target") == "maker"
+    if cleaned and mode == "list" and (picking or not is_htmx(request)):
+        view = await _open(request, runtime, caller, view, at)
+    elif cleaned:
         view = await _read(request, runtime, caller, view)
     if is_htmx(request):
-        return await page(request, "page_feeds/make.html", view, block="lists")
+        return await page(request, "page_feeds/make.html", view, block="maker" if picking else "lists")
     return await app_page(request, runtime, caller, "page_feeds/make.html", view)
 
 
@@ -109,8 +132,111 @@ async def _read(request: Request, runtime: Runtime, caller: Caller, view: MakeFe
     if preview.watched is not None:
         return replace(view, watched=_watched_view(view, preview.watched))
     lists = tuple(_list_view(request, runtime, preview.lists, one) for one in preview.lists.lists[:SHOWN_LISTS])
-    shown = view.selectors if view.selectors.item else preview.lists.lists[0].recipe.selectors
-    return replace(view, lists=lists, selectors=shown, watch_url=_make_url(view.url, WATCH))
+    urls = {"watch_url": _make_url(view.url, WATCH), "pick_url": _make_url(view.url, "list")}
+    return replace(view, lists=lists, **urls)
+
+
+async def _open(request: Request, runtime: Runtime, caller: Caller, view: MakeFeedPage, at: int) -> MakeFeedPage:
+    await spend_refresh(runtime, caller)
+    try:
+        opened = await open_page(runtime, caller.user_id, view.url, view.selectors, at=at)
+    except ReedbedError as error:
+        return replace(view, error=explain(error))
+    view = replace(view, name=opened.preview.title, watch_url=_make_url(view.url, WATCH))
+    if not opened.preview.lists.lists and opened.chosen is None:
+        return replace(view, error=explain(opened.reason or Failure(FailureCode.LIST_NOT_FOUND)))
+    async with runtime.db.read() as tx:
+        rows = await folders.of_user(tx, caller.user_id)
+    shown = view.selectors
+    if opened.chosen is not None and not shown.item:
+        shown = opened.chosen.recipe.selectors
+    if not shown.item and opened.blocks is not None:
+        shown = replace(shown, item=opened.blocks.item)
+    maker = _maker_view(request, runtime, opened, view, at)
+    return replace(view, url=opened.preview.url, folders=folder_options(rows, None), selectors=shown, maker=maker)
+
+
+def _maker_view(request: Request, runtime: Runtime, opened: PageChoice, view: MakeFeedPage, at: int) -> MakerView:
+    pictures = proxied_images(runtime)
+    entries = opened.chosen.entries if opened.chosen is not None else ()
+    lists = opened.preview.lists
+    choices = tuple(
+        _choice_view(
+            lists, found, f"{_make_url(view.url, 'list')}&list={place}", place == at and not view.selectors.item
+        )
+        for place, found in enumerate(lists.lists)
+    )
+    coming = tuple(_coming_view(request, runtime, lists, entry, pictures) for entry in entries[:SHOWN_COMING])
+    blocks = opened.blocks
+    return MakerView(
+        choices,
+        tuple(_part_views(view.selectors, entries)),
+        coming,
+        len(entries),
+        _summary(request, runtime, entries),
+        orjson.dumps(opened.chosen.recipe).decode() if opened.chosen is not None else "",
+        _page_markup(blocks.html, pictures) if blocks is not None else Markup(),
+        orjson.dumps({"parts": blocks.parts, "lists": blocks.lists, "items": blocks.items}).decode() if blocks else "",
+        cut=blocks is not None and blocks.cut,
+        reason=explain(opened.reason) if opened.reason is not None else "",
+    )
+
+
+def _choice_view(lists: PageLists, found: PageList, url: str, chosen: bool) -> ListChoiceView:
+    count, dated = len(found.entries), sum(entry.published is not None for entry in found.entries)
+    facts = ngettext("%(num)s entry", "%(num)s entries", count)
+    if dated == count:
+        dates = translate("all with dates")
+    else:
+        dates = translate("%(num)s with dates", num=dated) if dated else translate("no dates")
+    pictured = any(entry.image for entry in found.entries)
+    name = found.entries[0].title
+    return ListChoiceView(name, f"{facts} · {dates}", url, chosen, dated > 0, pictured, lists.language or "")
+
+
+def _part_views(selectors: PageSelectors, entries: Sequence[PageEntry]) -> Iterator[PartView]:
+    parts = (
+        ("title", translate("Title"), bool(entries)),
+        ("link", translate("Link"), bool(entries)),
+        ("date", translate("Date"), any(entry.published is not None for entry in entries)),
+        ("image", translate("Picture"), any(entry.image for entry in entries)),
+        ("teaser", translate("Teaser"), any(entry.teaser for entry in entries)),
+    )
+    for name, label, known in parts:
+        picked = str(getattr(selectors, name))
+        yield PartView(name, label, picked or (translate("found by itself") if known else translate("not found")))
+
+
+def _page_markup(html: str, pictures: Pictures | None) -> Markup:
+    shown = pictures.in_html(html) if pictures is not None else _IMAGE.sub("", html)
+    return Markup(shown)  # noqa: S704  written anew, with nothing of the page but escaped texts
+
+
+def _coming_view(
+    request: Request, runtime: Runtime, lists: PageLists, entry: PageEntry, pictures: Pictures | None
+) -> ComingEntryView:
+    when = dated_time(entry.published, runtime.now(), zone_of(request)) if entry.published is not None else None
+    image = (pictures.one(entry.image) or "") if pictures is not None else ""
+    return ComingEntryView(entry.title, entry.url, when, image, entry.teaser[:SHOWN_TEASER], lists.language or "")
+
+
+def _summary(request: Request, runtime: Runtime, entries: Sequence[PageEntry]) -> str:
+    """How many entries there are, how new, and how often they come."""
+    parts = [ngettext("%(num)s entry", "%(num)s entries", len(entries))]
+    times = sorted((entry.published for entry in entries if entry.published is not None), reverse=True)
+    if times:
+        newest = dated_time(times[0], runtime.now(), zone_of(request)).words
+        parts.append(translate("newest %(date)s", date=newest))
+    if len(times) > MIN_RHYTHM:
+        days = (times[0] - times[-1]) / DAY / (len(times) - 1)
+        parts.append(
+            translate("several a day") if days < 0.7
+            else translate("about one a day") if days < 3
+            else translate("about one a week") if days < 15
+            else translate("about one a month") if days < 60
+            else translate("seldom")
+        )  # fmt: skip
+    return " · ".join(parts)
 
 
 def _recipe_of(view: MakeFeedPage) -> PageRecipe | None:

@@ -48,3 +48,18 @@ async def test_the_recipe_of_somebody_else_is_not_shown(signed_in: SignIn, site:
     made = (await owner.post(API, json={"url": page(site)})).json()
     other = await signed_in("other")
     assert (await other.get(f"{API}/{made['id']}")).status_code == 404
+
+
+async def test_programs_learn_the_selectors_of_the_parts_of_a_list(signed_in: SignIn, site: FeedSite) -> None:
+    client = await signed_in()
+    asked = {"url": page(site)}
+    found = (await client.post(f"{API}/parts", json=asked)).json()
+    assert (found["item"], found["items"], found["reason"]) == ("li.entry", 7, None)
+    assert [(part["selector"], part["matches"]) for part in found["parts"]] == [("li.entry", 7), ("a", 7), ("time", 7)]
+    assert found["parts"][1]["example"] == "The board decides about lock 1"
+    picked = {"item": "li.entry", "title": "time"}
+    recipe = {"selectors": picked}
+    tried = (await client.post(f"{API}/preview", json={**asked, "recipe": recipe})).json()
+    assert tried["reason"] is not None or tried["lists"][0]["entries"][0]["title"] != "The board decides about lock 1"
+    wrong = (await client.post(f"{API}/parts", json={**asked, "selectors": {"item": "p.none"}})).json()
+    assert "match no entry" in wrong["reason"] and wrong["items"] == 7

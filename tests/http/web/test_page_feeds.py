@@ -43,11 +43,37 @@ async def test_the_whole_page_works_without_scripts_and_takes_selectors(reader: 
     address = put(site)
     asked = {"url": address, "item": "//li[position() < 3]"}
     shown = (await reader.get("/make-a-feed", params=asked)).text
-    assert "<html" in shown and "2 entries." in shown and "lock 5" not in shown
+    arriving = shown.partition('id="coming"')[2]
+    assert "<html" in shown and "2 entries" in arriving and "lock 5" not in arriving
     wrong = (await reader.get("/make-a-feed", params={"url": address, "item": "li["})).text
     assert "neither a CSS selector nor XPath" in wrong
     nothing = (await reader.get("/make-a-feed", params={"url": address, "item": "p.x"})).text
     assert "match no entry" in nothing and 'name="recipe"' not in nothing
+
+
+async def test_the_page_is_shown_as_blocks_to_pick_from_without_what_it_would_do(
+    reader: Client, site: FeedSite
+) -> None:
+    rows = "".join(
+        f"<li class=entry onclick=evil()><img src=/i/{n}.png><h3><a href=/a/{n}>The board opens lock {n}</a></h3>"
+        f"<span class=when>{n} November 2026</span><script>evil()</script><iframe src=/x></iframe>"
+        f"<p style='background:url(/spy)'>&lt;script&gt; is what it says</p>"
+        for n in range(1, 8)
+    )
+    address = site.page("/news", feeds=(), body=f"<ul class=river>{rows}</ul>")
+    shown = (await reader.get("/make-a-feed", params={"url": address})).text
+    paper = re.search(r'<div class="paper"[^>]*>(.*?)</div>\s*<div class="pick-tip"', shown, re.DOTALL)
+    assert paper is not None
+    blocks = paper[1]
+    assert "lock 5" in blocks and "&lt;script&gt; is what it says" in blocks
+    assert not re.search(r"<script|<iframe|<a\b|href|style|onclick|evil", blocks)
+    assert all(source.startswith("/images/") for source in re.findall(r'src="([^"]*)"', blocks))
+    before = len(site.requests)
+    picked = {"url": address, "item": "li.entry", "title": "span.when"}
+    part = (await reader.get("/make-a-feed", params=picked, headers={**HTMX, "HX-Target": "maker"})).text
+    assert len(site.requests) == before, "the page is fetched once for all picks"
+    assert "<html" not in part and "<h3" in part and "1 November 2026" in part.partition('id="coming"')[2]
+    assert "fingerprints" in unescape(part) and "li.entry" in part
 
 
 async def test_a_damaged_recipe_is_refused_in_a_sentence(reader: Client, site: FeedSite) -> None:

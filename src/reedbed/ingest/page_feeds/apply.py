@@ -22,7 +22,7 @@ from reedbed.domain.times import Instant
 from reedbed.ingest.page_feeds.dates import DateReader
 from reedbed.ingest.page_feeds.detection import items_from
 from reedbed.ingest.page_feeds.document import PageDocument, read_document
-from reedbed.ingest.page_feeds.finder import NO_LIST, TOO_MANY, date_reader, find_lists, lists_of, no_list_reason
+from reedbed.ingest.page_feeds.finder import NO_LIST, TOO_MANY, date_reader, find_lists, no_list_reason, read_lists
 from reedbed.ingest.page_feeds.items import Fields, Item, ItemReader
 from reedbed.ingest.page_feeds.links import fits
 from reedbed.ingest.page_feeds.recipe import tag_path
@@ -87,7 +87,7 @@ def find_again(
     page = read_document(body, url, content_type=content_type)
     if isinstance(page, Failure):
         return None
-    lists = lists_of(page, now)
+    lists = read_lists(page, now)
     wanted = set(known)
     best = max(lists, key=lambda one: _shared(one, wanted), default=None)
     if best is not None:
@@ -110,15 +110,24 @@ def _fitting(found: PageList, pattern: str) -> float:
 
 def _entries(page: PageDocument, recipe: PageRecipe, now: Instant) -> tuple[PageEntry, ...]:
     if recipe.source not in ("markup", "sections"):
-        lists = [one for one in lists_of(page, now) if one.recipe.source == recipe.source]
+        lists = [one for one in read_lists(page, now) if one.recipe.source == recipe.source]
         named = [one for one in lists if one.recipe.data_path == recipe.data_path]
         return next((one.entries for one in named), ())
     dates = date_reader(page, now)
-    for roots in (selected_elements(page, "item", recipe.selectors.item), *_by_fingerprints(page, recipe)):
+    for roots in _possible_roots(page, recipe):
         entries = _read(page, tuple(roots), recipe, dates)
         if entries:
             return entries
     return ()
+
+
+def roots_of(page: PageDocument, recipe: PageRecipe) -> tuple[int, ...]:
+    """The elements of the items; none if nothing fits."""
+    return next((tuple(roots) for roots in _possible_roots(page, recipe) if roots), ())
+
+
+def _possible_roots(page: PageDocument, recipe: PageRecipe) -> list[list[int]]:
+    return [selected_elements(page, "item", recipe.selectors.item), *_by_fingerprints(page, recipe)]
 
 
 def _read(page: PageDocument, roots: tuple[int, ...], recipe: PageRecipe, dates: DateReader) -> tuple[PageEntry, ...]:

@@ -50,7 +50,7 @@ def detect_lists(page: PageDocument, dates: DateReader) -> list[DetectedList]:
     aside = aside_regions(page)
     detected: list[DetectedList] = []
     seen: set[tuple[int, ...]] = set()
-    for roots in _candidate_roots(page, aside)[:_MAX_GROUPS_READ]:
+    for roots in candidate_roots(page, aside)[:_MAX_GROUPS_READ]:
         if roots in seen:
             continue
         seen.add(roots)
@@ -178,7 +178,7 @@ def _without_repeats(detected: Iterable[DetectedList]) -> list[DetectedList]:
 # --- Groups of links
 
 
-def _candidate_roots(page: PageDocument, aside: list[bool]) -> list[tuple[int, ...]]:
+def candidate_roots(page: PageDocument, aside: list[bool]) -> list[tuple[int, ...]]:
     """Roots of items for every group of links, the most promising groups first."""
     groups: defaultdict[object, list[PageLink]] = defaultdict(list)
     signatures: dict[int, str] = {}

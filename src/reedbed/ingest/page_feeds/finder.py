@@ -35,12 +35,12 @@ def find_lists(body: bytes, url: str, *, now: Instant, content_type: str | None 
     page = read_document(body, url, content_type=content_type)
     if isinstance(page, Failure):
         return PageLists(reason=page)
-    found = lists_of(page, now)
+    found = read_lists(page, now)
     lists = PageLists(tuple(found[:MAX_LISTS]), page.title, page.language)
     return _checked(lists) if found else replace(lists, reason=no_list_reason(page))
 
 
-def lists_of(page: PageDocument, now: Instant) -> list[PageList]:
+def read_lists(page: PageDocument, now: Instant) -> list[PageList]:
     dates = date_reader(page, now)
     detected = detect_lists(page, dates)
     found = [PageList(one.entries, recipe_for(page, one), one.score) for one in detected]

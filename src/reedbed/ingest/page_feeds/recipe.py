@@ -27,6 +27,11 @@ def recipe_for(page: PageDocument, found: DetectedList) -> PageRecipe:
     return PageRecipe("sections" if found.sections else "markup", PageSelectors(selector), fingerprints)
 
 
+def selector_for(page: PageDocument, roots: Sequence[int]) -> str:
+    """A selector for these items."""
+    return _selector_of_groups(page, roots, _common_classes(page, roots))
+
+
 def tag_path(page: PageDocument, number: int) -> str:
     steps: list[str] = []
     while number >= 0:

@@ -13,9 +13,11 @@ import orjson
 
 from reedbed.domain.failures import Failure, FailureCode, dump_failure
 from reedbed.domain.page_feeds import (
+    PageBlocks,
     PageEntry,
     PageList,
     PageLists,
+    PagePart,
     PageRecipe,
     PageSelectors,
     WatchedPage,
@@ -23,6 +25,7 @@ from reedbed.domain.page_feeds import (
 )
 from reedbed.domain.times import Instant
 from reedbed.ingest.page_feeds.apply import apply_recipe, check_selectors, find_again, has_xpath
+from reedbed.ingest.page_feeds.blocks import read_blocks
 from reedbed.ingest.page_feeds.document import MAX_BYTES
 from reedbed.ingest.page_feeds.finder import find_lists
 from reedbed.ingest.page_feeds.watch import read_watched
@@ -79,6 +82,20 @@ async def watch_safely(body: bytes, selector: str, url: str, *, content_type: st
         return WatchedPage(reason=GAVE_UP)
 
 
+async def blocks_safely(
+    body: bytes, recipe: PageRecipe, url: str, *, now: Instant, content_type: str | None = None
+) -> PageBlocks | None:
+    """The page as blocks to pick from; None where there are no items to pick in."""
+    if len(body) < _IN_THREAD_BYTES and not has_xpath(recipe.selectors):
+        return await asyncio.to_thread(read_blocks, body, recipe, url, now=now, content_type=content_type)
+    request: Fields = {"task": "blocks", "url": url, "now": now, "content_type": content_type, "recipe": recipe}
+    output = await _answer_to(request, body)
+    try:
+        return _blocks(orjson.loads(output)) if output else None
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
 async def _answer_to(request: Fields, body: bytes) -> bytes | None:
     return await _sandbox.ask(orjson.dumps(request), b"\n", body[: MAX_BYTES + 1])
 
@@ -110,10 +127,22 @@ def _watched(fields: Fields) -> WatchedPage:
     return WatchedPage(tuple(map(str, fields["passages"])), fields["title"], fields["language"], found)
 
 
+def _blocks(fields: Fields | None) -> PageBlocks | None:
+    if fields is None:
+        return None
+    parts, lists = (tuple(PagePart(**cast(Fields, one)) for one in fields[name]) for name in ("parts", "lists"))
+    return PageBlocks(fields["html"], fields["item"], fields["items"], parts, lists, fields["cut"])
+
+
 def main() -> None:
     apply_limits(MEMORY)
     request = cast(Fields, orjson.loads(sys.stdin.buffer.readline()))
     body = sys.stdin.buffer.read()
+    if request["task"] == "blocks":
+        recipe, kind = recipe_from_fields(request["recipe"]), request["content_type"]
+        blocks = read_blocks(body, recipe, request["url"], now=request["now"], content_type=kind)
+        sys.stdout.buffer.write(orjson.dumps(blocks))
+        return
     if request["task"] == "watch":
         found = read_watched(body, request["selector"], request["url"], content_type=request["content_type"])
         fields: Fields = {"passages": found.passages, "title": found.title, "language": found.language}
