@@ -52,6 +52,7 @@ def test_contents_progress_and_focus(walk: Walk) -> None:
     expect(page.locator("#nav")).to_be_hidden()
     expect(page.locator("#toc [aria-current]")).to_have_text("The end of it")
     expect(page.locator("#toc .left")).to_contain_text("min left")
+    expect(page.locator(".focus-title[data-shown]")).to_contain_text("Timing wheels, or how to forget alarms")
     keep_picture(page, "focus")
     assert violations(page) == []
     page.keyboard.press("k")
@@ -137,6 +138,17 @@ def test_n_writes_a_note_on_the_selection_and_else_goes_on(walk: Walk) -> None:
     note.fill("A ring")
     page.locator("#highlights li[data-open]").get_by_role("button", name="Keep the note").click()
     expect(page.locator("#highlights textarea", has_text="A ring")).to_have_count(1)
+    again = page.locator("#highlights textarea", has_text="A ring")
+    with page.expect_response("**/highlights/*"):
+        _click_at(page, "timing wheel is a ring")
+        again.fill("A ring of buckets")
+        page.locator("#article h1").click()  # going on keeps it
+    page.reload()
+    expect(page.locator("#highlights textarea", has_text="A ring of buckets")).to_have_count(1)
+    _click_at(page, "timing wheel is a ring")
+    page.locator("#highlights li[data-open] textarea").fill("A ring, after all")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#highlights li:not([data-open]) textarea", has_text="A ring, after all")).to_have_count(1)
     page.evaluate("document.activeElement.blur()")
     before = page.locator("#article h1").inner_text()
     page.keyboard.press("n")

@@ -28,6 +28,14 @@ function keepPlace(change) {
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-act=focus]")) setFocused(!isFocused());
 });
+// The bar names the article once its heading has scrolled away.
+const heading = new IntersectionObserver(([{ isIntersecting }]) =>
+  document.querySelector(".focus-title")?.toggleAttribute("data-shown", !isIntersecting),
+);
+
 document.addEventListener("reedbed:article", () => {
+  heading.disconnect();
+  const title = document.querySelector("#article .read h1");
+  if (title) heading.observe(title);
   if (isFocused()) setFocused(true); // the bar of the next article shows the same state
 });

@@ -1,6 +1,7 @@
 // Highlights and notes: the bar at a selection, notes beside the text where there is room, else in a sheet.
 import { selectedText } from "./dom.js";
 import { highlightAt, highlightSelection, lastColor, paint, paintedHighlights } from "./highlights.js";
+import { explain, send } from "./requests.js";
 import { copy, shareOrCopy } from "./share.js";
 
 const BESIDE = 46; // rem: as in highlights.css
@@ -147,6 +148,31 @@ document.addEventListener("click", (event) => {
 document.addEventListener("input", ({ target }) => {
   if (target.matches("#highlights textarea")) place();
 });
+
+// --- A note is kept when one goes on, too: what was written is never lost with the page
+
+const NOTE = ".note textarea";
+
+document.addEventListener("focusout", ({ target, relatedTarget }) => {
+  if (target.matches?.(NOTE) && relatedTarget?.form !== target.form) keepNote(target);
+});
+addEventListener("pagehide", () => document.querySelectorAll(NOTE).forEach(keepNote));
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !event.target.matches(NOTE)) return;
+  event.preventDefault();
+  event.target.form.requestSubmit();
+});
+
+function keepNote(field) {
+  const was = field.defaultValue;
+  if (field.value === was) return;
+  field.defaultValue = field.value;
+  field.closest("li").toggleAttribute("data-noted", field.value.trim() !== "");
+  send(field.form.getAttribute("action"), new FormData(field.form)).catch((error) => {
+    field.defaultValue = was;
+    explain(error, () => keepNote(field));
+  });
+}
 // What was replaced is no longer in the page, so its name is asked for as well.
 document.addEventListener("htmx:afterSwap", ({ detail: { target } }) => {
   if (target.id !== "highlights") return void (target.closest?.("#article") && (paint(), place()));
