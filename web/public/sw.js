@@ -3,7 +3,8 @@ const SHELL = "reedbed-shell-1";
 const READ = "reedbed-read-1";
 const READ_AT_MOST = 300;
 const HASHED = /^\/assets\/.*-[A-Z0-9]{8}\.\w+$/;
-const PARTS = new Set(["article", "list", "rows", "nav", "templates"]);
+const ALONE = new Set(["/icons.css", "/sidebar/templates"]);
+const PARTS = new Set(["article", "list", "rows"]);
 
 self.addEventListener("install", (event) => {
   event.waitUntil(
@@ -33,7 +34,7 @@ self.addEventListener("fetch", (event) => {
   else if (request.mode === "navigate") event.respondWith(networkFirst(request, url.href));
   else if (PARTS.has(request.headers.get("HX-Target")))
     event.respondWith(networkFirst(request, partKey(request, url)));
-  else if (request.destination === "image" || url.pathname === "/icons.css" || url.pathname.startsWith("/assets/"))
+  else if (request.destination === "image" || ALONE.has(url.pathname) || url.pathname.startsWith("/assets/"))
     event.respondWith(networkFirst(request, url.href));
 });
 
@@ -90,7 +91,6 @@ async function listOf(request) {
 /** The same address answers a page or a part of it, so a part is kept under a name of its own. */
 function partKey(request, url) {
   const key = new URL(url);
-  key.searchParams.delete("here"); // the sidebar is one, whatever is beside it
   key.searchParams.set("part", request.headers.get("HX-Target"));
   return key.href;
 }

@@ -1,9 +1,9 @@
 // Where the sidebar has many feeds, a page brings only their counts. Their lines are those of the page before, if nothing
-// about them has changed since; sidebar.js keeps them in this tab, and asks the server for them otherwise. This script is
+// about them has changed since; sidebar.js keeps them in the browser, and asks the server for them otherwise. This script is
 // no module, so that they stand there before the page is painted.
 {
   const place = document.getElementById("tree-feeds");
-  const kept = JSON.parse(sessionStorage.getItem("reedbed:feeds") ?? "{}");
+  const kept = JSON.parse(localStorage.getItem("reedbed:feeds") ?? "{}");
 
   if (kept.key === place.dataset.key) {
     place.innerHTML = kept.lines;

@@ -1,6 +1,5 @@
 // Images and wide parts of articles. Images of an article open large, also by keyboard; those of the list may be missing.
 import { translate } from "./i18n.js";
-import { loadTemplates } from "./templates.js";
 
 const SMALL = 160;
 const lightbox = document.getElementById("lightbox");
@@ -85,14 +84,8 @@ let loading = null;
 
 /** A key may be pressed before it is there, so what needs it waits. */
 export function loadReading() {
-  loading ??= importReading().catch(() => (loading = null)); // without a network, the text can still be read
+  loading ??= import("./reading.js").catch(() => (loading = null)); // without a network, the text can still be read
   return loading;
-}
-
-async function importReading() {
-  const templates = await loadTemplates();
-  document.body.append(templates.getElementById("note-tools").content.cloneNode(true));
-  return import("./reading.js");
 }
 
 async function prepare(read) {

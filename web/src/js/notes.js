@@ -3,9 +3,12 @@ import { selectedText } from "./dom.js";
 import { highlightAt, highlightSelection, lastColor, paint, paintedHighlights } from "./highlights.js";
 import { explain, send } from "./requests.js";
 import { copy, shareOrCopy } from "./share.js";
+import { loadTemplates } from "./templates.js";
 
 const BESIDE = 46; // rem: as in highlights.css
 const GAP = 12;
+const tools = (await loadTemplates().catch(() => null))?.getElementById("note-tools");
+if (tools) document.body.append(tools.content.cloneNode(true));
 const sheet = document.getElementById("highlight-sheet");
 const bar = document.getElementById("highlight-bar");
 let read = null;

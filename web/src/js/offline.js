@@ -3,6 +3,7 @@ import { send, isOffline } from "./requests.js";
 import { forget, waiting } from "./offline-queue.js";
 import { forgetMark, noteSent } from "./marks.js";
 import { announce } from "./announce.js";
+import { TEMPLATES } from "./templates.js";
 import { translate, translateCount } from "./i18n.js";
 
 const KEPT_SHOWN = 30;
@@ -24,11 +25,11 @@ async function register() {
   });
 }
 
-/** What a reload without a network asks for: this page, and the list that stands in for its entries. */
+/** What a reload without a network asks for: this page, the list that stands in for its entries, and what both show. */
 function pagesHere() {
   const list = document.getElementById("app")?.dataset.viewUrl;
   const here = location.href.replace(/#.*/, "");
-  return [...new Set([here, list ? new URL(list, location).href : here])];
+  return [...new Set([here, list ? new URL(list, location).href : here, new URL(TEMPLATES, location).href])];
 }
 
 let retry = 0;

@@ -76,15 +76,21 @@ const KEPT = "reedbed:feeds";
 function keepFeeds() {
   const { dataset, innerHTML: lines } = document.getElementById("tree-feeds") ?? { dataset: {} };
   try {
-    if (dataset.key) sessionStorage.setItem(KEPT, JSON.stringify({ key: dataset.key, lines }));
+    if (dataset.key) localStorage.setItem(KEPT, JSON.stringify({ key: dataset.key, lines }));
   } catch {
-    sessionStorage.removeItem(KEPT); // no room: the next page asks for them
+    localStorage.removeItem(KEPT); // no room: the next page asks for them
   }
 }
 
-if (!document.body.dataset.live) sessionStorage.removeItem(KEPT); // nobody is logged in
+if (!document.body.dataset.live) localStorage.removeItem(KEPT); // nobody is logged in
 const waits = document.querySelector("#tree-feeds[data-waits]");
-if (waits) refreshTree().then(restoreScroll).finally(() => delete waits.dataset.waits);
+if (waits)
+  refreshTree().then(() => {
+    // Without an answer, those that were there last.
+    if (waits.isConnected) waits.innerHTML = JSON.parse(localStorage.getItem(KEPT) ?? "{}").lines ?? "";
+    delete waits.dataset.waits;
+    restoreScroll();
+  });
 
 /** The icons of all feeds are one style sheet, named by what it holds. */
 function loadIcons(version) {

@@ -2,6 +2,7 @@
 import { part } from "./requests.js";
 
 const VERSION = 1; // changes with what scripts expect there, as the answer is kept for some minutes
+export const TEMPLATES = `/sidebar/templates?language=${document.documentElement.lang}&v=${VERSION}`;
 let templates = null;
 let loading = null;
 
@@ -18,7 +19,7 @@ export function loadedTemplates() {
 }
 
 async function load() {
-  const html = await part(`/sidebar/templates?language=${document.documentElement.lang}&v=${VERSION}`, "templates");
+  const html = await part(TEMPLATES, "templates");
   return (templates = new DOMParser().parseFromString(html, "text/html"));
 }
 
