@@ -59,6 +59,7 @@ async def test_entries_indexed_before_categories_were_are_indexed_again(harness:
         await search.forget(tx, [(row.id, [search_words(row.title, "", row.author, row.categories)]) for row in rows])
         await search.index(tx, [(row.id, search_words(row.title, "", row.author)) for row in rows])
     assert await titles(harness, ann, "category:linux") == []
+    await harness.change("DELETE FROM app_settings WHERE key = 'categories_below'")
     assert await index_older_categories(harness.runtime) == len(CATEGORIES)
     assert await titles(harness, ann, "category:linux") == ["Kernel"]
     assert await index_older_categories(harness.runtime) == 0

@@ -10,6 +10,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from reedbed.domain.errors import CannotStart
+from reedbed.store import instance
+from reedbed.store.engine.connect import open_database
 from reedbed.store.migrations import migrate
 from reedbed.store.tables import metadata
 
@@ -22,6 +24,15 @@ async def test_migrations_and_metadata_agree(blank_database_url: str) -> None:
 async def test_migrating_twice_is_harmless(blank_database_url: str) -> None:
     await migrate(blank_database_url)
     await migrate(blank_database_url)
+
+
+async def test_a_new_database_has_no_older_entries_to_index_again(blank_database_url: str) -> None:
+    await migrate(blank_database_url)
+    db = await open_database(blank_database_url, pool_size=1)
+    async with db.read() as tx:
+        kept = [await instance.get_setting(tx, key) for key in ("categories_below", "word_forms_below")]
+    await db.close()
+    assert kept == ["0", "0"]
 
 
 async def _differences(url: str) -> list[Any]:
