@@ -64,7 +64,9 @@ class Explained:
 
 
 def _page(view: str, found: str, *, order: Any = "newest", continued: bool = False) -> Statement:
-    return entry_lists._PAGE(entry_lists._ListVariant(view, order, found, order, False, continued, False, False, True))
+    return entry_lists._PAGE(
+        entry_lists._ListVariant(view, order, found, order, False, continued, False, False, False, True)
+    )
 
 
 def _stage(change: Any, *parts: str) -> Statement:

@@ -39,6 +39,13 @@ from reedbed.services.users import preferences_of
 
 
 @record
+class SameAddressResponse(ResponseModel):
+    entry_id: JsonId
+    feed_id: JsonId
+    feed_title: str
+
+
+@record
 class EntryItem(ResponseModel):
     id: Annotated[JsonId, Field(examples=["4711"])]
     feed_id: Annotated[JsonId, Field(examples=["12"])]
@@ -57,6 +64,10 @@ class EntryItem(ResponseModel):
     starred: bool
     later: bool
     tags: Sequence[str]
+    also_in: Annotated[
+        Sequence[SameAddressResponse],
+        Field(description="Entries in other feeds with the same address, with the preference `same_address_once`."),
+    ]
 
     @classmethod
     def of_row(cls, row: EntryRow, one_line: str | None = None, **given: Any) -> Self:
@@ -80,6 +91,7 @@ class EntryItem(ResponseModel):
             states.starred,
             states.later,
             states.tags,
+            [SameAddressResponse.of(one) for one in row.also_in] if row.also_in else (),
             **given,
         )
 

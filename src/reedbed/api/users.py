@@ -50,6 +50,7 @@ class PreferencesResponse(ResponseModel):
     group_stories: bool
     marked_words: Annotated[str, Field(description="Words to mark in titles and texts, one per line.")]
     share_marks_read: bool
+    same_address_once: bool
     stopped_feeds: Annotated[str, Field(description="How to tell that a feed has stopped: off, mail, push or both.")]
     broken_feeds_weekly: bool
     remote_ai: bool

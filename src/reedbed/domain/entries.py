@@ -57,6 +57,15 @@ class StateChange:
 
 
 @record
+class SameAddress:
+    """An entry in another feed of the user that links to the same address."""
+
+    entry_id: int
+    feed_id: int
+    feed_title: str
+
+
+@record
 class EntryRow:
     """An entry in a list, without its content."""
 
@@ -77,6 +86,8 @@ class EntryRow:
     states: States
     read_at: Instant | None = None
     """When the user read it; only in the list of recently read entries."""
+    also_in: tuple[SameAddress, ...] = ()
+    """Only in lists, and for users who want the same address once."""
 
 
 @record

@@ -198,6 +198,8 @@ class Preferences:
     """Show the entries of a story as one row of the unread list."""
     push_digests: bool = False
     """Send a push notification when a digest is ready."""
+    same_address_once: bool = False
+    """An entry whose address an earlier one in another feed has arrives as read, and lists show one row."""
     marked_words: str = ""
     """Words to mark in titles and texts, one per line."""
     stopped_feeds: str = "off"

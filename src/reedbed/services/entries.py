@@ -161,7 +161,7 @@ async def change_entry(runtime: Runtime, user_id: int, entry_id: int, change: St
         before = await entries.rows_by_ids(tx, user_id, [entry_id])
         if not before:
             raise NotFound(NO_SUCH_ENTRY)
-        await _set_read(runtime, tx, user_id, entry_id, change.read)
+        together = await _set_read(runtime, tx, user_id, entry_id, change.read)
         await _set_mark(runtime, tx, user_id, entry_id, "starred", change.starred)
         await _set_mark(runtime, tx, user_id, entry_id, "later", change.later)
         await _learn(runtime, tx, user_id, entry_id, change)
@@ -173,6 +173,8 @@ async def change_entry(runtime: Runtime, user_id: int, entry_id: int, change: St
             # It was removed concurrently: otherwise the new star or tag would make it visible.
             raise NotFound(NO_SUCH_ENTRY)
     await publish_states(runtime, user_id, [entry_id], change)
+    if len(together) > 1:
+        await publish_states(runtime, user_id, together[1:], StateChange(read=True))
     # An entry of an unsubscribed feed is visible only while it is starred, saved or tagged.
     return after[0] if after else replace(before[0], states=States(read=True, starred=False, later=False))
 
@@ -185,12 +187,15 @@ async def _learn(runtime: Runtime, tx: Tx, user_id: int, entry_id: int, change: 
         await interest.learn(runtime, tx, user_id, [entry_id], "later")
 
 
-async def _set_read(runtime: Runtime, tx: Tx, user_id: int, entry_id: int, read: bool | None) -> None:
+async def _set_read(runtime: Runtime, tx: Tx, user_id: int, entry_id: int, read: bool | None) -> list[int]:
+    """Return the entries that were marked, with what the entry repeats."""
     if read:
-        await reading.read(tx, user_id, [entry_id])
+        together = await reading.read(tx, user_id, [entry_id])
         await marks.record_reads(tx, user_id, [entry_id], runtime.now())
-    elif read is not None:
+        return together
+    if read is not None:
         await reading.unread_again(tx, user_id, [entry_id])
+    return [entry_id]
 
 
 async def _set_mark(runtime: Runtime, tx: Tx, user_id: int, entry_id: int, mark: Mark, value: bool | None) -> None:

@@ -1,5 +1,7 @@
 """Read state: mark entries read or unread, undo, star, tag, and verify the unread counts daily."""
 
+from dataclasses import replace
+
 import structlog
 
 from reedbed.domain.entries import MarkResult, Selection, StateChange, tag_names
@@ -13,6 +15,7 @@ from reedbed.services.security import new_token, token_hash
 from reedbed.store import tags
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
+from reedbed.store.entries import repeats
 from reedbed.store.read_state import rows as reading
 from reedbed.store.read_state import stars, undo, unread
 from reedbed.store.read_state.counts import recount, users_to_recount
@@ -36,6 +39,7 @@ async def mark(runtime: Runtime, user_id: int, selection: Selection, *, read: bo
         else:
             if selection.ids and not read:
                 await stars.unmute(tx, user_id, list(selection.ids))
+            selection = await _with_repeated(tx, user_id, selection, read=read)
             resolved = await _resolve(tx, user_id, selection, feed_ids)
             count, _ = await mark_chosen(
                 tx, user_id, resolved, read=read, token_hash=token_hash(token), now=runtime.now()
@@ -67,8 +71,11 @@ async def change_entries(
     async with runtime.db.write() as tx:
         if change.brings_back:
             await stars.unmute(tx, user_id, entry_ids)
-        if change.read is not None:
-            await (reading.read if change.read else reading.unread_again)(tx, user_id, entry_ids)
+        together = entry_ids
+        if change.read:
+            together = await reading.read(tx, user_id, entry_ids)
+        elif change.read is not None:
+            await reading.unread_again(tx, user_id, entry_ids)
         if change.starred is not None:
             await _set_mark(runtime, tx, user_id, "starred", entry_ids, on=change.starred)
         if change.later is not None:
@@ -81,6 +88,8 @@ async def change_entries(
         elif change.read and by_app and len(entry_ids) == 1:
             await interest.learn(runtime, tx, user_id, entry_ids, "app")
     await publish_states(runtime, user_id, entry_ids, change)
+    if together != entry_ids:
+        await publish_states(runtime, user_id, together[len(entry_ids) :], StateChange(read=True))
 
 
 async def untag_entries(runtime: Runtime, user_id: int, entry_ids: list[int], names: tuple[str, ...]) -> None:
@@ -142,6 +151,16 @@ async def _resolve(tx: Tx, user_id: int, selection: Selection, feed_ids: list[in
         before=before,
         except_starred=selection.except_starred or None,
     )
+
+
+async def _with_repeated(tx: Tx, user_id: int, selection: Selection, *, read: bool) -> Selection:
+    """With the entries whose addresses the chosen ones repeat. What is marked unread stands for itself from then on."""
+    if selection.ids is None:
+        return selection
+    if not read:
+        await repeats.forget(tx, user_id, selection.ids)
+        return selection
+    return replace(selection, ids=(*selection.ids, *await repeats.firsts_of(tx, user_id, selection.ids)))
 
 
 async def _bounds(

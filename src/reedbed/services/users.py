@@ -43,6 +43,7 @@ from reedbed.services.security import (
 )
 from reedbed.store import auth, instance, users
 from reedbed.store.engine.database import Tx
+from reedbed.store.entries import repeats
 
 WRONG = "Invalid email or password"
 WRONG_PASSWORD = "This is not your password."  # noqa: S105  a sentence
@@ -283,12 +284,12 @@ async def set_preferences(runtime: Runtime, caller: Caller, changes: Mapping[str
         user = await users.get(tx, caller.user_id)
         if user is None:
             raise NotFound("This account is gone.")
-        changed = change_preferences(preferences_of(user), changes)
-        await users.set_preferences(tx, user.id, orjson.dumps(asdict(changed)).decode())
-        user = await users.get(tx, user.id)
-    assert user is not None
+        changed = asdict(change_preferences(preferences_of(user), changes))
+        await users.set_preferences(tx, user.id, orjson.dumps(changed).decode())
+        if changes.get("same_address_once") is False:
+            await repeats.clear(tx, user.id)
     await publish_changed(runtime, user.id)
-    return user
+    return await member(runtime, user.id)
 
 
 # --- Registration and invitations

@@ -18,7 +18,16 @@ from reedbed.domain.entries import ViewQuery
 from reedbed.domain.records import record
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Command, Param, Query, QueryFamily, among, func, row_of, select, total
-from reedbed.store.tables import audience_members, entries, feeds, folders, muted, subscription_folders, subscriptions
+from reedbed.store.tables import (
+    audience_members,
+    entries,
+    feeds,
+    folders,
+    muted,
+    repeated_entries,
+    subscription_folders,
+    subscriptions,
+)
 
 # --- Conditions
 
@@ -177,6 +186,8 @@ class VisibleScope:
     """The total these feeds are a part of: all unread entries, or all feeds on the server."""
     has_hidden: bool = False
     """The list is one of all feeds, and leaves out some: muted ones, or those kept out of Unread."""
+    has_repeats: bool = False
+    """Some entries repeat the address of one in another feed: see `repeated_entries`."""
 
 
 NO_LIMITS = VisibleScope(None)
@@ -193,10 +204,10 @@ async def resolve(tx: Tx, user_id: int, query: ViewQuery) -> VisibleScope | None
         return None
     has_hidden = not narrowed and bool(rows) and rows[0][3]
     if not narrowed and len(rows) == ENOUGH:
-        return replace(NO_LIMITS, has_hidden=has_hidden)
-    unread = sum(unread for _, unread, _, _ in rows) if query.view == "unread" else None
-    ids = tuple(feed_id for feed_id, _, _, _ in rows)
-    return VisibleScope(ids, unread, narrowed, rows[0][2] if rows else 0, has_hidden)
+        return replace(NO_LIMITS, has_hidden=has_hidden, has_repeats=rows[0][4])
+    unread = sum(unread for _, unread, _, _, _ in rows) if query.view == "unread" else None
+    ids = tuple(feed_id for feed_id, _, _, _, _ in rows)
+    return VisibleScope(ids, unread, narrowed, rows[0][2] if rows else 0, has_hidden, bool(rows) and rows[0][4])
 
 
 async def feeds_of(
@@ -222,7 +233,7 @@ async def feeds_of(
 
 async def _subscribed_feeds(
     tx: Tx, user_id: int, query: ViewQuery, *, only_unread: bool
-) -> Sequence[tuple[int, int, int, bool]]:
+) -> Sequence[tuple[int, int, int, bool, bool]]:
     return await tx.all(_SUBSCRIBED(_by(query), query.view, only_unread), _params(user_id, query))
 
 
@@ -308,8 +319,13 @@ def _in_scope(by: str, *, with_muted: bool = False, of_unread: bool = False) -> 
 
 def _select_subscribed(by: str, view: str, only_unread: bool) -> ClauseElement:
     has_hidden = _has_hidden(view) if by == "all" else false()
+    own_repeats = select(repeated_entries.c.entry_id).where(repeated_entries.c.user_id == bindparam("user_id"))
     query = select(
-        subscriptions.c.feed_id, subscriptions.c.unread, _total(by, view).label("total"), has_hidden.label("has_hidden")
+        subscriptions.c.feed_id,
+        subscriptions.c.unread,
+        _total(by, view).label("total"),
+        has_hidden.label("has_hidden"),
+        own_repeats.exists().label("has_repeats"),
     )
     query = query.where(*_in_scope(by, with_muted=view not in ("unread", "all"), of_unread=view == "unread"))
     if only_unread:
@@ -335,7 +351,7 @@ def _total(by: str, view: str) -> ColumnElement[int]:
     return literal_column("0")
 
 
-_SUBSCRIBED = QueryFamily(_select_subscribed, into=row_of(int, int, int, bool))
+_SUBSCRIBED = QueryFamily(_select_subscribed, into=row_of(int, int, int, bool, bool))
 _FEEDS = QueryFamily(_select_feeds, into=int)
 _HAS_HIDDEN = QueryFamily(_select_has_hidden, into=bool)
 _FOLDER = Query(

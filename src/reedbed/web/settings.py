@@ -132,6 +132,7 @@ async def _show_reading(
         scroll_marks=theme_of(request).scroll_marks,
         open_marks=preferences.open_marks,
         group_stories=preferences.group_stories,
+        same_address_once=preferences.same_address_once,
         marked_words=preferences.marked_words if words is None else words,
         marked_words_error=explain(error) if error else "",
         translation=_translation_settings(runtime, preferences),
@@ -167,9 +168,11 @@ async def save_reading(
     open_marks: FormFlag = False,
     scroll_marks: FormFlag = False,
     group_stories: FormFlag = False,
+    same_address_once: FormFlag = False,
 ) -> Response:
     changes: dict[str, Any] = {"order": order, "time_zone": time_zone, "open_marks": open_marks}
     changes |= {"scroll_marks": scroll_marks, "group_stories": group_stories}
+    changes |= {"same_address_once": same_address_once}
     try:
         await set_preferences(runtime, caller, changes | {"marked_words": check_marked_words(marked_words)})
     except Invalid as error:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import field, replace
 from itertools import groupby
 
+import orjson
 import structlog
 
 from reedbed.domain.errors import Unavailable
@@ -19,12 +20,15 @@ from reedbed.domain.records import record
 from reedbed.domain.retention import removed_keys
 from reedbed.domain.rules import MAX_SUBJECT, Effects, Field, PlannedNotice, PlannedShare, Rule, Subject, apply
 from reedbed.domain.times import Instant
+from reedbed.domain.users import read_preferences
 from reedbed.ingest.text import clean_text
 from reedbed.services.jobs import enqueue_shared_matches
 from reedbed.services.runtime import Runtime
 from reedbed.store import articles, jobs, rules, tags, transfer
 from reedbed.store.engine.database import Tx
+from reedbed.store.entries import repeats
 from reedbed.store.entries.read import EntryText
+from reedbed.store.entries.repeats import RepeatedEntry
 from reedbed.store.entries.write import NewEntryRow
 from reedbed.store.feeds import merge as feed_merge
 from reedbed.store.read_state import stars as marks
@@ -347,9 +351,11 @@ async def apply_rules_to_new(
     for duplicate in duplicates:
         for user_id, ids in duplicate.read.items():
             silent[duplicate.feed_id].setdefault(user_id, set()).update(ids)
+    found = await _silence_repeats(tx, new, silent)
     reached = await unread.fan_out(
         tx, [Arrival(feed_id, [entry_id for entry_id, _ in stored], silent[feed_id]) for feed_id, stored in new.items()]
     )
+    await repeats.add(tx, [one for one in found if one.user_id in reached[one.feed_id]])
     for duplicate in duplicates:
         await feed_merge.replace_duplicates(tx, duplicate)
     # Users who unsubscribed since the rules were evaluated are not in `reached`; skip their outcomes.
@@ -371,6 +377,20 @@ async def apply_rules_to_new(
     for feed_id in await articles.wants_full_text(tx, list(new)):
         await jobs.add(tx, ARTICLES_JOB, {"entry_ids": [entry_id for entry_id, _ in new[feed_id]]}, now=now)
     return reached
+
+
+async def _silence_repeats(tx: Tx, new: NewRows, silent: Mapping[int, dict[int, set[int]]]) -> list[RepeatedEntry]:
+    """Let entries arrive as read for those who have their address from another feed, and want it once."""
+    candidates = await repeats.arriving(tx, [entry_id for stored in new.values() for entry_id, _ in stored])
+    wanted = wanted_repeats(candidates)
+    for one in wanted:
+        silent[one.feed_id].setdefault(one.user_id, set()).add(one.entry_id)
+    return wanted
+
+
+def wanted_repeats(candidates: Sequence[tuple[RepeatedEntry, str]]) -> list[RepeatedEntry]:
+    wants = {stored: read_preferences(orjson.loads(stored)).same_address_once for _, stored in candidates}
+    return [one for one, stored in candidates if wants[stored]]
 
 
 def muted_by_user(forecast: RuleForecast, stored: Sequence[tuple[int, NewEntryRow]]) -> Mapping[int, Sequence[int]]:

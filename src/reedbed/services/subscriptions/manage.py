@@ -34,7 +34,7 @@ from reedbed.domain.urls import feed_name, is_secret_url
 from reedbed.services.newsletters.senders import request_list_unsubscribe
 from reedbed.services.refresh.check import refresh_feed, release, reschedule, wake_worker
 from reedbed.services.refresh.write import OutcomeWriter
-from reedbed.services.rules.match import enqueue_rules
+from reedbed.services.rules.match import enqueue_rules, wanted_repeats
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.discover import (
     Address,
@@ -46,8 +46,10 @@ from reedbed.services.subscriptions.discover import (
 )
 from reedbed.store import folders, page_feeds, refresh, subscriptions, users
 from reedbed.store.engine.database import Tx
+from reedbed.store.entries import repeats
 from reedbed.store.feeds import admin as feed_admin
 from reedbed.store.feeds import feeds
+from reedbed.store.read_state import rows as reading
 from reedbed.store.read_state import unread
 
 log = structlog.get_logger()
@@ -155,6 +157,7 @@ async def subscribe_to_url(tx: Tx, now: Instant, user_id: int, options: Subscrib
         )
         await folders.put_in_others(tx, user_id, existing[0], chosen[1:])
         await unread.restore_unread(tx, user_id, feed_id)
+        await _read_repeated(tx, user_id, feed_id)
         await enqueue_rules(tx, user_id, feed_id, now)
         await refresh.wake(tx, feed_id, now)
         return existing[0]
@@ -166,6 +169,7 @@ async def subscribe_to_url(tx: Tx, now: Instant, user_id: int, options: Subscrib
     await folders.put_in_others(tx, user_id, subscription_id, chosen[1:])
     await unread.init_unread(tx, user_id, feed_id)
     if not created:
+        await _read_repeated(tx, user_id, feed_id)
         await enqueue_rules(tx, user_id, feed_id, now)
     await refresh.wake(tx, feed_id, now)
     return subscription_id
@@ -400,8 +404,21 @@ async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, login
 
 
 async def _unsubscribe(tx: Tx, now: Instant, user_id: int, current: Subscription) -> None:
+    orphans = await repeats.leave_feed(tx, user_id, current.feed.id)
     await subscriptions.unsubscribe(tx, user_id, current.id, now)
     await unread.park(tx, user_id, current.feed.id)
+    if orphans:
+        await reading.unread_again(tx, user_id, orphans)
+
+
+async def _read_repeated(tx: Tx, user_id: int, feed_id: int) -> None:
+    """Of a feed that was just followed, what repeats other feeds of the user counts as read, if they want that."""
+    candidates = await repeats.arriving(tx, await repeats.unread_of_feed(tx, user_id, feed_id))
+    found = [one for one in wanted_repeats(candidates) if one.user_id == user_id]
+    if not found:
+        return
+    await reading.read(tx, user_id, [one.entry_id for one in found])
+    await repeats.add(tx, found)
 
 
 def _with_changes(current: Subscription, change: SubscriptionChange, now: Instant) -> Subscription:

@@ -36,6 +36,7 @@ from reedbed.store.engine.statements import (
     unindexed,
     up_to,
 )
+from reedbed.store.entries import repeats
 from reedbed.store.entries.columns import (
     LISTED,
     entry_row,
@@ -54,6 +55,7 @@ from reedbed.store.tables import (
     later,
     muted,
     read_history,
+    repeated_entries,
     starred,
     story_entries,
     subscriptions,
@@ -89,6 +91,8 @@ class _ListVariant:
     continued: bool
     since: bool
     has_hidden: bool
+    once: bool
+    """Leave out what repeats the address of an entry in the list."""
     usual: bool
     """The page has the default size, so the SQL contains the number. PostgreSQL then reuses one plan for all
     users. With a parameter it plans each page again, which takes longer than the page itself."""
@@ -113,12 +117,13 @@ async def page(
         continued=cursor is not None,
         since=query.since is not None,
         has_hidden=scope.has_hidden,
+        once=_once(query, scope),
         usual=size == USUAL,
     )
     rows = await tx.all(_PAGE(variant), _params(user_id, query, scope, cursor, size))
     if query.view == "history":
         rows = [(replace(row, read_at=key), key) for row, key in rows]
-    return await _page_of(tx, user_id, rows, limit)
+    return await _page_of(tx, user_id, rows, limit, has_repeats=scope.has_repeats)
 
 
 async def newest(tx: Tx, user_id: int, query: ViewQuery, limit: int) -> list[Candidate] | None:
@@ -137,6 +142,7 @@ async def newest(tx: Tx, user_id: int, query: ViewQuery, limit: int) -> list[Can
         continued=False,
         since=query.since is not None,
         has_hidden=scope.has_hidden,
+        once=_once(query, scope),
         usual=False,
     )
     return await tx.all(_NEWEST(variant), _params(user_id, query, scope, None, limit))
@@ -179,10 +185,21 @@ def _params(user_id: int, query: ViewQuery, scope: VisibleScope, cursor: Cursor 
     }
 
 
-async def _page_of(tx: Tx, user_id: int, rows: Sequence[tuple[EntryRow, int]], limit: int) -> EntryPage:
+async def _page_of(
+    tx: Tx, user_id: int, rows: Sequence[tuple[EntryRow, int]], limit: int, *, has_repeats: bool
+) -> EntryPage:
     last, key = rows[limit - 1] if len(rows) > limit else (None, 0)
     next_cursor = Cursor(key, last.id) if last else None
-    return EntryPage(tuple(await with_tags(tx, user_id, (row for row, _ in rows[:limit]))), next_cursor)
+    listed = await with_tags(tx, user_id, (row for row, _ in rows[:limit]))
+    if has_repeats:
+        others = await repeats.also_in(tx, user_id, [row.id for row in listed])
+        listed = [replace(row, also_in=others[row.id]) if row.id in others else row for row in listed]
+    return EntryPage(tuple(listed), next_cursor)
+
+
+def _once(query: ViewQuery, scope: VisibleScope) -> bool:
+    """A repeated entry is never unread by itself, and the list of one feed shows all that it has."""
+    return scope.has_repeats and query.view == "all" and query.feed_id is None
 
 
 def _row_and_key(*columns: Any) -> tuple[EntryRow, int]:
@@ -266,6 +283,7 @@ def _walked(variant: _ListVariant) -> Select[Any]:
         .where(
             *_is_in_view(variant, table, entry_id),
             *_in_feeds(variant, table, entry_id),
+            *_not_repeated(variant, entry_id),
             *_bounds(variant, key, entry_id),
         )
         .order_by(*in_direction(variant.order, key, entry_id))
@@ -316,6 +334,21 @@ def _in_feeds(variant: _ListVariant, table: FromClause, entry_id: ColumnElement[
     return [of_feed.correlate_except(entries).exists()]
 
 
+def _not_repeated(variant: _ListVariant, entry_id: ColumnElement[Any]) -> list[ColumnElement[bool]]:
+    if not variant.once:
+        return []
+    first = entries.alias("first_entry")
+    listed = ~in_hidden_feed(first.c.feed_id, variant.view)
+    if variant.strategy in ("few", "many"):
+        listed &= among(first.c.feed_id, "feed_ids")
+    repeated = (
+        select(repeated_entries.c.entry_id)
+        .join_from(repeated_entries, first, first.c.id == repeated_entries.c.first_id)
+        .where(repeated_entries.c.user_id == bindparam("user_id"), repeated_entries.c.entry_id == entry_id, listed)
+    )
+    return [~repeated.correlate_except(repeated_entries, first).exists()]
+
+
 def _feeds(variant: _ListVariant, feed_id: ColumnElement[Any]) -> ColumnElement[bool]:
     return feed_id == bindparam("feed_id") if variant.strategy == "one" else among(feed_id, "feed_ids")
 
@@ -346,6 +379,7 @@ def _merged(variant: _ListVariant) -> Select[Any]:
             subscriptions.c.user_id == bindparam("user_id"),
             among(subscriptions.c.feed_id, "feed_ids"),
             *_bounds(variant, key, entry_id),
+            *_not_repeated(variant, entry_id),
         )
         .order_by(*in_direction(variant.order, unindexed(key), entry_id))
         .limit(_page_size(variant))
@@ -357,7 +391,7 @@ def _last_of_feed(variant: _ListVariant, table: FromClause) -> ColumnElement[int
     key, entry_id = row.c.sort_at, entry_id_of(row)
     return (
         select(key)
-        .where(*_visible_to_subscription(row), *_bounds(variant, key, entry_id))
+        .where(*_visible_to_subscription(row), *_bounds(variant, key, entry_id), *_not_repeated(variant, entry_id))
         .order_by(*in_direction(variant.order, key, entry_id))
         .offset(literal_column(str(USUAL - 1)) if variant.usual else bindparam("rank", type_=BigInteger))
         .limit(1)

@@ -21,19 +21,24 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import CommandFamily, among, func, in_order, larger, of_user, select, unindexed
+from reedbed.store.entries.repeats import firsts_of, forget
 from reedbed.store.tables import entries, subscriptions, undo_rows, unread
 from reedbed.store.visibility import alive, follows, lock_user_entries, shows
 
 _USER: BindParameter[int] = bindparam("user_id", type_=BigInteger)
 
 
-async def read(tx: Tx, user_id: int, entry_ids: list[int]) -> None:
-    await lock_user_entries(tx, user_id, entry_ids)
-    await _delete_rows(tx, "ids", {"user_id": user_id, "ids": entry_ids})
+async def read(tx: Tx, user_id: int, entry_ids: list[int]) -> list[int]:
+    """Mark entries read, and what they repeat; return all of them."""
+    together = [*entry_ids, *await firsts_of(tx, user_id, entry_ids)]
+    await lock_user_entries(tx, user_id, together)
+    await _delete_rows(tx, "ids", {"user_id": user_id, "ids": together})
+    return together
 
 
 async def unread_again(tx: Tx, user_id: int, entry_ids: list[int]) -> None:
     """Entries of feeds the user does not subscribe to stay read."""
+    await forget(tx, user_id, entry_ids)
     await lock_user_entries(tx, user_id, entry_ids)
     await _insert_rows(tx, "ids", {"user_id": user_id, "ids": entry_ids})
 

@@ -27,7 +27,7 @@ entries = Table(
     Column("audience_id", Id),  # NULL: all subscribers of the feed
     partial_index("uq_entries_guid", "feed_id", "guid", where="guid IS NOT NULL AND audience_id IS NULL", unique=True),
     partial_index("ix_entries_audience", "feed_id", "guid", where="audience_id IS NOT NULL"),
-    partial_index("ix_entries_url", "feed_id", "normalized_url", where="normalized_url IS NOT NULL"),
+    partial_index("ix_entries_address", "normalized_url", "feed_id", where="normalized_url IS NOT NULL"),
     Index("ix_entries_feed_sort", "feed_id", "sort_at", "id", "audience_id"),
     Index("ix_entries_sort", "sort_at", "id"),
     Index("ix_entries_fetched_at", "fetched_at"),

@@ -158,3 +158,14 @@ interest_rankings = Table(  # lists as they were ranked for their first page, so
     moment("created_at"),
     sqlite_with_rowid=False,
 )
+
+repeated_entries = Table(  # for this user, the entry has the address of an earlier one in another feed
+    "repeated_entries",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("first_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), nullable=False),
+    Index("ix_repeated_entries_entry_id", "entry_id"),
+    Index("ix_repeated_entries_first_id", "first_id", "user_id"),
+    sqlite_with_rowid=False,
+)

@@ -282,6 +282,7 @@ class EntryListBuilder:
             post=is_post,
             original=row.url if row.url and row.url.startswith(("https:", "http:")) else "",
             length=self._lengths.get(row.id, ""),
+            also_in=", ".join(one.feed_title for one in row.also_in),
         )
         view = self._framing.dress(self._translations.dress(view, row), row)
         return self._with_marked_words(self._stories.dress(view))

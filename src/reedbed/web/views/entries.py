@@ -39,6 +39,8 @@ class EntryRowView:
     lead: bool = False
     """The first row of a magazine, shown large if it has a picture."""
     original: str = ""
+    also_in: str = ""
+    """The other feeds with the same address."""
     length: str = ""
     """Of its audio or video, or what is left of it; a check mark once it was played."""
 

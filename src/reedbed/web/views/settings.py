@@ -36,6 +36,7 @@ class ReadingSettings:
     scroll_marks: bool = False
     open_marks: bool = True
     group_stories: bool = False
+    same_address_once: bool = False
     marked_words: str = ""
     marked_words_error: str = ""
     translation: "TranslationSettings | None" = None
