@@ -206,7 +206,7 @@ async def test_a_view_in_the_place_of_a_table_is_not_asked(harness: RuntimeHarne
             "CREATE VIEW entry AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
             " SELECT x AS id FROM n;"
         )
-    with pytest.raises(Invalid, match="of no reader"):
+    with pytest.raises(Invalid, match="does not come from"):
         await import_file(harness.runtime, await harness.person(), path)
 
 

@@ -112,7 +112,7 @@ def _is_address(host: str) -> bool:
 def check_passkey_name(name: str) -> str:
     clean_name = clean_line(name)
     if not clean_name:
-        raise Invalid("Give it a name, so that you know it again.", field="name")
+        raise Invalid("Give it a name, so that you recognise it later.", field="name")
     if len(clean_name) > MAX_NAME:
         raise Invalid("The name must have at most %(limit)s characters.", field="name", limit=MAX_NAME)
     return clean_name

@@ -129,7 +129,7 @@ def scope_words(scopes: frozenset[TokenScope]) -> str:
 def check_token_name(name: str) -> str:
     clean_name = clean_line(name)
     if not clean_name:
-        raise Invalid("Give it a name, so that you know it again.", field="name")
+        raise Invalid("Give it a name, so that you recognise it later.", field="name")
     if len(clean_name) > 100:
         raise Invalid("The name must have at most 100 characters.", field="name")
     return clean_name

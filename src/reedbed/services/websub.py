@@ -390,7 +390,7 @@ async def hub_status(runtime: Runtime, feed_id: int) -> HubView:
 
 def _reason(status: HubStatus, *, relied_on: bool) -> str:
     if relied_on:
-        return "The hub sends news as they happen; one check a day makes sure that none is lost."
+        return "The hub sends new entries at once; one check a day makes sure that none is lost."
     match status.state:
         case "active":
             return "The hub missed news, so the feed is checked in its own rhythm until it sends some again."

@@ -34,7 +34,7 @@ from reedbed.store.tables import entries, feeds, imported_reads, searches
 
 SECONDS = 60.0
 _PROGRESS_STEPS = 10_000
-_UNKNOWN = "This SQLite file is of no reader that Reedbed knows: FreshRSS, Fusion or ReedMe."
+_UNKNOWN = "This SQLite file does not come from FreshRSS, Fusion or ReedMe."
 _READ_ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
 _ALLOWED_FUNCTIONS = {"substr", "coalesce", "row_number", "count"}
 

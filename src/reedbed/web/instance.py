@@ -272,6 +272,6 @@ async def _backups(runtime: Runtime, now: Instant, zone: tzinfo) -> Sheet:
         tuple((full_time(at, now, zone).words, name, format_size(size)) for at, name, size in copies),
         translate("None yet. The first one is due tonight.")
         if policy
-        else translate("None are made: PostgreSQL has its own means, or they are turned off."),
+        else translate("No copies are made: PostgreSQL has its own tools, or they are turned off."),
         numbers=1,
     )

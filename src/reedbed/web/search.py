@@ -309,7 +309,7 @@ def _nothing_so_far(more_url: str) -> Empty:
     return Empty(
         "search",
         translate("Nothing found so far"),
-        translate("Not all entries have been looked at yet."),
+        translate("Not all entries have been checked yet."),
         more_url,
         translate("Go on"),
     )

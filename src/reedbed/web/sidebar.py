@@ -68,7 +68,7 @@ _ADVICE: dict[FeedProblemKind, str] = {
     "locked": marked("Give its name and password in the settings of the feed."),
     "address": marked("Check its address in the settings of the feed."),
     "waits": marked("Reedbed tries again by itself."),
-    "damaged": marked("Only its publisher can mend it."),
+    "damaged": marked("Only its publisher can fix it."),
 }
 
 

@@ -60,7 +60,7 @@ async def test_words_are_looked_for_among_what_is_there(reading: Client) -> None
     named = (await reading.get("/add", params={"url": "marrowby courier"}, headers=HTMX)).text
     assert "You follow already:" in named and "The Marrowby Courier" in named
     nothing = (await reading.get("/add", params={"url": "no such words"}, headers=HTMX)).text
-    assert texts(nothing) == ["This is no address, and no entry has these words."]
+    assert texts(nothing) == ["This is not an address, and no entry has these words."]
 
 
 async def test_what_a_share_menu_hands_over_is_understood(reading: Client, site: FeedSite) -> None:

@@ -73,7 +73,7 @@ async def test_pages_hold_twenty_and_keep_the_filter(reader: Client, harness: Ru
 
 async def test_feeds_are_found_by_name_whatever_its_letters(reading: Client) -> None:
     assert "Marrowby" in (await reading.get("/feeds?search=MARROW", headers=HTMX)).text
-    assert "No feed fits" in (await reading.get("/feeds?search=tide", headers=HTMX)).text
+    assert "No feed matches" in (await reading.get("/feeds?search=tide", headers=HTMX)).text
 
 
 async def test_each_status_shows_its_feeds(reading: Client, harness: RuntimeHarness, site: FeedSite) -> None:
@@ -148,7 +148,7 @@ async def test_every_failing_feed_has_a_mark_that_says_why_and_what_to_do(
     assert marks["busy"] == (False, "The server answered 503. Reedbed tries again by itself.")
     assert marks["Half"] == (
         False,
-        "The feed is damaged. Some of its entries may be missing. Only its publisher can mend it.",
+        "The feed is damaged. Some of its entries may be missing. Only its publisher can fix it.",
     )
     others = [why for name, why in marks.items() if name not in ("asks", "missing", "nothing", "busy", "Half")]
     assert sorted(needs for needs, _ in others) == [True, True]

@@ -115,7 +115,7 @@ def test_while_a_hub_sends_a_check_a_day_is_enough_unless_the_operator_says_othe
         NOW, PublishPattern(hourly, subscriber_interval=HOUR, pushed=True), quiet, jitter=0.5
     )
     assert (pushed.rule, pushed.delay) == (IntervalRule.PUSH, DAY)
-    assert "its hub sends news as they happen" in explain(pushed.rule, pushed.delay)
+    assert "its hub sends new entries at once" in explain(pushed.rule, pushed.delay)
     set_by_hand = PublishPattern(hourly, operator=HOUR, pushed=True)
     assert next_check_after_success(NOW, set_by_hand, quiet, jitter=0.5).delay == HOUR
     failed = next_check_after_failure(NOW, PublishPattern(hourly, pushed=True), quiet, failures=1, jitter=0.5)

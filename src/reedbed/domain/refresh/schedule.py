@@ -260,7 +260,7 @@ def explain(rule: str, delay: Millis) -> str:
 _REASONS: dict[str, str] = {
     IntervalRule.BASE: "the feed has no history yet",
     IntervalRule.OPERATOR: "the interval was set for this feed",
-    IntervalRule.PUSH: "its hub sends news as they happen",
+    IntervalRule.PUSH: "its hub sends new entries at once",
     IntervalRule.SUBSCRIBER: "a subscriber asked for it",
     IntervalRule.BUSY: "the feed publishes often",
     IntervalRule.SLOW: "the feed publishes rarely",

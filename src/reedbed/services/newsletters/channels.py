@@ -81,7 +81,7 @@ async def _receive_smtp(runtime: Runtime, recipients: Sequence[str], raw: bytes)
 
 # --- Webhooks of mail services
 
-FORGED = "The request is not signed by whom it should be."
+FORGED = "The signature of the request is not valid."
 CLOSED = "This door is closed: its operator has not set it up."
 FORGERIES = Allowance(20, 1 / 10)
 """Forged requests from one network before it is rate limited."""
@@ -239,7 +239,7 @@ async def add_mailbox(runtime: Runtime, user_id: int, options: MailboxOptions) -
             now=runtime.now(),
         )
     if mailbox is None:
-        raise Conflict("This folder is being looked into already.", field="folder")
+        raise Conflict("This folder is being checked already.", field="folder")
     return mailbox
 
 

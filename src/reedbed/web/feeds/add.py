@@ -193,7 +193,7 @@ async def _search(runtime: Runtime, caller: Caller, text: str) -> AddPage:
     error = (
         ""
         if has_hits or feeds
-        else unknown_names(hits.unknown) or translate("This is no address, and no entry has these words.")
+        else unknown_names(hits.unknown) or translate("This is not an address, and no entry has these words.")
     )
     if hits.next and count < MAX_HITS:  # there may be more matches, or none
         label = translate("Search for these words")

@@ -42,7 +42,7 @@ def hub_facts(hub: HubView, now: Instant, zone: tzinfo) -> list[tuple[str, str]]
 
 def _hub_state(hub: HubView) -> str:
     if hub.relied_on:
-        return translate("It sends news as they happen; one check a day makes sure that none is lost.")
+        return translate("It sends new entries at once; one check a day makes sure that none is lost.")
     match hub.status:
         case "off":
             return f"{translate('Not asked.')} {explain(hub.failure)}"

@@ -168,7 +168,7 @@ def _interval_reason(rule: str, delay: int) -> str:
         case IntervalRule.OPERATOR:
             return translate("the operator set its interval")
         case IntervalRule.PUSH:
-            return translate("its hub sends news as they happen")
+            return translate("its hub sends new entries at once")
         case IntervalRule.SUBSCRIBER:
             return translate("a reader requested it")
         case IntervalRule.BUSY:
@@ -237,7 +237,7 @@ class FeedListFilters:
         if self.page > 1:
             return translate("This page is empty.")
         filtered = self.search or self.status != "all"
-        return translate("No feed fits. Take the filter away to see all.") if filtered else nothing
+        return translate("No feed matches. Remove the filter to see all.") if filtered else nothing
 
 
 def read_feed_filters(
