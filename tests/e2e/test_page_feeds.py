@@ -81,6 +81,7 @@ def test_parts_are_picked_by_pointing_at_an_example(walk: Walk, home: Reedbed, l
     desk.click()
     expect(page.locator(".maker-preview h3").nth(2)).to_have_text("Desk 3")
     expect(page.locator("#title")).to_have_value("small")
+    expect(page.locator(".paper [data-field=title]").first).to_have_text("Desk 1")
     keep_picture(page, "pick-picked", way)
     step(page, way, "found")
     page.locator("[data-pick=title]").click()

@@ -7,11 +7,14 @@ import pytest
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.page_feeds import PageRecipe, PageSelectors
 from reedbed.domain.times import DAY
-from reedbed.services.page_feeds import FIRST_UNREAD, follow_page, page_feed, preview_page
+from reedbed.services.ai import set_paused
+from reedbed.services.page_feeds import FIRST_UNREAD, choose_by_model, follow_page, open_page, page_feed, preview_page
 from reedbed.services.transfer.opml import export_opml, import_opml
 from reedbed.store import subscriptions
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
+from tests.modelserver import ModelServer, Reply
+from tests.services.writing import Desk
 
 ROW = "<li class=entry><a href=/a/{n}>The river board decides about lock {n}</a></li>"
 REBUILT = (
@@ -187,3 +190,52 @@ async def test_the_news_sitemap_of_a_site_is_followed_where_the_page_has_no_list
     made = await follow_page(harness.runtime, await harness.person(), address)
     assert made.feed.url == f"{site.url}/news-sitemap.xml"
     assert len(await titles(harness)) == 4
+
+
+def put_two_lists(site: FeedSite) -> str:
+    notes = "".join(
+        f"<li class=note><a href=/note/{n}>A short note of the harbour, the {n}th</a></li>" for n in range(9)
+    )
+    locks = "".join(f"<p class=lock><a href=/lock/{n}>The lock number {n} opens late</a></p>" for n in range(4))
+    return site.page("/two", feeds=(), body=f"<ul class=notes>{notes}</ul><section class=locks>{locks}</section>")
+
+
+async def test_a_model_chooses_among_the_lists_and_writes_nothing(
+    modelled: Desk, server: ModelServer, site: FeedSite
+) -> None:
+    address = put_two_lists(site)
+    lists = (await preview_page(modelled.runtime, address)).lists.lists
+    assert len(lists) == 2
+    server.say(Reply(text='{"list": 2}'))
+    assert await choose_by_model(modelled.runtime, modelled.user, address) == 1
+    sent = str(server.questions[0])
+    assert "The lock number 1 opens late" in sent and "the 5th" in sent and "the 8th" not in sent
+
+
+@pytest.mark.parametrize("answer", ['{"list": 7}', '{"list": 0}', "the second", '{"list": true}'])
+async def test_the_best_list_stays_when_the_model_gives_no_usable_answer(
+    modelled: Desk, server: ModelServer, site: FeedSite, answer: str
+) -> None:
+    server.say(Reply(text=answer), Reply(text=answer))
+    assert await choose_by_model(modelled.runtime, modelled.user, put_two_lists(site)) is None
+
+
+async def test_a_paused_model_is_not_asked(modelled: Desk, server: ModelServer, site: FeedSite) -> None:
+    address = put_two_lists(site)
+    await set_paused(modelled.runtime, paused=True)
+    assert await choose_by_model(modelled.runtime, modelled.user, address) is None
+    assert server.calls == 0
+
+
+async def test_a_page_that_is_opened_is_fetched_once_for_all_picks(harness: RuntimeHarness, site: FeedSite) -> None:
+    user = await harness.person()
+    address = put(site, range(10))
+    opened = await open_page(harness.runtime, user, address)
+    assert opened.blocks is not None and opened.blocks.items == 10
+    picked = await open_page(harness.runtime, user, address, PageSelectors("li.entry", title="a"))
+    assert picked.chosen is not None and len(picked.chosen.entries) == 10
+    assert picked.chosen.recipe.fingerprints == opened.preview.lists.lists[0].recipe.fingerprints
+    nothing = await open_page(harness.runtime, user, address, PageSelectors("p.none"))
+    assert nothing.chosen is None and nothing.reason is not None and nothing.blocks is not None
+    await follow_page(harness.runtime, user, address, picked.chosen.recipe)
+    assert len(site.seen_at("/news")) == 1

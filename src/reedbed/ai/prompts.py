@@ -18,6 +18,7 @@ MAX_TITLE_LENGTH = 300
 SUMMARY_TOKENS = 500
 DIGEST_TOKENS = 1_000
 ANSWER_TOKENS = 800
+LIST_TOKENS = 40
 
 _LANGUAGES = {
     "ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
@@ -149,6 +150,22 @@ def answer_prompt(question: str, readings: Sequence[Reading], language: str) -> 
     return Prompt(instructions, fenced(articles, fence), "answer", _ANSWER_SCHEMA, ANSWER_TOKENS)
 
 
+def list_prompt(page: str, lists: Sequence[Sequence[str]]) -> Prompt:
+    """Which list of a page holds what is new there; each list is given by titles of its entries."""
+    parts = [
+        f"[{number}]\n" + "\n".join(bounded(title, 120) for title in titles) for number, titles in enumerate(lists, 1)
+    ]
+    material = "\n\n".join([f"Page: {bounded(page, MAX_TITLE_LENGTH)}", *parts])
+    fence = fence_for(material)
+    instructions = (
+        "A reader wants to follow a page. Below are the lists of links on it, each with its number in square brackets "
+        "and the titles of its first entries. Choose the list whose entries are what the page newly publishes: news, "
+        "posts, products, releases, events or topics, not navigation, popular links, related links or topics of the "
+        f'site. Answer with JSON: "list" is its number, or 0 if none of them is. {as_data(fence)}'
+    )
+    return Prompt(instructions, fenced(material, fence), "list", _LIST_SCHEMA, LIST_TOKENS)
+
+
 def translation_prompt(texts: Mapping[str, str], source: str, target: str) -> Prompt:
     """`texts` are blocks with numbered markers, by their ids."""
     material = orjson.dumps(texts).decode()
@@ -224,6 +241,7 @@ def _object_schema(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 _TEXT_SCHEMA = {"type": "string"}
+_LIST_SCHEMA = _object_schema({"list": {"type": "integer"}})
 _SCORE_SCHEMA = _object_schema({"score": {"type": "number"}, "reason": _TEXT_SCHEMA, "quote": _TEXT_SCHEMA})
 _FRAMING_SCHEMA = _object_schema(
     {

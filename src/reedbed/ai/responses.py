@@ -137,6 +137,12 @@ def _claim(raw: Mapping[str, Any], passages: Mapping[int, str]) -> CitedSentence
     return CitedSentence(sentence.text, sentence.numbers, quote)
 
 
+def read_list_choice(response: str, count: int) -> int | None:
+    """The number of the list, 0 for none; None if there is no such list."""
+    number = json_object(response).get("list")
+    return number if isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= count else None
+
+
 def read_translation(response: str, ids: Collection[str]) -> Mapping[str, str] | None:
     """The texts by their ids, without what was not asked for; None if the response has another form."""
     items = json_object(response).get("translations")

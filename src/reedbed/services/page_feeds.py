@@ -3,6 +3,8 @@
 from dataclasses import replace
 from urllib.parse import urljoin
 
+from reedbed.ai.prompts import list_prompt
+from reedbed.ai.responses import read_list_choice
 from reedbed.domain.entries import StateChange
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.failures import Failure, FailureCode
@@ -12,19 +14,23 @@ from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, Gone,
 from reedbed.domain.subscriptions import Discovery, FeedCandidate, Subscription
 from reedbed.domain.text import clean_line
 from reedbed.domain.urls import MAX_NAME, check_feed_url
+from reedbed.domain.users import User
 from reedbed.ingest.discovery import url_from_typed
 from reedbed.ingest.http.client import ACCEPT_PAGE
 from reedbed.ingest.page_feeds.finder import NO_LIST
 from reedbed.ingest.page_feeds.sandbox import apply_safely, blocks_safely, find_lists_safely, watch_safely
 from reedbed.ingest.page_feeds.sources import telegram_page
+from reedbed.services.ai import ask_model, may_send
 from reedbed.services.read_state import change_entries
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.discover import Address
 from reedbed.services.subscriptions.manage import SubscribeOptions, subscribe
+from reedbed.services.users import preferences_of
 from reedbed.store import page_feeds
 
 NO_SELECTORS = PageSelectors()
 NO_BLOCKS = PageBlocks("", "", 0, (), ())
+TITLES_FOR_MODEL = 6
 FIRST_UNREAD = 5
 """How many entries of a page that was just followed are unread; the others are old."""
 _NEWS_SITEMAPS = ("/sitemap-news.xml", "/news-sitemap.xml", "/sitemap_news.xml")
@@ -83,6 +89,25 @@ async def open_page(
         return PageChoice(preview, reason=reason)
     blocks = await blocks_safely(document.body, shown.recipe, document.url, now=now, content_type=kind)
     return PageChoice(preview, chosen, blocks, reason if chosen is None else None)
+
+
+def model_may_choose(runtime: Runtime, user: User) -> bool:
+    return may_send(runtime, preferences_of(user))
+
+
+async def choose_by_model(runtime: Runtime, user: User, url: str) -> int | None:
+    """The place of the list that a model takes for what is new on the page; None without its answer.
+
+    The model chooses and writes nothing: the entries are read from the page as without it.
+    """
+    preview, _ = await _preview(runtime, url, None, user_id=user.id)
+    found = preview.lists.lists
+    if not model_may_choose(runtime, user) or len(found) < 2:
+        return None
+    titles = [[entry.title for entry in one.entries[:TITLES_FOR_MODEL]] for one in found]
+    prompt = list_prompt(preview.title or preview.url, titles)
+    number = await ask_model(runtime, user.id, prompt, lambda response: read_list_choice(response, len(found)))
+    return number - 1 if number else None
 
 
 def _picked_recipe(found: PageList | None, selectors: PageSelectors) -> PageRecipe:

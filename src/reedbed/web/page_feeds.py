@@ -29,7 +29,14 @@ from reedbed.http.dependencies import spend_refresh
 from reedbed.http.errors import status_of
 from reedbed.http.params import path_id
 from reedbed.services.images import Pictures, proxied_images
-from reedbed.services.page_feeds import PageChoice, follow_page, open_page, preview_page
+from reedbed.services.page_feeds import (
+    PageChoice,
+    choose_by_model,
+    follow_page,
+    model_may_choose,
+    open_page,
+    preview_page,
+)
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.discover import without_credentials
 from reedbed.services.subscriptions.manage import AlreadySubscribed
@@ -117,6 +124,23 @@ async def follow(
     return see_other(request, f"/feed/{subscription.id}", toast=Toast(message))
 
 
+@router.post("/make-a-feed/choice")
+async def choose(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, url: Annotated[str, Form(max_length=2_048)]
+) -> Response:
+    """Let the model choose among the lists of the page."""
+    await spend_refresh(runtime, caller)
+    try:
+        place = await choose_by_model(runtime, caller.user, url)
+    except ReedbedError as error:
+        return see_other(request, _make_url(url, "list"), toast=Toast(explain(error)))
+    if place is None:
+        text = translate("The model gave no answer, so the best list stays chosen.")
+        return see_other(request, _make_url(url, "list"), toast=Toast(text))
+    text = translate("The model chose this list.")
+    return see_other(request, f"{_make_url(url, 'list')}&list={place}", toast=Toast(text))
+
+
 async def _read(request: Request, runtime: Runtime, caller: Caller, view: MakeFeedPage) -> MakeFeedPage:
     await spend_refresh(runtime, caller)
     try:
@@ -153,6 +177,8 @@ async def _open(request: Request, runtime: Runtime, caller: Caller, view: MakeFe
     if not shown.item and opened.blocks is not None:
         shown = replace(shown, item=opened.blocks.item)
     maker = _maker_view(request, runtime, opened, view, at)
+    several = len(maker.lists) > 1 and model_may_choose(runtime, caller.user)
+    maker = replace(maker, by_model=several)
     return replace(view, url=opened.preview.url, folders=folder_options(rows, None), selectors=shown, maker=maker)
 
 
@@ -161,9 +187,7 @@ def _maker_view(request: Request, runtime: Runtime, opened: PageChoice, view: Ma
     entries = opened.chosen.entries if opened.chosen is not None else ()
     lists = opened.preview.lists
     choices = tuple(
-        _choice_view(
-            lists, found, f"{_make_url(view.url, 'list')}&list={place}", place == at and not view.selectors.item
-        )
+        _choice_view(lists, found, f"{_make_url(view.url, 'list')}&list={place}", _is_chosen(view, found, place == at))
         for place, found in enumerate(lists.lists)
     )
     coming = tuple(_coming_view(request, runtime, lists, entry, pictures) for entry in entries[:SHOWN_COMING])
@@ -180,6 +204,10 @@ def _maker_view(request: Request, runtime: Runtime, opened: PageChoice, view: Ma
         cut=blocks is not None and blocks.cut,
         reason=explain(opened.reason) if opened.reason is not None else "",
     )
+
+
+def _is_chosen(view: MakeFeedPage, found: PageList, at_place: bool) -> bool:
+    return view.selectors.item == found.recipe.selectors.item if view.selectors.item else at_place
 
 
 def _choice_view(lists: PageLists, found: PageList, url: str, chosen: bool) -> ListChoiceView:

@@ -1,6 +1,6 @@
 """Apply a recipe to a page, and find its list again on a page that was rebuilt."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, cast
 
@@ -59,6 +59,11 @@ def has_xpath(selectors: PageSelectors) -> bool:
     return any(is_xpath(selector) for selector in _named(selectors).values())
 
 
+def css_of(selectors: PageSelectors) -> dict[str, str]:
+    """The selectors that are CSS, by their fields."""
+    return {name: value for name, value in _named(selectors).items() if not is_xpath(value)}
+
+
 def apply_recipe(
     body: bytes, recipe: PageRecipe, url: str, *, now: Instant, content_type: str | None = None
 ) -> PageLists:
@@ -66,8 +71,7 @@ def apply_recipe(
     if recipe.source == "news-sitemap":
         return find_lists(body, url, now=now, content_type=content_type)
     check_selectors(recipe.selectors)
-    css = {name: value for name, value in _named(recipe.selectors).items() if not is_xpath(value)}
-    page = read_document(body, url, content_type=content_type, css=css)
+    page = read_document(body, url, content_type=content_type, css=css_of(recipe.selectors))
     if isinstance(page, Failure):
         return PageLists(reason=page)
     entries = _entries(page, recipe, now)
@@ -137,7 +141,7 @@ def _read(page: PageDocument, roots: tuple[int, ...], recipe: PageRecipe, dates:
     reader = ItemReader(page, dates)
     if recipe.source == "sections":
         return tuple(reader.sections(items))
-    return tuple(reader.entries(items, _fields(page, items, roots, recipe.selectors)))
+    return tuple(reader.entries(items, fields_of(page, items, roots, recipe.selectors)))
 
 
 def _by_fingerprints(page: PageDocument, recipe: PageRecipe) -> list[list[int]]:
@@ -182,9 +186,8 @@ def _numbers(page: PageDocument, result: object) -> list[int]:
     return list(dict.fromkeys(found))
 
 
-def _fields(
-    page: PageDocument, items: list[Item], roots: tuple[int, ...], selectors: PageSelectors
-) -> list[Mapping[str, int]]:
+def fields_of(page: PageDocument, items: list[Item], roots: tuple[int, ...], selectors: PageSelectors) -> list[Fields]:
+    """For each item the elements that the selectors name."""
     named = {name: value for name, value in _named(selectors).items() if name != "item"}
     if not named:
         return []

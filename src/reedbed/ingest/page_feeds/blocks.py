@@ -13,12 +13,12 @@ from reedbed.domain.failures import Failure
 from reedbed.domain.page_feeds import PageBlocks, PageEntry, PagePart, PageRecipe
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
-from reedbed.ingest.page_feeds.apply import is_xpath, roots_of
+from reedbed.ingest.page_feeds.apply import css_of, fields_of, roots_of
 from reedbed.ingest.page_feeds.dates import DateReader
 from reedbed.ingest.page_feeds.detection import MIN_ITEMS, candidate_roots, items_from
 from reedbed.ingest.page_feeds.document import BLOCKS, PageDocument, read_document
 from reedbed.ingest.page_feeds.finder import date_reader, read_lists
-from reedbed.ingest.page_feeds.items import Item, ItemReader
+from reedbed.ingest.page_feeds.items import Fields, Item, ItemReader
 from reedbed.ingest.page_feeds.media import image_of
 from reedbed.ingest.page_feeds.recipe import is_stable, selector_for
 from reedbed.ingest.page_feeds.regions import aside_regions
@@ -48,9 +48,7 @@ def read_blocks(
     body: bytes, recipe: PageRecipe, url: str, *, now: Instant, content_type: str | None = None
 ) -> PageBlocks | None:
     """None if the page cannot be read, or if its list is nowhere in its markup."""
-    item = recipe.selectors.item
-    css = {"item": item} if item and not is_xpath(item) else {}
-    page = read_document(body, url, content_type=content_type, css=css)
+    page = read_document(body, url, content_type=content_type, css=css_of(recipe.selectors))
     if isinstance(page, Failure):
         return None
     dates = date_reader(page, now)
@@ -60,7 +58,9 @@ def read_blocks(
     items = items_from(page, roots, dates)
     parts = _Parts(page, items, item)
     others = _other_lists(page, parts.item_of)
-    writer = _BlockWriter(page, parts, others, _marks(page, items, dates))
+    writer = _BlockWriter(
+        page, parts, others, _marks(page, items, dates, fields_of(page, items, roots, recipe.selectors))
+    )
     return PageBlocks(
         writer.html(), item, len(items), tuple(parts.described()), tuple(one.described for one in others), writer.cut
     )
@@ -222,21 +222,22 @@ def _other_lists(page: PageDocument, taken: dict[int, int]) -> list[_OtherList]:
 # --- What the parts of the entries are now
 
 
-def _marks(page: PageDocument, items: Sequence[Item], dates: DateReader) -> dict[int, str]:
+def _marks(page: PageDocument, items: Sequence[Item], dates: DateReader, picked: Sequence[Fields]) -> dict[int, str]:
     """For elements that show a field of an entry, its name."""
     marks: dict[int, str] = {}
     reader = ItemReader(page, dates)
-    by_key = {entry.key: entry for entry in reader.entries(items)}
+    by_key = {entry.key: entry for entry in reader.entries(items, picked)}
     keys = {link.index: PageEntry(link.url, "").key for link in page.links}
-    for item in items[:_MARKED_ITEMS]:
+    for at, item in enumerate(items[:_MARKED_ITEMS]):
         links = (link for start, end in item.spans for link in page.links_in(start, end))
         entry = next((by_key[keys[link.index]] for link in links if keys[link.index] in by_key), None)
         if entry is not None:
-            marks |= _marks_of(page, item, entry, dates)
+            found = {**_marks_of(page, item, entry, dates), **(picked[at] if picked else {})}
+            marks.update((number, name) for name, number in found.items())
     return marks
 
 
-def _marks_of(page: PageDocument, item: Item, entry: PageEntry, dates: DateReader) -> dict[int, str]:
+def _marks_of(page: PageDocument, item: Item, entry: PageEntry, dates: DateReader) -> dict[str, int]:
     found: dict[str, int] = {}
     for number in item.numbers:
         text = page.text(number)
@@ -250,7 +251,7 @@ def _marks_of(page: PageDocument, item: Item, entry: PageEntry, dates: DateReade
             found["teaser"] = number
         if page.tags[number] == "img" and entry.image and image_of(page, (number,)) == entry.image:
             found.setdefault("image", number)
-    return {number: name for name, number in found.items()}
+    return found
 
 
 # --- Markup

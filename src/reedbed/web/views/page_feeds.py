@@ -73,6 +73,8 @@ class MakerView:
     """As JSON: the parts and lists of that markup, with their selectors."""
     cut: bool = False
     reason: str = ""
+    by_model: bool = False
+    """Whether a model may choose among the lists."""
 
 
 @record
