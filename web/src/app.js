@@ -26,6 +26,7 @@ import "./js/article-content.js";
 import "./js/positions.js";
 import "./js/player-start.js";
 import "./js/share.js";
+import "./js/interest.js";
 import "./js/feeds.js";
 import "./js/passkeys.js";
 import "./js/push.js";

@@ -291,7 +291,7 @@ LAYOUTS = ("titles", "cards", "magazine", "pictures")
 EVERY_LIST = "*"
 """The list name of settings that apply to every list without its own."""
 
-_LIST_NAMES = ("everything", "starred", "later", "history", "search")
+_LIST_NAMES = ("everything", "priority", "starred", "later", "history", "search")
 _CHOICES = {"show": ("unread", "all"), "order": LIST_ORDERS, "layout": LAYOUTS}
 
 

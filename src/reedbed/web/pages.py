@@ -193,6 +193,7 @@ def read_toast(request: Request) -> Toast | None:
 
 def _layout(request: Request, caller: Caller | None, toast: Toast | None) -> Layout:
     owner = bound_to(request) if caller is not None else visitor_of(request)
+    preferences = None if caller is None else preferences_of(caller.user)
     return Layout(
         csrf_token=form_token(get_runtime(request).secret, owner),
         here=_current_path(request),
@@ -203,7 +204,8 @@ def _layout(request: Request, caller: Caller | None, toast: Toast | None) -> Lay
         banner=_banner(get_runtime(request).health.problems) if caller and caller.user.operates else None,
         newest=request.state.newest if caller else "",
         rendered_at=get_runtime(request).now(),
-        open_marks=caller is None or preferences_of(caller.user).open_marks,
+        open_marks=preferences is None or preferences.open_marks,
+        learns=preferences is not None and preferences.interest,
     )
 
 

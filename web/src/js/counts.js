@@ -83,7 +83,7 @@ function current(element) {
 
 function places(key) {
   // Never through the rows: there may be ten thousand of them.
-  return document.querySelectorAll(`:is(#nav, #list-bar) [data-count="${CSS.escape(key)}"]`);
+  return document.querySelectorAll(`:is(#nav, #list-bar, #list-options) [data-count="${CSS.escape(key)}"]`);
 }
 
 // Counting a saved search means searching: after the page is there, at most once a minute, remembered between.

@@ -16,7 +16,7 @@ from reedbed.domain.subscriptions import SubscribedFeedRow
 from reedbed.domain.summaries import EXTRACT, MIN_WORDS, ModelWait, SummaryState
 from reedbed.domain.text import text_direction
 from reedbed.domain.times import Instant
-from reedbed.domain.users import Caller
+from reedbed.domain.users import Caller, User
 from reedbed.services.ai import variant_for_feed
 from reedbed.services.images import Pictures
 from reedbed.services.runtime import Runtime
@@ -243,6 +243,11 @@ def wait_message(wait: ModelWait | None, now: Instant, zone: tzinfo) -> str:
             )
         case _:
             return translate("Summaries wait: the budget for the model is used up. Reading is not affected.")
+
+
+def user_of(request: Request) -> User | None:
+    caller = _caller(request)
+    return caller.user if caller else None
 
 
 def _caller(request: Request) -> Caller | None:

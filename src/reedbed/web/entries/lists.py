@@ -27,6 +27,7 @@ from reedbed.web.entries.translations import ListTranslations
 from reedbed.web.formats import ago, day_of, seen, short_time
 from reedbed.web.framing import ListFraming
 from reedbed.web.i18n import ngettext, translate
+from reedbed.web.interest import ListInterest
 from reedbed.web.stories import ListStories
 from reedbed.web.views.entries import Day, Empty, EntryListView, EntryRowView, WaitingEntry
 from reedbed.web.views.feeds import FeedRowView
@@ -54,6 +55,8 @@ class ReadingList:
     """The name under which the settings of this list are kept."""
     layout: str = ""
     """The layout kept for this list; empty: chosen from its entries."""
+    has_interest: bool = False
+    """The user has switched on the order by interest."""
 
     def list_address(self, *, cursor: str = "") -> str:
         return self._url(self.address, self.query.order, cursor)
@@ -88,16 +91,20 @@ class ListChoice:
     """The order of lists without a kept one."""
     requested: str | None = None
     """The order in the URL."""
+    has_interest: bool = False
 
     def kept_order(self) -> ListOrder:
-        return _as_order(self.kept.order) or self.usual
+        return self._available(_as_order(self.kept.order) or self.usual)
 
     def order(self) -> ListOrder:
         if not self.requested:
             return self.kept_order()
         if (order := _as_order(self.requested)) is None:
             raise Invalid("The order is newest, oldest, important or shortest.", field="order")
-        return order
+        return self._available(order)
+
+    def _available(self, order: ListOrder) -> ListOrder:
+        return "newest" if order == "interest" and not self.has_interest else order
 
     def view(self, usual: View) -> View:
         return "unread" if self.kept.show == "unread" else "all" if self.kept.show == "all" else usual
@@ -115,12 +122,14 @@ def smart_reading_list(name: str, choice: ListChoice) -> ReadingList:
     titles = {
         "unread": translate("Everything"),
         "all": translate("Everything"),
+        "priority": translate("Priority"),
         "starred": translate("Starred"),
         "later": translate("Later"),
         "history": translate("Recently read"),
     }
-    query = ViewQuery(SMART[name], choice.order() if name != "history" else "newest")
-    count_key = "unread" if name == "all" else name
+    view = choice.view("unread") if name == "priority" else SMART[name]
+    query = ViewQuery(view, choice.order() if name != "history" else "newest")
+    count_key = "unread" if name in ("all", "priority") else name
     return ReadingList(f"/{name}", titles[name], query, count_key, **_kept(f"/{name}", choice))
 
 
@@ -145,7 +154,12 @@ async def feed_reading_list(tx: Tx, user_id: int, text: str, choice: ListChoice)
 def tag_reading_list(name: str, choice: ListChoice) -> ReadingList:
     query = ViewQuery(choice.view("all"), choice.order(), tag=name)
     address = f"/tag/{quote(name, safe='')}"
-    kept = ListKept(usual=choice.kept_order(), settings_name=f"tag:{name}", layout=choice.kept.layout)
+    kept = ListKept(
+        usual=choice.kept_order(),
+        settings_name=f"tag:{name}",
+        layout=choice.kept.layout,
+        has_interest=choice.has_interest,
+    )
     return ReadingList(address, name, query, f"tag:{name}", **kept)
 
 
@@ -153,10 +167,16 @@ class ListKept(TypedDict):
     usual: ListOrder
     settings_name: str
     layout: str
+    has_interest: bool
 
 
 def _kept(address: str, choice: ListChoice) -> ListKept:
-    return ListKept(usual=choice.kept_order(), settings_name=settings_name(address), layout=choice.kept.layout)
+    return ListKept(
+        usual=choice.kept_order(),
+        settings_name=settings_name(address),
+        layout=choice.kept.layout,
+        has_interest=choice.has_interest,
+    )
 
 
 def preferred_order(user: User) -> Order:
@@ -194,6 +214,7 @@ class EntryListBuilder:
         stories: ListStories | None = None,
         marked_words: str = "",
         lengths: Mapping[int, str] | None = None,
+        interest: ListInterest | None = None,
     ) -> None:
         self._reading_list = reading_list
         self._feeds = feeds
@@ -207,6 +228,7 @@ class EntryListBuilder:
         self._stories = stories or ListStories()
         self._marked_words = marked_words
         self._lengths = lengths or {}
+        self._interest = interest or ListInterest()
 
     def make(self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None) -> EntryListView:
         """`after` is the time of the last row already on the page, when loading more rows."""
@@ -230,13 +252,15 @@ class EntryListBuilder:
             feed_edit_url=f"/feeds/{reading_list.subscription_id}/edit" if reading_list.subscription_id else "",
             can_mark=reading_list.query.view != "history",
             by_time=reading_list.query.order in ("newest", "oldest"),
+            order_note=self._interest.note,
             marks_on_scroll=self._theme.scroll_marks,
         )
 
     def _days(
         self, rows: Sequence[EntryRow], current: int | None, after: Instant | None, layout: str
     ) -> tuple[Day, ...]:
-        if layout in ("magazine", "pictures") or self._reading_list.query.order in ("important", "shortest"):
+        is_ranked = self._reading_list.query.order in ("important", "shortest") or self._interest.is_ranked
+        if layout in ("magazine", "pictures") or is_ranked:
             return self._one_day(rows, current, layout, is_first=after is None)
         shown_day = day_of(after, self._now, self._zone)[0] if after is not None else ""
         days = groupby(rows, key=lambda row: day_of(row.read_at or row.sort_at, self._now, self._zone))
@@ -285,7 +309,7 @@ class EntryListBuilder:
             also_in=", ".join(one.feed_title for one in row.also_in),
         )
         view = self._framing.dress(self._translations.dress(view, row), row)
-        return self._with_marked_words(self._stories.dress(view))
+        return self._with_marked_words(self._interest.dress(self._stories.dress(view)))
 
     def _with_marked_words(self, view: EntryRowView) -> EntryRowView:
         """Search results have the matches marked instead."""
@@ -348,6 +372,8 @@ class EntryListBuilder:
             ("important", translate("Most important first"), translate("Most important")),
             ("shortest", translate("Shortest first"), translate("Shortest")),
         )
+        if self._reading_list.has_interest:
+            options = (("interest", translate("For you"), translate("For you")), *options)
         return tuple(SelectOption(value, name, value == chosen, short=short) for value, name, short in options)
 
     def _empty(self) -> Empty:

@@ -1,8 +1,7 @@
-"""Reading pages: entry lists, single entries, and the version history of an entry."""
+"""Reading pages: entry lists and single entries."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import tzinfo
+from dataclasses import field, replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -14,18 +13,19 @@ from reedbed.domain.highlights import HighlightFilter
 from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import SubscribedFeedRow, feed_problem
-from reedbed.domain.text import Difference, storable
-from reedbed.domain.times import Instant
+from reedbed.domain.text import storable
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.params import IdPath, path_id
-from reedbed.services.entries import Revision, get_entry, get_revisions
+from reedbed.http.params import path_id
 from reedbed.services.images import image_urls_for_page
+from reedbed.services.interest import keep_ranking
 from reedbed.services.runtime import Runtime
+from reedbed.services.users import preferences_of
 from reedbed.store import bookmarks, folders, highlights, subscriptions
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 from reedbed.store.entries import settings as list_settings
+from reedbed.store.interest import Ranking
 from reedbed.store.read_state.counts import reading_day
 from reedbed.store.sidebar import list_by_ids, sidebar_feeds
 from reedbed.store.tags import names as tag_names
@@ -38,6 +38,7 @@ from reedbed.web.entries.article import (
     recording_lengths,
     shown_highlight,
     summary_above,
+    user_of,
 )
 from reedbed.web.entries.lists import (
     PAGE_SIZE,
@@ -57,22 +58,15 @@ from reedbed.web.entries.lists import (
 )
 from reedbed.web.entries.translations import titles_in_list, with_translation
 from reedbed.web.feeds.views import FeedRowBuilder
-from reedbed.web.formats import format_future_time, full_time, start_of_day, zone_of
+from reedbed.web.formats import format_future_time, start_of_day, zone_of
 from reedbed.web.framing import list_framing, with_framing
 from reedbed.web.i18n import translate
+from reedbed.web.interest import entries_of_list, with_why
 from reedbed.web.newsletters import with_confirmations, with_mail
-from reedbed.web.pages import is_htmx, page, theme_of
-from reedbed.web.sidebar import app_page, build_sidebar
+from reedbed.web.pages import is_htmx, page, see_other, theme_of
+from reedbed.web.sidebar import build_sidebar
 from reedbed.web.stories import list_stories, with_story
-from reedbed.web.views.entries import (
-    AllReadView,
-    ArticleView,
-    EntryListView,
-    ReadingPage,
-    Version,
-    VersionChange,
-    VersionsPage,
-)
+from reedbed.web.views.entries import AllReadView, ArticleView, EntryListView, ReadingPage
 from reedbed.web.views.layout import Count, Sidebar
 
 
@@ -86,6 +80,8 @@ class ListRequest:
     entry_id: int | None
     order: str | None
     cursor: str | None
+    rankings: list[Ranking] = field(default_factory=list[Ranking])
+    """What the next pages of the list follow; kept after the page was read."""
 
     @property
     def user_id(self) -> int:
@@ -93,12 +89,19 @@ class ListRequest:
 
     async def choice(self, tx: Tx, name: str) -> ListChoice:
         kept = await list_settings.of_list(tx, self.user_id, storable(name))
-        return ListChoice(kept, preferred_order(self.caller.user), self.order)
+        has_interest = preferences_of(self.caller.user).interest
+        usual = "interest" if name == "priority" else preferred_order(self.caller.user)
+        return ListChoice(kept, usual, self.order, has_interest)
 
     @property
     def wants(self) -> str:
         """The part of the page that htmx requests, by the id of its target; empty means the whole page."""
         return self.request.headers.get("hx-target", "") if is_htmx(self.request) else ""
+
+    async def done(self, response: Response) -> Response:
+        for ranking in self.rankings:
+            await keep_ranking(self.runtime, self.user_id, ranking)
+        return response
 
     async def sidebar(self, tx: Tx, address: str) -> Sidebar:
         return await build_sidebar(tx, self.user_id, address, theme_of(self.request), self.runtime.now())
@@ -146,7 +149,8 @@ async def show_folder(list_request: CurrentListRequest, text: str) -> Response:
     async with list_request.runtime.db.read() as tx:
         choice = await list_request.choice(tx, f"folder:{text}")
         reading_list = await folder_reading_list(tx, list_request.user_id, text, choice)
-        return await _show(list_request, tx, reading_list)
+        response = await _show(list_request, tx, reading_list)
+    return await list_request.done(response)
 
 
 @router.get("/feed/{text}")
@@ -155,7 +159,8 @@ async def show_feed(list_request: CurrentListRequest, text: str) -> Response:
     async with list_request.runtime.db.read() as tx:
         choice = await list_request.choice(tx, f"feed:{text}")
         reading_list = await feed_reading_list(tx, list_request.user_id, text, choice)
-        return await _show(list_request, tx, reading_list)
+        response = await _show(list_request, tx, reading_list)
+    return await list_request.done(response)
 
 
 @router.get("/tag/{name}")
@@ -163,24 +168,31 @@ async def show_feed(list_request: CurrentListRequest, text: str) -> Response:
 async def show_tag(list_request: CurrentListRequest, name: str) -> Response:
     async with list_request.runtime.db.read() as tx:
         tag = storable(name)
-        return await _show(list_request, tx, tag_reading_list(tag, await list_request.choice(tx, f"tag:{tag}")))
+        choice = await list_request.choice(tx, f"tag:{tag}")
+        response = await _show(list_request, tx, tag_reading_list(tag, choice))
+    return await list_request.done(response)
 
 
 @router.get("/unread")
+@router.get("/priority")
 @router.get("/all")
 @router.get("/starred")
 @router.get("/later")
 @router.get("/history")
 @router.get("/unread/entry/{entry_id}")
+@router.get("/priority/entry/{entry_id}")
 @router.get("/all/entry/{entry_id}")
 @router.get("/starred/entry/{entry_id}")
 @router.get("/later/entry/{entry_id}")
 @router.get("/history/entry/{entry_id}")
 async def show_smart(list_request: CurrentListRequest) -> Response:
     name = list_request.request.url.path.split("/")[1]
+    if name == "priority" and not preferences_of(list_request.caller.user).interest:
+        return see_other(list_request.request, "/interest")
     async with list_request.runtime.db.read() as tx:
         choice = await list_request.choice(tx, settings_name(f"/{name}"))
-        return await _show(list_request, tx, smart_reading_list(name, choice))
+        response = await _show(list_request, tx, smart_reading_list(name, choice))
+    return await list_request.done(response)
 
 
 @router.get("/entry/{entry_id}")
@@ -218,9 +230,11 @@ async def _build_list(
 ) -> EntryListView:
     request, runtime = list_request.request, list_request.runtime
     start = read_cursor(reading_list, list_request.cursor)
-    entry_page = await entries.page(tx, list_request.user_id, reading_list.query, start, PAGE_SIZE)
+    user, query = list_request.caller.user, reading_list.query
+    entry_page, interest = await entries_of_list(tx, user, query, start, PAGE_SIZE, runtime.now())
     if entry_page is None:
         raise NotFound("There is no such list.")
+    list_request.rankings.extend([interest.to_keep] if interest.to_keep else ())
     feeds = await feeds_of_entries(tx, list_request.user_id, entry_page.rows)
     ids = [row.id for row in entry_page.rows]
     lines, framing = await one_line_summaries(request, runtime, tx, ids), await list_framing(request, tx, ids)
@@ -238,6 +252,7 @@ async def _build_list(
         stories=stories,
         marked_words=marked_words_of(request),
         lengths=await recording_lengths(tx, list_request.user_id, ids),
+        interest=interest,
     )
     visible = (
         entry_page
@@ -395,6 +410,7 @@ async def read_article(
             request, runtime, tx, article, entry, caller.user, image_urls_for_page(runtime)
         )
     article = await with_story(tx, user_id, article, entry_id)
+    article = await with_why(tx, user_of(request), article, entry.row)
     url = place.entry_address(entry_id) if place else f"/entry/{entry_id}"
     return await with_framing(request, runtime, tx, article, entry.row, url)
 
@@ -403,7 +419,7 @@ async def _neighbours(
     tx: Tx, user_id: int, reading_list: ReadingList, entry: Entry
 ) -> tuple[EntryRow | None, EntryRow | None]:
     """The previous and next entry in the list. Only whole pages need them: the script reads the list."""
-    if reading_list.query.view == "history" or reading_list.query.order in ("important", "shortest"):
+    if reading_list.query.view == "history" or reading_list.query.order not in ("newest", "oldest"):
         return None, None  # the entry does not tell where it stands in these lists
     reversed_query = replace(reading_list.query, order="oldest" if reading_list.query.order == "newest" else "newest")
     position = Cursor(entry.row.sort_at, entry.row.id)
@@ -421,74 +437,3 @@ async def feeds_of_entries(tx: Tx, user_id: int, rows: Sequence[EntryRow]) -> di
     ids = {row.feed_id for row in rows}
     feeds = await list_by_ids(tx, user_id, ids) if ids else await sidebar_feeds(tx, user_id)
     return {feed.feed_id: feed for feed in feeds}
-
-
-# --- Versions of an entry
-
-versions_router = APIRouter(include_in_schema=False)
-
-
-@versions_router.get("/entry/{entry_id}/versions")
-async def show_versions(
-    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath, version: str = ""
-) -> Response:
-    entry = await get_entry(runtime, caller.user_id, entry_id)
-    revisions = await get_revisions(runtime, caller.user_id, entry_id)
-    revision_shown = _choose_revision(revisions, version)
-    now, zone = runtime.now(), zone_of(request)
-    view = VersionsPage(
-        entry_url=f"/entry/{entry_id}",
-        title=revision_shown.version.title,
-        language=entry.row.language or "",
-        versions=tuple(_versions(entry, revisions, revision_shown, now, zone)),
-        compared=_comparison_text(revisions, revision_shown),
-        title_changes=tuple(VersionChange(change.kind, change.text) for change in revision_shown.title),
-        paragraphs=_paragraphs(revision_shown.text),
-    )
-    return await app_page(request, runtime, caller, "entries/versions.html", view)
-
-
-def _choose_revision(revisions: Sequence[Revision], version: str) -> Revision:
-    """The requested revision; by default the newest one that changed something."""
-    if not version:
-        return revisions[0]
-    for revision in revisions:
-        if str(revision.version.version) == version:
-            return revision
-    raise NotFound("There is no such version.")
-
-
-def _versions(
-    entry: Entry, revisions: Sequence[Revision], revision_shown: Revision, now: Instant, zone: tzinfo
-) -> list[Version]:
-    """Each version dates from when it replaced the one before."""
-    since = [revision.version.replaced_at for revision in revisions[1:]]
-    starts = [*since, entry.row.published_at or entry.row.fetched_at]
-    return [
-        Version(
-            number=revision.version.version,
-            when=full_time(start or entry.row.fetched_at, now, zone),
-            url=f"/entry/{entry.row.id}/versions?version={revision.version.version}",
-            current=revision is revision_shown,
-        )
-        for revision, start in zip(revisions, starts, strict=True)
-    ]
-
-
-def _comparison_text(revisions: Sequence[Revision], revision_shown: Revision) -> str:
-    if len(revisions) == 1:
-        return translate("Nothing was changed since it came.")
-    if revision_shown is revisions[-1]:
-        return translate("The entry as it came.")
-    return translate("What was added and taken out against the version before.")
-
-
-def _paragraphs(changes: Sequence[Difference]) -> tuple[tuple[VersionChange, ...], ...]:
-    """Split the changes into paragraphs at the line breaks of either version."""
-    paragraphs: list[list[VersionChange]] = [[]]
-    for change in changes:
-        first, *others = change.text.split("\n")
-        paragraphs[-1].append(VersionChange(change.kind, first))
-        paragraphs.extend([VersionChange(change.kind, text)] for text in others)
-    non_empty = (tuple(part for part in paragraph if part.text) for paragraph in paragraphs)
-    return tuple(paragraph for paragraph in non_empty if any(part.text.strip() for part in paragraph))

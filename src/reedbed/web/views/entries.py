@@ -6,6 +6,7 @@ from reedbed.domain.records import record
 from reedbed.domain.stories.compare import TitlePart
 from reedbed.web.views.feeds import FeedRowView
 from reedbed.web.views.framing import Framing, FramingBlock, Neutral, ScoreBars
+from reedbed.web.views.interest import OrderNote, WhyView
 from reedbed.web.views.layout import Count, FeedMark, HiddenField, SelectOption, TimeView
 from reedbed.web.views.newsletters import Confirm, MailFacts
 
@@ -41,6 +42,8 @@ class EntryRowView:
     original: str = ""
     also_in: str = ""
     """The other feeds with the same address."""
+    interest: str = ""
+    """That it is worth it, or from outside the user's taste."""
     length: str = ""
     """Of its audio or video, or what is left of it; a check mark once it was played."""
 
@@ -133,6 +136,8 @@ class EntryListView:
     search: SearchBox | None = None
     feed_edit_url: str = ""
     can_mark: bool = True
+    order_note: OrderNote | None = None
+    """What the list says about its order."""
     by_time: bool = True
     """Ordered by time, so that "above" and "below" mean newer and older."""
     marks_on_scroll: bool = False
@@ -262,6 +267,8 @@ class ArticleView:
     translation: "TranslationLine | None" = None
     alike: StoryHint | None = None
     mail: MailFacts | None = None
+    why: WhyView | None = None
+    """Why it stands where it does in the order by interest."""
     full: FullText | None = None
     enclosures: tuple[EnclosureView, ...] = ()
     video: VideoLink | None = None

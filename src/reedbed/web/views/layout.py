@@ -145,6 +145,8 @@ class Layout:
     banner: Banner | None = None
     open_marks: bool = True
     """Opening an entry marks it read."""
+    learns: bool = False
+    """The order by interest is switched on."""
     newest: str = ""
     """Id of the newest event the page already reflects; the live stream starts after it."""
     rendered_at: int = 0
