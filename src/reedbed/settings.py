@@ -44,6 +44,11 @@ class Settings(BaseSettings):
     secret_key_previous: SecretStr = SecretStr("")
     trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = ()
     cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
+    proxy_login_header: str = ""
+    proxy_login_create: bool = False
+    proxy_login_groups_header: str = ""
+    proxy_login_admins: str = ""
+    proxy_logout_url: str = ""
 
     # sign-in providers
     oidc_issuer: str = ""
@@ -319,6 +324,18 @@ class Settings(BaseSettings):
             )
         if self.fetch_max_backoff < self.fetch_interval:
             raise ValueError("REEDBED_FETCH_MAX_BACKOFF must not be shorter than REEDBED_FETCH_INTERVAL")
+        return self
+
+    @model_validator(mode="after")
+    def _proxy_that_is_known(self) -> Self:
+        if self.proxy_login_header and not self.trusted_proxies:
+            raise ValueError(
+                "REEDBED_PROXY_LOGIN_HEADER needs REEDBED_TRUSTED_PROXIES, the only peers that the header is taken from"
+            )
+        if bool(self.proxy_login_admins) != bool(self.proxy_login_groups_header):
+            raise ValueError(
+                "REEDBED_PROXY_LOGIN_ADMINS and REEDBED_PROXY_LOGIN_GROUPS_HEADER go together: set both or neither"
+            )
         return self
 
     @model_validator(mode="after")

@@ -107,6 +107,32 @@ def test_nginx_passes_on_requests_streams_and_headers_and_keeps_metrics_to_itsel
             assert next(stream.iter_lines()) == "retry: 2000"
 
 
+def test_who_has_logged_in_at_the_portal_is_logged_in_here(tmp_path: Path, free_port: int) -> None:
+    """The portal is a cookie that nginx turns into the header, over whatever the client sent itself."""
+    assert run_once("admin", "db", "migrate", cwd=tmp_path).returncode == 0
+    settings = {
+        "trusted_proxies": "127.0.0.1",
+        "base_url": "https://reader.example.org",
+        "proxy_login_header": "Remote-Email",
+        "proxy_login_create": "true",
+    }
+    portal = 'map $cookie_portal $named { default ""; ann "ann@example.org"; }\n'
+    header = "proxy_set_header Remote-Email $named;"
+    with (
+        reedbed("web", port=free_port, cwd=tmp_path, **settings) as app,
+        nginx_before(app.port, tmp_path, portal=portal, header=header) as url,
+        httpx.Client(verify=False, timeout=PATIENCE, base_url=url) as client,
+    ):
+        forged = client.get("/login", headers={"Remote-Email": OWNER["REEDBED_OWNER_EMAIL"]})
+        assert forged.status_code == 200 and "reedbed_session" not in client.cookies
+        client.cookies.set("portal", "ann")
+        assert client.get("/login?next=/unread").headers["location"] == "/unread"
+        me = client.get("/api/v1/users/me", headers={"Remote-Email": OWNER["REEDBED_OWNER_EMAIL"]})
+        assert me.json()["email"] == "ann@example.org"
+        direct = httpx.get(f"http://127.0.0.1:{app.port}/login", headers={"Remote-Email": "ann@example.org"})
+        assert direct.status_code == 303, "whoever reaches the port from a trusted address is believed"
+
+
 def test_caddy_leaves_compressing_to_reedbed() -> None:
     lines = (DEPLOY / "Caddyfile").read_text().splitlines()
     assert not [line for line in lines if line.strip().startswith("encode")]
@@ -155,11 +181,12 @@ def test_the_dashboard_and_the_rules_ask_for_metrics_that_exist() -> None:
 
 
 @contextmanager
-def nginx_before(port: int | None, folder: Path) -> Iterator[str]:
-    """Real nginx with the site as it is, but for its ports, its certificate and the address behind."""
+def nginx_before(port: int | None, folder: Path, *, portal: str = "", header: str = "") -> Iterator[str]:
+    """Real nginx with the site as it is, but for its ports, its certificate, the address behind and a portal."""
     https, http = servers.free_port(), servers.free_port()
-    site = (DEPLOY / "nginx.conf").read_text()
+    site = portal + (DEPLOY / "nginx.conf").read_text()
     for old, new in {
+        "    proxy_set_header Host $host;\n": f"    proxy_set_header Host $host;\n    {header}\n",
         "127.0.0.1:8080": f"127.0.0.1:{port}",
         "    listen [::]:80;\n": "",
         "    listen [::]:443 ssl http2;\n": "",

@@ -108,3 +108,11 @@ def is_current(claims: Mapping[str, Any], now: Instant) -> bool:
         return False
     assert expires is not None and issued is not None
     return expires * 1000 > now - LEEWAY and issued * 1000 < now + LEEWAY and not_before * 1000 < now + LEEWAY
+
+
+@record
+class ProxyUser:
+    """Who has logged in at the portal in front of this server, as the portal says."""
+
+    email: str
+    groups: frozenset[str] = frozenset()

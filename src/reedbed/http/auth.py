@@ -9,18 +9,22 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
+import structlog
 from fastapi import Depends, Request, Response
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as ClientIpScope
 
+from reedbed.domain.email import known_as
 from reedbed.domain.errors import Forbidden, Unauthorized
-from reedbed.domain.sign_in import LASTS
+from reedbed.domain.sign_in import LASTS, ProxyUser
 from reedbed.domain.times import DAY, SECOND
 from reedbed.domain.users import Caller, NewSession, TokenScope
 from reedbed.services.auth import LOG_IN, identify, rejection
-from reedbed.services.runtime import Runtime
+from reedbed.services.runtime import ProxyLogin, Runtime
 from reedbed.services.security import remember_device
 from reedbed.store.engine.replica import allow_stale_reads
+
+log = structlog.get_logger()
 
 # --- Set-up
 
@@ -292,9 +296,17 @@ async def _load_caller(request: Request) -> Caller | None:
     else:
         token, by_cookie = request.cookies.get(SESSION_COOKIE, ""), True
     caller = await identify(runtime, token, by_cookie=by_cookie) if token else None
+    named = proxy_user(request)
+    if caller is not None and by_cookie and named is not None and known_as(named.email) != caller.user.email:
+        return None  # somebody else has logged in at the portal, in the same browser
     if token and caller is None:
         request.state.refused = await rejection(runtime, token)
     return caller
+
+
+def proxy_user(request: Request) -> ProxyUser | None:
+    """Whom a trusted proxy names in the header for it."""
+    return getattr(request.state, "proxy_user", None)
 
 
 def refusal(request: Request) -> Unauthorized:
@@ -334,9 +346,10 @@ def client_ip(request: Request) -> str | None:
 class ProxyHeadersMiddleware:
     """Put the real client and scheme into the scope, from `X-Forwarded-*` headers of trusted proxies only."""
 
-    def __init__(self, app: ASGIApp, *, trusted: Sequence[Network]) -> None:
+    def __init__(self, app: ASGIApp, *, trusted: Sequence[Network], login: ProxyLogin | None = None) -> None:
         self._app = app
         self._trusted = tuple(trusted)
+        self._login = login
 
     async def __call__(self, scope: ClientIpScope, receive: Receive, send: Send) -> None:
         if self._trusted and scope["type"] == "http":
@@ -347,12 +360,35 @@ class ProxyHeadersMiddleware:
         peer = scope.get("client")
         if peer is None or not _is_trusted(_parse_ip(peer[0]), self._trusted):
             return
+        # Only now: the header counts if the peer of the socket sent it, whatever X-Forwarded-For says.
+        if self._login is not None:
+            scope.setdefault("state", {})["proxy_user"] = _proxy_user(scope, self._login)
         hops = [*_joined_header(scope, b"x-forwarded-for").split(",")[-MAX_HOPS:], peer[0]]
         scope["client"] = (rightmost_untrusted(hops, self._trusted), peer[1])
         # Each proxy of a chain appends its value: the last one is from the proxy we trust.
         proto = _joined_header(scope, b"x-forwarded-proto").split(",")[-1].strip().lower()
         if proto in ("http", "https"):
             scope["scheme"] = proto
+
+
+def _proxy_user(scope: ClientIpScope, login: ProxyLogin) -> ProxyUser | None:
+    """Whom the proxy names. A header that comes twice or in another spelling may be the client's own."""
+    named = _single_header(scope, login.header)
+    if not named:
+        return None
+    groups = _single_header(scope, login.groups_header) if login.groups_header else ""
+    return ProxyUser(named, frozenset(part.strip() for part in re.split(r"[,|]", groups or "") if part.strip()))
+
+
+def _single_header(scope: ClientIpScope, name: str) -> str | None:
+    wanted = name.lower().encode("latin-1")
+    spellings = [
+        (key, value) for key, value in scope["headers"] if key.replace(b"_", b"-") == wanted.replace(b"_", b"-")
+    ]
+    if len(spellings) > 1 or any(key != wanted for key, _ in spellings):
+        log.warning("a header that logs people in came in several forms", header=name)
+        return None
+    return spellings[0][1].decode("latin-1").strip() if spellings else None
 
 
 def rightmost_untrusted(hops: Sequence[str], trusted: Sequence[Network]) -> str:

@@ -132,4 +132,4 @@ def _with_middleware(app: ASGIApp, runtime: Runtime) -> ASGIApp:
     app = HeadMiddleware(CompressionMiddleware(MetricsMiddleware(app, runtime.metrics)))
     app = CorsMiddleware(app, origins=runtime.http.cors_origins)
     app = SecurityHeadersMiddleware(HostHeaderMiddleware(app), https=runtime.accounts.base_url.startswith("https://"))
-    return ProxyHeadersMiddleware(app, trusted=runtime.http.trusted_proxies)
+    return ProxyHeadersMiddleware(app, trusted=runtime.http.trusted_proxies, login=runtime.http.proxy_login)

@@ -42,6 +42,7 @@ from reedbed.services.runtime import (
     HttpPolicy,
     HubPolicy,
     ImagePolicy,
+    ProxyLogin,
     Runtime,
     SignInPolicy,
     watch_changes,
@@ -258,7 +259,19 @@ def _fetcher(settings: Settings) -> Fetcher:
 
 def _http_policy(settings: Settings) -> HttpPolicy:
     token = settings.metrics_token.get_secret_value()
-    return HttpPolicy(settings.trusted_proxies, settings.cors_origins, token)
+    return HttpPolicy(settings.trusted_proxies, settings.cors_origins, token, _proxy_login(settings))
+
+
+def _proxy_login(settings: Settings) -> ProxyLogin | None:
+    if not settings.proxy_login_header:
+        return None
+    return ProxyLogin(
+        header=settings.proxy_login_header,
+        create=settings.proxy_login_create,
+        groups_header=settings.proxy_login_groups_header,
+        admins=settings.proxy_login_admins,
+        logout_url=settings.proxy_logout_url,
+    )
 
 
 def _fetch_policy(settings: Settings) -> FetchPolicy:

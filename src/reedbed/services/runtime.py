@@ -251,6 +251,20 @@ class AccountPolicy:
 
 
 @record
+class ProxyLogin:
+    """Log in whom a trusted proxy names in a header."""
+
+    header: str
+    """It holds the e-mail address."""
+    create: bool = False
+    """People without an account get one at their first visit."""
+    groups_header: str = ""
+    admins: str = ""
+    """The group whose members are admins; empty: groups do not matter."""
+    logout_url: str = ""
+
+
+@record
 class HttpPolicy:
     """Whom the HTTP layer trusts."""
 
@@ -258,6 +272,7 @@ class HttpPolicy:
     cors_origins: tuple[str, ...] = ()
     metrics_token: str = ""
     """Empty: metrics can only be read from this machine."""
+    proxy_login: ProxyLogin | None = None
 
 
 @record

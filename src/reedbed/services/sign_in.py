@@ -5,9 +5,11 @@ from dataclasses import field, replace
 
 import structlog
 
+from reedbed.domain.email import email_address
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound, Unauthorized, Unavailable
 from reedbed.domain.records import record
-from reedbed.domain.sign_in import LASTS, Identity, LinkedIdentity, Provider, SignIn
+from reedbed.domain.sign_in import LASTS, Identity, LinkedIdentity, Provider, ProxyUser, SignIn
+from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller, NewSession, User
 from reedbed.ingest.oidc import Return, SignInRejected
 from reedbed.services.auth import LoginOrigin, sign_in_session
@@ -375,3 +377,35 @@ async def provider_logout_url(runtime: Runtime, caller: Caller) -> str | None:
 async def delete_expired_sign_ins(runtime: Runtime) -> int:
     async with runtime.db.write() as tx:
         return await sign_in.delete_expired(tx, runtime.now())
+
+
+# --- Whom a trusted proxy names
+
+NO_ACCOUNT = "There is no account for %(email)s here. Ask whoever runs this server for one."
+
+
+async def log_in_by_proxy(runtime: Runtime, named: ProxyUser, device: Device) -> NewSession:
+    """The portal has asked for passwords and codes; its groups decide who is an admin, if the operator wishes."""
+    login = runtime.http.proxy_login
+    assert login is not None
+    email = email_address(named.email)
+    origin, now = LoginOrigin(device.user_agent, device.ip, device.known_by), runtime.now()
+    async with runtime.db.write() as tx:
+        account = await users.get_by_email(tx, email)
+        user = account[0] if account else await _add_named(tx, email, now) if login.create else None
+        if user is None:
+            raise Forbidden(NO_ACCOUNT, email=email)
+        if user.disabled_at is not None:
+            raise Forbidden(DISABLED)
+        role = "admin" if login.admins in named.groups else "user"
+        if login.admins and user.role not in ("owner", role):
+            await users.set_role(tx, user.id, role)
+            await users.record_event(tx, now, "role_changed", user.id, {"role": role, "how": "proxy"})
+            user = replace(user, role=role)
+        return await sign_in_session(runtime, tx, user, origin, how="proxy")
+
+
+async def _add_named(tx: Tx, email: str, now: Instant) -> User:
+    user = await users.add(tx, email=email, password_hash=None, role="user", now=now, verified=True)
+    await users.record_event(tx, now, "user_registered", user.id, {"how": "proxy"})
+    return user

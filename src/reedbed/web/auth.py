@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.errors import Conflict, Forbidden, Invalid, NotFound, ReedbedError, TooMany, Unauthorized
 from reedbed.domain.records import record
+from reedbed.domain.sign_in import ProxyUser
 from reedbed.domain.users import NewSession
 from reedbed.http.auth import (
     DEVICE_COOKIE,
@@ -18,6 +19,7 @@ from reedbed.http.auth import (
     check_setup_host,
     clear_session_cookie,
     client_ip,
+    proxy_user,
     refusal,
     set_session_cookie,
     visitor_of,
@@ -28,7 +30,7 @@ from reedbed.services.codes import CodeAttempt, are_codes_on, hold_login
 from reedbed.services.email import get_link
 from reedbed.services.passkeys import log_in_with_passkey, own_party
 from reedbed.services.runtime import Runtime
-from reedbed.services.sign_in import log_in_with_code, provider_logout_url
+from reedbed.services.sign_in import Device, log_in_by_proxy, log_in_with_code, provider_logout_url
 from reedbed.services.users import (
     Pending,
     Registration,
@@ -195,11 +197,17 @@ FIRST_STEPS = {"samples": "/add?start=samples", "opml": "/add?start=opml"}
 
 
 @router.get("/login")
-async def show_login(request: Request, runtime: CurrentRuntime, caller: MaybeCaller, next: str = "/") -> Response:
+async def show_login(
+    request: Request, runtime: CurrentRuntime, caller: MaybeCaller, next: str = "/", logged_out: bool = False
+) -> Response:
     if caller is not None:
         return see_other(request, next)
     if await needs_owner(runtime):
         return see_other(request, "/setup")
+    if logged_out:
+        return await login_page(request, runtime, notice=translate("You are logged out here, but not at the portal."))
+    if (named := proxy_user(request)) is not None:
+        return await _log_in_named(request, runtime, named, next)
     notice = refusal(request)
     return await login_page(
         request, runtime, next=next, notice="" if notice.message == LOG_IN else explain(notice), returning=next != "/"
@@ -254,6 +262,17 @@ async def do_log_in_with_code(
     return _logged_in(request, runtime, session, next)
 
 
+async def _log_in_named(request: Request, runtime: Runtime, named: ProxyUser, next: str) -> Response:
+    """A session is opened once; from then on its cookie counts, and forms need their token."""
+    given = _device(request)
+    device = Device("", given["user_agent"], given["ip"], given["device"])
+    try:
+        session = await log_in_by_proxy(runtime, named, device)
+    except (Invalid, Forbidden) as error:
+        return await login_page(request, runtime, next=next, error=error)
+    return _logged_in(request, runtime, session, next)
+
+
 def _logged_in(request: Request, runtime: Runtime, session: NewSession, next: str) -> Response:
     response = see_other(request, next)
     set_session_cookie(request, response, runtime, session)
@@ -264,7 +283,11 @@ def _logged_in(request: Request, runtime: Runtime, session: NewSession, next: st
 async def do_log_out(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     provider_url = await provider_logout_url(runtime, caller)
     await log_out(runtime, caller)
-    response = await _log_out_at_provider(request, provider_url) if provider_url else see_other(request, "/login")
+    portal = runtime.http.proxy_login if proxy_user(request) is not None else None
+    if portal is not None:  # the header would log in again at once
+        provider_url = provider_url or portal.logout_url
+    home = "/login" if portal is None else "/login?logged_out=true"
+    response = await _log_out_at_provider(request, provider_url) if provider_url else see_other(request, home)
     clear_session_cookie(request, response, runtime)
     response.headers["Clear-Site-Data"] = '"cache"'
     return response
