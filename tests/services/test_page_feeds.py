@@ -196,7 +196,7 @@ def put_two_lists(site: FeedSite) -> str:
     notes = "".join(
         f"<li class=note><a href=/note/{n}>A short note of the harbour, the {n}th</a></li>" for n in range(9)
     )
-    locks = "".join(f"<p class=lock><a href=/lock/{n}>The lock number {n} opens late</a></p>" for n in range(4))
+    locks = "".join(f"<p class=lock><a href=/lock/{n}>The lock number {n} opens late</a></p>" for n in range(7))
     return site.page("/two", feeds=(), body=f"<ul class=notes>{notes}</ul><section class=locks>{locks}</section>")
 
 
