@@ -359,3 +359,22 @@ def test_a_drawing_becomes_an_image_and_stays_one() -> None:
 )
 def test_any_other_drawing_is_dropped(svg: str) -> None:
     assert clean(f"<p>a</p>{svg}") == "<p>a</p>"
+
+
+@pytest.mark.parametrize(
+    ("html", "clean"),
+    [
+        ("<p>One<p>Two", "<p>One</p><p>Two</p>"),
+        ("<div><p>One\n<p>Two</div>", "<div><p>One\n</p><p>Two</p></div>"),
+        ("<blockquote><p>One<p></blockquote>After", "<blockquote><p>One</p></blockquote>After"),
+        ("<p>One<ul><li><p>Two</li></ul>", "<p>One</p><ul><li><p>Two</p></li></ul>"),
+        ("<p>One<script>if (1 < 2 && a<b) x()</script> more<p>Two", "<p>One more</p><p>Two</p>"),
+        ('<p>One<script>x = "</b><i>"</script><p>Two', "<p>One</p><p>Two</p>"),
+        ("<p>One<script><!-- <script> </script><p>Two", "<p>One</p>"),
+        ("<p><b>One<p>Two</b>", "<p><b>One</b></p><p><b>Two</b></p>"),
+        ("<b><p>One</b><p>Two", "<p><b>One</b></p><p>Two</p>"),
+    ],
+)
+def test_end_tags_that_are_missing_are_written_as_a_parser_does(html: str, clean: str) -> None:
+    assert clean_html(html, BASE) == clean
+    assert clean_html(clean, BASE) == clean

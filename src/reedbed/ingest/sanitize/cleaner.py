@@ -195,9 +195,12 @@ def _prepare(html: str, base: str | None) -> str:
 
 
 def _clean(html: str, page: Page) -> str:
+    prepared = "<svg" in html or _NOSCRIPT_OR_EMBED.search(html) is not None
+    if prepared:
+        html = _prepare(html, page.base)
     written = write_clean(html, page)
     if written is None:
-        html = _prepare(html, page.base)
+        html = html if prepared else _prepare(html, page.base)
         for parser in _PARSERS:
             html = _run_nh3(html, parser)
             if (written := write_clean(html, page)) is not None:

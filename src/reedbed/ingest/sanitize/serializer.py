@@ -2,7 +2,7 @@
 
 The output consists of text without `<` and tags of known elements with checked attributes, so it is safe
 whatever the input was. `write_clean` returns None for markup that a browser might read differently (crossed
-or unclosed tags, a paragraph in a paragraph, text directly in a table, values without quotes). The caller
+or unclosed tags other than `<p>`, text directly in a table, values without quotes). The caller
 then lets nh3 parse it and passes the result of nh3 here.
 """
 
@@ -43,6 +43,9 @@ _A, _P = ELEMENTS["a"], ELEMENTS["p"]
 _UNWRITTEN = Element("", attributes=frozenset())
 _SUPPRESSED = Element("", attributes=frozenset(), skeleton=True)
 _IMPLIED_ENDS = frozenset(("rt", "rp", "p", "li", "dd", "dt"))
+# Elements that end a paragraph by their start tag, and those that end one inside them by their end tag.
+_END_PARAGRAPHS = HEADINGS | {"blockquote", "div", "dl", "figure", "hr", "ol", "p", "pre", "ul"}
+_HOLD_PARAGRAPHS = frozenset(("blockquote", "dd", "div", "dt", "figcaption", "figure", "li"))
 _TO_ESCAPE = re.compile(r"[&<>\"']")
 
 Start = tuple[str, Element, str, int]
@@ -66,8 +69,8 @@ _PLAIN_STARTS: dict[str, Start] = {
 }
 
 
+# Every tag of every entry passes here, so the common cases are inlined.
 def write_clean(html: str, page: Page) -> str | None:
-    # Hot loop: every tag of every entry passes here, so the common cases are inlined.
     first, *chunks = html.split("<")
     out = [_text(first)]
     stack: Stack = []
@@ -85,17 +88,19 @@ def write_clean(html: str, page: Page) -> str | None:
             else:
                 out.append(element.end)
         else:
+            if parent is _SUPPRESSED:  # in a script, "1 < 2" is no tag
+                if chunk.startswith(("/", "!")):
+                    return None
+                continue
             start = _PLAIN_STARTS.get(tag) or _start(tag, parent, page)
+            if closed and paragraphs and (start is None or start[1].block) and _ends_paragraph(stack, tag, start):
+                start, parent = _end_paragraph(stack, out, weight, start)
+                end_tag, paragraphs = stack[-1][0] if stack else None, paragraphs - 1
             if start is None or not closed:
                 return None
             closing, element, written, seen = start
-            if element.block and paragraphs:
-                return None
-            if (
-                (element.particular or parent.skeleton)
-                and parent.name not in element.at_home
-                and not _fits(element, parent, stack)
-            ):
+            stays = not (element.particular or parent.skeleton) or parent.name in element.at_home
+            if (element.block and paragraphs) or not (stays or _fits(element, parent, stack)):
                 return None
             weight += seen
             if closing:
@@ -108,14 +113,45 @@ def write_clean(html: str, page: Page) -> str | None:
                     paragraphs += element is _P
             out.append(written)
         if text and parent is not _SUPPRESSED:
-            if "&" in text or ">" in text:
-                text = _text(text)
+            text = _text(text) if "&" in text or ">" in text else text
             out.append(text)
             if text and not text.isspace():
                 weight += 1
                 if parent.skeleton:
                     return None
-    return None if stack else "".join(out)
+    return "".join(out) if _is_complete(stack, out, weight) else None
+
+
+def _ends_paragraph(stack: Stack, tag: str, start: Start | None) -> bool:
+    """Whether this tag ends the paragraph that is open, as its end tag may be missing: `<p>One<p>Two</div>`."""
+    if stack[-1][1] is not _P:
+        return False
+    if start is not None:
+        return start[1].name in _END_PARAGRAPHS
+    return len(stack) > 1 and stack[-2][0] == tag and stack[-2][1].name in _HOLD_PARAGRAPHS
+
+
+def _end_paragraph(stack: Stack, out: list[str], weight: int, start: Start | None) -> tuple[Start, Element]:
+    """End it, and without a start tag also the element around it; return what to write next, and its parent."""
+    parent = _close(stack, out, weight)
+    return (start, parent) if start else (_NOTHING, _close(stack, out, weight))
+
+
+def _is_complete(stack: Stack, out: list[str], weight: int) -> bool:
+    """Whether nothing is open at the end but a last paragraph."""
+    if stack and stack[-1][1] is _P:
+        _close(stack, out, weight)
+    return not stack
+
+
+def _close(stack: Stack, out: list[str], weight: int) -> Element:
+    """End the innermost element; return its parent."""
+    _, element, parent, position, before = stack.pop()
+    if before == weight and element.removable:
+        _remove_empty(out, position, element)
+    else:
+        out.append(element.end)
+    return parent
 
 
 def _text(text: str) -> str:
