@@ -12,6 +12,7 @@ from pydantic import Field
 from reedbed.api.bookmarks import bookmark_response, netscape_bookmarks
 from reedbed.api.entries import EntryItem
 from reedbed.api.highlights import highlight_response, markdown
+from reedbed.api.interest import interest_json
 from reedbed.api.playback import recording_response
 from reedbed.api.published_feeds import published_response
 from reedbed.api.rules import rule_response
@@ -28,6 +29,7 @@ from reedbed.http.uploads import file_body, received_bytes, received_file
 from reedbed.services.auth import check_confirmed
 from reedbed.services.bookmarks import iter_bookmarks
 from reedbed.services.highlights import every_highlight
+from reedbed.services.interest import get_report
 from reedbed.services.playback.positions import iter_played
 from reedbed.services.runtime import Runtime
 from reedbed.services.transfer.jobs import MAX_LINES, Import, get_import, start_file, start_miniflux
@@ -180,7 +182,8 @@ _ARCHIVE = {"content": {"application/zip": {"schema": {"type": "string", "format
     description=(
         "subscriptions.opml and .json, entries.json (starred, saved for later or tagged, with their texts), "
         "bookmarks.json and .html, highlights.json and .md, rules.json, searches.json, published_feeds.json, "
-        "queue.json and played.json (audio and video, with positions), preferences.json and account.json. "
+        "queue.json and played.json (audio and video, with positions), interest.json (learnt likes), "
+        "preferences.json and account.json. "
         "The archive is streamed. A session must have been confirmed within "
         "the last ten minutes, else 403 with the code `confirmation_required`."
     ),
@@ -217,6 +220,7 @@ def _files(runtime: Runtime, caller: Caller) -> list[ArchiveFile]:
         ArchiveFile("bookmarks.html", netscape_bookmarks(iter_bookmarks(runtime, user_id))),
         ArchiveFile("queue.json", json_list(_queue(runtime, user_id))),
         ArchiveFile("played.json", json_list(_played(runtime, user_id))),
+        ArchiveFile("interest.json", _interest(runtime, user_id)),
         ArchiveFile("entries.json", json_list(_entries(runtime, user_id))),
     ]
 
@@ -284,6 +288,11 @@ async def _queue(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
 async def _played(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
     async for item in iter_played(runtime, user_id):
         yield to_json(recording_response(item))
+
+
+async def _interest(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
+    async with runtime.db.read() as tx:
+        yield interest_json(await get_report(tx, user_id))
 
 
 async def _entries(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:

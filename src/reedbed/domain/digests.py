@@ -76,7 +76,7 @@ MAX_ENTRIES = 100
 TOP = 4
 """The lead and the three items beside it."""
 MAX_FOLDERS, MAX_FEEDS, PER_FOLDER, MORE = 6, 4, 3, 8
-MAX_INTEREST = 0.4
+MAX_INTEREST, MAX_CARE = 0.4, 1.0
 MIN_COMPARED, REPEATED = 3, 0.5
 """An item is a repeat if so large a share of its headline's words, at least three, stands in another."""
 SAME_EVENT, BESIDES_NAMES = 0.2, 0.02
@@ -169,8 +169,15 @@ Item = tuple[PromptContext, ...]
 """Entries about one event, the best first."""
 
 
-def group(materials: Sequence[PromptContext], interest: Mapping[int, float] | None = None) -> list[Item]:
-    """Group entries about the same event, the most important first. `interest` is the reader's, by feed."""
+def group(
+    materials: Sequence[PromptContext],
+    interest: Mapping[int, float] | None = None,
+    cares: Mapping[int, float] | None = None,
+) -> list[Item]:
+    """Group entries about the same event, the most important first.
+
+    `interest` is the reader's, by feed; `cares`, where it is known, by entry.
+    """
     index, by_time = StoryIndex(), sorted(materials, key=lambda entry: entry.at)
     placed = [(headline, index.place(headline)) for headline in map(_headline, by_time)]
     story_ids = settle(placed).homes
@@ -191,16 +198,19 @@ def group(materials: Sequence[PromptContext], interest: Mapping[int, float] | No
     ]
     ranked = sorted(
         zip(items, with_near, strict=True),
-        key=lambda one: (-importance(one[1], interest or {}, newest), -len(one[0]), -one[0][0].at),
+        key=lambda one: (-importance(one[1], interest or {}, newest, cares), -len(one[0]), -one[0][0].at),
     )
     return [item for item, _ in ranked]
 
 
-def importance(item: Item, interest: Mapping[int, float], newest: Instant) -> float:
-    """More outlets, newer, and of feeds that the reader likes."""
+def importance(
+    item: Item, interest: Mapping[int, float], newest: Instant, cares: Mapping[int, float] | None = None
+) -> float:
+    """More outlets, newer, and what the reader cares about, or of feeds that the reader likes."""
     outlets = len({entry.feed_id for entry in item})
     age = max(0, newest - max(entry.at for entry in item)) / HOUR
-    return math.log2(1 + outlets) + 0.5 * math.exp(-age / 12) + max(interest.get(entry.feed_id, 0.0) for entry in item)
+    liked = max(cares.get(entry.entry_id, 0.0) if cares else interest.get(entry.feed_id, 0.0) for entry in item)
+    return math.log2(1 + outlets) + 0.5 * math.exp(-age / 12) + liked
 
 
 def interest_of(stars: Mapping[int, int]) -> dict[int, float]:

@@ -14,6 +14,7 @@ from reedbed.ai.responses import CitedParagraph, read_digest
 from reedbed.ai.responses import DigestDraft as CitedDigest
 from reedbed.domain.digests import (
     FAILED,
+    MAX_CARE,
     MAX_ENTRIES,
     MAX_SPAN,
     NO_ENTRIES,
@@ -45,6 +46,7 @@ from reedbed.domain.webhooks import WebhookEvent
 from reedbed.ingest.text import prose_text
 from reedbed.services.ai import ask_model, must_stay_local, variant_for
 from reedbed.services.images import image_urls_for_apps
+from reedbed.services.interest import digest_interest
 from reedbed.services.jobs import (
     Done,
     Later,
@@ -273,7 +275,8 @@ async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None
     contexts = await gather(runtime, user.id, rows, variant)
     async with runtime.db.read() as tx:
         stars = await digests.stars_by_feed(tx, user.id, runtime.now() - INTEREST_SPAN)
-    items = await asyncio.to_thread(group, contexts, interest_of(stars))
+        cares = await digest_interest(tx, user, rows, MAX_CARE)
+    items = await asyncio.to_thread(group, contexts, interest_of(stars), cares)
     await report_job_progress(runtime, job, 1, 2, {"digest_id": digest.id})
     text = None if variant.model == EXTRACT else await _text_from_model(runtime, user, variant, contexts, items)
     if text is None:

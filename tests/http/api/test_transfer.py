@@ -70,9 +70,10 @@ async def test_an_archive_holds_nothing_of_others(signed_in: SignIn, harness: Ru
     lists = [
         name
         for name in archive.namelist()
-        if name.endswith(".json") and name not in ("account.json", "preferences.json")
+        if name.endswith(".json") and name not in ("account.json", "preferences.json", "interest.json")
     ]
     assert {name: told(archive, name) for name in lists} == {name: [] for name in lists}
+    assert told(archive, "interest.json")["beliefs"] == []
     assert b"Entry" not in b"".join(archive.read(name) for name in archive.namelist())
 
 

@@ -55,6 +55,12 @@ def test_an_event_whose_reports_are_no_story_is_told_once_but_two_events_in_one_
     assert len(told) == 3 and {3, 4} <= set(told)
 
 
+def test_what_the_reader_cares_about_comes_first_where_it_is_known() -> None:
+    both = [material(1, "Council closes the bridge", feed=1), material(2, "Heron nests in the crane", feed=2)]
+    assert [item[0].entry_id for item in group(both, {1: 0.4}, {1: 0.1, 2: 0.9})] == [2, 1]
+    assert [item[0].entry_id for item in group(both, {1: 0.4}, None)] == [1, 2]
+
+
 def test_the_readers_interest_and_the_number_of_outlets_make_an_item_important() -> None:
     alone = [material(n, f"{n * 7919} thing {n}", feed=n) for n in range(1, 5)]
     twice = [replace(material(n, "Council closes swing bridge", feed=n), at=0) for n in (8, 9)]
