@@ -156,6 +156,13 @@ def test_an_entry_that_keeps_its_title_has_moved_and_is_no_collision() -> None:
     ]
 
 
+def test_in_a_short_document_an_entry_that_keeps_its_title_is_no_collision() -> None:
+    """Too few entries to tell that each guid belongs to one entry: the title alone shows it."""
+    known = ExistingEntry(by_guid={"a": Seen(1, "http://x/a?token=1", "h", "Title")})
+    done = plan([entry("a", "http://x/a?token=2", "new text")], known, PLAIN, NOW)
+    assert (done.new, done.collisions, len(done.changed)) == ((), 0, 1)
+
+
 @pytest.mark.parametrize("title", ["", "Talk of the day ({} comments)"])
 def test_links_titles_and_texts_that_change_at_each_fetch_double_nothing(title: str) -> None:
     def document(turn: int) -> list[ParsedEntry]:
