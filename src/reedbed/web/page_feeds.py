@@ -257,14 +257,21 @@ def _summary(request: Request, runtime: Runtime, entries: Sequence[PageEntry]) -
         parts.append(translate("newest %(date)s", date=newest))
     if len(times) > MIN_RHYTHM:
         days = (times[0] - times[-1]) / DAY / (len(times) - 1)
-        parts.append(
-            translate("several a day") if days < 0.7
-            else translate("about one a day") if days < 3
-            else translate("about one a week") if days < 15
-            else translate("about one a month") if days < 60
-            else translate("seldom")
-        )  # fmt: skip
+        parts.append(_rhythm(days))
     return " · ".join(parts)
+
+
+def _rhythm(days: float) -> str:
+    """How often entries come, from the days between two."""
+    if days < 0.7:
+        return translate("several a day")
+    if days < 1.5:
+        return translate("about one a day")
+    if days < 5:
+        return translate("one every few days")
+    if days < 15:
+        return translate("about one a week")
+    return translate("about one a month") if days < 60 else translate("seldom")
 
 
 def _recipe_of(view: MakeFeedPage) -> PageRecipe | None:

@@ -10,6 +10,7 @@ let here = null;
 let inner = null; // what the block was before it was widened
 let foundIn = null;
 let found = null;
+let scrolled = 0;
 
 const paper = () => document.querySelector("#maker .paper");
 const button = (name) => document.getElementById(`pick-${name}`);
@@ -35,8 +36,12 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   event.stopImmediatePropagation();
 }, true);
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (event.target.id === "maker") scrolled = paper()?.parentElement.scrollTop ?? 0;
+});
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.id !== "maker") return;
+  if (paper()) paper().parentElement.scrollTop = scrolled;
   const { summary } = document.querySelector("#maker .maker")?.dataset ?? {};
   announce(summary ?? document.querySelector("#maker [role=alert]")?.textContent.trim());
   const last = part;
@@ -44,6 +49,19 @@ document.addEventListener("htmx:afterSwap", (event) => {
   show(matchMedia("(width < 45rem)").matches && last ? "preview" : "page");
   button(last)?.focus({ preventScroll: true });
 });
+
+// A picture that the site does not give leaves no hole.
+document.addEventListener("error", ({ target }) => target.closest?.("#maker") && (target.hidden = true), true);
+for (const image of document.querySelectorAll("#maker img"))
+  if (image.complete && !image.naturalWidth && image.currentSrc) image.hidden = true;
+
+// What stands above the list, such as menus, is scrolled away.
+const firstItem = paper()?.querySelector("[data-item]");
+if (firstItem) {
+  const sheet = paper().parentElement;
+  const above = firstItem.getBoundingClientRect().top - sheet.getBoundingClientRect().top;
+  if (above > sheet.clientHeight / 3) sheet.scrollTop = above - sheet.clientHeight / 6;
+}
 
 function show(step) {
   const maker = document.querySelector("#maker .maker");
@@ -63,7 +81,14 @@ function start(name) {
   show("page");
   paper().focus({ preventScroll: true });
   announce(fill(words().picking, { part: label() }));
-  point(paper().querySelector(`[data-field="${part}"]`) ?? paper().querySelector("[data-item]"), { quietly: true });
+  point(usual(part) ?? paper().querySelector("[data-item]"), { quietly: true });
+}
+
+/** The first block that shows this part where most entries have it. */
+function usual(name) {
+  const blocks = [...paper().querySelectorAll(`[data-field="${name}"]`)];
+  const matches = (block) => places().parts[block.dataset.part]?.matches ?? 0;
+  return blocks.find((block) => matches(block) === Math.max(...blocks.map(matches)));
 }
 
 function stop() {
