@@ -7,7 +7,7 @@ from fastapi import Query, Response
 from pydantic import AwareDatetime, ConfigDict, Field
 
 from reedbed.api.feeds import FeedResponse, feed_response
-from reedbed.domain.errors import NotFound, ReedbedError
+from reedbed.domain.errors import Invalid, NotFound, ReedbedError
 from reedbed.domain.pagination import page_limit
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import Subscription, SubscriptionFilter
@@ -20,6 +20,7 @@ from reedbed.http.errors import body_of
 from reedbed.http.models import ApiModel, FailureName, FailureSentence, JsonId, ListPage, ResponseModel, Timestamp
 from reedbed.http.params import IdPath, PageCursor, PageLimit, next_offset, read_offset
 from reedbed.http.responses import ApiRouter, Json
+from reedbed.services.subscriptions.bulk import BulkChange, change_many
 from reedbed.services.subscriptions.manage import (
     NO_SUCH,
     SubscribeOptions,
@@ -96,6 +97,7 @@ class ChangeSubscriptionRequest(ApiModel):
     unread_display: Literal["number", "dot", "none"] | None = Field(
         None, description="How a list of feeds shows that the feed has unread entries."
     )
+    unread_limit: int | None = Field(None, description="Only so many of its newest entries stay unread; null: all.")
     in_unread: bool | None = Field(
         None, description="Whether the list of everything unread shows and counts it; its own list always does."
     )
@@ -122,6 +124,7 @@ class SubscriptionResponse(ResponseModel):
     muted_until: Timestamp | None
     unread_display: str
     in_unread: bool
+    unread_limit: int | None
     unread_count: int
     subscribed_at: Timestamp
     feed: FeedResponse
@@ -132,7 +135,10 @@ async def list_subscriptions(
     runtime: CurrentRuntime,
     caller: CurrentCaller,
     search: Annotated[str, Query(max_length=200, description="Part of the name or URL.")] = "",
-    status: Annotated[Literal["all", "working", "pending", "error"], Query()] = "all",
+    status: Annotated[
+        Literal["all", "working", "pending", "error", "changed"],
+        Query(description="`changed`: with settings that differ from the default."),
+    ] = "all",
     folder_id: Annotated[JsonId | None, Query()] = None,
     limit: PageLimit = None,
     cursor: PageCursor = None,
@@ -170,6 +176,27 @@ async def batch(
 ) -> Json[ListPage[BatchItemResponse | BatchErrorResponse]]:
     results = [await _subscribe_item(runtime, caller.user_id, item) for item in body.items]
     return Json(ListPage(results))
+
+
+class ChangeManyRequest(ApiModel):
+    ids: list[JsonId] = Field(max_length=10_000)
+    change: ChangeSubscriptionRequest
+
+
+@record
+class ChangedManyResponse(ResponseModel):
+    changed: Annotated[int, Field(description="How many of them there were.")]
+
+
+@router.post("/change", summary="Change many subscriptions; fields that are not sent stay")
+async def change_several(
+    runtime: CurrentRuntime, caller: CurrentCaller, body: ChangeManyRequest
+) -> Json[ChangedManyResponse]:
+    if {"title", "url", "username", "password"} & body.change.model_fields_set:
+        raise Invalid("Title, address and login are set for one feed at a time.", field="change")
+    return Json(
+        ChangedManyResponse(await change_many(runtime, caller.user_id, body.ids, BulkChange(_change(body.change))))
+    )
 
 
 @record
@@ -299,4 +326,5 @@ def _change(body: ChangeSubscriptionRequest) -> SubscriptionChange:
         muted_until=(body.muted_until and from_datetime(body.muted_until)) if "muted_until" in sent else UNSET,
         unread_display=UNSET if body.unread_display is None else body.unread_display,
         in_unread=UNSET if body.in_unread is None else body.in_unread,
+        unread_limit=body.unread_limit if "unread_limit" in sent else UNSET,
     )

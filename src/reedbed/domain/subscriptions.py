@@ -17,7 +17,9 @@ FULL_TEXT_MODES = ("auto", "always", "never")
 UNREAD_DISPLAYS = ("number", "dot", "none")
 FOREVER: Instant = 253_370_764_800_000
 """The start of the year 9999: muted until the user unmutes the feed."""
-STATUS_FILTERS = ("all", "working", "pending", "error")
+STATUS_FILTERS = ("all", "working", "pending", "error", "changed")
+"""`changed`: with settings that differ from those of a feed that nobody has changed."""
+MAX_UNREAD_LIMIT = 10_000
 MIN_INTERVAL = 15 * MINUTE
 MAX_INTERVAL = 24 * HOUR
 
@@ -66,6 +68,8 @@ class Subscription:
     in_unread: bool
     """Whether the list of everything unread shows it, unless its first folder or one around that is kept out."""
     feed: SubscribedFeed
+    unread_limit: int | None = None
+    """Only so many of its newest entries stay unread."""
     other_folders: tuple[int, ...] = ()
     """The folders it lies in besides `folder_id`. What a folder sets for its feeds, the first one decides."""
 
@@ -106,6 +110,12 @@ def check_unread_display(display: str) -> str:
             "unread_display must be one of %(choices)s", field="unread_display", choices=", ".join(UNREAD_DISPLAYS)
         )
     return display
+
+
+def check_unread_limit(limit: int | None) -> int | None:
+    if limit is not None and not 1 <= limit <= MAX_UNREAD_LIMIT:
+        raise Invalid("unread_limit must be between 1 and %(limit)s.", field="unread_limit", limit=MAX_UNREAD_LIMIT)
+    return limit
 
 
 def check_muted_until(until: Instant | None, now: Instant) -> Instant | None:

@@ -33,7 +33,7 @@ from reedbed.domain.users import Preferences, User
 from reedbed.services.runtime import Metrics, Runtime
 from reedbed.services.users import preferences_of
 from reedbed.store import ai as ai_state
-from reedbed.store import subscriptions, summaries
+from reedbed.store import summaries
 from reedbed.store.ai import Sizes
 from reedbed.store.engine.database import Tx
 
@@ -254,7 +254,7 @@ async def must_stay_local(tx: Tx, runtime: Runtime, user_id: int) -> frozenset[i
     model = runtime.ai.model
     if model is None or not model.is_remote:
         return frozenset()
-    return await subscriptions.local_only_feeds(tx, user_id)
+    return await ai_state.local_only_feeds(tx, user_id)
 
 
 def may_send(runtime: Runtime, preferences: Preferences) -> bool:

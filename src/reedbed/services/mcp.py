@@ -7,7 +7,7 @@ from reedbed.domain.entries import Entry
 from reedbed.domain.users import Caller
 from reedbed.ingest.text import clean_text
 from reedbed.services.runtime import Runtime
-from reedbed.store import subscriptions, users
+from reedbed.store import sidebar, users
 
 CALL = "assistant_call"
 
@@ -22,5 +22,5 @@ async def entry_text(runtime: Runtime, user_id: int, entry: Entry) -> str:
     """The whole article if this user reads the feed's full articles, else the feed's text."""
     feed_id = entry.row.feed_id
     async with runtime.db.read() as tx:
-        full_text = (await subscriptions.origins(tx, user_id, [feed_id]))[feed_id].full_text
+        full_text = (await sidebar.origins(tx, user_id, [feed_id]))[feed_id].full_text
     return await asyncio.to_thread(lambda: clean_text(content_for_programs(entry, full_text)))

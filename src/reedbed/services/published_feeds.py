@@ -17,7 +17,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.search.find import search_entries
 from reedbed.services.security import new_token, token_hash
 from reedbed.services.translations.manage import translations_for_programs
-from reedbed.store import digests, published_feeds, stories, subscriptions, tags, users, visibility
+from reedbed.store import digests, published_feeds, sidebar, stories, tags, users, visibility
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.entries import read as entry_texts
@@ -224,7 +224,7 @@ async def _originals(tx: Tx, user_id: int, ids: list[int]) -> list[EntryText]:
     fetched = [entry_text for entry_text in loaded if entry_text.content != entry_text.feed_content]
     if not fetched:
         return loaded
-    origins = await subscriptions.origins(tx, user_id, list({entry_text.feed_id for entry_text in fetched}))
+    origins = await sidebar.origins(tx, user_id, list({entry_text.feed_id for entry_text in fetched}))
     contents = {
         entry.row.id: content_for_programs(entry, origins[entry.row.feed_id].full_text)
         for entry in await entry_texts.by_ids(tx, user_id, [entry_text.id for entry_text in fetched])

@@ -37,7 +37,7 @@ from reedbed.services.ai import SaveResult, Updated, may_send, must_stay_local, 
 from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of
-from reedbed.store import ai, folders, instance, subscriptions, summaries, users
+from reedbed.store import ai, folders, instance, summaries, users
 from reedbed.store.ai import Queued
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
@@ -392,7 +392,7 @@ async def find(tx: Tx, runtime: Runtime, row: Queued) -> SummaryWork | None:
     user = None if row.user_id is None else await users.get(tx, row.user_id)
     if user is None or not may_send(runtime, preferences_of(user)):
         return None  # the user left or withdrew consent, so nothing is sent
-    if await must_stay_local(tx, runtime, user.id) and not await subscriptions.may_be_sent(tx, user.id, row.key):
+    if await must_stay_local(tx, runtime, user.id) and not await ai.may_be_sent(tx, user.id, row.key):
         return None
     return SummaryWork(row, source, summary_prompt(source.title, source.source, _text(source), row.language))
 

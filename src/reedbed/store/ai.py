@@ -27,7 +27,17 @@ from reedbed.store.engine.statements import (
     total,
     with_failure,
 )
-from reedbed.store.tables import ai_models, ai_usage, ai_user_usage, summaries, summary_failures, summary_queue
+from reedbed.store.tables import (
+    ai_models,
+    ai_usage,
+    ai_user_usage,
+    entries,
+    entry_summaries,
+    subscriptions,
+    summaries,
+    summary_failures,
+    summary_queue,
+)
 
 # --- Breakers and usage
 
@@ -451,3 +461,36 @@ async def list_queued(tx: Tx, *, most: int) -> list[QueuedRow]:
 
 def _lease_params(row: Queued, holder: str) -> Params:
     return {"row_id": row.id, "holder": holder, "taken": row.locked_at}
+
+
+# --- Local-only feeds (their text is never sent to an external model)
+
+_LOCAL_ONLY_FEEDS = Query(
+    select(subscriptions.c.feed_id).where(subscriptions.c.user_id == bindparam("user_id"), subscriptions.c.local_only),
+    into=int,
+)
+_is_local_only = (
+    select(subscriptions.c.id)
+    .where(
+        subscriptions.c.user_id == bindparam("user_id"),
+        subscriptions.c.feed_id == entries.c.feed_id,
+        subscriptions.c.local_only,
+    )
+    .exists()
+)
+_NOT_LOCAL_ONLY = Query(
+    select(entries.c.id)
+    .join_from(entry_summaries, entries, entries.c.id == entry_summaries.c.entry_id)
+    .where(entry_summaries.c.key == bindparam("key"), ~_is_local_only)
+    .limit(1),
+    into=int,
+)
+
+
+async def local_only_feeds(tx: Tx, user_id: int) -> frozenset[int]:
+    return frozenset(await tx.all(_LOCAL_ONLY_FEEDS, {"user_id": user_id}))
+
+
+async def may_be_sent(tx: Tx, user_id: int, key: str) -> bool:
+    """Return whether some entry with this text belongs to a feed that this user did not mark local-only."""
+    return await tx.one(_NOT_LOCAL_ONLY, {"user_id": user_id, "key": key}) is not None

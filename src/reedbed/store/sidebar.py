@@ -3,15 +3,15 @@
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import BigInteger, bindparam, not_, or_
+from sqlalchemy import BigInteger, and_, bindparam, not_, or_
 
 from reedbed.domain.failures import load_failure
-from reedbed.domain.subscriptions import SubscribedFeedRow
+from reedbed.domain.subscriptions import Origin, SubscribedFeedRow
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Query, among, func, row_of, select
 from reedbed.store.folders import other_folders, parse_folders, with_other_folders
-from reedbed.store.subscriptions import feed_title
+from reedbed.store.subscriptions import feed_title, is_followed
 from reedbed.store.tables import feed_fetch_state, feeds, subscriptions
 
 _select_sidebar = (
@@ -120,3 +120,37 @@ async def list_by_ids(tx: Tx, user_id: int, feed_ids: Collection[int]) -> list[S
 async def notifying(tx: Tx, user_id: int) -> list[tuple[int, str]]:
     """Return id and title of the subscriptions with notifications turned on."""
     return await tx.all(_NOTIFYING, {"user_id": user_id})
+
+
+# --- The feeds of entries
+
+
+def _origin(*columns: Any) -> Origin:
+    *known, others = columns
+    return Origin(*known, other_folders=parse_folders(others))
+
+
+_ORIGINS = Query(
+    select(
+        feeds.c.id,
+        feed_title,
+        feeds.c.url,
+        func.coalesce(feeds.c.site_url, ""),
+        subscriptions.c.folder_id,
+        func.coalesce(subscriptions.c.full_text, "auto"),
+        other_folders.c.ids,
+    )
+    .select_from(
+        feeds.outerjoin(subscriptions, and_(is_followed, subscriptions.c.feed_id == feeds.c.id)).outerjoin(
+            other_folders, other_folders.c.subscription_id == subscriptions.c.id
+        )
+    )
+    .where(among(feeds.c.id, "feed_ids")),
+    into=_origin,
+)
+
+
+async def origins(tx: Tx, user_id: int, of_feeds: list[int]) -> dict[int, Origin]:
+    """Call it only for feeds whose entries this user may see."""
+    rows = await tx.all(_ORIGINS, {"user_id": user_id, "feed_ids": of_feeds})
+    return {origin.feed_id: origin for origin in rows}

@@ -19,7 +19,7 @@ from sqlalchemy import (
 
 from reedbed.domain.refresh.state import FetchState
 from reedbed.domain.retention import RetentionOverride
-from reedbed.domain.subscriptions import Origin, SubscribedFeed, Subscription, SubscriptionFilter
+from reedbed.domain.subscriptions import SubscribedFeed, Subscription, SubscriptionFilter
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import (
@@ -37,7 +37,7 @@ from reedbed.store.engine.statements import (
 from reedbed.store.folders import other_folders, parse_folders, put_in_others, with_other_folders
 from reedbed.store.read_state import unread
 from reedbed.store.refresh import fetch_state
-from reedbed.store.tables import entries, entry_summaries, feed_fetch_state, feeds, subscription_folders, subscriptions
+from reedbed.store.tables import feed_fetch_state, feeds, subscription_folders, subscriptions
 
 _OWN_COLUMNS = (
     subscriptions.c.id,
@@ -54,7 +54,12 @@ _OWN_COLUMNS = (
 )
 _RETENTION_COLUMNS = (subscriptions.c.keep_entries, subscriptions.c.keep_days, subscriptions.c.keep_unread_days)
 _AI_COLUMNS = (subscriptions.c.summary_words, subscriptions.c.local_only)
-_DISPLAY_COLUMNS = (subscriptions.c.muted_until, subscriptions.c.unread_display, subscriptions.c.in_unread)
+_DISPLAY_COLUMNS = (
+    subscriptions.c.muted_until,
+    subscriptions.c.unread_display,
+    subscriptions.c.in_unread,
+    subscriptions.c.unread_limit,
+)
 _FEED_COLUMNS = (
     feeds.c.id,
     feeds.c.url,
@@ -92,7 +97,26 @@ _select_active = (
 )
 
 
+_changed = or_(
+    subscriptions.c.paused,
+    subscriptions.c.interval.is_not(None),
+    subscriptions.c.full_text != "auto",
+    subscriptions.c.notify,
+    subscriptions.c.keep_entries.is_not(None),
+    subscriptions.c.keep_days.is_not(None),
+    subscriptions.c.keep_unread_days.is_not(None),
+    subscriptions.c.summary_words.is_not(None),
+    subscriptions.c.local_only,
+    subscriptions.c.muted_until.is_not(None),
+    subscriptions.c.unread_display != "number",
+    ~subscriptions.c.in_unread,
+    subscriptions.c.unread_limit.is_not(None),
+)
+
+
 def _status_is(status: str) -> ColumnElement[bool]:
+    if status == "changed":
+        return _changed
     if status == "working":
         return feed_fetch_state.c.status == "success"
     if status == "pending":
@@ -153,8 +177,8 @@ def _select_status_counts(folder: bool, search: bool) -> ClauseElement:
 
 
 def _subscription(*values: Any) -> Subscription:
-    own, keep, ai, display = list(values[:11]), values[11:14], values[14:16], values[16:19]
-    folders, about, state = values[19], list(values[20:32]), values[32:]
+    own, keep, ai, display = list(values[:11]), values[11:14], values[14:16], values[16:20]
+    folders, about, state = values[20], list(values[21:33]), values[33:]
     own[5], own[8] = bool(own[5]), bool(own[8])
     private = about[9] is not None
     about[8:] = [bool(about[8]), private, about[10] if private else None, bool(about[11]) and private]
@@ -166,6 +190,7 @@ def _subscription(*values: Any) -> Subscription:
         muted_until=display[0],
         unread_display=display[1],
         in_unread=bool(display[2]),
+        unread_limit=display[3],
         feed=SubscribedFeed(*about, state=fetch_state(state)),
         other_folders=parse_folders(folders),
     )
@@ -217,6 +242,7 @@ _UPDATE = Command(
         muted_until=bindparam("muted_until"),
         unread_display=bindparam("unread_display"),
         in_unread=bindparam("in_unread"),
+        unread_limit=bindparam("unread_limit"),
     )
 )
 _MOVE_TO_FOLDER = Command(
@@ -365,6 +391,7 @@ async def change(tx: Tx, user_id: int, subscription: Subscription) -> None:
             "muted_until": subscription.muted_until,
             "unread_display": subscription.unread_display,
             "in_unread": subscription.in_unread,
+            "unread_limit": subscription.unread_limit,
         },
     )
     await put_in_others(tx, user_id, subscription.id, subscription.other_folders)
@@ -424,37 +451,12 @@ def _filter_params(user_id: int, filter_: SubscriptionFilter) -> dict[str, Param
     return {"user_id": user_id, "folder_id": filter_.folder_id, "pattern": containing(filter_.search)}
 
 
-# --- Origins and checks
+# --- Checks
 
 _USER: BindParameter[int] = bindparam("user_id", type_=BigInteger)
 is_followed = and_(subscriptions.c.user_id == _USER, subscriptions.c.unsubscribed_at.is_(None))
-_site_url = func.coalesce(feeds.c.site_url, "")
-
-
-def _origin(*columns: Any) -> Origin:
-    *known, others = columns
-    return Origin(*known, other_folders=parse_folders(others))
-
 
 _FEED_IDS = Query(select(subscriptions.c.feed_id).where(is_followed), into=int)
-_ORIGINS = Query(
-    select(
-        feeds.c.id,
-        feed_title,
-        feeds.c.url,
-        _site_url,
-        subscriptions.c.folder_id,
-        func.coalesce(subscriptions.c.full_text, "auto"),
-        other_folders.c.ids,
-    )
-    .select_from(
-        feeds.outerjoin(subscriptions, and_(is_followed, subscriptions.c.feed_id == feeds.c.id)).outerjoin(
-            other_folders, other_folders.c.subscription_id == subscriptions.c.id
-        )
-    )
-    .where(among(feeds.c.id, "feed_ids")),
-    into=_origin,
-)
 _LAST_CHECK = Query(
     select(func.max(feed_fetch_state.c.last_checked_at))
     .join_from(subscriptions, feed_fetch_state, feed_fetch_state.c.feed_id == subscriptions.c.feed_id)
@@ -467,41 +469,9 @@ async def feed_ids(tx: Tx, user_id: int) -> frozenset[int]:
     return frozenset(await tx.all(_FEED_IDS, {"user_id": user_id}))
 
 
-async def origins(tx: Tx, user_id: int, of_feeds: list[int]) -> dict[int, Origin]:
-    """Call it only for feeds whose entries this user may see."""
-    rows = await tx.all(_ORIGINS, {"user_id": user_id, "feed_ids": of_feeds})
-    return {origin.feed_id: origin for origin in rows}
-
-
 async def last_check(tx: Tx, user_id: int) -> Instant | None:
     """Return when any of the user's feeds was last checked."""
     return await tx.one(_LAST_CHECK, {"user_id": user_id})
-
-
-# --- Local-only feeds (their text is never sent to an external model)
-
-_LOCAL_ONLY_FEEDS = Query(select(subscriptions.c.feed_id).where(_mine, subscriptions.c.local_only), into=int)
-_is_local_only = (
-    select(subscriptions.c.id)
-    .where(_mine, subscriptions.c.feed_id == entries.c.feed_id, subscriptions.c.local_only)
-    .exists()
-)
-_NOT_LOCAL_ONLY = Query(
-    select(entries.c.id)
-    .join_from(entry_summaries, entries, entries.c.id == entry_summaries.c.entry_id)
-    .where(entry_summaries.c.key == bindparam("key"), ~_is_local_only)
-    .limit(1),
-    into=int,
-)
-
-
-async def local_only_feeds(tx: Tx, user_id: int) -> frozenset[int]:
-    return frozenset(await tx.all(_LOCAL_ONLY_FEEDS, {"user_id": user_id}))
-
-
-async def may_be_sent(tx: Tx, user_id: int, key: str) -> bool:
-    """Return whether some entry with this text belongs to a feed that this user did not mark local-only."""
-    return await tx.one(_NOT_LOCAL_ONLY, {"user_id": user_id, "key": key}) is not None
 
 
 # --- A user's own feeds (newsletters and saved pages)

@@ -33,9 +33,8 @@ from reedbed.store import digests as digests_digests
 from reedbed.store import folders, tags
 from reedbed.store.engine.database import Tx
 from reedbed.store.search import saved as searches
-from reedbed.web.feeds.form import folder_options
 from reedbed.web.formats import full_time, short_time, zone_of
-from reedbed.web.forms import FormFlag, Text
+from reedbed.web.forms import FormFlag, Text, folder_options
 from reedbed.web.i18n import explain, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page

@@ -15,8 +15,8 @@ from reedbed.http.params import IdPath, path_id
 from reedbed.services.folders import change_folder, create_folder, delete_folder, reorder_folders
 from reedbed.services.runtime import Runtime
 from reedbed.store import folders, sidebar
-from reedbed.web.feeds.form import folder_options, parse_summary_words, summary_options
-from reedbed.web.forms import FormFlag, Text, stepped
+from reedbed.web.feeds.form import parse_summary_words, summary_options
+from reedbed.web.forms import FormFlag, Text, folder_options, stepped
 from reedbed.web.i18n import explain, translate
 from reedbed.web.pages import is_htmx, see_other
 from reedbed.web.sidebar import app_page

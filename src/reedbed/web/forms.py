@@ -1,4 +1,4 @@
-"""Helpers for HTML forms: text and checkbox fields, and moving a list item one step up or down."""
+"""Helpers for HTML forms: fields of text, numbers and flags, folders to choose from, and moving a list item."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -6,8 +6,11 @@ from typing import Annotated
 from fastapi import Form
 from starlette.datastructures import FormData
 
-from reedbed.domain.errors import NotFound
+from reedbed.domain.errors import Invalid, NotFound
+from reedbed.domain.folders import FolderNode, FolderRow, build_tree
 from reedbed.domain.unset import UNSET, Unset
+from reedbed.web.i18n import translate
+from reedbed.web.views.layout import SelectOption
 
 Text = Annotated[str, Form()]
 FormFlag = Annotated[bool, Form()]
@@ -32,3 +35,30 @@ def stepped(ids: Sequence[int], item_id: int, direction: str) -> list[int]:
     target = max(0, min(len(reordered) - 1, index + (-1 if direction == "up" else 1)))
     reordered.insert(target, reordered.pop(index))
     return reordered
+
+
+def parse_optional_number(text: str, field: str) -> int | None:
+    """None means the server's default limit."""
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise Invalid("%(name)s must be a number", field=field, name=field)
+    return int(text)
+
+
+def folder_options(rows: list[FolderRow], chosen: int | None) -> tuple[SelectOption, ...]:
+    """Every folder with its full path; the first option is no folder."""
+    return (
+        SelectOption("", translate("No folder"), chosen is None),
+        *(
+            SelectOption(str(id_), name, id_ == chosen)
+            for node in build_tree(rows)
+            for id_, name in _folder_paths(node, "")
+        ),
+    )
+
+
+def _folder_paths(node: FolderNode, prefix: str) -> list[tuple[int, str]]:
+    name = f"{prefix}{node.name}"
+    children = [path for child in node.children for path in _folder_paths(child, f"{name} / ")]
+    return [(node.id, name), *children]

@@ -41,9 +41,8 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.discover import without_credentials
 from reedbed.services.subscriptions.manage import AlreadySubscribed
 from reedbed.store import folders
-from reedbed.web.feeds.form import folder_options
 from reedbed.web.formats import dated_time, zone_of
-from reedbed.web.forms import Text
+from reedbed.web.forms import Text, folder_options
 from reedbed.web.i18n import explain, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page

@@ -14,9 +14,8 @@ from reedbed.services.published_feeds import OpenedFeed, publish_view, renew_pub
 from reedbed.services.runtime import Runtime
 from reedbed.store import folders, published_feeds, sidebar
 from reedbed.store.tags import names as tag_names
-from reedbed.web.feeds.form import folder_options
 from reedbed.web.formats import ago
-from reedbed.web.forms import Text
+from reedbed.web.forms import Text, folder_options
 from reedbed.web.i18n import explain, translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page

@@ -57,7 +57,7 @@ async def test_a_list_of_feeds_costs_the_same_however_many_there_are(
         await reader.get("/feeds", headers=HTMX)
     with counting() as page:
         await reader.get("/feeds")
-    assert part.value == 3
+    assert part.value == 4
     assert page.value <= 14
 
 
@@ -476,3 +476,21 @@ async def test_the_sidebar_counts_the_feeds_that_it_leaves_out(
     number = followed - 1
     link = f'<a href="/feeds">{number} more feed{"s" if number > 1 else ""}</a>'
     assert link in (await reading.get("/sidebar")).text
+
+
+async def test_many_feeds_are_changed_at_once(reader: Client) -> None:
+    for name in ("a", "b", "c"):
+        await reader.post("/api/v1/subscriptions/batch", json={"items": [{"url": f"http://127.0.0.1:9/{name}"}]})
+    ids = [item["id"] for item in (await reader.get("/api/v1/subscriptions")).json()["items"]]
+    answer = await reader.post("/feeds/change", data={"ids": ids[:2], "change": "unread_limit:10", "status": "all"})
+    assert answer.status_code == 303
+    listed = await reader.get("/feeds?status=changed")
+    assert listed.text.count("Only the newest stay unread") == 2
+    changed = (await reader.get("/api/v1/subscriptions?status=changed")).json()["items"]
+    assert [item["unread_limit"] for item in changed] == [10, 10]
+    answer = await reader.post("/feeds/change", data={"every": "true", "change": "defaults:", "status": "changed"})
+    assert (await reader.get("/api/v1/subscriptions?status=changed")).json()["items"] == []
+    body = {"ids": ids, "change": {"title": "One for all"}}
+    assert (await reader.post("/api/v1/subscriptions/change", json=body)).status_code == 400
+    answer = await reader.post("/api/v1/subscriptions/change", json={"ids": ids, "change": {"paused": True}})
+    assert answer.json() == {"changed": 3}

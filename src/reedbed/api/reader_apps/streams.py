@@ -41,7 +41,7 @@ from reedbed.domain.subscriptions import Followed, Origin, all_folders
 from reedbed.domain.times import SECOND, Instant
 from reedbed.services.images import Pictures
 from reedbed.services.translations.manage import in_own_language
-from reedbed.store import folders, reader_apps, subscriptions, tags
+from reedbed.store import folders, reader_apps, sidebar, subscriptions, tags
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 
@@ -270,7 +270,7 @@ async def read_contents(tx: Tx, call: ReaderCall, ids: list[int]) -> Contents:
     if rows and call.runtime.ai.translator is not None:
         rows = await in_own_language(tx, call.runtime, call.caller.user, rows)
     feed_ids = list({entry.row.feed_id for entry in rows})
-    origins = await subscriptions.origins(tx, user_id, feed_ids) if feed_ids else {}
+    origins = await sidebar.origins(tx, user_id, feed_ids) if feed_ids else {}
     labels = labels_of(await folders.of_user(tx, user_id))
     return Contents(rows, origins, labels, call.pictures)
 

@@ -31,6 +31,7 @@ from reedbed.store.entries.read import EntryText
 from reedbed.store.entries.repeats import RepeatedEntry
 from reedbed.store.entries.write import NewEntryRow
 from reedbed.store.feeds import merge as feed_merge
+from reedbed.store.read_state import rows as reading
 from reedbed.store.read_state import stars as marks
 from reedbed.store.read_state import unread
 from reedbed.store.read_state.unread import Arrival
@@ -355,6 +356,7 @@ async def apply_rules_to_new(
     reached = await unread.fan_out(
         tx, [Arrival(feed_id, [entry_id for entry_id, _ in stored], silent[feed_id]) for feed_id, stored in new.items()]
     )
+    await keep_unread_limits(tx, list(new))
     await repeats.add(tx, [one for one in found if one.user_id in reached[one.feed_id]])
     for duplicate in duplicates:
         await feed_merge.replace_duplicates(tx, duplicate)
@@ -377,6 +379,12 @@ async def apply_rules_to_new(
     for feed_id in await articles.wants_full_text(tx, list(new)):
         await jobs.add(tx, ARTICLES_JOB, {"entry_ids": [entry_id for entry_id, _ in new[feed_id]]}, now=now)
     return reached
+
+
+async def keep_unread_limits(tx: Tx, feed_ids: Sequence[int]) -> None:
+    """Of feeds of which only the newest entries stay unread, mark the older ones read."""
+    for user_id, feed_id, limit in await unread.over_limit(tx, feed_ids):
+        await reading.read(tx, user_id, await unread.beyond_limit(tx, user_id, feed_id, limit))
 
 
 async def _silence_repeats(tx: Tx, new: NewRows, silent: Mapping[int, dict[int, set[int]]]) -> list[RepeatedEntry]:

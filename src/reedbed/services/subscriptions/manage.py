@@ -25,6 +25,7 @@ from reedbed.domain.subscriptions import (
     check_interval,
     check_muted_until,
     check_unread_display,
+    check_unread_limit,
 )
 from reedbed.domain.summaries import check_summary_words
 from reedbed.domain.text import clean_line
@@ -34,7 +35,7 @@ from reedbed.domain.urls import feed_name, is_secret_url
 from reedbed.services.newsletters.senders import request_list_unsubscribe
 from reedbed.services.refresh.check import refresh_feed, release, reschedule, wake_worker
 from reedbed.services.refresh.write import OutcomeWriter
-from reedbed.services.rules.match import enqueue_rules, wanted_repeats
+from reedbed.services.rules.match import enqueue_rules, keep_unread_limits, wanted_repeats
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.discover import (
     Address,
@@ -203,6 +204,7 @@ class SubscriptionChange:
     muted_until: Instant | Unset | None = UNSET
     unread_display: str | Unset = UNSET
     in_unread: bool | Unset = UNSET
+    unread_limit: int | Unset | None = UNSET
 
 
 async def change_subscription(
@@ -213,6 +215,7 @@ async def change_subscription(
     async with runtime.db.write() as tx:
         await _check_folders(tx, user_id, updated.folder_ids)
         await subscriptions.change(tx, user_id, updated)
+        await keep_unread_limits(tx, [current.feed.id])
         interval_changed = _effective_interval(updated) != _effective_interval(current)
         if interval_changed:
             await reschedule(tx, runtime, current.feed.id)
@@ -230,15 +233,6 @@ async def change_subscription(
 
 def _effective_interval(subscription: Subscription) -> Millis | None:
     return None if subscription.paused else subscription.interval
-
-
-async def unmute_due(runtime: Runtime) -> int:
-    """Chore: end the mutes whose time has come; return how many users had one."""
-    async with runtime.db.write() as tx:
-        users = await subscriptions.unmute_due(tx, runtime.now())
-    for user_id in users:
-        await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
-    return len(users)
 
 
 async def unsubscribe(runtime: Runtime, user_id: int, subscription_id: int) -> None:
@@ -398,6 +392,7 @@ async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, login
             muted_until=current.muted_until,
             unread_display=current.unread_display,
             in_unread=current.in_unread,
+            unread_limit=current.unread_limit,
         ),
     )
     await subscriptions.exchange_ids(tx, user_id, current.id, moved_to)
@@ -445,6 +440,9 @@ def _with_changes(current: Subscription, change: SubscriptionChange, now: Instan
         if isinstance(change.unread_display, Unset)
         else check_unread_display(change.unread_display),
         in_unread=current.in_unread if isinstance(change.in_unread, Unset) else change.in_unread,
+        unread_limit=current.unread_limit
+        if isinstance(change.unread_limit, Unset)
+        else check_unread_limit(change.unread_limit),
     )
 
 

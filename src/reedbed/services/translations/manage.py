@@ -148,7 +148,7 @@ async def local_feeds(tx: Tx, runtime: Runtime, user_id: int) -> frozenset[int]:
         return frozenset()
     if translator is runtime.ai.model:
         return await must_stay_local(tx, runtime, user_id)
-    return await subscriptions.local_only_feeds(tx, user_id)
+    return await ai.local_only_feeds(tx, user_id)
 
 
 async def _request(runtime: Runtime, user: User, entry: Entry, target: str, *, priority: int, again: bool) -> None:

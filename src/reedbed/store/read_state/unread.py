@@ -25,6 +25,7 @@ from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import (
+    HIGHEST,
     Command,
     CommandFamily,
     Param,
@@ -132,6 +133,40 @@ async def fan_out(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, set[int]]:
     await tx.run_many(_INSERT_NEWS("most"), followed)
     await tx.run_many(_INSERT_NEWS("one"), for_single)
     return users
+
+
+_OVER_LIMIT = Query(
+    select(subscriptions.c.user_id, subscriptions.c.feed_id, subscriptions.c.unread_limit)
+    .where(
+        among(subscriptions.c.feed_id, "feed_ids"),
+        subscriptions.c.unsubscribed_at.is_(None),
+        subscriptions.c.unread > subscriptions.c.unread_limit,
+    )
+    .order_by(subscriptions.c.id),
+    into=row_of(int, int, int),
+)
+_BEYOND_LIMIT = Query(
+    select(unread.c.entry_id)
+    .join_from(unread, subscriptions, follows(unread, subscriptions))
+    .where(
+        unread.c.user_id == bindparam("user_id"), unread.c.feed_id == bindparam("feed_id"), alive(unread, subscriptions)
+    )
+    .order_by(unread.c.sort_at.desc(), unread.c.entry_id.desc())
+    .limit(bindparam("most"))
+    .offset(bindparam("skipped")),
+    into=int,
+)
+
+
+async def over_limit(tx: Tx, feed_ids: Sequence[int]) -> list[tuple[int, int, int]]:
+    """User, feed and limit of the subscriptions with more unread entries than they are to keep."""
+    return await tx.all(_OVER_LIMIT, {"feed_ids": list(feed_ids)})
+
+
+async def beyond_limit(tx: Tx, user_id: int, feed_id: int, limit: int) -> list[int]:
+    """The unread entries of the feed but for the newest ones."""
+    params = {"user_id": user_id, "feed_id": feed_id, "most": HIGHEST, "skipped": limit}
+    return await tx.all(_BEYOND_LIMIT, params)
 
 
 def _arrival_params(arrival: Arrival, silent: Set[int] = frozenset(), **receivers: Param) -> dict[str, Param]:

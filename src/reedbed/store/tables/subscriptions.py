@@ -45,6 +45,7 @@ subscriptions = Table(
     Column("playback_speed", Integer),  # percent; NULL: the user's own speed
     flag("without_shorts"),  # short videos of a channel are muted
     flag("in_unread", on=True),  # shown in the list of everything unread, and counted there
+    Column("unread_limit", Integer),  # only so many of its newest entries stay unread; NULL: all
     Column("opml", Text),  # JSON: unknown OPML attributes, written back on export
     number("since_id"),  # entries up to this id are not visible
     number("read_to"),  # the read marker: unread rows up to this id count as read, unless `kept`

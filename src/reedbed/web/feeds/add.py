@@ -29,9 +29,8 @@ from reedbed.services.subscriptions.discover import (
 )
 from reedbed.services.subscriptions.manage import AlreadySubscribed, SubscribeOptions, subscribe
 from reedbed.store import folders, subscriptions
-from reedbed.web.feeds.form import folder_options
 from reedbed.web.formats import dated_time, zone_of
-from reedbed.web.forms import form_text
+from reedbed.web.forms import folder_options, form_text
 from reedbed.web.i18n import explain, marked, ngettext, translate, unknown_names
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page

@@ -7,7 +7,7 @@ from datetime import tzinfo
 from fastapi import Request
 
 from reedbed.domain.errors import Invalid
-from reedbed.domain.folders import FolderNode, FolderRow, build_tree
+from reedbed.domain.folders import FolderRow
 from reedbed.domain.page_feeds import PageFeed
 from reedbed.domain.retention import RetentionOverride
 from reedbed.domain.subscriptions import Subscription
@@ -20,8 +20,10 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.websub import HubView, hub_status
 from reedbed.store import folders, page_feeds, subscriptions
 from reedbed.store.newsletters import inbound
+from reedbed.web.feeds.bulk import UNREAD_LIMITS
 from reedbed.web.feeds.views import FeedRowBuilder
 from reedbed.web.formats import ago, format_interval, full_time, zone_of
+from reedbed.web.forms import folder_options
 from reedbed.web.framing import feed_framing
 from reedbed.web.i18n import explain, ngettext, translate
 from reedbed.web.newsletters import sender_facts
@@ -82,15 +84,6 @@ def retention_options(override: RetentionOverride) -> RetentionOptions:
     )
 
 
-def parse_optional_number(text: str, field: str) -> int | None:
-    """None means the server's default limit."""
-    if not text:
-        return None
-    if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise Invalid("%(name)s must be a number", field=field, name=field)
-    return int(text)
-
-
 def _number_options(
     chosen: int | None, defaults: Sequence[int], label: Callable[[int], str], no_limit: str
 ) -> tuple[SelectOption, ...]:
@@ -137,6 +130,14 @@ def _at_least_label(word_count: int) -> str:
     return ngettext("From %(num)s word on", "From %(num)s words on", word_count)
 
 
+def _unread_limit_options(chosen: int | None) -> tuple[SelectOption, ...]:
+    numbers = sorted({*UNREAD_LIMITS, *((chosen,) if chosen else ())})
+    return (
+        SelectOption("", translate("All"), chosen is None),
+        *(SelectOption(str(number), _newest_label(number), number == chosen) for number in numbers),
+    )
+
+
 INTERVALS = (15 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR)
 
 
@@ -163,6 +164,7 @@ def edit_form(
         full_text=subscription.full_text == "always",
         notify=subscription.notify,
         keep=retention_options(subscription.keep),
+        unread_limits=_unread_limit_options(subscription.unread_limit),
         summaries=summary_options(subscription.summary_words, translate("As the folder says")),
         model=model.name if model is not None and model.is_remote else "",
         local_only=subscription.local_only,
@@ -231,18 +233,6 @@ async def _articles(runtime: Runtime, user: User, subscription: Subscription) ->
     return FeedArticles(keep, drop, shared=not subscription.feed.private, newest=current.newest)
 
 
-def folder_options(rows: list[FolderRow], chosen: int | None) -> tuple[SelectOption, ...]:
-    """Every folder with its full path; the first option is no folder."""
-    return (
-        SelectOption("", translate("No folder"), chosen is None),
-        *(
-            SelectOption(str(id_), name, id_ == chosen)
-            for node in build_tree(rows)
-            for id_, name in _folder_paths(node, "")
-        ),
-    )
-
-
 def interval_options(chosen: int | None) -> tuple[SelectOption, ...]:
     spans = sorted({*INTERVALS, *((chosen,) if chosen else ())})
     return (
@@ -252,12 +242,6 @@ def interval_options(chosen: int | None) -> tuple[SelectOption, ...]:
             for span in spans
         ),
     )
-
-
-def _folder_paths(node: FolderNode, prefix: str) -> list[tuple[int, str]]:
-    name = f"{prefix}{node.name}"
-    children = [path for child in node.children for path in _folder_paths(child, f"{name} / ")]
-    return [(node.id, name), *children]
 
 
 def _facts(request: Request, runtime: Runtime, subscription: Subscription, hub: HubView) -> tuple[tuple[str, str], ...]:

@@ -16,7 +16,7 @@ from starlette.datastructures import FormData
 from reedbed.domain.errors import Conflict, Invalid, NotFound, ReedbedError
 from reedbed.domain.failures import untranslated
 from reedbed.domain.records import record
-from reedbed.domain.subscriptions import Subscription
+from reedbed.domain.subscriptions import STATUS_FILTERS, Subscription, SubscriptionFilter
 from reedbed.domain.text import clean_line
 from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.urls import MAX_NAME, feed_name
@@ -27,6 +27,7 @@ from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath, path_id
 from reedbed.services.folders import file_in_new_folder
 from reedbed.services.runtime import Runtime
+from reedbed.services.subscriptions.bulk import change_many, list_ids
 from reedbed.services.subscriptions.discover import parse_feed_login, parse_url_list, without_credentials
 from reedbed.services.subscriptions.manage import (
     NO_SUCH,
@@ -39,12 +40,13 @@ from reedbed.services.subscriptions.manage import (
 from reedbed.services.subscriptions.refresh import refresh_subscription
 from reedbed.store import subscriptions
 from reedbed.web.feeds.add import show_add_error, show_several
-from reedbed.web.feeds.form import parse_optional_number, parse_summary_words, read_edit
+from reedbed.web.feeds.bulk import parse_bulk
+from reedbed.web.feeds.form import parse_summary_words, read_edit
 from reedbed.web.feeds.trouble import trouble_card
 from reedbed.web.feeds.views import FeedListFilters, read_feed_filters, read_list, read_page, read_statuses
 from reedbed.web.formats import format_future_time, zone_of
-from reedbed.web.forms import FormFlag, Text, form_flag, form_text
-from reedbed.web.i18n import explain, marked, translate
+from reedbed.web.forms import FormFlag, Text, form_flag, form_text, parse_optional_number
+from reedbed.web.i18n import explain, marked, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page, parse_mute
 from reedbed.web.views.feeds import FeedForm, FeedsPage
@@ -89,6 +91,21 @@ async def show_feeds(request: Request, runtime: CurrentRuntime, caller: CurrentC
         statuses = await read_statuses(tx, caller.user_id, filters)
     view = FeedsPage(filters.search, statuses, feed_list)
     return await page(request, "feeds/list.html", view, refreshed=True)
+
+
+@router.post("/feeds/change")
+async def change_chosen(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+    """Change the chosen feeds, or all that the filter shows."""
+    form = await request.form()
+    search, status = form_text(form, "search") or "", form_text(form, "status") or "all"
+    place = FeedListFilters(search, status if status in STATUS_FILTERS else "all").address()
+    bulk = parse_bulk(form_text(form, "change") or "")
+    ids = [path_id(str(value)) for value in form.getlist("ids")]
+    if form_flag(form, "every") is True:
+        ids = await list_ids(runtime, caller.user_id, SubscriptionFilter(search, status))
+    changed = await change_many(runtime, caller.user_id, ids, bulk)
+    message = ngettext("%(num)s feed was changed.", "%(num)s feeds were changed.", changed)
+    return see_other(request, place, toast=Toast(message))
 
 
 @router.get("/feeds/{subscription_id}/edit")
@@ -298,6 +315,7 @@ async def _change(
         muted_until=parse_mute(form_text(form, "mute"), zone_of(request), runtime.now()),
         unread_display=form_text(form, "unread_display") or UNSET,
         in_unread=form_flag(form, "in_unread"),
+        unread_limit=_number(form, "unread_limit"),
     )
     return await change_subscription(runtime, user_id, subscription_id, change)
 

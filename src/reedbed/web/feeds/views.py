@@ -1,6 +1,6 @@
 """View models of the feed list: its filters, its pages, and the status of each feed."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import tzinfo
 from urllib.parse import quote, urlencode
 
@@ -9,11 +9,13 @@ from fastapi import Request
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
 from reedbed.domain.refresh.schedule import IntervalRule
+from reedbed.domain.retention import RetentionOverride
 from reedbed.domain.subscriptions import GONE, STATUS_FILTERS, Subscription, SubscriptionFilter
 from reedbed.domain.times import Instant
 from reedbed.services.runtime import Runtime
-from reedbed.store import subscriptions
+from reedbed.store import folders, subscriptions
 from reedbed.store.engine.database import Tx
+from reedbed.web.feeds.bulk import bulk_choices
 from reedbed.web.formats import ago, format_future_time, format_interval, zone_of
 from reedbed.web.i18n import explain, ngettext, sentence, translate
 from reedbed.web.views.feeds import FeedList, FeedRowView, FeedsPage
@@ -58,6 +60,7 @@ class FeedRowBuilder:
             act_by_link=status.by_link,
             language=subscription.feed.language or "",
             paused=subscription.paused,
+            differs=", ".join(_differences(subscription)),
         )
 
     def _status(self, subscription: Subscription) -> _Status:
@@ -193,6 +196,25 @@ def _refresh_url(subscription: Subscription) -> str:
     return f"/feeds/{subscription.id}/refresh"
 
 
+def _differences(subscription: Subscription) -> Iterator[str]:
+    """The settings that are not as with a feed that nobody has changed."""
+    named = (
+        (subscription.paused, translate("Paused")),
+        (subscription.interval is not None, translate("Interval")),
+        (subscription.full_text == "always", translate("Full article")),
+        (subscription.full_text == "never", translate("Never the full article")),
+        (subscription.notify, translate("Tells about new entries")),
+        (subscription.keep != RetentionOverride(), translate("How much is kept")),
+        (subscription.unread_limit is not None, translate("Only the newest stay unread")),
+        (subscription.summary_words is not None, translate("Summaries")),
+        (subscription.local_only, translate("No model of others")),
+        (subscription.muted_until is not None, translate("Muted")),
+        (subscription.unread_display != "number", translate("Show unread as")),
+        (not subscription.in_unread, translate("Kept out of Unread")),
+    )
+    return (name for differs, name in named if differs)
+
+
 def short_url(url: str) -> str:
     return url.partition("://")[2].rstrip("/") or url
 
@@ -261,7 +283,8 @@ async def read_list(request: Request, runtime: Runtime, tx: Tx, user_id: int, fi
     subscribed = await subscriptions.page(tx, user_id, query, limit=PAGE_SIZE, offset=filters.offset)
     rows = FeedRowBuilder(runtime.now(), zone_of(request)).lines(subscribed)
     empty = filters.empty_words(translate("Nothing followed yet. Add a site you like."))
-    return FeedList(rows, filters.pages(len(rows), total), empty)
+    choices = bulk_choices(await folders.of_user(tx, user_id))
+    return FeedList(rows, filters.pages(len(rows), total), empty, choices, filters.search, filters.status)
 
 
 async def read_statuses(tx: Tx, user_id: int, filters: FeedListFilters) -> tuple[SelectOption, ...]:

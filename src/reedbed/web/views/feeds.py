@@ -135,6 +135,8 @@ class FeedRowView:
     """The action is a link, not a form to submit."""
     language: str = ""
     paused: bool = False
+    differs: str = ""
+    """Its settings that are not the default."""
 
 
 @record
@@ -153,6 +155,9 @@ class FeedList:
     lines: tuple[FeedRowView, ...]
     pages: Pages
     empty: str = ""
+    bulk: tuple[SelectOption, ...] = ()
+    search: str = ""
+    status: str = "all"
 
 
 @record
@@ -230,6 +235,7 @@ class FeedEdit:
     mark: FeedMark
     folders: tuple[SelectOption, ...]
     other_folders: tuple[SelectOption, ...]
+    unread_limits: tuple[SelectOption, ...]
     intervals: tuple[SelectOption, ...]
     paused: bool = False
     full_text: bool = False
