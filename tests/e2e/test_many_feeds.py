@@ -5,6 +5,7 @@ from typing import Any
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.conftest import DESK, Walk, keep_picture, until, violations
+from tests.e2e.test_weight import MOST_BYTES, MOST_REQUESTS, first_load
 from tests.feedsite import FeedSite
 from tests.processes import Reedbed, signed_in
 
@@ -45,6 +46,15 @@ def test_lines_are_asked_for_once_and_counts_come_with_the_page(walk: Walk, home
     page.reload()
     expect(page.locator("#tree-feeds .folder > a")).to_contain_text("Drawer")
     assert len(asked) == 1
+
+
+def test_the_first_list_is_light_with_many_feeds(walk: Walk, home: Reedbed, library: FeedSite) -> None:
+    _follow_many(home, library)
+    page = walk("/healthz")
+    answers = first_load(page, f"{home.url}/unread")
+    pages = {url: size for url, size in answers.items() if "/images/" not in url}
+    assert len(pages) <= MOST_REQUESTS, pages
+    assert sum(pages.values()) <= MOST_BYTES, pages
 
 
 def test_without_a_script_feeds_are_reached_by_their_page(walk: Walk, home: Reedbed, library: FeedSite) -> None:

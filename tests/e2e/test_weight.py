@@ -17,8 +17,8 @@ SHIFTED = "new Promise(done => requestAnimationFrame(() => setTimeout(() => done
 
 
 def test_the_first_list_is_light(walk: Walk) -> None:
-    page = walk("/offline")
-    answers = _first_load(page, page.url.replace("/offline", "/unread"))
+    page = walk("/healthz")
+    answers = first_load(page, page.url.replace("/healthz", "/unread"))
 
     pages = {url: size for url, size in answers.items() if "/images/" not in url}
     assert len(pages) <= MOST_REQUESTS, pages
@@ -43,7 +43,7 @@ def test_htmx_comes_with_the_first_article_and_answers_whoever_is_quicker(walk: 
     until(page, "!!window.htmx")
 
 
-def _first_load(page: Page, url: str) -> dict[str, int]:
+def first_load(page: Page, url: str) -> dict[str, int]:
     """Addresses and bytes of what a browser loads that has nothing in its cache and no worker."""
     watch = page.context.new_cdp_session(page)
     watch.send("Network.enable")

@@ -1,3 +1,4 @@
+import "./js/shared.js";
 import "./js/htmx.js";
 import "./js/requests.js";
 import "./js/preferences.js";
@@ -27,8 +28,5 @@ import "./js/positions.js";
 import "./js/player-start.js";
 import "./js/share.js";
 import "./js/interest.js";
-import "./js/feeds.js";
-import "./js/passkeys.js";
-import "./js/push.js";
 import "./js/hints.js";
 import "./js/offline.js";

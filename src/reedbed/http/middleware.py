@@ -256,7 +256,7 @@ def _with_cors_headers(send: Send, origin: str) -> Send:
 # --- Compression
 
 SMALLEST = 1_000
-LEVEL = 3
+LEVEL = 5
 MAX_CHANCE = 100
 KINDS = (b"text/html", b"application/json", b"text/css")
 LEFT_ALONE = ("/settings", "/api/v1/events")

@@ -1,4 +1,5 @@
 // The player at the foot of the page. It stays while entries change, and goes on after a change of the page.
+import "./shared.js";
 import { change, explain, part } from "./requests.js";
 import { fill } from "./i18n.js";
 import { announce } from "./announce.js";

@@ -1,4 +1,5 @@
 // What only an open article needs. Loaded with the first one, so that lists do not wait for it.
+import "./shared.js";
 import { prepareContents } from "./contents.js";
 import { prepareDirections } from "./directions.js";
 import { prepareFootnotes } from "./footnotes.js";
