@@ -7,4 +7,5 @@ import "./i18n.js";
 import "./player-start.js";
 import "./requests.js";
 import "./share.js";
+import "./templates.js";
 import "./toast.js";
