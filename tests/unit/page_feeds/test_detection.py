@@ -106,6 +106,13 @@ def test_days_that_ascend_from_now_are_those_of_events_to_come() -> None:
     assert [datetime.fromtimestamp((e.published or 0) / 1000, UTC).year for e in found] == [2026] * 3
 
 
+def test_people_beside_the_news_are_not_entries_though_they_are_built_alike() -> None:
+    people = "".join(f"<li><a href=/people/{n}>Professor Anna Number {n}</a></li>" for n in range(8))
+    news = "".join(f"<li><b>{n} May 2026</b> <a href=/news/n{n}.html>{TITLES[n]}</a></li>" for n in (1, 2, 3, 4))
+    found = entries(f"<div><div><ul>{people}</ul></div><div><ul>{news}</ul></div></div>")
+    assert [entry.title for entry in found] == TITLES[1:5]
+
+
 def test_json_ld_names_the_entries_of_a_page_without_links() -> None:
     posts = [
         {"@type": "BlogPosting", "headline": title, "url": f"/a/{n}", "datePublished": "2026-11-04T10:00:00Z"}

@@ -141,6 +141,9 @@ def read_list(
     entries = reader.entries(items)
     if not entries:
         return None
+    if reader.dropped:
+        kept = [pair for pair in zip(roots, items, strict=True) if pair[1].spans[0][0] not in reader.dropped]
+        roots, items = tuple(root for root, _ in kept), [item for _, item in kept]
     regions = aside if aside is not None else aside_regions(page)
     return DetectedList(roots, tuple(items), tuple(entries), _score(page, roots, entries, regions))
 

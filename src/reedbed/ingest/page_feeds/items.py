@@ -16,7 +16,7 @@ from reedbed.ingest.page_feeds.dates import DateReader, FoundDate, year_number
 from reedbed.ingest.page_feeds.document import PageDocument, PageLink
 from reedbed.ingest.page_feeds.links import common_shape, link_shape
 from reedbed.ingest.page_feeds.media import MAX_TEASER, image_of, teaser_of
-from reedbed.ingest.page_feeds.regions import is_advertisement
+from reedbed.ingest.page_feeds.regions import is_advertisement, undated_place
 from reedbed.ingest.page_feeds.titles import HIDDEN_CHARS, VERSION, title_quality
 
 MAX_TITLE = 300
@@ -85,6 +85,8 @@ class ItemReader:
     def __init__(self, page: PageDocument, dates: DateReader) -> None:
         self._page = page
         self._dates = dates
+        self.dropped: set[int] = set()
+        """First elements of the items that turned out to belong to another list."""
         self._without_year: dict[str, FoundDate] = {}
         """By link: days whose year the page does not say."""
 
@@ -101,7 +103,7 @@ class ItemReader:
         self._add_links_of_shape(items=usable, titles=titles, links=links)
         prefix = _common_label([self._title_text(number) for number in titles.values()])
         entries: dict[str, PageEntry] = {}
-        parents: list[int] = []
+        starts: list[int] = []
         self._without_year.clear()
         images: defaultdict[str, int] = defaultdict(int)
         for index, item in enumerate(usable):
@@ -109,9 +111,9 @@ class ItemReader:
             entry = self._entry(item, titles.get(index), links.get(index), prefix, named)
             if entry is not None and entry.key not in entries:
                 entries[entry.key] = entry
-                parents.append(self._page.parents[item.spans[0][0]])
+                starts.append(item.spans[0][0])
                 images[entry.image or ""] += 1
-        self._drop_neighbours(entries, parents)
+        self._drop_neighbours(entries, starts)
         self._move_events(entries)
         self._date_by_titles(entries)
         return [
@@ -122,9 +124,11 @@ class ItemReader:
 
     def _move_events(self, entries: dict[str, PageEntry]) -> None:
         """Days without a year that ascend from now on are those of events to come, not of last year."""
-        guessed = {key: self._without_year[e.url] for key, e in entries.items() if e.url in self._without_year}
+        now = self._dates.now
+        known = {key: self._without_year[e.url] for key, e in entries.items() if e.url in self._without_year}
+        guessed = {key: found for key, found in known.items() if found.time <= now}
         days = [found.time for found in guessed.values()]
-        if len(days) < 3 or days != sorted(days) or days[0] == days[-1] or days[0] > self._dates.now - _HALF_A_YEAR:
+        if len(known) < 3 or len(days) < 2 or days != sorted(set(days)) or days[0] > now - _HALF_A_YEAR:
             return
         for key, found in guessed.items():
             entries[key] = replace(entries[key], published=found.in_year(year_number(found.time) + 1))
@@ -138,18 +142,24 @@ class ItemReader:
         if len(known) >= 0.8 * len(entries) and all(time <= self._dates.now for time in known.values()):
             entries.update({key: replace(entries[key], published=time) for key, time in known.items()})
 
-    def _drop_neighbours(self, entries: dict[str, PageEntry], parents: Sequence[int]) -> None:
-        """Drop links that are built like those of the list but stand elsewhere and have addresses of another form."""
+    def _drop_neighbours(self, entries: dict[str, PageEntry], starts: Sequence[int]) -> None:
+        """Drop links that are built like those of the list but stand elsewhere and differ in dates or addresses."""
+        self.dropped.clear()
         if len(entries) < _MIN_SHAPED:
             return
+        by_key = dict(zip(entries, starts, strict=True))
+        parents = [self._page.parents[number] for number in starts]
+        outside = undated_place(list(entries.values()), parents)
         shape = common_shape([entry.url for entry in entries.values()], share=0.7)
-        for above in (parents, [self._page.parents[number] for number in parents]) if shape else ():
+        for above in (parents, [self._page.parents[number] for number in parents]) if shape and not outside else ():
             place, count = Counter(above).most_common(1)[0]
             if count >= 0.7 * len(entries):
-                for (key, entry), one in zip(list(entries.items()), above, strict=True):
-                    if one != place and link_shape(entry.url) != shape:
-                        del entries[key]
-                return
+                pairs = zip(entries.items(), above, strict=True)
+                outside = [key for (key, entry), one in pairs if one != place and link_shape(entry.url) != shape]
+                break
+        for key in outside:
+            del entries[key]
+            self.dropped.add(by_key[key])
 
     def _named_link(self, named: Fields) -> int | None:
         if "link" not in named:

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
+from reedbed.domain.page_feeds import PageEntry
 from reedbed.ingest.page_feeds.document import PageDocument
 
 _ASIDE = re.compile(
@@ -81,3 +83,16 @@ def is_advertisement(page: PageDocument, numbers: Sequence[int]) -> bool:
         return True
     texts = (page.elements[number].text for number in numbers[:_LABEL_WITHIN])
     return any(text and len(text) < 30 and _AD_LABEL.fullmatch(text.strip()) for text in texts)
+
+
+def undated_place(entries: Sequence[PageEntry], parents: Sequence[int]) -> list[str]:
+    """Keys of entries without a date, if others at another place have dates and links of another directory."""
+    dated = {parent for entry, parent in zip(entries, parents, strict=True) if entry.published is not None}
+    inside = [entry for entry, parent in zip(entries, parents, strict=True) if parent in dated]
+    outside = [entry for entry, parent in zip(entries, parents, strict=True) if parent not in dated]
+    if len(inside) < 3 or any(entry.published is None for entry in inside):
+        return []
+    directories = [
+        {urlsplit(entry.url).path.strip("/").partition("/")[0] for entry in some} for some in (inside, outside)
+    ]
+    return [entry.key for entry in outside] if directories[0].isdisjoint(directories[1]) else []
