@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 from reedbed.ai import answer_words as words_of
+from reedbed.domain.stories.places import COUNTRIES
 from reedbed.domain.text import index_text, is_cjk
 
 SYNONYM, BEGINNING, END = 0.7, 0.55, 0.5
@@ -108,7 +109,7 @@ def synonyms() -> Mapping[str, frozenset[str]]:
 
 @cache
 def _countries() -> Mapping[str, str]:
-    return {stem(word): group[0] for group in words_of.COUNTRIES for word in group}
+    return {stem(form): first for form, first in COUNTRIES.items()}
 
 
 @cache

@@ -276,21 +276,6 @@ OF_PLACE = re.compile(
     r"(.{4,}?)(?:ians?|eans?|ans?|iens?|ienne|ese?|ish|isch|ium|ia|is|land|ais|ois|ern?|en|[iyeoa])\Z"
 )
 """The end of a country or a people, after the stem of both."""
-_COUNTRIES = """
-france french frankreich franzosisch francia frances; netherlands dutch niederlande niederlandisch;
-switzerland swiss schweiz suisse suiza; denmark danish danes danemark danisch; spain spanish spanien spanisch
-espagne espagnol espana espanol; britain british uk britisch grossbritannien britannique; greece greek
-griechenland griechisch grece grec grecia; turkey turkish turkei turkisch turquie turc turquia turco; poland polish
-polen polnisch pologne polonais polonia polaco; sweden swedish schweden schwedisch suede suedois suecia sueco;
-finland finnish finnland finnisch; ireland irish irland irisch irlande irlandais; wales welsh; scotland scottish scots
-schottland schottisch ecosse ecossais escocia escoces; germany german deutschland deutsch allemagne allemand
-alemania aleman; us usa america american amerika amerikanisch etats-unis americain; norway norwegian norwegen
-norwegisch norvege norvegien; czechia czech tschechien tschechisch; hungary hungarian ungarn ungarisch hongrie
-hongrois hungria; china chinese chinesisch chine chinois; wien vienna viennese; philippines filipino philippine
-"""
-COUNTRIES = tuple(tuple(group.split()) for group in _COUNTRIES.split(";"))
-"""Names of a country and its people that do not begin alike."""
-
 
 # --- Words that say nothing about the subject of a question
 

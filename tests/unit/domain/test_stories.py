@@ -86,6 +86,26 @@ def test_two_events_in_one_town_are_two_stories() -> None:
     assert first != second
 
 
+def test_an_institution_and_a_country_are_known_by_their_other_names() -> None:
+    bank = (
+        ("Bank of Japan raises rates", "The Bank of Japan lifted its short-term rate to 1 percent on Tuesday."),
+        ("Yen jumps after BOJ move", "Japanese policymakers raised the benchmark rate to 1 percent."),
+        ("Turkish lira falls", "The lira fell after a vote in Turkey."),
+    )
+    first, second, other = report(StoryIndex(), *bank)
+    assert first == second != other
+    assert headline_words("Turkish lira falls").title & headline_words("Turkey votes").title
+
+
+def test_two_reports_of_a_named_storm_are_one_story() -> None:
+    storm = (
+        ("Storm Ottoline leaves 40,000 homes without power", "Storm Ottoline brought gusts of 96 mph to Scotland."),
+        ("Ferries cancelled as Storm Ottoline hits", "All ferries stay in port as Storm Ottoline sweeps in."),
+    )
+    first, second = report(StoryIndex(), *storm)
+    assert first == second
+
+
 def test_a_german_noun_is_no_name() -> None:
     words = headline_words("Sperrung der Brücke", "Die Brücke bei Kronau bleibt wegen Schäden gesperrt.", "de")
     assert not words.names and not words.shows_names

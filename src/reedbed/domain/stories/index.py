@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
 from reedbed.domain.records import record
-from reedbed.domain.stories.words import GENERIC, HeadlineWords, headline_words
+from reedbed.domain.stories.words import GENERIC, NAMED_EVENTS, HeadlineWords, headline_words
 from reedbed.domain.text import is_cjk
 from reedbed.domain.times import DAY, HOUR, Instant
 
@@ -32,7 +32,7 @@ class _Thresholds:
     """For two stories that are compared again after one of them has grown."""
 
 
-_WITH_LEAD = _Thresholds(join=0.2, merge=0.6, merge_grown=0.53)
+_WITH_LEAD = _Thresholds(join=0.2, merge=0.35, merge_grown=0.38)
 _TITLE_ONLY = _Thresholds(join=0.22, merge=0.18, merge_grown=0.13)
 _SAME_FEED_THRESHOLD = 0.6
 """Higher within one feed, because a series of articles has very similar titles."""
@@ -52,7 +52,7 @@ _MIN_SHARED = 2.0
 _SMOOTHING = 50
 """Counts as so many stories more, so that a word's rarity means little in a small library."""
 
-_OTHER_NAMES = 0.6
+_OTHER_NAMES = 0.55
 """Factor when both have names, but none is the same."""
 _NAMES_APART = 0.75
 """Factor when hardly any name is shared."""
@@ -184,7 +184,7 @@ class StoryIndex:
         if not (words.shows_names and other_words.shows_names):
             return closeness * _UNMARKED_NAMES
         names = [word for word in shared if word in words.names or word in other_words.names]
-        if names and _is_one_name(names, list(vector)):
+        if names and _is_one_name(names, list(vector)) and NAMED_EVENTS.isdisjoint(shared):
             others = (word for word in shared if word not in names and word not in GENERIC)
             if sum(vector[word] * other_vector[word] for word in others) < besides:
                 closeness *= _ONE_NAME_ONLY

@@ -7,6 +7,7 @@ from sys import intern
 
 from reedbed.domain.records import record
 from reedbed.domain.stopwords import SMALL
+from reedbed.domain.stories.places import COUNTRIES
 from reedbed.domain.text import fold, index_text, is_cjk
 
 MAX_TITLE_WORDS = 24
@@ -14,6 +15,8 @@ MAX_LEAD_WORDS = 25
 _MAX_TITLE_LENGTH = 300
 _MAX_LEAD_LENGTH = 400
 STEM_LENGTH = 6
+_LONGEST_SMALL_PLACE = 5
+"""A shorter word in small letters is no place: us, island."""
 _MAX_TELLING_WORDS = 6
 
 LEAD_WEIGHT = 0.54
@@ -86,8 +89,12 @@ _EVENTS = (
     "election elections wahl wahlen élection élections elección elecciones",
     "explosion explosions explodes exploded blast explosión explosiones",
     "recall recalls recalled rückruf rappel rappelle rappelés retirada retira",
+    "storm storms hurricane typhoon cyclone orkan orkantief sturm sturmtief hurrikan taifun zyklon tempête "
+    "ouragan typhon borrasca tormenta huracán tifón ciclón",
 )
 _SAME = {word: intern(fold(group).split()[0][:STEM_LENGTH]) for group in _EVENTS for word in fold(group).split()}
+NAMED_EVENTS = frozenset(("storm",))
+"""A name beside such a word is the name of an event, not of a place or a company."""
 
 
 @record
@@ -109,6 +116,7 @@ def headline_words(title: str, lead: str = "", language: str = "") -> HeadlineWo
     reader.read_title(title[:_MAX_TITLE_LENGTH])
     title_words = frozenset(reader.weights) - reader.numbers
     reader.read_lead(lead[:_MAX_LEAD_LENGTH])
+    reader.read_initials(title, lead[:_MAX_LEAD_LENGTH])
     return HeadlineWords(
         reader.weights, frozenset(reader.names), frozenset(reader.numbers), title_words, bool(lead), reader.shows_names
     )
@@ -144,6 +152,16 @@ class _Reader:
 
     def read_lead(self, lead: str) -> None:
         self._read(_WORD.findall(lead), LEAD_WEIGHT, MAX_LEAD_WORDS, capitals=self.shows_names)
+
+    def read_initials(self, title: str, lead: str) -> None:
+        """The Bank of Japan is also the BOJ."""
+        if self.shows_names:
+            marks_names = not _is_title_case(_WORD.findall(title))
+            for text, weight in ((title if marks_names else "", 1.0), (lead, LEAD_WEIGHT)):
+                for run in _LONG_NAME.findall(text):
+                    initials = "".join(word[0] for word in _NAME_PART.findall(run)).casefold()
+                    if len(initials) >= _MIN_INITIALS:
+                        self._add(intern(initials[:STEM_LENGTH]), weight, "word", is_name=True)
 
     def _read(self, words: Iterable[str], weight: float, most: int, *, capitals: bool) -> None:
         is_start = True
@@ -203,8 +221,9 @@ def _stems(word: str) -> tuple[tuple[str, ...], str]:
     part = parts[-1] if len(parts[0]) == 1 else parts[0]
     if len(part) < 2 or part in _STOPWORDS:
         return (), ""
+    part = COUNTRIES.get(part, part) if word[0].isupper() or len(part) > _LONGEST_SMALL_PLACE else part
     if part in _SAME:
-        return (_SAME[part],), "event"
+        return (_SAME[part],), "word" if _SAME[part] in NAMED_EVENTS else "event"
     stem = intern(part[:STEM_LENGTH])
     return (stem,), "frame" if stem in _FRAME else "generic" if stem in GENERIC else "word"
 
@@ -215,6 +234,13 @@ def _has_capital(word: str) -> bool:
 
 def _is_acronym(word: str) -> bool:
     return word.isupper() and 1 < len(word) < 6
+
+
+_LONG_NAME = re.compile(
+    r"\b[A-ZÀ-Ý][a-zà-ÿ]+(?: (?:(?:of|for|de|du|der|des|del|la) (?:the )?)?[A-ZÀ-Ý][a-zà-ÿ]+){1,4}\b"
+)
+_NAME_PART = re.compile(r"\b(?:[A-ZÀ-Ý]|of\b|for\b)")
+_MIN_INITIALS = 3
 
 
 def _is_title_case(words: Sequence[str]) -> bool:
