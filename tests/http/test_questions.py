@@ -38,6 +38,22 @@ async def test_what_is_not_told_is_said_plainly(reader: Client, desk: Desk) -> N
     assert (said["status"], said["told"], said["claims"]) == ("ready", False, [])
 
 
+async def test_a_question_without_an_answer_waits_for_one(reader: Client, by_cookie: SignIn, desk: Desk) -> None:
+    await desk.entry()
+    asked = (await reader.post("/api/v1/questions", json={"question": "Who won in Reykjavik?"})).json()
+    assert (await reader.put(f"/api/v1/questions/{asked['id']}/watch")).status_code == 400  # it is not answered yet
+    await work(desk.runtime)
+    assert (await reader.put(f"/api/v1/questions/{asked['id']}/watch")).json()["watched_at"] is not None
+    page = await by_cookie("reader@example.org")
+    assert "No longer wait for an answer" in (await page.get(f"/ask/{asked['id']}")).text
+    await page.post(f"/ask/{asked['id']}/watch", data={"value": "false"}, headers=FORM)
+    assert "Tell me when an entry answers this" in (await page.get(f"/ask/{asked['id']}")).text
+    await page.post(f"/ask/{asked['id']}/watch", data={"value": "true"}, headers=FORM)
+    assert (await reader.get(f"/api/v1/questions/{asked['id']}")).json()["watched_at"] is not None
+    assert (await reader.delete(f"/api/v1/questions/{asked['id']}/watch")).status_code == 204
+    assert (await reader.get(f"/api/v1/questions/{asked['id']}")).json()["watched_at"] is None
+
+
 async def test_what_is_no_question_is_refused(reader: Client, desk: Desk) -> None:
     for wrong in ({}, {"question": " "}, {"question": "x" * 501}, {"question": 7}):
         assert (await reader.post("/api/v1/questions", json=wrong)).status_code == 400

@@ -13,7 +13,14 @@ from reedbed.domain.questions import Question
 from reedbed.services.ai import set_paused
 from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
-from reedbed.services.questions import JOB_KIND, ask_question, get_question
+from reedbed.services.questions import (
+    ASKED_AGAIN_AFTER,
+    JOB_KIND,
+    answer_watched,
+    ask_question,
+    get_question,
+    watch_question,
+)
 from reedbed.services.search import find as search
 from reedbed.services.search.upkeep import repair_search
 from tests.modelserver import ModelServer, Reply
@@ -227,3 +234,33 @@ async def work(desk: Desk) -> None:
 
 def said(*claims: object) -> Reply:
     return Reply(text=json.dumps({"answered": True, "claims": claims}))
+
+
+async def test_a_question_waits_until_an_entry_answers_it(desk: Desk) -> None:
+    await desk.entry(BREAD, title="Barley")
+    asked = await answer(desk, "How much does the repair of the bridge cost?")
+    assert (await watch_question(desk.runtime, desk.user.id, asked.id, on=True)).watched_at
+    desk.harness.clock.ahead += ASKED_AGAIN_AFTER + 1
+    assert await answer_watched(desk.runtime) == 0
+    bridge = await desk.entry(STORY, title="The bridge")
+    await repair_search(desk.runtime)
+    assert await answer_watched(desk.runtime) == 0  # it was asked a moment ago
+    desk.harness.clock.ahead += ASKED_AGAIN_AFTER + 1
+    with desk.runtime.bus.listen() as ear:
+        assert await answer_watched(desk.runtime) == 1
+        told = await ear.next(0.01)
+    assert told is not None and (told.user_id, told.data["event"]) == (desk.user.id, "answered")
+    answered = await get_question(desk.runtime, desk.user.id, asked.id)
+    assert answered.watched_at is None and answered.answer.claims[0].entry_ids == (bridge,)
+
+
+async def test_what_is_answered_or_foreign_cannot_be_watched(desk: Desk) -> None:
+    await desk.entry(STORY, title="The bridge")
+    answered = await answer(desk, "How much does the repair of the bridge cost?")
+    with pytest.raises(Invalid):
+        await watch_question(desk.runtime, desk.user.id, answered.id, on=True)
+    open_question = await answer(desk, "Who won the chess championship in Reykjavik?")
+    with pytest.raises(NotFound):
+        await watch_question(desk.runtime, desk.user.id + 1, open_question.id, on=True)
+    await watch_question(desk.runtime, desk.user.id, open_question.id, on=True)
+    assert (await watch_question(desk.runtime, desk.user.id, open_question.id, on=False)).watched_at is None

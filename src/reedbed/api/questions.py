@@ -17,7 +17,7 @@ from reedbed.http.dependencies import SearchLimit
 from reedbed.http.models import FailureName, FailureText, JsonId, ListPage, Timestamp
 from reedbed.http.params import IdPath, PageCursor, PageLimit, before_of, newest_first
 from reedbed.http.responses import ApiRouter, Json
-from reedbed.services.questions import ask_question, delete_question, get_question
+from reedbed.services.questions import ask_question, delete_question, get_question, watch_question
 from reedbed.store import questions
 
 router = ApiRouter(prefix="/api/v1/questions", tags=["questions"])
@@ -49,6 +49,9 @@ class QuestionResponse(ScopeResponse):
     sources: list[CitedSourceResponse]
     nearest: Annotated[
         list[CitedSourceResponse], Field(description="If the entries do not answer it: those that come closest.")
+    ]
+    watched_at: Annotated[
+        Timestamp | None, Field(description="Set while it waits for an entry that answers: when it was asked last.")
     ]
     missing: Annotated[Sequence[str], Field(description="If they do not: words of the question that none of them has.")]
 
@@ -82,6 +85,24 @@ async def ask(
 @router.get("/{question_id}", summary="Get a question")
 async def get(runtime: CurrentRuntime, caller: CurrentCaller, question_id: IdPath) -> Json[QuestionResponse]:
     return Json(_question_response(await get_question(runtime, caller.user_id, question_id)))
+
+
+@router.put(
+    "/{question_id}/watch",
+    summary="Be told when an entry answers it",
+    description=(
+        "For a question without an answer: it is asked again, without a model, as entries arrive. The first answer "
+        "is stored, sent as a push notification, and published as a `notice` event with `event` answered."
+    ),
+)
+async def watch(runtime: CurrentRuntime, caller: CurrentCaller, question_id: IdPath) -> Json[QuestionResponse]:
+    return Json(_question_response(await watch_question(runtime, caller.user_id, question_id, on=True)))
+
+
+@router.delete("/{question_id}/watch", status_code=204, summary="No longer wait for an answer")
+async def unwatch(runtime: CurrentRuntime, caller: CurrentCaller, question_id: IdPath) -> Response:
+    await watch_question(runtime, caller.user_id, question_id, on=False)
+    return Response(status_code=204)
 
 
 @router.delete("/{question_id}", status_code=204, summary="Delete a question and its answer")

@@ -1,4 +1,4 @@
-"""Push notifications: checking a browser's subscription, and the notifications for feeds, rules and digests.
+"""Push notifications: checking a browser's subscription, and the notifications for feeds, rules, digests and answers.
 
 They contain only texts of feeds, rules and digests, so that they need no translation.
 """
@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from reedbed.domain.digests import Digest
 from reedbed.domain.errors import Invalid
 from reedbed.domain.failures import Failure
+from reedbed.domain.questions import Question
 from reedbed.domain.records import record
 from reedbed.domain.rules import RuleNotice
 from reedbed.domain.times import Instant
@@ -87,6 +88,13 @@ def rule_note(notice: RuleNotice) -> PushNote:
 def stopped_note(subscription_id: int, feed_title: str, reason: Failure) -> PushNote:
     """A feed has stopped."""
     return PushNote(_line(feed_title), _line(reason.message), f"/feed/{subscription_id}", f"stopped-{subscription_id}")
+
+
+def answer_note(question: Question) -> PushNote:
+    """An entry has answered a question that the user wants an answer to."""
+    return PushNote(
+        _line(question.question), _line(question.answer.claims[0].text), f"/ask/{question.id}", f"answer-{question.id}"
+    )
 
 
 def digest_note(digest: Digest) -> PushNote:

@@ -16,6 +16,10 @@ CANDIDATES = 60
 """The number of entries that are searched."""
 READ = 12
 """The number of entries that are given to a model."""
+WATCHED_AT_ONCE = 50
+"""The number of watched questions that are asked again at a time, those first that have waited longest."""
+MAX_WATCHED = 20
+"""The number of watched questions per user."""
 KEPT = 500
 """The number of questions kept per user; older ones are deleted."""
 
@@ -53,7 +57,13 @@ class Question:
     error: Failure | None
     created_at: Instant
     finished_at: Instant | None
+    watched_at: Instant | None = None
+    """Set: the user wants to know when an entry answers it; then it was looked for last."""
     answer: AnswerText = field(default=AnswerText())
+
+    @property
+    def can_be_watched(self) -> bool:
+        return self.status == "ready" and not self.answer.claims
 
 
 @dataclass(frozen=True)

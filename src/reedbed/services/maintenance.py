@@ -11,6 +11,7 @@ from reedbed.domain.times import DAY, HOUR, MINUTE, Millis
 from reedbed.domain.translations import BLOCKS_KEPT
 from reedbed.services.codes import delete_expired_challenges
 from reedbed.services.jobs import run_every
+from reedbed.services.questions import answer_watched
 from reedbed.services.read_state import delete_expired_undo, recount_everyone
 from reedbed.services.refresh.notify import enqueue_broken_lists
 from reedbed.services.runtime import Runtime
@@ -133,6 +134,7 @@ CHORES = (
     Chore("delete old feed history", delete_old_history, HOUR),
     Chore("delete old audit events", delete_old_audit_events, HOUR),
     Chore("delete old host turns", delete_old_host_turns, HOUR, deletes_by_age=False),
+    Chore("answer watched questions", answer_watched, deletes_by_age=False),
     Chore("unmute feeds", unmute_due, deletes_by_age=False),
     Chore("merge search index", merge_search_index, deletes_by_age=False),
     Chore("mend_search", repair_search, HOUR, deletes_by_age=False),

@@ -2,20 +2,25 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from reedbed.ai.answers import Inquiry, answer, best_passages, excerpt, inquire, search_terms
 from reedbed.ai.prompts import MAX_PASSAGE, Reading, answer_prompt
 from reedbed.ai.responses import read_answer
 from reedbed.domain.digests import DigestScope, Sentence, source_of, sources_of
 from reedbed.domain.entries import EntryRow, ViewQuery
-from reedbed.domain.errors import NotFound
+from reedbed.domain.errors import Invalid, NotFound, ReedbedError
 from reedbed.domain.failures import Failure
 from reedbed.domain.live import ChangeEvent
+from reedbed.domain.push import answer_note
 from reedbed.domain.questions import (
     CANDIDATES,
     FAILED,
     KEPT,
+    MAX_WATCHED,
     READ,
+    WATCHED_AT_ONCE,
     AnswerText,
     CitablePassage,
     Question,
@@ -23,10 +28,12 @@ from reedbed.domain.questions import (
     search_for,
 )
 from reedbed.domain.summaries import EXTRACT, Variant
+from reedbed.domain.times import MINUTE
 from reedbed.domain.users import User
 from reedbed.ingest.text import prose_text
 from reedbed.services.ai import ask_model, must_stay_local, variant_for
 from reedbed.services.jobs import Done, Later, failure_of, wake_jobs
+from reedbed.services.push import enqueue_push_notes
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.find import search_entries
 from reedbed.store import jobs, questions, users, visibility
@@ -39,6 +46,7 @@ JOB_KIND = "question"
 EVERYTHING = DigestScope()
 NO_SUCH_QUESTION = "There is no such question"
 MAX_HTML = 100_000
+ASKED_AGAIN_AFTER = 15 * MINUTE
 
 
 async def ask_question(runtime: Runtime, user: User, text: str, scope: DigestScope = EVERYTHING) -> Question:
@@ -63,6 +71,51 @@ async def get_question(runtime: Runtime, user_id: int, question_id: int) -> Ques
     if question is None:
         raise NotFound(NO_SUCH_QUESTION)
     return question
+
+
+async def watch_question(runtime: Runtime, user_id: int, question_id: int, *, on: bool) -> Question:
+    """Tell the user when an entry answers a question that none has answered; or no longer, with `on` false."""
+    async with runtime.db.write() as tx:
+        question = await questions.get(tx, user_id, question_id)
+        if question is None:
+            raise NotFound(NO_SUCH_QUESTION)
+        if on and not question.can_be_watched:
+            raise Invalid("Only a question without an answer can wait for one.")
+        if on and question.watched_at is None and await questions.count_watched(tx, user_id) >= MAX_WATCHED:
+            raise Invalid("At most %(limit)s questions can wait for an answer.", limit=MAX_WATCHED)
+        watched_at = runtime.now() if on else None
+        await questions.watch(tx, user_id, question_id, watched_at)
+    return replace(question, watched_at=watched_at)
+
+
+async def answer_watched(runtime: Runtime) -> int:
+    """Chore: ask watched questions again, without a model, and tell those whose question an entry answers now."""
+    now = runtime.now()
+    async with runtime.db.read() as tx:
+        waiting = await questions.longest_watched(tx, now - ASKED_AGAIN_AFTER, WATCHED_AT_ONCE)
+    return sum([await _answer_if_told(runtime, question) for question in waiting])
+
+
+async def _answer_if_told(runtime: Runtime, question: Question) -> bool:
+    inquiry = inquire(question.question)
+    passages: list[CitablePassage] = []
+    stories: Mapping[int, int] = {}
+    with suppress(ReedbedError):  # the folder is gone, or the search took too long: it is tried again
+        passages, stories = await _find_passages(runtime, question.user_id, question.scope, inquiry)
+    found = await asyncio.to_thread(answer, inquiry, passages, stories)
+    now = runtime.now()
+    if not found.claims:
+        async with runtime.db.write() as tx:
+            await questions.postpone_watched(tx, question.id, now)
+        return False
+    written = AnswerText(found.claims, sources_of(found.claims, passages), len(passages))
+    async with runtime.db.write() as tx:
+        if not await questions.answer_watched(tx, question.id, written, model=EXTRACT, now=now):
+            return False
+        await enqueue_push_notes(tx, question.user_id, answer_note(replace(question, answer=written)), now)
+    data = {"event": "answered", "question_id": str(question.id), "question": question.question}
+    await runtime.bus.publish(ChangeEvent("notice", user_id=question.user_id, data=data))
+    return True
 
 
 async def delete_question(runtime: Runtime, user_id: int, question_id: int) -> None:

@@ -13,7 +13,7 @@ from reedbed.domain.questions import AnswerText, Question, Status
 from reedbed.domain.times import Instant
 from reedbed.store.digests import scope_of, scope_text, sentences_of, sources_of
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Command, Query, among, row_of, select, with_failure
+from reedbed.store.engine.statements import HIGHEST, Command, Query, among, func, row_of, select, with_failure
 from reedbed.store.tables import questions, story_entries
 
 _COLUMNS = (
@@ -26,6 +26,7 @@ _COLUMNS = (
     questions.c.error,
     questions.c.created_at,
     questions.c.finished_at,
+    questions.c.watched_at,
     questions.c.answer,
 )
 _is_own = questions.c.user_id == bindparam("owner")
@@ -63,6 +64,27 @@ _FAIL = Command(
     update(questions).where(*_is_pending).values(status="failed", error=bindparam("why"), finished_at=bindparam("now"))
 )
 _DELETE = Command(delete(questions).where(*_is_this))
+_WATCH = Command(update(questions).where(*_is_this).values(watched_at=bindparam("at", type_=BigInteger)))
+_POSTPONE = Command(
+    update(questions)
+    .where(questions.c.id == bindparam("number"), questions.c.watched_at.is_not(None))
+    .values(watched_at=bindparam("at"))
+)
+_COUNT_WATCHED = Query(
+    select(func.count()).select_from(questions).where(_is_own, questions.c.watched_at.is_not(None)), into=int
+)
+_LONGEST_WATCHED = Query(
+    select(*_COLUMNS)
+    .where(questions.c.watched_at.is_not(None), questions.c.watched_at < bindparam("before", type_=BigInteger))
+    .order_by(questions.c.watched_at)
+    .limit(bindparam("most")),
+    into=_question,
+)
+_ANSWER_WATCHED = Command(
+    update(questions)
+    .where(questions.c.id == bindparam("number"), questions.c.watched_at.is_not(None))
+    .values(answer=bindparam("text"), model=bindparam("by"), finished_at=bindparam("now"), watched_at=None)
+)
 _STORIES = Query(
     select(story_entries.c.entry_id, story_entries.c.story_id).where(among(story_entries.c.entry_id, "ids")),
     into=row_of(int, int),
@@ -94,6 +116,29 @@ async def finish(tx: Tx, question_id: int, answer: AnswerText, *, model: str, no
 
 async def fail(tx: Tx, question_id: int, error: Failure, now: Instant) -> None:
     await tx.run(_FAIL, {"number": question_id, "why": error.dump(), "now": now})
+
+
+async def watch(tx: Tx, user_id: int, question_id: int, at: Instant | None) -> None:
+    await tx.run(_WATCH, {"owner": user_id, "question": question_id, "at": at})
+
+
+async def count_watched(tx: Tx, user_id: int) -> int:
+    return await tx.get(_COUNT_WATCHED, {"owner": user_id})
+
+
+async def longest_watched(tx: Tx, before: Instant, limit: int) -> Sequence[Question]:
+    """Of all users: those that were not asked again since `before`."""
+    return await tx.all(_LONGEST_WATCHED, {"before": before, "most": limit})
+
+
+async def postpone_watched(tx: Tx, question_id: int, at: Instant) -> None:
+    """Note that it was asked again, unless it is no longer watched."""
+    await tx.run(_POSTPONE, {"number": question_id, "at": at})
+
+
+async def answer_watched(tx: Tx, question_id: int, answer: AnswerText, *, model: str, now: Instant) -> bool:
+    content = orjson.dumps(asdict(answer)).decode()
+    return await tx.run(_ANSWER_WATCHED, {"number": question_id, "text": content, "by": model, "now": now}) == 1
 
 
 async def remove(tx: Tx, user_id: int, question_id: int) -> bool:

@@ -16,7 +16,7 @@ from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import SearchLimit
 from reedbed.http.params import IdPath, path_id
 from reedbed.services.ai import variant_for
-from reedbed.services.questions import ask_question, delete_question, get_question
+from reedbed.services.questions import ask_question, delete_question, get_question, watch_question
 from reedbed.services.runtime import Runtime
 from reedbed.store import questions
 from reedbed.web.digests import EVERYTHING, parse_scope, scopes_of, source_view
@@ -62,6 +62,8 @@ def question_page(question: Question, now: Instant, zone: tzinfo) -> QuestionPag
         nearest=tuple(source_view(number, source, now, zone) for number, source in enumerate(answer.nearest, 1)),
         missing=", ".join(answer.missing),
         search_url=f"/search?{urlencode({'q': question.question})}",
+        can_be_watched=question.can_be_watched,
+        is_watched=question.watched_at is not None,
     )
 
 
@@ -149,6 +151,19 @@ async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller,
     if is_htmx(request):
         return await page(request, "questions/answer.html", view, block="answer")
     return await app_page(request, runtime, caller, "questions/answer.html", view)
+
+
+@router.post("/ask/{question_id}/watch")
+async def watch(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, question_id: IdPath, value: Text = ""
+) -> Response:
+    try:
+        question = await watch_question(runtime, caller.user_id, question_id, on=value == "true")
+    except Invalid as error:
+        return see_other(request, f"/ask/{question_id}", toast=Toast(explain(error)))
+    is_watched = question.watched_at is not None
+    told = translate("You will be told when an entry answers this.") if is_watched else translate("No longer watched.")
+    return see_other(request, f"/ask/{question_id}", toast=Toast(told))
 
 
 @router.post("/ask/{question_id}/delete")

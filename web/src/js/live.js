@@ -129,6 +129,7 @@ function noteNotice(notice) {
   const { event, rule, entries, target, webhook } = notice;
   if (event === "shared") return showToast(translate("shared", { name: target }));
   if (event === "not_shared") return tell(notice.problem, "/settings/sharing");
+  if (event === "answered") return tell(notice.question, `/ask/${notice.question_id}`);
   if (webhook) return tell(translate("webhookOff", webhook), `/settings/webhooks/${webhook.id}`);
   if (rule && entries?.length) tell(`${rule.name}: ${entries[0].title}`, `/entry/${entries[0].id}`);
 }

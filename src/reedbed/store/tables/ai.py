@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text
 
-from reedbed.store.tables.columns import Id, flag, id_column, metadata, moment, number, owner
+from reedbed.store.tables.columns import Id, flag, id_column, metadata, moment, number, owner, partial_index
 
 summaries = Table(
     "summaries",
@@ -137,7 +137,9 @@ questions = Table(
     Column("error", Text),
     moment("created_at"),
     moment("finished_at", null=True),
+    moment("watched_at", null=True),  # when it was asked again last, until an entry answers it
     Index("ix_questions_user_id", "user_id", "id"),
+    partial_index("ix_questions_watched", "watched_at", where="watched_at IS NOT NULL"),
     sqlite_autoincrement=True,
 )
 

@@ -176,3 +176,6 @@ class QuestionPage:
     missing: str = ""
     """Words of the question that no entry has."""
     search_url: str = ""
+    can_be_watched: bool = False
+    is_watched: bool = False
+    """The user is told when an entry answers it."""
