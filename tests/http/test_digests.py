@@ -61,6 +61,7 @@ async def test_the_extract_stands_in_while_the_model_is_away(
     assert (said["status"], said["built_in"], said["fallback"]) == ("ready", True, True)
     assert said["paragraphs"]
     assert "The model did not answer" in (await reader.get(f"/digests/{made['id']}")).text
+    assert (await reader.get(f"/summaries/{made['id']}")).headers["location"] == f"/digests/{made['id']}"
 
 
 async def test_a_daily_digest_can_be_planned_and_ended(reader: Client, desk: Desk) -> None:

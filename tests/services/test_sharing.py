@@ -263,7 +263,7 @@ async def test_digests_and_stopped_feeds_are_told_where_wanted(
     await ask_digest(harness.runtime, reader)
     await run_jobs(harness)
     (digest,) = keepers.kept["gotify"]
-    assert TITLE in digest["message"] and "/summaries/1" in digest["extras"]["client::notification"]["click"]["url"]
+    assert TITLE in digest["message"] and "/digests/1" in digest["extras"]["client::notification"]["click"]["url"]
     site.misbehave(status=410)
     await harness.check(at_least=25 * HOUR)
     await run_jobs(harness)

@@ -101,7 +101,7 @@ def digest_note(digest: Digest) -> PushNote:
     paragraphs = digest.text.paragraphs
     sentences = [sentence.text for paragraph in paragraphs for sentence in paragraph.sentences[:1]]
     title = " · ".join(paragraph.heading for paragraph in paragraphs if paragraph.heading)
-    return PushNote(_line(title) or "Reedbed", _titles(sentences), f"/summaries/{digest.id}", "digest")
+    return PushNote(_line(title) or "Reedbed", _titles(sentences), f"/digests/{digest.id}", "digest")
 
 
 def _headline(name: str, count: int) -> str:

@@ -321,6 +321,12 @@ async def plan(
     return see_other(request, "/summaries", toast=Toast(translate("Saved.")))
 
 
+@router.get("/summaries/{digest_id}")
+async def show_under_old_address(request: Request, digest_id: IdPath) -> Response:
+    """Notifications once led here."""
+    return see_other(request, f"/digests/{digest_id}")
+
+
 @router.get("/digests/{digest_id}")
 async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPath) -> Response:
     digest = await get_digest(runtime, caller.user_id, digest_id)
