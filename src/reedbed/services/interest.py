@@ -5,7 +5,7 @@ Off until wanted. A model is changed in the transaction of the act; nothing runs
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 import orjson
 
@@ -128,6 +128,8 @@ class RankedList:
     """Entries of the page from outside the user's taste."""
     to_keep: Ranking | None = None
     """For `keep_ranking`, once the page was read."""
+    terms: Mapping[int, Sequence[ScoreTerm]] = field(default_factory=dict[int, Sequence[ScoreTerm]])
+    """Of the ranked entries of the page, why they stand there; sources are not named."""
 
 
 IN_RANKING = 2**62
@@ -145,7 +147,7 @@ async def list_ranked(
     if start is not None:
         kept = await interest.ranking(tx, user_id, start.sort_at)
         if kept is not None:
-            return await _page_of(tx, user_id, query, kept, start.id - IN_RANKING, limit, verdict, acts)
+            return _explained(model, await _page_of(tx, user_id, query, kept, start.id - IN_RANKING, limit))
     elif verdict not in ("better", "unmeasured"):
         return await _by_time(tx, user_id, query, None, limit, verdict, acts)
     candidates = await entries.newest(tx, user_id, query, WINDOW)
@@ -155,9 +157,14 @@ async def list_ranked(
         return RankedList(EntryPage((), None), verdict, acts, is_ranked=True)
     ranking = Ranking(random.getrandbits(50), rank(candidates, model, now), _end_of(candidates))
     offset = 0 if start is None else start.id - IN_RANKING
-    ranked = await _page_of(tx, user_id, query, ranking, offset, limit, verdict, acts)
+    ranked = _explained(model, await _page_of(tx, user_id, query, ranking, offset, limit))
     is_longer = ranked.page.next is not None and ranked.page.next.id >= IN_RANKING
     return replace(ranked, has_older=len(candidates) == WINDOW, to_keep=ranking if is_longer else None)
+
+
+def _explained(model: InterestModel, ranked: RankedList) -> RankedList:
+    terms = {row.id: model.explain(candidate_of(row), "") for row in ranked.page.rows}
+    return replace(ranked, verdict=model.verdict(), acts=model.chosen + model.passed, terms=terms)
 
 
 def _end_of(candidates: Sequence[Candidate]) -> Cursor:
@@ -171,9 +178,7 @@ async def _by_time(
     return None if page is None else RankedList(page, verdict, acts)
 
 
-async def _page_of(
-    tx: Tx, user_id: int, query: ViewQuery, ranking: Ranking, offset: int, limit: int, verdict: Verdict, acts: int
-) -> RankedList:
+async def _page_of(tx: Tx, user_id: int, query: ViewQuery, ranking: Ranking, offset: int, limit: int) -> RankedList:
     """From this place on, without what has left the view since it was ranked. Older entries follow by time."""
     rows: list[EntryRow] = []
     outside: set[int] = set()
@@ -186,7 +191,8 @@ async def _page_of(
     if offset >= len(ranking.entries):
         after = await entries.page(tx, user_id, replace(query, order="newest"), ranking.end, 1)
         following = ranking.end if after is not None and after.rows else None
-    return RankedList(EntryPage(tuple(rows), following), verdict, acts, is_ranked=True, outside=frozenset(outside))
+    page = EntryPage(tuple(rows), following)
+    return RankedList(page, "better", is_ranked=True, outside=frozenset(outside))
 
 
 async def keep_ranking(runtime: Runtime, user_id: int, ranking: Ranking | None) -> None:

@@ -1,7 +1,7 @@
 """The order by interest: rows of lists, why an entry stands where it does, and the page of what Reedbed believes."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from math import exp
 
 from fastapi import APIRouter, Request, Response
@@ -52,10 +52,14 @@ class ListInterest:
     note: OrderNote | None = None
     is_ranked: bool = False
     to_keep: Ranking | None = None
+    terms: Mapping[int, Sequence[ScoreTerm]] = field(default_factory=dict[int, Sequence[ScoreTerm]])
 
     def dress(self, view: EntryRowView) -> EntryRowView:
         if view.id in self.outside:
-            return replace(view, interest=translate("Something else"))
+            reason = translate("From outside of what you usually read.")
+            return replace(view, interest=translate("Something else"), why=reason)
+        if view.id in self.terms:
+            return replace(view, why=_why_line(self.terms[view.id], view.source))
         return replace(view, interest=translate("Worth it")) if view.id in self.worth_it else view
 
 
@@ -70,7 +74,9 @@ async def entries_of_list(
     if ranked is None:
         return None, ListInterest()
     note = _order_note(ranked) if start is None else None
-    return ranked.page, ListInterest(ranked.outside, frozenset(), note, ranked.is_ranked, ranked.to_keep)
+    return ranked.page, ListInterest(
+        outside=ranked.outside, note=note, is_ranked=ranked.is_ranked, to_keep=ranked.to_keep, terms=ranked.terms
+    )
 
 
 def _order_note(ranked: RankedList) -> OrderNote:
@@ -94,6 +100,8 @@ def _why_by_time(verdict: str, acts: int) -> str:
 # --- Why an entry stands where it does
 
 ORDER_OF_KINDS = ("author", "word", "phrase", "source", "section", "language", "length")
+GENERAL = ("section", "language", "length")
+"""Named last: many entries share them."""
 NOTICEABLE = 0.1
 MAX_TOPICS = 3
 
@@ -116,13 +124,17 @@ def _why_view(explanation: Explanation) -> WhyView:
         if term in topics or term.feature.kind in ("author", "source") or abs(term.value) >= NOTICEABLE or term.pin
     ]
     shown.sort(key=lambda term: ORDER_OF_KINDS.index(term.feature.kind))
-    return WhyView(_why_line(terms), tuple(map(_reason_of_term, shown[:10])))
+    return WhyView(_why_line(explanation.terms), tuple(map(_reason_of_term, shown[:10])))
 
 
-def _why_line(terms: Sequence[ScoreTerm]) -> str:
-    likes = [_name(term.feature.kind, term.feature.label) for term in terms if term.value >= NOTICEABLE]
-    dislikes = [_name(term.feature.kind, term.feature.label) for term in terms if term.value <= -NOTICEABLE]
-    if sum(term.value for term in terms) >= 0 and likes:
+def _why_line(terms: Sequence[ScoreTerm], source: str = "") -> str:
+    """`source` is the title of the feed where the terms do not name it."""
+    reasons = [term for term in terms if term.feature.kind != "base" and abs(term.value) >= NOTICEABLE]
+    reasons.sort(key=lambda term: term.feature.kind in GENERAL)
+    names = [_name(term.feature.kind, term.feature.label or source) for term in reasons]
+    likes = [name for term, name in zip(reasons, names, strict=True) if term.value > 0]
+    dislikes = [name for term, name in zip(reasons, names, strict=True) if term.value < 0]
+    if sum(term.value for term in reasons) >= 0 and likes:
         if len(likes) > 1:
             return translate("Because you often read %(first)s and %(second)s.", first=likes[0], second=likes[1])
         return translate("Because you often read %(first)s.", first=likes[0])

@@ -70,6 +70,9 @@ async def test_priority_goes_on_where_its_first_page_ended(
     first = _titles(page)
     assert sum("Ada" in title for title in first[:12]) >= 10
     assert "Something else" in page and "Nothing is hidden" in page
+    reasons = re.findall(r"<p class=row-why[^>]*>([^<]*)", page)
+    assert len(reasons) == len(first)
+    assert "Because you often read Ada" in "".join(reasons)
     more = re.findall(r'rel="next" href="([^"]+)"', page)[0].replace("&amp;", "&")
     await reader.post("/mark-read", data={"scope": "ids", "ids": re.findall(r'id="e(\d+)"', page)[0]})
     rest = _titles((await reader.get(more, headers={**HTMX, "HX-Target": "rows"})).text)

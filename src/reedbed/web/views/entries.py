@@ -44,6 +44,8 @@ class EntryRowView:
     """The other feeds with the same address."""
     interest: str = ""
     """That it is worth it, or from outside the user's taste."""
+    why: str = ""
+    """Why it stands where it does, in a list that is ranked by interest."""
     length: str = ""
     """Of its audio or video, or what is left of it; a check mark once it was played."""
 
