@@ -50,7 +50,7 @@ def test_lines_are_asked_for_once_and_counts_come_with_the_page(walk: Walk, home
 
 def test_the_first_list_is_light_with_many_feeds(walk: Walk, home: Reedbed, library: FeedSite) -> None:
     _follow_many(home, library)
-    page = walk("/healthz")
+    page = walk("/healthz", service_workers="block")
     answers = first_load(page, f"{home.url}/unread")
     pages = {url: size for url, size in answers.items() if "/images/" not in url}
     assert len(pages) <= MOST_REQUESTS, pages

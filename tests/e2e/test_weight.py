@@ -17,7 +17,7 @@ SHIFTED = "new Promise(done => requestAnimationFrame(() => setTimeout(() => done
 
 
 def test_the_first_list_is_light(walk: Walk) -> None:
-    page = walk("/healthz")
+    page = walk("/healthz", service_workers="block")
     answers = first_load(page, page.url.replace("/healthz", "/unread"))
 
     pages = {url: size for url, size in answers.items() if "/images/" not in url}
