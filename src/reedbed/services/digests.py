@@ -298,7 +298,7 @@ async def _deliver(runtime: Runtime, user: User, digest_id: int, *, mail: bool) 
         await enqueue_webhook_event(tx, user.id, WebhookEvent.DIGEST, {"digest_id": digest_id}, runtime.now())
         if preferences_of(user).push_digests:
             await enqueue_push_notes(tx, user.id, digest_note(digest), runtime.now())
-        targets = await sharing.told_of_digests(tx, user.id)
+        targets = await sharing.targets_for_digests(tx, user.id)
         await enqueue_shared_note(tx, user.id, targets, digest_note(digest), runtime.now())
     if mail:
         await send_digest(runtime, user, digest.id)

@@ -71,8 +71,8 @@ _SET_MESSAGES = Command(
     .where(*_is_this)
     .values(digests=bindparam("digests"), stopped_feeds=bindparam("stopped_feeds"))
 )
-_TOLD_OF_DIGESTS = Query(select(share_targets.c.id).where(_is_own, share_targets.c.digests), into=int)
-_TOLD_OF_STOPPED = Query(select(share_targets.c.id).where(_is_own, share_targets.c.stopped_feeds), into=int)
+_TARGETS_FOR_DIGESTS = Query(select(share_targets.c.id).where(_is_own, share_targets.c.digests), into=int)
+_TARGETS_FOR_STOPPED = Query(select(share_targets.c.id).where(_is_own, share_targets.c.stopped_feeds), into=int)
 _WANTING = Query(
     select(share_targets.c.user_id)
     .distinct()
@@ -133,12 +133,12 @@ async def set_messages(tx: Tx, user_id: int, target_id: int, *, digests: bool, s
     return await tx.run(_SET_MESSAGES, params) == 1
 
 
-async def told_of_digests(tx: Tx, user_id: int) -> Sequence[int]:
-    return await tx.all(_TOLD_OF_DIGESTS, {"owner": user_id})
+async def targets_for_digests(tx: Tx, user_id: int) -> Sequence[int]:
+    return await tx.all(_TARGETS_FOR_DIGESTS, {"owner": user_id})
 
 
-async def told_of_stopped_feeds(tx: Tx, user_id: int) -> Sequence[int]:
-    return await tx.all(_TOLD_OF_STOPPED, {"owner": user_id})
+async def targets_for_stopped_feeds(tx: Tx, user_id: int) -> Sequence[int]:
+    return await tx.all(_TARGETS_FOR_STOPPED, {"owner": user_id})
 
 
 async def subscribers_telling(tx: Tx, feed_id: int) -> Sequence[int]:

@@ -113,7 +113,7 @@ class HitRate:
         return rate
 
 
-def judge(hits: HitRate, *, chosen: int, passed: int, sources: int) -> Verdict:
+def verdict_on(hits: HitRate, *, chosen: int, passed: int, sources: int) -> Verdict:
     """Whether the order by interest may be used; `sources` is the number of sources with a chosen entry."""
     if chosen + passed < ENOUGH_ACTS:
         return "learning"

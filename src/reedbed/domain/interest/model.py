@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from reedbed.domain.errors import Conflict
 from reedbed.domain.interest.features import Candidate, Feature, Features, features_of, named_features
-from reedbed.domain.interest.measure import HitRate, Verdict, judge
+from reedbed.domain.interest.measure import HitRate, Verdict, verdict_on
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 
@@ -148,7 +148,7 @@ class InterestModel:
 
     def verdict(self) -> Verdict:
         """Whether lists may be ordered by it."""
-        return judge(self.hits, chosen=self.chosen, passed=self.passed, sources=self.sources)
+        return verdict_on(self.hits, chosen=self.chosen, passed=self.passed, sources=self.sources)
 
     # --- Learning
 
@@ -185,14 +185,14 @@ class InterestModel:
         self.seen_of_all = (self.seen_of_all + strength) * half
         self.liked_of_all = (self.liked_of_all + strength * liked) * half
         self._count(features.source, strength, liked=liked)
-        self._weigh_source(features.source)
+        self._update_source_weight(features.source)
 
     def _step(self, key: int, slope: float, strength: float, *, liked: bool) -> None:
         self._count(key, strength, liked=liked)
         squares = self._squares[key] = self._squares[key] + slope * slope
         raw = self._raw[key] - RATE * slope / sqrt(squares + 1)
         self._raw[key] = max(-MAX_WEIGHT, min(MAX_WEIGHT, raw))
-        self._weigh(key)
+        self._update_weight(key)
 
     def _count(self, key: int, strength: float, *, liked: bool) -> None:
         if key not in self.seen:
@@ -208,11 +208,11 @@ class InterestModel:
     def _columns(self) -> tuple[dict[int, float], ...]:
         return self.weights, self._raw, self._squares, self.seen, self.liked
 
-    def _weigh(self, key: int) -> None:
+    def _update_weight(self, key: int) -> None:
         seen = self.seen[key]
         self.weights[key] = 0.0 if key in self.pins else self._raw[key] * seen / (seen + DOUBT)
 
-    def _weigh_source(self, key: int) -> None:
+    def _update_source_weight(self, key: int) -> None:
         share = (self.liked[key] + SMOOTHING * self._rate) / (self.seen[key] + SMOOTHING)
         self.weights[key] = 0.0 if key in self.pins else _logit(share) - self.base
 
@@ -228,7 +228,7 @@ class InterestModel:
             self.names[feature.key] = f"{feature.kind}\t{feature.value}\t{_line(feature.label)}"
             keys.append(feature.key)
         for key in keys:
-            self._weigh_source(key)
+            self._update_source_weight(key)
 
     def _forget_rare(self) -> None:
         """Drop a tenth of the features: those with the least evidence."""
@@ -253,7 +253,7 @@ class InterestModel:
             known = self.names.get(key, "").rpartition("\t")[2]
             self.pins[key] = (Feature(feature.kind, feature.value, known or feature.label), pin)
         if key in self.weights:
-            (self._weigh_source if feature.kind == "source" else self._weigh)(key)
+            (self._update_source_weight if feature.kind == "source" else self._update_weight)(key)
         return before
 
     def beliefs(self) -> list[Belief]:

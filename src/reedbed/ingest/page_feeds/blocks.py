@@ -96,7 +96,7 @@ class _Parts:
         self._paths: dict[int, tuple[Step, ...]] = {}
         self._members: list[dict[int, int]] = []
         self._roots = {item.spans[0][0] for item in items}
-        self._beside = {start for item in items for start, _ in item.spans[1:]}
+        self._continuations = {start for item in items for start, _ in item.spans[1:]}
         ids: dict[tuple[Step, ...], int] = {}
         for index, item in enumerate(items):
             for number in item.numbers:
@@ -120,7 +120,7 @@ class _Parts:
     def _step(self, number: int) -> Step:
         if number in self._roots:
             return _ROOT
-        return _plain_step(self._page, number) if number in self._beside else _step(self._page, number)
+        return _plain_step(self._page, number) if number in self._continuations else _step(self._page, number)
 
     def _selector(self, members: dict[int, int]) -> str:
         """The shortest end of the path that stands first in each item for the element at this place."""

@@ -84,7 +84,7 @@ async def _tell_stopped(runtime: Runtime, job: Job, user_id: int, feed_id: int) 
     async with runtime.db.write() as tx:
         if channel in ("push", "both"):
             await enqueue_push_notes(tx, user_id, note, runtime.now())
-        targets = await sharing.told_of_stopped_feeds(tx, user_id)
+        targets = await sharing.targets_for_stopped_feeds(tx, user_id)
         await enqueue_shared_note(tx, user_id, targets, note, runtime.now())
     return Done({"told": channel})
 
