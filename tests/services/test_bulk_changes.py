@@ -60,3 +60,15 @@ async def test_feeds_that_differ_are_listed_and_set_back(harness: RuntimeHarness
     async with runtime.db.read() as tx:
         assert [one.folder_ids for one in await subscriptions.every(tx, user)] == [(folder,)] * 3
     assert await list_ids(runtime, user, differ) == []
+
+
+async def test_shorts_of_a_channel_are_left_out(harness: RuntimeHarness, site: FeedSite) -> None:
+    user, other = await harness.person(), await harness.person()
+    site.publish("A long film", url="https://www.youtube.com/watch?v=aaaaaaaaaaa")
+    made = await subscribe(harness.runtime, user, SubscribeOptions(site.feed_url()))
+    await subscribe(harness.runtime, other, SubscribeOptions(site.feed_url()))
+    await change_subscription(harness.runtime, user, made.id, SubscriptionChange(without_shorts=True))
+    site.publish("A short one", url="https://www.youtube.com/shorts/bbbbbbbbbbb")
+    await harness.check_anyway(made.feed.id)
+    assert await _unread(harness, user) == ["A long film"]
+    assert await _unread(harness, other) == ["A short one", "A long film"]

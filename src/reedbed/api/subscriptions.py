@@ -98,6 +98,7 @@ class ChangeSubscriptionRequest(ApiModel):
         None, description="How a list of feeds shows that the feed has unread entries."
     )
     unread_limit: int | None = Field(None, description="Only so many of its newest entries stay unread; null: all.")
+    without_shorts: bool | None = Field(None, description="Mute short videos of a YouTube channel as they arrive.")
     in_unread: bool | None = Field(
         None, description="Whether the list of everything unread shows and counts it; its own list always does."
     )
@@ -125,6 +126,7 @@ class SubscriptionResponse(ResponseModel):
     unread_display: str
     in_unread: bool
     unread_limit: int | None
+    without_shorts: bool
     unread_count: int
     subscribed_at: Timestamp
     feed: FeedResponse
@@ -326,5 +328,6 @@ def _change(body: ChangeSubscriptionRequest) -> SubscriptionChange:
         muted_until=(body.muted_until and from_datetime(body.muted_until)) if "muted_until" in sent else UNSET,
         unread_display=UNSET if body.unread_display is None else body.unread_display,
         in_unread=UNSET if body.in_unread is None else body.in_unread,
+        without_shorts=UNSET if body.without_shorts is None else body.without_shorts,
         unread_limit=body.unread_limit if "unread_limit" in sent else UNSET,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from typing import Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from reedbed.domain.email import Email
 from reedbed.domain.errors import Invalid
@@ -70,6 +71,8 @@ class Subscription:
     feed: SubscribedFeed
     unread_limit: int | None = None
     """Only so many of its newest entries stay unread."""
+    without_shorts: bool = False
+    """Short videos of a channel are muted."""
     other_folders: tuple[int, ...] = ()
     """The folders it lies in besides `folder_id`. What a folder sets for its feeds, the first one decides."""
 
@@ -110,6 +113,11 @@ def check_unread_display(display: str) -> str:
             "unread_display must be one of %(choices)s", field="unread_display", choices=", ".join(UNREAD_DISPLAYS)
         )
     return display
+
+
+def is_short_video(url: str | None) -> bool:
+    """A short video of YouTube, which feeds of channels link to by an address of its own."""
+    return bool(url) and urlsplit(url or "").path.startswith("/shorts/") and "youtube.com" in (url or "")[:40]
 
 
 def check_unread_limit(limit: int | None) -> int | None:

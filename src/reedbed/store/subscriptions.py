@@ -55,6 +55,7 @@ _OWN_COLUMNS = (
 _RETENTION_COLUMNS = (subscriptions.c.keep_entries, subscriptions.c.keep_days, subscriptions.c.keep_unread_days)
 _AI_COLUMNS = (subscriptions.c.summary_words, subscriptions.c.local_only)
 _DISPLAY_COLUMNS = (
+    subscriptions.c.without_shorts,
     subscriptions.c.muted_until,
     subscriptions.c.unread_display,
     subscriptions.c.in_unread,
@@ -111,6 +112,7 @@ _changed = or_(
     subscriptions.c.unread_display != "number",
     ~subscriptions.c.in_unread,
     subscriptions.c.unread_limit.is_not(None),
+    subscriptions.c.without_shorts,
 )
 
 
@@ -177,8 +179,8 @@ def _select_status_counts(folder: bool, search: bool) -> ClauseElement:
 
 
 def _subscription(*values: Any) -> Subscription:
-    own, keep, ai, display = list(values[:11]), values[11:14], values[14:16], values[16:20]
-    folders, about, state = values[20], list(values[21:33]), values[33:]
+    own, keep, ai, display = list(values[:11]), values[11:14], values[14:16], values[16:21]
+    folders, about, state = values[21], list(values[22:34]), values[34:]
     own[5], own[8] = bool(own[5]), bool(own[8])
     private = about[9] is not None
     about[8:] = [bool(about[8]), private, about[10] if private else None, bool(about[11]) and private]
@@ -187,10 +189,11 @@ def _subscription(*values: Any) -> Subscription:
         keep=RetentionOverride(*keep),
         summary_words=ai[0],
         local_only=bool(ai[1]),
-        muted_until=display[0],
-        unread_display=display[1],
-        in_unread=bool(display[2]),
-        unread_limit=display[3],
+        without_shorts=bool(display[0]),
+        muted_until=display[1],
+        unread_display=display[2],
+        in_unread=bool(display[3]),
+        unread_limit=display[4],
         feed=SubscribedFeed(*about, state=fetch_state(state)),
         other_folders=parse_folders(folders),
     )
@@ -243,6 +246,7 @@ _UPDATE = Command(
         unread_display=bindparam("unread_display"),
         in_unread=bindparam("in_unread"),
         unread_limit=bindparam("unread_limit"),
+        without_shorts=bindparam("without_shorts"),
     )
 )
 _MOVE_TO_FOLDER = Command(
@@ -392,6 +396,7 @@ async def change(tx: Tx, user_id: int, subscription: Subscription) -> None:
             "unread_display": subscription.unread_display,
             "in_unread": subscription.in_unread,
             "unread_limit": subscription.unread_limit,
+            "without_shorts": subscription.without_shorts,
         },
     )
     await put_in_others(tx, user_id, subscription.id, subscription.other_folders)

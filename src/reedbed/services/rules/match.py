@@ -19,6 +19,7 @@ from reedbed.domain.folders import FolderRow, ancestors
 from reedbed.domain.records import record
 from reedbed.domain.retention import removed_keys
 from reedbed.domain.rules import MAX_SUBJECT, Effects, Field, PlannedNotice, PlannedShare, Rule, Subject, apply
+from reedbed.domain.subscriptions import is_short_video
 from reedbed.domain.times import Instant
 from reedbed.domain.users import read_preferences
 from reedbed.ingest.text import clean_text
@@ -353,9 +354,12 @@ async def apply_rules_to_new(
         for user_id, ids in duplicate.read.items():
             silent[duplicate.feed_id].setdefault(user_id, set()).update(ids)
     found = await _silence_repeats(tx, new, silent)
+    shorts = await _silence_shorts(tx, new, silent)
     reached = await unread.fan_out(
         tx, [Arrival(feed_id, [entry_id for entry_id, _ in stored], silent[feed_id]) for feed_id, stored in new.items()]
     )
+    for user_id, ids in sorted(shorts.items()):
+        await marks.mute(tx, user_id, sorted(ids), now)
     await keep_unread_limits(tx, list(new))
     await repeats.add(tx, [one for one in found if one.user_id in reached[one.feed_id]])
     for duplicate in duplicates:
@@ -385,6 +389,17 @@ async def keep_unread_limits(tx: Tx, feed_ids: Sequence[int]) -> None:
     """Of feeds of which only the newest entries stay unread, mark the older ones read."""
     for user_id, feed_id, limit in await unread.over_limit(tx, feed_ids):
         await reading.read(tx, user_id, await unread.beyond_limit(tx, user_id, feed_id, limit))
+
+
+async def _silence_shorts(tx: Tx, new: NewRows, silent: Mapping[int, dict[int, set[int]]]) -> Mapping[int, set[int]]:
+    """Let short videos arrive as read for those who leave them out; return by user what to mute."""
+    short = {feed_id: {id_ for id_, row in stored if is_short_video(row.url)} for feed_id, stored in new.items()}
+    feed_ids = [feed_id for feed_id, ids in short.items() if ids]
+    muted: dict[int, set[int]] = {}
+    for feed_id, user_id in await unread.without_shorts(tx, feed_ids) if feed_ids else ():
+        silent[feed_id].setdefault(user_id, set()).update(short[feed_id])
+        muted.setdefault(user_id, set()).update(short[feed_id])
+    return muted
 
 
 async def _silence_repeats(tx: Tx, new: NewRows, silent: Mapping[int, dict[int, set[int]]]) -> list[RepeatedEntry]:

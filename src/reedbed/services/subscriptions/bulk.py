@@ -25,6 +25,7 @@ DEFAULTS = SubscriptionChange(
     unread_display="number",
     in_unread=True,
     unread_limit=None,
+    without_shorts=False,
 )
 """The settings of a feed that nobody has changed. Title, address and folders are not among them."""
 

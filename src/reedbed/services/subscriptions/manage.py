@@ -205,6 +205,7 @@ class SubscriptionChange:
     unread_display: str | Unset = UNSET
     in_unread: bool | Unset = UNSET
     unread_limit: int | Unset | None = UNSET
+    without_shorts: bool | Unset = UNSET
 
 
 async def change_subscription(
@@ -393,6 +394,7 @@ async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, login
             unread_display=current.unread_display,
             in_unread=current.in_unread,
             unread_limit=current.unread_limit,
+            without_shorts=current.without_shorts,
         ),
     )
     await subscriptions.exchange_ids(tx, user_id, current.id, moved_to)
@@ -443,6 +445,7 @@ def _with_changes(current: Subscription, change: SubscriptionChange, now: Instan
         unread_limit=current.unread_limit
         if isinstance(change.unread_limit, Unset)
         else check_unread_limit(change.unread_limit),
+        without_shorts=current.without_shorts if isinstance(change.without_shorts, Unset) else change.without_shorts,
     )
 
 

@@ -135,6 +135,14 @@ async def fan_out(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, set[int]]:
     return users
 
 
+_WITHOUT_SHORTS = Query(
+    select(subscriptions.c.feed_id, subscriptions.c.user_id).where(
+        among(subscriptions.c.feed_id, "feed_ids"),
+        subscriptions.c.unsubscribed_at.is_(None),
+        subscriptions.c.without_shorts,
+    ),
+    into=row_of(int, int),
+)
 _OVER_LIMIT = Query(
     select(subscriptions.c.user_id, subscriptions.c.feed_id, subscriptions.c.unread_limit)
     .where(
@@ -156,6 +164,11 @@ _BEYOND_LIMIT = Query(
     .offset(bindparam("skipped")),
     into=int,
 )
+
+
+async def without_shorts(tx: Tx, feed_ids: Sequence[int]) -> list[tuple[int, int]]:
+    """Feed and user of the subscriptions that leave out short videos."""
+    return await tx.all(_WITHOUT_SHORTS, {"feed_ids": list(feed_ids)})
 
 
 async def over_limit(tx: Tx, feed_ids: Sequence[int]) -> list[tuple[int, int, int]]:

@@ -171,6 +171,7 @@ def edit_form(
         mutes=mute_options(subscription.muted_until, zone_of(request), runtime.now()),
         unread_displays=display_options(subscription.unread_display),
         in_unread=subscription.in_unread,
+        without_shorts=subscription.without_shorts if "youtube.com/" in subscription.url else None,
         facts=_facts(request, runtime, subscription, hub),
         by_mail=subscription.feed.kind != "web",
     )

@@ -316,6 +316,7 @@ async def _change(
         unread_display=form_text(form, "unread_display") or UNSET,
         in_unread=form_flag(form, "in_unread"),
         unread_limit=_number(form, "unread_limit"),
+        without_shorts=form_flag(form, "without_shorts"),
     )
     return await change_subscription(runtime, user_id, subscription_id, change)
 

@@ -255,6 +255,8 @@ class FeedEdit:
     translation: tuple[SelectOption, ...] = ()
     """Always, never or as the settings say; empty: no translator is configured."""
     articles: FeedArticles | None = None
+    without_shorts: bool | None = None
+    """None: the feed is no channel of YouTube."""
     by_mail: bool = False
     """The feed has no URL to fetch, e.g. a newsletter."""
     errors: FeedForm = field(default_factory=FeedForm)
