@@ -13,6 +13,7 @@ missing=""
 command -v openssl >/dev/null || missing="$missing openssl"
 command -v dovecot >/dev/null || [ -x /usr/sbin/dovecot ] || missing="$missing dovecot-imapd"
 command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || missing="$missing nginx-light"
+command -v espeak-ng >/dev/null || missing="$missing espeak-ng"
 command -v systemd-analyze >/dev/null || missing="$missing systemd"
 # newsboat knows FreshRSS since 2.24; Debian 12 has an older one, so there it is unpacked apart.
 knows_freshrss() {

@@ -158,6 +158,15 @@ class Settings(BaseSettings):
     translate_timeout: float = Field(30, gt=0, le=240)
     translate_price: float = Field(0, ge=0)
 
+    # reading aloud
+    speech_command: str = ""
+    speech_url: str = ""
+    speech_key: SecretStr = SecretStr("")
+    speech_model: str = "tts-1"
+    speech_timeout: float = Field(120, gt=0, le=600)
+    speech_max_characters: int = Field(60_000, ge=500, le=500_000)
+    speech_daily_characters: int = Field(200_000, ge=500)
+
     # framing
     deframer_items: int = Field(50, ge=1, le=500)
 
@@ -223,7 +232,7 @@ class Settings(BaseSettings):
             raise ValueError("must be name=value, or several of them with commas between")
         return value
 
-    @field_validator("base_url", "otel_endpoint", "translate_url")
+    @field_validator("base_url", "otel_endpoint", "translate_url", "speech_url")
     @classmethod
     def _web_address(cls, value: str) -> str:
         if value and urlsplit(value).scheme not in ("http", "https"):

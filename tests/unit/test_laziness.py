@@ -5,6 +5,7 @@ import sys
 
 from reedbed.services import articles, digests, email, jobs, push, questions, retention, sharing, webhooks
 from reedbed.services.job_registry import HANDLERS
+from reedbed.services.listening import manage as listening
 from reedbed.services.newsletters import senders
 from reedbed.services.refresh import notify as refresh_notify
 from reedbed.services.refresh import write
@@ -19,7 +20,7 @@ def test_the_application_starts_without_the_endpoint_for_assistants() -> None:
 
 def test_an_idle_server_has_not_loaded_what_few_use() -> None:
     rare = "reedbed." + " reedbed.".join(
-        ("cli.users", "ingest.smtp", "ingest.page_feeds", "services.transfer", "services.framing.manage")
+        ("cli.users", "ingest.smtp", "ingest.page_feeds", "services.transfer", "services.framing.manage", "ai.speech")
     )
     code = f"""
 import sys, reedbed.cli.main, reedbed.cli.serve, reedbed.roles.run, reedbed.roles.app, reedbed.worker
@@ -35,6 +36,7 @@ def test_every_kind_of_job_has_a_handler_that_can_be_imported() -> None:
         digests.JOB_KIND,
         email.JOB_KIND,
         jobs.FRAMING_JOB,
+        listening.JOB_KIND,
         match.ARTICLES_JOB,
         match.NOTICE_JOB,
         match.RULES_JOB,

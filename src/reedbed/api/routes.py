@@ -44,6 +44,8 @@ ROUTERS = (
     RouterName("reedbed.api.highlights:router", ("api/v1/highlights",), _COUNTED),
     RouterName("reedbed.api.interest:router", ("api/v1/interest",), _COUNTED),
     RouterName("reedbed.api.playback:router", ("api/v1/playback",), _COUNTED),
+    RouterName("reedbed.api.listening:router", ("api/v1/listening",), _COUNTED),
+    RouterName("reedbed.api.listening:podcast_router", ("podcast",), _COUNTED),
     RouterName("reedbed.api.rules:router", ("api/v1/rules",), _COUNTED),
     RouterName("reedbed.api.articles:saved_pages_router", ("api/v1/saved-pages",), _COUNTED),
     RouterName("reedbed.api.search:router", ("api/v1/searches",), _COUNTED),

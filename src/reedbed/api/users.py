@@ -62,6 +62,8 @@ class PreferencesResponse(ResponseModel):
         str, Field(description="Codes of languages that need no translation.", examples=["de, en"])
     ]
     auto_translate: Annotated[bool, Field(description="Translate new entries in other languages without asking.")]
+    voice: Annotated[str, Field(description="The voice that reads aloud; empty: one for the language of the text.")]
+    spoken_digests: Annotated[bool, Field(description="Read new digests aloud.")]
     translations_in_apps: Annotated[
         bool, Field(description="Apps and published feeds get the translation instead of the original.")
     ]

@@ -230,6 +230,7 @@ class FailureCode(StrEnum):
     MODEL_WRONG_ANSWER = "model_wrong_answer", "The model's answer does not have the requested form."
     DIGEST_FAILED = "digest_failed", "Failed to generate summary. Please try again later."
     NOTHING_TRANSLATED = "nothing_translated", "The translator returned no usable translation."
+    SPEECH_FAILED = "speech_failed", "It could not be read aloud: %(reason)s."
     SUMMARY_NOT_NEEDED = "summary_not_needed", "A summary of this entry would save no reading."
     FRAMING_NEEDS_MODEL = "framing_needs_model", "There is no model to read this entry."
     NOTHING_TO_SUMMARISE = "nothing_to_summarise", "There is nothing in this entry to summarise."

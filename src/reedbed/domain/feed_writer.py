@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from email.utils import format_datetime
 
+from reedbed.domain.listening import Spoken, show_notes
 from reedbed.domain.records import record
 from reedbed.domain.text import writable
 from reedbed.domain.times import Instant, rfc3339, to_datetime
@@ -213,3 +214,43 @@ def _escape(text: str) -> str:
 
 def _escape_attribute(value: str) -> str:
     return _escape(value).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
+
+
+# --- Podcasts
+
+_ITUNES, _PODCAST = "http://www.itunes.com/dtds/podcast-1.0.dtd", "https://podcastindex.org/namespace/1.0"
+
+
+def write_podcast(title: str, self_url: str, home_url: str, base_url: str, episodes: Sequence[Spoken]) -> bytes:
+    """A podcast that directories must not list. The files of an episode are below `base_url`."""
+    channel = (
+        _element("title", title),
+        _element("link", home_url),
+        _element("description", title),
+        *_optional("language", episodes[0].language if episodes else None),
+        _element("generator", "Reedbed"),
+        _element("itunes:block", "yes"),
+        _element("itunes:explicit", "false"),
+        _element("podcast:locked", "yes"),
+        _element("atom:link", href=self_url, rel="self", type="application/rss+xml"),
+        *(_episode(episode, f"{base_url}/{episode.id}") for episode in episodes),
+    )
+    namespaces = {"xmlns:atom": ATOM, "xmlns:itunes": _ITUNES, "xmlns:podcast": _PODCAST}
+    document = _parent("rss", [_parent("channel", channel)], version="2.0", **namespaces)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{document}\n'.encode()
+
+
+def _episode(episode: Spoken, url: str) -> str:
+    ending = "mp3" if episode.media_type == "audio/mpeg" else "wav"
+    sound = {"url": f"{url}/sound?as=.{ending}", "length": str(episode.length), "type": episode.media_type}
+    parts = (
+        _element("title", episode.title),
+        _element("guid", url, isPermaLink="false"),
+        _element("pubDate", _rss_date(episode.created_at)),
+        _element("description", show_notes(episode)),
+        _element("enclosure", **sound),
+        _element("itunes:duration", str(episode.seconds)),
+        _element("podcast:chapters", url=f"{url}/chapters.json", type="application/json+chapters"),
+        _element("podcast:transcript", url=f"{url}/transcript.vtt", type="text/vtt"),
+    )
+    return _parent("item", parts)

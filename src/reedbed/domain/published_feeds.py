@@ -28,10 +28,13 @@ class PublishedView:
     stories: bool = False
     """Publish stories instead of entries."""
 
+    spoken: bool = False
+    """A podcast of what is read aloud."""
+
     @property
     def kind(self) -> str:
         """The name in URLs and the API."""
-        return "digests" if self.digests else "stories" if self.stories else self.view
+        return "spoken" if self.spoken else "digests" if self.digests else "stories" if self.stories else self.view
 
     @property
     def query(self) -> ViewQuery:

@@ -157,6 +157,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 
 MAX_WORDS = 100_000
 MAX_LANGUAGES = 20
+_VOICE = re.compile(r"(?:[A-Za-z0-9][\w.+-]{0,60})?\Z")
 
 _LANGUAGE = re.compile(r"(?:[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*)?\Z")
 _ZONE = re.compile(r"(?:[A-Za-z][A-Za-z0-9_+-]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){0,2})?\Z")
@@ -216,6 +217,10 @@ class Preferences:
     """Codes of languages that need no translation, such as `de, en`."""
     auto_translate: bool = False
     """Translate new entries in other languages without asking."""
+    voice: str = ""
+    """The voice that reads aloud; empty: one for the language of the text."""
+    spoken_digests: bool = False
+    """Read new digests aloud."""
     translations_in_apps: bool = False
     """Apps and published feeds get the translation instead of the original."""
     interest: bool = False
@@ -272,6 +277,8 @@ def _check(name: str, value: Any) -> None:
         raise Invalid("loud_limit must be between 0 and 100.", field="preferences.loud_limit")
     if name.endswith("language") and not _LANGUAGE.match(value):
         raise Invalid("%(name)s must be a language code such as en or pt-BR.", field=f"preferences.{name}", name=name)
+    if name == "voice" and not _VOICE.match(value):
+        raise Invalid("A voice is a short name, such as en-gb or alloy.", field="preferences.voice")
     if name == "languages_read":
         check_languages(value)
     if name == "time_zone" and not _ZONE.match(value):

@@ -45,6 +45,7 @@ from reedbed.services.runtime import (
     ProxyLogin,
     Runtime,
     SignInPolicy,
+    SpeechPolicy,
     watch_changes,
 )
 from reedbed.settings import Settings
@@ -56,6 +57,7 @@ from reedbed.store.migrations import migrate_apart
 from reedbed.store.startup import prepare
 
 if TYPE_CHECKING:
+    from reedbed.ai.speech import Speaker
     from reedbed.ingest.smtp import Mailer
 
 GOOGLE = "https://accounts.google.com"
@@ -146,6 +148,9 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
         fetcher = _fetcher(settings)
         stack.push_async_callback(fetcher.close)
         ai = _ai_policy(settings)
+        speech = _speech_policy(settings)
+        if speech.speaker is not None:
+            stack.push_async_callback(speech.speaker.close)
         for model in dict.fromkeys((ai.model, ai.fallback, ai.translator)):
             if model is not None:
                 stack.push_async_callback(model.close)
@@ -167,6 +172,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             limits=_limits(settings),
             http=_http_policy(settings),
             ai=ai,
+            speech=speech,
             framing=FramingPolicy(settings.deframer_items),
             hubs=_hub_policy(settings),
             sign_in=sign_in,
@@ -379,6 +385,21 @@ def _models(settings: Settings) -> tuple[Model | None, Model | None]:
     names = [name for name in (settings.ai_model, settings.ai_fallback_model) if name]
     first, *others = (_open_model(settings, name) for name in names)
     return first, next(iter(others), None)
+
+
+def _speech_policy(settings: Settings) -> SpeechPolicy:
+    return SpeechPolicy(_speaker(settings), settings.speech_max_characters, settings.speech_daily_characters)
+
+
+def _speaker(settings: Settings) -> "Speaker | None":
+    if not (settings.speech_url or settings.speech_command):
+        return None
+    from reedbed.ai.speech import SpeechEndpoint, SpeechProgram
+
+    key, timeout = settings.speech_key.get_secret_value(), settings.speech_timeout
+    if settings.speech_url:
+        return SpeechEndpoint(settings.speech_model, base_url=settings.speech_url, api_key=key, timeout=timeout)
+    return SpeechProgram(settings.speech_command, timeout=timeout)
 
 
 CHARS_PER_TOKEN = 4

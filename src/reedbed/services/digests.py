@@ -57,6 +57,7 @@ from reedbed.services.jobs import (
     try_again,
     wake_jobs,
 )
+from reedbed.services.listening.manage import may_read_aloud, request_spoken
 from reedbed.services.push import enqueue_push_notes
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.find import search_entries
@@ -300,6 +301,8 @@ async def _deliver(runtime: Runtime, user: User, digest_id: int, *, mail: bool) 
             await enqueue_push_notes(tx, user.id, digest_note(digest), runtime.now())
         targets = await sharing.targets_for_digests(tx, user.id)
         await enqueue_shared_note(tx, user.id, targets, digest_note(digest), runtime.now())
+    if preferences_of(user).spoken_digests and may_read_aloud(runtime, preferences_of(user)):
+        await request_spoken(runtime, user, "digest", digest_id)
     if mail:
         await send_digest(runtime, user, digest.id)
 

@@ -18,6 +18,7 @@ _NAMES = {
     "notify": "rules.notify:send_notice",
     "digest": "digests:write_digest",
     "digest_mail": "digests:mail_digest",
+    "listening": "listening.work:read_aloud",
     "framing": "framing.manage:read_feed",
     "push_news": "push:report_new_entries",
     "push": "push:send_note",

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from reedbed.domain.errors import Unavailable
+from reedbed.domain.listening import KEPT as SPEECH_KEPT
 from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY, HOUR, MINUTE, Millis
@@ -21,7 +22,7 @@ from reedbed.services.sign_in import delete_expired_sign_ins
 from reedbed.services.stories import delete_old_stories
 from reedbed.services.subscriptions.bulk import unmute_due
 from reedbed.services.webhooks import delete_old_webhook_calls
-from reedbed.store import ai, auth, instance, jobs, summaries, translations, users
+from reedbed.store import ai, auth, instance, jobs, listening, summaries, translations, users
 from reedbed.store.feeds import feeds as feed_history
 from reedbed.store.feeds import hosts
 from reedbed.store.framing import analyses
@@ -97,6 +98,11 @@ async def delete_expired_summaries(runtime: Runtime) -> int:
         return waiting + await summaries.delete_expired(tx, before) + await analyses.sweep(tx, before)
 
 
+async def delete_old_speech(runtime: Runtime) -> int:
+    async with runtime.db.write() as tx:
+        return await listening.delete_expired(tx, runtime.now() - SPEECH_KEPT)
+
+
 async def delete_old_mail(runtime: Runtime) -> int:
     """Delete images of deleted newsletters, and deliveries too old to be replayed."""
     now = runtime.now()
@@ -129,6 +135,7 @@ CHORES = (
     Chore("delete old jobs", delete_old_jobs),
     Chore("delete old mail", delete_old_mail, HOUR),
     Chore("delete old summaries", delete_expired_summaries, HOUR),
+    Chore("delete old speech", delete_old_speech, HOUR),
     Chore("delete old webhook calls", delete_old_webhook_calls, HOUR),
     Chore("delete old stories", delete_old_stories, HOUR),
     Chore("delete old feed history", delete_old_history, HOUR),

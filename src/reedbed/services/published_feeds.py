@@ -103,6 +103,8 @@ async def read_publication(runtime: Runtime, token: str) -> Publication:
 
 
 async def _published_entries(runtime: Runtime, user_id: int, feed: PublishedFeed) -> list[EntryText]:
+    if feed.view.spoken:
+        return []  # its address is that of the podcast
     if feed.view.digests:
         return await _digests(runtime, user_id, feed)
     if feed.view.stories:
@@ -240,7 +242,7 @@ async def _touch(runtime: Runtime, feed: PublishedFeed) -> None:
 
 
 async def _check_view(tx: Tx, user_id: int, view: PublishedView) -> None:
-    if view.digests or view.stories:
+    if view.digests or view.stories or view.spoken:
         return
     if await visibility.resolve(tx, user_id, view.query) is None:
         raise NotFound("There is no such feed or folder")

@@ -29,6 +29,7 @@ from reedbed.ingest.images import ImageCache
 from reedbed.store.engine.database import Database
 
 if TYPE_CHECKING:
+    from reedbed.ai.speech import Speaker
     from reedbed.ingest.oidc import OidcClient
     from reedbed.ingest.smtp import Mailer
 
@@ -297,6 +298,18 @@ class AiPolicy:
 
 
 @record
+class SpeechPolicy:
+    """What reads entries and digests aloud, and how much."""
+
+    speaker: "Speaker | None" = None
+    """None: nothing is read aloud."""
+    max_characters: int = 60_000
+    """Of one recording: about an hour."""
+    daily_characters: int = 200_000
+    """Of each user."""
+
+
+@record
 class HubPolicy:
     """Whether WebSub hubs are used."""
 
@@ -355,6 +368,7 @@ class Runtime:
     limits: RateLimits = field(default=RateLimits())
     http: HttpPolicy = field(default=HttpPolicy())
     ai: AiPolicy = field(default=AiPolicy())
+    speech: SpeechPolicy = field(default=SpeechPolicy())
     framing: FramingPolicy = field(default=FramingPolicy())
     hubs: HubPolicy = field(default=HubPolicy())
     images: ImagePolicy = field(default=ImagePolicy())

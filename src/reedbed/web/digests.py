@@ -1,6 +1,7 @@
 """Digests: list, show, generate, schedule and delete them, and unsubscribe from digest e-mails."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import tzinfo
 from urllib.parse import parse_qsl, urlencode
 
@@ -334,6 +335,7 @@ async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller,
         scopes = await scopes_of(tx, caller.user_id)
     image = image_urls_for_page(runtime).one(digest.text.image or None) or ""
     view = digest_page(digest, scopes, runtime.now(), zone_of(request), image)
+    view = replace(view, can_listen=runtime.speech.speaker is not None)
     if is_htmx(request):
         return await page(request, "digests/page.html", view, block="digest")
     return await app_page(request, runtime, caller, "digests/page.html", view)

@@ -42,6 +42,7 @@ ROUTERS = (
     RouterName("reedbed.web.transfer:imports_router", ("import",), _TRANSLATED),
     RouterName("reedbed.web.rules:router", ("rules",), _TRANSLATED),
     RouterName("reedbed.web.images:router", ("icons.css",)),
+    RouterName("reedbed.web.listening:router", ("digests", "entry", "settings"), _TRANSLATED),
     RouterName("reedbed.web.playback:router", ("connect", "playback", "recordings"), _TRANSLATED),
     RouterName("reedbed.web.articles:player_router", ("player",), _TRANSLATED),
     RouterName("reedbed.web.articles:saved_pages_router", ("saved-pages",), _TRANSLATED),

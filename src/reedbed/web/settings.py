@@ -135,6 +135,9 @@ async def _show_reading(
         same_address_once=preferences.same_address_once,
         marked_words=preferences.marked_words if words is None else words,
         marked_words_error=explain(error) if error else "",
+        can_listen=runtime.speech.speaker is not None,
+        voice=preferences.voice,
+        spoken_digests=preferences.spoken_digests,
         translation=_translation_settings(runtime, preferences),
     )
     return await settings_page(request, runtime, caller, "reading", view, status=400 if error else 200)

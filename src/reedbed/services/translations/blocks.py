@@ -20,7 +20,6 @@ from reedbed.ingest.sanitize.cleaner import clean_html
 from reedbed.ingest.text import preview
 from reedbed.store.translations import TranslationSource
 
-MAX_HTML = 400_000
 DETECTABLE = 60
 """Letters from which on the language of a single block is checked."""
 _RELATED = tuple(
@@ -41,7 +40,7 @@ def block_keys(title: str, html: str, target: str, provider: str) -> list[str]:
 
 def cut_article(html: str) -> CutMarkup:
     """Cleaned before, as an older version may have written it."""
-    return cut_blocks(clean_html(html[:MAX_HTML], None))
+    return cut_blocks(clean_html(html, None))
 
 
 def title_block(title: str) -> Block | None:

@@ -47,6 +47,7 @@ from reedbed.store.tables.feeds import (
     websub_subscriptions,
 )
 from reedbed.store.tables.jobs import app_settings, host_turns, job_pieces, jobs, leases, processes
+from reedbed.store.tables.listening import spoken, spoken_parts
 from reedbed.store.tables.newsletters import (
     mail_addresses,
     mail_boxes,
@@ -175,6 +176,8 @@ __all__ = [
     "sessions",
     "share_targets",
     "sign_ins",
+    "spoken",
+    "spoken_parts",
     "starred",
     "stories",
     "story_entries",

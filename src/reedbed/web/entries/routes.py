@@ -402,6 +402,7 @@ async def read_article(
         known_tags=tuple(await tag_names(tx, user_id)),
         highlights=tuple(reversed(highlight_views)),
         bookmarked=bool(entry.row.url) and await bookmarks.is_known(tx, user_id, entry.row.url or ""),
+        can_listen=runtime.speech.speaker is not None and not article.enclosures,
         summary=await summary_above(request, runtime, tx, entry),
     )
     article = await with_mail(tx, user_id, article, entry)

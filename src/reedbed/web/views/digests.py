@@ -57,6 +57,8 @@ class DigestPage:
     sources: tuple[SourceView, ...] = ()
     image: str = ""
     left_out: str = ""
+    can_listen: bool = False
+    """The server can read it aloud."""
 
 
 @record

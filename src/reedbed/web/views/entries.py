@@ -266,6 +266,8 @@ class ArticleView:
     """If set, title and body are in neutral wording."""
     wordings: tuple[SelectOption, ...] = ()
     """Original and neutral, each with its URL; empty if there is no neutral wording."""
+    can_listen: bool = False
+    """The server can read it aloud."""
     translation: "TranslationLine | None" = None
     alike: StoryHint | None = None
     mail: MailFacts | None = None

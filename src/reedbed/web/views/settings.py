@@ -39,6 +39,10 @@ class ReadingSettings:
     same_address_once: bool = False
     marked_words: str = ""
     marked_words_error: str = ""
+    can_listen: bool = False
+    """The server reads aloud."""
+    voice: str = ""
+    spoken_digests: bool = False
     translation: "TranslationSettings | None" = None
     """None: no translator is configured."""
 

@@ -1,0 +1,144 @@
+"""What is read aloud: request it, play it, and the private podcast feed."""
+
+import re
+from collections.abc import AsyncGenerator, Mapping
+
+from reedbed.domain.errors import Conflict, NotFound
+from reedbed.domain.listening import MAX_KEPT, SourceKind, Spoken
+from reedbed.domain.published_feeds import PublishedView
+from reedbed.domain.records import record
+from reedbed.domain.users import Preferences, User
+from reedbed.services.jobs import wake_jobs
+from reedbed.services.published_feeds import OpenedFeed, publish_view, read_publication
+from reedbed.services.runtime import Runtime
+from reedbed.services.security import token_hash
+from reedbed.services.users import preferences_of
+from reedbed.store import ai, digests, jobs, listening, published_feeds
+from reedbed.store.engine.database import Tx
+from reedbed.store.entries import read as entries
+from reedbed.store.listening import PART_BYTES
+
+JOB_KIND = "listening"
+NO_SUCH = "There is no such recording"
+_RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})\Z")
+
+
+def may_read_aloud(runtime: Runtime, preferences: Preferences) -> bool:
+    """Texts are sent to a remote endpoint only after the user has allowed it."""
+    speaker = runtime.speech.speaker
+    return speaker is not None and (preferences.remote_ai or not speaker.is_remote)
+
+
+async def request_spoken(runtime: Runtime, user: User, kind: SourceKind, source_id: int) -> Spoken:
+    """The recording of an entry or digest; requested if there is none, or if the last try failed."""
+    if runtime.speech.speaker is None:
+        raise Conflict("This server cannot read aloud.")
+    if not may_read_aloud(runtime, preferences_of(user)):
+        raise Conflict("Reading aloud sends the text to a service. You have not allowed that.")
+    async with runtime.db.write() as tx:
+        await _check_source(tx, runtime, user, kind, source_id)
+        found = await listening.of_source(tx, user.id, kind, source_id)
+        if found is None or found.status == "failed":
+            now = runtime.now()
+            spoken_id = await listening.request(tx, user.id, kind, source_id, now)
+            await jobs.add(tx, JOB_KIND, {"spoken_id": spoken_id}, now=now, user_id=user.id)
+            found = await listening.get(tx, user.id, spoken_id)
+    assert found is not None
+    await wake_jobs(runtime)
+    return found
+
+
+async def _check_source(tx: Tx, runtime: Runtime, user: User, kind: SourceKind, source_id: int) -> None:
+    if kind == "digest":
+        digest = await digests.get(tx, user.id, source_id)
+        if digest is None or digest.status != "ready":
+            raise NotFound("There is no such digest")
+        return
+    rows = await entries.rows_by_ids(tx, user.id, [source_id])
+    if not rows:
+        raise NotFound("There is no such entry")
+    speaker = runtime.speech.speaker
+    is_remote = speaker is not None and speaker.is_remote
+    if is_remote and rows[0].feed_id in await ai.local_only_feeds(tx, user.id):
+        raise Conflict("Reading aloud sends the text to a service. You have not allowed that.")
+
+
+async def get_spoken(runtime: Runtime, user_id: int, spoken_id: int) -> Spoken:
+    async with runtime.db.read() as tx:
+        found = await listening.get(tx, user_id, spoken_id)
+    if found is None:
+        raise NotFound(NO_SUCH)
+    return found
+
+
+async def newest_spoken(runtime: Runtime, user_id: int) -> list[Spoken]:
+    async with runtime.db.read() as tx:
+        return await listening.newest(tx, user_id, most=MAX_KEPT)
+
+
+# --- Sound
+
+
+@record
+class SpokenSound:
+    status: int
+    headers: Mapping[str, str]
+    media_type: str
+    chunks: AsyncGenerator[bytes]
+
+
+async def open_sound(runtime: Runtime, user_id: int, spoken_id: int, wanted_range: str | None) -> SpokenSound:
+    """All of it, or the part that the range names."""
+    found = await get_spoken(runtime, user_id, spoken_id)
+    if found.status != "ready":
+        raise NotFound(NO_SUCH)
+    first, last = _range(wanted_range, found.length)
+    headers = {"Content-Length": str(last - first + 1), "Accept-Ranges": "bytes"}
+    if wanted_range and (first, last) != (0, found.length - 1):
+        headers["Content-Range"] = f"bytes {first}-{last}/{found.length}"
+        return SpokenSound(206, headers, found.media_type, _chunks(runtime, spoken_id, first, last))
+    return SpokenSound(200, headers, found.media_type, _chunks(runtime, spoken_id, first, last))
+
+
+def _range(wanted: str | None, length: int) -> tuple[int, int]:
+    """The first and the last byte; all of them for a range that makes no sense."""
+    found = _RANGE.match((wanted or "").strip())
+    if found is None or not (found[1] or found[2]):
+        return 0, length - 1
+    if not found[1]:
+        return max(0, length - int(found[2])), length - 1
+    first = int(found[1])
+    last = min(int(found[2]), length - 1) if found[2] else length - 1
+    return (first, last) if first <= last else (0, length - 1)
+
+
+async def _chunks(runtime: Runtime, spoken_id: int, first: int, last: int) -> AsyncGenerator[bytes]:
+    for number in range(first // PART_BYTES, last // PART_BYTES + 1):
+        async with runtime.db.read() as tx:
+            data = await listening.part(tx, spoken_id, number)
+        if data is None:
+            return
+        start = number * PART_BYTES
+        yield data[max(0, first - start) : last + 1 - start]
+
+
+# --- The podcast feed
+
+
+async def publish_podcast(runtime: Runtime, user_id: int, name: str) -> OpenedFeed:
+    return await publish_view(runtime, user_id, name, PublishedView("all", spoken=True))
+
+
+async def read_podcast(runtime: Runtime, token: str) -> tuple[str, list[Spoken]]:
+    """The name of the podcast and its episodes, newest first. The token is the only authentication."""
+    publication = await read_publication(runtime, token)
+    user_id = await podcast_owner(runtime, token)
+    return publication.feed.name, await newest_spoken(runtime, user_id)
+
+
+async def podcast_owner(runtime: Runtime, token: str) -> int:
+    async with runtime.db.read() as tx:
+        owned = await published_feeds.by_token(tx, token_hash(token))
+    if owned is None or not owned[1].view.spoken:
+        raise NotFound("There is nothing at this address.")
+    return owned[0]

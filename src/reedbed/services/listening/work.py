@@ -1,0 +1,278 @@
+"""Read an entry or a digest aloud in a job: text to passages, passages to sound, sound to chapters and an entry."""
+
+import asyncio
+import re
+import tempfile
+import wave
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import structlog
+
+from reedbed.ai.speech import SpeechFailed, encode
+from reedbed.domain.ai import day_start
+from reedbed.domain.digests import Digest, digest_title
+from reedbed.domain.errors import Conflict, NotFound, ReedbedError, Unavailable
+from reedbed.domain.failures import Failure, FailureCode
+from reedbed.domain.listening import (
+    CHAPTER_PAUSE,
+    PART_PAUSE,
+    Spoken,
+    SpokenChapter,
+    SpokenPassage,
+    bounded_passages,
+    requests_of,
+    sentences_of,
+    show_notes,
+    speakable,
+)
+from reedbed.domain.live import ChangeEvent
+from reedbed.domain.playback import Recording
+from reedbed.domain.records import record
+from reedbed.domain.refresh.dedupe import change_hash
+from reedbed.domain.search.indexing import search_words
+from reedbed.domain.times import Instant
+from reedbed.domain.users import User
+from reedbed.ingest.sanitize.cleaner import clean_html
+from reedbed.ingest.text import clean_text, preview, prose_text
+from reedbed.services.jobs import Done, Later
+from reedbed.services.listening.manage import NO_SUCH, may_read_aloud
+from reedbed.services.runtime import Runtime
+from reedbed.services.users import preferences_of
+from reedbed.store import digests, listening, search, subscriptions, users
+from reedbed.store.engine.database import Tx
+from reedbed.store.entries import read as entries
+from reedbed.store.entries import write as entry_writes
+from reedbed.store.entries.write import NewEntryRow, NewEntryText
+from reedbed.store.feeds import feeds
+from reedbed.store.jobs import Job
+from reedbed.store.listening import PART_BYTES
+from reedbed.store.playback import recordings, texts
+from reedbed.store.read_state import unread
+from reedbed.store.read_state.unread import Arrival
+from reedbed.store.visibility import lock_feed
+
+log = structlog.get_logger()
+
+USUAL_RATE = 22_050
+FEED_URL, FEED_TITLE = "reedbed:listening", "Read aloud"
+_CODE = re.compile(r"<(pre|code|kbd|samp|table)(?: [^>]*)?>.*?</\1>", re.DOTALL)
+_SPENT = "You have had as much read aloud today as this server allows."
+_NOTHING = "There is no text to read aloud."
+
+
+@record
+class _Read:
+    """What was read: the file, and when each chapter and sentence begins."""
+
+    path: Path
+    seconds: float
+    chapters: tuple[SpokenChapter, ...]
+    transcript: tuple[tuple[float, str], ...]
+    characters: int
+
+
+async def read_aloud(runtime: Runtime, job: Job) -> Done | Later:
+    """The handler of the job. Errors end up in the recording's status."""
+    user_id, spoken_id = job.user_id or 0, int(job.payload["spoken_id"])
+    async with runtime.db.read() as tx:
+        user, spoken = await users.get(tx, user_id), await listening.get(tx, user_id, spoken_id)
+    if user is None or spoken is None or spoken.status != "pending":
+        return Done()
+    failure: Failure | None = None
+    try:
+        await _read(runtime, user, spoken)
+    except Unavailable as error:
+        if job.attempts < 3:
+            raise
+        failure = error.failure
+    except ReedbedError as error:
+        failure = error.failure
+    except Exception:
+        log.exception("reading aloud broke down", spoken=spoken_id)
+        failure = Failure(FailureCode.UNEXPECTED)
+    if failure is not None:
+        async with runtime.db.write() as tx:
+            await listening.fail(tx, spoken_id, failure)
+    data = {"kind": "listening", "job": str(job.id), "done": 1, "total": 1, "spoken_id": str(spoken_id)}
+    await runtime.bus.publish(ChangeEvent("progress", user_id=user_id, data=data))
+    return Done({"spoken_id": spoken_id})
+
+
+async def _read(runtime: Runtime, user: User, spoken: Spoken) -> None:
+    if not may_read_aloud(runtime, preferences_of(user)):
+        raise Conflict("Reading aloud sends the text to a service. You have not allowed that.")
+    title, url, passages = await _passages(runtime, user.id, spoken)
+    kept = bounded_passages(passages, runtime.speech.max_characters)
+    characters = sum(len(passage.title) + len(passage.text) for passage in kept)
+    if not any(passage.text for passage in kept):
+        raise NotFound(_NOTHING)
+    async with runtime.db.read() as tx:
+        spent = await listening.characters_since(tx, user.id, day_start(runtime.now()))
+    if spent + characters > runtime.speech.daily_characters:
+        raise Conflict(_SPENT)
+    with tempfile.TemporaryDirectory(prefix="reedbed-speech-") as folder:
+        read = await _speak(runtime, kept, Path(folder) / "sound.wav", preferences_of(user).voice)
+        content, media_type = await encode(await asyncio.to_thread(read.path.read_bytes))
+    made = replace(
+        spoken,
+        title=title,
+        language=next((passage.language for passage in kept if passage.language), ""),
+        media_type=media_type,
+        length=len(content),
+        seconds=round(read.seconds),
+        chapters=read.chapters,
+        transcript=read.transcript,
+    )
+    await _store(runtime, user.id, made, url, content, characters)
+
+
+# --- What is read
+
+
+async def _passages(runtime: Runtime, user_id: int, spoken: Spoken) -> tuple[str, str, list[SpokenPassage]]:
+    async with runtime.db.read() as tx:
+        if spoken.kind == "digest":
+            digest = await digests.get(tx, user_id, spoken.source_id)
+            if digest is None:
+                raise NotFound(NO_SUCH)
+            base_url = runtime.accounts.base_url
+            return digest_title(digest), f"{base_url}/digests/{digest.id}", _of_digest(digest, base_url)
+        entry = await entries.get(tx, user_id, spoken.source_id)
+    if entry is None:
+        raise NotFound(NO_SUCH)
+    html = _CODE.sub(" ", entry.full_content or entry.content)
+    text = await asyncio.to_thread(prose_text, html)
+    url, language = entry.row.url or "", entry.row.language or ""
+    return entry.row.title, url, [SpokenPassage(entry.row.title, speakable(text), url, language)]
+
+
+def _of_digest(digest: Digest, base_url: str) -> list[SpokenPassage]:
+    """A chapter for each item."""
+    titles = {source.entry_id: source.title for source in digest.text.sources}
+    passages: list[SpokenPassage] = []
+    for paragraph in digest.text.paragraphs:
+        for sentence in paragraph.sentences:
+            first = next(iter(sentence.entry_ids), None)
+            title = titles.get(first or 0) or paragraph.heading
+            url = f"{base_url}/entry/{first}" if first is not None else ""
+            text = "" if sentence.text == title else speakable(sentence.text)
+            passages.append(SpokenPassage(title, text, url, sentence.language or digest.language))
+    return passages
+
+
+# --- Sound
+
+
+async def _speak(runtime: Runtime, passages: Sequence[SpokenPassage], path: Path, voice: str) -> _Read:
+    speaker = runtime.speech.speaker
+    assert speaker is not None
+    chapters: list[SpokenChapter] = []
+    transcript: list[tuple[float, str]] = []
+    written = rate = characters = 0
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(USUAL_RATE)  # closing a file without one would hide why nothing was written
+        for passage in passages:
+            at = written / rate if rate else 0.0
+            chapters.append(SpokenChapter(at, passage.title, passage.url))
+            parts = [passage.title, *requests_of(passage.text)] if passage.title else requests_of(passage.text)
+            for number, part in enumerate(parts, 1):
+                sound = await speaker.speak(part, passage.language.partition("-")[0], voice)
+                if rate and sound.rate != rate:
+                    raise SpeechFailed(Failure(FailureCode.SPEECH_FAILED, {"reason": "another rate"}))
+                if not rate:
+                    rate = sound.rate
+                    file.setframerate(rate)
+                transcript += _timed(part, written / rate, len(sound.frames) / 2 / rate)
+                pause = int(rate * (CHAPTER_PAUSE if number == len(parts) else PART_PAUSE))
+                await asyncio.to_thread(file.writeframes, sound.frames + b"\0\0" * pause)
+                written += len(sound.frames) // 2 + pause
+                characters += len(part)
+    return _Read(path, written / max(1, rate), tuple(chapters), tuple(transcript), characters)
+
+
+def _timed(text: str, start: float, seconds: float) -> list[tuple[float, str]]:
+    """Each sentence with about the time when it begins, by its share of the text."""
+    timed: list[tuple[float, str]] = []
+    done = 0
+    for sentence in sentences_of(text):
+        timed.append((round(start + seconds * done / max(1, len(text)), 2), sentence))
+        done += len(sentence) + 1
+    return timed
+
+
+# --- The entry of one's own feed, which the player, its queue and its positions know
+
+
+async def _store(runtime: Runtime, user_id: int, made: Spoken, url: str, content: bytes, characters: int) -> None:
+    async with runtime.db.write() as tx:
+        await listening.delete_sound(tx, made.id)
+    for number, start in enumerate(range(0, len(content), PART_BYTES)):
+        async with runtime.db.write() as tx:
+            await listening.add_part(tx, made.id, number, content[start : start + PART_BYTES])
+    now = runtime.now()
+    async with runtime.db.write() as tx:
+        feed_id, is_new = await _own_feed(tx, user_id, now)
+        entry_id = await _store_entry(tx, user_id, feed_id, made, url, now)
+        await listening.finish(tx, replace(made, entry_id=entry_id), characters)
+    if is_new:
+        await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
+
+
+async def _own_feed(tx: Tx, user_id: int, now: Instant) -> tuple[int, bool]:
+    """Kept out of the list of everything unread: what is read there was in it already."""
+    feed_id, _ = await feeds.find_or_add(tx, FEED_URL, now, owner_id=user_id, kind="listening", title=FEED_TITLE)
+    await lock_feed(tx, feed_id)
+    is_new = await subscriptions.subscribe_to_own_feed(tx, now, user_id, feed_id)
+    found = await subscriptions.get_by_feed(tx, user_id, feed_id)
+    subscription = await subscriptions.get(tx, user_id, found[0]) if is_new and found else None
+    if subscription is not None:
+        await subscriptions.change(tx, user_id, replace(subscription, in_unread=False))
+    return feed_id, is_new
+
+
+async def _store_entry(tx: Tx, user_id: int, feed_id: int, made: Spoken, url: str, now: Instant) -> int | None:
+    notes = clean_html(show_notes(made), None)
+    sound_url = f"/api/v1/listening/{made.id}/sound"
+    enclosure = {"url": sound_url, "type": made.media_type, "length": made.length, "duration": made.seconds}
+    vtt = {"url": f"/api/v1/listening/{made.id}/transcript.vtt", "type": "text/vtt", "language": made.language or None}
+    chapters = [(f"{chapter.start:.3f}", chapter.title) for chapter in made.chapters]
+    about = {"chapters": chapters, "chapters_url": None, "transcripts": [vtt]}
+    plain = clean_text(notes)
+    text = NewEntryText(
+        title=made.title,
+        content=notes,
+        plain=plain,
+        summary=preview(notes),
+        language=made.language or None,
+        words=len(plain.split()),
+        extra=orjson.dumps({"enclosures": [enclosure], "texts": about}).decode(),
+        search=search_words(made.title, plain),
+        recordings=(Recording(0, "audio", sound_url, made.media_type, made.seconds, made.length),),
+    )
+    guid, hashed = f"spoken:{made.id}:{now}", change_hash(made.title, notes)
+    row = NewEntryRow(
+        feed_id=feed_id,
+        guid=guid,
+        url=url or None,
+        normalized_url=None,
+        change_hash=hashed,
+        published_at=now,
+        fetched_at=now,
+        sort_at=now,
+        text=text,
+    )
+    stored = await entry_writes.insert_new(tx, [row])
+    if not stored:
+        return None
+    entry_id = stored[0][0]
+    await recordings.put(tx, [(entry_id, feed_id, text.recordings)])
+    await search.index(tx, [(entry_id, text.search)])
+    await unread.fan_out(tx, [Arrival(feed_id, [entry_id], silent={user_id: {entry_id}})])
+    rows = orjson.dumps([(start, sentence, "") for start, sentence in made.transcript]).decode()
+    await texts.put_transcript(tx, entry_id, rows, now)
+    return entry_id
