@@ -54,7 +54,9 @@ ROUTERS = (
     RouterName("reedbed.api.newsletters:router", ("api/v1/newsletters",), _COUNTED),
     RouterName("reedbed.api.push:router", ("api/v1/push",), _COUNTED),
     RouterName("reedbed.api.webhooks:router", ("api/v1/webhooks",), _COUNTED),
-    RouterName("reedbed.api.sharing:router", ("api/v1/entries", "api/v1/share-targets"), _COUNTED),
+    RouterName(
+        "reedbed.api.sharing:router", ("api/v1/entries", "api/v1/share-services", "api/v1/share-targets"), _COUNTED
+    ),
     RouterName("reedbed.api.transfer:export_router", ("api/v1/export",), _COUNTED),
     RouterName("reedbed.api.users:members_router", ("api/v1/admin",), _COUNTED),
     RouterName("reedbed.api.feeds:admin_router", ("api/v1/admin",), _COUNTED),
