@@ -42,8 +42,8 @@ from reedbed.web.forms import FormFlag, Text, stepped
 from reedbed.web.i18n import explain, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.feeds import ConditionView, DryRunHit, DryRunView, RuleForm, RulesPage, RuleView
 from reedbed.web.views.layout import SelectOption, Toast
+from reedbed.web.views.rules import ConditionView, DryRunHit, DryRunView, RuleForm, RulesPage, RuleView
 
 EMPTY_LINES = 2
 NOTIFY = "notify:"

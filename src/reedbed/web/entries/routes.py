@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from datetime import tzinfo
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -14,6 +15,7 @@ from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import SubscribedFeedRow, feed_problem
 from reedbed.domain.text import storable
+from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.params import path_id
@@ -66,7 +68,7 @@ from reedbed.web.newsletters import with_confirmations, with_mail
 from reedbed.web.pages import is_htmx, page, see_other, theme_of
 from reedbed.web.sidebar import build_sidebar
 from reedbed.web.stories import list_stories, with_story
-from reedbed.web.views.entries import AllReadView, ArticleView, EntryListView, ReadingPage
+from reedbed.web.views.entries import AllReadView, ArticleView, EntryListView, HighlightView, ReadingPage
 from reedbed.web.views.layout import Count, Sidebar
 
 
@@ -376,12 +378,6 @@ async def read_article(
         raise NotFound("There is no such entry.")
     feeds = await feeds_of_entries(tx, user_id, [entry.row])
     now, zone = runtime.now(), zone_of(request)
-    highlight_views = [
-        shown_highlight(highlight, now, zone)
-        for highlight in await highlights.newest(
-            tx, user_id, limit=MAX_OF_ENTRY, chosen=HighlightFilter(entry_id=entry_id)
-        )
-    ]
     around: tuple[EntryRow | None, EntryRow | None] = (None, None)
     if place is not None and neighbours and not is_htmx(request):
         around = await _neighbours(tx, user_id, place, entry)
@@ -400,7 +396,7 @@ async def read_article(
     article = replace(
         article,
         known_tags=tuple(await tag_names(tx, user_id)),
-        highlights=tuple(reversed(highlight_views)),
+        highlights=await _highlights(tx, user_id, entry_id, now, zone),
         bookmarked=bool(entry.row.url) and await bookmarks.is_known(tx, user_id, entry.row.url or ""),
         can_listen=runtime.speech.speaker is not None and not article.enclosures,
         summary=await summary_above(request, runtime, tx, entry),
@@ -414,6 +410,12 @@ async def read_article(
     article = await with_why(tx, user_of(request), article, entry.row)
     url = place.entry_address(entry_id) if place else f"/entry/{entry_id}"
     return await with_framing(request, runtime, tx, article, entry.row, url)
+
+
+async def _highlights(tx: Tx, user_id: int, entry_id: int, now: Instant, zone: tzinfo) -> tuple[HighlightView, ...]:
+    chosen = HighlightFilter(entry_id=entry_id)
+    newest = await highlights.newest(tx, user_id, limit=MAX_OF_ENTRY, chosen=chosen)
+    return tuple(shown_highlight(highlight, now, zone) for highlight in reversed(newest))
 
 
 async def _neighbours(

@@ -1,4 +1,4 @@
-"""View models of feeds, folders, rules, saved searches, bookmarks and highlights."""
+"""View models of feeds, folders, saved searches, bookmarks and highlights."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -286,60 +286,6 @@ class FoldersPage:
     error: str = ""
     trouble: str = ""
     """Why a change of a folder failed."""
-
-
-@record
-class RuleView:
-    id: int
-    name: str
-    when: str
-    does: str
-    enabled: bool
-    hits: str
-
-
-@record
-class DryRunHit:
-    url: str
-    title: str
-    source: str
-    when: TimeView
-    language: str = ""
-
-
-@record
-class DryRunView:
-    summary: str
-    hits: tuple[DryRunHit, ...]
-
-
-@record
-class ConditionView:
-    fields: tuple[SelectOption, ...]
-    operators: tuple[SelectOption, ...]
-    value: str = ""
-
-
-@record
-class RuleForm:
-    id: int | None = None
-    name: str = ""
-    joins: tuple[SelectOption, ...] = ()
-    conditions: tuple[ConditionView, ...] = ()
-    """Includes empty rows to fill in; rows left empty are ignored."""
-    actions: tuple[SelectOption, ...] = ()
-    shares: frozenset[str] = frozenset()
-    """The actions that send to services; the page adds the user's services to `actions`."""
-    tag: str = ""
-    webhook: str = ""
-    errors: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-@record
-class RulesPage:
-    rules: tuple[RuleView, ...]
-    form: RuleForm
-    dry_run: DryRunView | None = None
 
 
 @record
