@@ -14,12 +14,12 @@ from sqlalchemy import select
 from reedbed.domain.errors import CannotStart
 from reedbed.services.instance import move_collection
 from reedbed.services.search.find import search_entries
+from reedbed.store.copy import SET_BY_MIGRATIONS, tables_to_copy
 from reedbed.store.copy import sqlite_target as target
-from reedbed.store.copy import tables_to_copy
 from reedbed.store.engine.connect import open_database
 from reedbed.store.engine.database import Database
 from reedbed.store.engine.statements import Query
-from reedbed.store.migrations import newest
+from reedbed.store.migrations import migrate, newest
 from reedbed.store.tables import app_settings
 from tests.effort import REPEAT_FACTOR
 from tests.faults.breakable import breakable_postgres
@@ -51,6 +51,13 @@ async def collection_of(url: str) -> dict[str, list[tuple[Any, ...]]]:
         return {table.name: await _rows(db, table) for table in tables_to_copy()}
     finally:
         await db.close()
+
+
+async def what_was_copied(url: str) -> list[str]:
+    """The tables with rows, but for the settings that migrations write into a new database."""
+    collection = await collection_of(url)
+    migrated = {(key, "0", 0) for key in SET_BY_MIGRATIONS}
+    return [name for name, rows in collection.items() if set(rows) - migrated]
 
 
 async def _rows(db: Database, table: Any) -> list[tuple[Any, ...]]:
@@ -114,6 +121,15 @@ async def test_a_target_with_rows_is_refused(sqlite_url: str, postgres_url: str,
     assert taken.read_text() == "mine"
 
 
+async def test_a_target_that_is_migrated_and_otherwise_empty_is_taken(sqlite_url: str, postgres_url: str) -> None:
+    async with open_harness(sqlite_url) as harness:
+        await harness.person()
+        await harness.change("DELETE FROM app_settings")  # as in a database that is still being indexed
+    await migrate(postgres_url)
+    await move_collection(sqlite_url, postgres_url, quiet, quiet)
+    assert await collection_of(postgres_url) == await collection_of(sqlite_url)
+
+
 async def test_a_target_of_an_older_version_with_rows_is_not_brought_up_to_date(
     sqlite_url: str, postgres_url: str
 ) -> None:
@@ -137,7 +153,7 @@ async def test_a_postgresql_that_dies_during_a_move_is_said_in_a_sentence(sqlite
         with pytest.raises(CannotStart, match=r"Nothing was kept of the copy\.$"):
             await move_collection(sqlite_url, server.url, die, quiet)
         server.start()
-        assert not any((await collection_of(server.url)).values())
+        assert await what_was_copied(server.url) == []
 
 
 @pytest.mark.parametrize("where", ["migration", "feeds", "entries"])
@@ -160,7 +176,7 @@ async def test_a_postgresql_that_freezes_during_a_move_is_given_up(sqlite_url: s
         with pytest.raises(CannotStart, match=r"has stopped answering.*Nothing was kept"):
             await moving
         if where != "migration":  # which left no tables
-            assert not any((await collection_of(server.url)).values())
+            assert await what_was_copied(server.url) == []
 
 
 async def _until_migrated(url: str) -> None:
@@ -214,5 +230,5 @@ async def test_a_move_into_postgresql_that_fails_leaves_it_empty(sqlite_url: str
 
     with pytest.raises(RuntimeError):
         await move_collection(sqlite_url, postgres_url, fail, quiet)
-    assert not any((await collection_of(postgres_url)).values())
+    assert await what_was_copied(postgres_url) == []
     await move_collection(sqlite_url, postgres_url, quiet, quiet)

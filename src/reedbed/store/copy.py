@@ -20,7 +20,7 @@ from reedbed.domain.times import SECOND
 from reedbed.store import migrations
 from reedbed.store.engine.connect import read_only, sqlite_path
 from reedbed.store.engine.postgresql import ConnectionProbe, asyncpg
-from reedbed.store.tables import host_turns, leases, metadata, processes, word_forms
+from reedbed.store.tables import app_settings, host_turns, leases, metadata, processes, word_forms
 
 AT_ONCE = 1_000
 """Rows per batch in memory."""
@@ -29,6 +29,9 @@ Rows = list[tuple[Any, ...]]
 
 _NOT_COPIED = {host_turns.name, leases.name, processes.name, word_forms.name}
 """Tables that only concern running processes, or are made anew with the search index."""
+
+SET_BY_MIGRATIONS = ("categories_below", "word_forms_below")
+"""Settings that a migration writes into a new database. The copy replaces them."""
 
 
 class SourceDatabase(Protocol):
@@ -168,6 +171,7 @@ async def postgresql_target(url: str) -> AsyncGenerator["PostgresqlTarget"]:
         await moving.start()
         try:
             await _check_empty(connection)
+            await connection.execute(f"DELETE FROM {app_settings.name}")  # noqa: S608  a name of our own
             yield PostgresqlTarget(connection, moving)
         except BaseException:
             with suppress(asyncpg.InterfaceError):  # the server is gone, and the transaction with it
@@ -227,7 +231,8 @@ async def _check_empty(connection: Any) -> None:
     for table in tables_to_copy():
         if table.name not in existing:
             continue
-        if await connection.fetchval(f'SELECT EXISTS (SELECT 1 FROM "{table.name}")'):  # noqa: S608  ours
+        others = f" WHERE key NOT IN {SET_BY_MIGRATIONS}" if table is app_settings else ""
+        if await connection.fetchval(f'SELECT EXISTS (SELECT 1 FROM "{table.name}"{others})'):  # noqa: S608  ours
             raise CannotStart(f"The database to move into is not empty: {table.name} has rows. Make a new one for it.")
 
 
