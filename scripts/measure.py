@@ -16,13 +16,14 @@ ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "reedbed"
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 50
-# Words that meant something only here, or hide what a name holds.
+# Words that meant something only here, or hide what a name holds. "Speech" and "spoken" are what listening calls
+# them today, and "letters" are those of an alphabet.
 DIALECT = frozenset(
     re.findall(
         r"\w+",
         """
-        door doors wish wishes said told shelf purse toll spoken nap naps leftovers steadiness switchboard
-        letter letters speech pacer meters packing setback sighting tally twin lane lanes loan mend mended
+        door doors wish wishes said told shelf purse toll nap naps leftovers steadiness switchboard
+        pacer meters packing setback sighting tally twin lane lanes loan mend mended
         tidy breathe sift sifted judge judged masthead farewell begun beside stranger strangers somebody
         everybody nobody reed reeds waking ear heard vouch unpark pile weigh
         """,

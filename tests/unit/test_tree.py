@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from scripts.measure import MAX_FILE_LINES, MAX_FUNCTION_LINES
+
 ROOT = Path(__file__).parents[2]
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 TEXT = {".py", ".js", ".mjs", ".css", ".html", ".md", ".toml", ".txt", ".json", ".yml", ".sh", ""}
 # Spelled in parts, so that this file does not hold what it looks for.
 REGISTRIES = ["pypi" + r"\.org", "python" + "hosted", "npm" + r"js\.(org|com)", "yarn" + r"pkg\.com"]
@@ -54,6 +57,24 @@ def test_every_direct_dependency_says_why_it_is_here() -> None:
     rows = [line for line in (ROOT / "docs/dependencies.md").read_text().splitlines() if line.startswith("|")]
     told = {name.strip() for row in rows for name in re.sub(r"\(.*?\)", "", row.split("|")[1]).split(",")}
     assert names - told == set()
+
+
+def test_no_file_and_no_function_is_too_long() -> None:
+    sources = ROOT / "src" / "reedbed"
+    too_long: list[str] = []
+    for file in sources.rglob("*.py"):
+        text = file.read_text()
+        if "migrations" in file.parts:
+            continue
+        if text.count("\n") > MAX_FILE_LINES:
+            too_long.append(str(file.relative_to(sources)))
+        functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, FUNCTIONS)]
+        too_long += [
+            f"{file.relative_to(sources)}: {function.name}"
+            for function in functions
+            if (function.end_lineno or 0) - function.lineno + 1 > MAX_FUNCTION_LINES
+        ]
+    assert too_long == []
 
 
 @pytest.mark.parametrize(

@@ -93,10 +93,10 @@ async def answer_watched(runtime: Runtime) -> int:
     now = runtime.now()
     async with runtime.db.read() as tx:
         waiting = await questions.longest_watched(tx, now - ASKED_AGAIN_AFTER, WATCHED_AT_ONCE)
-    return sum([await _answer_if_told(runtime, question) for question in waiting])
+    return sum([await _answer_if_watched(runtime, question) for question in waiting])
 
 
-async def _answer_if_told(runtime: Runtime, question: Question) -> bool:
+async def _answer_if_watched(runtime: Runtime, question: Question) -> bool:
     inquiry = inquire(question.question)
     passages: list[CitablePassage] = []
     stories: Mapping[int, int] = {}

@@ -162,8 +162,10 @@ async def watch(
     except Invalid as error:
         return see_other(request, f"/ask/{question_id}", toast=Toast(explain(error)))
     is_watched = question.watched_at is not None
-    told = translate("You will be told when an entry answers this.") if is_watched else translate("No longer watched.")
-    return see_other(request, f"/ask/{question_id}", toast=Toast(told))
+    message = (
+        translate("You will be told when an entry answers this.") if is_watched else translate("No longer watched.")
+    )
+    return see_other(request, f"/ask/{question_id}", toast=Toast(message))
 
 
 @router.post("/ask/{question_id}/delete")
