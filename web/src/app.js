@@ -27,6 +27,6 @@ import "./js/article-content.js";
 import "./js/positions.js";
 import "./js/player-start.js";
 import "./js/share.js";
-import "./js/interest.js";
+import "./js/interest-start.js";
 import "./js/hints.js";
 import "./js/offline.js";

@@ -1,8 +1,6 @@
 // What the page notices for the order by interest, once it is switched on: rows that were on the screen and passed by,
 // and entries that stayed open for ten seconds. It goes out in batches; nothing is sent of a list that is only loaded.
-import { change } from "./requests.js";
-import { findRow } from "./virtual-list.js";
-import { idOf, listBody } from "./rows.js";
+// Loaded by interest-start.js.
 
 const GLANCE = 800; // A row that was on the screen for less was not looked at.
 const STAY = 10_000;
@@ -16,6 +14,7 @@ let read = [];
 let open = null; // the entry in the article pane
 let timer = 0;
 let observer = null;
+let change, findRow, idOf, listBody;
 
 function look(changes) {
   const now = performance.now();
@@ -121,10 +120,13 @@ function watch() {
   }).observe(body, { childList: true, subtree: true });
 }
 
-if ("learns" in document.body.dataset) {
+export function begin(page) {
+  ({ change, findRow, idOf, listBody } = page);
   watch();
   document.addEventListener("reedbed:list", watch);
   document.addEventListener("reedbed:article", (event) => note(event.detail));
   document.addEventListener("visibilitychange", hide);
   addEventListener("pagehide", send);
+  const article = document.querySelector("#article .read");
+  if (article) note(article); // it was opened before this was here
 }
