@@ -230,6 +230,10 @@ async def test_a_deleted_account_leaves_nothing_behind(runtime: Runtime, harness
         user=user.id,
         feed=feed_id,
     )
+    for name in ("auto_summaries", "one_lines", "translations"):
+        for one in (user, other):
+            key = f"{name}:{one.id}"
+            await harness.change("INSERT INTO app_settings (key, value, updated_at) VALUES (:key, '1', 1)", key=key)
     session = await log_in(runtime, user.email, GOOD)
     me = await caller_of(runtime, session)
 
@@ -242,6 +246,8 @@ async def test_a_deleted_account_leaves_nothing_behind(runtime: Runtime, harness
         if "user_id" in table.c:
             left = await harness.column(f"SELECT count(*) FROM {table.name} WHERE user_id = :id", id=user.id)
             assert left == [0], table.name
+    settings = await harness.column("SELECT key FROM app_settings WHERE key LIKE '%:%' ORDER BY key")
+    assert settings == [f"{name}:{other.id}" for name in ("auto_summaries", "one_lines", "translations")]
     assert await harness.column("SELECT email FROM users") == ["other@example.org"]
     assert await harness.column("SELECT count(*) FROM subscriptions") == [1]
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import ClauseElement, bindparam, delete, literal, tuple_, update
+from sqlalchemy import ClauseElement, Text, bindparam, delete, literal, tuple_, update
 from sqlalchemy import insert as plain_insert
 from sqlalchemy.dialects.postgresql import insert
 
@@ -13,8 +13,18 @@ from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.domain.users import LoggedEvent, User
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Command, Query, QueryFamily, func, optional, select
-from reedbed.store.tables import event_log, jobs, mail_links, parked_unread, sessions, subscriptions, unread, users
+from reedbed.store.engine.statements import HIGHEST, Command, Query, QueryFamily, among, func, optional, select
+from reedbed.store.tables import (
+    app_settings,
+    event_log,
+    jobs,
+    mail_links,
+    parked_unread,
+    sessions,
+    subscriptions,
+    unread,
+    users,
+)
 
 USER_COLUMNS = (
     users.c.id,
@@ -123,6 +133,9 @@ _recipient_json = literal('"email":"') + _escaped_email + literal('"')
 _REMOVE_EMAIL_JOBS = Command(
     delete(jobs).where(jobs.c.kind == "mail", jobs.c.payload.contains(_recipient_json, escape="\\"))
 )
+_REMOVE_SETTINGS = Command(delete(app_settings).where(among(app_settings.c.key, "keys", Text())))
+_SETTINGS = ("auto_summaries", "one_lines", "translations")
+"""In `app_settings`, with the id of the user: up to which entry they were looked at."""
 _REMOVE = Command(delete(users).where(_is_this))
 
 
@@ -227,6 +240,7 @@ async def verify(tx: Tx, user_id: int, email: str, now: Instant) -> bool:
 
 async def delete_user(tx: Tx, user_id: int) -> None:
     """Delete the account and everything it owns."""
+    await tx.run(_REMOVE_SETTINGS, {"keys": [f"{name}:{user_id}" for name in _SETTINGS]})
     for statement in (*_REMOVE_FIRST, _REMOVE_LINKS, _REMOVE_EMAIL_JOBS, _REMOVE):
         await tx.run(statement, {"user_id": user_id})
 
