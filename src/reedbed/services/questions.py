@@ -97,6 +97,8 @@ async def answer_watched(runtime: Runtime) -> int:
 
 
 async def _answer_if_watched(runtime: Runtime, question: Question) -> bool:
+    async with runtime.db.write() as tx:  # first, so that a question that fails does not hold up the others
+        await questions.postpone_watched(tx, question.id, runtime.now())
     inquiry = inquire(question.question)
     passages: list[CitablePassage] = []
     stories: Mapping[int, int] = {}
@@ -105,8 +107,6 @@ async def _answer_if_watched(runtime: Runtime, question: Question) -> bool:
     found = await asyncio.to_thread(answer, inquiry, passages, stories)
     now = runtime.now()
     if not found.claims:
-        async with runtime.db.write() as tx:
-            await questions.postpone_watched(tx, question.id, now)
         return False
     written = AnswerText(found.claims, sources_of(found.claims, passages), len(passages))
     async with runtime.db.write() as tx:
