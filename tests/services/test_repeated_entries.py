@@ -125,3 +125,38 @@ async def test_an_address_that_a_feed_uses_twice_says_nothing(reader: Reader) ->
     )
     other = await reader.follow("other")
     assert (await reader.unread())[1] == {changes: 2, other: 1}
+
+
+async def move(reader: Reader, old: str, new: str, old_id: int) -> None:
+    """Redirect a feed until it is believed to have moved."""
+    reader.site.redirect(reader.site.feed_url(new), feed=old)
+    for _ in range(3):
+        await reader.harness.check_anyway(old_id)
+
+
+async def test_what_came_second_is_unread_when_the_first_feed_merges_into_its_own(reader: Reader) -> None:
+    blog, planet = await reader.follow("blog"), await reader.follow("planet")
+    assert await reader.unread() == (2, {blog: 1, planet: 1})
+    await move(reader, "blog", "planet", blog)
+    assert await reader.unread() == (2, {planet: 2})
+    assert [row.title for row in await reader.rows()] == ["Something else", "Herons, seen elsewhere"]
+
+
+async def test_a_merge_into_a_third_feed_keeps_what_repeats_what(reader: Reader) -> None:
+    blog, planet = await reader.follow("blog"), await reader.follow("planet")
+    reader.site.publish("Herons of the new planet", feed="new", url=ARTICLE)
+    await (await new_reader(reader.harness, reader.site)).follow("new")
+    await move(reader, "planet", "new", planet)
+    new = await reader.harness.column("SELECT feed_id FROM subscriptions WHERE user_id = :id", id=reader.user)
+    assert set(new) == {blog, *new} - {planet} and len(new) == 2
+    assert [row.title for row in await reader.rows("all")] == ["Something else", "Herons"]
+    assert [one.feed_id for one in (await reader.rows("all"))[1].also_in] == [id_ for id_ in new if id_ != blog]
+
+
+async def test_following_a_feed_says_nothing_about_other_peoples_entries(reader: Reader) -> None:
+    other = await new_reader(reader.harness, reader.site)
+    for one in (reader, other):
+        await one.follow("blog")
+    await reader.follow("planet")
+    pairs = await reader.harness.column("SELECT user_id FROM repeated_entries")
+    assert pairs == [reader.user]

@@ -17,8 +17,10 @@ from reedbed.services.ai_worker import NothingDue, Task, next_task, write_task
 from reedbed.services.published_feeds import publish_view, read_publication
 from reedbed.services.runtime import AiPolicy
 from reedbed.services.search.find import search_entries
+from reedbed.services.subscriptions.manage import SubscribeOptions, SubscriptionChange, change_subscription, subscribe
 from reedbed.services.translations.manage import (
     TranslationRequester,
+    feed_mode,
     get_translation,
     in_own_language,
     list_translations,
@@ -29,6 +31,7 @@ from reedbed.services.translations.manage import (
 from reedbed.services.users import preferences_of, set_preferences
 from reedbed.store import users
 from reedbed.store.entries import read as entries
+from tests.feedsite import FeedSite
 from tests.harness import open_harness, run
 from tests.services.writing import AT_ONCE, Desk, new_desk
 from tests.translationserver import TranslationServer
@@ -299,3 +302,24 @@ async def test_google_reader_and_fever_get_the_translation_if_wanted(desk: Desk)
         found = await entries.by_ids(tx, desk.user.id, [entry_id])
         (entry,) = await in_own_language(tx, desk.runtime, desk.user, found)
     assert (entry.row.title, entry.content) == (made.title, made.content)
+
+
+async def test_modes_and_views_stay_when_a_feed_moves(desk: Desk, site: FeedSite) -> None:
+    runtime, user_id = desk.runtime, desk.user.id
+    site.publish("The boats and the nets", feed="old", key="boats", url="http://127.0.0.1:9/boats")
+    site.publish("The boats and the nets", feed="new", key="boats", url="http://127.0.0.1:9/boats")
+    old = await subscribe(runtime, user_id, SubscribeOptions(site.feed_url("old")))
+    await set_feed_mode(runtime, user_id, old.id, "always")
+    (entry_id,) = await desk.harness.column("SELECT id FROM entries WHERE feed_id = :id", id=old.feed.id)
+    await request_translation(runtime, desk.user, entry_id, "both")
+    await desk.harness.follow(site.feed_url("new"), user_id=await desk.harness.person())
+    await desk.harness.check()
+
+    site.redirect(site.feed_url("new"), feed="old")
+    for _ in range(3):
+        await desk.harness.check_anyway(old.feed.id)
+    assert await feed_mode(runtime, user_id, old.id) == "always"
+    assert await desk.harness.rows("SELECT user_id, view FROM translation_views") == [(user_id, "both")]
+
+    moved = await change_subscription(runtime, user_id, old.id, SubscriptionChange(url=site.feed_url("elsewhere")))
+    assert moved.feed.id != old.feed.id and await feed_mode(runtime, user_id, moved.id) == "always"

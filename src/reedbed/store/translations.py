@@ -389,6 +389,16 @@ _CLEAR_MODE = Command(
         feed_translations.c.user_id == bindparam("user_id"), feed_translations.c.feed_id == bindparam("feed_id")
     )
 )
+_COPY_MODES = Command(
+    insert(feed_translations)
+    .from_select(
+        ["user_id", "feed_id", "mode"],
+        select(feed_translations.c.user_id, bindparam("new", type_=BigInteger), feed_translations.c.mode).where(
+            feed_translations.c.feed_id == bindparam("old", type_=BigInteger)
+        ),
+    )
+    .on_conflict_do_nothing()
+)
 _has_feed = (
     select(feed_translations.c.feed_id)
     .where(feed_translations.c.user_id == users.c.id, feed_translations.c.mode == "always")
@@ -426,6 +436,11 @@ async def set_mode(tx: Tx, user_id: int, feed_id: int, mode: str) -> None:
         await tx.run(_SET_MODE, {"user_id": user_id, "feed_id": feed_id, "mode": mode})
     else:
         await tx.run(_CLEAR_MODE, {"user_id": user_id, "feed_id": feed_id})
+
+
+async def copy_modes(tx: Tx, old: int, new: int) -> None:
+    """When a feed is merged into another, copy its modes to the other, unless that has one."""
+    await tx.run(_COPY_MODES, {"old": old, "new": new})
 
 
 async def automatic_users(tx: Tx) -> list[int]:

@@ -405,13 +405,13 @@ async def _silence_shorts(tx: Tx, new: NewRows, silent: Mapping[int, dict[int, s
 async def _silence_repeats(tx: Tx, new: NewRows, silent: Mapping[int, dict[int, set[int]]]) -> list[RepeatedEntry]:
     """Let entries arrive as read for those who have their address from another feed, and want it once."""
     candidates = await repeats.arriving(tx, [entry_id for stored in new.values() for entry_id, _ in stored])
-    wanted = wanted_repeats(candidates)
+    wanted = _wanted_repeats(candidates)
     for one in wanted:
         silent[one.feed_id].setdefault(one.user_id, set()).add(one.entry_id)
     return wanted
 
 
-def wanted_repeats(candidates: Sequence[tuple[RepeatedEntry, str]]) -> list[RepeatedEntry]:
+def _wanted_repeats(candidates: Sequence[tuple[RepeatedEntry, str]]) -> list[RepeatedEntry]:
     wants = {stored: read_preferences(orjson.loads(stored)).same_address_once for _, stored in candidates}
     return [one for one, stored in candidates if wants[stored]]
 

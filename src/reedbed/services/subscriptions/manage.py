@@ -35,7 +35,7 @@ from reedbed.domain.urls import feed_name, is_secret_url
 from reedbed.services.newsletters.senders import request_list_unsubscribe
 from reedbed.services.refresh.check import refresh_feed, release, reschedule, wake_worker
 from reedbed.services.refresh.write import OutcomeWriter
-from reedbed.services.rules.match import enqueue_rules, keep_unread_limits, wanted_repeats
+from reedbed.services.rules.match import enqueue_rules, keep_unread_limits
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.discover import (
     Address,
@@ -45,7 +45,8 @@ from reedbed.services.subscriptions.discover import (
     split_credentials,
     take_preview,
 )
-from reedbed.store import folders, page_feeds, refresh, subscriptions, users
+from reedbed.services.users import preferences_of
+from reedbed.store import folders, page_feeds, refresh, subscriptions, translations, users
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import repeats
 from reedbed.store.feeds import admin as feed_admin
@@ -397,6 +398,7 @@ async def _move(tx: Tx, now: Instant, user_id: int, current: Subscription, login
             without_shorts=current.without_shorts,
         ),
     )
+    await translations.set_mode(tx, user_id, moved.feed.id, await translations.mode_of(tx, user_id, current.feed.id))
     await subscriptions.exchange_ids(tx, user_id, current.id, moved_to)
 
 
@@ -410,12 +412,14 @@ async def _unsubscribe(tx: Tx, now: Instant, user_id: int, current: Subscription
 
 async def _read_repeated(tx: Tx, user_id: int, feed_id: int) -> None:
     """Of a feed that was just followed, what repeats other feeds of the user counts as read, if they want that."""
-    candidates = await repeats.arriving(tx, await repeats.unread_of_feed(tx, user_id, feed_id))
-    found = [one for one in wanted_repeats(candidates) if one.user_id == user_id]
-    if not found:
+    user = await users.get(tx, user_id)
+    if user is None or not preferences_of(user).same_address_once:
         return
-    await reading.read(tx, user_id, [one.entry_id for one in found])
-    await repeats.add(tx, found)
+    arrived = await repeats.arriving(tx, await repeats.unread_of_feed(tx, user_id, feed_id), user_id)
+    found = [repeated for repeated, _ in arrived]
+    if found:
+        await reading.read(tx, user_id, [repeated.entry_id for repeated in found])
+        await repeats.add(tx, found)
 
 
 def _with_changes(current: Subscription, change: SubscriptionChange, now: Instant) -> Subscription:

@@ -7,12 +7,12 @@ says nothing about them.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, ColumnElement, FromClause, and_, bindparam, delete, union_all
+from sqlalchemy import BigInteger, ClauseElement, ColumnElement, FromClause, and_, bindparam, delete, union_all
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.entries import SameAddress
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, among, func, row_of, select
+from reedbed.store.engine.statements import Command, Query, QueryFamily, among, func, row_of, select
 from reedbed.store.tables import entries, feeds, repeated_entries, subscriptions, unread, users
 from reedbed.store.visibility import shows
 
@@ -64,27 +64,31 @@ def _repeat_of_user(*columns: Any) -> tuple[RepeatedEntry, str]:
     return RepeatedEntry(*repeat), preferences
 
 
-_OF_FOLLOWERS = Query(
-    select(_of_later.c.user_id, _later.c.feed_id, _later.c.id, _first.c.id, users.c.preferences)
-    .select_from(_later)
-    .join(_first, _first.c.normalized_url == _later.c.normalized_url)
-    .join(_of_later, _of_later.c.feed_id == _later.c.feed_id)
-    .join(_of_first, and_(_of_first.c.feed_id == _first.c.feed_id, _of_first.c.user_id == _of_later.c.user_id))
-    .join(users, users.c.id == _of_later.c.user_id)
-    .where(
-        among(_later.c.id, "ids"),
-        among(_first.c.id, "first_ids"),
-        _first.c.feed_id != _later.c.feed_id,
-        _first.c.id < _later.c.id,
-        _of_later.c.unsubscribed_at.is_(None),
-        _of_first.c.unsubscribed_at.is_(None),
-        _of_first.c.muted_until.is_(None),
-        _of_first.c.in_unread,
-        shows(_of_first, _first),
+def _select_followers(of_one: bool) -> ClauseElement:
+    query = (
+        select(_of_later.c.user_id, _later.c.feed_id, _later.c.id, _first.c.id, users.c.preferences)
+        .select_from(_later)
+        .join(_first, _first.c.normalized_url == _later.c.normalized_url)
+        .join(_of_later, _of_later.c.feed_id == _later.c.feed_id)
+        .join(_of_first, and_(_of_first.c.feed_id == _first.c.feed_id, _of_first.c.user_id == _of_later.c.user_id))
+        .join(users, users.c.id == _of_later.c.user_id)
+        .where(
+            among(_later.c.id, "ids"),
+            among(_first.c.id, "first_ids"),
+            _first.c.feed_id != _later.c.feed_id,
+            _first.c.id < _later.c.id,
+            _of_later.c.unsubscribed_at.is_(None),
+            _of_first.c.unsubscribed_at.is_(None),
+            _of_first.c.muted_until.is_(None),
+            _of_first.c.in_unread,
+            shows(_of_first, _first),
+        )
+        .order_by(_first.c.id)
     )
-    .order_by(_first.c.id),
-    into=_repeat_of_user,
-)
+    return query.where(_of_later.c.user_id == _USER) if of_one else query
+
+
+_OF_FOLLOWERS = QueryFamily(_select_followers, into=_repeat_of_user)
 _ADD = Command(insert(repeated_entries).on_conflict_do_nothing(), columns=["user_id", "entry_id", "first_id"])
 _UNREAD_OF_FEED = Query(
     select(unread.c.entry_id).where(unread.c.user_id == _USER, unread.c.feed_id == bindparam("feed_id")), into=int
@@ -139,13 +143,14 @@ _ALSO_IN = Query(
 )
 
 
-async def arriving(tx: Tx, entry_ids: Sequence[int]) -> list[tuple[RepeatedEntry, str]]:
-    """What repeats an earlier entry, for each follower of both feeds, with the follower's stored preferences."""
+async def arriving(tx: Tx, entry_ids: Sequence[int], user_id: int | None = None) -> list[tuple[RepeatedEntry, str]]:
+    """What repeats an earlier entry, for each follower of both feeds or for one, with the stored preferences."""
     pairs = await tx.all(_PAIRS, {"ids": list(entry_ids)})
     if not pairs:
         return []
     first_ids = sorted({first_id for _, first_id in pairs})
-    return await tx.all(_OF_FOLLOWERS, {"ids": [id_ for id_, _ in pairs], "first_ids": first_ids})
+    params = {"ids": [id_ for id_, _ in pairs], "first_ids": first_ids, "user_id": user_id}
+    return await tx.all(_OF_FOLLOWERS(user_id is not None), params)
 
 
 async def add(tx: Tx, repeats: Iterable[RepeatedEntry]) -> None:

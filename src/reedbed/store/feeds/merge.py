@@ -17,7 +17,7 @@ from sqlalchemy import BigInteger, ColumnElement, Select, Table, and_, bindparam
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.records import record
-from reedbed.store import articles
+from reedbed.store import articles, translations
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Command, Params, Query, among, func, larger, row_of, select
 from reedbed.store.feeds import feeds as feed_store
@@ -37,9 +37,11 @@ from reedbed.store.tables import (
     playback_positions,
     playback_queue,
     read_history,
+    repeated_entries,
     starred,
     story_entries,
     subscriptions,
+    translation_views,
     unread,
 )
 from reedbed.store.visibility import alive, follows, lock_feed, lock_subscribers
@@ -128,8 +130,8 @@ _COPY_HISTORY = Command(
 )
 
 
-def _copy_playback(table: Table) -> Command:
-    """Copy positions or queued recordings to the duplicate, unless it has some already."""
+def _copy_rows(table: Table) -> Command:
+    """Copy the rows to the duplicate, such as positions in recordings, unless it has some already."""
     kept = [column.name for column in table.columns if column.name != "entry_id"]
     return Command(
         insert(table)
@@ -143,9 +145,27 @@ def _copy_playback(table: Table) -> Command:
     )
 
 
+def _copy_repeats(replaced: str, other: str) -> Command:
+    """Where one of a pair is replaced, the duplicate repeats the other entry, or the other entry the duplicate."""
+    target = bindparam("target", type_=BigInteger)
+    return Command(
+        insert(repeated_entries)
+        .from_select(
+            ["user_id", other, replaced],
+            select(repeated_entries.c.user_id, repeated_entries.c[other], target).where(
+                repeated_entries.c[replaced] == bindparam("id"), repeated_entries.c[other] != target
+            ),
+        )
+        .on_conflict_do_nothing()
+    )
+
+
 _COPY_STATES = (
-    _copy_playback(playback_positions),
-    _copy_playback(playback_queue),
+    _copy_rows(playback_positions),
+    _copy_rows(playback_queue),
+    _copy_rows(translation_views),
+    _copy_repeats("entry_id", "first_id"),
+    _copy_repeats("first_id", "entry_id"),
     _copy_flags(starred, "marked_at"),
     _copy_flags(later, "marked_at"),
     _copy_flags(muted, "marked_at"),
@@ -182,14 +202,20 @@ def _rows_of(table: Table, entry: ColumnElement[int]) -> Select[Any]:
     )
 
 
+_is_repeated_by_target = exists().where(
+    repeated_entries.c.user_id == subscriptions.c.user_id,
+    repeated_entries.c.entry_id == bindparam("target"),
+    repeated_entries.c.first_id == bindparam("id"),
+)
 _UNREAD_ON_DUPLICATE = Command(
     insert(unread)
     .from_select(
         ["user_id", "sort_at", "entry_id", "feed_id", "kept"],
         _rows_of(unread, bindparam("id", type_=BigInteger))
         .add_columns(bindparam("target_sort_at", type_=BigInteger), bindparam("target", type_=BigInteger), _new, true())
-        # For a user who subscribes to both feeds, the state of the target counts.
-        .where(_of_old_feed, ~_subscribes_to_new(subscriptions.c.user_id)),
+        # For a user who subscribes to both feeds, the state of the target counts, unless it is read only because
+        # it came second.
+        .where(_of_old_feed, or_(~_subscribes_to_new(subscriptions.c.user_id), _is_repeated_by_target)),
     )
     .on_conflict_do_nothing()
 )
@@ -322,6 +348,7 @@ async def merge(tx: Tx, old: int, new: int) -> list[int]:
         await _move_subscription(tx, pair, row, new_subscriptions.get(row.user_id), since_id)
     await framing.copy_framing(tx, old, new)
     await articles.copy_selectors(tx, old, new)
+    await translations.copy_modes(tx, old, new)
     await feed_store.copy_urls(tx, old, new)
     users = [row.user_id for row in old_subscriptions]
     await tx.run(_RECOUNT, {**pair, "users": users})
