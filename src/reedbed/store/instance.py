@@ -89,6 +89,8 @@ async def add_secret(tx: Tx, key: str, value: str, now: Instant, *, replace_unre
     Raises `Unavailable` in a process without a key, or with one just made, if others have another one: it must
     not replace their secret.
     """
+    if (found := await get_secret(tx, key)) is not None:
+        return found
     new = {"key": key, "value": tx.vault.encrypt(f"app_settings.{key}", value), "now": now}
     await tx.run(_ADD_IF_ABSENT, new)
     stored = await get_secret(tx, key)
