@@ -100,6 +100,21 @@ async def test_a_recipe_that_finds_nothing_is_not_saved(harness: RuntimeHarness,
     assert await harness.column("SELECT id FROM feeds") == []
 
 
+async def test_a_page_is_found_with_http_where_its_address_is_typed_without_a_scheme(
+    harness: RuntimeHarness, site: FeedSite
+) -> None:
+    user = await harness.person()
+    address = put(site, range(6))
+    typed = address.removeprefix("http://")
+    assert (await preview_page(harness.runtime, typed)).url == address
+    assert (await open_page(harness.runtime, user, typed)).preview.url == address
+    assert (await follow_page(harness.runtime, user, typed)).feed.url == address
+    seen = len(site.requests)
+    with pytest.raises(Invalid):
+        await preview_page(harness.runtime, f"ada:secret@{typed}")
+    assert len(site.requests) == seen
+
+
 async def test_a_page_without_a_list_is_not_followed(harness: RuntimeHarness, site: FeedSite) -> None:
     address = site.page("/x", feeds=(), body="<p>Text</p>")
     with pytest.raises(Invalid, match="No list of entries"):

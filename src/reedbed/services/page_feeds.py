@@ -10,12 +10,12 @@ from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.page_feeds import PageBlocks, PageFeed, PageList, PageLists, PageRecipe, PageSelectors, WatchedPage
 from reedbed.domain.records import record
-from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, Gone, Throttled
+from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, Gone, Outcome, Throttled
 from reedbed.domain.subscriptions import Discovery, FeedCandidate, Subscription
 from reedbed.domain.text import clean_line
 from reedbed.domain.urls import MAX_NAME, check_feed_url
 from reedbed.domain.users import User
-from reedbed.ingest.discovery import url_from_typed
+from reedbed.ingest.discovery import urls_from_typed
 from reedbed.ingest.http.client import ACCEPT_PAGE
 from reedbed.ingest.page_feeds.finder import NO_LIST
 from reedbed.ingest.page_feeds.sandbox import apply_safely, blocks_safely, find_lists_safely, watch_safely
@@ -167,8 +167,7 @@ async def page_feed(runtime: Runtime, user_id: int, subscription_id: int) -> Pag
 async def _preview(
     runtime: Runtime, text: str, recipe: PageRecipe | None, *, user_id: int | None = None
 ) -> tuple[PagePreview, Fetched]:
-    url = telegram_page(check_feed_url(url_from_typed(text)))
-    outcome = await _fetch(runtime, url, user_id)
+    url, outcome = await _fetch_typed(runtime, text, user_id)
     now, kind = runtime.now(), outcome.content_type
     if recipe is not None and recipe.watches:
         watched = await watch_safely(outcome.body, recipe.selectors.item, outcome.url, content_type=kind)
@@ -182,7 +181,25 @@ async def _preview(
     return PagePreview(url, lists), outcome
 
 
-async def _fetch(runtime: Runtime, url: str, user_id: int | None) -> Fetched:
+async def _fetch_typed(runtime: Runtime, text: str, user_id: int | None) -> tuple[str, Fetched]:
+    """The page that was typed. Without a scheme, http is tried where nothing answers with https."""
+    urls = urls_from_typed(text) or (text,)
+    if "@" in urls[0]:  # a password is not sent without https
+        urls = urls[:1]
+    url, outcome = "", None
+    for typed in urls:
+        url = telegram_page(check_feed_url(typed))
+        outcome = await _fetch(runtime, url, user_id)
+        if not isinstance(outcome, Failed) or outcome.status is not None:
+            break
+    if isinstance(outcome, Failed | Gone | Throttled):
+        raise Invalid(outcome.failure, field="url")
+    if not isinstance(outcome, Fetched):
+        raise Invalid(Failure(FailureCode.UNCHANGED), field="url")
+    return url, outcome
+
+
+async def _fetch(runtime: Runtime, url: str, user_id: int | None) -> Outcome:
     """The page, or for this user what was fetched of it a moment ago."""
     key, now = ("page", user_id, url), runtime.now()
     kept = runtime.recent_discoveries.take(key, now) if user_id is not None else None
@@ -190,11 +207,7 @@ async def _fetch(runtime: Runtime, url: str, user_id: int | None) -> Fetched:
         runtime.recent_discoveries.keep(key, kept, now)
         return kept.document
     outcome = await runtime.fetcher.fetch(FetchRequest(url, accept=ACCEPT_PAGE))
-    if isinstance(outcome, Failed | Gone | Throttled):
-        raise Invalid(outcome.failure, field="url")
-    if not isinstance(outcome, Fetched):
-        raise Invalid(Failure(FailureCode.UNCHANGED), field="url")
-    if user_id is not None:
+    if user_id is not None and isinstance(outcome, Fetched):
         runtime.recent_discoveries.keep(key, Discovery((), document=outcome), now)
     return outcome
 

@@ -165,7 +165,7 @@ async def _open(request: Request, runtime: Runtime, caller: Caller, view: MakeFe
         opened = await open_page(runtime, caller.user_id, view.url, view.selectors, at=at)
     except ReedbedError as error:
         return replace(view, error=explain(error))
-    view = replace(view, name=opened.preview.title, watch_url=_make_url(view.url, WATCH))
+    view = replace(view, name=opened.preview.title, watch_url=_make_url(opened.preview.url, WATCH))
     if not opened.preview.lists.lists and opened.chosen is None:
         return replace(view, error=explain(opened.reason or Failure(FailureCode.LIST_NOT_FOUND)))
     async with runtime.db.read() as tx:
