@@ -77,6 +77,23 @@ async def _check_guards(client: Client) -> None:
     assert "unsafe" not in policy and "frame-ancestors 'none'" in policy
 
 
+@pytest.mark.parametrize("length", ["9" * 4400, "\u00b2", "-1"])
+async def test_an_impossible_length_is_refused(runtime: Runtime, length: str) -> None:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"reader.example"), (b"content-length", length.encode("latin-1"))]
+    scope = {"type": "http", "method": "POST", "path": FOLDERS, "raw_path": FOLDERS.encode(), "headers": headers}
+    whole = {**scope, "query_string": b"", "http_version": "1.1", "scheme": "http", "client": ("192.0.2.1", 1)}
+    await create_app(runtime)(whole, receive, send)
+    assert sent[0]["status"] == 413
+
+
 async def test_a_body_too_large_is_refused_announced_or_not(signed_in: SignIn) -> None:
     reader = await signed_in()
 

@@ -216,6 +216,15 @@ async def test_garbage_instead_of_a_login_ends_in_a_sentence(
     assert failure_sentence(known.problem) == "Wallabag did not accept the login."
 
 
+@pytest.mark.parametrize("collection", ["--5", "9" * 60, "-"])
+async def test_a_collection_that_is_no_number_is_refused_by_the_service(
+    harness: RuntimeHarness, user: int, keepers: LinkKeepers, collection: str
+) -> None:
+    made = await target(harness, user, keepers, "linkwarden", collection=collection)
+    tried = await try_target(harness.runtime, user, made)
+    assert tried.answer
+
+
 async def test_a_test_shows_what_the_service_answered(harness: RuntimeHarness, user: int, keepers: LinkKeepers) -> None:
     right = await target(harness, user, keepers, "telegram")
     wrong = await target(harness, user, keepers, "telegram", token="7:wrong")

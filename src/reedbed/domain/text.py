@@ -365,6 +365,14 @@ def _changed(removed: str, added: str, same: str) -> tuple[Difference, ...]:
     return Difference("removed", removed), Difference("added", added), Difference("same", same)
 
 
+# --- Numbers
+
+
+def digits_value(text: str, longest: int = 9) -> int | None:
+    """The number that these ASCII digits write; None for anything else and for more digits, which fit nowhere."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= longest else None
+
+
 # --- Order of names
 
 _NUMBERS = re.compile(r"(\d{1,18})")

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars, get_contextvars
 
 from reedbed.domain.errors import Invalid, TooLarge
+from reedbed.domain.text import digits_value
 from reedbed.http.errors import ErrorPage, body_of, is_for_programs
 from reedbed.http.routing import route_of
 from reedbed.services.runtime import Metrics, Tracer
@@ -145,7 +146,8 @@ class BodyLimitMiddleware:
             return
         limit = _body_limit(scope["path"])
         content_length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if not content_length.isdigit() or int(content_length) > limit:
+        length = digits_value(content_length.decode("latin-1"))
+        if length is None or length > limit:
             await self._reject(scope, send, limit)
             return
         await self._limited(scope, receive, send, limit)

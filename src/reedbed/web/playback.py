@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.pagination import decode_cursor, encode_cursor
 from reedbed.domain.playback import QUEUE_PLACES, SHOWS, PositionReport, QueuedRecording, RecordingId, Show
+from reedbed.domain.text import digits_value
 from reedbed.http.auth import CurrentCaller, CurrentRuntime, CurrentSession
 from reedbed.http.params import path_id
 from reedbed.services.auth import check_confirmed
@@ -101,7 +102,7 @@ async def show_recordings(request: Request, runtime: CurrentRuntime, caller: Cur
 def parse_recording(text: str) -> RecordingId:
     """`12:0`: the id of the entry and the number of its recording."""
     entry_id, _, number = text.partition(":")
-    return RecordingId(path_id(entry_id), int(number) if number.isascii() and number.isdigit() else 0)
+    return RecordingId(path_id(entry_id), digits_value(number) or 0)
 
 
 def _show(text: str) -> Show:

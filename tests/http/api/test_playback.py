@@ -30,6 +30,14 @@ def names(answer: Any) -> list[str]:
     return [item["title"] for item in answer.json()["items"]]
 
 
+async def test_a_recording_that_cannot_be_is_not_found(reader: Client, harness: RuntimeHarness, site: FeedSite) -> None:
+    (one,) = await episodes(harness, reader, site, "One")
+    for name in (f"{one}:{'9' * 4400}", f"{one}:{2**40}", f"{'9' * 4400}:0", "x"):
+        for path, value in (("queue", "now"), ("played", "true")):
+            answer = await reader.post(f"/playback/{path}", data={"recording": name, "value": value})
+            assert answer.status_code < 500, name
+
+
 async def test_the_queue_is_kept_in_order(reader: Client, harness: RuntimeHarness, site: FeedSite) -> None:
     one, two, three = await episodes(harness, reader, site, "One", "Two", "Three")
     await reader.post(QUEUE, json={"entry_id": one})

@@ -30,6 +30,10 @@ async def test_the_look_belongs_to_the_device_and_is_there_at_the_first_paint(re
     assert re.search(r'name="size" value="l" checked', page)
 
 
+def test_a_size_with_thousands_of_digits_is_left_out() -> None:
+    assert Theme.from_cookie(f"side%3D{'9' * 4400}") == Theme.from_cookie("")
+
+
 async def test_a_small_menu_changes_only_what_it_shows(reader: Client) -> None:
     await reader.post("/settings/look", data={"theme": "sepia", "size": "s", "width": "", "font": ""})
     back = await reader.post(

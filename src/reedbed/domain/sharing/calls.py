@@ -14,6 +14,7 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
 from reedbed.domain.sharing.services import Call, Kind, ServiceStep
 from reedbed.domain.sharing.targets import ShareTarget, header_lines
+from reedbed.domain.text import digits_value
 from reedbed.domain.times import SECOND, Instant
 
 _JSON = "application/json"
@@ -149,7 +150,8 @@ def _filled(template: Any, values: Values) -> Any:
 def _value(found: re.Match[str], values: Values) -> Any:
     value = values.get(found[1], "")
     if found[2] == "int" and isinstance(value, str):
-        return int(value) if value.isascii() and value.lstrip("-").isdigit() else value
+        size = digits_value(value.removeprefix("-"), longest=18)
+        return value if size is None else -size if value.startswith("-") else size
     return value
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from reedbed.domain.text import digits_value
 from reedbed.ingest.page_feeds.document import PageDocument
 from reedbed.ingest.sanitize.rules import absolute_web_url
 
@@ -33,8 +34,8 @@ def _image_source(page: PageDocument, number: int) -> str | None:
     element = page.elements[number]
     if _NO_PICTURE.search(f"{element.get('class') or ''} {element.get('src') or ''}"):
         return None
-    size = element.get("width") or element.get("height") or ""
-    if size.isdigit() and int(size) < 40:
+    size = digits_value(element.get("width") or element.get("height") or "")
+    if size is not None and size < 40:
         return None
     sources = [element.get(name) for name in _IMAGE_ATTRIBUTES] + [element.get("src")]
     sources += [_first_source(element.get(name)) for name in ("data-srcset", "srcset")]

@@ -7,6 +7,7 @@ from typing import Final, Self
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from reedbed.domain.records import record
+from reedbed.domain.text import digits_value
 from reedbed.web.i18n import grouped
 
 THEME_COOKIE: Final = "reedbed_look"
@@ -206,7 +207,8 @@ def _one_of(name: str, chosen: Mapping[str, str]) -> str:
 
 
 def _rems(value: str, allowed: range) -> int:
-    return int(value) if value.isascii() and value.isdigit() and int(value) in allowed else 0
+    size = digits_value(value)
+    return size if size in allowed else 0
 
 
 # --- Sidebar
