@@ -67,6 +67,27 @@ class Cue:
     speaker: str = ""
 
 
+MAX_TRANSCRIPT = 200_000
+"""Characters of a transcript that are searched, summarised and asked."""
+_PARAGRAPH = 400
+_SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？")
+
+
+def transcript_text(cues: Sequence[Cue]) -> str:
+    """The words of a transcript, a paragraph per line: cues end anywhere, paragraphs with a sentence or a speaker."""
+    paragraphs: list[str] = []
+    words: list[str] = []
+    length, speaker = 0, ""
+    for cue in cues:
+        has_ended = length >= _PARAGRAPH and words[-1].endswith(_SENTENCE_ENDS)
+        if words and (cue.speaker != speaker or has_ended):
+            paragraphs.append(" ".join(words))
+            words, length = [], 0
+        words.append(cue.text)
+        length, speaker = length + len(cue.text), cue.speaker
+    return "\n".join((*paragraphs, " ".join(words)))[:MAX_TRANSCRIPT]
+
+
 @record
 class Position:
     """Where a user is in a recording."""

@@ -179,10 +179,11 @@ async def _candidates(runtime: Runtime, user_id: int, scope: DigestScope, text: 
 
 
 def _passage(entry: EntryText) -> CitablePassage:
+    text = prose_text(entry.content[:MAX_HTML]) or entry.summary
     return CitablePassage(
         entry_id=entry.id,
         title=entry.title,
-        text=prose_text(entry.content[:MAX_HTML]) or entry.summary,
+        text=f"{text}\n{entry.transcript}" if entry.transcript else text,
         feed_id=entry.feed_id,
         feed=entry.feed_title,
         at=entry.sort_at,

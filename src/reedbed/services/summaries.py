@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from html import escape
 
 from reedbed.ai.model import ModelError, Prompt
 from reedbed.ai.prompts import summary_prompt
@@ -42,9 +43,12 @@ from reedbed.store.ai import Queued
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 from reedbed.store.entries.read import EntryText
+from reedbed.store.playback import texts as recording_texts
 from reedbed.store.summaries import GeneratedSummary, SummaryAttachment, TextSource
 
 MAX_HTML = 400_000
+SHORT_DESCRIPTION = 200
+"""Words; a recording whose description is shorter is summarised by its transcript as well."""
 
 
 async def get_summary(runtime: Runtime, user: User, entry_id: int, *, again: bool = False) -> SummaryState:
@@ -140,7 +144,9 @@ async def request_summaries(runtime: Runtime, user: User, entry_ids: list[int]) 
 async def _request(
     runtime: Runtime, user_id: int, entry: Entry, variant: Variant, *, priority: int, again: bool
 ) -> SummaryState:
-    html = (entry.full_content or entry.content)[:MAX_HTML]
+    async with runtime.db.read() as tx:
+        transcript = await recording_texts.words(tx, entry.row.id) if entry.enclosures else ""
+    html = _to_summarise(entry.full_content or entry.content, transcript)
     if not clean_text(html).strip():
         return SummaryState("failed", error=Failure(FailureCode.NOTHING_TO_SUMMARISE), model=variant.model)
     if not await asyncio.to_thread(_saves_reading, html):
@@ -294,7 +300,7 @@ def _extract_all(missing: Sequence[EntryText]) -> list[_ExtractedSummary]:
 def _extract(entry: EntryText) -> _ExtractedSummary | None:
     from reedbed.ai.extractive import summarise  # loads three megabytes of words and patterns on first use
 
-    html = entry.content[:MAX_HTML]
+    html = _to_summarise(entry.content, entry.transcript)
     extracted = summarise(entry.title, prose_text(html))
     if not extracted.one_line:
         return None
@@ -398,4 +404,35 @@ async def find(tx: Tx, runtime: Runtime, row: Queued) -> SummaryWork | None:
 
 
 def _text(source: TextSource) -> str:
-    return prose_text(source.content[:MAX_HTML])
+    return prose_text(_to_summarise(source.content, source.transcript))
+
+
+# --- Transcripts
+
+
+def _to_summarise(html: str, transcript: str) -> str:
+    """The markup to summarise: a description of a recording that is short, with the transcript after it."""
+    if not transcript or not _is_short(html):
+        return html[:MAX_HTML]
+    return "".join((html, *(f"<p>{escape(line, quote=False)}</p>" for line in transcript.splitlines())))[:MAX_HTML]
+
+
+def _is_short(html: str) -> bool:
+    return len(html) < MAX_HTML and len(clean_text(html).split()) < SHORT_DESCRIPTION
+
+
+async def summarise_again(runtime: Runtime, user_id: int, entry_id: int) -> None:
+    """A transcript has come: what was written about a short description is out of date.
+
+    The built-in line is written at once where there was one; the rest when somebody asks for it.
+    """
+    async with runtime.db.read() as tx:
+        entry = await entries.get(tx, user_id, entry_id)
+        texts = await entries.visible_texts(tx, user_id, [entry_id])
+        has_line = await summaries.attached(tx, entry_id, BUILT_IN) is not None
+    if entry is None or not await asyncio.to_thread(_is_short, entry.full_content or entry.content):
+        return
+    async with runtime.db.write() as tx:
+        await summaries.detach(tx, entry_id)
+    if has_line:
+        await extract_summaries(runtime, texts, {entry_id: entry.row.version})

@@ -58,9 +58,10 @@ _NEVER_TRIED = Query(
     into=row_of(int, str),
 )
 _FEED_CONTENT = Query(select(entry_bodies.c.content).where(entry_bodies.c.entry_id == bindparam("id")), into=str)
-_WITH_FULL_TEXT = Query(
+_WITH_MORE_TEXT = Query(
     select(entry_bodies.c.entry_id).where(
-        among(entry_bodies.c.entry_id, "ids"), entry_bodies.c.full_content.is_not(None)
+        among(entry_bodies.c.entry_id, "ids"),
+        or_(entry_bodies.c.full_content.is_not(None), entry_bodies.c.transcript.is_not(None)),
     ),
     into=int,
 )
@@ -111,9 +112,9 @@ async def given(tx: Tx, entry_id: int) -> str:
     return await tx.one(_FEED_CONTENT, {"id": entry_id}) or ""
 
 
-async def having_full_text(tx: Tx, entry_ids: Sequence[int]) -> set[int]:
-    """Return which of these entries have their full article."""
-    return set(await tx.all(_WITH_FULL_TEXT, {"ids": list(entry_ids)}))
+async def having_more_text(tx: Tx, entry_ids: Sequence[int]) -> set[int]:
+    """Return which of these entries have their full article or a transcript."""
+    return set(await tx.all(_WITH_MORE_TEXT, {"ids": list(entry_ids)}))
 
 
 # --- Selectors

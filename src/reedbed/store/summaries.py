@@ -52,6 +52,7 @@ class TextSource:
     """Sanitised HTML."""
     language: str | None
     source: str
+    transcript: str
 
 
 @record
@@ -201,6 +202,7 @@ _SOURCE = Query(
         func.coalesce(entry_bodies.c.full_content, entry_bodies.c.content, ""),
         entries.c.language,
         feeds.c.title,
+        func.coalesce(entry_bodies.c.transcript, ""),
     )
     .join_from(entry_summaries, entries, entries.c.id == entry_summaries.c.entry_id)
     .join(feeds, feeds.c.id == entries.c.feed_id)
@@ -214,6 +216,7 @@ _SOURCE = Query(
     .limit(1),
     into=TextSource,
 )
+_DETACH = Command(delete(entry_summaries).where(entry_summaries.c.entry_id == bindparam("entry_id")))
 _FAILURE_NAMES = ("key", "content_hash", "last_error", "failed_at")
 _failure = insert(summary_failures).values({name: bindparam(name) for name in _FAILURE_NAMES})
 _RECORD_FAILURE = Command(
@@ -243,6 +246,11 @@ async def attached(tx: Tx, entry_id: int, variant: Variant) -> SummaryAttachment
 async def attach(tx: Tx, entry_id: int, variant: Variant, key: str, *, version: int, of_full: bool) -> None:
     params = {"entry_id": entry_id, "variant": variant.name, "key": key, "version": version, "of_full": of_full}
     await tx.run(_ATTACH, params)
+
+
+async def detach(tx: Tx, entry_id: int) -> int:
+    """The entry has other text now; its summaries are deleted later, when no entry uses them."""
+    return await tx.run(_DETACH, {"entry_id": entry_id})
 
 
 async def attach_other_variant(tx: Tx, key: str, variant: Variant, also: str) -> None:

@@ -63,6 +63,21 @@ def excerpt_of_markup(
     return window or excerpt(" ".join(read(markup).split()), query, length)
 
 
+def excerpt_of_transcript(transcript: str, query: SearchQuery, length: int = EXCERPT_LENGTH) -> Excerpt | None:
+    """The same of a long plain text, read part by part; None without a match."""
+    matcher = _matcher(query)
+    start = 0
+    while matcher is not None and start < len(transcript):
+        hit = matcher.first(fold(transcript[start : start + MAX_READ]))
+        if hit is not None:
+            begin = _word_start(transcript, start + hit.start() - _NEAR_START)
+            window = " ".join(transcript[begin : begin + 2 * _NEAR_START + _WINDOW_LENGTH].split())
+            found = excerpt(window, query, length)
+            return found if found.spans else None
+        start += MAX_READ - _MAX_SHIFT
+    return None
+
+
 def _excerpt_of_window(markup: str, matcher: "_Matcher", read: Callable[[str], str], length: int) -> Excerpt | None:
     """None if the window around the first match does not hold what the excerpt needs."""
     for position in _positions(markup[:MAX_READ], matcher):

@@ -7,8 +7,10 @@ from typing import NamedTuple
 from reedbed.domain.text import fold, index_text
 
 MAX_INDEXED_TEXT = 100_000
-"""Indexed characters per entry. PostgreSQL rejects a tsvector of a megabyte or more."""
-_MAX_FOLDED_LENGTH = 120_000
+"""Indexed characters of the text of an entry."""
+MAX_INDEXED_TRANSCRIPT = 200_000
+"""Indexed characters of the transcript of a recording, beside the text of its entry."""
+_FOLDING_ADDS = 1.2
 _MAX_WORD_LENGTH = 200
 _CATEGORY_MARK = "\ue000"
 """Begins the token of a category, and joins its words. No text contains it: folding removes it."""
@@ -24,9 +26,14 @@ class SearchWords(NamedTuple):
     """Also holds a token for each category of the feed."""
 
 
-def search_words(title: str, text: str, author: str | None = None, categories: Sequence[str] = ()) -> SearchWords:
+def search_words(
+    title: str, text: str, author: str | None = None, categories: Sequence[str] = (), transcript: str = ""
+) -> SearchWords:
     tokens = (token for token in map(category_token, categories) if token)
-    return SearchWords(_folded(title), _folded(text), " ".join((_folded(author or ""), *tokens)).strip())
+    folded = _folded(text)
+    if transcript:
+        folded = f"{folded} {_folded(transcript, MAX_INDEXED_TRANSCRIPT)}".strip()
+    return SearchWords(_folded(title), folded, " ".join((_folded(author or ""), *tokens)).strip())
 
 
 def category_token(category: str) -> str:
@@ -35,8 +42,8 @@ def category_token(category: str) -> str:
     return f"{_CATEGORY_MARK}{_CATEGORY_MARK.join(words)}"[:_MAX_WORD_LENGTH] if words else ""
 
 
-def _folded(text: str) -> str:
-    folded = index_text(text[:MAX_INDEXED_TEXT])[:_MAX_FOLDED_LENGTH]
+def _folded(text: str, limit: int = MAX_INDEXED_TEXT) -> str:
+    folded = index_text(text[:limit])[: int(limit * _FOLDING_ADDS)]
     return _LONG_WORD.sub(r"\1", folded) if _has_long_word(folded) else folded
 
 

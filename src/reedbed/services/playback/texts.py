@@ -5,14 +5,19 @@ from collections.abc import Sequence
 import orjson
 
 from reedbed.domain.feeds import RecordingTexts, TranscriptLink
-from reedbed.domain.playback import Chapter, Cue, RecordingId
+from reedbed.domain.playback import Chapter, Cue, RecordingId, transcript_text
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Fetched, FetchRequest
 from reedbed.domain.times import DAY
 from reedbed.ingest.transcripts import clock_seconds, in_order, read_chapters, read_transcript
 from reedbed.services.playback.positions import get_recording
 from reedbed.services.runtime import Runtime
+from reedbed.services.search.upkeep import reindex
+from reedbed.services.summaries import summarise_again
+from reedbed.store import search
+from reedbed.store.engine.database import Tx
 from reedbed.store.playback import texts
+from reedbed.store.search import texts as search_texts
 
 MAX_BYTES = 1_000_000
 RETRY_AFTER = DAY
@@ -68,9 +73,20 @@ async def get_transcript(runtime: Runtime, user_id: int, entry_id: int) -> Trans
     body = await _fetch(runtime, link.url)
     cues = read_transcript(body, link.type) if body else []
     rows = orjson.dumps([(cue.start, cue.text, cue.speaker) for cue in cues]).decode()
+    spoken = transcript_text(cues)
     async with runtime.db.write() as tx:
         await texts.put_transcript(tx, entry_id, rows, runtime.now())
+        if spoken:
+            await _index(tx, runtime, entry_id, spoken)
+    if spoken:
+        await summarise_again(runtime, user_id, entry_id)
     return Transcript(cues, link.language)
+
+
+async def _index(tx: Tx, runtime: Runtime, entry_id: int, spoken: str) -> None:
+    before = await search_texts.possibly_indexed(tx, [entry_id]) if search.needs_text_to_delete(tx.engine) else []
+    await texts.put_words(tx, entry_id, spoken)
+    await reindex(tx, runtime.known_words, [entry_id], before)
 
 
 def _best(links: Sequence[TranscriptLink]) -> TranscriptLink | None:

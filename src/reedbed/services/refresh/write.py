@@ -192,10 +192,10 @@ async def _update_changed(tx: Tx, known: KnownWords, results: Iterable[CheckResu
     changed: dict[int, list[int]] = {}
     ids = await entry_writes.rewrite(tx, list(updates.values()))
     await recordings.put(tx, [(id_, updates[id_].feed_id, updates[id_].text.recordings) for id_ in ids], changed=True)
-    with_full_text = await articles.having_full_text(tx, ids)
-    await search.index(tx, [(id_, updates[id_].text.search) for id_ in ids if id_ not in with_full_text])
-    if with_full_text:
-        await reindex(tx, known, list(with_full_text))
+    with_more_text = await articles.having_more_text(tx, ids)
+    await search.index(tx, [(id_, updates[id_].text.search) for id_ in ids if id_ not in with_more_text])
+    if with_more_text:
+        await reindex(tx, known, list(with_more_text))
     for id_ in ids:
         changed.setdefault(updates[id_].feed_id, []).append(id_)
     return changed

@@ -9,7 +9,15 @@ from reedbed.domain.entries import EntryPage, EntryRow, ViewQuery
 from reedbed.domain.errors import Invalid, NotFound, TooSlow
 from reedbed.domain.pagination import DEFAULT_LIMIT, Cursor, Order
 from reedbed.domain.records import record
-from reedbed.domain.search.excerpts import Excerpt, Span, excerpt, excerpt_of_markup, highlight, shows
+from reedbed.domain.search.excerpts import (
+    Excerpt,
+    Span,
+    excerpt,
+    excerpt_of_markup,
+    excerpt_of_transcript,
+    highlight,
+    shows,
+)
 from reedbed.domain.search.query import Filter, SearchQuery, parse_search
 from reedbed.domain.search.ranking import ranked
 from reedbed.domain.search.suggestions import MatchCount, estimated_count
@@ -22,6 +30,7 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import HIGHEST, LOWEST
 from reedbed.store.entries import read as entries
 from reedbed.store.search import MatchingIds, NoSuchList, SearchFilter, texts
+from reedbed.store.search.texts import Body
 
 SearchOrder = Literal["newest", "oldest", "relevance"]
 
@@ -96,7 +105,7 @@ async def search_entries(
             query = typed if filters is None else await find_forms(tx, typed)
             matches = await _find(tx, runtime, user_id, query, filters, options)
             rows = await entries.rows_by_ids(tx, user_id, list(matches.ids)) if matches.ids else []
-            markup = await _markup(tx, rows, query) if excerpts else {}
+            bodies = await _bodies(tx, rows, query) if excerpts else {}
             is_all = cursor is None and matches.next is None
             meant = (
                 await did_you_mean(tx, runtime, user_id, text, typed, view, unknown)
@@ -107,7 +116,7 @@ async def search_entries(
         raise TooSlow(
             "This search takes too long. Narrow it by a feed, a folder or a date, such as after:30d."
         ) from None
-    matched = {row.id: _matched(row, markup.get(row.id), query) for row in rows} if excerpts else {}
+    matched = {row.id: _matched(row, bodies.get(row.id), query) for row in rows} if excerpts else {}
     return SearchPage(tuple(rows), matches.next, matched, unknown, meant, query)
 
 
@@ -175,14 +184,17 @@ def _slice(best: Sequence[int], cursor: Cursor | None, limit: int) -> MatchingId
     return MatchingIds(tuple(best[start:end]), Cursor(end, 0) if end < len(best) else None)
 
 
-async def _markup(tx: Tx, rows: Sequence[EntryRow], query: SearchQuery) -> dict[int, str]:
+async def _bodies(tx: Tx, rows: Sequence[EntryRow], query: SearchQuery) -> dict[int, Body]:
     """The bodies of entries whose preview does not contain a match."""
     ids = [row.id for row in rows if query.groups and not shows(row.summary, query)]
     return await texts.bodies(tx, ids) if ids else {}
 
 
-def _matched(row: EntryRow, markup: str | None, query: SearchQuery) -> Matched:
+def _matched(row: EntryRow, body: Body | None, query: SearchQuery) -> Matched:
     title = highlight(row.title, query)
-    if markup is not None:
-        return Matched(title, excerpt_of_markup(markup, query, clean_text))
+    if body is not None:
+        found = excerpt_of_markup(body.markup, query, clean_text)
+        if not found.spans and body.transcript:
+            found = excerpt_of_transcript(body.transcript, query) or found
+        return Matched(title, found)
     return Matched(title, excerpt(" ".join(row.summary.split()), query))

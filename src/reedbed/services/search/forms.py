@@ -106,9 +106,11 @@ async def _unlearned_below(tx: Tx) -> int:
 
 
 def _unknown_in(known: KnownWords, entries: Sequence[IndexedText]) -> list[WordForm]:
-    return unknown_forms(
-        known, [(entry.language, search_words(entry.title, clean_text(entry.content))) for entry in entries]
-    )
+    return unknown_forms(known, [(entry.language, _words(entry)) for entry in entries])
+
+
+def _words(entry: IndexedText) -> SearchWords:
+    return search_words(entry.title, clean_text(entry.content), transcript=entry.transcript)
 
 
 def _form_cost(_: WordForm) -> float:

@@ -186,7 +186,7 @@ def _index_cost(indexed: tuple[int, SearchWords]) -> float:
 
 
 def words_of(entry: IndexedText) -> SearchWords:
-    return search_words(entry.title, clean_text(entry.content), entry.author, entry.categories)
+    return search_words(entry.title, clean_text(entry.content), entry.author, entry.categories, entry.transcript)
 
 
 def weight_of(word_lists: Sequence[SearchWords]) -> float:

@@ -161,6 +161,8 @@ class EntryText:
     """JSON of the fields that are only shown on the page of the entry."""
     other_folders: str | None = None
     """The folders of the feed besides `folder_id`, as `parse_folders` reads them."""
+    transcript: str = ""
+    """Of the recording, as plain text, once somebody asked for it."""
 
     @property
     def folder_ids(self) -> tuple[int, ...]:
@@ -190,6 +192,7 @@ _TEXT_COLUMNS = (
     subscriptions.c.folder_id,
     func.coalesce(entry_bodies.c.extra, "{}"),
     other_folders_of_row,
+    func.coalesce(entry_bodies.c.transcript, ""),
 )
 _VISIBLE_TEXTS = Query(
     select(*_TEXT_COLUMNS)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import orjson
-from sqlalchemy import bindparam
+from sqlalchemy import bindparam, update
 from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.feeds import RecordingTexts, TranscriptLink
@@ -43,6 +43,12 @@ def _put(name: str) -> Command:
     return Command(statement, columns=["entry_id", name, f"{name}_at"])
 
 
+_WORDS = Query(
+    select(func.coalesce(entry_bodies.c.transcript, "")).where(entry_bodies.c.entry_id == bindparam("entry")), into=str
+)
+_PUT_WORDS = Command(
+    update(entry_bodies).where(entry_bodies.c.entry_id == bindparam("entry")).values(transcript=bindparam("words"))
+)
 _PUT_CHAPTERS, _PUT_TRANSCRIPT = _put("chapters"), _put("transcript")
 
 
@@ -69,3 +75,13 @@ async def put_chapters(tx: Tx, entry_id: int, chapters: str, now: Instant) -> No
 
 async def put_transcript(tx: Tx, entry_id: int, transcript: str, now: Instant) -> None:
     await tx.run(_PUT_TRANSCRIPT, {"entry_id": entry_id, "transcript": transcript, "transcript_at": now})
+
+
+async def words(tx: Tx, entry_id: int) -> str:
+    """The transcript as plain text, for search, summaries and questions; empty if nobody asked for it yet."""
+    return await tx.one(_WORDS, {"entry": entry_id}) or ""
+
+
+async def put_words(tx: Tx, entry_id: int, transcript: str) -> None:
+    """The caller indexes the entry in the same transaction."""
+    await tx.run(_PUT_WORDS, {"entry": entry_id, "words": transcript})

@@ -262,10 +262,10 @@ class _Search(Generic[P]):
         good = await asyncio.to_thread(
             lambda: {entry.id for entry in entries if words.match(self._search_words(entry))}
         )
-        return Checked(good, CHAR_COST * sum(len(entry.content) for entry in entries))
+        return Checked(good, CHAR_COST * sum(len(entry.content) + len(entry.transcript) for entry in entries))
 
     def _search_words(self, entry: texts.IndexedText) -> SearchWords:
-        return search_words(entry.title, self.read(entry.content), entry.author, entry.categories)
+        return search_words(entry.title, self.read(entry.content), entry.author, entry.categories, entry.transcript)
 
 
 def _list_cost(entries: int, lists: Lists) -> float:

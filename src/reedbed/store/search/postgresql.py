@@ -10,7 +10,6 @@ knows no letters beyond ASCII.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 from sqlalchemy import text
 
@@ -30,7 +29,9 @@ GIN collects."""
 SHORT, LONG = 1_000, 1_500
 """Bytes of a stored row."""
 _MAX_POSITIONS = 16_000
-"""Positions in a vector end at 16,383; phrases beyond are not found."""
+"""Positions in a vector end at 16,383; of what is beyond, words are found and phrases are not."""
+_MAX_BYTES = 1_000_000
+"""Of all tokens. PostgreSQL rejects a vector of a megabyte or more."""
 _WEIGHTS = {"title": "A", "author": "B", None: ""}
 _ANY_COLUMN = ("A", "B", "D")
 
@@ -229,11 +230,13 @@ def _all_tokens(part: Part) -> str:
 
 
 def _vector(words: SearchWords) -> str:
-    positions = count(1)
     columns = ((words.title, "A"), (words.author, "B"), (words.text, ""))
-    lexemes = (
-        f"{token}:{position}{weight}"
-        for column, weight in columns
-        for token, position in zip(column.split(), positions, strict=False)
-    )
-    return " ".join(lexeme for lexeme, _ in zip(lexemes, range(_MAX_POSITIONS), strict=False))
+    tokens = [(token, weight) for column, weight in columns for token in column.split()]
+    lexemes = [f"{token}:{place}{weight}" for place, (token, weight) in enumerate(tokens[:_MAX_POSITIONS], 1)]
+    room = _MAX_BYTES - sum(len(token.encode()) for token, _ in tokens[:_MAX_POSITIONS])
+    for token in dict.fromkeys(token for token, _ in tokens[_MAX_POSITIONS:]):
+        room -= len(token.encode())
+        if room < 0:
+            break
+        lexemes.append(token)
+    return " ".join(lexemes)

@@ -8,7 +8,7 @@ from reedbed.domain.records import record
 from reedbed.domain.search.ranking import RankCandidate
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Query, QueryFamily, among, func, row_of, select
+from reedbed.store.engine.statements import HIGHEST, Query, QueryFamily, among, func, keyed, select
 from reedbed.store.entries.columns import categories_in
 from reedbed.store.tables import entries, entry_bodies
 
@@ -27,9 +27,21 @@ _CANDIDATES = Query(
 )
 _ORIGINAL = func.coalesce(entry_bodies.c.full_content + "\n" + entry_bodies.c.content, entry_bodies.c.content)
 _FULL_TEXT = func.coalesce(_ORIGINAL + "\n" + entry_bodies.c.translated, _ORIGINAL)
+_TRANSCRIPT = func.coalesce(entry_bodies.c.transcript, "")
+
+
+@record
+class Body:
+    markup: str
+    """The beginning of the sanitised markup."""
+    transcript: str
+
+
 _BODIES = Query(
-    select(entry_bodies.c.entry_id, func.substr(_FULL_TEXT, 1, MAX_READ)).where(among(entry_bodies.c.entry_id, "ids")),
-    into=row_of(int, str),
+    select(entry_bodies.c.entry_id, func.substr(_FULL_TEXT, 1, MAX_READ), _TRANSCRIPT).where(
+        among(entry_bodies.c.entry_id, "ids")
+    ),
+    into=keyed(int, Body),
 )
 
 _INDEXED = {
@@ -49,6 +61,7 @@ class IndexedText:
     language: str | None = None
     extra: str = "{}"
     """JSON of the fields that are only shown on the page of the entry."""
+    transcript: str = ""
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -63,6 +76,7 @@ _TO_INDEX = select(
     _FULL_TEXT,
     entries.c.language,
     entry_bodies.c.extra,
+    _TRANSCRIPT,
 ).join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
 _TEXT = Query(_TO_INDEX.where(among(entries.c.id, "ids")), into=IndexedText)
 _BELOW = Query(
@@ -96,11 +110,12 @@ def _possible_texts(
     full: str | None,
     extra: str,
     translated: str | None,
+    transcript: str,
 ) -> list[IndexedText]:
     texts = [content] if full is None else [content, f"{full}\n{content}"]
     if translated is not None:
         texts += [f"{text}\n{translated}" for text in texts]
-    return [IndexedText(id_, sort_at, title, author, text, extra=extra) for text in texts]
+    return [IndexedText(id_, sort_at, title, author, text, extra=extra, transcript=transcript) for text in texts]
 
 
 _TEXTS = Query(
@@ -113,6 +128,7 @@ _TEXTS = Query(
         entry_bodies.c.full_content,
         entry_bodies.c.extra,
         entry_bodies.c.translated,
+        _TRANSCRIPT,
     )
     .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
     .where(among(entries.c.id, "ids")),
@@ -138,7 +154,10 @@ async def below_id(tx: Tx, entry_id: int, limit: int) -> list[IndexedText]:
 
 
 async def possibly_indexed(tx: Tx, ids: Sequence[int]) -> list[IndexedText]:
-    """Every text an entry may have been indexed with: the feed's, with or without full article and translations."""
+    """Every text an entry may have been indexed with: the feed's, with or without full article and translations.
+
+    A transcript is stored and indexed in one transaction, so that it is part of all or of none.
+    """
     rows = await tx.all(_TEXTS, {"ids": list(ids)})
     return [text for texts in rows for text in texts]
 
@@ -152,6 +171,5 @@ async def candidates(tx: Tx, ids: Sequence[int]) -> list[RankCandidate]:
     return await tx.all(_CANDIDATES, {"ids": list(ids)})
 
 
-async def bodies(tx: Tx, ids: Sequence[int]) -> dict[int, str]:
-    """The beginning of each entry's sanitised markup."""
+async def bodies(tx: Tx, ids: Sequence[int]) -> dict[int, Body]:
     return dict(await tx.all(_BODIES, {"ids": list(ids)}))

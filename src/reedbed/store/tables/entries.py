@@ -44,6 +44,7 @@ entry_bodies = Table(
     Column("full_content", Text),
     moment("full_attempted_at", null=True),
     Column("translated", Text),  # sanitised HTML of all translations, for the search index
+    Column("transcript", Text),  # plain text of the recording's transcript, once somebody asked for it
     partial_index("ix_entry_bodies_full", "entry_id", where="full_content IS NOT NULL"),
 )
 
