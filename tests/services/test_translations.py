@@ -131,6 +131,17 @@ async def test_an_edit_costs_only_its_changed_blocks(desk: Desk, server: Transla
     assert server.texts[sent:] == ["In the end they were happy about what they have seen there."]
 
 
+async def test_an_article_changes_no_translation_of_another_feed(desk: Desk, server: TranslationServer) -> None:
+    server.spoil = lambda text, good: good + " und nicht"
+    first = _made(await _translate(desk, await _entry(desk)))
+    server.spoil = lambda text, good: good
+    entry_id = await _entry(desk, SECOND)
+    other = await desk.harness.follow("http://127.0.0.1:1/other", user_id=desk.user.id)
+    await desk.harness.change("UPDATE entries SET feed_id = :feed WHERE id = :id", feed=other, id=entry_id)
+    second = _made(await _translate(desk, entry_id))
+    assert "und nicht" in first.content and second.kept == 0 and "und nicht" not in second.content + second.title
+
+
 @pytest.mark.parametrize(
     "spoil",
     [

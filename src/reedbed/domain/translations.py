@@ -94,8 +94,9 @@ def block_key(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def stored_key(key: str, language: str, provider: str) -> str:
-    return f"{key}:{language}:{VERSION}:{provider}"
+def stored_key(key: str, feed_id: int, language: str, provider: str) -> str:
+    """For one feed: what an article tells the translator must not change the articles of other feeds."""
+    return f"{feed_id}:{key}:{language}:{VERSION}:{provider}"
 
 
 def base_language(code: str) -> str:

@@ -12,7 +12,6 @@ from reedbed.domain.translations import (
     block_key,
     problem_of,
     same_language,
-    stored_key,
 )
 from reedbed.ingest.blocks import Block, CutMarkup, Pair, cut_blocks, put_in_pairs, put_together, without_id
 from reedbed.ingest.language import detect_language
@@ -32,10 +31,9 @@ Texts = Mapping[str, str | None]
 """By the key of the block: its translation, or None where every try failed."""
 
 
-def block_keys(title: str, html: str, target: str, provider: str) -> list[str]:
-    """Of all blocks of an article, as they are stored."""
-    keys = to_translate(title_block(title), cut_article(html), target)
-    return [stored_key(key, target, provider) for key in keys]
+def block_keys(title: str, html: str, target: str) -> list[str]:
+    """Of all blocks of an article that are translated."""
+    return list(to_translate(title_block(title), cut_article(html), target))
 
 
 def cut_article(html: str) -> CutMarkup:

@@ -20,6 +20,7 @@ from reedbed.domain.translations import (
     check_mode,
     is_automatic,
     same_language,
+    stored_key,
 )
 from reedbed.domain.users import Preferences, User
 from reedbed.ingest.language import detect_language
@@ -171,7 +172,7 @@ async def _request(runtime: Runtime, user: User, entry: Entry, target: str, *, p
     )
     first = f"{text_hash}#0"
     variant, now = variant_of(translator.name, target), runtime.now()
-    keys = await _block_keys(entry.row.title, html, target, translator.name) if again else []
+    keys = await _block_keys(entry.row.title, html, target) if again else []
     async with runtime.db.write() as tx:
         stored = await translations.get(tx, user.id, entry.row.id, target)
         is_waiting = stored is not None and stored.queued_priority is not None and stored.is_current is False
@@ -184,15 +185,18 @@ async def _request(runtime: Runtime, user: User, entry: Entry, target: str, *, p
         )
         await ai.enqueue(tx, first, variant, user_id=user.id, priority=priority, now=now)
         if again:
-            await translations.forget_failed_blocks(tx, keys)
+            # The worker translates the same text of several feeds once, for the first of them.
+            feed_id = (await translations.source_of(tx, text_hash, target) or source).feed_id
+            names = [stored_key(key, feed_id, target, translator.name) for key in keys]
+            await translations.forget_failed_blocks(tx, names)
             await ai.retry(tx, variant.key(first))
     await runtime.bus.publish(ChangeEvent("wake", data={"for": "ai"}))
 
 
-async def _block_keys(title: str, html: str, target: str, provider: str) -> list[str]:
+async def _block_keys(title: str, html: str, target: str) -> list[str]:
     from reedbed.services.translations.blocks import block_keys  # which only the worker needs otherwise
 
-    return await asyncio.to_thread(block_keys, title, html, target, provider)
+    return await asyncio.to_thread(block_keys, title, html, target)
 
 
 def _detect(html: str) -> str | None:

@@ -124,7 +124,7 @@ class TranslationWork:
         return await translations.entries_of(tx, self.text_hash, self.row.language)
 
     def _stored_key(self, key: str) -> str:
-        return stored_key(key, self.row.language, self.row.model)
+        return stored_key(key, self.source.feed_id, self.row.language, self.row.model)
 
 
 async def find(tx: Tx, runtime: Runtime, row: Queued) -> TranslationWork | None:
@@ -139,8 +139,9 @@ async def find(tx: Tx, runtime: Runtime, row: Queued) -> TranslationWork | None:
     markup, title = cut_article(source.content), title_block(source.title)
     language = source.language or detect_language(f"{source.title}. {first_words(markup)}") or ""
     blocks = to_translate(title, markup, row.language)
-    stored = await translations.known_blocks(tx, [stored_key(key, row.language, row.model) for key in blocks])
-    known = {key: stored[name] for key in blocks if (name := stored_key(key, row.language, row.model)) in stored}
+    names = {key: stored_key(key, source.feed_id, row.language, row.model) for key in blocks}
+    stored = await translations.known_blocks(tx, list(names.values()))
+    known = {key: stored[name] for key, name in names.items() if name in stored}
     missing = _missing(title, markup, known, row.language)
     batch = batches(list(missing.items()))[0] if missing else []
     numbered = {str(number): text for number, (_, text) in enumerate(batch, 1)}

@@ -32,7 +32,7 @@ translations = Table(
 translated_blocks = Table(
     "translated_blocks",
     metadata,
-    Column("key", Text, primary_key=True),  # hash of the original, language, provider
+    Column("key", Text, primary_key=True),  # feed, hash of the original, language, provider
     Column("text", Text),  # with markers; NULL: every try failed
     number("tries"),
     moment("created_at"),
