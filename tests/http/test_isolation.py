@@ -33,6 +33,7 @@ NOUNS = {
     "import_id": "jobs",
     "invite_id": "mail_links",
     "published_id": "published_feeds",
+    "spoken_id": "spoken",
     "device_id": "push_devices",
     "undo_id": "undo_steps",
     "entry_id": "entries",
@@ -78,6 +79,10 @@ STRANGERS_WELCOME = {
     ("POST", "/api/v1/auth/reset-password"),
     ("GET", "/published/{token}.atom"),
     ("GET", "/published/{token}.json"),
+    ("GET", "/podcast/{token}/feed.rss"),
+    ("GET", "/podcast/{token}/{spoken_id}/sound"),
+    ("GET", "/podcast/{token}/{spoken_id}/chapters.json"),
+    ("GET", "/podcast/{token}/{spoken_id}/transcript.vtt"),
     ("GET", "/rss"),
     ("GET", "/api/item"),
     ("GET", "/api/site"),
@@ -327,6 +332,7 @@ def _id_for(endpoint: Endpoint, name: str, ids: dict[str, int]) -> str:
     if name in SECRETS:
         return SECRETS[name]
     noun = re.sub(r"^/api/v1/|/.*$", "", endpoint.path)
+    noun = "entries" if noun == "listening" and name == "id" else noun
     table = NOUNS.get(name) or (f"{name[:-3]}s" if name.endswith("_id") else noun)
     assert table in ids, f"no id known for {name} of {endpoint.method} {endpoint.path}"
     return str(ids[table])

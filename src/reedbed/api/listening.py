@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 import orjson
-from fastapi import Header, Response
+from fastapi import Header, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
@@ -15,15 +15,16 @@ from reedbed.http.models import ApiModel, FailureName, FailureText, JsonId, List
 from reedbed.http.params import IdPath
 from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.listening.manage import (
-    SpokenSound,
     get_spoken,
     newest_spoken,
     open_sound,
     podcast_owner,
+    podcast_url,
     publish_podcast,
     read_podcast,
     request_spoken,
 )
+from reedbed.services.runtime import Runtime
 
 router = ApiRouter(prefix="/api/v1/listening", tags=["listening"])
 podcast_router = ApiRouter(prefix="/podcast", tags=["listening"])
@@ -86,10 +87,10 @@ async def ask(runtime: CurrentRuntime, caller: CurrentCaller, body: ListenReques
     return Json(_response(await request_spoken(runtime, caller.user, body.kind, int(body.id))), 202)
 
 
-@router.post("/podcast", status_code=201, summary="Create a private podcast feed of what is read aloud")
+@router.post("/podcast", status_code=201, summary="Create a private podcast feed, or a new URL for it")
 async def create_podcast(runtime: CurrentRuntime, caller: CurrentCaller, body: PodcastRequest) -> Json[PodcastResponse]:
     opened = await publish_podcast(runtime, caller.user_id, body.name)
-    return Json(PodcastResponse(f"{runtime.accounts.base_url}/podcast/{opened.token}/feed.rss"), 201)
+    return Json(PodcastResponse(podcast_url(runtime, opened.token)), 201)
 
 
 @router.get("/{spoken_id}", summary="Get one")
@@ -98,8 +99,10 @@ async def get(runtime: CurrentRuntime, caller: CurrentCaller, spoken_id: IdPath)
 
 
 @router.get("/{spoken_id}/sound", summary="Get its sound, or a range of it", response_class=Response)
-async def sound(runtime: CurrentRuntime, caller: CurrentCaller, spoken_id: IdPath, wanted: Range = None) -> Response:
-    return _stream(await open_sound(runtime, caller.user_id, spoken_id, wanted))
+async def sound(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, spoken_id: IdPath, wanted: Range = None
+) -> Response:
+    return await _sound(request, runtime, caller.user_id, spoken_id, wanted)
 
 
 @router.get("/{spoken_id}/transcript.vtt", summary="Get its text with times", response_class=Response)
@@ -119,8 +122,10 @@ async def podcast(runtime: CurrentRuntime, token: str) -> Response:
 
 
 @podcast_router.get("/{token}/{spoken_id}/sound", summary="Get an episode", response_class=Response)
-async def podcast_sound(runtime: CurrentRuntime, token: str, spoken_id: IdPath, wanted: Range = None) -> Response:
-    return _stream(await open_sound(runtime, await podcast_owner(runtime, token), spoken_id, wanted))
+async def podcast_sound(
+    request: Request, runtime: CurrentRuntime, token: str, spoken_id: IdPath, wanted: Range = None
+) -> Response:
+    return await _sound(request, runtime, await podcast_owner(runtime, token), spoken_id, wanted)
 
 
 @podcast_router.get("/{token}/{spoken_id}/chapters.json", summary="Get its chapters", response_class=Response)
@@ -139,8 +144,17 @@ async def podcast_transcript(runtime: CurrentRuntime, token: str, spoken_id: IdP
     return _transcript(await get_spoken(runtime, await podcast_owner(runtime, token), spoken_id))
 
 
-def _stream(sound: SpokenSound) -> Response:
-    return StreamingResponse(sound.chunks, sound.status, {**_PRIVATE, **sound.headers}, sound.media_type)
+async def _sound(request: Request, runtime: Runtime, user_id: int, spoken_id: int, wanted: str | None) -> Response:
+    sound = await open_sound(runtime, user_id, spoken_id, wanted)
+    tag, headers = sound.headers["ETag"], {**_PRIVATE, **sound.headers}
+    if request.headers.get("if-range", tag) != tag:
+        # What the client holds a part of is another recording: it gets the whole new one.
+        sound = await open_sound(runtime, user_id, spoken_id, None)
+        headers = {**_PRIVATE, **sound.headers}
+    known = request.headers.get("if-none-match", "")
+    if known == "*" or tag in known.split(", "):
+        return Response(status_code=304, headers={**_PRIVATE, "ETag": tag})
+    return StreamingResponse(sound.chunks, sound.status, headers, sound.media_type)
 
 
 def _transcript(found: Spoken) -> Response:

@@ -3,12 +3,13 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from email.utils import format_datetime, parsedate_to_datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 import orjson
 from fastapi import Request, Response
 from pydantic import Field
 
+from reedbed.domain.errors import NotFound
 from reedbed.domain.feed_writer import FeedDocument, FeedItem, FeedSource, to_json_feed, write_atom
 from reedbed.domain.published_feeds import PublishedFeed, check_view
 from reedbed.domain.records import record
@@ -19,6 +20,7 @@ from reedbed.http.models import ApiModel, JsonId, ListPage, ResponseModel, Times
 from reedbed.http.params import IdPath
 from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.images import image_urls_for_apps
+from reedbed.services.listening.manage import podcast_url
 from reedbed.services.published_feeds import (
     OpenedFeed,
     Publication,
@@ -63,6 +65,8 @@ async def _feed_response(
     request: Request, runtime: Runtime, token: str, form: str, write: Writer, media_type: str
 ) -> Response:
     publication = await read_publication(runtime, token)
+    if publication.feed.view.spoken:
+        raise NotFound("There is nothing at this address.")  # a podcast has an address of its own
     body = write(*_document(runtime, publication, published_url(runtime, token, form)))
     tag = f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
     changed_at = _changed_at(publication)
@@ -161,8 +165,9 @@ class PublishedResponse(ResponseModel):
 
 @record
 class PublishedUrlsResponse(PublishedResponse):
-    atom_url: str
-    json_url: str
+    atom_url: Annotated[str, Field(description="Empty for the podcast of what is read aloud.")]
+    json_url: Annotated[str, Field(description="Empty for the podcast of what is read aloud.")]
+    podcast_url: Annotated[str | None, Field(description="Only of that podcast.")]
 
 
 _OPENED = {"description": "Includes the URLs, which are shown only once."}
@@ -214,10 +219,12 @@ def published_response(feed: PublishedFeed) -> PublishedResponse:
 
 
 def _opened_response(runtime: Runtime, opened: OpenedFeed) -> PublishedUrlsResponse:
+    spoken = opened.feed.view.spoken
     return PublishedUrlsResponse.of(
         opened.feed,
         opened.feed.view,
         view=opened.feed.view.kind,
-        atom_url=published_url(runtime, opened.token, "atom"),
-        json_url=published_url(runtime, opened.token, "json"),
+        atom_url="" if spoken else published_url(runtime, opened.token, "atom"),
+        json_url="" if spoken else published_url(runtime, opened.token, "json"),
+        podcast_url=podcast_url(runtime, opened.token) if spoken else None,
     )

@@ -89,6 +89,7 @@ PROGRAM_PATHS = (
     "/healthz",
     "/readyz",
     "/rss",
+    "/podcast/",
     "/published/",
     "/websub/",
     "/inbound/",

@@ -8,13 +8,14 @@ from reedbed.domain.playback import RecordingId
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.params import IdPath
-from reedbed.services.listening.manage import publish_podcast, request_spoken
+from reedbed.services.listening.manage import end_podcast, podcast_url, publish_podcast, request_spoken
 from reedbed.services.playback.positions import enqueue
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import set_preferences
 from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import explain, translate
-from reedbed.web.pages import see_other
+from reedbed.web.pages import is_htmx, page, see_other
+from reedbed.web.settings import show_reading
 from reedbed.web.views.layout import Toast
 
 router = APIRouter(include_in_schema=False)
@@ -35,16 +36,24 @@ async def listen_to_digest(
 async def _listen(
     request: Request, runtime: Runtime, caller: Caller, kind: SourceKind, source_id: int, back: str
 ) -> Response:
-    """Queue it if it is ready; else it is being read."""
+    """Play it if it is ready; else it is being read, and an event tells the page when it is done."""
     try:
         spoken = await request_spoken(runtime, caller.user, kind, source_id)
     except Conflict as error:
-        return see_other(request, back, toast=Toast(explain(error)))
+        return await _answer(request, back, explain(error))
     if spoken.status != "ready" or spoken.entry_id is None:
-        message = translate("It is being read aloud. You find it under Audio and video.")
-        return see_other(request, back, toast=Toast(message))
+        return await _answer(request, back, translate("It is being read aloud. You find it under Audio and video."))
+    if is_htmx(request):
+        return Response(status_code=204, headers={"Reedbed-Recording": str(spoken.entry_id)})
     await enqueue(runtime, caller.user_id, RecordingId(spoken.entry_id), "next")
     return see_other(request, "/recordings", toast=Toast(translate("Added to the queue")))
+
+
+async def _answer(request: Request, back: str, message: str) -> Response:
+    """The script stays on its page, so that the event which says that it is ready cannot come in between."""
+    if is_htmx(request):
+        return await page(request, "partials/toast.html", None, toast=Toast(message))
+    return see_other(request, back, toast=Toast(message))
 
 
 @router.post("/settings/listening")
@@ -58,6 +67,11 @@ async def save_settings(
 @router.post("/settings/podcast")
 async def publish(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     opened = await publish_podcast(runtime, caller.user_id, translate("Read aloud"))
-    url = f"{runtime.accounts.base_url}/podcast/{opened.token}/feed.rss"
-    message = translate("The address for your podcast app, shown once: %(url)s", url=url)
-    return see_other(request, "/settings/reading#listening", toast=Toast(message))
+    return await show_reading(request, runtime, caller, podcast_url=podcast_url(runtime, opened.token))
+
+
+@router.post("/settings/podcast/delete")
+async def unpublish(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+    await end_podcast(runtime, caller.user_id)
+    message = translate("Its address does not work any more.")
+    return see_other(request, "/settings/reading#podcast", toast=Toast(message))

@@ -3,22 +3,20 @@
 from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.errors import Conflict, Invalid
-from reedbed.domain.published_feeds import PublishedFeed as Published
 from reedbed.domain.published_feeds import PublishedView, check_view
-from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath, path_id
+from reedbed.services.listening.manage import podcast_url
 from reedbed.services.published_feeds import OpenedFeed, publish_view, renew_published, undo_last
 from reedbed.services.runtime import Runtime
 from reedbed.store import folders, published_feeds, sidebar
 from reedbed.store.tags import names as tag_names
-from reedbed.web.formats import ago
 from reedbed.web.forms import Text, folder_options
 from reedbed.web.i18n import explain, translate
 from reedbed.web.pages import see_other
-from reedbed.web.settings import settings_page
+from reedbed.web.settings import settings_page, usage_text
 from reedbed.web.views.layout import SelectOption, Toast
 from reedbed.web.views.settings import PublishedAddress, PublishedFeedView, PublishedSettings
 
@@ -66,7 +64,7 @@ async def _show(
     async with runtime.db.read() as tx:
         feeds = await published_feeds.of_user(tx, caller.user_id)
     view = PublishedSettings(
-        feeds=tuple(PublishedFeedView(feed.id, feed.name, _usage_text(feed, now)) for feed in feeds),
+        feeds=tuple(PublishedFeedView(feed.id, feed.name, usage_text(feed, now)) for feed in feeds),
         views=await _view_options(runtime, caller.user_id, chosen),
         made=_published_urls(runtime, new_feed) if new_feed else None,
         error=explain(error) if error else "",
@@ -109,11 +107,7 @@ def _read_view(text: str) -> PublishedView:
 
 
 def _published_urls(runtime: Runtime, new_feed: OpenedFeed) -> PublishedAddress:
+    if new_feed.feed.view.spoken:
+        return PublishedAddress(new_feed.feed.name, (podcast_url(runtime, new_feed.token),))
     base = f"{runtime.accounts.base_url}/published/{new_feed.token}"
-    return PublishedAddress(new_feed.feed.name, f"{base}.atom", f"{base}.json")
-
-
-def _usage_text(feed: Published, now: Instant) -> str:
-    if feed.last_used_at is None:
-        return translate("Published %(when)s, not read yet", when=ago(feed.created_at, now))
-    return translate("Last read %(when)s", when=ago(feed.last_used_at, now))
+    return PublishedAddress(new_feed.feed.name, (f"{base}.atom", f"{base}.json"))

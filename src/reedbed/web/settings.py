@@ -9,17 +9,28 @@ from starlette.datastructures import FormData
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.highlights import check_marked_words
+from reedbed.domain.published_feeds import PublishedFeed
+from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller, Preferences
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.services.auth import check_confirmed
+from reedbed.services.listening.manage import podcast_of
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of, set_preferences
+from reedbed.web.formats import ago
 from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import OWN_NAMES, explain, languages, translate
 from reedbed.web.pages import see_other, set_theme_cookie, theme_of
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.layout import SelectOption, Theme, Toast
-from reedbed.web.views.settings import NoSettings, ReadingSettings, SettingsPage, ThemeSettings, TranslationSettings
+from reedbed.web.views.settings import (
+    NoSettings,
+    PodcastSettings,
+    ReadingSettings,
+    SettingsPage,
+    ThemeSettings,
+    TranslationSettings,
+)
 
 
 async def settings_page(
@@ -115,12 +126,18 @@ async def save_look(request: Request, runtime: CurrentRuntime, caller: CurrentCa
 
 
 @router.get("/settings/reading")
-async def show_reading(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
-    return await _show_reading(request, runtime, caller)
+async def show_reading_settings(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
+    return await show_reading(request, runtime, caller)
 
 
-async def _show_reading(
-    request: Request, runtime: Runtime, caller: Caller, *, words: str | None = None, error: Invalid | None = None
+async def show_reading(
+    request: Request,
+    runtime: Runtime,
+    caller: Caller,
+    *,
+    words: str | None = None,
+    error: Invalid | None = None,
+    podcast_url: str = "",
 ) -> Response:
     preferences = preferences_of(caller.user)
     view = ReadingSettings(
@@ -138,9 +155,21 @@ async def _show_reading(
         can_listen=runtime.speech.speaker is not None,
         voice=preferences.voice,
         spoken_digests=preferences.spoken_digests,
+        podcast=await _podcast_settings(runtime, caller, podcast_url) if runtime.speech.speaker else None,
         translation=_translation_settings(runtime, preferences),
     )
     return await settings_page(request, runtime, caller, "reading", view, status=400 if error else 200)
+
+
+async def _podcast_settings(runtime: Runtime, caller: Caller, url: str) -> PodcastSettings:
+    found = await podcast_of(runtime, caller.user_id)
+    return PodcastSettings(usage_text(found, runtime.now()) if found else "", url)
+
+
+def usage_text(feed: PublishedFeed, now: Instant) -> str:
+    if feed.last_used_at is None:
+        return translate("Published %(when)s, not read yet", when=ago(feed.created_at, now))
+    return translate("Last read %(when)s", when=ago(feed.last_used_at, now))
 
 
 def _translation_settings(runtime: Runtime, preferences: Preferences) -> TranslationSettings | None:
@@ -181,7 +210,7 @@ async def save_reading(
     except Invalid as error:
         if error.field != "marked_words":
             raise
-        return await _show_reading(request, runtime, caller, words=marked_words, error=error)
+        return await show_reading(request, runtime, caller, words=marked_words, error=error)
     response = see_other(request, "/settings/reading", toast=Toast(translate("Saved.")))
     set_theme_cookie(request, response, replace(theme_of(request), scroll_marks=scroll_marks))
     return response

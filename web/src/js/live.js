@@ -11,6 +11,7 @@ import { refreshTree } from "./sidebar.js";
 import { extendToast, showToast } from "./toast.js";
 import { trigger } from "./htmx.js";
 import { number, translate, translateCount } from "./i18n.js";
+import { playRecording } from "./player-start.js";
 
 const address = document.body.dataset.live;
 const MINUTE = 60_000;
@@ -141,7 +142,14 @@ function tell(words, where) {
 function noteProgress(progress) {
   if (progress.what === "opml") showImport(progress);
   else if (progress.kind === "refresh") showRefresh(progress);
+  else if (progress.kind === "listening") noteSpoken(progress);
   else refreshFeedsSoon();
+}
+
+/** `{status, title, entry_id}`: what was asked to be read aloud can be played, or could not be read. */
+function noteSpoken({ status, title, entry_id }) {
+  if (status !== "ready" || !entry_id) return showToast(translate("notSpoken"));
+  showToast(translate("spoken", { title }), { label: translate("play"), act: () => playRecording(entry_id) });
 }
 
 /** "12 of 40" in the foot of the sidebar and in the message that the refresh has begun. */

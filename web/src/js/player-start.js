@@ -1,5 +1,6 @@
 // The player comes with the first sound, or when this reader's queue holds something; nothing of it before.
-import { json, explain } from "./requests.js";
+import { explain, json, send } from "./requests.js";
+import { showServerToast } from "./toast.js";
 
 const STATE = "reedbed:player";
 const QUEUE = "/api/v1/playback/queue";
@@ -42,12 +43,32 @@ document.addEventListener("submit", (event) => {
   if (!form) return;
   event.preventDefault();
   const [entry_id, number] = form.dataset.recording.split(":");
-  const place = event.submitter?.value ?? "now";
+  playRecording(entry_id, Number(number), event.submitter?.value);
+});
+
+// What is read aloud already is played; else the answer says that it is being read.
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest("form[data-listen]");
+  if (!form) return;
+  event.preventDefault();
+  form.closest("details")?.removeAttribute("open");
+  listenTo(form.getAttribute("action"), new FormData(form)).catch((error) => explain(error));
+});
+
+async function listenTo(url, fields) {
+  const answer = await send(url, fields);
+  const entry_id = answer.headers.get("Reedbed-Recording");
+  if (entry_id) playRecording(entry_id);
+  else showServerToast(await answer.text(), url);
+}
+
+/** Play it now, or put it into the queue. */
+export function playRecording(entry_id, number = 0, place = "now") {
   keepPlayerState({ queued: true, closed: false });
   player()
-    .then((module) => module.enqueue({ entry_id, number: Number(number), place }))
+    .then((module) => module.enqueue({ entry_id, number, place }))
     .catch((error) => explain(error));
-});
+}
 
 // From another device: `{what: "queue" | "position", source, ...}`.
 document.addEventListener("reedbed:playback", ({ detail }) => {

@@ -5,11 +5,11 @@ from collections.abc import AsyncGenerator, Mapping
 
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.listening import MAX_KEPT, SourceKind, Spoken
-from reedbed.domain.published_feeds import PublishedView
+from reedbed.domain.published_feeds import PublishedFeed, PublishedView
 from reedbed.domain.records import record
 from reedbed.domain.users import Preferences, User
 from reedbed.services.jobs import wake_jobs
-from reedbed.services.published_feeds import OpenedFeed, publish_view, read_publication
+from reedbed.services.published_feeds import OpenedFeed, publish_view, read_publication, renew_published, undo_last
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import token_hash
 from reedbed.services.users import preferences_of
@@ -88,31 +88,38 @@ class SpokenSound:
 
 
 async def open_sound(runtime: Runtime, user_id: int, spoken_id: int, wanted_range: str | None) -> SpokenSound:
-    """All of it, or the part that the range names."""
+    """All of it, or the part that the range names; nothing if the range begins behind its end."""
     found = await get_spoken(runtime, user_id, spoken_id)
     if found.status != "ready":
         raise NotFound(NO_SUCH)
-    first, last = _range(wanted_range, found.length)
-    headers = {"Content-Length": str(last - first + 1), "Accept-Ranges": "bytes"}
-    if wanted_range and (first, last) != (0, found.length - 1):
+    headers = {"Accept-Ranges": "bytes", "ETag": f'"{found.id}-{found.created_at}-{found.length}"'}
+    first, last = _range(wanted_range, found.length) or (0, found.length - 1)
+    if first > last:
+        headers |= {"Content-Length": "0", "Content-Range": f"bytes */{found.length}"}
+        return SpokenSound(416, headers, found.media_type, _chunks(runtime, spoken_id, first, last))
+    headers["Content-Length"] = str(last - first + 1)
+    is_part = _range(wanted_range, found.length) is not None
+    if is_part:
         headers["Content-Range"] = f"bytes {first}-{last}/{found.length}"
-        return SpokenSound(206, headers, found.media_type, _chunks(runtime, spoken_id, first, last))
-    return SpokenSound(200, headers, found.media_type, _chunks(runtime, spoken_id, first, last))
+    return SpokenSound(206 if is_part else 200, headers, found.media_type, _chunks(runtime, spoken_id, first, last))
 
 
-def _range(wanted: str | None, length: int) -> tuple[int, int]:
-    """The first and the last byte; all of them for a range that makes no sense."""
+def _range(wanted: str | None, length: int) -> tuple[int, int] | None:
+    """The first and the last byte; None for a range that makes no sense, which is ignored."""
     found = _RANGE.match((wanted or "").strip())
     if found is None or not (found[1] or found[2]):
-        return 0, length - 1
+        return None
     if not found[1]:
         return max(0, length - int(found[2])), length - 1
     first = int(found[1])
-    last = min(int(found[2]), length - 1) if found[2] else length - 1
-    return (first, last) if first <= last else (0, length - 1)
+    if found[2] and int(found[2]) < first:
+        return None
+    return first, min(int(found[2]), length - 1) if found[2] else length - 1
 
 
 async def _chunks(runtime: Runtime, spoken_id: int, first: int, last: int) -> AsyncGenerator[bytes]:
+    if first > last:
+        return
     for number in range(first // PART_BYTES, last // PART_BYTES + 1):
         async with runtime.db.read() as tx:
             data = await listening.part(tx, spoken_id, number)
@@ -125,8 +132,28 @@ async def _chunks(runtime: Runtime, spoken_id: int, first: int, last: int) -> As
 # --- The podcast feed
 
 
+async def podcast_of(runtime: Runtime, user_id: int) -> PublishedFeed | None:
+    async with runtime.db.read() as tx:
+        feeds = await published_feeds.of_user(tx, user_id)
+    return next((feed for feed in feeds if feed.view.spoken), None)
+
+
 async def publish_podcast(runtime: Runtime, user_id: int, name: str) -> OpenedFeed:
+    """Each user has at most one: if there is one, it gets a new address and the old one stops working."""
+    found = await podcast_of(runtime, user_id)
+    if found is not None:
+        return await renew_published(runtime, user_id, found.id)
     return await publish_view(runtime, user_id, name, PublishedView("all", spoken=True))
+
+
+async def end_podcast(runtime: Runtime, user_id: int) -> None:
+    found = await podcast_of(runtime, user_id)
+    if found is not None:
+        await undo_last(runtime, user_id, found.id)
+
+
+def podcast_url(runtime: Runtime, token: str) -> str:
+    return f"{runtime.accounts.base_url}/podcast/{token}/feed.rss"
 
 
 async def read_podcast(runtime: Runtime, token: str) -> tuple[str, list[Spoken]]:

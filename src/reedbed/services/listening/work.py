@@ -96,9 +96,27 @@ async def read_aloud(runtime: Runtime, job: Job) -> Done | Later:
     if failure is not None:
         async with runtime.db.write() as tx:
             await listening.fail(tx, spoken_id, failure)
-    data = {"kind": "listening", "job": str(job.id), "done": 1, "total": 1, "spoken_id": str(spoken_id)}
-    await runtime.bus.publish(ChangeEvent("progress", user_id=user_id, data=data))
+    await _tell(runtime, job, user_id, spoken_id)
     return Done({"spoken_id": spoken_id})
+
+
+async def _tell(runtime: Runtime, job: Job, user_id: int, spoken_id: int) -> None:
+    """Open pages say that it is ready, and play its entry."""
+    async with runtime.db.read() as tx:
+        made = await listening.get(tx, user_id, spoken_id)
+    if made is None:
+        return
+    data = {
+        "kind": "listening",
+        "job": str(job.id),
+        "done": 1,
+        "total": 1,
+        "spoken_id": str(spoken_id),
+        "status": made.status,
+        "title": made.title,
+        "entry_id": "" if made.entry_id is None else str(made.entry_id),
+    }
+    await runtime.bus.publish(ChangeEvent("progress", user_id=user_id, data=data))
 
 
 async def _read(runtime: Runtime, user: User, spoken: Spoken) -> None:

@@ -43,8 +43,17 @@ class ReadingSettings:
     """The server reads aloud."""
     voice: str = ""
     spoken_digests: bool = False
+    podcast: "PodcastSettings | None" = None
     translation: "TranslationSettings | None" = None
     """None: no translator is configured."""
+
+
+@record
+class PodcastSettings:
+    used: str = ""
+    """When it was last read; empty: there is none."""
+    url: str = ""
+    """Shown once: only a hash of the token is stored."""
 
 
 @record
@@ -198,8 +207,7 @@ class PublishedAddress:
     """Shown once: only a hash of the token is stored."""
 
     name: str
-    atom_url: str
-    json_url: str
+    urls: tuple[str, ...]
 
 
 @record
