@@ -122,6 +122,9 @@ def obey_the_task(question: Question) -> Reply:
         titles = re.findall(r"^\[(\d+)\] (.*) \(", material, re.MULTILINE)
         claims = [{"text": "A claim.", "quote": title, "sources": [int(number)]} for number, title in titles[:3]]
         return Reply(text=json.dumps({"answered": bool(claims), "claims": claims}))
+    if '"unsure"' in task:
+        numbers = re.findall(r"^\[(\d+)\]$", material, re.MULTILINE)
+        return Reply(text=json.dumps(dict.fromkeys(numbers, "unsure")))
     assert title is not None
     return Reply(text=summary(f"About {title[1]}", f"An article called {title[1]}."))
 

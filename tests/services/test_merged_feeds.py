@@ -16,7 +16,7 @@ from reedbed.services.search.find import search_entries
 from reedbed.services.stories import StoryGrouper
 from reedbed.services.subscriptions.manage import unsubscribe
 from reedbed.services.transfer.entries import Home, import_saved
-from reedbed.store import instance, reader_apps, stories
+from reedbed.store import instance, reader_apps
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.entries import read as entry_texts
 from reedbed.store.entries import streams as entry_streams
@@ -24,6 +24,7 @@ from reedbed.store.feeds import merge as feed_merge
 from reedbed.store.framing import documents as framed_documents
 from reedbed.store.read_state import unread
 from reedbed.store.retention import deletion
+from reedbed.store.stories import read as stories
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
 

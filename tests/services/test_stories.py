@@ -23,11 +23,12 @@ from reedbed.services.stories import (
     separate_story,
     split_entry,
 )
-from reedbed.store import search, stories
+from reedbed.store import search
 from reedbed.store.entries import read as entries
 from reedbed.store.feeds import merge as feed_merge
 from reedbed.store.read_state import unread
 from reedbed.store.read_state.unread import Arrival
+from reedbed.store.stories import read as stories
 from tests.harness import RuntimeHarness, open_harness, run
 
 BRIDGE = (
@@ -57,18 +58,19 @@ class Press:
     def runtime(self) -> Runtime:
         return self.harness.runtime
 
-    async def print(self, title: str, feed: int = 0, *, text: str = "", age: int = 0) -> int:
+    async def print(self, title: str, feed: int = 0, *, text: str = "", age: int = 0, lead: str = "") -> int:
         self._printed += 1
         at = self.runtime.now() - age
         async with self.runtime.db.write() as tx:
             rows = await run(
                 tx,
                 "INSERT INTO entries (feed_id, guid, title, change_hash, fetched_at, sort_at, summary) "
-                "VALUES (:feed, :guid, :title, 'x', :at, :at, '') RETURNING id",
+                "VALUES (:feed, :guid, :title, 'x', :at, :at, :lead) RETURNING id",
                 feed=self.feeds[feed],
                 guid=f"g{self._printed}",
                 title=title,
                 at=at,
+                lead=lead,
             )
             entry_id = rows[0][0]
             await run(

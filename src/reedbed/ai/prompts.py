@@ -10,6 +10,7 @@ from reedbed.ai.model import Prompt
 from reedbed.ai.responses import bounded
 from reedbed.domain.framing import CATEGORIES, CORRECTION_WORDS, OVERALL_WORDS, REASON_WORDS, SCORES
 from reedbed.domain.records import record
+from reedbed.domain.stories.corrections import TextPair
 
 MAX_ARTICLE_LENGTH = 24_000
 MAX_EXCERPT_LENGTH = 600
@@ -19,6 +20,8 @@ SUMMARY_TOKENS = 500
 DIGEST_TOKENS = 1_000
 ANSWER_TOKENS = 800
 LIST_TOKENS = 40
+MAX_LEAD_LENGTH = 400
+VERDICT_TOKENS = 12
 
 _LANGUAGES = {
     "ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
@@ -164,6 +167,30 @@ def list_prompt(page: str, lists: Sequence[Sequence[str]]) -> Prompt:
         f'site. Answer with JSON: "list" is its number, or 0 if none of them is. {as_data(fence)}'
     )
     return Prompt(instructions, fenced(material, fence), "list", _LIST_SCHEMA, LIST_TOKENS)
+
+
+def pairs_prompt(pairs: Sequence[TextPair]) -> Prompt:
+    """Which pairs of articles report the same event; each is given by titles and leads."""
+    material = "\n\n".join(
+        f"[{number}]\nA: {_title_and_lead(*pair.first)}\nB: {_title_and_lead(*pair.second)}"
+        for number, pair in enumerate(pairs, 1)
+    )
+    fence = fence_for(material)
+    instructions = (
+        "Below are pairs of articles, A and B, each pair with its number in square brackets. Decide for each pair "
+        "whether both articles report the same event: what happened, to whom, where and when. Two events of one kind, "
+        "two reports on one company or town, and two issues of a series are different. "
+        'Answer with JSON: for each number, "same", "different" or "unsure", as in {"1": "unsure"}, and nothing else. '
+        f"{as_data(fence)}"
+    )
+    verdict = {"type": "string", "enum": ["same", "different", "unsure"]}
+    schema = _object_schema({str(number): verdict for number in range(1, len(pairs) + 1)})
+    most_tokens = VERDICT_TOKENS * len(pairs) + 40
+    return Prompt(instructions, fenced(material, fence), "pairs", schema, most_tokens, temperature=0)
+
+
+def _title_and_lead(title: str, lead: str) -> str:
+    return " | ".join(filter(None, (bounded(title, MAX_TITLE_LENGTH), bounded(lead, MAX_LEAD_LENGTH))))
 
 
 def translation_prompt(texts: Mapping[str, str], source: str, target: str) -> Prompt:

@@ -23,6 +23,7 @@ from reedbed.domain.framing import (
     verified_quote,
 )
 from reedbed.domain.records import record
+from reedbed.domain.stories.corrections import Verdict
 
 MAX_TEXT_LENGTH = 1_200
 MAX_LINE_LENGTH = 140
@@ -141,6 +142,18 @@ def read_list_choice(response: str, count: int) -> int | None:
     """The number of the list, 0 for none; None if there is no such list."""
     number = json_object(response).get("list")
     return number if isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= count else None
+
+
+def read_verdicts(response: str, count: int) -> list[Verdict] | None:
+    """The verdict on each pair, in their order. None if the response has another form."""
+    fields = json_object(response)
+    if not any(str(number) in fields for number in range(1, count + 1)):
+        return None
+    return [_verdict(fields.get(str(number))) for number in range(1, count + 1)]
+
+
+def _verdict(raw: Any) -> Verdict:
+    return raw if raw in ("same", "different") else "unsure"
 
 
 def read_translation(response: str, ids: Collection[str]) -> Mapping[str, str] | None:

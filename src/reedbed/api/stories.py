@@ -18,7 +18,7 @@ from reedbed.http.params import IdPath, PageCursor, PageLimit
 from reedbed.http.responses import ApiRouter, Json
 from reedbed.services import stories as service
 from reedbed.services.summaries import one_lines
-from reedbed.store import stories
+from reedbed.store.stories import read as stories
 
 router = ApiRouter(prefix="/api/v1/stories", tags=["stories"])
 

@@ -190,8 +190,13 @@ PATIENCE = MINUTE
 Read = TypeVar("Read")
 
 
-async def ask_model(runtime: Runtime, user_id: int, prompt: Prompt, read: Callable[[str], Read | None]) -> Read | None:
-    """The response parsed by `read`. Retried once after two seconds, then None."""
+async def ask_model(
+    runtime: Runtime, user_id: int | None, prompt: Prompt, read: Callable[[str], Read | None]
+) -> Read | None:
+    """The response parsed by `read`. Retried once after two seconds, then None.
+
+    Without a user, the budget of the instance pays.
+    """
     for attempt in range(TRIES):
         if attempt:
             await asyncio.sleep(TRY_AGAIN_SECONDS)
@@ -207,7 +212,7 @@ async def ask_model(runtime: Runtime, user_id: int, prompt: Prompt, read: Callab
     return None
 
 
-async def _wait_for_permit(runtime: Runtime, user_id: int, prompt: Prompt) -> Permit | None:
+async def _wait_for_permit(runtime: Runtime, user_id: int | None, prompt: Prompt) -> Permit | None:
     """Wait for the rate limit, but not for an open breaker."""
     deadline = runtime.now() + PATIENCE
     while True:

@@ -17,11 +17,12 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.search.find import search_entries
 from reedbed.services.security import new_token, token_hash
 from reedbed.services.translations.manage import translations_for_programs
-from reedbed.store import digests, published_feeds, sidebar, stories, tags, users, visibility
+from reedbed.store import digests, published_feeds, sidebar, tags, users, visibility
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.entries import read as entry_texts
 from reedbed.store.entries.read import EntryText
+from reedbed.store.stories import read as stories
 
 MAX_PUBLISHED = 100
 ENTRIES = 50

@@ -8,6 +8,10 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+import orjson
+
+from reedbed.ai.prompts import pairs_prompt
+from reedbed.ai.responses import read_verdicts
 from reedbed.domain.entries import EntryRow, MarkResult, Selection
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.stories.compare import (
@@ -18,20 +22,26 @@ from reedbed.domain.stories.compare import (
     opening,
     shared_sentences,
 )
-from reedbed.domain.stories.index import LONGEST, MAX_STORIES, SPAN, Headline, Placed, StoryIndex, settle
+from reedbed.domain.stories.corrections import MAX_WAITING, PAIRS_AT_ONCE, WAITS, SplitEntry, Verdict, follow_splits
+from reedbed.domain.stories.index import LONGEST, MAX_STORIES, SPAN, Headline, Placed, ResolvedStory, StoryIndex, settle
 from reedbed.domain.stories.related import most_related, related_search
 from reedbed.domain.stories.story import KEPT, Outlet, Story
+from reedbed.domain.users import read_preferences
 from reedbed.ingest.text import clean_text
+from reedbed.services.ai import ask_model
 from reedbed.services.entries import NO_SUCH_ENTRY
 from reedbed.services.read_state import MAX_IDS, mark
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.find import search_entries
-from reedbed.store import instance, stories
+from reedbed.store import instance
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entry_texts
 from reedbed.store.entries.read import EntryText
 from reedbed.store.framing import analyses
 from reedbed.store.framing.analyses import VisibleAnalysis
+from reedbed.store.stories import grouping
+from reedbed.store.stories import read as stories
+from reedbed.store.stories.grouping import WaitingPair
 
 NO_SUCH_STORY = "There is no such story."
 NOT_IN_STORY = "This entry is not in the story."
@@ -146,7 +156,7 @@ async def _story_of_entry(tx: Tx, user_id: int, entry_id: int) -> int:
     entry = await entry_texts.get(tx, user_id, entry_id)
     if entry is None:
         raise NotFound(NO_SUCH_ENTRY)
-    await stories.ensure_story(tx, entry_id, entry.row.sort_at)
+    await grouping.ensure_story(tx, entry_id, entry.row.sort_at)
     story_id = await stories.story_of(tx, user_id, entry_id)
     if story_id is None:  # one that came with a merged feed, which not everyone may see
         raise Invalid(IN_NO_STORY)
@@ -218,15 +228,16 @@ class StoryGrouper:
         """Chore: return how many entries were assigned to a story."""
         async with runtime.db.read() as tx:
             stored = await instance.get_setting(tx, CURSOR)
-            newest = await stories.newest_entry(tx)
+            newest = await grouping.newest_entry(tx)
+            same = await grouping.same_pairs(tx, AT_ONCE) if runtime.ai.model is not None else []
         cursor = max(0, newest - REMEMBERED) if stored is None else int(stored)
-        if newest <= cursor:
+        if newest <= cursor and not same:
             return 0
         index = self._index if cursor == self._cursor else None
         if index is None:
             index = await self._load_index(runtime, cursor)
         try:
-            return await self._place_all(runtime, index)
+            return await self._place_all(runtime, index) + await self._join_pairs(runtime, index, same)
         except BaseException:
             self._index = None  # it may contain changes that were not saved
             raise
@@ -240,20 +251,39 @@ class StoryGrouper:
 
     async def _unseen(self, runtime: Runtime) -> list[Headline]:
         async with runtime.db.read() as tx:
-            headlines = await stories.new_headlines(tx, max(0, self._cursor - OVERLAP), AT_ONCE + OVERLAP)
+            headlines = await grouping.new_headlines(tx, max(0, self._cursor - OVERLAP), AT_ONCE + OVERLAP)
         return [headline for headline in headlines if headline.entry_id not in self._seen]
 
     async def _place(self, runtime: Runtime, index: StoryIndex, new: Sequence[Headline]) -> int:
         now = runtime.now()
         recent = [headline for headline in new if headline.at >= now - LONGEST]
-        result = settle(await asyncio.to_thread(_place_headlines, index, recent))
+        placed = await asyncio.to_thread(_place_headlines, index, recent)
+        result = settle(placed)
+        pairs = [(one.entry_id, to.doubtful) for one, to in placed if to.doubtful is not None]
+        splits = await _follow_splits(runtime, recent, result)
         cursor = max(self._cursor, new[-1].entry_id)
         async with runtime.db.write() as tx:
-            await stories.save(tx, result)
+            await grouping.save(tx, result)
+            await grouping.add_splits(tx, splits, now)
+            if pairs and runtime.ai.model is not None:
+                await grouping.add_pairs(tx, pairs, now, most=MAX_WAITING)
             await instance.set_setting(tx, CURSOR, str(cursor), now)
         index.forget(now - SPAN)
         self._advance(cursor, [headline.entry_id for headline in new])
         return len(result.homes)
+
+    async def _join_pairs(self, runtime: Runtime, index: StoryIndex, pairs: Sequence[tuple[int, int]]) -> int:
+        """Merge the stories of pairs that the model has found to be the same."""
+        joined = 0
+        for pair in pairs:
+            async with runtime.db.write() as tx:
+                first_id, second_id = [await grouping.story_of_entry(tx, entry_id) for entry_id in pair]
+                result = index.join(first_id, second_id) if first_id and second_id else None
+                if result is not None:
+                    await grouping.save(tx, result)
+                    joined += 1
+                await grouping.set_status(tx, [(*pair, "joined")])
+        return joined
 
     async def _load_index(self, runtime: Runtime, cursor: int) -> StoryIndex:
         self._index = index = StoryIndex()
@@ -262,7 +292,7 @@ class StoryGrouper:
         self._advance(cursor, [])
         while True:
             async with runtime.db.read() as tx:
-                rows = await stories.placed(tx, after, cursor, AT_ONCE)
+                rows = await grouping.placed(tx, after, cursor, AT_ONCE)
             if not rows:
                 return index
             after = rows[-1][0].entry_id
@@ -279,7 +309,94 @@ class StoryGrouper:
 async def delete_old_stories(runtime: Runtime) -> int:
     """Chore: delete stories without recent entries; the entries stay."""
     async with runtime.db.write() as tx:
-        return await stories.delete_old(tx, runtime.now() - KEPT)
+        await grouping.delete_old_pairs(tx, runtime.now() - LONGEST)
+        return await grouping.delete_old(tx, runtime.now() - KEPT)
+
+
+MAX_MEMBERS = 500
+"""Entries of stories with split entries that new ones are compared with."""
+
+
+async def _follow_splits(runtime: Runtime, new: Sequence[Headline], result: ResolvedStory) -> list[SplitEntry]:
+    """New entries that users have set apart already, because each is like one that they have split."""
+    if not result.homes:
+        return []
+    async with runtime.db.read() as tx:
+        splits = await grouping.splits_in(tx, list({*result.homes.values(), *result.merges}))
+        story_ids = list({story_id for _, story_id in splits})
+        rows = await grouping.members(tx, story_ids, MAX_MEMBERS) if splits else []
+    if not splits:
+        return []
+    return await asyncio.to_thread(_followed, new, result, rows, splits)
+
+
+def _followed(
+    new: Sequence[Headline],
+    result: ResolvedStory,
+    rows: Sequence[tuple[Headline, int]],
+    splits: Sequence[tuple[SplitEntry, int]],
+) -> list[SplitEntry]:
+    followed: list[SplitEntry] = []
+    for home in {result.merges.get(story_id, story_id) for _, story_id in splits}:
+        newcomers = [headline for headline in new if result.homes.get(headline.entry_id) == home]
+        members = [headline for headline, story_id in rows if result.merges.get(story_id, story_id) == home]
+        of_home = [split for split, story_id in splits if result.merges.get(story_id, story_id) == home]
+        followed += follow_splits(newcomers, members, of_home)
+    return followed
+
+
+# --- Doubtful pairs
+
+
+async def judge_pairs(runtime: Runtime) -> int:
+    """Chore: ask the model about doubtful pairs in one request; return how many it was asked about.
+
+    The built-in decision stands until an answer comes, and for good if none does.
+    """
+    if runtime.ai.model is None:
+        return 0
+    async with runtime.db.read() as tx:
+        waiting = await grouping.waiting_pairs(tx, runtime.now() - WAITS, PAIRS_AT_ONCE)
+        allowed = await _feeds_to_send(tx, runtime, waiting)
+    pairs = [pair for pair in waiting if allowed.issuperset(pair.feed_ids)]
+    kept_here = [pair for pair in waiting if not allowed.issuperset(pair.feed_ids)]
+    verdicts = await _ask_about(runtime, pairs)
+    statuses = [(pair.entry_id, pair.other_id, verdict) for pair, verdict in zip(pairs, verdicts, strict=False)]
+    statuses += [(pair.entry_id, pair.other_id, "unsure") for pair in kept_here]
+    if statuses:
+        async with runtime.db.write() as tx:
+            await grouping.set_status(tx, statuses)
+    return len(verdicts)
+
+
+async def _ask_about(runtime: Runtime, pairs: Sequence[WaitingPair]) -> Sequence[Verdict]:
+    """Empty if the model could not be asked. If its answers cannot be read, nothing is sure."""
+    if not pairs:
+        return []
+    answers: list[str] = []
+
+    def read(answer: str) -> Sequence[Verdict] | None:
+        answers.append(answer)
+        return read_verdicts(answer, len(pairs))
+
+    # Stories are everybody's, so the budget of the instance pays.
+    verdicts = await ask_model(runtime, None, pairs_prompt([pair.texts for pair in pairs]), read)
+    return verdicts or (["unsure" for _ in pairs] if answers else [])
+
+
+async def _feeds_to_send(tx: Tx, runtime: Runtime, pairs: Sequence[WaitingPair]) -> frozenset[int]:
+    """The feeds whose texts a follower allows to be sent to the model, and that no follower keeps on this server."""
+    feed_ids = frozenset(feed_id for pair in pairs for feed_id in pair.feed_ids)
+    model = runtime.ai.model
+    if not feed_ids or model is None or not model.is_remote:
+        return feed_ids
+    followers = await grouping.followers(tx, sorted(feed_ids))
+    local_only = {feed_id for feed_id, is_local, _ in followers if is_local}
+    return frozenset(
+        feed_id
+        for feed_id, _, preferences in followers
+        if feed_id not in local_only and read_preferences(orjson.loads(preferences)).remote_ai
+    )
 
 
 def _place_headlines(index: StoryIndex, new: Sequence[Headline]) -> list[tuple[Headline, Placed]]:

@@ -31,10 +31,10 @@ from reedbed.services.stories import (
     split_entry,
 )
 from reedbed.services.users import preferences_of
-from reedbed.store import stories
 from reedbed.store.engine.database import Tx
 from reedbed.store.sidebar import list_by_ids
-from reedbed.store.stories import StoryNeighbours
+from reedbed.store.stories import read as stories
+from reedbed.store.stories.read import StoryNeighbours
 from reedbed.web.formats import dated_time, day_of, short_time, zone_of
 from reedbed.web.framing import framing_view
 from reedbed.web.i18n import ngettext, translate

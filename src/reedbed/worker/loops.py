@@ -12,6 +12,7 @@ from reedbed.worker.scheduler import (
     enqueue_new_summaries,
     fetch_icons,
     group_stories,
+    judge_stories,
     run_due_digests,
     run_nightly_cleanup,
     sweep,
@@ -29,6 +30,7 @@ CHORES = (
     process_pushes,
     check_mailboxes,
     group_stories,
+    judge_stories,
 )
 
 

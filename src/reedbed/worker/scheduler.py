@@ -16,7 +16,7 @@ from reedbed.services.maintenance import run_chores
 from reedbed.services.newsletters.channels import check_due_mailboxes
 from reedbed.services.retention import LEASE, clean_up_when_due
 from reedbed.services.runtime import Runtime
-from reedbed.services.stories import StoryGrouper
+from reedbed.services.stories import StoryGrouper, judge_pairs
 from reedbed.services.summaries import SummaryRequester
 from reedbed.worker.sleep import sleep_until
 
@@ -33,6 +33,8 @@ CLEANUP_SECONDS = 120.0
 SUMMARY_SECONDS = 10.0
 MAILBOX_SECONDS = 10.0
 STORY_SECONDS = 10.0
+PAIR_SECONDS = 60.0
+"""Longer than it takes to group, so that one request has many pairs."""
 
 
 async def sweep(runtime: Runtime, stop: asyncio.Event) -> None:
@@ -69,6 +71,11 @@ async def check_mailboxes(runtime: Runtime, stop: asyncio.Event) -> None:
 async def group_stories(runtime: Runtime, stop: asyncio.Event) -> None:
     grouper = StoryGrouper()
     await _every(STORY_SECONDS, runtime, stop, "stories", lambda: _group_stories(runtime, grouper))
+
+
+async def judge_stories(runtime: Runtime, stop: asyncio.Event) -> None:
+    if runtime.ai.model is not None:
+        await _every(PAIR_SECONDS, runtime, stop, "story pairs", lambda: _judge_pairs(runtime))
 
 
 async def _every(
@@ -112,3 +119,8 @@ async def _check_mailboxes(runtime: Runtime) -> None:
 async def _group_stories(runtime: Runtime, grouper: StoryGrouper) -> None:
     if grouped := await grouper.group_new(runtime):
         log.info("stories grew", entries=grouped)
+
+
+async def _judge_pairs(runtime: Runtime) -> None:
+    while judged := await judge_pairs(runtime):
+        log.info("doubtful pairs were judged", pairs=judged)

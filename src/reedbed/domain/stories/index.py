@@ -34,6 +34,8 @@ class _Thresholds:
 
 _WITH_LEAD = _Thresholds(join=0.2, merge=0.35, merge_grown=0.38)
 _TITLE_ONLY = _Thresholds(join=0.22, merge=0.18, merge_grown=0.13)
+DOUBTFUL = 0.6
+"""From this share of the threshold on, an entry is not clearly apart from the story."""
 _SAME_FEED_THRESHOLD = 0.6
 """Higher within one feed, because a series of articles has very similar titles."""
 
@@ -97,6 +99,8 @@ class Placed:
     is_alone: bool
     merged: tuple[int, ...] = ()
     """Stories that were merged into this one."""
+    doubtful: int | None = None
+    """The story nearest to an entry that stands alone, if it is not clearly another."""
 
 
 class StoryIndex:
@@ -118,11 +122,13 @@ class StoryIndex:
         """Find or start the entry's story and add its words to the index."""
         self._placed += 1
         words = headline.words()
-        close = self._close_stories(headline, words)
+        close, doubtful = self._close_stories(headline, words)
         if not close:
-            if not headline.is_private and words.weights:
+            if headline.is_private:
+                doubtful = None
+            elif words.weights:
                 self._add(headline.entry_id, headline, words)
-            return Placed(headline.entry_id, is_alone=True)
+            return Placed(headline.entry_id, is_alone=True, doubtful=doubtful)
         if headline.is_private:
             return Placed(close[0], is_alone=False)
         story_id = close[0]
@@ -137,6 +143,15 @@ class StoryIndex:
         self._placed += 1
         self._add(story_id, headline, headline.words())
 
+    def join(self, first_id: int, second_id: int) -> "ResolvedStory | None":
+        """Merge two stories that a model has found to be one, if both are recent."""
+        first, second = self._stories.get(first_id), self._stories.get(second_id)
+        if first is None or second is None or first is second or not first.is_near(second.first, second.newest):
+            return None
+        newest = max(first.newest, second.newest)
+        story_id, merged_id = self._merge(first_id, second_id)
+        return ResolvedStory({story_id: story_id, merged_id: story_id}, {merged_id: story_id}, {story_id: newest})
+
     def forget(self, before: Instant) -> None:
         """Delete stories without entries since `before`. Recently updated stories come last in the dict."""
         old: list[int] = []
@@ -149,11 +164,12 @@ class StoryIndex:
 
     # --- Which stories are close
 
-    def _close_stories(self, headline: Headline, words: HeadlineWords) -> list[int]:
-        """Stories of the same event, the closest first."""
+    def _close_stories(self, headline: Headline, words: HeadlineWords) -> tuple[list[int], int | None]:
+        """Stories of the same event, the closest first, and the closest one that is not clearly apart."""
         vector = _unit(self._weighed(words.weights.items()))
         threshold = _limits(words).join
         matches: list[tuple[float, int]] = []
+        doubts: list[tuple[float, int]] = []
         for story_id in self._candidates(vector):
             story = self._stories[story_id]
             if not story.is_near(headline.at, headline.at) or story.is_other_of_series(words):
@@ -163,9 +179,12 @@ class StoryIndex:
             if sum(map(_evidence, (word for word in shared if word not in words.numbers))) < _MIN_SHARED:
                 continue
             closeness = self._closeness((words, vector), (story, other_vector), shared, _JOIN_BESIDES)
-            if closeness >= (_SAME_FEED_THRESHOLD if story.feeds == (headline.feed_id,) else threshold):
-                matches.append((closeness, story_id))
-        return [story_id for _, story_id in sorted(matches, key=lambda match: (-match[0], match[1]))]
+            is_same_feed = story.feeds == (headline.feed_id,)
+            if closeness >= (_SAME_FEED_THRESHOLD if is_same_feed else threshold):
+                matches.append((-closeness, story_id))
+            elif closeness >= DOUBTFUL * threshold and not is_same_feed:
+                doubts.append((-closeness, story_id))
+        return [story_id for _, story_id in sorted(matches)], min(doubts)[1] if doubts else None
 
     def _candidates(self, weights: _Vector) -> Iterable[int]:
         """The newest stories that share at least two of the heaviest words."""

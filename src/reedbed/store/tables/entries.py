@@ -149,7 +149,21 @@ story_splits = Table(  # the user has removed the entry from the story
     Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     moment("created_at"),
+    # The entry that the user removed, if this one followed because it is like it. It may be gone.
+    Column("because_id", BigInteger),
     Index("ix_story_splits_entry_id", "entry_id"),
+    sqlite_with_rowid=False,
+)
+
+story_pairs = Table(  # the story of the one entry may be that of the other: a model judges it
+    "story_pairs",
+    metadata,
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("other_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("status", Text, nullable=False, server_default="waiting"),  # same, different, unsure, joined
+    moment("added_at"),
+    Index("ix_story_pairs_other_id", "other_id"),
+    Index("ix_story_pairs_status", "status", "entry_id"),
     sqlite_with_rowid=False,
 )
 

@@ -1,4 +1,4 @@
-"""Stories: groups of entries about the same event, as a user sees them, and the grouping of new entries."""
+"""Stories: groups of entries about the same event, as a user sees them and corrects them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from sqlalchemy.sql.selectable import FromClause
 
 from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
-from reedbed.domain.stories.index import LONGEST, Headline, ResolvedStory
+from reedbed.domain.stories.index import LONGEST
 from reedbed.domain.stories.story import KEPT, MAX_OUTLETS, JoinedStory, Outlet, StorySource, StorySummary
 from reedbed.domain.times import DAY, Instant
 from reedbed.store.engine.database import Tx
@@ -22,7 +22,6 @@ from reedbed.store.engine.statements import (
     among,
     func,
     keyed,
-    larger,
     optional,
     row_of,
     select,
@@ -324,7 +323,9 @@ _SPLIT = Command(
     .on_conflict_do_nothing()
 )
 _UNSPLIT = Command(
-    delete(story_splits).where(story_splits.c.user_id == _USER, story_splits.c.entry_id == bindparam("id"))
+    delete(story_splits).where(
+        story_splits.c.user_id == _USER, or_(story_splits.c.entry_id == _ID, story_splits.c.because_id == _ID)
+    )
 )
 
 
@@ -333,6 +334,7 @@ async def split(tx: Tx, user_id: int, entry_id: int, now: Instant) -> None:
 
 
 async def unsplit(tx: Tx, user_id: int, entry_id: int) -> None:
+    """Put the entry back, and those that were split because they are like it."""
     await tx.run(_UNSPLIT, {"user_id": user_id, "id": entry_id})
 
 
@@ -372,127 +374,3 @@ async def unjoin(tx: Tx, user_id: int, story_id: int) -> None:
 async def joined(tx: Tx, user_id: int, story_id: int) -> list[JoinedStory]:
     """Return the stories that the user has joined to this one."""
     return await tx.all(_JOINED, {"user_id": user_id, "id": story_id})
-
-
-async def ensure_story(tx: Tx, entry_id: int, at: Instant) -> None:
-    """Make the entry a story of its own, unless it is in one."""
-    await tx.run(_SAVE_STORY, {"id": entry_id, "newest_at": at})
-    await tx.run(_ADD_ENTRY, {"id": entry_id, "story_id": entry_id})
-
-
-# --- Grouping of new entries
-
-_after, _most = bindparam("after", type_=BigInteger), bindparam("most", type_=BigInteger)
-_HEADLINE = (
-    entries.c.id,
-    entries.c.feed_id,
-    entries.c.title,
-    entries.c.sort_at,
-    feeds.c.owner_id.is_not(None),
-    entries.c.summary,
-    func.coalesce(entries.c.language, ""),
-)
-_NEWEST = Query(select(func.coalesce(func.max(entries.c.id), 0)), into=int)
-_NEW_HEADLINES = Query(
-    select(*_HEADLINE)
-    .join_from(entries, feeds, feeds.c.id == entries.c.feed_id)
-    .where(entries.c.id > _after, entries.c.audience_id.is_(None))
-    .order_by(entries.c.id)
-    .limit(_most),
-    into=Headline,
-)
-
-
-def _headline_and_story(*columns: Any) -> tuple[Headline, int]:
-    *headline, story_id = columns
-    return Headline(*headline), story_id
-
-
-_GROUPED_HEADLINES = Query(
-    select(*_HEADLINE, func.coalesce(story_entries.c.story_id, entries.c.id))
-    .join_from(entries, feeds, feeds.c.id == entries.c.feed_id)
-    .outerjoin(story_entries, story_entries.c.entry_id == entries.c.id)
-    .where(entries.c.id > _after, entries.c.id <= bindparam("up_to", type_=BigInteger), entries.c.audience_id.is_(None))
-    .order_by(entries.c.id)
-    .limit(_most),
-    into=_headline_and_story,
-)
-_new_story = insert(stories).values(id=bindparam("id"), newest_at=bindparam("newest_at"))
-_SAVE_STORY = Command(
-    _new_story.on_conflict_do_update(
-        index_elements=["id"], set_={"newest_at": larger(stories.c.newest_at, _new_story.excluded.newest_at)}
-    )
-)
-# Selected from `entries`, to skip entries that retention deleted since or that not everyone may see.
-_ADD_ENTRY = Command(
-    insert(story_entries)
-    .from_select(
-        ["entry_id", "story_id", "feed_id", "sort_at"],
-        select(entries.c.id, bindparam("story_id", type_=BigInteger), entries.c.feed_id, entries.c.sort_at).where(
-            entries.c.id == bindparam("id", type_=BigInteger), entries.c.audience_id.is_(None)
-        ),
-    )
-    .on_conflict_do_nothing()
-)
-_merged_id, _target_id = bindparam("gone", type_=BigInteger), bindparam("home", type_=BigInteger)
-_MOVE_ENTRIES = Command(update(story_entries).where(story_entries.c.story_id == _merged_id).values(story_id=_target_id))
-_SET_MERGED_INTO = Command(
-    update(stories)
-    .where(or_(stories.c.id == _merged_id, stories.c.merged_into == _merged_id))
-    .values(merged_into=_target_id)
-)
-_others = story_joins.alias("others")
-_MOVE_JOINS = (
-    Command(
-        delete(story_joins).where(
-            story_joins.c.story_id == _merged_id,
-            select(_others.c.story_id)
-            .where(_others.c.user_id == story_joins.c.user_id, _others.c.story_id == _target_id)
-            .exists(),
-        )
-    ),
-    Command(update(story_joins).where(story_joins.c.story_id == _merged_id).values(story_id=_target_id)),
-    Command(update(story_joins).where(story_joins.c.target_id == _merged_id).values(target_id=_target_id)),
-    Command(delete(story_joins).where(story_joins.c.story_id == story_joins.c.target_id)),
-    # A target is never joined itself.
-    Command(
-        update(story_joins)
-        .where(
-            story_joins.c.target_id == _target_id,
-            _others.c.user_id == story_joins.c.user_id,
-            _others.c.story_id == _target_id,
-        )
-        .values(target_id=_others.c.target_id)
-    ),
-    Command(delete(story_joins).where(story_joins.c.story_id == story_joins.c.target_id)),
-)
-_DELETE_OLD = Command(delete(stories).where(stories.c.newest_at < bindparam("before")))
-
-
-async def newest_entry(tx: Tx) -> int:
-    return await tx.get(_NEWEST)
-
-
-async def new_headlines(tx: Tx, after: int, limit: int) -> list[Headline]:
-    return await tx.all(_NEW_HEADLINES, {"after": after, "most": limit})
-
-
-async def placed(tx: Tx, after: int, up_to: int, limit: int) -> list[tuple[Headline, int]]:
-    """Return entries with their story ids; an ungrouped entry is its own story."""
-    return await tx.all(_GROUPED_HEADLINES, {"after": after, "up_to": up_to, "most": limit})
-
-
-async def save(tx: Tx, resolved: ResolvedStory) -> None:
-    await tx.run_many(_SAVE_STORY, [{"id": id_, "newest_at": at} for id_, at in resolved.newest.items()])
-    moves: Sequence[dict[str, int]] = [
-        {"gone": merged_id, "home": target_id} for merged_id, target_id in resolved.merges.items()
-    ]
-    await tx.run_many(_MOVE_ENTRIES, moves)
-    await tx.run_many(_SET_MERGED_INTO, moves)
-    for command in _MOVE_JOINS:
-        await tx.run_many(command, moves)
-    await tx.run_many(_ADD_ENTRY, [{"id": id_, "story_id": target_id} for id_, target_id in resolved.homes.items()])
-
-
-async def delete_old(tx: Tx, before: Instant) -> int:
-    return await tx.run(_DELETE_OLD, {"before": before})
