@@ -23,7 +23,23 @@ def test_the_application_starts_without_the_endpoint_for_assistants() -> None:
 
 def test_an_idle_server_has_not_loaded_what_few_use() -> None:
     rare = "reedbed." + " reedbed.".join(
-        ("cli.users", "ingest.smtp", "ingest.page_feeds", "services.transfer", "services.framing.manage", "ai.speech")
+        (
+            "cli.users",
+            "ingest.smtp",
+            "ingest.page_feeds",
+            "services.transfer",
+            "services.framing.manage",
+            "services.framing.analyse",
+            "ai.speech",
+            "ai.answers",
+            "domain.interest.features",
+            "services.interest",
+            "store.sharing",
+            "services.listening.manage",
+            "services.published_feeds",
+            "services.translations.manage",
+            "services.subscriptions.bulk",
+        )
     )
     code = f"""
 import sys, reedbed.cli.main, reedbed.cli.serve, reedbed.roles.run, reedbed.roles.app, reedbed.worker

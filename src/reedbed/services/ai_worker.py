@@ -27,7 +27,6 @@ from reedbed.services.ai import (
     enter,
     settle,
 )
-from reedbed.services.framing import analyse as framing_work
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import enqueue_extracts
 from reedbed.store import ai, summaries
@@ -74,8 +73,11 @@ async def load_work(tx: Tx, runtime: Runtime, row: Queued) -> Work | None:
         from reedbed.services.translations import work as translation_work  # few use it
 
         return await translation_work.find(tx, runtime, row)
-    kind = framing_work if is_framing(row.variant) else summary_work
-    return await kind.find(tx, runtime, row)
+    if is_framing(row.variant):
+        from reedbed.services.framing import analyse as framing_work
+
+        return await framing_work.find(tx, runtime, row)
+    return await summary_work.find(tx, runtime, row)
 
 
 log = structlog.get_logger()

@@ -46,7 +46,6 @@ from reedbed.domain.webhooks import WebhookEvent
 from reedbed.ingest.text import prose_text
 from reedbed.services.ai import ask_model, must_stay_local, variant_for
 from reedbed.services.images import image_urls_for_apps
-from reedbed.services.interest import digest_interest
 from reedbed.services.jobs import (
     Done,
     Later,
@@ -57,14 +56,13 @@ from reedbed.services.jobs import (
     try_again,
     wake_jobs,
 )
-from reedbed.services.listening.manage import may_read_aloud, request_spoken
 from reedbed.services.push import enqueue_push_notes
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.find import search_entries
 from reedbed.services.summaries import MAX_HTML, extract_summaries
 from reedbed.services.users import preferences_of
 from reedbed.services.webhooks import enqueue_webhook_event
-from reedbed.store import digests, folders, jobs, sharing, sidebar, summaries, users
+from reedbed.store import digests, folders, jobs, sidebar, summaries, users
 from reedbed.store.digests import Schedule
 from reedbed.store.entries import read as entries
 from reedbed.store.entries.read import EntryText
@@ -269,6 +267,8 @@ async def write_digest(runtime: Runtime, job: Job) -> Done | Later:
 
 
 async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None:
+    from reedbed.services.interest import digest_interest  # digests are rare
+
     variant = variant_for(runtime, user)
     rows = await find_entries(runtime, user.id, digest.scope, digest.since)
     if not rows:
@@ -294,6 +294,9 @@ async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None
 
 
 async def _deliver(runtime: Runtime, user: User, digest_id: int, *, mail: bool) -> None:
+    from reedbed.services.listening.manage import may_read_aloud, request_spoken
+    from reedbed.store import sharing
+
     digest = await get_digest(runtime, user.id, digest_id)
     async with runtime.db.write() as tx:
         await enqueue_webhook_event(tx, user.id, WebhookEvent.DIGEST, {"digest_id": digest_id}, runtime.now())

@@ -25,7 +25,6 @@ from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
 from reedbed.domain.text import Difference, differences
 from reedbed.ingest.text import clean_text
-from reedbed.services import interest
 from reedbed.services.live import publish_counts, publish_states
 from reedbed.services.runtime import Runtime
 from reedbed.store import folders, subscriptions, tags
@@ -125,6 +124,8 @@ async def list_entries(
 async def _list_by_interest(
     runtime: Runtime, user_id: int, query: ViewQuery, cursor: Cursor | None, limit: int
 ) -> EntryPage:
+    from reedbed.services import interest  # off until wanted
+
     async with runtime.db.read() as tx:
         ranked = await interest.list_ranked(tx, user_id, query, cursor, limit, runtime.now())
     if ranked is None:
@@ -181,6 +182,10 @@ async def change_entry(runtime: Runtime, user_id: int, entry_id: int, change: St
 
 async def _learn(runtime: Runtime, tx: Tx, user_id: int, entry_id: int, change: StateChange) -> None:
     """Being marked read says nothing: the page tells separately how long an entry was open."""
+    if not (change.starred or change.later):
+        return
+    from reedbed.services import interest
+
     if change.starred:
         await interest.learn(runtime, tx, user_id, [entry_id], "starred")
     if change.later:

@@ -20,7 +20,7 @@ from reedbed.services.search.forms import learn_older_entries
 from reedbed.services.search.upkeep import index_older_categories, merge_search_index, repair_search
 from reedbed.services.sign_in import delete_expired_sign_ins
 from reedbed.services.stories import delete_old_stories
-from reedbed.services.subscriptions.bulk import unmute_due
+from reedbed.services.subscriptions.mutes import unmute_due
 from reedbed.services.webhooks import delete_old_webhook_calls
 from reedbed.store import ai, auth, instance, jobs, listening, summaries, translations, users
 from reedbed.store.feeds import feeds as feed_history

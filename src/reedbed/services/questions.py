@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from reedbed.ai.answers import Inquiry, answer, best_passages, excerpt, inquire, search_terms
 from reedbed.ai.prompts import MAX_PASSAGE, Reading, answer_prompt
 from reedbed.ai.responses import read_answer
 from reedbed.domain.digests import DigestScope, Sentence, source_of, sources_of
@@ -41,6 +41,9 @@ from reedbed.store.entries import lists as entry_lists
 from reedbed.store.entries import read as entry_texts
 from reedbed.store.entries.read import EntryText
 from reedbed.store.jobs import Job
+
+if TYPE_CHECKING:  # imported with the first question: it takes a tenth of a second
+    from reedbed.ai.answers import Inquiry
 
 JOB_KIND = "question"
 EVERYTHING = DigestScope()
@@ -99,6 +102,8 @@ async def answer_watched(runtime: Runtime) -> int:
 async def _answer_if_watched(runtime: Runtime, question: Question) -> bool:
     async with runtime.db.write() as tx:  # first, so that a question that fails does not hold up the others
         await questions.postpone_watched(tx, question.id, runtime.now())
+    from reedbed.ai.answers import answer, inquire
+
     inquiry = inquire(question.question)
     passages: list[CitablePassage] = []
     stories: Mapping[int, int] = {}
@@ -141,6 +146,8 @@ async def answer_question(runtime: Runtime, job: Job) -> Done | Later:
 
 
 async def _answer(runtime: Runtime, user: User, question: Question) -> None:
+    from reedbed.ai.answers import inquire
+
     await _publish_progress(runtime, question, "searching")
     inquiry = inquire(question.question)
     passages, stories = await _find_passages(runtime, user.id, question.scope, inquiry)
@@ -154,9 +161,11 @@ async def _answer(runtime: Runtime, user: User, question: Question) -> None:
 
 
 async def _find_passages(
-    runtime: Runtime, user_id: int, scope: DigestScope, inquiry: Inquiry
+    runtime: Runtime, user_id: int, scope: DigestScope, inquiry: "Inquiry"
 ) -> tuple[list[CitablePassage], Mapping[int, int]]:
     """Entries that may hold the answer, and the stories they belong to."""
+    from reedbed.ai.answers import search_terms
+
     rows = await _candidates(runtime, user_id, scope, search_for(search_terms(inquiry), scope.q))
     ids = [row.id for row in rows]
     async with runtime.db.read() as tx:
@@ -195,11 +204,13 @@ async def _write_answer(
     runtime: Runtime,
     user: User,
     question: Question,
-    inquiry: Inquiry,
+    inquiry: "Inquiry",
     passages: Sequence[CitablePassage],
     stories: Mapping[int, int],
 ) -> tuple[AnswerText, str]:
     """The answer and its author: the model, or quotes from the entries if the model is not available."""
+    from reedbed.ai.answers import answer
+
     variant = variant_for(runtime, user)
     async with runtime.db.read() as tx:
         private_feeds = await must_stay_local(tx, runtime, user.id)
@@ -227,9 +238,11 @@ async def _answer_by_model(
     user_id: int,
     question: Question,
     variant: Variant,
-    inquiry: Inquiry,
+    inquiry: "Inquiry",
     passages: Sequence[CitablePassage],
 ) -> AnswerText | None:
+    from reedbed.ai.answers import best_passages, excerpt
+
     selected = await asyncio.to_thread(best_passages, inquiry, passages, READ)
     numbers = dict(enumerate(selected, 1))
     readings = [

@@ -1,13 +1,13 @@
 """Read state: mark entries read or unread, undo, star, tag, and verify the unread counts daily."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import structlog
 
 from reedbed.domain.entries import MarkResult, Selection, StateChange, tag_names
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.times import DAY, Instant
-from reedbed.services import interest
 from reedbed.services.entries import NO_SUCH_ENTRY, NO_SUCH_LIST, make_tags
 from reedbed.services.live import publish_counts, publish_states
 from reedbed.services.runtime import Runtime
@@ -22,6 +22,9 @@ from reedbed.store.read_state.counts import recount, users_to_recount
 from reedbed.store.read_state.mark import ResolvedSelection, mark_all
 from reedbed.store.read_state.mark import mark as mark_chosen
 from reedbed.store.visibility import feeds_of, has_hidden_feeds
+
+if TYPE_CHECKING:
+    from reedbed.domain.interest.model import Act
 
 MAX_IDS = 10_000
 HISTORY_KEPT = 90 * DAY
@@ -84,12 +87,18 @@ async def change_entries(
             await make_tags(runtime, tx, user_id, names)
             await tags.put(tx, user_id, entry_ids, names)
         if change.starred or change.later:
-            await interest.learn(runtime, tx, user_id, entry_ids, "starred" if change.starred else "later")
+            await _learn(runtime, tx, user_id, entry_ids, "starred" if change.starred else "later")
         elif change.read and by_app and len(entry_ids) == 1:
-            await interest.learn(runtime, tx, user_id, entry_ids, "app")
+            await _learn(runtime, tx, user_id, entry_ids, "app")
     await publish_states(runtime, user_id, entry_ids, change)
     if together != entry_ids:
         await publish_states(runtime, user_id, together[len(entry_ids) :], StateChange(read=True))
+
+
+async def _learn(runtime: Runtime, tx: Tx, user_id: int, entry_ids: list[int], act: "Act") -> None:
+    from reedbed.services import interest  # loaded with the first act
+
+    await interest.learn(runtime, tx, user_id, entry_ids, act)
 
 
 async def untag_entries(runtime: Runtime, user_id: int, entry_ids: list[int], names: tuple[str, ...]) -> None:

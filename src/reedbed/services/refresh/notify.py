@@ -13,7 +13,7 @@ from reedbed.services.jobs import Done, Later, enqueue_shared_note, try_again
 from reedbed.services.push import enqueue_push_notes
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of
-from reedbed.store import jobs, sharing, sidebar, users
+from reedbed.store import jobs, sidebar, users
 from reedbed.store.engine.database import Tx
 from reedbed.store.jobs import Job
 
@@ -32,6 +32,8 @@ async def enqueue_stopped(tx: Tx, feed_ids: Sequence[int], now: Instant) -> None
 
 async def report_stopped(runtime: Runtime, job: Job) -> Done | Later:
     """Job handler. Without a user: enqueue a job for each subscriber who wants to be told."""
+    from reedbed.store import sharing  # feeds seldom stop
+
     feed_id = job.payload["feed_id"]
     if job.user_id is not None:
         return await _tell_stopped(runtime, job, job.user_id, feed_id)
@@ -68,6 +70,8 @@ async def mail_broken_feeds(runtime: Runtime, job: Job) -> Done | Later:
 
 async def _tell_stopped(runtime: Runtime, job: Job, user_id: int, feed_id: int) -> Done | Later:
     """Nothing is told if the feed was left, paused or started again meanwhile."""
+    from reedbed.store import sharing
+
     async with runtime.db.read() as tx:
         user = await users.get(tx, user_id)
         feeds = await sidebar.list_by_ids(tx, user_id, [feed_id])

@@ -1,9 +1,8 @@
-"""Changes of many subscriptions at once, and those that the clock makes."""
+"""Changes of many subscriptions at once."""
 
 from collections.abc import Sequence
 
 from reedbed.domain.errors import Invalid, NotFound
-from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import SubscriptionFilter
 from reedbed.domain.unset import UNSET, Unset
@@ -65,12 +64,3 @@ async def list_ids(runtime: Runtime, user_id: int, chosen: SubscriptionFilter) -
     async with runtime.db.read() as tx:
         rows = await subscriptions.page(tx, user_id, chosen, limit=MAX_SUBSCRIPTIONS, offset=0)
     return [row.id for row in rows]
-
-
-async def unmute_due(runtime: Runtime) -> int:
-    """Chore: end the mutes whose time has come; return how many users had one."""
-    async with runtime.db.write() as tx:
-        users = await subscriptions.unmute_due(tx, runtime.now())
-    for user_id in users:
-        await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
-    return len(users)

@@ -14,12 +14,12 @@ The orders `important` and `shortest` have no index: they rank the newest `RANKE
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BigInteger, ClauseElement, ColumnElement, FromClause, Select, and_, bindparam, literal_column
 
 from reedbed.domain.entries import EntryPage, EntryRow, ViewQuery
-from reedbed.domain.interest.features import Candidate
 from reedbed.domain.pagination import DEFAULT_LIMIT, MAX_LIMIT, Cursor, ListOrder, Order
 from reedbed.domain.records import record
 from reedbed.store.engine.database import Tx
@@ -62,6 +62,9 @@ from reedbed.store.tables import (
     unread,
 )
 from reedbed.store.visibility import VisibleScope, above_read_marker, alive, in_hidden_feed, resolve, shows
+
+if TYPE_CHECKING:
+    from reedbed.domain.interest.features import Candidate
 
 FEW = 100
 """Merging costs about 20 to 50 µs per feed, so it is used for at most this many feeds."""
@@ -126,7 +129,7 @@ async def page(
     return await _page_of(tx, user_id, rows, limit, has_repeats=scope.has_repeats)
 
 
-async def newest(tx: Tx, user_id: int, query: ViewQuery, limit: int) -> list[Candidate] | None:
+async def newest(tx: Tx, user_id: int, query: ViewQuery, limit: int) -> "list[Candidate] | None":
     """The newest entries of the list, with what a ranking needs of them; None as for `page`."""
     scope = await resolve(tx, user_id, query)
     if scope is None:
@@ -145,7 +148,7 @@ async def newest(tx: Tx, user_id: int, query: ViewQuery, limit: int) -> list[Can
         once=_once(query, scope),
         usual=False,
     )
-    return await tx.all(_NEWEST(variant), _params(user_id, query, scope, None, limit))
+    return await tx.all(_newest_family()(variant), _params(user_id, query, scope, None, limit))
 
 
 def _strategy(query: ViewQuery, scope: VisibleScope) -> str:
@@ -224,6 +227,8 @@ _PAGE = QueryFamily(_build, into=_row_and_key)
 
 
 def _build_newest(variant: _ListVariant) -> ClauseElement:
+    from reedbed.domain.interest.features import Candidate
+
     positions = _walked(variant).subquery("found")
     return (
         select(*(entries.c[name] for name in Candidate._fields))
@@ -232,7 +237,11 @@ def _build_newest(variant: _ListVariant) -> ClauseElement:
     )
 
 
-_NEWEST = QueryFamily(_build_newest, into=Candidate)
+@cache
+def _newest_family() -> "QueryFamily[Candidate]":
+    from reedbed.domain.interest.features import Candidate  # few lists are ranked
+
+    return QueryFamily(_build_newest, into=Candidate)
 
 
 def _positions(variant: _ListVariant) -> Select[Any]:
