@@ -34,6 +34,15 @@ def test_feeds_are_filtered_changed_and_say_so(walk: Walk, way: Way) -> None:
         expect(page.locator("#feed-statuses [data-status=all] .count")).not_to_be_empty()
 
 
+def test_what_is_chosen_high_up_is_changed_without_scrolling(walk: Walk) -> None:
+    page = walk("/feeds", DESK)
+    page.set_viewport_size({"width": 1440, "height": 420})
+    bulk = page.locator("#feeds-bulk")
+    expect(bulk).not_to_be_in_viewport()
+    page.locator(".feedline input[name=ids]").first.check()
+    expect(bulk.get_by_role("button", name="Change them")).to_be_in_viewport()
+
+
 def test_folders_move_by_keys_and_by_dragging(walk: Walk, home: Reedbed) -> None:
     with signed_in(home.url) as client:
         known = {one["name"] for one in client.get("/api/v1/folders").json()["items"]}

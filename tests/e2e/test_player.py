@@ -145,3 +145,18 @@ def test_the_queue_is_sorted_and_taken_back(listening: tuple[Reedbed, Any], visi
     page.goto(f"{server.url}/recordings?show=played")
     expect(page.locator(".recordings h2")).to_have_text(["A bench by the water"])
     assert violations(page) == []
+
+
+@pytest.mark.parametrize("phone", [False, True])
+def test_a_message_stands_above_the_player(listening: tuple[Reedbed, Any], visit: Visit, *, phone: bool) -> None:
+    server, client = listening
+    page = visit(f"{server.url}/unread", Way(phone=phone), token=token_of(client))
+    play(page, "Ninety lamps")
+    page.goto(f"{server.url}/recordings")
+    expect(page.get_by_role("heading", name="Audio and video")).to_be_visible()
+    expect(page.locator(BAR)).to_be_visible()
+    page.get_by_role("button", name="Add to the queue").last.click()
+    toast = page.locator(".toast")
+    expect(toast).to_be_visible()
+    message, bar = toast.bounding_box(), page.locator(BAR).bounding_box()
+    assert message and bar and message["y"] + message["height"] <= bar["y"]

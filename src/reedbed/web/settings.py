@@ -77,6 +77,7 @@ def _other_pages(caller: Caller) -> tuple[SelectOption, ...]:
         ("/searches", translate("Searches and tags")),
         ("/bookmarks", translate("Bookmarks")),
         ("/highlights", translate("Highlights")),
+        ("/recordings", translate("Audio and video")),
         ("/history", translate("Recently read")),
     ]
     if caller.user.operates:
