@@ -300,3 +300,22 @@ async def test_putting_an_entry_back_brings_what_followed_it(press: Press) -> No
     await split_entry(press.runtime, press.user_id, story_id, ids[2], apart=False)
     story = await get_story(press.runtime, press.user_id, story_id)
     assert not story.apart and len(story.outlets) == 5
+
+
+async def test_an_entry_that_the_model_brings_to_a_story_is_set_apart_as_well(
+    press: Press, server: ModelServer
+) -> None:
+    ids = await print_doubtful(press)
+    third = await press.print("Marrowby swing bridge closes to cars after council vote", 2, lead=VOTE[1])
+    again = await press.print(
+        "Marrowby: detours for drivers after the council vote on the swing bridge", 1, lead=VOTE[1]
+    )
+    await press.group()
+    story_id = (await press.only_story()).id
+    await split_entry(press.runtime, press.user_id, story_id, again)
+    server.say(verdicts(pair_1="same"))
+    await judge_pairs(press.runtime)
+    assert await press.group() == 1
+    story = await get_story(press.runtime, press.user_id, story_id)
+    assert [one.row.id for one in story.outlets] == [ids[0], third]
+    assert [one.row.id for one in story.apart] == [ids[1], again]

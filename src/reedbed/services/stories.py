@@ -260,7 +260,8 @@ class StoryGrouper:
         placed = await asyncio.to_thread(_place_headlines, index, recent)
         result = settle(placed)
         pairs = [(one.entry_id, to.doubtful) for one, to in placed if to.doubtful is not None]
-        splits = await _follow_splits(runtime, recent, result)
+        async with runtime.db.read() as tx:
+            splits = await _follow_splits(tx, recent, result)
         cursor = max(self._cursor, new[-1].entry_id)
         async with runtime.db.write() as tx:
             await grouping.save(tx, result)
@@ -280,7 +281,9 @@ class StoryGrouper:
                 first_id, second_id = [await grouping.story_of_entry(tx, entry_id) for entry_id in pair]
                 result = index.join(first_id, second_id) if first_id and second_id else None
                 if result is not None:
+                    splits = await _follow_splits(tx, [], result)
                     await grouping.save(tx, result)
+                    await grouping.add_splits(tx, splits, runtime.now())
                     joined += 1
                 await grouping.set_status(tx, [(*pair, "joined")])
         return joined
@@ -317,17 +320,18 @@ MAX_MEMBERS = 500
 """Entries of stories with split entries that new ones are compared with."""
 
 
-async def _follow_splits(runtime: Runtime, new: Sequence[Headline], result: ResolvedStory) -> list[SplitEntry]:
-    """New entries that users have set apart already, because each is like one that they have split."""
-    if not result.homes:
-        return []
-    async with runtime.db.read() as tx:
-        splits = await grouping.splits_in(tx, list({*result.homes.values(), *result.merges}))
-        story_ids = list({story_id for _, story_id in splits})
-        rows = await grouping.members(tx, story_ids, MAX_MEMBERS) if splits else []
+async def _follow_splits(tx: Tx, new: Sequence[Headline], result: ResolvedStory) -> list[SplitEntry]:
+    """Entries that join a story for users who have split one from it that each is like.
+
+    They are new, or have stood alone until now.
+    """
+    splits = await grouping.splits_in(tx, list({*result.homes.values(), *result.merges})) if result.homes else []
     if not splits:
         return []
-    return await asyncio.to_thread(_followed, new, result, rows, splits)
+    rows = await grouping.members(tx, list({story_id for _, story_id in splits}), MAX_MEMBERS)
+    known = {headline.entry_id for headline in new}
+    alone = await grouping.ungrouped(tx, [entry_id for entry_id in result.homes if entry_id not in known])
+    return await asyncio.to_thread(_followed, [*alone, *new], result, rows, splits)
 
 
 def _followed(

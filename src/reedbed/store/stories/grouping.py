@@ -298,6 +298,14 @@ _MEMBERS = Query(
     .limit(_most),
     into=_headline_and_story,
 )
+_UNGROUPED = Query(
+    select(*_HEADLINE)
+    .join_from(entries, feeds, feeds.c.id == entries.c.feed_id)
+    .outerjoin(story_entries, story_entries.c.entry_id == entries.c.id)
+    .where(among(entries.c.id, "ids"), entries.c.audience_id.is_(None), story_entries.c.entry_id.is_(None))
+    .order_by(entries.c.id),
+    into=Headline,
+)
 _FOLLOW_SPLIT = Command(
     insert(story_splits)
     .values(
@@ -319,6 +327,11 @@ async def splits_in(tx: Tx, story_ids: Sequence[int]) -> list[tuple[SplitEntry, 
 async def members(tx: Tx, story_ids: Sequence[int], limit: int) -> list[tuple[Headline, int]]:
     """Return the newest entries of these stories, with their story."""
     return await tx.all(_MEMBERS, {"ids": list(story_ids), "most": limit})
+
+
+async def ungrouped(tx: Tx, entry_ids: Sequence[int]) -> list[Headline]:
+    """Return those of the entries that are in no story yet."""
+    return await tx.all(_UNGROUPED, {"ids": list(entry_ids)})
 
 
 async def add_splits(tx: Tx, splits: Sequence[SplitEntry], now: Instant) -> None:
