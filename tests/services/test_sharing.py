@@ -27,7 +27,7 @@ from reedbed.services.sharing import (
     try_target,
 )
 from reedbed.store import users
-from tests.bookmark_services import FIELDS, TOKEN, WALLABAG, LinkKeepers
+from tests.bookmark_services import BOT, FIELDS, TOKEN, WALLABAG, LinkKeepers
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
 
@@ -202,6 +202,21 @@ async def test_a_redirect_is_told_instead_of_followed(harness: RuntimeHarness, u
     await run_jobs(harness)
     (known,) = await list_targets(harness.runtime, user)
     assert "https://links.example.org/api/bookmarks/" in failure_sentence(known.problem)
+
+
+@pytest.mark.parametrize(("kind", "secret"), [("telegram", BOT), ("discord", "secret-part"), ("linkding", TOKEN)])
+async def test_a_secret_in_an_answer_is_not_stored(
+    harness: RuntimeHarness, user: int, keepers: LinkKeepers, kind: str, secret: str
+) -> None:
+    target_id = await target(harness, user, keepers, kind)
+    moved = f"https://moved.example.org/bot{BOT}/discord/api/webhooks/1/secret-part?key={TOKEN}"
+    for status, headers, text in ((301, {"Location": moved}, ""), (400, dict[str, str](), f"no good: {moved}")):
+        keepers.status, keepers.headers, keepers.text = status, headers, text
+        await share_entry(harness.runtime, user, 1, target_id)
+        await run_jobs(harness)
+        (problem,) = await harness.column("SELECT problem FROM share_targets")
+        assert "moved.example.org" in problem and secret not in problem
+        assert not [one for one in await harness.column("SELECT report FROM jobs") if secret in (one or "")]
 
 
 @pytest.mark.parametrize("garbage", ["{", "[]", '{"access_token": 7}', '{"access_token": "a\\nb"}', "x" * 200_000])

@@ -21,6 +21,7 @@ from reedbed.domain.sharing.calls import (
     link_values,
     read_values,
     steps_for,
+    without_secrets,
 )
 from reedbed.domain.sharing.services import Purpose, ServiceStep
 from reedbed.domain.sharing.targets import ShareTarget, check_name, check_secrets, check_url, read_kind
@@ -278,10 +279,12 @@ async def _take_step(
 
 
 def _rejection(target: ShareTarget, response: HttpResponse) -> ShareRejection:
-    answer, status, name = answer_text(response.body), response.status, target.name
+    answer, status, name = without_secrets(target, answer_text(response.body)), response.status, target.name
     if status in _REDIRECTS and response.location:
         # A redirect drops what was sent, so it is not followed.
-        moved = Failure(FailureCode.SHARE_ADDRESS_MOVED, {"service": name, "url": response.location})
+        moved = Failure(
+            FailureCode.SHARE_ADDRESS_MOVED, {"service": name, "url": without_secrets(target, response.location)}
+        )
         return ShareRejection(moved, again=False, status=status)
     if answer:
         why = Failure(FailureCode.SHARE_ANSWERED, {"service": name, "status": status, "answer": answer})

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from html import escape
 from typing import Any, cast
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
@@ -128,6 +128,15 @@ def answer_text(body: bytes) -> str:
     """The start of an answer in one line, for the person who tests the service."""
     text = re.sub(r"<[^>]*>", " ", body[:4_000].decode(errors="replace"))
     return _shortened(" ".join("".join(c if c.isprintable() else " " for c in text).split()), MAX_ANSWER)
+
+
+def without_secrets(target: ShareTarget, text: str) -> str:
+    """What a service answered, without the secrets that it repeats, because answers are stored unencrypted."""
+    secrets = [target.secrets.get(one.name, "") for one in target.service.fields if one.secret]
+    secrets += [urlsplit(value).path.strip("/") for value in secrets if "://" in value]
+    for value in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(value, "…").replace(quote(value, safe=""), "…")
+    return text
 
 
 def _own_template(target: ShareTarget) -> Call:
