@@ -164,6 +164,7 @@ class Settings(BaseSettings):
     speech_key: SecretStr = SecretStr("")
     speech_model: str = "tts-1"
     speech_timeout: float = Field(120, gt=0, le=600)
+    speech_price: float = Field(0, ge=0)
     speech_max_characters: int = Field(60_000, ge=500, le=500_000)
     speech_daily_characters: int = Field(200_000, ge=500)
 

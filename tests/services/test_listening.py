@@ -14,13 +14,18 @@ from aiohttp import web
 from lxml import etree
 
 from reedbed.ai.speech import SpeechEndpoint, SpeechFailed, SpeechProgram, read_wave, write_wave
+from reedbed.domain.ai import BreakerPolicy, Budget
 from reedbed.domain.digests import DigestScope, DigestText, Paragraph, Sentence, Source
-from reedbed.domain.errors import Conflict, NotFound
+from reedbed.domain.errors import Conflict, NotFound, Unavailable
+from reedbed.domain.failures import FailureCode
 from reedbed.domain.feed_writer import write_podcast
 from reedbed.domain.listening import Spoken
 from reedbed.domain.playback import RecordingId
+from reedbed.domain.times import SECOND
 from reedbed.services import jobs
+from reedbed.services.ai import set_paused
 from reedbed.services.job_registry import HANDLERS
+from reedbed.services.listening.calls import speak
 from reedbed.services.listening.manage import (
     get_spoken,
     newest_spoken,
@@ -33,6 +38,7 @@ from reedbed.services.listening.manage import (
 from reedbed.services.playback.positions import enqueue, list_queue
 from reedbed.services.playback.texts import get_chapters, get_transcript
 from reedbed.services.runtime import SpeechPolicy
+from reedbed.store import ai as ai_state
 from reedbed.store import digests, listening
 from tests import servers
 from tests.conftest import give_up
@@ -227,6 +233,49 @@ async def test_a_text_longer_than_allowed_is_cut_and_a_day_has_a_limit(
     assert (await _listen(desk, await _entry(desk, long))).status == "ready"
     assert sum(len(request["input"]) for request in server.requests) <= 1_000
     assert (await _listen(desk, await _entry(desk, long))).status == "failed"
+
+
+async def test_what_an_endpoint_costs_is_counted_and_bounded(
+    desk: Desk, endpoint: tuple[SpeechServer, SpeechEndpoint]
+) -> None:
+    server, speaker = endpoint
+    desk.user = await opted_in(desk.runtime, desk.user)
+    policy = replace(desk.runtime.ai, budget=Budget(daily_cost=30_000))
+    speech = SpeechPolicy(speaker, price=0.015)
+    desk.harness.runtime = replace(desk.runtime, speech=speech, ai=policy)
+    text = f"<p>{'This is a sentence of some words. ' * 40}</p>"
+    spoken = await _listen(desk, await _entry(desk, text))
+    sent = sum(len(request["input"]) for request in server.requests)
+    async with desk.runtime.db.read() as tx:
+        spent = await ai_state.usage_since(tx, 0)
+    assert spoken.status == "ready" and abs(spent.cost - sent * 15) <= 2 and spent.calls == len(server.requests)
+    assert spent.tokens == 0
+    failed = await _listen(desk, await _entry(desk, text))
+    assert failed.error is not None and failed.error.code == FailureCode.BUDGET_EXCEEDED
+    assert sum(len(request["input"]) for request in server.requests) == sent, "not a part of it is paid for"
+
+
+async def test_an_endpoint_that_fails_is_left_alone_and_costs_nothing(
+    desk: Desk, endpoint: tuple[SpeechServer, SpeechEndpoint]
+) -> None:
+    server, speaker = endpoint
+    server.status = 503
+    desk.user = await opted_in(desk.runtime, desk.user)
+    policy = replace(desk.runtime.ai, breaker=BreakerPolicy(failure_threshold=2))
+    desk.harness.runtime = replace(desk.runtime, speech=SpeechPolicy(speaker, price=1.0), ai=policy)
+    for _ in range(4):
+        with pytest.raises(Unavailable):
+            await speak(desk.runtime, speaker, desk.user.id, "Hello.", "en", "")
+    async with desk.runtime.db.read() as tx:
+        assert (await ai_state.usage_since(tx, 0)).cost == 0
+    assert len(server.requests) == 2
+    server.status = 200
+    desk.pass_time(301 * SECOND)
+    await speak(desk.runtime, speaker, desk.user.id, "Hello.", "en", "")
+    await set_paused(desk.runtime, paused=True)
+    with pytest.raises(Unavailable):
+        await speak(desk.runtime, speaker, desk.user.id, "Hello.", "en", "")
+    assert len(server.requests) == 3
 
 
 async def test_ranges_podcast_and_expiry(desk: Desk, endpoint: tuple[SpeechServer, SpeechEndpoint]) -> None:

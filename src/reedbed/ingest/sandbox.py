@@ -5,10 +5,12 @@ import os
 import resource
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
+from contextlib import suppress
 from weakref import WeakKeyDictionary
 
 _TIMEOUT_SECONDS = 15.0
 _MAX_PROCESSES = 2
+_END_SECONDS = 5.0
 
 
 class Sandbox:
@@ -16,8 +18,9 @@ class Sandbox:
     output; a few at once.
     """
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, module: str, *, timeout: float = _TIMEOUT_SECONDS) -> None:
         self._module = module
+        self._timeout = timeout
         self._slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     async def ask(self, *parts: bytes) -> bytes:
@@ -34,14 +37,21 @@ class Sandbox:
             sys.executable, "-m", self._module, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=minimal_environment()
         )
         try:
-            output, _ = await asyncio.wait_for(process.communicate(request), _TIMEOUT_SECONDS)
+            output, _ = await asyncio.wait_for(process.communicate(request), self._timeout)
             return output if process.returncode == 0 else b""
         except TimeoutError:
             return b""
         finally:
             if process.returncode is None:
-                process.kill()
-                await process.wait()
+                await _end(process)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Kill it and read what is left: a full pipe would keep `wait` waiting."""
+    with suppress(ProcessLookupError):
+        process.kill()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(process.communicate(), _END_SECONDS)
 
 
 def minimal_environment() -> dict[str, str]:

@@ -227,7 +227,12 @@ def _models(settings: Settings) -> tuple[Model | None, Model | None]:
 
 
 def speech_policy(settings: Settings) -> SpeechPolicy:
-    return SpeechPolicy(_speaker(settings), settings.speech_max_characters, settings.speech_daily_characters)
+    return SpeechPolicy(
+        _speaker(settings),
+        settings.speech_max_characters,
+        settings.speech_daily_characters,
+        price=settings.speech_price,
+    )
 
 
 def _speaker(settings: Settings) -> "Speaker | None":

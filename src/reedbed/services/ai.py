@@ -89,16 +89,24 @@ async def _choose(
     models = [model for model in candidates if model is not None]
     if not models:
         return ModelUnavailable(now + DAY, Failure(FailureCode.MODEL_MISSING))
+    admitted = await admit_call(tx, runtime, [model.name for model in models], runtime.ai.breaker, now)
+    return admitted if isinstance(admitted, ModelUnavailable) else AvailableModel(models[admitted[0]], admitted[1])
+
+
+async def admit_call(
+    tx: Tx, runtime: Runtime, names: Sequence[str], policy: BreakerPolicy, now: Instant
+) -> tuple[int, Breaker] | ModelUnavailable:
+    """The first of these that may be called, and its breaker after the call is counted."""
     if await ai_state.is_paused(tx):
         return ModelUnavailable(now + MINUTE, Failure(FailureCode.MODEL_PAUSED))
-    breakers = await ai_state.lock_breakers(tx, [model.name for model in models])
+    breakers = await ai_state.lock_breakers(tx, names)
     if is_spent(runtime.ai.budget, await ai_state.spent_today(tx, None, now)):
         return ModelUnavailable(day_start(now) + DAY, Failure(FailureCode.BUDGET_SPENT))
     wait: BreakerWait | None = None
-    for model in models:
-        decision = admit(breakers[model.name], runtime.ai.breaker, now)
+    for number, name in enumerate(names):
+        decision = admit(breakers[name], policy, now)
         if isinstance(decision, Breaker):
-            return AvailableModel(model, decision)
+            return number, decision
         wait = wait or decision
         if decision.why != "open":
             break
@@ -112,13 +120,21 @@ async def enter(
 ) -> Permit | ModelUnavailable:
     """Reserve the maximum cost of the prompt and record the call, or return which budget forbids it."""
     reserved = _price(runtime, available.model).usage(prompt.estimate, prompt.most_tokens)
+    refused = await book(tx, runtime, available.model.name, available.breaker, reserved, user_id, now)
+    return refused or Permit(available.model, reserved, user_id, now)
+
+
+async def book(
+    tx: Tx, runtime: Runtime, name: str, breaker: Breaker, reserved: Usage, user_id: int | None, now: Instant
+) -> ModelUnavailable | None:
+    """Charge a call before it is made, or return which budget forbids it."""
     exceeded = refusal(runtime.ai.budget, await ai_state.spent_today(tx, user_id, now), reserved)
     if exceeded is not None:
         why = Failure(FailureCode.BUDGET_EXCEEDED, cause=Failure(exceeded))
         return ModelUnavailable(day_start(now) + DAY, why)
-    await ai_state.save_breaker(tx, available.model.name, available.breaker)
+    await ai_state.save_breaker(tx, name, breaker)
     await ai_state.add_usage(tx, reserved, user_id, now)
-    return Permit(available.model, reserved, user_id, now)
+    return None
 
 
 async def settle(

@@ -307,6 +307,8 @@ class SpeechPolicy:
     """Of one recording: about an hour."""
     daily_characters: int = 200_000
     """Of each user."""
+    price: float = 0.0
+    """Of a thousand characters of an endpoint."""
 
 
 @record

@@ -38,6 +38,7 @@ from reedbed.domain.users import User
 from reedbed.ingest.sanitize.cleaner import clean_html
 from reedbed.ingest.text import clean_text, preview, prose_text
 from reedbed.services.jobs import Done, Later
+from reedbed.services.listening.calls import check_budget, speak
 from reedbed.services.listening.manage import NO_SUCH, may_read_aloud
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of
@@ -131,8 +132,9 @@ async def _read(runtime: Runtime, user: User, spoken: Spoken) -> None:
         spent = await listening.characters_since(tx, user.id, day_start(runtime.now()))
     if spent + characters > runtime.speech.daily_characters:
         raise Conflict(_SPENT)
+    await check_budget(runtime, user.id, characters)
     with tempfile.TemporaryDirectory(prefix="reedbed-speech-") as folder:
-        read = await _speak(runtime, kept, Path(folder) / "sound.wav", preferences_of(user).voice)
+        read = await _speak(runtime, user.id, kept, Path(folder) / "sound.wav", preferences_of(user).voice)
         content, media_type = await encode(await asyncio.to_thread(read.path.read_bytes))
     made = replace(
         spoken,
@@ -184,7 +186,7 @@ def _of_digest(digest: Digest, base_url: str) -> list[SpokenPassage]:
 # --- Sound
 
 
-async def _speak(runtime: Runtime, passages: Sequence[SpokenPassage], path: Path, voice: str) -> _Read:
+async def _speak(runtime: Runtime, user_id: int, passages: Sequence[SpokenPassage], path: Path, voice: str) -> _Read:
     speaker = runtime.speech.speaker
     assert speaker is not None
     chapters: list[SpokenChapter] = []
@@ -199,7 +201,8 @@ async def _speak(runtime: Runtime, passages: Sequence[SpokenPassage], path: Path
             chapters.append(SpokenChapter(at, passage.title, passage.url))
             parts = [passage.title, *requests_of(passage.text)] if passage.title else requests_of(passage.text)
             for number, part in enumerate(parts, 1):
-                sound = await speaker.speak(part, passage.language.partition("-")[0], voice)
+                language = passage.language.partition("-")[0]
+                sound = await speak(runtime, speaker, user_id, part, language, voice)
                 if rate and sound.rate != rate:
                     raise SpeechFailed(Failure(FailureCode.SPEECH_FAILED, {"reason": "another rate"}))
                 if not rate:
