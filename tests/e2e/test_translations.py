@@ -23,6 +23,17 @@ CONTENT = (
 )
 
 
+APART = """Math.max(...[...document.querySelectorAll('#translated .pair')].map((pair) => {
+  const [one, other] = [pair.firstElementChild, pair.lastElementChild].map((cell) => {
+    const line = document.createRange();
+    line.selectNodeContents(cell);
+    return line.getClientRects()[0].bottom;
+  });
+  return Math.abs(one - other);
+}))"""
+"""By how many pixels the first lines of two paragraphs beside each other are apart, at most."""
+
+
 @pytest.fixture
 def translator() -> Iterator[TranslationServer]:
     with in_thread(TranslationServer()) as translator:
@@ -70,6 +81,8 @@ def test_an_article_is_translated_and_read_beside_its_original(
     page.get_by_role("button", name="Both").click()
     expect(page.locator("#translated .pair")).to_have_count(5)
     expect(page.locator('#translated .pair > [lang="en"]').first).to_contain_text("old harbour")
+    if not way.phone:
+        assert page.evaluate(APART) < 1
     assert violations(page) == []
     keep_picture(page, f"translated-both-{way}")
 
