@@ -55,6 +55,13 @@ class PreferencesResponse(ResponseModel):
     broken_feeds_weekly: bool
     remote_ai: bool
     playback_speed: int
+    video_site: Annotated[
+        str,
+        Field(
+            description="An Invidious or Piped that plays videos of YouTube; empty: YouTube without cookies.",
+            examples=["https://invidious.example.org"],
+        ),
+    ]
     translation_language: Annotated[
         str, Field(description="The language that entries are translated into; empty: that of the pages.")
     ]

@@ -164,8 +164,15 @@ _YOUTUBE = re.compile(
     r"https://(?:www\.|m\.)?(?:youtube\.com/(?:watch\?v=|shorts/|live/)|youtu\.be/)([\w-]{6,20})(?:[?&#].*)?\Z"
 )
 _VIMEO = re.compile(r"https://(?:www\.)?vimeo\.com/([0-9]{4,15})(?:[?#].*)?\Z")
+_VIDEO_SITE = re.compile(
+    r"(https?://(?:[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?)((?:/[\w.~-]+)*)/*\Z",
+    re.ASCII | re.IGNORECASE,
+)
 _YOUTUBE_ID = re.compile(r"[\w-]{6,20}\Z", re.ASCII)
 _VIMEO_ID = re.compile(r"[0-9]{4,15}\Z", re.ASCII)
+
+
+MAX_VIDEO_SITE = 300
 
 
 @record
@@ -179,15 +186,37 @@ class Video:
     picture_url: str
 
 
-def video(site: str, video_id: str) -> Video | None:
-    """The video of a known site; None for any other site, or what cannot be an id of it."""
+def check_video_site(text: str) -> str:
+    """The address of an Invidious or Piped that plays videos of YouTube; empty: YouTube itself.
+
+    Nothing in it can end the attribute of a page or a directive of its policy.
+    """
+    url = text.strip()
+    match = _VIDEO_SITE.match(url) if len(url) <= MAX_VIDEO_SITE else None
+    if url and match is None:
+        raise Invalid(
+            "Give an address that begins with https:// or http://, without a question mark, such as"
+            " https://invidious.example.org.",
+            field="video_site",
+        )
+    return f"{match[1].lower()}{match[2]}" if match else ""
+
+
+def video(site: str, video_id: str, *, own_site: str = "") -> Video | None:
+    """The video of a known site; None for any other site, or what cannot be an id of it.
+
+    With `own_site`, an address that `check_video_site` has allowed, videos of YouTube are framed from there.
+    """
     if site == "youtube" and _YOUTUBE_ID.match(video_id):
-        origin = "https://www.youtube-nocookie.com"
+        origin, parameters = "https://www.youtube-nocookie.com", "autoplay=1&rel=0"
+        base = origin
+        if own := _VIDEO_SITE.match(own_site.strip()):
+            origin, base, parameters = own[1].lower(), f"{own[1].lower()}{own[2]}", "autoplay=1"
         page, picture = (
             f"https://www.youtube.com/watch?v={video_id}",
             f"https://i.ytimg.com/vi/{video_id}/hqdefault.jpg",
         )
-        return Video("YouTube", page, origin, f"{origin}/embed/{video_id}?autoplay=1&rel=0", picture)
+        return Video("YouTube", page, origin, f"{base}/embed/{video_id}?{parameters}", picture)
     if site == "vimeo" and _VIMEO_ID.match(video_id):
         origin = "https://player.vimeo.com"
         page, picture = f"https://vimeo.com/{video_id}", f"https://vumbnail.com/{video_id}.jpg"

@@ -6,6 +6,7 @@ from dataclasses import field, fields, replace
 from enum import StrEnum
 from typing import Any
 
+from reedbed.domain.articles import check_video_site
 from reedbed.domain.errors import Invalid
 from reedbed.domain.highlights import check_marked_words
 from reedbed.domain.records import record
@@ -211,6 +212,8 @@ class Preferences:
     """An entry that was sent to another service is marked read."""
     playback_speed: int = 100
     """In percent."""
+    video_site: str = ""
+    """An Invidious or Piped that plays videos of YouTube; empty: YouTube without cookies."""
     translation_language: str = ""
     """The language that entries are translated into; empty uses the UI language."""
     languages_read: str = ""
@@ -271,6 +274,8 @@ def _check(name: str, value: Any) -> None:
         )
     if name == "marked_words":
         check_marked_words(value)
+    if name == "video_site":
+        check_video_site(value)
     if name == "playback_speed" and not 80 <= value <= 250:
         raise Invalid("The speed must be between 80 and 250 percent.", field="preferences.playback_speed")
     if name == "loud_limit" and not 0 <= value <= 100:

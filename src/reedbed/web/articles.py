@@ -15,6 +15,7 @@ from reedbed.http.params import IdPath
 from reedbed.services.articles import read_full_article, save_page, set_selectors
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.manage import NO_SUCH
+from reedbed.services.users import preferences_of
 from reedbed.web.entries.routes import read_article
 from reedbed.web.feeds.add import show_add_error
 from reedbed.web.feeds.form import read_edit
@@ -107,9 +108,9 @@ player_router = APIRouter(include_in_schema=False)
 
 
 @player_router.get("/player/{site}/{video_id}")
-async def play(request: Request, _caller: CurrentCaller, site: str, video_id: str) -> Response:
+async def play(request: Request, caller: CurrentCaller, site: str, video_id: str) -> Response:
     """A document whose policy allows one video site: the policy of the page itself allows none."""
-    found = video(site, video_id)
+    found = video(site, video_id, own_site=preferences_of(caller.user).video_site)
     if found is None:
         raise NotFound("There is no such video.")
     policy = (

@@ -1,12 +1,15 @@
 """Settings pages: the common layout, and the sections look, reading, data and keyboard."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 from zoneinfo import available_timezones
 
 from fastapi import APIRouter, Request, Response
 from starlette.datastructures import FormData
 
+from reedbed.domain.articles import check_video_site
 from reedbed.domain.errors import Invalid
 from reedbed.domain.highlights import check_marked_words
 from reedbed.domain.published_feeds import PublishedFeed
@@ -136,11 +139,13 @@ async def show_reading(
     runtime: Runtime,
     caller: Caller,
     *,
-    words: str | None = None,
+    typed: Mapping[str, str] = MappingProxyType({}),
     error: Invalid | None = None,
     podcast_url: str = "",
 ) -> Response:
+    """With `error`, what was typed and refused stays in its fields."""
     preferences = preferences_of(caller.user)
+    errors = {error.field: explain(error)} if error else {}
     view = ReadingSettings(
         orders=(
             SelectOption("newest", translate("Newest first"), preferences.order == "newest"),
@@ -151,8 +156,10 @@ async def show_reading(
         open_marks=preferences.open_marks,
         group_stories=preferences.group_stories,
         same_address_once=preferences.same_address_once,
-        marked_words=preferences.marked_words if words is None else words,
-        marked_words_error=explain(error) if error else "",
+        marked_words=typed.get("marked_words", preferences.marked_words),
+        marked_words_error=errors.get("marked_words", ""),
+        video_site=typed.get("video_site", preferences.video_site),
+        video_site_error=errors.get("video_site", ""),
         can_listen=runtime.speech.speaker is not None,
         voice=preferences.voice,
         spoken_digests=preferences.spoken_digests,
@@ -198,6 +205,7 @@ async def save_reading(
     order: Text = "newest",
     time_zone: Text = "",
     marked_words: Text = "",
+    video_site: Text = "",
     open_marks: FormFlag = False,
     scroll_marks: FormFlag = False,
     group_stories: FormFlag = False,
@@ -206,12 +214,14 @@ async def save_reading(
     changes: dict[str, Any] = {"order": order, "time_zone": time_zone, "open_marks": open_marks}
     changes |= {"scroll_marks": scroll_marks, "group_stories": group_stories}
     changes |= {"same_address_once": same_address_once}
+    typed = {"marked_words": marked_words, "video_site": video_site}
     try:
-        await set_preferences(runtime, caller, changes | {"marked_words": check_marked_words(marked_words)})
+        changes |= {"marked_words": check_marked_words(marked_words), "video_site": check_video_site(video_site)}
+        await set_preferences(runtime, caller, changes)
     except Invalid as error:
-        if error.field != "marked_words":
+        if error.field not in typed:
             raise
-        return await show_reading(request, runtime, caller, words=marked_words, error=error)
+        return await show_reading(request, runtime, caller, typed=typed, error=error)
     response = see_other(request, "/settings/reading", toast=Toast(translate("Saved.")))
     set_theme_cookie(request, response, replace(theme_of(request), scroll_marks=scroll_marks))
     return response

@@ -51,6 +51,41 @@ async def test_a_video_is_played_in_a_document_that_frames_its_site_alone(reader
     assert [(await reader.get(address)).status_code for address in wrong] == [404] * len(wrong)
 
 
+async def test_a_video_of_youtube_is_played_from_ones_own_site(reader: Client) -> None:
+    saved = await reader.post("/settings/reading", data={"video_site": " https://Video.example.org:8443/piped/ "})
+    assert saved.status_code == 303
+    assert 'value="https://video.example.org:8443/piped"' in (await reader.get("/settings/reading")).text
+    answer = await reader.get("/player/youtube/abcdefghijk")
+    assert "frame-src https://video.example.org:8443; frame-ancestors" in answer.headers["content-security-policy"]
+    assert 'src="https://video.example.org:8443/piped/embed/abcdefghijk?autoplay=1"' in answer.text
+    assert "youtube-nocookie" not in answer.text + answer.headers["content-security-policy"]
+    vimeo = await reader.get("/player/vimeo/76979871")
+    assert "frame-src https://player.vimeo.com;" in vimeo.headers["content-security-policy"]
+    for wrong in WRONG_SITES:
+        refused = await reader.post("/settings/reading", data={"video_site": wrong})
+        assert (refused.status_code, 'aria-invalid="true"' in refused.text) == (400, True), wrong
+        by_api = await reader.patch("/api/v1/users/me", json={"preferences": {"video_site": wrong}})
+        assert by_api.status_code == 400, by_api.text
+    cleared = await reader.patch("/api/v1/users/me", json={"preferences": {"video_site": ""}})
+    assert cleared.json()["preferences"]["video_site"] == ""
+    assert "youtube-nocookie" in (await reader.get("/player/youtube/abcdefghijk")).text
+
+
+WRONG_SITES = (
+    "video.example.org",
+    "javascript:alert(1)",
+    "https://video.example.org/?a=b",
+    "https://video.example.org/#a",
+    "https://user:secret@video.example.org",
+    "https://video.example.org; script-src *",
+    "https://video.example.org/;script-src",
+    'https://video.example.org/"><script>',
+    "https://*.example.org",
+    "https://video.example.org\n/x",
+    "https://" + "a" * 400,
+)
+
+
 async def test_the_picture_of_a_video_comes_through_this_server(
     reader: Client, site: FeedSite, harness: RuntimeHarness
 ) -> None:

@@ -39,6 +39,8 @@ class ReadingSettings:
     same_address_once: bool = False
     marked_words: str = ""
     marked_words_error: str = ""
+    video_site: str = ""
+    video_site_error: str = ""
     can_listen: bool = False
     """The server reads aloud."""
     voice: str = ""
