@@ -63,6 +63,7 @@ FORMS: dict[tuple[str, str], Any] = {
     ("questions", "status"): "ready",
     ("digest_schedules", "scope"): "{}",
     ("digest_schedules", "zone"): "UTC",
+    ("shared_stories", "content"): "{}",
     ("published_feeds", "view"): '{"view": "all"}',
     ("webhook_deliveries", "event"): "test",
     ("webhook_deliveries", "subject"): "{}",

@@ -81,3 +81,25 @@ def test_a_story_is_compared_set_right_and_marked(fresh_server: Reedbed, told: s
     related.scroll_into_view_if_needed()
     expect(related.get_by_role("button", name="Same story")).to_have_count(2)
     assert violations(page) == []
+
+
+def test_a_story_is_shared_read_by_a_stranger_and_taken_back(fresh_server: Reedbed, told: str, visit: Visit) -> None:
+    page = visit(f"{fresh_server.url}/stories", DESK, token=told)
+    page.locator(".stories h2 a").click()
+    page.get_by_role("button", name="Share this page").click()
+    page.get_by_role("button", name="Yes, do it").click()
+    url = page.locator(".new-pass code").inner_text()
+    assert violations(page) == []
+    for way in WAYS:
+        public = visit(url, way)
+        expect(public.locator(".reports h3 a")).to_have_count(3)
+        assert violations(public) == []
+        assert public.evaluate("document.scripts.length") == 0
+        assert public.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert public.context.cookies() == []
+        keep_picture(public, "story-shared", way)
+    page.goto(f"{fresh_server.url}/settings/published")
+    page.locator("li", has_text="Last opened").get_by_role("button", name="Take back").click()
+    page.get_by_role("button", name="Yes, do it").click()
+    expect(page.get_by_text("No story is shared.")).to_be_visible()
+    assert visit(url, DESK).get_by_role("heading").inner_text() == "There is nothing at this address."

@@ -50,6 +50,7 @@ ROUTERS = (
     RouterName("reedbed.api.articles:saved_pages_router", ("api/v1/saved-pages",), _COUNTED),
     RouterName("reedbed.api.search:router", ("api/v1/searches",), _COUNTED),
     RouterName("reedbed.api.published_feeds:settings_router", ("api/v1/published-feeds",), _COUNTED),
+    RouterName("reedbed.api.shared_stories:router", ("api/v1/shared-stories",), _COUNTED),
     RouterName("reedbed.api.published_feeds:router", ("published",), _COUNTED),
     RouterName("reedbed.api.newsletters:router", ("api/v1/newsletters",), _COUNTED),
     RouterName("reedbed.api.push:router", ("api/v1/push",), _COUNTED),

@@ -16,6 +16,7 @@ from reedbed.api.interest import interest_json
 from reedbed.api.playback import recording_response
 from reedbed.api.published_feeds import published_response
 from reedbed.api.rules import rule_response
+from reedbed.api.shared_stories import shared_story_response
 from reedbed.api.subscriptions import subscription_response
 from reedbed.domain.records import record
 from reedbed.domain.times import to_datetime
@@ -35,7 +36,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.transfer.jobs import MAX_LINES, Import, get_import, start_file, start_miniflux
 from reedbed.services.transfer.opml import export_entries, export_opml, import_opml, spend_export
 from reedbed.services.users import preferences_of
-from reedbed.store import published_feeds, rules, subscriptions, transfer
+from reedbed.store import published_feeds, rules, shared_stories, subscriptions, transfer
 from reedbed.store.playback import positions
 
 # --- OPML
@@ -182,8 +183,8 @@ _ARCHIVE = {"content": {"application/zip": {"schema": {"type": "string", "format
     description=(
         "subscriptions.opml and .json, entries.json (starred, saved for later or tagged, with their texts), "
         "bookmarks.json and .html, highlights.json and .md, rules.json, searches.json, published_feeds.json, "
-        "queue.json and played.json (audio and video, with positions), interest.json (learnt likes), "
-        "preferences.json and account.json. "
+        "shared_stories.json, queue.json and played.json (audio and video, with positions), "
+        "interest.json (learnt likes), preferences.json and account.json. "
         "The archive is streamed. A session must have been confirmed within "
         "the last ten minutes, else 403 with the code `confirmation_required`."
     ),
@@ -214,6 +215,7 @@ def _files(runtime: Runtime, caller: Caller) -> list[ArchiveFile]:
         ArchiveFile("rules.json", json_list(_rules(runtime, user_id))),
         ArchiveFile("searches.json", json_list(_searches(runtime, user_id))),
         ArchiveFile("published_feeds.json", json_list(_published(runtime, user_id))),
+        ArchiveFile("shared_stories.json", json_list(_shared(runtime, user_id))),
         ArchiveFile("highlights.json", json_list(_highlights(runtime, user_id))),
         ArchiveFile("highlights.md", markdown(every_highlight(runtime, user_id))),
         ArchiveFile("bookmarks.json", json_list(_bookmarks(runtime, user_id))),
@@ -266,6 +268,13 @@ async def _published(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
         feeds = await published_feeds.of_user(tx, user_id)
     for feed in feeds:
         yield to_json(published_response(feed))
+
+
+async def _shared(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
+    async with runtime.db.read() as tx:
+        stories = await shared_stories.of_user(tx, user_id)
+    for story in stories:
+        yield to_json(shared_story_response(story))
 
 
 async def _highlights(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:

@@ -70,7 +70,7 @@ async def get_story(runtime: Runtime, user_id: int, story_id: int) -> Story:
         joined = await stories.joined(tx, user_id, now_id) if now_id else []
     if now_id is None or not (together or apart):
         raise NotFound(NO_SUCH_STORY)
-    compared_outlets, shared = await asyncio.to_thread(_compare, together, entry_list)
+    compared_outlets, shared = await asyncio.to_thread(compare_outlets, together, entry_list)
     outlets = (_with_analysis(outlet, analysed.get(outlet.row.id)) for outlet in compared_outlets)
     return Story(now_id, tuple(outlets), tuple(apart), tuple(joined), shared)
 
@@ -167,7 +167,7 @@ def _ids(outlets: Sequence[Outlet]) -> tuple[int, ...]:
     return tuple(outlet.row.id for outlet in outlets)
 
 
-def _compare(outlets: Sequence[Outlet], entry_list: Sequence[EntryText]) -> tuple[list[Outlet], Shared]:
+def compare_outlets(outlets: Sequence[Outlet], entry_list: Sequence[EntryText]) -> tuple[list[Outlet], Shared]:
     plain = {entry.id: clean_text(entry.content[: 4 * MAX_TEXT_LENGTH])[:MAX_TEXT_LENGTH] for entry in entry_list}
     texts = [
         OutletText(entry.id, entry.language or "", entry.title, tuple(_sentences(plain[entry.id])))

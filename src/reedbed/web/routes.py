@@ -57,6 +57,8 @@ ROUTERS = (
     RouterName("reedbed.web.push:router", ("settings",), _TRANSLATED),
     RouterName("reedbed.web.newsletters:router", ("newsletters", "settings"), _TRANSLATED),
     RouterName("reedbed.web.published_feeds:router", ("settings",), _TRANSLATED),
+    RouterName("reedbed.web.shared_stories:router", ("settings", "stories"), _TRANSLATED),
+    RouterName("reedbed.web.shared_stories:public_router", ("shared",)),
     RouterName("reedbed.web.webhooks:router", ("settings",), _TRANSLATED),
     RouterName("reedbed.web.sharing:router", ("entry", "settings"), _TRANSLATED),
     RouterName("reedbed.web.instance:router", ("admin",), _TRANSLATED),

@@ -81,6 +81,7 @@ from reedbed.store.tables.subscriptions import (
     published_feeds,
     rules,
     searches,
+    shared_stories,
     subscription_folders,
     subscriptions,
 )
@@ -176,6 +177,7 @@ __all__ = [
     "searches",
     "sessions",
     "share_targets",
+    "shared_stories",
     "sign_ins",
     "spoken",
     "spoken_parts",

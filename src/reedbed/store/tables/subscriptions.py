@@ -127,3 +127,16 @@ published_feeds = Table(
     moment("last_used_at", null=True),
     Index("ix_published_feeds_user_id", "user_id"),
 )
+
+shared_stories = Table(  # public copies of stories
+    "shared_stories",
+    metadata,
+    id_column(),
+    owner(),
+    Column("title", Text, nullable=False),
+    Column("token_hash", Text, nullable=False, unique=True),
+    Column("content", Text, nullable=False),  # JSON of the copy
+    moment("created_at"),
+    moment("last_used_at", null=True),
+    Index("ix_shared_stories_user_id", "user_id"),
+)

@@ -210,12 +210,14 @@ class PublishedAddress:
 
     name: str
     urls: tuple[str, ...]
+    is_story: bool = False
 
 
 @record
 class PublishedSettings:
     feeds: tuple[PublishedFeedView, ...]
     views: tuple[SelectOption, ...]
+    stories: tuple[PublishedFeedView, ...] = ()
     made: PublishedAddress | None = None
     error: str = ""
 
