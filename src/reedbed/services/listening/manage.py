@@ -32,7 +32,9 @@ def may_read_aloud(runtime: Runtime, preferences: Preferences) -> bool:
 async def request_spoken(runtime: Runtime, user: User, kind: SourceKind, source_id: int) -> Spoken:
     """The recording of an entry or digest; requested if there is none, or if the last try failed."""
     if runtime.speech.speaker is None:
-        raise Conflict("This server cannot read aloud.")
+        raise Conflict(
+            "This server cannot read aloud: its operator has set no REEDBED_SPEECH_COMMAND or REEDBED_SPEECH_URL."
+        )
     if not may_read_aloud(runtime, preferences_of(user)):
         raise Conflict("Reading aloud sends the text to a service. You have not allowed that.")
     async with runtime.db.write() as tx:

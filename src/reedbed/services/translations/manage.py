@@ -35,7 +35,7 @@ from reedbed.store.entries import read as entries
 from reedbed.store.translations import ListedTranslation, StoredTranslation, TranslationSource
 
 NEW_AT_ONCE = 50
-NOT_CONFIGURED = "No translator is configured on this server."
+NOT_CONFIGURED = "This server has no translator: its operator has named none in REEDBED_TRANSLATE_PROVIDER."
 
 
 def target_language(runtime: Runtime, preferences: Preferences) -> str:
