@@ -138,6 +138,53 @@ def test_the_sections_of_a_changelog_are_its_entries() -> None:
     assert [entry.key for entry in found] == [f"https://site.example/changes#v{n}" for n in range(4)]
 
 
+def test_a_label_before_some_titles_is_not_their_title() -> None:
+    row = '<div class="item"><div class="t">{label}<a href="/t/{n}">{title}</a></div><small>2 replies</small></div>'
+    label = '<a class="label" href="/?prefix=3">Question</a> '
+    html = "".join(row.format(n=n, title=title, label=label * (n % 2)) for n, title in enumerate(TITLES))
+    assert [entry.title for entry in entries(f"<main>{html}</main>")] == TITLES
+
+
+def test_a_release_is_not_named_after_its_files() -> None:
+    row = (
+        '<section><a href="/r/v{n}.1.0">v{n}.1.0</a><time datetime="2026-11-0{n}T09:00:00Z"></time><p>Fixes.</p><ul>'
+        '<li><a href="/d/{n}/weir-v{n}.1.0-linux.tar.gz">weir-v{n}.1.0-linux.tar.gz</a></li>'
+        '<li><a href="/d/{n}/weir-v{n}.1.0-mac.zip">weir-v{n}.1.0-mac.zip</a></li></ul></section>'
+    )
+    found = entries("<main>" + "".join(row.format(n=n) for n in range(6, 1, -1)) + "</main>")
+    assert [entry.title for entry in found] == [f"v{n}.1.0" for n in range(6, 1, -1)]
+
+
+def test_a_line_that_only_says_yesterday_is_a_date() -> None:
+    row = "<div><span>Harbour</span><span>·</span><span>Yesterday</span><h3><a href=/a/{n}>{title}</a></h3></div>"
+    yesterday = int(datetime(2026, 11, 17, tzinfo=UTC).timestamp() * 1000)
+    assert {entry.published for entry in entries(f"<main>{rows(row)}</main>")} == {yesterday}
+
+
+@pytest.mark.parametrize(("width", "found"), [(56, "https://site.example/logo/1.png"), (20, None)])
+def test_only_a_large_logo_is_the_picture_of_an_entry(width: int, found: str | None) -> None:
+    row = '<div><img src="/logo/{n}.png" width="WIDTH"><h3><a href=/jobs/{n}>{title}</a></h3></div>'
+    assert entries(f"<main>{rows(row.replace('WIDTH', str(width)))}</main>")[1].image == found
+
+
+def test_a_list_in_a_box_called_widget_is_no_side_matter() -> None:
+    row = '<article><h3><a href="/a/{n}">{title}</a></h3></article>'
+    menu = "".join(f'<li><a href="/m/{n}">Menu {n}</a></li>' for n in range(30))
+    page = f'<nav><ul>{menu}</ul></nav><div class="page-widget-wrap">{rows(row)}</div>'
+    assert [entry.title for entry in entries(page)] == TITLES
+
+
+def test_versions_that_link_to_their_changes_are_sections_of_the_changelog() -> None:
+    part = (
+        '<h2 id="v{n}"><a href="https://code.example/weir/compare/{n}.1.0">{n}.1.0</a> - 2026-11-0{n}</h2>'
+        '<h3 id="added{n}">Added</h3><ul><li>A wider gate (<a href="https://code.example/i/{n}1">#{n}1</a>).</li>'
+        '<li>A lower step (<a href="https://code.example/i/{n}2">#{n}2</a>).</li></ul>'
+    )
+    found = entries("<main><h1>Changelog</h1>" + "".join(part.format(n=n) for n in range(6, 2, -1)) + "</main>")
+    assert [entry.url for entry in found] == [f"{URL}#v{n}" for n in range(6, 2, -1)]
+    assert found[0].title == "6.1.0 - 2026-11-06"
+
+
 def test_a_news_sitemap_is_a_list() -> None:
     urls = "".join(
         f"<url><loc>https://site.example/a/{n}</loc><news:news><news:publication_date>2026-11-1{n}</news:publication_date>"

@@ -265,6 +265,11 @@ def _is_date_word(word: str) -> bool:
     return known or month_number(word) is not None
 
 
+def is_named_day(text: str) -> bool:
+    """Whether a text is nothing but “Yesterday” or the like."""
+    return len(text) < 20 and text.strip(" \t\n·•|,").lower() in _DAYS_BEFORE
+
+
 def month_number(word: str) -> int | None:
     lowered = word.lower().rstrip(".")
     if lowered in _EXACT:

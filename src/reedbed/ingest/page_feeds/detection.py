@@ -162,9 +162,9 @@ def _lies_in(page: PageDocument, one: DetectedList, other: DetectedList) -> bool
     dated = sum(entry.published is not None for entry in other.entries)
     if len(one.roots) > 3 * len(other.roots) or dated * 2 < len(other.roots) or other.score < MIN_SCORE:
         return False
-    return all(
-        (at := bisect_right(other.roots, root)) and page.contains(other.roots[at - 1], root) for root in one.roots
-    )
+    ends = [item.spans[-1][1] for item in other.items] if other.sections else [page.ends[root] for root in other.roots]
+    starts = [item.spans[0][0] for item in other.items] if other.sections else list(other.roots)
+    return all((at := bisect_right(starts, root)) and root < ends[at - 1] for root in one.roots)
 
 
 def _without_repeats(detected: Iterable[DetectedList]) -> list[DetectedList]:

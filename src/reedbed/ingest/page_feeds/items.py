@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 from reedbed.domain.page_feeds import PageEntry
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
-from reedbed.ingest.page_feeds.dates import DateReader, FoundDate, year_number
+from reedbed.ingest.page_feeds.dates import DateReader, FoundDate, is_named_day, year_number
 from reedbed.ingest.page_feeds.document import PageDocument, PageLink
-from reedbed.ingest.page_feeds.links import common_shape, link_shape
+from reedbed.ingest.page_feeds.links import common_shape, leads_to_own_page, link_shape
 from reedbed.ingest.page_feeds.media import MAX_TEASER, image_of, teaser_of
 from reedbed.ingest.page_feeds.regions import is_advertisement, undated_place
-from reedbed.ingest.page_feeds.titles import HIDDEN_CHARS, VERSION, title_quality
+from reedbed.ingest.page_feeds.titles import ARCHIVE, HIDDEN_CHARS, VERSION, common_label, title_quality
 
 MAX_TITLE = 300
 _HALF_A_YEAR = 182 * 86_400_000
@@ -101,7 +101,7 @@ class ItemReader:
         links = self._link_slot(usable, titles)
         links |= {at: link for at, named in enumerate(fields) if (link := self._named_link(named)) is not None}
         self._add_links_of_shape(items=usable, titles=titles, links=links)
-        prefix = _common_label([self._title_text(number) for number in titles.values()])
+        prefix = common_label([self._title_text(number) for number in titles.values()])
         entries: dict[str, PageEntry] = {}
         starts: list[int] = []
         self._without_year.clear()
@@ -175,12 +175,14 @@ class ItemReader:
             heading = item.spans[0][0]
             title = page.text(heading).translate(HIDDEN_CHARS).strip("#¶§ ")
             published = self._date(item, "", None)
-            if page.links_in(heading, page.ends[heading]):
+            inside = page.links_in(heading, page.ends[heading])
+            if any(not VERSION.search(title) or leads_to_own_page(link.url, page.url) for link in inside):
                 continue
             if title_quality(title) > 0 and (published is not None or VERSION.search(title)):
                 url = f"{page.url.partition('#')[0]}#{page.attribute(heading, 'id')}"
                 entries.append(PageEntry(url, title[:MAX_TITLE], published, None, teaser_of(page, item.numbers, title)))
-        return entries if len(entries) * 3 >= len(items) * 2 else []
+        repeated = len({entry.title for entry in entries}) * 2 <= len(entries)  # “Added”, “Fixed” of each version
+        return entries if len(entries) * 3 >= len(items) * 2 and not repeated else []
 
     # --- Title and link
 
@@ -237,8 +239,10 @@ class ItemReader:
                 )
                 if has_own or page.tags[number] in _HEADINGS or self._is_line(number):
                     yield f"{path}:{counts[path]}", number
-                    if words := element.get("class"):
-                        yield f"{path}.{words}", number
+                    words = element.get("class")
+                    if words or page.tags[number] == "a":
+                        # Beside a label with a class, the link of the title may be the one without.
+                        yield f"{path}.{words or ''}", number
 
     def _is_line(self, number: int) -> bool:
         """Whether this is a link around one text, not around all parts of an item."""
@@ -260,6 +264,8 @@ class ItemReader:
         sample = numbers[:12]
         bonus = sum(self._title_bonus(number) for number in sample) / len(sample)
         mean = sum(qualities) / len(qualities)
+        if 2 * sum(ARCHIVE.fullmatch(text) is not None for text in texts) > len(texts):
+            bonus -= 0.8
         if 2 * sum(text.endswith(_SENTENCE_ENDS) and len(text) > 60 for text in texts) > len(texts):
             bonus -= 0.5
         score = good / items * distinct * distinct * mean * max(0.1, 1 + bonus)
@@ -469,7 +475,7 @@ class ItemReader:
         if whole:
             yield self._page.text(number)
             yield " ".join(str(part) for part in element.itertext())[:MAX_TEASER]
-        if element.text and any(map(_may_be_date, element.text)):
+        if element.text and (any(map(_may_be_date, element.text)) or is_named_day(element.text)):
             yield element.text.strip()
         for child in element:
             if child.tail and len(child.tail) < 80 and any(map(_may_be_date, child.tail)):
@@ -479,15 +485,6 @@ class ItemReader:
         """The text behind an item that is nothing but a link, as in the index of a directory."""
         links = (self._page.elements[start] for start, _ in item.spans if self._page.tags[start] == "a")
         return [link.tail.strip() for link in links if link.tail and len(link.tail) < 80]
-
-
-def _common_label(titles: Sequence[str]) -> str:
-    """`Title:` where every title begins with it."""
-    first = titles[0].partition(":")[0] if titles else ""
-    if len(titles) < 3 or not first or len(first) > 20:
-        return ""
-    label = f"{first}: "
-    return label if all(title.startswith(label) for title in titles) else ""
 
 
 def _may_be_date(char: str) -> bool:

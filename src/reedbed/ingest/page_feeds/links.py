@@ -36,6 +36,11 @@ def common_shape(urls: Sequence[str], *, share: float = 0.9) -> str:
     return shape if count >= share * len(urls) else ""
 
 
+def leads_to_own_page(url: str, page_url: str) -> bool:
+    """Whether the link of a version leads to a page about it, not to a repository with its changes."""
+    return urlsplit(url).netloc == urlsplit(page_url).netloc and "/compare/" not in url
+
+
 def fits(url: str, pattern: str) -> bool:
     host, _, path = pattern.removeprefix("//").partition("/")
     parts = urlsplit(url)

@@ -12,7 +12,10 @@ _MIN_TEASER = 40
 _IMAGE_ATTRIBUTES = (
     "data-src", "data-original", "data-lazy-src", "data-lazy", "data-image", "data-url", "data-hi-res-src",
 )  # fmt: skip
-_NO_PICTURE = re.compile(r"avatar|icon|logo|emoji|sprite|author|gravatar|badge|flag|pixel|spacer", re.IGNORECASE)
+_NO_PICTURE = re.compile(r"avatar|icon|emoji|sprite|author|gravatar|badge|flag|pixel|spacer", re.IGNORECASE)
+_LOGO = re.compile(r"logo", re.IGNORECASE)
+_MIN_LOGO = 48
+"""Pixels: a logo of this size is the picture of an item, as in lists of jobs."""
 _BLANK_IMAGE = re.compile(r"(?:^|/)(?:blank|spacer|pixel|1x1|sp|loading|placeholder|transparent|line)\.\w{3,4}$|^data:")
 _BACKGROUND = re.compile(r"background(?:-image)?\s*:[^;]{0,40}?url\(\s*['\"]?([^'\")]{3,1000})", re.IGNORECASE)
 
@@ -32,9 +35,10 @@ def image_of(page: PageDocument, numbers: Iterable[int]) -> str | None:
 
 def _image_source(page: PageDocument, number: int) -> str | None:
     element = page.elements[number]
-    if _NO_PICTURE.search(f"{element.get('class') or ''} {element.get('src') or ''}"):
-        return None
+    name = f"{element.get('class') or ''} {element.get('src') or ''}"
     size = digits_value(element.get("width") or element.get("height") or "")
+    if _NO_PICTURE.search(name) or (_LOGO.search(name) and (size is None or size < _MIN_LOGO)):
+        return None
     if size is not None and size < 40:
         return None
     sources = [element.get(name) for name in _IMAGE_ATTRIBUTES] + [element.get("src")]

@@ -9,7 +9,7 @@ from reedbed.ingest.page_feeds.document import PageDocument
 
 _ASIDE = re.compile(
     r"(?<![a-z])(?:nav|navigation|menu|megamenu|footer|foot|sidebar|aside|rail|related|popular|trending|breadcrumbs?|"
-    r"pagination|pager|share|social|cookie|consent|cmp|widget|recommended|recommend|jumpbox|toc|filters?|facets|"
+    r"pagination|pager|share|social|cookie|consent|cmp|(?<!elementor-)widget|recommended|recommend|jumpbox|toc|filters?|facets|"
     r"blogroll|ranking|rank|partners?|legal|subscribe|toolbar|dropdown|tabs|tagcloud|archive-list|bnr|banner)(?![a-z])"
     r"|most[-_]?(?:read|viewed|popular)|meist-?gelesen|plus-?lus|piu-?letti|mas-?(?:vist|le)|cok-?okunan|topnav|sub-?nav",
     re.IGNORECASE,
@@ -32,6 +32,7 @@ _ASIDE_HEADING = re.compile(
 _ASIDE_TAGS = frozenset(("nav", "footer", "aside", "select", "form"))
 _ROLES = frozenset(("navigation", "contentinfo", "complementary", "menu", "menubar", "dialog", "search"))
 _WORD_SPLIT = re.compile(r"[\s_\-]+")
+_MIN_ARTICLES = 4
 _LABEL_WITHIN = 40
 """Elements from the start of an item."""
 _AD_WORDS = frozenset(
@@ -48,6 +49,7 @@ _AD_LABEL = re.compile(
 def aside_regions(page: PageDocument) -> list[bool]:
     """For each element whether it lies in navigation, a footer, a sidebar or another side matter."""
     aside = [False] * len(page.elements)
+    articles = [number for number, tag in enumerate(page.tags) if tag == "article"]
     for number, element in enumerate(page.elements):
         above = page.parents[number]
         if above >= 0 and aside[above]:
@@ -61,13 +63,20 @@ def aside_regions(page: PageDocument) -> list[bool]:
             aside[number] = True
         elif tag in _ASIDE_TAGS or (len(name) > 2 and _ASIDE.search(name) and not _CONTENT.search(name)):
             # What holds most of the page is no side matter, whatever it is called.
-            aside[number] = page.ends[number] - number < len(page.elements) * 0.7
+            aside[number] = page.ends[number] - number < len(page.elements) * 0.7 and (
+                tag in _ASIDE_TAGS or not _holds_most(page, number, articles)
+            )
     for number, tag in enumerate(page.tags):
         if tag in ("h2", "h3", "h4", "h5") and not aside[number]:
             text = page.text(number)
             if len(text) < 40 and _ASIDE_HEADING.match(text):
                 _mark(aside, page, page.parents[number])
     return aside
+
+
+def _holds_most(page: PageDocument, number: int, articles: Sequence[int]) -> bool:
+    inside = sum(page.contains(number, article) for article in articles)
+    return inside >= _MIN_ARTICLES and inside * 3 > len(articles) * 2
 
 
 def _mark(aside: list[bool], page: PageDocument, number: int) -> None:

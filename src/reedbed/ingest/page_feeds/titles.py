@@ -1,6 +1,7 @@
 """Judge whether a text can be the title of an entry."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from reedbed.domain.text import is_cjk
@@ -20,8 +21,13 @@ _GENERIC_TEXT = re.compile(
     re.IGNORECASE,
 )
 _TWO_CHARS = re.compile(r"[^\W\d_].*?[^\W\d_]")
+ARCHIVE = re.compile(
+    r"\S+\.(?:tar(?:\.\w{2,4})?|t[gx]z|zip|7z|rar|whl|deb|rpm|apk|dmg|exe|msi|jar|iso|gem|sig|asc|sha256)",
+    re.IGNORECASE,
+)
+"""The name of a file that belongs to a release, which mostly has a better title."""
 VERSION = re.compile(r"\d+\.\d+")
-_RELEASE = re.compile(r"(?:v\.? ?\d+|\d+\.\d+)\.\d+[\w.+-]*(?: \(.{1,30})?", re.IGNORECASE)
+_RELEASE = re.compile(r"(?:v\.? ?\d+|\d+\.\d+)\.\d+[\w.+-]*\]?(?: \(.{1,30}| [-–—] \d{4}-\d\d-\d\d)?", re.IGNORECASE)
 """`v1.2` or `1.2.3`, as the whole title of a release."""
 HIDDEN_CHARS = str.maketrans(dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u00ad"))
 _EDGE = " \t·•→»›>←«…[]().:|-–—"
@@ -45,3 +51,12 @@ def title_quality(text: str) -> float:
     if VERSION.search(text):
         score = max(score, 0.6)
     return score * (0.7 if length > 140 else 1)
+
+
+def common_label(titles: Sequence[str]) -> str:
+    """`Title:` where every title begins with it."""
+    first = titles[0].partition(":")[0] if titles else ""
+    if len(titles) < 3 or not first or len(first) > 20:
+        return ""
+    label = f"{first}: "
+    return label if all(title.startswith(label) for title in titles) else ""
