@@ -1,6 +1,7 @@
 """The player: it stays while one reads, over a change of the page, a reload and on a second device."""
 
 import io
+import re
 import wave
 from collections.abc import Iterator
 from typing import Any
@@ -160,3 +161,70 @@ def test_a_message_stands_above_the_player(listening: tuple[Reedbed, Any], visit
     expect(toast).to_be_visible()
     message, bar = toast.bounding_box(), page.locator(BAR).bounding_box()
     assert message and bar and message["y"] + message["height"] <= bar["y"]
+
+
+def test_positions_outlive_a_server_that_was_killed(tmp_path: Any, podcast: FeedSite, visit: Visit) -> None:
+    """The server dies in the middle; what it kept is at most fifteen seconds old, and the page goes on."""
+    port, speed = servers.free_port(), 2
+    with reedbed("serve", port=port, cwd=tmp_path, **MANY) as server, signed_in(server.url) as client:
+        token = token_of(client)
+        client.post("/api/v1/subscriptions", json={"url": podcast.feed_url()}).raise_for_status()
+        wait_for("entries", lambda: client.get("/api/v1/counts").json()["all"] >= 4, seconds=60)
+        page = visit(f"{server.url}/all", DESK, token=token)
+        play(page, "A bench by the water")
+        page.evaluate(f"document.querySelector('#player video').playbackRate = {speed}")
+        until(page, "document.querySelector('#player video').currentTime > 50")
+        at = seconds(page)
+        server.kill()
+    with reedbed("serve", port=port, cwd=tmp_path, **MANY) as server, signed_in(server.url) as client:
+        assert at - speed * 15 <= position(client) <= at + speed
+        page.wait_for_timeout(200)
+        until(page, "!document.querySelector('#player video').paused")
+        wait_for("the next position", lambda: position(client) > at)
+
+
+def test_another_device_sees_queue_and_position_at_once(
+    listening: tuple[Reedbed, Any], visit: Visit, podcast: FeedSite
+) -> None:
+    server, client = listening
+    other = visit(f"{server.url}/all", DESK, token=token_of(client))
+    expect(other.locator(".row h3 a", has_text="Ninety lamps")).to_be_visible()
+    assert other.locator(BAR).count() == 0
+    page = visit(f"{server.url}/all", DESK, token=token_of(client))
+    play(page, "Ninety lamps")
+    expect(other.locator(f"{BAR} .now-title")).to_have_text("Ninety lamps")
+    expect(other.locator(f"{BAR}:not([data-playing])")).to_be_visible()
+    page.evaluate("document.querySelector('#player video').currentTime = 200")
+    page.keyboard.press("Shift+P")
+    expect(other.locator(f"{BAR} [data-at]")).to_have_text(re.compile("3:(1[5-9]|2)"))
+    page.locator(".row h3 a", has_text="How gas light works").click()
+    expect(page.locator("#article h1")).to_have_text("How gas light works")
+    page.locator("#article button[value=last]").click()
+    other.locator(f"{BAR} [data-do=panel]").click()
+    expect(other.locator(f"{BAR} .player-queue li")).to_have_count(2)
+    assert any("Range" in request.headers for request in podcast.seen_at("/files/Ninety-lamps.mp3"))
+    assert violations(other) == []
+
+
+def test_a_browser_with_a_wrong_clock_does_not_win(listening: tuple[Reedbed, Any], visit: Visit) -> None:
+    """It kept a position, by its own clock of next year, and sends it after this device has played on."""
+    server, client = listening
+    page = visit(f"{server.url}/all", DESK, token=token_of(client))
+    play(page, "Ninety lamps")
+    page.evaluate("document.querySelector('#player video').currentTime = 200")
+    page.keyboard.press("Shift+P")
+    wait_for("the position", lambda: 195 <= position(client) <= 210)
+    kept = client.get("/api/v1/playback/positions").json()["items"][-1]
+    future = {"position": 5, "total": 300, "played_at": "2099-01-01T00:00:00Z"}
+    path = f"/api/v1/playback/positions/{kept['entry_id']}"
+    assert client.put(path, json=future).json()["applied"] is False
+    late = visit(f"{server.url}/about", DESK, token=token_of(client))
+    late.evaluate(
+        "([url, at]) => localStorage.setItem('reedbed:position',"
+        " JSON.stringify({url, fields: {position: 5, total: 300}, at: Date.now() - at}))",
+        [path, 3_600_000],
+    )
+    late.goto(f"{server.url}/all")
+    expect(late.locator(f"{BAR} [data-at]")).to_have_text(re.compile("3:"))
+    until(late, "localStorage.getItem('reedbed:position') === null")
+    assert 195 <= position(client) <= 210

@@ -148,6 +148,9 @@ async def test_a_file_over_plain_http_comes_through_this_server(
     assert answer.headers["content-type"] == "audio/mpeg"
     assert "sandbox" in answer.headers["content-security-policy"]
     assert site.seen_at("/files/One.mp3")[0].headers["Range"] == "bytes=0-"
+    part = await reader.get(recording["play_url"], headers={"Range": "bytes=1000-1255"})
+    assert (part.status_code, part.headers["content-range"]) == (206, "bytes 1000-1255/256000")
+    assert part.content == (bytes(range(256)) * 5)[1000:1256]
     assert harness.runtime.metrics.media_by_user == {}
 
 
