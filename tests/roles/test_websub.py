@@ -42,7 +42,7 @@ def test_news_come_by_push_and_without_the_hub_by_polling(server: Reedbed, threa
         endpoint = f"/api/v1/subscriptions/{made['id']}/push"
         wait_for("the hub's confirmation", lambda: client.get(endpoint).json()["status"] == "active")
         client.post(f"/api/v1/subscriptions/{made['id']}/refresh").raise_for_status()
-        wait_for("one check more", lambda: "its hub sends news" in _reason(client, made["id"]))
+        wait_for("one check more", lambda: "its hub sends new entries" in _reason(client, made["id"]))
         before = site.count()
 
         site.publish("Just happened")
@@ -59,7 +59,7 @@ def test_news_come_by_push_and_without_the_hub_by_polling(server: Reedbed, threa
         wait_for("the polled entry", lambda: "Without the hub" in _titles(client))
         assert client.get(endpoint).json()["missed"] == 1
         assert not client.get(endpoint).json()["relied_on"]
-        assert "its hub sends news" not in _reason(client, made["id"])
+        assert "its hub sends new entries" not in _reason(client, made["id"])
 
 
 @contextmanager

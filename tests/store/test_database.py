@@ -30,11 +30,14 @@ PUT = Query(
     .returning(app_settings.c.key),
     into=str,
 )
-KEYS = Query(select(app_settings.c.key).order_by(app_settings.c.key), into=str)
+_of_tests = app_settings.c.updated_at > 0
+"""What the migrations have written is of the moment 0."""
+KEYS = Query(select(app_settings.c.key).where(_of_tests).order_by(app_settings.c.key), into=str)
 SOME = Query(select(app_settings.c.key).where(among(app_settings.c.updated_at, "moments")), into=str)
 DELETE = Command(delete(app_settings).where(app_settings.c.key == bindparam("key")))
 BOUNDS = Query(
-    select(larger(app_settings.c.updated_at, 5), smaller(app_settings.c.updated_at, 5)), into=row_of(int, int)
+    select(larger(app_settings.c.updated_at, 5), smaller(app_settings.c.updated_at, 5)).where(_of_tests),
+    into=row_of(int, int),
 )
 
 

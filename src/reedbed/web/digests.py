@@ -323,7 +323,7 @@ async def plan(
 
 
 @router.get("/summaries/{digest_id}")
-async def show_under_old_address(request: Request, digest_id: IdPath) -> Response:
+async def show_under_old_address(request: Request, _: CurrentCaller, digest_id: IdPath) -> Response:
     """Notifications once led here."""
     return see_other(request, f"/digests/{digest_id}")
 

@@ -36,6 +36,7 @@ JOB_LABELS = {
     "feed_stopped": marked("Notices about stopped feeds"),
     "framing": marked("Reading for framing"),
     "import": marked("Imports"),
+    "listening": marked("Reading texts aloud"),
     "mail": marked("Mails about accounts"),
     "newsletter_leaving": marked("Leaving newsletters"),
     "notify": marked("Notices of rules"),
@@ -56,6 +57,7 @@ JOB_LABELS = {
     "mailboxes": marked("Checking mailboxes"),
     "new summaries": marked("Summaries of new entries"),
     "stories": marked("Grouping stories"),
+    "story pairs": marked("Asking a model about doubtful pairs"),
     "sweeping": marked("Tidying the database"),
 }
 """Labels for kinds of jobs, and for the tasks that one process holds a lease for."""

@@ -64,7 +64,7 @@ async def test_every_shared_feed_is_listed_with_its_state_and_trouble(
     found = (await operator.get(FEEDS, params={"search": "heron"})).text
     counts = dict(re.findall(r'data-status="(\w+)"[^>]*>[^<]*<span class="count">(\d+)', found))
     assert {name for name, count in counts.items() if count != "0"} == {"all", "working"}
-    assert "No feed fits." in (await operator.get(FEEDS, params={"search": "stork"})).text
+    assert "No feed matches." in (await operator.get(FEEDS, params={"search": "stork"})).text
     assert (await operator.get(FEEDS, params={"status": "odd"})).status_code == 400
     assert 'href="/admin/feeds"' in (await operator.get("/admin")).text
 
