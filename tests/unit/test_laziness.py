@@ -11,9 +11,6 @@ from reedbed.services.refresh import notify as refresh_notify
 from reedbed.services.refresh import write
 from reedbed.services.rules import match
 from reedbed.services.transfer import jobs as transfer_jobs
-from reedbed.store.engine.encryption import Vault, key_from_setting
-
-_VAULT = Vault(key_from_setting("a" * 32))
 
 
 def test_the_application_starts_without_the_endpoint_for_assistants() -> None:
@@ -46,15 +43,6 @@ import sys, reedbed.cli.main, reedbed.cli.serve, reedbed.roles.run, reedbed.role
 sys.exit(", ".join(name for name in {rare.split()!r} if name in sys.modules) or 0)"""
     done = subprocess.run([sys.executable, "-c", code], check=False, timeout=60, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_the_first_secret_is_read_without_another_openssl() -> None:
-    code = f"""
-import sys
-from reedbed.store.engine.encryption import Vault, key_from_setting
-assert Vault(key_from_setting("a" * 32)).decrypt("x", {_VAULT.encrypt("x", "word")!r}) == "word"
-sys.exit("cryptography" in sys.modules)"""
-    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
 
 
 def test_every_kind_of_job_has_a_handler_that_can_be_imported() -> None:

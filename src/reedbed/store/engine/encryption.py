@@ -24,7 +24,6 @@ from pathlib import Path
 
 from reedbed.domain.errors import CannotStart
 from reedbed.domain.records import record
-from reedbed.store.engine.openssl import decrypt_aes_gcm
 
 PREFIX = "enc:v1:"
 _KEY_BYTES, _NONCE_BYTES = 32, 12
@@ -146,24 +145,13 @@ def read_key_file(path: Path) -> list[Key]:
 
 
 def _decrypt(key: Key, purpose: str, ciphertext: str) -> str | None:
-    try:
-        raw = urlsafe_b64decode(ciphertext)
-        nonce, sealed = raw[:_NONCE_BYTES], raw[_NONCE_BYTES:]
-        text = decrypt_aes_gcm(key.value, nonce, sealed, purpose.encode())
-        if text is None:
-            text = _decrypt_with_library(key, nonce, sealed, purpose)
-        return None if text is None else text.decode()
-    except ValueError:
-        return None
-
-
-def _decrypt_with_library(key: Key, nonce: bytes, sealed: bytes, purpose: str) -> bytes | None:
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     try:
-        return AESGCM(key.value).decrypt(nonce, sealed, purpose.encode())
-    except InvalidTag:
+        raw = urlsafe_b64decode(ciphertext)
+        return AESGCM(key.value).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], purpose.encode()).decode()
+    except (InvalidTag, ValueError):
         return None
 
 
