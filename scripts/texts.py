@@ -31,7 +31,7 @@ TRANSLATED = {"translate": 1, "marked": 1, "ngettext": 2}
 """The functions that translate texts in `web`, and how many forms of the text each is given."""
 ERRORS = {
     **dict.fromkeys(("ReedbedError", "Refused", "Invalid", "NotFound", "Conflict", "Unauthorized", "Forbidden"), 0),
-    **dict.fromkeys(("CodeRequired", "ConfirmationRequired"), 0),
+    **dict.fromkeys(("AppPasswordRequired", "CodeRequired", "ConfirmationRequired"), 0),
     **dict.fromkeys(("TooMany", "TooLarge", "Unavailable", "TooSlow", "Problem", "NothingStarred"), 0),
     "spend": 3,
 }

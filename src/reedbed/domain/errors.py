@@ -64,6 +64,10 @@ class Unauthorized(Refused):
     code = "unauthorized"
 
 
+class AppPasswordRequired(Unauthorized):
+    """For programs that send a name and a password only once they are asked for them."""
+
+
 class CodeRequired(Unauthorized):
     code = "code_required"
 

@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reedbed.domain.errors import (
+    AppPasswordRequired,
     Conflict,
     Forbidden,
     Invalid,
@@ -55,6 +56,8 @@ def headers_of(error: ReedbedError) -> dict[str, str]:
             return {"Retry-After": str(max(1, error.retry_after))}
         case Unavailable():
             return {"Retry-After": str(RETRY_SECONDS)}
+        case AppPasswordRequired():
+            return {"WWW-Authenticate": 'Basic realm="Reedbed"'}
         case Unauthorized():
             return {"WWW-Authenticate": "Bearer"}
         case _:

@@ -177,7 +177,9 @@ async def test_nobody_sees_what_is_anothers(account: AppAccount, signed_in: Sign
     cast = await podcast(account, "One-s")
     other = await signed_in("other@example.org")
     entry = await account.id_of("One-s")
-    assert (await account.app.get(f"{SYNC}/subscriptions")).status_code == 401
+    unknown = await account.app.get(f"{SYNC}/subscriptions")
+    assert unknown.status_code == 401
+    assert unknown.headers["www-authenticate"].startswith("Basic "), "gPodder sends its password once it is asked"
     assert (await account.app.get(f"{SYNC}/episode_action", headers={"Authorization": "Basic !"})).status_code == 401
     assert (await other.get(f"/api/v1/playback/recordings/{entry}")).status_code == 404
     unfollowed = play(account, "https://example.org/other.xml", "One-s")
@@ -211,3 +213,16 @@ async def test_the_login_flow_of_nextcloud(
     assert (await client.post(endpoint, data={"token": token})).status_code == 404
     harness.clock.ahead += DAY
     assert (await browser.get(begun["login"])).status_code == 404
+
+
+async def test_gpodder_is_asked_once_for_its_password(account: AppAccount) -> None:
+    """Its library sends the password only after a 401, at most three times; then it relies on the cookie."""
+    devices = f"/api/2/devices/{EMAIL}.json"
+    asked = await account.app.get(devices)
+    assert (asked.status_code, asked.headers["www-authenticate"]) == (401, 'Basic realm="Reedbed"')
+    known = await account.app.get(devices, headers=basic(account))
+    cookie = {"Cookie": f"sessionid={known.cookies['sessionid']}"}
+    account.app.cookies.clear()
+    renamed = await account.app.post(f"/api/2/devices/{EMAIL}/laptop.json", json={"caption": "Laptop"}, headers=cookie)
+    assert (renamed.status_code, renamed.content) == (200, b""), "anything else is a failure for gPodder"
+    assert (await account.app.get(f"/subscriptions/{EMAIL}/laptop.json", headers=cookie)).json() == []

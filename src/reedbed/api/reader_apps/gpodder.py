@@ -5,6 +5,7 @@ Apps log in by Basic authentication with the account's email and an app password
 """
 
 from base64 import b64decode
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Any, cast
 from urllib.parse import unquote
@@ -12,13 +13,14 @@ from xml.sax.saxutils import quoteattr
 
 import orjson
 from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
 
 from reedbed.api.reader_apps.common import json, read_params, text
-from reedbed.domain.errors import Forbidden, Invalid, NotFound, Unauthorized
+from reedbed.domain.errors import AppPasswordRequired, Forbidden, Invalid, NotFound
 from reedbed.domain.playback import EpisodeAction, PlayedEpisode
 from reedbed.domain.times import SECOND, Instant, from_datetime, to_datetime
 from reedbed.domain.users import Caller, TokenScope
-from reedbed.http.auth import CurrentRuntime, client_ip
+from reedbed.http.auth import CurrentRuntime, client_ip, get_runtime
 from reedbed.http.dependencies import place_of, spend_request
 from reedbed.services.playback.podcast_apps import (
     MAX_ACTIONS,
@@ -32,7 +34,28 @@ from reedbed.services.playback.podcast_apps import (
 from reedbed.services.reader_apps import caller_by_login_token, log_in
 from reedbed.services.runtime import Runtime
 
-router = APIRouter(include_in_schema=False)
+
+class _WithSession(APIRoute):
+    """Sets a session cookie after a Basic login, as gpodder.net does.
+
+    gPodder's library sends its password only when it is asked, and gives up when it is asked a fourth time.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def answer(request: Request) -> Response:
+            response = await handle(request)
+            token: str | None = getattr(request.state, "app_login", None)
+            if token and SESSION not in request.cookies:
+                is_secure = place_of(request, get_runtime(request)).startswith("https:")
+                response.set_cookie(SESSION, token, path="/", httponly=True, samesite="strict", secure=is_secure)
+            return response
+
+        return answer
+
+
+router = APIRouter(include_in_schema=False, route_class=_WithSession)
 
 NEXTCLOUD = "/index.php/apps/gpoddersync"
 SESSION = "sessionid"
@@ -45,7 +68,7 @@ async def _caller(request: Request, runtime: Runtime, user: str = "") -> Caller:
     token = await _login_token(request, runtime) or request.cookies.get(SESSION, "")
     caller = await caller_by_login_token(runtime, token) if token else None
     if caller is None:
-        raise Unauthorized("Log in with your email and an app password.")
+        raise AppPasswordRequired("Log in with your email and an app password.")
     if user and unquote(user).strip().lower() != caller.user.email.lower():
         raise Forbidden("This is another account.")
     if request.method != "GET" and TokenScope.WRITE not in caller.scopes:
@@ -62,7 +85,8 @@ async def _login_token(request: Request, runtime: Runtime) -> str | None:
         email, _, password = b64decode(encoded.strip(), validate=True).decode().partition(":")
     except ValueError:
         return None
-    return await log_in(runtime, email, password, ip=client_ip(request))
+    request.state.app_login = await log_in(runtime, email, password, ip=client_ip(request))
+    return request.state.app_login
 
 
 async def _body(request: Request) -> Any:
@@ -225,12 +249,7 @@ async def client_config(request: Request, runtime: CurrentRuntime) -> Response:
 @router.post("/api/2/auth/{user}/login.json")
 async def login(request: Request, runtime: CurrentRuntime, user: str) -> Response:
     await _caller(request, runtime, user)
-    response = json({})
-    token = await _login_token(request, runtime)
-    if token:
-        is_secure = place_of(request, runtime).startswith("https:")
-        response.set_cookie(SESSION, token, path="/", httponly=True, samesite="strict", secure=is_secure)
-    return response
+    return json({})
 
 
 @router.post("/api/2/auth/{user}/logout.json")
@@ -250,7 +269,7 @@ async def devices(request: Request, runtime: CurrentRuntime, user: str) -> Respo
 @router.post("/api/2/devices/{user}/{device}.json")
 async def rename_device(request: Request, runtime: CurrentRuntime, user: str, device: str) -> Response:
     await _caller(request, runtime, user)
-    return json({})
+    return Response(status_code=200)  # gPodder takes an empty answer as success only
 
 
 @router.get("/api/2/subscriptions/{user}/{device}.json")
