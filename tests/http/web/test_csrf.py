@@ -14,7 +14,7 @@ from tests.http.web.routes import page_routes
 
 OPEN = {"/login", "/setup", "/register", "/forgot", "/offline", "/sw.js", "/manifest.webmanifest"}
 
-WITHOUT_LOGIN = ("/assets/", "/reset/", "/verify/", "/login/", "/digests/unsubscribe/")
+WITHOUT_LOGIN = ("/assets/", "/reset/", "/verify/", "/login/", "/digests/unsubscribe/", "/shared/")
 
 
 def routes() -> Iterator[tuple[str, str]]:
