@@ -208,7 +208,7 @@ def _one_of(name: str, chosen: Mapping[str, str]) -> str:
 
 def _rems(value: str, allowed: range) -> int:
     size = digits_value(value)
-    return size if size in allowed else 0
+    return size if size is not None and size in allowed else 0
 
 
 # --- Sidebar
