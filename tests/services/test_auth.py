@@ -53,6 +53,16 @@ async def test_a_caller_is_looked_up_once_for_many_requests(runtime: Runtime) ->
     assert count.value == 1
 
 
+async def test_a_session_whose_token_would_begin_like_an_api_token_is_valid(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = iter([f"rb_{'x' * 40}", "x" * 43])
+    monkeypatch.setattr("secrets.token_urlsafe", lambda _: next(drawn))
+    session = await open_session(runtime, await _user(runtime))
+    assert await identify(runtime, session.token)
+    assert not list(drawn)
+
+
 async def test_a_session_made_by_a_clock_years_ahead_ends_when_it_is_set_back(database_url: str) -> None:
     """It would be valid for ten years; one that was made before lives on."""
     async with open_harness(database_url) as harness:

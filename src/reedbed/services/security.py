@@ -84,7 +84,10 @@ def _device_signature(secret: bytes, device: str, account: str) -> str:
 
 
 def new_token() -> str:
-    return secrets.token_urlsafe(TOKEN_BYTES)
+    """Never one that begins like an API token: it would be looked for among those."""
+    while (token := secrets.token_urlsafe(TOKEN_BYTES)).startswith(API_TOKEN_PREFIX):
+        pass
+    return token
 
 
 def new_api_token() -> str:
