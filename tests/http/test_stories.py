@@ -162,6 +162,17 @@ async def test_the_pages_show_them_and_their_buttons_work(by_cookie: SignIn, tol
     assert (await reader.post("/stories/read", headers=FORM)).status_code == 303
 
 
+async def test_a_story_with_all_entries_set_apart_can_be_put_together_again(by_cookie: SignIn, told: Told) -> None:
+    reader = await by_cookie("reader@example.org")
+    for entry_id in told.entry_ids:
+        await reader.post(f"{told.page}/entries/{entry_id}/split", headers=FORM)
+    page = await reader.get(told.page)
+    assert page.status_code == 200
+    assert all(f"{told.page}/entries/{entry_id}/join" in page.text for entry_id in told.entry_ids)
+    assert (await reader.get(f"{told.page}/join")).status_code == 200
+    assert (await reader.post(f"{told.page}/share", headers=FORM)).status_code < 500
+
+
 async def test_an_article_names_the_other_outlets(by_cookie: SignIn, told: Told) -> None:
     reader = await by_cookie("reader@example.org")
     article = (await reader.get(f"/entry/{told.entry_ids[0]}")).text

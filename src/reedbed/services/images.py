@@ -188,7 +188,10 @@ async def icon_style_sheet(runtime: Runtime, user_id: int) -> str:
 def _style_sheet(icons: Sequence[tuple[int, bytes]]) -> str:
     rules: list[str] = []
     for icon_id, png in icons:
-        media_type, data = shrink_icon(png)
+        try:
+            media_type, data = shrink_icon(png)
+        except OSError:  # a damaged one keeps its letter and must not take the others with it
+            continue
         url = f"data:{media_type};base64,{b64encode(data).decode()}"
         rules.append(f'.fav[data-icon="{icon_id}"]{{font-size:0;background:url({url}) center/contain no-repeat}}')
     return "\n".join(rules)

@@ -127,7 +127,7 @@ def _timeline(story: Story, now: Instant, zone: tzinfo) -> Iterator[TimelinePoin
         firsts.setdefault(outlet.row.feed_id, outlet)
     outlets = list(firsts.values())[:MAX_POINTS]
     whole = outlets[-1].row.sort_at - outlets[0].row.sort_at if outlets else 0
-    for outlet, following in zip(outlets, [*outlets[1:], None], strict=True):
+    for outlet, following in zip(outlets, [*outlets[1:], None], strict=False):
         row, gap = outlet.row, following.row.sort_at - outlet.row.sort_at if following else 0
         yield TimelinePoint(
             outlet.feed,
