@@ -32,6 +32,7 @@ def test_an_idle_server_has_not_loaded_what_few_use() -> None:
             "domain.interest.features",
             "services.interest",
             "store.sharing",
+            "domain.recipes.files",
             "services.listening.manage",
             "services.published_feeds",
             "services.translations.manage",

@@ -3,7 +3,7 @@ const SHELL = "reedbed-shell-1";
 const READ = "reedbed-read-1";
 const READ_AT_MOST = 300;
 const HASHED = /^\/assets\/.*-[A-Z0-9]{8}\.\w+$/;
-const ALONE = new Set(["/icons.css", "/sidebar/templates"]);
+const ALONE = new Set(["/icons.css", "/sidebar/templates", "/themes.css"]);
 const PARTS = new Set(["article", "list", "rows"]);
 
 self.addEventListener("install", (event) => {

@@ -11,7 +11,15 @@ from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel, FailureName, FailureSentence, JsonId, ListPage, ResponseModel, Timestamp
 from reedbed.http.params import IdPath
 from reedbed.http.responses import ApiRouter, Json
-from reedbed.services.sharing import add_target, list_targets, remove_target, set_messages, share_entry, try_target
+from reedbed.services.sharing import (
+    add_target,
+    connectors,
+    list_targets,
+    remove_target,
+    set_messages,
+    share_entry,
+    try_target,
+)
 
 router = ApiRouter(prefix="/api/v1", tags=["sharing"])
 
@@ -54,6 +62,7 @@ class ServiceFieldResponse(ResponseModel):
     name: str
     secret: bool
     required: bool
+    label: Annotated[str, Field(description="What a service that the operator has added calls it; else empty.")]
 
 
 @record
@@ -79,7 +88,7 @@ class ShareRequest(ApiModel):
 
 
 @router.get("/share-services", summary="List the services that can be added as share targets")
-async def list_services(_: CurrentCaller) -> Json[ListPage[ServiceResponse]]:
+async def list_services(runtime: CurrentRuntime, _: CurrentCaller) -> Json[ListPage[ServiceResponse]]:
     return Json(
         ListPage(
             [
@@ -90,7 +99,7 @@ async def list_services(_: CurrentCaller) -> Json[ListPage[ServiceResponse]]:
                     service.address,
                     list(map(ServiceFieldResponse.of, service.fields)),
                 )
-                for kind, service in SERVICES.items()
+                for kind, service in {**SERVICES, **connectors(runtime)}.items()
             ]
         )
     )

@@ -291,6 +291,7 @@ class FailureCode(StrEnum):
         "share_address_moved",
         "%(service)s redirects to %(url)s. Enter this address for the service.",
     )
+    CONNECTOR_MISSING = "connector_missing", "The operator has removed what %(service)s needs, or it is faulty."
     WEBHOOK_NOTHING_LEFT = "webhook_nothing_left", "The entries of this call do not exist any more."
     WEBHOOK_STATUS = "webhook_status", "It answered with status %(status)s."
     WEBHOOK_SWITCHED_OFF = "webhook_switched_off", "The webhook was switched off."

@@ -20,6 +20,7 @@ from reedbed.events.bus import Bus, MemoryBus
 from reedbed.events.limits import FileHostThrottle, HostThrottle, Limiter, MemoryHostThrottle, MemoryLimiter
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.guard import Guard
+from reedbed.ingest.recipes import RecipeFolder
 from reedbed.roles.observability import open_tracer
 from reedbed.roles.policies import (
     account_policy,
@@ -72,6 +73,8 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
         bus, limiter, host_throttle = await _open_shared_services(settings, db, stack)
         fetcher = _fetcher(settings)
         stack.push_async_callback(fetcher.close)
+        recipes = RecipeFolder(settings.data_dir / "recipes")
+        await asyncio.to_thread(recipes.look)
         ai = ai_policy(settings)
         speech = speech_policy(settings)
         sign_in = sign_in_policy(settings, system_clock)
@@ -102,6 +105,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             images=image_policy(settings),
             keeping=retention_policy(settings),
             backups=backup_policy(settings),
+            recipes=recipes,
             volume=volume(settings),
             tracer=open_tracer(settings, name, stack),
         )

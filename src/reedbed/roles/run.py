@@ -18,6 +18,7 @@ from reedbed.roles.build import ended, load_in_thread, running
 from reedbed.roles.connections import connection_limits
 from reedbed.roles.server import serve_http
 from reedbed.services.instance import live, watch
+from reedbed.services.recipes import watch_recipes
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import encrypt_stored
 from reedbed.settings import Settings
@@ -75,7 +76,7 @@ async def run_role(role: Role, settings: Settings, *, publish_events: Callable[[
         if role != "web":
             pause = FIRST_ANSWER_SECONDS if listener else 0
             tasks.append(_work_until(runtime, stop, after=pause))
-        for task in (live(runtime, role), watch(runtime), _trim_regularly()):
+        for task in (live(runtime, role), watch(runtime), watch_recipes(runtime), _trim_regularly()):
             stack.push_async_callback(ended, asyncio.create_task(task))
         _freeze_loaded_objects()
         log.info("started", role=role, version=__version__)

@@ -128,6 +128,7 @@ async def _fetch(runtime: Runtime, entry_id: int, url: str, within: float | None
     async with runtime.db.read() as tx:
         selectors = (await articles.selector_status(tx, entry_id)).selectors
         feed_content = await articles.given(tx, entry_id)
+    selectors = selectors or runtime.recipes.current.article_selectors(url) or selectors
     article = await _extract(runtime, url, selectors, within)
     # Selectors were chosen by a person who has seen the pages, so trust them.
     if article.content is not None and not selectors and is_shorter(article.content, feed_content):
@@ -343,16 +344,17 @@ async def _read_page(runtime: Runtime, url: str) -> NewEntryText | str | None:
         return page.kind if isinstance(page, Failed) else TEMPORARY
     try:
         async with asyncio.timeout(EXTRACT_SECONDS):
-            return await asyncio.to_thread(_extract_text, page.body, page.url)
+            known = runtime.recipes.current.article_selectors(url) or ArticleSelectors()
+            return await asyncio.to_thread(_extract_text, page.body, page.url, known)
     except TimeoutError:
         return None
 
 
-def _extract_text(body: bytes, url: str) -> NewEntryText | None:
+def _extract_text(body: bytes, url: str, selectors: ArticleSelectors) -> NewEntryText | None:
     # Imported here, because loading the extractor is slow.
     from reedbed.ingest.article.extract import ExtractedArticle, extract_article
 
-    result = extract_article(body, url)
+    result = extract_article(body, url, keep=", ".join(selectors.keep), drop=", ".join(selectors.drop))
     if not isinstance(result, ExtractedArticle):
         return None
     entry = ParsedEntry(

@@ -22,6 +22,7 @@ from reedbed.ingest.page_feeds.sandbox import apply_safely, blocks_safely, find_
 from reedbed.ingest.page_feeds.sources import telegram_page
 from reedbed.services.ai import ask_model, may_send
 from reedbed.services.read_state import change_entries
+from reedbed.services.recipes import find_list_of_recipe
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.discover import Address
 from reedbed.services.subscriptions.manage import SubscribeOptions, subscribe
@@ -174,6 +175,8 @@ async def _preview(
         return PagePreview(url, watched=watched), outcome
     if recipe is None:
         lists = await find_lists_safely(outcome.body, outcome.url, now=now, content_type=kind)
+        if (known := await find_list_of_recipe(runtime, outcome)) is not None:
+            lists = replace(lists, lists=(known, *lists.lists), reason=None)
         if lists.reason == NO_LIST and (found := await _news_sitemap(runtime, outcome.url)) is not None:
             return found
     else:

@@ -26,6 +26,7 @@ from reedbed.events.bus import Bus
 from reedbed.events.limits import HostThrottle, Limiter
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.images import ImageCache
+from reedbed.ingest.recipes import RecipeFolder
 from reedbed.store.engine.database import Database
 
 if TYPE_CHECKING:
@@ -391,6 +392,8 @@ class Runtime:
     health: HealthState = field(default_factory=HealthState)
     cleaning: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while HTML is sanitized: feeds that arrive together would block the event loop for too long."""
+    recipes: RecipeFolder = field(default_factory=RecipeFolder)
+    """What the operator's files add: sites, services to send entries to, themes."""
     volume: str = ""
     """A folder on the disk of the database; empty if the database is on another machine."""
 

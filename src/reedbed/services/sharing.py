@@ -23,8 +23,8 @@ from reedbed.domain.sharing.calls import (
     steps_for,
     without_secrets,
 )
-from reedbed.domain.sharing.services import Purpose, ServiceStep
-from reedbed.domain.sharing.targets import ShareTarget, check_name, check_secrets, check_url, read_kind
+from reedbed.domain.sharing.services import MISSING, Purpose, Service, ServiceStep
+from reedbed.domain.sharing.targets import ShareTarget, check_name, check_secrets, check_url, find_service
 from reedbed.domain.times import HOUR, Instant
 from reedbed.ingest.http.failures import TEMPORARY
 from reedbed.ingest.text import clean_text
@@ -69,25 +69,30 @@ class ShareTest:
     problem: Failure | None
 
 
+def connectors(runtime: Runtime) -> Mapping[str, Service]:
+    """The services that the operator has added, by the kind of a target."""
+    return runtime.recipes.current.connectors
+
+
 async def add_target(
     runtime: Runtime, user_id: int, *, kind: str, url: str, secrets: Mapping[str, str], name: str = ""
 ) -> ShareTarget:
-    checked_kind = read_kind(kind)
-    fields = check_secrets(checked_kind, secrets)
-    checked_url, checked_name = check_url(checked_kind, url, fields), check_name(name, checked_kind)
+    service = find_service(kind, connectors(runtime))
+    fields = check_secrets(kind, service, secrets)
+    checked_url, checked_name = check_url(service, url, fields), check_name(name, service)
     async with runtime.db.write() as tx:
         if await sharing.count(tx, user_id) >= MAX_TARGETS:
             raise Conflict("There can be at most %(limit)s services. Remove one first.", limit=MAX_TARGETS)
         target = await sharing.add(
-            tx, user_id, kind=checked_kind, name=checked_name, url=checked_url, secrets=fields, now=runtime.now()
+            tx, user_id, kind=kind, name=checked_name, url=checked_url, secrets=fields, now=runtime.now()
         )
-        await users.record_event(tx, runtime.now(), "share_target_added", user_id, {"kind": checked_kind})
-    return target
+        await users.record_event(tx, runtime.now(), "share_target_added", user_id, {"kind": kind})
+    return _with_connector(runtime, target)
 
 
 async def list_targets(runtime: Runtime, user_id: int) -> Sequence[ShareTarget]:
     async with runtime.db.read() as tx:
-        return await sharing.of_user(tx, user_id)
+        return [_with_connector(runtime, target) for target in await sharing.of_user(tx, user_id)]
 
 
 async def set_messages(
@@ -95,7 +100,7 @@ async def set_messages(
 ) -> ShareTarget:
     """Choose whether the service is told of digests and of feeds that stop; None leaves it as it is."""
     async with runtime.db.write() as tx:
-        target = await _existing(tx, user_id, target_id)
+        target = await _existing(runtime, tx, user_id, target_id)
         if (digests or stopped_feeds) and not target.service.takes_messages:
             raise Invalid("%(service)s keeps links and shows no messages.", service=target.name)
         changed = replace(
@@ -119,7 +124,7 @@ async def share_entry(runtime: Runtime, user_id: int, entry_id: int, target_id: 
     if not (entry.row.url or entry.external_url):
         raise Invalid("This entry has no address of its own to share.", field="entry_id")
     async with runtime.db.write() as tx:
-        target = await _existing(tx, user_id, target_id)
+        target = await _existing(runtime, tx, user_id, target_id)
         payload = {"entry_id": entry_id, "target_id": target_id}
         await jobs.add(tx, SHARE_JOB, payload, now=runtime.now(), user_id=user_id)
         await interest.learn(runtime, tx, user_id, [entry_id], "shared")
@@ -130,7 +135,7 @@ async def share_entry(runtime: Runtime, user_id: int, entry_id: int, target_id: 
 async def try_target(runtime: Runtime, user_id: int, target_id: int) -> ShareTest:
     """Send something now, and tell what the service answered."""
     async with runtime.db.read() as tx:
-        target = await _existing(tx, user_id, target_id)
+        target = await _existing(runtime, tx, user_id, target_id)
     link = ShareLink(
         f"{runtime.accounts.base_url}/",
         "Reedbed",
@@ -152,6 +157,7 @@ async def send_link(runtime: Runtime, job: Job) -> Done | Later:
         shared = await _shared_entries(tx, job)
     if target is None or not (shared or "message" in job.payload):
         return Done()
+    target = _with_connector(runtime, target)
     if len(shared) > 1 and target.service.purpose is Purpose.SAVE:
         return await _one_job_each(runtime, job, shared)
     if (paced := await pace(runtime, f"shares:{target.id}", target.service.allowance)) is not None:
@@ -222,11 +228,15 @@ def _url(entry: Entry) -> str:
     return entry.row.url or entry.external_url or ""
 
 
-async def _existing(tx: Tx, user_id: int, target_id: int) -> ShareTarget:
+async def _existing(runtime: Runtime, tx: Tx, user_id: int, target_id: int) -> ShareTarget:
     target = await sharing.get(tx, user_id, target_id)
     if target is None:
         raise NotFound(NO_SUCH)
-    return target
+    return _with_connector(runtime, target)
+
+
+def _with_connector(runtime: Runtime, target: ShareTarget) -> ShareTarget:
+    return replace(target, connector=connectors(runtime).get(target.kind, MISSING))
 
 
 async def _mark_read_if_wanted(runtime: Runtime, user_id: int, entry: EntryRow) -> None:
@@ -243,6 +253,8 @@ async def _send(
     runtime: Runtime, target: ShareTarget, link: ShareLink, *, unique: str
 ) -> HttpResponse | ShareRejection:
     """Take the steps of the service; return the last answer."""
+    if target.service is MISSING:
+        return ShareRejection(Failure(FailureCode.CONNECTOR_MISSING, {"service": target.name}), again=True)
     if not target.secrets and any(one.required for one in target.service.fields):
         return ShareRejection(Failure(FailureCode.SECRETS_LOST), again=False)
     values = link_values(target, link, now=runtime.now(), unique=unique)

@@ -8,7 +8,6 @@ import orjson
 from sqlalchemy import bindparam, delete, insert, update
 
 from reedbed.domain.failures import Failure, load_failure
-from reedbed.domain.sharing.services import Kind
 from reedbed.domain.sharing.targets import ShareTarget
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
@@ -41,7 +40,7 @@ def _target(id_: int, user_id: int, kind: str, name: str, url: str, secrets: str
     target = ShareTarget(
         id_,
         user_id,
-        Kind(kind),
+        kind,
         name,
         url,
         {},
@@ -107,7 +106,7 @@ async def count(tx: Tx, user_id: int) -> int:
 
 
 async def add(
-    tx: Tx, user_id: int, *, kind: Kind, name: str, url: str, secrets: Mapping[str, str], now: Instant
+    tx: Tx, user_id: int, *, kind: str, name: str, url: str, secrets: Mapping[str, str], now: Instant
 ) -> ShareTarget:
     target = await tx.get(
         _ADD,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,16 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from reedbed.domain.instance import Problem
+from reedbed.domain.recipes.values import ThemeRecipe
 from reedbed.domain.users import Caller
 from reedbed.http.auth import bound_to, form_token, get_runtime, maybe_caller, set_visitor_cookie, visitor_of
 from reedbed.services.users import preferences_of
 from reedbed.web.assets import asset
 from reedbed.web.i18n import LANGUAGES, catalogue, current_language, plain_text, plural_text, set_language, translate
-from reedbed.web.views.layout import THEME_COOKIE, Banner, Layout, SidebarFeed, Theme, Toast
+from reedbed.web.views.layout import OWN_THEME_PREFIX, THEME_COOKIE, Banner, Layout, SidebarFeed, Theme, Toast
 
 FOLDER = Path(__file__).parent
+WEB_FONTS = ("literata", "atkinson")
 
 
 def render_page(template: str, values: dict[str, Any], block: str | None = None) -> str:
@@ -175,6 +178,15 @@ def theme_of(request: Request) -> Theme:
     return Theme.from_cookie(request.cookies.get(THEME_COOKIE, ""))
 
 
+def own_themes(request: Request) -> tuple[tuple[str, str], ...]:
+    """The themes that the operator has added: value and name."""
+    return tuple((value, theme.name) for value, theme in get_runtime(request).recipes.current.themes.items())
+
+
+def _font_of(theme: ThemeRecipe | None) -> str:
+    return "" if theme is None else theme.letters.get("font", "")
+
+
 def set_theme_cookie(request: Request, response: Response, theme: Theme) -> None:
     """Not HttpOnly: the script changes this cookie, too."""
     response.set_cookie(THEME_COOKIE, theme.to_cookie(), max_age=A_YEAR, samesite="lax", secure=_is_https(request))
@@ -193,11 +205,17 @@ def read_toast(request: Request) -> Toast | None:
 
 def _layout(request: Request, caller: Caller | None, toast: Toast | None) -> Layout:
     owner = bound_to(request) if caller is not None else visitor_of(request)
+    recipes, look = get_runtime(request).recipes.current, theme_of(request)
+    if look.theme not in recipes.themes and look.theme.startswith(OWN_THEME_PREFIX):
+        look = replace(look, theme="")  # its file is gone
     preferences = None if caller is None else preferences_of(caller.user)
     return Layout(
         csrf_token=form_token(get_runtime(request).secret, owner),
         here=_current_path(request),
-        look=theme_of(request),
+        look=look,
+        themes=own_themes(request),
+        theme_sheet=f"/themes.css?v={recipes.style_version}" if recipes.themes else "",
+        web_fonts=(look.font or _font_of(recipes.themes.get(look.theme))) in WEB_FONTS,
         language=language_of(request, caller),
         signed_in=caller is not None,
         toast=toast,

@@ -61,6 +61,8 @@ ROUTERS = (
     RouterName("reedbed.web.shared_stories:public_router", ("shared",)),
     RouterName("reedbed.web.webhooks:router", ("settings",), _TRANSLATED),
     RouterName("reedbed.web.sharing:router", ("entry", "settings"), _TRANSLATED),
+    RouterName("reedbed.web.recipes:sheet_router", ("themes.css",)),
+    RouterName("reedbed.web.recipes:router", ("admin",), _TRANSLATED),
     RouterName("reedbed.web.instance:router", ("admin",), _TRANSLATED),
     RouterName("reedbed.web.instance:database_router", ("admin",), _TRANSLATED),
     RouterName("reedbed.web.feeds.admin:router", ("admin",), _TRANSLATED),

@@ -1,6 +1,6 @@
 """Settings pages: the common layout, and the sections look, reading, data and keyboard."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +23,7 @@ from reedbed.services.users import preferences_of, set_preferences
 from reedbed.web.formats import ago
 from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import OWN_NAMES, explain, languages, translate
-from reedbed.web.pages import see_other, set_theme_cookie, theme_of
+from reedbed.web.pages import own_themes, see_other, set_theme_cookie, theme_of
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.layout import SelectOption, Theme, Toast
 from reedbed.web.views.settings import (
@@ -107,14 +107,14 @@ ZONE_AREAS = (
 @router.get("/settings")
 async def show_settings(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     """The list of sections, beside the first one where there is room."""
-    section = _theme_settings(theme_of(request), preferences_of(caller.user).language)
+    section = _theme_settings(theme_of(request), preferences_of(caller.user).language, own_themes(request))
     return await settings_page(request, runtime, caller, "look", section, index=True)
 
 
 @router.get("/settings/look")
 async def show_look(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     theme, language = theme_of(request), preferences_of(caller.user).language
-    return await settings_page(request, runtime, caller, "look", _theme_settings(theme, language))
+    return await settings_page(request, runtime, caller, "look", _theme_settings(theme, language, own_themes(request)))
 
 
 @router.post("/settings/look")
@@ -253,7 +253,7 @@ def _apply_form(theme: Theme, form: FormData) -> Theme:
     return replace(changed, scroll_marks=submitted.get("scroll") == "marks") if is_list_menu else changed
 
 
-def _theme_settings(theme: Theme, language: str) -> ThemeSettings:
+def _theme_settings(theme: Theme, language: str, own: Sequence[tuple[str, str]]) -> ThemeSettings:
     return ThemeSettings(
         themes=_options(
             theme.theme,
@@ -261,6 +261,7 @@ def _theme_settings(theme: Theme, language: str) -> ThemeSettings:
             ("light", translate("Light")),
             ("dark", translate("Dark")),
             ("sepia", translate("Sepia")),
+            *own,
         ),
         sizes=_options(
             theme.size,

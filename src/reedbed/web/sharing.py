@@ -7,7 +7,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.errors import Conflict, Invalid
-from reedbed.domain.sharing.services import SERVICES, Kind, Purpose, ServiceField
+from reedbed.domain.sharing.services import SERVICES, Kind, Purpose, Service, ServiceField
 from reedbed.domain.sharing.targets import METHODS, ShareTarget
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
@@ -16,7 +16,15 @@ from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath, path_id
 from reedbed.services.entries import get_entry
 from reedbed.services.runtime import Runtime
-from reedbed.services.sharing import add_target, list_targets, remove_target, set_messages, share_entry, try_target
+from reedbed.services.sharing import (
+    add_target,
+    connectors,
+    list_targets,
+    remove_target,
+    set_messages,
+    share_entry,
+    try_target,
+)
 from reedbed.services.users import preferences_of, set_preferences
 from reedbed.store import sharing
 from reedbed.web.formats import ago
@@ -122,14 +130,15 @@ async def _settings(
     error: Invalid | Conflict | None = None,
     test: ShareTestView | None = None,
 ) -> Response:
-    chosen = Kind(kind) if kind in frozenset(Kind) else Kind.LINKDING
-    service, now = SERVICES[chosen], runtime.now()
+    services, now = {**SERVICES, **connectors(runtime)}, runtime.now()
+    chosen = kind if kind in services else Kind.LINKDING
+    service = services[chosen]
     view = ShareSettings(
         targets=tuple(_target_view(target, now) for target in await list_targets(runtime, caller.user_id)),
-        kinds=_kinds(chosen),
-        chosen=_kind_option(chosen, chosen),
+        kinds=_kinds(services, chosen),
+        chosen=_kind_option(chosen, service, chosen),
         fields=tuple(_field(one, form) for one in service.fields),
-        asks_address=not (service.address or service.origin_of),
+        asks_address=_asks_address(service),
         test=test,
         name=form.get("name", ""),
         url=form.get("url", "") or service.defaults.get("address", ""),
@@ -140,20 +149,29 @@ async def _settings(
     return await settings_page(request, runtime, caller, "sharing", view, status=status)
 
 
-def _kinds(chosen: Kind) -> tuple[tuple[str, tuple[SelectOption, ...]], ...]:
-    groups = {
-        translate("Keep links"): [kind for kind in Kind if SERVICES[kind].purpose is Purpose.SAVE],
-        translate("Show messages"): [kind for kind in Kind if SERVICES[kind].purpose is Purpose.TELL],
-    }
-    return tuple((name, tuple(_kind_option(kind, chosen) for kind in kinds)) for name, kinds in groups.items())
+def _asks_address(service: Service) -> bool:
+    return not (service.address or service.origin_of)
 
 
-def _kind_option(kind: Kind, chosen: Kind) -> SelectOption:
-    return SelectOption(kind, _service_name(kind), kind is chosen, f"{HOME}?kind={kind}#add-title")
+def _kinds(services: Mapping[str, Service], chosen: str) -> tuple[tuple[str, tuple[SelectOption, ...]], ...]:
+    groups = {translate("Keep links"): Purpose.SAVE, translate("Show messages"): Purpose.TELL}
+    return tuple(
+        (
+            name,
+            tuple(
+                _kind_option(kind, service, chosen) for kind, service in services.items() if service.purpose is purpose
+            ),
+        )
+        for name, purpose in groups.items()
+    )
 
 
-def _service_name(kind: Kind) -> str:
-    return translate("Own template") if kind is Kind.TEMPLATE else SERVICES[kind].name
+def _kind_option(kind: str, service: Service, chosen: str) -> SelectOption:
+    return SelectOption(kind, _service_name(kind, service), kind == chosen, f"{HOME}?kind={quote(kind)}#add-title")
+
+
+def _service_name(kind: str, service: Service) -> str:
+    return translate("Own template") if kind == Kind.TEMPLATE else service.name
 
 
 def _target_view(target: ShareTarget, now: Instant) -> ShareTargetView:
@@ -165,7 +183,7 @@ def _target_view(target: ShareTarget, now: Instant) -> ShareTargetView:
     return ShareTargetView(
         id=target.id,
         name=target.name,
-        kind=_service_name(target.kind),
+        kind=_service_name(target.kind, target.service),
         url=target.url,
         used=used,
         problem=explain(target.problem),
@@ -207,7 +225,7 @@ def _field(one: ServiceField, form: Mapping[str, str]) -> SecretField:
     typed = form.get(one.name, "") if shows_value else ""
     return SecretField(
         one.name,
-        labels[one.name],
+        one.label or labels.get(one.name, one.name),
         hidden=one.secret,
         required=one.required,
         value=typed,

@@ -73,7 +73,7 @@ def link_values(target: ShareTarget, link: ShareLink, *, now: Instant, unique: s
         "unique": unique,
         "bearer": f"Bearer {secrets['token']}" if secrets.get("token") else "",
         "basic": b64encode(f"{secrets.get('username', '')}:{secrets.get('password', '')}".encode()).decode(),
-        "signed_token": _signed_token(secrets.get("token", ""), now) if target.kind is Kind.SHAARLI else "",
+        "signed_token": _signed_token(secrets.get("token", ""), now) if target.kind == Kind.SHAARLI else "",
     }
 
 
@@ -84,7 +84,7 @@ def steps_for(target: ShareTarget, values: Values) -> Sequence[ServiceStep]:
 
 
 def fill(call: Call, values: Values, *, text: str | None = None) -> ShareCall:
-    headers = {name: str(_filled(template, values)) for name, template in call.headers.items()}
+    headers = {name: _substitute(template, values, _in_header) for name, template in call.headers.items()}
     body = b""
     if call.json is not None:
         body = json.dumps(_filled(call.json, values), ensure_ascii=False).encode()

@@ -4,7 +4,8 @@ A request is a template. `{name}` in an address, a header or a text stands for a
 earlier step has read, or the link (`link_values` in `calls`). A text that is one placeholder alone takes the value
 as it is (a list of tags stays a list). Fields of a body whose value is empty are left out.
 
-A new service is a new row here, and a stand-in in `tests/bookmark_services.py`.
+A new service is a new row here, and a stand-in in `tests/bookmark_services.py`. An operator can add others by
+files (`domain/recipes/connectors.py`) and plugins; their kinds have a prefix.
 """
 
 from collections.abc import Mapping
@@ -56,6 +57,8 @@ class ServiceField:
     name: str
     secret: bool = True
     required: bool = True
+    label: str = ""
+    """What the form calls it; empty: by its name, translated."""
 
 
 @record
@@ -126,7 +129,7 @@ def _saving(address: str, json: Mapping[str, Any], headers: Mapping[str, str] = 
     return ServiceStep(_post(address, json, headers), accepted=_SAVED_ALREADY, **more)
 
 
-SERVICES: Mapping[Kind, Service] = {
+SERVICES: Mapping[str, Service] = {
     Kind.WALLABAG: _save(
         "Wallabag",
         (
@@ -405,3 +408,6 @@ SERVICES: Mapping[Kind, Service] = {
         origin_of="webhook",
     ),
 }
+
+MISSING = Service("", Purpose.SAVE, ())
+"""Stands for a service whose file or plugin is gone or wrong."""

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from reedbed.domain.errors import Invalid
 from reedbed.domain.failures import Failure
 from reedbed.domain.records import record
-from reedbed.domain.sharing.services import SERVICES, Kind, Service
+from reedbed.domain.sharing.services import MISSING, SERVICES, Kind, Service
 from reedbed.domain.text import storable
 from reedbed.domain.times import Instant
 from reedbed.domain.urls import MAX_URL_LENGTH, normalize_url
@@ -20,14 +20,15 @@ METHODS = ("POST", "PUT", "PATCH", "GET")
 TEMPLATE_VALUES = frozenset({"url", "title", "tags", "text", "summary", "feed", "note"})
 """What a template of one's own can use."""
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 
 @record
 class ShareTarget:
     id: int
     user_id: int
-    kind: Kind
+    kind: str
+    """One of `Kind`, or of a file or plugin of the operator."""
     name: str
     url: str
     secrets: Mapping[str, str] = field(repr=False)
@@ -40,32 +41,34 @@ class ShareTarget:
     """It is told of each new digest."""
     stopped_feeds: bool = False
     """It is told of each feed that stops."""
+    connector: Service = MISSING
+    """For the kind of a file or plugin: the service, as long as it is there."""
 
     @property
     def service(self) -> Service:
-        return SERVICES[self.kind]
+        return SERVICES.get(self.kind, self.connector)
 
 
-def read_kind(name: str) -> Kind:
-    try:
-        return Kind(name)
-    except ValueError:
-        raise Invalid("Choose one of: %(choices)s.", field="kind", choices=", ".join(Kind)) from None
+def find_service(kind: str, connectors: Mapping[str, Service]) -> Service:
+    """The service of this kind, built in or among the operator's connectors."""
+    service = SERVICES.get(kind) or connectors.get(kind)
+    if service is None:
+        raise Invalid("Choose one of: %(choices)s.", field="kind", choices=", ".join((*SERVICES, *connectors)))
+    return service
 
 
-def check_name(name: str, kind: Kind) -> str:
-    clean_name = " ".join(storable(name).split()) or SERVICES[kind].name
+def check_name(name: str, service: Service) -> str:
+    clean_name = " ".join(storable(name).split()) or service.name
     if len(clean_name) > MAX_NAME:
         raise Invalid("The name must have at most %(limit)s characters.", field="name", limit=MAX_NAME)
     return clean_name
 
 
-def check_url(kind: Kind, url: str, secrets: Mapping[str, str]) -> str:
+def check_url(service: Service, url: str, secrets: Mapping[str, str]) -> str:
     """The base URL of the service without a trailing slash; it may include a path.
 
     If the address itself is the secret, only its origin, which can be shown.
     """
-    service = SERVICES[kind]
     if service.origin_of:
         parts = urlsplit(_checked_address(secrets[service.origin_of], service.origin_of))
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
@@ -76,11 +79,10 @@ def check_url(kind: Kind, url: str, secrets: Mapping[str, str]) -> str:
     return clean_url
 
 
-def check_secrets(kind: Kind, submitted: Mapping[str, str]) -> dict[str, str]:
+def check_secrets(kind: str, service: Service, submitted: Mapping[str, str]) -> dict[str, str]:
     """The fields that this kind needs; characters that no header can carry are rejected."""
-    if kind is Kind.TEMPLATE:
+    if kind == Kind.TEMPLATE:
         return _checked_template(submitted)
-    service = SERVICES[kind]
     secrets = {one.name: submitted.get(one.name, "").strip() for one in service.fields}
     for one in service.fields:
         value = secrets[one.name]
@@ -113,7 +115,7 @@ def _checked_template(submitted: Mapping[str, str]) -> dict[str, str]:
     if _PLACEHOLDER.search(urlsplit(fields["webhook"]).netloc):
         raise Invalid("The name of the server cannot be filled in.", field="webhook")
     for name, value in header_lines(fields["headers"]).items():
-        if not _HEADER.match(name) or not value.isprintable() or not value.isascii():
+        if not HEADER.match(name) or not value.isprintable() or not value.isascii():
             raise Invalid("Write each header on a line of its own, as Name: value.", field="headers")
     for name in ("webhook", "headers", "body"):
         for used in _PLACEHOLDER.findall(fields[name]):

@@ -11,6 +11,7 @@ from reedbed.domain.refresh.outcomes import Fetched
 from reedbed.domain.refresh.state import DueFeed
 from reedbed.ingest.page_feeds.sandbox import apply_safely, find_again_safely, watch_safely
 from reedbed.ingest.text import cut
+from reedbed.services.recipes import find_list_of_recipe
 from reedbed.services.runtime import Runtime
 from reedbed.store import page_feeds
 
@@ -32,7 +33,9 @@ async def read_page(runtime: Runtime, due: DueFeed, fetched: Fetched) -> ParsedF
     lists = await apply_safely(fetched.body, stored.recipe, fetched.url, now=now, content_type=kind)
     entries = lists.lists[0].entries if lists.lists else ()
     if looks_rebuilt({entry.key for entry in entries}, known):
-        again = await find_again_safely(fetched.body, stored.recipe, known, fetched.url, now=now, content_type=kind)
+        again = await find_list_of_recipe(runtime, fetched)
+        if again is None:
+            again = await find_again_safely(fetched.body, stored.recipe, known, fetched.url, now=now, content_type=kind)
         if again is not None:
             await _keep_new_recipe(runtime, due, stored, again)
             entries = again.entries

@@ -1,5 +1,6 @@
 """View models shared by all pages: layout, theme, toasts, select options, paging and the sidebar."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import field
 from functools import lru_cache
@@ -19,6 +20,9 @@ _CHOICES: Final = {
     "width": ("", "narrow", "wide"),
     "density": ("cards", "titles", "magazine"),
 }
+OWN_THEME_PREFIX: Final = "own-"
+_OWN_THEME: Final = re.compile(r"own-[a-z0-9-]{1,40}\Z")
+"""A theme of a file of the operator."""
 _SIDE_REMS: Final = range(11, 26)
 _LIST_REMS: Final = range(17, 41)
 
@@ -81,7 +85,7 @@ class Theme:
     @classmethod
     def from_choices(cls, chosen: Mapping[str, str]) -> Self:
         return cls(
-            theme=_one_of("theme", chosen),
+            theme=_theme(chosen),
             font=_one_of("font", chosen),
             size=_one_of("size", chosen),
             width=_one_of("width", chosen),
@@ -140,6 +144,12 @@ class Layout:
     here: str
     """The URL of this page; forms send it so that a plain submit returns here."""
     look: Theme = field(default_factory=Theme)
+    themes: tuple[tuple[str, str], ...] = ()
+    """The operator's themes: value and name."""
+    theme_sheet: str = ""
+    """The address of their style sheet; empty without any."""
+    web_fonts: bool = False
+    """The look needs letters that are no part of the system."""
     language: str = "en"
     signed_in: bool = False
     toast: Toast | None = None
@@ -198,6 +208,11 @@ class Pages:
 def feed_mark(name: str, feed_id: int, icon: int | None = None) -> FeedMark:
     initial = next((char for char in name if char.isalnum()), "?")
     return FeedMark(initial=initial.upper(), hue=feed_id % 8, icon=icon)
+
+
+def _theme(chosen: Mapping[str, str]) -> str:
+    value = chosen.get("theme", "")
+    return value if _OWN_THEME.match(value) else _one_of("theme", chosen)
 
 
 def _one_of(name: str, chosen: Mapping[str, str]) -> str:

@@ -1,0 +1,57 @@
+"""The style sheet of the operator's themes, and the page that shows what was added to this server."""
+
+from fastapi import APIRouter, Request, Response
+
+from reedbed.domain.recipes.values import ConnectorRecipe, RecipeFile, SiteRecipe, ThemeRecipe
+from reedbed.http.auth import CurrentAdmin, CurrentRuntime
+from reedbed.services.recipes import current_recipes
+from reedbed.web.i18n import explain, ngettext, translate
+from reedbed.web.sidebar import app_page
+from reedbed.web.views.recipes import AddedPage, RecipeView
+
+sheet_router = APIRouter(include_in_schema=False)
+
+A_YEAR = 365 * 24 * 3600
+
+
+@sheet_router.get("/themes.css")
+async def show_themes(runtime: CurrentRuntime, v: str = "") -> Response:
+    """For everybody, as the page of the login has the theme, too."""
+    recipes = runtime.recipes.current
+    known = v == recipes.style_version and v != ""
+    caching = f"public, max-age={A_YEAR}, immutable" if known else "no-store"
+    return Response(recipes.style_sheet, 200, {"Cache-Control": caching}, "text/css")
+
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/admin/added")
+async def show_added(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin) -> Response:
+    recipes = await current_recipes(runtime)
+    view = AddedPage(folder=str(runtime.recipes.path or ""), recipes=tuple(_recipe(file) for file in recipes.files))
+    return await app_page(request, runtime, caller, "recipes/added.html", view)
+
+
+def _recipe(file: RecipeFile) -> RecipeView:
+    return RecipeView(
+        file=file.file,
+        name="" if file.recipe is None else file.recipe.name,
+        about=_about(file),
+        problems=tuple((problem.field or "", explain(problem)) for problem in file.problems),
+    )
+
+
+def _about(file: RecipeFile) -> str:
+    match file.recipe:
+        case SiteRecipe(hosts=hosts):
+            return translate("Site: %(hosts)s", hosts=", ".join(hosts))
+        case ConnectorRecipe(service=service):
+            steps = ngettext("%(num)s request", "%(num)s requests", len(service.steps))
+            return translate("Service to send entries to: %(requests)s", requests=steps)
+        case ThemeRecipe(light=light, dark=dark):
+            if light and dark:
+                return translate("Theme, light and dark")
+            return translate("Light theme") if light else translate("Dark theme")
+        case None:
+            return ""
