@@ -1,7 +1,10 @@
 """The texts of the page in other languages.
 
-    python scripts/texts.py            update every catalogue from the sources and list missing texts
-    python scripts/texts.py --check    change nothing; exit code 1 when a text is missing
+    python scripts/texts.py            update every catalogue from the sources, and list what is missing or wrong
+    python scripts/texts.py --check    change nothing; exit code 1 when something is missing or wrong
+    python scripts/texts.py --new fr   begin a catalogue
+
+`docs/languages.md` has the glossary, CONTRIBUTING.md says how to add a language.
 
 A catalogue is `src/reedbed/web/locale/<language>/LC_MESSAGES/reedbed.po`; any editor for PO files will do.
 The build compiles it. Texts come from templates, from `translate`, `ngettext` and `marked` in `web`, from
@@ -9,13 +12,15 @@ the table of failures in `domain/failures.py`, and from the errors that the laye
 """
 
 import ast
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from io import BytesIO
 from pathlib import Path
+from typing import cast
 
-from babel.messages.catalog import Catalog
+from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
@@ -26,7 +31,7 @@ WEB = SOURCES / "web"
 LOCALE = WEB / "locale"
 TEMPLATES = [("templates/**.html", "jinja2")]
 OPTIONS = {"templates/**.html": {"extensions": "jinja2.ext.i18n", "trim_blocks": "true", "silent": "false"}}
-KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2)}
+KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2), "counted": (2, 3)}
 TRANSLATED = {"translate": 1, "marked": 1, "ngettext": 2}
 """The functions that translate texts in `web`, and how many forms of the text each is given."""
 ERRORS = {
@@ -41,24 +46,44 @@ NOISE = (
     *(b'"Project-Id', b'"Report-', b'"POT-Creation', b'"PO-Revision', b'"Last-', b'"Language-Team'),
     b'"Generated-By',
 )
+PLACE = re.compile(r"%\(\w+\)[a-z]|%%|%(?!\()|\{\w*\}")
+TAG = re.compile(r"</?\w+[^>]*>")
 LAYERS_WITH_ERRORS = ("domain", "store", "ingest", "services", "http", "web")
 
 
 def main() -> int:
-    extracted = extract()
-    missing = 0
-    for file in catalogues():
+    extracted, is_check = extract(), "--check" in sys.argv
+    faulty = 0
+    for file in [*catalogues(), *map(_begin, sys.argv[2:] if "--new" in sys.argv else ())]:
         known = read(file)
-        if "--check" not in sys.argv:
+        if not is_check:
             known.update(extracted, no_fuzzy_matching=True)
             known.obsolete.clear()
             write(file, known)
-        untranslated = list(missing_in(known, extracted))
-        missing += len(untranslated)
-        print(f"{known.locale}: {len(extracted)} texts, {len(untranslated)} missing")
-        for text in untranslated:
-            print(f"  {text}")
-    return 1 if missing and "--check" in sys.argv else 0
+        missing, wrong = list(missing_in(known, extracted)), list(faults_in(known, extracted))
+        faulty += len(missing) + len(wrong)
+        print(f"{known.locale}: {len(extracted)} texts, {len(missing)} missing, {len(wrong)} wrong")
+        for message in missing:
+            print(f"  missing: {_shown(message)}")
+        for fault in wrong:
+            print(f"  wrong: {fault}")
+    return 1 if faulty and is_check else 0
+
+
+def _begin(code: str) -> Path:
+    """An empty catalogue, with the plural forms that CLDR has for the language."""
+    file = LOCALE / code.replace("-", "_") / "LC_MESSAGES" / "reedbed.po"
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write(file, Catalog(locale=code.replace("-", "_"), charset="utf-8"))
+    return file
+
+
+def _shown(message: Message) -> str:
+    """The text with where it stands, which often says what it is: the label of a button, an error, a heading."""
+    forms = message.id if isinstance(message.id, tuple) else (message.id,)
+    places = ", ".join(sorted({file for file, _ in message.locations}))
+    return f"{' | '.join(map(repr, forms))}  ({places})"
 
 
 def extract() -> Catalog:
@@ -89,14 +114,64 @@ def write(file: Path, catalogue: Catalog) -> None:
     file.write_bytes(b"\n".join(kept) + b"\n\n" + texts)
 
 
-def missing_in(known: Catalog, extracted: Catalog) -> Iterator[str]:
+def missing_in(known: Catalog, extracted: Catalog) -> Iterator[Message]:
     for message in extracted:
+        if message.id:
+            found = known.get(message.id)
+            if found is None or found.fuzzy or not all(_forms(found)):
+                yield message
+
+
+def faults_in(known: Catalog, extracted: Catalog) -> Iterator[str]:
+    """What is wrong with a catalogue, besides what is missing."""
+    proper = Catalog(locale=str(known.locale))
+    if known.plural_forms != proper.plural_forms:
+        yield f"the header says {known.plural_forms!r}, not {proper.plural_forms!r}"
+    for message in known:
         if not message.id:
             continue
-        found = known.get(message.id)
-        strings = found.string if found and isinstance(found.string, tuple | list) else [found and found.string]
-        if found is None or found.fuzzy or not all(strings):
-            yield message.id if isinstance(message.id, str) else message.id[0]
+        if extracted.get(message.id) is None:
+            yield f"stale: {_shown(message)}"
+        elif all(_forms(message)):
+            yield from (f"{fault}: {_shown(message)}: {_forms(message)}" for fault in _faults_of(message, proper))
+    yield from (f"obsolete: {_shown(message)}" for message in known.obsolete.values())
+
+
+def _faults_of(message: Message, proper: Catalog) -> Iterator[str]:
+    source = message.id if isinstance(message.id, str) else message.id[-1]
+    forms = _forms(message)
+    if len(forms) != (1 if isinstance(message.id, str) else proper.num_plurals):
+        yield f"{len(forms)} plural forms"
+    for form in forms:
+        lacking = _places(source) ^ _places(form)
+        if lacking and not (
+            isinstance(message.id, tuple) and lacking <= {"%(num)s", "{n}"} and not _extra(source, form)
+        ):
+            yield "placeholders differ"
+        if sorted(TAG.findall(source)) != sorted(TAG.findall(form)):
+            yield "tags differ"
+        if _ends(source) != _ends(form):
+            yield "spaces at an end differ"
+        if source.count("\n") != form.count("\n"):
+            yield "line breaks differ"
+
+
+def _forms(message: Message) -> Sequence[str]:
+    string = cast(str | Sequence[str] | None, message.string) or ""
+    return (string,) if isinstance(string, str) else tuple(string)
+
+
+def _places(text: str) -> set[str]:
+    """Placeholders; `%%` counts as one, and so does a lone percent sign."""
+    return set(PLACE.findall(text))
+
+
+def _extra(source: str, form: str) -> set[str]:
+    return _places(form) - _places(source)
+
+
+def _ends(text: str) -> tuple[str, str]:
+    return text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
 
 
 def _in_modules() -> Iterator[tuple[str, str | tuple[str, ...]]]:

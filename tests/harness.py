@@ -27,6 +27,7 @@ from reedbed.store.feeds import feeds
 from reedbed.store.read_state import unread
 from reedbed.store.refresh import STATE_NAMES
 from reedbed.store.refresh import fetch_state as state_of
+from reedbed.web.i18n import texts_in
 from tests.rows import as_tuple
 
 
@@ -138,6 +139,7 @@ async def open_harness(database_url: str, **policy: Any) -> AsyncIterator[Runtim
         secret=b"s" * 32,
         name="this worker",
         fetching=replace(FetchPolicy(host_delay=0), **policy),
+        texts=texts_in,
         clock_guard=ClockGuard(uptime=lambda: clock() / SECOND),  # its time passes, it does not jump
     )
     try:

@@ -75,7 +75,7 @@ async function networkFirst(request, key) {
 
 async function otherwise(request) {
   if (request.mode !== "navigate") return new Response(null, { status: 504 }); // the page takes it for `offline`
-  return (await listOf(request)) ?? caches.match("/offline");
+  return (await listOf(request)) ?? caches.match("/offline", { ignoreSearch: true });
 }
 
 /** An entry whose text was kept is opened by its list, if that was kept as well. */
@@ -104,9 +104,9 @@ async function keep(key, response) {
 
 async function keepShell(addresses) {
   const cache = await caches.open(SHELL);
-  const wanted = new Set([...addresses, new URL("/offline", location).href]);
-  for (const kept of await cache.keys()) if (!wanted.has(kept.url)) await cache.delete(kept);
+  const wanted = new Set(addresses);
   await Promise.all(addresses.map(async (address) => (await cache.match(address)) ?? cache.add(address)));
+  for (const kept of await cache.keys()) if (!wanted.has(kept.url)) await cache.delete(kept);
 }
 
 /** The page that was open before there was a worker. */

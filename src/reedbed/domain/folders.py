@@ -1,11 +1,12 @@
 """Folders: building the tree from rows, and rejecting changes that would break it."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from reedbed.domain.collation import CollationKey, collation_key
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.records import record
-from reedbed.domain.text import clean_line, natural_key
+from reedbed.domain.text import clean_line
 
 MAX_DEPTH = 8
 MAX_FOLDER_NAME = 255
@@ -41,13 +42,15 @@ def folder_name(name: str) -> str:
     return clean_name
 
 
-def build_tree(rows: Iterable[FolderRow]) -> tuple[FolderNode, ...]:
+def build_tree(
+    rows: Iterable[FolderRow], name_key: Callable[[str], CollationKey] = collation_key
+) -> tuple[FolderNode, ...]:
     """Children are sorted by position, then name. A row without its parent or in a cycle moves to the top."""
     rows_by_id = {row.id: row for row in rows}
     children: defaultdict[int | None, list[FolderRow]] = defaultdict(list)
     for row in rows_by_id.values():
         children[row.parent_id if _is_anchored(row, rows_by_id) else None].append(row)
-    return _branch(None, children, depth=1)
+    return _branch(None, children, name_key, depth=1)
 
 
 def ancestors(rows: Iterable[FolderRow], folder_id: int) -> tuple[int, ...]:
@@ -114,9 +117,14 @@ def _is_anchored(row: FolderRow, rows_by_id: dict[int, FolderRow]) -> bool:
     return row.id not in seen
 
 
-def _branch(parent_id: int | None, children: dict[int | None, list[FolderRow]], depth: int) -> tuple[FolderNode, ...]:
-    level = sorted(children.get(parent_id, ()), key=lambda row: (row.position, natural_key(row.name), row.id))
-    return tuple(FolderNode(row.id, row.name, depth, _branch(row.id, children, depth + 1)) for row in level)
+def _branch(
+    parent_id: int | None,
+    children: dict[int | None, list[FolderRow]],
+    name_key: Callable[[str], CollationKey],
+    depth: int,
+) -> tuple[FolderNode, ...]:
+    level = sorted(children.get(parent_id, ()), key=lambda row: (row.position, name_key(row.name), row.id))
+    return tuple(FolderNode(row.id, row.name, depth, _branch(row.id, children, name_key, depth + 1)) for row in level)
 
 
 def _height(rows: Sequence[FolderRow], folder_id: int) -> int:

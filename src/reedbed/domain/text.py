@@ -371,15 +371,3 @@ def _changed(removed: str, added: str, same: str) -> tuple[Difference, ...]:
 def digits_value(text: str, longest: int = 9) -> int | None:
     """The number that these ASCII digits write; None for anything else and for more digits, which fit nowhere."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= longest else None
-
-
-# --- Order of names
-
-_NUMBERS = re.compile(r"(\d{1,18})")
-
-
-@lru_cache(maxsize=20_000)
-def natural_key(name: str) -> tuple[str | int, ...]:
-    """Sorts "Feed 2" before "Feed 10": text and numbers alternate, and numbers compare as numbers."""
-    parts = _NUMBERS.split(name.casefold())
-    return tuple(int(part) if index % 2 else part for index, part in enumerate(parts))

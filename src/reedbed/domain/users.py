@@ -9,6 +9,7 @@ from typing import Any
 from reedbed.domain.articles import check_video_site
 from reedbed.domain.errors import Invalid
 from reedbed.domain.highlights import check_marked_words
+from reedbed.domain.languages import LANGUAGES, match_language
 from reedbed.domain.records import record
 from reedbed.domain.text import clean_line
 from reedbed.domain.times import Instant
@@ -238,7 +239,19 @@ def change_preferences(current: Preferences, changes: Mapping[str, Any]) -> Pref
     """Apply `changes`; an unknown name or value raises `Invalid`."""
     for name, value in changes.items():
         _check(name, value)
+    _check_language(current, changes.get("language", ""))
     return replace(current, **changes)
+
+
+def _check_language(current: Preferences, code: str) -> None:
+    """A language that an earlier version has stored may stay, even if it is not offered."""
+    if code and code != current.language and not match_language(code, tuple(LANGUAGES)):
+        raise Invalid(
+            "%(name)s must be one of %(choices)s.",
+            field="preferences.language",
+            name="language",
+            choices=", ".join(LANGUAGES),
+        )
 
 
 def read_preferences(stored: Mapping[str, Any]) -> Preferences:

@@ -48,6 +48,7 @@ from reedbed.store.engine.database import Database
 from reedbed.store.engine.encryption import Vault, key_from_setting, make_key_file
 from reedbed.store.migrations import migrate_apart
 from reedbed.store.startup import prepare
+from reedbed.web.i18n import texts_in
 
 if TYPE_CHECKING:
     from reedbed.ingest.smtp import Mailer
@@ -108,6 +109,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             recipes=recipes,
             volume=volume(settings),
             tracer=open_tracer(settings, name, stack),
+            texts=texts_in,
         )
         await _owner_from_settings(settings, runtime)
         stack.push_async_callback(ended, asyncio.create_task(watch_revocations(runtime)))

@@ -13,6 +13,7 @@ from reedbed.domain.ai import BreakerPolicy, Budget, Price
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.images import ImageMode
 from reedbed.domain.instance import COUNTS, BackupPolicy, Counter, Histogram, Problem
+from reedbed.domain.languages import Texts, english_texts
 from reedbed.domain.newsletters import MailPolicy
 from reedbed.domain.records import record
 from reedbed.domain.retention import RetentionPolicy
@@ -394,6 +395,8 @@ class Runtime:
     """Held while HTML is sanitized: feeds that arrive together would block the event loop for too long."""
     recipes: RecipeFolder = field(default_factory=RecipeFolder)
     """What the operator's files add: sites, services to send entries to, themes."""
+    texts: Callable[[str], Texts] = english_texts
+    """The texts of mails and notifications in a language."""
     volume: str = ""
     """A folder on the disk of the database; empty if the database is on another machine."""
 

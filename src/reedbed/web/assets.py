@@ -5,12 +5,15 @@ import mimetypes
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import brotli
 import orjson
 from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.errors import NotFound
+from reedbed.domain.languages import direction_of, negotiate_language
+from reedbed.web.i18n import catalogue, languages, marked
 
 DIST = Path(__file__).parent / "assets" / "dist"
 FOREVER = "public, max-age=31536000, immutable"
@@ -36,7 +39,27 @@ async def assets(request: Request, name: str) -> Response:
 
 @router.get("/manifest.webmanifest")
 async def web_manifest(request: Request) -> Response:
-    return _file(request, "manifest.webmanifest", A_DAY)
+    """In the language of the browser: it fetches this without cookies."""
+    language = negotiate_language(request.headers.get("accept-language", ""), languages())
+    headers = {"Cache-Control": A_DAY, "Vary": "Accept-Language"}
+    return Response(_web_manifest(language), 200, headers, "application/manifest+json")
+
+
+_MANIFEST_TEXTS = (
+    *(marked("A calm reader for feeds, newsletters and sites."), marked("Unread"), marked("Later"), marked("Add")),
+)
+
+
+@cache
+def _web_manifest(language: str) -> bytes:
+    if "manifest.webmanifest" not in _served_files():
+        raise NotFound("There is nothing at this address.")
+    manifest: dict[str, Any] = orjson.loads((DIST / "manifest.webmanifest").read_bytes())
+    texts = {text: catalogue(language).gettext(text) for text in _MANIFEST_TEXTS}
+    manifest |= {"lang": language, "dir": direction_of(language), "description": texts[manifest["description"]]}
+    for shortcut in manifest["shortcuts"]:
+        shortcut["name"] = texts[shortcut["name"]]
+    return orjson.dumps(manifest)
 
 
 @router.get("/sw.js")

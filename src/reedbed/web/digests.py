@@ -36,7 +36,7 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.search import saved as searches
 from reedbed.web.formats import full_time, short_time, zone_of
 from reedbed.web.forms import FormFlag, Text, folder_options
-from reedbed.web.i18n import explain, ngettext, translate
+from reedbed.web.i18n import enumerated, explain, name_key, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.digests import (
@@ -89,14 +89,14 @@ class Scopes:
             parts.append(translate("Tag: %(name)s", name=scope.tag))
         if scope.q is not None:
             parts.append(translate("Search: %(name)s", name=self.searches.get(scope.q, scope.q)))
-        return ", ".join(parts)
+        return enumerated(parts)
 
 
 async def scopes_of(tx: Tx, user_id: int) -> Scopes:
     _, *options = folder_options(await folders.of_user(tx, user_id), None)
     return Scopes(
         {int(option.value): option.name for option in options},
-        await tags.names(tx, user_id),
+        sorted(await tags.names(tx, user_id), key=name_key),
         {search.query: search.name for search in await searches.of_user(tx, user_id)},
     )
 

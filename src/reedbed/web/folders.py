@@ -17,7 +17,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.store import folders, sidebar
 from reedbed.web.feeds.form import parse_summary_words, summary_options
 from reedbed.web.forms import FormFlag, Text, folder_options, stepped
-from reedbed.web.i18n import explain, translate
+from reedbed.web.i18n import explain, name_key, translate
 from reedbed.web.pages import is_htmx, see_other
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.feeds import FoldersPage, FolderView
@@ -161,13 +161,13 @@ async def _move_before(
 
 def _child_ids(rows: Sequence[FolderRow], parent_id: int | None) -> list[int]:
     """The ids of the folders with this parent, in the order of the page."""
-    pending = list(build_tree(rows))
+    pending = list(build_tree(rows, name_key))
     while pending:
         node = pending.pop()
         if node.id == parent_id:
             return [child.id for child in node.children]
         pending.extend(node.children)
-    return [node.id for node in build_tree(rows)] if parent_id is None else []
+    return [node.id for node in build_tree(rows, name_key)] if parent_id is None else []
 
 
 def _sibling(rows: Sequence[FolderRow], folder: FolderRow, offset: int) -> int | None:
@@ -198,7 +198,7 @@ async def _show(
         rows = await folders.of_user(tx, caller.user_id)
         feeds = await sidebar.sidebar_feeds(tx, caller.user_id)
     feed_counts = Counter(id_ for feed in feeds for id_ in feed.folder_ids)
-    lines = _folder_rows(build_tree(rows), rows, feed_counts)
+    lines = _folder_rows(build_tree(rows, name_key), rows, feed_counts)
     if typed is not None:
         lines = [replace(line, name=typed[1]) if line.id == typed[0] else line for line in lines]
     view = FoldersPage(tuple(lines), name, error, change_error)

@@ -10,16 +10,10 @@ from reedbed.domain.refresh.schedule import round_duration
 from reedbed.domain.times import DAY, HOUR, MINUTE, Instant, Millis, from_datetime, rfc3339, to_datetime
 from reedbed.domain.users import Caller
 from reedbed.services.users import preferences_of
-from reedbed.web.i18n import marked, ngettext, translate
+from reedbed.web.i18n import current_conventions, ngettext, translate
 from reedbed.web.views.layout import TimeView
 
 ZONE_COOKIE = "reedbed_zone"
-
-_MONTHS = (
-    *(marked("Jan"), marked("Feb"), marked("Mar"), marked("Apr"), marked("May"), marked("Jun")),
-    *(marked("Jul"), marked("Aug"), marked("Sep"), marked("Oct"), marked("Nov"), marked("Dec")),
-)
-_DAYS = (*(marked("Mon"), marked("Tue"), marked("Wed"), marked("Thu"), marked("Fri"), marked("Sat")), marked("Sun"))
 
 
 def zone_of(request: Request) -> tzinfo:
@@ -33,7 +27,7 @@ def short_time(moment: Instant, now: Instant, zone: tzinfo) -> TimeView:
     """For a row: the time for today and yesterday, else the date."""
     local, today = _local(moment, zone), _local(now, zone)
     if (today.date() - local.date()).days <= 1:
-        return TimeView(rfc3339(moment), f"{local:%H:%M}")
+        return TimeView(rfc3339(moment), _clock(local))
     return TimeView(rfc3339(moment), _date(local, with_year=local.year != today.year))
 
 
@@ -45,15 +39,16 @@ def seen(time: TimeView) -> TimeView:
 def dated_time(moment: Instant, now: Instant, zone: tzinfo) -> TimeView:
     """For a row without a day heading: the time for today only, else the date."""
     local, today = _local(moment, zone), _local(now, zone)
-    text = f"{local:%H:%M}" if local.date() == today.date() else _date(local, with_year=local.year != today.year)
+    text = _clock(local) if local.date() == today.date() else _date(local, with_year=local.year != today.year)
     return TimeView(rfc3339(moment), text)
 
 
 def full_time(moment: Instant, now: Instant, zone: tzinfo) -> TimeView:
     """For an article: `Wed 14 May, 08:12`."""
     local, today = _local(moment, zone), _local(now, zone)
-    day = f"{translate(_DAYS[local.weekday()])} {_date(local, with_year=local.year != today.year)}"
-    return TimeView(rfc3339(moment), f"{day}, {local:%H:%M}")
+    ways = current_conventions()
+    day = ways.weekday_date(local, with_year=local.year != today.year)
+    return TimeView(rfc3339(moment), ways.date_time.format(date=day, time=ways.clock(local)))
 
 
 def format_future_time(moment: Instant, now: Instant, zone: tzinfo) -> str:
@@ -61,9 +56,9 @@ def format_future_time(moment: Instant, now: Instant, zone: tzinfo) -> str:
     local, today = _local(moment, zone), _local(now, zone)
     days = (local.date() - today.date()).days
     if days == 0:
-        return f"{local:%H:%M}"
+        return _clock(local)
     if days == 1:
-        return translate("tomorrow %(time)s", time=f"{local:%H:%M}")
+        return translate("tomorrow %(time)s", time=_clock(local))
     return _date(local, with_year=local.year != today.year)
 
 
@@ -74,8 +69,7 @@ def day_of(moment: Instant, now: Instant, zone: tzinfo) -> tuple[str, str]:
         return local.isoformat(), translate("Today")
     if local == today - timedelta(days=1):
         return local.isoformat(), translate("Yesterday")
-    name = _date(datetime(local.year, local.month, local.day, tzinfo=UTC), with_year=local.year != today.year)
-    return local.isoformat(), f"{translate(_DAYS[local.weekday()])} {name}"
+    return local.isoformat(), current_conventions().weekday_date(local, with_year=local.year != today.year)
 
 
 def start_of_day(now: Instant, zone: tzinfo) -> Instant:
@@ -109,8 +103,11 @@ def format_interval(span: Millis) -> str:
 
 
 def _date(local: datetime, *, with_year: bool) -> str:
-    text = f"{local.day}\u00a0{translate(_MONTHS[local.month - 1])}"
-    return f"{text}\u00a0{local.year}" if with_year else text
+    return current_conventions().short_date(local, with_year=with_year)
+
+
+def _clock(local: datetime) -> str:
+    return current_conventions().clock(local)
 
 
 def _local(moment: Instant, zone: tzinfo) -> datetime:

@@ -9,7 +9,7 @@ from starlette.datastructures import FormData
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.folders import FolderNode, FolderRow, build_tree
 from reedbed.domain.unset import UNSET, Unset
-from reedbed.web.i18n import translate
+from reedbed.web.i18n import name_key, translate
 from reedbed.web.views.layout import SelectOption
 
 Text = Annotated[str, Form()]
@@ -52,7 +52,7 @@ def folder_options(rows: list[FolderRow], chosen: int | None) -> tuple[SelectOpt
         SelectOption("", translate("No folder"), chosen is None),
         *(
             SelectOption(str(id_), name, id_ == chosen)
-            for node in build_tree(rows)
+            for node in build_tree(rows, name_key)
             for id_, name in _folder_paths(node, "")
         ),
     )

@@ -1,26 +1,35 @@
 """Translate page texts and failures into the request's language."""
 
 import gettext
-from collections.abc import Iterable
+import re
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import orjson
+import structlog
+
+from reedbed.domain.collation import CollationKey, collation_key
 from reedbed.domain.errors import ReedbedError
 from reedbed.domain.failures import Failure, FailureCode, Param, fill
+from reedbed.domain.languages import LANGUAGES, SOURCE, Conventions, Texts, match_language
 from reedbed.domain.search.query import STATES, Filter
 from reedbed.domain.users import split_device_name
 
 FOLDER = Path(__file__).parent
-LANGUAGES = ("en", "de")
-DECIMAL_COMMA_LANGUAGES = frozenset({"de"})
+LOCALE = FOLDER / "locale"
 
-_language: ContextVar[str] = ContextVar("language", default="en")
+log = structlog.get_logger()
+
+_language: ContextVar[str] = ContextVar("language", default=SOURCE)
 
 
 def set_language(language: str) -> None:
     """Set the language for the texts of this request."""
-    _language.set(language if language in LANGUAGES else "en")
+    _language.set(language if language in languages() else SOURCE)
 
 
 def current_language() -> str:
@@ -38,8 +47,7 @@ def plural_text(singular: str, plural: str, number: int) -> str:
 
 
 def grouped(number: int) -> str:
-    """Group thousands with a thin space, which suits every language."""
-    return f"{int(number):,}".replace(",", "\u202f")
+    return current_conventions().grouped(number)
 
 
 def translate(message: str, **values: object) -> str:
@@ -76,19 +84,131 @@ def ngettext(singular: str, plural: str, number: int) -> str:
 
 def decimal(value: float, digits: int) -> str:
     """Format a number with a fraction in the language of this request."""
-    text = f"{value:,.{digits}f}".replace(",", "\u202f")
-    return text.replace(".", ",") if current_language() in DECIMAL_COMMA_LANGUAGES else text
+    return current_conventions().decimals(value, digits)
 
 
-@cache
-def catalogue(language: str) -> gettext.NullTranslations:
-    return gettext.translation("reedbed", FOLDER / "locale", [language], fallback=True)
+def percentage(value: float, digits: int = 0) -> str:
+    return current_conventions().percentage(value, digits)
+
+
+def listed(items: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return current_conventions().listed(items)
+
+
+def enumerated(items: Iterable[str]) -> str:
+    """`a, b, c`."""
+    return current_conventions().enumerated(items)
+
+
+def current_conventions() -> Conventions:
+    return conventions(_language.get())
+
+
+def name_key(name: str) -> CollationKey:
+    """Sorts names by the alphabet of this request's language."""
+    return collation_key(name, _language.get())
+
+
+# --- Languages
 
 
 @cache
 def languages() -> tuple[str, ...]:
-    """English and all languages that have a catalogue."""
-    return ("en", *(code for code in LANGUAGES if (FOLDER / "locale" / code).is_dir() and code != "en"))
+    """English and all languages that have a catalogue, in the order of the settings."""
+    return tuple(code for code in LANGUAGES if code == SOURCE or _catalogue_file(code).exists())
+
+
+@cache
+def catalogue(language: str) -> gettext.NullTranslations:
+    """Loaded when first asked for: a language takes about a megabyte."""
+    file = _catalogue_file(language)
+    if not file.exists():
+        return gettext.NullTranslations()
+    with file.open("rb") as opened:
+        return CheckedTranslations(opened)
+
+
+@cache
+def conventions(language: str) -> Conventions:
+    file = _folder(language) / "conventions.json"
+    return Conventions(**orjson.loads(file.read_bytes())) if file.exists() else Conventions()
+
+
+def _catalogue_file(language: str) -> Path:
+    return _folder(language) / "LC_MESSAGES" / "reedbed.mo"
+
+
+def _folder(language: str) -> Path:
+    return LOCALE / language.replace("-", "_")
+
+
+class CheckedTranslations(gettext.GNUTranslations):
+    """Leaves out translations whose placeholders no caller fills, so that their texts stay in English.
+
+    The tests refuse such a catalogue; but one that somebody edited must not break pages, either.
+    """
+
+    def _parse(self, fp: Any) -> None:
+        untyped: Any = super()
+        untyped._parse(fp)
+        messages: dict[str | tuple[str, int], str] = vars(self)["_catalog"]
+        wrong = [key for key, text in messages.items() if key and not _fits(text, key)]
+        for key in wrong:
+            log.warning("a translation has wrong placeholders", language=self.info().get("language"), text=key)
+        for message in {key if isinstance(key, str) else key[0] for key in wrong}:
+            for key in [key for key in messages if key == message or (isinstance(key, tuple) and key[0] == message)]:
+                del messages[key]
+
+
+_CONVERSION = re.compile(r"%(?:\((\w+)\)s|(%)|)")
+
+
+def _fits(text: str, key: str | tuple[str, int]) -> bool:
+    """Whether the translation can be filled with what the message is filled with. A lone `%` must be in both."""
+    message, known = (key, frozenset[str]()) if isinstance(key, str) else (key[0], frozenset(("num",)))
+    allowed = known | {found[1] or found[0] for found in _CONVERSION.finditer(message)}
+    return all((found[1] or found[0]) in allowed for found in _CONVERSION.finditer(text))
+
+
+# --- Outside requests
+
+
+class CatalogueTexts:
+    """The texts of one language for mails and notifications, which no request asks for."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+
+    @property
+    def conventions(self) -> Conventions:
+        return conventions(self.language)
+
+    def translate(self, message: str, /, **values: object) -> str:
+        with _speaking(self.language):
+            return translate(message, **values)
+
+    def ngettext(self, singular: str, plural: str, number: int, /, **values: object) -> str:
+        with _speaking(self.language):
+            return plural_text(singular, plural, number) % values
+
+    def explain(self, failure: Failure, /) -> str:
+        with _speaking(self.language):
+            return explain(failure)
+
+
+def texts_in(code: str) -> Texts:
+    """The texts for a language that a user has chosen; English where it is not offered."""
+    return CatalogueTexts(match_language(code, languages()) or SOURCE)
+
+
+@contextmanager
+def _speaking(language: str) -> Generator[None]:
+    token = _language.set(language)
+    try:
+        yield
+    finally:
+        _language.reset(token)
 
 
 def sentence(text: str) -> str:
@@ -135,6 +255,7 @@ OWN_NAMES = {
     "th": "ไทย", "tr": "Türkçe", "uk": "Українська", "ur": "اردو", "vi": "Tiếng Việt",
     "zh": "中文", "zh-TW": "繁體中文",
 }  # fmt: skip
+"""Languages that entries are written in or translated into."""
 
 
 def language_name(code: str) -> str:

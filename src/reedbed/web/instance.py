@@ -18,7 +18,7 @@ from reedbed.store.instance import FailingFeed, Queue, Size, SlowFeed
 from reedbed.store.jobs import Process, RunningJob
 from reedbed.store.users import Member
 from reedbed.web.formats import ago, format_future_time, full_time, zone_of
-from reedbed.web.i18n import decimal, explain, marked, ngettext, translate
+from reedbed.web.i18n import decimal, enumerated, explain, marked, ngettext, translate
 from reedbed.web.plots import SPANS, fetch_plot, figure, new_entries_plot, span_options, success_plot, unchanged_plot
 from reedbed.web.sidebar import app_page
 from reedbed.web.users import event_words
@@ -107,7 +107,7 @@ def format_size(size: int) -> str:
 def _current_work(process: Process) -> str:
     count = sum(process.in_hand.values())
     parts = [ngettext("%(num)s in progress", "%(num)s in progress", count)] if count else []
-    return ", ".join([*parts, *map(job_label, process.chores)])
+    return enumerated([*parts, *map(job_label, process.chores)])
 
 
 # --- Overview

@@ -34,7 +34,7 @@ from reedbed.store.newsletters import inbound
 from reedbed.store.newsletters.mailboxes import Mailbox, list_mailboxes
 from reedbed.web.formats import ago
 from reedbed.web.forms import Text
-from reedbed.web.i18n import explain, ngettext, translate
+from reedbed.web.i18n import enumerated, explain, ngettext, translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
 from reedbed.web.views.entries import ArticleView, EntryListView
@@ -105,7 +105,7 @@ def _unsubscribe_method(ways_out: UnsubscribeOptions) -> str:
 def mail_auth_text(verdicts: Verdicts) -> str:
     """`SPF pass, DKIM pass, says mx.example.org`; the technical names are not translated."""
     checks = (("SPF", verdicts.spf), ("DKIM", verdicts.dkim), ("DMARC", verdicts.dmarc))
-    results = ", ".join(f"{name} {result}" for name, result in checks if result)
+    results = enumerated(f"{name} {result}" for name, result in checks if result)
     return translate("%(results)s, says %(server)s", results=results, server=verdicts.by) if results else ""
 
 
@@ -287,7 +287,7 @@ def _sender_view(sender: Sender, subscription_id: int | None, now: Instant) -> S
         id=sender.id,
         name=sender.title,
         address=sender.address if sender.name else "",
-        facts=f"{', '.join(facts)}. {auth_results}" if auth_results else ", ".join(facts),
+        facts=f"{enumerated(facts)}. {auth_results}" if auth_results else enumerated(facts),
         url=f"/feed/{subscription_id}" if subscription_id else "",
         blocked=sender.blocked_at is not None,
         left=sender.left_at is not None,

@@ -15,12 +15,22 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from reedbed.domain.instance import Problem
+from reedbed.domain.languages import direction_of, match_language, negotiate_language
 from reedbed.domain.recipes.values import ThemeRecipe
 from reedbed.domain.users import Caller
 from reedbed.http.auth import bound_to, form_token, get_runtime, maybe_caller, set_visitor_cookie, visitor_of
 from reedbed.services.users import preferences_of
 from reedbed.web.assets import asset
-from reedbed.web.i18n import LANGUAGES, catalogue, current_language, plain_text, plural_text, set_language, translate
+from reedbed.web.i18n import (
+    catalogue,
+    current_conventions,
+    current_language,
+    languages,
+    plain_text,
+    plural_text,
+    set_language,
+    translate,
+)
 from reedbed.web.views.layout import OWN_THEME_PREFIX, THEME_COOKIE, Banner, Layout, SidebarFeed, Theme, Toast
 
 FOLDER = Path(__file__).parent
@@ -58,6 +68,8 @@ def environment() -> Environment:
     untyped.globals["asset"] = asset
     untyped.globals["feed_lines"] = _feed_lines
     untyped.globals["standing"] = _static_partial
+    untyped.globals["counted"] = _counted
+    untyped.globals["conventions"] = current_conventions
     untyped.install_gettext_callables(plain_text, plural_text, newstyle=True)
     untyped.globals["_"] = _translate_markup
     return environment
@@ -73,13 +85,20 @@ def _render_static(template: str, language: str) -> Markup:
     return Markup(environment().get_template(template).render())  # noqa: S704  a template of ours
 
 
+def _counted(key: str, singular: str, plural: str) -> Markup:
+    """The forms of a text with a number, as attributes that `translateCount` in scripts reads."""
+    forms = {name: plural_text(singular, plural, number) for name, number in current_conventions().plurals.items()}
+    return Markup(" ").join(Markup('data-{}-{}="{}"').format(key, name, text) for name, text in forms.items())
+
+
 def _feed_lines(feeds: Sequence[SidebarFeed]) -> Markup:
-    return Markup("".join(map(_feed_line, feeds)))  # noqa: S704  each is escaped already
+    language = current_language()
+    return Markup("".join(_feed_line(feed, language) for feed in feeds))  # noqa: S704  each is escaped already
 
 
 @lru_cache(maxsize=5_000)
-def _feed_line(feed: SidebarFeed) -> Markup:
-    """Cached: with hundreds of feeds, most rows are the same on every page."""
+def _feed_line(feed: SidebarFeed, language: str) -> Markup:
+    """Cached: with hundreds of feeds, most rows are the same on every page. Numbers depend on the language."""
     module: Any = environment().get_template("partials/feed_row.html").module
     return module.line(feed)
 
@@ -105,14 +124,9 @@ async def choose_language(request: Request) -> None:
 
 
 def language_of(request: Request, caller: Caller | None) -> str:
-    chosen = _preferred_language(caller)
-    if chosen in LANGUAGES:
-        return chosen
-    for part in request.headers.get("accept-language", "").split(","):
-        code = part.split(";")[0].strip().lower()[:2]
-        if code in LANGUAGES:
-            return code
-    return "en"
+    offered, chosen = languages(), _preferred_language(caller)
+    found = match_language(chosen, offered) if chosen else ""
+    return found or negotiate_language(request.headers.get("accept-language", ""), offered)
 
 
 def _preferred_language(caller: Caller | None) -> str:
@@ -150,7 +164,8 @@ async def page(
     set_language(language_of(request, caller))
     frame = _layout(request, caller, toast or read_toast(request))
     html = render_page(template, {"frame": frame, "view": view, "sidebar": sidebar, **values}, block)
-    response = HTMLResponse(html, status, {"Cache-Control": "no-store", "Vary": "HX-Request", **(headers or {})})
+    vary = "HX-Request" if caller else "HX-Request, Accept-Language"
+    response = HTMLResponse(html, status, {"Cache-Control": "no-store", "Vary": vary, **(headers or {})})
     if caller is None:
         set_visitor_cookie(request, response, get_runtime(request))
     if TOAST_COOKIE in request.cookies:
@@ -216,7 +231,8 @@ def _layout(request: Request, caller: Caller | None, toast: Toast | None) -> Lay
         themes=own_themes(request),
         theme_sheet=f"/themes.css?v={recipes.style_version}" if recipes.themes else "",
         web_fonts=(look.font or _font_of(recipes.themes.get(look.theme))) in WEB_FONTS,
-        language=language_of(request, caller),
+        language=current_language(),
+        direction=direction_of(current_language()),
         signed_in=caller is not None,
         toast=toast,
         banner=_banner(get_runtime(request).health.problems) if caller and caller.user.operates else None,

@@ -10,7 +10,7 @@ from reedbed.domain.times import DAY, HOUR, Instant, Millis
 from reedbed.store.feeds.feeds import FetchStats
 from reedbed.store.instance import FetchHour
 from reedbed.web.formats import short_time
-from reedbed.web.i18n import decimal, ngettext, translate
+from reedbed.web.i18n import decimal, ngettext, percentage, translate
 from reedbed.web.views.instance import Bar, Plot
 from reedbed.web.views.layout import Count, SelectOption
 
@@ -68,7 +68,7 @@ def fetch_plot(hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Ins
 def success_plot(hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Instant, zone: tzinfo) -> Plot:
     buckets = _buckets(hours, span, now)
     checks, failures = sum(bucket.checks for bucket in buckets), sum(bucket.failures for bucket in buckets)
-    rate = f"{decimal(100 * (checks - failures) / checks, 1)}\u00a0%" if checks else "–"
+    rate = percentage(100 * (checks - failures) / checks, 1) if checks else "–"
     shares = [(index, 1 - bucket.failures / bucket.checks) for index, bucket in enumerate(buckets) if bucket.checks]
     return Plot(
         title=translate("Success rate"),
@@ -84,7 +84,7 @@ def unchanged_plot(hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now:
     """The share of checks without a new document: what conditional requests save."""
     buckets = _buckets(hours, span, now)
     checks, unchanged = sum(bucket.checks for bucket in buckets), sum(bucket.unchanged for bucket in buckets)
-    rate = f"{decimal(100 * unchanged / checks, 1)}\u00a0%" if checks else "–"
+    rate = percentage(100 * unchanged / checks, 1) if checks else "–"
     shares = [(index, bucket.unchanged / bucket.checks) for index, bucket in enumerate(buckets) if bucket.checks]
     return Plot(
         title=translate("Unchanged"),

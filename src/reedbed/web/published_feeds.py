@@ -18,7 +18,7 @@ from reedbed.store import folders, published_feeds, shared_stories, sidebar
 from reedbed.store.tags import names as tag_names
 from reedbed.web.formats import ago
 from reedbed.web.forms import Text, folder_options
-from reedbed.web.i18n import explain, translate
+from reedbed.web.i18n import explain, name_key, translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page, usage_text
 from reedbed.web.views.layout import SelectOption, Toast
@@ -85,8 +85,8 @@ async def published_page(
 async def _view_options(runtime: Runtime, user_id: int, chosen: str) -> tuple[SelectOption, ...]:
     async with runtime.db.read() as tx:
         rows = await folders.of_user(tx, user_id)
-        tags = await tag_names(tx, user_id)
-        feeds = await sidebar.sidebar_feeds(tx, user_id)
+        tags = sorted(await tag_names(tx, user_id), key=name_key)
+        feeds = sorted(await sidebar.sidebar_feeds(tx, user_id), key=lambda feed: name_key(feed.title))
     options = [
         ("unread", translate("Unread")),
         ("all", translate("All entries")),

@@ -22,7 +22,7 @@ from reedbed.store import questions
 from reedbed.web.digests import EVERYTHING, parse_scope, scopes_of, source_view
 from reedbed.web.formats import full_time, zone_of
 from reedbed.web.forms import Text
-from reedbed.web.i18n import explain, ngettext, translate
+from reedbed.web.i18n import enumerated, explain, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.digests import (
@@ -60,7 +60,7 @@ def question_page(question: Question, now: Instant, zone: tzinfo) -> QuestionPag
         quotes=_quotes(question, sources),
         sources=sources,
         nearest=tuple(source_view(number, source, now, zone) for number, source in enumerate(answer.nearest, 1)),
-        missing=", ".join(answer.missing),
+        missing=enumerated(answer.missing),
         search_url=f"/search?{urlencode({'q': question.question})}",
         can_be_watched=question.can_be_watched,
         is_watched=question.watched_at is not None,

@@ -17,7 +17,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.refresh import refresh_all
 from reedbed.store.tags import names as tag_names
 from reedbed.web.forms import FormFlag, Text
-from reedbed.web.i18n import ngettext, translate
+from reedbed.web.i18n import name_key, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.views.entries import TagsAnswer
 from reedbed.web.views.layout import Toast
@@ -75,7 +75,7 @@ async def set_tags(request: Request, runtime: CurrentRuntime, caller: CurrentCal
         return see_other(request, str(form.get("next", "/")))
     entry = await get_entry(runtime, caller.user_id, entry_id)
     async with runtime.db.read() as tx:
-        known_tags = tuple(await tag_names(tx, caller.user_id))
+        known_tags = tuple(sorted(await tag_names(tx, caller.user_id), key=name_key))
     view = TagsAnswer(entry_id, entry.row.states.tags, known_tags)
     return await page(request, "entries/tags.html", None, article=view, answers=True)
 

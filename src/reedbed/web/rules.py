@@ -39,7 +39,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.store import rules, sharing
 from reedbed.web.formats import short_time, zone_of
 from reedbed.web.forms import FormFlag, Text, stepped
-from reedbed.web.i18n import explain, ngettext, translate
+from reedbed.web.i18n import enumerated, explain, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.layout import SelectOption, Toast
@@ -108,7 +108,7 @@ def line_of(row: RuleRow, services: Mapping[str, str]) -> RuleView:
         id=rule.id,
         name=rule.name,
         when=joined.join(_condition_text(condition) for condition in rule.conditions),
-        does=", ".join(_action_text(action, services) for action in rule.actions),
+        does=enumerated(_action_text(action, services) for action in rule.actions),
         enabled=rule.enabled,
         hits=ngettext("Met %(num)s time.", "Met %(num)s times.", row.matched),
     )

@@ -40,7 +40,7 @@ from reedbed.web.entries.lists import PAGE_SIZE, EntryListBuilder, ReadingList
 from reedbed.web.entries.routes import CurrentListRequest, ListRequest, feeds_of_entries, read_article
 from reedbed.web.formats import zone_of
 from reedbed.web.forms import Text, stepped
-from reedbed.web.i18n import explain, ngettext, translate, unknown_names
+from reedbed.web.i18n import explain, name_key, ngettext, translate, unknown_names
 from reedbed.web.pages import see_other, theme_of
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.entries import ArticleView, Day, Empty, EntryListView, SearchBox, SearchChip
@@ -447,7 +447,7 @@ async def _show_saved(
             entries=Count(tag.entries),
             error=state.row_errors.get(f"tag:{tag.id}", ""),
         )
-        for tag in await list_tags(runtime, caller.user_id)
+        for tag in sorted(await list_tags(runtime, caller.user_id), key=lambda tag: name_key(tag.name))
     )
     view = SearchesPage(searches, tags, state.name, state.query, state.errors)
     return await app_page(request, runtime, caller, "search/saved.html", view, status=status)

@@ -12,6 +12,7 @@ from starlette.datastructures import FormData
 from reedbed.domain.articles import check_video_site
 from reedbed.domain.errors import Invalid
 from reedbed.domain.highlights import check_marked_words
+from reedbed.domain.languages import LANGUAGES, match_language
 from reedbed.domain.published_feeds import PublishedFeed
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller, Preferences
@@ -90,7 +91,6 @@ def _other_pages(caller: Caller) -> tuple[SelectOption, ...]:
 
 router = APIRouter(include_in_schema=False)
 
-LANGUAGE_NAMES = {"en": "English", "de": "Deutsch"}
 ZONE_AREAS = (
     "Africa/",
     "America/",
@@ -123,7 +123,7 @@ async def save_look(request: Request, runtime: CurrentRuntime, caller: CurrentCa
     form = await request.form()
     language = form.get("language")
     if isinstance(language, str):
-        await set_preferences(runtime, caller, {"language": language if language in languages() else ""})
+        await set_preferences(runtime, caller, {"language": language})
     response = see_other(request, str(form.get("next", "/settings/look")))
     set_theme_cookie(request, response, _apply_form(theme_of(request), form))
     return response
@@ -282,7 +282,9 @@ def _theme_settings(theme: Theme, language: str, own: Sequence[tuple[str, str]])
             ("atkinson", "Atkinson Hyperlegible"),
         ),
         languages=_options(
-            language, ("", translate("As the browser asks")), *((code, LANGUAGE_NAMES[code]) for code in languages())
+            match_language(language, languages()),
+            ("", translate("As the browser asks")),
+            *((code, LANGUAGES[code].name) for code in languages()),
         ),
     )
 

@@ -4,6 +4,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
 from reedbed.domain.errors import Conflict, NotFound, TooMany
+from reedbed.domain.languages import direction_of
 from reedbed.domain.shared_stories import CopiedReport, SharedStory, StoryCopy
 from reedbed.domain.times import Instant
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
@@ -41,6 +42,7 @@ public_router = APIRouter(include_in_schema=False)
 
 _HEADERS = {
     "X-Robots-Tag": "noindex, nofollow",
+    "Vary": "Accept-Language",
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'",
 }
@@ -58,7 +60,8 @@ async def show(request: Request, runtime: CurrentRuntime, token: str) -> Respons
 
 
 def _page(view: SharedStoryPage, status: int, headers: dict[str, str]) -> Response:
-    html = render_page("stories/shared.html", {"view": view, "language": current_language()})
+    language = current_language()
+    html = render_page("stories/shared.html", {"view": view, "language": language, "direction": direction_of(language)})
     return HTMLResponse(html, status, {**headers, **_HEADERS})
 
 

@@ -16,7 +16,6 @@ from reedbed.domain.entries import Counts
 from reedbed.domain.folders import FolderNode, build_tree
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import FOREVER, FeedProblemKind, SubscribedFeedRow, feed_problem
-from reedbed.domain.text import natural_key
 from reedbed.domain.times import DAY, Instant, from_datetime, to_datetime
 from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.users import Caller
@@ -29,7 +28,7 @@ from reedbed.store.retention import cleanups
 from reedbed.store.search import saved as searches
 from reedbed.store.sidebar import busiest_feeds
 from reedbed.web.formats import ago, format_future_time
-from reedbed.web.i18n import current_language, explain, marked, ngettext, sentence, translate
+from reedbed.web.i18n import current_language, explain, marked, name_key, ngettext, sentence, translate
 from reedbed.web.pages import page, render_page, theme_of
 from reedbed.web.views.layout import (
     NOTHING,
@@ -82,7 +81,8 @@ async def build_sidebar(tx: Tx, user_id: int, here: str, theme: Theme, now: Inst
     by_folder = _by_folder(sorted(feeds, key=_by_unread if theme.by_unread else _by_title))
     apart = frozenset(row.id for row in rows if not row.in_unread)
     tree = tuple(
-        _folder_view(node, by_folder, counts, here, theme, apart) for node in _in_order(build_tree(rows), counts, theme)
+        _folder_view(node, by_folder, counts, here, theme, apart)
+        for node in _in_order(build_tree(rows, name_key), counts, theme)
     )
     return Sidebar(
         smart=_smart_links(counts, here),
@@ -97,7 +97,7 @@ async def build_sidebar(tx: Tx, user_id: int, here: str, theme: Theme, now: Inst
             *(_link(f"saved:{search.id}", f"/saved/{search.id}", search.name, "search", 0, here) for search in saved),
             *(
                 _link(f"tag:{tag.name}", f"/tag/{quote(tag.name, safe='')}", tag.name, "tag", tag.unread, here)
-                for tag in counts.tags
+                for tag in sorted(counts.tags, key=lambda tag: name_key(tag.name))
             ),
         ),
         unread=Count(counts.unread),
@@ -163,11 +163,11 @@ def _icons_version(feeds: Sequence[SubscribedFeedRow]) -> str:
 
 
 def _by_title(feed: SubscribedFeedRow) -> Any:
-    return natural_key(feed.title)
+    return name_key(feed.title)
 
 
 def _by_unread(feed: SubscribedFeedRow) -> Any:
-    return -feed.unread, natural_key(feed.title)
+    return -feed.unread, name_key(feed.title)
 
 
 def _in_order(level: Sequence[FolderNode], counts: Counts, theme: Theme) -> Sequence[FolderNode]:

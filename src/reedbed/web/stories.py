@@ -37,7 +37,7 @@ from reedbed.store.stories import read as stories
 from reedbed.store.stories.read import StoryNeighbours
 from reedbed.web.formats import dated_time, day_of, short_time, zone_of
 from reedbed.web.framing import framing_view
-from reedbed.web.i18n import ngettext, translate
+from reedbed.web.i18n import enumerated, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other, theme_of
 from reedbed.web.sidebar import app_page, build_sidebar
 from reedbed.web.views.entries import (
@@ -78,7 +78,7 @@ def story_row(line: StorySummary, now: Instant, zone: tzinfo) -> StoryRow:
         when=short_time(line.newest_at, now, zone),
         facts=_facts(line),
         marks=tuple(_mark(source) for source in first_per_feed[:MAX_MARKS]),
-        names=", ".join(source.feed for source in first_per_feed[:MAX_MARKS]),
+        names=enumerated(source.feed for source in first_per_feed[:MAX_MARKS]),
         unread=line.unread > 0,
     )
 

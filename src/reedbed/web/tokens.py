@@ -12,7 +12,7 @@ from reedbed.http.params import IdPath
 from reedbed.services.auth import create_api_token, create_app_password, list_tokens, revoke_token
 from reedbed.services.runtime import Runtime
 from reedbed.web.forms import Text
-from reedbed.web.i18n import explain, marked, translate
+from reedbed.web.i18n import explain, listed, marked, translate
 from reedbed.web.pages import see_other
 from reedbed.web.security import usage_text
 from reedbed.web.settings import settings_page
@@ -189,8 +189,8 @@ async def _tokens(
 
 
 def _scopes_text(token: ApiToken) -> str:
-    labels = (translate(label) for scope, label in _SCOPES.items() if scope in token.scopes)
-    return translate("It may %(what)s.", what=", ".join(labels))
+    labels = [translate(label) for scope, label in _SCOPES.items() if scope in token.scopes]
+    return translate("It may %(what)s.", what=listed(labels))
 
 
 def _saved_secret(new_token: NewApiToken | None) -> Saved | None:

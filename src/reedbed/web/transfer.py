@@ -17,7 +17,7 @@ from reedbed.services.auth import check_confirmed
 from reedbed.services.runtime import Runtime
 from reedbed.services.transfer.jobs import Import, get_import, start_file, start_miniflux
 from reedbed.services.transfer.opml import TRUNCATED_FILE, export_opml, import_opml
-from reedbed.web.i18n import explain, marked, ngettext, translate
+from reedbed.web.i18n import enumerated, explain, marked, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.feeds import AddPage, ImportLineView, ImportProgress
@@ -73,7 +73,7 @@ def progress_of(name: str, report: ImportReport) -> ImportProgress:
         name or translate("The list"),
         Count(total),
         Count(total),
-        translate("Report: %(parts)s", parts=", ".join(parts)),
+        translate("Report: %(parts)s", parts=enumerated(parts)),
         lines_of(report.lines),
     )
 
@@ -172,7 +172,7 @@ def import_progress(job: Import) -> ImportProgress:
         job.name,
         Count(job.done),
         Count(job.total),
-        translate("From %(source)s: %(parts)s", source=report.source, parts=", ".join(parts) or nothing),
+        translate("From %(source)s: %(parts)s", source=report.source, parts=enumerated(parts) or nothing),
         lines_of(report.lines),
         again_url=f"/import/{job.id}" if running else "",
     )

@@ -23,7 +23,7 @@ from reedbed.services.webhooks import (
     try_webhook,
 )
 from reedbed.web.formats import ago
-from reedbed.web.i18n import explain, translate
+from reedbed.web.i18n import enumerated, explain, translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
 from reedbed.web.views.layout import SelectOption, Toast
@@ -153,7 +153,7 @@ def _event_options(chosen: frozenset[WebhookEvent]) -> tuple[SelectOption, ...]:
 
 def _webhook_view(webhook: Webhook) -> WebhookView:
     names = _event_names()
-    events = ", ".join(names[event] for event in CHOOSABLE if event in webhook.events)
+    events = enumerated(names[event] for event in CHOOSABLE if event in webhook.events)
     state, kind = _state(webhook)
     no_events = translate("Only rules that name its address")
     return WebhookView(webhook.id, webhook.name, webhook.url, events or no_events, state, kind)
@@ -176,7 +176,7 @@ def _call_view(call: Delivery, now: Instant) -> WebhookCall:
     state, kind = states[call.state]
     status = translate("status %(status)s", status=call.status) if call.status and not call.answer else ""
     tries = translate("%(count)s tries", count=call.tries) if call.tries > 1 else ""
-    detail = ", ".join(part for part in (status, tries, explain(call.answer)) if part)
+    detail = enumerated(part for part in (status, tries, explain(call.answer)) if part)
     return WebhookCall(_event_names()[call.event], ago(call.created_at, now), state, kind, detail)
 
 

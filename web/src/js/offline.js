@@ -20,9 +20,14 @@ async function register() {
     (element) => element.href || element.src,
   );
   active.postMessage({
-    keep: [...shell, new URL(document.body.dataset.icons, location).href],
+    keep: [...shell, new URL(document.body.dataset.icons, location).href, offlinePage()],
     pages: unseen ? pagesHere() : [],
   });
+}
+
+/** In the language of this page; the worker drops the one in another. */
+function offlinePage() {
+  return new URL(`/offline?language=${document.documentElement.lang}`, location).href;
 }
 
 /** What a reload without a network asks for: this page, the list that stands in for its entries, and what both show. */

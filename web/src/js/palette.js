@@ -1,6 +1,6 @@
 // Jump to a place, do something, or search. Places come from the page itself, so they work without a network;
 // entries come from the server once typing has rested. The first line is always chosen, so Enter works blind.
-import { fill, number } from "./i18n.js";
+import { fill, formOf, locale, number } from "./i18n.js";
 import { openKeys } from "./menus.js";
 import { explain, json } from "./requests.js";
 import { loadTemplates } from "./templates.js";
@@ -102,7 +102,7 @@ function placeOf(link) {
   const unread = Number(count?.dataset.exact ?? count?.textContent) || 0;
   const where = [
     folder && folder.querySelector(".name").textContent.trim(),
-    unread && fill(found.dataset.unread, { n: number(unread) }),
+    unread && fill(formOf(found.dataset, "unread", unread), { n: number(unread) }),
   ];
   const mark = link.firstElementChild.cloneNode(true);
   return line(mark, link.querySelector(".name").textContent.trim(), link.getAttribute("href"), where.filter(Boolean).join(" · "));
@@ -213,7 +213,7 @@ function hit(entry) {
   const excerpt = Object.assign(document.createElement("p"), { textContent: entry.matched?.excerpt.text ?? entry.summary });
   mark(excerpt, entry.matched?.excerpt.spans ?? [], "mark");
   const at = new Date(entry.published_at ?? entry.sort_at);
-  const time = Object.assign(document.createElement("time"), { className: "hint", textContent: at.toLocaleDateString([], { day: "numeric", month: "short" }) });
+  const time = Object.assign(document.createElement("time"), { className: "hint", textContent: at.toLocaleDateString(locale(), { day: "numeric", month: "short" }) });
   copy.append(time, excerpt);
   return copy;
 }
@@ -252,8 +252,7 @@ function choose(option) {
 
 function announceCount() {
   const n = options().length;
-  const text = n === 1 ? found.dataset.resultsOne : found.dataset.resultsOther;
-  status.textContent = n ? fill(text, { n }) : found.dataset.none;
+  status.textContent = n ? fill(formOf(found.dataset, "results", n), { n }) : found.dataset.none;
 }
 
 input?.addEventListener("input", fillList);

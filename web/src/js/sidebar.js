@@ -10,7 +10,7 @@ import { savePreference } from "./preferences.js";
 import { change, explain, json, part, send } from "./requests.js";
 import { loadTemplates, loadedTemplates } from "./templates.js";
 import { showToast } from "./toast.js";
-import { fill, number } from "./i18n.js";
+import { fill, formOf, locale, number } from "./i18n.js";
 
 const LONG_PRESS = 450;
 const SLIP = 10; // so far a finger may move while it presses
@@ -33,7 +33,15 @@ function addressOf(line) {
 // --- Texts of menus
 
 export function treeText(key, values = {}) {
-  return fill(loadedTemplates()?.getElementById("tree-texts").dataset[key] ?? "", values);
+  return fill(treeTexts()[key] ?? "", values);
+}
+
+function treeCount(key, n) {
+  return fill(formOf(treeTexts(), key, n), { n: number(n) });
+}
+
+function treeTexts() {
+  return loadedTemplates()?.getElementById("tree-texts").dataset ?? {};
 }
 
 for (const begin of ["pointerenter", "focusin", "touchstart"])
@@ -171,8 +179,8 @@ function describe(panel, line) {
   panel.querySelector("strong").textContent = nameOf(line);
   panel.querySelector("[data-icon]").replaceWith(linkOf(line).firstElementChild.cloneNode(true));
   const feeds = isFolder(line) && line.querySelectorAll(".line:not(.folder)").length;
-  const facts = [feeds && treeText(feeds === 1 ? "feedsOne" : "feedsOther", { n: number(feeds) })];
-  facts.push(treeText("unreadOther", { n: number(unread) }));
+  const facts = [feeds && treeCount("feeds", feeds)];
+  facts.push(treeCount("unread", unread));
   panel.querySelector("[data-facts]").textContent = facts.filter(Boolean).join(" · ");
   const muted = isFolder(line) ? line.querySelector("[data-muted]") : line.matches("[data-muted]");
   if (!muted) panel.querySelector('[data-do="mute:none"]').remove();
@@ -242,8 +250,8 @@ function hint(panel, of) {
 
 function addFacts(panel, { feed, unread_count }) {
   const at = feed.fetch_state.last_checked_at;
-  const when = at && new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-  const facts = [treeText("unreadOther", { n: number(unread_count) }), when && treeText("checked", { when })];
+  const when = at && new Date(at).toLocaleTimeString(locale(), { hour: "2-digit", minute: "2-digit" });
+  const facts = [treeCount("unread", unread_count), when && treeText("checked", { when })];
   panel.querySelector("[data-facts]").textContent = facts.filter(Boolean).join(" · ");
   panel.querySelector("[data-do=site]").disabled = !feed.site_url;
 }

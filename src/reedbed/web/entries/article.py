@@ -26,7 +26,7 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.playback import recordings
 from reedbed.web.entries.lists import ReadingList, is_post
 from reedbed.web.formats import format_future_time, full_time, seen
-from reedbed.web.i18n import explain, ngettext, translate
+from reedbed.web.i18n import enumerated, explain, ngettext, translate
 from reedbed.web.views.entries import (
     ArticleView,
     CategoryLink,
@@ -151,7 +151,7 @@ def _enclosure(entry_id: int, enclosure: EntryEnclosure, recording: Recording | 
         kind=recording.kind if recording else "image" if is_image else "file",
         name=enclosure.title or enclosure.url.rpartition("/")[2].partition("?")[0] or enclosure.url,
         type=enclosure.type or "",
-        facts=", ".join(facts),
+        facts=enumerated(facts),
         recording=f"{entry_id}:{recording.number}" if recording else "",
     )
 

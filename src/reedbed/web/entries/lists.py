@@ -26,7 +26,7 @@ from reedbed.store.engine.database import Tx
 from reedbed.web.entries.translations import ListTranslations
 from reedbed.web.formats import ago, day_of, seen, short_time
 from reedbed.web.framing import ListFraming
-from reedbed.web.i18n import ngettext, translate
+from reedbed.web.i18n import enumerated, ngettext, translate
 from reedbed.web.interest import ListInterest
 from reedbed.web.stories import ListStories
 from reedbed.web.views.entries import Day, Empty, EntryListView, EntryRowView, WaitingEntry
@@ -306,7 +306,7 @@ class EntryListBuilder:
             post=is_post,
             original=row.url if row.url and row.url.startswith(("https:", "http:")) else "",
             length=self._lengths.get(row.id, ""),
-            also_in=", ".join(one.feed_title for one in row.also_in),
+            also_in=enumerated(one.feed_title for one in row.also_in),
         )
         view = self._framing.dress(self._translations.dress(view, row), row)
         return self._with_marked_words(self._interest.dress(self._stories.dress(view)))

@@ -62,7 +62,7 @@ from reedbed.web.entries.translations import titles_in_list, with_translation
 from reedbed.web.feeds.views import FeedRowBuilder
 from reedbed.web.formats import format_future_time, start_of_day, zone_of
 from reedbed.web.framing import list_framing, with_framing
-from reedbed.web.i18n import translate
+from reedbed.web.i18n import name_key, translate
 from reedbed.web.interest import entries_of_list, with_why
 from reedbed.web.newsletters import with_confirmations, with_mail
 from reedbed.web.pages import is_htmx, page, see_other, theme_of
@@ -395,7 +395,7 @@ async def read_article(
     )
     article = replace(
         article,
-        known_tags=tuple(await tag_names(tx, user_id)),
+        known_tags=tuple(sorted(await tag_names(tx, user_id), key=name_key)),
         highlights=await _highlights(tx, user_id, entry_id, now, zone),
         bookmarked=bool(entry.row.url) and await bookmarks.is_known(tx, user_id, entry.row.url or ""),
         can_listen=runtime.speech.speaker is not None and not article.enclosures,

@@ -17,7 +17,7 @@ from reedbed.store import folders, subscriptions
 from reedbed.store.engine.database import Tx
 from reedbed.web.feeds.bulk import bulk_choices
 from reedbed.web.formats import ago, format_future_time, format_interval, zone_of
-from reedbed.web.i18n import explain, ngettext, sentence, translate
+from reedbed.web.i18n import enumerated, explain, name_key, ngettext, sentence, translate
 from reedbed.web.views.feeds import FeedList, FeedRowView, FeedsPage
 from reedbed.web.views.layout import Count, Pages, SelectOption, feed_mark
 
@@ -60,7 +60,7 @@ class FeedRowBuilder:
             act_by_link=status.by_link,
             language=subscription.feed.language or "",
             paused=subscription.paused,
-            differs=", ".join(_differences(subscription)),
+            differs=enumerated(_differences(subscription)),
         )
 
     def _status(self, subscription: Subscription) -> _Status:
@@ -280,7 +280,8 @@ def read_feed_filters(
 async def read_list(request: Request, runtime: Runtime, tx: Tx, user_id: int, filters: FeedListFilters) -> FeedList:
     query = SubscriptionFilter(filters.search, filters.status)
     total = await subscriptions.count_listed(tx, user_id, query)
-    subscribed = await subscriptions.page(tx, user_id, query, limit=PAGE_SIZE, offset=filters.offset)
+    found = await subscriptions.page(tx, user_id, query, limit=PAGE_SIZE, offset=filters.offset)
+    subscribed = sorted(found, key=lambda one: name_key(one.title or one.feed.title))  # pages are cut by the database
     rows = FeedRowBuilder(runtime.now(), zone_of(request)).lines(subscribed)
     empty = filters.empty_words(translate("Nothing followed yet. Add a site you like."))
     choices = bulk_choices(await folders.of_user(tx, user_id))

@@ -151,6 +151,7 @@ class Layout:
     web_fonts: bool = False
     """The look needs letters that are no part of the system."""
     language: str = "en"
+    direction: str = "ltr"
     signed_in: bool = False
     toast: Toast | None = None
     banner: Banner | None = None
