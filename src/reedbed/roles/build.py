@@ -74,8 +74,6 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
         bus, limiter, host_throttle = await _open_shared_services(settings, db, stack)
         fetcher = _fetcher(settings)
         stack.push_async_callback(fetcher.close)
-        recipes = RecipeFolder(settings.data_dir / "recipes")
-        await asyncio.to_thread(recipes.look)
         ai = ai_policy(settings)
         speech = speech_policy(settings)
         sign_in = sign_in_policy(settings, system_clock)
@@ -106,7 +104,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             images=image_policy(settings),
             keeping=retention_policy(settings),
             backups=backup_policy(settings),
-            recipes=recipes,
+            recipes=await _recipes(settings),
             volume=volume(settings),
             tracer=open_tracer(settings, name, stack),
             texts=texts_in,
@@ -117,6 +115,12 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             watching = asyncio.create_task(watch_changes(bus, runtime.recent_changes))
             stack.push_async_callback(ended, watching)
         yield runtime
+
+
+async def _recipes(settings: Settings) -> RecipeFolder:
+    recipes = RecipeFolder(settings.data_dir / "recipes")
+    await asyncio.to_thread(recipes.look)
+    return recipes
 
 
 async def _database(settings: Settings, *, may_migrate: bool) -> Database:
