@@ -6,7 +6,7 @@
 // because a service worker and a web app manifest are found by address. manifest.json maps the name a
 // template asks for to the name it has here: {"app.js": "app-5ZK4W2QJ.js", "sw.js": "sw.js"}.
 import { build } from "esbuild";
-import { cp, mkdir, readdir, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -16,7 +16,9 @@ const publicFiles = path.join(here, "public");
 const output = path.resolve(process.argv[2] ?? path.join(here, "../src/reedbed/web/assets/dist"));
 
 await mkdir(output, { recursive: true });
-const manifest = { ...(await bundle()), ...(await copyPublicFiles()), ...(await copyFontLicences()) };
+const bundles = await bundle();
+const manifest = { ...bundles, ...(await copyPublicFiles()), ...(await copyFontLicences()) };
+await nameChunks("sw.js", Object.values(bundles).filter((file) => file.startsWith("chunk-")));
 await writeFile(path.join(output, "manifest.json"), JSON.stringify(manifest, null, 1) + "\n");
 
 async function bundle() {
@@ -55,6 +57,14 @@ async function copyPublicFiles() {
   const names = files.filter((file) => file.isFile()).map(nameInPublic).sort();
   for (const name of names) await cp(path.join(publicFiles, name), path.join(output, name), { recursive: true });
   return Object.fromEntries(names.map((name) => [name, name]));
+}
+
+// The service worker keeps also the scripts that pages load when they need them.
+async function nameChunks(worker, files) {
+  const file = path.join(output, worker);
+  const [head, tail, ...more] = (await readFile(file, "utf8")).split("const CHUNKS = [];");
+  if (tail === undefined || more.length) throw new Error(`${worker} has no place for the names of the chunks`);
+  await writeFile(file, `${head}const CHUNKS = ${JSON.stringify(files.sort())};${tail}`);
 }
 
 // The licence of a font has to go with it.

@@ -41,7 +41,8 @@ def test_from_the_first_visit_to_logging_out(
     expect(page.locator("#article .prose")).to_contain_text("They stand in the water")
     expect(page).to_have_url(f"{server.url}/unread/entry/1")
     expect(page.locator(".row[data-unread]")).to_have_count(0)
-    page.locator('#article form[data-mark="starred"] button:visible').first.click()
+    with page.expect_response(lambda answer: answer.url.endswith("/entry/1/starred")):
+        page.locator('#article form[data-mark="starred"] button:visible').first.click()
     expect(page.locator('#article form[data-mark="starred"] button:visible').first).to_have_attribute(
         "aria-pressed", "true"
     )

@@ -206,5 +206,10 @@ def _number(place: Locator) -> int:
 
 
 def _wait_for_worker(page: Page) -> None:
+    """Until it has kept the page's own files and the scripts that are loaded later."""
     page.evaluate("navigator.serviceWorker.ready.then(() => true)")
-    until(page, "caches.open('reedbed-shell-1').then(cache => cache.keys()).then(keys => keys.length > 2)")
+    chunks = page.evaluate("fetch('/sw.js').then(answer => answer.text())")
+    names = json.loads(chunks.partition("const CHUNKS = ")[2].partition(";")[0])
+    assert len(names) > 3
+    for name in names:
+        until(page, f"caches.match('/assets/{name}').then(Boolean)")

@@ -59,6 +59,7 @@ def play(page: Page, title: str) -> None:
     expect(page.locator("#article h1")).to_have_text(title)
     page.locator("#article button[value=now]").click()
     expect(page.locator(f"{BAR}[data-playing]")).to_be_visible()
+    until(page, "document.querySelector('#player video').readyState > 0")
 
 
 def seconds(page: Page) -> float:

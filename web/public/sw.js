@@ -3,6 +3,7 @@ const SHELL = "reedbed-shell-1";
 const READ = "reedbed-read-1";
 const READ_AT_MOST = 300;
 const HASHED = /^\/assets\/.*-[A-Z0-9]{8}\.\w+$/;
+const CHUNKS = []; // the build puts the names of all chunks here
 const ALONE = new Set(["/icons.css", "/sidebar/templates", "/themes.css"]);
 const PARTS = new Set(["article", "list", "rows"]);
 
@@ -104,8 +105,9 @@ async function keep(key, response) {
 
 async function keepShell(addresses) {
   const cache = await caches.open(SHELL);
-  const wanted = new Set(addresses);
-  await Promise.all(addresses.map(async (address) => (await cache.match(address)) ?? cache.add(address)));
+  const shell = [...addresses, ...CHUNKS.map((name) => new URL(`/assets/${name}`, location).href)];
+  const wanted = new Set(shell);
+  await Promise.all(shell.map(async (address) => (await cache.match(address)) ?? cache.add(address)));
   for (const kept of await cache.keys()) if (!wanted.has(kept.url)) await cache.delete(kept);
 }
 
