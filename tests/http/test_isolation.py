@@ -34,6 +34,7 @@ NOUNS = {
     "invite_id": "mail_links",
     "published_id": "published_feeds",
     "spoken_id": "spoken",
+    "plan_id": "book_plans",
     "shared_id": "shared_stories",
     "device_id": "push_devices",
     "undo_id": "undo_steps",

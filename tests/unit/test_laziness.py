@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 from reedbed.services import articles, digests, email, jobs, push, questions, retention, sharing, webhooks
+from reedbed.services.books import mail as book_mail
 from reedbed.services.job_registry import HANDLERS
 from reedbed.services.listening import manage as listening
 from reedbed.services.newsletters import senders
@@ -35,6 +36,8 @@ def test_an_idle_server_has_not_loaded_what_few_use() -> None:
             "domain.recipes.files",
             "services.listening.manage",
             "services.published_feeds",
+            "services.books.manage",
+            "ingest.epub.writer",
             "services.translations.manage",
             "services.subscriptions.bulk",
         )
@@ -49,9 +52,11 @@ sys.exit(", ".join(name for name in {rare.split()!r} if name in sys.modules) or 
 def test_every_kind_of_job_has_a_handler_that_can_be_imported() -> None:
     kinds = {
         articles.SAVED_JOB,
+        book_mail.JOB_KIND,
         digests.DIGEST_JOB,
         digests.JOB_KIND,
         email.JOB_KIND,
+        jobs.BOOK_JOB,
         jobs.FRAMING_JOB,
         listening.JOB_KIND,
         match.ARTICLES_JOB,

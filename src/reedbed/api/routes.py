@@ -41,6 +41,7 @@ ROUTERS = (
     RouterName("reedbed.api.read_state:counts_router", ("api/v1/counts",), _COUNTED),
     RouterName("reedbed.api.tags:router", ("api/v1/tags",), _COUNTED),
     RouterName("reedbed.api.bookmarks:router", ("api/v1/bookmarks",), _COUNTED),
+    RouterName("reedbed.api.books:router", ("api/v1/books",), _COUNTED),
     RouterName("reedbed.api.highlights:router", ("api/v1/highlights",), _COUNTED),
     RouterName("reedbed.api.interest:router", ("api/v1/interest",), _COUNTED),
     RouterName("reedbed.api.playback:router", ("api/v1/playback",), _COUNTED),

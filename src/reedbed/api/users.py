@@ -70,6 +70,7 @@ class PreferencesResponse(ResponseModel):
     ]
     auto_translate: Annotated[bool, Field(description="Translate new entries in other languages without asking.")]
     voice: Annotated[str, Field(description="The voice that reads aloud; empty: one for the language of the text.")]
+    book_address: Annotated[str, Field(description="Of your e-reader; `PUT /api/v1/books/address` checks it.")]
     spoken_digests: Annotated[bool, Field(description="Read new digests aloud.")]
     translations_in_apps: Annotated[
         bool, Field(description="Apps and published feeds get the translation instead of the original.")

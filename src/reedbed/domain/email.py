@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from datetime import UTC, tzinfo
 from html import escape
 
@@ -13,6 +14,13 @@ from reedbed.domain.times import to_datetime
 
 
 @record
+class Attachment:
+    name: str
+    media_type: str
+    data: bytes = field(repr=False)
+
+
+@record
 class Email:
     to: str
     subject: str
@@ -21,6 +29,7 @@ class Email:
     """Optional HTML version, sent along with the text."""
     unsubscribe_url: str = ""
     """Optional URL for one-click unsubscribe from emails of this kind."""
+    attachment: Attachment | None = None
 
 
 @record

@@ -228,6 +228,7 @@ class FailureCode(StrEnum):
     MODEL_UNREACHABLE = "model_unreachable", "The model could not be reached: %(error)s."
     MODEL_UNREADABLE_ANSWER = "model_unreadable_answer", "The model's answer could not be read."
     MODEL_WRONG_ANSWER = "model_wrong_answer", "The model's answer does not have the requested form."
+    BOOK_FAILED = "book_failed", "The book could not be made. Try again."
     DIGEST_FAILED = "digest_failed", "Failed to generate summary. Please try again later."
     NOTHING_TRANSLATED = "nothing_translated", "The translator returned no usable translation."
     SPEECH_FAILED = "speech_failed", "It could not be read aloud: %(reason)s."

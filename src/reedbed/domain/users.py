@@ -159,6 +159,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 
 MAX_WORDS = 100_000
 MAX_LANGUAGES = 20
+_MAILBOX = re.compile(r"[^\s@<>]{1,64}@[^\s@<>]{1,189}\Z")
 _VOICE = re.compile(r"(?:[A-Za-z0-9][\w.+-]{0,60})?\Z")
 
 _LANGUAGE = re.compile(r"(?:[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*)?\Z")
@@ -225,6 +226,10 @@ class Preferences:
     """The voice that reads aloud; empty: one for the language of the text."""
     spoken_digests: bool = False
     """Read new digests aloud."""
+    book_address: str = ""
+    """Where books are sent: the address of an e-reader."""
+    book_proof: str = ""
+    """Shows that the owner of the address agreed; see `services.books.mail`."""
     translations_in_apps: bool = False
     """Apps and published feeds get the translation instead of the original."""
     interest: bool = False
@@ -299,6 +304,8 @@ def _check(name: str, value: Any) -> None:
         raise Invalid("A voice is a short name, such as en-gb or alloy.", field="preferences.voice")
     if name == "languages_read":
         check_languages(value)
+    if name == "book_address" and value and not _MAILBOX.match(value):
+        raise Invalid("This does not look like an e-mail address. Write it as name@example.com.", field=name)
     if name == "time_zone" and not _ZONE.match(value):
         raise Invalid("time_zone must be a name such as Europe/Berlin.", field="preferences.time_zone")
 

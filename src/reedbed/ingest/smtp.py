@@ -1,5 +1,6 @@
 """Send email through the operator's SMTP server, one message at a time."""
 
+import asyncio
 import ssl
 from dataclasses import field
 from email.header import Header
@@ -17,6 +18,8 @@ from reedbed.domain.records import record
 from reedbed.domain.times import Instant, to_datetime
 
 TIMEOUT_SECONDS = 20.0
+SLOWEST = 50_000
+"""Bytes a second that an attachment may take."""
 
 ONE_LINE = frozenset({"list-unsubscribe", "list-unsubscribe-post", "message-id", "date", "auto-submitted"})
 """Headers that programs parse: never folded, however long."""
@@ -62,14 +65,21 @@ class Mailer:
     def __init__(self, server: MailServer) -> None:
         self._server = server
 
+    @property
+    def sender(self) -> str:
+        """The address that mails come from."""
+        return parseaddr(self._server.sender)[1]
+
     async def send(self, email: Email, now: Instant) -> Posted:
         import aiosmtplib
 
         server = self._server
+        size = len(email.attachment.data) if email.attachment is not None else 0
         try:
-            message = self._message(email, now)
+            # A large attachment takes a second to encode.
+            message, content = await asyncio.to_thread(self._written, email, now) if size else self._written(email, now)
             await aiosmtplib.send(
-                message.as_bytes(),
+                content,
                 sender=message["From"].addresses[0].addr_spec,
                 recipients=[address.addr_spec for address in message["To"].addresses],
                 mail_options=["SMTPUTF8"] if _needs_utf8(message) else [],
@@ -80,7 +90,7 @@ class Mailer:
                 use_tls=server.tls == "tls",
                 start_tls=server.tls == "starttls",
                 tls_context=_tls_context() if server.tls != "none" else None,
-                timeout=TIMEOUT_SECONDS,
+                timeout=TIMEOUT_SECONDS + size / SLOWEST,
             )
         except aiosmtplib.SMTPRecipientsRefused as error:
             return NotSent(_shortened(error), try_again=any(recipient.code < 500 for recipient in error.recipients))
@@ -89,6 +99,10 @@ class Mailer:
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
             return NotSent(_shortened(error), try_again=not isinstance(error, ValueError))
         return Sent()
+
+    def _written(self, email: Email, now: Instant) -> tuple[EmailMessage, bytes]:
+        message = self._message(email, now)
+        return message, message.as_bytes()
 
     def _message(self, email: Email, now: Instant) -> EmailMessage:
         name, sender = parseaddr(self._server.sender)
@@ -109,6 +123,9 @@ class Mailer:
         message.set_content(email.text)
         if email.html:
             message.add_alternative(email.html, subtype="html")
+        if email.attachment is not None:
+            main, _, sub = email.attachment.media_type.partition("/")
+            message.add_attachment(email.attachment.data, main, sub, filename=email.attachment.name)
         return message
 
 

@@ -47,6 +47,7 @@ from reedbed.ingest.text import prose_text
 from reedbed.services.ai import ask_model, must_stay_local, variant_for
 from reedbed.services.images import image_urls_for_apps
 from reedbed.services.jobs import (
+    BOOK_JOB,
     Done,
     Later,
     enqueue,
@@ -216,9 +217,18 @@ NO_SUCH_DIGEST = "There is no such digest"
 
 
 async def ask_digest(
-    runtime: Runtime, user: User, scope: DigestScope = EVERYTHING, *, since_last: bool = False, mail: bool = False
+    runtime: Runtime,
+    user: User,
+    scope: DigestScope = EVERYTHING,
+    *,
+    since_last: bool = False,
+    mail: bool = False,
+    plan_id: int | None = None,
 ) -> Digest:
-    """Create a pending digest. Raises `NotFound` immediately if it would have no entries."""
+    """Create a pending digest. Raises `NotFound` immediately if it would have no entries.
+
+    `plan_id` is the plan that makes a book of it.
+    """
     now, variant = runtime.now(), variant_for(runtime, user)
     async with runtime.db.read() as tx:
         last = await digests.last_until(tx, user.id, scope, now) if since_last else None
@@ -229,7 +239,8 @@ async def ask_digest(
         digest_id = await digests.add(
             tx, user.id, scope, model=variant.model, language=variant.language, since=since, now=now
         )
-        await jobs.add(tx, DIGEST_JOB, {"digest_id": digest_id, "mail": mail}, now=now, user_id=user.id)
+        payload = {"digest_id": digest_id, "mail": mail, "plan_id": plan_id}
+        await jobs.add(tx, DIGEST_JOB, payload, now=now, user_id=user.id)
         digest = await digests.get(tx, user.id, digest_id)
     assert digest is not None
     await wake_jobs(runtime)
@@ -291,6 +302,8 @@ async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None
         )
         await users.record_event(tx, now, "digest_generated", user.id, {"article_count": len(rows)})
     await _deliver(runtime, user, digest.id, mail=bool(job.payload.get("mail")))
+    if (plan_id := job.payload.get("plan_id")) is not None:
+        await enqueue(runtime, BOOK_JOB, {"plan_id": plan_id, "digest_id": digest.id}, user_id=user.id)
 
 
 async def _deliver(runtime: Runtime, user: User, digest_id: int, *, mail: bool) -> None:

@@ -14,6 +14,8 @@ _NAMES = {
     "broken_feeds": "refresh.notify:mail_broken_feeds",
     "articles": "articles:fetch_articles",
     "rules": "rules.manage:run_rules",
+    "book": "books.work:make_book",
+    "book_mail": "books.mail:send_book",
     "cleanup": "retention:run_cleanup",
     "notify": "rules.notify:send_notice",
     "digest": "digests:write_digest",

@@ -248,6 +248,7 @@ async def enqueue_framing_if_enabled(tx: Tx, feed_ids: Sequence[int], now: Insta
         await enqueue_framing(tx, feed_id, now)
 
 
+BOOK_JOB = "book"
 SHARE_JOB = "share"
 MAX_SHARED_MATCHES = 200
 

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
+from reedbed.domain.books import KEPT as BOOKS_KEPT
 from reedbed.domain.errors import Unavailable
 from reedbed.domain.listening import KEPT as SPEECH_KEPT
 from reedbed.domain.records import record
@@ -22,7 +23,7 @@ from reedbed.services.sign_in import delete_expired_sign_ins
 from reedbed.services.stories import delete_old_stories
 from reedbed.services.subscriptions.mutes import unmute_due
 from reedbed.services.webhooks import delete_old_webhook_calls
-from reedbed.store import ai, auth, instance, jobs, listening, summaries, translations, users
+from reedbed.store import ai, auth, books, instance, jobs, listening, summaries, translations, users
 from reedbed.store.feeds import feeds as feed_history
 from reedbed.store.feeds import hosts
 from reedbed.store.framing import analyses
@@ -103,6 +104,11 @@ async def delete_old_speech(runtime: Runtime) -> int:
         return await listening.delete_expired(tx, runtime.now() - SPEECH_KEPT)
 
 
+async def delete_old_books(runtime: Runtime) -> int:
+    async with runtime.db.write() as tx:
+        return await books.delete_old(tx, runtime.now() - BOOKS_KEPT)
+
+
 async def delete_old_mail(runtime: Runtime) -> int:
     """Delete images of deleted newsletters, and deliveries too old to be replayed."""
     now = runtime.now()
@@ -136,6 +142,7 @@ CHORES = (
     Chore("delete old mail", delete_old_mail, HOUR),
     Chore("delete old summaries", delete_expired_summaries, HOUR),
     Chore("delete old speech", delete_old_speech, HOUR),
+    Chore("delete old books", delete_old_books, HOUR),
     Chore("delete old webhook calls", delete_old_webhook_calls, HOUR),
     Chore("delete old stories", delete_old_stories, HOUR),
     Chore("delete old feed history", delete_old_history, HOUR),

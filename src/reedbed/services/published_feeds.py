@@ -191,7 +191,7 @@ async def _entries(runtime: Runtime, user_id: int, view: PublishedView) -> list[
         page = await entry_lists.page(tx, user_id, view.query, None, ENTRIES)
         if page is None:
             raise NotFound("There is nothing at this address.")
-        return await _load_entries(runtime, tx, user_id, [row.id for row in page.rows])
+        return await texts_for_programs(runtime, tx, user_id, [row.id for row in page.rows])
 
 
 async def _saved_search_entries(runtime: Runtime, user_id: int, search_id: int, view: PublishedView) -> list[EntryText]:
@@ -203,10 +203,10 @@ async def _saved_search_entries(runtime: Runtime, user_id: int, search_id: int, 
         runtime, user_id, query, within=view.query, limit=ENTRIES, thorough=True, excerpts=False
     )
     async with runtime.db.read() as tx:
-        return await _load_entries(runtime, tx, user_id, [row.id for row in page.rows])
+        return await texts_for_programs(runtime, tx, user_id, [row.id for row in page.rows])
 
 
-async def _load_entries(runtime: Runtime, tx: Tx, user_id: int, ids: list[int]) -> list[EntryText]:
+async def texts_for_programs(runtime: Runtime, tx: Tx, user_id: int, ids: list[int]) -> list[EntryText]:
     """As apps get them: translated, if the user wants that."""
     loaded = await _originals(tx, user_id, ids)
     user = None if runtime.ai.translator is None else await users.get(tx, user_id)

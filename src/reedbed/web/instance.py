@@ -30,6 +30,8 @@ MEGABYTE = 1_000_000
 JOB_LABELS = {
     # jobs
     "articles": marked("Fetching whole articles"),
+    "book": marked("Making books"),
+    "book_mail": marked("Mailing books"),
     "broken_feeds": marked("Weekly lists of broken feeds"),
     "digest": marked("Writing digests"),
     "digest_mail": marked("Mailing digests"),

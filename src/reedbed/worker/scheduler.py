@@ -18,6 +18,7 @@ from reedbed.services.retention import LEASE, clean_up_when_due
 from reedbed.services.runtime import Runtime
 from reedbed.services.stories import StoryGrouper, judge_pairs
 from reedbed.services.summaries import SummaryRequester
+from reedbed.store import books
 from reedbed.worker.sleep import sleep_until
 
 if TYPE_CHECKING:
@@ -105,6 +106,12 @@ async def _fetch_icons(runtime: Runtime, stop: asyncio.Event) -> None:
 
 async def _enqueue_digests(runtime: Runtime) -> None:
     await enqueue_due_digests(runtime)
+    async with runtime.db.read() as tx:
+        is_due = bool(await books.due(tx, runtime.now(), most=1))
+    if is_due:
+        from reedbed.services.books.plans import enqueue_due_books  # few people plan books
+
+        await enqueue_due_books(runtime)
 
 
 async def _enqueue_summaries(runtime: Runtime, *requesters: "SummaryRequester | TranslationRequester") -> None:

@@ -20,6 +20,7 @@ from reedbed.store.tables.ai import (
     summary_failures,
     summary_queue,
 )
+from reedbed.store.tables.books import book_parts, book_plans, books
 from reedbed.store.tables.columns import Id, metadata
 from reedbed.store.tables.entries import (
     article_selectors,
@@ -114,7 +115,10 @@ __all__ = [
     "audience_members",
     "audiences",
     "blobs",
+    "book_parts",
+    "book_plans",
     "bookmarks",
+    "books",
     "challenges",
     "cleanup_notices",
     "cleanups",

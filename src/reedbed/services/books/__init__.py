@@ -1,0 +1,1 @@
+"""Books: request, make, mail, list and plan them."""

@@ -1,0 +1,133 @@
+"""A user's books: request, list, open and delete them."""
+
+from collections.abc import AsyncGenerator
+
+from reedbed.domain.books import MAX_KEPT, Book, BookSource, BookTexts, book_texts
+from reedbed.domain.errors import Conflict, NotFound
+from reedbed.domain.times import MINUTE
+from reedbed.domain.users import User
+from reedbed.services.books.content import is_empty
+from reedbed.services.books.mail import check_mail_allowed, enqueue_book_mail
+from reedbed.services.jobs import BOOK_JOB, wake_jobs
+from reedbed.services.runtime import Runtime
+from reedbed.services.users import preferences_of
+from reedbed.store import books, digests, folders, jobs, sidebar, subscriptions, tags
+from reedbed.store.books import PART_BYTES
+from reedbed.store.engine.database import Tx
+from reedbed.store.search import saved as searches
+
+MAX_PENDING = 3
+"""Books of one user that are being made."""
+FRESH = 10 * MINUTE
+"""How long a book is the answer to the same request."""
+NO_SUCH = "There is no such book"
+NOTHING = "There is nothing in this list."
+
+
+async def request_book(runtime: Runtime, user: User, source: BookSource, *, mail: bool = False) -> Book:
+    """A pending book. The one that was made of the same list a moment ago, unless it is to be mailed."""
+    mail_to = await check_mail_allowed(runtime, user) if mail else ""
+    now = runtime.now()
+    async with runtime.db.read() as tx:
+        title = await name_of_source(tx, user, source)
+        found = None if mail else await books.latest_of(tx, user.id, source, now - FRESH)
+    if found is not None:
+        return found
+    if await is_empty(runtime, user.id, source):
+        raise NotFound(NOTHING)
+    async with runtime.db.write() as tx:
+        if await books.count_pending(tx, user.id) >= MAX_PENDING:
+            raise Conflict("Several of your books are being made. Wait until one of them is ready.")
+        book = await books.add(tx, user.id, source, title, now, mail_to=mail_to)
+        await jobs.add(tx, BOOK_JOB, {"book_id": book.id}, now=now, user_id=user.id)
+    await wake_jobs(runtime)
+    return book
+
+
+async def name_of_source(tx: Tx, user: User, source: BookSource) -> str:
+    """What the list is called, in the user's language. Raises `NotFound` if it does not exist."""
+    texts = book_texts(preferences_of(user).language)
+    if source.digest_id is not None:
+        digest = await digests.get(tx, user.id, source.digest_id)
+        if digest is None or digest.status != "ready":
+            raise NotFound("There is no such digest")
+        return texts.names["digests"]
+    if source.digests:
+        return texts.names["digests"]
+    return await _name_of_list(tx, user.id, source, texts)
+
+
+async def _name_of_list(tx: Tx, user_id: int, source: BookSource, texts: BookTexts) -> str:
+    if source.feed_id is not None:
+        found = await subscriptions.get_by_feed(tx, user_id, source.feed_id)
+        feeds = await sidebar.list_by_ids(tx, user_id, [source.feed_id]) if found else []
+        if not feeds:
+            raise NotFound("There is no such feed.")
+        return feeds[0].title
+    if source.folder_id is not None:
+        folder = await folders.get(tx, user_id, source.folder_id)
+        if folder is None:
+            raise NotFound("There is no such folder.")
+        return texts.folder.format(name=folder.name)
+    if source.tag is not None:
+        if await tags.id_of(tx, user_id, source.tag) is None:
+            raise NotFound("There is no such tag")
+        return texts.tag.format(name=source.tag)
+    if source.search_id is not None:
+        search = await searches.get(tx, user_id, source.search_id)
+        if search is None:
+            raise NotFound("There is no such search")
+        return texts.search.format(name=search.name)
+    return texts.names[source.view]
+
+
+async def get_book(runtime: Runtime, user_id: int, book_id: int) -> Book:
+    async with runtime.db.read() as tx:
+        book = await books.get(tx, user_id, book_id)
+    if book is None:
+        raise NotFound(NO_SUCH)
+    return book
+
+
+async def list_books(runtime: Runtime, user_id: int) -> list[Book]:
+    async with runtime.db.read() as tx:
+        return await books.newest(tx, user_id, most=2 * MAX_KEPT)
+
+
+async def delete_book(runtime: Runtime, user_id: int, book_id: int) -> None:
+    async with runtime.db.write() as tx:
+        if not await books.remove(tx, user_id, book_id):
+            raise NotFound(NO_SUCH)
+
+
+async def mail_book(runtime: Runtime, user: User, book_id: int) -> Book:
+    """Send a finished book, or send it again."""
+    book = await get_book(runtime, user.id, book_id)
+    to = await check_mail_allowed(runtime, user)
+    if book.status != "ready":
+        raise Conflict("This book is not ready.")
+    if book.mail_status != "pending":
+        await enqueue_book_mail(runtime, book, to)
+    return await get_book(runtime, user.id, book_id)
+
+
+# --- The file
+
+
+async def open_book(runtime: Runtime, user_id: int, book_id: int) -> tuple[Book, AsyncGenerator[bytes]]:
+    book = await get_book(runtime, user_id, book_id)
+    if book.status != "ready":
+        raise NotFound(NO_SUCH)
+    return book, read_book(runtime, book)
+
+
+async def read_book(runtime: Runtime, book: Book, first: int = 0, last: int | None = None) -> AsyncGenerator[bytes]:
+    """Its bytes, or those of a range, a part at a time."""
+    end = book.length if last is None else last + 1
+    for number in range(first // PART_BYTES, -(-end // PART_BYTES)):
+        async with runtime.db.read() as tx:
+            data = await books.part(tx, book.id, number)
+        if data is None:
+            return
+        start = number * PART_BYTES
+        yield data[max(0, first - start) : end - start]
