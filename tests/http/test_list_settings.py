@@ -8,6 +8,7 @@ from tests.harness import RuntimeHarness
 from tests.http.web.forms import texts
 
 SETTINGS = "/api/v1/list-settings"
+HEADING = '<h2 class="day">'
 
 
 async def _follow(reader: Client, site: FeedSite, harness: RuntimeHarness) -> str:
@@ -37,7 +38,37 @@ async def test_a_list_is_shown_as_it_was_left(reader: Client, site: FeedSite, ha
     assert 'data-density="titles"' in page and re.search(r'name="show" value="unread" aria-pressed="true"', page)
     assert 'data-density="cards"' in (await reader.get("/all")).text
     kept = (await reader.get(SETTINGS)).json()["items"]
-    assert kept == [{"list": f"feed:{feed}", "show": "unread", "order": "shortest", "layout": "titles"}]
+    assert kept == [{"list": f"feed:{feed}", "show": "unread", "order": "shortest", "layout": "titles", "days": ""}]
+
+
+async def test_a_list_has_headings_of_days_until_one_takes_them_away(
+    reader: Client, site: FeedSite, harness: RuntimeHarness
+) -> None:
+    feed = await _follow(reader, site, harness)
+    address, name = f"/feed/{feed}", f"feed:{feed}"
+    assert HEADING in (await reader.get(address)).text
+    await reader.post("/list-settings", data={"list": name, "days": "together"})
+    page = (await reader.get(address)).text
+    assert HEADING not in page and _titles(page) == ["Middling", "Short", "Long"]
+    assert re.search(r'role="?menuitemcheckbox"? [^>]*name="?days"?\s+aria-checked="?false"?\s+value="?grouped', page)
+    assert HEADING in (await reader.get("/all")).text
+    await reader.post("/list-settings", data={"list": name, "layout": "magazine"})
+    assert "menuitemcheckbox" not in (await reader.get(address)).text
+    wrong = await reader.put(SETTINGS, json={"list": name, "days": "sometimes"})
+    assert wrong.status_code == 400 and "grouped, together" in wrong.text
+
+
+async def test_repeats_are_folded_from_the_menu_of_the_unread_list(
+    reader: Client, site: FeedSite, harness: RuntimeHarness
+) -> None:
+    await _follow(reader, site, harness)
+    for stories, wanted in (("one_row", True), ("apart", False)):
+        await reader.post("/list-settings", data={"list": "everything", "stories": stories})
+        user = (await reader.get("/api/v1/users/me")).json()
+        assert user["preferences"]["group_stories"] is wanted
+        page = (await reader.get("/unread")).text
+        assert re.search(rf'name="?stories"?\s+aria-checked="?{str(wanted).lower()}', page)
+    assert 'name="stories"' not in (await reader.get("/all")).text
 
 
 async def test_unread_and_all_are_two_sides_of_everything(
@@ -61,7 +92,7 @@ async def test_settings_for_every_list_replace_those_of_single_lists(
     fields = {"list": "everything", "show": "all", "order": "oldest", "layout": "magazine", "for_every_list": "true"}
     await reader.post("/list-settings", data=fields)
     kept = (await reader.get(SETTINGS)).json()["items"]
-    assert kept == [{"list": "*", "show": "all", "order": "oldest", "layout": "magazine"}]
+    assert kept == [{"list": "*", "show": "all", "order": "oldest", "layout": "magazine", "days": ""}]
     assert 'data-density="magazine"' in (await reader.get(f"/feed/{feed}")).text
 
 

@@ -413,6 +413,10 @@ ListName = Annotated[
 Shown = Annotated[str, Field(description="unread or all; empty: the default of the list.", examples=["unread"])]
 Sorted = Annotated[str, Field(description="newest, oldest, important, shortest or interest; empty: your usual order.")]
 LaidOut = Annotated[str, Field(description="titles, cards, magazine or pictures; empty: the usual layout.")]
+Days = Annotated[
+    str,
+    Field(description="grouped: a heading for each day where the order is by time; together: none; empty: grouped."),
+]
 
 
 class ListSettingsRequest(ApiModel):
@@ -420,6 +424,7 @@ class ListSettingsRequest(ApiModel):
     show: Shown = Field(default="", max_length=20)
     order: Sorted = Field(default="", max_length=20)
     layout: LaidOut = Field(default="", max_length=20)
+    days: Days = Field(default="", max_length=20)
     for_every_list: bool = Field(default=False, description="Use them for every list; removes those of single lists.")
 
 
@@ -429,6 +434,7 @@ class ListSettingsResponse(ResponseModel):
     show: Shown
     order: Sorted
     layout: LaidOut
+    days: Days
 
 
 @settings_router.get("", summary="List how lists are shown: unread or all, order and layout")
@@ -441,7 +447,7 @@ async def list_settings(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[
 async def set_list_settings(
     runtime: CurrentRuntime, caller: CurrentCaller, body: ListSettingsRequest
 ) -> Json[ListSettingsResponse]:
-    settings = ListSettings(body.show, body.order, body.layout)
+    settings = ListSettings(body.show, body.order, body.layout, body.days)
     every = body.for_every_list
     await entries.keep_list_settings(runtime, caller.user_id, body.list, settings, for_every_list=every)
     return Json(ListSettingsResponse.of(settings, list=EVERY_LIST if every else body.list))

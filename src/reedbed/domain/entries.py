@@ -292,7 +292,7 @@ EVERY_LIST = "*"
 """The list name of settings that apply to every list without its own."""
 
 _LIST_NAMES = ("everything", "priority", "starred", "later", "history", "search")
-_CHOICES = {"show": ("unread", "all"), "order": LIST_ORDERS, "layout": LAYOUTS}
+_CHOICES = {"show": ("unread", "all"), "order": LIST_ORDERS, "layout": LAYOUTS, "days": ("grouped", "together")}
 
 
 @record
@@ -302,10 +302,13 @@ class ListSettings:
     show: str = ""
     order: str = ""
     layout: str = ""
+    days: str = ""
 
     def over(self, other: "ListSettings") -> "ListSettings":
         """These settings; what they leave open is taken from `other`."""
-        return ListSettings(self.show or other.show, self.order or other.order, self.layout or other.layout)
+        return ListSettings(
+            self.show or other.show, self.order or other.order, self.layout or other.layout, self.days or other.days
+        )
 
 
 def check_list_settings(settings: ListSettings) -> ListSettings:

@@ -389,6 +389,8 @@ class ListStories:
     """Which entries of a list page belong to the same story."""
 
     found: Mapping[int, StoryNeighbours] = field(default_factory=dict[int, StoryNeighbours])
+    are_folded: bool = False
+    """The user wants one row for each story."""
 
     def fold(self, page: EntryPage, open_id: int | None) -> EntryPage:
         """Keep only the first entry of each story, and the open entry."""
@@ -412,6 +414,7 @@ class ListStories:
 
 async def list_stories(tx: Tx, user: User, view: str, rows: Sequence[EntryRow]) -> ListStories:
     """Stories are grouped only in the unread list, and only if the user wants it."""
-    if view != "unread" or not rows or not preferences_of(user).group_stories:
+    if view != "unread" or not preferences_of(user).group_stories:
         return ListStories()
-    return ListStories(await stories.neighbours(tx, user.id, [row.id for row in rows]))
+    ids = [row.id for row in rows]
+    return ListStories(await stories.neighbours(tx, user.id, ids) if ids else {}, are_folded=True)

@@ -1,4 +1,4 @@
-// The second bar: unread or all, order and layout. The server keeps them; the list is asked for again.
+// The second bar: unread or all, order, layout and headings of days. The server keeps them; the list is asked for again.
 import { explain, send } from "./requests.js";
 import { reloadList } from "./list.js";
 import { closeMenus } from "./menus.js";
@@ -35,7 +35,8 @@ async function keep(fields) {
   await reloadList({ top: true });
   if (!focused) return;
   const pressed = [...fields.keys()].find((name) => ["show", "order", "layout"].includes(name));
-  document.querySelector(`#list-options .seg [name="${pressed}"][value="${fields.get(pressed)}"]`)?.focus();
+  const button = document.querySelector(`#list-options .seg [name="${pressed}"][value="${fields.get(pressed)}"]`);
+  (button ?? document.querySelector("#list-options summary"))?.focus();
 }
 
 /** The address no longer names an order; the two sides of Everything have one each. */

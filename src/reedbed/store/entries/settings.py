@@ -12,7 +12,8 @@ from reedbed.store.tables import list_settings
 
 _MINE = list_settings.c.user_id == bindparam("owner")
 _THIS = list_settings.c.list == bindparam("this")
-_ROW = (list_settings.c.list, list_settings.c.show, list_settings.c.order, list_settings.c.layout)
+_FIELDS = ("show", "order", "layout", "days")
+_ROW = (list_settings.c.list, *(list_settings.c[name] for name in _FIELDS))
 
 _ALL = Query(select(*_ROW).where(_MINE).order_by(list_settings.c.list), into=keyed(str, ListSettings))
 _OF_LIST = Query(
@@ -21,9 +22,9 @@ _OF_LIST = Query(
 _ADD = insert(list_settings)
 _SET = Command(
     _ADD.on_conflict_do_update(
-        index_elements=["user_id", "list"], set_={name: _ADD.excluded[name] for name in ("show", "order", "layout")}
+        index_elements=["user_id", "list"], set_={name: _ADD.excluded[name] for name in _FIELDS}
     ),
-    columns=("user_id", "list", "show", "order", "layout"),
+    columns=("user_id", "list", *_FIELDS),
 )
 _REMOVE_ALL = Command(delete(list_settings).where(_MINE))
 
@@ -40,8 +41,7 @@ async def of_list(tx: Tx, user_id: int, name: str) -> ListSettings:
 
 
 async def keep(tx: Tx, user_id: int, name: str, settings: ListSettings) -> None:
-    fields = {"show": settings.show, "order": settings.order, "layout": settings.layout}
-    await tx.run(_SET, {"user_id": user_id, "list": name, **fields})
+    await tx.run(_SET, {"user_id": user_id, "list": name, **{field: getattr(settings, field) for field in _FIELDS}})
 
 
 async def remove_all(tx: Tx, user_id: int) -> None:

@@ -85,6 +85,7 @@ list_settings = Table(  # how a user wants to see a list; empty: as every other 
     Column("show", Text, nullable=False, server_default=""),
     Column("order", Text, nullable=False, server_default=""),
     Column("layout", Text, nullable=False, server_default=""),
+    Column("days", Text, nullable=False, server_default=""),  # grouped or together
     sqlite_with_rowid=False,
 )
 

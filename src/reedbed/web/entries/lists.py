@@ -55,6 +55,8 @@ class ReadingList:
     """The name under which the settings of this list are kept."""
     layout: str = ""
     """The layout kept for this list; empty: chosen from its entries."""
+    has_days: bool = True
+    """The list has a heading for each day where it is in the order of time."""
     has_interest: bool = False
     """The user has switched on the order by interest."""
 
@@ -158,6 +160,7 @@ def tag_reading_list(name: str, choice: ListChoice) -> ReadingList:
         usual=choice.kept_order(),
         settings_name=f"tag:{name}",
         layout=choice.kept.layout,
+        has_days=choice.kept.days != "together",
         has_interest=choice.has_interest,
     )
     return ReadingList(address, name, query, f"tag:{name}", **kept)
@@ -167,6 +170,7 @@ class ListKept(TypedDict):
     usual: ListOrder
     settings_name: str
     layout: str
+    has_days: bool
     has_interest: bool
 
 
@@ -175,6 +179,7 @@ def _kept(address: str, choice: ListChoice) -> ListKept:
         usual=choice.kept_order(),
         settings_name=settings_name(address),
         layout=choice.kept.layout,
+        has_days=choice.kept.days != "together",
         has_interest=choice.has_interest,
     )
 
@@ -245,6 +250,8 @@ class EntryListBuilder:
             switch=self._switch(),
             orders=self._orders(),
             layouts=_layout_options(layout),
+            days_choice=self._days_choice(layout),
+            folds_stories=self._stories.are_folded if reading_list.query.view == "unread" else None,
             layout=layout,
             one_feed=reading_list.query.feed_id is not None,
             more_url=self._more_url(page),
@@ -259,8 +266,7 @@ class EntryListBuilder:
     def _days(
         self, rows: Sequence[EntryRow], current: int | None, after: Instant | None, layout: str
     ) -> tuple[Day, ...]:
-        is_ranked = self._reading_list.query.order in ("important", "shortest") or self._interest.is_ranked
-        if layout in ("magazine", "pictures") or is_ranked:
+        if not (self._can_have_days(layout) and self._reading_list.has_days):
             return self._one_day(rows, current, layout, is_first=after is None)
         shown_day = day_of(after, self._now, self._zone)[0] if after is not None else ""
         days = groupby(rows, key=lambda row: day_of(row.read_at or row.sort_at, self._now, self._zone))
@@ -269,10 +275,15 @@ class EntryListBuilder:
             for (key, name), group in days
         )
 
+    def _can_have_days(self, layout: str) -> bool:
+        """Headings of days would tear a grid apart, and make no sense in an order that is not by time."""
+        is_ranked = self._reading_list.query.order in ("important", "shortest") or self._interest.is_ranked
+        return layout not in ("magazine", "pictures") and not is_ranked
+
     def _one_day(
         self, rows: Sequence[EntryRow], current: int | None, layout: str, *, is_first: bool
     ) -> tuple[Day, ...]:
-        """All rows without the headings of days, which would tear a grid apart."""
+        """All rows without the headings of days."""
         shown = [self._row(row, current, layout) for row in rows]
         may_lead = (place for place, row in enumerate(rows) if shown[place].picture and row.words > FEW_WORDS)
         lead = next(may_lead, None) if is_first and layout == "magazine" else None
@@ -361,6 +372,9 @@ class EntryListBuilder:
             return ()
         options = (("unread", translate("Unread")), ("all", translate("All")))
         return tuple(SelectOption(value, name, value == query.view) for value, name in options)
+
+    def _days_choice(self, layout: str) -> bool | None:
+        return self._reading_list.has_days if self._can_have_days(layout) else None
 
     def _orders(self) -> tuple[SelectOption, ...]:
         if self._reading_list.query.view == "history":

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 from reedbed.domain.entries import ListSettings
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.services.entries import get_list_settings, keep_list_settings
+from reedbed.services.users import set_preferences
 from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import translate
 from reedbed.web.pages import is_htmx, page, see_other
@@ -24,13 +25,17 @@ async def save_list_settings(
     show: Text = "",
     order: Text = "",
     layout: Text = "",
+    days: Text = "",
+    stories: Text = "",
     for_every_list: FormFlag = False,
     next: Text = "/",
 ) -> Response:
     """Settings that are not sent stay as they are."""
     kept = await get_list_settings(runtime, caller.user_id)
-    settings = ListSettings(show, order, layout).over(kept.get(list, ListSettings()))
+    settings = ListSettings(show, order, layout, days).over(kept.get(list, ListSettings()))
     await keep_list_settings(runtime, caller.user_id, list, settings, for_every_list=for_every_list)
+    if stories:
+        await set_preferences(runtime, caller, {"group_stories": stories == "one_row"})
     toast = Toast(translate("Every list is now shown like this.")) if for_every_list else None
     if not is_htmx(request):
         return see_other(request, _list_url(next, list, show), toast=toast)
