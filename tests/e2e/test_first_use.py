@@ -15,6 +15,7 @@ def test_from_the_first_visit_to_logging_out(
     threaded_site.publish("The reeds are back", key="a", content="<p>They stand in the water again.</p>")
     page = visit(server.url, way)
     page.wait_for_url("**/setup")
+    assert {one["name"]: one["value"] for one in page.context.cookies()}["reedbed_zone"] == "Europe/Vienna"
     page.fill("#email", "owner@example.org")
     page.fill("#password", "short")
     page.evaluate("document.querySelector('form').noValidate = true")

@@ -1,3 +1,4 @@
 // Pages before one is logged in, and the one that asks again who one is.
 import "./js/shared.js";
+import "./js/zone.js";
 import "./js/passkeys.js";

@@ -11,10 +11,6 @@ export function savePreference(name, value) {
   document.cookie = `${COOKIE}=${encodeURIComponent(look)}; path=/; max-age=${YEAR}; samesite=lax`;
 }
 
-// Times are written by the server, in the zone of this device.
-const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-if (zone) document.cookie = `reedbed_zone=${zone}; path=/; max-age=${YEAR}; samesite=lax`;
-
 function readPreferences() {
   const found = document.cookie.split("; ").find((cookie) => cookie.startsWith(`${COOKIE}=`));
   return new URLSearchParams(found ? decodeURIComponent(found.slice(COOKIE.length + 1)) : "");

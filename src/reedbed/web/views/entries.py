@@ -131,9 +131,7 @@ class EntryListView:
     layouts: tuple[SelectOption, ...] = ()
     layout: str = "cards"
     days_choice: bool | None = None
-    """Whether days have headings; None where they cannot have any."""
     folds_stories: bool | None = None
-    """Whether a story is one row; None in lists that always show all entries."""
     one_feed: bool = False
     """All entries are of one feed, so that rows need not name it."""
     more_url: str = ""
