@@ -15,6 +15,7 @@ import structlog
 
 from reedbed import __version__
 from reedbed.domain.errors import CannotStart, Conflict, ReedbedError, Unavailable
+from reedbed.domain.languages import Texts
 from reedbed.domain.times import Instant
 from reedbed.events.bus import Bus, MemoryBus
 from reedbed.events.limits import FileHostThrottle, HostThrottle, Limiter, MemoryHostThrottle, MemoryLimiter
@@ -48,7 +49,6 @@ from reedbed.store.engine.database import Database
 from reedbed.store.engine.encryption import Vault, key_from_setting, make_key_file
 from reedbed.store.migrations import migrate_apart
 from reedbed.store.startup import prepare
-from reedbed.web.i18n import texts_in
 
 if TYPE_CHECKING:
     from reedbed.ingest.smtp import Mailer
@@ -107,7 +107,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             recipes=await _recipes(settings),
             volume=volume(settings),
             tracer=open_tracer(settings, name, stack),
-            texts=texts_in,
+            texts=_texts_in,
         )
         await _owner_from_settings(settings, runtime)
         stack.push_async_callback(ended, asyncio.create_task(watch_revocations(runtime)))
@@ -115,6 +115,12 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             watching = asyncio.create_task(watch_changes(bus, runtime.recent_changes))
             stack.push_async_callback(ended, watching)
         yield runtime
+
+
+def _texts_in(language: str) -> Texts:
+    from reedbed.web.i18n import texts_in  # imported late: the catalogues come with the first page or mail
+
+    return texts_in(language)
 
 
 async def _recipes(settings: Settings) -> RecipeFolder:

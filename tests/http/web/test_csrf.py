@@ -12,7 +12,7 @@ from tests.harness import RuntimeHarness
 from tests.http.web.forms import HTMX, OWN_PAGE
 from tests.http.web.routes import page_routes
 
-OPEN = {"/login", "/setup", "/register", "/forgot", "/offline", "/sw.js", "/manifest.webmanifest"}
+OPEN = {"/login", "/setup", "/register", "/forgot", "/offline", "/sw.js", "/manifest.webmanifest", "/themes.css"}
 
 WITHOUT_LOGIN = ("/assets/", "/reset/", "/verify/", "/login/", "/digests/unsubscribe/", "/shared/")
 
