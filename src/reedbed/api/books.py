@@ -9,12 +9,13 @@ from pydantic import Field
 from reedbed.domain.books import BOOK_TYPE, MAX_ENTRIES, Book, BookPlan, BookSource, check_source
 from reedbed.domain.digests import minute_of
 from reedbed.domain.errors import NotFound
+from reedbed.domain.pagination import byte_range
 from reedbed.domain.records import record
 from reedbed.domain.users import User
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel, FailureName, FailureText, JsonId, ListPage, ResponseModel, Timestamp
 from reedbed.http.params import IdPath
-from reedbed.http.responses import ApiRouter, Json, attachment_name, byte_range
+from reedbed.http.responses import ApiRouter, Json, attachment_name
 from reedbed.services.books.mail import is_confirmed, sender_of, set_address
 from reedbed.services.books.manage import delete_book, get_book, list_books, mail_book, read_book, request_book
 from reedbed.services.books.plans import add_plan, delete_plan, list_plans, zone_for

@@ -1,9 +1,10 @@
-"""Keyset cursors: the position after a page, in an opaque form that clients pass back.
+"""Keyset cursors: the position after a page, in an opaque form that clients pass back. And ranges of files.
 
 A cursor holds the sort key of the last item, the order, and a fingerprint of the view it belongs to, so a
 cursor of another list, filter or order is rejected instead of returning a wrong page.
 """
 
+import re
 import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as NotBase64
@@ -70,3 +71,21 @@ def _fingerprint(view: str) -> bytes:
 
 def _invalid_cursor() -> Invalid:
     return Invalid("This cursor is not valid any more. Start again from the first page.", field="cursor")
+
+
+# --- Parts of files
+
+_RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})\Z")
+
+
+def byte_range(wanted: str | None, length: int) -> tuple[int, int] | None:
+    """The first and the last byte; None for a range that makes no sense, which is ignored."""
+    found = _RANGE.match((wanted or "").strip())
+    if found is None or not (found[1] or found[2]):
+        return None
+    if not found[1]:
+        return max(0, length - int(found[2])), length - 1
+    first = int(found[1])
+    if found[2] and int(found[2]) < first:
+        return None
+    return first, min(int(found[2]), length - 1) if found[2] else length - 1

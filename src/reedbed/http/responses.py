@@ -1,6 +1,5 @@
 """Responses: JSON, downloads, and zip archives that are streamed while they are written."""
 
-import re
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
 from io import RawIOBase
 from typing import TYPE_CHECKING, Any, Generic
@@ -58,22 +57,6 @@ def attachment_name(name: str) -> str:
     """The header that names a file, also in other scripts (RFC 6266)."""
     plain = "".join(char if char.isascii() and (char.isalnum() or char in "-_. ,") else "_" for char in name)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
-
-
-_RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})\Z")
-
-
-def byte_range(wanted: str | None, length: int) -> tuple[int, int] | None:
-    """The first and the last byte; None for a range that makes no sense, which is ignored."""
-    found = _RANGE.match((wanted or "").strip())
-    if found is None or not (found[1] or found[2]):
-        return None
-    if not found[1]:
-        return max(0, length - int(found[2])), length - 1
-    first = int(found[1])
-    if found[2] and int(found[2]) < first:
-        return None
-    return first, min(int(found[2]), length - 1) if found[2] else length - 1
 
 
 async def json_list(items: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:

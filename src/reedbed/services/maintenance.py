@@ -7,6 +7,7 @@ import structlog
 from reedbed.domain.books import KEPT as BOOKS_KEPT
 from reedbed.domain.errors import Unavailable
 from reedbed.domain.listening import KEPT as SPEECH_KEPT
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY, HOUR, MINUTE, Millis
@@ -21,9 +22,8 @@ from reedbed.services.search.forms import learn_older_entries
 from reedbed.services.search.upkeep import index_older_categories, merge_search_index, repair_search
 from reedbed.services.sign_in import delete_expired_sign_ins
 from reedbed.services.stories import delete_old_stories
-from reedbed.services.subscriptions.mutes import unmute_due
 from reedbed.services.webhooks import delete_old_webhook_calls
-from reedbed.store import ai, auth, books, instance, jobs, listening, summaries, translations, users
+from reedbed.store import ai, auth, books, instance, jobs, listening, subscriptions, summaries, translations, users
 from reedbed.store.feeds import feeds as feed_history
 from reedbed.store.feeds import hosts
 from reedbed.store.framing import analyses
@@ -120,6 +120,15 @@ async def delete_old_mail(runtime: Runtime) -> int:
 async def delete_old_host_turns(runtime: Runtime) -> int:
     async with runtime.db.write() as tx:
         return await hosts.delete_old_turns(tx, DAY)
+
+
+async def unmute_due(runtime: Runtime) -> int:
+    """Chore: end the mutes whose time has come; return how many users had one."""
+    async with runtime.db.write() as tx:
+        users = await subscriptions.unmute_due(tx, runtime.now())
+    for user_id in users:
+        await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
+    return len(users)
 
 
 @record

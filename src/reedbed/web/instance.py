@@ -116,7 +116,7 @@ def _current_work(process: Process) -> str:
 
 router = APIRouter(include_in_schema=False)
 
-MAX_TROUBLED = 50
+MAX_FAILING = 50
 MAX_MEMBERS = 100
 MAX_EVENTS = 20
 MAX_SLOW = 10
@@ -130,7 +130,7 @@ async def show_overview(request: Request, runtime: CurrentRuntime, caller: Curre
         hours = await instance.list_hours(tx, SPANS[span].begin(now))
         counts = await feed_status.list_statuses(tx)
         size = await instance.size_in_bytes(tx)
-        failing = await instance.failing_feeds(tx, limit=MAX_TROUBLED)
+        failing = await instance.failing_feeds(tx, limit=MAX_FAILING)
         queues, leases = await instance.list_queues(tx), await instance.list_leases(tx)
         due, oldest = await instance.count_due(tx, now)
         members = await users.list_members(tx, after=0, limit=MAX_MEMBERS)
@@ -148,7 +148,7 @@ async def show_overview(request: Request, runtime: CurrentRuntime, caller: Curre
             new_entries_plot(hours, SPANS[span], now, zone),
             _database(size),
         ),
-        troubled=tuple(_failing_feed(feed, now, zone) for feed in failing),
+        failing=tuple(_failing_feed(feed, now, zone) for feed in failing),
         jobs=(
             _feeds_due(due, oldest, now),
             *(_queue(queue, now) for queue in queues),

@@ -152,7 +152,7 @@ async def _build_list(
         pictures=image_urls_for_page(runtime),
         lines=await one_line_summaries(request, runtime, tx, [row.id for row in results.rows]),
     )
-    maker.matched, maker.trouble = results.matched, error or unknown_names(results.unknown)
+    maker.matched, maker.error = results.matched, error or unknown_names(results.unknown)
     maker.meant, maker.query = results.did_you_mean, results.query
     is_first = list_request.cursor is None or reading_list.by == "relevance"
     after = None if is_first else _cursor(reading_list, list_request.cursor or "").sort_at
@@ -209,7 +209,7 @@ class SearchListBuilder(EntryListBuilder):
     """Rows with highlighted matches, and the query in a field above them."""
 
     matched: Mapping[int, Matched]
-    trouble: str
+    error: str
     meant: str
     query: SearchQuery
 
@@ -278,8 +278,8 @@ class SearchListBuilder(EntryListBuilder):
         )
 
     def _empty(self) -> Empty:
-        if self.trouble:
-            return Empty("alert", translate("That could not be searched"), self.trouble)
+        if self.error:
+            return Empty("alert", translate("That could not be searched"), self.error)
         if not self._search_list.words:
             return Empty(
                 "search",

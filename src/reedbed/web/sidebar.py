@@ -255,7 +255,7 @@ def _feed_view(feed: SubscribedFeedRow, current: bool, language: str) -> Sidebar
         current=current,
         language=feed.language or "",
         problem=_ICONS[problem.kind] if problem else "",
-        trouble=f"{sentence(explain(problem.reason))} {translate(_ADVICE[problem.kind])}" if problem else "",
+        problem_text=f"{sentence(explain(problem.reason))} {translate(_ADVICE[problem.kind])}" if problem else "",
         needs_reader=problem is not None and problem.needs_reader,
         muted=translate("Muted") if feed.muted_until else "",
         unread_display=feed.unread_display,

@@ -69,7 +69,7 @@ async def _run_job(runtime: Runtime, job: Job) -> None:
 MAX_CONCURRENT_MODEL_CALLS = 4
 MAX_SLEEP = 5.0
 MIN_SLEEP = 0.05
-AFTER_TROUBLE = 2.0
+AFTER_FAILURE = 2.0
 
 
 async def run_ai_queue(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
@@ -91,7 +91,7 @@ async def _start_next(runtime: Runtime, running: dict[asyncio.Task[None], Task],
         item = await next_task(runtime)
     except Unavailable as error:
         log.warning("the queue waits for the database", error=error.message)
-        return AFTER_TROUBLE
+        return AFTER_FAILURE
     match item:
         case NothingDue():
             return min(max((item.until - runtime.now()) / SECOND, MIN_SLEEP), MAX_SLEEP)

@@ -80,7 +80,7 @@ log = structlog.get_logger()
 
 MAX_SLEEP = 3.0
 MIN_SLEEP = 0.05
-AFTER_TROUBLE = 2.0
+AFTER_FAILURE = 2.0
 FETCH_AGAIN = MINUTE
 MIN_BATCH = 50
 MAX_WAITING_FEEDS = 2_000
@@ -115,7 +115,7 @@ class FetchLoop:
                 seconds = await self._claim_more()
             except Unavailable as error:
                 log.warning("the crawl waits for the database", error=error.message)
-                seconds = AFTER_TROUBLE
+                seconds = AFTER_FAILURE
             await sleep_until(self._wake, seconds)
 
     async def finish(self, grace: float) -> None:

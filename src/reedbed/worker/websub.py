@@ -15,7 +15,7 @@ log = structlog.get_logger()
 
 LOOK_SECONDS = 5.0
 AGAIN_SECONDS = 0.1
-AFTER_TROUBLE = 2.0
+AFTER_FAILURE = 2.0
 TEND_SECONDS = 30.0
 
 
@@ -48,7 +48,7 @@ async def _read_batch(runtime: Runtime, writer: OutcomeWriter) -> float:
         log.warning("pushes wait for the database", error=error.message)
     except Exception:
         log.exception("pushes could not be read")
-    return AFTER_TROUBLE
+    return AFTER_FAILURE
 
 
 async def _maintain_subscriptions(runtime: Runtime) -> None:

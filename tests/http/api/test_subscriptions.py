@@ -3,7 +3,7 @@
 import pytest
 
 from reedbed.domain.times import DAY, rfc3339
-from reedbed.services.subscriptions.mutes import unmute_due
+from reedbed.services.maintenance import unmute_due
 from reedbed.store.engine.database import counting
 from tests.clients import SignIn
 from tests.feedsite import FeedSite

@@ -235,7 +235,9 @@ async def test_quickadd_takes_feeds_and_pages_and_tells_failures_in_its_answer(a
         assert made["streamId"].startswith("feed/")
         assert made["streamName"]
     listed = (await app.read("subscription/list"))["subscriptions"]
-    assert made["streamId"] in [one["id"] for one in listed]
+    (added,) = (feed for feed in listed if feed["id"] == made["streamId"])
+    assert (added["url"], added["title"]) == (account.site.feed_url("more"), made["streamName"])
+    assert added["title"] not in (page, added["url"])
     nothing, closed = f"{account.site.url}/nothing", "http://127.0.0.1:1/feed"
     for query in (empty, "not an address", "", "http://10.0.0.1/feed", nothing, closed):
         failed = await app.post("subscription/quickadd", quickadd=query)

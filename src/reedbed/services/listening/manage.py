@@ -1,10 +1,10 @@
 """What is read aloud: request it, play it, and the private podcast feed."""
 
-import re
 from collections.abc import AsyncGenerator, Mapping
 
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.listening import MAX_KEPT, SourceKind, Spoken
+from reedbed.domain.pagination import byte_range
 from reedbed.domain.published_feeds import PublishedFeed, PublishedView
 from reedbed.domain.records import record
 from reedbed.domain.users import Preferences, User
@@ -20,7 +20,6 @@ from reedbed.store.listening import PART_BYTES
 
 JOB_KIND = "listening"
 NO_SUCH = "There is no such recording"
-_RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})\Z")
 
 
 def may_read_aloud(runtime: Runtime, preferences: Preferences) -> bool:
@@ -95,28 +94,17 @@ async def open_sound(runtime: Runtime, user_id: int, spoken_id: int, wanted_rang
     if found.status != "ready":
         raise NotFound(NO_SUCH)
     headers = {"Accept-Ranges": "bytes", "ETag": f'"{found.id}-{found.created_at}-{found.length}"'}
-    first, last = _range(wanted_range, found.length) or (0, found.length - 1)
+    chosen = byte_range(wanted_range, found.length)
+    first, last = chosen or (0, found.length - 1)
     if first > last:
         headers |= {"Content-Length": "0", "Content-Range": f"bytes */{found.length}"}
         return SpokenSound(416, headers, found.media_type, _chunks(runtime, spoken_id, first, last))
     headers["Content-Length"] = str(last - first + 1)
-    is_part = _range(wanted_range, found.length) is not None
-    if is_part:
+    if chosen is not None:
         headers["Content-Range"] = f"bytes {first}-{last}/{found.length}"
-    return SpokenSound(206 if is_part else 200, headers, found.media_type, _chunks(runtime, spoken_id, first, last))
-
-
-def _range(wanted: str | None, length: int) -> tuple[int, int] | None:
-    """The first and the last byte; None for a range that makes no sense, which is ignored."""
-    found = _RANGE.match((wanted or "").strip())
-    if found is None or not (found[1] or found[2]):
-        return None
-    if not found[1]:
-        return max(0, length - int(found[2])), length - 1
-    first = int(found[1])
-    if found[2] and int(found[2]) < first:
-        return None
-    return first, min(int(found[2]), length - 1) if found[2] else length - 1
+    return SpokenSound(
+        200 if chosen is None else 206, headers, found.media_type, _chunks(runtime, spoken_id, first, last)
+    )
 
 
 async def _chunks(runtime: Runtime, spoken_id: int, first: int, last: int) -> AsyncGenerator[bytes]:

@@ -10,7 +10,7 @@ from reedbed.domain.pagination import Cursor
 from reedbed.domain.playback import Position, QueuedRecording, Recording, RecordingId, Show
 from reedbed.domain.records import record
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Command, Query, QueryFamily, among, func, keyed, row_of, select
+from reedbed.store.engine.statements import HIGHEST, Command, Query, QueryFamily, among, func, keyed, select
 from reedbed.store.entries.columns import followed, visible
 from reedbed.store.tables import entries, feeds, playback_positions, recordings, subscriptions
 
@@ -199,13 +199,6 @@ _SET_SPEED = Command(
     .where(subscriptions.c.user_id == _USER, subscriptions.c.id == bindparam("id"))
     .values(playback_speed=bindparam("speed"))
 )
-_PODCASTS = Query(
-    select(subscriptions.c.feed_id, feeds.c.url)
-    .join_from(subscriptions, feeds, feeds.c.id == subscriptions.c.feed_id)
-    .where(subscriptions.c.user_id == _USER, subscriptions.c.unsubscribed_at.is_(None), feeds.c.has_recordings)
-    .order_by(subscriptions.c.feed_id),
-    into=row_of(int, str),
-)
 
 
 async def set_speed(tx: Tx, user_id: int, subscription_id: int, speed: int | None) -> bool:
@@ -216,8 +209,3 @@ async def set_speed(tx: Tx, user_id: int, subscription_id: int, speed: int | Non
 async def listed(tx: Tx, user_id: int, ids: Sequence[int]) -> dict[int, ListedRecording]:
     """The first recording of each of these entries that has one. Does not check access."""
     return dict(await tx.all(_LISTED, {"user_id": user_id, "ids": list(ids)})) if ids else {}
-
-
-async def podcasts(tx: Tx, user_id: int) -> list[tuple[int, str]]:
-    """The ids and URLs of the user's feeds with audio or video."""
-    return await tx.all(_PODCASTS, {"user_id": user_id})

@@ -299,7 +299,7 @@ async def _with_feed_status(
     if subscription is None:
         return view
     (row,) = FeedRowBuilder(list_request.runtime.now(), zone_of(list_request.request)).lines([subscription])
-    return replace(view, empty=empty_feed(row)) if view.empty else replace(view, trouble=row)
+    return replace(view, empty=empty_feed(row)) if view.empty else replace(view, failing_feed=row)
 
 
 def _needs_feed_status(entry_page: EntryPage, feeds: Mapping[int, SubscribedFeedRow]) -> bool:

@@ -42,8 +42,14 @@ from reedbed.store import subscriptions
 from reedbed.web.feeds.add import show_add_error, show_several
 from reedbed.web.feeds.bulk import parse_bulk
 from reedbed.web.feeds.form import parse_summary_words, read_edit
-from reedbed.web.feeds.trouble import trouble_card
-from reedbed.web.feeds.views import FeedListFilters, read_feed_filters, read_list, read_page, read_statuses
+from reedbed.web.feeds.views import (
+    FeedListFilters,
+    failure_card,
+    read_feed_filters,
+    read_list,
+    read_page,
+    read_statuses,
+)
 from reedbed.web.formats import format_future_time, zone_of
 from reedbed.web.forms import FormFlag, Text, form_flag, form_text, parse_optional_number
 from reedbed.web.i18n import explain, marked, ngettext, translate
@@ -125,18 +131,18 @@ async def show_edit(
 
 
 @router.get("/feeds/{subscription_id}/trouble")
-async def show_trouble(
+async def show_failure(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, subscription_id: IdPath
 ) -> Response:
-    """The card of a feed in trouble; without a script, its list, which shows the same."""
+    """The card of a failing feed; without a script, its list, which shows the same."""
     if not is_htmx(request):
         return see_other(request, f"/feed/{subscription_id}")
     async with runtime.db.read() as tx:
         subscription = await subscriptions.get(tx, caller.user_id, subscription_id)
         if subscription is None:
             raise NotFound(NO_SUCH)
-    view = trouble_card(subscription, runtime.now(), zone_of(request))
-    return await page(request, "feeds/trouble.html", view)
+    view = failure_card(subscription, runtime.now(), zone_of(request))
+    return await page(request, "feeds/failure.html", view)
 
 
 async def _reject_filters(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:

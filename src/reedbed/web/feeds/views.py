@@ -16,9 +16,9 @@ from reedbed.services.runtime import Runtime
 from reedbed.store import folders, subscriptions
 from reedbed.store.engine.database import Tx
 from reedbed.web.feeds.bulk import bulk_choices
-from reedbed.web.formats import ago, format_future_time, format_interval, zone_of
+from reedbed.web.formats import ago, format_future_time, format_interval, full_time, zone_of
 from reedbed.web.i18n import enumerated, explain, name_key, ngettext, sentence, translate
-from reedbed.web.views.feeds import FeedList, FeedRowView, FeedsPage
+from reedbed.web.views.feeds import FailureCard, FeedList, FeedRowView, FeedsPage
 from reedbed.web.views.layout import Count, Pages, SelectOption, feed_mark
 
 
@@ -316,3 +316,50 @@ async def read_page(
         list_url=filters.address(page=filters.page),
         start_url=f"/feeds?page={filters.page}" if filters.page > 1 else "/feeds",
     )
+
+
+# --- The card of a failing feed: what happened, since when, what stays, and the one action that helps
+
+
+def failure_card(subscription: Subscription, now: Instant, zone: tzinfo) -> FailureCard:
+    state = subscription.feed.state
+    stopped = state.stopped_at is not None
+    facts: list[str] = []
+    if state.last_success_at is not None:
+        facts.append(
+            translate("It last answered properly %(when)s.", when=_answered_at(state.last_success_at, now, zone))
+        )
+    elif stopped:
+        facts.append(translate("It has never answered properly."))
+    facts.append(translate("Its entries stay."))
+    if stopped:
+        facts.append(translate("Reedbed no longer asks for it."))
+    icon, title = _failure_kind(subscription)
+    return FailureCard(
+        feed=FeedRowBuilder(now, zone).lines([subscription])[0],
+        icon=icon,
+        title=title,
+        facts=tuple(facts),
+        may_leave=stopped,
+    )
+
+
+def _failure_kind(subscription: Subscription) -> tuple[str, str]:
+    """The icon, the same as in the sidebar, and the title."""
+    state = subscription.feed.state
+    if state.stopped_at is not None:
+        gone = state.last_http_status == GONE
+        return ("gone", translate("Gone for good")) if gone else ("alert", translate("Stopped"))
+    match state.status:
+        case "unauthorized":
+            return "lock", translate("Asks for a password")
+        case "permanent_error":
+            return "nowhere", translate("No feed at this address")
+        case "success":
+            return "broken", translate("Damaged")
+        case _:
+            return "wait", translate("Does not answer now")
+
+
+def _answered_at(moment: Instant, now: Instant, zone: tzinfo) -> str:
+    return full_time(moment, now, zone).words

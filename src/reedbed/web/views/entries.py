@@ -150,7 +150,7 @@ class EntryListView:
     hidden_url: str = ""
     confirmations: tuple[Confirm, ...] = ()
     """Newsletter subscriptions to confirm, shown above the list."""
-    trouble: FeedRowView | None = None
+    failing_feed: FeedRowView | None = None
     """The feed of this list if it fails, with the reason and an action."""
 
 

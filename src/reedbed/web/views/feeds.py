@@ -140,7 +140,7 @@ class FeedRowView:
 
 
 @record
-class TroubleCard:
+class FailureCard:
     feed: FeedRowView
     icon: str
     title: str
@@ -284,7 +284,7 @@ class FoldersPage:
     folders: tuple[FolderView, ...]
     name: str = ""
     error: str = ""
-    trouble: str = ""
+    change_error: str = ""
     """Why a change of a folder failed."""
 
 

@@ -92,7 +92,7 @@ class InstancePage:
     running: str
     spans: tuple[SelectOption, ...]
     plots: tuple[Plot, ...]
-    troubled: tuple[FailingFeedView, ...]
+    failing: tuple[FailingFeedView, ...]
     jobs: tuple[JobView, ...]
     events: tuple[EventView, ...] = ()
     problems: tuple[str, ...] = ()

@@ -253,7 +253,7 @@ class SidebarFeed:
     language: str = ""
     problem: str = ""
     """The icon of what is wrong; empty: it works."""
-    trouble: str = ""
+    problem_text: str = ""
     """Why the feed fails or is incomplete, and what to do."""
     needs_reader: bool = False
     """Whether the problem persists until the user acts."""
