@@ -8,6 +8,7 @@
 
 A catalogue is `src/reedbed/web/locale/<language>/LC_MESSAGES/reedbed.po`; any editor for PO files will do.
 The build compiles it. Texts come from templates, from `translate`, `ngettext` and `marked` in `web`, from
+`texts.translate` and `texts.ngettext` of mails and books, from
 the table of failures in `domain/failures.py`, and from the errors that the layers below raise.
 """
 
@@ -180,18 +181,29 @@ def _in_modules() -> Iterator[tuple[str, str | tuple[str, ...]]]:
         for file in sorted((SOURCES / layer).rglob("*.py")):
             module, name = ast.parse(file.read_text()), str(file.relative_to(SOURCES))
             yield from ((name, message) for message in _raised(module))
-            if layer == "web":
-                yield from ((name, message) for message in _translated(module))
+            yield from ((name, message) for message in _translated(module, of_web=layer == "web"))
     yield from (("domain/failures.py", code.text) for code in FailureCode if code not in WITHOUT_TEXT)
 
 
-def _translated(module: ast.Module) -> Iterator[str | tuple[str, ...]]:
+def _translated(module: ast.Module, *, of_web: bool) -> Iterator[str | tuple[str, ...]]:
     for node in ast.walk(module):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in TRANSLATED:
-            given = node.args[: TRANSLATED[node.func.id]]
+        name = _translator(node, of_web=of_web)
+        if isinstance(node, ast.Call) and name:
+            given = node.args[: TRANSLATED[name]]
             texts = tuple(str(arg.value) for arg in given if isinstance(arg, ast.Constant) and arg.value)
-            if len(texts) == TRANSLATED[node.func.id]:
+            if len(texts) == TRANSLATED[name]:
                 yield texts if len(texts) > 1 else "".join(texts)
+
+
+def _translator(node: ast.AST, *, of_web: bool) -> str:
+    """`translate(…)` in `web`, `texts.translate(…)` in every layer; empty for any other call."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)) if of_web and name in TRANSLATED:
+            return name
+        case ast.Call(func=ast.Attribute(attr=name)) if name in ("translate", "ngettext"):
+            return name
+        case _:
+            return ""
 
 
 def _raised(module: ast.Module) -> Iterator[str]:

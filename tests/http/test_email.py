@@ -16,12 +16,18 @@ from reedbed.domain.times import HOUR
 from reedbed.ingest.smtp import Mailer, MailServer
 from reedbed.roles.app import create_app
 from reedbed.services.digests import send_digest, set_schedule, unsubscribe_link
+from reedbed.services.email import request_mail
 from reedbed.services.runtime import AccountPolicy, Runtime
+from reedbed.services.security import hash_password
 from reedbed.services.users import invite
 from reedbed.store import digests, users
+from reedbed.web.i18n import texts_in
 from tests.clients import Client, SignIn, new_client
 from tests.harness import RuntimeHarness
+from tests.http.web.forms import tokens
 from tests.smtp_server import SmtpServer, open_smtp_server, words_of, work_off
+
+PASSWORD = "seven herons in the reeds"
 
 
 @pytest.fixture
@@ -93,7 +99,9 @@ def front_page(*, image: str = "", language: str = "", hostile: str = "") -> Ema
         id=9, user_id=1, status="ready", scope=DigestScope(), model="extract", language="en", entries=38, error=None,
         since=1, until=1_794_783_600_000, created_at=1, finished_at=2, text=DigestText(paragraphs, sources, feeds=19),
     )  # fmt: skip
-    mail = DigestMail("https://reader.example", "https://reader.example/stop", language, ZoneInfo("Asia/Tokyo"), image)
+    mail = DigestMail(
+        "https://reader.example", "https://reader.example/stop", texts_in(language), ZoneInfo("Asia/Tokyo"), image
+    )
     return digest_email("reader@home.example", digest, mail)
 
 
@@ -107,10 +115,10 @@ def test_the_mail_of_a_digest_is_a_front_page_in_one_column() -> None:
     assert page.css_first("img").attributes["src"] == "https://reader.example/image/1"
     links = [link.attributes["href"] for link in page.css("a")]
     assert links[-3:] == [
-        "https://reader.example/digests/9", "https://reader.example/digests", "https://reader.example/stop"
+        "https://reader.example/digests/9", "https://reader.example/summaries", "https://reader.example/stop"
     ]  # fmt: skip
     assert [mark.text() for mark in page.css("span")][:2] == ["C", "P"]
-    assert "2 outlets" in page.css_first("body").text() and "38 entries from 19 feeds" in email.html
+    assert "2 outlets" in page.css_first("body").text() and "38 entries · 19 feeds" in email.html
 
 
 def test_the_mail_of_a_digest_is_german_for_german_readers_and_loads_nothing_from_elsewhere() -> None:
@@ -184,6 +192,25 @@ async def test_no_address_is_an_encoded_word(
     for name in ("to", "message-id", "date", "list-unsubscribe", "list-unsubscribe-post"):
         assert "=?" not in found.get(name, "")
     assert "=?" not in found["from"].partition("<")[2]
+
+
+async def test_mails_are_in_the_language_of_the_browser_that_logs_in_first(
+    harness: RuntimeHarness, mailing: Runtime, smtp_server: SmtpServer, stranger: Client
+) -> None:
+    hashed = await hash_password(PASSWORD)
+    async with mailing.db.write() as tx:
+        await users.add(tx, email="reader@home.example", password_hash=hashed, role="user", now=1, verified=True)
+    for language in ("de-AT", "en"):
+        stranger.cookies.clear()
+        token = tokens((await stranger.get("/login")).text).pop()
+        form = {"csrf_token": token, "email": "reader@home.example", "password": PASSWORD}
+        done = await stranger.post("/login", data=form, headers={"Accept-Language": language})
+        assert done.status_code == 303
+    await request_mail(mailing, "reset", "reader@home.example")
+    await work_off(mailing)
+    (letter,) = smtp_server.letters
+    assert letter["Subject"] == "Neues Passwort für Reedbed wählen"
+    assert "Der Link gilt einmal, 1 Stunde lang." in words_of(letter)
 
 
 def _headers(raw: bytes) -> dict[str, str]:

@@ -59,4 +59,4 @@ async def test_the_weekly_list_goes_to_who_wants_it_and_has_broken_feeds(
         await follow_a_feed_that_stops(harness, site, ann, bob)
         assert await enqueue_broken_lists(harness.runtime) == 2
         await run_jobs(harness)
-    assert letters_to(smtp_server.letters) == [("p1@example.org", "One feed needs you")]
+    assert letters_to(smtp_server.letters) == [("p1@example.org", "1 feed needs you")]

@@ -285,6 +285,6 @@ async def test_arrival_costs_one_statement_when_nobody_has_webhooks(
 async def test_a_mail_tells_that_a_webhook_was_switched_off(hook: Webhook) -> None:
     from reedbed.domain.webhooks import switched_off_email
 
-    letter = switched_off_email("a@example.org", replace(hook, name="Mine"), "no", "https://reader.example")
+    letter = switched_off_email("a@example.org", replace(hook, name="Mine"), None, "https://reader.example")
     assert "Mine" in letter.subject
     assert f"https://reader.example/settings/webhooks/{hook.id}" in letter.text

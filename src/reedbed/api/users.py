@@ -43,6 +43,9 @@ class PreferencesResponse(ResponseModel):
     density: str
     order: str
     language: str
+    mail_language: Annotated[
+        str, Field(description="Of mails while `language` is empty: that of the browser which logged in first.")
+    ]
     summary_language: str
     time_zone: str
     open_marks: bool

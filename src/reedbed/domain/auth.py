@@ -118,8 +118,3 @@ class MailLink:
 def link_url(base_url: str, purpose: Purpose, token: str) -> str:
     """Always uses the configured base URL, because the Host header is set by the client."""
     return f"{base_url}{PATHS[purpose]}{token}"
-
-
-def link_lifetime_text(purpose: Purpose) -> str:
-    days = LINK_LIFETIMES[purpose] // DAY
-    return f"{days} days" if days else "1 hour"

@@ -1,13 +1,14 @@
 """Books: EPUB files of lists and digests, what they may hold, their titles, and the plans that make them."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import Literal
 
 from reedbed.domain.entries import View
 from reedbed.domain.errors import Invalid
 from reedbed.domain.failures import Failure
+from reedbed.domain.languages import Texts
 from reedbed.domain.records import record
 from reedbed.domain.rules import MAX_TAG
 from reedbed.domain.text import storable
@@ -203,82 +204,36 @@ def is_reader_address(address: str) -> bool:
 # --- The texts inside a book
 
 
-@record
-class BookTexts:
-    code: str
-    names: Mapping[str, str]
-    folder: str
-    tag: str
-    search: str
-    date: str
-    months: tuple[str, ...]
-    contents: str
-    cover: str
-    about: str
-    made: str
-    entries_left_out: str
-    pictures_left_out: str
-    original: str
-    recording: str
-    untitled: str
-    sources: str
-    mail_text: str
-    confirm_subject: str
-    confirm_text: str
+def list_name(source: BookSource, texts: Texts) -> str:
+    """What a list without a filter is called, or a digest."""
+    if source.is_digest:
+        return texts.translate("Digest")
+    match source.view:
+        case "unread":
+            return texts.translate("Unread")
+        case "starred":
+            return texts.translate("Starred")
+        case "later":
+            return texts.translate("Later")
+        case _:
+            return texts.translate("All entries")
 
 
-_ENGLISH = BookTexts(
-    "en",
-    {"all": "All entries", "unread": "Unread", "starred": "Starred", "later": "Read later", "digests": "Digest"},
-    "Folder {name}", "Tag {name}", "Search {name}", "{day} {month} {year}",
-    (
-        "January", "February", "March", "April", "May", "June", "July",
-        "August", "September", "October", "November", "December",
-    ),
-    "Contents", "Cover", "About this book", "Made by Reedbed on {date}.",
-    "Entries left out because the book was full: {number}.",
-    "Pictures left out because they were too large, too many or could not be fetched: {number}.",
-    "Original", "Recording", "Without a title", "Sources",
-    "The book “{title}” is attached. Your Reedbed made it.",
-    "Confirm the address for your books",
-    "Somebody, perhaps you, wants Reedbed to send books to this address. To allow that, open this link:\n\n{url}\n\n"
-    "If it was not you, there is nothing to do.\n",
-)  # fmt: skip
-_GERMAN = BookTexts(
-    "de",
-    {
-        "all": "Alle Einträge", "unread": "Ungelesen", "starred": "Mit Stern", "later": "Später lesen",
-        "digests": "Überblick",
-    },
-    "Ordner {name}", "Schlagwort {name}", "Suche {name}", "{day}. {month} {year}",
-    (
-        "Januar", "Februar", "März", "April", "Mai", "Juni", "Juli",
-        "August", "September", "Oktober", "November", "Dezember",
-    ),
-    "Inhalt", "Titelseite", "Über dieses Buch", "Von Reedbed erstellt am {date}.",
-    "Einträge, für die kein Platz war: {number}.",
-    "Bilder, die zu groß oder zu viele waren oder nicht geladen werden konnten: {number}.",
-    "Original", "Aufnahme", "Ohne Titel", "Quellen",
-    "Das Buch „{title}“ ist angehängt. Dein Reedbed hat es erstellt.",
-    "Adresse für deine Bücher bestätigen",
-    "Jemand, vielleicht du, möchte Bücher von Reedbed an diese Adresse schicken lassen. "
-    "Um das zu erlauben, öffne diesen Link:\n\n{url}\n\nWenn du das nicht warst, ist nichts zu tun.\n",
-)  # fmt: skip
+def book_date(now: Instant, zone: tzinfo, texts: Texts) -> str:
+    return texts.conventions.short_date(to_datetime(now).astimezone(zone), with_year=True)
 
 
-def book_texts(language: str) -> BookTexts:
-    return _GERMAN if language.partition("-")[0] == "de" else _ENGLISH
-
-
-def book_date(now: Instant, zone: tzinfo, texts: BookTexts) -> str:
-    day = to_datetime(now).astimezone(zone)
-    return texts.date.format(day=day.day, month=texts.months[day.month - 1], year=day.year)
-
-
-def left_out_lines(left_out: LeftOut, texts: BookTexts) -> list[str]:
+def left_out_lines(left_out: LeftOut, texts: Texts) -> list[str]:
     lines: list[str] = []
     if left_out.entries:
-        lines.append(texts.entries_left_out.format(number=left_out.entries))
+        lines.append(
+            texts.translate("Entries left out because the book was full: %(number)s.", number=left_out.entries)
+        )
     if left_out.pictures:
-        lines.append(texts.pictures_left_out.format(number=left_out.pictures))
+        lines.append(
+            texts.translate(
+                "Pictures left out because they were too large, too many or could not be fetched: %(number)s.",
+                number=left_out.pictures,
+            )
+        )
     return lines

@@ -6,11 +6,12 @@ from dataclasses import field
 from datetime import UTC, tzinfo
 from html import escape
 
-from reedbed.domain.auth import Purpose, link_lifetime_text
-from reedbed.domain.digests import Digest, Paragraph, Sentence, Source, digest_statistics
+from reedbed.domain.auth import LINK_LIFETIMES, Purpose
+from reedbed.domain.digests import Digest, Paragraph, Sentence, Source
 from reedbed.domain.errors import Invalid
+from reedbed.domain.languages import ENGLISH, Texts
 from reedbed.domain.records import record
-from reedbed.domain.times import to_datetime
+from reedbed.domain.times import DAY, HOUR, to_datetime
 
 
 @record
@@ -47,48 +48,62 @@ class NotSent:
 Posted = Sent | NotSent
 
 
-def link_email(to: str, purpose: Purpose, url: str) -> Email:
-    subject, opening, closing = _LINK_TEXTS[purpose]
-    text = f"{opening}\n\n{url}\n\nThe link works once, for {link_lifetime_text(purpose)}. {closing}\n"
-    return Email(to, subject, text)
+def link_email(to: str, purpose: Purpose, url: str, texts: Texts = ENGLISH) -> Email:
+    subject, opening, closing = _link_texts(purpose, texts)
+    return Email(to, subject, f"{opening}\n\n{url}\n\n{_lifetime(purpose, texts)} {closing}\n")
 
 
-def already_registered_email(to: str, base_url: str) -> Email:
+def already_registered_email(to: str, base_url: str, texts: Texts = ENGLISH) -> Email:
     """Sent to the owner of an account when someone registers with its address; the visitor learns nothing."""
-    text = (
-        "Somebody, perhaps you, tried to register at Reedbed with this address. "
-        "It has an account already.\n\n"
-        f"Log in, or choose a new password there:\n\n{base_url}/login\n\n"
-        "If it was not you, there is nothing to do.\n"
+    opening = texts.translate(
+        "Somebody, perhaps you, tried to register at Reedbed with this address. It has an account already."
     )
-    return Email(to, "You have a Reedbed account already", text)
+    log_in = texts.translate("Log in, or choose a new password there:")
+    closing = texts.translate("If it was not you, there is nothing to do.")
+    text = f"{opening}\n\n{log_in}\n\n{base_url}/login\n\n{closing}\n"
+    return Email(to, texts.translate("You have a Reedbed account already"), text)
 
 
-def password_changed_email(to: str, base_url: str) -> Email:
-    text = (
-        "The password of your Reedbed account was changed, and every other device was logged out.\n\n"
-        f"If it was not you, choose a new one at once:\n\n{base_url}/forgot\n"
+def password_changed_email(to: str, base_url: str, texts: Texts = ENGLISH) -> Email:
+    opening = texts.translate(
+        "The password of your Reedbed account was changed, and every other device was logged out."
     )
-    return Email(to, "Your Reedbed password was changed", text)
+    closing = texts.translate("If it was not you, choose a new one at once:")
+    subject = texts.translate("Your Reedbed password was changed")
+    return Email(to, subject, f"{opening}\n\n{closing}\n\n{base_url}/forgot\n")
 
 
-_LINK_TEXTS: dict[Purpose, tuple[str, str, str]] = {
-    "reset": (
-        "Choose a new password for Reedbed",
-        "Somebody, perhaps you, asked for a new password for this address. To choose one, open this link:",
-        "If it was not you, there is nothing to do: your password stays as it is.",
-    ),
-    "verify": (
-        "Confirm your address for Reedbed",
-        "Welcome to Reedbed. To confirm that this address is yours, open this link:",
-        "If you did not register, there is nothing to do.",
-    ),
-    "invite": (
-        "You are invited to Reedbed",
-        "You are invited to read with Reedbed. To choose your password, open this link:",
-        "If you do not want to, there is nothing to do.",
-    ),
-}
+def _link_texts(purpose: Purpose, texts: Texts) -> tuple[str, str, str]:
+    """The subject, and what stands above and below the link."""
+    match purpose:
+        case "reset":
+            return (
+                texts.translate("Choose a new password for Reedbed"),
+                texts.translate(
+                    "Somebody, perhaps you, asked for a new password for this address. To choose one, open this link:"
+                ),
+                texts.translate("If it was not you, there is nothing to do: your password stays as it is."),
+            )
+        case "verify":
+            return (
+                texts.translate("Confirm your address for Reedbed"),
+                texts.translate("Welcome to Reedbed. To confirm that this address is yours, open this link:"),
+                texts.translate("If you did not register, there is nothing to do."),
+            )
+        case "invite":
+            return (
+                texts.translate("You are invited to Reedbed"),
+                texts.translate("You are invited to read with Reedbed. To choose your password, open this link:"),
+                texts.translate("If you do not want to, there is nothing to do."),
+            )
+
+
+def _lifetime(purpose: Purpose, texts: Texts) -> str:
+    days = LINK_LIFETIMES[purpose] // DAY
+    if days:
+        return texts.ngettext("The link works once, for %(num)s day.", "The link works once, for %(num)s days.", days)
+    hours = LINK_LIFETIMES[purpose] // HOUR
+    return texts.ngettext("The link works once, for %(num)s hour.", "The link works once, for %(num)s hours.", hours)
 
 
 # --- Addresses: strict enough to catch typing errors, lenient enough for real ones
@@ -155,49 +170,12 @@ _DARK = (
 
 
 @record
-class _DigestTexts:
-    weekdays: tuple[str, ...]
-    months: tuple[str, ...]
-    date: str
-    facts: str
-    outlets: str
-    read: str
-    sent: str
-    change: str
-    stop: str
-    sources: str
-    fallback: str
-
-
-_ENGLISH = _DigestTexts(
-    ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
-    (
-        "January", "February", "March", "April", "May", "June", "July",
-        "August", "September", "October", "November", "December",
-    ),
-    "{weekday}, {day} {month}", "{entries} entries from {feeds} feeds", "{number} outlets", "Read the whole digest",
-    "Sent by your Reedbed.", "Change the time", "Stop these e-mails", "Sources",
-    "The model did not answer: these are sentences of the entries.",
-)  # fmt: skip
-_GERMAN = _DigestTexts(
-    ("Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag"),
-    (
-        "Januar", "Februar", "März", "April", "Mai", "Juni", "Juli",
-        "August", "September", "Oktober", "November", "Dezember",
-    ),
-    "{weekday}, {day}. {month}", "{entries} Einträge aus {feeds} Feeds", "{number} Quellen", "Ganzen Überblick lesen",
-    "Verschickt von deinem Reedbed.", "Uhrzeit ändern", "Diese E-Mails beenden", "Quellen",
-    "Das Modell hat nicht geantwortet: Dies sind Sätze der Einträge.",
-)  # fmt: skip
-
-
-@record
 class DigestMail:
     """What the mail of a digest needs besides the digest."""
 
     base_url: str
     unsubscribe_url: str = ""
-    language: str = ""
+    texts: Texts = ENGLISH
     zone: tzinfo = UTC
     image: str = ""
     """The picture of the lead, from this server; mails load nothing from elsewhere."""
@@ -211,20 +189,18 @@ def digest_email(to: str, digest: Digest, mail: DigestMail) -> Email:
 class _DigestMailText:
     def __init__(self, digest: Digest, mail: DigestMail) -> None:
         self.digest, self.mail = digest, mail
-        self.texts = _GERMAN if mail.language.startswith("de") else _ENGLISH
+        self.texts = mail.texts
         self.sources: Mapping[int, Source] = {source.entry_id: source for source in digest.text.sources}
         self.numbers = {source.entry_id: number for number, source in enumerate(digest.text.sources, 1)}
         day = to_datetime(digest.until).astimezone(mail.zone)
-        self.date = self.texts.date.format(
-            weekday=self.texts.weekdays[day.weekday()], day=day.day, month=self.texts.months[day.month - 1]
-        )
+        self.date = self.texts.conventions.full_date(day)
 
     def subject(self) -> str:
         subject = ": ".join([self.date, *map(self._headline, self._sentences()[:1])])
         return subject if len(subject) <= _MAX_SUBJECT else subject[: _MAX_SUBJECT - 1].rsplit(" ", 1)[0] + "…"
 
     def text(self) -> str:
-        lines = [self.date, digest_statistics(self.digest), ""]
+        lines = [self.date, *self._facts(), ""]
         for paragraph in self.digest.text.paragraphs:
             if paragraph.heading:
                 lines += [_line(paragraph.heading).upper(), ""]
@@ -235,16 +211,16 @@ class _DigestMailText:
         for source in self.digest.text.sources:
             number = self.numbers[source.entry_id]
             lines.append(f"[{number}] {_line(source.title)}, {_line(source.feed)}\n    {self._url(source)}")
-        lines += ["", f"{self.texts.read}: {self.mail.base_url}/digests/{self.digest.id}"]
+        lines += ["", f"{self._read_all()}: {self.mail.base_url}/digests/{self.digest.id}"]
         if self.mail.unsubscribe_url:
-            lines.append(f"{self.texts.stop}: {self.mail.unsubscribe_url}")
+            lines.append(f"{self._stop()}: {self.mail.unsubscribe_url}")
         return "\n".join([*lines, ""])
 
     def html(self) -> str:
         """One column of tables with inline styles, because mail programs know little else."""
         rows = [self._head(), *(row for paragraph in self.digest.text.paragraphs for row in self._rows(paragraph))]
         return (
-            f'<!doctype html>\n<html lang="{"de" if self.texts is _GERMAN else "en"}"><head><meta charset="utf-8">'
+            f'<!doctype html>\n<html lang="{self.texts.language}"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">'
             f"<title>{escape(self.subject())}</title><style>{_DARK}</style></head>\n"
             '<body class="p" style="margin:0;background:#f1f4f0">\n'
@@ -258,9 +234,26 @@ class _DigestMailText:
             + "\n</table></td></tr></table>\n</td></tr></table>\n</body></html>\n"
         )
 
+    def _facts(self) -> list[str]:
+        texts = self.texts
+        entries = texts.ngettext("%(num)s entry", "%(num)s entries", self.digest.entries)
+        feeds = texts.ngettext("%(num)s feed", "%(num)s feeds", self.digest.text.feeds)
+        facts = [f"{entries} · {feeds}"]
+        if self.digest.text.fallback:
+            facts.append(texts.translate("The model did not answer. These are lines of your entries."))
+        return facts
+
+    def _read_all(self) -> str:
+        return self.texts.translate("Read the whole digest")
+
+    def _stop(self) -> str:
+        return self.texts.translate("Stop these e-mails")
+
+    def _outlets(self, number: int) -> str:
+        return self.texts.ngettext("%(num)s outlet", "%(num)s outlets", number)
+
     def _head(self) -> str:
-        facts = self.texts.facts.format(entries=self.digest.entries, feeds=self.digest.text.feeds)
-        notes = f"{facts}<br>{self.texts.fallback}" if self.digest.text.fallback else facts
+        notes = "<br>".join(map(escape, self._facts()))
         return (
             '<tr><td align="center" class="b" style="padding-bottom:16px;border-bottom:3px double #c9cfc6">'
             f'<h1 class="k h" style="margin:0;font:bold 30px/36px {_SERIF};color:#262c26">{escape(self.date)}</h1>'
@@ -311,22 +304,24 @@ class _DigestMailText:
         if not feeds:
             return ""
         marks = "".join(map(_mark, feeds[:_MAX_MARKS]))
-        note = feeds[0] if len(feeds) == 1 else self.texts.outlets.format(number=len(feeds))
+        note = feeds[0] if len(feeds) == 1 else self._outlets(len(feeds))
         return (
             f'<div class="q" style="font:13px/20px {_SANS};color:#5a6058;padding-top:6px">{marks} {escape(note)}</div>'
         )
 
     def _foot(self) -> str:
+        read, stop = escape(self._read_all()), escape(self._stop())
+        change, sent = self.texts.translate("Change the time"), self.texts.translate("Sent by your Reedbed.")
         base, link = escape(self.mail.base_url), 'class="u" style="color:#2f6645"'
-        links = [f'<a href="{base}/digests" {link}>{self.texts.change}</a>']
+        links = [f'<a href="{base}/summaries" {link}>{escape(change)}</a>']
         if self.mail.unsubscribe_url:
-            links.append(f'<a href="{escape(self.mail.unsubscribe_url)}" {link}>{self.texts.stop}</a>')
+            links.append(f'<a href="{escape(self.mail.unsubscribe_url)}" {link}>{stop}</a>')
         return (
             f'<tr><td align="center" style="padding:26px 0 8px"><a href="{base}/digests/{self.digest.id}" class="a" '
             'style="display:inline-block;background:#2f6645;color:#ffffff;'
             f'font:600 15px/20px {_SANS};text-decoration:none;padding:11px 22px;border-radius:7px">'
-            f'{self.texts.read}</a></td></tr>\n<tr><td align="center" class="q" '
-            f'style="font:13px/20px {_SANS};color:#5a6058;padding-top:12px">{self.texts.sent} '
+            f'{read}</a></td></tr>\n<tr><td align="center" class="q" '
+            f'style="font:13px/20px {_SANS};color:#5a6058;padding-top:12px">{escape(sent)} '
             f"{' · '.join(links)}</td></tr>"
         )
 

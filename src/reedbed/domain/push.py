@@ -1,6 +1,6 @@
 """Push notifications: checking a browser's subscription, and the notifications for feeds, rules, digests and answers.
 
-They contain only texts of feeds, rules and digests, so that they need no translation.
+They contain only texts of feeds, rules and digests; why a feed has stopped is told in the user's language.
 """
 
 import base64
@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from reedbed.domain.digests import Digest
 from reedbed.domain.errors import Invalid
 from reedbed.domain.failures import Failure
+from reedbed.domain.languages import ENGLISH, Texts
 from reedbed.domain.questions import Question
 from reedbed.domain.records import record
 from reedbed.domain.rules import RuleNotice
@@ -85,9 +86,10 @@ def rule_note(notice: RuleNotice) -> PushNote:
     )
 
 
-def stopped_note(subscription_id: int, feed_title: str, reason: Failure) -> PushNote:
+def stopped_note(subscription_id: int, feed_title: str, reason: Failure, texts: Texts = ENGLISH) -> PushNote:
     """A feed has stopped."""
-    return PushNote(_line(feed_title), _line(reason.message), f"/feed/{subscription_id}", f"stopped-{subscription_id}")
+    text = _line(texts.explain(reason))
+    return PushNote(_line(feed_title), text, f"/feed/{subscription_id}", f"stopped-{subscription_id}")
 
 
 def answer_note(question: Question) -> PushNote:

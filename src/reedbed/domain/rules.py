@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from reedbed.domain.email import Email
 from reedbed.domain.errors import Invalid
+from reedbed.domain.languages import ENGLISH, Texts
 from reedbed.domain.patterns import compile_pattern
 from reedbed.domain.records import record
 from reedbed.domain.text import clean_line, storable
@@ -379,14 +380,21 @@ class RuleNotice:
     entries: Sequence[NoticedEntry]
 
 
-def notice_email(to: str, notice: RuleNotice, base_url: str) -> Email:
-    lines = [f"Your rule “{_line(notice.rule_name)}” has matched {_entry_count(notice.count)}:\n"]
+def notice_email(to: str, notice: RuleNotice, base_url: str, texts: Texts = ENGLISH) -> Email:
+    name, rest = _line(notice.rule_name), notice.count - len(notice.entries)
+    opening = texts.ngettext(
+        "Your rule “%(name)s” has matched %(num)s entry:",
+        "Your rule “%(name)s” has matched %(num)s entries:",
+        notice.count,
+        name=name,
+    )
+    lines = [f"{opening}\n"]
     for entry in notice.entries:
         lines.append(f"{_line(entry.title)}\n{_line(entry.feed_title)}\n{base_url}/entry/{entry.id}\n")
-    if notice.count > len(notice.entries):
-        lines.append(f"… and {notice.count - len(notice.entries)} more.\n")
-    lines.append(f"To change the rule: {base_url}/rules\n")
-    return Email(to, _subject(notice), "\n".join(lines))
+    if rest > 0:
+        lines.append(f"{texts.ngettext('… and %(num)s more', '… and %(num)s more', rest)}\n")
+    lines.append(f"{texts.translate('To change the rule:')} {base_url}/rules\n")
+    return Email(to, f"{name}: {_subject(notice, texts)}", "\n".join(lines))
 
 
 def notice_json(notice: RuleNotice) -> dict[str, Any]:
@@ -411,14 +419,11 @@ def entries_json(entries: Sequence[NoticedEntry]) -> list[dict[str, Any]]:
     ]
 
 
-def _subject(notice: RuleNotice) -> str:
+def _subject(notice: RuleNotice, texts: Texts) -> str:
     first = _line(notice.entries[0].title)[:_SUBJECT_LENGTH] if notice.entries else ""
-    more = f" and {notice.count - 1} more" if notice.count > 1 else ""
-    return f"{_line(notice.rule_name)}: {first}{more}"
-
-
-def _entry_count(count: int) -> str:
-    return "one entry" if count == 1 else f"{count} entries"
+    if notice.count <= 1:
+        return first
+    return texts.ngettext("%(title)s and %(num)s more", "%(title)s and %(num)s more", notice.count - 1, title=first)
 
 
 def _line(text: str) -> str:

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from reedbed.domain.email import Email
 from reedbed.domain.errors import Invalid
 from reedbed.domain.failures import Failure, FailureCode
+from reedbed.domain.languages import ENGLISH, Texts
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Failed, Fetched, Gone, Throttled
 from reedbed.domain.refresh.state import FetchState, Status
@@ -245,29 +246,40 @@ def _problem_kind(feed: SubscribedFeedRow) -> FeedProblemKind:
             return "address" if is_unknown else "waits"
 
 
-def stopped_feed_email(to: str, subscription_id: int, title: str, reason: Failure, base_url: str) -> Email:
+def stopped_feed_email(
+    to: str, subscription_id: int, title: str, reason: Failure, base_url: str, texts: Texts = ENGLISH
+) -> Email:
     name = clean_line(title)
-    text = (
-        f"{name} has stopped: {reason.message}\n\n"
-        "Its entries stay. Open the feed to start it again, to change its address or to stop following it:\n"
-        f"{base_url}/feed/{subscription_id}\n\n{_HOW_TO_END.format(base_url)}"
+    opening = texts.translate("%(name)s has stopped: %(reason)s", name=name, reason=texts.explain(reason))
+    what_to_do = texts.translate(
+        "Its entries stay. Open the feed to start it again, to change its address or to stop following it:"
     )
-    return Email(to, f"A feed has stopped: {name}"[:MAX_SUBJECT], text)
+    text = f"{opening}\n\n{what_to_do}\n{base_url}/feed/{subscription_id}\n\n{_how_to_end(base_url, texts)}"
+    subject = texts.translate("A feed has stopped: %(name)s", name=name)
+    return Email(to, subject[:MAX_SUBJECT], text)
 
 
-def broken_feeds_email(to: str, broken: Sequence[tuple[int, str, Failure]], base_url: str) -> Email:
+def broken_feeds_email(
+    to: str, broken: Sequence[tuple[int, str, Failure]], base_url: str, texts: Texts = ENGLISH
+) -> Email:
     """`broken` holds the id of each subscription, its title and what is wrong."""
-    feeds = "\n".join(
-        f"{clean_line(title)}\n{reason.message}\n{base_url}/feed/{id_}\n" for id_, title, reason in broken[:MAX_BROKEN]
-    )
-    more = f"… and {len(broken) - MAX_BROKEN} more: {base_url}/feeds?status=error\n" if len(broken) > MAX_BROKEN else ""
-    subject = "One feed needs you" if len(broken) == 1 else f"{len(broken)} feeds need you"
-    return Email(to, subject, f"These feeds need you:\n\n{feeds}{more}\n{_HOW_TO_END.format(base_url)}")
+    parts = [f"{texts.translate('These feeds need you:')}\n"]
+    for id_, title, reason in broken[:MAX_BROKEN]:
+        parts.append(f"{clean_line(title)}\n{texts.explain(reason)}\n{base_url}/feed/{id_}\n")
+    if len(broken) > MAX_BROKEN:
+        more = texts.ngettext("… and %(num)s more", "… and %(num)s more", len(broken) - MAX_BROKEN)
+        parts.append(f"{more}: {base_url}/feeds?status=error\n")
+    parts.append(_how_to_end(base_url, texts))
+    subject = texts.ngettext("%(num)s feed needs you", "%(num)s feeds need you", len(broken))
+    return Email(to, subject, "\n".join(parts))
 
 
 MAX_SUBJECT = 150
 MAX_BROKEN = 100
-_HOW_TO_END = "To get no such mail any more: {}/settings/notifications\n"
+
+
+def _how_to_end(base_url: str, texts: Texts) -> str:
+    return f"{texts.translate('To get no such mail any more:')} {base_url}/settings/notifications\n"
 
 
 # --- Discovery

@@ -176,6 +176,8 @@ class Preferences:
     order: str = "newest"
     language: str = ""
     """UI language; empty uses the browser's."""
+    mail_language: str = ""
+    """Of mails and notifications while `language` is empty: that of the browser which came first."""
     summary_language: str = ""
     """Empty uses the language of the instance."""
     time_zone: str = ""

@@ -15,6 +15,7 @@ from typing import Any
 from reedbed.domain.email import Email
 from reedbed.domain.errors import Invalid
 from reedbed.domain.failures import Failure, FailureCode
+from reedbed.domain.languages import ENGLISH, Texts
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import is_retryable
 from reedbed.domain.text import storable
@@ -145,13 +146,19 @@ def secret_of(key: bytes) -> str:
     return SECRET_PREFIX + b64encode(key).decode("ascii")
 
 
-def switched_off_email(to: str, webhook: Webhook, last_response: str, base_url: str) -> Email:
-    text = (
-        f"Your webhook “{webhook.name}” was switched off, because its calls have failed for long.\n\n"
-        f"The last answer: {last_response}\n\n"
-        f"Look at it, and switch it on again: {base_url}/settings/webhooks/{webhook.id}\n"
-    )
-    return Email(to, f"Webhook switched off: {webhook.name}", text)
+def switched_off_email(
+    to: str, webhook: Webhook, last_answer: Failure | None, base_url: str, texts: Texts = ENGLISH
+) -> Email:
+    parts = [
+        texts.translate(
+            "Your webhook “%(name)s” was switched off, because its calls have failed for long.", name=webhook.name
+        )
+    ]
+    if last_answer is not None:
+        parts.append(f"{texts.translate('The last answer:')} {texts.explain(last_answer)}")
+    again = texts.translate("Look at it, and switch it on again:")
+    parts.append(f"{again} {base_url}/settings/webhooks/{webhook.id}\n")
+    return Email(to, texts.translate("Webhook switched off: %(name)s", name=webhook.name), "\n\n".join(parts))
 
 
 def event_words(events: Iterable[WebhookEvent]) -> str:

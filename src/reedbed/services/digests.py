@@ -45,6 +45,7 @@ from reedbed.domain.users import User
 from reedbed.domain.webhooks import WebhookEvent
 from reedbed.ingest.text import prose_text
 from reedbed.services.ai import ask_model, must_stay_local, variant_for
+from reedbed.services.email import texts_for
 from reedbed.services.images import image_urls_for_apps
 from reedbed.services.jobs import (
     BOOK_JOB,
@@ -110,7 +111,7 @@ def _mail_of(runtime: Runtime, user: User, digest: Digest, schedule: Schedule | 
     return DigestMail(
         base_url=base_url,
         unsubscribe_url=unsubscribe_link(runtime, user.id),
-        language=preferences_of(user).language,
+        texts=texts_for(runtime, user),
         zone=_zone(schedule.zone if schedule is not None else ""),
         image=through_server if through_server and through_server.startswith(f"{base_url}/") else "",
     )

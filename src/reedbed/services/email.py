@@ -6,15 +6,18 @@ stored.
 """
 
 import math
+from dataclasses import asdict, replace
 from typing import Literal
 
+import orjson
 import structlog
 
 from reedbed.domain.auth import EXPIRED, LINK_LIFETIMES, MailLink, Purpose, link_url
 from reedbed.domain.email import Email, NotSent, already_registered_email, link_email, password_changed_email
 from reedbed.domain.errors import Invalid, TooMany
+from reedbed.domain.languages import Texts
 from reedbed.domain.times import HOUR, MINUTE
-from reedbed.domain.users import Allowance, User
+from reedbed.domain.users import Allowance, User, read_preferences
 from reedbed.services.jobs import Done, Later, wake_jobs
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import new_token, token_hash
@@ -50,6 +53,25 @@ async def use_link(runtime: Runtime, tx: Tx, purpose: Purpose, token: str) -> Ma
     if link is None:
         raise Invalid(EXPIRED, field="token")
     return link
+
+
+# --- Languages
+
+
+def texts_for(runtime: Runtime, user: User, language: str = "") -> Texts:
+    """The texts of mails and notifications to this user."""
+    preferences = read_preferences(orjson.loads(user.preferences))
+    return runtime.texts(preferences.language or preferences.mail_language or language)
+
+
+async def remember_language(runtime: Runtime, user: User, language: str) -> None:
+    """Write to this user in the language of the browser that logs in first, unless one is chosen."""
+    preferences = read_preferences(orjson.loads(user.preferences))
+    if preferences.language or preferences.mail_language or not language:
+        return
+    changed = asdict(replace(preferences, mail_language=language))
+    async with runtime.db.write() as tx:
+        await users.set_preferences(tx, user.id, orjson.dumps(changed).decode())
 
 
 # --- Sending
@@ -96,14 +118,18 @@ async def may_notify(runtime: Runtime, email: str) -> bool:
     return await runtime.limiter.wait_for(f"notices:{email}", PER_ADDRESS) == 0
 
 
-async def enqueue_mail(runtime: Runtime, tx: Tx, kind: MailKind, email: str) -> None:
-    """Enqueue in the caller's transaction, after the allowance check. Call `wake_jobs` after the commit."""
-    await jobs.add(tx, JOB_KIND, {"letter": kind, "email": email}, now=runtime.now())
+async def enqueue_mail(runtime: Runtime, tx: Tx, kind: MailKind, email: str, language: str = "") -> None:
+    """Enqueue in the caller's transaction, after the allowance check. Call `wake_jobs` after the commit.
+
+    `language` is that of the page, for who has none yet.
+    """
+    payload = {"letter": kind, "email": email, "language": language}
+    await jobs.add(tx, JOB_KIND, payload, now=runtime.now())
 
 
 async def send_email_job(runtime: Runtime, job: Job) -> Done | Later:
     """Job handler: write and send the email."""
-    email = await _write(runtime, job.payload["letter"], job.payload["email"])
+    email = await _write(runtime, job.payload["letter"], job.payload["email"], job.payload.get("language", ""))
     if email is None or runtime.mailer is None:
         return Done()
     now = runtime.now()
@@ -116,34 +142,35 @@ async def send_email_job(runtime: Runtime, job: Job) -> Done | Later:
     return Done({"error": result.reason})
 
 
-async def _write(runtime: Runtime, kind: MailKind, email: str) -> Email | None:
+async def _write(runtime: Runtime, kind: MailKind, email: str, language: str) -> Email | None:
     if kind == "invite":
-        return await _write_invite(runtime, email)
+        return await _write_invite(runtime, email, language)
     async with runtime.db.read() as tx:
         match = await users.get_by_email(tx, email)
     if match is None or match[0].disabled_at is not None:
         return None
-    return await _write_to(runtime, kind, match[0])
+    return await _write_to(runtime, kind, match[0], texts_for(runtime, match[0], language))
 
 
-async def _write_invite(runtime: Runtime, email: str) -> Email | None:
+async def _write_invite(runtime: Runtime, email: str, language: str) -> Email | None:
     """A new link, if the invitation is still open and unused."""
     async with runtime.db.read() as tx:
         taken = await users.get_by_email(tx, email) is not None
         open_invites = await auth.list_invites(tx, runtime.now())
     if taken or all(link.email != email for link in open_invites):
         return None
-    return link_email(email, "invite", await make_link(runtime, "invite", email, None))
+    url = await make_link(runtime, "invite", email, None)
+    return link_email(email, "invite", url, runtime.texts(language))
 
 
-async def _write_to(runtime: Runtime, kind: MailKind, user: User) -> Email:
+async def _write_to(runtime: Runtime, kind: MailKind, user: User, texts: Texts) -> Email:
     base_url = runtime.accounts.base_url
     match kind:
         case "reset":
-            return link_email(user.email, "reset", await make_link(runtime, "reset", user.email, user.id))
+            return link_email(user.email, "reset", await make_link(runtime, "reset", user.email, user.id), texts)
         case "register" if user.email_verified_at is None:
-            return link_email(user.email, "verify", await make_link(runtime, "verify", user.email, user.id))
+            return link_email(user.email, "verify", await make_link(runtime, "verify", user.email, user.id), texts)
         case "register":
-            return already_registered_email(user.email, base_url)
+            return already_registered_email(user.email, base_url, texts)
         case _:
-            return password_changed_email(user.email, base_url)
+            return password_changed_email(user.email, base_url, texts)

@@ -309,6 +309,7 @@ class Registration:
     invite: str = field(default="", repr=False)
     user_agent: str | None = None
     ip: str | None = None
+    language: str = ""
 
 
 @record
@@ -358,7 +359,7 @@ class Invite:
     mailed: bool
 
 
-async def invite(runtime: Runtime, email: str, *, by_user_id: int | None = None) -> Invite:
+async def invite(runtime: Runtime, email: str, *, by_user_id: int | None = None, language: str = "") -> Invite:
     """Make a link for one person. It is mailed if the server can send mail, and always returned."""
     if runtime.accounts.registration == "closed":
         raise Conflict("Registration is closed. Set REEDBED_REGISTRATION=invite to let people in by invitation.")
@@ -371,10 +372,10 @@ async def invite(runtime: Runtime, email: str, *, by_user_id: int | None = None)
         await users.record_event(tx, runtime.now(), "user_invited", by_user_id)
     if runtime.mailer is None:
         return Invite(normalized, url, mailed=False)
-    sent = await runtime.mailer.send(link_email(normalized, "invite", url), runtime.now())
+    sent = await runtime.mailer.send(link_email(normalized, "invite", url, runtime.texts(language)), runtime.now())
     if isinstance(sent, NotSent) and sent.try_again and await may_notify(runtime, normalized):
         async with runtime.db.write() as tx:
-            await enqueue_mail(runtime, tx, "invite", normalized)
+            await enqueue_mail(runtime, tx, "invite", normalized, language)
         await wake_jobs(runtime)
     return Invite(normalized, url, mailed=isinstance(sent, Sent))
 
@@ -424,7 +425,7 @@ async def _register_unknown(runtime: Runtime, registration: Registration, email:
         kind = "user_registered" if user else "register_again"
         await users.record_event(tx, now, kind, user.id if user else None, {"ip": registration.ip})
         if runtime.mailer is not None:
-            await enqueue_mail(runtime, tx, "register", email)
+            await enqueue_mail(runtime, tx, "register", email, registration.language)
     await wake_jobs(runtime)
     return Pending(CHECK_MAIL if runtime.mailer is not None else MAY_LOG_IN)
 

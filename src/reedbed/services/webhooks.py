@@ -34,6 +34,7 @@ from reedbed.domain.webhooks import (
     switched_off_email,
 )
 from reedbed.ingest.http.failures import TEMPORARY
+from reedbed.services.email import texts_for
 from reedbed.services.jobs import Done, Later, pace, wake_jobs
 from reedbed.services.runtime import Runtime
 from reedbed.store import digests, jobs, rules, users, webhooks
@@ -218,9 +219,8 @@ async def _notify_switched_off(runtime: Runtime, webhook: Webhook, outcome: Outc
     async with runtime.db.read() as tx:
         user = await users.get(tx, webhook.user_id)
     if user is not None and user.disabled_at is None:
-        message = switched_off_email(
-            user.email, webhook, failure_message(outcome.answer) or "", runtime.accounts.base_url
-        )
+        texts = texts_for(runtime, user)
+        message = switched_off_email(user.email, webhook, outcome.answer, runtime.accounts.base_url, texts)
         await runtime.mailer.send(message, runtime.now())
 
 

@@ -27,7 +27,7 @@ from reedbed.http.auth import (
 from reedbed.http.errors import headers_of, status_of
 from reedbed.services.auth import LOG_IN, LoginOrigin
 from reedbed.services.codes import CodeAttempt, are_codes_on, hold_login
-from reedbed.services.email import get_link
+from reedbed.services.email import get_link, remember_language
 from reedbed.services.passkeys import log_in_with_passkey, own_party
 from reedbed.services.runtime import Runtime
 from reedbed.services.sign_in import Device, log_in_by_proxy, log_in_with_code, provider_logout_url
@@ -47,7 +47,7 @@ from reedbed.services.users import (
     verify_email,
 )
 from reedbed.web.forms import FormFlag, Text
-from reedbed.web.i18n import explain, translate
+from reedbed.web.i18n import current_language, explain, translate
 from reedbed.web.pages import local_path, page, see_other
 from reedbed.web.views.layout import Toast
 
@@ -188,9 +188,7 @@ async def set_up(
         view = SetupPage(email, start, {error.field or "form": explain(error)})
         return await page(request, "auth/setup.html", view, status=400)
     session = await log_in_user(runtime, owner, **_device(request))
-    response = see_other(request, FIRST_STEPS.get(start, "/unread"))
-    set_session_cookie(request, response, runtime, session)
-    return response
+    return await _logged_in(request, runtime, session, FIRST_STEPS.get(start, "/unread"))
 
 
 FIRST_STEPS = {"samples": "/add?start=samples", "opml": "/add?start=opml"}
@@ -228,7 +226,7 @@ async def do_log_in(
         session = await log_in_user(runtime, user, **device)
     except (Unauthorized, Forbidden, TooMany) as error:
         return await login_page(request, runtime, email=email, next=next, error=error)
-    return _logged_in(request, runtime, session, next)
+    return await _logged_in(request, runtime, session, next)
 
 
 @router.post("/login/passkey")
@@ -241,7 +239,7 @@ async def do_log_in_with_passkey(
         session = await log_in_with_passkey(runtime, passkey, visitor_of(request), LoginOrigin(**_device(request)))
     except (Unauthorized, Forbidden, Conflict, TooMany) as error:
         return await login_page(request, runtime, next=next, error=error)
-    return _logged_in(request, runtime, session, next)
+    return await _logged_in(request, runtime, session, next)
 
 
 @router.post("/login/code")
@@ -259,7 +257,7 @@ async def do_log_in_with_code(
         return await page(request, "auth/code.html", view, status=status_of(error), headers=headers_of(error))
     except (Invalid, Forbidden) as error:
         return await login_page(request, runtime, next=next, error=error)
-    return _logged_in(request, runtime, session, next)
+    return await _logged_in(request, runtime, session, next)
 
 
 async def _log_in_named(request: Request, runtime: Runtime, named: ProxyUser, next: str) -> Response:
@@ -270,10 +268,11 @@ async def _log_in_named(request: Request, runtime: Runtime, named: ProxyUser, ne
         session = await log_in_by_proxy(runtime, named, device)
     except (Invalid, Forbidden) as error:
         return await login_page(request, runtime, next=next, error=error)
-    return _logged_in(request, runtime, session, next)
+    return await _logged_in(request, runtime, session, next)
 
 
-def _logged_in(request: Request, runtime: Runtime, session: NewSession, next: str) -> Response:
+async def _logged_in(request: Request, runtime: Runtime, session: NewSession, next: str) -> Response:
+    await remember_language(runtime, session.user, current_language())
     response = see_other(request, next)
     set_session_cookie(request, response, runtime, session)
     return response
@@ -371,7 +370,8 @@ async def do_register(
     invite: Text = "",
 ) -> Response:
     await check_form_token(request, runtime.secret)
-    registration = Registration(email, password, privacy, invite, request.headers.get("user-agent"), client_ip(request))
+    device, ip = request.headers.get("user-agent"), client_ip(request)
+    registration = Registration(email, password, privacy, invite, device, ip, current_language())
     try:
         if password != password_again:
             raise Invalid("The two passwords differ.", field="password_again")
@@ -389,9 +389,7 @@ async def do_register(
     if isinstance(result, Pending):
         view = RegisterPage(sent=True, notice=translate(result.message))
         return await page(request, "auth/register.html", view)
-    response = see_other(request, "/add?start=samples")
-    set_session_cookie(request, response, runtime, result)
-    return response
+    return await _logged_in(request, runtime, result, "/add?start=samples")
 
 
 @account_router.get("/verify/{token}")

@@ -20,6 +20,7 @@ from reedbed.http.auth import (
     set_sign_in_cookie,
 )
 from reedbed.http.errors import headers_of, status_of
+from reedbed.services.email import remember_language
 from reedbed.services.runtime import Runtime
 from reedbed.services.sign_in import (
     Device,
@@ -35,7 +36,7 @@ from reedbed.services.sign_in import (
 )
 from reedbed.web.auth import FinishPage, login_page, privacy_note
 from reedbed.web.forms import FormFlag, Text
-from reedbed.web.i18n import explain, translate
+from reedbed.web.i18n import current_language, explain, translate
 from reedbed.web.pages import local_path, page, see_other
 from reedbed.web.views.layout import Toast
 
@@ -106,7 +107,7 @@ async def do_finish(
     except Refused as error:
         return await _show_again(request, runtime, ticket, device, error)
     toast = Toast(translate("It is linked.")) if act == "link" else None
-    return _log_in(request, runtime, signed_in, toast)
+    return await _log_in(request, runtime, signed_in, toast)
 
 
 def _redirect_to_provider(request: Request, runtime: Runtime, started: StartedSignIn) -> Response:
@@ -126,7 +127,7 @@ async def _handle_callback(request: Request, runtime: Runtime, provider: str, pa
         case PendingSignIn():
             return see_other(request, f"/login/finish?ticket={result.ticket}")
         case SignedIn():
-            return _log_in(request, runtime, result)
+            return await _log_in(request, runtime, result)
 
 
 async def _show_again(request: Request, runtime: Runtime, ticket: str, device: Device, error: ReedbedError) -> Response:
@@ -147,7 +148,8 @@ def _finish_page(ticket: str, pending: SignInQuestion, errors: Mapping[str, str]
     )
 
 
-def _log_in(request: Request, runtime: Runtime, signed_in: SignedIn, toast: Toast | None = None) -> Response:
+async def _log_in(request: Request, runtime: Runtime, signed_in: SignedIn, toast: Toast | None = None) -> Response:
+    await remember_language(runtime, signed_in.session.user, current_language())
     response = see_other(request, signed_in.next_path, toast=toast)
     set_session_cookie(request, response, runtime, signed_in.session)
     response.delete_cookie(SIGN_IN_COOKIE)

@@ -31,7 +31,7 @@ from reedbed.store import auth, users
 from reedbed.store.users import Member
 from reedbed.web.formats import ago, format_future_time, full_time, zone_of
 from reedbed.web.forms import Text
-from reedbed.web.i18n import explain, marked, ngettext, translate
+from reedbed.web.i18n import current_language, explain, marked, ngettext, translate
 from reedbed.web.pages import see_other
 from reedbed.web.settings import settings_page
 from reedbed.web.sidebar import app_page
@@ -93,7 +93,7 @@ async def show(
 async def make_invite(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, email: Text = "") -> Response:
     """Respond with the page itself: the link is shown only once, and a redirect could not carry it."""
     try:
-        new_invite = await invite(runtime, email, by_user_id=caller.user_id)
+        new_invite = await invite(runtime, email, by_user_id=caller.user_id, language=current_language())
     except (Invalid, Conflict) as error:
         return await _show_users(request, runtime, caller, email=email, error=error)
     message = (

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from html import escape
 
-from reedbed.domain.books import MAX_COUNTED, BookPlan, BookSource, BookTexts, book_date, unsent
+from reedbed.domain.books import MAX_COUNTED, BookPlan, BookSource, book_date, unsent
 from reedbed.domain.digests import Digest
 from reedbed.domain.entries import EntryRow, ViewQuery
 from reedbed.domain.errors import NotFound
+from reedbed.domain.languages import Texts
 from reedbed.domain.pagination import Cursor
 from reedbed.domain.text import text_direction, writable
 from reedbed.domain.times import DAY, Instant
@@ -103,14 +104,16 @@ async def newest_digest(runtime: Runtime, user_id: int) -> Digest | None:
 
 
 def entry_chapter(
-    entry: EntryText, body: XhtmlBody, files: Mapping[str, str], texts: BookTexts, zone: tzinfo
+    entry: EntryText, body: XhtmlBody, files: Mapping[str, str], texts: Texts, zone: tzinfo
 ) -> EpubChapter:
-    title = _line(entry.title) or texts.untitled
+    title = _line(entry.title) or texts.translate("Without a title")
     at = entry.published_at or entry.fetched_at
     facts = [_line(entry.feed_title), _line(entry.author or ""), book_date(at, zone, texts)]
     about = " · ".join(f"<bdi>{escape(fact)}</bdi>" for fact in dict.fromkeys(facts) if fact)
     url = safe_href(entry.url or "")
-    link = f'<p class="about"><a href="{escape(url)}">{escape(texts.original)}: {escape(_line(url))}</a></p>'
+    link = (
+        f'<p class="about"><a href="{escape(url)}">{escape(texts.translate("Original"))}: {escape(_line(url))}</a></p>'
+    )
     markup = with_pictures(body, files)
     return EpubChapter(
         title,
@@ -120,7 +123,7 @@ def entry_chapter(
     )
 
 
-def digest_chapter(digest: Digest, files: Mapping[int, str], title: str, texts: BookTexts) -> EpubChapter:
+def digest_chapter(digest: Digest, files: Mapping[int, str], title: str, texts: Texts) -> EpubChapter:
     """`files` holds the chapter of each cited entry that is in the book."""
     numbers = {source.entry_id: number for number, source in enumerate(digest.text.sources, 1)}
     parts = [f"<h1>{escape(title)}</h1>"]
@@ -131,13 +134,13 @@ def digest_chapter(digest: Digest, files: Mapping[int, str], title: str, texts: 
             cites = " ".join(_cite(numbers[id_], files.get(id_, "")) for id_ in sentence.entry_ids if id_ in numbers)
             parts.append(f'<p dir="auto">{escape(_line(sentence.text))} {cites}</p>')
     items = (
-        f"<li>{_link(_line(source.title) or texts.untitled, files.get(source.entry_id, ''))}"
+        f"<li>{_link(_line(source.title) or texts.translate('Without a title'), files.get(source.entry_id, ''))}"
         f" <bdi>{escape(_line(source.feed))}</bdi></li>"
         for source in digest.text.sources
     )
     listed = "".join(items)
     if listed:
-        parts.append(f"<h2>{escape(texts.sources)}</h2>\n<ol>{listed}</ol>")
+        parts.append(f"<h2>{escape(texts.translate('Sources'))}</h2>\n<ol>{listed}</ol>")
     text = " ".join(sentence.text for paragraph in digest.text.paragraphs for sentence in paragraph.sentences)
     return EpubChapter(title, "\n".join(parts), digest.language, text_direction(text, digest.language))
 
@@ -150,9 +153,9 @@ def _link(text: str, file: str) -> str:
     return f'<a href="{file}">{escape(text)}</a>' if file else escape(text)
 
 
-def last_chapter(lines: Sequence[str], title: str, texts: BookTexts) -> EpubChapter:
+def last_chapter(lines: Sequence[str], title: str, texts: Texts) -> EpubChapter:
     body = "\n".join(f"<p>{escape(line)}</p>" for line in lines)
-    return EpubChapter(title, f"<h1>{escape(title)}</h1>\n{body}", texts.code)
+    return EpubChapter(title, f"<h1>{escape(title)}</h1>\n{body}", texts.language)
 
 
 def _line(text: str) -> str:

@@ -8,14 +8,14 @@ from hashlib import sha256
 import orjson
 import structlog
 
-from reedbed.domain.books import BOOK_TYPE, MAX_MAIL_BYTES, Book, book_texts, is_reader_address
+from reedbed.domain.books import BOOK_TYPE, MAX_MAIL_BYTES, Book, is_reader_address
 from reedbed.domain.email import Attachment, Email, NotSent, email_address
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.times import DAY, HOUR
 from reedbed.domain.users import User, change_preferences
 from reedbed.services.auth import publish_changed
 from reedbed.services.digests import NO_MAIL
-from reedbed.services.email import check_mail_allowance
+from reedbed.services.email import check_mail_allowance, texts_for
 from reedbed.services.jobs import Done, Later, enqueue, try_again
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import member, preferences_of
@@ -145,9 +145,14 @@ async def send_book(runtime: Runtime, job: Job) -> Done | Later:
 
 
 async def _send_link(runtime: Runtime, job: Job, user: User, address: str) -> Done | Later:
-    texts = book_texts(preferences_of(user).language)
+    texts = texts_for(runtime, user)
     url = f"{runtime.accounts.base_url}/books/confirm/{user.id}-{_proof(runtime, user.id, address)}"
-    email = Email(address, texts.confirm_subject, texts.confirm_text.format(url=url))
+    opening = texts.translate(
+        "Somebody, perhaps you, wants Reedbed to send books to this address. To allow that, open this link:"
+    )
+    closing = texts.translate("If it was not you, there is nothing to do.")
+    subject = texts.translate("Confirm the address for your books")
+    email = Email(address, subject, f"{opening}\n\n{url}\n\n{closing}\n")
     assert runtime.mailer is not None
     result = await runtime.mailer.send(email, runtime.now())
     if not isinstance(result, NotSent):
@@ -161,10 +166,12 @@ async def _send_book(runtime: Runtime, job: Job, user: User, book: Book) -> Done
     assert runtime.mailer is not None
     if book.length > MAX_MAIL_BYTES:
         return await _note(runtime, book, "failed", TOO_LARGE)
-    texts = book_texts(preferences_of(user).language)
+    text = texts_for(runtime, user).translate(
+        "The book “%(title)s” is attached. Your Reedbed made it.", title=book.title
+    )
     data = await _file(runtime, book)
     attachment = Attachment(book.file_name, BOOK_TYPE, data)
-    email = Email(book.mail_to, book.title, f"{texts.mail_text.format(title=book.title)}\n", attachment=attachment)
+    email = Email(book.mail_to, book.title, f"{text}\n", attachment=attachment)
     result = await runtime.mailer.send(email, runtime.now())
     if not isinstance(result, NotSent):
         return await _note(runtime, book, "sent")

@@ -2,15 +2,16 @@
 
 from collections.abc import AsyncGenerator
 
-from reedbed.domain.books import MAX_KEPT, Book, BookSource, BookTexts, book_texts
+from reedbed.domain.books import MAX_KEPT, Book, BookSource, list_name
 from reedbed.domain.errors import Conflict, NotFound
+from reedbed.domain.languages import Texts
 from reedbed.domain.times import MINUTE
 from reedbed.domain.users import User
 from reedbed.services.books.content import is_empty
 from reedbed.services.books.mail import check_mail_allowed, enqueue_book_mail
+from reedbed.services.email import texts_for
 from reedbed.services.jobs import BOOK_JOB, wake_jobs
 from reedbed.services.runtime import Runtime
-from reedbed.services.users import preferences_of
 from reedbed.store import books, digests, folders, jobs, sidebar, subscriptions, tags
 from reedbed.store.books import PART_BYTES
 from reedbed.store.engine.database import Tx
@@ -29,7 +30,7 @@ async def request_book(runtime: Runtime, user: User, source: BookSource, *, mail
     mail_to = await check_mail_allowed(runtime, user) if mail else ""
     now = runtime.now()
     async with runtime.db.read() as tx:
-        title = await name_of_source(tx, user, source)
+        title = await name_of_source(tx, user, source, texts_for(runtime, user))
         found = None if mail else await books.latest_of(tx, user.id, source, now - FRESH)
     if found is not None:
         return found
@@ -44,20 +45,16 @@ async def request_book(runtime: Runtime, user: User, source: BookSource, *, mail
     return book
 
 
-async def name_of_source(tx: Tx, user: User, source: BookSource) -> str:
+async def name_of_source(tx: Tx, user: User, source: BookSource, texts: Texts) -> str:
     """What the list is called, in the user's language. Raises `NotFound` if it does not exist."""
-    texts = book_texts(preferences_of(user).language)
     if source.digest_id is not None:
         digest = await digests.get(tx, user.id, source.digest_id)
         if digest is None or digest.status != "ready":
             raise NotFound("There is no such digest")
-        return texts.names["digests"]
-    if source.digests:
-        return texts.names["digests"]
     return await _name_of_list(tx, user.id, source, texts)
 
 
-async def _name_of_list(tx: Tx, user_id: int, source: BookSource, texts: BookTexts) -> str:
+async def _name_of_list(tx: Tx, user_id: int, source: BookSource, texts: Texts) -> str:
     if source.feed_id is not None:
         found = await subscriptions.get_by_feed(tx, user_id, source.feed_id)
         feeds = await sidebar.list_by_ids(tx, user_id, [source.feed_id]) if found else []
@@ -68,17 +65,17 @@ async def _name_of_list(tx: Tx, user_id: int, source: BookSource, texts: BookTex
         folder = await folders.get(tx, user_id, source.folder_id)
         if folder is None:
             raise NotFound("There is no such folder.")
-        return texts.folder.format(name=folder.name)
+        return texts.translate("Folder: %(name)s", name=folder.name)
     if source.tag is not None:
         if await tags.id_of(tx, user_id, source.tag) is None:
             raise NotFound("There is no such tag")
-        return texts.tag.format(name=source.tag)
+        return texts.translate("Tag: %(name)s", name=source.tag)
     if source.search_id is not None:
         search = await searches.get(tx, user_id, source.search_id)
         if search is None:
             raise NotFound("There is no such search")
-        return texts.search.format(name=search.name)
-    return texts.names[source.view]
+        return texts.translate("Search: %(name)s", name=search.name)
+    return list_name(source, texts)
 
 
 async def get_book(runtime: Runtime, user_id: int, book_id: int) -> Book:

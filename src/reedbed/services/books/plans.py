@@ -7,6 +7,7 @@ from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.users import User
 from reedbed.services.books.mail import check_mail_allowed
 from reedbed.services.books.manage import name_of_source
+from reedbed.services.email import texts_for
 from reedbed.services.jobs import BOOK_JOB, enqueue
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of
@@ -30,7 +31,7 @@ async def add_plan(
     next_at = next_book_time(minute, weekday, _zone(zone), now)
     plan = BookPlan(0, user.id, source, minute, weekday, zone, mail, next_at, None)
     async with runtime.db.write() as tx:
-        await name_of_source(tx, user, source)
+        await name_of_source(tx, user, source, texts_for(runtime, user))
         if await books.count_plans(tx, user.id) >= MAX_PLANS:
             raise Conflict("There can be at most %(limit)s plans. Delete some first.", limit=MAX_PLANS)
         return await books.add_plan(tx, plan, now)

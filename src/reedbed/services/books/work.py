@@ -20,7 +20,6 @@ from reedbed.domain.books import (
     BookPlan,
     LeftOut,
     book_date,
-    book_texts,
     excess,
     left_out_lines,
     remembered,
@@ -48,6 +47,7 @@ from reedbed.services.books.mail import check_mail_allowed, enqueue_book_mail
 from reedbed.services.books.manage import NOTHING, name_of_source
 from reedbed.services.books.pictures import PictureBox
 from reedbed.services.digests import ask_digest
+from reedbed.services.email import texts_for
 from reedbed.services.jobs import Done, Later, failure_of, report_job_progress
 from reedbed.services.published_feeds import texts_for_programs
 from reedbed.services.runtime import Runtime
@@ -155,7 +155,7 @@ async def _add_book(runtime: Runtime, job: Job, user: User, plan: BookPlan) -> B
             async with runtime.db.write() as tx:
                 await books.note_failure(tx, plan, error.failure)
     async with runtime.db.write() as tx:
-        title = await name_of_source(tx, user, plan.source)
+        title = await name_of_source(tx, user, plan.source, texts_for(runtime, user))
         book = await books.add(tx, user.id, plan.source, title, runtime.now(), plan_id=plan.id, mail_to=mail_to)
     await report_job_progress(runtime, job, 0, 1, {"book_id": book.id})
     return book
@@ -222,7 +222,7 @@ class _BookMaking:
         self._runtime, self._job, self._user, self._book = runtime, job, user, book
         self._chosen, self._path = chosen, path
         preferences = preferences_of(user)
-        self._texts = book_texts(preferences.language)
+        self._texts = texts_for(runtime, user)
         self._zone: tzinfo = ZoneInfo(preferences.time_zone or "UTC")
         self._date = book_date(runtime.now(), self._zone, self._texts)
         self._title = f"{book.title}, {self._date}"
@@ -268,22 +268,23 @@ class _BookMaking:
             language=language,
             direction=text_direction("", language),
             modified=f"{rfc3339(self._runtime.now())[:19]}Z",
-            contents=self._texts.contents,
-            cover=self._texts.cover,
+            contents=self._texts.translate("Contents"),
+            cover=self._texts.translate("Cover"),
         )
 
     def _language_of(self, entries: Sequence[EntryText]) -> str:
         """That of most of the first entries; EPUB wants one for the book."""
         counted = Counter((entry.language or "").replace("_", "-") for entry in entries if entry.language)
-        return counted.most_common(1)[0][0] if counted else self._texts.code
+        return counted.most_common(1)[0][0] if counted else self._texts.language
 
     async def _add_entries(self, writer: EpubWriter, pictures: PictureBox, entries: Sequence[EntryText]) -> None:
         bodies: list[tuple[EntryText, XhtmlBody]] = []
+        recording = self._texts.translate("Recording")
         for entry in entries:
             if self._characters + len(entry.content) > MAX_TEXT:
                 continue
             self._characters += len(entry.content)
-            body = await asyncio.to_thread(xhtml_body, entry.content, f"e{entry.id}-", self._texts.recording)
+            body = await asyncio.to_thread(xhtml_body, entry.content, f"e{entry.id}-", recording)
             bodies.append((entry, body))
         urls = [[picture.url for picture in body.pictures if picture.url] for _, body in bodies]
         # Those of several entries together, because each process that converts them takes a while to start.
@@ -299,8 +300,9 @@ class _BookMaking:
         if self._chosen.digest is not None:
             chapter = digest_chapter(self._chosen.digest, self._chapters, self._title, self._texts)
             writer.add_chapter(chapter, first=True)
-        lines = [self._texts.made.format(date=self._date), *left_out_lines(left_out, self._texts)]
-        writer.add_chapter(last_chapter(lines, self._texts.about, self._texts))
+        made = self._texts.translate("Made by Reedbed on %(date)s.", date=self._date)
+        lines = [made, *left_out_lines(left_out, self._texts)]
+        writer.add_chapter(last_chapter(lines, self._texts.translate("About this book"), self._texts))
         writer.close()
 
     async def _tell(self, done: int) -> None:

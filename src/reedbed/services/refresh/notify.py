@@ -9,6 +9,7 @@ from reedbed.domain.failures import Failure
 from reedbed.domain.push import stopped_note
 from reedbed.domain.subscriptions import SubscribedFeedRow, broken_feeds_email, feed_problem, stopped_feed_email
 from reedbed.domain.times import HOUR, Instant
+from reedbed.services.email import texts_for
 from reedbed.services.jobs import Done, Later, enqueue_shared_note, try_again
 from reedbed.services.push import enqueue_push_notes
 from reedbed.services.runtime import Runtime
@@ -65,7 +66,8 @@ async def mail_broken_feeds(runtime: Runtime, job: Job) -> Done | Later:
     if user is None or not broken:
         return Done()
     lines = [(feed.subscription_id, feed.title, reason) for feed, reason in broken]
-    return await _send(runtime, job, broken_feeds_email(user.email, lines, runtime.accounts.base_url))
+    email = broken_feeds_email(user.email, lines, runtime.accounts.base_url, texts_for(runtime, user))
+    return await _send(runtime, job, email)
 
 
 async def _tell_stopped(runtime: Runtime, job: Job, user_id: int, feed_id: int) -> Done | Later:
@@ -78,13 +80,14 @@ async def _tell_stopped(runtime: Runtime, job: Job, user_id: int, feed_id: int) 
     reason = _stop_reason(feeds)
     if user is None or reason is None:
         return Done()
-    feed, channel = feeds[0], preferences_of(user).stopped_feeds
+    feed, channel, texts = feeds[0], preferences_of(user).stopped_feeds, texts_for(runtime, user)
     if channel in ("mail", "both"):
-        email = stopped_feed_email(user.email, feed.subscription_id, feed.title, reason, runtime.accounts.base_url)
+        base_url = runtime.accounts.base_url
+        email = stopped_feed_email(user.email, feed.subscription_id, feed.title, reason, base_url, texts)
         sent = await _send(runtime, job, email)
         if isinstance(sent, Later):
             return sent
-    note = stopped_note(feed.subscription_id, feed.title, reason)
+    note = stopped_note(feed.subscription_id, feed.title, reason, texts)
     async with runtime.db.write() as tx:
         if channel in ("push", "both"):
             await enqueue_push_notes(tx, user_id, note, runtime.now())

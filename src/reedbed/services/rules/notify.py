@@ -9,6 +9,7 @@ from reedbed.domain.rules import Channel, NoticedEntry, RuleNotice, notice_email
 from reedbed.domain.times import HOUR
 from reedbed.domain.users import Allowance
 from reedbed.domain.webhooks import WebhookEvent
+from reedbed.services.email import texts_for
 from reedbed.services.jobs import Done, Later, pace, try_again
 from reedbed.services.push import enqueue_push_notes
 from reedbed.services.runtime import Runtime
@@ -64,7 +65,7 @@ async def _send_mail(runtime: Runtime, job: Job, notice: RuleNotice) -> Done | L
         user = await users.get(tx, job.user_id)
     if user is None or user.disabled_at is not None:
         return Done()
-    email = notice_email(user.email, notice, runtime.accounts.base_url)
+    email = notice_email(user.email, notice, runtime.accounts.base_url, texts_for(runtime, user))
     result = await runtime.mailer.send(email, runtime.now())
     if not isinstance(result, NotSent):
         return Done({"sent": "mail"})
