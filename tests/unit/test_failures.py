@@ -9,7 +9,7 @@ import pytest
 
 from reedbed.domain.errors import Conflict
 from reedbed.domain.failures import Failure, FailureCode, refused, untranslated
-from reedbed.web.i18n import decimal, explain, ngettext, set_language
+from reedbed.web.i18n import decimal, explain, ngettext, sentence, set_language
 from reedbed.web.pages import environment
 from reedbed.web.views.layout import Count
 
@@ -104,3 +104,12 @@ def _failures_made() -> Iterator[tuple[str, FailureCode, set[str]]]:
                     yield place, FailureCode[name], given | ({"cause"} if cause else set())
                 case _:
                     pass
+
+
+@pytest.mark.parametrize("language, stop", [("ja", "。"), ("zh-Hans", "。"), ("de", ".")])
+def test_a_sentence_ends_with_one_full_stop_of_its_language(language: str, stop: str) -> None:
+    set_language(language)
+    inner = Failure(FailureCode.CERTIFICATE_INVALID, {"host": "a.test"}, Failure(FailureCode.CERTIFICATE_EXPIRED))
+    text = explain(Failure(FailureCode.STOPPED_AFTER_FAILURES, {"count": 20}, inner))
+    assert text.endswith(stop) and not text.endswith(2 * stop)
+    assert sentence(text) == text and sentence(text.removesuffix(stop)) == text

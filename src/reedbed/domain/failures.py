@@ -372,7 +372,7 @@ def untranslated(message: str) -> Failure:
 
 def fill(template: str, params: Mapping[str, Param], cause: str | None = None) -> str:
     """Fill in the values. A template without values may contain a plain percent sign."""
-    values = {**params} if cause is None else {**params, "cause": cause.removesuffix(".")}
+    values = {**params} if cause is None else {**params, "cause": cause.removesuffix(".").removesuffix("。")}
     return template % values if values else template
 
 

@@ -211,8 +211,14 @@ def _speaking(language: str) -> Generator[None]:
         _language.reset(token)
 
 
+_ENDS = (".", "!", "?", "…", "。", "！", "？")
+
+
 def sentence(text: str) -> str:
-    return text if not text or text.endswith((".", "!", "?")) else f"{text}."
+    """The text with a full stop, unless it has an end."""
+    if not text or text.endswith(_ENDS):
+        return text
+    return f"{text}。" if _language.get() in ("ja", "zh-Hans") else f"{text}."
 
 
 # --- Devices

@@ -18,7 +18,7 @@ from reedbed.store.instance import FailingFeed, Queue, Size, SlowFeed
 from reedbed.store.jobs import Process, RunningJob
 from reedbed.store.users import Member
 from reedbed.web.formats import ago, format_future_time, full_time, zone_of
-from reedbed.web.i18n import decimal, enumerated, explain, marked, ngettext, translate
+from reedbed.web.i18n import decimal, enumerated, explain, marked, ngettext, sentence, translate
 from reedbed.web.plots import SPANS, fetch_plot, figure, new_entries_plot, span_options, success_plot, unchanged_plot
 from reedbed.web.sidebar import app_page
 from reedbed.web.users import event_words
@@ -172,7 +172,7 @@ def _status_line(runtime: Runtime, counts: dict[str, int]) -> str:
         ngettext("%(num)s in trouble", "%(num)s in trouble", total - working - pending),
     ]
     version = translate("Reedbed %(version)s on %(engine)s.", version=__version__, engine=engine)
-    return f"{version} {', '.join(parts)}."
+    return f"{version} {sentence(enumerated(parts))}"
 
 
 def _database(size: int) -> Plot:

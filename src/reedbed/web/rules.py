@@ -39,7 +39,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.store import rules, sharing
 from reedbed.web.formats import short_time, zone_of
 from reedbed.web.forms import FormFlag, Text, stepped
-from reedbed.web.i18n import enumerated, explain, ngettext, translate
+from reedbed.web.i18n import enumerated, explain, ngettext, sentence, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.layout import SelectOption, Toast
@@ -360,4 +360,4 @@ def _dry_run(request: Request, runtime: Runtime, result: Tried) -> DryRunView:
     )
     matched = ngettext("%(num)s entry would match", "%(num)s entries would match", result.matched)
     checked = ngettext("of the newest %(num)s", "of the newest %(num)s", result.looked_at)
-    return DryRunView(f"{matched}, {checked}.", hits)
+    return DryRunView(sentence(enumerated((matched, checked))), hits)
