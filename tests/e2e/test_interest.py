@@ -6,10 +6,14 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import DESK, Walk, Way, both, keep_picture, violations
+from tests.e2e.conftest import DESK, Walk, Way, both, keep_picture, until, violations
 from tests.processes import Reedbed, signed_in, wait_for
 
 INTEREST = "/api/v1/interest"
+LEARNS = """Promise.all(performance.getEntriesByType("resource").filter(({ name }) => name.endsWith(".js"))
+  .map(({ name }) => fetch(name).then((answer) => answer.text())))
+  .then((texts) => texts.some((text) => text.includes("/api/v1/interest/seen")))"""
+"""The script that notices what is read comes when the page is at rest."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -62,6 +66,7 @@ def test_a_reason_is_corrected_at_once_and_taken_back(walk: Walk) -> None:
 def test_what_is_passed_by_and_what_stays_open_is_told(walk: Walk, client: httpx.Client) -> None:
     page = walk("/unread?order=oldest", DESK)
     before = client.get(INTEREST).json()
+    until(page, LEARNS)
     _scroll_slowly(page)
     page.locator(".row[data-unread]").nth(30).locator("h3 a").click()
     expect(page.locator("#article .read")).to_be_visible()

@@ -178,7 +178,8 @@ def test_positions_outlive_a_server_that_was_killed(tmp_path: Any, podcast: Feed
         at = seconds(page)
         server.kill()
     with reedbed("serve", port=port, cwd=tmp_path, **MANY) as server, signed_in(server.url) as client:
-        assert at - speed * 15 <= position(client) <= at + speed
+        # The page plays on meanwhile, and may already have told the new server.
+        assert at - speed * 15 <= position(client) <= seconds(page)
         page.wait_for_timeout(200)
         until(page, "!document.querySelector('#player video').paused")
         wait_for("the next position", lambda: position(client) > at)

@@ -25,6 +25,7 @@ SHIFTED = "new Promise(done => requestAnimationFrame(() => setTimeout(() => done
 SCRIPTS = """Promise.all(performance.getEntriesByType("resource")
   .filter(({ name }) => name.endsWith(".js"))
   .map(({ name }) => fetch(name).then(answer => answer.text()))).then(texts => texts.join())"""
+AT_REST = "new Promise(done => requestIdleCallback(() => setTimeout(done, 500)))"
 PICTURES_ARE_THERE = """[...document.querySelectorAll("#rows .row > img")].filter(picture => {
   const { top, bottom } = picture.closest(".row").getBoundingClientRect();
   return bottom > 0 && top < innerHeight;
@@ -37,7 +38,7 @@ def test_the_first_list_is_light(walk: Walk) -> None:
     answers = first_load(page, page.url.replace("/healthz", "/unread"))
 
     pages = {url: size for url, size in answers.items() if "/images/" not in url}
-    assert len(pages) <= MOST_REQUESTS, pages
+    assert len(pages) <= MOST_REQUESTS, list(pages)
     assert sum(pages.values()) <= MOST_BYTES, pages
     assert not any("htmx" in url or "pages-" in url for url in pages)
     scripts = page.evaluate(SCRIPTS)
@@ -112,4 +113,6 @@ def first_load(page: Page, url: str) -> dict[str, int]:
     watch.on("Network.loadingFinished", measure)
     page.goto(url)
     until(page, "document.readyState === 'complete' && !!document.querySelector('#rows .row')")
-    return {url: size for url, size in sizes.items() if url.startswith("http")}
+    page.evaluate(AT_REST)
+    # The icon of the page before, /healthz, may be asked for only now.
+    return {url: size for url, size in sizes.items() if url.startswith("http") and not url.endswith("/favicon.ico")}

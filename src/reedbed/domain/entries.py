@@ -225,6 +225,8 @@ class Counts:
     unread: int = 0
     starred: int = 0
     later: int = 0
+    queued: bool = False
+    """Whether something is waiting to be played."""
 
 
 @record

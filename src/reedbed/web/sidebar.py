@@ -92,6 +92,7 @@ async def build_sidebar(tx: Tx, user_id: int, here: str, theme: Theme, now: Inst
         icons=_icons_version(feeds),
         hides_read=theme.hide_read,
         by_unread=theme.by_unread,
+        queued=counts.queued,
         needy=_needy_text(feeds),
         searches=(
             *(_link(f"saved:{search.id}", f"/saved/{search.id}", search.name, "search", 0, here) for search in saved),

@@ -6,7 +6,7 @@ const STATE = "reedbed:player";
 const QUEUE = "/api/v1/playback/queue";
 let loaded = null;
 
-/** What this tab plays, kept over the change of a page: `{queued, closed, id, at, playing}`. */
+/** What this tab plays, kept over the change of a page: `{closed, id, at, playing}`. */
 export function playerState() {
   try {
     return JSON.parse(sessionStorage.getItem(STATE) ?? "{}");
@@ -26,16 +26,16 @@ function player() {
 
 async function showQueue() {
   const { items } = await json(QUEUE);
-  keepPlayerState({ queued: items.length > 0 });
   if (items.length || loaded) (await player()).setQueue(items);
 }
 
-// The first page of a tab asks once it is painted; later pages know, and hear of changes by the event stream.
+// The page knows whether the queue holds something; it hears of changes by the event stream.
 function begin() {
-  const { queued, closed, playing } = playerState();
-  if (closed || queued === false) return;
+  const { closed, playing } = playerState();
+  if (closed) return;
   if (playing) showQueue().catch(() => {});
-  else (window.requestIdleCallback ?? setTimeout)(() => showQueue().catch(() => {}));
+  else if (document.querySelector("#tree[data-queued]"))
+    (window.requestIdleCallback ?? setTimeout)(() => showQueue().catch(() => {}));
 }
 
 document.addEventListener("submit", (event) => {
@@ -64,7 +64,7 @@ async function listenTo(url, fields) {
 
 /** Play it now, or put it into the queue. */
 export function playRecording(entry_id, number = 0, place = "now") {
-  keepPlayerState({ queued: true, closed: false });
+  keepPlayerState({ closed: false });
   player()
     .then((module) => module.enqueue({ entry_id, number, place }))
     .catch((error) => explain(error));

@@ -57,7 +57,6 @@ async function makeBar() {
 export async function setQueue(items) {
   await build();
   queue = items;
-  keepPlayerState({ queued: items.length > 0 });
   if (!items.length) return hide();
   const same = current && nameOf(current) === nameOf(items[0]);
   if (!same) load(items[0]);

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import bindparam, case, update
+from sqlalchemy import bindparam, case, exists, update
 
 from reedbed.domain.entries import Counts, ReadingDay, SubscriptionCount, roll_up
 from reedbed.domain.folders import FolderRow, kept_out
@@ -18,7 +18,16 @@ from reedbed.store import folders, tags
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Command, Query, func, optional, row_of, select, total
 from reedbed.store.folders import other_folders, parse_folders, with_other_folders
-from reedbed.store.tables import entries, feed_fetch_state, later, read_history, starred, subscriptions, unread
+from reedbed.store.tables import (
+    entries,
+    feed_fetch_state,
+    later,
+    playback_queue,
+    read_history,
+    starred,
+    subscriptions,
+    unread,
+)
 from reedbed.store.visibility import alive, follows, lock_user
 
 
@@ -64,8 +73,9 @@ _COUNT_FLAGS = Query(
     select(
         select(func.count()).select_from(starred).where(starred.c.user_id == bindparam("user_id")).scalar_subquery(),
         select(func.count()).select_from(later).where(later.c.user_id == bindparam("user_id")).scalar_subquery(),
+        exists(select(playback_queue.c.place).where(playback_queue.c.user_id == bindparam("user_id"))),
     ),
-    into=row_of(int, int),
+    into=row_of(int, int, bool),
 )
 
 
@@ -99,6 +109,7 @@ async def _build_counts(
         tags=tuple(await tags.counts(tx, user_id)),
         starred=flags[0],
         later=flags[1],
+        queued=flags[2],
     )
 
 

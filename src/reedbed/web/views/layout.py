@@ -305,6 +305,8 @@ class Sidebar:
     """The version of the style sheet with the feeds' icons; empty: they have none."""
     hides_read: bool = False
     by_unread: bool = False
+    queued: bool = False
+    """Whether something is waiting to be played."""
     needy: str = ""
     """How many feeds need the user: "4 feeds need you"."""
     searches: tuple[SidebarLink, ...] = ()
