@@ -54,7 +54,7 @@ def test_the_button_links_once_and_logs_in_ever_after(visit: Visit, linked_serve
     page.goto(f"{linked_server.url}/settings/security")
     expect(page.get_by_role("button", name="Unlink")).to_be_visible()
     page.get_by_role("button", name="Unlink").click()
-    expect(page.get_by_role("link", name="Link", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="Link Reed ID")).to_be_visible()
 
 
 @every_way
