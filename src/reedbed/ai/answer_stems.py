@@ -23,6 +23,12 @@ _SUFFIX = re.compile(
     r"(.{3,}?)(?:ungen|ung|ings?|ments?|ations?|ions?|edly|ed|erinnen|innen|erin|ern|ers?|en|em|ies|es|(?<!s)s|e|n|iez|os|as|o|a|ly"
     r"|lich|y|ie|te?|et)\Z"
 )
+_OF_FOUNDERS = frozenset(("founded", "founder", "founders", "founding"))
+"""Their stem would be that of what was found."""
+_OTHER_SUFFIX = re.compile(
+    r"(.{3,}?)(?:иями|ями|ами|иях|ях|ах|ого|его|ому|ему|ыми|ими|ой|ей|ый|ий|ыи|ои|еи|ии|ая|яя|ую|юю|ое|ее|ые|ие|ов|ев|ем|ом|ам|ям|ию|ия"
+    r"|ила|или|ил|ала|али|ал|ить|ать|еть|[аяоеыиуюьй])\Z"
+)
 
 
 @lru_cache(50_000)
@@ -30,14 +36,16 @@ def stem(word: str) -> str:
     """A crude stem that forms of a word share in several languages; `word` is folded."""
     if len(word) < 4 or not word.isalpha() or is_cjk(word):
         return word
-    match = _SUFFIX.match(word)
+    if word in _OF_FOUNDERS:
+        return "founder"
+    match = (_SUFFIX if word.isascii() else _OTHER_SUFFIX).match(word)
     return match[1] if match is not None else word
 
 
 def stems_of(text: str) -> list[str]:
     """The stems of a text, its numbers whole and in parts, and the initials of its names."""
     found: list[str] = []
-    for raw in _TOKEN.findall(text):
+    for raw in _TOKEN.findall(one_word_each(text)):
         folded = index_text(raw).split()
         if raw[0].isdigit():
             found.append("".join(folded))
@@ -48,6 +56,20 @@ def stems_of(text: str) -> list[str]:
                 found.append(place_root(stem(folded[0])))
     found += ["".join(word[0] for word in run.split() if word[0].isupper()).lower() for run in _CAPITALS.findall(text)]
     return found
+
+
+def one_word_each(text: str) -> str:
+    """With a single word for each phrase that means the same: `takes over`, `succeeds`."""
+    return words_of.PHRASE.sub(_one_word, text)
+
+
+def _one_word(phrase: re.Match[str]) -> str:
+    return next(word for word, found in zip(words_of.PHRASES, phrase.groups(), strict=True) if found)
+
+
+def place_forms(one: str) -> tuple[str, ...]:
+    """The stems of a country and of its people, of the stem of one of them; nothing for other words."""
+    return _forms_of_countries().get(_countries().get(one, ""), ())
 
 
 @lru_cache(20_000)
@@ -100,7 +122,7 @@ class StemSet:
 @cache
 def synonyms() -> Mapping[str, frozenset[str]]:
     groups: dict[str, set[str]] = {}
-    for group in words_of.synonym_groups():
+    for group in _lines("synonyms.txt"):
         stems = {stem(index_text(word)) for word in group if "-" not in word}
         for one in stems:
             groups.setdefault(one, set()).update(stems)
@@ -113,13 +135,18 @@ def _countries() -> Mapping[str, str]:
 
 
 @cache
+def _forms_of_countries() -> Mapping[str, tuple[str, ...]]:
+    forms: defaultdict[str, list[str]] = defaultdict(list)
+    for one, country in _countries().items():
+        forms[country].append(one)
+    return {country: tuple(stems) for country, stems in forms.items()}
+
+
+@cache
 def _near_words() -> Mapping[str, Mapping[str, float]]:
     """English words that may stand for each other, from WordNet: stems, and how much the other counts."""
     found: defaultdict[str, dict[str, float]] = defaultdict(dict)
-    for line in files("reedbed.ai").joinpath("near_words.txt").read_text("utf-8").splitlines():
-        if line.startswith("#"):
-            continue
-        first, *others = line.split()
+    for first, *others in _lines("near_words.txt"):
         one = stem(first)
         for written in others:
             other, closeness = stem(written.rstrip("+")), NEAR_WORD if written.endswith("+") else FAR_WORD
@@ -127,3 +154,8 @@ def _near_words() -> Mapping[str, Mapping[str, float]]:
                 found[one][other] = max(closeness, found[one].get(other, 0.0))
                 found[other][one] = max(closeness, found[other].get(one, 0.0))
     return found
+
+
+def _lines(file: str) -> list[list[str]]:
+    lines = files("reedbed.ai").joinpath(file).read_text("utf-8").splitlines()
+    return [line.split() for line in lines if not line.startswith("#")]

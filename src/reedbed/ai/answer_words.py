@@ -32,7 +32,8 @@ _KINDS = {
     r"|(?:en )?quelle ann[ée]e|cu[aá]ndo\b|(?:desde|hasta) cu[aá]ndo|(?:a|en) qu[eé] (?:hora|a[nñ]o|fecha|d[ií]a)",
     "person": r"who(?:m|se)?\b|which (?:politician|minister|person|player|author|judge)|we(?:r|m|n|ssen)\b|(?:à "
     r"|de )?qui\b|qui[eé]n(?:es)?\b",
-    "place": r"where\b|in which (?:city|country|town|place|region)|wo(?:hin|her)?\b|in welche[rmn]? (?:stadt|land|ort)"
+    "place": r"where\b|in which (?:city|country|town|place|region)|wo(?:hin|her)?\b|in welche[rmn]? (?:stadt"
+    r"|land|ort)"
     r"|o[uù]\b|d'o[uù]\b|dans quel(?:le)? (?:ville|pays)|(?:a|de|en)? ?d[oó]nde\b|en qu[eé] (?:ciudad|pa[ií]s)",
     "cause": r"why\b|what (?:caused|causes|led to|started|brought|triggered)|what (?:was|is) the (?:cause|reason)"
     r"|for what reason|how come"
@@ -87,9 +88,14 @@ COSTS = _any_case(
     r"cuesta\w*|cost[óo]\w*|precio|vale|dinero|valor)\b"
 )
 MONEY = _any_case(
-    r"[$£€]\s?\d|\d\s?[$£€]|\b(?:million|billion|milliard|millon|milli|mrd|mio|bn)\w*|"
-    rf"(?:\d|\b(?:{_NUMBER_WORDS}))[\d.,]*\s(?:\w+\s)?(?:pounds?|dollars?|euros?|crowns?|kron\w+|francs?"
-    rf"|pesos?|yen|pfund)\b"
+    r"[$£€]\s?\d|\d\s?[$£€]|\b(?:milliard|mrd|bn)\w*"
+    r"|\b(?:million|billion|millon|milli)\w*(?=\W*$|\W*[.,;:)]|\s+(?:a|an|and|as|at|by|for|from|in|more|less|of"
+    r"|on|or|over|per"
+    r"|than|that|the|this|to|when|which|while|with|after|before|last|next|auf|bei|für|im|mehr|pro|und|weniger"
+    r"|zu|de|en|et|par"
+    r"|plus|pour|sur|al|con|más|menos|para|por|y)\b|\s+d['’])|"
+    rf"(?:\d|\b(?:{_NUMBER_WORDS}))[\d.,]*[\s-](?:\w+\s)?(?:pounds?|dollars?|euros?|cents?|crowns?|kron\w+|francs?"
+    rf"|pesos?|yen|pfund|pence|rupees?|rubel|roubles?)\b"
 )
 SHARE = _any_case(
     r"\d\s?%|\b(?:percent|per cent|prozent|points?|punkte?|pour cent|por ciento|a (?:fifth|third|quarter"
@@ -114,6 +120,8 @@ STRONG_CAUSE = _any_case(
     r"|aufgrund|grund|ursache|"
     r"auslöser|nachdem|ausgelöst|parce qu|à cause|en raison|provoqu\w+|causé\w*|faute de|porque|debido"
     r"|causad\w+|provoc\w+|"
+    r"konsequenz|vorwürfe|conséquence|accus\w+|consecuencia|acusa\w+|prompted|following|amid|in response to"
+    r"|row over|allegations?|"
     r"por culpa|motivo|origin[óoa]\w*|triggered|sparked|ausgelöst|déclench\w+)"
 )
 CAUSE = _any_case(
@@ -127,51 +135,99 @@ PLACE = re.compile(
     r"|\b(?:in|at|on|inside|under|behind|dans|sous|sur|im|in einem|in einer|en|bajo) (?:an? |the |un |une "
     r"|el |la |le )?\w{4,}"
 )
-NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-ZÀ-Ý][\w’'-]+(?: [A-ZÀ-Ý][\w’'-]+)*")
+NAME = re.compile(
+    r"(?<![.!?] )(?<!^)(?<!\b(?:at|in|on|to|im|am|zu|en|au) )(?<!\b(?:off|bei|aus) )(?<!\b(?:from|near|nach"
+    r"|over|dans) )\b[A-ZÀ-Ý][\w’'-]+(?: [A-ZÀ-Ý][\w’'-]+)*"
+)
 PERSON = re.compile(r"\b[A-ZÀ-Ý][\w’'-]+(?: (?:de |von |van |del )?[A-ZÀ-Ý][\w’'-]+)+\b")
 
+VOTES = _any_case(
+    r"\W*(?:how many|wie ?viele?|combien de|cu[aá]nt[oa]s) (?:votes?|stimmen|voix|suffrages|votos?|points?"
+    r"|punkte?|puntos|degrees|grad)"
+)
 COUNTED = _any_case(r"\W*(?:how many|wie ?viele?|(?:à )?combien de|cu[aá]nt[oa]s?)\s+(?:\w+['’]s?\s)?(\w+)")
 """What is counted: the word after "how many"."""
 
 # Answers to "how old", "how far" and the like, by the beginning of the question.
+_MEASURE = (
+    rf"(?:\d[\d.,]*[\s-]?|\b(?:{_NUMBER_WORDS}|an?|one|ein\w*|une?|un[oa]?)[\s-])"
+    r"(?:(?:and|und|et|y) a half )?(?:\w+[\s-])?"
+)
+_LENGTHS = (
+    r"(?:k?m\b|cm\b|mm\b|\w*met(?:re|er|ro)|\w*mètre|kilom|miles?\b|feet\b|foot\b|ft\b|inch|yards?\b|millas?"
+    r"|light[- ]|lichtjahr"
+    r"|années-lumi|años luz|pieds?\b|storeys?|stories|floors|stockwerk|étages|plantas)"
+)
 MEASURES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
     (_any_case(rf"\W*(?:{question})"), _any_case(answer))
     for question, answer in (
         (
-            r"how old|wie alt|quel [âa]ge|qu[eé] edad",
-            r"\b\d{1,3}[- ]years?|year-old|aged \d|, \d\d,|jährige|jahre alt|\bans\b|años",
+            r"how old|at what age|wie alt|(?:à )?quel [âa]ge|(?:a )?qu[eé] edad|cu[aá]ntos a[nñ]os tiene",
+            rf"{_MEASURE}(?:years?\b|year-old|months?\b|weeks?\b|days?\b|jahre?n?\b|\w*jährig|jährige|ans\b"
+            rf"|mois\b|años\b|meses\b|century|centuries)"
+            rf"|aged \d|, \d{{1,3}}\b|\(\d{{1,3}}\)|\bat \d\d\b|\b1\d\d\d\b|\b20\d\d\b|\d\w*jährig|\b\w+-year-old",
         ),
         (
-            r"how (?:deep|far|tall|high (?:is|was|will)?(?! .*(?:rate|turnout|inflation|price))|wide)"
-            r"|wie (?:tief|weit|groß|lang)|quelle (?:hauteur|distance)|cu[aá]nto mide",
-            r"\d\s?-?(?:k?m\b|cm\b|kilom|met|miles?|feet|foot|ft\b|centi|mèt|millas?|light|lichtjahr"
-            r"|années-lumi|años luz)"
-            r"|\b\w+ (?:centi|kilo)?(?:met(?:re|er|ro)s?|mètres?|metern?)\b",
+            r"how (?:deep|far|tall|high (?:is|was|will|did|does|were|are)?(?! .*(?:rate|turnout|inflation"
+            r"|price))|wide|long)"
+            r"|wie (?:tief|weit|lang|breit|hoch)|quelle (?:hauteur|distance|longueur|profondeur|taille)"
+            r"|de quelle (?:hauteur|longueur)"
+            r"|cu[aá]nto mide|qu[eé] (?:altura|longitud|distancia|profundidad)",
+            rf"{_MEASURE}{_LENGTHS}|{_MEASURE}(?:hect\w+|hektar|acres?|quadrat\w+|square|people|einwohner|seats"
+            rf"|sitze|plätze|%|percent)",
         ),
         (
             r"how heavy|how much (?:does|did|do) .* weigh|wie schwer|combien p[eè]se|quel poids|cu[aá]nto pesa",
-            r"\d\s?(?:k?g\b|kilo|gram|ton|pound|ounce|stone\b|tonne|pfund|libras)",
+            rf"{_MEASURE}(?:k?g\b|kilo|gram|\w*ton|pound|ounce|stone\b|pfund|libras|zentner)",
         ),
         (
-            r"how fast|wie schnell|[àa] quelle vitesse|a qu[eé] velocidad",
-            r"\d\s?(?:mph|km/h|kph|knots|miles an hour|noeuds|nudos)",
+            r"how fast|how quick\w*|wie schnell|[àa] quelle vitesse|quelle vitesse|a qu[eé] velocidad",
+            rf"{_MEASURE}(?:mph|km|kph|knots?|miles (?:an|per) hour|kilomet\w+|kilomètres|stundenkilometer"
+            rf"|noeuds|nudos|mbit|gbit|megabit|gigabit"
+            r"|times|mal|fois|veces|%|percent|prozent|second|minute|sekunde|hour)",
         ),
-        (r"how strong|wie stark", r"magnitude|stärke|magnitud|\b[4-9][.,]\d\b"),
-        (r"how hot|how cold|wie (?:heiß|kalt|warm)", r"\d\s?(?:°|degrees?|grad|degrés|grados)"),
         (
-            r"how often|wie oft",
-            r"\b(?:every|times|once|twice|daily|weekly|jede\w*|mal|täglich|chaque|fois|cada|veces)\b",
+            r"how strong|how powerful|wie stark|quelle (?:force|magnitude)|de quelle magnitude|qu[eé] magnitud"
+            r"|cu[aá]l fue la magnitud",
+            rf"magnitude|\bstärke|magnitud|\b[3-9][.,]\d\b|{_MEASURE}(?:mph|km|kph|knots|mega\w+|kilo\w+"
+            rf"|giga\w+|horsepower|ps\b|percent|%|prozent)",
+        ),
+        (
+            r"how (?:hot|cold|warm)|wie (?:heiß|kalt|warm)|quelle temp[ée]rature|qu[eé] temperatura",
+            rf"{_MEASURE}(?:°|[cf]\b|degrees?|grad|degrés|grados)",
+        ),
+        (
+            r"how often|how frequently|wie oft|wie häufig|à quelle fréquence|cada cu[aá]nto|con qu[eé] frecuencia",
+            r"\b(?:every|each|times|once|twice|daily|weekly|monthly|yearly|hourly|jede\w*|\w*mal|täglich"
+            r"|wöchentlich|chaque|fois"
+            r"|tous les|toutes les|cada|veces|todos los)\b",
         ),
     )
 )
 
 QUANTITY = _any_case(
-    rf"(?:\d|\b(?:{_NUMBER_WORDS}))[\d.,]*[\s-](?:k?m|cm|k?g|(?:square|cubic|quadrat|kubik)?[\s-]?(?:kilo|centi|milli)?met(?:er|re|ro)n?s?"
+    rf"(?:\d|\b(?:{_NUMBER_WORDS}))[\d.,]*[\s-](?:k?m|cm|k?g|(?:square|cubic|quadrat|kubik)?[\s-]?(?:kilo|centi"
+    rf"|milli)?met(?:er|re|ro)n?s?"
     r"|kilo\w*|gram\w*|ton\w*|lit(?:er|re|ro)n?s?|hect\w+|hektar|acres?|miles?|feet|foot|pounds?|gallons?|barrels?"
     r"|barriles|millas|watts?|kilowatt\w*|megawatt\w*|gigawatt\w*|terawatt\w*|[kmgt]wh?|[kmgt]b|\w*bytes?|tokens?)\b"
 )
 """A number with a unit that is no money, share or time."""
+MUCH_MORE = _any_case(
+    r"\W*(?:how much|(?:um )?wie ?viel|(?:de )?combien|cu[aá]nto) (?:\w+er|more|less|mehr|weniger|plus|moins"
+    r"|más|menos)\b"
+)
 MUCH_OF = _any_case(r"\W*(?:how much|wie ?viel|combien de|cu[aá]nt[oa]) (\w+)")
+COUNTS_OTHERS = _any_case(
+    rf"\b(?:magnitude|stärke|magnitud|version|issue|number|no\.|n[º°])\s\d[\d.,]*"
+    rf"|\b\d+[.,]\d+\b(?!\s*(?:million|billion|milli|millon|mrd|bn|m\b))(?<![.,]\d\d\d)"
+    rf"|(?:\d|\b(?:{_NUMBER_WORDS}|one|a|ein\w*|une?|una?))[\d.,]*\s?(?:%|percent|per cent|prozent|pour cent"
+    rf"|por ciento)"
+    rf"|(?:\d|\b(?:{_NUMBER_WORDS}))[\d.,]*[\s-](?:{_UNITS}){_PLURAL}\b(?:-old)?"
+    rf"|(?:\d|\b(?:{_NUMBER_WORDS}))[\d.,]*[\s-](?:times|mal|fois|veces|grad|degrees?|points?|punkte?|puntos?)\b"
+    rf"|\b\d{{1,2}}(?:er|\.)? (?:de )?(?:{_MONTHS})\b|\b(?:{_MONTHS}) \d{{1,2}}\b|\b(?:19|20)\d\d\b"
+    rf"|\b\d{{1,2}}[:.]\d\d\b"
+)
+"""Numbers that do not say how many: shares, times, versions, dates."""
 DEMANDED = _any_case(
     r"\b(?:faces? up to|could (?:get|face)|demand\w*|calls? for|maximum|droht|drohen|forder\w+|verlang\w+"
     r"|höchst\w+|risque\w*|"
@@ -182,93 +238,21 @@ TIMES = frozenset(f"{_MONTHS}|{_DAYS}".split("|"))
 """Capitalised in English, but no names: a report of November does not say so."""
 CAPITALISED = frozenset(f"{_MONTHS}|{_DAYS}|euro|euros|million|millionen|milliarden|prozent".split("|"))
 
-# --- Words that mean the same in questions and reports; a group may hold several languages
+# --- Phrases and the words that mean the same
 
-_GROUPS = """
-die dies died dying kill killed dead death deaths toll fatal victim victims sterben starb starben tot tote getötet
-  opfer mort morts mourir tué décès victime morir murió muerto muertos víctima
-quake earthquake tremor beben erdbeben séisme tremblement terremoto sismo temblor
-robbery theft raid heist steal stole stolen thief burglary loot copied copy diebstahl gestohlen dieb raub vol volé
-  voleur robo robado robar ladrón
-cost costs costly price priced worth value pay expensive fare euro euros dollar dollars pounds crowns kosten
-  kostet preis teuer wert coût coûter prix valeur precio costo costar cuesta valor caro
-blame fault reason cause caused because ursache grund raison provoquer provoqué causa motivo provocó
-begin begins began begun start starts started starting launch beginnen beginnt begann anfangen commencer débuter
-  début empezar comenzar inicio
-win won wins victory beat defeat elect elected election winner gewinnen gewann gewonnen sieg gewählt wahl gagner
-  gagné victoire élu élection ganar ganó victoria elegido elecciones
-strike strikes striking walkout walk stoppage streik streiken niederlegen niederlegung arbeit arbeitsniederlegung
-  grève débrayage huelga paro
-resign resigns resigned resignation quit quits step steps stepped stepping leave left office rücktritt
-  zurücktreten zurückgetreten amt démission démissionner dimitir dimisión renuncia
-succeed succeeds succeeded successor named replace replaces replaced appoint appointed nachfolger nachfolgerin
-  ernannt remplacer remplace succéder nommé sucesor nombrado reemplazar
-head heads lead leads led leader run runs ran chief boss governor director chef leiten leitet chefin diriger
-  dirige chef dirigeant dirigir jefe
-release releases released publish announce unveil unveils present presented show showed launched veröffentlichen
-  vorgestellt publier lancer présenter publicar lanzar presentar
-rise rises rose raise raised jump increase increased lift lifted climb grew steigen stieg gestiegen erhöhen
-  anstieg augmenter hausse monter subir aumentar subida subieron
-fall falls fell drop drops lower lowered lowers reduce cut cuts decrease slide lost lose sinken sank gesunken
-  senken fallen gefallen rückgang baisser baisse réduire bajar caer reducir caída
-arrest arrested charge charged detain accused accuse festgenommen verhaftet angeklagt anklage arrêter arrêté
-  inculpé detener detenido acusado
-jail jailed prison sentence sentenced haft gefängnis verurteilt strafe prison condamné peine cárcel prisión
-  condenado condena
-convict convicted guilty schuldig verurteilt coupable condamné culpable condenado
-fire wildfire blaze flames burn burned brand feuer waldbrand incendie feu incendio fuego llamas quemar quemó
-delay delayed postpone postponed verspätung verschoben retard reporté retraso aplazado
-strong strength magnitude powerful stark stärke force puissant magnitude fuerte magnitud
-wind winds gust gusts mph kmh windgeschwindigkeit vent viento
-outage failure fault crash down unreachable offline ausfall panne panne coupure apagón fallo avería
-crash collide collided collision accident hit struck unfall zusammenstoß accident collision accidente choque
-injure injured hurt wounded broke verletzt verletzte blessé blessés herido heridos
-survive survivor alive überleben lebend survivre vivant sobrevivir vivo
-oppose opposed opposition against dagegen gegen contre contra
-decide decided decision vote voted entscheiden entscheidung beschließen beschlossen stimmen décider décision voter
-  decidir decisión votar
-attack attacked attacker attackers hack hacked hacker hackers breach leak angriff angreifer attaque pirates ataque
-  atacantes
-protest protests protestieren protester manifester protestar
-close closed closes shut shuts closure blocked schließen geschlossen gesperrt sperrung sperren fermer fermé
-  fermeture cerrar cerrado cierre
-open opens opened opening öffnen öffnet eröffnet eröffnung eingeweiht einweihung freigegeben ouvrir ouvert
-  ouverture abrir abierto apertura
-beach beaches strand stranding plage playa
-company firm maker manufacturer start-up unternehmen firma hersteller entreprise société empresa compañía
-doctor doctors medic physician surgery surgeries practice practices arzt ärzte praxis médecin médico
-plane planes aircraft jet flight flights flugzeug flug flüge avion vol vols avión vuelo
-train trains rail railway zug züge bahn fernzüge train trains ferroviaire tren trenes
-demand demands want wants ask asks call verlangen fordern fordert forderung réclamer demander exiger pedir piden
-  exigir reclamar
-trap trapped buried freed rescue rescued found verschüttet gerettet piégé sauvé atrapado rescatado
-minister ministry ministerin ministerium ressort ministre ministère ministro ministra ministerio
-patient patients record records data patientendaten daten données datos paciente
-goalkeeper goalie keeper torwart gardien portero
-phone smartphone handy telefon telefone téléphone teléfono
-watch smartwatch uhr montre reloj
-flight-attendant attendant attendants cabin crew stewardess flugbegleiter hôtesse azafata
-low-cost budget cheap billig
-job jobs stelle stellen arbeitsplätze emploi emplois poste empleo puestos
-bridge brücke pont puente
-ship ships vessel ferry boat trawler schiff fähre boot navire bateau barco buque
-fix fixes fixed repair repaired mend bugfix reparieren repariert reparatur réparer réparation reparar reparación
-build building built construct bauen gebaut bau construire construction construir construcción
-ban banned forbid prohibit verbieten verbot verboten interdire interdit prohibir prohibido
-buy bought purchase acquire takeover kaufen gekauft kauf acheter achat comprar compra
-sell sold sale sales verkaufen verkauft verkauf vendre vente vender venta
-area hectare hectares acres fläche hektar superficie hectáreas
-unemployment jobless arbeitslos arbeitslosigkeit chômage paro desempleo
-rate rates zins zinsen leitzins zinssatz taux tasa tipo tipos
-destroy destroyed burnt zerstört zerstören détruit détruire destruir destruyó
-missing vermisst disparu disparus desaparecido desaparecidos
-agree agreed agreement deal settle settled end ended einigung einigen vereinbarung accord acuerdo
-""".strip()
-
-
-def synonym_groups() -> list[list[str]]:
-    return [str(group).split() for group in _GROUPS.replace("\n  ", " ").splitlines()]
-
+_PHRASES = {
+    "succeeds": r"t(?:ake|akes|ook|aking) over|fill(?:s|ed)? in for|st(?:ands|ood) in for",
+    "resigns": r"step(?:s|ped|ping)? down",
+    "cancelled": r"call(?:s|ed)? off|scrubbed",
+    "sale": r"g(?:o|oes|oing) on sale|went on sale|in(?: the)? (?:shops|stores)|hits? (?:the )?(?:shops|stores)",
+    "repaired": r"back to normal|works? again|working again|back online",
+    "dismissed": r"l(?:ay|ays|aid) off|let go",
+    "übernimmt": r"übernimmt|übernahm",
+    "retired": r"steps? back",
+}
+PHRASES = tuple(_PHRASES)
+"""Single words for phrases that mean the same."""
+PHRASE = _any_case("|".join(rf"\b({pattern})\b" for pattern in _PHRASES.values()))
 
 # --- Countries and their people
 
@@ -285,9 +269,11 @@ prix coût coûte coûterait kostet kosten preis teuer anteil cuesta costó prec
 während near statt bleibt author away deep tall heavy wide money per own owns owned have person thing kind type
 use made make took take last now long old far fast big large high hot cold much many often get gets got number
 amount time say said tell told happen happened report reported mean year years day days people become became does
-did do be there going will would find take took put came come go went keep kept anybody anyone somebody someone
+did do be there going will would find take took put came come go went keep kept back being down moment anybody
+anyone somebody someone
 exactly currently precise measuring viel viele wieviel lang lange hoch tief weit groß oft alt geld menschen jahr
-jahre tag tage heute jetzt künftig gibt gab machen macht werden worden wurde kommt kam geht ging combien beaucoup
+jahre weg fort tag tage heute jetzt künftig gibt gab machen macht werden worden wurde kommt kam geht ging combien
+beaucoup
 temps personnes ans jours année est-ce fait faire reste cuánto cuántos cuántas años días personas hay hace hizo
 tiempo ahora mucho será
 """
@@ -298,6 +284,11 @@ new people work day year years percent part parts high against under first last 
 gegen jahr jahre neue arbeit zwei partie pouvoir trabajo dos tres
 """
 CONTENT_WORDS = frozenset(_CONTENT_WORDS_TEXT.split())
+_COMMON_WORDS_TEXT = """
+working works worked possible happens involved affected going place places called name named known need needs neuer
+neues neuen heißt nouveau nouvelle nuevo nueva
+"""
+COMMON_WORDS = CONTENT_WORDS | frozenset(_COMMON_WORDS_TEXT.split())
 GERMAN_QUESTION = re.compile(
     r"\b(?:wer|wem|wen|was|wann|warum|wieso|weshalb|wie|wo|wohin|welche[rsnm]?|der|die|das|den|dem|des|ist"
     r"|wird|und)\b",

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import islice
 
 from reedbed.ai import answer_words as words_of
-from reedbed.ai.answer_stems import BEGINNING, StemSet, stem, stems_of, synonyms
+from reedbed.ai.answer_stems import BEGINNING, StemSet, one_word_each, place_forms, stem, stems_of, synonyms
 from reedbed.ai.extractive import sentences
 from reedbed.ai.responses import bounded
 from reedbed.domain.digests import Sentence
@@ -27,6 +27,8 @@ READ_CLOSELY = 30
 NEAREST = 3
 CONTEXT = 3
 """So many sentences of the best entry are quoted, where they have words of the question."""
+SEARCHED = 4
+"""A shorter stem is searched for as the word that it comes from."""
 HEADLINE = 0.2
 """A headline counts so much less than a sentence, unless it holds what is asked for."""
 
@@ -41,12 +43,17 @@ MIN_OWN, MIN_OWN_TYPED = 0.25, 0.12
 """The minimum share in the sentence alone."""
 LEAST_WITH_NAME = 0.5
 """Instead of `LEAST` for a sentence that holds what is asked for, in an entry with the names of the question."""
+TITLE_OF_PERSON = 0.3
 LEAST_OTHERS = 0.3
 """The minimum share of the words besides names in a sentence about a number, date or person, or just before it."""
+LEAST_SUBJECT = 0.5
+"""The minimum share of the words besides names in an entry with its story."""
 UNKNOWN_WORD = 2.3
 """The weight of a word that no entry found has: it may be said in other words."""
 STRONG = 0.3
 MAX_WEIGHT = 2.6
+TIME_WEIGHT, COMMON_WEIGHT = 0.6, 1.0
+"""The most that the name of a month or of a day weighs, since reports name other days, or none; and a common word."""
 _STRICT_KINDS = ("number", "amount", "duration", "date", "person")
 """Without a number, date or person a sentence is no answer to these."""
 
@@ -78,7 +85,7 @@ def inquire(question: str) -> Inquiry:
     focus: set[str] = set()
     is_german = words_of.GERMAN_QUESTION.search(question) is not None and not _is_english(question)
     before = ""
-    for place, raw in enumerate(re.findall(r"[^\W_][\w.,’'-]*[^\W_]|[^\W_]", question)):
+    for place, raw in enumerate(re.findall(r"[^\W_][\w.,’'-]*[^\W_]|[^\W_]", one_word_each(question))):
         bare = re.sub(r"[’'](?:s)?$", "", raw)
         bare = re.sub(r"^(?:l|d|qu|s|n|j|m|t|c)[’']", "", bare, flags=re.IGNORECASE)
         is_number = bare[:1].isdigit()
@@ -96,8 +103,10 @@ def inquire(question: str) -> Inquiry:
 
 def search_terms(inquiry: Inquiry) -> tuple[str, ...]:
     """Words to search for: the stems, then words of the same meaning."""
+    own = (one if len(one) >= SEARCHED else word for one, word in zip(inquiry.stems, inquiry.words, strict=True))
+    places = (form for one in inquiry.focus for form in place_forms(one))
     others = (other for one in inquiry.stems for other in sorted(synonyms().get(one, frozenset())))
-    return tuple(dict.fromkeys((*inquiry.stems, *others)))
+    return tuple(dict.fromkeys((*own, *places, *others)))
 
 
 def answer(inquiry: Inquiry, passages: Sequence[CitablePassage], stories: Mapping[int, int]) -> Answer:
@@ -196,8 +205,20 @@ class _Library:
         names = [index for index, one in enumerate(self.inquiry.stems) if one in self.inquiry.focus]
         for doc in self.best[:READ_CLOSELY]:
             story = self.stories.get(doc.passage.entry_id, self._nothing)
-            if all(max(doc.hits[index], story[index]) >= BEGINNING for index in names):
+            if all(max(doc.hits[index], story[index]) >= BEGINNING for index in names) and self._has_subject(
+                doc, story
+            ):
                 yield from self._sentences(doc, story, self.relevance[id(doc)] / top)
+
+    def _has_subject(self, doc: _Document, story: Sequence[float]) -> bool:
+        """Whether an entry or its story has enough of the words besides names, those left out that no entry has."""
+        known = [
+            index
+            for index, one in enumerate(self.inquiry.stems)
+            if one not in self.inquiry.focus and any(other.hits[index] for other in self.documents)
+        ]
+        has = sum(self.weights[index] * max(doc.hits[index], NEAR * story[index]) for index in known)
+        return has >= LEAST_SUBJECT * sum(self.weights[index] for index in known)
 
     def context(self, best: CitablePassage, shown: Sequence[frozenset[str]]) -> list[Sentence]:
         """What the best entry says beside the answer with words of the question, up to `CONTEXT` sentences in all."""
@@ -231,15 +252,18 @@ class _Library:
             own, together = self._covered(hits), self._covered(self._around(hits, near, story))
             score = sentence_score(self.inquiry, text, own, together)
             is_headline = text == doc.passage.title
-            if score is None or not self._says_what(
-                self._around(hits, list(map(max, near_before, doc.title_hits)), story)
-            ):
+            if score is None or not self._says_what(self._around(hits, self._just_before(near_before, doc), story)):
                 continue
             if is_headline and not self._is_typed(text):
                 score -= HEADLINE
             score += 0.1 * relevance - 0.004 * place - 0.05 * (text.split()[0].lower() in BACK_REFERENCES)
             if score >= MIN_SCORE:
                 yield _Found(text, score, doc.passage, frozenset(doc.words[place]))
+
+    def _just_before(self, sentence: Sequence[float], doc: _Document) -> list[float]:
+        """What the sentence before and the title say. A title says less about who did something."""
+        share = TITLE_OF_PERSON if self.inquiry.kind == "person" else 1.0
+        return [max(hit, share * in_title) for hit, in_title in zip(sentence, doc.title_hits, strict=True)]
 
     def _is_typed(self, text: str) -> bool:
         return self.inquiry.kind in _STRICT_KINDS and type_bonus(self.inquiry, text) >= STRONG
@@ -271,10 +295,13 @@ class _Library:
         size = len(self.documents)
         counts = [sum(doc.hits[index] > 0 for doc in self.documents) for index in range(len(self.inquiry.stems))]
         return [
-            UNKNOWN_WORD
-            if not count and one not in self.inquiry.focus
-            else min(MAX_WEIGHT, 0.6 + math.log(1 + (size + 0.5) / (count + 0.5)))
-            for one, count in zip(self.inquiry.stems, counts, strict=True)
+            min(
+                _most(word),
+                UNKNOWN_WORD
+                if not count and one not in self.inquiry.focus
+                else 0.6 + math.log(1 + (size + 0.5) / (count + 0.5)),
+            )
+            for one, word, count in zip(self.inquiry.stems, self.inquiry.words, counts, strict=True)
         ]
 
     def _story_hits(self, stories: Mapping[int, int]) -> dict[int, list[float]]:
@@ -291,6 +318,10 @@ class _Library:
             count: float = doc.counts.get(one, 0) or hit
             score += weight * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * doc.length / average)) if count else 0.0
         return score
+
+
+def _most(word: str) -> float:
+    return TIME_WEIGHT if word in words_of.TIMES else COMMON_WEIGHT if word in words_of.COMMON_WORDS else MAX_WEIGHT
 
 
 def _is_statement(text: str) -> bool:
@@ -323,17 +354,20 @@ def type_bonus(inquiry: Inquiry, text: str) -> float:
             return 0.45 if wanted.search(text) else -0.3
     match inquiry.kind:
         case "number":
-            if not words_of.NUMBER.search(text):
+            counted = words_of.COUNTED.match(inquiry.question) and not words_of.VOTES.match(inquiry.question)
+            if not words_of.NUMBER.search(words_of.COUNTS_OTHERS.sub(" ", text) if counted else text):
                 return -0.45
             return 0.4 if _counts_what_is_asked(inquiry, text) else -0.2
         case "amount":
-            is_cost = words_of.COSTS.search(inquiry.question)
+            is_cost = words_of.COSTS.search(inquiry.question) and not words_of.MUCH_MORE.match(inquiry.question)
             if not is_cost and words_of.MUCH_OF.match(inquiry.question) and words_of.QUANTITY.search(text):
                 return 0.45
             wanted = words_of.MONEY if is_cost else words_of.SHARE
             is_other = words_of.MONEY.search(text) or words_of.SHARE.search(text)
             if wanted.search(text):
                 return 0.45
+            if is_cost:
+                return -0.45
             is_number = wanted is words_of.SHARE and words_of.NUMBER.search(text)
             return 0.2 if is_other else 0.1 if is_number else -0.45
         case "duration":
@@ -341,7 +375,7 @@ def type_bonus(inquiry: Inquiry, text: str) -> float:
         case "date":
             return 0.45 if words_of.EXACT_DATE.search(text) else 0.2 if words_of.DATE.search(text) else -0.45
         case "cause":
-            return 0.4 if words_of.STRONG_CAUSE.search(text) else 0.2 if words_of.CAUSE.search(text) else -0.05
+            return 0.6 if words_of.STRONG_CAUSE.search(text) else 0.2 if words_of.CAUSE.search(text) else -0.3
         case "place":
             return 0.3 if _holds_new_name(words_of.PLACE, inquiry, text) else -0.2
         case "person":
@@ -370,10 +404,11 @@ def _counts_what_is_asked(inquiry: Inquiry, text: str) -> bool:
 
 def _holds_new_name(pattern: re.Pattern[str], inquiry: Inquiry, text: str) -> bool:
     """Whether a name stands there that has words besides those of the question."""
-    known = _known_capitals() | frozenset(inquiry.stems)
+    known, asked = _known_capitals(), frozenset(inquiry.stems)
     least = 2 if pattern is words_of.PERSON else 1
     return any(
-        sum(stem(word) not in known for word in index_text(name).split()) >= least for name in pattern.findall(text)
+        sum(word not in known and stem(word) not in asked for word in index_text(name).split()) >= least
+        for name in pattern.findall(text)
     )
 
 
@@ -399,8 +434,8 @@ def _with_source(claim: Sentence, entry_id: int) -> Sentence:
 
 @cache
 def _known_capitals() -> frozenset[str]:
-    """Stems of words that may be capitalised and are no names."""
-    return frozenset(map(stem, _stopwords())) | frozenset(stem(index_text(word)) for word in words_of.CAPITALISED)
+    """Words that may be capitalised and are no names."""
+    return _stopwords() | frozenset(map(index_text, words_of.CAPITALISED))
 
 
 @cache

@@ -77,6 +77,16 @@ def test_the_sentence_that_holds_what_is_asked_for_comes_first(question: str, se
         ),
         ("How heavy is the Orbit phone?", "The phone of Orbit weighs 298 grams."),
         ("Combien de gares compte la ligne 15 ?", "La ligne 15 compte seize gares."),
+        ("Who replaces Gordon Hale?", "Ruth Calloway takes over from Gordon Hale."),
+        ("When can people buy the Orbit Phone?", "The Orbit Phone goes on sale on 20 November."),
+        ("When was Telvia working again?", "Telvia was back to normal by 10 a.m. on Friday."),
+        ("How old is the bridge of Marrow?", "The bridge of Marrow was built in 1886."),
+        ("How far is the comet?", "The comet is two million miles away."),
+        ("Qui remplace Agnès Vautrin ?", "Le médecin Julien Maret a été nommé au lendemain du départ d'Agnès Vautrin."),
+        ("Wer sucht den Luchs?", "Tierärztin Jana Petersen fahndete nach dem Luchs, den viele suchen."),
+        ("¿Cuántos hogares están sin luz?", "Unas 600.000 viviendas pasaron la noche sin electricidad."),
+        ("Какой длины новый мост через Иртыш?", "Новый мост через Иртыш длиной 1,3 километра открыт."),
+        ("When were Japanese interest rates last this high?", "Japan's interest rate was last this high in 1995."),
     ],
 )
 def test_an_answer_in_other_words_is_found(question: str, text: str) -> None:
@@ -88,6 +98,36 @@ def test_a_weight_is_no_other_number() -> None:
         _told("How heavy is the Orbit phone?", "The phone of Orbit has a heavy price: it costs 2,499 euros.").claims
         == ()
     )
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How many people were hurt on the Noto peninsula?", "People on the Noto peninsula felt a quake of 6.4."),
+        ("How many people died in Corvo?", "Signals in Corvo, where people died, had failed eleven times."),
+        ("What does the Orbit phone cost?", "The price of shares in Orbit, which makes the phone, rose 4 percent."),
+        ("What does the Orbit phone cost?", "Orbit expects that 11 million phones are sold at this price."),
+        ("Who was the pilot of the Norvind flight?", "The pilot of the Norvind flight from Oslo landed in Halifax."),
+        ("Who founded Calder Pharma?", "A jury in Ohio found that Calder Pharma had hidden the risks."),
+        (
+            "Why did the finance minister of Valdoria resign?",
+            "The first woman of Valdoria resigned because of a fraud.",
+        ),
+        ("Wie lang ist die Elmtalbrücke?", "Die Elmtalbrücke kostet Firmen 1,2 Millionen Euro am Tag."),
+    ],
+)
+def test_what_is_near_the_answer_is_none(question: str, text: str) -> None:
+    assert _told(question, "The finance committee and the minister met.", text).claims == ()
+
+
+def test_a_month_in_the_question_need_not_stand_in_the_answer() -> None:
+    found = _told("How many holes did Orbit close in November?", "Orbit has closed 71 holes in its phones.")
+    assert found.claims != ()
+
+
+def test_a_short_stem_and_a_country_are_searched_for_as_words() -> None:
+    assert "noto" in search_terms(inquire("Who lives in Noto?"))
+    assert "japa" in search_terms(inquire("How high are Japanese rates?"))
 
 
 def test_what_is_not_told_is_not_answered_and_the_nearest_entry_is_named() -> None:
