@@ -177,10 +177,11 @@ def _ends(text: str) -> tuple[str, str]:
 
 def _in_modules() -> Iterator[tuple[str, str | tuple[str, ...]]]:
     """Read as Python reads them: Babel does not look into the braces of an f-string."""
-    for layer in LAYERS_WITH_ERRORS:
+    for layer in (*LAYERS_WITH_ERRORS, "api"):
         for file in sorted((SOURCES / layer).rglob("*.py")):
             module, name = ast.parse(file.read_text()), str(file.relative_to(SOURCES))
-            yield from ((name, message) for message in _raised(module))
+            if layer != "api":  # programs read its errors
+                yield from ((name, message) for message in _raised(module))
             yield from ((name, message) for message in _translated(module, of_web=layer == "web"))
     yield from (("domain/failures.py", code.text) for code in FailureCode if code not in WITHOUT_TEXT)
 

@@ -15,7 +15,7 @@ from reedbed.domain.users import User
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel, FailureName, FailureText, JsonId, ListPage, ResponseModel, Timestamp
 from reedbed.http.params import IdPath
-from reedbed.http.responses import ApiRouter, Json, attachment_name
+from reedbed.http.responses import ApiRouter, Json, attachment_name, is_head
 from reedbed.services.books.mail import is_confirmed, sender_of, set_address
 from reedbed.services.books.manage import delete_book, get_book, list_books, mail_book, read_book, request_book
 from reedbed.services.books.plans import add_plan, delete_plan, list_plans, zone_for
@@ -236,7 +236,7 @@ def book_file(request: Request, runtime: Runtime, book: Book, wanted: str | None
     if chosen is not None:
         headers["Content-Range"] = f"bytes {first}-{last}/{book.length}"
     status = 200 if chosen is None else 206
-    if request.method == "HEAD":
+    if is_head(request):
         return Response(None, status, headers, BOOK_TYPE)
     return StreamingResponse(read_book(runtime, book, first, last), status, headers, BOOK_TYPE)
 

@@ -74,6 +74,7 @@ ROUTERS = (
     RouterName("reedbed.api.reader_apps.fever:router", ("api/fever.php", "fever", "fever.php")),
     RouterName("reedbed.api.reader_apps.greader:router", ("", "accounts", "api/greader.php", "greader", "reader")),
     RouterName("reedbed.api.reader_apps.gpodder:router", ("api/2", "clientconfig.json", "index.php", "subscriptions")),
+    RouterName("reedbed.api.reader_apps.opds:router", ("opds",)),
     RouterName("reedbed.api.mcp.routes:router", ("mcp",)),
     RouterName("reedbed.api.openapi:router", ("api/v1/openapi.json",)),
 )

@@ -146,6 +146,30 @@ def check_source(
     return BookSource(checked_view, feed_id, folder_id, name, search_id)
 
 
+def named_source(name: str) -> BookSource:
+    """Read what a form or an address names: `unread`, `digests`, `folder:3`, `tag:birds`, `search:4` …"""
+    kind, _, key = name.partition(":")
+    match kind:
+        case "feed":
+            return check_source(feed_id=_id(key))
+        case "folder":
+            return check_source(folder_id=_id(key))
+        case "tag":
+            return check_source(tag=key)
+        case "search":
+            return check_source(search_id=_id(key))
+        case "digest":
+            return check_source(digest_id=_id(key))
+        case _:
+            return check_source(name)
+
+
+def _id(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 16):
+        raise Invalid("There is nothing with this id.", field="of")
+    return int(text)
+
+
 def check_weekday(weekday: int | None) -> int | None:
     if weekday is not None and not 0 <= weekday <= 6:
         raise Invalid("The day of the week must be between 0 (Monday) and 6 (Sunday).", field="weekday")

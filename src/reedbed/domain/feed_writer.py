@@ -1,8 +1,9 @@
-"""Writes feeds: Atom 1.0, RSS 2.0 and JSON Feed 1.1. The XML is well-formed for any input."""
+"""Writes feeds: Atom 1.0, RSS 2.0, JSON Feed 1.1 and OPDS catalogues. The XML is well-formed for any input."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from email.utils import format_datetime
+from typing import Literal
 
 from reedbed.domain.listening import Spoken, show_notes
 from reedbed.domain.records import record
@@ -188,6 +189,77 @@ def json_feed(items: Iterable[JsonFields], **fields: object) -> JsonFields:
 
 def without_empty(**fields: object) -> JsonFields:
     return {name: value for name, value in fields.items() if value not in (None, "", [])}
+
+
+# --- OPDS 1.2
+
+_OPDS, _DUBLIN_CORE = "http://opds-spec.org/2010/catalog", "http://purl.org/dc/terms/"
+_ACQUISITION = "http://opds-spec.org/acquisition"
+CatalogueKind = Literal["navigation", "acquisition"]
+
+
+def catalogue_type(kind: CatalogueKind) -> str:
+    return f"application/atom+xml;profile=opds-catalog;kind={kind}"
+
+
+@record
+class CatalogueEntry:
+    """A book, or a page of the catalogue (`leads_to`)."""
+
+    id: str
+    title: str
+    updated: Instant
+    url: str
+    leads_to: CatalogueKind | None = None
+    text: str = ""
+    language: str = ""
+    length: int = 0
+    """Bytes of a book, if it is made."""
+    media_type: str = "application/epub+zip"
+
+
+@record
+class CataloguePage:
+    id: str
+    title: str
+    updated: Instant
+    kind: CatalogueKind
+    self_url: str
+    start_url: str
+    next_url: str = ""
+
+
+def write_catalogue(page: CataloguePage, entries: Iterable[CatalogueEntry]) -> bytes:
+    parts = (
+        _element("id", page.id),
+        _element("title", page.title),
+        _element("updated", rfc3339(page.updated)),
+        _parent("author", [_element("name", "Reedbed")]),
+        _link(page.self_url, "self", catalogue_type(page.kind)),
+        _link(page.start_url, "start", catalogue_type("navigation")),
+        *([_link(page.start_url, "up", catalogue_type("navigation"))] if page.self_url != page.start_url else ()),
+        *([_link(page.next_url, "next", catalogue_type(page.kind))] if page.next_url else ()),
+        *map(_catalogue_entry, entries),
+    )
+    root = {"xmlns": ATOM, "xmlns:dc": _DUBLIN_CORE, "xmlns:opds": _OPDS}
+    return f"<?xml version='1.0' encoding='UTF-8'?>\n{_parent('feed', parts, **root)}".encode()
+
+
+def _catalogue_entry(entry: CatalogueEntry) -> str:
+    if entry.leads_to:
+        link = _link(entry.url, "subsection", catalogue_type(entry.leads_to))
+    else:
+        length = {"length": str(entry.length)} if entry.length else {}
+        link = _element("link", href=entry.url, rel=_ACQUISITION, type=entry.media_type, **length)
+    parts = (
+        _element("id", entry.id),
+        _element("title", entry.title),
+        _element("updated", rfc3339(entry.updated)),
+        *_optional("dc:language", entry.language),
+        *([_element("content", entry.text, type="text")] if entry.text else ()),
+        link,
+    )
+    return _parent("entry", parts)
 
 
 # --- XML

@@ -78,6 +78,7 @@ ErrorPage = Callable[[Request, ReedbedError, int], Awaitable[Response]]
 PROGRAM_PATHS = (
     "//",  # from apps configured with a base URL that ends in a slash
     "/api/",
+    "/opds",
     "/accounts",
     "/clientconfig.json",
     "/greader",

@@ -100,7 +100,7 @@ def _has_one_host(scope: Scope) -> bool:
 
 
 class HeadMiddleware:
-    """Answer HEAD like GET without the body, on every path."""
+    """Answer HEAD like GET without the body, on every path. Routes that would do work for the body ask `is_head`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -119,7 +119,8 @@ class HeadMiddleware:
                 ended = True
                 await send({"type": "http.response.body", "body": b""})
 
-        await self._app({**scope, "method": "GET"}, receive, send_head)
+        state = {**scope.get("state", {}), "is_head": True}
+        await self._app({**scope, "method": "GET", "state": state}, receive, send_head)
 
 
 # --- Body limits

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import orjson
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from reedbed.domain.records import record
@@ -51,6 +51,11 @@ def download(parts: AsyncGenerator[bytes], name: str, media_type: str) -> Stream
         "Content-Security-Policy": "default-src 'none'; sandbox",
     }
     return StreamingResponse(parts, 200, headers, media_type)
+
+
+def is_head(request: Request) -> bool:
+    """Whether only the head of the answer is wanted; `HeadMiddleware` has made a GET of it."""
+    return getattr(request.state, "is_head", False)
 
 
 def attachment_name(name: str) -> str:

@@ -10,7 +10,7 @@ from reedbed.domain.refresh.schedule import round_duration
 from reedbed.domain.times import DAY, HOUR, MINUTE, Instant, Millis, from_datetime, rfc3339, to_datetime
 from reedbed.domain.users import Caller
 from reedbed.services.users import preferences_of
-from reedbed.web.i18n import current_conventions, ngettext, translate
+from reedbed.web.i18n import current_conventions, decimal, ngettext, translate
 from reedbed.web.views.layout import TimeView
 
 ZONE_COOKIE = "reedbed_zone"
@@ -86,6 +86,15 @@ def ago(moment: Instant, now: Instant) -> str:
     if span < DAY:
         return ngettext("%(num)s hour ago", "%(num)s hours ago", span // HOUR)
     return ngettext("%(num)s day ago", "%(num)s days ago", span // DAY)
+
+
+MEGABYTE = 1_000_000
+
+
+def format_size(size: int) -> str:
+    if size < MEGABYTE:
+        return f"{size / 1024:.0f} KB"
+    return f"{decimal(size / MEGABYTE, 1)} MB"
 
 
 def format_interval(span: Millis) -> str:

@@ -17,7 +17,7 @@ from reedbed.store.feeds import feeds as feed_status
 from reedbed.store.instance import FailingFeed, Queue, Size, SlowFeed
 from reedbed.store.jobs import Process, RunningJob
 from reedbed.store.users import Member
-from reedbed.web.formats import ago, format_future_time, full_time, zone_of
+from reedbed.web.formats import ago, format_future_time, format_size, full_time, zone_of
 from reedbed.web.i18n import decimal, enumerated, explain, marked, ngettext, sentence, translate
 from reedbed.web.plots import SPANS, fetch_plot, figure, new_entries_plot, span_options, success_plot, unchanged_plot
 from reedbed.web.sidebar import app_page
@@ -98,12 +98,6 @@ def under_way(running: Sequence[RunningJob], now: Instant) -> tuple[Progress, ..
         Progress(f"{job_label(job.kind)} · {ago(job.created_at, now)}", round(100 * min(max(job.progress, 0), 1)))
         for job in running
     )
-
-
-def format_size(size: int) -> str:
-    if size < MEGABYTE:
-        return f"{size / 1024:.0f} KB"
-    return f"{decimal(size / MEGABYTE, 1)} MB"
 
 
 def _current_work(process: Process) -> str:

@@ -30,6 +30,8 @@ ROUTERS = (
     RouterName("reedbed.web.framing:router", ("entry", "feeds", "settings"), _TRANSLATED),
     RouterName("reedbed.web.digests:unsubscribe_router", ("digests",), _TRANSLATED),
     RouterName("reedbed.web.digests:router", ("digests", "summaries"), _TRANSLATED),
+    RouterName("reedbed.web.books:confirm_router", ("books",), _TRANSLATED),
+    RouterName("reedbed.web.books:router", ("books",), _TRANSLATED),
     RouterName("reedbed.web.questions:router", ("ask",), _TRANSLATED),
     RouterName("reedbed.web.stories:router", ("stories",), _TRANSLATED),
     RouterName("reedbed.web.feeds.add:router", ("add",), _TRANSLATED),

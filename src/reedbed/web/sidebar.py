@@ -198,6 +198,7 @@ def _kept_links(here: str) -> tuple[SidebarLink, ...]:
         _link("starred", "/starred", translate("Starred"), "star", 0, here),
         _link("highlights", "/highlights", translate("Highlights"), "highlight", 0, here),
         _link("bookmarks", "/bookmarks", translate("Bookmarks"), "bookmark", 0, here),
+        _link("books", "/books", translate("Books"), "book", 0, here),
         _link("history", "/history", translate("Recently read"), "history", 0, here),
     )
 

@@ -21,6 +21,7 @@ from reedbed.web.views.settings import AppPassword, DevicesSettings, Saved, Setu
 from reedbed.web.views.settings import TokenView as ShownToken
 
 FRESHRSS, GOOGLE_READER, FEVER = "FreshRSS", "Google Reader API", "Fever"
+E_READERS = "Kobo, Kindle, PocketBook"
 APPLE, ANDROID, DESK = "iPhone, iPad, Mac", "Android", "Windows, Mac, Linux"
 
 
@@ -45,6 +46,7 @@ APPS = (
     App("RSS Guard", DESK, f"{GOOGLE_READER}, {FRESHRSS}"),
     App("NewsFlash", "Linux"),
     App("Fiery Feeds, ReadKit", APPLE, FEVER, "/fever/"),
+    App("KOReader, Thorium Reader", E_READERS, "OPDS", "/opds"),
 )
 
 

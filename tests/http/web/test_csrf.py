@@ -14,7 +14,7 @@ from tests.http.web.routes import page_routes
 
 OPEN = {"/login", "/setup", "/register", "/forgot", "/offline", "/sw.js", "/manifest.webmanifest", "/themes.css"}
 
-WITHOUT_LOGIN = ("/assets/", "/reset/", "/verify/", "/login/", "/digests/unsubscribe/", "/shared/")
+WITHOUT_LOGIN = ("/assets/", "/reset/", "/verify/", "/login/", "/digests/unsubscribe/", "/books/confirm/", "/shared/")
 
 
 def routes() -> Iterator[tuple[str, str]]:
@@ -23,7 +23,7 @@ def routes() -> Iterator[tuple[str, str]]:
 
 
 # Another site sends people back here, or a mail program unsubscribes them: their own secret vouches for them.
-FROM_ELSEWHERE = ("/login/back/", "/digests/unsubscribe/")
+FROM_ELSEWHERE = ("/login/back/", "/digests/unsubscribe/", "/books/confirm/")
 CHANGES = [(method, path) for method, path in routes() if method != "GET" and not path.startswith(FROM_ELSEWHERE)]
 SHOWN = [path for method, path in routes() if method == "GET"]
 

@@ -305,6 +305,7 @@ const ACTS = {
   settings: (line) => location.assign(isFolder(line) ? "/folders" : `/feeds/${idOf(line)}/edit`),
   add: (line) => newFolder(line),
   digest: (line) => location.assign(`/summaries?about=folder_id%3D${idOf(line)}`),
+  book: (line) => location.assign(`/books?of=folder:${idOf(line)}`),
   publish: (line) => location.assign(`/settings/published?view=folder:${idOf(line)}`),
   unsubscribe: (line) => leave(line),
   remove: async (line) => {

@@ -1,6 +1,7 @@
 """Shared by the reader app APIs: responses, conditional requests, parameters and feed icons."""
 
 import hmac
+from base64 import b64decode
 from collections import OrderedDict
 from collections.abc import Iterable
 from email.utils import formatdate
@@ -17,9 +18,10 @@ from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.records import record
 from reedbed.domain.times import SECOND, Instant
 from reedbed.domain.users import Caller
-from reedbed.http.auth import CurrentRuntime
+from reedbed.http.auth import CurrentRuntime, client_ip
 from reedbed.http.dependencies import place_of
 from reedbed.services.images import Pictures, image_urls_for_apps
+from reedbed.services.reader_apps import log_in
 from reedbed.services.runtime import Runtime
 from reedbed.store import blobs
 
@@ -180,6 +182,22 @@ class ReaderCall:
     @property
     def user_id(self) -> int:
         return self.caller.user_id
+
+
+# --- Basic authentication
+
+
+async def basic_login(request: Request, runtime: Runtime) -> str | None:
+    """The login token for the email and the app password of a Basic header."""
+    scheme, _, encoded = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        email, _, password = b64decode(encoded.strip(), validate=True).decode().partition(":")
+    except ValueError:
+        return None
+    request.state.app_login = await log_in(runtime, email, password, ip=client_ip(request))
+    return request.state.app_login
 
 
 # --- Feed icons, at signed URLs because apps load them without logging in

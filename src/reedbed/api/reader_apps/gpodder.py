@@ -4,7 +4,6 @@ Apps log in by Basic authentication with the account's email and an app password
 `sessionid` of a gpodder.net login instead. Devices are accepted and not kept: everything is shared by all.
 """
 
-from base64 import b64decode
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -15,7 +14,7 @@ import orjson
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
-from reedbed.api.reader_apps.common import json, read_params, text
+from reedbed.api.reader_apps.common import basic_login, json, read_params, text
 from reedbed.domain.errors import AppPasswordRequired, Forbidden, Invalid, NotFound
 from reedbed.domain.playback import EpisodeAction, PlayedEpisode
 from reedbed.domain.times import SECOND, Instant, from_datetime, to_datetime
@@ -31,7 +30,7 @@ from reedbed.services.playback.podcast_apps import (
     start_login,
     take_login,
 )
-from reedbed.services.reader_apps import caller_by_login_token, log_in
+from reedbed.services.reader_apps import caller_by_login_token
 from reedbed.services.runtime import Runtime
 
 
@@ -65,7 +64,7 @@ MAX_BODY = 4_000_000
 
 
 async def _caller(request: Request, runtime: Runtime, user: str = "") -> Caller:
-    token = await _login_token(request, runtime) or request.cookies.get(SESSION, "")
+    token = await basic_login(request, runtime) or request.cookies.get(SESSION, "")
     caller = await caller_by_login_token(runtime, token) if token else None
     if caller is None:
         raise AppPasswordRequired("Log in with your email and an app password.")
@@ -75,18 +74,6 @@ async def _caller(request: Request, runtime: Runtime, user: str = "") -> Caller:
         raise Forbidden("This token may only read.")
     await spend_request(runtime, caller)
     return caller
-
-
-async def _login_token(request: Request, runtime: Runtime) -> str | None:
-    scheme, _, encoded = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "basic":
-        return None
-    try:
-        email, _, password = b64decode(encoded.strip(), validate=True).decode().partition(":")
-    except ValueError:
-        return None
-    request.state.app_login = await log_in(runtime, email, password, ip=client_ip(request))
-    return request.state.app_login
 
 
 async def _body(request: Request) -> Any:

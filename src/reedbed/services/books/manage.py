@@ -1,6 +1,8 @@
 """A user's books: request, list, open and delete them."""
 
+import asyncio
 from collections.abc import AsyncGenerator
+from time import monotonic
 
 from reedbed.domain.books import MAX_KEPT, Book, BookSource, list_name
 from reedbed.domain.errors import Conflict, NotFound
@@ -21,6 +23,7 @@ MAX_PENDING = 3
 """Books of one user that are being made."""
 FRESH = 10 * MINUTE
 """How long a book is the answer to the same request."""
+LOOK_SECONDS = 0.3
 NO_SUCH = "There is no such book"
 NOTHING = "There is nothing in this list."
 
@@ -106,6 +109,16 @@ async def mail_book(runtime: Runtime, user: User, book_id: int) -> Book:
     if book.mail_status != "pending":
         await enqueue_book_mail(runtime, book, to)
     return await get_book(runtime, user.id, book_id)
+
+
+async def wait_for_book(runtime: Runtime, user_id: int, book_id: int, seconds: float) -> Book:
+    """The book when it is made or has failed, or after so many seconds."""
+    ends_at = monotonic() + seconds
+    book = await get_book(runtime, user_id, book_id)
+    while book.status == "pending" and monotonic() < ends_at:
+        await asyncio.sleep(LOOK_SECONDS)
+        book = await get_book(runtime, user_id, book_id)
+    return book
 
 
 # --- The file
