@@ -78,6 +78,48 @@ def test_the_page_around_the_article_goes() -> None:
         assert foreign not in found.content_html
 
 
+HERONS = "".join(
+    f"<li><h3>{number}/40</h3><p>Heron number {number} of another lake, far away from these reeds and their shore.</p></li>"
+    for number in range(40)
+)
+
+
+def test_a_gallery_of_something_else_is_not_taken_for_the_article() -> None:
+    page = PAGE.replace("<h2>Code</h2>", f'<p>{SENTENCE * 4}</p><div class="full_gallery"><ul>{HERONS}</ul></div>')
+    text = article(page).text
+    assert "The reeds along the shore" in text and "Heron number" not in text
+
+
+def test_the_photos_of_an_article_stay() -> None:
+    photos = "".join(
+        f'<figure><img src="/{number}.jpg"><figcaption>Heron number {number}</figcaption></figure>'
+        for number in range(9)
+    )
+    short = f"<html><body><article><h1>Nine herons</h1><p>Nine herons.</p><div class=gallery>{photos}</div></article>"
+    assert "Heron number 8" in article(short).text
+    within = PAGE.replace("<h2>Code</h2>", f"<div class=gallery>{photos}</div><h2>Code</h2>")
+    assert "Heron number 8" in article(within).text
+
+
+def test_labels_for_screen_readers_and_buttons_for_sharing_go() -> None:
+    furniture = (
+        '<div class="visually-hidden"><p>Advertisement</p></div><div class="font_sizer">Font size A A</div>'
+        '<div class="share-tools"><ul><li>Copy the link</li></ul></div>'
+    )
+    text = article(PAGE.replace("<h2>Code</h2>", f"{furniture}<h2>Code</h2>")).text
+    assert not any(label in text for label in ("Advertisement", "Font size", "Copy the link"))
+
+
+def test_a_name_of_furniture_on_the_article_itself_removes_nothing() -> None:
+    assert article(PAGE.replace("<article>", '<article class="has-gallery nocontent">')).text == article(PAGE).text
+    assert article(PAGE.replace('class="layout"', 'class="share-bar"')).text == article(PAGE).text
+
+
+def test_a_caption_beside_its_picture_stays() -> None:
+    caption = '<div><img src="/gate.jpg"></div><div class="media-caption">The gate in May</div>'
+    assert "The gate in May" in article(PAGE.replace("<h2>Code</h2>", f"{caption}<h2>Code</h2>")).text
+
+
 def test_the_title_is_not_repeated() -> None:
     assert "<h1>" not in article(PAGE).content_html
 

@@ -50,6 +50,20 @@ _ASIDE_NAME = re.compile(
     re.IGNORECASE,
 )
 
+_CAPTION_NAME = re.compile(r"\b(?:caption|figcaption|caption-text|image-credit|photo-credit)\b", re.IGNORECASE)
+_FURNITURE_NAME = re.compile(
+    r"\b(?:supported-by|sharetools?|share-(?:bar|buttons?|tools?|links?|widget)|social-(?:share|bar|links|media|buttons)|"
+    r"font-?sizer?|nocontent|visually-?hidden|sr-only|screen-reader-text|is-hidden|ad-(?:label|header|wrapper|container|slot"
+    r"|unit)|related-(?:articles?|posts?|stories|content|links)|more-stories|recirc\w*|outbrain"
+    r"|taboola|vjs|byline-column|newsletter-(?:signup|form)|signup-form)\b",
+    re.IGNORECASE,
+)
+_GALLERY_NAME = re.compile(r"\b(?:gallery|slideshow|carousel)\b", re.IGNORECASE)
+_LONG_PROSE = 1_500
+_PAGES = frozenset(("body", "main", "article"))
+_MOST_FURNITURE = 0.2
+"""An element with more of the prose of a page is no furniture, whatever its name."""
+
 Weights = dict[html.HtmlElement, int]
 
 
@@ -59,6 +73,7 @@ def article_markup(tree: html.HtmlElement, url: str, title: str | None) -> str:
     body = tree.find("body")
     if body is None:
         return ""
+    _drop_furniture(body)
     text = _article_text(tree, url)
     weights = _weights(body, text, _MIN_MATCH) or _weights(body, text, _MIN_SHORT_MATCH)
     article = _container(body, weights) if weights else _small_page(body)
@@ -67,6 +82,41 @@ def article_markup(tree: html.HtmlElement, url: str, title: str | None) -> str:
     _prune(article, weights, text)
     _drop_title(article, title)
     return etree.tostring(article, encoding="unicode", method="html", with_tail=False)
+
+
+def _drop_furniture(body: html.HtmlElement) -> None:
+    """Remove what is named as a part of the page around the article, but holds only little of its prose."""
+    named = {element: pattern for element in body.iter(etree.Element) if (pattern := _furniture_kind(element))}
+    if not named:
+        return
+    prose = {
+        paragraph: len(_one_line(paragraph.text_content()))
+        for paragraph in body.iter("p")
+        if all(parent.tag != "li" for parent in paragraph.iterancestors())
+    }
+    total = sum(prose.values())
+    removed: set[html.HtmlElement] = set()
+    for element, pattern in named.items():
+        if not removed.isdisjoint(element.iterancestors()):
+            continue
+        inside = sum(prose.get(paragraph, 0) for paragraph in element.iter("p"))
+        if inside < _MOST_FURNITURE * total and (pattern is _FURNITURE_NAME or _hides_article(element, total)):
+            removed.add(element)
+    for element in removed:
+        _remove(element)
+
+
+def _furniture_kind(element: html.HtmlElement) -> re.Pattern[str] | None:
+    if element.tag in _PAGES:
+        return None
+    names = f"{element.get('class', '')} {element.get('id', '')}".replace("_", "-")
+    patterns = (_FURNITURE_NAME, _GALLERY_NAME) if len(names) > 1 else ()
+    return next((pattern for pattern in patterns if pattern.search(names)), None)
+
+
+def _hides_article(gallery: html.HtmlElement, prose: int) -> bool:
+    """Whether a gallery has more text than a long article, so that trafilatura would choose it instead."""
+    return prose >= _LONG_PROSE and len(_one_line(gallery.text_content())) > prose
 
 
 def _article_text(tree: html.HtmlElement, url: str) -> str:
@@ -153,8 +203,11 @@ def _belongs(block: html.HtmlElement, article_text: str, *, inside: bool) -> boo
     text = _one_line(block.text_content())
     if text and text in article_text and (len(text) > _HEADING_LENGTH or block.tag in _SHORT_BLOCKS):
         return True
-    if _ASIDE_NAME.search(f"{block.get('class', '')} {block.get('id', '')}".replace("_", "-")):
+    names = f"{block.get('class', '')} {block.get('id', '')}".replace("_", "-")
+    if _ASIDE_NAME.search(names):
         return False
+    if inside and 0 < len(text) < _CAPTION_LENGTH and _CAPTION_NAME.search(names):
+        return True
     if inside and block.tag in _KEPT_BETWEEN:
         return True
     if not any(inner.tag in _MEDIA for inner in block.iter(etree.Element)):
