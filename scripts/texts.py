@@ -21,6 +21,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import cast
 
+from babel import Locale
 from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
@@ -76,7 +77,8 @@ def _begin(code: str) -> Path:
     file = LOCALE / code.replace("-", "_") / "LC_MESSAGES" / "reedbed.po"
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
-        write(file, Catalog(locale=code.replace("-", "_"), charset="utf-8"))
+        header = f"# {Locale.parse(file.parts[-3]).english_name} texts of Reedbed."
+        write(file, Catalog(locale=file.parts[-3], charset="utf-8", header_comment=header, fuzzy=False))
     return file
 
 

@@ -82,7 +82,7 @@ async def _receive_smtp(runtime: Runtime, recipients: Sequence[str], raw: bytes)
 # --- Webhooks of mail services
 
 FORGED = "The signature of the request is not valid."
-CLOSED = "This door is closed: its operator has not set it up."
+NOT_SET_UP = "Mail is not accepted here: the operator has not set it up."
 FORGERIES = Allowance(20, 1 / 10)
 """Forged requests from one network before it is rate limited."""
 _CERTIFICATES: dict[str, bytes] = {}
@@ -93,7 +93,7 @@ async def check_token(runtime: Runtime, token: str, ip: str | None) -> None:
     """Check the webhook token, before the body is read."""
     expected = runtime.mail.webhook_token
     if not expected:
-        raise NotFound(CLOSED)
+        raise NotFound(NOT_SET_UP)
     if not hmac.compare_digest(expected.encode(), token.encode("utf-8", "replace")):
         await _reject_forged(runtime, "token", ip)
 
@@ -120,7 +120,7 @@ async def from_mailgun(
 ) -> Received | MailRejected:
     key = runtime.mail.mailgun_key
     if not key:
-        raise NotFound(CLOSED)
+        raise NotFound(NOT_SET_UP)
     if not webhooks.is_mailgun_signed(fields, key, runtime.now()):
         await _reject_forged(runtime, "mailgun", ip)
     delivery = MailDelivery(
@@ -143,7 +143,7 @@ async def _receive_parsed(
 
 async def from_ses(runtime: Runtime, body: bytes, ip: str | None) -> Received | MailRejected:
     if not runtime.mail.ses_topics:
-        raise NotFound(CLOSED)
+        raise NotFound(NOT_SET_UP)
     notification = webhooks.read_notification(body)
     if (
         notification is None
