@@ -45,6 +45,17 @@ def test_pages_keep_to_a_phone_where_words_are_long(home: Reedbed, owner_token: 
     assert max(keys) == min(keys)
 
 
+def test_the_bar_of_a_list_fits_a_phone_where_words_are_long(home: Reedbed, owner_token: str, visit: Visit) -> None:
+    page = visit(f"{home.url}/all", PHONE, token=owner_token, locale="pl-PL")
+    bar = page.locator("#list-options")
+    for order in ("Od najstarszych", "Od najnowszych"):
+        bar.locator(".pick-btn").first.click()
+        bar.get_by_role("menuitemradio", name=order).click()
+        expect(bar.locator(".pick-btn").first).to_have_attribute("aria-label", f"Kolejność: {order}")
+        assert bar.evaluate(WHOLE)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_an_error_is_told_in_the_same_language(home: Reedbed, visit: Visit) -> None:
     page = visit(f"{home.url}/login", DESK, locale="de-DE")
     page.fill("#email", "nobody@example.org")
