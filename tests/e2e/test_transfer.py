@@ -39,7 +39,7 @@ def test_an_import_shows_how_far_it_is_and_then_its_report(server: Reedbed, visi
     page.set_input_files("#file", file)
     until(page, "window.progressed")
     keep_picture(page, "import-under-way", way)
-    expect(page.locator("#import")).to_contain_text("600 stars")
+    expect(page.locator("#import")).to_contain_text("600 entries starred")
     expect(page.locator("#import [hx-get]")).to_have_count(0)
     assert violations(page) == []
     keep_picture(page, "import-report", way)

@@ -1,5 +1,6 @@
 """Every text of the page is translated in every language there is, and nothing in a catalogue can break a page."""
 
+import ast
 import gettext
 from io import BytesIO
 from pathlib import Path
@@ -12,7 +13,7 @@ from structlog.testing import capture_logs
 from reedbed.domain.languages import LANGUAGES, SOURCE
 from reedbed.web.i18n import CheckedTranslations, languages
 from scripts.conventions import stale_files
-from scripts.texts import LOCALE, catalogues, extract, faults_in, missing_in, read
+from scripts.texts import LOCALE, WEB, catalogues, extract, faults_in, missing_in, read
 
 EXTRACTED = extract()
 
@@ -25,6 +26,15 @@ def test_no_text_is_missing(file: Path) -> None:
 @pytest.mark.parametrize("file", catalogues(), ids=lambda file: file.parts[-3])
 def test_nothing_in_a_catalogue_is_stale_or_wrong(file: Path) -> None:
     assert list(faults_in(read(file), EXTRACTED)) == []
+
+
+def test_every_plural_text_stands_where_it_is_found() -> None:
+    """A text in a variable would be in no catalogue."""
+    for file in sorted(WEB.rglob("*.py")):
+        calls = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)]
+        for call in calls:
+            if isinstance(call.func, ast.Name) and call.func.id == "ngettext":
+                assert all(isinstance(text, ast.Constant) for text in call.args[:2]), (file.name, call.lineno)
 
 
 def test_a_language_is_offered_when_it_has_a_catalogue() -> None:

@@ -10,7 +10,7 @@ from reedbed.domain.refresh.schedule import round_duration
 from reedbed.domain.times import DAY, HOUR, MINUTE, Instant, Millis, from_datetime, rfc3339, to_datetime
 from reedbed.domain.users import Caller
 from reedbed.services.users import preferences_of
-from reedbed.web.i18n import current_conventions, decimal, ngettext, translate
+from reedbed.web.i18n import current_conventions, decimal, grouped, ngettext, translate
 from reedbed.web.views.layout import TimeView
 
 ZONE_COOKIE = "reedbed_zone"
@@ -93,8 +93,8 @@ MEGABYTE = 1_000_000
 
 def format_size(size: int) -> str:
     if size < MEGABYTE:
-        return f"{size / 1024:.0f} KB"
-    return f"{decimal(size / MEGABYTE, 1)} MB"
+        return translate("%(size)s KB", size=grouped(round(size / 1024)))
+    return translate("%(size)s MB", size=decimal(size / MEGABYTE, 1))
 
 
 def format_interval(span: Millis) -> str:

@@ -18,7 +18,7 @@ from reedbed.store.instance import FailingFeed, Queue, Size, SlowFeed
 from reedbed.store.jobs import Process, RunningJob
 from reedbed.store.users import Member
 from reedbed.web.formats import ago, format_future_time, format_size, full_time, zone_of
-from reedbed.web.i18n import decimal, enumerated, explain, marked, ngettext, sentence, translate
+from reedbed.web.i18n import decimal, enumerated, explain, grouped, marked, ngettext, sentence, translate
 from reedbed.web.plots import SPANS, fetch_plot, figure, new_entries_plot, span_options, success_plot, unchanged_plot
 from reedbed.web.sidebar import app_page
 from reedbed.web.users import event_words
@@ -170,7 +170,7 @@ def _status_line(runtime: Runtime, counts: dict[str, int]) -> str:
 
 
 def _database(size: int) -> Plot:
-    return figure(translate("Database"), f"{size / MEGABYTE:,.0f} MB".replace(",", "\u202f"))
+    return figure(translate("Database"), translate("%(size)s MB", size=grouped(round(size / MEGABYTE))))
 
 
 def _failing_feed(feed: FailingFeed, now: Instant, zone: tzinfo) -> views.FailingFeedView:

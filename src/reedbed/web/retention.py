@@ -84,6 +84,6 @@ def _cleanup_view(cleanup: Cleanup, now: Instant, zone: tzinfo) -> CleanupView:
         unread=Count(cleanup.unread_removed),
         articles=Count(cleanup.articles_cleared),
         feeds=Count(cleanup.feeds_removed),
-        freed=f"{decimal(cleanup.bytes_freed / MEGABYTE, 1)} MB",
+        freed=translate("%(size)s MB", size=decimal(cleanup.bytes_freed / MEGABYTE, 1)),
         notes=cleanup.notes,
     )

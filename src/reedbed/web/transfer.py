@@ -157,15 +157,15 @@ async def _show_error(request: Request, runtime: Runtime, caller: Caller, error:
 def import_progress(job: Import) -> ImportProgress:
     report = job.report
     counts = (
-        (report.imported, "%(num)s feed added", "%(num)s feeds added"),
-        (report.skipped, "%(num)s was there already", "%(num)s were there already"),
-        (report.starred, "%(num)s star", "%(num)s stars"),
-        (report.tagged, "%(num)s entry with tags", "%(num)s entries with tags"),
-        (report.bookmarked, "%(num)s bookmark", "%(num)s bookmarks"),
-        (report.read, "%(num)s mark of what was read", "%(num)s marks of what was read"),
-        (job.problems, "%(num)s needs a look", "%(num)s need a look"),
+        (report.imported, ngettext("%(num)s feed added", "%(num)s feeds added", report.imported)),
+        (report.skipped, ngettext("%(num)s was there already", "%(num)s were there already", report.skipped)),
+        (report.starred, ngettext("%(num)s entry starred", "%(num)s entries starred", report.starred)),
+        (report.tagged, ngettext("%(num)s entry with tags", "%(num)s entries with tags", report.tagged)),
+        (report.bookmarked, ngettext("%(num)s bookmark", "%(num)s bookmarks", report.bookmarked)),
+        (report.read, ngettext("%(num)s entry marked read", "%(num)s entries marked read", report.read)),
+        (job.problems, ngettext("%(num)s needs a look", "%(num)s need a look", job.problems)),
     )
-    parts = [ngettext(singular, plural, count) for count, singular, plural in counts if count]
+    parts = [text for count, text in counts if count]
     running = job.status in ("pending", "running")
     nothing = translate("nothing yet") if running else translate("nothing new")
     return ImportProgress(
