@@ -59,7 +59,7 @@ ATTRIBUTES = {
 COMMON = {"id", "class", "dir", "lang", f"{XML}lang"}
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9._-]*\Z")
 LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*\Z")
-URI = re.compile(r"(?:https?://[^/?#\s]+|mailto:)[^\s\"<>\\^`{|}\x00-\x20]*\Z")
+URI = re.compile(r"(?:https?://(?:[^/?#\s@%]*@)?[\w.\-\[\]:]+(?=[/?#]|\Z)|mailto:)[^\s\"<>\\^`{|}\x00-\x20]*\Z")
 
 
 @dataclass

@@ -115,6 +115,35 @@ async def test_lists_tags_and_states_choose_the_entries(desk: Desk) -> None:
         await get_book(desk.runtime, stranger.user.id, (await list_books(desk.runtime, desk.user.id))[0].id)
 
 
+WRONG = [
+    ("<p>x</p><p><p>y<table><td>z<tr><td>q</table>", "en"),
+    ("<ruby>漢<rt>かん</ruby><p dir=rtl>البحر</p>", "de_AT"),
+    (
+        "<h1 id=a>x</h1><h2 id=a>x</h2><a href='#a'>j</a><a href='#none'>k</a><a href='javascript:1'>w</a>",
+        "not a language",
+    ),
+    ("<a href='http://exa mple/ü?q=\"x\"&amp;<'>z</a><a href='http://%41/'>y</a><a href='https://[::1]:8/'>x</a>", "x"),
+    (
+        "<dl><dd>a<dt>b</dl><ul>text<li>x</ul><figure><figcaption>a</figcaption><img src=x><figcaption>b</figcaption>",
+        "ja",
+    ),
+    ("<table><caption><p>c</p></caption><tfoot><tr><td colspan=0 rowspan=-1>f</td></tr></tfoot></table>", "xx-" * 9),
+    ("<details><summary>s</summary>t</details><svg><circle r=1/></svg><math><mi>x</mi></math>&shy;\ufffe", ""),
+]
+
+
+async def test_whatever_markup_and_language_a_feed_has_the_book_is_sound(desk: Desk) -> None:
+    for number, (html, language) in enumerate(WRONG):
+        await _html(desk, html, f"{number} <&\"' \x07", language)
+    book = await _made(desk, ALL)
+    assert (book.status, book.entries) == ("ready", len(WRONG))
+    read = await _read(desk, book)
+    assert len(read.contents) == len(WRONG) + 1
+    links = [link.get("href") for page in read.pages.values() for link in page.iter("{*}a")]
+    assert "https://%5B::1%5D:8/" in links or "https://[::1]:8/" in links
+    assert [link for link in links if link and "exa" in link] == []
+
+
 async def test_two_thousand_entries_with_hostile_pictures_are_bounded(desk: Desk, site: FeedSite) -> None:
     site.put("/junk.png", b"<html>no picture</html>", content_type="image/png")
     site.put("/broken.png", PDF_OF_HORROR, content_type="image/png")

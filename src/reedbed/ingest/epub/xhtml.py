@@ -418,6 +418,10 @@ _RULES: Mapping[str, Mapping[str, Callable[[str], bool]]] = {
 }
 
 
+_HOST = re.compile(r"(?:[^\s/?#@<>\"{}|\\^`\[\]%\x00-\x20]*@)?(?:\[[0-9A-Fa-f:.]+\]|[\w.\-]+)(?::[0-9]{1,5})?")
+"""What a browser would open; anything else is no address."""
+
+
 def safe_href(value: str) -> str:
     """A web or mail address as XML Schema takes it, or nothing."""
     trimmed = value.strip()
@@ -426,6 +430,8 @@ def safe_href(value: str) -> str:
     begin, hash_, fragment = trimmed.partition("#")
     scheme, _, rest = begin.partition("//")
     host, slash, path = rest.partition("/")
+    if rest and not _HOST.fullmatch(host.partition("?")[0]):
+        return ""
     path = path.replace("[", "%5B").replace("]", "%5D")
     fragment = fragment.replace("#", "%23").replace("[", "%5B").replace("]", "%5D")
     joined = f"{scheme}//{host}{slash}{path}" if rest else begin

@@ -1,5 +1,6 @@
 """Which entries a book holds, and what stands in its chapters."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from html import escape
@@ -23,6 +24,7 @@ from reedbed.store.entries.read import EntryText
 _AT_ONCE = 200
 _LATE = 7 * DAY
 """An entry may arrive so long after it was published."""
+_LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
 _GONE = "There is nothing in this list."
 
 
@@ -118,9 +120,15 @@ def entry_chapter(
     return EpubChapter(
         title,
         f'<h1>{escape(title)}</h1>\n<p class="about">{about}</p>\n{link if url else ""}\n<div>{markup}</div>',
-        (entry.language or "").replace("_", "-"),
+        language_tag(entry.language),
         text_direction(f"{entry.title} {entry.summary}", entry.language or ""),
     )
+
+
+def language_tag(code: str | None) -> str:
+    """As XML takes it, or nothing: feeds name languages as they like."""
+    tag = (code or "").replace("_", "-")
+    return tag if _LANGUAGE.fullmatch(tag) else ""
 
 
 def digest_chapter(digest: Digest, files: Mapping[int, str], title: str, texts: Texts) -> EpubChapter:
@@ -142,7 +150,7 @@ def digest_chapter(digest: Digest, files: Mapping[int, str], title: str, texts: 
     if listed:
         parts.append(f"<h2>{escape(texts.translate('Sources'))}</h2>\n<ol>{listed}</ol>")
     text = " ".join(sentence.text for paragraph in digest.text.paragraphs for sentence in paragraph.sentences)
-    return EpubChapter(title, "\n".join(parts), digest.language, text_direction(text, digest.language))
+    return EpubChapter(title, "\n".join(parts), language_tag(digest.language), text_direction(text, digest.language))
 
 
 def _cite(number: int, file: str) -> str:

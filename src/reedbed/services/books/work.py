@@ -39,6 +39,7 @@ from reedbed.services.books.content import (
     digest_chapter,
     entry_chapter,
     entry_ids,
+    language_tag,
     last_chapter,
     new_entry_ids,
     newest_digest,
@@ -274,7 +275,7 @@ class _BookMaking:
 
     def _language_of(self, entries: Sequence[EntryText]) -> str:
         """That of most of the first entries; EPUB wants one for the book."""
-        counted = Counter((entry.language or "").replace("_", "-") for entry in entries if entry.language)
+        counted = Counter(tag for entry in entries if (tag := language_tag(entry.language)))
         return counted.most_common(1)[0][0] if counted else self._texts.language
 
     async def _add_entries(self, writer: EpubWriter, pictures: PictureBox, entries: Sequence[EntryText]) -> None:
