@@ -32,8 +32,8 @@ FEW_FEEDS = 10
 WORDS = 400
 NOW = 1_790_000_000_000
 _THREE_YEARS = 3 * 365 * 86_400_000
-_AT_ONCE = 240
-_IN_BULK = max(ENTRIES - 10 * _AT_ONCE, 0)
+_BATCH_SIZE = 240
+_IN_BULK = max(ENTRIES - 10 * _BATCH_SIZE, 0)
 _WRITERS = 2
 _ONE_IN = 25
 """So many entries have accents and a Chinese sentence."""
@@ -90,8 +90,8 @@ async def fill(db: Database, url: str, readers: Readers) -> float:
     # Several connections wrote; from here on it is the one that is asked now.
     cpu = Cpu(await server_process(db))
     chance, used = random.Random(2), 0.0
-    for first in range(_IN_BULK, ENTRIES, _AT_ONCE):
-        rows = _entries(chance, range(first, min(first + _AT_ONCE, ENTRIES)))
+    for first in range(_IN_BULK, ENTRIES, _BATCH_SIZE):
+        rows = _entries(chance, range(first, min(first + _BATCH_SIZE, ENTRIES)))
         used += await _as_crawled(db, rows, cpu)
     async with db.write() as tx:
         await _states(tx, readers)

@@ -114,7 +114,7 @@ async def test_what_a_feed_names_is_not_fetched_from_inside(
     await harness.check()
     from reedbed.services.images import fetch_missing_icons
 
-    await fetch_missing_icons(harness.runtime, most=10)
+    await fetch_missing_icons(harness.runtime, limit=10)
     entries = (await reader.get("/api/v1/entries")).json()["items"]
     assert entries
     for entry in entries:

@@ -96,7 +96,7 @@ async def test_asking_has_a_page_with_its_history(by_cookie: SignIn, desk: Desk)
 
 
 async def test_only_the_newest_questions_are_kept(reader: Client, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reedbed.services.questions.KEPT", 2)
+    monkeypatch.setattr("reedbed.services.questions.MAX_KEPT", 2)
     ids = [(await reader.post("/api/v1/questions", json={"question": COST})).json()["id"] for _ in range(3)]
     listed = (await reader.get("/api/v1/questions")).json()["items"]
     assert [one["id"] for one in listed] == [ids[2], ids[1]]

@@ -73,7 +73,7 @@ async def test_an_import_that_was_broken_off_goes_on_where_it_was(
 ) -> None:
     reader = await signed_in("a@example.org")
     begun = (await reader.post("/api/v1/import", content=many(120))).json()
-    monkeypatch.setattr(library_jobs, "TELL_SECONDS", -1.0)
+    monkeypatch.setattr(library_jobs, "PROGRESS_SECONDS", -1.0)
     job = await jobs.claim(harness.runtime, [library_jobs.JOB_KIND])
     assert job is not None
     import_batch, brought = library_jobs.import_batch, []

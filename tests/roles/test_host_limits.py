@@ -4,12 +4,12 @@ import asyncio
 from contextlib import ExitStack
 from pathlib import Path
 
-from reedbed.worker.refresh import LONGEST
+from reedbed.worker.refresh import MAX_QUEUE
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness, open_harness
 from tests.processes import START_SECONDS, reedbed
 
-FEEDS = 2 * LONGEST  # so many of one host that each worker claims its share
+FEEDS = 2 * MAX_QUEUE  # so many of one host that each worker claims its share
 
 
 async def test_two_workers_have_two_requests_in_flight_at_a_host(

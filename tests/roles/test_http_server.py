@@ -313,7 +313,7 @@ async def _until_asked(count: int) -> None:
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HEAD_SECONDS", "BODY_SECONDS", "KEEP_ALIVE_SECONDS"):
         monkeypatch.setattr(connections, name, 0.5)
-    monkeypatch.setattr(server, "SWEEP_SECONDS", 0.1)
+    monkeypatch.setattr(server, "CHECK_SECONDS", 0.1)
 
 
 def _answer_to(said: bytes, app=None, *, count: int = 1) -> bytes:

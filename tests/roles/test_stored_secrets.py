@@ -29,7 +29,7 @@ from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import IN_CLEAR, UNREADABLE, encrypt_stored
 from reedbed.settings import Settings
-from reedbed.store import refresh, sharing, webhooks, websub
+from reedbed.store import jobs, refresh, sharing, webhooks, websub
 from reedbed.store.engine.encryption import PREFIX, make_key_file
 from reedbed.store.feeds import admin as operator_feeds
 from reedbed.store.migrations import VERSIONS
@@ -181,11 +181,47 @@ def _clear_in(file: Path) -> list[str]:
     return [word for word in (*CLEAR, "the-secret-of-this-instance") if word.encode() in found]
 
 
-async def test_postgresql_of_0_1_without_a_key_goes_on_in_clear_and_says_how_to_change_it(
+async def test_postgresql_of_0_1_gets_its_key_once_the_data_directory_has_outlived_a_start(
+    postgres_url: str, tmp_path: Path, site: FeedSite
+) -> None:
+    site.publish("Behind the endpoint")
+    site.protect("heron", "grey-heron-1")
+    await of_0_1(postgres_url, site.feed_url())
+    for folder in (tmp_path / "container", tmp_path / "another container"):  # none has a volume: nothing may be lost
+        async with running(settings(postgres_url, folder), may_migrate=True) as runtime:
+            await encrypt_stored(runtime.db, runtime.now())
+            assert await check_feed(runtime) == "success"
+            assert not any(value.startswith(PREFIX) for value in await stored(runtime))
+        assert not (folder / "secret.key").exists()
+    async with running(settings(postgres_url, folder), may_migrate=True) as runtime:
+        await encrypt_stored(runtime.db, runtime.now())
+        assert all(value.startswith(PREFIX) for value in await stored(runtime))
+        assert runtime.secret == b"the-secret-of-this-instance"
+        assert await check_feed(runtime) == "success"
+    assert (folder / "secret.key").stat().st_mode & 0o777 == 0o600
+    assert not (folder / "secret.key.next").exists()
+    with pytest.raises(CannotStart, match="key that this process does not have"):
+        async with running(settings(postgres_url, tmp_path / "container"), may_migrate=True):
+            pass
+
+
+async def test_postgresql_of_0_1_gets_no_key_while_another_machine_uses_it(postgres_url: str, tmp_path: Path) -> None:
+    await of_0_1(postgres_url)
+    async with running(settings(postgres_url, tmp_path), may_migrate=True) as runtime, runtime.db.write() as tx:
+        await jobs.record_heartbeat(tx, "elsewhere:1:ab", role="serve", version="0.2", started_at=runtime.now())
+    async with running(settings(postgres_url, tmp_path), may_migrate=True) as runtime:
+        await encrypt_stored(runtime.db, runtime.now())
+        assert not any(value.startswith(PREFIX) for value in await stored(runtime))
+    assert not (tmp_path / "secret.key").exists()
+
+
+async def test_postgresql_of_0_1_in_parts_goes_on_in_clear_and_says_how_to_change_it(
     postgres_url: str, tmp_path: Path
 ) -> None:
     await of_0_1(postgres_url)
-    async with running(settings(postgres_url, tmp_path), may_migrate=True) as runtime:
+    async with running(settings(postgres_url, tmp_path), may_migrate=True):
+        pass  # only the schema
+    async with running(settings(postgres_url, tmp_path), may_migrate=False) as runtime:
         with capture_logs() as logs:
             await encrypt_stored(runtime.db, runtime.now())
         assert not any(value.startswith(PREFIX) for value in await stored(runtime))

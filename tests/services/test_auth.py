@@ -20,7 +20,7 @@ from reedbed.services.auth import (
     watch_revocations,
 )
 from reedbed.services.maintenance import delete_expired_sessions
-from reedbed.services.runtime import KEPT_SECONDS, CallerCache, Runtime
+from reedbed.services.runtime import CACHE_SECONDS, CallerCache, Runtime
 from reedbed.services.runtime import MAX_CACHED_CALLERS as MOST
 from reedbed.services.users import set_role
 from reedbed.store import auth, users
@@ -167,7 +167,7 @@ def test_a_caller_is_forgotten_after_some_seconds_and_alone() -> None:
     cache.forget_user(1)
     assert (cache.get("one"), cache.get("two")) == (None, caller(2))
 
-    now = KEPT_SECONDS
+    now = CACHE_SECONDS
     assert cache.get("two") is None
 
 
@@ -180,7 +180,7 @@ def test_a_slow_answer_of_the_database_makes_the_moment_no_longer() -> None:
     cache.remember("one", caller(1), look)
 
     assert cache.get("one") == caller(1)
-    now = KEPT_SECONDS
+    now = CACHE_SECONDS
     assert cache.get("one") is None
 
 

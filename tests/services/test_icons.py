@@ -23,8 +23,8 @@ async def test_two_feeds_of_a_site_share_its_icon(site: FeedSite, harness: Runti
         await harness.follow(site.feed_url(name))
     await harness.check()
 
-    assert await fetch_missing_icons(harness.runtime, most=10) == 2
-    assert await fetch_missing_icons(harness.runtime, most=10) == 0
+    assert await fetch_missing_icons(harness.runtime, limit=10) == 2
+    assert await fetch_missing_icons(harness.runtime, limit=10) == 0
 
     first, second = await harness.column("SELECT icon_id FROM feeds")
     assert first == second
@@ -33,7 +33,7 @@ async def test_two_feeds_of_a_site_share_its_icon(site: FeedSite, harness: Runti
     site.publish("One", feed="later")
     await harness.follow(site.feed_url("later"))
     await harness.check()
-    assert await fetch_missing_icons(harness.runtime, most=10) == 1
+    assert await fetch_missing_icons(harness.runtime, limit=10) == 1
     assert await harness.column("SELECT DISTINCT icon_id FROM feeds") == [first]
     assert (len(site.seen_at("/")), len(site.seen_at("/favicon.ico"))) == (1, 1)
     async with harness.runtime.db.read() as tx:
@@ -51,7 +51,7 @@ async def test_an_icon_waits_for_its_turn_at_the_host(site: FeedSite, harness: R
     runtime = replace(harness.runtime, fetching=fetching)
 
     async with host_slot(runtime, "127.0.0.1"):
-        looking = asyncio.create_task(fetch_missing_icons(runtime, most=10))
+        looking = asyncio.create_task(fetch_missing_icons(runtime, limit=10))
         await asyncio.wait([looking], timeout=0.3)
         assert site.seen_at("/favicon.ico") == []
     assert await looking == 1
@@ -63,8 +63,8 @@ async def test_a_feed_without_icon_is_asked_once(site: FeedSite, harness: Runtim
     await harness.follow(site.feed_url())
     await harness.check()
 
-    assert await fetch_missing_icons(harness.runtime, most=10) == 1
-    assert await fetch_missing_icons(harness.runtime, most=10) == 0
+    assert await fetch_missing_icons(harness.runtime, limit=10) == 1
+    assert await fetch_missing_icons(harness.runtime, limit=10) == 0
     assert await harness.column("SELECT icon_id FROM feeds") == [None]
 
 
@@ -73,7 +73,7 @@ async def test_a_site_without_an_icon_is_asked_again_a_day_later(site: FeedSite,
         site.publish("One", feed=name)
         await harness.follow(site.feed_url(name))
         await harness.check(at_least=later)
-        await fetch_missing_icons(harness.runtime, most=10)
+        await fetch_missing_icons(harness.runtime, limit=10)
     assert len(site.seen_at("/favicon.ico")) == 2
 
 
@@ -84,7 +84,7 @@ async def test_an_icon_that_several_feeds_name_is_fetched_once(site: FeedSite, h
         await harness.follow(site.feed_url(name))
     await harness.check()
     await harness.change("UPDATE feeds SET icon_url = :url", url=named)
-    await fetch_missing_icons(harness.runtime, most=10)
+    await fetch_missing_icons(harness.runtime, limit=10)
     first, second = await harness.column("SELECT icon_id FROM feeds")
     assert first == second is not None
     assert (len(site.seen_at("/logo.png")), len(site.seen_at("/favicon.ico"))) == (1, 0)
@@ -98,7 +98,7 @@ async def test_an_icon_that_fails_is_asked_for_once_for_all_feeds_that_name_it(
         await harness.follow(site.feed_url(name))
         await harness.check()
         await harness.change("UPDATE feeds SET icon_url = :url", url=f"{site.url}/nope.png")
-        await fetch_missing_icons(harness.runtime, most=10)
+        await fetch_missing_icons(harness.runtime, limit=10)
     assert [len(site.seen_at(path)) for path in ("/nope.png", "/", "/favicon.ico")] == [1, 1, 1]
 
 
@@ -116,7 +116,7 @@ async def test_the_icons_of_all_feeds_are_one_style_sheet(site: FeedSite, harnes
     user_id = (await harness.column("SELECT user_id FROM subscriptions"))[0]
     assert await icon_style_sheet(harness.runtime, user_id) == ""
 
-    await fetch_missing_icons(harness.runtime, most=10)
+    await fetch_missing_icons(harness.runtime, limit=10)
 
     icon_id = (await harness.column("SELECT icon_id FROM feeds"))[0]
     rule = re.fullmatch(

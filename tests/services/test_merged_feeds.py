@@ -132,7 +132,7 @@ async def test_forged_entries_reach_nobody_else_by_any_way(site: FeedSite, harne
     told = {id_ for hint in harness.heard("new_entry") if hint.feed_id == good for id_ in hint.data["ids"]}
     assert str(forged) not in told
     async with harness.runtime.db.read() as tx:
-        assert await framed_documents.newest(tx, good, most=50) == []
+        assert await framed_documents.newest(tx, good, limit=50) == []
     # Whoever had them keeps them.
     assert [row.title for row in await listed(harness, attacker) if row.title.startswith("Forged")] == [
         f"Forged news {number}" for number in (2, 1, 0)

@@ -8,7 +8,7 @@ import pytest
 
 from reedbed.domain.retention import RetentionLimits, RetentionPolicy
 from reedbed.domain.times import DAY, HOUR, SECOND
-from reedbed.services.retention import KEYS_AT_ONCE, clean_up, clean_up_when_due
+from reedbed.services.retention import KEYS_PER_BATCH, clean_up, clean_up_when_due
 from reedbed.services.search.find import search_entries
 from reedbed.store import instance, transfer
 from reedbed.store.entries import write as removed
@@ -237,7 +237,7 @@ async def test_a_feed_that_changes_while_articles_are_cleared_is_found_by_its_ne
 async def test_feeds_that_nobody_follows_go_after_a_while(site: FeedSite, harness: RuntimeHarness) -> None:
     feed, _ = await followed(harness, site, "one")
     async with harness.runtime.db.write() as tx:
-        await removed.remember(tx, [(feed, key) for key in range(KEYS_AT_ONCE + 1)])
+        await removed.remember(tx, [(feed, key) for key in range(KEYS_PER_BATCH + 1)])
     harness.runtime = replace(harness.runtime, keeping=RetentionPolicy(unfollowed=30 * DAY))
     left = harness.runtime.now()
     await harness.change("UPDATE subscriptions SET unsubscribed_at = :now", now=left)
@@ -347,7 +347,7 @@ async def test_files_that_nothing_names_go(site: FeedSite, harness: RuntimeHarne
 async def test_marks_of_another_reader_are_forgotten_however_many(site: FeedSite, harness: RuntimeHarness) -> None:
     feed, (reader,) = await followed(harness, site, "one")
     async with harness.runtime.db.write() as tx:
-        await transfer.remember_imported(tx, reader, feed, range(KEYS_AT_ONCE * 2 + 1), 1)
+        await transfer.remember_imported(tx, reader, feed, range(KEYS_PER_BATCH * 2 + 1), 1)
         await transfer.remember_imported(tx, reader, feed, [-1], harness.runtime.now())
 
     await clean_up(harness.runtime)

@@ -68,7 +68,7 @@ async def test_on_sqlite_an_index_is_put_aside_once(sqlite_url: str) -> None:
 async def test_on_sqlite_an_index_that_leads_nowhere_is_built_anew(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fts5, "FEW_DEAD", 2)
+    monkeypatch.setattr(fts5, "DEAD_ROWS_LIMIT", 2)
     async with open_harness(sqlite_url) as harness:
         searched = await new_shelf(Library(harness.runtime.db))
         entry = await searched.put("heron")

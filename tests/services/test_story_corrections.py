@@ -11,7 +11,7 @@ from reedbed.domain.ai import BreakerPolicy, Budget
 from reedbed.domain.times import DAY
 from reedbed.services import ai
 from reedbed.services.runtime import AiPolicy
-from reedbed.services.stories import StoryGrouper, delete_old_stories, get_story, judge_pairs, split_entry
+from reedbed.services.stories import StoryGrouper, decide_pairs, delete_old_stories, get_story, split_entry
 from reedbed.store.stories import grouping
 from tests.harness import open_harness
 from tests.modelserver import ModelServer, Reply
@@ -86,7 +86,7 @@ def verdicts(**said: Any) -> Reply:
 async def test_a_pair_that_the_model_finds_to_be_the_same_is_one_story(press: Press, server: ModelServer) -> None:
     ids = await print_doubtful(press)
     server.say(verdicts(pair_1="same"))
-    assert await judge_pairs(press.runtime) == 1
+    assert await decide_pairs(press.runtime) == 1
     assert await press.group() == 1
     assert [one.entry_id for one in (await press.only_story()).sources] == ids
     assert await statuses(press) == ["joined"]
@@ -100,7 +100,7 @@ async def test_a_pair_that_the_model_finds_to_be_the_same_is_one_story(press: Pr
 async def test_only_doubtful_pairs_are_sent_with_titles_and_leads_in_a_fence(press: Press, server: ModelServer) -> None:
     await print_doubtful(press)
     server.say(verdicts(pair_1="unsure"))
-    await judge_pairs(press.runtime)
+    await decide_pairs(press.runtime)
     (question,) = server.questions
     instructions, material = (message["content"] for message in question["messages"][:2])
     assert all(text in material for text in (*VOTE, *DETOURS))
@@ -115,9 +115,9 @@ async def test_any_other_verdict_leaves_them_apart_and_is_not_asked_again(
 ) -> None:
     await print_doubtful(press)
     server.say(verdicts(pair_1=verdict))
-    assert await judge_pairs(press.runtime) == 1
+    assert await decide_pairs(press.runtime) == 1
     assert await statuses(press) == ["different" if verdict == "different" else "unsure"]
-    assert await judge_pairs(press.runtime) == 0
+    assert await decide_pairs(press.runtime) == 0
     assert await press.group() == 0 and await press.lines() == []
     assert server.calls == 1
 
@@ -126,40 +126,40 @@ async def test_any_other_verdict_leaves_them_apart_and_is_not_asked_again(
 async def test_nonsense_changes_nothing(press: Press, server: ModelServer, text: str) -> None:
     await print_doubtful(press)
     server.say(Reply(text=text), Reply(text=text))
-    await judge_pairs(press.runtime)
+    await decide_pairs(press.runtime)
     assert await press.group() == 0 and await press.lines() == []
-    assert await judge_pairs(press.runtime) == 0
+    assert await decide_pairs(press.runtime) == 0
     assert await statuses(press) == ["unsure"]
 
 
 async def test_a_model_that_does_not_answer_is_asked_another_time(press: Press, server: ModelServer) -> None:
     await print_doubtful(press)
     server.say(Reply(wait=2), Reply(status=500))
-    assert await judge_pairs(press.runtime) == 0
+    assert await decide_pairs(press.runtime) == 0
     server.say(Reply(text=""), Reply(text=""))
-    assert await judge_pairs(press.runtime) == 0
+    assert await decide_pairs(press.runtime) == 0
     assert await statuses(press) == ["waiting"]
     server.say(verdicts(pair_1="same"))
-    assert await judge_pairs(press.runtime) == 1
+    assert await decide_pairs(press.runtime) == 1
 
 
 async def test_nothing_is_asked_over_budget_or_when_paused(press: Press, server: ModelServer) -> None:
     await print_doubtful(press)
     use(press, server, budget=Budget(daily_tokens=100))
-    assert await judge_pairs(press.runtime) == 0
+    assert await decide_pairs(press.runtime) == 0
     use(press, server)
     await ai.set_paused(press.runtime, paused=True)
-    assert await judge_pairs(press.runtime) == 0
+    assert await decide_pairs(press.runtime) == 0
     assert server.calls == 0 and await statuses(press) == ["waiting"]
     await ai.set_paused(press.runtime, paused=False)
     press.harness.clock.ahead += 2 * DAY
-    assert await judge_pairs(press.runtime) == 0, "it has waited for too long"
+    assert await decide_pairs(press.runtime) == 0, "it has waited for too long"
 
 
 async def test_the_instance_pays(press: Press, server: ModelServer) -> None:
     await print_doubtful(press)
     server.say(verdicts(pair_1="same"))
-    await judge_pairs(press.runtime)
+    await decide_pairs(press.runtime)
     status = await ai.ai_status(press.runtime)
     assert (status.today.calls, status.today.tokens) == (1, 120)
 
@@ -170,7 +170,7 @@ async def test_without_a_model_no_pair_is_kept(press: Press, server: ModelServer
     press.harness.runtime = replace(press.runtime, ai=AiPolicy())
     await print_doubtful(press)
     assert await statuses(press) == []
-    assert await judge_pairs(press.runtime) == 0 and server.calls == 0
+    assert await decide_pairs(press.runtime) == 0 and server.calls == 0
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -179,7 +179,7 @@ async def test_texts_of_private_feeds_are_never_sent(press: Press, server: Model
     await press.harness.change(
         "UPDATE feeds SET owner_id = :user WHERE id = :id", user=press.user_id, id=press.feeds[place]
     )
-    assert await judge_pairs(press.runtime) == 0 and server.calls == 0
+    assert await decide_pairs(press.runtime) == 0 and server.calls == 0
 
 
 async def test_an_entry_of_a_private_feed_is_in_no_doubtful_pair(press: Press, server: ModelServer) -> None:
@@ -193,7 +193,7 @@ async def test_an_entry_of_a_private_feed_is_in_no_doubtful_pair(press: Press, s
 async def test_texts_are_sent_only_where_a_follower_agreed(press: Press, server: ModelServer) -> None:
     await agree(press, press.user_id, remote_ai=False)
     await print_doubtful(press)
-    assert await judge_pairs(press.runtime) == 0 and server.calls == 0
+    assert await decide_pairs(press.runtime) == 0 and server.calls == 0
     assert await statuses(press) == ["unsure"]
 
 
@@ -203,17 +203,17 @@ async def test_a_feed_that_one_follower_keeps_here_is_not_sent(press: Press, ser
     other = await press.harness.person()
     await press.harness.follow(f"http://127.0.0.1:9/{place}.xml", user_id=other)
     await press.harness.change("UPDATE subscriptions SET local_only = :yes WHERE user_id = :id", yes=True, id=other)
-    assert await judge_pairs(press.runtime) == 0 and server.calls == 0
+    assert await decide_pairs(press.runtime) == 0 and server.calls == 0
 
 
 async def test_twenty_pairs_go_in_one_request_and_the_newest_are_kept(press: Press, server: ModelServer) -> None:
     first, *rest = [await press.print(f"Report {number}", number % 3) for number in range(26)]
     async with press.runtime.db.write() as tx:
-        await grouping.add_pairs(tx, [(id_, first) for id_ in rest], press.runtime.now(), most=23)
+        await grouping.add_pairs(tx, [(id_, first) for id_ in rest], press.runtime.now(), limit=23)
     server.say(verdicts(**{f"pair_{number}": "different" for number in range(1, 21)}))
-    assert await judge_pairs(press.runtime) == 20
+    assert await decide_pairs(press.runtime) == 20
     server.say(verdicts(pair_1="different", pair_3="same"))
-    assert await judge_pairs(press.runtime) == 3
+    assert await decide_pairs(press.runtime) == 3
     assert server.calls == 2
     assert await statuses(press) == ["same", "unsure", *["different"] * 21]
 
@@ -223,7 +223,7 @@ async def test_a_verdict_holds_after_a_restart_and_for_stories_merged_since(pres
     await press.print("Marrowby swing bridge closes to cars after council vote", 2, lead=VOTE[1])
     await press.group()
     server.say(verdicts(pair_1="same"))
-    await judge_pairs(press.runtime)
+    await decide_pairs(press.runtime)
     press.grouper = StoryGrouper()
     assert await press.group() == 1
     line = await press.only_story()
@@ -314,7 +314,7 @@ async def test_an_entry_that_the_model_brings_to_a_story_is_set_apart_as_well(
     story_id = (await press.only_story()).id
     await split_entry(press.runtime, press.user_id, story_id, again)
     server.say(verdicts(pair_1="same"))
-    await judge_pairs(press.runtime)
+    await decide_pairs(press.runtime)
     assert await press.group() == 1
     story = await get_story(press.runtime, press.user_id, story_id)
     assert [one.row.id for one in story.outlets] == [ids[0], third]

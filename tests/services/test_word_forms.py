@@ -5,7 +5,7 @@ import pytest
 from reedbed.domain.search.indexing import search_words
 from reedbed.domain.search.suggestions import MatchCount
 from reedbed.services.search.find import count_matches, search_entries
-from reedbed.services.search.forms import AT_ONCE, learn_older_entries, learn_words
+from reedbed.services.search.forms import BATCH_SIZE, learn_older_entries, learn_words
 from reedbed.services.search.saved import save_search, unread_matches
 from tests.harness import RuntimeHarness
 from tests.store.library import Library
@@ -94,11 +94,11 @@ async def test_a_saved_search_counts_forms_too(harness: RuntimeHarness, searched
 async def test_older_entries_are_learnt_in_the_background_and_after_a_kill(
     harness: RuntimeHarness, searched: SearchedFeed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reedbed.services.search.forms.AT_ONCE", 2)
+    monkeypatch.setattr("reedbed.services.search.forms.BATCH_SIZE", 2)
     monkeypatch.setattr("reedbed.services.search.forms.MAX_LEARNED_PER_RUN", 3)
     for number in range(6):
         await searched.put(f"Glaciers {number}", "the ice" if number else "one volcano", language="en")
-    assert AT_ONCE > 2
+    assert BATCH_SIZE > 2
     await harness.change("DELETE FROM app_settings WHERE key = 'word_forms_below'")
     assert await titles(harness, searched, "volcanoes") == []
     assert await learn_older_entries(harness.runtime) == 4

@@ -116,7 +116,7 @@ class ReadingWorld(RuleBasedStateMachine):
 
         async def act() -> deletion.Removed:
             async with self.library.db.write() as tx:
-                found = await deletion.aged_in(tx, feed_id, state, before, deletion.START, most=1_000)
+                found = await deletion.aged_in(tx, feed_id, state, before, deletion.START, limit=1_000)
                 assert {entry for _, entry in found} == going
                 # Whoever looked before may have been overtaken: asked for all, it takes only these.
                 return await deletion.delete_entries(tx, sorted(self._old(feed_id, before)), state)
@@ -137,7 +137,7 @@ class ReadingWorld(RuleBasedStateMachine):
             async with self.library.db.write() as tx:
                 top = await deletion.newest_surplus_entry(tx, feed_id, kept)
                 assert top == max(surplus, default=None)
-                found = await deletion.below(tx, feed_id, "read", top or 0, beyond=0, most=1_000)
+                found = await deletion.below(tx, feed_id, "read", top or 0, beyond=0, limit=1_000)
                 await deletion.delete_entries(tx, found, "read")
                 return found
 

@@ -36,7 +36,7 @@ PARAMS: dict[str, Any] = {
     "rank": 50,
     "top": 19_990,
     "step_id": 1,
-    "most": 100,
+    "limit": 100,
     "before": 1,
     "after": 19_990,
     "before_at": 9_000_000,
@@ -44,7 +44,6 @@ PARAMS: dict[str, Any] = {
     "but": [2],
     "newest": 102,
     "mark": 19_990,
-    "limit": 1_000,
     "after_id": 10_000,
 }
 
@@ -117,10 +116,10 @@ HOT = {
         "ix_unread_feed",
     ),
     "undo": (undo._MARK_BACK, "ix_unread_feed (user_id=? AND feed_id=?)", "ix_unread_feed"),
-    "arrival": (unread._COUNT_NEWS("most"), "entries USING INTEGER PRIMARY KEY", "pk_entries"),
-    "arrival, the rows": (unread._INSERT_NEWS("most"), "entries USING INTEGER PRIMARY KEY", "pk_entries"),
-    "sweep": (unread._SWEEP, "ix_unread_feed (user_id=? AND feed_id=?)", "ix_unread_feed"),
-    "retention": (unread._FORGET, "uq_unread_entry (user_id=? AND entry_id=?)", "unread"),
+    "arrival": (unread._COUNT_NEW("most"), "entries USING INTEGER PRIMARY KEY", "pk_entries"),
+    "arrival, the rows": (unread._INSERT_NEW("most"), "entries USING INTEGER PRIMARY KEY", "pk_entries"),
+    "sweep": (unread._DELETE_DEAD, "ix_unread_feed (user_id=? AND feed_id=?)", "ix_unread_feed"),
+    "retention": (unread._DELETE, "uq_unread_entry (user_id=? AND entry_id=?)", "unread"),
     "stream of unread ids": (_stream(False), "uq_unread_entry (user_id=? AND entry_id<?)", "unread"),
     "stream of ids": (_stream(None), "entries USING INTEGER PRIMARY KEY (rowid<?)", "pk_entries"),
 }

@@ -136,7 +136,7 @@ def at_any_cost(patch: pytest.MonkeyPatch) -> None:
 def in_small_steps(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(search, "FIRST_LISTED", 5)
     patch.setattr(search, "SAMPLE", 2)
-    patch.setattr(ways, "SHORTEST", 5)
+    patch.setattr(ways, "MIN_STEP", 5)
     patch.setattr(ways, "STEP_COST", 0.0)
     for engine in (fts5, tsvector):
         patch.setattr(engine, "BUDGET", 30.0)
@@ -151,7 +151,7 @@ def along_lists(patch: pytest.MonkeyPatch) -> None:
 
 def along_the_list_of_all(patch: pytest.MonkeyPatch) -> None:
     along_lists(patch)
-    patch.setattr(lists, "FEW", 0)
+    patch.setattr(lists, "SMALL_SELECTION", 0)
 
 
 def by_words(patch: pytest.MonkeyPatch) -> None:
@@ -165,7 +165,7 @@ def reading_texts(patch: pytest.MonkeyPatch) -> None:
     in_small_steps(patch)
     patch.setattr(fts5, "BROAD", -1)
     patch.setattr(fts5, "PAGE_COST", 1e9)
-    patch.setattr(fts5, "LOOK_UP_COST", 1e9)
+    patch.setattr(fts5, "LOOKUP_COST", 1e9)
 
 
 @pytest.mark.parametrize(

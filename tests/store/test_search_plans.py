@@ -44,7 +44,7 @@ async def searched(postgres_url: str) -> AsyncIterator[SearchedFeed]:
 
 async def test_sqlite_reads_matches_in_order_and_stops(sqlite_url: str) -> None:
     words = words_of(parse_search("heron -egret", NOW))
-    params = {"match": fts5.expression(words), "above": 0, "below": 9, "most": 100}
+    params = {"match": fts5.expression(words), "above": 0, "below": 9, "limit": 100}
     for statement in fts5._MATCHES.values():
         plan = _sqlite_plan(sqlite_url, statement, params)
         assert "CO-ROUTINE hit" in plan
@@ -52,7 +52,7 @@ async def test_sqlite_reads_matches_in_order_and_stops(sqlite_url: str) -> None:
 
 
 BOUNDS = lists._Bounds("newest", beyond=True, after=False, before=False)
-PLACES = {"beyond_at": 1, "beyond_id": 1, "most": 50, "rank": 49, "feeds": [1, 2], "ids": [1, 2]}
+PLACES = {"beyond_at": 1, "beyond_id": 1, "limit": 50, "rank": 49, "feeds": [1, 2], "ids": [1, 2]}
 
 
 @pytest.mark.parametrize(
@@ -139,6 +139,6 @@ def _sqlite_plan(url: str, statement: Statement, params: dict[str, Any]) -> str:
 async def _postgresql_plan(tx: Tx, words: Any) -> str:
     compiled = tsvector._MATCHES["newest"].on(POSTGRESQL)
     given = {"match": tsvector.expression(words), "after": 0, "before": 2**62}
-    arguments = compiled.arguments({**given, "beyond_at": 2**62, "beyond_id": 0, "most": 50})
+    arguments = compiled.arguments({**given, "beyond_at": 2**62, "beyond_id": 0, "limit": 50})
     rows = await tx._connection.fetch(f"EXPLAIN {compiled.sql}", *arguments)
     return "\n".join(row[0] for row in rows)

@@ -62,7 +62,7 @@ def test_every_kind_of_job_has_a_handler_that_can_be_imported() -> None:
         match.ARTICLES_JOB,
         match.NOTICE_JOB,
         match.RULES_JOB,
-        push.NEWS_JOB,
+        push.NEW_ENTRIES_JOB,
         push.NOTE_JOB,
         questions.JOB_KIND,
         refresh_notify.BROKEN_JOB,

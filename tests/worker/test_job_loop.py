@@ -23,7 +23,7 @@ async def test_a_hint_begins_a_job_and_stopping_ends_the_loop_without_a_look_at_
         return Done()
 
     monkeypatch.setattr(jobs, "HANDLERS", {"work": work})
-    monkeypatch.setattr(jobs, "LOOK_SECONDS", 3_600.0)
+    monkeypatch.setattr(jobs, "POLL_SECONDS", 3_600.0)
     stop = asyncio.Event()
     async with asyncio.timeout(30):
         running = asyncio.create_task(jobs.run_jobs(harness.runtime, stop, grace=5))

@@ -16,7 +16,7 @@ from reedbed.services.refresh.check import request_refresh, wake_worker
 from reedbed.services.runtime import Runtime
 from reedbed.store.engine.connect import open_database
 from reedbed.worker import refresh, work
-from reedbed.worker.refresh import LONGEST, fetch_due_feeds
+from reedbed.worker.refresh import MAX_QUEUE, fetch_due_feeds
 from tests.fault_injection import Stumbling
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness, open_harness
@@ -131,13 +131,13 @@ async def test_workers_together_have_only_so_many_requests_in_flight_at_a_host(
 
 
 async def test_what_would_wait_long_for_its_host_is_given_back(site: FeedSite, harness: RuntimeHarness) -> None:
-    for number in range(LONGEST + 10):
+    for number in range(MAX_QUEUE + 10):
         site.publish("One", feed=f"f{number}")
         await harness.follow(site.feed_url(f"f{number}"))
     runtime = replace(harness.runtime, fetching=replace(harness.runtime.fetching, host_delay=1_000))
     async with _working(runtime):
         await _until(lambda: _given_back(harness))
-        assert (await harness.column(LEASED))[0] <= LONGEST
+        assert (await harness.column(LEASED))[0] <= MAX_QUEUE
 
     assert await harness.column(LEASED) == [0]
 

@@ -32,7 +32,7 @@ SEARCHED = 4
 HEADLINE = 0.2
 """A headline counts so much less than a sentence, unless it holds what is asked for."""
 
-LEAST = 0.5
+MIN_SENTENCE_SCORE = 0.5
 """The minimum share of the question in a sentence with its title, neighbours and story."""
 MIN_SCORE = 0.66
 MIN_OF_BEST = 0.6
@@ -41,12 +41,12 @@ STORY_NAME, STORY_WORD = 0.6, 0.4
 MIN_WORDS = 4
 MIN_OWN, MIN_OWN_TYPED = 0.25, 0.12
 """The minimum share in the sentence alone."""
-LEAST_WITH_NAME = 0.5
-"""Instead of `LEAST` for a sentence that holds what is asked for, in an entry with the names of the question."""
+MIN_SENTENCE_SCORE_WITH_NAME = 0.5
+"""For a sentence that holds what is asked for, in an entry with the names of the question."""
 TITLE_OF_PERSON = 0.3
-LEAST_OTHERS = 0.3
+MIN_OTHERS = 0.3
 """The minimum share of the words besides names in a sentence about a number, date or person, or just before it."""
-LEAST_SUBJECT = 0.5
+MIN_SUBJECT = 0.5
 """The minimum share of the words besides names in an entry with its story."""
 UNKNOWN_WORD = 2.3
 """The weight of a word that no entry found has: it may be said in other words."""
@@ -133,10 +133,10 @@ def answer(inquiry: Inquiry, passages: Sequence[CitablePassage], stories: Mappin
     return Answer(tuple(claims), nearest, () if claims else library.missing())
 
 
-def best_passages(inquiry: Inquiry, passages: Sequence[CitablePassage], most: int) -> list[CitablePassage]:
+def best_passages(inquiry: Inquiry, passages: Sequence[CitablePassage], limit: int) -> list[CitablePassage]:
     if not inquiry.stems:
-        return list(passages[:most])
-    return [doc.passage for doc in _Library(inquiry, passages, {}).best[:most]]
+        return list(passages[:limit])
+    return [doc.passage for doc in _Library(inquiry, passages, {}).best[:limit]]
 
 
 def excerpt(inquiry: Inquiry, passage: CitablePassage, limit: int) -> str:
@@ -218,7 +218,7 @@ class _Library:
             if one not in self.inquiry.focus and any(other.hits[index] for other in self.documents)
         ]
         has = sum(self.weights[index] * max(doc.hits[index], NEAR * story[index]) for index in known)
-        return has >= LEAST_SUBJECT * sum(self.weights[index] for index in known)
+        return has >= MIN_SUBJECT * sum(self.weights[index] for index in known)
 
     def context(self, best: CitablePassage, shown: Sequence[frozenset[str]]) -> list[Sentence]:
         """What the best entry says beside the answer with words of the question, up to `CONTEXT` sentences in all."""
@@ -274,7 +274,7 @@ class _Library:
             return True
         others = [index for index, one in enumerate(self.inquiry.stems) if one not in self.inquiry.focus]
         near = sum(self.weights[index] * around[index] for index in others)
-        return near >= LEAST_OTHERS * sum(self.weights[index] for index in others)
+        return near >= MIN_OTHERS * sum(self.weights[index] for index in others)
 
     @property
     def _nothing(self) -> list[float]:
@@ -335,12 +335,12 @@ def _is_repeat(words: frozenset[str], shown: frozenset[str]) -> bool:
 def sentence_score(inquiry: Inquiry, text: str, own: float, together: float) -> float | None:
     """How well a sentence answers, from the share of the question in it and around it; None: not at all."""
     if inquiry.kind in ("thing", "any"):
-        return 0.6 * own + 0.5 * together if together >= LEAST and own >= MIN_OWN else None
+        return 0.6 * own + 0.5 * together if together >= MIN_SENTENCE_SCORE and own >= MIN_OWN else None
     bonus = type_bonus(inquiry, text)
     if inquiry.kind in _STRICT_KINDS and (bonus < 0 or _is_only_demanded(inquiry, text)):
         return None
-    least = LEAST_WITH_NAME if bonus >= STRONG and inquiry.focus else LEAST
-    if together < least or (own < MIN_OWN_TYPED and bonus < STRONG):
+    minimum = MIN_SENTENCE_SCORE_WITH_NAME if bonus >= STRONG and inquiry.focus else MIN_SENTENCE_SCORE
+    if together < minimum or (own < MIN_OWN_TYPED and bonus < STRONG):
         return None
     return 0.35 * own + 0.65 * together + bonus
 
@@ -405,9 +405,9 @@ def _counts_what_is_asked(inquiry: Inquiry, text: str) -> bool:
 def _holds_new_name(pattern: re.Pattern[str], inquiry: Inquiry, text: str) -> bool:
     """Whether a name stands there that has words besides those of the question."""
     known, asked = _known_capitals(), frozenset(inquiry.stems)
-    least = 2 if pattern is words_of.PERSON else 1
+    minimum = 2 if pattern is words_of.PERSON else 1
     return any(
-        sum(word not in known and stem(word) not in asked for word in index_text(name).split()) >= least
+        sum(word not in known and stem(word) not in asked for word in index_text(name).split()) >= minimum
         for name in pattern.findall(text)
     )
 

@@ -107,7 +107,7 @@ async def status(runtime: CurrentRuntime, caller: CurrentAdmin) -> Json[AiRespon
 @router.get("/queue", summary="List queued texts in processing order")
 async def queue(runtime: CurrentRuntime, caller: CurrentAdmin) -> Json[ListPage[QueuedTextResponse]]:
     async with runtime.db.read() as tx:
-        rows = await ai.list_queued(tx, most=MAX_LINES)
+        rows = await ai.list_queued(tx, limit=MAX_LINES)
     return Json(ListPage([QueuedTextResponse.of(row) for row in rows]))
 
 
@@ -118,7 +118,7 @@ async def queue(runtime: CurrentRuntime, caller: CurrentAdmin) -> Json[ListPage[
 )
 async def failures(runtime: CurrentRuntime, caller: CurrentAdmin) -> Json[ListPage[FailureResponse]]:
     async with runtime.db.read() as tx:
-        rows = await summaries.newest_failures(tx, most=MAX_LINES)
+        rows = await summaries.newest_failures(tx, limit=MAX_LINES)
     return Json(ListPage([FailureResponse.of(row) for row in rows]))
 
 

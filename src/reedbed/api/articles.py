@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 from pydantic import Field
 
-from reedbed.domain.articles import LONGEST, MOST
+from reedbed.domain.articles import MAX_SELECTOR_LENGTH, MAX_SELECTORS
 from reedbed.domain.failures import failure_message
 from reedbed.domain.records import record
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
@@ -97,7 +97,7 @@ async def proxy(
 
 selectors_router = ApiRouter(prefix="/api/v1/subscriptions", tags=["subscriptions"])
 
-_LIMITS = f"At most {MOST}, each of at most {LONGEST} characters."
+_LIMITS = f"At most {MAX_SELECTORS}, each of at most {MAX_SELECTOR_LENGTH} characters."
 
 
 class SelectorsRequest(ApiModel):

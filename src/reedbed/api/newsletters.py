@@ -44,7 +44,7 @@ from reedbed.services.newsletters.channels import (
 )
 from reedbed.services.newsletters.receive import MailRejected, Received
 from reedbed.services.newsletters.senders import (
-    CONFIRMATIONS_SHOWN,
+    CONFIRMATIONS_RETENTION,
     add_address,
     block_address,
     block_sender,
@@ -239,7 +239,7 @@ async def delete_mailbox(runtime: CurrentRuntime, caller: CurrentCaller, mailbox
 @router.get("/confirmations", summary="List subscription confirmations that wait for your click, newest first")
 async def list_confirmations(runtime: CurrentRuntime, caller: CurrentCaller) -> Json[ListPage[ConfirmationResponse]]:
     async with runtime.db.read() as tx:
-        confirmations = await inbound.waiting(tx, caller.user_id, runtime.now() - CONFIRMATIONS_SHOWN)
+        confirmations = await inbound.waiting(tx, caller.user_id, runtime.now() - CONFIRMATIONS_RETENTION)
     return Json(ListPage([ConfirmationResponse.of(confirmation) for confirmation in confirmations]))
 
 

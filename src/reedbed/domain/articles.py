@@ -12,8 +12,8 @@ from reedbed.domain.text import index_text, storable
 from reedbed.domain.times import HOUR, MINUTE
 from reedbed.domain.urls import normalize_url
 
-MOST = 20
-LONGEST = 200
+MAX_SELECTORS = 20
+MAX_SELECTOR_LENGTH = 200
 
 
 @record
@@ -29,15 +29,15 @@ class ArticleSelectors:
 def check_selectors(lines: Sequence[str], field: str) -> tuple[str, ...]:
     """Remove empty lines and duplicates. The CSS syntax is checked where the selectors are used."""
     selectors = tuple(dict.fromkeys(selector for line in lines if (selector := " ".join(storable(line).split()))))
-    if len(selectors) > MOST:
-        raise Invalid("There can be at most %(limit)s selectors.", field=field, limit=MOST)
+    if len(selectors) > MAX_SELECTORS:
+        raise Invalid("There can be at most %(limit)s selectors.", field=field, limit=MAX_SELECTORS)
     for selector in selectors:
-        if len(selector) > LONGEST:
+        if len(selector) > MAX_SELECTOR_LENGTH:
             raise Invalid(
                 "“%(selector)s…” is longer than %(limit)s characters.",
                 field=field,
                 selector=selector[:40],
-                limit=LONGEST,
+                limit=MAX_SELECTOR_LENGTH,
             )
     return selectors
 

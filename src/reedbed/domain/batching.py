@@ -15,7 +15,7 @@ TARGET_BATCH_MS = 30.0
 TOO_LONG_MS = 100.0
 """Noticeable for users."""
 FIRST = 10.0
-SMALLEST, SMALL, LARGEST = 1.0, 40.0, 200.0
+MIN_SIZE, SMALL_SIZE, MAX_SIZE = 1.0, 40.0, 200.0
 SIGNS = 2_000
 """This many characters of text cost as much as an entry without text."""
 
@@ -28,13 +28,13 @@ def next_size(size: float, weighed: float, took_ms: float) -> float:
     """The size that fits the target time, from the cost and time of the last batch; changes by at most half.
 
     Starting and ending a batch takes time too, on a busy machine most of it. So a batch below
-    `SMALL` grows, and gets smaller only if it took too long.
+    `SMALL_SIZE` grows, and gets smaller only if it took too long.
     """
     fitting = weighed * TARGET_BATCH_MS / max(took_ms, 0.1)
     if fitting > size and weighed < size / 2:
         return size  # the last batch was only a remainder
-    minimum = SMALLEST if took_ms > TOO_LONG_MS else SMALL
-    return min(max(fitting, size * 0.5, minimum), size * 1.5, LARGEST)
+    minimum = MIN_SIZE if took_ms > TOO_LONG_MS else SMALL_SIZE
+    return min(max(fitting, size * 0.5, minimum), size * 1.5, MAX_SIZE)
 
 
 def cut(waiting: Sequence[T], size: float, size_of: Callable[[T], float]) -> int:

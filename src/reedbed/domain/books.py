@@ -26,7 +26,7 @@ MAX_COUNTED = 2_000
 MAX_MAIL_BYTES = 36_000_000
 """Amazon takes mails of 50 MB, and an attachment grows by 37 % on its way."""
 
-KEPT: Millis = 30 * DAY
+RETENTION: Millis = 30 * DAY
 MAX_KEPT = 20
 """Books of each user."""
 MAX_KEPT_BYTES = 100_000_000

@@ -30,7 +30,7 @@ _SHIFT = 0x40000
 _ENCODINGS = {"ja": "euc_jp", "zh": "gb2312"}
 """Character sets in whose order the language lists its characters: the common ones by their sound."""
 
-_MOST_CHARACTERS = 20_000
+_MAX_CHARACTERS = 20_000
 """That a table remembers; names of feeds may hold any."""
 
 _KANA = range(0x3041, 0x3097)
@@ -89,7 +89,7 @@ class _Weights(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         weight = self._weight(chr(code))
-        if len(self) < _MOST_CHARACTERS:
+        if len(self) < _MAX_CHARACTERS:
             self[code] = weight
         return weight
 

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 from reedbed.domain.errors import Invalid
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.records import record
-from reedbed.domain.stories.index import Headline, StoryIndex, settle
+from reedbed.domain.stories.index import Headline, StoryIndex, resolve
 from reedbed.domain.stories.words import title_words
 from reedbed.domain.times import DAY, HOUR, Instant, from_datetime, to_datetime
 
@@ -180,7 +180,7 @@ def group(
     """
     index, by_time = StoryIndex(), sorted(materials, key=lambda entry: entry.at)
     placed = [(headline, index.place(headline)) for headline in map(_headline, by_time)]
-    story_ids = settle(placed).homes
+    story_ids = resolve(placed).homes
     groups: defaultdict[int, list[PromptContext]] = defaultdict(list)
     for entry in materials:
         groups[story_ids.get(entry.entry_id, entry.entry_id)].append(entry)

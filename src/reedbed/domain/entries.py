@@ -51,7 +51,7 @@ class StateChange:
     tags: tuple[str, ...] | None = None
 
     @property
-    def brings_back(self) -> bool:
+    def unmutes(self) -> bool:
         """Whether the change unmutes an entry: marking it unread, starring, saving or tagging does."""
         return self.read is False or bool(self.starred or self.later or self.tags)
 
@@ -264,7 +264,7 @@ def _with_ancestors(folder_id: int | None, parents: Mapping[int, int | None]) ->
 
 # --- Tags
 
-LONGEST = 100
+MAX_TAG_LENGTH = 100
 MAX_TAGS_PER_ENTRY = 50
 MAX_TAGS = 2_000
 
@@ -274,8 +274,8 @@ def tag_name(text: str) -> str:
     name = clean_line(text)
     if not name:
         raise Invalid("A tag needs a name.", field="name")
-    if len(name) > LONGEST:
-        raise Invalid("A tag's name may have at most %(limit)s characters.", field="name", limit=LONGEST)
+    if len(name) > MAX_TAG_LENGTH:
+        raise Invalid("A tag's name may have at most %(limit)s characters.", field="name", limit=MAX_TAG_LENGTH)
     return name
 
 
@@ -327,6 +327,6 @@ def parse_list_name(name: str) -> tuple[str, str]:
         return name, ""
     is_number = rest.isascii() and rest.isdigit() and len(rest) < 17
     is_known = is_number if kind in ("feed", "folder") else kind == "tag" and bool(rest)
-    if not is_known or len(name) > LONGEST + 10:
+    if not is_known or len(name) > MAX_TAG_LENGTH + 10:
         raise Invalid("There is no such list.", field="list")
     return kind, rest

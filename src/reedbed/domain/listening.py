@@ -13,7 +13,7 @@ MAX_REQUEST = 4_096
 """Characters that one request to a speech endpoint may have."""
 CHAPTER_PAUSE, PART_PAUSE = 1.0, 0.35
 """Seconds of silence."""
-KEPT: Millis = 30 * DAY
+RETENTION: Millis = 30 * DAY
 """How long what was read aloud is kept."""
 MAX_KEPT = 50
 """Of each user."""
@@ -72,37 +72,37 @@ def sentences_of(text: str) -> list[str]:
     return [sentence for part in _SENTENCE_END.split(text) if (sentence := part.strip())]
 
 
-def requests_of(text: str, most: int = MAX_REQUEST) -> list[str]:
+def requests_of(text: str, limit: int = MAX_REQUEST) -> list[str]:
     """The text in parts of whole sentences, each short enough for one request."""
     parts: list[str] = []
     for sentence in sentences_of(text):
-        for piece in _pieces(sentence, most):
-            if parts and len(parts[-1]) + 1 + len(piece) <= most:
+        for piece in _pieces(sentence, limit):
+            if parts and len(parts[-1]) + 1 + len(piece) <= limit:
                 parts[-1] = f"{parts[-1]} {piece}"
             else:
                 parts.append(piece)
     return parts
 
 
-def _pieces(sentence: str, most: int) -> list[str]:
+def _pieces(sentence: str, limit: int) -> list[str]:
     pieces: list[str] = []
-    while len(sentence) > most:
-        space = sentence.rfind(" ", 0, most)
-        cut = space if space > most // 2 else most
+    while len(sentence) > limit:
+        space = sentence.rfind(" ", 0, limit)
+        cut = space if space > limit // 2 else limit
         pieces.append(sentence[:cut].strip())
         sentence = sentence[cut:].strip()
     return [*pieces, sentence] if sentence else pieces
 
 
-def bounded_passages(passages: Sequence[SpokenPassage], most: int) -> list[SpokenPassage]:
+def bounded_passages(passages: Sequence[SpokenPassage], limit: int) -> list[SpokenPassage]:
     """As many whole passages as fit; the first is cut between sentences if it is too long alone."""
     kept: list[SpokenPassage] = []
-    left = most
+    left = limit
     for passage in passages:
         size = len(passage.title) + len(passage.text)
         if size > left:
             if not kept:
-                text = " ".join(requests_of(passage.text, most=max(200, left - len(passage.title)))[:1])
+                text = " ".join(requests_of(passage.text, limit=max(200, left - len(passage.title)))[:1])
                 kept.append(SpokenPassage(passage.title, text, passage.url, passage.language))
             break
         kept.append(passage)

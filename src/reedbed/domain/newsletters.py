@@ -56,7 +56,7 @@ class InvalidMail:
 
 
 @record
-class Verdicts:
+class AuthResults:
     """Sender authentication results of a receiving server: pass, fail, none ... or empty."""
 
     by: str = ""
@@ -107,7 +107,7 @@ class Sender:
     address: str
     name: str
     ways_out: UnsubscribeOptions
-    verdicts: Verdicts
+    verdicts: AuthResults
     leaving: Failure | None
     """The result of unsubscribing; None while subscribed."""
     received: int
@@ -241,7 +241,7 @@ def parse_mailto(url: str) -> tuple[str, str, str] | None:
     return (to, subject, fields.get("body", "")[:1000] or "unsubscribe") if to else None
 
 
-def verdicts(headers: Sequence[str], trusted: str) -> Verdicts:
+def verdicts(headers: Sequence[str], trusted: str) -> AuthResults:
     """The results of the trusted server. Anyone can add such a header, so those of other servers are ignored.
 
     `ANY_SERVER` trusts the topmost header. It is for mailboxes, whose own server adds its header last.
@@ -254,15 +254,15 @@ def verdicts(headers: Sequence[str], trusted: str) -> Verdicts:
             return _verdicts(name, results)
         if trusted == ANY_SERVER:
             break
-    return Verdicts()
+    return AuthResults()
 
 
-def _verdicts(by: str, results: str) -> Verdicts:
+def _verdicts(by: str, results: str) -> AuthResults:
     results_by_method: dict[str, str] = {}
     for method, result in _RESULT.findall(results.lower()):
         if results_by_method.get(method) != "pass":  # one valid signature is enough
             results_by_method[method] = result
-    return Verdicts(by[:200], **results_by_method)
+    return AuthResults(by[:200], **results_by_method)
 
 
 def _without_comments(text: str) -> str:

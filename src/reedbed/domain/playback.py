@@ -227,7 +227,7 @@ def queue_with(queue: Sequence[RecordingId], added: RecordingId, place: QueuePla
 
 # --- Podcast apps that synchronise by the gpodder protocols
 
-APP_LOGIN_LIFE = 20 * MINUTE
+APP_LOGIN_TTL = 20 * MINUTE
 
 
 @record

@@ -16,11 +16,11 @@ CANDIDATES = 60
 """The number of entries that are searched."""
 READ = 12
 """The number of entries that are given to a model."""
-WATCHED_AT_ONCE = 50
+WATCHED_PER_RUN = 50
 """The number of watched questions that are asked again at a time, those first that have waited longest."""
 MAX_WATCHED = 20
 """The number of watched questions per user."""
-KEPT = 500
+MAX_KEPT = 500
 """The number of questions kept per user; older ones are deleted."""
 
 FAILED = Failure(FailureCode.QUESTION_FAILED)

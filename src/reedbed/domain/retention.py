@@ -14,9 +14,9 @@ from reedbed.domain.urls import normalize_url
 MIN_AGE: Millis = 30 * DAY
 """Newer entries are kept regardless of the database size."""
 AGE_STEP: Millis = 30 * DAY
-ARTICLES_KEPT: Millis = 30 * DAY
+ARTICLES_RETENTION: Millis = 30 * DAY
 """For fetched articles of read entries; the feed's own content stays."""
-LOGS_KEPT: Millis = 90 * DAY
+LOGS_RETENTION: Millis = 90 * DAY
 MISSED_FOR: Millis = 30 * DAY
 """How long a removed entry is remembered after its feed stopped listing it, as it may reappear."""
 

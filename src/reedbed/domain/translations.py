@@ -27,7 +27,7 @@ MAX_BLOCKS = 1_500
 """What comes after them stays in the original."""
 MAX_TRIES = 2
 """After that a block stays in the original."""
-BLOCKS_KEPT: Millis = 30 * DAY
+BLOCKS_RETENTION: Millis = 30 * DAY
 """How long single blocks are kept, so that an edited article costs only its changed blocks."""
 
 MARKER = re.compile(r"⟦(/?)(\d{1,4})⟧")

@@ -166,9 +166,9 @@ class FileHostThrottle(MemoryHostThrottle):
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, byte)
 
 
-MOST_AT_ONCE = 1024
+MAX_CONCURRENT = 1024
 
 
 def _first_byte(host: str) -> int:
     digest = hashlib.blake2b(host.encode(), digest_size=6).digest()
-    return int.from_bytes(digest, "big") * MOST_AT_ONCE
+    return int.from_bytes(digest, "big") * MAX_CONCURRENT

@@ -258,7 +258,7 @@ def _with_cors_headers(send: Send, origin: str) -> Send:
 
 # --- Compression
 
-SMALLEST = 1_000
+MIN_BYTES = 1_000
 LEVEL = 5
 MAX_CHANCE = 100
 KINDS = (b"text/html", b"application/json", b"text/css")
@@ -325,7 +325,7 @@ def _is_compressible(headers: Headers) -> bool:
     return (
         by_name.get(b"content-type", b"").startswith(KINDS)
         and length.isdigit()
-        and int(length) >= SMALLEST
+        and int(length) >= MIN_BYTES
         and by_name.keys().isdisjoint((b"content-encoding", b"etag"))
     )
 

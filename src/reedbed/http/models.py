@@ -26,14 +26,14 @@ class ApiModel(BaseModel):
     model_config = ConfigDict(defer_build=True)
 
 
-MOST = 2**53 - 1
+MAX_SAFE_INTEGER = 2**53 - 1
 ID_SCHEMA = WithJsonSchema({"type": "string", "pattern": "^[1-9][0-9]{0,15}$", "examples": ["42"]}, mode="validation")
 
 
 def parse_id(value: Any) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 16:
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MOST:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MAX_SAFE_INTEGER:
         raise ValueError("must be an id: a string of digits")
     return value
 

@@ -85,7 +85,7 @@ def facebook_metadata(provider: Provider) -> ProviderMetadata:
 
 # --- Sign-in
 
-KEPT = HOUR
+MAX_AGE = HOUR
 """How long metadata and keys of a provider are cached."""
 KEY_REFRESH_INTERVAL = MINUTE
 """Minimum time between two requests for keys. An unknown key id may be new, but must not cause a flood."""
@@ -169,7 +169,7 @@ class OidcClient:
         if provider.graph:
             return facebook_metadata(provider)
         cached = self._metadata.get(provider.key)
-        if cached is not None and self._clock() - cached.at < KEPT:
+        if cached is not None and self._clock() - cached.at < MAX_AGE:
             return cached
         url = f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration"
         metadata = read_provider_metadata(provider, await self._json(url), self._clock())
@@ -253,7 +253,8 @@ class OidcClient:
         async with self._keys_lock:
             keys = self._keys.get(provider.key)
             age = None if keys is None else self._clock() - keys.at
-            if keys is None or age is None or age >= KEPT or (age >= KEY_REFRESH_INTERVAL and key_id not in keys.by_id):
+            is_unknown = keys is not None and key_id not in keys.by_id
+            if keys is None or age is None or age >= MAX_AGE or (age >= KEY_REFRESH_INTERVAL and is_unknown):
                 keys = self._keys[provider.key] = await self._fetch_keys(metadata)
         if key_id is None and len(keys.by_id) == 1:
             return next(iter(keys.by_id.values()))

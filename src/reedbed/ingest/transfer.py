@@ -192,7 +192,7 @@ def mapping(value: Any) -> Mapping[str, Any]:
 
 # --- Miniflux
 
-AT_ONCE = 200
+BATCH_SIZE = 200
 MAX_STARRED = 10_000
 MAX_READ = 5_000
 _MAX_RESPONSE_BYTES = 20_000_000
@@ -241,12 +241,12 @@ class _MinifluxClient:
         fetched: list[Mapping[str, Any]] = []
         size = 0
         while len(fetched) < limit:
-            query = {**filters, "order": "id", "direction": "desc", "limit": AT_ONCE, "offset": len(fetched)}
+            query = {**filters, "order": "id", "direction": "desc", "limit": BATCH_SIZE, "offset": len(fetched)}
             response = await self._get(f"/v1/entries?{urlencode(query)}")
             batch = [mapping(entry) for entry in listed(mapping(response).get("entries"))]
             fetched += batch
             size += sum(len(text(entry.get("content"))) for entry in batch)
-            if len(batch) < AT_ONCE or size > MAX_CONTENT_LENGTH:
+            if len(batch) < BATCH_SIZE or size > MAX_CONTENT_LENGTH:
                 break
         return fetched[:limit]
 

@@ -16,7 +16,7 @@ import structlog
 from reedbed import __version__
 from reedbed.domain.errors import CannotStart, Conflict, ReedbedError, Unavailable
 from reedbed.domain.languages import Texts
-from reedbed.domain.times import Instant
+from reedbed.domain.times import MINUTE, Instant
 from reedbed.events.bus import Bus, MemoryBus
 from reedbed.events.limits import FileHostThrottle, HostThrottle, Limiter, MemoryHostThrottle, MemoryLimiter
 from reedbed.ingest.http.client import Fetcher
@@ -45,8 +45,9 @@ from reedbed.services.runtime import FramingPolicy, Runtime, watch_changes
 from reedbed.settings import Settings
 from reedbed.store import instance
 from reedbed.store.engine.connect import open_database, open_with_replica, sqlite_path
-from reedbed.store.engine.database import Database
-from reedbed.store.engine.encryption import Vault, key_from_setting, make_key_file
+from reedbed.store.engine.database import Database, Tx
+from reedbed.store.engine.encryption import PREFIX, Vault, key_from_setting, make_key_file
+from reedbed.store.jobs import list_processes
 from reedbed.store.migrations import migrate_apart
 from reedbed.store.startup import prepare
 
@@ -88,7 +89,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             host_throttle=host_throttle,
             limiter=limiter,
             clock=system_clock,
-            secret=await _secret(settings, db),
+            secret=await _secret(settings, db, runs_everything=may_migrate),
             name=name,
             fetching=fetch_policy(settings),
             accounts=account_policy(settings),
@@ -146,7 +147,8 @@ def open_vault(settings: Settings) -> Vault:
     """With SQLite everything is on one machine, so a missing key file is created at any start.
 
     With PostgreSQL the processes may share no folder: the key file is created by the first start with a new
-    database (see `_secret`) and by 'reedbed admin secrets rotate' only.
+    database, by the second start of `serve` with one of version 0.1 (see `_secret`), and by 'reedbed admin
+    secrets rotate'.
     """
     current, former = (
         [key_from_setting(text)] if (text := setting.get_secret_value()) else []
@@ -222,15 +224,19 @@ async def ended(task: asyncio.Task[None]) -> None:
         await task
 
 
-async def _secret(settings: Settings, db: Database) -> bytes:
+async def _secret(settings: Settings, db: Database, *, runs_everything: bool) -> bytes:
     configured = settings.secret_key.get_secret_value()
     if configured:
         return configured.encode()
     made = False
     try:
         async with db.write() as tx:
-            if tx.vault.current is None and await instance.get_setting(tx, "secret_key") is None:
-                made = _make_first_key(settings)
+            if tx.vault.current is None:
+                known = await instance.get_setting(tx, "secret_key")
+                if known is None:
+                    made = _make_first_key(settings)
+                elif runs_everything and not known.startswith(PREFIX):
+                    made = await _use_waiting_key(settings, tx)
             stored = await instance.add_secret(
                 tx, "secret_key", secrets.token_urlsafe(48), system_clock(), replace_unreadable=not made
             )
@@ -241,8 +247,35 @@ async def _secret(settings: Settings, db: Database) -> bytes:
     return stored.encode()
 
 
+async def _use_waiting_key(settings: Settings, tx: Tx) -> bool:
+    """Give a PostgreSQL of version 0.1 its key at the second start.
+
+    In a container without a volume, a key that is made at a start is gone at the next, and with it all passwords.
+    So the first start only leaves the key in the data directory, and the next start uses it if it is still there.
+    While processes run on other machines nothing changes, because they could not read the passwords any more.
+    """
+    waiting = settings.key_file.with_name("secret.key.next")
+    here = f"{socket.gethostname()}:"
+    running_now = [process for process in await list_processes(tx) if process.silent_for < MINUTE]
+    if settings.key_file.exists() or any(not process.name.startswith(here) for process in running_now):
+        return False
+    try:
+        if not waiting.exists():
+            settings.key_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_key_file(waiting)
+            return False
+        waiting.rename(settings.key_file)
+    except OSError as error:
+        log.warning("no key file can be made", file=str(settings.key_file), error=error.strerror)
+        return False
+    if not await instance.encrypt_secret(tx, "secret_key", system_clock()):
+        settings.key_file.unlink(missing_ok=True)
+        raise Unavailable(instance.NO_KEY)
+    return True
+
+
 def _make_first_key(settings: Settings) -> bool:
-    """A new database never holds a password in clear. One of version 0.1 has its secret already, and goes on."""
+    """A new database never holds a password in clear. One of version 0.1 gets its key later."""
     try:
         settings.key_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return make_key_file(settings.key_file)

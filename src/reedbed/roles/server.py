@@ -20,7 +20,7 @@ from reedbed.services.runtime import Runtime
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-SWEEP_SECONDS = 1.0
+CHECK_SECONDS = 1.0
 FIRST_REQUEST_SECONDS = 1.0
 """On shutdown, for clients that have connected but sent nothing; browsers open connections in advance."""
 POLL_SECONDS = 0.01
@@ -78,10 +78,10 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         last = loop.time()
         while True:
-            await asyncio.sleep(SWEEP_SECONDS)
+            await asyncio.sleep(CHECK_SECONDS)
             now = loop.time()
             # A busy loop reads nothing: do not count that time against the clients.
-            late = max(0.0, now - last - SWEEP_SECONDS)
+            late = max(0.0, now - last - CHECK_SECONDS)
             last = now
             for connection in cast(list[ClientConnection], list(self.server_state.connections)):
                 connection.end_if_overdue(now, late)

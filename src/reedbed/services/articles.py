@@ -60,7 +60,7 @@ from reedbed.store.visibility import lock_feed
 COOLDOWN = DAY
 EXTRACT_SECONDS = 20.0
 MAX_ADDRESS_LENGTH = 4_096
-AT_ONCE = 20
+BATCH_SIZE = 20
 """Entries processed per run of a job, before other jobs get their turn."""
 
 _TIMED_OUT = Failure(FailureCode.ARTICLE_TIMEOUT)
@@ -113,9 +113,9 @@ async def fetch_articles(runtime: Runtime, job: Job) -> Done | Later:
     """Job handler: fetch articles of new entries in feeds for which a user has full text enabled."""
     async with runtime.db.read() as tx:
         waiting = await articles.never_tried(tx, _entry_ids(job))
-    for entry_id, url in waiting[:AT_ONCE]:
+    for entry_id, url in waiting[:BATCH_SIZE]:
         await fetch_throttled(runtime, entry_id, url)
-    return Later(runtime.now()) if len(waiting) > AT_ONCE else Done({"articles": len(waiting)})
+    return Later(runtime.now()) if len(waiting) > BATCH_SIZE else Done({"articles": len(waiting)})
 
 
 async def fetch_throttled(runtime: Runtime, entry_id: int, url: str) -> FullArticle:
@@ -226,7 +226,7 @@ async def _save_selectors(runtime: Runtime, user: User, subscription_id: int, se
             raise Invalid("The texts of this feed come by mail or by hand, not from pages.")
         await articles.set_selectors(tx, subscription.feed.id, selectors, now)
         await users.record_event(tx, now, "selectors_changed", user.id, {"feed_id": subscription.feed.id})
-        entry_ids = await articles.read_before(tx, subscription.feed.id, most=REFETCH_LIMIT)
+        entry_ids = await articles.read_before(tx, subscription.feed.id, limit=REFETCH_LIMIT)
         if entry_ids:
             await jobs.add(tx, ARTICLES_JOB, {"entry_ids": list(entry_ids)}, now=now)
     await runtime.bus.publish(ChangeEvent("wake", data={"for": "jobs"}))
@@ -377,7 +377,7 @@ async def _save_text(tx: Tx, known: KnownWords, entry_id: int, old_title: str, t
 
 
 async def _record_failed_read(runtime: Runtime, job: Job, entry_id: int, failure: str | None) -> Done | Later:
-    later = try_again(runtime, job, give_up_after=GIVE_UP_AFTER, least=FIRST_WAIT)
+    later = try_again(runtime, job, give_up_after=GIVE_UP_AFTER, min_wait=FIRST_WAIT)
     if failure == TEMPORARY and later is not None:
         return later
     async with runtime.db.write() as tx:

@@ -15,7 +15,7 @@ from reedbed.store.visibility import lock_entry
 
 MAX_BOOKMARKS = 20_000
 NO_SUCH = "There is no such bookmark"
-AT_ONCE = 20
+BATCH_SIZE = 20
 """Snapshots loaded at a time: each may hold a long article."""
 
 
@@ -62,10 +62,10 @@ async def iter_bookmarks(runtime: Runtime, user_id: int) -> AsyncGenerator[Bookm
     before: int | None = None
     while True:
         async with runtime.db.read() as tx:
-            batch = await bookmarks.newest_with_content(tx, user_id, before=before, limit=AT_ONCE)
+            batch = await bookmarks.newest_with_content(tx, user_id, before=before, limit=BATCH_SIZE)
         for bookmark in batch:
             yield bookmark
-        if len(batch) < AT_ONCE:
+        if len(batch) < BATCH_SIZE:
             return
         before = batch[-1].row.id
 

@@ -415,7 +415,7 @@ async def enqueue_due_digests(runtime: Runtime) -> int:
     """Periodic task: enqueue the due digests and count them. Missed times are made up for once."""
     now, count = runtime.now(), 0
     async with runtime.db.read() as tx:
-        due = await digests.due(tx, now, most=AT_A_TIME)
+        due = await digests.due(tx, now, limit=AT_A_TIME)
     for schedule in due:
         async with runtime.db.write() as tx:
             claimed = await digests.move_on(tx, schedule, next_time(schedule.minute, _zone(schedule.zone), now))

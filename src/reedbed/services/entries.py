@@ -157,7 +157,7 @@ async def change_entry(runtime: Runtime, user_id: int, entry_id: int, change: St
     """Set states of one entry. Marking it read also adds it to the reading history."""
     names = None if change.tags is None else tag_names(change.tags)
     async with runtime.db.write() as tx:
-        if change.brings_back:
+        if change.unmutes:
             await marks.unmute(tx, user_id, [entry_id])
         before = await entries.rows_by_ids(tx, user_id, [entry_id])
         if not before:

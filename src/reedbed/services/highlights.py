@@ -16,7 +16,7 @@ from reedbed.store.visibility import lock_entry
 
 MAX_HIGHLIGHTS = 10_000
 NO_SUCH = "There is no such highlight"
-AT_ONCE = 200
+BATCH_SIZE = 200
 
 
 async def create_highlight(
@@ -88,14 +88,14 @@ async def delete_highlight(runtime: Runtime, user_id: int, highlight_id: int) ->
 
 
 async def every_highlight(runtime: Runtime, user_id: int) -> AsyncGenerator[Highlight]:
-    """All highlights, newest first, with at most `AT_ONCE` in memory."""
+    """All highlights, newest first, with at most `BATCH_SIZE` in memory."""
     before: int | None = None
     while True:
         async with runtime.db.read() as tx:
-            batch = await highlights.newest(tx, user_id, before=before, limit=AT_ONCE)
+            batch = await highlights.newest(tx, user_id, before=before, limit=BATCH_SIZE)
         for highlight in batch:
             yield highlight
-        if len(batch) < AT_ONCE:
+        if len(batch) < BATCH_SIZE:
             return
         before = batch[-1].id
 

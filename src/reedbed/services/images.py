@@ -163,10 +163,10 @@ ICON_RETRY_AFTER = DAY
 """After this, a site without an icon is tried again for its next feed."""
 
 
-async def fetch_missing_icons(runtime: Runtime, *, most: int) -> int:
-    """Fetch the icons of up to `most` feeds not tried yet, one after the other; return how many feeds."""
+async def fetch_missing_icons(runtime: Runtime, *, limit: int) -> int:
+    """Fetch the icons of up to `limit` feeds not tried yet, one after the other; return how many feeds."""
     async with runtime.db.read() as tx:
-        feeds = await blobs.feeds_without_icon(tx, most)
+        feeds = await blobs.feeds_without_icon(tx, limit)
     sites: dict[str, int | None] = {}
     for feed_id, site_url, icon_url in feeds:
         icon_id = await _feed_icon(runtime, icon_url) if icon_url else None

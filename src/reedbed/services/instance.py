@@ -42,14 +42,14 @@ log = structlog.get_logger()
 EVERY: Millis = 5 * MINUTE
 RECHECK_EVERY: Millis = MINUTE
 """Checked more often, so that a repair shows soon."""
-LOOK_SECONDS = 20.0
+POLL_SECONDS = 20.0
 REPORT, WARNING, OPEN_SINCE = "health_report", "health_warning", "breaker_open_since"
 
 
 async def watch(runtime: Runtime) -> None:
     """Run until cancelled: check when a check is due, else read the results of other processes."""
     while True:
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS)
         try:
             await _check_if_due(runtime)
         except Unavailable:
@@ -328,23 +328,23 @@ async def move_collection(
 
 # --- Heartbeats. A worker frees the work of a dead process long before its leases expire.
 
-BEAT_SECONDS = 5.0
+HEARTBEAT_SECONDS = 5.0
 SILENT_FOR: Millis = 20 * SECOND
 """A process without a heartbeat for so long is dead. If it only slept, its lease rejects its late results."""
 
 
 async def live(runtime: Runtime, role: str) -> None:
     """Send heartbeats until cancelled, then remove this process from the list."""
-    started_at, last_beat = runtime.now(), time.monotonic()
+    started_at, last_heartbeat = runtime.now(), time.monotonic()
     try:
         while True:
             if runtime.clock_guard.note(runtime.now()):
                 log.warning("the clock jumped; nothing is deleted for its age within the next hour")
             # After this process or the database paused, the others look dead too: wait for their heartbeats.
-            no_pause = time.monotonic() - last_beat < SILENT_FOR / SECOND / 2
+            no_pause = time.monotonic() - last_heartbeat < SILENT_FOR / SECOND / 2
             if await _send_heartbeat(runtime, role, started_at, may_remove_dead=role != "web" and no_pause):
-                last_beat = time.monotonic()
-            await asyncio.sleep(BEAT_SECONDS)
+                last_heartbeat = time.monotonic()
+            await asyncio.sleep(HEARTBEAT_SECONDS)
     finally:
         with suppress(Unavailable):
             async with runtime.db.write() as tx:

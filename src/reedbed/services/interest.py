@@ -31,9 +31,9 @@ WINDOW = 500
 """So many of the newest entries of a list are ranked; the others follow by time."""
 START_SPAN = 90 * DAY
 MAX_REPORTED = 100
-MAX_STARRED_AT_ONCE = 20
+MAX_STARRED_ENTRIES = 20
 """More entries in one act are a clean-up or a move, which says nothing."""
-USUAL_GLANCE = 2_000
+DEFAULT_GLANCE = 2_000
 """A row that is on the screen so many ms counts once."""
 
 # --- Learning
@@ -56,7 +56,7 @@ def wants(preferences: str) -> Preferences | None:
 
 async def learn(runtime: Runtime, tx: Tx, user_id: int, entry_ids: Sequence[int], act: Act) -> None:
     """In the transaction of the act. Nothing is learnt of entries that the user cannot see, or of many at once."""
-    if not 0 < len(entry_ids) <= MAX_STARRED_AT_ONCE or not wants(await interest.preferences(tx, user_id)):
+    if not 0 < len(entry_ids) <= MAX_STARRED_ENTRIES or not wants(await interest.preferences(tx, user_id)):
         return
     await _learn(runtime, tx, user_id, [_LearntAct(id_, act) for id_ in entry_ids])
 
@@ -66,7 +66,7 @@ async def report_seen(runtime: Runtime, user_id: int, *, passed: Sequence[Glimps
     if len(passed) + len(read) > MAX_REPORTED:
         raise Invalid("At most %(limit)s entries at once.", field="passed", limit=MAX_REPORTED)
     acts = [_LearntAct(id_, "read") for id_ in read]
-    acts += [_LearntAct(one.entry_id, "passed", min(1.5, max(0.5, one.ms / USUAL_GLANCE))) for one in passed]
+    acts += [_LearntAct(one.entry_id, "passed", min(1.5, max(0.5, one.ms / DEFAULT_GLANCE))) for one in passed]
     async with runtime.db.write() as tx:
         if not wants(await interest.preferences(tx, user_id)):
             raise Invalid(OFF, field="passed")
@@ -213,7 +213,7 @@ async def worth_it(tx: Tx, user: User, rows: Sequence[EntryRow]) -> frozenset[in
     return frozenset(row.id for row in rows if is_worth_it(candidate_of(row), model))
 
 
-async def digest_interest(tx: Tx, user: User, rows: Sequence[EntryRow], most: float) -> Mapping[int, float] | None:
+async def digest_interest(tx: Tx, user: User, rows: Sequence[EntryRow], limit: float) -> Mapping[int, float] | None:
     """By entry, how much the user cares; None if digests shall not or cannot follow it."""
     preferences = preferences_of(user)
     if not preferences.interest or not preferences.interest_digests:
@@ -221,7 +221,7 @@ async def digest_interest(tx: Tx, user: User, rows: Sequence[EntryRow], most: fl
     model = await _model(tx, user.id)
     if model.verdict() not in ("better", "unmeasured"):
         return None
-    return {row.id: care(candidate_of(row), model, most) for row in rows}
+    return {row.id: care(candidate_of(row), model, limit) for row in rows}
 
 
 def candidate_of(row: EntryRow) -> Candidate:

@@ -132,9 +132,9 @@ async def publish_events(runtime: Runtime, job: Job, done: int, total: int) -> N
     await runtime.bus.publish(ChangeEvent("progress", user_id=job.user_id, data=data))
 
 
-def try_again(runtime: Runtime, job: Job, *, give_up_after: Millis, least: Millis = MINUTE) -> Later | None:
+def try_again(runtime: Runtime, job: Job, *, give_up_after: Millis, min_wait: Millis = MINUTE) -> Later | None:
     """When to retry a server that rejected the request; None to give up."""
-    at = next_try(job.created_at, runtime.now(), give_up_after=give_up_after, least=least)
+    at = next_try(job.created_at, runtime.now(), give_up_after=give_up_after, min_wait=min_wait)
     return None if at is None else Later(at)
 
 

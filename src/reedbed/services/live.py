@@ -17,7 +17,7 @@ from reedbed.services.runtime import Metrics, Runtime
 from reedbed.store import subscriptions
 
 HEARTBEAT_SECONDS = 30.0
-LIFE = HOUR
+TTL = HOUR
 SHOWN = frozenset(
     {"new_entry", "entry_updated", "state_changed", "counts", "progress", "subscriptions", "notice", "resync"}
 )
@@ -46,7 +46,7 @@ async def follow(runtime: Runtime, caller: Caller, last_id: str | None) -> Async
         for event in _catch_up(runtime, last_id):
             if event_filter.shows(event) and (visible := _without_muted(event, caller.user_id)):
                 yield visible
-        ends_at = runtime.now() + LIFE + random.randrange(5 * MINUTE)  # noqa: S311  spreads reconnects, no secret
+        ends_at = runtime.now() + TTL + random.randrange(5 * MINUTE)  # noqa: S311  spreads reconnects, no secret
         async for event in _received(runtime, listener, caller, ends_at):
             if event is None:
                 yield event

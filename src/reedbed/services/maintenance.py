@@ -4,14 +4,14 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from reedbed.domain.books import KEPT as BOOKS_KEPT
+from reedbed.domain.books import RETENTION as BOOKS_RETENTION
 from reedbed.domain.errors import Unavailable
-from reedbed.domain.listening import KEPT as SPEECH_KEPT
+from reedbed.domain.listening import RETENTION as SPEECH_RETENTION
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY, HOUR, MINUTE, Millis
-from reedbed.domain.translations import BLOCKS_KEPT
+from reedbed.domain.translations import BLOCKS_RETENTION
 from reedbed.services.codes import delete_expired_challenges
 from reedbed.services.jobs import run_every
 from reedbed.services.questions import answer_watched
@@ -31,12 +31,12 @@ from reedbed.store.newsletters import inbound
 
 log = structlog.get_logger()
 
-HISTORY_KEPT = 90 * DAY
-JOBS_KEPT = 30 * DAY
-EVENTS_KEPT = 365 * DAY
-SUMMARIES_KEPT = 30 * DAY
-DELIVERIES_KEPT = 7 * DAY
-BATCHES, BATCHES_AT_ONCE = 1_000, 5
+HISTORY_RETENTION = 90 * DAY
+JOBS_RETENTION = 30 * DAY
+EVENTS_RETENTION = 365 * DAY
+SUMMARIES_RETENTION = 30 * DAY
+DELIVERIES_RETENTION = 7 * DAY
+BATCHES, BATCHES_PER_DELETE = 1_000, 5
 LONG_UNSEEN = 2 * DAY
 _LAST_RUN = "swept_at"
 
@@ -48,8 +48,8 @@ async def may_delete_by_age(runtime: Runtime) -> bool:
         last = await instance.get_setting(tx, _LAST_RUN)
         await instance.set_setting(tx, _LAST_RUN, str(now), now)
     if last is not None and now - int(last) > LONG_UNSEEN:
-        runtime.clock_guard.doubt()
-    return runtime.clock_guard.trusts(now)
+        runtime.clock_guard.distrust()
+    return runtime.clock_guard.is_trusted(now)
 
 
 async def fix_future_timestamps(runtime: Runtime) -> int:
@@ -66,17 +66,17 @@ async def delete_expired_sessions(runtime: Runtime) -> int:
 
 async def delete_old_history(runtime: Runtime) -> int:
     async with runtime.db.write() as tx:
-        return await feed_history.delete_old_stats(tx, runtime.now() - HISTORY_KEPT)
+        return await feed_history.delete_old_stats(tx, runtime.now() - HISTORY_RETENTION)
 
 
 async def delete_old_jobs(runtime: Runtime) -> int:
     """Delete jobs that ended long ago, and the input of all that ended."""
     for _ in range(BATCHES):
         async with runtime.db.write() as tx:
-            if not await jobs.delete_old_batches(tx, most=BATCHES_AT_ONCE):
+            if not await jobs.delete_old_batches(tx, limit=BATCHES_PER_DELETE):
                 break
     async with runtime.db.write() as tx:
-        return await jobs.delete_finished(tx, runtime.now() - JOBS_KEPT)
+        return await jobs.delete_finished(tx, runtime.now() - JOBS_RETENTION)
 
 
 async def delete_expired_links(runtime: Runtime) -> int:
@@ -86,7 +86,7 @@ async def delete_expired_links(runtime: Runtime) -> int:
 
 async def delete_old_audit_events(runtime: Runtime) -> int:
     async with runtime.db.write() as tx:
-        return await users.delete_old_events(tx, runtime.now() - EVENTS_KEPT)
+        return await users.delete_old_events(tx, runtime.now() - EVENTS_RETENTION)
 
 
 async def delete_expired_summaries(runtime: Runtime) -> int:
@@ -94,26 +94,26 @@ async def delete_expired_summaries(runtime: Runtime) -> int:
     used = [model.name for model in (runtime.ai.model, runtime.ai.translator) if model is not None]
     async with runtime.db.write() as tx:
         waiting = await ai.remove_other_models(tx, [EXTRACT, *used])
-        before = runtime.now() - SUMMARIES_KEPT
-        waiting += await translations.delete_old_blocks(tx, runtime.now() - BLOCKS_KEPT)
+        before = runtime.now() - SUMMARIES_RETENTION
+        waiting += await translations.delete_old_blocks(tx, runtime.now() - BLOCKS_RETENTION)
         return waiting + await summaries.delete_expired(tx, before) + await analyses.sweep(tx, before)
 
 
 async def delete_old_speech(runtime: Runtime) -> int:
     async with runtime.db.write() as tx:
-        return await listening.delete_expired(tx, runtime.now() - SPEECH_KEPT)
+        return await listening.delete_expired(tx, runtime.now() - SPEECH_RETENTION)
 
 
 async def delete_old_books(runtime: Runtime) -> int:
     async with runtime.db.write() as tx:
-        return await books.delete_old(tx, runtime.now() - BOOKS_KEPT)
+        return await books.delete_old(tx, runtime.now() - BOOKS_RETENTION)
 
 
 async def delete_old_mail(runtime: Runtime) -> int:
     """Delete images of deleted newsletters, and deliveries too old to be replayed."""
     now = runtime.now()
     async with runtime.db.write() as tx:
-        deleted = await inbound.delete_old_deliveries(tx, now - DELIVERIES_KEPT)
+        deleted = await inbound.delete_old_deliveries(tx, now - DELIVERIES_RETENTION)
         return deleted + await inbound.delete_old_images(tx, now - DAY)
 
 

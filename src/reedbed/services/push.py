@@ -22,7 +22,7 @@ from reedbed.store.jobs import Job
 log = structlog.get_logger()
 
 NOTE_JOB = "push"
-NEWS_JOB = "push_news"
+NEW_ENTRIES_JOB = "push_news"
 MAX_DEVICES = 20
 NO_SUCH = "There is no such device."
 PER_DEVICE = Allowance(30, 1 / 30)
@@ -84,14 +84,14 @@ async def enqueue_push_notes(tx: Tx, user_id: int, note: PushNote, now: Instant)
     return len(devices)
 
 
-async def enqueue_push_news(
+async def enqueue_push_new_entries(
     tx: Tx, new: Mapping[int, Sequence[int]], reached: Mapping[int, Set[int]], now: Instant
 ) -> None:
     """Enqueue notifications for new entries (ids by feed), for users in `reached` who enabled them."""
     for feed_id, user_id in await push.users_to_notify(tx, list(new)):
         if user_id in reached[feed_id]:
             payload = {"feed_id": feed_id, "entry_ids": list(new[feed_id])}
-            await jobs.add(tx, NEWS_JOB, payload, now=now, user_id=user_id)
+            await jobs.add(tx, NEW_ENTRIES_JOB, payload, now=now, user_id=user_id)
 
 
 async def report_new_entries(runtime: Runtime, job: Job) -> Done | Later:
@@ -166,7 +166,7 @@ async def _enqueue_note(tx: Tx, user_id: int, device_id: int, note: PushNote, no
 
 
 def _retry(runtime: Runtime, job: Job, reason: Failure, wait: int = MINUTE) -> Done | Later:
-    return try_again(runtime, job, give_up_after=GIVE_UP_AFTER, least=wait) or _give_up(job, reason)
+    return try_again(runtime, job, give_up_after=GIVE_UP_AFTER, min_wait=wait) or _give_up(job, reason)
 
 
 def _give_up(job: Job, reason: Failure) -> Done:

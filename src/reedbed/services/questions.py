@@ -17,10 +17,10 @@ from reedbed.domain.push import answer_note
 from reedbed.domain.questions import (
     CANDIDATES,
     FAILED,
-    KEPT,
+    MAX_KEPT,
     MAX_WATCHED,
     READ,
-    WATCHED_AT_ONCE,
+    WATCHED_PER_RUN,
     AnswerText,
     CitablePassage,
     Question,
@@ -60,7 +60,7 @@ async def ask_question(runtime: Runtime, user: User, text: str, scope: DigestSco
             raise NotFound("There is no such folder.")
         model = variant_for(runtime, user).model
         question_id = await questions.add(tx, user.id, checked, scope, model=model, now=now)
-        await questions.delete_old_questions(tx, user.id, KEPT)
+        await questions.delete_old_questions(tx, user.id, MAX_KEPT)
         await jobs.add(tx, JOB_KIND, {"question_id": question_id}, now=now, user_id=user.id)
         question = await questions.get(tx, user.id, question_id)
     assert question is not None
@@ -95,7 +95,7 @@ async def answer_watched(runtime: Runtime) -> int:
     """Chore: ask watched questions again, without a model, and tell those whose question an entry answers now."""
     now = runtime.now()
     async with runtime.db.read() as tx:
-        waiting = await questions.longest_watched(tx, now - ASKED_AGAIN_AFTER, WATCHED_AT_ONCE)
+        waiting = await questions.longest_watched(tx, now - ASKED_AGAIN_AFTER, WATCHED_PER_RUN)
     return sum([await _answer_if_watched(runtime, question) for question in waiting])
 
 

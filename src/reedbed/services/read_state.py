@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from reedbed.domain.interest.model import Act
 
 MAX_IDS = 10_000
-HISTORY_KEPT = 90 * DAY
+HISTORY_RETENTION = 90 * DAY
 
 
 async def mark(runtime: Runtime, user_id: int, selection: Selection, *, read: bool = True) -> MarkResult:
@@ -72,7 +72,7 @@ async def change_entries(
     """
     names = tag_names(change.tags or ())
     async with runtime.db.write() as tx:
-        if change.brings_back:
+        if change.unmutes:
             await stars.unmute(tx, user_id, entry_ids)
         together = entry_ids
         if change.read:
@@ -113,7 +113,7 @@ async def delete_expired_undo(runtime: Runtime) -> int:
     while (rows := await _delete_some(runtime)) is not None:
         deleted += rows
     async with runtime.db.write() as tx:
-        return deleted + await stars.delete_reads_before(tx, runtime.now() - HISTORY_KEPT)
+        return deleted + await stars.delete_reads_before(tx, runtime.now() - HISTORY_RETENTION)
 
 
 async def _delete_some(runtime: Runtime) -> int | None:

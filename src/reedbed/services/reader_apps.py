@@ -250,7 +250,7 @@ def _matches(followed: Followed, stream: FeedStream) -> bool:
 FAILURES = Allowance(60, 1)
 """App passwords cannot be guessed, so this only limits noise: a phone with an old password retries often."""
 
-EDIT_TOKEN_LIFE = 30 * MINUTE
+EDIT_TOKEN_TTL = 30 * MINUTE
 _LOGIN_TOKEN = re.compile(r"[1-9][0-9]{0,17}-[0-9a-f]{40}")
 _TIME_DIGITS, _SIGNATURE_DIGITS = 9, 48
 _LEEWAY = MINUTE
@@ -319,7 +319,7 @@ def is_valid_edit_token(runtime: Runtime, caller: Caller, token: str) -> bool:
         return False
     age = runtime.now() - made_at
     expected = _edit_token(runtime, caller, made_at // SECOND)
-    return hmac.compare_digest(value.encode(), expected.encode()) and -_LEEWAY <= age <= EDIT_TOKEN_LIFE
+    return hmac.compare_digest(value.encode(), expected.encode()) and -_LEEWAY <= age <= EDIT_TOKEN_TTL
 
 
 async def _find_caller(runtime: Runtime, token_id: int, token: str) -> Caller | None:

@@ -7,13 +7,13 @@ from reedbed.domain.recipes.values import Recipes
 from reedbed.domain.refresh.outcomes import Fetched
 from reedbed.services.runtime import Runtime
 
-LOOK_SECONDS = 10.0
+POLL_SECONDS = 10.0
 
 
 async def watch_recipes(runtime: Runtime) -> None:
     """Run until cancelled. Each process looks by itself."""
     while True:
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS)
         await current_recipes(runtime)
 
 

@@ -11,8 +11,8 @@ import structlog
 from reedbed.domain.errors import Conflict, ReedbedError
 from reedbed.domain.records import record
 from reedbed.domain.retention import (
-    ARTICLES_KEPT,
-    LOGS_KEPT,
+    ARTICLES_RETENTION,
+    LOGS_RETENTION,
     MISSED_FOR,
     RetentionLimits,
     cut_short,
@@ -41,10 +41,10 @@ from reedbed.store.search import texts
 
 log = structlog.get_logger()
 
-AT_ONCE = 2_000
+BATCH_SIZE = 2_000
 """Candidates read in one query."""
-TEXTS_AT_ONCE = 100
-KEYS_AT_ONCE = 500
+TEXTS_PER_BATCH = 100
+KEYS_PER_BATCH = 500
 _PAUSE = 0.002
 _TOO_LARGE = "DB exceeds configured limit"
 _LEANEST = "leanest_entry_bytes"
@@ -54,7 +54,7 @@ _WARNING = "db_size_warning"
 async def clean_up_when_due(runtime: Runtime) -> Cleanup | None:
     """Clean up once a day at the configured hour; continue an interrupted cleanup immediately."""
     now = runtime.now()
-    if not runtime.clock_guard.trusts(now):
+    if not runtime.clock_guard.is_trusted(now):
         return None
     async with runtime.db.read() as tx:
         last, unfinished = await cleanups.latest_cleanup(tx, now), await cleanups.is_cleanup_unfinished(tx)
@@ -106,8 +106,8 @@ class _CleanupRun:
     affected_users: set[int] = field(default_factory=set[int])
 
     async def remove(self, entry_ids: Sequence[int], state: State) -> None:
-        for start in range(0, len(entry_ids), TEXTS_AT_ONCE):
-            waiting = await _load_index_words(self.runtime, entry_ids[start : start + TEXTS_AT_ONCE])
+        for start in range(0, len(entry_ids), TEXTS_PER_BATCH):
+            waiting = await _load_index_words(self.runtime, entry_ids[start : start + TEXTS_PER_BATCH])
             while waiting:
                 batch = self.batches.take(waiting, _index_cost)
                 removed_entries = await self.batches.write(partial(self._remove, batch, state))
@@ -171,9 +171,9 @@ async def _remove_older(
     while True:
         async with run.runtime.db.read() as tx:
             if feed_id is None:
-                rows = await deletion.aged(tx, state, before, after, most=AT_ONCE, but=excluded)
+                rows = await deletion.aged(tx, state, before, after, limit=BATCH_SIZE, but=excluded)
             else:
-                rows = await deletion.aged_in(tx, feed_id, state, before, after, most=AT_ONCE)
+                rows = await deletion.aged_in(tx, feed_id, state, before, after, limit=BATCH_SIZE)
         if not rows:
             return
         await run.remove([entry_id for _, entry_id in rows], state)
@@ -201,7 +201,7 @@ async def _remove_up_to(run: _CleanupRun, feed_id: int, top: int, state: State) 
     after = 0
     while True:
         async with run.runtime.db.read() as tx:
-            entry_ids = await deletion.below(tx, feed_id, state, top, beyond=after, most=AT_ONCE)
+            entry_ids = await deletion.below(tx, feed_id, state, top, beyond=after, limit=BATCH_SIZE)
         if not entry_ids:
             return
         await run.remove(entry_ids, state)
@@ -209,10 +209,10 @@ async def _remove_up_to(run: _CleanupRun, feed_id: int, top: int, state: State) 
 
 
 async def _clear_articles(run: _CleanupRun) -> None:
-    after, before = 0, run.runtime.now() - ARTICLES_KEPT
+    after, before = 0, run.runtime.now() - ARTICLES_RETENTION
     while True:
         async with run.runtime.db.read() as tx:
-            entry_ids = await deletion.articles(tx, before, beyond=after, most=TEXTS_AT_ONCE)
+            entry_ids = await deletion.articles(tx, before, beyond=after, limit=TEXTS_PER_BATCH)
         if not entry_ids:
             return
         after = entry_ids[-1]
@@ -236,18 +236,19 @@ async def _remove_unsubscribed_feeds(run: _CleanupRun) -> None:
 
 
 async def _delete_keys(feed_id: int, left_since: Instant, tx: Tx) -> int:
-    return await deletion.delete_removed_keys(tx, feed_id, left_since, most=KEYS_AT_ONCE)
+    return await deletion.delete_removed_keys(tx, feed_id, left_since, limit=KEYS_PER_BATCH)
 
 
 async def _delete_expired(run: _CleanupRun) -> None:
     runtime, now = run.runtime, run.runtime.now()
     async with runtime.db.write() as tx:
-        failures = await deletion.delete_summary_failures(tx, now - LOGS_KEPT)
+        failures = await deletion.delete_summary_failures(tx, now - LOGS_RETENTION)
         await cleanups.add_to_cleanup(tx, run.id, failures_removed=failures)
-        await cleanups.delete_old_cleanups(tx, now - LOGS_KEPT)
+        await cleanups.delete_old_cleanups(tx, now - LOGS_RETENTION)
         await auth.delete_inactive_sessions(tx, now=now, idle_since=now - runtime.accounts.session_idle)
-    await _delete_in_batches(runtime, lambda tx: removed.delete_missed_keys(tx, now - MISSED_FOR, most=KEYS_AT_ONCE))
-    await _delete_in_batches(runtime, lambda tx: transfer.delete_imported(tx, now - LOGS_KEPT, most=KEYS_AT_ONCE))
+    await _delete_in_batches(runtime, lambda tx: removed.delete_missed_keys(tx, now - MISSED_FOR, limit=KEYS_PER_BATCH))
+    imported_before = now - LOGS_RETENTION
+    await _delete_in_batches(runtime, lambda tx: transfer.delete_imported(tx, imported_before, limit=KEYS_PER_BATCH))
     await _delete_in_batches(runtime, lambda tx: deletion.delete_orphan_blobs(tx, now - DAY))
 
 

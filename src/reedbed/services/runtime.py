@@ -100,7 +100,7 @@ NO_TRACER = NoTracer()
 
 WINDOW_SECONDS = 5.0
 """How far a replica may lag. Until then, a user who changed something reads from the primary."""
-MOST = 100_000
+MAX_USERS = 100_000
 
 
 class RecentChanges:
@@ -112,7 +112,7 @@ class RecentChanges:
 
     def note(self, user_id: int) -> None:
         now = self._clock()
-        if len(self._until) >= MOST:
+        if len(self._until) >= MAX_USERS:
             self._until = {user: until for user, until in self._until.items() if until > now}
         self._until[user_id] = now + WINDOW_SECONDS
 
@@ -143,7 +143,7 @@ class ClockGuard:
         self._seen: tuple[Instant, Millis] | None = None
         self._trusted_from: Millis = 0
 
-    def trusts(self, moment: Instant) -> bool:
+    def is_trusted(self, moment: Instant) -> bool:
         """Whether data may be deleted because of its age."""
         self.note(moment)
         return self._now() >= self._trusted_from
@@ -154,10 +154,10 @@ class ClockGuard:
         before, self._seen = self._seen, (moment, uptime)
         if before is None or abs((moment - before[0]) - (uptime - before[1])) <= JUMP:
             return False
-        self.doubt()
+        self.distrust()
         return True
 
-    def doubt(self) -> None:
+    def distrust(self) -> None:
         self._trusted_from = self._now() + PROOF
 
     def _now(self) -> Millis:
@@ -166,7 +166,7 @@ class ClockGuard:
 
 # --- Authenticated callers
 
-KEPT_SECONDS = 0.8
+CACHE_SECONDS = 0.8
 MAX_CACHED_CALLERS = 10_000
 
 
@@ -206,12 +206,12 @@ class CallerCache:
         return cached.caller
 
     def remember(self, token_hash: str, caller: Caller, look: ClockReading) -> None:
-        """Expires `KEPT_SECONDS` after the lookup began: a slow database does not prolong it."""
+        """Expires `CACHE_SECONDS` after the lookup began: a slow database does not prolong it."""
         if look.age != self._age:
             return
         if len(self._known) >= MAX_CACHED_CALLERS:
             self._evict_oldest()
-        self._known[token_hash] = _CachedCaller(caller, look.at + KEPT_SECONDS)
+        self._known[token_hash] = _CachedCaller(caller, look.at + CACHE_SECONDS)
 
     def forget_user(self, user_id: int) -> None:
         self._age += 1

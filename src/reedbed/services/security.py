@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 TOKEN_BYTES = 32
 API_TOKEN_PREFIX = "rb_"  # noqa: S105  the public beginning of a token, so that leaks can be found
-HASHES_AT_ONCE = 2
+MAX_CONCURRENT_HASHES = 2
 """Each hash takes memory and a whole core: many logins at once must not overload the machine."""
 
 MAX_ACCOUNTS = 5
@@ -131,7 +131,7 @@ def _verify(password: str, password_hash: str | None) -> bool:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(HASHES_AT_ONCE, "passwords")
+    return ThreadPoolExecutor(MAX_CONCURRENT_HASHES, "passwords")
 
 
 @cache
@@ -248,7 +248,8 @@ log = structlog.get_logger()
 IN_CLEAR = (
     "Passwords of feeds and mailboxes are stored in clear. Set REEDBED_SECRET_KEY to the same value, of 32 "
     "characters or more, for every process. Where all processes share one data directory, "
-    "'reedbed admin secrets rotate' makes a key file there instead."
+    "'reedbed admin secrets rotate' makes a key file there instead. 'reedbed serve', where nothing else runs, "
+    "does so by itself at its second start."
 )
 UNREADABLE = (
     "Some stored passwords are encrypted with a key that is not here. Put the secret.key of this database "

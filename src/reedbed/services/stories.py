@@ -22,10 +22,19 @@ from reedbed.domain.stories.compare import (
     opening,
     shared_sentences,
 )
-from reedbed.domain.stories.corrections import MAX_WAITING, PAIRS_AT_ONCE, WAITS, SplitEntry, Verdict, follow_splits
-from reedbed.domain.stories.index import LONGEST, MAX_STORIES, SPAN, Headline, Placed, ResolvedStory, StoryIndex, settle
+from reedbed.domain.stories.corrections import MAX_WAITING, PAIRS_PER_REQUEST, WAITS, SplitEntry, Verdict, follow_splits
+from reedbed.domain.stories.index import (
+    MAX_AGE,
+    MAX_STORIES,
+    SPAN,
+    Headline,
+    Placed,
+    ResolvedStory,
+    StoryIndex,
+    resolve,
+)
 from reedbed.domain.stories.related import most_related, related_search
-from reedbed.domain.stories.story import KEPT, Outlet, Story
+from reedbed.domain.stories.story import RETENTION, Outlet, Story
 from reedbed.domain.users import read_preferences
 from reedbed.ingest.text import clean_text
 from reedbed.services.ai import ask_model
@@ -210,7 +219,7 @@ async def related_entries(runtime: Runtime, user_id: int, entry_id: int) -> list
 # --- Grouping new entries
 
 CURSOR = "stories"
-AT_ONCE = 500
+BATCH_SIZE = 500
 REMEMBERED = 3 * MAX_STORIES // 2
 """Entries reloaded at the start: most are single, some share a story."""
 OVERLAP = 200
@@ -229,7 +238,7 @@ class StoryGrouper:
         async with runtime.db.read() as tx:
             stored = await instance.get_setting(tx, CURSOR)
             newest = await grouping.newest_entry(tx)
-            same = await grouping.same_pairs(tx, AT_ONCE) if runtime.ai.model is not None else []
+            same = await grouping.same_pairs(tx, BATCH_SIZE) if runtime.ai.model is not None else []
         cursor = max(0, newest - REMEMBERED) if stored is None else int(stored)
         if newest <= cursor and not same:
             return 0
@@ -251,14 +260,14 @@ class StoryGrouper:
 
     async def _unseen(self, runtime: Runtime) -> list[Headline]:
         async with runtime.db.read() as tx:
-            headlines = await grouping.new_headlines(tx, max(0, self._cursor - OVERLAP), AT_ONCE + OVERLAP)
+            headlines = await grouping.new_headlines(tx, max(0, self._cursor - OVERLAP), BATCH_SIZE + OVERLAP)
         return [headline for headline in headlines if headline.entry_id not in self._seen]
 
     async def _place(self, runtime: Runtime, index: StoryIndex, new: Sequence[Headline]) -> int:
         now = runtime.now()
-        recent = [headline for headline in new if headline.at >= now - LONGEST]
+        recent = [headline for headline in new if headline.at >= now - MAX_AGE]
         placed = await asyncio.to_thread(_place_headlines, index, recent)
-        result = settle(placed)
+        result = resolve(placed)
         pairs = [(one.entry_id, to.doubtful) for one, to in placed if to.doubtful is not None]
         async with runtime.db.read() as tx:
             splits = await _follow_splits(tx, recent, result)
@@ -267,7 +276,7 @@ class StoryGrouper:
             await grouping.save(tx, result)
             await grouping.add_splits(tx, splits, now)
             if pairs and runtime.ai.model is not None:
-                await grouping.add_pairs(tx, pairs, now, most=MAX_WAITING)
+                await grouping.add_pairs(tx, pairs, now, limit=MAX_WAITING)
             await instance.set_setting(tx, CURSOR, str(cursor), now)
         index.forget(now - SPAN)
         self._advance(cursor, [headline.entry_id for headline in new])
@@ -295,7 +304,7 @@ class StoryGrouper:
         self._advance(cursor, [])
         while True:
             async with runtime.db.read() as tx:
-                rows = await grouping.placed(tx, after, cursor, AT_ONCE)
+                rows = await grouping.placed(tx, after, cursor, BATCH_SIZE)
             if not rows:
                 return index
             after = rows[-1][0].entry_id
@@ -305,15 +314,15 @@ class StoryGrouper:
     def _advance(self, cursor: int, seen: Sequence[int]) -> None:
         self._cursor = cursor
         self._seen.update(seen)
-        if len(self._seen) > 4 * (AT_ONCE + OVERLAP):
+        if len(self._seen) > 4 * (BATCH_SIZE + OVERLAP):
             self._seen = {entry_id for entry_id in self._seen if entry_id > cursor - OVERLAP}
 
 
 async def delete_old_stories(runtime: Runtime) -> int:
     """Chore: delete stories without recent entries; the entries stay."""
     async with runtime.db.write() as tx:
-        await grouping.delete_old_pairs(tx, runtime.now() - LONGEST)
-        return await grouping.delete_old(tx, runtime.now() - KEPT)
+        await grouping.delete_old_pairs(tx, runtime.now() - MAX_AGE)
+        return await grouping.delete_old(tx, runtime.now() - RETENTION)
 
 
 MAX_MEMBERS = 500
@@ -352,7 +361,7 @@ def _followed(
 # --- Doubtful pairs
 
 
-async def judge_pairs(runtime: Runtime) -> int:
+async def decide_pairs(runtime: Runtime) -> int:
     """Chore: ask the model about doubtful pairs in one request; return how many it was asked about.
 
     The built-in decision stands until an answer comes, and for good if none does.
@@ -360,7 +369,7 @@ async def judge_pairs(runtime: Runtime) -> int:
     if runtime.ai.model is None:
         return 0
     async with runtime.db.read() as tx:
-        waiting = await grouping.waiting_pairs(tx, runtime.now() - WAITS, PAIRS_AT_ONCE)
+        waiting = await grouping.waiting_pairs(tx, runtime.now() - WAITS, PAIRS_PER_REQUEST)
         allowed = await _feeds_to_send(tx, runtime, waiting)
     pairs = [pair for pair in waiting if allowed.issuperset(pair.feed_ids)]
     kept_here = [pair for pair in waiting if not allowed.issuperset(pair.feed_ids)]

@@ -254,7 +254,9 @@ async def _request_of_new(
             return 0, 0
         seen = await instance.get_setting(tx, key)
         after = None if seen is None else int(seen)
-        new = await summaries.new_entries(tx, user.id, list(least), after=None if skip_older else after, most=AT_A_TIME)
+        new = await summaries.new_entries(
+            tx, user.id, list(least), after=None if skip_older else after, limit=AT_A_TIME
+        )
         if skip_older and after is not None:
             new = [entry for entry in new if entry.id > after]
     if not new:
@@ -330,7 +332,7 @@ async def _save_extracted(
 
 # --- Writing summaries in the AI worker
 
-AT_ONCE = 50
+BATCH_SIZE = 50
 
 
 @record
@@ -375,7 +377,7 @@ class SummaryWork:
 
 async def enqueue_extracts(tx: Tx, model: str, now: Instant) -> None:
     """The model is unavailable for a while: queue the built-in extract for the requests that wait for it."""
-    for queued in await ai.without_extract(tx, model, most=AT_ONCE):
+    for queued in await ai.without_extract(tx, model, limit=BATCH_SIZE):
         await _request_extract(tx, queued.key, queued.content_hash, queued.user_id, queued.priority, now)
 
 

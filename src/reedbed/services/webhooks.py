@@ -46,7 +46,7 @@ log = structlog.get_logger()
 
 CALL_JOB = "webhook"
 MAX_ENTRIES = 50
-KEPT = 30 * DAY
+RETENTION = 30 * DAY
 PER_WEBHOOK = Allowance(60, 1)
 """Bursts are fine, but a runaway feed must not flood the receiver."""
 _NOTHING_LEFT = Outcome(None, Failure(FailureCode.WEBHOOK_NOTHING_LEFT), again=False)
@@ -108,7 +108,7 @@ async def call_webhook(runtime: Runtime, job: Job) -> Done | Later:
 async def delete_old_webhook_calls(runtime: Runtime) -> int:
     """Chore: delete log entries older than a month."""
     async with runtime.db.write() as tx:
-        return await webhooks.delete_old_deliveries(tx, runtime.now() - KEPT)
+        return await webhooks.delete_old_deliveries(tx, runtime.now() - RETENTION)
 
 
 async def _payload(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | None:
@@ -183,7 +183,9 @@ async def _call(runtime: Runtime, webhook: Webhook, delivery: Delivery, payload:
 
 async def _record_result(runtime: Runtime, webhook: Webhook, delivery: Delivery, outcome: Outcome) -> Done | Later:
     now = runtime.now()
-    next_at = next_try(delivery.created_at, now, give_up_after=GIVE_UP_AFTER, most=MAX_WAIT) if outcome.again else None
+    next_at = (
+        next_try(delivery.created_at, now, give_up_after=GIVE_UP_AFTER, max_wait=MAX_WAIT) if outcome.again else None
+    )
     async with runtime.db.write() as tx:
         off = await _update_health(tx, webhook, outcome, now)
         if off:

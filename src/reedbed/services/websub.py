@@ -45,7 +45,7 @@ from reedbed.store.websub import HubDelivery, WaitingDelivery
 log = structlog.get_logger()
 
 AT_A_TIME = 200
-AT_ONCE = 8
+MAX_CONCURRENT = 8
 MAX_MOVES = 4
 FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "*/*"}
 
@@ -62,7 +62,7 @@ async def renew_hub_subscriptions(runtime: Runtime) -> int:
     await _update_subscriptions(runtime)
     async with runtime.db.read() as tx:
         due = await websub.due(tx, runtime.now(), limit=AT_A_TIME)
-    gate = asyncio.Semaphore(AT_ONCE)
+    gate = asyncio.Semaphore(MAX_CONCURRENT)
     await asyncio.gather(*(_renew_safely(runtime, subscription, gate) for subscription in due))
     return len(due)
 
@@ -117,7 +117,7 @@ async def _post_to_hub(runtime: Runtime, hub_url: str, form: bytes) -> Failure |
     """Return the error or None. Follows redirects, except from https to http."""
     url = hub_url
     for _ in range(MAX_MOVES):
-        response = await runtime.fetcher.exchange(url, form, FORM, most=0)
+        response = await runtime.fetcher.exchange(url, form, FORM, max_bytes=0)
         if isinstance(response, Failed):
             return response.failure
         if 200 <= response.status < 300:

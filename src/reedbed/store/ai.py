@@ -313,7 +313,7 @@ _WITHOUT_EXTRACT = Query(
         ),
     )
     .order_by(summary_queue.c.priority.desc(), summary_queue.c.created_at, summary_queue.c.id)
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=Queued,
 )
 _REMOVE = Command(delete(summary_queue).where(summary_queue.c.key == bindparam("wanted")))
@@ -362,7 +362,7 @@ _LIST = Query(
         summary_queue.c.created_at,
     )
     .order_by(summary_queue.c.priority.desc(), summary_queue.c.created_at, summary_queue.c.id)
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=with_failure(QueuedRow, 5),
 )
 
@@ -386,9 +386,9 @@ async def enqueue(
     )
 
 
-async def without_extract(tx: Tx, model: str, *, most: int) -> list[Queued]:
+async def without_extract(tx: Tx, model: str, *, limit: int) -> list[Queued]:
     """Return queued summaries for this model whose text has no extract: none stored, queued or failed."""
-    return await tx.all(_WITHOUT_EXTRACT, {"model": model, "most": most})
+    return await tx.all(_WITHOUT_EXTRACT, {"model": model, "limit": limit})
 
 
 async def claim(tx: Tx, models: Sequence[str], holder: str, now: Instant, stale: Instant) -> Queued | None:
@@ -455,8 +455,8 @@ async def queue_sizes(tx: Tx, now: Instant, stale: Instant) -> Sizes:
     return Sizes(row[0] - row[1] - row[2], row[1], row[2])
 
 
-async def list_queued(tx: Tx, *, most: int) -> list[QueuedRow]:
-    return await tx.all(_LIST, {"most": most})
+async def list_queued(tx: Tx, *, limit: int) -> list[QueuedRow]:
+    return await tx.all(_LIST, {"limit": limit})
 
 
 def _lease_params(row: Queued, holder: str) -> Params:

@@ -180,7 +180,7 @@ _TRIED_BEFORE = Query(
         entry_bodies.c.full_attempted_at.is_not(None),
     )
     .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=int,
 )
 _NEWEST_WITH_URL = Query(
@@ -210,9 +210,9 @@ async def selector_status(tx: Tx, entry_id: int) -> SelectorStatus:
     return await tx.one(_SELECTOR_STATUS, {"id": entry_id}) or SelectorStatus(ArticleSelectors(), None)
 
 
-async def read_before(tx: Tx, feed_id: int, *, most: int) -> Sequence[int]:
+async def read_before(tx: Tx, feed_id: int, *, limit: int) -> Sequence[int]:
     """Return the newest entries whose full article was fetched or tried."""
-    return await tx.all(_TRIED_BEFORE, {"feed_id": feed_id, "most": most})
+    return await tx.all(_TRIED_BEFORE, {"feed_id": feed_id, "limit": limit})
 
 
 async def newest_with_url(tx: Tx, feed_id: int) -> int | None:

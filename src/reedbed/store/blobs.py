@@ -52,7 +52,7 @@ _WITHOUT_ICON = Query(
         exists().where(feed_fetch_state.c.feed_id == feeds.c.id, feed_fetch_state.c.last_success_at.is_not(None)),
     )
     .order_by(feeds.c.id)
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=row_of(int, optional(str), optional(str)),
 )
 _NAMED_ICON = Query(
@@ -127,7 +127,7 @@ async def icons_of(tx: Tx, user_id: int) -> list[tuple[int, str, bytes]]:
 
 async def feeds_without_icon(tx: Tx, limit: int) -> list[tuple[int, str | None, str | None]]:
     """Fetched feeds that were never checked for an icon: id, site URL and the icon URL they name."""
-    return await tx.all(_WITHOUT_ICON, {"most": limit})
+    return await tx.all(_WITHOUT_ICON, {"limit": limit})
 
 
 async def named_icon(tx: Tx, icon_url: str) -> int | None:

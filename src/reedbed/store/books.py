@@ -78,7 +78,7 @@ _ADD = Query(
     into=_book,
 )
 _GET = Query(select(*_COLUMNS).where(_is_own, _is_this), into=_book)
-_NEWEST = Query(select(*_COLUMNS).where(_is_own).order_by(books.c.id.desc()).limit(bindparam("most")), into=_book)
+_NEWEST = Query(select(*_COLUMNS).where(_is_own).order_by(books.c.id.desc()).limit(bindparam("limit")), into=_book)
 _LATEST_OF_SOURCE = Query(
     select(*_COLUMNS)
     .where(
@@ -154,8 +154,8 @@ async def get(tx: Tx, user_id: int, book_id: int) -> Book | None:
     return await tx.one(_GET, {"owner": user_id, "book": book_id})
 
 
-async def newest(tx: Tx, user_id: int, *, most: int) -> list[Book]:
-    return await tx.all(_NEWEST, {"owner": user_id, "most": most})
+async def newest(tx: Tx, user_id: int, *, limit: int) -> list[Book]:
+    return await tx.all(_NEWEST, {"owner": user_id, "limit": limit})
 
 
 async def latest_of(tx: Tx, user_id: int, source: BookSource, since: Instant) -> Book | None:
@@ -252,7 +252,7 @@ _DUE = Query(
     select(*_PLAN_COLUMNS)
     .where(book_plans.c.next_at <= bindparam("now", type_=BigInteger))
     .order_by(book_plans.c.next_at)
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=_plan,
 )
 _MOVE = Command(
@@ -299,8 +299,8 @@ async def remove_plan(tx: Tx, user_id: int, plan_id: int) -> bool:
     return await tx.run(_DELETE_PLAN, {"owner": user_id, "plan": plan_id}) == 1
 
 
-async def due(tx: Tx, now: Instant, *, most: int) -> list[BookPlan]:
-    return await tx.all(_DUE, {"now": now, "most": most})
+async def due(tx: Tx, now: Instant, *, limit: int) -> list[BookPlan]:
+    return await tx.all(_DUE, {"now": now, "limit": limit})
 
 
 async def move_on(tx: Tx, plan: BookPlan, to: Instant) -> bool:

@@ -22,7 +22,7 @@ from reedbed.store.engine.connect import read_only, sqlite_path
 from reedbed.store.engine.postgresql import ConnectionProbe, asyncpg
 from reedbed.store.tables import app_settings, host_turns, leases, metadata, processes, word_forms
 
-AT_ONCE = 1_000
+BATCH_SIZE = 1_000
 """Rows per batch in memory."""
 
 Rows = list[tuple[Any, ...]]
@@ -258,9 +258,9 @@ class PostgresqlSource:
     async def rows(self, table: Table) -> AsyncGenerator[Rows]:
         batch: Rows = []
         query = f'SELECT {quoted(table)} FROM "{table.name}"'  # noqa: S608  names of our own
-        async for row in self._connection.cursor(query, prefetch=AT_ONCE):
+        async for row in self._connection.cursor(query, prefetch=BATCH_SIZE):
             batch.append(tuple(row))
-            if len(batch) == AT_ONCE:
+            if len(batch) == BATCH_SIZE:
                 yield batch
                 batch = []
         if batch:
@@ -385,7 +385,7 @@ class SqliteSource:
 
     async def rows(self, table: Table) -> AsyncGenerator[Rows]:
         cursor = self._connection.execute(f'SELECT {quoted(table)} FROM "{table.name}"')  # noqa: S608  ours
-        while batch := await asyncio.to_thread(cursor.fetchmany, AT_ONCE):
+        while batch := await asyncio.to_thread(cursor.fetchmany, BATCH_SIZE):
             yield batch
 
     async def last_ids(self) -> Mapping[Table, int]:

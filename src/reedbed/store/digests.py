@@ -115,7 +115,7 @@ _NEWEST = Query(
     select(*_DIGEST_COLUMNS, digests.c.content)
     .where(_is_own, digests.c.id < bindparam("before", type_=BigInteger))
     .order_by(digests.c.id.desc())
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=_digest,
 )
 _LAST_UNTIL = Query(
@@ -169,7 +169,7 @@ _DUE = Query(
     select(*_SCHEDULE_COLUMNS)
     .where(digest_schedules.c.next_at <= bindparam("now"))
     .order_by(digest_schedules.c.next_at)
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=_load_schedule,
 )
 _MOVE_SCHEDULE = Command(
@@ -210,7 +210,7 @@ async def get(tx: Tx, user_id: int, digest_id: int) -> Digest | None:
 
 
 async def newest(tx: Tx, user_id: int, *, limit: int, before: int | None = None) -> Sequence[Digest]:
-    params = {"owner": user_id, "before": HIGHEST if before is None else before, "most": limit}
+    params = {"owner": user_id, "before": HIGHEST if before is None else before, "limit": limit}
     return await tx.all(_NEWEST, params)
 
 
@@ -254,8 +254,8 @@ async def schedule_of(tx: Tx, user_id: int) -> Schedule | None:
     return await tx.one(_GET_SCHEDULE, {"owner": user_id})
 
 
-async def due(tx: Tx, now: Instant, *, most: int) -> list[Schedule]:
-    return await tx.all(_DUE, {"now": now, "most": most})
+async def due(tx: Tx, now: Instant, *, limit: int) -> list[Schedule]:
+    return await tx.all(_DUE, {"now": now, "limit": limit})
 
 
 async def move_on(tx: Tx, current: Schedule, to: Instant) -> bool:

@@ -129,7 +129,7 @@ async def remove(tx: Tx, user_id: int, folder: FolderRow) -> None:
     if folder.parent_id is not None:
         await tx.run(_KEEP_OTHERS_UP, params)
     await tx.run(_DELETE, params)
-    await _settle_first_folders(tx, user_id)
+    await _update_first_folders(tx, user_id)
 
 
 # --- Feeds in several folders
@@ -222,11 +222,11 @@ async def add_other(tx: Tx, user_id: int, subscription_id: int, folder_id: int) 
     """Put a feed into one more folder; return False if it already is there."""
     params = {"user_id": user_id, "subscription": subscription_id, "into": folder_id}
     added = await tx.run(_ADD_UNLESS_FIRST, params) > 0
-    await _settle_first_folders(tx, user_id)
+    await _update_first_folders(tx, user_id)
     return added
 
 
-async def _settle_first_folders(tx: Tx, user_id: int) -> None:
+async def _update_first_folders(tx: Tx, user_id: int) -> None:
     """A feed in any folder has a first one, which is not among the others."""
     await tx.run(_FIRST_IS_NO_OTHER, {"user_id": user_id})
     await tx.run(_OTHER_BECOMES_FIRST, {"user_id": user_id})

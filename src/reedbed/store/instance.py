@@ -12,6 +12,7 @@ from reedbed.domain.records import record
 from reedbed.domain.times import DAY, HOUR, MINUTE, Instant, Millis
 from reedbed.domain.websub import MAX_LEASE
 from reedbed.store.engine.database import Tx
+from reedbed.store.engine.encryption import PREFIX
 from reedbed.store.engine.statements import (
     Command,
     Query,
@@ -101,6 +102,15 @@ async def add_secret(tx: Tx, key: str, value: str, now: Instant, *, replace_unre
         stored = await get_secret(tx, key)
     assert stored is not None
     return stored
+
+
+async def encrypt_secret(tx: Tx, key: str, now: Instant) -> bool:
+    """Encrypt a secret that is in clear; False if another process was quicker."""
+    before = await get_setting(tx, key)
+    if before is None or before.startswith(PREFIX):
+        return False
+    changed = {"this": key, "before": before, "value": tx.vault.encrypt(f"app_settings.{key}", before), "now": now}
+    return await tx.run(_REPLACE, changed) == 1
 
 
 # --- Health

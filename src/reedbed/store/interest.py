@@ -19,7 +19,7 @@ from reedbed.store.engine.statements import Command, Query, among, func, row_of,
 from reedbed.store.entries.columns import visible
 from reedbed.store.tables import entries, feeds, interest_models, interest_rankings, read_history, subscriptions, users
 
-KEPT_RANKINGS = 12
+MAX_RANKINGS = 12
 """For each user: the lists they have scrolled in lately."""
 
 # --- The model
@@ -216,7 +216,7 @@ _OLD_RANKINGS = Command(
             select(interest_rankings.c.id)
             .where(_OWN_RANKINGS)
             .order_by(interest_rankings.c.created_at.desc(), interest_rankings.c.id)
-            .limit(bindparam("most", type_=BigInteger))
+            .limit(bindparam("limit", type_=BigInteger))
         ),
     )
 )
@@ -249,4 +249,4 @@ async def keep_ranking(tx: Tx, user_id: int, kept: Ranking, now: Instant) -> Non
     packed = array("q", (-entry.id if entry.outside else entry.id for entry in kept.entries)).tobytes()
     end = {"oldest_at": kept.end.sort_at, "oldest_id": kept.end.id}
     await tx.run(_ADD_RANKING, {"user_id": user_id, "id": kept.id, "entries": packed, **end, "created_at": now})
-    await tx.run(_OLD_RANKINGS, {"owner": user_id, "most": KEPT_RANKINGS})
+    await tx.run(_OLD_RANKINGS, {"owner": user_id, "limit": MAX_RANKINGS})

@@ -80,7 +80,7 @@ _due = (
         or_(jobs.c.state == "pending", and_(jobs.c.state == "running", jobs.c.leased_until <= bindparam("now"))),
     )
     .order_by(jobs.c.run_at, jobs.c.id)
-    .limit(bindparam("most"))
+    .limit(bindparam("limit"))
     .with_for_update(skip_locked=True)
 )
 
@@ -196,8 +196,10 @@ async def start(tx: Tx, job_id: int, payload: Mapping[str, Any], at: Instant) ->
     await tx.run(_START, {"job_id": job_id, "given": _json(payload), "at": at})
 
 
-async def claim(tx: Tx, kinds: Sequence[str], holder: str, now: Instant, until: Instant, *, most: int = 1) -> list[Job]:
-    params = {"kinds": list(kinds), "holder": holder, "now": now, "until": until, "most": most}
+async def claim(
+    tx: Tx, kinds: Sequence[str], holder: str, now: Instant, until: Instant, *, limit: int = 1
+) -> list[Job]:
+    params = {"kinds": list(kinds), "holder": holder, "now": now, "until": until, "limit": limit}
     return await tx.all(_CLAIM, params)
 
 
@@ -283,9 +285,9 @@ async def delete_batches(tx: Tx, job_id: int, number: int) -> None:
     await tx.run(_DELETE_BATCH, {"job_id": job_id, "number": number})
 
 
-async def delete_old_batches(tx: Tx, *, most: int) -> int:
+async def delete_old_batches(tx: Tx, *, limit: int) -> int:
     """Delete batches of finished jobs."""
-    return await tx.run(_DELETE_OLD_BATCHES, {"most": most})
+    return await tx.run(_DELETE_OLD_BATCHES, {"limit": limit})
 
 
 # --- Leases

@@ -63,7 +63,7 @@ _OF_SOURCE = Query(
     into=_spoken,
 )
 _NEWEST = Query(
-    select(*_COLUMNS).where(_is_own, spoken.c.status == "ready").order_by(spoken.c.id.desc()).limit(bindparam("most")),
+    select(*_COLUMNS).where(_is_own, spoken.c.status == "ready").order_by(spoken.c.id.desc()).limit(bindparam("limit")),
     into=_spoken,
 )
 _request = insert(spoken).values({name: bindparam(name) for name in ("user_id", "kind", "source_id", "created_at")})
@@ -112,9 +112,9 @@ async def of_source(tx: Tx, user_id: int, kind: SourceKind, source_id: int) -> S
     return await tx.one(_OF_SOURCE, {"owner": user_id, "kind": kind, "source": source_id})
 
 
-async def newest(tx: Tx, user_id: int, *, most: int) -> list[Spoken]:
+async def newest(tx: Tx, user_id: int, *, limit: int) -> list[Spoken]:
     """Only what can be played."""
-    return await tx.all(_NEWEST, {"owner": user_id, "most": most})
+    return await tx.all(_NEWEST, {"owner": user_id, "limit": limit})
 
 
 async def request(tx: Tx, user_id: int, kind: SourceKind, source_id: int, now: Instant) -> int:

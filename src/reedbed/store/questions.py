@@ -51,7 +51,7 @@ _NEWEST = Query(
     select(*_COLUMNS)
     .where(_is_own, questions.c.id < bindparam("before", type_=BigInteger))
     .order_by(questions.c.id.desc())
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=_question,
 )
 _is_pending = (questions.c.id == bindparam("number"), questions.c.status == "pending")
@@ -77,7 +77,7 @@ _LONGEST_WATCHED = Query(
     select(*_COLUMNS)
     .where(questions.c.watched_at.is_not(None), questions.c.watched_at < bindparam("before", type_=BigInteger))
     .order_by(questions.c.watched_at)
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=_question,
 )
 _ANSWER_WATCHED = Command(
@@ -105,7 +105,7 @@ async def get(tx: Tx, user_id: int, question_id: int) -> Question | None:
 
 
 async def newest(tx: Tx, user_id: int, *, limit: int, before: int | None = None) -> Sequence[Question]:
-    params = {"owner": user_id, "before": HIGHEST if before is None else before, "most": limit}
+    params = {"owner": user_id, "before": HIGHEST if before is None else before, "limit": limit}
     return await tx.all(_NEWEST, params)
 
 
@@ -128,7 +128,7 @@ async def count_watched(tx: Tx, user_id: int) -> int:
 
 async def longest_watched(tx: Tx, before: Instant, limit: int) -> Sequence[Question]:
     """Of all users: those that were not asked again since `before`."""
-    return await tx.all(_LONGEST_WATCHED, {"before": before, "most": limit})
+    return await tx.all(_LONGEST_WATCHED, {"before": before, "limit": limit})
 
 
 async def postpone_watched(tx: Tx, question_id: int, at: Instant) -> None:

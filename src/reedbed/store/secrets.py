@@ -20,7 +20,7 @@ from reedbed.store.tables import (
     websub_subscriptions,
 )
 
-AT_ONCE = 200
+BATCH_SIZE = 200
 
 
 @record
@@ -101,7 +101,7 @@ _NEW_HUB_SECRET = Command(
 async def outdated_secrets(tx: Tx, encrypted: EncryptedColumn, beyond: Any = None) -> list[StoredSecret]:
     """A batch of rows, by id, that are plain text or encrypted with another key than the current one."""
     key = tx.vault.current
-    params = {"current": f"{PREFIX}{key.id}:%" if key else "", "beyond": beyond, "limit": AT_ONCE}
+    params = {"current": f"{PREFIX}{key.id}:%" if key else "", "beyond": beyond, "limit": BATCH_SIZE}
     return await tx.all(_OUTDATED(encrypted, beyond is not None), params)
 
 

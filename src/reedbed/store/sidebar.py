@@ -69,7 +69,7 @@ _BUSIEST = Query(
                 select(_ranked.c.id)
                 .where(_ranked.c.user_id == bindparam("user_id"), _ranked.c.unsubscribed_at.is_(None))
                 .order_by(_ranked.c.unread.desc(), _ranked.c.id)
-                .limit(bindparam("most", type_=BigInteger))
+                .limit(bindparam("limit", type_=BigInteger))
             ),
             # As in `feed_problem`.
             subscriptions.c.id.in_(
@@ -108,7 +108,7 @@ async def sidebar_feeds(tx: Tx, user_id: int) -> list[SubscribedFeedRow]:
 
 async def busiest_feeds(tx: Tx, user_id: int, limit: int, failing: int = 0) -> tuple[list[SubscribedFeedRow], Instant]:
     """The feeds with the most unread entries and so many failing ones, by title; and their latest check time (or 0)."""
-    rows = await tx.all(_BUSIEST, {"user_id": user_id, "most": limit, "most_failing": failing})
+    rows = await tx.all(_BUSIEST, {"user_id": user_id, "limit": limit, "most_failing": failing})
     return [feed for feed, _ in rows], max((checked_at for _, checked_at in rows), default=0)
 
 

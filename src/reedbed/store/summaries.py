@@ -191,7 +191,7 @@ _ENTRIES = Query(
     select(entries.c.id, entries.c.feed_id)
     .join_from(entry_summaries, entries, entries.c.id == entry_summaries.c.entry_id)
     .where(entry_summaries.c.key == bindparam("key"))
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=row_of(int, int),
 )
 _SOURCE = Query(
@@ -234,7 +234,7 @@ _COUNT_FAILURES = Query(select(func.count()).select_from(summary_failures), into
 _NEWEST_FAILURES = Query(
     select(summary_failures.c.content_hash, summary_failures.c.last_error, summary_failures.c.failed_at)
     .order_by(summary_failures.c.id.desc())
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=with_failure(SummaryFailure, 1),
 )
 
@@ -296,9 +296,9 @@ async def delete_old(tx: Tx, content_hash: str) -> int:
     return await tx.run(_DELETE_BY_TEXT, {"content_hash": content_hash})
 
 
-async def entries_of(tx: Tx, key: str, *, most: int = 50) -> list[tuple[int, int]]:
+async def entries_of(tx: Tx, key: str, *, limit: int = 50) -> list[tuple[int, int]]:
     """Return entry and feed ids of the entries with this text."""
-    return await tx.all(_ENTRIES, {"key": key, "most": most})
+    return await tx.all(_ENTRIES, {"key": key, "limit": limit})
 
 
 async def source_of(tx: Tx, key: str) -> TextSource | None:
@@ -324,8 +324,8 @@ async def count_failures(tx: Tx) -> int:
     return await tx.get(_COUNT_FAILURES)
 
 
-async def newest_failures(tx: Tx, *, most: int) -> list[SummaryFailure]:
-    return await tx.all(_NEWEST_FAILURES, {"most": most})
+async def newest_failures(tx: Tx, *, limit: int) -> list[SummaryFailure]:
+    return await tx.all(_NEWEST_FAILURES, {"limit": limit})
 
 
 async def delete_expired(tx: Tx, before: Instant) -> int:
@@ -372,7 +372,7 @@ _select_unread = (
     select(unread.c.entry_id, unread.c.feed_id, entries.c.words)
     .join_from(unread, entries, entries.c.id == unread.c.entry_id)
     .where(unread.c.user_id == bindparam("user_id"), among(unread.c.feed_id, "feeds"))
-    .limit(bindparam("most"))
+    .limit(bindparam("limit"))
 )
 
 
@@ -406,10 +406,10 @@ async def auto_summary_options(tx: Tx, user_id: int) -> list[AutoSummaryFeed]:
 
 
 async def new_entries(
-    tx: Tx, user_id: int, feeds: Sequence[int], *, after: int | None, most: int
+    tx: Tx, user_id: int, feeds: Sequence[int], *, after: int | None, limit: int
 ) -> list[SummarizableEntry]:
     """Return unread entries of these feeds, oldest first; the newest ones if `after` is None."""
-    params = {"user_id": user_id, "feeds": list(feeds), "most": most}
+    params = {"user_id": user_id, "feeds": list(feeds), "limit": limit}
     if after is None:
         newest = await tx.all(_NEWEST_UNREAD, params)
         return newest[::-1]

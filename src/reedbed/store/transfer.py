@@ -312,8 +312,8 @@ async def find_visible_imported(
     return await tx.one(_VISIBLE_ENTRY, params)
 
 
-async def delete_imported(tx: Tx, before: Instant, *, most: int) -> int:
-    return await tx.run(_DELETE_OLD, {"before": before, "most": most})
+async def delete_imported(tx: Tx, before: Instant, *, limit: int) -> int:
+    return await tx.run(_DELETE_OLD, {"before": before, "limit": limit})
 
 
 # --- Export

@@ -339,17 +339,17 @@ _SAVE_BLOCK = Command(
         },
     )
 )
-_FORGET_TRIES = Command(
+_DELETE_TRIES = Command(
     delete(translated_blocks).where(among(translated_blocks.c.key, "keys", Text()), translated_blocks.c.text.is_(None))
 )
 _DELETE_OLD_BLOCKS = Command(delete(translated_blocks).where(translated_blocks.c.created_at < bindparam("before")))
-AT_ONCE = 500
+BATCH_SIZE = 500
 
 
 async def known_blocks(tx: Tx, keys: Sequence[str]) -> dict[str, KnownBlock]:
     known: dict[str, KnownBlock] = {}
-    for start in range(0, len(keys), AT_ONCE):
-        known.update(await tx.all(_BLOCKS, {"keys": list(keys[start : start + AT_ONCE])}))
+    for start in range(0, len(keys), BATCH_SIZE):
+        known.update(await tx.all(_BLOCKS, {"keys": list(keys[start : start + BATCH_SIZE])}))
     return known
 
 
@@ -359,9 +359,9 @@ async def save_blocks(tx: Tx, texts: Mapping[str, str | None], now: Instant) -> 
     await tx.run_many(_SAVE_BLOCK, rows)
 
 
-async def forget_failed_blocks(tx: Tx, keys: Sequence[str]) -> None:
-    for start in range(0, len(keys), AT_ONCE):
-        await tx.run(_FORGET_TRIES, {"keys": list(keys[start : start + AT_ONCE])})
+async def delete_failed_blocks(tx: Tx, keys: Sequence[str]) -> None:
+    for start in range(0, len(keys), BATCH_SIZE):
+        await tx.run(_DELETE_TRIES, {"keys": list(keys[start : start + BATCH_SIZE])})
 
 
 async def delete_old_blocks(tx: Tx, before: Instant) -> int:
@@ -417,7 +417,7 @@ _NEW = Query(
     .outerjoin(feed_translations, _mode_of_feed)
     .where(unread.c.user_id == bindparam("user_id"), unread.c.entry_id > bindparam("after", type_=BigInteger))
     .order_by(unread.c.entry_id.desc())
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=NewForeignEntry,
 )
 
@@ -448,5 +448,5 @@ async def automatic_users(tx: Tx) -> list[int]:
     return await tx.all(_AUTOMATIC_USERS)
 
 
-async def newest_unread(tx: Tx, user_id: int, *, after: int, most: int) -> list[NewForeignEntry]:
-    return await tx.all(_NEW, {"user_id": user_id, "after": after, "most": most})
+async def newest_unread(tx: Tx, user_id: int, *, after: int, limit: int) -> list[NewForeignEntry]:
+    return await tx.all(_NEW, {"user_id": user_id, "after": after, "limit": limit})

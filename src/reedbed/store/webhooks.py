@@ -209,7 +209,7 @@ _LIST_DELIVERIES = Query(
     select(*_DELIVERY_COLUMNS)
     .where(_own_deliveries, deliveries.c.webhook_id == bindparam("hook"), deliveries.c.id < bindparam("before"))
     .order_by(deliveries.c.id.desc())
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=_delivery,
 )
 _RECORD_ATTEMPT = Command(
@@ -250,7 +250,7 @@ async def get_delivery(tx: Tx, user_id: int, delivery_id: int) -> Delivery | Non
 async def list_deliveries(
     tx: Tx, user_id: int, webhook_id: int, *, limit: int, before: int | None = None
 ) -> list[Delivery]:
-    params = {"owner": user_id, "hook": webhook_id, "before": HIGHEST if before is None else before, "most": limit}
+    params = {"owner": user_id, "hook": webhook_id, "before": HIGHEST if before is None else before, "limit": limit}
     return await tx.all(_LIST_DELIVERIES, params)
 
 

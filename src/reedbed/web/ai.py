@@ -32,7 +32,7 @@ async def show(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin) 
     status, now, zone = await ai_status(runtime), runtime.now(), zone_of(request)
     failed_at = status.breaker.last_failure_at
     async with runtime.db.read() as tx:
-        failures = await newest_failures(tx, most=MAX_FAILURES)
+        failures = await newest_failures(tx, limit=MAX_FAILURES)
     view = AiPage(
         model=translate("Built-in extract") if status.model == EXTRACT else status.model,
         built_in=status.model == EXTRACT,

@@ -53,7 +53,7 @@ from reedbed.web.views.feeds import LatestDigest
 from reedbed.web.views.layout import SelectOption, Toast
 
 EVERYTHING = DigestScope()
-LONGEST = 8_000
+MAX_LENGTH = 8_000
 
 
 @record
@@ -103,7 +103,7 @@ async def scopes_of(tx: Tx, user_id: int) -> Scopes:
 
 def parse_scope(value: str) -> DigestScope:
     """Parse the value of an option made by `Scopes.choices`."""
-    params = dict(parse_qsl(value[:LONGEST]))
+    params = dict(parse_qsl(value[:MAX_LENGTH]))
     folder, tag, q = (params.get(name, "") for name in ("folder_id", "tag", "q"))
     return DigestScope(path_id(folder) if folder else None, tag[:200] or None, q[:500] or None)
 

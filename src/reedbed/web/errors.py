@@ -34,7 +34,7 @@ FORM_PAGES = {
     "/saved-pages": "/add",
 }
 """Pages with the form, for form URLs that are not below their page."""
-LONGEST_WORDS = 80
+MAX_QUERY_LENGTH = 80
 ICONS = {404: "search", 429: "later", 503: "later"}
 
 
@@ -75,7 +75,7 @@ async def _sidebar(request: Request) -> Sidebar | None:
 def _words_of(path: str) -> str:
     """The words at the end of an address, such as those of an article's headline."""
     slug = path.rstrip("/").rpartition("/")[2].partition(".")[0]
-    return " ".join(word for word in re.split(r"[\W_]+", slug) if word.isalpha())[:LONGEST_WORDS]
+    return " ".join(word for word in re.split(r"[\W_]+", slug) if word.isalpha())[:MAX_QUERY_LENGTH]
 
 
 def _heading(status: int) -> str:

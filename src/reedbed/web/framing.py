@@ -20,8 +20,8 @@ from reedbed.domain.users import Caller, Preferences, User
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.params import IdPath
 from reedbed.services.framing.manage import (
+    MAX_WEEKS,
     WEEK,
-    WEEKS_SHOWN,
     analyses_of,
     analysis_state,
     framing_of_feed,
@@ -306,8 +306,8 @@ async def feed_framing(runtime: Runtime, user: User, subscription: Subscription,
 
 def averages_plot(averages: Sequence[Average], now: Instant, zone: tzinfo) -> Plot:
     """Weekly averages on a scale from calm (bottom) to loud (top), with the number of articles."""
-    span = PlotSpan(WEEKS_SHOWN * WEEK, WEEKS_SHOWN)
-    begin = now // WEEK * WEEK - (WEEKS_SHOWN - 1) * WEEK
+    span = PlotSpan(MAX_WEEKS * WEEK, MAX_WEEKS)
+    begin = now // WEEK * WEEK - (MAX_WEEKS - 1) * WEEK
     articles = sum(week.articles for week in averages)
     mean = sum(week.overall * week.articles for week in averages) / articles
     article_count = ngettext("%(num)s article", "%(num)s articles", articles)

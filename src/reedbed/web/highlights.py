@@ -34,7 +34,7 @@ from reedbed.web.views.layout import Count, SelectOption, Toast
 router = APIRouter(include_in_schema=False)
 
 PAGE_SIZE = 50
-REVIEWED_AT_ONCE = 5
+REVIEW_SIZE = 5
 
 
 @router.get("/highlights")
@@ -47,7 +47,7 @@ async def show_highlights(
     async with runtime.db.read() as tx:
         count_due = await highlights.count_due(tx, caller.user_id, seen_before)
         if due:
-            total, found = count_due, await highlights.due(tx, caller.user_id, seen_before, REVIEWED_AT_ONCE)
+            total, found = count_due, await highlights.due(tx, caller.user_id, seen_before, REVIEW_SIZE)
         else:
             total = await highlights.count(tx, caller.user_id, chosen)
             found = await highlights.newest(

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from reedbed.domain.entries import Entry
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.images import MAIL_KEY
-from reedbed.domain.newsletters import IngestAddress, Sender, UnsubscribeOptions, Verdicts, WaitingConfirmation
+from reedbed.domain.newsletters import AuthResults, IngestAddress, Sender, UnsubscribeOptions, WaitingConfirmation
 from reedbed.domain.records import record
 from reedbed.domain.text import storable
 from reedbed.domain.times import Instant
@@ -17,7 +17,7 @@ from reedbed.http.errors import status_of
 from reedbed.http.params import IdPath
 from reedbed.services.newsletters.channels import MailboxOptions, add_mailbox, remove_mailbox, request_mailbox_check_now
 from reedbed.services.newsletters.senders import (
-    CONFIRMATIONS_SHOWN,
+    CONFIRMATIONS_RETENTION,
     add_address,
     block_address,
     block_sender,
@@ -58,7 +58,7 @@ async def with_confirmations(
     """The list with unconfirmed newsletter subscriptions above it."""
     if view not in _SHOWN_ABOVE:
         return entry_list
-    waiting = await inbound.waiting(tx, user_id, runtime.now() - CONFIRMATIONS_SHOWN)
+    waiting = await inbound.waiting(tx, user_id, runtime.now() - CONFIRMATIONS_RETENTION)
     return replace(entry_list, confirmations=tuple(map(confirm_view, waiting))) if waiting else entry_list
 
 
@@ -102,7 +102,7 @@ def _unsubscribe_method(ways_out: UnsubscribeOptions) -> str:
     return translate("By you, on its page") if ways_out.page else translate("Not: it offers no way")
 
 
-def mail_auth_text(verdicts: Verdicts) -> str:
+def mail_auth_text(verdicts: AuthResults) -> str:
     """`SPF pass, DKIM pass, says mx.example.org`; the technical names are not translated."""
     checks = (("SPF", verdicts.spf), ("DKIM", verdicts.dkim), ("DMARC", verdicts.dmarc))
     results = enumerated(f"{name} {result}" for name, result in checks if result)
@@ -249,7 +249,7 @@ async def _show(request: Request, runtime: Runtime, caller: Caller, form: _Form)
         addresses = await inbound.list_addresses(tx, user_id)
         senders = await inbound.list_senders(tx, user_id)
         mailboxes = await list_mailboxes(tx, user_id)
-        waiting = await inbound.waiting(tx, user_id, now - CONFIRMATIONS_SHOWN)
+        waiting = await inbound.waiting(tx, user_id, now - CONFIRMATIONS_RETENTION)
         subscription_ids = {feed.feed_id: feed.subscription_id for feed in await sidebar.sidebar_feeds(tx, user_id)}
     mailbox_form = form.mailbox if form.mailbox.securities else MailboxForm(securities=_security_options("tls"))
     view = NewslettersSettings(

@@ -49,7 +49,7 @@ from reedbed.web.views.settings import CodesView, DeviceView, LoginEntry, Passke
 router = APIRouter(include_in_schema=False)
 
 PLACE = "/settings/security"
-LOGINS_SHOWN = 10
+MAX_LOGINS = 10
 EVENTS_READ = 200
 _LOGIN_EVENTS = {
     "user_login": marked("Logged in"),
@@ -301,7 +301,7 @@ def usage_text(token: ApiToken, now: Instant) -> str:
 
 def _login_views(events: Sequence[LoggedEvent], now: Instant, zone: tzinfo) -> tuple[LoginEntry, ...]:
     logins = [event for event in events if event.kind in _LOGIN_EVENTS]
-    return tuple(_login_view(event, now, zone) for event in logins[:LOGINS_SHOWN])
+    return tuple(_login_view(event, now, zone) for event in logins[:MAX_LOGINS])
 
 
 def _login_view(event: LoggedEvent, now: Instant, zone: tzinfo) -> LoginEntry:

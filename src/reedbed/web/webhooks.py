@@ -32,7 +32,7 @@ from reedbed.web.views.settings import Saved, WebhookCall, WebhookDetails, Webho
 router = APIRouter(include_in_schema=False)
 
 HOME = "/settings/webhooks"
-CALLS_SHOWN = 50
+MAX_CALLS = 50
 
 
 @router.get("/settings/webhooks")
@@ -132,7 +132,7 @@ async def _show(
 
 async def _details(runtime: Runtime, user_id: int, webhook_id: int) -> WebhookDetails:
     webhook = await get_webhook(runtime, user_id, webhook_id)
-    calls = await list_deliveries(runtime, user_id, webhook_id, limit=CALLS_SHOWN)
+    calls = await list_deliveries(runtime, user_id, webhook_id, limit=MAX_CALLS)
     now = runtime.now()
     return WebhookDetails(
         _webhook_view(webhook),

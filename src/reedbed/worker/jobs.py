@@ -16,8 +16,8 @@ from reedbed.worker.sleep import sleep_until, wake_events
 
 log = structlog.get_logger()
 
-AT_ONCE = 4
-LOOK_SECONDS = 1.0
+MAX_CONCURRENT = 4
+POLL_SECONDS = 1.0
 
 
 async def run_jobs(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
@@ -31,9 +31,9 @@ async def run_jobs(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> No
 
         while not stop.is_set():
             wake.clear()
-            job = await _claim_job(runtime) if len(running) < AT_ONCE else None
+            job = await _claim_job(runtime) if len(running) < MAX_CONCURRENT else None
             if job is None:
-                await sleep_until(wake, LOOK_SECONDS)
+                await sleep_until(wake, POLL_SECONDS)
                 continue
             task = asyncio.create_task(_run_job(runtime, job))
             running.add(task)

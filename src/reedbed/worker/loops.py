@@ -9,10 +9,10 @@ from reedbed.worker.newsletters import receive_mail
 from reedbed.worker.refresh import fetch_due_feeds
 from reedbed.worker.scheduler import (
     check_mailboxes,
+    decide_story_pairs,
     enqueue_new_summaries,
     fetch_icons,
     group_stories,
-    judge_stories,
     run_due_digests,
     run_nightly_cleanup,
     sweep,
@@ -30,7 +30,7 @@ CHORES = (
     process_pushes,
     check_mailboxes,
     group_stories,
-    judge_stories,
+    decide_story_pairs,
 )
 
 

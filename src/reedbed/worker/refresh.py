@@ -18,7 +18,7 @@ from reedbed.worker.sleep import sleep_until, wake_events
 
 # --- One queue per host
 
-LONGEST = 30
+MAX_QUEUE = 30
 """Feeds that may wait in one host's queue; others are released until their turn."""
 
 
@@ -41,12 +41,12 @@ class HostQueues:
 
     @property
     def longest(self) -> int:
-        return LONGEST if self._delay else 1_000_000
+        return MAX_QUEUE if self._delay else 1_000_000
 
     def too_late(self, host: str) -> Instant | None:
         """Return when to retry a feed whose host queue is full; None if there is space."""
         queue = self._by_host.get(host)
-        if not self._delay or queue is None or queue.users < LONGEST:
+        if not self._delay or queue is None or queue.users < MAX_QUEUE:
             return None
         queue.released += 1
         return self._runtime.now() + (queue.users + queue.released) * self._delay

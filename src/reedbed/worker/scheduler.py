@@ -16,7 +16,7 @@ from reedbed.services.maintenance import run_chores
 from reedbed.services.newsletters.channels import check_due_mailboxes
 from reedbed.services.retention import LEASE, clean_up_when_due
 from reedbed.services.runtime import Runtime
-from reedbed.services.stories import StoryGrouper, judge_pairs
+from reedbed.services.stories import StoryGrouper, decide_pairs
 from reedbed.services.summaries import SummaryRequester
 from reedbed.store import books
 from reedbed.worker.sleep import sleep_until
@@ -74,9 +74,9 @@ async def group_stories(runtime: Runtime, stop: asyncio.Event) -> None:
     await _every(STORY_SECONDS, runtime, stop, "stories", lambda: _group_stories(runtime, grouper))
 
 
-async def judge_stories(runtime: Runtime, stop: asyncio.Event) -> None:
+async def decide_story_pairs(runtime: Runtime, stop: asyncio.Event) -> None:
     if runtime.ai.model is not None:
-        await _every(PAIR_SECONDS, runtime, stop, "story pairs", lambda: _judge_pairs(runtime))
+        await _every(PAIR_SECONDS, runtime, stop, "story pairs", lambda: _decide_pairs(runtime))
 
 
 async def _every(
@@ -100,14 +100,14 @@ async def _run_nightly(runtime: Runtime) -> None:
 
 
 async def _fetch_icons(runtime: Runtime, stop: asyncio.Event) -> None:
-    while not stop.is_set() and await fetch_missing_icons(runtime, most=ICONS_AT_A_TIME):
+    while not stop.is_set() and await fetch_missing_icons(runtime, limit=ICONS_AT_A_TIME):
         pass
 
 
 async def _enqueue_digests(runtime: Runtime) -> None:
     await enqueue_due_digests(runtime)
     async with runtime.db.read() as tx:
-        is_due = bool(await books.due(tx, runtime.now(), most=1))
+        is_due = bool(await books.due(tx, runtime.now(), limit=1))
     if is_due:
         from reedbed.services.books.plans import enqueue_due_books  # few people plan books
 
@@ -128,6 +128,6 @@ async def _group_stories(runtime: Runtime, grouper: StoryGrouper) -> None:
         log.info("stories grew", entries=grouped)
 
 
-async def _judge_pairs(runtime: Runtime) -> None:
-    while judged := await judge_pairs(runtime):
-        log.info("doubtful pairs were judged", pairs=judged)
+async def _decide_pairs(runtime: Runtime) -> None:
+    while decided := await decide_pairs(runtime):
+        log.info("doubtful pairs were judged", pairs=decided)

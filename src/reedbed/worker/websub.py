@@ -13,7 +13,7 @@ from reedbed.worker.sleep import sleep_until, wake_events
 
 log = structlog.get_logger()
 
-LOOK_SECONDS = 5.0
+POLL_SECONDS = 5.0
 AGAIN_SECONDS = 0.1
 AFTER_FAILURE = 2.0
 TEND_SECONDS = 30.0
@@ -43,7 +43,7 @@ async def maintain_hub_subscriptions(runtime: Runtime, stop: asyncio.Event) -> N
 async def _read_batch(runtime: Runtime, writer: OutcomeWriter) -> float:
     """Return how many seconds to sleep after it."""
     try:
-        return AGAIN_SECONDS if await read_pushes(runtime, writer) else LOOK_SECONDS
+        return AGAIN_SECONDS if await read_pushes(runtime, writer) else POLL_SECONDS
     except Unavailable as error:
         log.warning("pushes wait for the database", error=error.message)
     except Exception:

@@ -187,7 +187,7 @@ async def test_what_is_queued_is_kept_when_entries_are_deleted(
     (one, _) = await episodes(harness, reader, site, "One", "Two")
     await reader.post(QUEUE, json={"entry_id": one})
     async with harness.runtime.db.read() as tx:
-        aged = await deletion.aged(tx, "any", harness.runtime.now() + DAY, deletion.START, most=10)
+        aged = await deletion.aged(tx, "any", harness.runtime.now() + DAY, deletion.START, limit=10)
     assert int(one) not in [id_ for _, id_ in aged] and len(aged) == 2
 
 

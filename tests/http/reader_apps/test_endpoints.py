@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from reedbed.services.reader_apps import EDIT_TOKEN_LIFE
+from reedbed.services.reader_apps import EDIT_TOKEN_TTL
 from tests.http.reader_apps.account import API, EMAIL, READ, AppAccount
 
 PLACES = (
@@ -115,7 +115,7 @@ async def test_an_edit_token_has_57_signs_and_lives_half_an_hour(account: AppAcc
     entry = await account.id_of("One")
     for given in (token, f"{token}\n", "", "x", " x "):
         assert (await app.post("edit-tag", i=entry, a=READ, T=given)).text == "OK"
-    account.harness.clock.ahead += EDIT_TOKEN_LIFE + 2_000
+    account.harness.clock.ahead += EDIT_TOKEN_TTL + 2_000
     expired = await app.post("edit-tag", i=entry, a=READ, T=token)
     assert (expired.status_code, expired.headers["x-reader-google-bad-token"]) == (401, "true")
 

@@ -120,7 +120,7 @@ async def test_a_search_that_cannot_be_read_says_why_and_keeps_the_words(reading
 
 async def test_a_search_that_has_cost_enough_offers_to_go_on(reading: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "FIRST_LISTED", 1)
-    monkeypatch.setattr(ways, "SHORTEST", 1)
+    monkeypatch.setattr(ways, "MIN_STEP", 1)
     for engine in (fts5, tsvector):
         monkeypatch.setattr(engine, "BUDGET", 1.0)
         monkeypatch.setattr(engine, "FIRST_HITS", 1)

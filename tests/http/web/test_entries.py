@@ -126,7 +126,7 @@ async def test_icons_of_feeds_come_in_one_request(reading: Client, harness: Runt
     assert "/icons.css" not in (await reading.get("/unread")).text
     site.put("/favicon.ico", ICON, content_type="image/png")
     await harness.change("UPDATE feeds SET icon_checked_at = NULL")
-    await fetch_missing_icons(harness.runtime, most=10)
+    await fetch_missing_icons(harness.runtime, limit=10)
 
     page = (await reading.get("/unread")).text
     address = re.search(r'href="(/icons\.css\?v=\w+)"', page)

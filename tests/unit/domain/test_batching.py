@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from reedbed.domain.batching import (
     FIRST,
-    LARGEST,
+    MAX_SIZE,
+    MIN_SIZE,
     SIGNS,
-    SMALL,
-    SMALLEST,
+    SMALL_SIZE,
     TARGET_BATCH_MS,
     TOO_LONG_MS,
     cut,
@@ -31,15 +31,15 @@ def test_pieces_grow_until_they_take_their_time() -> None:
     sizes = learnt(cost_ms=1, each_ms=0.3)
     assert all(after <= before * 1.5 for before, after in pairwise(sizes))
     assert 0.8 * TARGET_BATCH_MS < 1 + 0.3 * sizes[-1] < 1.2 * TARGET_BATCH_MS
-    assert learnt(cost_ms=0, each_ms=0)[-1] == LARGEST
+    assert learnt(cost_ms=0, each_ms=0)[-1] == MAX_SIZE
 
 
 def test_a_busy_machine_does_not_make_pieces_ever_smaller() -> None:
-    assert learnt(cost_ms=2 * TARGET_BATCH_MS, each_ms=0.1)[-1] >= SMALL / 2
+    assert learnt(cost_ms=2 * TARGET_BATCH_MS, each_ms=0.1)[-1] >= SMALL_SIZE / 2
 
 
 def test_what_takes_too_long_becomes_as_small_as_can_be() -> None:
-    assert learnt(cost_ms=0, each_ms=2 * TOO_LONG_MS)[-1] == SMALLEST
+    assert learnt(cost_ms=0, each_ms=2 * TOO_LONG_MS)[-1] == MIN_SIZE
 
 
 def test_a_small_rest_says_little() -> None:

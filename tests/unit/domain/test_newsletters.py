@@ -9,9 +9,9 @@ import pytest
 
 from reedbed.domain.newsletters import (
     ANY_SERVER,
+    AuthResults,
     ConfirmationLink,
     UnsubscribeOptions,
-    Verdicts,
     find_confirmation,
     local_part,
     parse_mailto,
@@ -116,9 +116,9 @@ def test_a_mail_to_a_list_cannot_smuggle_headers() -> None:
 def test_only_the_server_we_know_is_believed() -> None:
     own = "mx.example.net 1; spf=pass (all (is) well) smtp.mailfrom=a; dkim=fail; dkim=pass; dmarc=none"
     forged = "mx.evil.example; spf=pass; dkim=pass"
-    assert verdicts([forged, own], "mx.example.net") == Verdicts("mx.example.net", "pass", "pass", "none")
-    assert verdicts([forged], "mx.example.net") == Verdicts()
-    assert verdicts([own], "") == Verdicts()
+    assert verdicts([forged, own], "mx.example.net") == AuthResults("mx.example.net", "pass", "pass", "none")
+    assert verdicts([forged], "mx.example.net") == AuthResults()
+    assert verdicts([own], "") == AuthResults()
     assert verdicts([own, forged], ANY_SERVER).by == "mx.example.net"
     assert not verdicts(["; ; ;", "("], ANY_SERVER)
 

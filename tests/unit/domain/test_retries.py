@@ -13,8 +13,8 @@ def test_each_wait_is_as_long_as_all_before_it_until_it_was_tried_long_enough() 
         waits.append((at - now) // MINUTE)
         now = at
     assert waits == [1, 1, 2, 4, 8, 16, 32]
-    assert next_try(0, 20 * HOUR, give_up_after=DAY, most=6 * HOUR) == 26 * HOUR
-    assert next_try(0, MINUTE, give_up_after=DAY, least=5 * MINUTE) == 6 * MINUTE
+    assert next_try(0, 20 * HOUR, give_up_after=DAY, max_wait=6 * HOUR) == 26 * HOUR
+    assert next_try(0, MINUTE, give_up_after=DAY, min_wait=5 * MINUTE) == 6 * MINUTE
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from reedbed.domain.stories.compare import (
     shared_sentences,
     title_parts,
 )
-from reedbed.domain.stories.index import SPAN, Headline, Placed, StoryIndex, settle
+from reedbed.domain.stories.index import SPAN, Headline, Placed, StoryIndex, resolve
 from reedbed.domain.stories.words import headline_words, title_words
 from reedbed.domain.times import DAY
 
@@ -63,7 +63,7 @@ def report(index: StoryIndex, *reports: tuple[str, str], language: str = "en") -
         Headline(number, number, title, NOW, lead=lead, language=language)
         for number, (title, lead) in enumerate(reports, len(index) * 100 + 1)
     ]
-    homes = settle([(headline, index.place(headline)) for headline in headlines]).homes
+    homes = resolve([(headline, index.place(headline)) for headline in headlines]).homes
     return [homes.get(headline.entry_id, headline.entry_id) for headline in headlines]
 
 
@@ -223,12 +223,12 @@ TITLES = st.lists(st.lists(WORDS, max_size=6).map(" ".join), max_size=40)
 def test_every_entry_has_one_home_and_merged_stories_have_none(titles: list[str]) -> None:
     index = StoryIndex()
     headlines = [Headline(number, number % 4, title, NOW) for number, title in enumerate(titles, 1)]
-    settled = settle([(one, index.place(one)) for one in headlines])
-    assert set(settled.homes) <= {one.entry_id for one in headlines}
-    assert not set(settled.merges) & set(settled.homes.values())
-    assert set(settled.newest) == set(settled.homes.values())
-    for home in settled.homes.values():
-        assert settled.homes[home] == home
+    resolved = resolve([(one, index.place(one)) for one in headlines])
+    assert set(resolved.homes) <= {one.entry_id for one in headlines}
+    assert not set(resolved.merges) & set(resolved.homes.values())
+    assert set(resolved.newest) == set(resolved.homes.values())
+    for home in resolved.homes.values():
+        assert resolved.homes[home] == home
 
 
 @given(st.text())

@@ -172,7 +172,7 @@ class InterestModel:
         for feature in named_features(entry, source):
             self.names[feature.key] = f"{feature.kind}\t{feature.value}\t{_line(feature.label)}"
         if len(self.weights) > MAX_FEATURES:
-            self._forget_rare()
+            self._drop_rare()
         return True
 
     def _descend(self, features: Features, score: float, strength: float, *, liked: bool) -> None:
@@ -230,7 +230,7 @@ class InterestModel:
         for key in keys:
             self._update_source_weight(key)
 
-    def _forget_rare(self) -> None:
+    def _drop_rare(self) -> None:
         """Drop a tenth of the features: those with the least evidence."""
         rare = sorted((key for key in self.weights if key not in self.pins), key=self._evidence)
         for key in rare[: MAX_FEATURES // 10]:

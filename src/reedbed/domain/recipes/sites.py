@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reedbed.domain.articles import LONGEST, MOST, ArticleSelectors
+from reedbed.domain.articles import MAX_SELECTOR_LENGTH, MAX_SELECTORS, ArticleSelectors
 from reedbed.domain.errors import Invalid
 from reedbed.domain.page_feeds import MAX_SELECTOR, PageSelectors
 from reedbed.domain.recipes.tables import FileTable
@@ -20,7 +20,7 @@ def read_site(table: FileTable) -> SiteRecipe | None:
     for host in hosts:
         FileTable({"hosts": host}, table.problems).text("hosts", pattern=_HOST, example="example.org, *.example.org")
     article = table.table("article")
-    keep, drop = (article.texts(key, most=MOST, limit=LONGEST) for key in ("keep", "drop"))
+    keep, drop = (article.texts(key, most=MAX_SELECTORS, limit=MAX_SELECTOR_LENGTH) for key in ("keep", "drop"))
     article.end()
     lists = [_read_list(one) for one in table.tables("lists", most=MAX_LISTS)]
     if "article" not in table and "lists" not in table:

@@ -125,11 +125,11 @@ def is_retryable(status: int) -> bool:
 
 
 def next_try(
-    began: Instant, now: Instant, *, give_up_after: Millis, least: Millis = MINUTE, most: Millis | None = None
+    began: Instant, now: Instant, *, give_up_after: Millis, min_wait: Millis = MINUTE, max_wait: Millis | None = None
 ) -> Instant | None:
     """Exponential backoff: a minute, two, four …; None after `give_up_after`."""
     waited = now - began
     if waited >= give_up_after:
         return None
-    wait = max(least, waited)
-    return now + (wait if most is None else min(wait, most))
+    wait = max(min_wait, waited)
+    return now + (wait if max_wait is None else min(wait, max_wait))

@@ -22,7 +22,7 @@ from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant, Millis, to_
 
 GROWTH = 1.8
 JITTER = 0.1
-SHORTEST: Millis = MINUTE
+MIN_INTERVAL: Millis = MINUTE
 PUSHED: Millis = DAY
 
 _RECENT = 20
@@ -51,12 +51,12 @@ class IntervalRule(StrEnum):
 
 @record
 class Bounds:
-    """The operator's settings; `least` and `most` limit the interval that Reedbed chooses itself."""
+    """The operator's settings; `minimum` and `maximum` limit the interval that Reedbed chooses itself."""
 
     base: Millis = 30 * MINUTE
     cap: Millis = 48 * HOUR
-    least: Millis = 15 * MINUTE
-    most: Millis = 24 * HOUR
+    minimum: Millis = 15 * MINUTE
+    maximum: Millis = 24 * HOUR
 
 
 DEFAULT_BOUNDS = Bounds()
@@ -70,7 +70,7 @@ class PublishPattern:
     """Publication times of its recent entries, in any order."""
     rhythm: CheckSchedule = field(default=CheckSchedule())
     operator: Millis | None = None
-    """The operator's interval for this feed; not limited by `least` and `most`."""
+    """The operator's interval for this feed; not limited by `minimum` and `maximum`."""
     subscriber_interval: Millis | None = None
     """The shortest interval that a subscriber has set."""
     pushed: bool = False
@@ -127,15 +127,16 @@ def next_check_after_failure(
 
 def ordinary_interval(now: Instant, publish_pattern: PublishPattern, bounds: Bounds = DEFAULT_BOUNDS) -> Delay:
     if publish_pattern.operator is not None:
-        return Delay(max(publish_pattern.operator, SHORTEST), IntervalRule.OPERATOR)
+        return Delay(max(publish_pattern.operator, MIN_INTERVAL), IntervalRule.OPERATOR)
     if publish_pattern.pushed:
         return Delay(PUSHED, IntervalRule.PUSH)
     if publish_pattern.subscriber_interval is not None:
-        return Delay(_clamp(publish_pattern.subscriber_interval, bounds.least, bounds.most), IntervalRule.SUBSCRIBER)
+        span = _clamp(publish_pattern.subscriber_interval, bounds.minimum, bounds.maximum)
+        return Delay(span, IntervalRule.SUBSCRIBER)
     own_interval = _own_interval(now, publish_pattern.times, bounds)
     feed_interval = publish_pattern.rhythm.interval
     if feed_interval is not None and feed_interval > own_interval.span:
-        return Delay(max(own_interval.span, min(feed_interval, bounds.most)), IntervalRule.HINT)
+        return Delay(max(own_interval.span, min(feed_interval, bounds.maximum)), IntervalRule.HINT)
     return own_interval
 
 
@@ -165,13 +166,13 @@ def _own_interval(now: Instant, times: Sequence[Instant], bounds: Bounds) -> Del
     """
     recent = sorted({time for time in times if time <= now}, reverse=True)[:_RECENT]
     if len(recent) < 3:
-        return Delay(max(bounds.base, SHORTEST), IntervalRule.BASE)
+        return Delay(max(bounds.base, MIN_INTERVAL), IntervalRule.BASE)
     gap = _median([newer - older for newer, older in pairwise(recent)])
     silence = (now - recent[0]) // _QUIET_DIVISOR
     half, rule = (silence // 2, IntervalRule.QUIET) if silence > gap else (gap // 2, IntervalRule.RHYTHM)
-    if half < bounds.least:
-        return Delay(bounds.least, IntervalRule.BUSY)
-    return Delay(bounds.most, IntervalRule.SLOW) if half > bounds.most else Delay(half, rule)
+    if half < bounds.minimum:
+        return Delay(bounds.minimum, IntervalRule.BUSY)
+    return Delay(bounds.maximum, IntervalRule.SLOW) if half > bounds.maximum else Delay(half, rule)
 
 
 def _median(spans: list[Millis]) -> Millis:
@@ -202,19 +203,19 @@ def _next_check(now: Instant, delay: Delay, server_delay: Millis, jitter: float,
 
     Jitter does not move a delay out of the bounds that it is within.
     """
-    cap = max(bounds.cap, SHORTEST)
-    span = _clamp(delay.span, SHORTEST, cap)
+    cap = max(bounds.cap, MIN_INTERVAL)
+    span = _clamp(delay.span, MIN_INTERVAL, cap)
     rule = IntervalRule.CAP if delay.span > cap else delay.rule
-    earliest = max(int(span * (1 - JITTER)), bounds.least if span >= bounds.least else SHORTEST)
-    latest = min(int(span * (1 + JITTER)), bounds.most if span <= bounds.most else cap)
+    earliest = max(int(span * (1 - JITTER)), bounds.minimum if span >= bounds.minimum else MIN_INTERVAL)
+    latest = min(int(span * (1 + JITTER)), bounds.maximum if span <= bounds.maximum else cap)
     jittered = earliest + int((latest - earliest) * jitter)
-    return NextCheck(at=now + _clamp(max(jittered, server_delay), SHORTEST, cap), rule=rule, delay=span)
+    return NextCheck(at=now + _clamp(max(jittered, server_delay), MIN_INTERVAL, cap), rule=rule, delay=span)
 
 
 def _outside_skipped_hours(now: Instant, check: NextCheck, rhythm: CheckSchedule, bounds: Bounds) -> NextCheck:
     if not rhythm.skip_hours and not rhythm.skip_days:
         return check
-    at, latest = check.at, now + max(bounds.cap, SHORTEST)
+    at, latest = check.at, now + max(bounds.cap, MIN_INTERVAL)
     while _is_skipped(at, rhythm):
         at = (at // HOUR + 1) * HOUR
         if at > latest:

@@ -14,7 +14,7 @@ from reedbed.domain.text import is_cjk
 
 LANGUAGES = frozenset(("da", "de", "en", "es", "fi", "fr", "hu", "it", "nl", "no", "pt", "ro", "ru", "sv", "tr"))
 _SAME = {"nb": "no", "nn": "no"}
-_SHORTEST, _LONGEST = 3, 40
+_MIN_LENGTH, _MAX_LENGTH = 3, 40
 MAX_FORMS = 24
 """Forms of one word in a query; the shortest are taken."""
 MAX_KNOWN = 60_000
@@ -38,7 +38,7 @@ def language_of(language: str | None, words: SearchWords) -> str | None:
 
 
 def has_forms(word: str) -> bool:
-    return _SHORTEST <= len(word) <= _LONGEST and word.isalpha() and not is_cjk(word)
+    return _MIN_LENGTH <= len(word) <= _MAX_LENGTH and word.isalpha() and not is_cjk(word)
 
 
 class KnownWords:

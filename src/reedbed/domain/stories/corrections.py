@@ -10,7 +10,7 @@ from reedbed.domain.stories.index import Headline
 from reedbed.domain.times import DAY
 
 Verdict = Literal["same", "different", "unsure"]
-PAIRS_AT_ONCE = 20
+PAIRS_PER_REQUEST = 20
 """Pairs in one request to the model."""
 MAX_WAITING = 500
 """When more pairs are in doubt, the newest are judged."""

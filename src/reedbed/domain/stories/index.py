@@ -17,7 +17,7 @@ from reedbed.domain.times import DAY, HOUR, Instant
 
 SPAN = 72 * HOUR
 """Maximum time between an entry and the story it joins."""
-LONGEST = 7 * DAY
+MAX_AGE = 7 * DAY
 """Maximum duration of a story."""
 MAX_STORIES = 20_000
 
@@ -320,7 +320,7 @@ class StoryIndex:
             recent.append(story_id)
             if len(recent) > _RECENT_STORIES:
                 del recent[0]
-        for word in self._stories[story_id].forget_rare():
+        for word in self._stories[story_id].drop_rare():
             self._remove_use(word, story_id)
 
     def _drop(self, story_id: int) -> None:
@@ -394,7 +394,7 @@ class _Story:
 
     def is_near(self, first: Instant, newest: Instant) -> bool:
         apart = max(first - self.newest, self.first - newest)
-        return apart <= SPAN and max(self.newest, newest) - min(self.first, first) <= LONGEST
+        return apart <= SPAN and max(self.newest, newest) - min(self.first, first) <= MAX_AGE
 
     def is_other_of_series(self, words: HeadlineWords) -> bool:
         """Whether the titles differ by their numbers only, as in "Issue 88" and "Issue 89"."""
@@ -403,7 +403,7 @@ class _Story:
         shared = len(words.title.intersection(self.title))
         return shared > 0 and shared >= _SERIES_SHARE * max(len(words.title), len(self.title))
 
-    def forget_rare(self) -> list[str]:
+    def drop_rare(self) -> list[str]:
         """Drop the rarer half of the words when there are too many: a long story repeats only few of them."""
         if len(self.words) <= _MAX_STORY_WORDS:
             return []
@@ -478,7 +478,7 @@ class ResolvedStory:
     newest: Mapping[int, Instant]
 
 
-def settle(placed: Iterable[tuple[Headline, Placed]]) -> ResolvedStory:
+def resolve(placed: Iterable[tuple[Headline, Placed]]) -> ResolvedStory:
     story_ids: dict[int, int] = {}
     merges: dict[int, int] = {}
     newest: dict[int, Instant] = {}

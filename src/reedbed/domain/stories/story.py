@@ -6,7 +6,7 @@ from reedbed.domain.records import record
 from reedbed.domain.stories.compare import SharedSentence, plainest
 from reedbed.domain.times import DAY, Instant
 
-KEPT = 30 * DAY
+RETENTION = 30 * DAY
 """Counted from the last new entry. The entries stay; only the grouping is deleted."""
 MAX_OUTLETS = 100
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from PIL import Image
 
 MAX_SIDE = 1_200
-AT_ONCE, BYTES_AT_ONCE = 16, 3_000_000
+BATCH_SIZE, BATCH_BYTES = 16, 3_000_000
 """Pictures for one process."""
 _MEMORY = 1 << 30
 _MAX_PIXELS = 25_000_000
-_LEAST_SIDE = 3
+_MIN_SIDE = 3
 _DRAWING_COLORS = 2_048
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "AVIF", "BMP")
 _NUMBER = struct.Struct(">I")
@@ -78,7 +78,7 @@ def convert(data: bytes) -> bytes:
         return b""
     try:
         with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
-            if min(image.size) < _LEAST_SIDE:
+            if min(image.size) < _MIN_SIDE:
                 return b""
             image.draft("RGB", (MAX_SIDE, MAX_SIDE))
             if image.width * image.height > _MAX_PIXELS:

@@ -110,7 +110,7 @@ class Fetcher:
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int | Failed:
         """POST and return the status. Redirects are not followed and the response body is not read."""
-        response = await self.exchange(url, body, headers, most=0)
+        response = await self.exchange(url, body, headers, max_bytes=0)
         return response if isinstance(response, Failed) else response.status
 
     async def exchange(
@@ -120,10 +120,10 @@ class Fetcher:
         headers: Mapping[str, str],
         *,
         method: str = "POST",
-        most: int = _MAX_RESPONSE_BYTES,
+        max_bytes: int = _MAX_RESPONSE_BYTES,
     ) -> HttpResponse | Failed:
-        """Send a request and return the response with at most `most` bytes of its body; redirects are not followed."""
-        state = _RequestState(FetchRequest(url), limit=most)
+        """Send a request and return the response with at most `max_bytes` of its body; redirects are not followed."""
+        state = _RequestState(FetchRequest(url), limit=max_bytes)
         deadline = asyncio.timeout(self._timeout)
         try:
             async with deadline:

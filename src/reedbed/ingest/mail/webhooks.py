@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from reedbed.domain.newsletters import InvalidMail, Mail, Verdicts
+from reedbed.domain.newsletters import AuthResults, InvalidMail, Mail
 from reedbed.domain.records import record
 from reedbed.domain.text import storable
 from reedbed.domain.times import HOUR, SECOND, Instant
@@ -80,9 +80,9 @@ def read_mailgun(fields: Mapping[str, str], files: Mapping[str, bytes]) -> Mail 
     )
 
 
-def mailgun_verdicts(fields: Mapping[str, str]) -> Verdicts:
+def mailgun_auth_results(fields: Mapping[str, str]) -> AuthResults:
     spf, dkim = fields.get("X-Mailgun-Spf", ""), fields.get("X-Mailgun-Dkim-Check-Result", "")
-    return Verdicts("mailgun", spf=spf.lower()[:12], dkim=dkim.lower()[:12])
+    return AuthResults("mailgun", spf=spf.lower()[:12], dkim=dkim.lower()[:12])
 
 
 def _mailgun_headers(text: str) -> Iterable[tuple[str, str]]:
@@ -154,7 +154,7 @@ def read_postmark(payload: dict[str, Any]) -> Mail | InvalidMail:
     )
 
 
-def postmark_verdicts(payload: dict[str, Any]) -> Verdicts:
+def postmark_auth_results(payload: dict[str, Any]) -> AuthResults:
     """Postmark writes its own SPF result into the topmost Received-SPF header."""
     received_spf = next(
         (
@@ -164,7 +164,7 @@ def postmark_verdicts(payload: dict[str, Any]) -> Verdicts:
         ),
         "",
     )
-    return Verdicts("postmark", spf=(received_spf.split() or [""])[0].lower()[:12])
+    return AuthResults("postmark", spf=(received_spf.split() or [""])[0].lower()[:12])
 
 
 def _text(fields: dict[str, Any], name: str) -> str:
@@ -212,7 +212,7 @@ class Notification:
 class SesMail:
     recipients: tuple[str, ...]
     raw: bytes
-    verdicts: Verdicts
+    verdicts: AuthResults
     spam: bool
 
 
@@ -283,7 +283,7 @@ def read_ses(message: str) -> SesMail | None:
     return SesMail(
         tuple(recipient for recipient in recipients if isinstance(recipient, str)),
         raw,
-        Verdicts("amazonses.com", *(_verdict(receipt, name) for name in ("spf", "dkim", "dmarc"))),
+        AuthResults("amazonses.com", *(_verdict(receipt, name) for name in ("spf", "dkim", "dmarc"))),
         any(_verdict(receipt, name) == "fail" for name in ("spam", "virus")),
     )
 

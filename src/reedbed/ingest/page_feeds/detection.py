@@ -95,7 +95,7 @@ def _with_leads(
         and entry_key(link.url) not in known
         and fits(link.url, pattern)
         and title_quality(link.text) > 0
-        and (_in_heading(page, link.index) or _beside(page, link, found, shape))
+        and (_in_heading(page, link.index) or _is_near(page, link, found, shape))
     ]
     if not leads or len(leads) * 2 > len(found.roots):
         return found
@@ -108,7 +108,7 @@ def _with_leads(
     return merged if merged.score > 0.9 * found.score else found
 
 
-def _beside(page: PageDocument, link: PageLink, found: DetectedList, shape: str) -> bool:
+def _is_near(page: PageDocument, link: PageLink, found: DetectedList, shape: str) -> bool:
     """Whether a link stands among the items and has an address of their form, as that of a sticky topic has."""
     above = page.parents[found.roots[0]]
     if not shape or not page.contains(above, link.index) or link_shape(link.url) != shape:

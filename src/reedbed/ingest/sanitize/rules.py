@@ -70,7 +70,7 @@ _PARENTS = {
     "tr": frozenset(("thead", "tbody", "tfoot")),
 }
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_USUAL_PARENTS = {"dd": frozenset(("dl",)), "dt": frozenset(("dl",)), "li": frozenset(("ol", "ul"))} | dict.fromkeys(
+_EXPECTED_PARENTS = {"dd": frozenset(("dl",)), "dt": frozenset(("dl",)), "li": frozenset(("ol", "ul"))} | dict.fromkeys(
     HEADINGS, frozenset(("", "blockquote", "div"))
 )
 
@@ -104,7 +104,7 @@ def _element(name: str) -> Element:
         name,
         attributes=_GLOBAL_ATTRIBUTES | frozenset(_ATTRIBUTES.get(name, "").split()),
         parents=_PARENTS.get(name),
-        at_home=_PARENTS.get(name) or _USUAL_PARENTS.get(name, frozenset()),
+        at_home=_PARENTS.get(name) or _EXPECTED_PARENTS.get(name, frozenset()),
         void=name in _VOID.split(),
         block=name in _BLOCK.split() or name == "hr",
         removable=name not in _TABLE_PARTS.split(),

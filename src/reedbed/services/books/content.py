@@ -21,7 +21,7 @@ from reedbed.store import digests, published_feeds
 from reedbed.store.entries import read as entries
 from reedbed.store.entries.read import EntryText
 
-_AT_ONCE = 200
+_BATCH_SIZE = 200
 _LATE = 7 * DAY
 """An entry may arrive so long after it was published."""
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
@@ -57,7 +57,7 @@ async def _rows(runtime: Runtime, user_id: int, source: BookSource, since: Insta
     found: list[EntryRow] = []
     cursor: Cursor | None = None
     while len(found) < MAX_COUNTED:
-        rows, cursor = await _page(runtime, user_id, source, text, cursor, _AT_ONCE, since)
+        rows, cursor = await _page(runtime, user_id, source, text, cursor, _BATCH_SIZE, since)
         found.extend(rows)
         if cursor is None:
             break

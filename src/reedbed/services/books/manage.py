@@ -91,7 +91,7 @@ async def get_book(runtime: Runtime, user_id: int, book_id: int) -> Book:
 
 async def list_books(runtime: Runtime, user_id: int) -> list[Book]:
     async with runtime.db.read() as tx:
-        return await books.newest(tx, user_id, most=2 * MAX_KEPT)
+        return await books.newest(tx, user_id, limit=2 * MAX_KEPT)
 
 
 async def delete_book(runtime: Runtime, user_id: int, book_id: int) -> None:

@@ -9,14 +9,14 @@ from time import monotonic
 from reedbed.domain.books import MAX_PICTURE_BYTES, MAX_PICTURES
 from reedbed.domain.images import MAIL_KEY, MAIL_PATH, image_type
 from reedbed.domain.refresh.outcomes import Fetched, FetchRequest
-from reedbed.ingest.epub.pictures import AT_ONCE, BYTES_AT_ONCE, convert_safely
+from reedbed.ingest.epub.pictures import BATCH_BYTES, BATCH_SIZE, convert_safely
 from reedbed.ingest.epub.writer import EpubWriter
 from reedbed.services.runtime import Runtime
 from reedbed.store import blobs
 
 SECONDS = 180.0
 """For all pictures of a book."""
-FETCHED_AT_ONCE = 4
+MAX_CONCURRENT_FETCHES = 4
 _ACCEPT = "image/jpeg, image/png, image/webp, image/avif, image/gif;q=0.9, */*;q=0.1"
 _MAX_DATA_URL = 2_000_000
 
@@ -38,13 +38,13 @@ class PictureBox:
 
     async def add(self, urls: Sequence[str]) -> None:
         wanted = [url for url in dict.fromkeys(urls) if url not in self.files and url not in self._missing]
-        for start in range(0, len(wanted), FETCHED_AT_ONCE):
-            some = wanted[start : start + FETCHED_AT_ONCE]
+        for start in range(0, len(wanted), MAX_CONCURRENT_FETCHES):
+            some = wanted[start : start + MAX_CONCURRENT_FETCHES]
             if self._is_full():
                 break
             loaded = await asyncio.gather(*map(self._load, some))
             self._loaded += [(url, data) for url, data in zip(some, loaded, strict=True) if image_type(data)]
-            if len(self._loaded) >= AT_ONCE or sum(len(data) for _, data in self._loaded) >= BYTES_AT_ONCE:
+            if len(self._loaded) >= BATCH_SIZE or sum(len(data) for _, data in self._loaded) >= BATCH_BYTES:
                 await self._convert()
         await self._convert()
         self._missing.update(url for url in wanted if url not in self.files)

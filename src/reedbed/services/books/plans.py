@@ -53,7 +53,7 @@ async def enqueue_due_books(runtime: Runtime) -> int:
     """Periodic task: enqueue the due plans and count them. Missed times are made up for once."""
     now, count = runtime.now(), 0
     async with runtime.db.read() as tx:
-        due = await books.due(tx, now, most=AT_A_TIME)
+        due = await books.due(tx, now, limit=AT_A_TIME)
     for plan in due:
         next_at = next_book_time(plan.minute, plan.weekday, _zone(plan.zone), now)
         async with runtime.db.write() as tx:

@@ -60,7 +60,7 @@ from reedbed.store.jobs import Job
 
 log = structlog.get_logger()
 
-AT_ONCE = 10
+BATCH_SIZE = 10
 """Entries in memory."""
 PATIENCE = 15 * MINUTE
 """For a digest that is being written."""
@@ -232,17 +232,17 @@ class _BookMaking:
         self._characters = 0
 
     async def run(self) -> Book:
-        first = await self._load(self._chosen.ids[:AT_ONCE])
+        first = await self._load(self._chosen.ids[:BATCH_SIZE])
         language = self._language_of(first)
         with self._path.open("wb") as file:
             writer = EpubWriter(file, self._metadata(language))
             pictures = PictureBox(self._runtime, writer)
             cover = await asyncio.to_thread(draw_cover, self._book.title, self._date)
             await asyncio.to_thread(writer.add_cover, cover, "image/jpeg")
-            for start in range(0, len(self._chosen.ids), AT_ONCE):
-                loaded = await self._load(self._chosen.ids[start : start + AT_ONCE]) if start else first
+            for start in range(0, len(self._chosen.ids), BATCH_SIZE):
+                loaded = await self._load(self._chosen.ids[start : start + BATCH_SIZE]) if start else first
                 await self._add_entries(writer, pictures, loaded)
-                await self._tell(min(start + AT_ONCE, len(self._chosen.ids)))
+                await self._tell(min(start + BATCH_SIZE, len(self._chosen.ids)))
             left_out = LeftOut(self._chosen.counted - len(self._chapters), pictures.left_out)
             await asyncio.to_thread(self._end, writer, left_out)
         return replace(

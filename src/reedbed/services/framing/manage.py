@@ -33,7 +33,7 @@ from reedbed.store.jobs import Job
 
 # --- Requesting analyses
 
-AT_ONCE = 20
+BATCH_SIZE = 20
 """Entries processed per run of a job, before other jobs get their turn."""
 TEASER_WORDS = 120
 """An entry with fewer words is considered a teaser, and its full article is fetched."""
@@ -52,15 +52,15 @@ async def read_feed(runtime: Runtime, job: Job) -> Done | Later:
     feed_id = int(job.payload["feed_id"])
     async with runtime.db.read() as tx:
         about, payer = await framing.about(tx, feed_id), await budget_owner_for(tx, runtime, feed_id)
-        newest = await analyses.newest(tx, feed_id, most=runtime.framing.items) if payer else []
+        newest = await analyses.newest(tx, feed_id, limit=runtime.framing.items) if payer else []
     if about is None or payer is None:
         return Done()
     pending = [entry for entry in newest if _needs_analysis(entry) and _is_on_allowed_domain(entry, about)]
-    for entry in pending[:AT_ONCE]:
+    for entry in pending[:BATCH_SIZE]:
         if entry.words < TEASER_WORDS and not entry.has_full and entry.full_attempted_at is None and entry.url:
             await fetch_throttled(runtime, entry.id, entry.url)
         await ask(runtime, entry.id, about, payer)
-    return Later(runtime.now()) if len(pending) > AT_ONCE else Done({"asked": len(pending)})
+    return Later(runtime.now()) if len(pending) > BATCH_SIZE else Done({"asked": len(pending)})
 
 
 async def budget_owner_for(tx: Tx, runtime: Runtime, feed_id: int) -> BudgetOwner | None:
@@ -134,7 +134,7 @@ NOT_SENT = (
 )
 SWITCHED_OFF = "Framing is switched off for this feed. Switch it on first."
 WEEK = 7 * DAY
-WEEKS_SHOWN = 26
+MAX_WEEKS = 26
 
 
 @record
@@ -225,7 +225,7 @@ async def set_analysis_request(runtime: Runtime, user: User, subscription_id: in
 
 async def _feed_status(tx: Tx, runtime: Runtime, user: User, subscription: Subscription) -> FramingOfFeed:
     model, feed_id = runtime.ai.model, subscription.feed.id
-    since = runtime.now() // WEEK * WEEK - (WEEKS_SHOWN - 1) * WEEK
+    since = runtime.now() // WEEK * WEEK - (MAX_WEEKS - 1) * WEEK
     return FramingOfFeed(
         requested=await framing.is_analysis_requested(tx, user.id, feed_id),
         for_all_users=await framing.is_for_all_users(tx, feed_id),

@@ -30,17 +30,17 @@ async def build_documents(tx: Tx, runtime: Runtime, feed_ids: Collection[int], n
         await _build_document(tx, runtime, feed_id, now)
 
 
-async def shown_items(tx: Tx, feed: FramedFeed, *, most: int, max_score: int | None = None) -> list[FramedItem]:
+async def shown_items(tx: Tx, feed: FramedFeed, *, limit: int, max_score: int | None = None) -> list[FramedItem]:
     """The newest items that may be shown. Hidden items are filtered out before counting."""
     visible: list[FramedItem] = []
     last: FramedItem | None = None
     for _ in range(MAX_WINDOWS):
-        page = await framed_documents.newest(tx, feed.id, most=most, max_score=max_score, after=last)
+        page = await framed_documents.newest(tx, feed.id, limit=limit, max_score=max_score, after=last)
         visible += [item for item in page if item.is_shown_in(feed)]
-        if len(visible) >= most or len(page) < most:
+        if len(visible) >= limit or len(page) < limit:
             break
         last = page[-1]
-    return visible[:most]
+    return visible[:limit]
 
 
 def deframed_feed_url(runtime: Runtime, feed: FramedFeed, max_score: float | None = None) -> str:
@@ -52,7 +52,7 @@ async def _build_document(tx: Tx, runtime: Runtime, feed_id: int, now: Instant) 
     feed = await framed_documents.served_feed(tx, feed_id)
     if feed is None:
         return
-    items = await shown_items(tx, feed, most=runtime.framing.items)
+    items = await shown_items(tx, feed, limit=runtime.framing.items)
     self_url = deframed_feed_url(runtime, feed)
     digest = hashlib.sha256(rss(feed, items, self_url=self_url, built_at=0)).hexdigest()[:32]
     before = await framed_documents.hash_of(tx, feed_id)
@@ -129,7 +129,7 @@ async def read_site(runtime: Runtime, root: str, max_score: float | None = None)
         for feed_id in feed_ids:
             feed = await framed_documents.served_feed(tx, feed_id)
             if feed is not None:
-                items = await shown_items(tx, feed, most=limit, max_score=max_thousandths)
+                items = await shown_items(tx, feed, limit=limit, max_score=max_thousandths)
                 queues.append([(item.normalized_url or f"#{item.id}", (feed, item)) for item in items])
     queues.sort(key=lambda queue: -queue[0][1][1].sort_at if queue else 0)
     return fair(queues, limit)
@@ -139,5 +139,5 @@ async def _filtered_document(tx: Tx, runtime: Runtime, feed_id: int, max_score: 
     feed = await framed_documents.served_feed(tx, feed_id)
     if feed is None:
         raise NotFound(UNKNOWN_FEED)
-    items = await shown_items(tx, feed, most=runtime.framing.items, max_score=thousandths(max_score))
+    items = await shown_items(tx, feed, limit=runtime.framing.items, max_score=thousandths(max_score))
     return rss(feed, items, self_url=deframed_feed_url(runtime, feed, max_score), built_at=built_at)

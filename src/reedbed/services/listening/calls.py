@@ -39,11 +39,11 @@ async def speak(runtime: Runtime, speaker: Speaker, user_id: int, text: str, lan
     try:
         sound = await speaker.speak(text, language, voice)
     except Unavailable:
-        await _settle(runtime, speaker.name, worked=False)
+        await _record_result(runtime, speaker.name, worked=False)
         async with runtime.db.write() as tx:
             await ai_state.add_usage(tx, Usage(cost=-usage.cost), user_id, at)
         raise
-    await _settle(runtime, speaker.name, worked=True)
+    await _record_result(runtime, speaker.name, worked=True)
     return sound
 
 
@@ -63,7 +63,7 @@ async def _enter(runtime: Runtime, name: str, user_id: int, usage: Usage) -> Non
     raise Unavailable(refused.why)
 
 
-async def _settle(runtime: Runtime, name: str, *, worked: bool) -> None:
+async def _record_result(runtime: Runtime, name: str, *, worked: bool) -> None:
     now = runtime.now()
     async with runtime.db.write() as tx:
         before: Breaker = (await ai_state.lock_breakers(tx, [_row_of(name)]))[_row_of(name)]

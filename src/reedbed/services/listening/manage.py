@@ -74,7 +74,7 @@ async def get_spoken(runtime: Runtime, user_id: int, spoken_id: int) -> Spoken:
 
 async def newest_spoken(runtime: Runtime, user_id: int) -> list[Spoken]:
     async with runtime.db.read() as tx:
-        return await listening.newest(tx, user_id, most=MAX_KEPT)
+        return await listening.newest(tx, user_id, limit=MAX_KEPT)
 
 
 # --- Sound

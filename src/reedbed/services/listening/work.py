@@ -57,7 +57,7 @@ from reedbed.store.visibility import lock_feed
 
 log = structlog.get_logger()
 
-USUAL_RATE = 22_050
+DEFAULT_RATE = 22_050
 FEED_URL, FEED_TITLE = "reedbed:listening", "Read aloud"
 _CODE = re.compile(r"<(pre|code|kbd|samp|table)(?: [^>]*)?>.*?</\1>", re.DOTALL)
 _SPENT = "You have had as much read aloud today as this server allows."
@@ -195,7 +195,7 @@ async def _speak(runtime: Runtime, user_id: int, passages: Sequence[SpokenPassag
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
-        file.setframerate(USUAL_RATE)  # closing a file without one would hide why nothing was written
+        file.setframerate(DEFAULT_RATE)  # closing a file without one would hide why nothing was written
         for passage in passages:
             at = written / rate if rate else 0.0
             chapters.append(SpokenChapter(at, passage.title, passage.url))

@@ -108,7 +108,7 @@ async def from_postmark(runtime: Runtime, message: dict[str, Any]) -> Received |
         "postmark",
         webhooks.postmark_recipients(message),
         key=key if isinstance(key, str) and key else None,
-        verdicts=webhooks.postmark_verdicts(message),
+        verdicts=webhooks.postmark_auth_results(message),
     )
     raw = webhooks.raw_mail(message)
     mail = webhooks.read_postmark(message) if raw is None else raw
@@ -123,9 +123,8 @@ async def from_mailgun(
         raise NotFound(NOT_SET_UP)
     if not webhooks.is_mailgun_signed(fields, key, runtime.now()):
         await _reject_forged(runtime, "mailgun", ip)
-    delivery = MailDelivery(
-        "mailgun", webhooks.mailgun_recipients(fields), key=fields["token"], verdicts=webhooks.mailgun_verdicts(fields)
-    )
+    recipients, verdicts = webhooks.mailgun_recipients(fields), webhooks.mailgun_auth_results(fields)
+    delivery = MailDelivery("mailgun", recipients, key=fields["token"], verdicts=verdicts)
     raw = files.get(webhooks.MAILGUN_RAW_FIELD)
     if raw:
         return await receive(runtime, delivery, raw)
@@ -201,7 +200,7 @@ async def _reject_forged(runtime: Runtime, channel: str, ip: str | None) -> NoRe
 EVERY: Millis = 5 * MINUTE
 MAX_WAIT: Millis = 6 * HOUR
 LEASE: Millis = 10 * MINUTE
-AT_ONCE = 4
+MAX_CONCURRENT = 4
 _MAX_FIELD = 200
 """Three fields share one index, and PostgreSQL limits an index row to a third of a page."""
 NO_SUCH = "There is no such mailbox."
@@ -258,7 +257,7 @@ async def request_mailbox_check_now(runtime: Runtime, user_id: int, mailbox_id: 
 
 async def check_due_mailboxes(runtime: Runtime) -> int:
     """Periodic task: check the due mailboxes, a few concurrently; return how many."""
-    return sum(await asyncio.gather(*(_check_until_none_due(runtime) for _ in range(AT_ONCE))))
+    return sum(await asyncio.gather(*(_check_until_none_due(runtime) for _ in range(MAX_CONCURRENT))))
 
 
 async def _check_until_none_due(runtime: Runtime) -> int:

@@ -16,13 +16,13 @@ from reedbed.domain.images import MAIL_KEY, MAIL_PATH
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.newsletters import (
     MAX_SENDERS,
+    AuthResults,
     Channel,
     Confirmation,
     IngestAddress,
     InvalidMail,
     Mail,
     Sender,
-    Verdicts,
     feed_url,
     find_confirmation,
     local_part,
@@ -162,7 +162,7 @@ class MailDelivery:
     """The channel's id of this delivery, to recognize replays."""
     believed: str = ""
     """The server whose `Authentication-Results` are trusted: see `domain.newsletters`."""
-    verdicts: Verdicts | None = None
+    verdicts: AuthResults | None = None
     """Authentication results from the channel itself, if it provides them."""
 
 
@@ -285,7 +285,7 @@ class _Arrival:
     mail: Mail
     stored: ReceivedMail
     key: str
-    verdicts: Verdicts
+    verdicts: AuthResults
 
 
 async def _store_for(

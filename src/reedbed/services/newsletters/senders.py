@@ -25,7 +25,7 @@ log = structlog.get_logger()
 # --- Senders
 
 LEAVING_JOB = "newsletter_leaving"
-CONFIRMATIONS_SHOWN = 14 * DAY
+CONFIRMATIONS_RETENTION = 14 * DAY
 GIVE_UP_AFTER = 12 * HOUR
 NO_SUCH = "There is no such sender."
 

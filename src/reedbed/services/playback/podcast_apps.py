@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.playback import (
-    APP_LOGIN_LIFE,
+    APP_LOGIN_TTL,
     EpisodeAction,
     EpisodeKey,
     PlayedEpisode,
@@ -69,7 +69,7 @@ async def _follow(runtime: Runtime, user_id: int, url: str, asked_as: str) -> No
 
 async def list_played(runtime: Runtime, user_id: int, since: Instant) -> list[PlayedEpisode]:
     async with runtime.db.read() as tx:
-        return await podcast_apps.played_since(tx, user_id, since, most=MAX_ACTIONS)
+        return await podcast_apps.played_since(tx, user_id, since, limit=MAX_ACTIONS)
 
 
 async def apply_actions(runtime: Runtime, user_id: int, actions: Sequence[EpisodeAction]) -> None:
@@ -92,7 +92,7 @@ async def apply_actions(runtime: Runtime, user_id: int, actions: Sequence[Episod
 
 
 async def _episodes(tx: Tx, user_id: int, feed_id: int) -> list[EpisodeKey]:
-    return await podcast_apps.episodes(tx, user_id, feed_id, most=MAX_EPISODES)
+    return await podcast_apps.episodes(tx, user_id, feed_id, limit=MAX_EPISODES)
 
 
 async def _store(runtime: Runtime, user_id: int, found: Sequence[tuple[RecordingId, EpisodeAction]]) -> None:
@@ -140,7 +140,7 @@ async def start_login(runtime: Runtime, name: str, ip: str | None) -> StartedLog
             token_hash(started.code),
             clean_line(name)[:100] or "A podcast app",
             created_at=now,
-            expires_at=now + APP_LOGIN_LIFE,
+            expires_at=now + APP_LOGIN_TTL,
         )
     return started
 

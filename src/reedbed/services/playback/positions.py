@@ -23,7 +23,7 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.playback import positions, recordings
 from reedbed.store.visibility import lock_entry
 
-AT_ONCE = 200
+BATCH_SIZE = 200
 NO_SUCH = "There is no such recording."
 
 
@@ -74,16 +74,16 @@ async def iter_played(runtime: Runtime, user_id: int) -> AsyncGenerator[QueuedRe
     offset = 0
     while True:
         async with runtime.db.read() as tx:
-            stored = await positions.changed_since(tx, user_id, 0, limit=AT_ONCE, offset=offset)
+            stored = await positions.changed_since(tx, user_id, 0, limit=BATCH_SIZE, offset=offset)
             found = {
                 item.id: item for item in await recordings.of_entries(tx, user_id, [id.entry_id for id, _ in stored])
             }
         for id, _ in stored:
             if id in found:
                 yield found[id]
-        if len(stored) < AT_ONCE:
+        if len(stored) < BATCH_SIZE:
             return
-        offset += AT_ONCE
+        offset += BATCH_SIZE
 
 
 async def forget_position(runtime: Runtime, user_id: int, id: RecordingId) -> None:

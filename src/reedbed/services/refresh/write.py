@@ -18,7 +18,7 @@ from reedbed.domain.times import MINUTE, SECOND, Instant
 from reedbed.domain.urls import is_secret_url
 from reedbed.services.jobs import Done, Later, enqueue_framing_if_enabled, report_job_progress
 from reedbed.services.live import hide_muted
-from reedbed.services.push import enqueue_push_news
+from reedbed.services.push import enqueue_push_new_entries
 from reedbed.services.refresh.notify import enqueue_stopped
 from reedbed.services.rules.match import NewRows, RuleForecast, apply_rules_to_new, evaluate_new_entries, muted_by_user
 from reedbed.services.runtime import Runtime
@@ -134,7 +134,7 @@ async def _write(
     first = {result.due.id for result in results if result.due.first_fetch}
     reached = await apply_rules_to_new(tx, new, runtime.now(), forecast)
     new_ids = {id_: [entry_id for entry_id, _ in rows] for id_, rows in new.items() if id_ not in first}
-    await enqueue_push_news(tx, new_ids, reached, runtime.now())
+    await enqueue_push_new_entries(tx, new_ids, reached, runtime.now())
     await enqueue_new_entries_webhooks(tx, new_ids, runtime.now())
     stored = {
         result.due.id: WriteResult(
@@ -233,7 +233,7 @@ log = structlog.get_logger()
 
 GATHER_SECONDS = 0.1
 MAX_QUIET = 200
-MAX_NEWS = 8
+MAX_ANNOUNCED = 8
 """Feeds with new entries per transaction. A small number, so that users' own writes do not wait long."""
 MAX_KEPT = 20_000
 """Results without new entries that are buffered while the database is unavailable."""
@@ -255,7 +255,7 @@ class OutcomeWriter:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         # On PostgreSQL, two feeds in one transaction would lock the rows of their subscribers out of order.
-        self._max_news = MAX_NEWS if runtime.db.engine == "sqlite" else 1
+        self._max_announced = MAX_ANNOUNCED if runtime.db.engine == "sqlite" else 1
         self._quiet: list[CheckResult] = []
         self._news: list[Waiting] = []
         self._queued = asyncio.Event()
@@ -328,7 +328,7 @@ class OutcomeWriter:
 
     async def _write_some(self) -> bool:
         """Write the next batch. False if the database was unavailable."""
-        pending, self._news = self._news[: self._max_news], self._news[self._max_news :]
+        pending, self._news = self._news[: self._max_announced], self._news[self._max_announced :]
         quiet, self._quiet = self._quiet[:MAX_QUIET], self._quiet[MAX_QUIET:]
         try:
             await self._write(pending, quiet)

@@ -39,8 +39,8 @@ DRY_RUN_SECONDS = 3.0
 MAX_SHOWN = 50
 MAX_ENTRIES = 20_000
 """A rule applied on request is limited to the newest entries."""
-AT_ONCE = 100
-SECONDS_AT_ONCE = 30.0
+BATCH_SIZE = 100
+BATCH_SECONDS = 30.0
 
 
 @record
@@ -103,7 +103,7 @@ async def _apply_one(runtime: Runtime, user_id: int, job: Job) -> Done:
 
 async def _unread_ids(runtime: Runtime, user_id: int, feed_id: int) -> list[int]:
     async with runtime.db.read() as tx:
-        page = await entry_lists.page(tx, user_id, ViewQuery("unread", feed_id=feed_id), None, AT_ONCE)
+        page = await entry_lists.page(tx, user_id, ViewQuery("unread", feed_id=feed_id), None, BATCH_SIZE)
     return [row.id for row in page.rows] if page else []
 
 
@@ -112,9 +112,9 @@ async def _apply_all(runtime: Runtime, user_id: int, entry_ids: Sequence[int], *
         enabled_rules = [row.rule for row in await rules.of_user(tx, user_id) if row.rule.enabled]
         folder_rows = await folders.of_user(tx, user_id)
     outcomes: list[MatchOutcome] = []
-    for start in range(0, len(entry_ids), AT_ONCE):
+    for start in range(0, len(entry_ids), BATCH_SIZE):
         async with runtime.db.read() as tx:
-            batch = await entry_texts.visible_texts(tx, user_id, entry_ids[start : start + AT_ONCE])
+            batch = await entry_texts.visible_texts(tx, user_id, entry_ids[start : start + BATCH_SIZE])
         outcomes += await _match_and_apply(runtime, user_id, enabled_rules, batch, folder_rows)
     async with runtime.db.write() as tx:
         if notify:
@@ -129,9 +129,9 @@ async def _newest(
 ) -> AsyncGenerator[tuple[list[EntryText], list[FolderRow]]]:
     """The newest entries this user can see, in batches, with the user's folders."""
     cursor: Cursor | None = None
-    for _ in range(0, limit, AT_ONCE):
+    for _ in range(0, limit, BATCH_SIZE):
         async with runtime.db.read() as tx:
-            page = await entry_lists.page(tx, user_id, ViewQuery("all"), cursor, AT_ONCE)
+            page = await entry_lists.page(tx, user_id, ViewQuery("all"), cursor, BATCH_SIZE)
             rows = page.rows if page else ()
             batch = await entry_texts.visible_texts(tx, user_id, [row.id for row in rows])
             folder_rows = await folders.of_user(tx, user_id)
@@ -149,7 +149,7 @@ async def _match_and_apply(
     batch: Sequence[EntryText],
     folder_rows: Sequence[FolderRow],
 ) -> list[MatchOutcome]:
-    result = await match_rules(_cases(own_rules, batch, folder_rows), seconds=SECONDS_AT_ONCE)
+    result = await match_rules(_cases(own_rules, batch, folder_rows), seconds=BATCH_SECONDS)
     outcomes = [MatchOutcome(user_id, entry_id, effects) for entry_id, effects in result.effects.items()]
     if not outcomes:
         return []

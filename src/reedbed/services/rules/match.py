@@ -236,15 +236,15 @@ NOTHING = RuleForecast()
 
 async def evaluate_new_entries(runtime: Runtime, results: Sequence[CheckResult]) -> RuleForecast:
     """Evaluate the rules for new entries. An error is logged and ignored: rules never stop a refresh."""
-    with_news = {result.due.id: result for result in results if result.news}
-    if not with_news:
+    with_new_entries = {result.due.id: result for result in results if result.news}
+    if not with_new_entries:
         return NOTHING
     try:
-        return await _evaluate_new(runtime, with_news)
+        return await _evaluate_new(runtime, with_new_entries)
     except Unavailable:
         raise
     except Exception:
-        log.exception("rules could not be asked", feeds=list(with_news))
+        log.exception("rules could not be asked", feeds=list(with_new_entries))
         return NOTHING
 
 

@@ -15,7 +15,7 @@ from reedbed.store.search import SearchFilter, forms, names
 MAX_READ = 1_000
 """Words of the vocabulary that are compared with one that is not in it."""
 MAX_CORRECTED = 4
-_SHORTEST = 4
+_MIN_LENGTH = 4
 
 
 async def did_you_mean(
@@ -36,14 +36,14 @@ async def _corrections(tx: Tx, query: SearchQuery) -> dict[str, str]:
     having_forms = {
         group[0].tokens[0] for group in expanded.groups if any(term.is_form for term in group) and group[0].tokens
     }
-    missing = [word for word in words_with_forms(query) if len(word) >= _SHORTEST and word not in having_forms]
+    missing = [word for word in words_with_forms(query) if len(word) >= _MIN_LENGTH and word not in having_forms]
     corrections: dict[str, str] = {}
     for word in missing[:MAX_CORRECTED]:
         nearby = [
             candidate
             for prefix in dict.fromkeys((word[:2], word[1::-1]))
             for candidate in await forms.beginning_with(
-                tx, prefix, shortest=len(word) - 2, longest=len(word) + 2, most=MAX_READ
+                tx, prefix, shortest=len(word) - 2, longest=len(word) + 2, limit=MAX_READ
             )
         ]
         if word not in nearby and (alike := most_alike(word, nearby)):

@@ -43,7 +43,7 @@ showed that matches are sparse; a thorough search needs all matches."""
 
 COUNT_FACTOR = 2
 MAX_COUNTED = 1_000
-FEW = 2
+FEW_RESULTS = 2
 """With so few matches, the search may have been misspelt."""
 
 
@@ -109,7 +109,7 @@ async def search_entries(
             is_all = cursor is None and matches.next is None
             meant = (
                 await did_you_mean(tx, runtime, user_id, text, typed, view, unknown)
-                if excerpts and is_all and len(rows) <= FEW
+                if excerpts and is_all and len(rows) <= FEW_RESULTS
                 else ""
             )
     except TimeoutError:

@@ -26,7 +26,7 @@ from reedbed.store.engine.statements import HIGHEST
 from reedbed.store.search import forms, texts
 from reedbed.store.search.texts import IndexedText
 
-AT_ONCE = 100
+BATCH_SIZE = 100
 """Texts read in one query."""
 MAX_LEARNED_PER_RUN = 20_000
 _FORM_COST = 0.05
@@ -80,7 +80,7 @@ async def learn_older_entries(runtime: Runtime) -> int:
     while learned < MAX_LEARNED_PER_RUN:
         async with runtime.db.read() as tx:
             below = await _unlearned_below(tx)
-            entries = await texts.below_id(tx, below, AT_ONCE) if below else []
+            entries = await texts.below_id(tx, below, BATCH_SIZE) if below else []
         if not below:
             break
         fresh = await asyncio.to_thread(_unknown_in, runtime.known_words, entries)

@@ -21,7 +21,7 @@ from reedbed.store.engine.statements import HIGHEST
 from reedbed.store.search import texts
 from reedbed.store.search.texts import NEWEST, IndexedText
 
-AT_ONCE = 100
+BATCH_SIZE = 100
 """Texts read in one query."""
 MAX_INDEXED_PER_RUN = 20_000
 MAX_CATEGORIES_INDEXED_PER_RUN = 5_000
@@ -118,7 +118,7 @@ async def _index_missing(
     batches, after, indexed = Batches(db), NEWEST, 0
     while limit is None or indexed < limit:
         async with db.read() as tx:
-            missing = await texts.unindexed(tx, AT_ONCE, after)
+            missing = await texts.unindexed(tx, BATCH_SIZE, after)
         if not missing:
             break
         waiting = await asyncio.to_thread(_words_by_entry, missing)
@@ -142,7 +142,7 @@ async def index_older_categories(runtime: Runtime) -> int:
         async with runtime.db.read() as tx:
             setting = await instance.get_setting(tx, _CATEGORIES_BELOW)
             below = HIGHEST if setting is None else int(setting)
-            entries = await texts.below_id(tx, below, AT_ONCE) if below else []
+            entries = await texts.below_id(tx, below, BATCH_SIZE) if below else []
         if not below:
             break
         waiting = [entry.id for entry in entries if entry.categories]

@@ -56,7 +56,7 @@ from reedbed.store.read_state import unread
 
 log = structlog.get_logger()
 
-LOOK_SECONDS = 12.0
+FIRST_LOAD_SECONDS = 12.0
 """How long a user waits for feed discovery. After that the URL is subscribed as entered."""
 
 MAX_SUBSCRIPTIONS = 10_000
@@ -296,7 +296,7 @@ async def _discover(runtime: Runtime, options: SubscribeOptions, requested: Addr
     """Limited to the time a user waits, so the document of the discovered feed may be missing."""
     discovery = Discovery(reason=Failure(FailureCode.SITE_TIMEOUT), unreachable=True)
     with suppress(TimeoutError):
-        async with asyncio.timeout(LOOK_SECONDS):
+        async with asyncio.timeout(FIRST_LOAD_SECONDS):
             discovery = await find_feeds(runtime, options.url, username=requested.username, password=requested.password)
             discovery = await fetch_candidate(runtime, requested, discovery)
     return discovery

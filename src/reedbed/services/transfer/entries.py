@@ -8,8 +8,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from reedbed.domain.bookmarks import Snapshot
-from reedbed.domain.entries import LONGEST as MAX_TAG_LENGTH
-from reedbed.domain.entries import MAX_TAGS
+from reedbed.domain.entries import MAX_TAG_LENGTH, MAX_TAGS
 from reedbed.domain.feeds import ParsedEntry, ParsedFeed
 from reedbed.domain.records import record
 from reedbed.domain.refresh.dedupe import change_hash, sort_at
@@ -48,18 +47,20 @@ class Home(NamedTuple):
 
 
 @record
-class Brought:
+class ImportedCounts:
     starred: int = 0
     tagged: int = 0
     bookmarked: int = 0
 
-    def __add__(self, other: "Brought") -> "Brought":
-        return Brought(self.starred + other.starred, self.tagged + other.tagged, self.bookmarked + other.bookmarked)
+    def __add__(self, other: "ImportedCounts") -> "ImportedCounts":
+        return ImportedCounts(
+            self.starred + other.starred, self.tagged + other.tagged, self.bookmarked + other.bookmarked
+        )
 
 
 async def import_saved(
     runtime: Runtime, user_id: int, imported: Sequence[ImportedEntry], homes: Mapping[str, Home]
-) -> Brought:
+) -> ImportedCounts:
     """`homes` maps the feed keys of the other reader to feeds here."""
     now = runtime.now()
     imported = [_without_folders(entry, homes.get(entry.feed_key)) for entry in imported]
@@ -68,7 +69,7 @@ async def import_saved(
     async with runtime.db.write() as tx:
         stored = await _store(tx, user_id, pairs, homes, now)
         starred = [id_ for entry, id_ in stored if entry.starred]
-        return Brought(
+        return ImportedCounts(
             await marks.set_flag(tx, user_id, "starred", starred, now),
             await _tag(tx, user_id, stored, now),
             await _bookmark(tx, user_id, [pair for pair in pairs if pair[0].bookmarked], now),

@@ -38,14 +38,14 @@ from reedbed.store import jobs
 from reedbed.store.jobs import Job
 
 JOB_KIND = "import"
-MAX_AT_ONCE = 3
+MAX_CONCURRENT = 3
 """Open imports per user: waiting batches take space in the database."""
 MAX_LINES = 10_000
 """Lines in a report, as many as a user can have subscriptions. Further problems are only counted."""
 NO_SUCH_IMPORT = "There is no such import."
 _INCOMPLETE = "The file did not arrive whole. Bring it in again."
 _MINIFLUX = "miniflux"
-TELL_SECONDS = 0.5
+PROGRESS_SECONDS = 0.5
 
 
 @record
@@ -98,7 +98,7 @@ async def _add_job(runtime: Runtime, user_id: int) -> int:
     """Add a job that no worker takes for an hour, which leaves time to write its batches."""
     now = runtime.now()
     async with runtime.db.write() as tx:
-        if await jobs.count_open(tx, user_id, JOB_KIND) >= MAX_AT_ONCE:
+        if await jobs.count_open(tx, user_id, JOB_KIND) >= MAX_CONCURRENT:
             raise Conflict("Several of your imports are under way. Wait until one of them has ended.")
         return await jobs.add(tx, JOB_KIND, {}, now=now, user_id=user_id, run_at=now + HOUR)
 
@@ -159,7 +159,7 @@ class _ImportRun:
         published_at = 0.0
         for number in range(self._payload.get("first", 0), self._payload["pieces"]):
             await self._import_batch(number, await self._load_batch(number))
-            if monotonic() - published_at > TELL_SECONDS:
+            if monotonic() - published_at > PROGRESS_SECONDS:
                 await report_job_progress(
                     self._runtime, self._job, self._done, self._payload["total"], self._progress()
                 )

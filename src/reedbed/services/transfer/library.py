@@ -52,9 +52,9 @@ from reedbed.store.transfer import read_database
 
 T = TypeVar("T")
 
-FEEDS_AT_ONCE = 100
-READS_AT_ONCE = 500
-KEPT_AT_ONCE = 50
+FEEDS_PER_BATCH = 100
+READS_PER_BATCH = 500
+SAVED_PER_BATCH = 50
 MAX_BATCH_LENGTH = 1_000_000
 """Characters of content in one batch of saved entries. A single longer entry still gets its own batch."""
 
@@ -82,11 +82,11 @@ _BATCH_KINDS: Mapping[type[ImportBatch], str] = {FeedBatch: "feeds", ReadBatch: 
 
 def split_library(library: Library) -> Iterator[ImportBatch]:
     """Feeds come first: marks and entries can be assigned only after the feeds are subscribed."""
-    for some_feeds in _split(library.feeds, FEEDS_AT_ONCE):
+    for some_feeds in _split(library.feeds, FEEDS_PER_BATCH):
         yield FeedBatch(some_feeds)
-    for reads in _split(library.reads, READS_AT_ONCE):
+    for reads in _split(library.reads, READS_PER_BATCH):
         yield ReadBatch(reads)
-    for entries in _split(library.kept, KEPT_AT_ONCE, lambda entry: len(entry.content)):
+    for entries in _split(library.kept, SAVED_PER_BATCH, lambda entry: len(entry.content)):
         yield SavedEntries(entries)
 
 

@@ -36,7 +36,7 @@ from reedbed.store.feeds import feeds
 
 # --- OPML
 
-LINES_AT_ONCE = 100
+LINES_PER_BATCH = 100
 """Feeds per transaction: a file may have thousands, and other writers must not wait for all of them."""
 
 TRUNCATED_FILE = ImportLine("The rest of the file", "", Failure(FailureCode.FILE_CUT_OFF))
@@ -50,12 +50,12 @@ async def import_opml(runtime: Runtime, user_id: int, body: bytes) -> ImportRepo
     feeds, others = opml_feeds(document)
     imported, skipped = 0, duplicates(others)
     reported: list[ImportLine] = [TRUNCATED_FILE] if document.cut_off else []
-    for start in range(0, len(feeds), LINES_AT_ONCE):
-        done = await subscribe_lines(runtime, user_id, feeds[start : start + LINES_AT_ONCE])
+    for start in range(0, len(feeds), LINES_PER_BATCH):
+        done = await subscribe_lines(runtime, user_id, feeds[start : start + LINES_PER_BATCH])
         imported += done.imported
         skipped += done.skipped
         reported.extend(done.lines)
-        await _publish_progress(runtime, user_id, min(start + LINES_AT_ONCE, len(feeds)), len(feeds))
+        await _publish_progress(runtime, user_id, min(start + LINES_PER_BATCH, len(feeds)), len(feeds))
     async with runtime.db.write() as tx:
         await users.record_event(
             tx, runtime.now(), "opml_imported", user_id, {"imported": imported, "skipped": skipped}
@@ -230,7 +230,7 @@ async def _publish_progress(runtime: Runtime, user_id: int, done: int, total: in
 
 # --- Export of entries
 
-AT_ONCE = 20
+BATCH_SIZE = 20
 """Entries in memory at a time, each with its text."""
 PER_USER = Allowance(5, 5 / 3600)
 
@@ -264,7 +264,7 @@ async def _list_entries(runtime: Runtime, user_id: int, query: ViewQuery) -> Asy
     cursor: Cursor | None = None
     while True:
         async with runtime.db.read() as tx:
-            page = await entry_lists.page(tx, user_id, query, cursor, AT_ONCE)
+            page = await entry_lists.page(tx, user_id, query, cursor, BATCH_SIZE)
             rows = page.rows if page else ()
             texts = await entry_texts.visible_texts(tx, user_id, [row.id for row in rows])
         by_id = {text.id: text for text in texts}

@@ -34,7 +34,7 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 from reedbed.store.translations import ListedTranslation, StoredTranslation, TranslationSource
 
-NEW_AT_ONCE = 50
+NEW_PER_RUN = 50
 NOT_CONFIGURED = "This server has no translator: its operator has named none in REEDBED_TRANSLATE_PROVIDER."
 
 
@@ -188,7 +188,7 @@ async def _request(runtime: Runtime, user: User, entry: Entry, target: str, *, p
             # The worker translates the same text of several feeds once, for the first of them.
             feed_id = (await translations.source_of(tx, text_hash, target) or source).feed_id
             names = [stored_key(key, feed_id, target, translator.name) for key in keys]
-            await translations.forget_failed_blocks(tx, names)
+            await translations.delete_failed_blocks(tx, names)
             await ai.retry(tx, variant.key(first))
     await runtime.bus.publish(ChangeEvent("wake", data={"for": "ai"}))
 
@@ -301,7 +301,7 @@ async def _request_new(runtime: Runtime, user: User, newest: int) -> int:
         new = (
             []
             if seen is None or not may_translate(runtime, preferences)
-            else await translations.newest_unread(tx, user.id, after=int(seen), most=NEW_AT_ONCE)
+            else await translations.newest_unread(tx, user.id, after=int(seen), limit=NEW_PER_RUN)
         )
         private = await local_feeds(tx, runtime, user.id) if new else frozenset[int]()
         wanted = [

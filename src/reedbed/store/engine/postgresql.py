@@ -59,7 +59,7 @@ def explained() -> Generator[None]:
 
 log = structlog.get_logger()
 
-LOOK_SECONDS = 0.25
+POLL_SECONDS = 0.25
 SLOW_SECONDS = 0.75
 """Nearly all statements finish sooner; probe the server when one takes longer."""
 PATIENCE_SECONDS = 2.0
@@ -121,7 +121,7 @@ class ConnectionProbe:
             async with asyncio.timeout(self._silence):
                 await self._query()
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
             if self.silent or self._is_anything_slow():
                 await self._probe()
 

@@ -221,9 +221,9 @@ def _text(value: str | None) -> str:
 
 
 def delete_some(table: Table, *which: ColumnElement[bool]) -> ClauseElement:
-    """Delete at most `:most` of these rows, so that a large delete does not block other transactions."""
+    """Delete at most `:limit` of these rows, so that a large delete does not block other transactions."""
     key = list(table.primary_key.columns)
-    batch = select(*key).where(*which).limit(bindparam("most", type_=BigInteger))
+    batch = select(*key).where(*which).limit(bindparam("limit", type_=BigInteger))
     return delete(table).where(tuple_(*key).in_(batch))
 
 

@@ -66,13 +66,13 @@ from reedbed.store.visibility import VisibleScope, above_read_marker, alive, in_
 if TYPE_CHECKING:
     from reedbed.domain.interest.features import Candidate
 
-FEW = 100
+SMALL_SELECTION = 100
 """Merging costs about 20 to 50 µs per feed, so it is used for at most this many feeds."""
 
 HANDFUL = 500
 """Up to this many unread entries are read from their feeds: they may be far apart among read rows."""
 
-USUAL = DEFAULT_LIMIT + 1
+DEFAULT_SIZE = DEFAULT_LIMIT + 1
 
 RANKED = 1_000
 """How many of the newest entries are ranked by importance or length."""
@@ -121,7 +121,7 @@ async def page(
         since=query.since is not None,
         has_hidden=scope.has_hidden,
         once=_once(query, scope),
-        usual=size == USUAL,
+        usual=size == DEFAULT_SIZE,
     )
     rows = await tx.all(_PAGE(variant), _params(user_id, query, scope, cursor, size))
     if query.view == "history":
@@ -159,7 +159,7 @@ def _strategy(query: ViewQuery, scope: VisibleScope) -> str:
         return "one"
     walk = "many" if scope.narrowed else "all"
     is_ranked = query.order in ("important", "shortest")
-    if len(feeds) > FEW or query.tag is not None or query.view not in ("unread", "all") or is_ranked:
+    if len(feeds) > SMALL_SELECTION or query.tag is not None or query.view not in ("unread", "all") or is_ranked:
         return walk
     return "few" if _merging_is_cheaper(query, scope, len(feeds)) else walk
 
@@ -372,7 +372,7 @@ def _bounds(variant: _ListVariant, key: ColumnElement[Any], entry_id: ColumnElem
 
 
 def _page_size(variant: _ListVariant) -> ColumnElement[int]:
-    return literal_column(str(USUAL)) if variant.usual else bindparam("wanted", type_=BigInteger)
+    return literal_column(str(DEFAULT_SIZE)) if variant.usual else bindparam("wanted", type_=BigInteger)
 
 
 def _merged(variant: _ListVariant) -> Select[Any]:
@@ -402,7 +402,7 @@ def _last_of_feed(variant: _ListVariant, table: FromClause) -> ColumnElement[int
         select(key)
         .where(*_visible_to_subscription(row), *_bounds(variant, key, entry_id), *_not_repeated(variant, entry_id))
         .order_by(*in_direction(variant.order, key, entry_id))
-        .offset(literal_column(str(USUAL - 1)) if variant.usual else bindparam("rank", type_=BigInteger))
+        .offset(literal_column(str(DEFAULT_SIZE - 1)) if variant.usual else bindparam("rank", type_=BigInteger))
         .limit(1)
         .correlate(subscriptions)
         .scalar_subquery()

@@ -78,7 +78,7 @@ _VERSIONS = Query(
     select(entry_versions.c.version, entry_versions.c.title, entry_versions.c.content, entry_versions.c.replaced_at)
     .where(entry_versions.c.entry_id == bindparam("id"))
     .order_by(entry_versions.c.version.desc())
-    .limit(bindparam("most", type_=BigInteger)),
+    .limit(bindparam("limit", type_=BigInteger)),
     into=EntryVersion,
 )
 
@@ -126,9 +126,9 @@ async def place(tx: Tx, user_id: int, entry_id: int) -> tuple[Instant, int] | No
     return await tx.one(_POSITION, {"user_id": user_id, "id": entry_id})
 
 
-async def versions(tx: Tx, entry_id: int, *, most: int = 50) -> list[EntryVersion]:
+async def versions(tx: Tx, entry_id: int, *, limit: int = 50) -> list[EntryVersion]:
     """The versions before the current one, newest first. Does not check access: call `get` first."""
-    return await tx.all(_VERSIONS, {"id": entry_id, "most": most})
+    return await tx.all(_VERSIONS, {"id": entry_id, "limit": limit})
 
 
 # --- Full texts
@@ -216,7 +216,7 @@ _subscribed = (
         subscriptions.c.unsubscribed_at.is_(None),
         shows(subscriptions, entries),
     )
-    .limit(bindparam("most", type_=BigInteger))
+    .limit(bindparam("limit", type_=BigInteger))
 )
 _COUNT = Query(select(func.count()).select_from(_subscribed.subquery()), into=int)
 
@@ -229,7 +229,7 @@ async def visible_texts(tx: Tx, user_id: int, ids: Sequence[int]) -> list[EntryT
 
 async def count_texts(tx: Tx, user_id: int, limit: int) -> int:
     """Entries in the feeds this user subscribes to, counted up to `limit`."""
-    return await tx.get(_COUNT, {"user_id": user_id, "most": limit})
+    return await tx.get(_COUNT, {"user_id": user_id, "limit": limit})
 
 
 async def visible_text(tx: Tx, user_id: int, entry_id: int) -> EntryText | None:

@@ -99,7 +99,7 @@ _FIRSTS = Query(
     ),
     into=int,
 )
-_FORGET = Command(
+_DELETE = Command(
     delete(repeated_entries).where(repeated_entries.c.user_id == _USER, among(repeated_entries.c.entry_id, "ids"))
 )
 _CLEAR = Command(delete(repeated_entries).where(repeated_entries.c.user_id == _USER))
@@ -169,7 +169,7 @@ async def firsts_of(tx: Tx, user_id: int, entry_ids: Sequence[int]) -> list[int]
 
 async def forget(tx: Tx, user_id: int, entry_ids: Sequence[int]) -> None:
     """From now on these entries stand for themselves, because the user marked them unread."""
-    await tx.run(_FORGET, {"user_id": user_id, "ids": list(entry_ids)})
+    await tx.run(_DELETE, {"user_id": user_id, "ids": list(entry_ids)})
 
 
 async def clear(tx: Tx, user_id: int) -> None:

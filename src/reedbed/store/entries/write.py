@@ -106,7 +106,7 @@ _NEWEST_ENTRIES = Query(
     select(*_fingerprint)
     .where(entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None))
     .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=_Known,
 )
 
@@ -193,7 +193,7 @@ async def entries_by_url(tx: Tx, feed_id: int, urls: Sequence[str]) -> dict[str,
 
 async def newest_by_key(tx: Tx, feed_id: int, limit: int) -> ExistingEntry:
     """The newest entries by every key, for feeds whose guids or URLs are unreliable."""
-    rows = sorted(await tx.all(_NEWEST_ENTRIES, {"feed_id": feed_id, "most": limit}), key=_id_of)
+    rows = sorted(await tx.all(_NEWEST_ENTRIES, {"feed_id": feed_id, "limit": limit}), key=_id_of)
     return ExistingEntry(
         by_guid={row.guid: _seen(row) for row in rows if row.guid is not None},
         by_url={row.normalized_url: _seen(row) for row in rows if row.normalized_url is not None},
@@ -326,8 +326,8 @@ async def record_listed_keys(tx: Tx, documents: Sequence[tuple[int, Sequence[int
     await tx.run_many(_LISTED, [values for values in params if values["listed"]])
 
 
-async def delete_missed_keys(tx: Tx, before: Instant, *, most: int) -> int:
-    return await tx.run(_DELETE_MISSED, {"before": before, "most": most})
+async def delete_missed_keys(tx: Tx, before: Instant, *, limit: int) -> int:
+    return await tx.run(_DELETE_MISSED, {"before": before, "limit": limit})
 
 
 async def remember(tx: Tx, keys: Sequence[tuple[int, int]]) -> None:

@@ -242,7 +242,7 @@ _RUN_NOW = Command(
         stop_reason=null(),
     )
 )
-_FORGET_DOCUMENT = Command(
+_DELETE_DOCUMENT_STATE = Command(
     update(state)
     .where(state.c.feed_id == bindparam("feed_id"))
     .values(
@@ -349,7 +349,7 @@ async def run_now(tx: Tx, feed_id: int, now: Instant) -> None:
 
 async def reset_document_state(tx: Tx, feed_id: int) -> None:
     """Fetch without cache headers next time, drop the result of a running check, and restart if stopped."""
-    await tx.run(_FORGET_DOCUMENT, {"feed_id": feed_id})
+    await tx.run(_DELETE_DOCUMENT_STATE, {"feed_id": feed_id})
 
 
 def _variant(feed_filter: FeedFilter) -> tuple[bool, bool]:

@@ -175,7 +175,7 @@ _NEWEST = Query(
     .join_from(entries, entry_bodies, entry_bodies.c.entry_id == entries.c.id)
     .where(entries.c.feed_id == bindparam("feed_id"), entries.c.audience_id.is_(None))
     .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=_candidate,
 )
 _BY_ENTRY = Query(
@@ -209,7 +209,7 @@ _WAITING = Query(
     select(entries.c.id, entries.c.feed_id)
     .join_from(entry_analyses, entries, entries.c.id == entry_analyses.c.entry_id)
     .where(entry_analyses.c.asked_key == bindparam("key"))
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=row_of(int, int),
 )
 _is_requested = (
@@ -304,8 +304,8 @@ async def attached(tx: Tx, entry_ids: Sequence[int]) -> dict[int, AnalysisAttach
     return dict(await tx.all(_ATTACHED, {"ids": list(entry_ids)})) if entry_ids else {}
 
 
-async def newest(tx: Tx, feed_id: int, *, most: int) -> list[AnalysisCandidate]:
-    rows = await tx.all(_NEWEST, {"feed_id": feed_id, "most": most})
+async def newest(tx: Tx, feed_id: int, *, limit: int) -> list[AnalysisCandidate]:
+    rows = await tx.all(_NEWEST, {"feed_id": feed_id, "limit": limit})
     attachments = await attached(tx, [row.id for row in rows])
     return [replace(row, known=attachments.get(row.id)) for row in rows]
 
@@ -332,8 +332,8 @@ async def adopt(tx: Tx, key: str) -> list[tuple[int, int]]:
     return await tx.all(_FEEDS_OF, {"ids": ids}) if ids else []
 
 
-async def waiting_for(tx: Tx, key: str, *, most: int = 50) -> list[tuple[int, int]]:
-    return await tx.all(_WAITING, {"key": key, "most": most})
+async def waiting_for(tx: Tx, key: str, *, limit: int = 50) -> list[tuple[int, int]]:
+    return await tx.all(_WAITING, {"key": key, "limit": limit})
 
 
 async def source_of(tx: Tx, key: str, user_id: int | None) -> AnalysisInput | None:

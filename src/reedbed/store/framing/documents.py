@@ -136,7 +136,7 @@ def _select_newest(limited: bool, continued: bool) -> ClauseElement:
                 and_(entries.c.sort_at == bindparam("sort_at"), entries.c.id < bindparam("id")),
             )
         )
-    return query.order_by(entries.c.sort_at.desc(), entries.c.id.desc()).limit(bindparam("most"))
+    return query.order_by(entries.c.sort_at.desc(), entries.c.id.desc()).limit(bindparam("limit"))
 
 
 def _item(*columns: Any) -> FramedItem:
@@ -151,7 +151,7 @@ _BY_URL_HASH = Query(
     .join(feed_framing, feed_framing.c.feed_id == feeds.c.id)
     .where(entry_analyses.c.url_hash == bindparam("url_hash"), is_served())
     .order_by(analyses.c.created_at.desc(), entries.c.id.desc())
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=_item,
 )
 
@@ -188,15 +188,15 @@ async def served_feed(tx: Tx, feed_id: int) -> FramedFeed | None:
 
 
 async def newest(
-    tx: Tx, feed_id: int, *, most: int, max_score: int | None = None, after: FramedItem | None = None
+    tx: Tx, feed_id: int, *, limit: int, max_score: int | None = None, after: FramedItem | None = None
 ) -> list[FramedItem]:
     """The newest analysed items, with at most `max_score` (in thousandths), older than `after`."""
-    params = {"feed_id": feed_id, "most": most, "max_score": max_score}
+    params = {"feed_id": feed_id, "limit": limit, "max_score": max_score}
     if after is not None:
         params |= {"sort_at": after.sort_at, "id": after.id}
     return await tx.all(_NEWEST(max_score is not None, after is not None), params)
 
 
-async def items_by_url_hash(tx: Tx, url_hash: str, *, most: int = 20) -> list[FramedItem]:
+async def items_by_url_hash(tx: Tx, url_hash: str, *, limit: int = 20) -> list[FramedItem]:
     """The items with this URL in all served feeds, latest analysis first."""
-    return await tx.all(_BY_URL_HASH, {"url_hash": url_hash, "most": most})
+    return await tx.all(_BY_URL_HASH, {"url_hash": url_hash, "limit": limit})

@@ -91,7 +91,7 @@ _WISHERS = Query(
     )
     .where(framing_requests.c.feed_id == bindparam("feed_id"))
     .order_by(framing_requests.c.created_at, framing_requests.c.user_id)
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=int,
 )
 _ADD_REQUEST = Command(
@@ -184,9 +184,9 @@ async def is_for_all_users(tx: Tx, feed_id: int) -> bool:
     return await tx.one(_SERVED, {"feed_id": feed_id}) is not None
 
 
-async def requesting_users(tx: Tx, feed_id: int, *, most: int = 20) -> list[int]:
+async def requesting_users(tx: Tx, feed_id: int, *, limit: int = 20) -> list[int]:
     """The subscribers of this feed who requested analyses, earliest request first."""
-    return await tx.all(_WISHERS, {"feed_id": feed_id, "most": most})
+    return await tx.all(_WISHERS, {"feed_id": feed_id, "limit": limit})
 
 
 async def set_analysis_request(tx: Tx, user_id: int, feed_id: int, now: Instant, *, requested: bool) -> None:

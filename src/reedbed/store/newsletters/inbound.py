@@ -10,11 +10,11 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.failures import Failure, dump_failure, load_failure
 from reedbed.domain.newsletters import (
+    AuthResults,
     Confirmation,
     IngestAddress,
     Sender,
     UnsubscribeOptions,
-    Verdicts,
     WaitingConfirmation,
 )
 from reedbed.domain.times import Instant
@@ -101,7 +101,7 @@ _own_senders = mail_senders.c.user_id == bindparam("user_id")
 
 def _sender(*columns: Any) -> Sender:
     id_, user_id, feed_id, address, name, ways_out, verdicts, *rest = columns
-    options, checked = UnsubscribeOptions(**orjson.loads(ways_out)), Verdicts(**orjson.loads(verdicts))
+    options, checked = UnsubscribeOptions(**orjson.loads(ways_out)), AuthResults(**orjson.loads(verdicts))
     return Sender(id_, user_id, feed_id, address, name, options, checked, load_failure(rest[0]), *rest[1:])
 
 
@@ -308,7 +308,7 @@ async def record_mail(
     feed_id: int,
     name: str,
     ways: UnsubscribeOptions,
-    verdicts: Verdicts,
+    verdicts: AuthResults,
     now: Instant,
 ) -> None:
     """Record a stored mail: undo an earlier unsubscribe and store the newest unsubscribe links."""
@@ -392,5 +392,5 @@ async def dismiss(tx: Tx, user_id: int, entry_id: int, now: Instant) -> bool:
     return await tx.run(_DISMISS_CONFIRMATION, {"user_id": user_id, "entry": entry_id, "now": now}) == 1
 
 
-def _json(value: UnsubscribeOptions | Verdicts) -> str:
+def _json(value: UnsubscribeOptions | AuthResults) -> str:
     return orjson.dumps({name: item for name, item in asdict(value).items() if item}).decode()

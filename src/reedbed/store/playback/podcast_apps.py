@@ -33,7 +33,7 @@ _EPISODES = Query(
     .join_from(entries, recordings, recordings.c.entry_id == entries.c.id)
     .where(entries.c.feed_id == bindparam("feed_id"), visible(with_muted=True))
     .order_by(entries.c.sort_at.desc(), entries.c.id.desc(), recordings.c.number)
-    .limit(bindparam("most", type_=BigInteger)),
+    .limit(bindparam("limit", type_=BigInteger)),
     into=EpisodeKey,
 )
 _MARK_PODCAST = Command(
@@ -73,7 +73,7 @@ _PLAYED = Query(
         subscriptions.c.unsubscribed_at.is_(None),
     )
     .order_by(playback_positions.c.changed_at, playback_positions.c.entry_id)
-    .limit(bindparam("most", type_=BigInteger)),
+    .limit(bindparam("limit", type_=BigInteger)),
     into=_played,
 )
 
@@ -83,12 +83,12 @@ async def changes(tx: Tx, user_id: int) -> list[PodcastChange]:
     return await tx.all(_CHANGES, {"user_id": user_id})
 
 
-async def episodes(tx: Tx, user_id: int, feed_id: int, *, most: int) -> list[EpisodeKey]:
-    return await tx.all(_EPISODES, {"user_id": user_id, "feed_id": feed_id, "most": most})
+async def episodes(tx: Tx, user_id: int, feed_id: int, *, limit: int) -> list[EpisodeKey]:
+    return await tx.all(_EPISODES, {"user_id": user_id, "feed_id": feed_id, "limit": limit})
 
 
-async def played_since(tx: Tx, user_id: int, since: Instant, *, most: int) -> list[PlayedEpisode]:
-    return await tx.all(_PLAYED, {"user_id": user_id, "since": since, "most": most})
+async def played_since(tx: Tx, user_id: int, since: Instant, *, limit: int) -> list[PlayedEpisode]:
+    return await tx.all(_PLAYED, {"user_id": user_id, "since": since, "limit": limit})
 
 
 async def mark_podcast(tx: Tx, feed_id: int) -> None:
@@ -124,13 +124,13 @@ _TAKE = Query(
     .returning(app_logins.c.user_id, app_logins.c.name),
     into=row_of(int, str),
 )
-_FORGET_OLD = Command(delete(app_logins).where(app_logins.c.expires_at <= bindparam("now")))
+_DELETE_OLD_LOGINS = Command(delete(app_logins).where(app_logins.c.expires_at <= bindparam("now")))
 
 
 async def add_login(
     tx: Tx, poll_hash: str, code_hash: str, name: str, *, created_at: Instant, expires_at: Instant
 ) -> None:
-    await tx.run(_FORGET_OLD, {"now": created_at})
+    await tx.run(_DELETE_OLD_LOGINS, {"now": created_at})
     params = {"poll_hash": poll_hash, "code_hash": code_hash, "name": name}
     await tx.run(_ADD, {**params, "created_at": created_at, "expires_at": expires_at})
 

@@ -51,7 +51,7 @@ _PUT = Command(
     ),
     columns=["user_id", "entry_id", "number", "started", "seconds", "total", "done", "played_at", "changed_at"],
 )
-_FORGET = Command(
+_DELETE = Command(
     delete(playback_positions).where(
         _of_user,
         playback_positions.c.entry_id == bindparam("entry"),
@@ -62,7 +62,7 @@ _CHANGED_SINCE = Query(
     select(playback_positions.c.entry_id, playback_positions.c.number, *_COLUMNS)
     .where(_of_user, playback_positions.c.changed_at >= bindparam("since"))
     .order_by(playback_positions.c.changed_at, playback_positions.c.entry_id, playback_positions.c.number)
-    .limit(bindparam("most", type_=BigInteger))
+    .limit(bindparam("limit", type_=BigInteger))
     .offset(bindparam("skipped", type_=BigInteger)),
     into=_with_id,
 )
@@ -89,14 +89,14 @@ async def put(tx: Tx, user_id: int, id: RecordingId, position: Position, *, star
 
 
 async def forget(tx: Tx, user_id: int, id: RecordingId) -> bool:
-    return await tx.run(_FORGET, _params(user_id, id)) == 1
+    return await tx.run(_DELETE, _params(user_id, id)) == 1
 
 
 async def changed_since(
     tx: Tx, user_id: int, since: Instant, *, limit: int, offset: int = 0
 ) -> list[tuple[RecordingId, Position]]:
     """In the order in which the server stored them."""
-    params = {"owner": user_id, "since": since, "most": limit, "skipped": offset}
+    params = {"owner": user_id, "since": since, "limit": limit, "skipped": offset}
     return await tx.all(_CHANGED_SINCE, params)
 
 

@@ -151,7 +151,7 @@ def _select_page(show: Show, of_feed: bool) -> ClauseElement:
             tuple_(entries.c.sort_at, entries.c.id) < beyond,
         )
         .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
-        .limit(bindparam("most", type_=BigInteger))
+        .limit(bindparam("limit", type_=BigInteger))
     )
 
 
@@ -163,7 +163,7 @@ async def page(
 ) -> list[QueuedRecording]:
     """Episodes of the user's feeds, newest first."""
     start = (HIGHEST, 0) if beyond is None else (beyond.sort_at, beyond.id)
-    params = {"user_id": user_id, "feed_id": feed_id, "at": start[0], "id": start[1], "most": limit}
+    params = {"user_id": user_id, "feed_id": feed_id, "at": start[0], "id": start[1], "limit": limit}
     return await tx.all(_PAGE(show, feed_id is not None), params)
 
 

@@ -48,7 +48,7 @@ from reedbed.store.read_state.undo import MovedMarker
 from reedbed.store.tables import entries, entry_tags, later, muted, starred, subscriptions, undo_rows, unread
 from reedbed.store.visibility import alive, follows, lock_user, shows
 
-FEW = 8
+SMALL_SELECTION = 8
 
 
 class _Marked(NamedTuple):
@@ -100,7 +100,7 @@ def _move(row: _Marked, top: int, remaining: int) -> _Move:
 async def _count_remaining(tx: Tx, user_id: int, feed_ids: list[int], top: int) -> dict[int, int]:
     if not feed_ids:
         return {}
-    strategy = "feeds" if len(feed_ids) <= FEW else "news"
+    strategy = "feeds" if len(feed_ids) <= SMALL_SELECTION else "news"
     return dict(await tx.all(_LEFT_ABOVE(strategy), {"user_id": user_id, "feed_ids": feed_ids, "top": top}))
 
 
@@ -174,7 +174,7 @@ _SET_REMAINING = Command(
 
 # --- Selections
 
-MAX_UNREAD_AT_ONCE = 20_000
+MAX_MARKED_UNREAD = 20_000
 """Marking unread writes a row per entry, so only this many of the newest entries are marked."""
 
 _MARKS: dict[str, FromClause] = {"starred": starred, "later": later, "muted": muted}
@@ -212,7 +212,7 @@ async def mark(
     change = "read" if read else "unread"
     await lock_user(tx, user_id)
     step_id = await undo.add(tx, user_id, token_hash, change, now)
-    params = {**_params(selection), "user_id": user_id, "step_id": step_id, "most": MAX_UNREAD_AT_ONCE}
+    params = {**_params(selection), "user_id": user_id, "step_id": step_id, "limit": MAX_MARKED_UNREAD}
     changed = await tx.run(_STAGE(_MarkVariant(change, selection.view, _parts(selection))), params)
     if changed and read:
         await read_rows_of(tx, user_id, step_id)
@@ -283,7 +283,7 @@ def _entries_to_unread(variant: _MarkVariant) -> Any:
             *_filter_conditions(variant, entries.c.id, entries.c.feed_id, entries.c.sort_at),
         )
         .order_by(unindexed(entries.c.sort_at).desc(), entries.c.id.desc())
-        .limit(bindparam("most", type_=BigInteger))
+        .limit(bindparam("limit", type_=BigInteger))
     )
 
 

@@ -18,7 +18,7 @@ from reedbed.store.read_state.rows import read_rows_of, unread_rows_of
 from reedbed.store.tables import subscriptions, undo_rows, undo_steps, unread
 from reedbed.store.visibility import lock_subscriptions
 
-LIFE = HOUR
+TTL = HOUR
 
 Kind = Literal["mark", "read", "unread"]
 """What the step did: moved read markers, marked rows read, or marked entries unread."""
@@ -85,7 +85,7 @@ async def add(
             "marks": _to_json(kind, marks),
             "marked": 0,
             "created_at": now,
-            "expires_at": now + LIFE,
+            "expires_at": now + TTL,
         },
     )
 

@@ -85,7 +85,7 @@ def _is_new() -> ColumnElement[bool]:
     )
 
 
-def _count_news(receivers: str) -> ClauseElement:
+def _count_new(receivers: str) -> ClauseElement:
     arrived = select(func.count()).where(_is_new()).correlate(subscriptions).scalar_subquery()
     return (
         update(subscriptions)
@@ -98,15 +98,15 @@ def _count_news(receivers: str) -> ClauseElement:
     )
 
 
-def _insert_news(receivers: str) -> ClauseElement:
+def _insert_new(receivers: str) -> ClauseElement:
     # An entry that commits late may be below a read marker set meanwhile; `kept` makes it unread anyway.
     below_mark = entries.c.id <= subscriptions.c.read_to
     row = select(subscriptions.c.user_id, entries.c.sort_at, entries.c.id, entries.c.feed_id, below_mark)
     return insert(unread).from_select(_ROW, row.where(_receivers(receivers), _is_new()))
 
 
-_COUNT_NEWS = QueryFamily(_count_news, into=row_of(int, int))
-_INSERT_NEWS = CommandFamily(_insert_news)
+_COUNT_NEW = QueryFamily(_count_new, into=row_of(int, int))
+_INSERT_NEW = CommandFamily(_insert_new)
 
 
 async def fan_out(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, set[int]]:
@@ -125,13 +125,13 @@ async def fan_out(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, set[int]]:
     ]
     users = {arrival.feed_id: set[int]() for arrival in arrivals}
     for feed_id, user_id in (
-        *await tx.each(_COUNT_NEWS("most"), for_most),
-        *await tx.each(_COUNT_NEWS("one"), for_single),
+        *await tx.each(_COUNT_NEW("most"), for_most),
+        *await tx.each(_COUNT_NEW("one"), for_single),
     ):
         users[feed_id].add(user_id)
     followed = [params for arrival, params in zip(arrivals, for_most, strict=True) if users[arrival.feed_id]]
-    await tx.run_many(_INSERT_NEWS("most"), followed)
-    await tx.run_many(_INSERT_NEWS("one"), for_single)
+    await tx.run_many(_INSERT_NEW("most"), followed)
+    await tx.run_many(_INSERT_NEW("one"), for_single)
     return users
 
 
@@ -369,7 +369,7 @@ _SUBSCRIBED_ENTRIES = (
     .join_from(entries, subscriptions, subscriptions.c.feed_id == entries.c.feed_id)
     .where(among(entries.c.id, "ids"))
 )
-_FORGET = Command(delete(unread).where(tuple_(unread.c.user_id, unread.c.entry_id).in_(_SUBSCRIBED_ENTRIES)))
+_DELETE = Command(delete(unread).where(tuple_(unread.c.user_id, unread.c.entry_id).in_(_SUBSCRIBED_ENTRIES)))
 _DELETE_PARKED = Command(
     delete(parked_unread).where(
         tuple_(parked_unread.c.user_id, parked_unread.c.feed_id, parked_unread.c.entry_id).in_(
@@ -383,7 +383,7 @@ async def delete_rows_of(tx: Tx, entry_ids: Sequence[int]) -> None:
     """Delete the unread rows of entries that will be deleted; the caller has locked their subscribers."""
     ids = {"ids": list(entry_ids)}
     await tx.run(_COUNT_LOST, ids)
-    await tx.run(_FORGET, ids)
+    await tx.run(_DELETE, ids)
     await tx.run(_DELETE_PARKED, ids)
 
 
@@ -410,7 +410,7 @@ _READ_ROWS = (
     )
     .limit(bindparam("limit", type_=BigInteger))
 )
-_SWEEP = Command(
+_DELETE_DEAD = Command(
     delete(unread).where(
         unread.c.user_id == bindparam("user_id"),
         unread.c.feed_id == bindparam("feed_id"),
@@ -433,7 +433,7 @@ async def delete_expired(tx: Tx, now: Instant, *, limit: int = 5_000) -> int | N
     deleted, done = 0, 0
     for mark in step.marks[:_MAX_FEEDS]:
         params = {"user_id": step.user_id, "feed_id": mark.feed_id, "mark": mark.after, "limit": limit - deleted}
-        deleted += await tx.run(_SWEEP, params)
+        deleted += await tx.run(_DELETE_DEAD, params)
         if deleted >= limit:
             break
         done += 1

@@ -79,7 +79,7 @@ _NEWEST = Query(
     select(*_COLUMNS)
     .where(cleanups.c.id < bindparam("before"))
     .order_by(cleanups.c.id.desc())
-    .limit(bindparam("most")),
+    .limit(bindparam("limit")),
     into=Cleanup,
 )
 _GET = Query(select(*_COLUMNS).where(cleanups.c.id == bindparam("id")), into=Cleanup)
@@ -131,7 +131,7 @@ async def finish_cleanup(tx: Tx, cleanup_id: int, now: Instant, *, age_days: int
 
 
 async def list_cleanups(tx: Tx, *, limit: int, before: int | None = None) -> list[Cleanup]:
-    params = {"before": HIGHEST if before is None else before, "most": limit}
+    params = {"before": HIGHEST if before is None else before, "limit": limit}
     return await tx.all(_NEWEST, params)
 
 

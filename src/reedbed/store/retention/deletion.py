@@ -108,7 +108,7 @@ def _select_aged(scope: Literal["all", "one"], state: State) -> ClauseElement:
         select(entries.c.fetched_at, entries.c.id)
         .where(entries.c.fetched_at < bindparam("before"), position > beyond, feed_filter, *deletable_conditions(state))
         .order_by(entries.c.fetched_at, entries.c.id)
-        .limit(bindparam("most", type_=BigInteger))
+        .limit(bindparam("limit", type_=BigInteger))
     )
 
 
@@ -122,7 +122,7 @@ def _select_below(state: State) -> ClauseElement:
             *deletable_conditions(state),
         )
         .order_by(entries.c.id)
-        .limit(bindparam("most", type_=BigInteger))
+        .limit(bindparam("limit", type_=BigInteger))
     )
 
 
@@ -176,16 +176,16 @@ async def overrides(tx: Tx) -> dict[int, list[RetentionOverride]]:
 
 
 async def aged(
-    tx: Tx, state: State, before: Instant, beyond: ReadingList, *, most: int, but: Sequence[int] = ()
+    tx: Tx, state: State, before: Instant, beyond: ReadingList, *, limit: int, but: Sequence[int] = ()
 ) -> list[ReadingList]:
     """Return entries that arrived before `before`, oldest first, in all feeds except `but`."""
-    return await tx.all(_AGED("all", state), _aged_params(before, beyond, most) | {"but": list(but)})
+    return await tx.all(_AGED("all", state), _aged_params(before, beyond, limit) | {"but": list(but)})
 
 
 async def aged_in(
-    tx: Tx, feed_id: int, state: State, before: Instant, beyond: ReadingList, *, most: int
+    tx: Tx, feed_id: int, state: State, before: Instant, beyond: ReadingList, *, limit: int
 ) -> list[ReadingList]:
-    return await tx.all(_AGED("one", state), _aged_params(before, beyond, most) | {"feed_id": feed_id})
+    return await tx.all(_AGED("one", state), _aged_params(before, beyond, limit) | {"feed_id": feed_id})
 
 
 async def crowded(tx: Tx, least: int) -> dict[int, int]:
@@ -198,8 +198,8 @@ async def newest_surplus_entry(tx: Tx, feed_id: int, keep_count: int) -> int | N
     return await tx.one(_SURPLUS_TOP, {"feed_id": feed_id, "kept": keep_count})
 
 
-async def below(tx: Tx, feed_id: int, state: State, top: int, *, beyond: int, most: int) -> list[int]:
-    params = {"feed_id": feed_id, "beyond": beyond, "top": top, "most": most}
+async def below(tx: Tx, feed_id: int, state: State, top: int, *, beyond: int, limit: int) -> list[int]:
+    params = {"feed_id": feed_id, "beyond": beyond, "top": top, "limit": limit}
     return await tx.all(_BELOW(state), params)
 
 
@@ -211,8 +211,8 @@ async def count_entries(tx: Tx) -> int:
     return await tx.get(_COUNT_ENTRIES)
 
 
-def _aged_params(before: Instant, beyond: ReadingList, most: int) -> dict[str, int]:
-    return {"before": before, "at": beyond[0], "id": beyond[1], "most": most}
+def _aged_params(before: Instant, beyond: ReadingList, limit: int) -> dict[str, int]:
+    return {"before": before, "at": beyond[0], "id": beyond[1], "limit": limit}
 
 
 # --- Deleting entries
@@ -307,7 +307,7 @@ _READ_ARTICLES = Query(
         *deletable_conditions("read"),
     )
     .order_by(_bodies.c.entry_id)
-    .limit(bindparam("most", type_=BigInteger)),
+    .limit(bindparam("limit", type_=BigInteger)),
     into=int,
 )
 _CLEAR_ARTICLES = Query(
@@ -322,9 +322,9 @@ _CLEAR_ARTICLES = Query(
 )
 
 
-async def articles(tx: Tx, before: Instant, *, beyond: int, most: int) -> list[int]:
+async def articles(tx: Tx, before: Instant, *, beyond: int, limit: int) -> list[int]:
     """Return read entries that arrived before `before` and still have their full article."""
-    return await tx.all(_READ_ARTICLES, {"before": before, "beyond": beyond, "most": most})
+    return await tx.all(_READ_ARTICLES, {"before": before, "beyond": beyond, "limit": limit})
 
 
 async def clear_articles(tx: Tx, entry_ids: Sequence[int]) -> set[int]:
@@ -368,9 +368,9 @@ async def unfollowed(tx: Tx, left_since: Instant) -> list[int]:
     return await tx.all(_FEEDS_WITHOUT_SUBSCRIBERS, {"left_since": left_since})
 
 
-async def delete_removed_keys(tx: Tx, feed_id: int, left_since: Instant, *, most: int) -> int:
+async def delete_removed_keys(tx: Tx, feed_id: int, left_since: Instant, *, limit: int) -> int:
     """Delete some of the feed's removed keys, so that deleting the feed does not delete them all at once."""
-    return await tx.run(_DELETE_KEYS, {"id": feed_id, "left_since": left_since, "most": most})
+    return await tx.run(_DELETE_KEYS, {"id": feed_id, "left_since": left_since, "limit": limit})
 
 
 async def remove_feed(tx: Tx, feed_id: int, left_since: Instant) -> bool:
@@ -402,7 +402,7 @@ _DELETE_ORPHAN_BLOBS = Command(
                 # Subqueries are read once as a set, since not all of these columns have an index.
                 *(_blobs.c.id.not_in(select(column).where(column.is_not(None))) for column in _references(_blobs)),
             )
-            .limit(bindparam("most", type_=BigInteger))
+            .limit(bindparam("limit", type_=BigInteger))
         )
     )
 )
@@ -411,8 +411,8 @@ _DELETE_FAILURES = Command(
 )
 
 
-async def delete_orphan_blobs(tx: Tx, before: Instant, *, most: int = 10) -> int:
-    return await tx.run(_DELETE_ORPHAN_BLOBS, {"before": before, "most": most})
+async def delete_orphan_blobs(tx: Tx, before: Instant, *, limit: int = 10) -> int:
+    return await tx.run(_DELETE_ORPHAN_BLOBS, {"before": before, "limit": limit})
 
 
 async def delete_summary_failures(tx: Tx, before: Instant) -> int:

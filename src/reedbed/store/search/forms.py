@@ -29,7 +29,7 @@ _ALIKE = Query(
         func.length(word_forms.c.word) >= bindparam("shortest", type_=BigInteger),
         func.length(word_forms.c.word) <= bindparam("longest", type_=BigInteger),
     )
-    .limit(bindparam("most", type_=BigInteger)),
+    .limit(bindparam("limit", type_=BigInteger)),
     into=str,
 )
 
@@ -45,7 +45,7 @@ async def of_stems(tx: Tx, stems: Sequence[str]) -> list[WordForm]:
     return await tx.all(_OF_STEMS, {"stems": list(stems)})
 
 
-async def beginning_with(tx: Tx, prefix: str, *, shortest: int, longest: int, most: int) -> list[str]:
+async def beginning_with(tx: Tx, prefix: str, *, shortest: int, longest: int, limit: int) -> list[str]:
     """Words of this length whose stem begins with this prefix."""
-    params = {"first": prefix, "last": f"{prefix}\U0010ffff", "shortest": shortest, "longest": longest, "most": most}
+    params = {"first": prefix, "last": f"{prefix}\U0010ffff", "shortest": shortest, "longest": longest, "limit": limit}
     return await tx.all(_ALIKE, params)

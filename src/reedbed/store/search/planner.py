@@ -62,7 +62,7 @@ class Checked:
     """Estimated µs."""
 
 
-SHORTEST = 20
+MIN_STEP = 20
 """The smallest step."""
 STEP_COST = 500.0
 """µs for the few statements of a step, whatever they read."""
@@ -113,7 +113,7 @@ class SearchPlan:
             size = self._next_size(limit, budget)
         else:
             entry_cost = await self.estimate_cost() if self.estimate_cost else self.guess
-            size = max(SHORTEST, min(max(self.size, limit + 1), int(budget / entry_cost)))
+            size = max(MIN_STEP, min(max(self.size, limit + 1), int(budget / entry_cost)))
         stepped = await self.step(self.span, size)
         self.found += [hit for hit in stepped.hits if hit.entry_id in stepped.good]
         self.looked += len(stepped.hits)
@@ -127,7 +127,7 @@ class SearchPlan:
     def _next_size(self, limit: int, budget: float) -> int:
         likely = self._missing(limit) * self.looked / (len(self.found) + 0.5)
         affordable = budget / (self.spent / self.looked)
-        return max(SHORTEST, int(min(likely * 1.4, affordable, self.looked * 3)))
+        return max(MIN_STEP, int(min(likely * 1.4, affordable, self.looked * 3)))
 
     def _missing(self, limit: int) -> int:
         return limit + 1 - len(self.found)
@@ -159,13 +159,13 @@ def _progress(plan: SearchPlan) -> tuple[int, float]:
 # --- The lists of the list plan
 
 
-FEW = 100
+SMALL_SELECTION = 100
 """At most this many lists are merged; with more feeds, the list of all feeds is walked."""
 PASSED_OVER = 7
 """Skipping one entry costs as much as this many rows of merged lists."""
 
 _USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
-_LIMIT: ColumnElement[int] = bindparam("most", type_=BigInteger)
+_LIMIT: ColumnElement[int] = bindparam("limit", type_=BigInteger)
 
 _SUBSCRIBED = Query(
     select(subscriptions.c.feed_id)
@@ -212,18 +212,18 @@ async def load_lists(tx: Tx, user_id: int, narrow: SearchFilter) -> Lists:
 async def _mergeable_feeds(tx: Tx, user_id: int, narrow: SearchFilter) -> list[int] | None:
     """The feeds whose lists can be merged; None if there is a single list to walk."""
     if narrow.feeds is not None and narrow.of_table in (entries, unread):
-        return sorted(narrow.feeds) if 1 < len(narrow.feeds) <= FEW else None
+        return sorted(narrow.feeds) if 1 < len(narrow.feeds) <= SMALL_SELECTION else None
     if narrow.of_table is not entries:
         return None
-    rows = await tx.all(_SUBSCRIBED, {"user_id": user_id, "most": FEW + 1})
-    return rows if len(rows) <= FEW else None
+    rows = await tx.all(_SUBSCRIBED, {"user_id": user_id, "limit": SMALL_SELECTION + 1})
+    return rows if len(rows) <= SMALL_SELECTION else None
 
 
 async def _walk_is_cheaper(tx: Tx, user_id: int, narrow: SearchFilter, number: int) -> bool:
     """Whether these are so many of all feeds that it is cheaper to walk the whole list and skip the rest."""
     limit = number * number // PASSED_OVER
     count = _COUNT_FEEDS if narrow.of_table is entries else _COUNT_OWN_FEEDS
-    params = {"user_id": user_id, "most": limit + 1}
+    params = {"user_id": user_id, "limit": limit + 1}
     return number <= limit and await tx.get(count, params) <= limit
 
 
@@ -239,7 +239,7 @@ async def listed(tx: Tx, user_id: int, narrow: SearchFilter, lists: Lists, span:
     params = {
         **params_of(user_id, narrow),
         "feeds": lists.feeds,
-        "most": limit,
+        "limit": limit,
         "rank": limit - 1,
         "beyond_at": beyond.sort_at,
         "beyond_id": beyond.id,
@@ -275,7 +275,7 @@ _WALKED = QueryFamily(_select_walked, into=_hit)
 
 
 def _select_merged(table: FromClause, with_kept: bool, bounds: _Bounds) -> ClauseElement:
-    """The first `most` entries of each list, and of these the first `most` overall.
+    """The first `limit` entries of each list, and of these the first `limit` overall.
 
     A search without a feed also covers starred, saved and tagged entries of feeds the user has left, so
     `with_kept` adds these lists.
@@ -298,7 +298,7 @@ def _in_order(merged: FromClause, bounds: _Bounds) -> Select[Any]:
 
 
 def _first_of_each(of: Any, owner_id: Any, bounds: _Bounds) -> Select[Any]:
-    """The entries of each of this user's feeds or tags, up to the `most`-th."""
+    """The entries of each of this user's feeds or tags, up to the `limit`-th."""
     table, owner = of.table, owner_id.table
     row = table.alias("one")
     last = (

@@ -51,7 +51,7 @@ _MATCHES: dict[Order, Query[tuple[int, int]]] = {
             " AND sort_at >= CAST(:after AS bigint) AND sort_at < CAST(:before AS bigint))"
             " SELECT sort_at, entry_id FROM hits"
             " WHERE (sort_at, entry_id) < (CAST(:beyond_at AS bigint), CAST(:beyond_id AS bigint))"
-            " ORDER BY sort_at DESC, entry_id DESC LIMIT CAST(:most AS bigint)"
+            " ORDER BY sort_at DESC, entry_id DESC LIMIT CAST(:limit AS bigint)"
         ),
         into=row_of(int, int),
     ),
@@ -63,7 +63,7 @@ _MATCHES: dict[Order, Query[tuple[int, int]]] = {
             " AND sort_at >= CAST(:after AS bigint) AND sort_at < CAST(:before AS bigint))"
             " SELECT sort_at, entry_id FROM hits"
             " WHERE (sort_at, entry_id) > (CAST(:beyond_at AS bigint), CAST(:beyond_id AS bigint))"
-            " ORDER BY sort_at, entry_id LIMIT CAST(:most AS bigint)"
+            " ORDER BY sort_at, entry_id LIMIT CAST(:limit AS bigint)"
         ),
         into=row_of(int, int),
     ),
@@ -136,7 +136,7 @@ async def matches(tx: Tx, plan: PostgresqlPlan, span: IdRange, limit: int) -> li
         "before": HIGHEST if span.before is None else span.before,
         "beyond_at": beyond.sort_at,
         "beyond_id": beyond.id,
-        "most": limit,
+        "limit": limit,
     }
     rows = await tx.all(_MATCHES[span.order], params)
     return [Hit(Cursor(sort_at, entry_id), entry_id) for sort_at, entry_id in rows]

@@ -41,7 +41,7 @@ MERGE_PAGES = 16
 """Takes the single writer a few milliseconds, and at most 25 where words are common."""
 DELETE_BATCH_SIZE = 1_000
 """Rows per batch; takes a few milliseconds."""
-FEW_DEAD = 20_000
+DEAD_ROWS_LIMIT = 20_000
 BUDGET = 10_000.0
 FIRST_HITS: int = 50
 CHECK_COST = 25.0
@@ -50,7 +50,7 @@ BROAD = 120
 PREFIX_COST = 60.0
 PAGE_COST = 35.0
 PHRASE_COST = 80.0
-LOOK_UP_COST = 14.0
+LOOKUP_COST = 14.0
 KEY_COST = 2.0
 """Estimated µs: per page read for a prefix, per page scanned, per page scanned for a phrase, per lookup of a
 word in one segment for one entry, and per key of an entry."""
@@ -77,7 +77,7 @@ _MATCHES: dict[Order, Query[tuple[int, int]]] = {
             "SELECT hit.key, search_keys.entry_id FROM ("
             " SELECT rowid AS key FROM search_words"
             " WHERE search_words MATCH :match AND rowid > :above AND rowid < :below"
-            " ORDER BY rowid DESC LIMIT :most"
+            " ORDER BY rowid DESC LIMIT :limit"
             ") AS hit CROSS JOIN search_keys ON search_keys.key = hit.key"
         ),
         into=row_of(int, int),
@@ -87,7 +87,7 @@ _MATCHES: dict[Order, Query[tuple[int, int]]] = {
             "SELECT hit.key, search_keys.entry_id FROM ("
             " SELECT rowid AS key FROM search_words"
             " WHERE search_words MATCH :match AND rowid > :above AND rowid < :below"
-            " ORDER BY rowid LIMIT :most"
+            " ORDER BY rowid LIMIT :limit"
             ") AS hit CROSS JOIN search_keys ON search_keys.key = hit.key"
         ),
         into=row_of(int, int),
@@ -103,7 +103,7 @@ _SCAN = Query(
     ),
     into=int,
 )
-_LOOK_UP = Query(
+_LOOKUP = Query(
     text(
         "SELECT search_words.rowid FROM json_each(:keys) AS wanted"
         " CROSS JOIN search_words ON search_words.rowid = wanted.value"
@@ -163,16 +163,16 @@ _EMPTY_SOME = (
         text(
             # The first rows describe the structure of the index; without them it cannot even be dropped.
             "DELETE FROM search_words_worn_data WHERE id IN"
-            " (SELECT id FROM search_words_worn_data WHERE id > 10 LIMIT :most)"
+            " (SELECT id FROM search_words_worn_data WHERE id > 10 LIMIT :limit)"
         )
     ),
     Command(
         text(
             "DELETE FROM search_words_worn_idx WHERE (segid, term) IN"
-            " (SELECT segid, term FROM search_words_worn_idx LIMIT :most)"
+            " (SELECT segid, term FROM search_words_worn_idx LIMIT :limit)"
         )
     ),
-    Command(text("DELETE FROM search_keys_worn WHERE key IN (SELECT key FROM search_keys_worn LIMIT :most)")),
+    Command(text("DELETE FROM search_keys_worn WHERE key IN (SELECT key FROM search_keys_worn LIMIT :limit)")),
 )
 _DROP = (Command(text("DROP TABLE search_words_worn")), Command(text("DROP TABLE search_keys_worn")))
 _CHANGES = Query(text("SELECT total_changes()"), into=int)
@@ -242,7 +242,7 @@ async def plan(tx: Tx, words: Words) -> SqlitePlan:
 
 
 async def matches(tx: Tx, plan: SqlitePlan, span: IdRange, limit: int) -> list[Hit]:
-    params = {"match": expression(plan.index), **_key_range(span), "most": limit}
+    params = {"match": expression(plan.index), **_key_range(span), "limit": limit}
     rows = await tx.all(_MATCHES[span.order], params)
     return [Hit(Cursor(key * SECOND, 0), entry_id) for key, entry_id in rows]
 
@@ -263,7 +263,7 @@ async def check(tx: Tx, plan: SqlitePlan, ids: Sequence[int], max_cost: float) -
     if (scan_cost if scans else lookup_cost) > max_cost:
         return None
     params = {"match": expression(words) if words.groups else _any_of(words.excluded), "keys": list(keys)}
-    rows = await tx.all(_SCAN if scans else _LOOK_UP, {**params, "first": first, "last": last})
+    rows = await tx.all(_SCAN if scans else _LOOKUP, {**params, "first": first, "last": last})
     matching = {keys[key] for key in rows}
     cost = KEY_COST * len(ids) + (scan_cost if scans else lookup_cost)
     return Checked(matching if words.groups else set(ids) - matching, cost)
@@ -285,7 +285,7 @@ async def estimate_cost(tx: Tx, plan: SqlitePlan) -> float:
         tokens = [token for part in parts for token in part.tokens]
         pages, segments = await _pages(tx, [(token, f"{token}\x01") for token in tokens])
         page_cost = PHRASE_COST if any(len(part.tokens) > 1 for part in parts) else PAGE_COST
-        lookup_cost = LOOK_UP_COST * segments * len(tokens)
+        lookup_cost = LOOKUP_COST * segments * len(tokens)
         plan.weight = _Costs(sum(pages) * page_cost, lookup_cost, await tx.one(_RANGE) or 0)
     return KEY_COST + (0.0 if plan.gathered else plan.weight.lookup)
 
@@ -300,7 +300,7 @@ async def _pages(tx: Tx, spans: Sequence[tuple[str, str]]) -> tuple[list[float],
 async def index_needs_rebuild(tx: Tx) -> bool:
     """More keys have no entry than have one."""
     keys, with_entry = await tx.get(_KEYS)
-    return keys - with_entry > max(with_entry, FEW_DEAD)
+    return keys - with_entry > max(with_entry, DEAD_ROWS_LIMIT)
 
 
 async def clear(tx: Tx) -> None:
@@ -320,7 +320,7 @@ async def delete_old_index_batch(tx: Tx) -> bool:
     if await tx.one(_RENAMED_EXISTS) is None:
         return False
     for statement in _EMPTY_SOME:
-        if await tx.run(statement, {"most": DELETE_BATCH_SIZE}):
+        if await tx.run(statement, {"limit": DELETE_BATCH_SIZE}):
             return True
     for statement in _DROP:
         await tx.run(statement)

@@ -82,7 +82,7 @@ _TEXT = Query(_TO_INDEX.where(among(entries.c.id, "ids")), into=IndexedText)
 _BELOW = Query(
     _TO_INDEX.where(entries.c.id < bindparam("id"))
     .order_by(entries.c.id.desc())
-    .limit(bindparam("most", type_=BigInteger)),
+    .limit(bindparam("limit", type_=BigInteger)),
     into=IndexedText,
 )
 
@@ -97,7 +97,7 @@ def _select_unindexed(engine: str) -> ClauseElement:
     return (
         _TO_INDEX.where(~existing.exists(), tuple_(entries.c.sort_at, entries.c.id) < beyond)
         .order_by(entries.c.sort_at.desc(), entries.c.id.desc())
-        .limit(bindparam("most", type_=BigInteger))
+        .limit(bindparam("limit", type_=BigInteger))
     )
 
 
@@ -139,7 +139,7 @@ _UNINDEXED = QueryFamily(_select_unindexed, into=IndexedText)
 
 async def unindexed(tx: Tx, limit: int, beyond: ReadingList = NEWEST) -> list[IndexedText]:
     """The newest entries that are not in the index, among those older than the position `beyond`."""
-    params = {"most": limit, "at": beyond[0], "id": beyond[1]}
+    params = {"limit": limit, "at": beyond[0], "id": beyond[1]}
     return await tx.all(_UNINDEXED(tx.engine), params)
 
 
@@ -150,7 +150,7 @@ async def indexed_text(tx: Tx, ids: Sequence[int]) -> list[IndexedText]:
 
 async def below_id(tx: Tx, entry_id: int, limit: int) -> list[IndexedText]:
     """The texts of the entries with the highest ids below this one."""
-    return await tx.all(_BELOW, {"id": entry_id, "most": limit})
+    return await tx.all(_BELOW, {"id": entry_id, "limit": limit})
 
 
 async def possibly_indexed(tx: Tx, ids: Sequence[int]) -> list[IndexedText]:

@@ -25,7 +25,7 @@ from reedbed.store.tables import (
 )
 
 _ID = bindparam("id", type_=BigInteger)
-_after, _most = bindparam("after", type_=BigInteger), bindparam("most", type_=BigInteger)
+_after, _most = bindparam("after", type_=BigInteger), bindparam("limit", type_=BigInteger)
 _HEADLINE = (
     entries.c.id,
     entries.c.feed_id,
@@ -117,12 +117,12 @@ async def newest_entry(tx: Tx) -> int:
 
 
 async def new_headlines(tx: Tx, after: int, limit: int) -> list[Headline]:
-    return await tx.all(_NEW_HEADLINES, {"after": after, "most": limit})
+    return await tx.all(_NEW_HEADLINES, {"after": after, "limit": limit})
 
 
 async def placed(tx: Tx, after: int, up_to: int, limit: int) -> list[tuple[Headline, int]]:
     """Return entries with their story ids; an ungrouped entry is its own story."""
-    return await tx.all(_GROUPED_HEADLINES, {"after": after, "up_to": up_to, "most": limit})
+    return await tx.all(_GROUPED_HEADLINES, {"after": after, "up_to": up_to, "limit": limit})
 
 
 async def save(tx: Tx, resolved: ResolvedStory) -> None:
@@ -240,15 +240,15 @@ _STORY_OF = Query(
 _DELETE_OLD_PAIRS = Command(delete(story_pairs).where(story_pairs.c.added_at < bindparam("before")))
 
 
-async def add_pairs(tx: Tx, pairs: Sequence[tuple[int, int]], now: Instant, *, most: int) -> None:
+async def add_pairs(tx: Tx, pairs: Sequence[tuple[int, int]], now: Instant, *, limit: int) -> None:
     """Remember pairs to judge; of all that wait, the newest are kept."""
     await tx.run_many(_NEW_PAIR, [{"id": id_, "other_id": other_id, "now": now} for id_, other_id in pairs])
-    await tx.run(_DELETE_OVERFLOW, {"kept": most})
+    await tx.run(_DELETE_OVERFLOW, {"kept": limit})
 
 
 async def waiting_pairs(tx: Tx, since: Instant, limit: int) -> list[WaitingPair]:
     """Return pairs that nobody has judged, the newest first, without private entries."""
-    return await tx.all(_WAITING, {"since": since, "most": limit})
+    return await tx.all(_WAITING, {"since": since, "limit": limit})
 
 
 async def followers(tx: Tx, feed_ids: Sequence[int]) -> list[tuple[int, bool, str]]:
@@ -264,7 +264,7 @@ async def set_status(tx: Tx, statuses: Sequence[tuple[int, int, str]]) -> None:
 
 async def same_pairs(tx: Tx, limit: int) -> list[tuple[int, int]]:
     """Return pairs that were found to be the same, and are not in one story yet."""
-    return await tx.all(_SAME, {"most": limit})
+    return await tx.all(_SAME, {"limit": limit})
 
 
 async def story_of_entry(tx: Tx, entry_id: int) -> int | None:
@@ -326,7 +326,7 @@ async def splits_in(tx: Tx, story_ids: Sequence[int]) -> list[tuple[SplitEntry, 
 
 async def members(tx: Tx, story_ids: Sequence[int], limit: int) -> list[tuple[Headline, int]]:
     """Return the newest entries of these stories, with their story."""
-    return await tx.all(_MEMBERS, {"ids": list(story_ids), "most": limit})
+    return await tx.all(_MEMBERS, {"ids": list(story_ids), "limit": limit})
 
 
 async def ungrouped(tx: Tx, entry_ids: Sequence[int]) -> list[Headline]:

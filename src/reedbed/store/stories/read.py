@@ -10,8 +10,8 @@ from sqlalchemy.sql.selectable import FromClause
 
 from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
-from reedbed.domain.stories.index import LONGEST
-from reedbed.domain.stories.story import KEPT, MAX_OUTLETS, JoinedStory, Outlet, StorySource, StorySummary
+from reedbed.domain.stories.index import MAX_AGE
+from reedbed.domain.stories.story import MAX_OUTLETS, RETENTION, JoinedStory, Outlet, StorySource, StorySummary
 from reedbed.domain.times import DAY, Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import (
@@ -139,7 +139,7 @@ def _select_page(continued: bool, only_unread: bool) -> ClauseElement:
         .group_by(parts.c.root)
         .having(and_(*having))
         .order_by(newest.desc(), parts.c.root.desc())
-        .limit(bindparam("most", type_=BigInteger))
+        .limit(bindparam("limit", type_=BigInteger))
     )
 
 
@@ -153,7 +153,7 @@ async def page(
     lines: list[StorySummary] = []
     until, length = HIGHEST if cursor is None else cursor.sort_at + 1, FIRST_SLICE
     since = (now if cursor is None else cursor.sort_at) - length
-    oldest = now - KEPT - LONGEST
+    oldest = now - RETENTION - MAX_AGE
     while len(lines) < limit and until > oldest:
         params = {
             "user_id": user_id,
@@ -161,7 +161,7 @@ async def page(
             "until": until,
             "at": cursor.sort_at if cursor else None,
             "id": cursor.id if cursor else None,
-            "most": limit - len(lines),
+            "limit": limit - len(lines),
         }
         lines += await tx.all(_PAGE(cursor is not None, only_unread), params)
         length *= 2

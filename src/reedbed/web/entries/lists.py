@@ -49,7 +49,7 @@ class ReadingList:
     query: ViewQuery
     count_key: str = ""
     subscription_id: int | None = None
-    usual: ListOrder = "newest"
+    default: ListOrder = "newest"
     """The order kept for this list; URLs omit it."""
     settings_name: str = ""
     """The name under which the settings of this list are kept."""
@@ -67,7 +67,7 @@ class ReadingList:
         return self._url(f"{self.address}/entry/{entry_id}", self.query.order)
 
     def _url(self, path: str, order: str, cursor: str = "") -> str:
-        params = {"order": order} if order != self.usual else {}
+        params = {"order": order} if order != self.default else {}
         if cursor:
             params["cursor"] = cursor
         return f"{path}?{urlencode(params)}" if params else path
@@ -89,14 +89,14 @@ class ListChoice:
     """What the URL asks for, and what the user has kept for a list."""
 
     kept: ListSettings
-    usual: ListOrder
+    default: ListOrder
     """The order of lists without a kept one."""
     requested: str | None = None
     """The order in the URL."""
     has_interest: bool = False
 
     def kept_order(self) -> ListOrder:
-        return self._available(_as_order(self.kept.order) or self.usual)
+        return self._available(_as_order(self.kept.order) or self.default)
 
     def order(self) -> ListOrder:
         if not self.requested:
@@ -108,8 +108,8 @@ class ListChoice:
     def _available(self, order: ListOrder) -> ListOrder:
         return "newest" if order == "interest" and not self.has_interest else order
 
-    def view(self, usual: View) -> View:
-        return "unread" if self.kept.show == "unread" else "all" if self.kept.show == "all" else usual
+    def view(self, default: View) -> View:
+        return "unread" if self.kept.show == "unread" else "all" if self.kept.show == "all" else default
 
 
 def settings_name(path: str) -> str:
@@ -157,7 +157,7 @@ def tag_reading_list(name: str, choice: ListChoice) -> ReadingList:
     query = ViewQuery(choice.view("all"), choice.order(), tag=name)
     address = f"/tag/{quote(name, safe='')}"
     kept = ListKept(
-        usual=choice.kept_order(),
+        default=choice.kept_order(),
         settings_name=f"tag:{name}",
         layout=choice.kept.layout,
         has_days=choice.kept.days != "together",
@@ -167,7 +167,7 @@ def tag_reading_list(name: str, choice: ListChoice) -> ReadingList:
 
 
 class ListKept(TypedDict):
-    usual: ListOrder
+    default: ListOrder
     settings_name: str
     layout: str
     has_days: bool
@@ -176,7 +176,7 @@ class ListKept(TypedDict):
 
 def _kept(address: str, choice: ListChoice) -> ListKept:
     return ListKept(
-        usual=choice.kept_order(),
+        default=choice.kept_order(),
         settings_name=settings_name(address),
         layout=choice.kept.layout,
         has_days=choice.kept.days != "together",
@@ -285,7 +285,7 @@ class EntryListBuilder:
     ) -> tuple[Day, ...]:
         """All rows without the headings of days."""
         shown = [self._row(row, current, layout) for row in rows]
-        may_lead = (place for place, row in enumerate(rows) if shown[place].picture and row.words > FEW_WORDS)
+        may_lead = (place for place, row in enumerate(rows) if shown[place].picture and row.words > SHORT_TEXT_WORDS)
         lead = next(may_lead, None) if is_first and layout == "magazine" else None
         if lead is not None:
             shown.insert(0, replace(shown.pop(lead), lead=True, picture_size="(width < 45rem) 92vw, 44vw"))
@@ -407,7 +407,7 @@ def _layout_options(chosen: str) -> tuple[SelectOption, ...]:
     return tuple(SelectOption(value, name, value == chosen) for value, name in zip(LAYOUTS, names, strict=True))
 
 
-FEW_WORDS = 40
+SHORT_TEXT_WORDS = 40
 """A picture with at most so many words is what the entry is about."""
 
 
@@ -422,7 +422,7 @@ def _shown_text(text: str | Markup, layout: str) -> str | Markup:
 
 
 def _is_mostly_pictures(rows: Sequence[EntryRow]) -> bool:
-    pictures = sum(row.image is not None and row.words <= FEW_WORDS for row in rows)
+    pictures = sum(row.image is not None and row.words <= SHORT_TEXT_WORDS for row in rows)
     return len(rows) > 2 and pictures * 2 > len(rows)
 
 

@@ -51,11 +51,11 @@ SAMPLES: Final = (
 
 router = APIRouter(include_in_schema=False)
 
-LONGEST = 2_048
+MAX_LENGTH = 2_048
 MAX_HITS = 50
 MAX_NAMED = 5
 MAX_OTHERS = 5
-MAX_AT_ONCE = 50
+MAX_URLS = 50
 
 SEARCHED_BY = frozenset({"feed", "folder", "tag", "is", "title", "author", "category", "lang", "after", "before"})
 
@@ -66,7 +66,7 @@ _URL = re.compile(r"(?:https?|feed)://\S+", re.IGNORECASE)
 async def show_add(
     request: Request, runtime: CurrentRuntime, caller: CurrentCaller, url: str = "", text: str = "", start: str = ""
 ) -> Response:
-    typed = (url or _shared_url(text)).strip()[:LONGEST]
+    typed = (url or _shared_url(text)).strip()[:MAX_LENGTH]
     if (cleaned := without_credentials(typed)) != typed:
         # Keep passwords out of the address bar, the history and logs.
         return see_other(request, _add_url(cleaned))
@@ -82,7 +82,7 @@ async def show_add(
 async def look_at(request: Request, runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     """The form uses POST because the typed URL may hold a password; the address bar shows it without."""
     form = await request.form()
-    typed = (form_text(form, "url") or "").strip()[:LONGEST]
+    typed = (form_text(form, "url") or "").strip()[:MAX_LENGTH]
     username, password = form_text(form, "username"), form_text(form, "password")
     public_url = _add_url(without_credentials(typed))
     if not is_htmx(request) and not username and public_url == _add_url(typed):
@@ -117,7 +117,7 @@ async def show_several(request: Request, runtime: Runtime, caller: Caller, typed
 
     A redirect cannot do this, because a URL must not hold passwords.
     """
-    view = await _build_page(request, runtime, caller, typed[:LONGEST])
+    view = await _build_page(request, runtime, caller, typed[:MAX_LENGTH])
     return await app_page(request, runtime, caller, "feeds/add.html", view, toast=toast)
 
 
@@ -138,7 +138,7 @@ async def _build_page(
     password: str | None = None,
 ) -> AddPage:
     shown_as = without_credentials(typed)
-    if urls := parse_url_list(typed)[:MAX_AT_ONCE]:
+    if urls := parse_url_list(typed)[:MAX_URLS]:
         offered = await _several_urls(runtime, caller.user_id, urls)
         return AddPage(shown_as, offered=replace(offered, asked=typed if shown_as != typed else ""))
     if _is_search_text(typed):

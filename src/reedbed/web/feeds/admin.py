@@ -44,7 +44,7 @@ def form_of(feed: AdminFeed, runtime: Runtime) -> AdminFeedForm:
         username=fetching.username or "",
         has_password=fetching.has_password,
         max_failures="" if fetching.max_failures is None else str(fetching.max_failures),
-        usual_failures=str(runtime.fetching.max_failures),
+        default_failures=str(runtime.fetching.max_failures),
         polling=feed.polling,
         allow_duplicate_urls=fetching.allow_duplicate_urls,
         deframe=feed.deframe,

@@ -435,7 +435,7 @@ class AdminFeedForm:
     username: str = ""
     has_password: bool = False
     max_failures: str = ""
-    usual_failures: str = ""
+    default_failures: str = ""
     polling: bool = False
     allow_duplicate_urls: bool = False
     deframe: bool = False
