@@ -74,7 +74,7 @@ format: $(STAMPS)/test ## put the code into its form
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-texts: $(STAMPS)/test ## bring the catalogues of other languages up to date and tell what is missing
+texts: $(STAMPS)/test ## bring the catalogues of other languages up to date and list what is missing
 	@$(BIN)/python scripts/texts.py
 
 audit: $(STAMPS)/package ## ask the registries about known holes in dependencies

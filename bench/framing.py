@@ -1,4 +1,4 @@
-"""What the deframer's doors cost: a stored document, a not-modified, and one that is filtered on the spot."""
+"""What the deframer's endpoints cost: a stored document, a not-modified, and one that is filtered on the spot."""
 
 import tempfile
 import time
@@ -20,7 +20,7 @@ from tests.framing_harness import FramingHarness
 from tests.harness import open_harness
 from tests.modelserver import ModelServer
 
-DESCRIPTION = "the deframer's doors"
+DESCRIPTION = "the deframer's endpoints"
 
 ITEMS = 50
 CALLS = 200

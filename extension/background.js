@@ -4,7 +4,7 @@ chrome.runtime.onInstalled.addListener(({ reason }) => {
   if (reason === "install") chrome.runtime.openOptionsPage();
 });
 
-// The address of a tab is told only for sites whose permission was given: those that were chosen.
+// The address of a tab is given only for sites whose permission was given: those that were chosen.
 chrome.tabs.onUpdated.addListener(async (tabId, change) => {
   if (!change.url) return;
   const url = new URL(change.url);

@@ -17,15 +17,15 @@ async function submit(event) {
     if (!(await chrome.permissions.request(permissionFor(address)))) throw new Error("Without this permission the extension cannot reach your Reedbed.");
     await save(address, $("token").value.trim());
     const { email } = await whoAmI();
-    say(`Connected as ${email}.`);
-  } catch (trouble) {
-    say(trouble.message, true);
+    showMessage(`Connected as ${email}.`);
+  } catch (error) {
+    showMessage(error.message, true);
   }
 }
 
-function say(text, isTrouble = false) {
-  $("said").textContent = text;
-  $("said").className = isTrouble ? "trouble" : "";
+function showMessage(text, isError = false) {
+  $("message").textContent = text;
+  $("message").className = isError ? "error" : "";
 }
 
 begin();

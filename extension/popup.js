@@ -10,7 +10,7 @@ async function begin() {
   $("page").textContent = url ? url.hostname : "This page cannot be followed.";
   $("reedbed").href = address || "options.html";
   for (const id of ["subscribe", "list", "later", "portal", "always"]) $(id).disabled = !url || !address;
-  if (!address) return say("Say in the options where your Reedbed is.");
+  if (!address) return showMessage("Say in the options where your Reedbed is.");
   if (!url) return;
   $("always").checked = await isAlways(url.hostname);
   $("subscribe").addEventListener("click", () => act("subscribe", () => follow(url.href)));
@@ -30,12 +30,12 @@ async function currentTab() {
 
 async function follow(url) {
   const made = await subscribe(url);
-  say(`You follow ${made.title || made.feed?.title || "it"} now.`);
+  showMessage(`You follow ${made.title || made.feed?.title || "it"} now.`);
 }
 
 async function later(url, title) {
   const saved = await saveForLater(url, title);
-  say(saved.new ? "Saved for later." : "It was among your entries, and is now under Later.");
+  showMessage(saved.new ? "Saved for later." : "It was among your entries, and is now under Later.");
 }
 
 /** Reedbed shows the lists that it finds on the page; one is chosen there. */
@@ -53,23 +53,23 @@ async function always(hostname) {
   const wanted = $("always").checked;
   const allowed = await setAlways(hostname, wanted);
   $("always").checked = wanted && allowed;
-  say(wanted && !allowed ? "The browser was not allowed to see this site." : wanted ? "From the next visit on." : "No longer.");
+  showMessage(wanted && !allowed ? "The browser was not allowed to see this site." : wanted ? "From the next visit on." : "No longer.");
 }
 
 async function act(id, work) {
   $(id).disabled = true;
   try {
     await work();
-  } catch (trouble) {
-    say(trouble.message, true);
+  } catch (error) {
+    showMessage(error.message, true);
   } finally {
     $(id).disabled = false;
   }
 }
 
-function say(text, isTrouble = false) {
-  $("said").textContent = text;
-  $("said").className = isTrouble ? "trouble" : "";
+function showMessage(text, isError = false) {
+  $("message").textContent = text;
+  $("message").className = isError ? "error" : "";
 }
 
 begin();

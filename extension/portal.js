@@ -12,12 +12,12 @@ async function begin() {
   $("own").addEventListener("click", leave);
   try {
     const { items } = await siteOf(hostname);
-    $("said").textContent = items.length ? "" : "Nothing has been deframed yet.";
+    $("message").textContent = items.length ? "" : "Nothing has been deframed yet.";
     $("items").append(...items.map(drawn));
     $("caveat").textContent = items[0]?.caveat ?? "";
-  } catch (trouble) {
-    $("said").textContent = trouble.status === 404 ? "Your Reedbed does not deframe this site." : trouble.message;
-    $("said").className = "trouble";
+  } catch (error) {
+    $("message").textContent = error.status === 404 ? "Your Reedbed does not deframe this site." : error.message;
+    $("message").className = "error";
   }
 }
 

@@ -3,7 +3,7 @@
 
 const TIMEOUT = 20_000;
 
-class Trouble extends Error {}
+class ApiError extends Error {}
 
 export async function settings() {
   const { address = "", token = "" } = await chrome.storage.local.get(["address", "token"]);
@@ -21,7 +21,7 @@ export function tidyAddress(text) {
   try {
     url = new URL(/^https?:\/\//i.test(written) ? written : `https://${written}`);
   } catch {
-    throw new Trouble("This is not an address.");
+    throw new ApiError("This is not an address.");
   }
   return (url.origin + url.pathname).replace(/\/+$/, "");
 }
@@ -49,9 +49,9 @@ export async function siteOf(hostname) {
   for (const root of rootsOf(hostname)) {
     try {
       return await site(root);
-    } catch (trouble) {
-      if (trouble.status !== 404) throw trouble;
-      unknown = trouble;
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      unknown = error;
     }
   }
   throw unknown;
@@ -59,7 +59,7 @@ export async function siteOf(hostname) {
 
 async function call(method, path, body) {
   const { address, token } = await settings();
-  if (!address) throw new Trouble("Say in the options where your Reedbed is.");
+  if (!address) throw new ApiError("Say in the options where your Reedbed is.");
   const answer = await fetch(address + path, {
     method,
     headers: { Accept: "application/json", ...(token && { Authorization: `Bearer ${token}` }), ...(body && { "Content-Type": "application/json" }) },
@@ -67,11 +67,11 @@ async function call(method, path, body) {
     credentials: "omit",
     signal: AbortSignal.timeout(TIMEOUT),
   }).catch(() => {
-    throw new Trouble("Your Reedbed does not answer.");
+    throw new ApiError("Your Reedbed does not answer.");
   });
-  const said = await answer.json().catch(() => null);
-  if (answer.ok) return said;
-  const trouble = new Trouble(said?.error?.message ?? `Your Reedbed answered ${answer.status}.`);
-  trouble.status = answer.status;
-  throw trouble;
+  const reply = await answer.json().catch(() => null);
+  if (answer.ok) return reply;
+  const error = new ApiError(reply?.error?.message ?? `Your Reedbed answered ${answer.status}.`);
+  error.status = answer.status;
+  throw error;
 }

@@ -7,6 +7,7 @@ docs/architecture.md.
 
 import ast
 import re
+import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -16,21 +17,68 @@ ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "reedbed"
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 50
-# Words that meant something only here, or hide what a name holds. "Speech" and "spoken" are what listening calls
-# them today, and "letters" are those of an alphabet.
+# Words that meant something only here, or hide what a name holds. Words of the field that are also on the list of
+# old names are left out: a list's words, a queue's place, an outlet, a proof, a session kept.
 DIALECT = frozenset(
     re.findall(
         r"\w+",
         """
-        door doors wish wishes said told shelf purse toll nap naps leftovers steadiness switchboard
-        pacer meters packing setback sighting tally twin lane lanes loan mend mended
-        tidy breathe sift sifted judge judged masthead farewell begun beside stranger strangers somebody
-        everybody nobody reed reeds waking ear heard vouch unpark pile weigh
+        at_once beat begun beside board breathe brought desk door doors doubt ear everybody farewell guests
+        heard house judge judged lane lanes leftovers letters_of lift loan masthead mend mended meters nap naps
+        newsroom nobody packing pacer pile postbox pulse purse reach reed reeds room said setback shelf sift sifted
+        sighting somebody speech_of steadiness stranger strangers stumbling switchboard tally tidy toll told trouble
+        trusts twin unpark usual vouch waking weigh wish wishes
         """,
     )
 )
 PUBLIC = {("api/framing.py", "everybody"), ("api/questions.py", "told")}
 """Fields of the API that keep the names they had in 0.1, beside plain ones."""
+PROSE_DIALECT = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        begun door doors farewell leftovers masthead mend mended mends nap naps newsroom pacer postbox purse said
+        setback shelf sift sifted steadiness strangers switchboard tally tidied tidy toll told trouble unpark vouch wish wished
+        wishes
+        """,
+    )
+)
+PROSE = {"src/reedbed": (".py", ".html"), "web/src": (".js", ".css"), "extension": (".js", ".html"), "docs": (".md",)}
+PUBLIC_PROSE = {
+    ("api/questions.py", "told"),
+    ("store/tables/ai.py", "wishes"),
+    ("store/tables/subscriptions.py", "wish"),
+    ("domain/refresh/schedule.py", "wish"),
+    ("web/feeds/routes.py", "trouble"),
+    ("web/templates/partials/feed_row.html", "trouble"),
+    ("web/src/js/sidebar.js", "trouble"),
+    # Names of tests, and plain English in texts that are translated.
+    ("docs/security.md", "said"),
+    ("ai/prompts.py", "strangers"),
+    ("api/mcp/tools.py", "strangers"),
+    ("web/auth.py", "told"),
+    ("web/instance.py", "said"),
+    ("web/instance.py", "trouble"),
+    ("web/interest.py", "said"),
+    ("web/questions.py", "told"),
+    ("web/users.py", "tidy"),
+    ("web/templates/instance/overview.html", "trouble"),
+    ("web/templates/interest/page.html", "said"),
+    ("web/templates/playback/connect.html", "begun"),
+    ("web/templates/questions/answer.html", "told"),
+    ("web/templates/stories/page.html", "said"),
+}
+"""Names of fields, tables, indexes, addresses and stored values of 0.1, and what is exempt for the reason given."""
+# Lists of words of a language, which hold these as well.
+WORD_LISTS = {
+    "ai/answer_words.py",
+    "domain/auth.py",
+    "domain/stopwords.py",
+    "domain/stories/compare.py",
+    "ingest/article/metadata.py",
+    "ingest/language.py",
+    "ingest/stems.py",
+}
 # Each walk: at most so many files to read, and where it begins. The clients that `roles/build.py` puts into the
 # runtime, and tasks that wait in a queue, are not found by following names, so they are listed.
 WALKS = {
@@ -61,6 +109,7 @@ def main() -> None:
     lengths = {name: (SOURCES / name).read_text().count("\n") for name in trees}
     _print_sizes(trees, lengths)
     _print_names(trees)
+    _print_prose()
     _print_cycles(trees)
     _print_walks(trees)
     for name, length in sorted(lengths.items()):
@@ -99,6 +148,42 @@ def _print_names(trees: dict[str, ast.Module]) -> None:
         by_file[name].append(f"{word} {count}")
     for name, found in by_file.items():
         print(f"  {name}: {', '.join(found)}")
+
+
+def _print_prose() -> None:
+    """Words of the dialect in comments, docstrings, log events, pages, scripts and documents."""
+    found = list(dialect_in_prose())
+    print(f"dialect in prose   {len(found)}", *found, sep="\n  " if found else "")
+
+
+def dialect_in_prose() -> Iterator[str]:
+    for file in sorted(_prose_files()):
+        name = str(file.relative_to(ROOT))
+        if name.removeprefix("src/reedbed/") in WORD_LISTS or "migrations/versions" in name:
+            continue
+        for number, text in _prose_of(file):
+            for word in sorted(set(re.findall(r"[a-z]+", text.lower())) & PROSE_DIALECT):
+                if (name.removeprefix("src/reedbed/"), word) not in PUBLIC_PROSE:
+                    yield f"{name}:{number}: {word}"
+
+
+def _prose_files() -> Iterator[Path]:
+    yield from (ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))
+    for folder, suffixes in PROSE.items():
+        yield from (
+            file for file in (ROOT / folder).rglob("*") if file.suffix in suffixes and "assets" not in file.parts
+        )
+
+
+def _prose_of(file: Path) -> Iterator[tuple[int, str]]:
+    """Lines of a text; of Python its comments and strings."""
+    if file.suffix != ".py":
+        yield from enumerate(file.read_text().splitlines(), 1)
+        return
+    with file.open("rb") as source:
+        for token in tokenize.tokenize(source.readline):
+            if token.type in (tokenize.COMMENT, tokenize.STRING):
+                yield token.start[0], token.string
 
 
 def _words_of(node: ast.AST) -> set[str]:

@@ -77,7 +77,7 @@ def test_it_connects_follows_a_page_and_says_what_went_wrong(
 ) -> None:
     threaded_site.publish("Reeds", key="a")
     options = connect(chrome, home, server, token="wrong")
-    expect(options.locator("#said.trouble")).not_to_be_empty()
+    expect(options.locator("#message.error")).not_to_be_empty()
     with signed_in(server.url) as client:
         made = client.post("/api/v1/users/me/tokens", json={"name": "extension"}).json()
         connect(chrome, home, server, token=made["secret"])

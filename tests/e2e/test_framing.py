@@ -52,7 +52,7 @@ def test_a_feed_is_switched_on_and_its_wording_seen_through(
     page.goto(f"{reader.url}/all")
     page.locator(".row h3 a", has_text=LOUD).click()
     page.locator("#framing > summary").click()
-    expect(page.locator("#framing .said q")).to_have_text([QUOTE] * 5)
+    expect(page.locator("#framing .reason-quote q")).to_have_text([QUOTE] * 5)
     until(page, "CSS.highlights.get('evidence')?.size === 5")
     assert violations(page) == []
     page.get_by_role("link", name="Neutral").click()

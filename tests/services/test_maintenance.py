@@ -85,7 +85,7 @@ async def test_the_search_index_is_mended_each_hour_whenever_the_sweep_comes(
             await search.clear(tx)
         with capture_logs() as logged:
             await run_chores(harness.runtime)
-        found.append([line["count"] for line in logged if line.get("chore") == "mend_search"])
+        found.append([line["count"] for line in logged if line.get("chore") == "repair search index"])
     assert found == [[1], [], [1]]
 
 

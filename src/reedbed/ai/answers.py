@@ -49,7 +49,7 @@ MIN_OTHERS = 0.3
 MIN_SUBJECT = 0.5
 """The minimum share of the words besides names in an entry with its story."""
 UNKNOWN_WORD = 2.3
-"""The weight of a word that no entry found has: it may be said in other words."""
+"""The weight of a word that no entry found has: the text may use other words."""
 STRONG = 0.3
 MAX_WEIGHT = 2.6
 TIME_WEIGHT, COMMON_WEIGHT = 0.6, 1.0

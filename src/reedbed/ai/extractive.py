@@ -281,7 +281,7 @@ def _refers_back(text: str) -> bool:
 def _choose(good: Sequence[_Sentence], scores: dict[int, float]) -> list[_Sentence]:
     """Pick the best sentence, then those that add most to it; return them in the order of the article.
 
-    Sentences that refer to the one before ("He said …") are only used if there are no others.
+    Sentences that refer to the one before ("He answered …") are only used if there are no others.
     """
     chosen: list[_Sentence] = []
     length = 0

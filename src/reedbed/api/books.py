@@ -93,7 +93,7 @@ class BookResponse(ResponseModel):
     plan_id: JsonId | None
     mail_to: str
     mail_status: Annotated[str, Field(description="Empty if it is not mailed; pending, sent or failed.")]
-    mail_error: Annotated[str, Field(description="What the mail server said at the last try.")]
+    mail_error: Annotated[str, Field(description="The mail server's answer at the last try.")]
     created_at: Timestamp
     finished_at: Timestamp | None
     error: FailureText

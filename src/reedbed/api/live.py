@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 
 from reedbed.domain.live import ChangeEvent
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.services.live import check_room, follow
+from reedbed.services.live import check_stream_limit, follow
 from reedbed.services.runtime import Runtime
 
 router = APIRouter(prefix="/api/v1/events", tags=["events"])
@@ -36,7 +36,7 @@ async def events(
     caller: CurrentCaller,
     since: Annotated[str | None, Query(max_length=100, description="Start after this event id.")] = None,
 ) -> StreamingResponse:
-    check_room(runtime, caller)
+    check_stream_limit(runtime, caller)
     last_id = request.headers.get("last-event-id") or since
     return StreamingResponse(
         _encode_stream(runtime, follow(runtime, caller, last_id)), 200, HEADERS, "text/event-stream"

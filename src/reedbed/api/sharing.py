@@ -120,7 +120,7 @@ async def add(runtime: CurrentRuntime, caller: CurrentCaller, body: TargetReques
     return Json(TargetResponse.of(target), 201)
 
 
-@router.patch("/share-targets/{share_target_id}", summary="Choose what a share target is told of")
+@router.patch("/share-targets/{share_target_id}", summary="Choose which messages a share target gets")
 async def change(
     runtime: CurrentRuntime, caller: CurrentCaller, share_target_id: IdPath, body: ChangeTargetRequest
 ) -> Json[TargetResponse]:

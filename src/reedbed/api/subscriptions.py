@@ -206,7 +206,9 @@ class RefusedResponse(ResponseModel):
     id: JsonId
     reason: FailureSentence
     reason_code: FailureName
-    retry_at: Annotated[Timestamp | None, Field(description="When the site allows the next request, if it said so.")]
+    retry_at: Annotated[
+        Timestamp | None, Field(description="When the site allows the next request, if it gave a time.")
+    ]
 
 
 @record
@@ -224,7 +226,9 @@ class RefreshResponse(ResponseModel):
 class RefusedRefreshResponse(RefreshResponse):
     reason: Annotated[FailureSentence, Field(description="Why it is not checked now.")]
     reason_code: FailureName
-    retry_at: Annotated[Timestamp | None, Field(description="When the site allows the next request, if it said so.")]
+    retry_at: Annotated[
+        Timestamp | None, Field(description="When the site allows the next request, if it gave a time.")
+    ]
 
 
 @router.post("/refresh", status_code=202, summary="Check all feeds now, except paused ones")

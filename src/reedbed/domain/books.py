@@ -58,7 +58,7 @@ class BookSource:
 
     @property
     def grows_by_arrival(self) -> bool:
-        """Whether new entries join the list only when they arrive, not because somebody marks them."""
+        """Whether new entries join the list only when they arrive, not because a user marks them."""
         return self.view in ("all", "unread") and self.tag is None
 
 
@@ -218,7 +218,7 @@ def file_stem(title: str) -> str:
 # --- Addresses of e-readers
 
 _READER_DOMAINS = ("kindle.com", "free.kindle.com", "kindle.cn", "pbsync.com")
-"""Mail to these is taken from approved senders alone, so nobody can be flooded with it."""
+"""Mail to these is taken from approved senders alone, so no mailbox can be flooded with it."""
 
 
 def is_reader_address(address: str) -> bool:

@@ -2,7 +2,7 @@
 
 This is not the whole of the Unicode collation algorithm, whose tables would take megabytes. Letters are compared
 first, without their accents; then accents decide, then capitals. Letters that an alphabet counts as its own are
-told apart at once: `ł` and `ñ`, `й` and `ї`. `docs/languages.md` says what it does for each language.
+distinguished at once: `ł` and `ñ`, `й` and `ї`. `docs/languages.md` says what it does for each language.
 """
 
 import re

@@ -80,7 +80,7 @@ MAX_INTEREST, MAX_CARE = 0.4, 1.0
 MIN_COMPARED, REPEATED = 3, 0.5
 """An item is a repeat if so large a share of its headline's words, at least three, stands in another."""
 SAME_EVENT, BESIDES_NAMES = 0.2, 0.02
-"""How near two items are that tell one event, and how much of it is not a name: two events in one town are two."""
+"""How near two items about one event are, and how much of it is not a name: two events in one town are two."""
 _SMOOTHING = 10
 LEAD = 400
 MAX_SOURCES = 10
@@ -145,7 +145,7 @@ class DigestText:
     image: str = ""
     """The picture of the first item."""
     left_out: int = 0
-    """Items that the digest does not tell."""
+    """Items that the digest leaves out."""
 
 
 @record
@@ -235,7 +235,7 @@ def compose(items: Sequence[Item]) -> tuple[Paragraph, ...]:
 
 
 def _without_repeats(items: Sequence[Item]) -> list[Item]:
-    """Without items that tell what an item before them has told: one event must not be told twice."""
+    """Without items about an event that an item before them has: no event may appear twice."""
     kept: list[Item] = []
     earlier: list[_Vector] = []
     for item, vector in zip(items, _vectors(items), strict=True):
@@ -255,7 +255,7 @@ class _Vector:
     language: str
 
     def is_near(self, other: "_Vector") -> bool:
-        """Whether both seem to tell one event, though their outlets tell it too differently to be one story."""
+        """Whether both seem to be about one event, though their outlets report it too differently for one story."""
         if self.language != other.language:
             return False
         if self._repeats(other) or other._repeats(self):
@@ -422,7 +422,7 @@ def digest_markdown(digest: Digest, base_url: str) -> str:
 
 def digest_statistics(digest: Digest) -> str:
     text = digest.text
-    counts = f"{digest.entries} entries from {text.feeds} feeds, told as {text.items} items."
+    counts = f"{digest.entries} entries from {text.feeds} feeds, in {text.items} items."
     return f"{counts} The model did not answer: these are lines of the entries." if text.fallback else counts
 
 

@@ -55,7 +55,7 @@ def verify_signed_path(secret: bytes, signature: str, encoded: str) -> str | Non
 
 
 def small_key(url: str, width: int) -> str:
-    """The name of a scaled-down picture, signed like a URL: nobody can ask for other widths."""
+    """The name of a scaled-down picture, signed like a URL: other widths cannot be requested."""
     return f"{_SMALL_KEY}{width}:{url}"
 
 

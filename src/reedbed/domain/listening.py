@@ -64,7 +64,7 @@ class Spoken:
 
 
 def speakable(text: str) -> str:
-    """Without addresses, which nobody wants to hear."""
+    """Without URLs, which are of no use read aloud."""
     return " ".join(_ADDRESS.sub("", text).split())
 
 

@@ -1,4 +1,4 @@
-"""Change events: tell open pages and workers to reload. They may be lost; nothing depends on one arriving."""
+"""Change events: open pages and workers reload. They may be lost; nothing depends on one arriving."""
 
 from collections.abc import Mapping
 from dataclasses import field

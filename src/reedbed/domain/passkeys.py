@@ -211,7 +211,7 @@ def check_authenticator(data: AuthenticatorData, party: RelyingParty) -> None:
 
 
 def check_use(passkey: Passkey, data: AuthenticatorData, user_handle: str) -> None:
-    """Synced passkeys count nothing and report 0; only a counter that was used and fell tells of a copy."""
+    """Synced passkeys count nothing and report 0; only a counter that was used and fell shows a copy."""
     if user_handle and user_handle != passkey.user_handle:
         raise WrongAnswer("it is for another user")
     if data.backup_eligible != passkey.backup_eligible:

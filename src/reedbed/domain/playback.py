@@ -148,7 +148,7 @@ def recordings_of(enclosures: Sequence[Enclosure]) -> tuple[Recording, ...]:
 
 
 def recording_kind(enclosure: Enclosure) -> Kind | None:
-    """Whether a browser can play it; told by the type, else by the ending of the path."""
+    """Whether a browser can play it; by its type, else by the ending of its path."""
     main = (enclosure.type or "").partition("/")[0].strip().lower()
     if main in ("audio", "video"):
         return "audio" if main == "audio" else "video"

@@ -20,7 +20,7 @@ UNREAD_DISPLAYS = ("number", "dot", "none")
 FOREVER: Instant = 253_370_764_800_000
 """The start of the year 9999: muted until the user unmutes the feed."""
 STATUS_FILTERS = ("all", "working", "pending", "error", "changed")
-"""`changed`: with settings that differ from those of a feed that nobody has changed."""
+"""`changed`: with settings that differ from the default."""
 MAX_UNREAD_LIMIT = 10_000
 MIN_INTERVAL = 15 * MINUTE
 MAX_INTERVAL = 24 * HOUR

@@ -95,7 +95,7 @@ def block_key(text: str) -> str:
 
 
 def stored_key(key: str, feed_id: int, language: str, provider: str) -> str:
-    """For one feed: what an article tells the translator must not change the articles of other feeds."""
+    """For one feed: what one article teaches the translator must not change the articles of other feeds."""
     return f"{feed_id}:{key}:{language}:{VERSION}:{provider}"
 
 

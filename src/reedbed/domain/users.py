@@ -209,7 +209,7 @@ class Preferences:
     marked_words: str = ""
     """Words to mark in titles and texts, one per line."""
     stopped_feeds: str = "off"
-    """How to tell the user that a feed has stopped."""
+    """How the user learns that a feed has stopped."""
     broken_feeds_weekly: bool = False
     """Send a weekly mail with the feeds that need the user."""
     share_marks_read: bool = False

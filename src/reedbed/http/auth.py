@@ -298,7 +298,7 @@ async def _load_caller(request: Request) -> Caller | None:
     caller = await identify(runtime, token, by_cookie=by_cookie) if token else None
     named = proxy_user(request)
     if caller is not None and by_cookie and named is not None and known_as(named.email) != caller.user.email:
-        return None  # somebody else has logged in at the portal, in the same browser
+        return None  # another user has logged in at the portal, in the same browser
     if token and caller is None:
         request.state.refused = await rejection(runtime, token)
     return caller

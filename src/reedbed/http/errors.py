@@ -99,7 +99,7 @@ PROGRAM_PATHS = (
     "/inbound/",
 )
 
-NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE})
+DISK_OR_FILES_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE})
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
@@ -156,8 +156,8 @@ def register_error_handlers(app: FastAPI, error_page: ErrorPage | None = None) -
         return await respond(request, _from_status(405), 405, allow)
 
     async def handle_unexpected(request: Request, error: Exception) -> Response:
-        if isinstance(error, OSError) and error.errno in NO_ROOM:
-            log.error("no room", route=route_of(request.scope), error=str(error))
+        if isinstance(error, OSError) and error.errno in DISK_OR_FILES_FULL:
+            log.error("no space or no file left", route=route_of(request.scope), error=str(error))
             return await respond(request, Unavailable("The disk is full, or too much is open at once."), 503)
         # Do not log the path: it can contain secrets, such as log-in links and URLs of published feeds.
         log.exception("unexpected error", route=route_of(request.scope), method=request.method, exc_info=error)

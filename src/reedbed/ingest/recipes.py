@@ -1,6 +1,6 @@
 """The folder of recipes: read at the start, and again when a file in it has changed.
 
-Every process looks by itself, so nothing has to be told to the others. Without files, nothing is loaded for it.
+Every process looks by itself, so no event has to be sent to the others. Without files, nothing is loaded for it.
 """
 
 import os

@@ -110,7 +110,7 @@ class Reports:
         self._describe = describe
 
     def processor(self, _: WrappedLogger, method: str, line: EventDict) -> EventDict:
-        # Messages of libraries may quote what somebody sent.
+        # Messages of libraries may quote what a client sent.
         if method in ("error", "exception", "critical") and "library" not in line:
             with suppress(Exception):  # reporting must never cause another error
                 self._client.capture_event(self._event(line))

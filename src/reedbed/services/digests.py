@@ -106,7 +106,7 @@ async def mail_digest(runtime: Runtime, job: Job) -> Done | Later:
 
 def _mail_of(runtime: Runtime, user: User, digest: Digest, schedule: Schedule | None) -> DigestMail:
     base_url = runtime.accounts.base_url
-    # Through this server only: a picture from elsewhere would tell its owner who opens the mail.
+    # Through this server only: a picture from elsewhere would show its owner who opens the mail.
     through_server = image_urls_for_apps(runtime, base_url).one(digest.text.image or None)
     return DigestMail(
         base_url=base_url,

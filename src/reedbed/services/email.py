@@ -99,7 +99,7 @@ async def check_mail_allowance(runtime: Runtime, email: str) -> None:
     """Count one mail that anyone can request, before any transaction.
 
     Addresses without an account are counted in the same way. Mails caused by the account's owner are counted
-    separately (`may_notify`): otherwise the limit would reveal to strangers that the account exists.
+    separately (`may_notify`): otherwise the limit would reveal to others that the account exists.
     """
     wait = await runtime.limiter.wait_for(f"letters:{email}", PER_ADDRESS)
     if wait > 0:

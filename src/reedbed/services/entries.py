@@ -181,7 +181,7 @@ async def change_entry(runtime: Runtime, user_id: int, entry_id: int, change: St
 
 
 async def _learn(runtime: Runtime, tx: Tx, user_id: int, entry_id: int, change: StateChange) -> None:
-    """Being marked read says nothing: the page tells separately how long an entry was open."""
+    """Being marked read says nothing: the page reports separately how long an entry was open."""
     if not (change.starred or change.later):
         return
     from reedbed.services import interest

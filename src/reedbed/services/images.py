@@ -80,7 +80,7 @@ def image_urls_for_page(runtime: Runtime) -> Pictures:
 
 
 def proxied_images(runtime: Runtime) -> Pictures | None:
-    """All through the proxy, for pages that nobody follows yet: the site learns nothing of the reader.
+    """All through the proxy, for feeds that are not followed yet: the site learns nothing of the reader.
 
     None where the proxy is off.
     """

@@ -363,7 +363,7 @@ async def _send_heartbeat(runtime: Runtime, role: str, started_at: Instant, *, m
             await processes.record_heartbeat(tx, runtime.name, role=role, version=__version__, started_at=started_at)
             dead = await processes.remove_dead_processes(tx, SILENT_FOR) if may_remove_dead else []
     except Unavailable as error:
-        log.warning("this process could not say that it lives", error=error.message)
+        log.warning("the heartbeat could not be written", error=error.message)
         return False
     for name in dead:
         log.warning("a process fell silent, its work is free", process=name)

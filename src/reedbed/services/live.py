@@ -27,7 +27,7 @@ MANY_STREAMS = "Too many live streams of yours are open. Close some pages or app
 RETRY_SECONDS = 60
 
 
-def check_room(runtime: Runtime, caller: Caller) -> None:
+def check_stream_limit(runtime: Runtime, caller: Caller) -> None:
     """Raise `TooMany` if this user has the maximum number of streams open."""
     if not _below_stream_limit(runtime, caller):
         raise TooMany(MANY_STREAMS, RETRY_SECONDS)
@@ -36,7 +36,7 @@ def check_room(runtime: Runtime, caller: Caller) -> None:
 async def follow(runtime: Runtime, caller: Caller, last_id: str | None) -> AsyncGenerator[ChangeEvent | None]:
     """Yield the events for this caller; None is a heartbeat. Ends after about an hour or when revoked."""
     event_filter = EventFilter(caller.user_id)
-    if not _below_stream_limit(runtime, caller):  # others were opened since `check_room`
+    if not _below_stream_limit(runtime, caller):  # others were opened since `check_stream_limit`
         return
     with runtime.bus.listen(event_filter.wants) as listener, _count_stream(runtime.metrics, caller.user_id):
         # A revocation may have arrived between the request and the start of listening.

@@ -77,7 +77,7 @@ async def get_question(runtime: Runtime, user_id: int, question_id: int) -> Ques
 
 
 async def watch_question(runtime: Runtime, user_id: int, question_id: int, *, on: bool) -> Question:
-    """Tell the user when an entry answers a question that none has answered; or no longer, with `on` false."""
+    """Notify the user when an entry answers a question without an answer; stop that with `on` false."""
     async with runtime.db.write() as tx:
         question = await questions.get(tx, user_id, question_id)
         if question is None:
@@ -92,7 +92,7 @@ async def watch_question(runtime: Runtime, user_id: int, question_id: int, *, on
 
 
 async def answer_watched(runtime: Runtime) -> int:
-    """Chore: ask watched questions again, without a model, and tell those whose question an entry answers now."""
+    """Chore: ask watched questions again, without a model, and notify the users whose question an entry answers now."""
     now = runtime.now()
     async with runtime.db.read() as tx:
         waiting = await questions.longest_watched(tx, now - ASKED_AGAIN_AFTER, WATCHED_PER_RUN)

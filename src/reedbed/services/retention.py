@@ -220,7 +220,7 @@ async def _clear_articles(run: _CleanupRun) -> None:
 
 
 async def _remove_unsubscribed_feeds(run: _CleanupRun) -> None:
-    """Remove feeds that had no subscriber for the grace period; entries that somebody keeps stay."""
+    """Remove feeds that had no subscriber for the grace period; entries that a user keeps stay."""
     grace = run.runtime.keeping.unfollowed
     if grace is None:
         return

@@ -53,7 +53,7 @@ class Metrics:
         self.hints = Counter("sse_events_sent_total", "Events written to live streams.", ("type",))
         self.ai_calls = Counter("ai_request_total", "Calls of a model, by how they ended.", ("model", "status"))
         self.ai_tokens = Counter("ai_tokens_total", "Tokens as the model counted them.", ("model", "direction"))
-        self.subscriptions = Counter("subscriptions_created_total", "Feeds that somebody began to follow.")
+        self.subscriptions = Counter("subscriptions_created_total", "Feeds with a new subscriber.")
         self.open_streams = 0
         self.streams_by_user: dict[int, int] = {}
         self.media_by_user: dict[int, int] = {}

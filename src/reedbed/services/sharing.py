@@ -98,7 +98,7 @@ async def list_targets(runtime: Runtime, user_id: int) -> Sequence[ShareTarget]:
 async def set_messages(
     runtime: Runtime, user_id: int, target_id: int, *, digests: bool | None = None, stopped_feeds: bool | None = None
 ) -> ShareTarget:
-    """Choose whether the service is told of digests and of feeds that stop; None leaves it as it is."""
+    """Choose whether the service gets a message for each digest and each feed that stops; None leaves it as it is."""
     async with runtime.db.write() as tx:
         target = await _existing(runtime, tx, user_id, target_id)
         if (digests or stopped_feeds) and not target.service.takes_messages:
@@ -133,7 +133,7 @@ async def share_entry(runtime: Runtime, user_id: int, entry_id: int, target_id: 
 
 
 async def try_target(runtime: Runtime, user_id: int, target_id: int) -> ShareTest:
-    """Send something now, and tell what the service answered."""
+    """Send a test now and return what the service answered."""
     async with runtime.db.read() as tx:
         target = await _existing(runtime, tx, user_id, target_id)
     link = ShareLink(

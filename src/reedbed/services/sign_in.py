@@ -160,7 +160,7 @@ async def _pop_sign_in(runtime: Runtime, provider: Provider, state: str, device:
     async with runtime.db.write() as tx:
         pending = await sign_in.pop_sign_in(tx, token_hash(state), token_hash(device.browser), runtime.now())
     if pending is None or pending.provider != provider.key or pending.identity is not None:
-        log.warning("a sign-in came back that nobody began", provider=provider.key, ip=device.ip)
+        log.warning("a sign-in returned that was not started here", provider=provider.key, ip=device.ip)
         raise Invalid(STALE)
     return pending
 
@@ -385,7 +385,7 @@ NO_ACCOUNT = "There is no account for %(email)s here. Ask whoever runs this serv
 
 
 async def log_in_by_proxy(runtime: Runtime, named: ProxyUser, device: Device) -> NewSession:
-    """The portal has asked for passwords and codes; its groups decide who is an admin, if the operator wishes."""
+    """The portal has asked for passwords and codes; its groups decide who is an admin, if that is set up."""
     login = runtime.http.proxy_login
     assert login is not None
     email = email_address(named.email)

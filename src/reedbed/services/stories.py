@@ -392,7 +392,7 @@ async def _ask_about(runtime: Runtime, pairs: Sequence[WaitingPair]) -> Sequence
         answers.append(answer)
         return read_verdicts(answer, len(pairs))
 
-    # Stories are everybody's, so the budget of the instance pays.
+    # All users share the stories, so the budget of the instance pays.
     verdicts = await ask_model(runtime, None, pairs_prompt([pair.texts for pair in pairs]), read)
     return verdicts or (["unsure" for _ in pairs] if answers else [])
 

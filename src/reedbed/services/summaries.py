@@ -243,7 +243,7 @@ async def _request_of_new(
     *,
     skip_older: bool = False,
 ) -> tuple[int, int]:
-    """With `skip_older`, only the newest of very many are looked at: nobody reads all that an import brings."""
+    """With `skip_older`, only the newest of very many are looked at: an import brings more than anyone reads."""
     key = f"{kind}:{user.id}"
     async with runtime.db.read() as tx:
         rows, preferences = await folders.of_user(tx, user.id), preferences_of(user)

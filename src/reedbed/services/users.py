@@ -174,7 +174,7 @@ async def check_owner_remains(tx: Tx, user: User) -> None:
 
 
 async def check_may_log_in(runtime: Runtime, user: User) -> None:
-    """Called after the password was verified, so it may tell the state of the account."""
+    """Called after the password was verified, so it may reveal the state of the account."""
     if user.disabled_at is not None:
         raise Forbidden(DISABLED)
     if user.email_verified_at is None and runtime.mailer is not None:
@@ -268,7 +268,7 @@ async def member_to_change(runtime: Runtime, actor: User, user_id: int, becoming
 
 
 def may_change(actor: User, user: User, becoming: str = "user") -> bool:
-    """Owners may change everybody, admins only plain users."""
+    """Owners may change all users, admins only plain users."""
     return actor.role == "owner" or (not user.operates and becoming == "user")
 
 

@@ -205,7 +205,7 @@ async def admit(runtime: Runtime, token: str, ip: str | None) -> HubSubscription
     async with runtime.db.read() as tx:
         subscription = await websub.get_by_token(tx, token)
     if subscription is None:
-        await spend(runtime, f"websub-stranger:{network_of(ip)}", UNKNOWN_CALLERS)
+        await spend(runtime, f"websub-unknown:{network_of(ip)}", UNKNOWN_CALLERS)
         raise NotFound(UNKNOWN)
     await spend(runtime, f"websub:{subscription.id}", FROM_HUB)
     return subscription
@@ -278,7 +278,9 @@ async def _record_forged(runtime: Runtime, subscription: HubSubscription, ip: st
 
 
 def _unrequested(subscription: HubSubscription, mode: str | None) -> NotFound:
-    log.warning("hub verifies what nobody asked for", feed=subscription.feed_id, hub=subscription.hub_url, mode=mode)
+    log.warning(
+        "hub verifies a request that was never made", feed=subscription.feed_id, hub=subscription.hub_url, mode=mode
+    )
     return NotFound(NOT_ASKED)
 
 

@@ -1,4 +1,4 @@
-"""One-time codes and recovery codes, and the steps of a login that a browser has begun."""
+"""One-time codes and recovery codes, and the steps of a login that a browser has started."""
 
 from collections.abc import Sequence
 

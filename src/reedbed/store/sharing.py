@@ -127,7 +127,7 @@ async def remove(tx: Tx, user_id: int, target_id: int) -> bool:
 
 
 async def set_messages(tx: Tx, user_id: int, target_id: int, *, digests: bool, stopped_feeds: bool) -> bool:
-    """Whether the target is told of digests and of feeds that stop; False if there is no such target."""
+    """Set whether the target gets digests and feeds that stop; False if there is no such target."""
     params = {"owner": user_id, "target": target_id, "digests": digests, "stopped_feeds": stopped_feeds}
     return await tx.run(_SET_MESSAGES, params) == 1
 
@@ -141,7 +141,7 @@ async def targets_for_stopped_feeds(tx: Tx, user_id: int) -> Sequence[int]:
 
 
 async def subscribers_telling(tx: Tx, feed_id: int) -> Sequence[int]:
-    """Subscribers of the feed with a target that is told when it stops."""
+    """Subscribers of the feed with a target that gets a message when it stops."""
     return await tx.all(_WANTING, {"feed_id": feed_id})
 
 

@@ -153,7 +153,7 @@ async def get(tx: Tx, user_id: int) -> User | None:
 
 
 async def active(tx: Tx) -> list[User]:
-    """Everybody who may log in."""
+    """All users who may log in."""
     return await tx.all(_ACTIVE)
 
 

@@ -173,7 +173,7 @@ def writer_of(digest: Digest) -> str:
 
 
 def facts_of(digest: Digest) -> str:
-    """`87 entries from 31 feeds, told as 12 items.`"""
+    """`87 entries · 31 feeds · 12 items`"""
     if digest.status != "ready":
         return ""
     parts = [

@@ -146,7 +146,7 @@ def _folder(language: str) -> Path:
 class CheckedTranslations(gettext.GNUTranslations):
     """Leaves out translations whose placeholders no caller fills, so that their texts stay in English.
 
-    The tests refuse such a catalogue; but one that somebody edited must not break pages, either.
+    The tests refuse such a catalogue; but an edited one must not break pages either.
     """
 
     def _parse(self, fp: Any) -> None:

@@ -36,7 +36,7 @@ async def listen_to_digest(
 async def _listen(
     request: Request, runtime: Runtime, caller: Caller, kind: SourceKind, source_id: int, back: str
 ) -> Response:
-    """Play it if it is ready; else it is being read, and an event tells the page when it is done."""
+    """Play it if it is ready; else it is being read, and an event informs the page when it is done."""
     try:
         spoken = await request_spoken(runtime, caller.user, kind, source_id)
     except Conflict as error:

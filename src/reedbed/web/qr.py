@@ -55,11 +55,11 @@ def _capacity(version: int) -> int:
 
 def _codewords(data: bytes, version: int) -> bytes:
     bits = f"0100{len(data):0{16 if version >= 10 else 8}b}" + "".join(f"{byte:08b}" for byte in data)
-    room = 8 * _data_codewords(version)
-    bits += "0" * min(4, room - len(bits))
+    capacity = 8 * _data_codewords(version)
+    bits += "0" * min(4, capacity - len(bits))
     bits += "0" * (-len(bits) % 8)
     filled = bytes(int(bits[start : start + 8], 2) for start in range(0, len(bits), 8))
-    padding = (b"\xec\x11" * (room // 8))[: room // 8 - len(filled)]
+    padding = (b"\xec\x11" * (capacity // 8))[: capacity // 8 - len(filled)]
     return _interleaved(filled + padding, version)
 
 
@@ -197,8 +197,8 @@ class _Drawing:
         return [[self._dark[y][x] ^ (not self._fixed[y][x] and _MASKS[mask](x, y) == 0) for x in size] for y in size]
 
 
-def _square(reach: int) -> Iterator[tuple[int, int]]:
-    return ((dx, dy) for dy in range(-reach, reach + 1) for dx in range(-reach, reach + 1))
+def _square(radius: int) -> Iterator[tuple[int, int]]:
+    return ((dx, dy) for dy in range(-radius, radius + 1) for dx in range(-radius, radius + 1))
 
 
 def _penalty(matrix: Matrix) -> int:

@@ -16,7 +16,7 @@ A_YEAR = 365 * 24 * 3600
 
 @sheet_router.get("/themes.css")
 async def show_themes(runtime: CurrentRuntime, v: str = "") -> Response:
-    """For everybody, as the page of the login has the theme, too."""
+    """Without a login, because the login page has the theme too."""
     recipes = runtime.recipes.current
     known = v == recipes.style_version and v != ""
     caching = f"public, max-age={A_YEAR}, immutable" if known else "no-store"

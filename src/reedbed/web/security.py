@@ -1,4 +1,4 @@
-"""The security settings: how somebody gets in, who is in now, and the latest logins."""
+"""The security settings: ways to log in, open sessions, and the latest logins."""
 
 from collections.abc import Mapping, Sequence
 from datetime import tzinfo

@@ -22,7 +22,7 @@ from reedbed.web.views.settings import TokenView as ShownToken
 
 FRESHRSS, GOOGLE_READER, FEVER = "FreshRSS", "Google Reader API", "Fever"
 E_READERS = "Kobo, Kindle, PocketBook"
-APPLE, ANDROID, DESK = "iPhone, iPad, Mac", "Android", "Windows, Mac, Linux"
+APPLE, ANDROID, DESKTOP = "iPhone, iPad, Mac", "Android", "Windows, Mac, Linux"
 
 
 @record
@@ -42,8 +42,8 @@ APPS = (
     App("Capy Reader", ANDROID),
     App("FeedMe", ANDROID),
     App("FocusReader", ANDROID),
-    App("Fluent Reader", DESK, GOOGLE_READER, ""),
-    App("RSS Guard", DESK, f"{GOOGLE_READER}, {FRESHRSS}"),
+    App("Fluent Reader", DESKTOP, GOOGLE_READER, ""),
+    App("RSS Guard", DESKTOP, f"{GOOGLE_READER}, {FRESHRSS}"),
     App("NewsFlash", "Linux"),
     App("Fiery Feeds, ReadKit", APPLE, FEVER, "/fever/"),
     App("KOReader, Thorium Reader", E_READERS, "OPDS", "/opds"),

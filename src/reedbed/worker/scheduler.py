@@ -130,4 +130,4 @@ async def _group_stories(runtime: Runtime, grouper: StoryGrouper) -> None:
 
 async def _decide_pairs(runtime: Runtime) -> None:
     while decided := await decide_pairs(runtime):
-        log.info("doubtful pairs were judged", pairs=decided)
+        log.info("doubtful story pairs decided", pairs=decided)

@@ -46,7 +46,7 @@ function takeAway(image) {
   if (pictures && !pictures.childElementCount) pictures.closest("figure").remove();
 }
 
-// Errors of pictures are only heard on the way down, and not at all before this script is there.
+// Errors of pictures are only seen in the capture phase, and not at all before this script is there.
 document.addEventListener("error", ({ target }) => target.matches?.(LISTED) && takeAway(target), true);
 for (const image of document.querySelectorAll(LISTED))
   if (image.complete && image.currentSrc && !image.naturalWidth) takeAway(image);

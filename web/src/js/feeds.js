@@ -45,7 +45,7 @@ drop?.addEventListener("drop", (event) => {
   drop.querySelector("input[type=file]").files = event.dataTransfer.files;
   drop.requestSubmit();
 });
-// A server that answers before the file has arrived is not heard, so its limit is known here.
+// A server that answers before the file has arrived is not read by the browser, so its limit is known here.
 document.addEventListener("htmx:beforeRequest", (event) => {
   const file = event.detail.elt === drop && drop.querySelector("input[type=file]").files[0];
   if (!file || file.size <= Number(drop.dataset.most)) return;

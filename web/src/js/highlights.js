@@ -47,7 +47,7 @@ export function paint() {
     const its = painted.filter(([quote]) => quote.closest("[data-color]").dataset.color === color);
     CSS.highlights.set(`kept-${color}`, new Highlight(...its.map(([, range]) => range)));
   }
-  const evidence = rangesOf(prose, "#framing .said q").map(([, range]) => range);
+  const evidence = rangesOf(prose, "#framing .reason-quote q").map(([, range]) => range);
   CSS.highlights.set("evidence", new Highlight(...evidence));
 }
 
@@ -70,14 +70,14 @@ function find(prose, quote) {
   const range = new Range();
   const walker = document.createTreeWalker(prose, NodeFilter.SHOW_TEXT);
   let seen = 0;
-  let begun = false;
+  let started = false;
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const end = seen + node.length;
-    if (!begun && from < end) {
+    if (!started && from < end) {
       range.setStart(node, from - seen);
-      begun = true;
+      started = true;
     }
-    if (begun && to <= end) {
+    if (started && to <= end) {
       range.setEnd(node, to - seen);
       return range;
     }

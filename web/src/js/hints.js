@@ -1,4 +1,4 @@
-// Hints that appear once on a device, when somebody does by hand what there is a quicker way for.
+// Hints that appear once on a device, when a user does by hand what there is a quicker way for.
 import { storedMap } from "./stored-map.js";
 import { showToast, toastIsShown } from "./toast.js";
 import { translate } from "./i18n.js";
@@ -7,7 +7,7 @@ const OFTEN = 5;
 const uses = storedMap("hints", 10);
 const byFinger = matchMedia("(pointer: coarse)").matches;
 
-/** After a few times the hint is given; whoever knows the quicker way already is never told. */
+/** After a few times the hint appears; not for those who know the quicker way already. */
 function note(hint, text) {
   const times = (uses.get(hint) ?? 0) + 1;
   if (times > OFTEN || (times === OFTEN && toastIsShown())) return;

@@ -8,7 +8,7 @@ const PAUSE = 15_000;
 const MOST = 50;
 
 const shown = new Map(); // id of a row: how long it was on the screen, and since when it is
-const told = new Set();
+const reported = new Set();
 let passed = new Map();
 let read = [];
 let open = null; // the entry in the article pane
@@ -34,8 +34,8 @@ function look(changes) {
 function pass(row, { ms, since }) {
   const id = idOf(row);
   const time = Math.round(ms + (since === null ? 0 : performance.now() - since));
-  if (time < GLANCE || told.has(id) || !row.hasAttribute("data-unread")) return;
-  told.add(id);
+  if (time < GLANCE || reported.has(id) || !row.hasAttribute("data-unread")) return;
+  reported.add(id);
   passed.set(id, time);
   later();
 }

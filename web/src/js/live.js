@@ -19,7 +19,7 @@ const HIDDEN_FOR = 30_000;
 let stream = null;
 let wait = 1000;
 let fresh = 0;
-let told = 0;
+let lastRefresh = 0;
 let hideTimer = 0;
 
 function listen() {
@@ -27,7 +27,7 @@ function listen() {
   stream = new EventSource(beginning());
   stream.addEventListener("open", () => (wait = 1000));
   stream.addEventListener("error", retryWhenClosed);
-  for (const [name, handle] of Object.entries(HEARD))
+  for (const [name, handle] of Object.entries(HANDLERS))
     stream.addEventListener(name, (event) => {
       if (event.lastEventId) document.body.dataset.newest = event.lastEventId;
       handle(parsed(event));
@@ -40,7 +40,7 @@ function beginning() {
   return newest ? `${address}?since=${encodeURIComponent(newest)}` : address;
 }
 
-const HEARD = {
+const HANDLERS = {
   counts: () => refreshCountsSoon(),
   new_entry: noteNew,
   state_changed: noteState,
@@ -72,7 +72,7 @@ function quiet() {
   stream = null;
 }
 
-/** `{feed_id, ids}`: the page is told how many there are, never what is in them. */
+/** `{feed_id, ids}`: the page learns how many there are, never what is in them. */
 function noteNew(news) {
   refreshCountsSoon();
   refreshFeedsSoon();
@@ -83,8 +83,8 @@ function noteNew(news) {
   if (!document.querySelector("#rows .row")) return fillSoon();
   line.hidden = false;
   line.firstElementChild.textContent = translateCount("fresh", fresh);
-  if (Date.now() - told > MINUTE) {
-    told = Date.now();
+  if (Date.now() - lastRefresh > MINUTE) {
+    lastRefresh = Date.now();
     announce(translateCount("new", fresh));
   }
 }
@@ -129,13 +129,13 @@ function noteUpdate(news) {
 function noteNotice(notice) {
   const { event, rule, entries, target, webhook } = notice;
   if (event === "shared") return showToast(translate("shared", { name: target }));
-  if (event === "not_shared") return tell(notice.problem, "/settings/sharing");
-  if (event === "answered") return tell(notice.question, `/ask/${notice.question_id}`);
-  if (webhook) return tell(translate("webhookOff", webhook), `/settings/webhooks/${webhook.id}`);
-  if (rule && entries?.length) tell(`${rule.name}: ${entries[0].title}`, `/entry/${entries[0].id}`);
+  if (event === "not_shared") return announceLink(notice.problem, "/settings/sharing");
+  if (event === "answered") return announceLink(notice.question, `/ask/${notice.question_id}`);
+  if (webhook) return announceLink(translate("webhookOff", webhook), `/settings/webhooks/${webhook.id}`);
+  if (rule && entries?.length) announceLink(`${rule.name}: ${entries[0].title}`, `/entry/${entries[0].id}`);
 }
 
-function tell(words, where) {
+function announceLink(words, where) {
   showToast(words, { label: translate("show"), act: () => location.assign(where) });
 }
 
@@ -152,7 +152,7 @@ function noteSpoken({ status, title, entry_id }) {
   showToast(translate("spoken", { title }), { label: translate("play"), act: () => playRecording(entry_id) });
 }
 
-/** "12 of 40" in the foot of the sidebar and in the message that the refresh has begun. */
+/** "12 of 40" in the foot of the sidebar and in the message that the refresh has started. */
 function showRefresh({ done, total }) {
   const place = document.getElementById("refresh-progress");
   const text = translate("ofTotal", { n: number(done), total: number(total) });
@@ -160,7 +160,7 @@ function showRefresh({ done, total }) {
   extendToast("/refresh", text);
   if (done < total) return;
   setTimeout(() => place && (place.textContent = ""), MINUTE / 20);
-  refreshTreeSoon(); // it tells when feeds were looked at
+  refreshTreeSoon(); // it shows when feeds were checked
   refreshFeedsSoon();
 }
 

@@ -9,7 +9,7 @@ import { findRow, sectionOf } from "./virtual-list.js";
 import { forgetUndo } from "./toast.js";
 import { translate } from "./i18n.js";
 
-const SAID = { read: ["unread", "read"], starred: ["unstarred", "starred"], later: ["unlater", "later"] };
+const MESSAGES = { read: ["unread", "read"], starred: ["unstarred", "starred"], later: ["unlater", "later"] };
 const NOT_SENT = Number.MAX_SAFE_INTEGER;
 const known = storedMap("marks", 600); // "id:what" → [value, when]; see `showKnown`
 const turns = new Map(); // "id:what" → the request under way
@@ -23,7 +23,7 @@ export async function mark(id, what, value, { quiet = false, undoable = true } =
     forgetUndo();
   }
   show(id, what, value);
-  if (!quiet) announce(translate(SAID[what][Number(value)]));
+  if (!quiet) announce(translate(MESSAGES[what][Number(value)]));
   try {
     const sent = await inTurn(`${id}:${what}`, () => send(`/entry/${id}/${what}`, { value }));
     noteSent([id], what, value, sent);
@@ -131,7 +131,7 @@ function paint(id, what, value) {
 /** A text that was kept may be older than what its row says. */
 export function pressAs(row, text) {
   text.querySelector(".read").toggleAttribute("data-unread", row.hasAttribute("data-unread"));
-  for (const what of Object.keys(SAID))
+  for (const what of Object.keys(MESSAGES))
     for (const button of text.querySelectorAll(`form[data-mark="${what}"] button`))
       press(button, what, isMarked(row.id.slice(1), what));
 }

@@ -13,7 +13,7 @@ const kept = document.getElementById("kept");
 
 async function register() {
   if (!("serviceWorker" in navigator) || !document.body.dataset.live) return;
-  const unseen = !navigator.serviceWorker.controller; // nobody kept this page when it was loaded
+  const unseen = !navigator.serviceWorker.controller; // this page was not cached when it was loaded
   await navigator.serviceWorker.register("/sw.js");
   const { active } = await navigator.serviceWorker.ready;
   const shell = [...document.querySelectorAll("link[rel=stylesheet], link[rel=icon], script[src]")].map(
@@ -50,7 +50,7 @@ async function sendWaiting(wait = FIRST_WAIT) {
     try {
       noteSent([id], what, value, await send(`/entry/${id}/${what}`, { value }));
     } catch (error) {
-      if (error.status === 401) break; // until somebody logs in
+      if (error.status === 401) break; // until a user logs in
       if (isOffline(error) || error.status === 429 || error.status >= 500) {
         retry = setTimeout(sendWaiting, wait, Math.min(2 * wait, LONGEST_WAIT));
         break;

@@ -1,4 +1,4 @@
-// Opening entries beside the list. The address always tells what is shown, so Back, reload and new tabs work.
+// Opening entries beside the list. The address always names what is shown, so Back, reload and new tabs work.
 import { announce } from "./announce.js";
 import { hasMore, loadMore } from "./infinite-scroll.js";
 import { afterPaint, morph } from "./dom.js";
@@ -97,7 +97,7 @@ function present(nodes) {
   const row = read && findRow(read.dataset.entry);
   if (row) linkNeighbours(row, nodes);
   if (row) pressAs(row, nodes);
-  else forget(asked); // Nothing would tell how it is marked when it is shown again.
+  else forget(asked); // Nothing would report how it is marked when it is shown again.
   put(nodes);
   if (read && !row) showKnown();
   showPane("article");
@@ -146,7 +146,7 @@ function linkNeighbours(row, nodes) {
 function nameNext(row, place) {
   if (!row || !place) return;
   const title = linkOf(row).cloneNode(true);
-  title.querySelector(".said-unread")?.remove();
+  title.querySelector(".unread-text")?.remove();
   const link = place.querySelector("a");
   link.href = title.href;
   link.lang = linkOf(row).closest("[lang]").lang;

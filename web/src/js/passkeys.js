@@ -39,7 +39,7 @@ async function offer() {
     const answer = await ask("/api/v1/auth/passkeys/options", { mediation: "conditional", signal: waiting.signal });
     send(login, answer, "passkey");
   } catch {
-    // Nobody chose one; the button and the password are still there.
+    // None was chosen; the button and the password are still there.
   }
 }
 

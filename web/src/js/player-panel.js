@@ -25,8 +25,8 @@ export function showMoment(at, length) {
   track.setAttribute("aria-valuemax", String(Math.round(length)));
   track.setAttribute("aria-valuenow", String(Math.round(at)));
   const chapter = chapterAt(at);
-  const said = text("position", { at: clock(at), total: clock(length) });
-  track.setAttribute("aria-valuetext", chapter ? `${said}, ${chapter.title}` : said);
+  const label = text("position", { at: clock(at), total: clock(length) });
+  track.setAttribute("aria-valuetext", chapter ? `${label}, ${chapter.title}` : label);
   lightUp(at);
   listenToTrack(track);
 }
@@ -120,10 +120,10 @@ function line(time, words) {
   const number = document.createElement("span");
   number.className = "num";
   number.textContent = time;
-  const said = document.createElement("span");
-  said.dir = "auto";
-  said.textContent = words;
-  button.append(number, said);
+  const label = document.createElement("span");
+  label.dir = "auto";
+  label.textContent = words;
+  button.append(number, label);
   return button;
 }
 
@@ -166,7 +166,7 @@ function searchTranscript({ target }) {
   find("[data-hits]").textContent = words ? text("found", { n: hits }) : "";
 }
 
-/** The chapter and the sentence that are heard now. */
+/** The chapter and the sentence that play now. */
 function lightUp(at) {
   if (!panelIsOpen()) return;
   mark(".chapter-list", chapters.findLastIndex((chapter) => chapter.start <= at));

@@ -1,8 +1,8 @@
-// Tell the server how far this reader is. What could not be sent is sent when the network is back.
+// Report the position to the server. What could not be sent is sent when the network is back.
 import { change } from "./requests.js";
 
 const UNSENT = "reedbed:position";
-/** The name of this tab: events that carry it tell of its own changes. */
+/** The name of this tab: events that carry it are about its own changes. */
 export const SOURCE = (sessionStorage["reedbed:source"] ??= Math.random().toString(36).slice(2, 10));
 
 export function address(path, item) {

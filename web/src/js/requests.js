@@ -39,7 +39,7 @@ export async function json(url) {
   return (await checked(await fetch(url, { headers: { Accept: "application/json" } }))).json();
 }
 
-/** Tell what went wrong and offer the way on. */
+/** Show what went wrong and offer the way on. */
 export function explain(error, again) {
   if (error instanceof Refused && error.status === 401) {
     showToast(translate("login"), { label: translate("loginAct"), act: logIn });

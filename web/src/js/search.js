@@ -1,4 +1,4 @@
-// The search field suggests how to go on, remembers recent searches in this browser, and tells how many entries match.
+// The search field suggests how to go on, remembers recent searches in this browser, and shows how many entries match.
 import { json, part } from "./requests.js";
 import { storedMap } from "./stored-map.js";
 

@@ -1,4 +1,4 @@
-// The sidebar: its menus, renaming in place, hiding what is read, the cards of feeds in trouble, and its renewal.
+// The sidebar: its menus, renaming in place, hiding what is read, the cards of failing feeds, and its renewal.
 import { announce } from "./announce.js";
 import { refreshCounts } from "./counts.js";
 import { tick } from "./dom.js";
@@ -90,7 +90,7 @@ function keepFeeds() {
   }
 }
 
-if (!document.body.dataset.live) localStorage.removeItem(KEPT); // nobody is logged in
+if (!document.body.dataset.live) localStorage.removeItem(KEPT); // no user is logged in
 const waits = document.querySelector("#tree-feeds[data-waits]");
 if (waits)
   refreshTree().then(() => {
@@ -240,12 +240,12 @@ function check(panel, of, act) {
   content?.querySelector(`[data-do="${act}"]`)?.setAttribute("aria-checked", "true");
 }
 
-/** What is chosen in a submenu is said beside the line that opens it. */
+/** What is chosen in a submenu stands beside the line that opens it. */
 function hint(panel, of) {
   const chosen = panel.querySelector(`template[data-of="${of}"]`)?.content.querySelector("[aria-checked=true] span");
   if (!chosen) return;
-  const said = Object.assign(document.createElement("span"), { className: "hint", textContent: chosen.textContent });
-  panel.querySelector(`[data-opens="${of}"] > .end`).before(said);
+  const label = Object.assign(document.createElement("span"), { className: "hint", textContent: chosen.textContent });
+  panel.querySelector(`[data-opens="${of}"] > .end`).before(label);
 }
 
 function addFacts(panel, { feed, unread_count }) {
@@ -499,7 +499,7 @@ tree?.addEventListener("touchend", (event) => {
   press = null;
 });
 
-// --- Cards of feeds in trouble
+// --- Cards of failing feeds
 
 let card = null;
 tree?.addEventListener("click", async (event) => {

@@ -27,7 +27,7 @@ export function showServerToast(html, about = "") {
   wait();
 }
 
-/** How far what the toast tells of has come; the toast stays as long as there is something to tell. */
+/** The progress of what the toast is about; the toast stays until it is done. */
 export function extendToast(about, text) {
   const message = place.querySelector(`.toast[data-about="${about}"] > span`);
   if (!message) return;

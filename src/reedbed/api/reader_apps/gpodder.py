@@ -208,7 +208,7 @@ async def nextcloud_play(request: Request, runtime: CurrentRuntime) -> Response:
 
 @router.post("/index.php/login/v2")
 async def begin_login(request: Request, runtime: CurrentRuntime) -> Response:
-    """Login flow v2: the app opens the page in a browser and asks until somebody has granted it."""
+    """Login flow v2: the app opens the page in a browser and asks until a user has granted it."""
     name = request.headers.get("user-agent", "").partition("/")[0].partition(" ")[0]
     started = await start_login(runtime, name, client_ip(request))
     base = place_of(request, runtime)

@@ -20,7 +20,7 @@ COMPARED = 100
 KEEPS = 0.98
 """What is left of a session after the next one: about fifty count."""
 MIN_SESSIONS, MIN_PAIRS = 5, 30
-"""Before so much nothing is said."""
+"""With less data there is no verdict."""
 BETTER, WORSE = 1.0, 0.3
 """How many standard errors the model must be ahead of time order to be used again, and to stay in use."""
 

@@ -3,7 +3,7 @@
 score = base + source + the weights of the other features. `base` and `source` are not learnt by descent but counted:
 the smoothed share of what was shown that the user chose, of all sources and of this one. So the model knows as
 much as that share from the beginning, and the weights learn what the share does not explain. A weight counts
-n / (n + `DOUBT`) after n acts. The score is a sum, so its terms are the explanation.
+n / (n + `PRIOR`) after n acts. The score is a sum, so its terms are the explanation.
 """
 
 from array import array
@@ -30,7 +30,7 @@ STRENGTH: Mapping[Act, float] = {
     "highlighted": 3.0,
     "shared": 3.0,
 }
-"""How much an act says. `app`: marked read alone by another app, which does not tell how long it was open."""
+"""How much an act says. `app`: marked read alone by another app, which does not know how long it was open."""
 
 Pin = Literal["more", "less", "never"]
 PINS: Mapping[str, float] = {"more": 1.5, "less": -1.5, "never": 0.0}
@@ -41,7 +41,7 @@ MAX_KNOWN = 2_000
 MAX_PINS = 500
 
 RATE = 0.7
-DOUBT = 2.0
+PRIOR = 2.0
 SMOOTHING = 2.0
 """Acts that the share of all sources counts as, in the share of one."""
 FADE_AT = 60.0
@@ -86,7 +86,7 @@ class InterestModel:
     def __init__(self) -> None:
         # By feature; all five have the same keys in the same order.
         self.weights: dict[int, float] = {}
-        """What the feature adds to a score, reduced by doubt; of a source: what its share adds. 0 if pinned."""
+        """What the feature adds to a score, less while there are few acts; of a source: what its share adds. 0 if pinned."""
         self._raw: dict[int, float] = {}
         self._squares: dict[int, float] = {}
         self.seen: dict[int, float] = {}
@@ -210,7 +210,7 @@ class InterestModel:
 
     def _update_weight(self, key: int) -> None:
         seen = self.seen[key]
-        self.weights[key] = 0.0 if key in self.pins else self._raw[key] * seen / (seen + DOUBT)
+        self.weights[key] = 0.0 if key in self.pins else self._raw[key] * seen / (seen + PRIOR)
 
     def _update_source_weight(self, key: int) -> None:
         share = (self.liked[key] + SMOOTHING * self._rate) / (self.seen[key] + SMOOTHING)

@@ -1,1 +1,1 @@
-"""Services that an entry can be sent to: to keep its link, or to tell somebody of it."""
+"""Services that an entry can be sent to: to keep its link, or to show a message about it."""

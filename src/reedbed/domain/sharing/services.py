@@ -103,7 +103,7 @@ class Service:
 
     @property
     def takes_messages(self) -> bool:
-        """Whether it can tell of digests and of feeds that stop."""
+        """Whether it can get messages about digests and feeds that stop."""
         return self.purpose is Purpose.TELL or not self.steps
 
 

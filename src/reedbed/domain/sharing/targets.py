@@ -38,9 +38,9 @@ class ShareTarget:
     problem: Failure | None
     """Why the last link was rejected; None if it was accepted."""
     digests: bool = False
-    """It is told of each new digest."""
+    """It gets a message for each new digest."""
     stopped_feeds: bool = False
-    """It is told of each feed that stops."""
+    """It gets a message for each feed that stops."""
     connector: Service = MISSING
     """For the kind of a file or plugin: the service, as long as it is there."""
 

@@ -13,9 +13,9 @@ Verdict = Literal["same", "different", "unsure"]
 PAIRS_PER_REQUEST = 20
 """Pairs in one request to the model."""
 MAX_WAITING = 500
-"""When more pairs are in doubt, the newest are judged."""
+"""When more pairs are in doubt, the newest are decided."""
 WAITS = DAY
-"""A pair that could not be judged for so long stays as it is."""
+"""A pair that could not be decided for so long stays as it is."""
 
 
 @record

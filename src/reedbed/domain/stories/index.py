@@ -63,7 +63,7 @@ _NO_NAMES = 0.53
 _SAME_NUMBER = 0.8
 """The same, when both have a number that is hardly shared by chance: a rate of 11.2 percent."""
 _UNMARKED_NAMES = 1.15
-"""Factor when capitals show no names, so that no word weighs more than the others."""
+"""Factor when capitals show no names, so that no word counts more than the others."""
 _ONE_NAME_ONLY = 0.46
 """Factor when nearly everything shared is one name: two events in one town, two reports on one company."""
 _JOIN_BESIDES = 0.09

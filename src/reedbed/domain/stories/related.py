@@ -13,7 +13,7 @@ _MIN_CLOSENESS = 0.12
 
 
 def related_search(row: EntryRow) -> str:
-    """A search for any of the words that tell most; empty if there are none."""
+    """A search for any of the most telling words; empty if there are none."""
     return " OR ".join(f'"{word}"' for word in telling_words(row.title, row.summary, row.language or ""))
 
 
@@ -37,7 +37,7 @@ def _words(row: EntryRow) -> HeadlineWords:
 
 
 def _weighted(words: HeadlineWords, counts: Counter[str], total: int) -> dict[str, float]:
-    """The words as a unit vector; those that many of the matches have weigh little."""
+    """The words as a unit vector; those that many of the matches have count little."""
     weights = {word: weight * math.log(1 + (total + 1) / (counts[word] + 1)) for word, weight in words.weights.items()}
     length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
     return {word: weight / length for word, weight in weights.items()}

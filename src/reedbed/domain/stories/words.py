@@ -71,7 +71,7 @@ GENERIC = frozenset(
 
 
 # Kinds of events that outlets and languages name by different words. Two strikes are still two stories, so each kind
-# weighs less than other words.
+# counts less than other words.
 _EVENTS = (
     "earthquake earthquakes quake quakes tremor tremors beben erdbeben erdstoß séisme séismes tremblement "
     "terremoto sismo temblor",

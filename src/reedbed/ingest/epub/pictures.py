@@ -109,7 +109,7 @@ def _saved(image: "Image.Image", kind: str, **options: object) -> bytes:
 # --- Covers
 
 _COVER = (1_200, 1_800)
-_PAPER, _INK, _REED = "#f4f3ea", "#262c26", "#2f6645"
+_PAPER, _INK, _GREEN = "#f4f3ea", "#262c26", "#2f6645"
 _LINES = 6
 
 
@@ -121,14 +121,14 @@ def draw_cover(title: str, date: str) -> bytes:
     draw = ImageDraw.Draw(image)
     for number in range(17):
         x, height = 60 + number * 68, 330 + (number * 197) % 260
-        draw.line((x, 1_800, x, 1_800 - height), fill=_REED, width=10)
-        draw.ellipse((x - 15, 1_800 - height - 110, x + 15, 1_800 - height), fill=_REED)
+        draw.line((x, 1_800, x, 1_800 - height), fill=_GREEN, width=10)
+        draw.ellipse((x - 15, 1_800 - height - 110, x + 15, 1_800 - height), fill=_GREEN)
     y = 260
     for line in _wrapped(title if _is_drawable(title) else "", 24)[:_LINES]:
         draw.text((100, y), line, font=ImageFont.load_default(92), fill=_INK)
         y += 112
-    draw.text((104, y + 30), date if _is_drawable(date) else "", font=ImageFont.load_default(52), fill=_REED)
-    draw.text((104, 130), "Reedbed", font=ImageFont.load_default(52), fill=_REED)
+    draw.text((104, y + 30), date if _is_drawable(date) else "", font=ImageFont.load_default(52), fill=_GREEN)
+    draw.text((104, 130), "Reedbed", font=ImageFont.load_default(52), fill=_GREEN)
     return _saved(image, "JPEG", quality=85, optimize=True)
 
 

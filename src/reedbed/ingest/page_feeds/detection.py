@@ -331,12 +331,12 @@ def _spans(page: PageDocument, roots: Sequence[int]) -> list[tuple[tuple[int, in
     sizes = sorted(len(gap) for gap in known if gap)
     if len(known) < 2 or len(sizes) < 0.6 * len(known):
         return [((root, page.ends[root]),) for root in roots]
-    usual = sizes[len(sizes) // 2]
+    typical = sizes[len(sizes) // 2]
     trailing, leading = _trailing(page, roots[-1]), _leading(page, roots[0])
     if trailing or not leading:
-        tails = [*gaps, trailing[:usual]]
+        tails = [*gaps, trailing[:typical]]
         return [(_span(page, root), *_each(page, tail)) for root, tail in zip(roots, tails, strict=True)]
-    heads = [leading[-usual:], *gaps]
+    heads = [leading[-typical:], *gaps]
     return [(*_each(page, head), _span(page, root)) for root, head in zip(roots, heads, strict=True)]
 
 

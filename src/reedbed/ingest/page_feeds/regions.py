@@ -1,4 +1,4 @@
-"""Tell side matter of a page from its content: navigation, footers, boxes of popular links, advertisements."""
+"""Separate side matter of a page from its content: navigation, footers, boxes of popular links, advertisements."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Judge whether a text can be the title of an entry."""
+"""Decide whether a text can be the title of an entry."""
 
 import re
 from collections.abc import Sequence

@@ -173,9 +173,9 @@ def _read_damaged(source: OpenedDocument, url: str) -> ParsedFeed | NotAFeed | D
     feed = read_feed(root, url=url)
     if feed is None:
         return _OTHER_XML if not result.entries else DoubtfulResult(_OTHER_XML)
-    return _with_doubt(replace(feed, truncated=result.truncated), result)
+    return _check_completeness(replace(feed, truncated=result.truncated), result)
 
 
-def _with_doubt(feed: ParsedFeed, result: RepairedDocument) -> ParsedFeed | DoubtfulResult:
+def _check_completeness(feed: ParsedFeed, result: RepairedDocument) -> ParsedFeed | DoubtfulResult:
     """Fewer entries than start tags: unclosed tags have swallowed some."""
     return DoubtfulResult(feed) if len(feed.entries) < min(result.entries, 500) else feed

@@ -315,7 +315,7 @@ async def _store_mail(runtime: Runtime, box: Mailbox, validity: int, mail: Mailb
 
 
 async def _record_failure(runtime: Runtime, box: Mailbox, failure: Failure) -> None:
-    log.info("a mailbox could not be looked into", mailbox=box.id, reason=failure.message)
+    log.info("a mailbox could not be checked", mailbox=box.id, reason=failure.message)
     now = runtime.now()
     wait = min(EVERY * 2 ** min(box.failures, 10), MAX_WAIT)
     async with runtime.db.write() as tx:

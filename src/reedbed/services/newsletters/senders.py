@@ -125,7 +125,7 @@ async def _unsubscribe_from_list(runtime: Runtime, sender: Sender) -> Failure | 
     to, subject, text = request
     result = await runtime.mailer.send(Email(to, subject, text), runtime.now())
     if isinstance(result, NotSent):
-        log.info("a list could not be told", sender=sender.id, reason=result.reason)
+        log.info("unsubscribe mail not sent", sender=sender.id, reason=result.reason)
         return None if result.try_again else REFUSED
     return Failure(FailureCode.UNSUBSCRIBE_MAILED)
 

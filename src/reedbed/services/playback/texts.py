@@ -1,4 +1,4 @@
-"""Chapters and transcripts of recordings: in the feed, or fetched when somebody first asks for them."""
+"""Chapters and transcripts of recordings: in the feed, or fetched on the first request."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Tell those who want it that a feed has stopped, and once a week which of their feeds need them."""
+"""Notify users who want it when a feed stops, and once a week list the feeds that need their attention."""
 
 from collections.abc import Sequence
 
@@ -26,13 +26,13 @@ GIVE_UP_AFTER = 12 * HOUR
 
 
 async def enqueue_stopped(tx: Tx, feed_ids: Sequence[int], now: Instant) -> None:
-    """Enqueue a job for each feed that has just stopped; it finds out whom to tell."""
+    """Enqueue a job for each feed that has just stopped; it finds out whom to notify."""
     for feed_id in feed_ids:
         await jobs.add(tx, STOPPED_JOB, {"feed_id": feed_id}, now=now)
 
 
 async def report_stopped(runtime: Runtime, job: Job) -> Done | Later:
-    """Job handler. Without a user: enqueue a job for each subscriber who wants to be told."""
+    """Job handler. Without a user: enqueue a job for each subscriber who wants a message."""
     from reedbed.store import sharing  # feeds seldom stop
 
     feed_id = job.payload["feed_id"]
@@ -44,11 +44,11 @@ async def report_stopped(runtime: Runtime, job: Job) -> Done | Later:
         wanting |= set(await sharing.subscribers_telling(tx, feed_id))
         for user_id in sorted(wanting):
             await jobs.add(tx, STOPPED_JOB, {"feed_id": feed_id}, now=runtime.now(), user_id=user_id)
-    return Done({"told": len(wanting)})
+    return Done({"notified": len(wanting)})
 
 
 async def enqueue_broken_lists(runtime: Runtime) -> int:
-    """Chore: enqueue the weekly list for everybody who wants it; return how many."""
+    """Chore: enqueue the weekly list for all users who want it; return how many."""
     async with runtime.db.write() as tx:
         wanting = [user for user in await users.active(tx) if preferences_of(user).broken_feeds_weekly]
         for user in wanting:
@@ -71,7 +71,7 @@ async def mail_broken_feeds(runtime: Runtime, job: Job) -> Done | Later:
 
 
 async def _tell_stopped(runtime: Runtime, job: Job, user_id: int, feed_id: int) -> Done | Later:
-    """Nothing is told if the feed was left, paused or started again meanwhile."""
+    """Nothing is sent if the feed was left, paused or started again meanwhile."""
     from reedbed.store import sharing
 
     async with runtime.db.read() as tx:
@@ -93,7 +93,7 @@ async def _tell_stopped(runtime: Runtime, job: Job, user_id: int, feed_id: int) 
             await enqueue_push_notes(tx, user_id, note, runtime.now())
         targets = await sharing.targets_for_stopped_feeds(tx, user_id)
         await enqueue_shared_note(tx, user_id, targets, note, runtime.now())
-    return Done({"told": channel})
+    return Done({"notified": channel})
 
 
 def _stop_reason(feeds: Sequence[SubscribedFeedRow]) -> Failure | None:

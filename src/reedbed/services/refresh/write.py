@@ -386,7 +386,7 @@ def _fail(pending: Sequence[Waiting], error: Exception) -> None:
 
 
 def _unawaited_future() -> "asyncio.Future[WriteResult]":
-    """A future that nobody awaits. Reading its exception avoids a warning; failures are logged elsewhere."""
+    """A future that is not awaited. Reading its exception avoids a warning; failures are logged elsewhere."""
     future: asyncio.Future[WriteResult] = asyncio.get_running_loop().create_future()
     future.add_done_callback(lambda finished: finished.exception())
     return future

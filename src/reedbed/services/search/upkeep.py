@@ -54,7 +54,7 @@ async def rebuild_search(runtime: Runtime) -> int:
 
 
 async def index_everything(db: Database, tell: Callable[[int], None]) -> int:
-    """Index all missing entries of a database that nobody else uses; `tell` gets the size of each batch."""
+    """Index all missing entries of a database that is not in use; `tell` gets the size of each batch."""
     return await _index_missing(db, KnownWords(), on_indexed=tell, pausing=False)
 
 

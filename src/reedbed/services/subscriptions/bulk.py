@@ -26,7 +26,7 @@ DEFAULTS = SubscriptionChange(
     unread_limit=None,
     without_shorts=False,
 )
-"""The settings of a feed that nobody has changed. Title, address and folders are not among them."""
+"""The default settings of a feed. Title, address and folders are not among them."""
 
 
 @record

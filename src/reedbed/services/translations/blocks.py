@@ -25,7 +25,7 @@ _RELATED = tuple(
     frozenset(group.split())
     for group in ("da no nb nn sv", "id ms", "hr sr bs sl", "cs sk", "pt es gl ca", "ru bg mk be", "nl af")
 )
-"""Languages that short texts do not tell apart."""
+"""Languages that cannot be distinguished in short texts."""
 
 Texts = Mapping[str, str | None]
 """By the key of the block: its translation, or None where every try failed."""

@@ -293,7 +293,7 @@ class TranslationRequester:
 
 
 async def _request_new(runtime: Runtime, user: User, newest: int) -> int:
-    """Only the newest of very many: nobody reads all that an import brings. Entries from before are left alone."""
+    """Only the newest of very many: an import brings more than anyone reads. Entries from before are left alone."""
     key, preferences = f"translations:{user.id}", preferences_of(user)
     target = target_language(runtime, preferences)
     async with runtime.db.read() as tx:

@@ -327,7 +327,7 @@ class database_size(_Number):
 
 
 class database_in_use(_Number):
-    """Bytes of the database without free pages. PostgreSQL cannot tell, so there it is the whole size."""
+    """Bytes of the database without free pages. PostgreSQL does not know, so there it is the whole size."""
 
     sqlite = (
         "(SELECT (page_count - freelist_count) * page_size"

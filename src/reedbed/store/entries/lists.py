@@ -96,7 +96,7 @@ class _ListVariant:
     has_hidden: bool
     once: bool
     """Leave out what repeats the address of an entry in the list."""
-    usual: bool
+    has_default_size: bool
     """The page has the default size, so the SQL contains the number. PostgreSQL then reuses one plan for all
     users. With a parameter it plans each page again, which takes longer than the page itself."""
 
@@ -121,7 +121,7 @@ async def page(
         since=query.since is not None,
         has_hidden=scope.has_hidden,
         once=_once(query, scope),
-        usual=size == DEFAULT_SIZE,
+        has_default_size=size == DEFAULT_SIZE,
     )
     rows = await tx.all(_PAGE(variant), _params(user_id, query, scope, cursor, size))
     if query.view == "history":
@@ -146,7 +146,7 @@ async def newest(tx: Tx, user_id: int, query: ViewQuery, limit: int) -> "list[Ca
         since=query.since is not None,
         has_hidden=scope.has_hidden,
         once=_once(query, scope),
-        usual=False,
+        has_default_size=False,
     )
     return await tx.all(_newest_family()(variant), _params(user_id, query, scope, None, limit))
 
@@ -251,7 +251,7 @@ def _positions(variant: _ListVariant) -> Select[Any]:
 
 
 def _ranked(variant: _ListVariant) -> Select[Any]:
-    newest = _walked(replace(variant, order="newest", continued=False, usual=False)).subquery("newest")
+    newest = _walked(replace(variant, order="newest", continued=False, has_default_size=False)).subquery("newest")
     if variant.rank == "shortest":
         ranked = select(entries.c.words.label("key"), newest.c.entry_id).join_from(
             newest, entries, entries.c.id == newest.c.entry_id
@@ -372,7 +372,11 @@ def _bounds(variant: _ListVariant, key: ColumnElement[Any], entry_id: ColumnElem
 
 
 def _page_size(variant: _ListVariant) -> ColumnElement[int]:
-    return literal_column(str(DEFAULT_SIZE)) if variant.usual else bindparam("wanted", type_=BigInteger)
+    return literal_column(str(DEFAULT_SIZE)) if variant.has_default_size else bindparam("wanted", type_=BigInteger)
+
+
+def _rank(variant: _ListVariant) -> ColumnElement[int]:
+    return literal_column(str(DEFAULT_SIZE - 1)) if variant.has_default_size else bindparam("rank", type_=BigInteger)
 
 
 def _merged(variant: _ListVariant) -> Select[Any]:
@@ -402,7 +406,7 @@ def _last_of_feed(variant: _ListVariant, table: FromClause) -> ColumnElement[int
         select(key)
         .where(*_visible_to_subscription(row), *_bounds(variant, key, entry_id), *_not_repeated(variant, entry_id))
         .order_by(*in_direction(variant.order, key, entry_id))
-        .offset(literal_column(str(DEFAULT_SIZE - 1)) if variant.usual else bindparam("rank", type_=BigInteger))
+        .offset(_rank(variant))
         .limit(1)
         .correlate(subscriptions)
         .scalar_subquery()

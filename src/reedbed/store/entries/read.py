@@ -162,7 +162,7 @@ class EntryText:
     other_folders: str | None = None
     """The folders of the feed besides `folder_id`, as `parse_folders` reads them."""
     transcript: str = ""
-    """Of the recording, as plain text, once somebody asked for it."""
+    """Of the recording, as plain text, if it was ever requested."""
 
     @property
     def folder_ids(self) -> tuple[int, ...]:

@@ -78,5 +78,5 @@ async def leave_host(tx: Tx, host: str, token: str) -> None:
 
 
 async def delete_old_turns(tx: Tx, age: Millis) -> int:
-    """Delete hosts that nobody has asked for so long."""
+    """Delete hosts without a request for so long."""
     return await tx.run(_DELETE_OLD_TURNS, {"age": age})

@@ -78,7 +78,7 @@ async def put_transcript(tx: Tx, entry_id: int, transcript: str, now: Instant) -
 
 
 async def words(tx: Tx, entry_id: int) -> str:
-    """The transcript as plain text, for search, summaries and questions; empty if nobody asked for it yet."""
+    """The transcript as plain text, for search, summaries and questions; empty if it was not requested yet."""
     return await tx.one(_WORDS, {"entry": entry_id}) or ""
 
 

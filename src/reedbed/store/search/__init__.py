@@ -93,7 +93,7 @@ class _Engine(Protocol[P]):
         """Which of these entries match; None if that would cost more than `max_cost` µs."""
         ...
 
-    def usual(self, plan: P) -> float:
+    def typical_cost(self, plan: P) -> float:
         """Typical µs to find one match by walking a list."""
         ...
 
@@ -201,7 +201,7 @@ class _Search(Generic[P]):
         """The plans to try. On SQLite a cursor is valid only for the plan that produced it."""
         cost_per_hit = self._hit_cost(1) + (TEXT_COST if self.plan.text else 0.0)
         by_index = SearchPlan(self._step_index, span, cost_per_hit, self.engine.FIRST_HITS, self._fixed_cost)
-        cost_in_list = cost_per_hit + self.engine.usual(self.plan)
+        cost_in_list = cost_per_hit + self.engine.typical_cost(self.plan)
         by_list = SearchPlan(self._step_list, span, cost_in_list, FIRST_LISTED, estimate_cost=self._entry_cost)
         if not self.plan.index.groups:
             return [by_list]
@@ -257,7 +257,7 @@ class _Search(Generic[P]):
         return await self._match_in_text(ids, self.plan.text) if ids and self.plan.text else Checked(ids, 0.0)
 
     async def _match_in_text(self, ids: set[int], words: Words) -> Checked:
-        """Which of these match, judged by the text that was indexed."""
+        """Which of these match, by the text that was indexed."""
         entries = await texts.indexed_text(self.tx, list(ids))
         good = await asyncio.to_thread(
             lambda: {entry.id for entry in entries if words.match(self._search_words(entry))}

@@ -156,7 +156,7 @@ async def check(tx: Tx, plan: PostgresqlPlan, ids: Sequence[int], max_cost: floa
     return Checked(matching if words.groups else set(ids) - matching, cost)
 
 
-def usual(plan: PostgresqlPlan) -> float:
+def typical_cost(plan: PostgresqlPlan) -> float:
     return plan.asking
 
 
@@ -233,10 +233,10 @@ def _vector(words: SearchWords) -> str:
     columns = ((words.title, "A"), (words.author, "B"), (words.text, ""))
     tokens = [(token, weight) for column, weight in columns for token in column.split()]
     lexemes = [f"{token}:{place}{weight}" for place, (token, weight) in enumerate(tokens[:_MAX_POSITIONS], 1)]
-    room = _MAX_BYTES - sum(len(token.encode()) for token, _ in tokens[:_MAX_POSITIONS])
+    remaining = _MAX_BYTES - sum(len(token.encode()) for token, _ in tokens[:_MAX_POSITIONS])
     for token in dict.fromkeys(token for token, _ in tokens[_MAX_POSITIONS:]):
-        room -= len(token.encode())
-        if room < 0:
+        remaining -= len(token.encode())
+        if remaining < 0:
             break
         lexemes.append(token)
     return " ".join(lexemes)

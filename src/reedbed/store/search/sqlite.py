@@ -118,7 +118,7 @@ _KEYS_OF = Query(
 _RANGE = Query(
     text("SELECT (SELECT max(key) FROM search_keys) - (SELECT min(key) FROM search_keys)"), into=optional(int)
 )
-# How many index pages lie between two words, judged by the first word of each page, which is what FTS5 itself
+# How many index pages lie between two words, estimated from the first word of each page, which is what FTS5 itself
 # looks up first. A page holds a few hundred matches.
 _PAGES = Query(
     text(
@@ -274,7 +274,7 @@ def fixed_cost(plan: SqlitePlan) -> float:
     return plan.gathered * PREFIX_COST
 
 
-def usual(plan: SqlitePlan) -> float:
+def typical_cost(plan: SqlitePlan) -> float:
     """A prefix that is cheap enough to collect occurs in at most one of ten entries."""
     return 10 * CHECK_COST if plan.gathered else CHECK_COST
 

@@ -200,7 +200,7 @@ _WAITING = Query(
     .where(
         _is_waiting,
         story_pairs.c.added_at >= bindparam("since", type_=BigInteger),
-        # Stories are everybody's, so texts that not everyone may see are not judged.
+        # All users share the stories, so texts of private feeds are not sent to the model.
         feeds.c.owner_id.is_(None),
         _other_feed.c.owner_id.is_(None),
         entries.c.audience_id.is_(None),
@@ -241,13 +241,13 @@ _DELETE_OLD_PAIRS = Command(delete(story_pairs).where(story_pairs.c.added_at < b
 
 
 async def add_pairs(tx: Tx, pairs: Sequence[tuple[int, int]], now: Instant, *, limit: int) -> None:
-    """Remember pairs to judge; of all that wait, the newest are kept."""
+    """Store pairs for a model to decide; of all that wait, the newest are kept."""
     await tx.run_many(_NEW_PAIR, [{"id": id_, "other_id": other_id, "now": now} for id_, other_id in pairs])
     await tx.run(_DELETE_OVERFLOW, {"kept": limit})
 
 
 async def waiting_pairs(tx: Tx, since: Instant, limit: int) -> list[WaitingPair]:
-    """Return pairs that nobody has judged, the newest first, without private entries."""
+    """Return undecided pairs, the newest first, without private entries."""
     return await tx.all(_WAITING, {"since": since, "limit": limit})
 
 

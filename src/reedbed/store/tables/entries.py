@@ -44,7 +44,7 @@ entry_bodies = Table(
     Column("full_content", Text),
     moment("full_attempted_at", null=True),
     Column("translated", Text),  # sanitised HTML of all translations, for the search index
-    Column("transcript", Text),  # plain text of the recording's transcript, once somebody asked for it
+    Column("transcript", Text),  # plain text of the recording's transcript, fetched on request
     partial_index("ix_entry_bodies_full", "entry_id", where="full_content IS NOT NULL"),
 )
 
@@ -155,7 +155,7 @@ story_splits = Table(  # the user has removed the entry from the story
     sqlite_with_rowid=False,
 )
 
-story_pairs = Table(  # the story of the one entry may be that of the other: a model judges it
+story_pairs = Table(  # the story of the one entry may be that of the other: a model decides
     "story_pairs",
     metadata,
     Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),

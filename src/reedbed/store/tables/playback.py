@@ -17,7 +17,7 @@ recordings = Table(  # the audio and video files of entries
     sqlite_with_rowid=False,
 )
 
-recording_texts = Table(  # fetched when somebody first asked for them
+recording_texts = Table(  # fetched on the first request
     "recording_texts",
     metadata,
     Column("entry_id", Id, ForeignKey("entries.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),

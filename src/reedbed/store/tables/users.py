@@ -90,7 +90,7 @@ passkeys = Table(
     Index("ix_passkeys_user_id", "user_id"),
 )
 
-# Steps of a login or a confirmation that a browser has begun; each can be completed once.
+# Steps of a login or a confirmation that a browser has started; each can be completed once.
 challenges = Table(
     "challenges",
     metadata,

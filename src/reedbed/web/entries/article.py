@@ -157,7 +157,7 @@ def _enclosure(entry_id: int, enclosure: EntryEnclosure, recording: Recording | 
 
 
 def length_text(seconds: int | None, position: int = 0) -> str:
-    """`33 min`, or what is left of a recording that was begun."""
+    """`33 min`, or what is left of a recording that was started."""
     if not seconds:
         return ""
     left = max(0, seconds - position)

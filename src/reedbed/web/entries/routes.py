@@ -92,8 +92,8 @@ class ListRequest:
     async def choice(self, tx: Tx, name: str) -> ListChoice:
         kept = await list_settings.of_list(tx, self.user_id, storable(name))
         has_interest = preferences_of(self.caller.user).interest
-        usual = "interest" if name == "priority" else preferred_order(self.caller.user)
-        return ListChoice(kept, usual, self.order, has_interest)
+        default = "interest" if name == "priority" else preferred_order(self.caller.user)
+        return ListChoice(kept, default, self.order, has_interest)
 
     @property
     def wants(self) -> str:

@@ -197,7 +197,7 @@ def _refresh_url(subscription: Subscription) -> str:
 
 
 def _differences(subscription: Subscription) -> Iterator[str]:
-    """The settings that are not as with a feed that nobody has changed."""
+    """The settings that differ from the default."""
     named = (
         (subscription.paused, translate("Paused")),
         (subscription.interval is not None, translate("Interval")),

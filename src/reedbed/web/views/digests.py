@@ -180,4 +180,4 @@ class QuestionPage:
     search_url: str = ""
     can_be_watched: bool = False
     is_watched: bool = False
-    """The user is told when an entry answers it."""
+    """The user is notified when an entry answers it."""

@@ -164,7 +164,7 @@ class SummaryView:
     """Why it is unavailable; if ready, why it is the built-in extract instead of the model's text."""
     language: str = ""
     asked: bool = True
-    """False: nobody requested it yet, so the block requests it once it is visible."""
+    """False: it was not requested yet, so the block requests it once it is visible."""
     seconds: int = 4
     """Polling interval while pending."""
 

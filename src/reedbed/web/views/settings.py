@@ -237,7 +237,7 @@ class NotificationSettings:
     """Feeds with notifications on."""
     digests: bool = False
     stopped: tuple[SelectOption, ...] = ()
-    """How the user is told that a feed has stopped."""
+    """How the user learns that a feed has stopped."""
     broken_weekly: bool = False
     has_mail: bool = True
 
@@ -359,7 +359,7 @@ class ShareSettings:
     chosen: SelectOption
     fields: tuple[SecretField, ...]
     asks_address: bool = True
-    """The service has no address that is the same for everybody."""
+    """The service has no address that is the same for all users."""
     test: ShareTestView | None = None
     name: str = ""
     url: str = ""
