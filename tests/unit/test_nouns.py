@@ -1,4 +1,4 @@
-"""Modules are named after a noun or plumbing of docs/architecture.md; class names are unique."""
+"""Modules are named after a noun or plumbing of docs/architecture.md; class names are unique; words are plain."""
 
 import ast
 import re
@@ -6,6 +6,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+
+from scripts.measure import dialect_in_names, dialect_in_prose, syntax_trees
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "reedbed"
@@ -62,3 +64,9 @@ def test_a_class_name_stands_for_one_class() -> None:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(str(file.relative_to(SOURCES)))
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+def test_names_and_prose_are_in_the_words_of_the_field() -> None:
+    """The words that are refused are listed in `scripts/measure.py`."""
+    assert dict(dialect_in_names(syntax_trees())) == {}
+    assert list(dialect_in_prose()) == []

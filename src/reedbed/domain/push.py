@@ -1,6 +1,6 @@
 """Push notifications: checking a browser's subscription, and the notifications for feeds, rules, digests and answers.
 
-They contain only texts of feeds, rules and digests; why a feed has stopped is told in the user's language.
+They contain only texts of feeds, rules and digests; why a feed has stopped is in the user's language.
 """
 
 import base64

@@ -79,7 +79,7 @@ def test_the_page_around_the_article_goes() -> None:
 
 
 HERONS = "".join(
-    f"<li><h3>{number}/40</h3><p>Heron number {number} of another lake, far away from these reeds and their shore.</p></li>"
+    f"<li><h3>{number}/40</h3><p>Heron number {number} of another lake, far away from these reeds.</p></li>"
     for number in range(40)
 )
 

@@ -86,7 +86,7 @@ class InterestModel:
     def __init__(self) -> None:
         # By feature; all five have the same keys in the same order.
         self.weights: dict[int, float] = {}
-        """What the feature adds to a score, less while there are few acts; of a source: what its share adds. 0 if pinned."""
+        """What the feature adds to a score, less after few acts; of a source: what its share adds. 0 if pinned."""
         self._raw: dict[int, float] = {}
         self._squares: dict[int, float] = {}
         self.seen: dict[int, float] = {}
