@@ -82,7 +82,7 @@ def test_a_rule_is_tried_kept_and_deleted(walk: Walk, way: Way) -> None:
 @both
 def test_a_search_is_suggested_counted_corrected_saved_and_deleted(walk: Walk, way: Way) -> None:
     page = walk("/search?q=canal", way)
-    expect(page.locator("#search-count")).to_have_text(re.compile(r"^\d+ (entry|entries)$"))
+    expect(page.locator("#search-count")).to_have_text(re.compile(r"^\d+ (entry|entries) in 1 feed$"))
     page.fill("#q", "canal feed:marr")
     option = page.get_by_role("option", name="The Marrowby Courier")
     expect(option.locator(".count")).to_have_text(re.compile(r"^\d+$"))

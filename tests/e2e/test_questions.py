@@ -16,5 +16,7 @@ def test_a_question_is_asked_and_its_answer_leads_to_the_entry(walk: Walk, way: 
     keep_picture(page, "ask", way)
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    copied = page.get_by_role("button", name="Copy with sources").get_attribute("data-copy") or ""
+    assert "the old canal.” [1]" in copied and "[1] The Marrowby Courier, 20" in copied and "http" in copied
     page.get_by_role("link", name="New question").click()
     expect(page.get_by_role("link", name="Where have the herons come back to?").first).to_be_visible()

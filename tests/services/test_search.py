@@ -24,6 +24,19 @@ async def test_a_crawled_entry_is_found_by_the_words_a_reader_sees(site: FeedSit
     assert await titles(harness, ann, "script OR egret") == []
 
 
+async def test_pictures_can_be_asked_for(site: FeedSite, harness: RuntimeHarness) -> None:
+    site.publish("Heron drawn", content='<p>A heron</p><img src="https://pictures.example/heron.png">')
+    site.publish("Heron told", content="<p>A heron</p>")
+    ann = await harness.person()
+    await harness.follow(site.feed_url(), user_id=ann)
+    await harness.check()
+    assert await titles(harness, ann, "heron has:picture") == ["Heron drawn"]
+    assert await titles(harness, ann, "has:images") == ["Heron drawn"]
+    assert await titles(harness, ann, "heron -has:picture") == ["Heron told"]
+    assert await titles(harness, ann, "heron has:picture -has:picture") == []
+    assert await titles(harness, ann, "has:feathers") == []
+
+
 async def test_signs_that_are_no_words_are_nowhere(site: FeedSite, harness: RuntimeHarness) -> None:
     site.publish("One")
     ann = await harness.person()

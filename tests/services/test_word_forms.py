@@ -130,8 +130,8 @@ async def test_matches_are_counted_and_beyond_a_limit_estimated(
     for number in range(60):
         await searched.put("heron" if number % 2 else "wagtail")
     await searched.put("one kingfisher")
-    assert await count_matches(harness.runtime, searched.reader, "kingfisher") == MatchCount(1)
-    assert await count_matches(harness.runtime, searched.reader, "nothing") == MatchCount(0)
+    assert await count_matches(harness.runtime, searched.reader, "kingfisher") == MatchCount(1, feeds=1)
+    assert await count_matches(harness.runtime, searched.reader, "nothing") == MatchCount(0, feeds=0)
     estimate = await count_matches(harness.runtime, searched.reader, "heron")
     assert estimate.is_estimate
     assert 24 <= estimate.count <= 36

@@ -72,6 +72,7 @@ class SuggestionResponse(ResponseModel):
 class MatchCountResponse(ResponseModel):
     count: int
     is_estimate: Annotated[bool, Field(description="Counting is exact to 1,000.")]
+    feeds: Annotated[int | None, Field(description="Number of feeds they are in; null for an estimate.")]
 
 
 @router.get("", summary="List saved searches")

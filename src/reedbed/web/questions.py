@@ -1,12 +1,12 @@
 """Ask questions about the user's own entries: ask, show an answer with its sources, list and delete."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
 
-from reedbed.domain.digests import DigestScope
+from reedbed.domain.digests import DigestScope, Sentence
 from reedbed.domain.errors import Invalid
 from reedbed.domain.questions import FAILED, Question
 from reedbed.domain.summaries import EXTRACT
@@ -19,6 +19,7 @@ from reedbed.services.ai import variant_for
 from reedbed.services.questions import ask_question, delete_question, get_question, watch_question
 from reedbed.services.runtime import Runtime
 from reedbed.store import questions
+from reedbed.store.entries import read as entries
 from reedbed.web.digests import EVERYTHING, parse_scope, scopes_of, source_view
 from reedbed.web.formats import full_time, zone_of
 from reedbed.web.forms import Text
@@ -37,7 +38,9 @@ from reedbed.web.views.digests import (
 from reedbed.web.views.layout import Toast
 
 
-def question_page(question: Question, now: Instant, zone: tzinfo) -> QuestionPage:
+def question_page(
+    question: Question, now: Instant, zone: tzinfo, addresses: Mapping[int, str] | None = None
+) -> QuestionPage:
     answer = question.answer
     sources = tuple(source_view(number, source, now, zone) for number, source in enumerate(answer.sources, 1))
     cites = {source.entry_id: CitationView(number, source.feed) for number, source in enumerate(answer.sources, 1)}
@@ -64,7 +67,26 @@ def question_page(question: Question, now: Instant, zone: tzinfo) -> QuestionPag
         search_url=f"/search?{urlencode({'q': question.question})}",
         can_be_watched=question.can_be_watched,
         is_watched=question.watched_at is not None,
+        copy=_copied(question, sources, addresses or {}) if answer.claims else "",
     )
+
+
+def _copied(question: Question, sources: Sequence[SourceView], addresses: Mapping[int, str]) -> str:
+    """The answer as text: each sentence with the numbers of its sources, and the sources below."""
+    numbers = {source.entry_id: number for number, source in enumerate(question.answer.sources, 1)}
+    claims = [
+        " ".join([f"“{claim.text}”" if question.model == EXTRACT else claim.text, _numbered(claim, numbers)])
+        for claim in question.answer.claims
+    ]
+    cited = [
+        f"[{view.number}] {view.feed}, {view.when.iso[:10]}: {view.title}\n{addresses.get(source.entry_id, '')}".strip()
+        for source, view in zip(question.answer.sources, sources, strict=True)
+    ]
+    return "\n\n".join([question.question, "\n".join(claims), "\n".join(cited)])
+
+
+def _numbered(claim: Sentence, numbers: Mapping[int, int]) -> str:
+    return "".join(f"[{numbers[id_]}]" for id_ in claim.entry_ids)
 
 
 def _quotes(question: Question, sources: Sequence[SourceView]) -> tuple[QuoteView, ...]:
@@ -147,7 +169,9 @@ async def ask(
 @router.get("/ask/{question_id}")
 async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, question_id: IdPath) -> Response:
     question = await get_question(runtime, caller.user_id, question_id)
-    view = question_page(question, runtime.now(), zone_of(request))
+    async with runtime.db.read() as tx:
+        rows = await entries.rows_by_ids(tx, caller.user_id, [source.entry_id for source in question.answer.sources])
+    view = question_page(question, runtime.now(), zone_of(request), {row.id: row.url or "" for row in rows})
     if is_htmx(request):
         return await page(request, "questions/answer.html", view, block="answer")
     return await app_page(request, runtime, caller, "questions/answer.html", view)

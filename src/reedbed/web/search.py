@@ -14,7 +14,7 @@ from reedbed.domain.pagination import Cursor, Order, decode_cursor, encode_curso
 from reedbed.domain.records import record
 from reedbed.domain.search.excerpts import VISIBLE, Span, highlight
 from reedbed.domain.search.query import SearchQuery, UnreadMatches
-from reedbed.domain.search.suggestions import filters_in
+from reedbed.domain.search.suggestions import MatchCount, filters_in
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
@@ -92,10 +92,18 @@ async def show_count(runtime: CurrentRuntime, caller: CurrentCaller, _: SearchLi
         matches = await count_matches(runtime, caller.user_id, q)
     except Invalid:
         return Response(media_type="text/html")
-    text = ngettext("%(num)s entry", "%(num)s entries", matches.count)
+    return Response(_count_text(matches), media_type="text/html")
+
+
+def _count_text(matches: MatchCount) -> Markup:
+    entries = ngettext("%(num)s entry", "%(num)s entries", matches.count)
+    bold = Markup("<strong>%s</strong>") % entries
     if matches.is_estimate:
-        text = translate("About %(entries)s", entries=text)
-    return Response(escape(text), media_type="text/html")
+        return escape(translate("About %(entries)s")) % {"entries": bold}
+    if not matches.feeds:
+        return bold
+    text = ngettext("{entries} in %(num)s feed", "{entries} in %(num)s feeds", matches.feeds)
+    return escape(text).format(entries=bold)
 
 
 @router.get("/saved/{search_id}")
@@ -289,7 +297,7 @@ class SearchListBuilder(EntryListBuilder):
         return Empty("search", translate("Nothing found"), translate("Try fewer words, or other ones."))
 
 
-_OFFERED = ("is:unread", "is:starred", "is:later", "after:30d")
+_OFFERED = ("is:unread", "is:starred", "is:later", "has:picture", "after:30d")
 
 
 def _chips(words: str) -> Iterator[SearchChip]:

@@ -102,6 +102,23 @@ async def test_the_picture_of_a_video_comes_through_this_server(
     assert "https://i.ytimg.com" not in (await reader.get("/all")).text
 
 
+async def test_the_cover_of_a_recording_stands_beside_its_title_unless_the_text_shows_it(
+    reader: Client, site: FeedSite, harness: RuntimeHarness
+) -> None:
+    cover = "https://pictures.example/cover.png"
+    picture = f'<itunes:image href="{cover}"/>'
+    site.publish_episode("Lamps", key="a", more=picture)
+    site.publish_episode("Gas", key="b", more=picture, content=f'<p>Light.</p><img src="{cover}">')
+    site.publish("Paper", key="c", content=f'<img src="{cover}"><p>Ink.</p>')
+    await harness.follow(site.feed_url(), user_id=reader.user_id)
+    await harness.check()
+    listed = (await reader.get("/api/v1/entries")).json()["items"]
+    covers = {}
+    for entry in listed:
+        covers[entry["title"]] = 'class="ep"' in (await reader.get(f"/entry/{entry['id']}")).text
+    assert covers == {"Lamps": True, "Gas": False, "Paper": False}
+
+
 async def test_an_article_links_its_categories_and_its_comments(
     reader: Client, site: FeedSite, harness: RuntimeHarness
 ) -> None:

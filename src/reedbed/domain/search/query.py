@@ -12,7 +12,7 @@ from reedbed.domain.times import DAY, HOUR, Instant, Millis, from_datetime
 MAX_TEXT = 1_000
 MAX_TERMS = 32
 
-FilterKind = Literal["feed", "folder", "tag", "author", "lang", "category", "is"]
+FilterKind = Literal["feed", "folder", "tag", "author", "lang", "category", "is", "has"]
 
 
 @record
@@ -70,6 +70,8 @@ _QUOTES = str.maketrans("“”„«»", '"""""')
 QUERY_TOKEN = re.compile(r'(-)?(?:([A-Za-z]{2,8}):(?=[^\s]))?(?:"([^"]*)"?|([^\s"]+))')
 STATES = ("unread", "read", "starred", "later", "muted")
 """What may follow `is:`."""
+MEDIA = {"picture": "picture", "pictures": "picture", "image": "picture", "images": "picture"}
+"""What may follow `has:`, and what it is called here. Anything else after `has:` is a word to look for."""
 KINDS: dict[str, FilterKind] = {
     "feed": "feed",
     "folder": "folder",
@@ -126,6 +128,8 @@ class _QueryParser:
                 self._add_term(value, negated=negated, title_only=True, exact=exact)
             case "is" if value:
                 self._add_filter(Filter("is", value.lower(), negated))
+            case "has" if value.lower() in MEDIA:
+                self._add_filter(Filter("has", MEDIA[value.lower()], negated))
             case _ if value and operator in KINDS:
                 self._add_filter(Filter(KINDS[operator], value, negated))
             case _:

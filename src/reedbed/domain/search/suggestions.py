@@ -6,7 +6,7 @@ from difflib import SequenceMatcher, get_close_matches
 from typing import Literal
 
 from reedbed.domain.records import record
-from reedbed.domain.search.query import KINDS, MAX_TEXT, QUERY_TOKEN, STATES, Filter, SavedSearch
+from reedbed.domain.search.query import KINDS, MAX_TEXT, MEDIA, QUERY_TOKEN, STATES, Filter, SavedSearch
 from reedbed.domain.text import fold, query_tokens
 
 NameKind = Literal["feed", "folder", "tag"]
@@ -14,7 +14,7 @@ SuggestionKind = Literal["feed", "folder", "tag", "state", "time", "operator", "
 
 MAX_SUGGESTED = 8
 NAMED: tuple[NameKind, ...] = ("feed", "folder", "tag")
-OPERATORS = (*NAMED, "is", "title", "author", "category", "lang", "after", "before")
+OPERATORS = (*NAMED, "is", "has", "title", "author", "category", "lang", "after", "before")
 _TIMES = ("today", "yesterday", "7d", "30d", "1y")
 _MEANT = {
     "by": "author",
@@ -98,6 +98,9 @@ def suggest(typed: TypedQuery, names: Sequence[Name], saved: Sequence[SavedSearc
     match operator:
         case "is":
             return [_complete(typed, "state", f"is:{state}") for state in _completions(typed.value, STATES)]
+        case "has":
+            kinds = dict.fromkeys(MEDIA.values())
+            return [_complete(typed, "state", f"has:{kind}") for kind in _completions(typed.value, tuple(kinds))]
         case "after" | "before":
             return [_complete(typed, "time", f"{operator}:{time}") for time in _completions(typed.value, _TIMES)]
         case "":
@@ -252,6 +255,8 @@ def most_alike(word: str, words: Iterable[str]) -> list[str]:
 class MatchCount:
     count: int
     is_estimate: bool = False
+    feeds: int | None = None
+    """Number of feeds they are in; None where the count is an estimate."""
 
 
 def estimated_count(found: Sequence[int], oldest_id: int, newest_id: int) -> MatchCount:

@@ -29,7 +29,7 @@ from reedbed.store import search
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import HIGHEST, LOWEST
 from reedbed.store.entries import read as entries
-from reedbed.store.search import MatchingIds, NoSuchList, SearchFilter, texts
+from reedbed.store.search import MatchingIds, NoSuchList, SearchFilter, names, texts
 from reedbed.store.search.texts import Body
 
 SearchOrder = Literal["newest", "oldest", "relevance"]
@@ -133,8 +133,10 @@ async def count_matches(runtime: Runtime, user_id: int, text: str, within: ViewQ
         matches = await search.find(
             tx, user_id, expanded, filters, read=clean_text, limit=MAX_COUNTED, patience=COUNT_FACTOR
         )
-        if matches.next is None or not matches.ids:
-            return MatchCount(len(matches.ids), is_estimate=matches.next is not None)
+        if matches.next is None:
+            return MatchCount(len(matches.ids), feeds=len(await names.count(tx, user_id, "feed", matches.ids)))
+        if not matches.ids:
+            return MatchCount(0, is_estimate=True)
         oldest, newest = await texts.id_range(tx)
     return estimated_count(matches.ids, oldest, newest)
 

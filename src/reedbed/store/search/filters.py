@@ -38,6 +38,7 @@ class SearchFilter:
     muted: bool = False
     """Only muted entries; no other list contains them."""
     opened: bool | None = None
+    pictured: bool | None = None
     feeds: frozenset[int] | None = None
     without_feeds: frozenset[int] = frozenset()
     tags: frozenset[int] = frozenset()
@@ -76,6 +77,7 @@ class _FilterVariant:
     later: bool | None
     muted: bool
     opened: bool | None
+    pictured: bool | None
     feeds: str
     """Empty, "one" or "many"."""
     without_feeds: bool
@@ -101,6 +103,7 @@ def _shape(list_filter: SearchFilter) -> _FilterVariant:
         later=list_filter.later,
         muted=list_filter.muted,
         opened=list_filter.opened,
+        pictured=list_filter.pictured,
         feeds="" if list_filter.feeds is None else "one" if len(list_filter.feeds) == 1 else "many",
         without_feeds=bool(list_filter.without_feeds),
         tags=len(list_filter.tags) > 1,
@@ -173,6 +176,8 @@ def _state_conditions(variant: _FilterVariant) -> list[ColumnElement[bool]]:
     ]
     if variant.muted and variant.table is not muted:
         conditions.append(has_flag(muted, entries.c.id))
+    if variant.pictured is not None:
+        conditions.append(entries.c.image.is_not(None) if variant.pictured else entries.c.image.is_(None))
     # Entries that are unread, starred, saved for later or tagged are always visible to their user.
     if variant.table is entries or variant.table is muted:
         conditions.append(visible(with_muted=variant.muted))
@@ -280,6 +285,9 @@ def _states(query: SearchQuery, view: ViewQuery) -> SearchFilter | None:
         name, value = ("unread", term.negated) if term.value == "read" else (term.value, not term.negated)
         if states.setdefault(name, value) != value:
             return None
+    for term in _terms_of_kind(query, "has"):
+        if states.setdefault(term.value, not term.negated) == term.negated:
+            return None
     after = max((time for time in (query.after, view.since) if time is not None), default=None)
     languages = {term.value.lower(): term.negated for term in _terms_of_kind(query, "lang")}
     return SearchFilter(
@@ -288,6 +296,7 @@ def _states(query: SearchQuery, view: ViewQuery) -> SearchFilter | None:
         later=states.get("later"),
         muted=bool(states.get("muted")),
         opened=states.get("history"),
+        pictured=states.get("picture"),
         languages=frozenset(name for name, negated in languages.items() if not negated),
         without_languages=frozenset(name for name, negated in languages.items() if negated),
         after=after,

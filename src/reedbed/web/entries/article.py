@@ -4,7 +4,7 @@ from datetime import tzinfo
 from urllib.parse import urlencode
 
 from fastapi import Request
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from reedbed.domain.articles import shown_content, video_at
 from reedbed.domain.entries import Entry, EntryRow
@@ -89,6 +89,7 @@ def build_article(
         full=FullText(shown=content != entry.content, failed=full_failed) if row.url else None,
         video=_video(row.url, content, pictures),
         enclosures=_enclosures(entry),
+        cover=_cover(entry, content, pictures),
         versions=row.version - 1,
         changed=full_time(row.changed_at, now, zone) if row.changed_at else None,
         previous=_neighbour(around[0], place),
@@ -135,6 +136,13 @@ def _minutes(words: int) -> str:
 def _enclosures(entry: Entry) -> tuple[EnclosureView, ...]:
     found = {recording.url: recording for recording in recordings_of(entry.enclosures)}
     return tuple(_enclosure(entry.row.id, enclosure, found.get(enclosure.url)) for enclosure in entry.enclosures)
+
+
+def _cover(entry: Entry, content: str, pictures: Pictures) -> str:
+    url = entry.row.image
+    if not url or not recordings_of(entry.enclosures) or escape(url) in content:
+        return ""
+    return pictures.one(url) or ""
 
 
 def _enclosure(entry_id: int, enclosure: EntryEnclosure, recording: Recording | None) -> EnclosureView:

@@ -181,3 +181,5 @@ class QuestionPage:
     can_be_watched: bool = False
     is_watched: bool = False
     """The user is notified when an entry answers it."""
+    copy: str = ""
+    """The answer with its sources, as text."""

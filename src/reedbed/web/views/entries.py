@@ -277,6 +277,8 @@ class ArticleView:
     """Why it stands where it does in the order by interest."""
     full: FullText | None = None
     enclosures: tuple[EnclosureView, ...] = ()
+    cover: str = ""
+    """The picture of an entry with a recording, unless its text shows it."""
     video: VideoLink | None = None
     versions: int = 0
     changed: TimeView | None = None
