@@ -66,7 +66,7 @@ def _is_end(line: str, dot: int, after: int, punctuation: str) -> bool:
 
 
 def clean_sentences(text: str) -> list[str]:
-    """Those of the first sentences that stand alone, for a digest."""
+    """The first sentences that can stand alone, for a digest."""
     first = (_without_dateline(sentence) for _, sentence in islice(sentences(text[:1_500]), 4))
     return [sentence for sentence in first if _is_clean(sentence)]
 
@@ -145,7 +145,7 @@ def saves_reading(text: str) -> bool:
 
 
 def summarise(title: str, text: str) -> Extract:
-    """An extract whose text is empty where reading it would save nothing."""
+    """An extract. Its text is empty if reading it would save no time."""
     extracted = extract(title, text)
     saves = saves_reading(text) and len(extracted.text) <= MAX_SHARE * len(text)
     if saves and not _is_opening(extracted.text, text):
@@ -168,7 +168,7 @@ def extract(title: str, text: str) -> Extract:
 
 
 def _is_opening(summary: str, text: str) -> bool:
-    """Whether the first sentences of the text say the same in the same words."""
+    """Whether the extract only repeats the first sentences of the text."""
     first = (_without_dateline(sentence) for _, sentence in islice(sentences(text[:MAX_READ]), OPENING))
     opening = " ".join(first)
     return all(sentence in opening for _, sentence in sentences(summary))

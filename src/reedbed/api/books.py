@@ -215,7 +215,7 @@ async def remove(runtime: CurrentRuntime, caller: CurrentCaller, book_id: IdPath
 
 
 def book_file(request: Request, runtime: Runtime, book: Book, wanted: str | None) -> Response:
-    """The file or a range of it; also for the catalogue of e-readers, which ask by HEAD first."""
+    """The file or a range of it. E-readers request it through the catalogue, with HEAD first."""
     if book.status != "ready":
         raise NotFound("This book is not ready.")
     tag = f'"{book.id}-{book.finished_at}-{book.length}"'

@@ -148,7 +148,7 @@ async def _sound(request: Request, runtime: Runtime, user_id: int, spoken_id: in
     sound = await open_sound(runtime, user_id, spoken_id, wanted)
     tag, headers = sound.headers["ETag"], {**_PRIVATE, **sound.headers}
     if request.headers.get("if-range", tag) != tag:
-        # What the client holds a part of is another recording: it gets the whole new one.
+        # The client has a part of an older recording: send the whole new one.
         sound = await open_sound(runtime, user_id, spoken_id, None)
         headers = {**_PRIVATE, **sound.headers}
     known = request.headers.get("if-none-match", "")

@@ -68,14 +68,14 @@ class Subscription:
     unread_display: str
     """How the sidebar shows what is unread: see `UNREAD_DISPLAYS`."""
     in_unread: bool
-    """Whether the list of everything unread shows it, unless its first folder or one around that is kept out."""
+    """Whether the unread list shows it. If its first folder or a parent of that is left out, so is the feed."""
     feed: SubscribedFeed
     unread_limit: int | None = None
     """Only so many of its newest entries stay unread."""
     without_shorts: bool = False
     """Short videos of a channel are muted."""
     other_folders: tuple[int, ...] = ()
-    """The folders it lies in besides `folder_id`. What a folder sets for its feeds, the first one decides."""
+    """The other folders it is in. Settings that a folder has for its feeds come from `folder_id`."""
 
     @property
     def folder_ids(self) -> tuple[int, ...]:
@@ -117,7 +117,7 @@ def check_unread_display(display: str) -> str:
 
 
 def is_short_video(url: str | None) -> bool:
-    """A short video of YouTube, which feeds of channels link to by an address of its own."""
+    """A YouTube Short. Feeds of channels link to it with a different URL than to other videos."""
     return bool(url) and urlsplit(url or "").path.startswith("/shorts/") and "youtube.com" in (url or "")[:40]
 
 

@@ -63,7 +63,7 @@ VISITOR_COOKIE = "reedbed_visitor"
 """Form tokens are bound to it while there is no session yet (log-in, set-up)."""
 
 SIGN_IN_COOKIE = "reedbed_sign_in"
-"""Identifies the browser that began an external sign-in."""
+"""Identifies the browser that started an external sign-in."""
 
 DEVICE_COOKIE = "reedbed_device"
 """Outlives the session: failed log-ins elsewhere do not lock out a browser known to the account."""
@@ -305,7 +305,7 @@ async def _load_caller(request: Request) -> Caller | None:
 
 
 def proxy_user(request: Request) -> ProxyUser | None:
-    """Whom a trusted proxy names in the header for it."""
+    """The user that a trusted proxy names in the configured header."""
     return getattr(request.state, "proxy_user", None)
 
 
@@ -372,7 +372,7 @@ class ProxyHeadersMiddleware:
 
 
 def _proxy_user(scope: ClientIpScope, login: ProxyLogin) -> ProxyUser | None:
-    """Whom the proxy names. A header that comes twice or in another spelling may be the client's own."""
+    """The user that the proxy names. A header that is repeated or spelled differently may come from the client."""
     named = _single_header(scope, login.header)
     if not named:
         return None

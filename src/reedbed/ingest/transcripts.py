@@ -40,7 +40,7 @@ def _chapter(item: Any) -> Chapter | None:
 
 
 def in_order(chapters: list[Chapter]) -> list[Chapter]:
-    """One for each start."""
+    """At most one chapter per start time."""
     by_start = {chapter.start: chapter for chapter in chapters}
     return [by_start[start] for start in sorted(by_start)][:MAX_CHAPTERS]
 

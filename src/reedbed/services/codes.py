@@ -152,7 +152,7 @@ async def _check_app_code(runtime: Runtime, user: User, typed: str, attempt: Cod
 
 
 async def _check_recovery_code(runtime: Runtime, user: User, typed: str, attempt: CodeAttempt) -> None:
-    """They have 80 bits: the limit only bounds the noise, and a known browser has its own."""
+    """They have 80 bits, so the limit only bounds the load. A known browser has its own limit."""
     device = known_device(runtime.secret, attempt.device, user.email)
     spent = await charge_login(runtime, f"recovery:{user.id}", attempt.ip, device)
     async with runtime.db.write() as tx:
@@ -174,7 +174,7 @@ async def _record_failure(runtime: Runtime, user: User, attempt: CodeAttempt) ->
 
 
 async def hold_login(runtime: Runtime, user: User, browser: str) -> str:
-    """A ticket for the second step. It is no session: it only says whose code is to be checked."""
+    """A ticket for the second step. It is not a session: it only names the user whose code is checked."""
     ticket, now = new_token(), runtime.now()
     async with runtime.db.write() as tx:
         await codes.add_challenge(
@@ -184,7 +184,7 @@ async def hold_login(runtime: Runtime, user: User, browser: str) -> str:
 
 
 async def held_user(runtime: Runtime, ticket: str, browser: str) -> User:
-    """Whose code is to be checked in this browser."""
+    """The user whose code is checked in this browser."""
     async with runtime.db.read() as tx:
         held = await codes.get_challenge(tx, "code", token_hash(ticket), token_hash(browser), runtime.now())
         user = await users.get(tx, held.user_id or 0) if held else None
@@ -194,7 +194,7 @@ async def held_user(runtime: Runtime, ticket: str, browser: str) -> User:
 
 
 async def release_login(runtime: Runtime, tx: Tx, ticket: str, browser: str) -> None:
-    """The ticket was used. `Invalid` if it was used at the same time elsewhere."""
+    """Use up the ticket. `Invalid` if it was used elsewhere at the same time."""
     if await codes.pop_challenge(tx, "code", token_hash(ticket), token_hash(browser), runtime.now()) is None:
         raise Invalid(STALE)
 

@@ -54,7 +54,7 @@ async def get_highlight(runtime: Runtime, user_id: int, highlight_id: int) -> Hi
 async def change_highlight(
     runtime: Runtime, user_id: int, highlight_id: int, *, note: str | None = None, color: str | None = None
 ) -> Highlight:
-    """Set what is given; None leaves it as it is."""
+    """Change the given fields; None keeps a field as it is."""
     new_note = None if note is None else check_note(note)
     new_color = None if color is None else check_color(color)
     async with runtime.db.write() as tx:
@@ -72,7 +72,7 @@ async def change_highlight(
 
 
 async def review_highlight(runtime: Runtime, user_id: int, highlight_id: int) -> Highlight:
-    """Note that it was looked at again: it goes to the end of the rotation."""
+    """Record a review: the highlight moves to the end of the rotation."""
     async with runtime.db.write() as tx:
         reviewed = await highlights.set_reviewed(tx, user_id, highlight_id, runtime.now())
     if reviewed is None:

@@ -256,7 +256,7 @@ MAX_SHARED_MATCHES = 200
 async def enqueue_shared_matches(
     tx: Tx, user_id: int, target_id: int, rule_name: str, entry_ids: Sequence[int], now: Instant
 ) -> None:
-    """Send the entries that a rule matched to a service: as one message where people read it, else a link each."""
+    """Send the entries that a rule matched: one message to a service that shows messages, else one link each."""
     shared = {"target_id": target_id, "entry_ids": list(entry_ids[:MAX_SHARED_MATCHES]), "count": len(entry_ids)}
     await jobs.add(tx, SHARE_JOB, {**shared, "rule": rule_name}, now=now, user_id=user_id)
 

@@ -163,7 +163,7 @@ async def _resolve(tx: Tx, user_id: int, selection: Selection, feed_ids: list[in
 
 
 async def _with_repeated(tx: Tx, user_id: int, selection: Selection, *, read: bool) -> Selection:
-    """With the entries whose addresses the chosen ones repeat. What is marked unread stands for itself from then on."""
+    """Add the entries whose URLs these repeat. An entry that is marked unread no longer counts as a repeat."""
     if selection.ids is None:
         return selection
     if not read:

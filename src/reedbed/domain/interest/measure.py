@@ -1,4 +1,4 @@
-"""How often the model put what the user chose above what the user passed by, and how often time alone did.
+"""How often the model ranked chosen entries above entries passed by, and how often time order did.
 
 Each entry is predicted before it is learnt. Every pair of a chosen entry and one that was passed by on the screen in
 the same session counts once: the model is right where the score of the chosen one is higher, time order is right where
@@ -14,11 +14,11 @@ from reedbed.domain.records import record
 from reedbed.domain.times import HOUR, Instant
 
 PAUSE = HOUR
-"""After such a pause another session begins."""
+"""A session ends after this pause."""
 COMPARED = 100
-"""Entries of a session that the next one is compared with."""
+"""How many entries of the session a new one is compared with."""
 KEEPS = 0.98
-"""What is left of a session after the next one: about fifty count."""
+"""The weight that a session keeps after the next one; about fifty sessions count."""
 MIN_SESSIONS, MIN_PAIRS = 5, 30
 """With less data there is no verdict."""
 BETTER, WORSE = 1.0, 0.3
@@ -44,9 +44,9 @@ class HitRate:
 
     def __init__(self) -> None:
         self._recent: deque[tuple[float, Instant, bool]] = deque(maxlen=COMPARED)
-        """Of this session: score, time of the entry, and whether it was chosen."""
+        """The current session: score and time of each entry, and whether it was chosen."""
         self._now = [0.0, 0.0, 0.0, 0.0]
-        """Of this session: pairs, those in which the model and time were right, and the time of the last act."""
+        """The current session: number of pairs, in how many the model and time order were right, and the last act."""
         self._weight = self._model = self._time = self._errors = 0.0
         self.sessions = self.pairs = 0
         self.is_better = True

@@ -193,7 +193,7 @@ class _Planner:
         self.urls_listed: set[str] = set()
         """All normalized URLs of this document, to recognize an entry whose URL changed."""
         self.guids_differ = False
-        """Several entries, each with a guid of its own: an entry may change its URL and its title, too."""
+        """There are several entries with unique guids, so an entry may change both its URL and its title."""
         self.trust_guids = True
         self.keys_are_new = False
         """No entry is known by its guid or URL: some feeds write a new token into both at each fetch."""
@@ -313,7 +313,7 @@ class _Planner:
         return seen if not self.trust_guids or self._is_same_publication(seen, candidate.entry) else None
 
     def _is_same_publication(self, seen: Seen, entry: ParsedEntry) -> bool:
-        """Without a date, one equal text may be a notice that is given again; many equal texts are not."""
+        """Without dates, a single equal text may be a repeated notice; many equal texts are not."""
         if entry.published is None or seen.entry_id is None:
             return self.texts_are_known
         return entry.published == seen.published

@@ -28,11 +28,11 @@ class ShareTarget:
     id: int
     user_id: int
     kind: str
-    """One of `Kind`, or of a file or plugin of the operator."""
+    """A built-in `Kind`, or one from the operator's recipes and plugins."""
     name: str
     url: str
     secrets: Mapping[str, str] = field(repr=False)
-    """Everything that its fields hold; empty if it cannot be decrypted with the current key."""
+    """The values of its fields; empty if it cannot be decrypted with the current key."""
     created_at: Instant
     used_at: Instant | None
     problem: Failure | None
@@ -42,7 +42,7 @@ class ShareTarget:
     stopped_feeds: bool = False
     """It gets a message for each feed that stops."""
     connector: Service = MISSING
-    """For the kind of a file or plugin: the service, as long as it is there."""
+    """The service of a recipe or plugin, while the operator has it."""
 
     @property
     def service(self) -> Service:

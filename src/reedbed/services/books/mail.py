@@ -66,7 +66,7 @@ async def check_mail_allowed(runtime: Runtime, user: User) -> str:
 
 
 async def set_address(runtime: Runtime, user: User, address: str) -> User:
-    """Save where books are sent; an empty one ends it. An address of neither the user nor an e-reader gets a link."""
+    """Set the address for books; empty removes it. Only the user's own and those of e-readers need no confirmation."""
     if not address.strip():
         return await _save(runtime, user.id, {"book_address": "", "book_proof": ""})
     if runtime.mailer is None:
@@ -89,7 +89,7 @@ async def confirm_address(runtime: Runtime, token: str) -> str:
 
 
 async def confirmed_user(runtime: Runtime, token: str) -> tuple[User, str]:
-    """Whose link it is, and the address, as long as it is still the one to use."""
+    """The user and the address of the link, if the address is still the current one."""
     number, _, proof = token.partition("-")
     user_id = int(number) if number.isascii() and number.isdigit() and len(number) <= 16 else 0
     async with runtime.db.read() as tx:

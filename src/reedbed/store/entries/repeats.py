@@ -29,7 +29,7 @@ class RepeatedEntry(NamedTuple):
 
 
 def _is_only_one(entry: FromClause) -> ColumnElement[bool]:
-    """No other entry of its feed has its address."""
+    """Its URL is unique in its feed."""
     others = select(_same.c.id).where(
         _same.c.normalized_url == entry.c.normalized_url, _same.c.feed_id == entry.c.feed_id, _same.c.id != entry.c.id
     )
@@ -144,7 +144,7 @@ _ALSO_IN = Query(
 
 
 async def arriving(tx: Tx, entry_ids: Sequence[int], user_id: int | None = None) -> list[tuple[RepeatedEntry, str]]:
-    """What repeats an earlier entry, for each follower of both feeds or for one, with the stored preferences."""
+    """The repeats of earlier entries, for each follower of both feeds or for one, by their preferences."""
     pairs = await tx.all(_PAIRS, {"ids": list(entry_ids)})
     if not pairs:
         return []
@@ -168,7 +168,7 @@ async def firsts_of(tx: Tx, user_id: int, entry_ids: Sequence[int]) -> list[int]
 
 
 async def forget(tx: Tx, user_id: int, entry_ids: Sequence[int]) -> None:
-    """From now on these entries stand for themselves, because the user marked them unread."""
+    """These entries no longer count as repeats, because the user marked them unread."""
     await tx.run(_DELETE, {"user_id": user_id, "ids": list(entry_ids)})
 
 
@@ -177,7 +177,7 @@ async def clear(tx: Tx, user_id: int) -> None:
 
 
 async def leave_feed(tx: Tx, user_id: int, feed_id: int) -> list[int]:
-    """Before a feed is left, forget what repeats it; return those whose first entry is still unread."""
+    """Before a user leaves a feed, delete its repeats; return those whose first entry is still unread."""
     params = {"user_id": user_id, "feed_id": feed_id}
     pending = await tx.all(_UNREAD_FIRSTS_OF_FEED, params)
     await tx.run(_CLEAR_FIRSTS_OF_FEED, params)

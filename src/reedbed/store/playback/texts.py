@@ -16,7 +16,7 @@ from reedbed.store.tables import entry_bodies, recording_texts
 
 @record
 class StoredTexts:
-    """JSON; None was never fetched."""
+    """JSON; None if it was never fetched."""
 
     chapters: str | None = None
     chapters_at: Instant = 0

@@ -51,7 +51,7 @@ async def titles_in_list(runtime: Runtime, tx: Tx, user: User, ids: list[int]) -
 async def with_translation(
     request: Request, runtime: Runtime, tx: Tx, article: ArticleView, entry: Entry, user: User, pictures: Pictures
 ) -> ArticleView:
-    """The article in the language that the user wants, with the line that says so and changes it."""
+    """The article in the user's language, below a line that names the translation and changes it."""
     state = await translation_of(tx, runtime, user, entry)
     line = translation_line(state, user, runtime.now(), zone_of(request))
     if line is None:
@@ -75,7 +75,7 @@ async def with_translation(
 
 
 def translation_line(state: TranslationState, user: User, now: Instant, zone: tzinfo) -> TranslationLine | None:
-    """None where there is nothing to translate, and where the user reads the language and has not asked."""
+    """None if there is nothing to translate, or if the user reads the language and did not request one."""
     if state.status in ("unneeded", "none") and not state.source:
         return None
     reads = read_languages(preferences_of(user).languages_read)

@@ -37,10 +37,10 @@ class PartView:
     """A part of an entry that is picked on the page."""
 
     name: str
-    """Of the field of the form."""
+    """The name of the form field."""
     label: str
     hint: str
-    """How it is found now."""
+    """The selector in use."""
 
 
 @record
@@ -64,7 +64,7 @@ class MakerView:
     entries: tuple[ComingEntryView, ...]
     total: int
     summary: str
-    """How many entries, and how new."""
+    """The number of entries, and the age of the newest."""
     recipe: str
     """As JSON; empty if nothing can be followed."""
     page: Markup = Markup()
