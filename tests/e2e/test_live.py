@@ -39,7 +39,7 @@ def test_news_wait_to_be_asked_in(fresh_server: Reedbed, visit: Visit, threaded_
         expect(page.locator(".row[data-unread]")).to_have_count(1)
 
 
-def test_a_lost_session_leads_to_the_endpoint_and_back(walk: Walk, home: Reedbed) -> None:
+def test_a_lost_session_leads_to_the_login_page_and_back(walk: Walk, home: Reedbed) -> None:
     page = walk("/all", DESK)
     page.locator(".row h3 a", has_text="Herons return").click()
     expect(page.locator("#article h1")).to_have_text("Herons return to the canal")

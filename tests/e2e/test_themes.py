@@ -32,7 +32,7 @@ def test_every_page_is_accessible(walk: Walk, way: Way) -> None:
 
 
 @every_way
-def test_the_endpoint_is_accessible(home: Reedbed, visit: Visit, way: Way) -> None:
+def test_the_login_page_is_accessible(home: Reedbed, visit: Visit, way: Way) -> None:
     page = visit(f"{home.url}/login", way)
     keep_picture(page, "login", way)
     assert violations(page) == []

@@ -159,7 +159,7 @@ async def _fever(client: Client, ip: str, key: str) -> bool:
     return answer.status_code == 200 and answer.json()["auth"] == 1
 
 
-async def test_the_right_password_opens_the_endpoint_before_the_limit(client: Client) -> None:
+async def test_the_right_password_opens_the_account_before_the_limit(client: Client) -> None:
     assert await _log_in(client, "203.0.113.50", PASSWORD) == 200
 
 

@@ -79,7 +79,7 @@ ENDPOINTS: dict[str, Endpoint] = {
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-async def test_no_spelling_of_this_machine_opens_a_endpoint(
+async def test_no_spelling_of_this_machine_opens_an_endpoint(
     endpoint: str, reader: Client, canary: MisbehavingServer, harness: RuntimeHarness
 ) -> None:
     for target in TARGETS:

@@ -226,7 +226,7 @@ async def test_formats_of_the_wild_become_valid_rss(room: FramingHarness, site: 
         assert not feedparser.parse(answer.content).bozo
 
 
-async def test_the_project_s_own_subscribe_reads_a_endpoint(
+async def test_the_project_s_own_subscribe_reads_an_endpoint(
     app: FastAPI, room: FramingHarness, site: FeedSite, stranger: Client, signed_in: Any
 ) -> None:
     site.publish("SHOCK", content=LONG)

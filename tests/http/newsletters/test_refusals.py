@@ -78,7 +78,7 @@ async def test_a_wrong_token_is_refused_before_anything_is_read(world: World, en
 
 
 @pytest.mark.parametrize("endpoint", ["raw?to=x@in.example.net", "postmark", "mailgun", "ses"])
-async def test_a_endpoint_that_is_not_set_up_is_closed(client: Client, endpoint: str) -> None:
+async def test_an_endpoint_that_is_not_set_up_is_closed(client: Client, endpoint: str) -> None:
     assert (await client.post(f"/inbound/{endpoint}", content=b"{}")).status_code == 404
 
 

@@ -46,7 +46,7 @@ class AppAccount:
         lines = dict(line.split("=", 1) for line in answer.text.split("\n"))
         return {"Authorization": f"GoogleLogin auth={lines['Auth']}"}
 
-    async def set_language(self, base: str = API) -> "App":
+    async def open_app(self, base: str = API) -> "App":
         return App(self.app, await self.log_in(), base)
 
     async def fever(self, asked: str = "", **body: Any) -> dict[str, Any]:

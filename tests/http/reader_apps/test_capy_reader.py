@@ -12,7 +12,7 @@ def _has_null(value: Any) -> bool:
 
 
 async def test_capy_reader_meets_no_null_anywhere(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     await app.post("subscription/edit", ac="subscribe", s="feed/http://127.0.0.1:9/never")
     for path in ("subscription/list", "tag/list", "unread-count", "user-info", "stream/contents"):
         assert not _has_null(await app.read(path))
@@ -20,7 +20,7 @@ async def test_capy_reader_meets_no_null_anywhere(account: AppAccount) -> None:
 
 
 async def test_capy_reader_asks_for_a_new_token_when_told(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     one = await account.id_of("One")
     refused = await app.post("edit-tag", i=one, a=READ, T="expired")
     assert refused.headers["X-Reader-Google-Bad-Token"] == "true"
@@ -28,7 +28,7 @@ async def test_capy_reader_asks_for_a_new_token_when_told(account: AppAccount) -
 
 
 async def test_capy_reader_labels_an_article(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     one = await account.id_of("One")
     await app.post("edit-tag", i=one, a="user/-/label/Recipes", T=(await app.get("token")).text)
     assert "user/-/label/Recipes" in [tag["id"] for tag in (await app.read("tag/list"))["tags"]]

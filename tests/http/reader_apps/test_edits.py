@@ -8,7 +8,7 @@ STATE = "user/-/state/com.google/"
 
 
 async def test_states_are_set_and_the_page_hears_of_it(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     one = await account.id_of("One")
     assert (await app.post("edit-tag", i=one, a=[READ, STARRED])).text == "OK"
     state = await account.state_of(one)
@@ -37,7 +37,7 @@ async def test_states_are_set_and_the_page_hears_of_it(account: AppAccount) -> N
     ],
 )
 async def test_read_and_unread_have_many_names(account: AppAccount, body: dict, read: bool) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     one = await account.id_of("One")
     await app.post("edit-tag", i=one, **({"r": READ} if read else {"a": READ}))
     assert (await app.post("edit-tag", i=one, s="feed/1", ac="edit-tags", **body)).text == "OK"
@@ -45,7 +45,7 @@ async def test_read_and_unread_have_many_names(account: AppAccount, body: dict, 
 
 
 async def test_a_contradiction_changes_nothing(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     one = await account.id_of("One")
     for body in (
         {"a": READ, "r": READ},
@@ -59,7 +59,7 @@ async def test_a_contradiction_changes_nothing(account: AppAccount) -> None:
 
 
 async def test_the_same_again_moves_no_moment(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     one = await account.id_of("One")
     await app.post("edit-tag", i=one, a=STARRED)
     before = await account.harness.column("SELECT marked_at FROM starred")
@@ -69,7 +69,7 @@ async def test_the_same_again_moves_no_moment(account: AppAccount) -> None:
 
 
 async def test_labels_make_themselves_and_are_taken_off(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     one = await account.id_of("One")
     await app.post("edit-tag", i=one, a=["user/-/label/Keep", "user/-/label/Later on"])
     assert (await account.state_of(one))["tags"] == ["Keep", "Later on"]
@@ -78,14 +78,14 @@ async def test_labels_make_themselves_and_are_taken_off(account: AppAccount) -> 
 
 
 async def test_a_thousand_items_are_edited_at_once(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     ids = [f"tag:google.com,2005:reader/item/{id:016x}" for id in range(1, 5_001)]
     assert (await app.post("edit-tag", i=ids, a=READ)).text == "OK"
     assert await account.unread_titles() == set()
 
 
 async def test_mark_all_goes_by_arrival_and_takes_every_unit(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     arrived = await account.fetched_at(await account.id_of("One"))
     for ts in (f"{arrived}000", f"{arrived}000000", str(arrived), str(arrived // 1_000)):
         assert (await app.post("mark-all-as-read", s=READING_LIST, ts=ts)).text == "OK"
@@ -101,7 +101,7 @@ async def test_mark_all_goes_by_arrival_and_takes_every_unit(account: AppAccount
 
 @pytest.mark.parametrize("ts", [None, "", "0", "9999999999999999"])
 async def test_without_a_moment_mark_all_means_now(account: AppAccount, ts: str | None) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     body = {} if ts is None else {"ts": ts}
     await app.post("mark-all-as-read", s=f"feed/{account.feeds['news']}", **body)
     assert await account.unread_titles() == {"Four", "Five"}
@@ -110,7 +110,7 @@ async def test_without_a_moment_mark_all_means_now(account: AppAccount, ts: str 
 
 
 async def test_mark_all_knows_labels_and_stars(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     one, two = await account.id_of("One"), await account.id_of("Two")
     await app.post("edit-tag", i=one, a="user/-/label/Keep")
     await app.post("edit-tag", i=two, a=STARRED)
@@ -124,7 +124,7 @@ async def test_mark_all_knows_labels_and_stars(account: AppAccount) -> None:
 
 
 async def test_mark_all_takes_several_streams_or_none(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     news, tech = (f"feed/{account.feeds[name]}" for name in ("news", "tech"))
     assert (await app.post("mark-all-as-read", s=[news, "feed/999999"])).status_code == 400
     assert (await app.post("mark-all-as-read")).status_code == 400
@@ -136,7 +136,7 @@ async def test_mark_all_takes_several_streams_or_none(account: AppAccount) -> No
 async def test_a_feed_is_followed_with_a_folder_and_an_empty_title(account: AppAccount) -> None:
     account.site.publish("Six", feed="more")
     address = account.site.feed_url("more")
-    app = await account.set_language()
+    app = await account.open_app()
     wish = {"ac": "subscribe", "s": f"feed/{address}", "a": "user/-/label/New", "t": ""}
     answer = await app.post("subscription/edit", **wish)
     assert (answer.status_code, answer.text) == (200, "OK")
@@ -156,7 +156,7 @@ async def test_a_feed_is_listed_with_its_own_address_and_answers_to_the_one_it_w
 ) -> None:
     account.site.publish("Six", feed="more")
     address = account.site.feed_url("more").replace("http://", "HTTP://") + "#top"
-    app = await account.set_language()
+    app = await account.open_app()
     assert (await app.post("subscription/edit", ac="subscribe", s=f"feed/{address}")).text == "OK"
     listed = (await app.read("subscription/list"))["subscriptions"]
     assert account.site.feed_url("more") in [one["url"] for one in listed]
@@ -169,7 +169,7 @@ async def test_a_feed_added_by_its_page_is_listed_with_its_own_address_and_title
     account.site.feed("more", title="The More Times")
     account.site.publish("Six", feed="more")
     page = account.site.page("/home", feeds=("more",))
-    app = await account.set_language()
+    app = await account.open_app()
     made = (await app.post("subscription/quickadd", quickadd=page)).json()
     assert made["streamName"] == "The More Times"
     listed = {one["id"]: one for one in (await app.read("subscription/list"))["subscriptions"]}
@@ -181,7 +181,7 @@ async def test_a_feed_added_by_its_page_is_listed_with_its_own_address_and_title
 
 
 async def test_several_feeds_are_edited_with_parallel_titles(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     names = [f"feed/{account.feeds['news']}", f"feed/{account.feeds['tech']}", "feed/999999"]
     answer = await app.post("subscription/edit", ac="edit", s=names, t=["First", "Second"])
     assert answer.text == "OK"
@@ -193,7 +193,7 @@ async def test_several_feeds_are_edited_with_parallel_titles(account: AppAccount
 
 
 async def test_a_feed_moves_between_folders_and_out_of_all(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     news = f"feed/{account.feeds['news']}"
 
     async def folder() -> list[str]:
@@ -209,7 +209,7 @@ async def test_a_feed_moves_between_folders_and_out_of_all(account: AppAccount) 
 
 
 async def test_unsubscribing_is_ok_also_the_second_time(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     for name in (f"feed/{account.feeds['news']}", f"feed/{account.site.feed_url('tech')}", "feed/424242"):
         for _ in range(2):
             assert (await app.post("subscription/edit", ac="unsubscribe", s=name)).text == "OK"
@@ -217,7 +217,7 @@ async def test_unsubscribing_is_ok_also_the_second_time(account: AppAccount) -> 
 
 
 async def test_a_feed_that_was_left_is_followed_again_by_its_number(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     news = f"feed/{account.feeds['news']}"
     await app.post("subscription/edit", ac="unsubscribe", s=news)
     assert (await app.post("subscription/edit", ac="subscribe", s=news)).text == "OK"
@@ -228,7 +228,7 @@ async def test_a_feed_that_was_left_is_followed_again_by_its_number(account: App
 async def test_quickadd_takes_feeds_and_pages_and_tells_failures_in_its_answer(account: AppAccount) -> None:
     account.site.publish("Six", feed="more")
     page, empty = account.site.page("/home", feeds=("more",)), account.site.page("/empty", feeds=())
-    app = await account.set_language()
+    app = await account.open_app()
     for query in (page, f"feed/{account.site.feed_url('more')}", page):
         made = (await app.post("subscription/quickadd", quickadd=query)).json()
         assert (made["query"], made["numResults"]) == (query, 1)
@@ -248,7 +248,7 @@ async def test_quickadd_takes_feeds_and_pages_and_tells_failures_in_its_answer(a
 
 
 async def test_an_address_without_a_feed_is_refused_and_leaves_no_folder(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     for address in (f"{account.site.url}/nothing", "http://127.0.0.1:1/feed", account.site.page("/e", feeds=())):
         answer = await app.post("subscription/edit", ac="subscribe", s=f"feed/{address}", a="user/-/label/New")
         assert answer.status_code == 400
@@ -257,7 +257,7 @@ async def test_an_address_without_a_feed_is_refused_and_leaves_no_folder(account
 
 
 async def test_subscriptions_go_out_and_come_in_as_opml(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     exported = await app.get("subscription/export")
     assert account.site.feed_url("news").encode() in exported.content
     opml = exported.content.replace(b"news.feed", b"other.feed")
@@ -274,7 +274,7 @@ async def test_subscriptions_go_out_and_come_in_as_opml(account: AppAccount) -> 
 
 
 async def test_a_label_is_renamed_whether_folder_or_tag(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     await app.post("edit-tag", i=await account.id_of("One"), a="user/-/label/Keep")
     for old, new in (("News", "Papers"), ("Keep", "Kept")):
         answer = await app.post("rename-tag", s=f"user/-/label/{old}", dest=f"user/-/label/{new}")
@@ -287,14 +287,14 @@ async def test_a_label_is_renamed_whether_folder_or_tag(account: AppAccount) -> 
 
 
 async def test_renaming_to_a_folder_that_exists_puts_the_feeds_there(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     answer = await app.post("rename-tag", s="user/-/label/News", dest="user/-/label/Tech")
     assert answer.text == "OK"
     assert len(await app.ids(s="user/-/label/Tech")) == 5
 
 
 async def test_a_tag_renamed_to_another_becomes_one_with_it(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     one, two = await account.id_of("One"), await account.id_of("Two")
     await app.post("edit-tag", i=[one, two], a="user/-/label/Old")
     await app.post("edit-tag", i=one, a="user/-/label/New")
@@ -305,7 +305,7 @@ async def test_a_tag_renamed_to_another_becomes_one_with_it(account: AppAccount)
 
 
 async def test_a_disabled_label_leaves_feeds_and_entries(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     await app.post("edit-tag", i=await account.id_of("One"), a="user/-/label/Keep")
     answer = await app.post("disable-tag", s=["user/-/label/News", "user/-/label/Keep", "user/-/label/No"])
     assert answer.text == "OK"
@@ -331,14 +331,14 @@ async def test_a_token_that_may_only_read_changes_nothing(account: AppAccount) -
 
 
 async def test_changes_come_by_post_only(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     for path in ("edit-tag", "mark-all-as-read", "subscription/edit", "rename-tag", "disable-tag"):
         assert (await app.get(path, s=READING_LIST)).status_code == 405
     assert len(await account.unread_titles()) == 5
 
 
 async def test_a_feed_has_several_labels_and_loses_one(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     news = f"feed/{account.feeds['news']}"
 
     async def labels() -> list[str]:

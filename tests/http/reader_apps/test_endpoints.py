@@ -84,7 +84,7 @@ async def test_guessing_without_end_is_slowed_down(account: AppAccount) -> None:
 
 
 async def test_a_revoked_app_password_closes_the_endpoint_at_once(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     assert (await app.get("user-info")).status_code == 200
     await account.page.delete(f"/api/v1/users/me/tokens/{account.password_id}")
     assert (await app.get("user-info")).status_code == 401
@@ -109,7 +109,7 @@ async def test_a_bearer_token_does_as_well(account: AppAccount) -> None:
 
 
 async def test_an_edit_token_has_57_signs_and_lives_half_an_hour(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     token = (await app.get("token")).text
     assert re.fullmatch(r"[0-9a-zA-Z]{57}", token)
     entry = await account.id_of("One")
@@ -122,14 +122,14 @@ async def test_an_edit_token_has_57_signs_and_lives_half_an_hour(account: AppAcc
 
 @pytest.mark.parametrize("token", ["wrong", "y", "0" * 57, "é" * 57])
 async def test_a_wrong_edit_token_is_told_by_its_header(account: AppAccount, token: str) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     answer = await app.post("edit-tag", i=await account.id_of("One"), a=READ, T=token)
     assert (answer.status_code, answer.headers["x-reader-google-bad-token"]) == (401, "true")
     assert "One" in await account.unread_titles()
 
 
 async def test_what_nobody_knows_is_not_found_and_stubs_are_empty(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     assert (await app.get("no/such/thing")).status_code == 404
     assert await app.read("preference/list") == {"prefs": []}
     assert await app.read("preference/stream/list") == {"streamprefs": {}}
@@ -138,7 +138,7 @@ async def test_what_nobody_knows_is_not_found_and_stubs_are_empty(account: AppAc
 
 
 async def test_pages_of_any_origin_may_ask(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     for answer in (
         await app.get("user-info"),
         await account.app.get(f"{API}/user-info"),
@@ -149,7 +149,7 @@ async def test_pages_of_any_origin_may_ask(account: AppAccount) -> None:
 
 
 async def test_lists_are_sent_once_until_they_change(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     for path in ("subscription/list", "tag/list", "unread-count", f"stream/items/ids?s={READ}&n=1000"):
         first = await app.client.get(f"{API}/{path}", headers=app.headers)
         by_tag = {**app.headers, "If-None-Match": first.headers["etag"]}

@@ -99,7 +99,7 @@ async def test_a_feed_without_an_icon_has_one_to_look_up(account: AppAccount) ->
 async def test_what_was_saved_stays_readable_after_its_feed_was_left(account: AppAccount) -> None:
     one = await account.id_of("One")
     await account.fever("", mark="item", id=str(one), **{"as": "saved"})
-    app = await account.set_language()
+    app = await account.open_app()
     await app.post("subscription/edit", ac="unsubscribe", s=f"feed/{account.feeds['news']}")
     assert (await account.fever("saved_item_ids"))["saved_item_ids"] == str(one)
     (item,) = (await account.fever(f"items&with_ids={one}"))["items"]

@@ -4,7 +4,7 @@ from tests.http.reader_apps.account import API, KEPT_UNREAD, READ, READING_LIST,
 
 
 async def test_fluent_reader_fetches_pages_until_it_meets_what_it_knows(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     first = await app.read("stream/contents", n=3, ck=1, client="FluentReader")
     rest = await app.read("stream/contents", n=3, c=first["continuation"])
     titles = [item["title"] for item in (*first["items"], *rest["items"])]
@@ -17,7 +17,7 @@ async def test_fluent_reader_fetches_pages_until_it_meets_what_it_knows(account:
 
 
 async def test_fluent_reader_marks_without_a_token_and_without_a_moment(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     item = (await app.read("stream/contents", n=1))["items"][0]["id"]
     form = {**app.headers, "Content-Type": "application/x-www-form-urlencoded"}
     for body in (f"i={item}&a={READ}", f"i={item}&r={READ}", f"i={item}&a={STARRED}", f"i={item}&a={KEPT_UNREAD}"):

@@ -8,7 +8,7 @@ from tests.http.reader_apps.account import LONG, READ, READING_LIST, STARRED, Ap
 
 @pytest.mark.parametrize("form", ["{long}{id:016x}", "{long}{id:x}", "{id:016x}", "-/{id:016x}", "{id}"])
 async def test_an_item_is_found_by_every_form_of_its_id(account: AppAccount, form: str) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     two = await account.id_of("Two")
     answer = await app.post("stream/items/contents", i=form.format(long=LONG, id=two))
     (item,) = answer.json()["items"]
@@ -16,7 +16,7 @@ async def test_an_item_is_found_by_every_form_of_its_id(account: AppAccount, for
 
 
 async def test_bad_ids_are_left_out_one_by_one(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     two = await account.id_of("Two")
     bad = ["", "0", "-5", "no", f"{2**63}", "9" * 30, f"{LONG}ffffffffffffffff", f"{LONG}xyz", LONG, "999999"]
     answer = await app.post("stream/items/contents", i=[*bad, str(two), str(two), *bad])
@@ -26,7 +26,7 @@ async def test_bad_ids_are_left_out_one_by_one(account: AppAccount) -> None:
 
 
 async def test_items_come_in_the_order_asked_for_by_post_and_get(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     wanted = [await account.id_of(title) for title in ("Two", "Five", "One")]
     by_post = (await app.post("stream/items/contents", i=[str(id) for id in wanted])).json()
     by_get = await app.read("stream/items/contents", i=[str(id) for id in wanted])
@@ -35,7 +35,7 @@ async def test_items_come_in_the_order_asked_for_by_post_and_get(account: AppAcc
 
 
 async def test_more_than_a_thousand_items_are_refused_in_clear_words(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     answer = await app.post("stream/items/contents", i=[str(id) for id in range(1, 1_002)])
     assert answer.status_code == 400
     assert "1000" in answer.text
@@ -44,7 +44,7 @@ async def test_more_than_a_thousand_items_are_refused_in_clear_words(account: Ap
 
 
 async def test_an_item_says_everything_apps_read_without_asking(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     entry = await account.publish("Rich", author="Somebody", content="<p>Text &amp; more</p>")
     await app.post("edit-tag", i=entry, a=[READ, STARRED, "user/-/label/Keep"])
     answer = await app.read(f"stream/contents/feed/{account.feeds['news']}")
@@ -79,7 +79,7 @@ async def test_an_item_without_an_address_has_its_site_and_enclosures_have_href(
         </channel></rss>""",
         content_type="application/rss+xml",
     )
-    app = await account.set_language()
+    app = await account.open_app()
     await app.post("subscription/edit", ac="subscribe", s=f"feed/{account.site.url}/pod.xml")
     await account.harness.check()
     (item,) = (await app.read(f"stream/contents/feed/{account.site.url}/pod.xml"))["items"]
@@ -88,7 +88,7 @@ async def test_an_item_without_an_address_has_its_site_and_enclosures_have_href(
 
 
 async def test_the_number_of_statements_does_not_grow_with_the_items(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     await app.ids()
     counts: list[tuple[int, int]] = []
     for _ in range(2):
@@ -111,7 +111,7 @@ async def test_nobody_reads_or_changes_what_is_not_theirs(account: AppAccount, s
     account.site.publish("Secret", feed="private")
     await account.harness.check_anyway(int(mine.json()["feed_id"]))
     secret = await account.id_of("Secret")
-    app = await account.set_language()
+    app = await account.open_app()
     assert (await app.post("stream/items/contents", i=str(secret))).json()["items"] == []
     assert (await app.post("edit-tag", i=str(secret), a=[READ, STARRED, "user/-/label/x"])).text == "OK"
     assert (await app.get(f"stream/contents/feed/{mine.json()['feed_id']}")).status_code == 400
@@ -131,7 +131,7 @@ async def test_whole_articles_are_sent_where_the_reader_chose_always(account: Ap
     await account.harness.change(
         "UPDATE entry_bodies SET full_content = :article WHERE entry_id = :id", article=article, id=entry
     )
-    app = await account.set_language()
+    app = await account.open_app()
     (item,) = (await app.post("stream/items/contents", i=str(entry))).json()["items"]
     (fever,) = (await account.fever("items", with_ids=str(entry)))["items"]
     expected = article if mode == "always" else "<p>Reeds clean the water.</p>"

@@ -4,7 +4,7 @@ from tests.http.reader_apps.account import READ, READING_LIST, STARRED, AppAccou
 
 
 async def test_liferea_marks_by_decimal_ids(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     token = (await app.get("token")).text
     ids = await app.ids(xt=READ)
     marked = await app.post("edit-tag", i=[str(id) for id in ids[:2]], a=READ, ac="edit-tags", T=token)
@@ -15,7 +15,7 @@ async def test_liferea_marks_by_decimal_ids(account: AppAccount) -> None:
 
 
 async def test_news_plus_follows_a_star_there_and_back(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     one = await account.id_of("One")
 
     async def starred() -> list[str]:

@@ -8,7 +8,7 @@ from tests.http.reader_apps.account import EMAIL, READ, READING_LIST, STARRED, A
 
 
 async def test_a_subscription_has_every_field_as_text(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     for one in (await app.read("subscription/list"))["subscriptions"]:
         fields = ("id", "title", "sortid", "firstitemmsec", "url", "htmlUrl", "iconUrl")
         assert all(isinstance(one[name], str) for name in fields)
@@ -21,7 +21,7 @@ async def test_a_subscription_has_every_field_as_text(account: AppAccount) -> No
 
 
 async def test_a_feed_never_fetched_is_listed_without_gaps(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     await account.page.post("/api/v1/subscriptions", json={"url": "http://127.0.0.1:9/feed"})
     listed = (await app.read("subscription/list"))["subscriptions"]
     (new,) = [one for one in listed if one["url"] == "http://127.0.0.1:9/feed"]
@@ -37,7 +37,7 @@ async def test_icons_are_given_without_a_login_by_their_signed_address(account: 
         data=png.getvalue(),
     )
     await account.harness.change("UPDATE feeds SET icon_id = (SELECT max(id) FROM blobs)")
-    app = await account.set_language()
+    app = await account.open_app()
     address = (await app.read("subscription/list"))["subscriptions"][0]["iconUrl"]
     assert address.startswith("http://127.0.0.1:8080/")
     answer = await account.app.get(address)
@@ -47,7 +47,7 @@ async def test_icons_are_given_without_a_login_by_their_signed_address(account: 
 
 
 async def test_tags_are_stars_folders_and_labels(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     await app.post("edit-tag", i=await account.id_of("One"), a=["user/-/label/Keep", "user/-/label/Tech"])
     tags = (await app.read("tag/list"))["tags"]
     assert [(tag["id"], tag.get("type"), tag.get("unread_count")) for tag in tags] == [
@@ -60,7 +60,7 @@ async def test_tags_are_stars_folders_and_labels(account: AppAccount) -> None:
 
 async def test_nested_folders_are_called_by_their_path_and_found_by_their_name(account: AppAccount) -> None:
     made = await account.page.post("/api/v1/folders", json={"name": "Linux", "parent_id": account.folders["tech"]})
-    app = await account.set_language()
+    app = await account.open_app()
     news = f"feed/{account.feeds['news']}"
     await app.post("subscription/edit", ac="edit", s=news, a="user/-/label/Tech/Linux")
     assert made.status_code == 201
@@ -77,7 +77,7 @@ async def test_nested_folders_are_called_by_their_path_and_found_by_their_name(a
 
 
 async def test_counts_name_every_stream_with_the_moment_of_its_newest(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     one = await account.id_of("One")
     await app.post("edit-tag", i=one, a="user/-/label/Keep")
     await app.post("edit-tag", i=await account.id_of("Two"), a=READ)
@@ -96,7 +96,7 @@ async def test_counts_name_every_stream_with_the_moment_of_its_newest(account: A
 
 
 async def test_the_user_is_told_in_text(account: AppAccount) -> None:
-    info = await (await account.set_language()).read("user-info")
+    info = await (await account.open_app()).read("user-info")
     names = ("userId", "userName", "userProfileId", "userEmail")
     assert all(isinstance(info[name], str) and info[name] for name in names)
     assert info["userEmail"] == EMAIL

@@ -89,7 +89,7 @@ async def test_marking_a_feed_unread_leaves_it_muted_and_marking_it_by_id_does_n
 
 
 async def test_apps_are_not_sent_it(account: AppAccount, muted: int) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     assert muted not in await app.ids() and len(await app.ids()) == 6
     assert (await app.post("stream/items/contents", i=str(muted))).json()["items"] == []
     stream = await app.client.get(f"{API}/stream/contents", headers=app.headers)

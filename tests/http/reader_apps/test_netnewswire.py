@@ -4,7 +4,7 @@ from tests.http.reader_apps.account import API, READ, READING_LIST, AppAccount
 
 
 async def test_netnewswire_logs_in_lists_and_fetches(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     token = (await app.get("token")).text
     listed = await app.get("subscription/list")
     headers = {**app.headers, "If-None-Match": listed.headers["etag"]}
@@ -25,7 +25,7 @@ async def test_netnewswire_logs_in_lists_and_fetches(account: AppAccount) -> Non
 async def test_netnewswire_adds_a_feed_to_a_folder_and_finds_it_again(account: AppAccount) -> None:
     account.site.publish("Six", feed="more")
     address = account.site.feed_url("more")
-    app = await account.set_language()
+    app = await account.open_app()
     token = (await app.get("token")).text
     body = {"T": token, "ac": "subscribe", "s": f"feed/{address}", "a": "user/-/label/News", "t": ""}
     assert (await app.post("subscription/edit", **body)).status_code == 200

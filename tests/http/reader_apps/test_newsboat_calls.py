@@ -12,7 +12,7 @@ ATOM = {"a": "http://www.w3.org/2005/Atom", "gr": "http://www.google.com/schemas
 
 
 async def test_newsboat_reads_each_feed_and_marks_with_unescaped_bodies(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     token = (await app.get("token")).text
     name = quote(f"feed/{account.feeds['news']}", safe="")
     answer = await app.client.get(f"{API}/stream/contents/{name}?n=20", headers=app.headers)
@@ -39,7 +39,7 @@ async def test_newsboat_reads_each_feed_and_marks_with_unescaped_bodies(account:
 
 @pytest.mark.parametrize("base", ["", "/greader", "/api/greader.php"])
 async def test_newsboat_reads_each_feed_as_atom_in_its_feedhq_mode(account: AppAccount, base: str) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     rich = await account.publish("A & B", author="Somebody", content="<p>Text &amp; more \x0b</p>")
     await app.post("edit-tag", i=rich, a=READ)
     await app.post("edit-tag", i=await account.id_of("Three"), a="user/-/label/read")
@@ -63,7 +63,7 @@ async def test_newsboat_reads_each_feed_as_atom_in_its_feedhq_mode(account: AppA
 
 
 async def test_atom_streams_follow_the_rules_of_all_streams(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     starred = await account.id_of("Four")
     await app.post("edit-tag", i=starred, a=STARRED)
     for stream, count in ((f"/{STARRED}", 1), ("", 5), (f"/user/-/label/News?xt={READ}", 3)):

@@ -6,14 +6,14 @@ OPML = b'<opml><body><outline text="A"><outline text="B" xmlUrl="http://127.0.0.
 
 
 async def test_newsflash_asks_for_the_latest_without_a_stream(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     answer = await app.read("stream/contents", n=1_000, xt=READ)
     assert len(answer["items"]) == 5
     assert answer["id"] == "user/-/state/com.google/reading-list"
 
 
 async def test_newsflash_imports_subscriptions(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     answer = await app.client.post(f"{API}/subscription/import", content=OPML, headers=app.headers)
     assert int(answer.text) == 1
     listed = (await app.read("subscription/list"))["subscriptions"]

@@ -18,7 +18,7 @@ AT_HOME = "http://192.168.1.5:8080"
 async def test_a_picture_inside_a_newsletter_opens_without_a_cookie(account: AppAccount) -> None:
     runtime, user_id = account.harness.runtime, account.page.user_id
     assert await receive(runtime, MailDelivery("imap", user_id=user_id), LETTER.raw) == Received(new=1)
-    app = await account.set_language()
+    app = await account.open_app()
     (item,) = (await app.read("stream/contents/", n=1))["items"]
     (address,) = SOURCE.findall(item["summary"]["content"])
     assert address.startswith("http://127.0.0.1:8080/images/")
@@ -31,7 +31,7 @@ async def test_a_picture_inside_a_newsletter_opens_without_a_cookie(account: App
 async def test_nobody_else_can_make_the_address_of_such_a_picture(account: AppAccount) -> None:
     runtime, user_id = account.harness.runtime, account.page.user_id
     await receive(runtime, MailDelivery("imap", user_id=user_id), LETTER.raw)
-    app = await account.set_language()
+    app = await account.open_app()
     (item,) = (await app.read("stream/contents/", n=1))["items"]
     (address,) = SOURCE.findall(item["summary"]["content"])
     place, _, name = address.rpartition("/")

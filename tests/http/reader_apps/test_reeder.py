@@ -4,7 +4,7 @@ from tests.http.reader_apps.account import READ, READING_LIST, STARRED, AppAccou
 
 
 async def test_reeder_synchronises(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     unread = await app.read("stream/items/ids", s=READING_LIST, xt=READ, n=10_000, client="Reeder")
     starred = await app.read("stream/items/ids", s=STARRED, n=10_000)
     assert (len(unread["itemRefs"]), starred["itemRefs"]) == (5, [])

@@ -4,7 +4,7 @@ from tests.http.reader_apps.account import LONG, READ, READING_LIST, STARRED, Ap
 
 
 async def test_rss_guard_synchronises_by_ids(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     await app.post("edit-tag", i=await account.id_of("One"), a=READ, T="")
     for name in (READING_LIST, STARRED, f"feed/{account.feeds['news']}"):
         assert (await app.get("stream/items/ids", s=name, n=200_000)).status_code == 200

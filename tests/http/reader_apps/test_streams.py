@@ -8,7 +8,7 @@ STATE = "user/-/state/com.google/"
 
 
 async def test_a_stream_is_newest_first_by_arrival_or_oldest_first(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     ids = await app.ids()
     assert ids == sorted(ids, reverse=True)
     assert len(ids) == 5
@@ -19,7 +19,7 @@ async def test_a_stream_is_newest_first_by_arrival_or_oldest_first(account: AppA
 
 @pytest.mark.parametrize("order", ["n", "o"])
 async def test_pages_are_filled_and_end_without_a_continuation(account: AppAccount, order: str) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     seen: list[str] = []
     more: dict[str, str] = {}
     for size in (2, 2, 1):
@@ -33,7 +33,7 @@ async def test_pages_are_filled_and_end_without_a_continuation(account: AppAccou
 
 
 async def test_a_page_misses_nothing_when_states_change_meanwhile(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     first = await app.read("stream/items/ids", s=READING_LIST, xt=READ, n=2)
     read = [ref["id"] for ref in first["itemRefs"]]
     await app.post("edit-tag", i=read, a=READ)
@@ -43,13 +43,13 @@ async def test_a_page_misses_nothing_when_states_change_meanwhile(account: AppAc
 
 
 async def test_a_continuation_nobody_gave_is_refused(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     for wrong in ("abc", "n", "12x", "nn5", "-4"):
         assert (await app.get("stream/items/ids", s=READING_LIST, c=wrong)).status_code == 400
 
 
 async def test_read_unread_and_starred_are_what_they_say(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     one, two = await account.id_of("One"), await account.id_of("Two")
     assert await app.ids(s=READ) == []
     await app.post("edit-tag", i=one, a=READ)
@@ -69,14 +69,14 @@ async def test_read_unread_and_starred_are_what_they_say(account: AppAccount) ->
     "name", ["kept-unread", "tracking-kept-unread", "broadcast", "broadcast-friends", "like", "created"]
 )
 async def test_states_of_old_are_empty(account: AppAccount, name: str) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     assert await app.ids(s=f"{STATE}{name}") == []
     assert await app.ids(it=f"{STATE}{name}") == []
     assert len(await app.ids(xt=f"{STATE}{name}")) == 5
 
 
 async def test_a_feed_is_named_by_number_by_address_and_doubly(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     number, address = account.feeds["news"], account.site.feed_url("news")
     for name in (f"feed/{number}", f"feed/{address}", f"feed/feed/{number}", f"feed/feed/{address}"):
         assert len(await app.ids(s=name)) == 3
@@ -89,7 +89,7 @@ async def test_a_feed_is_named_by_number_by_address_and_doubly(account: AppAccou
 
 
 async def test_a_label_is_a_folder_a_tag_or_both(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     one, four = await account.id_of("One"), await account.id_of("Four")
     assert len(await app.ids(s="user/-/label/News")) == 3
     assert len(await app.ids(s="user/1005921515/label/News")) == 3
@@ -103,7 +103,7 @@ async def test_a_label_is_a_folder_a_tag_or_both(account: AppAccount) -> None:
 
 
 async def test_labels_narrow_each_other_and_never_widen(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     one, two, four = [await account.id_of(title) for title in ("One", "Two", "Four")]
     await app.post("edit-tag", i=[one, four], a="user/-/label/Keep")
     await app.post("edit-tag", i=[two, four], a=["user/-/label/Later", "user/-/label/News"])
@@ -116,7 +116,7 @@ async def test_labels_narrow_each_other_and_never_widen(account: AppAccount) -> 
 
 
 async def test_streams_asked_for_together_add_up(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     one, two, four = [await account.id_of(title) for title in ("One", "Two", "Four")]
     await app.post("edit-tag", i=one, a="user/-/label/Keep")
     await app.post("edit-tag", i=two, a=["user/-/label/Later", STARRED])
@@ -147,7 +147,7 @@ async def test_streams_asked_for_together_add_up(account: AppAccount) -> None:
     ],
 )
 async def test_an_unknown_stream_is_refused_and_never_wider(account: AppAccount, name: str) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     assert (await app.get("stream/items/ids", s=name, n=100)).status_code == 400
     if name:
         assert (await app.get(f"stream/contents/{name}", n=100)).status_code in (400, 404)
@@ -157,7 +157,7 @@ async def test_an_unknown_stream_is_refused_and_never_wider(account: AppAccount,
 
 
 async def test_time_filters_go_by_arrival_not_by_publication(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     four = await account.id_of("Four")
     arrived = (await account.fetched_at(four)) / 1_000
     assert len(await app.ids(ot=f"{arrived:.3f}")) == 2
@@ -170,7 +170,7 @@ async def test_time_filters_go_by_arrival_not_by_publication(account: AppAccount
 
 
 async def test_an_entry_that_changed_comes_again(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     account.site.publish("Six", key="six", feed="news")
     await account.publish("Seven", feed="news")
     six = await account.id_of("Six")
@@ -186,7 +186,7 @@ async def test_a_page_has_20_by_default_and_large_wishes_are_capped(account: App
     for number in range(25):
         account.site.publish(f"More {number}", feed="news")
     await account.harness.check_anyway(account.feeds["news"])
-    app = await account.set_language()
+    app = await account.open_app()
     for wish in ({}, {"n": ""}, {"n": "many"}, {"n": "0"}, {"n": "-1"}):
         assert len((await app.read("stream/items/ids", s=READING_LIST, **wish))["itemRefs"]) == 20
         assert len((await app.read("stream/contents", **wish))["items"]) == 20
@@ -202,7 +202,7 @@ async def test_a_capped_page_has_a_continuation_to_the_rest(account: AppAccount)
         " FROM entries a, entries b, entries c, entries d, entries e, entries f",
         feed=account.feeds["news"],
     )
-    app = await account.set_language()
+    app = await account.open_app()
     for wish in (10_000, 200_000):
         first = await app.read("stream/items/ids", s=READING_LIST, n=wish)
         rest = await app.read("stream/items/ids", s=READING_LIST, n=wish, c=first["continuation"])
@@ -214,7 +214,7 @@ async def test_a_capped_page_has_a_continuation_to_the_rest(account: AppAccount)
 
 
 async def test_labels_with_odd_signs_come_in_paths_and_queries(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     one = await account.id_of("One")
     for name in ("Art/Music", "R&D", "C++", "Ünï 🌾", "50% off", "a?b#c"):
         assert (await app.post("edit-tag", i=one, a=f"user/-/label/{name}")).text == "OK"
@@ -227,7 +227,7 @@ async def test_labels_with_odd_signs_come_in_paths_and_queries(account: AppAccou
 
 
 async def test_the_ids_say_their_feed_and_moment_as_text(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     (ref, *_) = (await app.read("stream/items/ids", s="user/-/label/Tech"))["itemRefs"]
     arrived = await account.fetched_at(int(ref["id"]))
     assert ref == {
@@ -238,7 +238,7 @@ async def test_the_ids_say_their_feed_and_moment_as_text(account: AppAccount) ->
 
 
 async def test_the_length_of_a_stream_is_told_in_plain_text(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     await app.post("edit-tag", i=await account.id_of("One"), a=READ)
     for params, length in (({"s": READING_LIST}, "5"), ({"s": READING_LIST, "xt": READ}, "4")):
         assert (await app.get("stream/items/count", **params)).text == length
@@ -250,7 +250,7 @@ async def test_the_length_of_a_stream_is_told_in_plain_text(account: AppAccount)
 
 
 async def test_news_plus_is_spared_an_empty_list(account: AppAccount) -> None:
-    app = await account.set_language()
+    app = await account.open_app()
     answer = await app.read("stream/items/ids", s=STARRED, client="newsplus")
     assert [ref["id"] for ref in answer["itemRefs"]] == ["0"]
     assert await app.read("stream/items/ids", s=KEPT_UNREAD) == {"itemRefs": []}

@@ -62,7 +62,7 @@ async def test_unclosed_tags_that_swallow_entries_are_left_to_the_last_resort() 
     assert [entry.title for entry in feed.entries] == ["One", "Two"]
 
 
-async def test_a_bomb_through_the_safe_endpoint_is_refused_too() -> None:
+async def test_a_bomb_in_the_sandbox_is_refused_too() -> None:
     outcome = await parse_safely(BILLION_LAUGHS.encode(), content_type=None, url=URL)
     assert isinstance(outcome, NotAFeed)
 
