@@ -1,6 +1,7 @@
 """Digests: what they tell, how they are asked for, and how they fail."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -18,7 +19,8 @@ from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.search import find as search
 from reedbed.services.search.upkeep import repair_search
-from tests.modelserver import ModelServer, Reply
+from reedbed.services.stories import StoryGrouper, join_entries, split_entry
+from tests.modelserver import ModelServer, Question, Reply
 from tests.services.writing import BREAD, HERON, STORY, Desk
 
 EVERYTHING = DigestScope()
@@ -137,12 +139,13 @@ async def test_a_model_tells_it_and_what_has_no_source_is_dropped(modelled: Desk
     said = {
         "paragraphs": [
             {
-                "heading": "<b>Birds</b>",
+                "heading": "",
                 "sentences": [
-                    {"text": "A heron nests in a crane. [1]", "sources": [1]},
                     {"text": "Something nobody wrote.", "sources": []},
                     {"text": "A lie about another entry.", "sources": [77]},
-                    {"text": "See https://evil.example/x now.", "sources": [1, 99]},
+                    {"text": "A heron has 31 eggs.", "sources": [1]},
+                    {"text": "A heron nests in a <b>crane</b>. See https://evil.example/x [1]", "sources": [1, 99]},
+                    {"text": "Told a second time.", "sources": [1]},
                 ],
             }
         ]
@@ -150,10 +153,44 @@ async def test_a_model_tells_it_and_what_has_no_source_is_dropped(modelled: Desk
     server.say(Reply(text=json.dumps(said)))
     digest = await written(modelled)
     (paragraph,) = digest.text.paragraphs
-    assert paragraph.heading == "Birds"
-    assert [one.text for one in paragraph.sentences] == ["A heron nests in a crane.", "See now."]
-    assert all(one.entry_ids == (first,) for one in paragraph.sentences)
-    assert digest.text.dropped == 2 and digest.model == "scripted"
+    assert [(one.text, one.entry_ids) for one in paragraph.sentences] == [("A heron nests in a crane . See", (first,))]
+    assert (paragraph.kind, digest.text.dropped, digest.model) == ("top", 3, "scripted")
+
+
+async def test_the_built_in_sentence_stands_where_a_model_has_none(modelled: Desk, server: ModelServer) -> None:
+    heron = await modelled.entry(HERON, title="Heron", more="")
+    bread = await modelled.entry(BREAD, title="Bread", more="")
+
+    def answer(question: Question) -> Reply:
+        material = question["messages"][1]["content"]
+        numbers = {title: int(number) for number, title in re.findall(r"^\[(\d+)\] (\w+)", material, re.MULTILINE)}
+        sentences = [
+            {"text": "Herons were seen by Jonas Brandt.", "sources": [numbers["Heron"]]},
+            {"text": "It is about bread.", "sources": [numbers["Bread"]]},
+        ]
+        return Reply(text=json.dumps({"paragraphs": [{"heading": "", "sentences": sentences}]}))
+
+    server.behave = answer
+    digest = await written(modelled)
+    told = {one.entry_ids[0]: one.text for paragraph in digest.text.paragraphs for one in paragraph.sentences}
+    assert told[bread] == "It is about bread."
+    assert told[heron] in HERON and digest.text.dropped == 1
+
+
+async def test_a_digest_follows_the_stories_of_its_reader(desk: Desk) -> None:
+    ids: list[int] = []
+    for number in range(3):
+        feed = await desk.harness.follow(f"http://127.0.0.1:9/s{number}.xml", user_id=desk.user.id)
+        ids.append(await desk.entry(STORY, title="Council closes bridge", feed_id=feed))
+    heron = await desk.entry(HERON, title="A heron in the crane")
+    await StoryGrouper().group_new(desk.runtime)
+    (story,) = await desk.harness.column("SELECT id FROM stories")
+    await split_entry(desk.runtime, desk.user.id, story, ids[2])
+    await join_entries(desk.runtime, desk.user.id, [heron, ids[0]])
+    digest = await written(desk)
+    told = {frozenset(one.entry_ids) for paragraph in digest.text.paragraphs for one in paragraph.sentences}
+    assert frozenset((ids[0], ids[1], heron)) in told
+    assert all(ids[2] not in entry_ids or entry_ids == {ids[2]} for entry_ids in told)
 
 
 async def test_a_failed_call_is_tried_once_more(modelled: Desk, server: ModelServer) -> None:

@@ -17,7 +17,7 @@ MAX_EXCERPT_LENGTH = 600
 MAX_PASSAGE = 1_500
 MAX_TITLE_LENGTH = 300
 SUMMARY_TOKENS = 500
-DIGEST_TOKENS = 1_000
+DIGEST_TOKENS = 1_600
 ANSWER_TOKENS = 800
 LIST_TOKENS = 40
 MAX_LEAD_LENGTH = 400
@@ -121,17 +121,18 @@ def summary_prompt(title: str, source: str, text: str, language: str) -> Prompt:
     return Prompt(instructions, fenced(article, fence), "summary", _SUMMARY_SCHEMA, SUMMARY_TOKENS)
 
 
-def digest_prompt(readings: Sequence[Reading], language: str) -> Prompt:
-    articles = _numbered(readings, MAX_EXCERPT_LENGTH)
+def digest_prompt(items: Sequence[Sequence[Reading]], language: str) -> Prompt:
+    """`items` are what the digest tells, each with the articles that report it. No article is in two items."""
+    articles = "\n\n".join(f"Item:\n{_numbered(item, MAX_EXCERPT_LENGTH)}" for item in items)
     fence = fence_for(articles)
     instructions = (
-        "You write a digest of recent articles for one reader. "
-        f"{in_language(language, 'the language most of the articles use')} "
-        "Write 3 to 5 paragraphs that highlight the most important information and trends; several articles "
-        'on one event are one item. Answer with JSON: "paragraphs", each with a short "heading" and '
-        '"sentences"; each sentence has its "text" and "sources", the numbers in square brackets of the '
-        "articles that say it. A sentence without a source is thrown away. Plain text, no markup, no links. "
-        f"{as_data(fence)}"
+        "You write the sentences of a digest of recent articles for one reader. "
+        f"{in_language(language, 'the language that the articles of the item use')} "
+        "Each item below is one event with the articles that report it. Write one whole, calm sentence for each item "
+        'that tells what happened, in the order of the items. Answer with JSON: "paragraphs", here one with an empty '
+        '"heading" and with "sentences"; each sentence has its "text" and "sources", the numbers in square brackets of '
+        "the articles of its item that say it. A sentence without a source, or with a number or name that its sources "
+        f"do not have, is thrown away. Plain text, no markup, no links. {as_data(fence)}"
     )
     return Prompt(instructions, fenced(articles, fence), "digest", _DIGEST_SCHEMA, DIGEST_TOKENS)
 

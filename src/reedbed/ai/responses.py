@@ -24,13 +24,14 @@ from reedbed.domain.framing import (
 )
 from reedbed.domain.records import record
 from reedbed.domain.stories.corrections import Verdict
+from reedbed.domain.text import fold
 
 MAX_TEXT_LENGTH = 1_200
 MAX_LINE_LENGTH = 140
 MAX_HEADING_LENGTH = 80
 MAX_SENTENCE_LENGTH = 400
 MAX_PARAGRAPHS = 5
-MAX_SENTENCES = 12
+MAX_SENTENCES = 40
 MAX_SOURCES = 10
 MAX_CLAIMS = 8
 
@@ -43,6 +44,8 @@ _MARKDOWN = re.compile(r"(?:^|(?<=\s))#{1,6}\s|\*\*|__|`+")
 _CITATION = re.compile(r"\s*\[\d+(?:,\s*\d+)*\]")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+(?=\W*[^\W\da-z_])")
 _NUMBER = re.compile(r"\d(?:[\d.,'’\u202f\u00a0]*\d)?")
+_NAME = re.compile(r"(?<!\A)(?<![.!?…:“„«»\"] )(?<![“„«»\"])\b[A-ZÀ-ÞА-Я][\w’'-]+")
+_FULL_NAME = re.compile(r"\b[A-ZÀ-Þ][\w’'-]+(?: [A-ZÀ-Þ][\w’'-]+)+")
 _INVISIBLE = re.compile(
     "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
@@ -62,16 +65,10 @@ class CitedSentence:
 
 
 @record
-class CitedParagraph:
-    heading: str
-    sentences: tuple[CitedSentence, ...]
-
-
-@record
 class DigestDraft:
-    paragraphs: tuple[CitedParagraph, ...]
+    sentences: tuple[CitedSentence, ...]
     dropped: int
-    """The number of sentences without a valid source."""
+    """The number of sentences without a valid source, or with a number or name that its sources lack."""
 
 
 @record
@@ -96,24 +93,33 @@ def read_summary(response: str, article: str) -> SummaryText | None:
     return SummaryText(line if line and numbers_of(line) <= given else bounded(summary, MAX_LINE_LENGTH), summary)
 
 
-def read_digest(response: str, sources: Mapping[int, str]) -> DigestDraft | None:
-    """`sources` are the texts that the model was given. A sentence with a number that they do not have is dropped."""
-    dropped = 0
-    paragraphs: list[CitedParagraph] = []
-    for raw in items_of(json_object(response).get("paragraphs"))[:MAX_PARAGRAPHS]:
-        paragraph = mapping(raw)
-        sentences = [_sentence(mapping(item), sources) for item in items_of(paragraph.get("sentences"))[:MAX_SENTENCES]]
-        cited = tuple(sentence for sentence in sentences if _has_its_numbers(sentence, sources))
-        dropped += len(sentences) - len(cited)
-        if cited:
-            heading = plain(text_of(paragraph.get("heading")), MAX_HEADING_LENGTH)
-            paragraphs.append(CitedParagraph(heading, cited))
-    return DigestDraft(tuple(paragraphs), dropped) if paragraphs else None
+def read_digest(response: str, sources: Mapping[int, str], *, any_names: bool = False) -> DigestDraft | None:
+    """`sources` are the texts that the model was given. A sentence with a number or a name that they do not have is
+    dropped. With `any_names`, single names are not compared: names are written otherwise in another language, and
+    nouns have capitals in German.
+    """
+    sentences = [
+        _sentence(mapping(item), sources)
+        for paragraph in items_of(json_object(response).get("paragraphs"))[:MAX_PARAGRAPHS]
+        for item in items_of(mapping(paragraph).get("sentences"))[:MAX_SENTENCES]
+    ]
+    cited = tuple(sentence for sentence in sentences if _rests_on(sentence, sources, any_names=any_names))
+    return DigestDraft(cited, len(sentences) - len(cited)) if cited else None
 
 
-def _has_its_numbers(sentence: CitedSentence, sources: Mapping[int, str]) -> bool:
+def _rests_on(sentence: CitedSentence, sources: Mapping[int, str], *, any_names: bool) -> bool:
     source_text = " ".join(sources[number] for number in sentence.numbers)
-    return bool(sentence.text and sentence.numbers) and numbers_of(sentence.text) <= numbers_of(source_text)
+    if not sentence.text or not sentence.numbers or not numbers_of(sentence.text) <= numbers_of(source_text):
+        return False
+    folded = fold(source_text)
+    return all(fold(name)[: max(4, len(name) - 2)] in folded for name in _names_of(sentence.text, any_names=any_names))
+
+
+def _names_of(text: str, *, any_names: bool) -> list[str]:
+    """Capitalised words that begin no sentence; with `any_names`, only the last ones of names of several words."""
+    if any_names:
+        return [run.rpartition(" ")[2] for run in _FULL_NAME.findall(text)]
+    return [name for name in _NAME.findall(text) if len(name) > 1]
 
 
 def read_answer(response: str, passages: Mapping[int, str]) -> AnswerDraft | None:

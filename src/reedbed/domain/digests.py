@@ -169,23 +169,31 @@ Item = tuple[PromptContext, ...]
 """Entries about one event, the best first."""
 
 
+@record
+class KnownStories:
+    """What is known about entries before a digest groups them."""
+
+    homes: Mapping[int, int]
+    """The story by entry, as the reader has corrected it."""
+    apart: frozenset[int] = frozenset()
+    """Entries that the reader has removed from their stories."""
+
+
+NO_STORIES = KnownStories({})
+
+
 def group(
     materials: Sequence[PromptContext],
     interest: Mapping[int, float] | None = None,
     cares: Mapping[int, float] | None = None,
+    known: KnownStories = NO_STORIES,
 ) -> list[Item]:
     """Group entries about the same event, the most important first.
 
-    `interest` is the reader's, by feed; `cares`, where it is known, by entry.
+    `interest` is the reader's, by feed; `cares`, where it is known, by entry. `known` are the reader's stories.
     """
-    index, by_time = StoryIndex(), sorted(materials, key=lambda entry: entry.at)
-    placed = [(headline, index.place(headline)) for headline in map(_headline, by_time)]
-    story_ids = resolve(placed).homes
-    groups: defaultdict[int, list[PromptContext]] = defaultdict(list)
-    for entry in materials:
-        groups[story_ids.get(entry.entry_id, entry.entry_id)].append(entry)
+    items = _events(materials, known)
     newest = max((entry.at for entry in materials), default=0)
-    items = [tuple(entries) for entries in groups.values()]
     vectors = _vectors(items)
     with_near = [
         tuple(
@@ -201,6 +209,38 @@ def group(
         key=lambda one: (-importance(one[1], interest or {}, newest, cares), -len(one[0]), -one[0][0].at),
     )
     return [item for item, _ in ranked]
+
+
+def _events(materials: Sequence[PromptContext], known: KnownStories) -> list[Item]:
+    """The reader's stories, with what is found to tell the same, and without what the reader has removed."""
+    index, by_time = StoryIndex(), sorted(materials, key=lambda entry: entry.at)
+    placed = [(headline, index.place(headline)) for headline in map(_headline, by_time)]
+    found = resolve(placed).homes
+    story_of_found: dict[int, int] = {}
+    same: dict[int, int] = {}
+    for entry in materials:
+        id_ = entry.entry_id
+        if id_ in found and id_ in known.homes and id_ not in known.apart:
+            story_id = _root(same, known.homes[id_])
+            other_id = _root(same, story_of_found.setdefault(found[id_], story_id))
+            if other_id != story_id:
+                same[story_id] = other_id
+    groups: defaultdict[tuple[str, int], list[PromptContext]] = defaultdict(list)
+    for entry in materials:
+        id_ = entry.entry_id
+        if id_ in known.apart:
+            groups["apart", id_].append(entry)
+        elif (story_id := known.homes.get(id_, story_of_found.get(found.get(id_, 0)))) is not None:
+            groups["story", _root(same, story_id)].append(entry)
+        else:
+            groups["found", found.get(id_, id_)].append(entry)
+    return [tuple(entries) for entries in groups.values()]
+
+
+def _root(same: Mapping[int, int], story_id: int) -> int:
+    while story_id in same:
+        story_id = same[story_id]
+    return story_id
 
 
 def importance(
@@ -252,11 +292,11 @@ class _Vector:
     weights: Mapping[str, float]
     names: frozenset[str]
     headline: frozenset[str]
-    language: str
+    languages: frozenset[str]
 
     def is_near(self, other: "_Vector") -> bool:
         """Whether both seem to be about one event, though their outlets report it too differently for one story."""
-        if self.language != other.language:
+        if self.languages.isdisjoint(other.languages):
             return False
         if self._repeats(other) or other._repeats(self):
             return True
@@ -283,7 +323,7 @@ def _vectors(items: Sequence[Item]) -> list[_Vector]:
         length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
         unit = {word: weight / length for word, weight in weights.items()}
         names = frozenset(name for one in of_item for name in one.names)
-        vectors.append(_Vector(unit, names, of_item[0].title, item[0].language[:2]))
+        vectors.append(_Vector(unit, names, of_item[0].title, frozenset(entry.language[:2] for entry in item)))
     return vectors
 
 

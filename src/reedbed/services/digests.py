@@ -10,8 +10,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from reedbed.ai.prompts import MAX_EXCERPT_LENGTH, Reading, digest_prompt
-from reedbed.ai.responses import CitedParagraph, read_digest
-from reedbed.ai.responses import DigestDraft as CitedDigest
+from reedbed.ai.responses import read_digest
 from reedbed.domain.digests import (
     FAILED,
     MAX_CARE,
@@ -38,6 +37,7 @@ from reedbed.domain.entries import EntryRow, ViewQuery
 from reedbed.domain.errors import Conflict, Invalid, NotFound, Unavailable
 from reedbed.domain.failures import Failure
 from reedbed.domain.push import digest_note
+from reedbed.domain.records import record
 from reedbed.domain.subscriptions import SubscribedFeedRow
 from reedbed.domain.summaries import BUILT_IN, EXTRACT, Variant
 from reedbed.domain.times import DAY, HOUR, Instant
@@ -69,6 +69,7 @@ from reedbed.store.digests import Schedule
 from reedbed.store.entries import read as entries
 from reedbed.store.entries.read import EntryText
 from reedbed.store.jobs import Job
+from reedbed.store.stories.read import known_stories
 
 log = structlog.get_logger()
 
@@ -214,6 +215,8 @@ def _context(
 DIGEST_JOB = "digest"
 EVERYTHING = DigestScope()
 INTEREST_SPAN = 90 * DAY
+READ_PER_ITEM = 3
+"""So many articles of an item are given to a model."""
 NO_SUCH_DIGEST = "There is no such digest"
 
 
@@ -289,7 +292,8 @@ async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None
     async with runtime.db.read() as tx:
         stars = await digests.stars_by_feed(tx, user.id, runtime.now() - INTEREST_SPAN)
         cares = await digest_interest(tx, user, rows, MAX_CARE)
-    items = await asyncio.to_thread(group, contexts, interest_of(stars), cares)
+        known = await known_stories(tx, user.id, [row.id for row in rows])
+    items = await asyncio.to_thread(group, contexts, interest_of(stars), cares, known)
     await report_job_progress(runtime, job, 1, 2, {"digest_id": digest.id})
     text = None if variant.model == EXTRACT else await _text_from_model(runtime, user, variant, contexts, items)
     if text is None:
@@ -327,35 +331,74 @@ async def _deliver(runtime: Runtime, user: User, digest_id: int, *, mail: bool) 
 async def _text_from_model(
     runtime: Runtime, user: User, variant: Variant, contexts: Sequence[PromptContext], items: Sequence[Item]
 ) -> DigestText | None:
-    """Use the model for entries that may be sent to it, extracts for the others. None if the model failed."""
+    """The front page with the model's sentences, where its sources bear them out; else the built-in ones stand.
+
+    Use the model for entries that may be sent to it only. None if the model failed.
+    """
     async with runtime.db.read() as tx:
         local_feeds = await must_stay_local(tx, runtime, user.id)
-    sendable = [context for item in items for context in item if context.feed_id not in local_feeds]
-    local_items = [item for item in items if all(context.feed_id in local_feeds for context in item)]
-    draft = await _ask_model_for_digest(runtime, user, variant, sendable) if sendable else CitedDigest((), 0)
-    if draft is None:
+    paragraphs = compose(items)
+    sendable = {context.entry_id: context for context in contexts if context.feed_id not in local_feeds}
+    cited = [
+        [sendable[id_] for id_ in sentence.entry_ids if id_ in sendable][:READ_PER_ITEM]
+        for paragraph in paragraphs
+        if paragraph.kind != "more"
+        for sentence in paragraph.sentences
+    ]
+    draft = (
+        await _ask_model_for_digest(runtime, user, variant, [item for item in cited if item]) if any(cited) else None
+    )
+    if draft is None and any(cited):
         return None
-    numbers = dict(enumerate(sendable, 1))
-    written = tuple(_paragraph(paragraph, numbers) for paragraph in draft.paragraphs)
-    return _text(contexts, items, (*written, *compose(local_items)), dropped=draft.dropped)
+    rewritten = tuple(_rewritten(paragraph, draft) for paragraph in paragraphs) if draft is not None else paragraphs
+    return _text(contexts, items, rewritten, dropped=draft.dropped if draft is not None else 0)
+
+
+@record
+class _Rewritten:
+    sentences: Mapping[int, Sentence]
+    """By each entry that they cite."""
+    dropped: int
 
 
 async def _ask_model_for_digest(
-    runtime: Runtime, user: User, variant: Variant, sendable: Sequence[PromptContext]
-) -> CitedDigest | None:
-    numbers = dict(enumerate(sendable, 1))
-    readings = [Reading(number, context.title, context.feed, context.text) for number, context in numbers.items()]
-    prompt = digest_prompt(readings, variant.language)
+    runtime: Runtime, user: User, variant: Variant, items: Sequence[Sequence[PromptContext]]
+) -> _Rewritten | None:
+    numbers = dict(enumerate((context for item in items for context in item), 1))
+    number_of = {context.entry_id: number for number, context in numbers.items()}
+    readings = [[Reading(number_of[one.entry_id], one.title, one.feed, one.text) for one in item] for item in items]
     texts = {number: f"{context.title} {context.text}" for number, context in numbers.items()}
-    return await ask_model(runtime, user.id, prompt, lambda response: read_digest(response, texts))
-
-
-def _paragraph(cited: CitedParagraph, numbers: Mapping[int, PromptContext]) -> Paragraph:
-    sentences = (
-        Sentence(sentence.text, tuple(numbers[number].entry_id for number in sentence.numbers))
-        for sentence in cited.sentences
+    languages = {context.language[:2] for context in numbers.values()}
+    any_names = "de" in languages or bool(variant.language and languages != {variant.language[:2]})
+    draft = await ask_model(
+        runtime,
+        user.id,
+        digest_prompt(readings, variant.language),
+        lambda response: read_digest(response, texts, any_names=any_names),
     )
-    return Paragraph(cited.heading, tuple(sentences))
+    if draft is None:
+        return None
+    sentences: dict[int, Sentence] = {}
+    for cited in draft.sentences:
+        ids = tuple(numbers[number].entry_id for number in cited.numbers)
+        language = variant.language or numbers[cited.numbers[0]].language
+        for id_ in ids:
+            sentences.setdefault(id_, Sentence(cited.text, ids, language))
+    return _Rewritten(sentences, draft.dropped)
+
+
+def _rewritten(paragraph: Paragraph, by_model: _Rewritten) -> Paragraph:
+    if paragraph.kind == "more":
+        return paragraph
+    sentences: list[Sentence] = []
+    for built_in in paragraph.sentences:
+        new = next((new for id_ in built_in.entry_ids if (new := by_model.sentences.get(id_))), None)
+        # The sentence of another item, which cites this one as well, must not be used twice.
+        if new is None or new.entry_ids[0] not in built_in.entry_ids:
+            sentences.append(built_in)
+            continue
+        sentences.append(replace(new, entry_ids=tuple(dict.fromkeys((*new.entry_ids, *built_in.entry_ids)))))
+    return replace(paragraph, sentences=tuple(sentences))
 
 
 def _text(

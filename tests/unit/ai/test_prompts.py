@@ -80,8 +80,33 @@ def test_a_huge_answer_is_cut() -> None:
 def test_huge_material_is_bounded() -> None:
     assert summary_prompt("t" * 10**6, "s" * 10**6, "x" * 10**6, "").estimate < 10_000
     readings = [Reading(number, "t" * 5_000, "s" * 5_000, "x" * 50_000) for number in range(100)]
-    assert digest_prompt(readings, "").estimate < 40_000
+    assert digest_prompt([readings], "").estimate < 40_000
 
 
 def test_a_wide_script_is_estimated_by_its_signs() -> None:
     assert summary_prompt("題", "源", "字" * 3_000, "ja").estimate > 3_000
+
+
+def _digest(*sentences: str) -> str:
+    return json.dumps(
+        {"paragraphs": [{"heading": "", "sentences": [{"text": text, "sources": [1]} for text in sentences]}]}
+    )
+
+
+def test_a_digest_has_no_number_and_no_name_that_its_sources_lack() -> None:
+    source = {1: "Pier opens. Mayor Edda Holm opened the pier of Tidewick, which cost 4.2 million pounds, on Sunday."}
+    true = ("The pier cost 4.2 million.", "Edda Holm has opened Tidewick's pier.", "Now Tidewick has a pier.")
+    false = ("The pier cost 4.3 million.", "The pier of Northgate is open.", "In Tidewick, Jonas Riedel opened a pier.")
+    draft = read_digest(_digest(*true, *false), source)
+    assert draft is not None
+    assert (tuple(one.text for one in draft.sentences), draft.dropped) == (true, 3)
+
+
+def test_in_another_language_only_full_names_are_compared() -> None:
+    source = {1: "Die Brücke in Kronau ist offen. Jonas Riedel hat sie eröffnet."}
+    told = (
+        "Der Umweltminister Jonas Riedel gab die Elbquerung frei.",
+        "Der Minister Jonas Brandt gab die Brücke frei.",
+    )
+    draft = read_digest(_digest(*told), source, any_names=True)
+    assert draft is not None and [one.text for one in draft.sentences] == [told[0]]

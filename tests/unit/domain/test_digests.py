@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from reedbed.domain.digests import PromptContext, compose, group, next_time, sources_of
+from reedbed.domain.digests import KnownStories, PromptContext, compose, group, next_time, sources_of
 from reedbed.domain.times import DAY, from_datetime
 
 
@@ -53,6 +53,45 @@ def test_an_event_whose_reports_are_no_story_is_told_once_but_two_events_in_one_
     assert len(items) == 4
     told = [id_ for part in compose(items) for sentence in part.sentences for id_ in sentence.entry_ids]
     assert len(told) == 3 and {3, 4} <= set(told)
+
+
+def test_known_stories_join_what_differs_and_what_the_reader_removed_stands_alone() -> None:
+    titles = (
+        "Council closes swing bridge in May",
+        "Swing bridge closes in May: council",
+        "Le pont tournant ferme",
+        "A heron",
+    )
+    all_four = [material(number, title, feed=number) for number, title in enumerate(titles, 1)]
+    known = KnownStories({1: 7, 3: 7, 2: 7}, frozenset((2,)))
+    assert {frozenset(one.entry_id for one in item) for item in group(all_four)} == {
+        frozenset((1, 2)), frozenset((3,)), frozenset((4,))
+    }  # fmt: skip
+    assert {frozenset(one.entry_id for one in item) for item in group(all_four, known=known)} == {
+        frozenset((1, 3)), frozenset((2,)), frozenset((4,))
+    }  # fmt: skip
+
+
+def test_two_stories_that_are_found_to_be_one_are_one_item() -> None:
+    titles = (
+        "Council closes swing bridge in May",
+        "Swing bridge closes in May: council",
+        "Un pont ferme",
+        "Ein Pont zu",
+    )
+    four = [material(number, title, feed=number) for number, title in enumerate(titles, 1)]
+    (item,) = group(four, known=KnownStories({1: 7, 3: 7, 2: 8, 4: 8}))
+    assert {one.entry_id for one in item} == {1, 2, 3, 4}
+
+
+def test_an_item_in_two_languages_is_not_told_again_in_one_of_them() -> None:
+    mixed = [
+        replace(material(1, "Fire in Sierra Alta forces 8,000 from homes", feed=1), language="en"),
+        replace(material(2, "Más de 8.000 evacuados en Sierra Alta", feed=2), language="es"),
+    ]
+    again = replace(material(3, "Sierra Alta fire: 8,000 from homes", feed=3), language="en")
+    told = compose([(mixed[1], mixed[0]), (again,)])
+    assert [sentence.entry_ids for part in told for sentence in part.sentences] == [(2, 1)]
 
 
 def test_what_the_reader_cares_about_comes_first_where_it_is_known() -> None:

@@ -17,7 +17,7 @@ from reedbed.domain.stories.compare import (
     title_parts,
 )
 from reedbed.domain.stories.index import SPAN, Headline, Placed, StoryIndex, resolve
-from reedbed.domain.stories.words import headline_words, title_words
+from reedbed.domain.stories.words import cut, headline_words, title_words
 from reedbed.domain.times import DAY
 
 NOW = 1_700_000_000_000
@@ -40,6 +40,17 @@ def test_titles_of_one_event_meet_and_others_do_not() -> None:
     )
     assert second.story_id == first.story_id and not second.is_alone
     assert third.is_alone
+
+
+def test_plurals_and_verbs_are_compared_without_their_endings() -> None:
+    assert cut("merges") == cut("merged") == cut("merge") and cut("shares") == cut("share")
+    assert (cut("bus"), cut("crisis"), cut("king"), cut("paris"), cut("red")) == (
+        "bus",
+        "crisis",
+        "king",
+        "paris",
+        "red",
+    )
 
 
 def test_one_word_in_common_is_not_enough() -> None:

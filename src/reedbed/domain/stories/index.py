@@ -32,7 +32,7 @@ class _Thresholds:
     """For two stories that are compared again after one of them has grown."""
 
 
-_WITH_LEAD = _Thresholds(join=0.2, merge=0.35, merge_grown=0.38)
+_WITH_LEAD = _Thresholds(join=0.2, merge=0.36, merge_grown=0.38)
 _TITLE_ONLY = _Thresholds(join=0.22, merge=0.18, merge_grown=0.13)
 DOUBTFUL = 0.6
 """From this share of the threshold on, an entry is not clearly apart from the story."""
@@ -60,7 +60,7 @@ _NAMES_APART = 0.75
 """Factor when hardly any name is shared."""
 _NO_NAMES = 0.53
 """Factor when a side has no names: recipes, weather, papers."""
-_SAME_NUMBER = 0.8
+_SAME_NUMBER = 1.0
 """The same, when both have a number that is hardly shared by chance: a rate of 11.2 percent."""
 _UNMARKED_NAMES = 1.15
 """Factor when capitals show no names, so that no word counts more than the others."""

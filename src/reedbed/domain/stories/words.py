@@ -28,9 +28,24 @@ EVENT_WEIGHT = 0.75
 _WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*(?:['’][^\W\d_]+)?|[.!?:“\"]")
 _SENTENCE_ENDS = frozenset('.!?:“"')
 _STOPWORDS = frozenset(word for small in SMALL for word in fold(small).split())
+
+
+def cut(word: str) -> str:
+    """The beginning of a folded word, without the endings of English plurals and verbs, which the index compares."""
+    if word.endswith("s") and len(word) > 3 and word[-2] not in "suioa":
+        word = word[:-1]
+    if word.endswith("ing") and len(word) > 6:
+        word = word[:-3]
+    elif word.endswith("ed") and len(word) > 4:
+        word = word[:-2]
+    if word.endswith("e") and len(word) > 4:
+        word = word[:-1]
+    return word[:STEM_LENGTH]
+
+
 # Words of the report, not of the event: they say when it was, or what kind of text it is.
 _FRAME = frozenset(
-    part[:STEM_LENGTH]
+    cut(part)
     for part in fold(
         """
         monday tuesday wednesday thursday friday saturday sunday weekend january february march april may june july
@@ -53,7 +68,7 @@ _FRAME = frozenset(
 
 # Capitalised, but no names: parts of the names of many institutions and places.
 GENERIC = frozenset(
-    part[:STEM_LENGTH]
+    cut(part)
     for part in fold(
         """
         bank national central federal reserve royal united minister prime president chancellor governor mayor council
@@ -92,7 +107,7 @@ _EVENTS = (
     "storm storms hurricane typhoon cyclone orkan orkantief sturm sturmtief hurrikan taifun zyklon tempête "
     "ouragan typhon borrasca tormenta huracán tifón ciclón",
 )
-_SAME = {word: intern(fold(group).split()[0][:STEM_LENGTH]) for group in _EVENTS for word in fold(group).split()}
+_SAME = {word: intern(cut(fold(group).split()[0])) for group in _EVENTS for word in fold(group).split()}
 NAMED_EVENTS = frozenset(("storm",))
 """A name beside such a word is the name of an event, not of a place or a company."""
 
@@ -224,7 +239,7 @@ def _stems(word: str) -> tuple[tuple[str, ...], str]:
     part = COUNTRIES.get(part, part) if word[0].isupper() or len(part) > _LONGEST_SMALL_PLACE else part
     if part in _SAME:
         return (_SAME[part],), "word" if _SAME[part] in NAMED_EVENTS else "event"
-    stem = intern(part[:STEM_LENGTH])
+    stem = intern(cut(part))
     return (stem,), "frame" if stem in _FRAME else "generic" if stem in GENERIC else "word"
 
 

@@ -8,6 +8,7 @@ from sqlalchemy import BigInteger, ClauseElement, ColumnElement, and_, bindparam
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.selectable import FromClause
 
+from reedbed.domain.digests import KnownStories
 from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
 from reedbed.domain.stories.index import MAX_AGE
@@ -241,6 +242,20 @@ async def neighbours(tx: Tx, user_id: int, entry_ids: Sequence[int]) -> dict[int
     """Return the story by entry, for entries whose story has other feeds, too."""
     rows = await tx.all(_NEIGHBOURS, {"user_id": user_id, "ids": list(entry_ids)})
     return {row[0]: StoryNeighbours(row[1], row[2]) for row in rows}
+
+
+_HOMES = Query(select(_entries_given.c.entry_id, _entries_given.c.root), into=row_of(int, int))
+_APART = Query(
+    select(story_splits.c.entry_id).where(story_splits.c.user_id == _USER, among(story_splits.c.entry_id, "ids")),
+    into=int,
+)
+
+
+async def known_stories(tx: Tx, user_id: int, entry_ids: Sequence[int]) -> KnownStories:
+    """The stories of entries that the user can see, as the user has corrected them."""
+    named = {"user_id": user_id, "ids": list(entry_ids)}
+    homes = {row[0]: row[1] for row in await tx.all(_HOMES, named)}
+    return KnownStories(homes, frozenset(await tx.all(_APART, named)))
 
 
 # --- One story
