@@ -26,6 +26,7 @@ class Settings(BaseSettings):
 
     # paths and addresses
     data_dir: Path = Path("data")
+    plugins: Annotated[tuple[str, ...], NoDecode] = ()
     database_url: str = ""
     redis_url: str = ""
     host: str = "127.0.0.1"
@@ -130,7 +131,7 @@ class Settings(BaseSettings):
     mail_ses_topics: Annotated[tuple[str, ...], NoDecode] = ()
 
     # summaries and digests
-    ai_provider: Literal["extractive", "openai", "mock"] = "extractive"
+    ai_provider: Literal["extractive", "openai", "plugin", "mock"] = "extractive"
     ai_base_url: str = ""
     ai_api_key: SecretStr = SecretStr("")
     ai_model: str = ""
@@ -194,7 +195,7 @@ class Settings(BaseSettings):
     def _origins(cls, value: Any) -> Any:
         return tuple(part.rstrip("/") for part in _parts(value))
 
-    @field_validator("mail_ses_topics", mode="before")
+    @field_validator("plugins", "mail_ses_topics", mode="before")
     @classmethod
     def _topics(cls, value: Any) -> Any:
         return tuple(_parts(value))
@@ -327,6 +328,8 @@ class Settings(BaseSettings):
             raise ValueError("REEDBED_MAIL_TLS_CERT and REEDBED_MAIL_TLS_KEY go together: set both or neither")
         if self.ai_provider == "openai" and not (self.ai_base_url and self.ai_model):
             raise ValueError("REEDBED_AI_PROVIDER=openai needs REEDBED_AI_BASE_URL and REEDBED_AI_MODEL")
+        if self.ai_provider == "plugin" and self.ai_model not in self.plugins:
+            raise ValueError("REEDBED_AI_PROVIDER=plugin needs REEDBED_AI_MODEL, one of the names in REEDBED_PLUGINS")
         if self.summary_lock_timeout_seconds <= self.ai_timeout:
             raise ValueError(
                 "REEDBED_SUMMARY_LOCK_TIMEOUT_SECONDS must be longer than REEDBED_AI_TIMEOUT: another worker "

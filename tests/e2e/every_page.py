@@ -75,9 +75,9 @@ def _pseudo_catalogue() -> Catalog:
     catalogue = Catalog(locale="en")
     for message in extract():
         if message.id:
-            forms = message.id if isinstance(message.id, tuple) else (message.id,)
-            written = tuple(map(_pseudo, forms))
-            catalogue.add(message.id, written if isinstance(message.id, tuple) else written[0])
+            is_plural = isinstance(message.id, tuple)
+            written = tuple(_pseudo(str(form)) for form in (message.id if is_plural else (message.id,)))
+            catalogue.add(message.id, written if is_plural else written[0])
     return catalogue
 
 
@@ -174,7 +174,7 @@ RULE = {
 def _paths(ids: Mapping[str, object]) -> list[str]:
     paths: list[str] = []
     for route in page_routes():
-        if "GET" not in route.methods or NOT_A_PAGE.search(route.path) or route.path in ("/", "/setup"):
+        if "GET" not in (route.methods or ()) or NOT_A_PAGE.search(route.path) or route.path in ("/", "/setup"):
             continue
         path = route.path.replace("{text}", str(ids["/folder/" if route.path.startswith("/folder") else "/feed/"]))
         path = re.sub(r"\{(\w+)\}", lambda found: str(ids.get(found[1], "1")), path)

@@ -45,6 +45,8 @@ class FailureCode(StrEnum):
     )
     PORT_BLOCKED = "port_blocked", "Port %(port)s is not used for web pages and is not contacted."
 
+    PLUGIN_FAILED = "plugin_failed", "The plugin %(name)s failed. %(error)s"
+
     # Connections
     CERTIFICATE_INVALID = "certificate_invalid", "The certificate of %(host)s is not valid: %(cause)s."
     CERTIFICATE_EXPIRED = "certificate_expired", "expired"

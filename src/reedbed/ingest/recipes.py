@@ -4,7 +4,7 @@ Every process looks by itself, so no event has to be sent to the others. Without
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,20 +22,25 @@ _Signature = tuple[tuple[str, int, int], ...]
 
 
 class RecipeFolder:
-    def __init__(self, path: Path | None = None) -> None:
-        """Without a path there are no recipes."""
+    def __init__(self, path: Path | None = None, added: Sequence[tuple[str, str]] = ()) -> None:
+        """Without a path there are no recipes but those that plugins have added: name and text of each."""
         self.path = path
+        self._added = added
+        self._is_read = not added
         self.current = Recipes()
         self._signature: _Signature = ()
 
     def look(self) -> bool:
         """Read all files if one has changed; return whether they were read. Blocks: use a thread."""
         signature = self._sign()
-        if self.path is None or signature == self._signature:
+        if self._is_read and (self.path is None or signature == self._signature):
             return False
-        from reedbed.domain.recipes.files import gather  # imported late: most have no recipes
+        from reedbed.domain.recipes.files import gather, read_file  # imported late: most have no recipes
 
-        recipes = gather(_read(self.path, [name for name, _, _ in signature]))
+        of_plugins = [read_file(f"{name}.toml", text.encode()) for name, text in self._added]
+        files = _read(self.path, [name for name, _, _ in signature]) if self.path is not None else ()
+        recipes = gather([*of_plugins, *files])
+        self._is_read = True
         self._signature, self.current = signature, recipes
         for file in recipes.wrong:
             for problem in file.problems:

@@ -21,6 +21,7 @@ from reedbed.events.bus import Bus, MemoryBus
 from reedbed.events.limits import FileHostThrottle, HostThrottle, Limiter, MemoryHostThrottle, MemoryLimiter
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.guard import Guard
+from reedbed.ingest.plugins import PluginFailed, Plugins, SourceFetcher, checked_recipe, load_plugins
 from reedbed.ingest.recipes import RecipeFolder
 from reedbed.roles.observability import open_tracer
 from reedbed.roles.policies import (
@@ -73,10 +74,10 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
         db = await _database(settings, may_migrate=may_migrate)
         stack.push_async_callback(db.close)
         bus, limiter, host_throttle = await _open_shared_services(settings, db, stack)
-        fetcher = _fetcher(settings)
+        plugins = await asyncio.to_thread(load_plugins, settings.plugins)
+        fetcher = _fetcher(settings, plugins)
         stack.push_async_callback(fetcher.close)
-        ai = ai_policy(settings)
-        speech = speech_policy(settings)
+        ai, speech = ai_policy(settings, plugins), speech_policy(settings)
         sign_in = sign_in_policy(settings, system_clock)
         for client in dict.fromkeys((speech.speaker, ai.model, ai.fallback, ai.translator, sign_in.client)):
             if client is not None:
@@ -105,7 +106,8 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
             images=image_policy(settings),
             keeping=retention_policy(settings),
             backups=backup_policy(settings),
-            recipes=await _recipes(settings),
+            recipes=await _recipes(settings, plugins),
+            plugins=plugins,
             volume=volume(settings),
             tracer=open_tracer(settings, name, stack),
             texts=_texts_in,
@@ -113,8 +115,7 @@ async def running(settings: Settings, *, may_migrate: bool) -> AsyncGenerator[Ru
         await _owner_from_settings(settings, runtime)
         stack.push_async_callback(ended, asyncio.create_task(watch_revocations(runtime)))
         if settings.database_read_url:
-            watching = asyncio.create_task(watch_changes(bus, runtime.recent_changes))
-            stack.push_async_callback(ended, watching)
+            stack.push_async_callback(ended, asyncio.create_task(watch_changes(bus, runtime.recent_changes)))
         yield runtime
 
 
@@ -124,8 +125,12 @@ def _texts_in(language: str) -> Texts:
     return texts_in(language)
 
 
-async def _recipes(settings: Settings) -> RecipeFolder:
-    recipes = RecipeFolder(settings.data_dir / "recipes")
+async def _recipes(settings: Settings, plugins: Plugins) -> RecipeFolder:
+    added: list[tuple[str, str]] = []
+    for name in plugins.names("connector"):
+        with suppress(PluginFailed):
+            added.append((name, await plugins.call(name, "connector", lambda hook: checked_recipe(hook()))))
+    recipes = RecipeFolder(settings.data_dir / "recipes", added)
     await asyncio.to_thread(recipes.look)
     return recipes
 
@@ -192,14 +197,16 @@ def _file_throttle(settings: Settings, stack: AsyncExitStack) -> HostThrottle:
     return throttle
 
 
-def _fetcher(settings: Settings) -> Fetcher:
+def _fetcher(settings: Settings, plugins: Plugins) -> Fetcher:
     contact = settings.contact_url or settings.base_url or PROJECT_URL
-    return Fetcher(
+    fetcher = SourceFetcher(
         Guard(settings.allow_networks),
         user_agent=f"Reedbed/{__version__} (+{contact})",
         timeout=settings.fetch_timeout,
         max_bytes=settings.fetch_max_bytes,
     )
+    fetcher.plugins = plugins
+    return fetcher
 
 
 def _mailer(settings: Settings) -> "Mailer | None":

@@ -1,8 +1,8 @@
 """The policies of a `Runtime`, and the models and providers they name, from the settings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reedbed import __version__
 from reedbed.ai.model import MockModel, Model
@@ -16,6 +16,7 @@ from reedbed.domain.times import DAY, MINUTE, SECOND, Instant
 from reedbed.domain.users import Allowance, RateLimits, per_minute
 from reedbed.domain.websub import why_unreachable
 from reedbed.ingest.images import ImageCache
+from reedbed.ingest.plugins import Plugins
 from reedbed.services.runtime import (
     AccountPolicy,
     AiPolicy,
@@ -189,8 +190,8 @@ def account_policy(settings: Settings) -> AccountPolicy:
     )
 
 
-def ai_policy(settings: Settings) -> AiPolicy:
-    first, second = _models(settings)
+def ai_policy(settings: Settings, plugins: Plugins | None = None) -> AiPolicy:
+    first, second = _models(settings, plugins or Plugins())
     return AiPolicy(
         model=first,
         fallback=second,
@@ -216,14 +217,25 @@ def ai_policy(settings: Settings) -> AiPolicy:
     )
 
 
-def _models(settings: Settings) -> tuple[Model | None, Model | None]:
+def _models(settings: Settings, plugins: Plugins) -> tuple[Model | None, Model | None]:
     if settings.ai_provider == "mock":
         return MockModel(), None
     if settings.ai_provider == "extractive":
         return None, None
+    if settings.ai_provider == "plugin":
+        return _plugin_model(settings.ai_model, plugins), None
     names = [name for name in (settings.ai_model, settings.ai_fallback_model) if name]
     first, *others = (_open_model(settings, name) for name in names)
     return first, next(iter(others), None)
+
+
+def _plugin_model(name: str, plugins: Plugins) -> Model:
+    from reedbed.ai.plugins import PluginModel, checked_answer
+
+    async def ask(request: Mapping[str, Any]) -> str:
+        return await plugins.call(name, "ask_model", lambda hook: checked_answer(hook(request)))
+
+    return PluginModel(name, ask)
 
 
 def speech_policy(settings: Settings) -> SpeechPolicy:

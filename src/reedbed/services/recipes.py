@@ -15,6 +15,10 @@ async def watch_recipes(runtime: Runtime) -> None:
     while True:
         await asyncio.sleep(POLL_SECONDS)
         await current_recipes(runtime)
+        if runtime.plugins:
+            from reedbed.services.plugins import report_switched_off  # imported late: few have plugins
+
+            await report_switched_off(runtime)
 
 
 async def current_recipes(runtime: Runtime) -> Recipes:

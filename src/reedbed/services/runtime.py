@@ -27,6 +27,7 @@ from reedbed.events.bus import Bus
 from reedbed.events.limits import HostThrottle, Limiter
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.images import ImageCache
+from reedbed.ingest.plugins import Plugins
 from reedbed.ingest.recipes import RecipeFolder
 from reedbed.store.engine.database import Database
 
@@ -395,6 +396,8 @@ class Runtime:
     """Held while HTML is sanitized: feeds that arrive together would block the event loop for too long."""
     recipes: RecipeFolder = field(default_factory=RecipeFolder)
     """What the operator's files add: sites, services to send entries to, themes."""
+    plugins: Plugins = field(default_factory=Plugins)
+    """Python code of the operator."""
     texts: Callable[[str], Texts] = english_texts
     """The texts of mails and notifications in a language."""
     volume: str = ""

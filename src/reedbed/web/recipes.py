@@ -2,11 +2,14 @@
 
 from fastapi import APIRouter, Request, Response
 
+from reedbed.domain.errors import NotFound
 from reedbed.domain.recipes.values import ConnectorRecipe, RecipeFile, SiteRecipe, ThemeRecipe
 from reedbed.http.auth import CurrentAdmin, CurrentRuntime
 from reedbed.services.recipes import current_recipes
 from reedbed.web.i18n import explain, ngettext, translate
+from reedbed.web.pages import see_other
 from reedbed.web.sidebar import app_page
+from reedbed.web.views.layout import Toast
 from reedbed.web.views.recipes import AddedPage, RecipeView
 
 sheet_router = APIRouter(include_in_schema=False)
@@ -29,8 +32,20 @@ router = APIRouter(include_in_schema=False)
 @router.get("/admin/added")
 async def show_added(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin) -> Response:
     recipes = await current_recipes(runtime)
-    view = AddedPage(folder=str(runtime.recipes.path or ""), recipes=tuple(_recipe(file) for file in recipes.files))
+    view = AddedPage(
+        folder=str(runtime.recipes.path or ""),
+        recipes=tuple(_recipe(file) for file in recipes.files),
+        plugins=runtime.plugins.states,
+    )
     return await app_page(request, runtime, caller, "recipes/added.html", view)
+
+
+@router.post("/admin/added/plugins/{name}/on")
+async def switch_on(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, name: str) -> Response:
+    """In this process; the others are started again."""
+    if not runtime.plugins.switch_on(name):
+        raise NotFound("There is no such plugin.")
+    return see_other(request, "/admin/added", toast=Toast(translate("Switched on again.")))
 
 
 def _recipe(file: RecipeFile) -> RecipeView:

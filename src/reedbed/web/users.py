@@ -250,6 +250,7 @@ WORDS = {
     "user_registered": marked("Registered"),
     "webhook_created": marked("Webhook made"),
     "webhook_deleted": marked("Webhook deleted"),
+    "plugin_switched_off": marked("Plugin switched off after failing"),
     "webhook_switched_off": marked("Webhook switched off after failing for long"),
 }
 

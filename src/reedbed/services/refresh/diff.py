@@ -136,7 +136,12 @@ async def read_document(runtime: Runtime, check: Check, fetched: Fetched, digest
         return Failed("permanent_error", parsed.reason, fetched.status)
     if parsed.truncated and not parsed.entries:
         return Failed("permanent_error", Failure(FailureCode.FEED_UNREADABLE), fetched.status)
-    entries = [_with_short_keys(entry) for entry in newest(parsed.entries, check.terms.now)]
+    arriving: Sequence[ParsedEntry] = parsed.entries
+    if runtime.plugins:
+        from reedbed.services.plugins import pass_entries  # imported late: few have plugins
+
+        arriving = await pass_entries(runtime, fetched.url, arriving)
+    entries = [_with_short_keys(entry) for entry in newest(arriving, check.terms.now)]
     plan = await _plan(runtime, check, entries)
     new_rows, updates = await _build_rows(runtime, check, plan, parsed)
     if new_rows and check.due.hub_was_watched:

@@ -1,5 +1,6 @@
 """View models of what the operator has added: recipes."""
 
+from reedbed.domain.plugins import PluginState
 from reedbed.domain.records import record
 
 
@@ -16,3 +17,4 @@ class RecipeView:
 class AddedPage:
     folder: str
     recipes: tuple[RecipeView, ...]
+    plugins: tuple[PluginState, ...] = ()
