@@ -155,7 +155,7 @@ async def test_the_page_brings_a_file_in_and_reports(by_cookie: SignIn, harness:
     assert "0 of 1" in waiting
     await work(harness)
     report = (await page.get(address)).text
-    assert "1 star" in report
+    assert "1 entry starred" in report
     assert f'hx-get="{address}"' not in report
 
 

@@ -32,7 +32,6 @@ STRENGTH: Mapping[Act, float] = {
 }
 """How much an act says. `app`: marked read alone by another app, which does not know how long it was open."""
 
-Pin = Literal["more", "less", "never"]
 PINS: Mapping[str, float] = {"more": 1.5, "less": -1.5, "never": 0.0}
 
 MAX_FEATURES = 12_000
