@@ -22,7 +22,8 @@ from tests.e2e.every_page import LONG, MIRRORED, SHOW, UNTRANSLATED, WIDE, Page,
 PHONE, DESK = (360, 740), (1280, 800)
 ENGLISH = Conventions()
 NAMES = """Reedbed OPML JSON RSS Atom EPUB OPDS API URL CSS HTML HTTP HTTPS Markdown ZIP TLS STARTTLS UTC XS XL GB MB KB
-ms PostgreSQL SQLite Redis YouTube Vimeo Kindle Literata Atkinson Hyperlegible newsboat Tests"""
+ms PostgreSQL SQLite Redis YouTube Vimeo Kindle Literata Atkinson Hyperlegible newsboat Tests Obsidian
+Logseq"""
 WORDS = {
     *NAMES.split(),
     *(word for app in APPS for word in re.findall(r"\w+", app.name)),
@@ -104,3 +105,25 @@ def test_a_mirrored_page_is_mirrored(sheet: BrowserPage, pages: list[Page]) -> N
     sheet.evaluate(SHOW, {"html": page.html, "width": DESK[0]})
     assert sheet.evaluate("document.getElementById('nav').getBoundingClientRect().right") == DESK[0]
     assert sheet.evaluate("getComputedStyle(document.querySelector('h1')).direction") == "rtl"
+
+
+BUTTONS = """() => [...document.querySelectorAll("button, form, input, select, nav, .bar, .btn")]
+  .filter(one => one.checkVisibility() && one.getBoundingClientRect().height > 0)
+  .map(one => one.outerHTML.slice(0, 120))"""
+
+
+@pytest.mark.parametrize("start", ["/digests/", "/entry/1"])
+def test_paper_shows_what_is_to_be_read_and_nothing_to_press(sheet: BrowserPage, pages: list[Page], start: str) -> None:
+    found = [page for page in pages if page.language in (LONG, MIRRORED) and re.fullmatch(rf"{start}\d*", page.path)]
+    assert len(found) == 2
+    sheet.set_viewport_size({"width": 720, "height": 1000})
+    sheet.emulate_media(media="print")
+    try:
+        for page in found:
+            sheet.evaluate(SHOW, {"html": page.html, "width": 720})
+            assert sheet.evaluate(BUTTONS) == []
+            assert sheet.evaluate("document.querySelector('h1').checkVisibility()")
+            assert "Цапля" in sheet.locator("body").inner_text()
+            assert sheet.evaluate(WIDE) == []
+    finally:
+        sheet.emulate_media(media="screen")

@@ -17,22 +17,28 @@ from reedbed.domain.highlights import (
     Color,
     Highlight,
     HighlightFilter,
+    NoteStyle,
     Passage,
+    note_head,
+    note_name,
+    note_part,
 )
 from reedbed.domain.pagination import page_limit
 from reedbed.domain.records import record
 from reedbed.domain.text import storable, writable
-from reedbed.domain.times import rfc3339
+from reedbed.domain.times import rfc3339, to_datetime
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel, JsonId, ListPage, ResponseModel, Timestamp, to_json
 from reedbed.http.params import IdPath, PageCursor, PageLimit, before_of, newest_first
-from reedbed.http.responses import ApiRouter, Json, download, json_list
+from reedbed.http.responses import ApiRouter, ArchiveFile, Json, download, json_list, zipped
 from reedbed.services.highlights import (
     change_highlight,
     create_highlight,
     delete_highlight,
     every_highlight,
     get_highlight,
+    highlighted_entries,
+    highlights_of_entry,
     review_highlight,
 )
 from reedbed.services.runtime import Runtime
@@ -145,6 +151,43 @@ async def export_json(runtime: CurrentRuntime, caller: CurrentCaller) -> Respons
 async def export_markdown(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     parts = markdown(every_highlight(runtime, caller.user_id))
     return download(parts, "highlights.md", "text/markdown; charset=utf-8")
+
+
+@router.get(
+    "/export.zip",
+    summary="Export highlights as notes for Obsidian or Logseq",
+    description=(
+        "A Markdown file for each entry, with title, address and tag. Names stay the same, so that a later "
+        "archive replaces the files of an earlier one. Highlights of deleted entries are in one file."
+    ),
+    response_class=StreamingResponse,
+)
+async def export_notes(runtime: CurrentRuntime, caller: CurrentCaller, style: NoteStyle = "obsidian") -> Response:
+    entries = await highlighted_entries(runtime, caller.user_id)
+    files = [ArchiveFile(f"{_FOLDERS[style]}/Deleted entries.md", _deleted(runtime, caller.user_id))]
+    for first in entries:
+        assert first.entry_id is not None
+        name = note_name(writable(first.entry_title), first.entry_id, style)
+        files.append(ArchiveFile(name, _note(runtime, caller.user_id, first, style)))
+    at = to_datetime(runtime.now())
+    parts = zipped(files, (at.year, at.month, at.day, at.hour, at.minute, at.second))
+    return download(parts, f"highlights-{style}.zip", "application/zip")
+
+
+_FOLDERS: dict[NoteStyle, str] = {"obsidian": "Reedbed", "logseq": "pages"}
+
+
+async def _note(runtime: Runtime, user_id: int, first: Highlight, style: NoteStyle) -> AsyncGenerator[bytes]:
+    assert first.entry_id is not None
+    yield writable(note_head(first, style)).encode()
+    async for highlight in highlights_of_entry(runtime, user_id, first.entry_id):
+        yield writable(note_part(highlight, style, rfc3339(highlight.created_at)[:10])).encode()
+
+
+async def _deleted(runtime: Runtime, user_id: int) -> AsyncGenerator[bytes]:
+    of_deleted = (highlight async for highlight in every_highlight(runtime, user_id) if highlight.entry_id is None)
+    async for part in markdown(of_deleted):
+        yield part
 
 
 @router.get("/due", summary="List highlights to review, those seen longest ago first")

@@ -3,6 +3,7 @@
 A passage is identified by its text and the text around it, because markup changes and positions move.
 """
 
+import json
 import re
 from functools import lru_cache
 from html import escape
@@ -94,6 +95,44 @@ def _check_context(text: str, field: str) -> str:
 
 def _without_spaces(text: str) -> str:
     return "".join(text.split())
+
+
+# --- Notes: a Markdown file for each entry, as Obsidian and Logseq keep them
+
+NoteStyle = Literal["obsidian", "logseq"]
+_NOT_IN_NAMES = re.compile(r"[\\/:*?\"<>|#^\[\]\x00-\x1f]+")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~^$])")
+MAX_NOTE_NAME = 80
+
+
+def note_name(title: str, entry_id: int, style: NoteStyle) -> str:
+    """Stays the same, so that a later archive replaces the files of an earlier one."""
+    words = " ".join(_NOT_IN_NAMES.sub(" ", title).split())[:MAX_NOTE_NAME].strip(" .") or "Untitled"
+    return f"{'pages' if style == 'logseq' else 'Reedbed'}/{words} ({entry_id}).md"
+
+
+def note_head(highlight: Highlight, style: NoteStyle) -> str:
+    title, url = " ".join(highlight.entry_title.split()) or "Untitled", highlight.entry_url or ""
+    if style == "logseq":
+        source = f"source:: {''.join(url.split())}\n" if url else ""
+        return f"title:: {title}\n{source}tags:: reedbed\n\n"
+    source = f"source: {json.dumps(url)}\n" if url else ""
+    return f"---\ntitle: {json.dumps(title, ensure_ascii=False)}\n{source}tags: [reedbed]\n---\n"
+
+
+def note_part(highlight: Highlight, style: NoteStyle, day: str) -> str:
+    """A quotation with its note. In Obsidian each can be linked to."""
+    quote = [_SPECIAL.sub(r"\\\1", line.strip()) for line in highlight.passage.quote.splitlines() if line.strip()]
+    note = highlight.note.splitlines()
+    if style == "logseq":
+        lines = [f"- > {quote[0]}", *(f"  > {line}" for line in quote[1:]), f"  date:: {day}"]
+        lines += [f"  color:: {highlight.color}"]
+        if note:
+            lines += [f"  - {note[0]}", *(f"    {line}" for line in note[1:])]
+        return "\n".join(lines) + "\n"
+    quoted = "\n".join(f"> {line}" for line in quote)
+    text = f"\n{highlight.note}\n" if note else ""
+    return f"\n{quoted}\n^h{highlight.id}\n{text}\n*{day}, {highlight.color}*\n"
 
 
 # --- Words that a user wants to see marked wherever they occur

@@ -3,7 +3,16 @@
 from collections.abc import AsyncGenerator
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound
-from reedbed.domain.highlights import FIRST_COLOR, Highlight, Passage, check_color, check_note, check_passage, occurs
+from reedbed.domain.highlights import (
+    FIRST_COLOR,
+    Highlight,
+    HighlightFilter,
+    Passage,
+    check_color,
+    check_note,
+    check_passage,
+    occurs,
+)
 from reedbed.domain.live import ChangeEvent
 from reedbed.ingest.text import clean_text
 from reedbed.services import interest
@@ -98,6 +107,30 @@ async def every_highlight(runtime: Runtime, user_id: int) -> AsyncGenerator[High
         if len(batch) < BATCH_SIZE:
             return
         before = batch[-1].id
+
+
+async def highlighted_entries(runtime: Runtime, user_id: int) -> list[Highlight]:
+    """One highlight of each entry, for its title and address; those of deleted entries are left out."""
+    found: dict[int, Highlight] = {}
+    async for highlight in every_highlight(runtime, user_id):
+        if highlight.entry_id is not None:
+            found.setdefault(highlight.entry_id, highlight)
+    return list(found.values())
+
+
+async def highlights_of_entry(runtime: Runtime, user_id: int, entry_id: int) -> AsyncGenerator[Highlight]:
+    """In the order in which they were made."""
+    chosen, before = HighlightFilter(entry_id=entry_id), None
+    found: list[Highlight] = []
+    while True:
+        async with runtime.db.read() as tx:
+            batch = await highlights.newest(tx, user_id, before=before, limit=BATCH_SIZE, chosen=chosen)
+        found += batch
+        if len(batch) < BATCH_SIZE:
+            break
+        before = batch[-1].id
+    for highlight in reversed(found):
+        yield highlight
 
 
 def _check_occurs(passage: Passage, entry: EntryText) -> None:

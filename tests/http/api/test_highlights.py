@@ -1,5 +1,9 @@
 """Highlights and notes through the API, on both engines."""
 
+import re
+from io import BytesIO
+from zipfile import ZipFile
+
 import pytest
 
 from reedbed.domain.times import DAY
@@ -147,3 +151,35 @@ async def test_highlights_are_reviewed_in_turn(signed_in: SignIn, harness: Runti
     other = await signed_in("other@example.org")
     assert (await other.post(f"{ADDRESS}/{ids[1]}/review")).status_code == 404
     assert (await other.get(f"{ADDRESS}/due")).json() == []
+
+
+@pytest.mark.parametrize("style", ["obsidian", "logseq"])
+async def test_notes_for_obsidian_and_logseq(
+    signed_in: SignIn, harness: RuntimeHarness, site: FeedSite, style: str
+) -> None:
+    client = await signed_in()
+    site.publish(
+        'A "title": with [[brackets]] / and #tags', key="n", content="<p>One line.</p><p>Two *stars* here.</p>"
+    )
+    await harness.follow(site.feed_url(), user_id=client.user_id)
+    await harness.check()
+    (entry,) = (await client.get("/api/v1/entries")).json()["items"]
+    for quote, note in (("One line.", "First\nsecond"), ("Two *stars* here.", "")):
+        await client.post(ADDRESS, json={"entry_id": entry["id"], "quote": quote, "note": note})
+    answer = await client.get(f"{ADDRESS}/export.zip", params={"style": style})
+    with ZipFile(BytesIO(answer.content)) as archive:
+        assert archive.testzip() is None
+        (name,) = (name for name in archive.namelist() if "Deleted" not in name)
+        text = archive.read(name).decode()
+    folder, _, file = name.partition("/")
+    assert folder == {"obsidian": "Reedbed", "logseq": "pages"}[style]
+    assert re.fullmatch(r"A title with brackets and tags \(\d+\)\.md", file)
+    assert text.index("One line.") < text.index(r"Two \*stars\* here.")
+    if style == "obsidian":
+        head = text.split("---\n")[1]
+        assert 'title: "A \\"title\\": with [[brackets]] / and #tags"\n' in head
+        assert re.search(r"> One line\.\n\^h\d+\n\nFirst\nsecond\n", text)
+    else:
+        assert text.startswith("title:: A ") and "\n- > One line.\n  date:: " in text
+        assert "\n  - First\n    second\n" in text
+    assert (await client.get(f"{ADDRESS}/export.zip", params={"style": "other"})).status_code in (400, 422)
