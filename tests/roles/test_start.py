@@ -187,3 +187,17 @@ def _assert_one_sentence(refused, *names: str) -> None:
 def _resident_mb(pid: int) -> float:
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def test_an_idle_process_loads_neither_cryptography_nor_the_dialect_of_the_other_engine(
+    tmp_path: Path, free_port: int
+) -> None:
+    """The second start decrypts the instance's secret in a process of its own, and signs with the same one."""
+    served: list[bool] = []
+    for _ in range(2):
+        with reedbed("serve", port=free_port, cwd=tmp_path) as server:
+            served.append("cryptography" in Path(f"/proc/{server.process.pid}/maps").read_text())
+            server.stop()
+    assert served[-1] is False
+    probe = "import reedbed.store.startup, reedbed.worker, sys; print('sqlalchemy.dialects.postgresql' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True).stdout.strip() == "False"

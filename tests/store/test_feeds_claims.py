@@ -5,7 +5,8 @@ from typing import Any
 
 from reedbed.domain.times import MINUTE
 from reedbed.store import refresh
-from reedbed.store.engine.statements import POSTGRESQL, SQLITE
+from reedbed.store.engine.postgresql import POSTGRESQL
+from reedbed.store.engine.statements import SQLITE
 from tests.harness import RuntimeHarness, open_harness
 
 NOW = 1_000_000_000

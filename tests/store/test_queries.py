@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from sqlalchemy import Select
 
 import reedbed.store
-from reedbed.store.engine.statements import POSTGRESQL, SQLITE, Query, TupleMapper
+from reedbed.store.engine.postgresql import POSTGRESQL
+from reedbed.store.engine.statements import SQLITE, Query, TupleMapper
 
 
 def _queries() -> Iterator[tuple[str, Query[object]]]:

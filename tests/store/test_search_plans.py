@@ -9,8 +9,9 @@ from sqlalchemy import text
 from reedbed.domain.search.query import parse_search
 from reedbed.store.engine.connect import open_database, sqlite_path
 from reedbed.store.engine.database import Tx, counting
+from reedbed.store.engine.postgresql import POSTGRESQL
 from reedbed.store.engine.sqlite import connect
-from reedbed.store.engine.statements import POSTGRESQL, SQLITE, Command, Statement
+from reedbed.store.engine.statements import SQLITE, Command, Statement
 from reedbed.store.search import filters as narrowing
 from reedbed.store.search import planner as lists
 from reedbed.store.search import postgresql as tsvector

@@ -50,6 +50,7 @@ from reedbed.store.engine.database import Database, Tx
 from reedbed.store.engine.encryption import PREFIX, Vault, key_from_setting, make_key_file
 from reedbed.store.jobs import list_processes
 from reedbed.store.migrations import migrate_apart
+from reedbed.store.secrets import INSTANCE_SECRET
 from reedbed.store.startup import prepare
 
 if TYPE_CHECKING:
@@ -235,6 +236,8 @@ async def _secret(settings: Settings, db: Database, *, runs_everything: bool) ->
     configured = settings.secret_key.get_secret_value()
     if configured:
         return configured.encode()
+    if (known := await _known_secret(db)) is not None:
+        return known.encode()
     made = False
     try:
         async with db.write() as tx:
@@ -279,6 +282,14 @@ async def _use_waiting_key(settings: Settings, tx: Tx) -> bool:
         settings.key_file.unlink(missing_ok=True)
         raise Unavailable(instance.NO_KEY)
     return True
+
+
+async def _known_secret(db: Database) -> str | None:
+    async with db.read() as tx:
+        stored, vault = await instance.get_setting(tx, "secret_key"), tx.vault
+    if stored is None or not stored.startswith(PREFIX):
+        return None
+    return await vault.decrypt_apart(INSTANCE_SECRET.purpose, stored)
 
 
 def _make_first_key(settings: Settings) -> bool:

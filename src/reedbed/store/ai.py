@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from sqlalchemy import BigInteger, Text, and_, bindparam, case, delete, literal, null, or_, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.ai import Breaker, Spent, Usage, day_start, month_start
 from reedbed.domain.failures import Failure
@@ -18,6 +17,7 @@ from reedbed.store.engine.statements import (
     Query,
     among,
     func,
+    insert,
     keyed,
     larger,
     optional,

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 from sqlalchemy import BigInteger, bindparam, delete, exists, or_, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.articles import ArticleSelectors
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, among, func, row_of, select
+from reedbed.store.engine.statements import Command, Query, among, func, insert, row_of, select
 from reedbed.store.entries.columns import visible
 from reedbed.store.entries.write import NewEntryText
 from reedbed.store.tables import article_selectors, entries, entry_bodies, entry_summaries, feeds, subscriptions

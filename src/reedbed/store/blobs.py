@@ -1,11 +1,10 @@
 """Small files in the database, stored once per content: icons, cached images, parts of emails."""
 
 from sqlalchemy import bindparam, exists, or_, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, func, optional, row_of, select
+from reedbed.store.engine.statements import Command, Query, func, insert, optional, row_of, select
 from reedbed.store.tables import blobs, feed_fetch_state, feeds, subscriptions
 
 _ADD = Query(

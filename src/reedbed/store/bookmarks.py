@@ -4,12 +4,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import ClauseElement, ColumnElement, bindparam, delete
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.bookmarks import Bookmark, BookmarkRow, Snapshot
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Command, Param, Query, QueryFamily, containing, func, select
+from reedbed.store.engine.statements import (
+    HIGHEST,
+    Command,
+    Param,
+    Query,
+    QueryFamily,
+    containing,
+    func,
+    insert,
+    select,
+)
 from reedbed.store.tables import bookmarks
 
 _ROW_COLUMNS = (

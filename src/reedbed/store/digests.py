@@ -6,7 +6,6 @@ from typing import Any
 
 import orjson
 from sqlalchemy import BigInteger, bindparam, delete, false, insert, true, update
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from reedbed.domain.digests import Digest, DigestScope, DigestText, Paragraph, Sentence, Source, Status
 from reedbed.domain.failures import Failure, load_failure
@@ -14,6 +13,7 @@ from reedbed.domain.records import record
 from reedbed.domain.times import LEEWAY, Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import HIGHEST, Command, Query, func, row_of, select
+from reedbed.store.engine.statements import insert as upsert
 from reedbed.store.tables import digest_schedules, digests, entries, starred
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Mapping
 
 from sqlalchemy import BigInteger, bindparam, cast, delete, insert, update
-from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from reedbed.domain.folders import FolderRow
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Command, Query, func, joined_ids, select
+from reedbed.store.engine.statements import insert as insert_or_skip
 from reedbed.store.tables import folders, subscription_folders, subscriptions
 
 _COLUMNS = (

@@ -1,12 +1,21 @@
 """A user's highlights in entries, and the notes on them."""
 
 from sqlalchemy import ClauseElement, ColumnElement, Text, bindparam, delete, or_, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.highlights import FIRST_COLOR, Color, Highlight, HighlightFilter, Passage
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Command, Param, Query, QueryFamily, containing, func, select
+from reedbed.store.engine.statements import (
+    HIGHEST,
+    Command,
+    Param,
+    Query,
+    QueryFamily,
+    containing,
+    func,
+    insert,
+    select,
+)
 from reedbed.store.tables import highlights
 
 _COLUMNS = (

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import BigInteger, bindparam, cast, delete, literal, null, or_, text, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.errors import Unavailable
 from reedbed.domain.failures import Failure, load_failure
@@ -19,6 +18,7 @@ from reedbed.store.engine.statements import (
     database_in_use,
     database_size,
     func,
+    insert,
     optional,
     row_of,
     select,

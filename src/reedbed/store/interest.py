@@ -6,7 +6,6 @@ from typing import Any
 
 import orjson
 from sqlalchemy import BigInteger, and_, bindparam, delete
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.interest.features import Candidate
 from reedbed.domain.interest.model import StoredInterest
@@ -15,7 +14,7 @@ from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, among, func, row_of, select
+from reedbed.store.engine.statements import Command, Query, among, func, insert, row_of, select
 from reedbed.store.entries.columns import visible
 from reedbed.store.tables import entries, feeds, interest_models, interest_rankings, read_history, subscriptions, users
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import orjson
 from sqlalchemy import BigInteger, Column, Table, Text, and_, bindparam, delete, insert, null, or_, update
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant, Millis
@@ -22,6 +21,7 @@ from reedbed.store.engine.statements import (
     select,
     select_once,
 )
+from reedbed.store.engine.statements import insert as upsert
 from reedbed.store.tables import job_pieces, jobs, leases, metadata, processes
 
 # --- Jobs

@@ -4,13 +4,12 @@ from typing import Any, cast
 
 import orjson
 from sqlalchemy import BigInteger, bindparam, delete, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.failures import Failure, load_failure
 from reedbed.domain.listening import SourceKind, Spoken, SpokenChapter
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, func, select, total
+from reedbed.store.engine.statements import Command, Query, func, insert, select, total
 from reedbed.store.tables import entry_bodies, recordings, spoken, spoken_parts
 
 PART_BYTES = 1024 * 1024

@@ -2,12 +2,11 @@
 
 import orjson
 from sqlalchemy import bindparam, null, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.page_feeds import PageFeed, PageRecipe, WatchState, recipe_from_fields, watch_state_from_fields
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, row_of, select
+from reedbed.store.engine.statements import Command, Query, insert, row_of, select
 from reedbed.store.tables import entries, feeds, page_feeds, subscriptions
 
 _COLUMNS = (page_feeds.c.recipe, page_feeds.c.former_recipe, page_feeds.c.rebuilt_at, page_feeds.c.watched)

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import bindparam, delete, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.passkeys import Passkey
 from reedbed.domain.times import Instant
 from reedbed.domain.users import User
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, func, select
+from reedbed.store.engine.statements import Command, Query, func, insert, select
 from reedbed.store.tables import passkeys, users
 from reedbed.store.users import USER_COLUMNS
 

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 from sqlalchemy import bindparam, delete, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.push import PushAddress, PushDevice
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, among, func, row_of, select
+from reedbed.store.engine.statements import Command, Query, among, func, insert, row_of, select
 from reedbed.store.tables import entries, feeds, push_devices, subscriptions, unread
 from reedbed.store.visibility import above_read_marker
 

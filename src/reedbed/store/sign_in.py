@@ -6,13 +6,13 @@ from typing import Any
 
 import orjson
 from sqlalchemy import bindparam, delete, insert, update
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from reedbed.domain.sign_in import Identity, LinkedIdentity, SignIn
 from reedbed.domain.times import Instant
 from reedbed.domain.users import User
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Command, Query, func, select
+from reedbed.store.engine.statements import insert as upsert
 from reedbed.store.tables import identities, identity_sessions, sessions, sign_ins, users
 from reedbed.store.users import USER_COLUMNS
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from sqlalchemy import BigInteger, ClauseElement, ColumnElement, Text, and_, bindparam, delete, or_
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.ai import Usage
 from reedbed.domain.failures import Failure, load_failure
@@ -11,7 +10,7 @@ from reedbed.domain.records import record
 from reedbed.domain.summaries import Summary, Variant
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, among, func, keyed, row_of, select, with_failure
+from reedbed.store.engine.statements import Command, Query, among, func, insert, keyed, row_of, select, with_failure
 from reedbed.store.tables import (
     entries,
     entry_bodies,

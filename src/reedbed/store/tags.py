@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, delete, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.entries import TagCount
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, among, func, select
+from reedbed.store.engine.statements import Command, Query, among, func, insert, select
 from reedbed.store.entries.columns import visible
 from reedbed.store.tables import entries, entry_tags, subscriptions, tags, unread
 from reedbed.store.visibility import alive

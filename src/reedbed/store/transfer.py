@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Text, bindparam, delete, exists, or_
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.records import record
@@ -28,7 +27,7 @@ from reedbed.domain.transfer import (
     ReadMark,
 )
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, among, delete_some, optional, row_of, select
+from reedbed.store.engine.statements import Command, Query, among, delete_some, insert, optional, row_of, select
 from reedbed.store.entries.columns import visible
 from reedbed.store.tables import entries, feeds, imported_reads, searches
 

@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from sqlalchemy import BigInteger, Text, and_, bindparam, delete, or_, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.failures import Failure, load_failure
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.domain.translations import Translation
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, among, func, keyed, optional, row_of, select
+from reedbed.store.engine.statements import Command, Query, among, func, insert, keyed, optional, row_of, select
 from reedbed.store.tables import (
     entries,
     entry_bodies,

@@ -6,14 +6,13 @@ from typing import Any
 import orjson
 from sqlalchemy import ClauseElement, Text, bindparam, delete, literal, tuple_, update
 from sqlalchemy import insert as plain_insert
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.domain.users import LoggedEvent, User
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Command, Query, QueryFamily, among, func, optional, select
+from reedbed.store.engine.statements import HIGHEST, Command, Query, QueryFamily, among, func, insert, optional, select
 from reedbed.store.tables import (
     app_settings,
     event_log,

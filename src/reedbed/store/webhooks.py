@@ -7,13 +7,12 @@ from typing import Any
 import orjson
 from sqlalchemy import Text, bindparam, delete, null, update
 from sqlalchemy import insert as plain_insert
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.failures import dump_failure, load_failure
 from reedbed.domain.times import Instant
 from reedbed.domain.webhooks import Delivery, Outcome, Webhook, WebhookEvent, event_words
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Command, Query, among, func, optional, row_of, select
+from reedbed.store.engine.statements import HIGHEST, Command, Query, among, func, insert, optional, row_of, select
 from reedbed.store.tables import subscriptions, webhooks
 from reedbed.store.tables import webhook_deliveries as deliveries
 

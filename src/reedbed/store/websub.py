@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import field, fields, replace
 
 from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, case, delete, exists, null, or_, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.failures import Failure
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant, Millis
 from reedbed.domain.websub import HubStatus, HubSubscription, Mode, State, place_of
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, among, func, optional, select, with_failure
+from reedbed.store.engine.statements import Command, Query, among, func, insert, optional, select, with_failure
 from reedbed.store.tables import feeds, subscriptions
 from reedbed.store.tables import websub_deliveries as deliveries
 from reedbed.store.tables import websub_subscriptions as subs

@@ -9,12 +9,15 @@ several keys can coexist: the current one encrypts, all of them decrypt. A value
 text, stored before 0.2 or while there was no key.
 """
 
+import asyncio
 import binascii
 import fcntl
 import hmac
 import os
 import secrets
+import sys
 import tempfile
+from asyncio.subprocess import DEVNULL, PIPE
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -24,9 +27,11 @@ from pathlib import Path
 
 from reedbed.domain.errors import CannotStart
 from reedbed.domain.records import record
+from reedbed.store.engine.decryption import NONCE_BYTES, decrypt
 
 PREFIX = "enc:v1:"
-_KEY_BYTES, _NONCE_BYTES = 32, 12
+_KEY_BYTES = 32
+_CHILD_SECONDS = 10.0
 _HEADER = """\
 # The keys of the passwords in Reedbed's database. Without this file they have to be entered again.
 # Keep a copy of it, apart from the backups of the database. The first key encrypts, the others only decrypt.
@@ -67,7 +72,7 @@ class Vault:
         # Imported when the first password is stored: many servers have none.
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-        nonce = secrets.token_bytes(_NONCE_BYTES)
+        nonce = secrets.token_bytes(NONCE_BYTES)
         ciphertext = nonce + AESGCM(key.value).encrypt(nonce, text.encode(), purpose.encode())
         return f"{PREFIX}{key.id}:{urlsafe_b64encode(ciphertext).decode()}"
 
@@ -78,11 +83,21 @@ class Vault:
         """None if it was encrypted with a key we do not have, or for another purpose."""
         if not stored.startswith(PREFIX):
             return stored
+        key, ciphertext = self._find_key(stored)
+        return None if key is None else _decrypt(key, purpose, ciphertext)
+
+    async def decrypt_apart(self, purpose: str, stored: str) -> str | None:
+        """As `decrypt`, without loading the cryptography library into this process. None also if that fails."""
+        if not stored.startswith(PREFIX):
+            return stored
+        key, ciphertext = self._find_key(stored)
+        return None if key is None else await _decrypt_apart(key, purpose, ciphertext)
+
+    def _find_key(self, stored: str) -> tuple[Key | None, str]:
         key_id, _, ciphertext = stored.removeprefix(PREFIX).partition(":")
         if key_id not in self._keys:
             self.reload_key_file()
-        key = self._keys.get(key_id)
-        return None if key is None else _decrypt(key, purpose, ciphertext)
+        return self._keys.get(key_id), ciphertext
 
     def is_outdated(self, stored: str) -> bool:
         """Whether it is plain text, or encrypted with a key other than the current one."""
@@ -145,14 +160,29 @@ def read_key_file(path: Path) -> list[Key]:
 
 
 def _decrypt(key: Key, purpose: str, ciphertext: str) -> str | None:
-    from cryptography.exceptions import InvalidTag
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
     try:
-        raw = urlsafe_b64decode(ciphertext)
-        return AESGCM(key.value).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], purpose.encode()).decode()
-    except (InvalidTag, ValueError):
+        return decrypt(key.value, purpose.encode(), urlsafe_b64decode(ciphertext))
+    except ValueError:
         return None
+
+
+async def _decrypt_apart(key: Key, purpose: str, ciphertext: str) -> str | None:
+    try:
+        parts = (key.value, purpose.encode(), urlsafe_b64decode(ciphertext))
+        child = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", decrypt.__module__, stdin=PIPE, stdout=PIPE, stderr=DEVNULL
+        )
+    except (ValueError, OSError):
+        return None
+    try:
+        asked = child.communicate("\n".join(part.hex() for part in parts).encode())
+        output, _ = await asyncio.wait_for(asked, _CHILD_SECONDS)
+    except TimeoutError:
+        return None
+    finally:
+        if child.returncode is None:
+            child.kill()
+    return output.decode() if child.returncode == 0 else None
 
 
 @contextmanager

@@ -12,14 +12,17 @@ from typing import Any, TypeVar
 
 import asyncpg as untyped_asyncpg  # pyright: ignore[reportMissingTypeStubs] - has none
 import structlog
-from sqlalchemy import text
+from sqlalchemy import Dialect, text
+from sqlalchemy.dialects.postgresql.asyncpg import dialect
 
 from reedbed.domain.errors import Unavailable
 from reedbed.store.engine.database import NOTHING, PoolUse, Tx, count_statement
 from reedbed.store.engine.encryption import Vault
-from reedbed.store.engine.statements import POSTGRESQL, Command, Params, Query, Statement
+from reedbed.store.engine.statements import Command, Params, Query, Statement
 
 asyncpg: Any = untyped_asyncpg
+
+POSTGRESQL: Dialect = dialect()
 
 LOCKED = "Another session keeps a table of the database locked. Try again in a moment."
 

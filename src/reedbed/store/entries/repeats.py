@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, ClauseElement, ColumnElement, FromClause, and_, bindparam, delete, union_all
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.entries import SameAddress
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, QueryFamily, among, func, row_of, select
+from reedbed.store.engine.statements import Command, Query, QueryFamily, among, func, insert, row_of, select
 from reedbed.store.tables import entries, feeds, repeated_entries, subscriptions, unread, users
 from reedbed.store.visibility import shows
 

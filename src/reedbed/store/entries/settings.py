@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 
 from sqlalchemy import bindparam, delete, or_
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.entries import EVERY_LIST, ListSettings
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, keyed, select
+from reedbed.store.engine.statements import Command, Query, insert, keyed, select
 from reedbed.store.tables import list_settings
 
 _MINE = list_settings.c.user_id == bindparam("owner")

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Text, bindparam, delete, null, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.playback import Recording
 from reedbed.domain.records import record
@@ -16,7 +15,18 @@ from reedbed.domain.refresh.dedupe import ExistingEntry, Seen
 from reedbed.domain.search.indexing import SearchWords
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Param, Query, among, delete_some, func, optional, row_of, select
+from reedbed.store.engine.statements import (
+    Command,
+    Param,
+    Query,
+    among,
+    delete_some,
+    func,
+    insert,
+    optional,
+    row_of,
+    select,
+)
 from reedbed.store.entries.columns import categories_in
 from reedbed.store.tables import entries, entry_bodies, entry_versions, removed_keys
 

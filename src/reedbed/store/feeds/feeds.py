@@ -5,14 +5,13 @@ from dataclasses import fields
 from operator import attrgetter
 
 from sqlalchemy import bindparam, delete, null, or_, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.records import record
 from reedbed.domain.refresh.state import FeedMetadata
 from reedbed.domain.times import HOUR, Instant, Millis
 from reedbed.domain.urls import host_of
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Param, Query, func, optional, row_of, select
+from reedbed.store.engine.statements import Command, Param, Query, func, insert, optional, row_of, select
 from reedbed.store.tables import feed_fetch_state, feed_history, feeds, former_addresses
 
 _METADATA_COLUMNS = tuple(field.name for field in fields(FeedMetadata))

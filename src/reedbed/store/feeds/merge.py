@@ -14,12 +14,11 @@ from dataclasses import field
 from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, ColumnElement, Select, Table, and_, bindparam, delete, exists, or_, true, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.records import record
 from reedbed.store import articles, translations
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Params, Query, among, func, larger, row_of, select
+from reedbed.store.engine.statements import Command, Params, Query, among, func, insert, larger, row_of, select
 from reedbed.store.feeds import feeds as feed_store
 from reedbed.store.framing import settings as framing
 from reedbed.store.read_state import unread as unread_rows

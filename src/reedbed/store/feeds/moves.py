@@ -1,11 +1,10 @@
 """Moves a feed to a new URL as if it were a new feed, without showing its present entries to new subscribers."""
 
 from sqlalchemy import BigInteger, bindparam, delete, false, null, true, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, select
+from reedbed.store.engine.statements import Command, insert, select
 from reedbed.store.feeds.merge import list_subscribers, restrict_entries
 from reedbed.store.framing import documents as framed_documents
 from reedbed.store.tables import (

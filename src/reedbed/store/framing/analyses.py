@@ -9,7 +9,6 @@ from typing import Any
 
 import orjson
 from sqlalchemy import Float, and_, bindparam, case, cast, delete, or_, true, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.ai import Usage
 from reedbed.domain.failures import Failure, load_failure
@@ -17,7 +16,7 @@ from reedbed.domain.framing import SCORES, Analysis, Average, Score
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant, Millis
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Param, Query, among, func, row_of, select
+from reedbed.store.engine.statements import Command, Param, Query, among, func, insert, row_of, select
 from reedbed.store.framing.settings import is_served
 from reedbed.store.tables import (
     analyses,

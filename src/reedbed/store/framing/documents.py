@@ -3,13 +3,12 @@
 from typing import Any
 
 from sqlalchemy import BigInteger, ClauseElement, and_, bindparam, delete, or_
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.framing import FeedFraming, FramedFeed, FramedItem
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, QueryFamily, select
+from reedbed.store.engine.statements import Command, Query, QueryFamily, insert, select
 from reedbed.store.framing.analyses import ANALYSIS_COLUMNS, read_analysis
 from reedbed.store.framing.settings import is_public, is_served
 from reedbed.store.tables import (

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, delete, exists, or_, true
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.framing import FeedFraming
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, among, func, row_of, select
+from reedbed.store.engine.statements import Command, Query, among, func, insert, row_of, select
 from reedbed.store.tables import feed_framing, feeds, framing_requests, subscriptions
 
 

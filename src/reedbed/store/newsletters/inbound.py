@@ -6,7 +6,6 @@ from typing import Any
 
 import orjson
 from sqlalchemy import Text, and_, bindparam, delete, exists, null, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.failures import Failure, dump_failure, load_failure
 from reedbed.domain.newsletters import (
@@ -19,7 +18,7 @@ from reedbed.domain.newsletters import (
 )
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, among, func, larger, row_of, select
+from reedbed.store.engine.statements import Command, Query, among, func, insert, larger, row_of, select
 from reedbed.store.tables import (
     blobs,
     entries,

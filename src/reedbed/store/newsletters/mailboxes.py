@@ -3,13 +3,12 @@
 from dataclasses import field, replace
 
 from sqlalchemy import bindparam, delete, null, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.failures import Failure
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Params, Query, func, select, select_once, with_failure
+from reedbed.store.engine.statements import Command, Params, Query, func, insert, select, select_once, with_failure
 from reedbed.store.tables import mail_boxes, users
 
 

@@ -3,12 +3,11 @@
 from typing import Any
 
 from sqlalchemy import BigInteger, bindparam, delete, true, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.playback import EpisodeKey, PlayedEpisode, PodcastChange, RecordingId
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, func, row_of, select
+from reedbed.store.engine.statements import Command, Query, func, insert, row_of, select
 from reedbed.store.entries.columns import visible
 from reedbed.store.tables import app_logins, entries, feeds, playback_positions, recordings, subscriptions
 

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import BigInteger, bindparam, delete
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.playback import Position, QueuedRecording, RecordingId
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, row_of, select
+from reedbed.store.engine.statements import Command, Query, insert, row_of, select
 from reedbed.store.entries.columns import visible
 from reedbed.store.playback.recordings import SHOWN, queued_recording, with_everything
 from reedbed.store.tables import playback_positions, playback_queue, recordings, users

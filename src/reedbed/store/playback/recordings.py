@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import BigInteger, ClauseElement, ColumnElement, and_, bindparam, delete, true, tuple_, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.pagination import Cursor
 from reedbed.domain.playback import Position, QueuedRecording, Recording, RecordingId, Show
 from reedbed.domain.records import record
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Command, Query, QueryFamily, among, func, keyed, select
+from reedbed.store.engine.statements import HIGHEST, Command, Query, QueryFamily, among, func, insert, keyed, select
 from reedbed.store.entries.columns import followed, visible
 from reedbed.store.tables import entries, feeds, playback_positions, recordings, subscriptions
 

@@ -4,13 +4,12 @@ from typing import Any
 
 import orjson
 from sqlalchemy import bindparam, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.feeds import RecordingTexts, TranscriptLink
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, func, select
+from reedbed.store.engine.statements import Command, Query, func, insert, select
 from reedbed.store.tables import entry_bodies, recording_texts
 
 

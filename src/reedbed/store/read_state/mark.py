@@ -21,7 +21,6 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy import insert as insert_selecting
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
@@ -35,6 +34,7 @@ from reedbed.store.engine.statements import (
     among,
     func,
     in_order,
+    insert,
     larger,
     row_of,
     select,

@@ -17,10 +17,19 @@ from sqlalchemy import (
     tuple_,
     update,
 )
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import CommandFamily, among, func, in_order, larger, of_user, select, unindexed
+from reedbed.store.engine.statements import (
+    CommandFamily,
+    among,
+    func,
+    in_order,
+    insert,
+    larger,
+    of_user,
+    select,
+    unindexed,
+)
 from reedbed.store.entries.repeats import firsts_of, forget
 from reedbed.store.tables import entries, subscriptions, undo_rows, unread
 from reedbed.store.visibility import alive, follows, lock_user_entries, shows

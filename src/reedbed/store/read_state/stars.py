@@ -3,11 +3,10 @@
 from typing import Literal
 
 from sqlalchemy import BigInteger, ClauseElement, ColumnElement, bindparam, delete
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, CommandFamily, Query, among, select
+from reedbed.store.engine.statements import Command, CommandFamily, Query, among, insert, select
 from reedbed.store.entries.columns import has_flag, visible
 from reedbed.store.tables import entries, entry_tags, later, muted, read_history, starred
 

@@ -19,7 +19,6 @@ from sqlalchemy import (
     tuple_,
     update,
 )
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
@@ -33,6 +32,7 @@ from reedbed.store.engine.statements import (
     QueryFamily,
     among,
     func,
+    insert,
     larger,
     row_of,
     select,

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 
 from sqlalchemy import BigInteger, Text, bindparam, delete, update
 from sqlalchemy import insert as plain_insert
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.records import record
 from reedbed.domain.times import LEEWAY, Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import HIGHEST, Command, Query, func, optional, select
+from reedbed.store.engine.statements import HIGHEST, Command, Query, func, insert, optional, select
 from reedbed.store.tables import cleanup_notices, cleanups
 
 

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from sqlalchemy import BigInteger, Text, bindparam
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.search.forms import WordForm
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, among, func, select
+from reedbed.store.engine.statements import Command, Query, among, func, insert, select
 from reedbed.store.tables import word_forms
 
 _ADD = Command(

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 from sqlalchemy import bindparam, delete, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.search.query import SavedSearch
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, func, select
+from reedbed.store.engine.statements import Command, Query, func, insert, select
 from reedbed.store.tables import searches, users
 
 _ROW = (searches.c.id, searches.c.name, searches.c.query, searches.c.position, searches.c.created_at)

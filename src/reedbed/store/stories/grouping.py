@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import BigInteger, Text, bindparam, delete, or_, update
-from sqlalchemy.dialects.postgresql import insert
 
 from reedbed.domain.records import record
 from reedbed.domain.stories.corrections import SplitEntry, TextPair
 from reedbed.domain.stories.index import Headline, ResolvedStory
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, among, func, larger, row_of, select
+from reedbed.store.engine.statements import Command, Query, among, func, insert, larger, row_of, select
 from reedbed.store.tables import (
     entries,
     feeds,

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import BigInteger, ClauseElement, ColumnElement, and_, bindparam, case, delete, or_, update
-from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.selectable import FromClause
 
 from reedbed.domain.digests import KnownStories
@@ -22,6 +21,7 @@ from reedbed.store.engine.statements import (
     QueryFamily,
     among,
     func,
+    insert,
     keyed,
     optional,
     row_of,

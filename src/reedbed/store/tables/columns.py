@@ -34,6 +34,18 @@ def number(name: str, start: int = 0) -> Column[int]:
     return Column(name, BigInteger, nullable=False, server_default=text(str(start)))
 
 
-def partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
-    """An index of the rows that meet a condition, in SQL that both engines understand."""
-    return Index(name, *columns, unique=unique, sqlite_where=text(where), postgresql_where=text(where))
+def partial_index(name: str, *columns: str, where: str, on_postgresql: str = "", unique: bool = False) -> Index:
+    """An index of the rows that meet a condition, in SQL that both engines understand, or in that of each.
+
+    `postgresql_where=` would import PostgreSQL's dialect into every process. See `add_postgresql_conditions`.
+    """
+    condition = text(on_postgresql or where)
+    return Index(name, *columns, unique=unique, sqlite_where=text(where), info={"postgresql_where": condition})
+
+
+def add_postgresql_conditions() -> None:
+    """Complete the partial indexes for a comparison with a PostgreSQL database."""
+    for table in metadata.tables.values():
+        for index in table.indexes:
+            if "postgresql_where" in index.info:
+                index.dialect_options["postgresql"]["where"] = index.info["postgresql_where"]

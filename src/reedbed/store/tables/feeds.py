@@ -1,6 +1,6 @@
 """Feeds, how they are fetched, and the hubs that announce changes."""
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, UniqueConstraint, text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, UniqueConstraint
 
 from reedbed.store.tables.columns import Id, flag, id_column, metadata, moment, number, partial_index
 
@@ -99,9 +99,7 @@ feed_fetch_state = Table(
     moment("leased_until", null=True),
     flag("urgent"),  # requested by a user or never fetched: goes before the schedule
     partial_index("ix_feed_fetch_state_due", "next_check_at", where="next_check_at IS NOT NULL"),
-    Index(
-        "ix_feed_fetch_state_urgent", "next_check_at", sqlite_where=text("urgent = 1"), postgresql_where=text("urgent")
-    ),
+    partial_index("ix_feed_fetch_state_urgent", "next_check_at", where="urgent = 1", on_postgresql="urgent"),
 )
 
 feed_history = Table(

@@ -1,8 +1,8 @@
 """What a user has read, starred, saved and highlighted."""
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, LargeBinary, Table, Text, UniqueConstraint, text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, LargeBinary, Table, Text, UniqueConstraint
 
-from reedbed.store.tables.columns import Id, flag, id_column, metadata, moment, number, owner
+from reedbed.store.tables.columns import Id, flag, id_column, metadata, moment, number, owner, partial_index
 
 unread = Table(
     "unread",
@@ -14,7 +14,7 @@ unread = Table(
     flag("kept"),  # marked unread by hand: unread even below the read marker
     Index("ix_unread_feed", "user_id", "feed_id", "sort_at", "entry_id", "kept"),
     Index("uq_unread_entry", "user_id", "entry_id", unique=True),
-    Index("ix_unread_kept", "user_id", "entry_id", sqlite_where=text("kept = 1"), postgresql_where=text("kept")),
+    partial_index("ix_unread_kept", "user_id", "entry_id", where="kept = 1", on_postgresql="kept"),
     sqlite_with_rowid=False,
 )
 
