@@ -32,7 +32,8 @@ _KINDS = {
     r"|(?:en )?quelle ann[ée]e|cu[aá]ndo\b|(?:desde|hasta) cu[aá]ndo|(?:a|en) qu[eé] (?:hora|a[nñ]o|fecha|d[ií]a)",
     "person": r"who(?:m|se)?\b|which (?:politician|minister|person|player|author|judge)|we(?:r|m|n|ssen)\b|(?:à "
     r"|de )?qui\b|qui[eé]n(?:es)?\b",
-    "place": r"where\b|in which (?:city|country|town|place|region)|wo(?:hin|her)?\b|in welche[rmn]? (?:stadt"
+    "place": r"where\b|in which (?:cit(?:y|ies)|countr(?:y|ies)|towns?|places?|regions?)|wo(?:hin|her)?\b"
+    r"|in welche[rmn]? (?:stadt"
     r"|land|ort)"
     r"|o[uù]\b|d'o[uù]\b|dans quel(?:le)? (?:ville|pays)|(?:a|de|en)? ?d[oó]nde\b|en qu[eé] (?:ciudad|pa[ií]s)",
     "cause": r"why\b|what (?:caused|causes|led to|started|brought|triggered)|what (?:was|is) the (?:cause|reason)"
@@ -82,6 +83,7 @@ def _any_case(pattern: str) -> re.Pattern[str]:
 
 
 NUMBER = _any_case(rf"\d|\b(?:{_NUMBER_WORDS})\b|\b(?:{_NUMBER_WORDS})-")
+ZERO = _any_case(r"\b(?:nobody|no one|niemand|nadie|aucune? (?:mort|victime|blessé)|ningún|ninguna)\b")
 COSTS = _any_case(
     r"\b(?:cost\w*|price\w*|expensive|cheap\w*|worth|value|pay|paid|fine|kostet\w*|kosten|teuer|preis\w*"
     r"|geld|wert|co[uû]t\w*|prix|valeur|"
@@ -205,6 +207,8 @@ MEASURES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
     )
 )
 
+LONG = _any_case(r"\W*how long (?:is|was|are|were|will .* be)\b")
+LENGTH = _any_case(rf"{_MEASURE}{_LENGTHS}")
 QUANTITY = _any_case(
     rf"(?:\d|\b(?:{_NUMBER_WORDS}))[\d.,]*[\s-](?:k?m|cm|k?g|(?:square|cubic|quadrat|kubik)?[\s-]?(?:kilo|centi"
     rf"|milli)?met(?:er|re|ro)n?s?"

@@ -354,6 +354,8 @@ def type_bonus(inquiry: Inquiry, text: str) -> float:
             return 0.45 if wanted.search(text) else -0.3
     match inquiry.kind:
         case "number":
+            if _counts_people(inquiry) and words_of.ZERO.search(text):
+                return 0.4
             counted = words_of.COUNTED.match(inquiry.question) and not words_of.VOTES.match(inquiry.question)
             if not words_of.NUMBER.search(words_of.COUNTS_OTHERS.sub(" ", text) if counted else text):
                 return -0.45
@@ -371,7 +373,8 @@ def type_bonus(inquiry: Inquiry, text: str) -> float:
             is_number = wanted is words_of.SHARE and words_of.NUMBER.search(text)
             return 0.2 if is_other else 0.1 if is_number else -0.45
         case "duration":
-            return 0.45 if words_of.DURATION.search(text) else -0.3
+            is_length = words_of.LONG.match(inquiry.question) and words_of.LENGTH.search(text)
+            return 0.45 if is_length or words_of.DURATION.search(text) else -0.3
         case "date":
             return 0.45 if words_of.EXACT_DATE.search(text) else 0.2 if words_of.DATE.search(text) else -0.45
         case "cause":
@@ -400,6 +403,12 @@ def _counts_what_is_asked(inquiry: Inquiry, text: str) -> bool:
     stems = [one for word in index_text(counted[1]).split() if (one := stem(word)) in inquiry.stems] if counted else []
     words = StemSet(frozenset(stems_of(text)))
     return not stems or any(map(words.has, stems))
+
+
+def _counts_people(inquiry: Inquiry) -> bool:
+    """Whether "how many people" is asked, which zero answers as well."""
+    counted = words_of.COUNTED.match(inquiry.question)
+    return counted is not None and not any(stem(word) in inquiry.stems for word in index_text(counted[1]).split())
 
 
 def _holds_new_name(pattern: re.Pattern[str], inquiry: Inquiry, text: str) -> bool:
