@@ -33,6 +33,7 @@ def test_a_written_date_is_read(text: str) -> None:
         "", "Version 4.11.2", "12 comments", "20 Market Street", "Apply by 4 November 2026",
         "Bewerbungsfrist: 4.11.2026", "99.99.2026",
         "31 February 2026", "€ 4.11", "may be", "3 minutes of reading", "4 November 1066",
+        "Marka 1", "Julia 7", "3 decorations", "Mayor 5", "Маркетинг 12",
     ],
 )  # fmt: skip
 def test_what_is_no_date_of_publication_gives_none(text: str) -> None:

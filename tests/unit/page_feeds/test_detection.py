@@ -225,3 +225,36 @@ def test_an_endless_list_is_refused() -> None:
     assert lists.lists == ()
     assert lists.reason is not None
     assert lists.reason.message == "The list on this page is too long: it has more than 1000 entries."
+
+
+def test_related_articles_that_are_built_like_the_list_are_left_out() -> None:
+    card = "<div class=card><a href=/{kind}/{n}><img src=/i/{n}.jpg></a><h3><a href=/{kind}/{n}>{title}</a></h3></div>"
+    news = "".join(card.format(kind="news", n=n, title=title) for n, title in enumerate(TITLES))
+    more = "".join(card.format(kind="old", n=n, title=f"Another walk along lock {n}") for n in range(4))
+    found = entries(f"<div><h1>News</h1>{news}<div class=head><h2>You might also like</h2></div>{more}</div>")
+    assert [entry.title for entry in found] == TITLES
+
+
+def test_a_title_that_is_cut_off_is_read_from_its_attribute() -> None:
+    row = '<li><a href=/a/{n} title="{title}">The river board decides…</a></li>'
+    found = entries(f"<ul>{rows(row)}</ul>")
+    assert [entry.title for entry in found] == TITLES
+
+
+def test_groups_of_entries_are_not_taken_for_entries() -> None:
+    group = "<div class=topic><img src=/i/{n}.jpg><ul>{links}</ul></div>"
+    links = [[f"/2026/11/18/{10 * n + k}.html" for k in range(3)] for n in range(4)]
+    html = "".join(
+        group.format(n=n, links="".join(f"<li><a href={url}>{TITLES[n]} in {url[-6]}</a></li>" for url in urls))
+        for n, urls in enumerate(links)
+    )
+    assert len(entries(f"<div>{html}</div>")) == 12
+
+
+def test_the_parts_of_page_data_are_read_in_their_order() -> None:
+    parts = [
+        {"articles": [{"title": f"{title} {part}", "url": f"/{part}/{n}"} for n, title in enumerate(TITLES)]}
+        for part in ("first", "second", "third")
+    ]
+    html = f'<script id="__NEXT_DATA__" type="application/json">{json.dumps({"sections": parts})}</script>'
+    assert [entry.url.split("/")[3] for entry in entries(html)][::5] == ["first", "second", "third"]

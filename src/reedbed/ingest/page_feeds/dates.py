@@ -31,18 +31,37 @@ _MONTH_STEMS = (
     "dec dez déc dic gru pros дек груд ديس ara δεκ דצמ joul des दिस",
 )
 _MONTHS = {stem: number for number, stems in enumerate(_MONTH_STEMS, 1) for stem in stems.split()}
-# Words that begin like a month and are none, or another month than their first letters say.
+# Words for another month than their first letters say.
 _EXACT = {
     "listopada": 11, "listopad": 11, "červenec": 7, "července": 7, "červen": 6, "června": 6, "juillet": 7, "juil": 7,
     "juin": 6, "maggio": 5, "marraskuuta": 11, "maaliskuuta": 3, "mayo": 5, "maio": 5, "mayıs": 5, "mart": 3,
     "listopadu": 11, "липня": 7, "липень": 7, "лютого": 2, "листопада": 11,
 }  # fmt: skip
-_NO_MONTHS = frozenset(
-    (
-        "market", "markt", "make", "made", "mark", "marine", "marsh", "list", "lists", "lisa", "listen", "listed",
-        "second", "marken", "decide", "decision", "decline", "augment",
-    )
-)  # fmt: skip
+# In Latin and Cyrillic letters many other words begin like a month: “Marka 1”, “Julia 7”.
+_MONTH_NAMES = (
+    "january february march april may june july august september october november december januar jänner februar",
+    "feber märz mai juni juli oktober dezember janvier février mars avril juin juillet août septembre octobre",
+    "novembre décembre enero febrero marzo abril mayo junio julio agosto septiembre setiembre octubre noviembre",
+    "diciembre gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre janeiro fevereiro março",
+    "maio junho julho setembro outubro novembro dezembro januari februari maart mei augustus augusti styczeń",
+    "stycznia luty lutego marzec marca kwiecień kwietnia maj maja czerwiec czerwca lipiec lipca sierpień sierpnia",
+    "wrzesień września październik października listopad grudzień grudnia leden ledna únor února březen března",
+    "duben dubna květen května červen června červenec července srpen srpna září říjen října prosinec prosince",
+    "marts desember tammikuu helmikuu maaliskuu huhtikuu toukokuu kesäkuu heinäkuu elokuu syyskuu lokakuu",
+    "marraskuu joulukuu január február március április május június július augusztus szeptember október ocak",
+    "şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık ianuarie februarie martie iunie iulie",
+    "septembrie octombrie noiembrie decembrie gener febrer març maig juny juliol agost desembre maret agustus",
+    "января февраля марта апреля мая июня июля августа сентября октября ноября декабря январь февраль апрель май",
+    "июнь июль сентябрь октябрь ноябрь декабрь март август січня січень лютого лютий березня березень квітня",
+    "квітень травня травень червня червень липня липень серпня серпень вересня вересень жовтня жовтень листопада",
+    "листопад грудня грудень януари февруари април юни юли септември октомври ноември декември",
+)
+_NAMES = frozenset(name for names in _MONTH_NAMES for name in names.split())
+_NAME_STARTS = frozenset(name[:length] for name in _NAMES for length in range(3, len(name) + 1)) - {"list"}
+_LONG_NAMES = tuple(name for name in _NAMES if len(name) > 5)
+_CASE_ENDING = 4
+"""Letters that a long name may have more: `marraskuussa`."""
+_LATIN_CYRILLIC = re.compile("[a-z\u00df-\u024f\u0400-\u052f]")
 _DIGITS = str.maketrans("٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹０１２３４５６７８９०१२३४५६७८९๐๑๒๓๔๕๖๗๘๙", "0123456789" * 5)
 
 _YEAR_FIRST = re.compile(r"(?<!\d)(\d{4})\s?[-/.年년]\s?(\d{1,2})\s?[-/.月월]\s?(\d{1,2})(?!\d)")
@@ -265,6 +284,11 @@ def _is_date_word(word: str) -> bool:
     return known or month_number(word) is not None
 
 
+def may_be_date(char: str) -> bool:
+    """Whether a text with this character may be a date."""
+    return char.isdigit() or char in "今昨어오"
+
+
 def is_named_day(text: str) -> bool:
     """Whether a text is nothing but “Yesterday” or the like."""
     return len(text) < 20 and text.strip(" \t\n·•|,").lower() in _DAYS_BEFORE
@@ -274,11 +298,17 @@ def month_number(word: str) -> int | None:
     lowered = word.lower().rstrip(".")
     if lowered in _EXACT:
         return _EXACT[lowered]
-    if lowered in _NO_MONTHS:
-        return None
     if lowered.startswith("ב") and len(lowered) > 4:  # Hebrew for “in”
         lowered = lowered[1:]
+    if _LATIN_CYRILLIC.match(lowered) and not _is_month(lowered):
+        return None
     return next((_MONTHS[lowered[:length]] for length in (6, 5, 4, 3) if lowered[:length] in _MONTHS), None)
+
+
+def _is_month(word: str) -> bool:
+    if word in _NAME_STARTS or word in _MONTHS:
+        return True
+    return any(word.startswith(name) and len(word) <= len(name) + _CASE_ENDING for name in _LONG_NAMES)
 
 
 def year_of(text: str) -> int | None:

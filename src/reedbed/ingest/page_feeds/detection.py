@@ -153,8 +153,20 @@ def _without_parts(page: PageDocument, detected: Sequence[DetectedList]) -> list
     weighed: list[DetectedList] = []
     for one in detected:
         inside = any(_lies_in(page, one, other) for other in detected if len(other.roots) < len(one.roots))
-        weighed.append(replace(one, score=one.score / 2) if inside else one)
+        groups = any(_groups(one, other) for other in detected if len(other.roots) > len(one.roots))
+        weighed.append(replace(one, score=one.score / (4 if groups else 2)) if inside or groups else one)
     return sorted(weighed, key=lambda one: -one.score)
+
+
+def _groups(one: DetectedList, other: DetectedList) -> bool:
+    """Whether each item is a group of entries of the other list, of which this list has only one each."""
+    keys, more = {entry.key for entry in one.entries}, other.entries
+    paths = {urlsplit(entry.url).path for entry in more}
+    if not 2 * len(keys) <= len(more) == len(paths) or not keys <= {entry.key for entry in more}:
+        return False
+    pattern = link_pattern([entry.url for entry in one.entries])
+    named = any(step not in ("", "*") for step in pattern.removeprefix("//").split("/")[1:])
+    return named and all(fits(entry.url, pattern) for entry in more)
 
 
 def _lies_in(page: PageDocument, one: DetectedList, other: DetectedList) -> bool:

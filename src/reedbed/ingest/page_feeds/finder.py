@@ -23,7 +23,8 @@ _EMPTY_SHELL = 200
 NO_LIST = Failure(FailureCode.LIST_NOT_FOUND)
 TOO_MANY = Failure(FailureCode.LIST_TOO_LONG, {"limit": MAX_ENTRIES})
 _CONSENT = re.compile(
-    r"consent|cookies?|privacy|datenschutz|einwilligung|confidentialité|privacidad|partners|同意|согласие",
+    r"consent|cookies?|privacy|datenschutz|einwilligung|confidentialité|privacidad|partners|toestemming|"
+    r"samtycke|consenso|zgod[aęy]|同意|согласие",
     re.IGNORECASE,
 )
 _SHORT_PAGE = 1_500
@@ -37,7 +38,9 @@ def find_lists(body: bytes, url: str, *, now: Instant, content_type: str | None 
         return PageLists(reason=page)
     found = read_lists(page, now)
     lists = PageLists(tuple(found[:MAX_LISTS]), page.title, page.language)
-    return _checked(lists) if found else replace(lists, reason=no_list_reason(page))
+    if not found or _is_consent_wall(page, found[0]):
+        return replace(lists, lists=(), reason=no_list_reason(page))
+    return _checked(lists)
 
 
 def read_lists(page: PageDocument, now: Instant) -> list[PageList]:
@@ -92,6 +95,12 @@ def _checked(lists: PageLists) -> PageLists:
     if lists.lists and len(lists.lists[0].entries) > MAX_ENTRIES:
         return replace(lists, lists=(), reason=TOO_MANY)
     return lists
+
+
+def _is_consent_wall(page: PageDocument, best: PageList) -> bool:
+    """Whether the page is short, speaks of consent, and its list is one of links to explanations of it."""
+    explaining = sum(_CONSENT.search(f"{entry.title} {entry.url}") is not None for entry in best.entries)
+    return 2 * explaining > len(best.entries) and no_list_reason(page).code is FailureCode.ARTICLE_NEEDS_CONSENT
 
 
 def no_list_reason(page: PageDocument) -> Failure:

@@ -12,12 +12,20 @@ from urllib.parse import urlsplit
 from reedbed.domain.page_feeds import PageEntry
 from reedbed.domain.records import record
 from reedbed.domain.times import Instant
-from reedbed.ingest.page_feeds.dates import DateReader, FoundDate, is_named_day, year_number
+from reedbed.ingest.page_feeds.dates import DateReader, FoundDate, is_named_day, may_be_date, year_number
 from reedbed.ingest.page_feeds.document import PageDocument, PageLink
-from reedbed.ingest.page_feeds.links import common_shape, leads_to_own_page, link_shape
+from reedbed.ingest.page_feeds.links import common_shape, is_file, leads_to_own_page, link_shape
 from reedbed.ingest.page_feeds.media import MAX_TEASER, image_of, teaser_of
 from reedbed.ingest.page_feeds.regions import is_advertisement, undated_place
-from reedbed.ingest.page_feeds.titles import ARCHIVE, HIDDEN_CHARS, VERSION, common_label, title_quality
+from reedbed.ingest.page_feeds.titles import (
+    ARCHIVE,
+    HIDDEN_CHARS,
+    REFERENCE,
+    VERSION,
+    common_label,
+    full_title,
+    title_quality,
+)
 
 MAX_TITLE = 300
 _HALF_A_YEAR = 182 * 86_400_000
@@ -218,7 +226,9 @@ class ItemReader:
         return next(linked, headings[0] if headings else None)
 
     def _title_text(self, number: int) -> str:
-        return self._page.text(number) or (self._page.label(number) if self._page.tags[number] == "a" else "")
+        page = self._page
+        text = page.text(number) or (page.label(number) if page.tags[number] == "a" else "")
+        return full_title(text, page.attribute(number, "title") or page.attribute(page.parents[number], "title"))
 
     def _is_date(self, text: str) -> bool:
         return len(text) < 60 and self._dates.is_only_date(text)
@@ -268,8 +278,15 @@ class ItemReader:
             bonus -= 0.8
         if 2 * sum(text.endswith(_SENTENCE_ENDS) and len(text) > 60 for text in texts) > len(texts):
             bonus -= 0.5
+        if all(map(REFERENCE.fullmatch, texts)) and all(map(self._fills_cell, sample)):
+            mean, bonus = max(mean, 0.4), bonus + 0.6
         score = good / items * distinct * distinct * mean * max(0.1, 1 + bonus)
         return _Slot(found, score * self._date_factor(texts[:12]))
+
+    def _fills_cell(self, number: int) -> bool:
+        """Whether this is a link and all that a cell of a table holds."""
+        page, above = self._page, self._page.parents[number]
+        return page.tags[number] == "a" and page.tags[above] in ("td", "th") and page.text(above) == page.text(number)
 
     def _date_factor(self, texts: Sequence[str]) -> float:
         """Dates are no titles; lines that hold a date are less likely to be titles than others."""
@@ -370,7 +387,7 @@ class ItemReader:
         )
         if re.search(r"u-url|bookmark|permalink", classes):
             score += 1
-        if re.search(r"author|tag|categor|user|download|share", classes) or _is_file(links[0].url):
+        if re.search(r"author|tag|categor|user|download|share", classes) or is_file(links[0].url):
             score -= 0.5
         first = links[0]
         if any(page.attribute(first.index, name) for name in ("aria-label", "title")):
@@ -475,21 +492,13 @@ class ItemReader:
         if whole:
             yield self._page.text(number)
             yield " ".join(str(part) for part in element.itertext())[:MAX_TEASER]
-        if element.text and (any(map(_may_be_date, element.text)) or is_named_day(element.text)):
+        if element.text and (any(map(may_be_date, element.text)) or is_named_day(element.text)):
             yield element.text.strip()
         for child in element:
-            if child.tail and len(child.tail) < 80 and any(map(_may_be_date, child.tail)):
+            if child.tail and len(child.tail) < 80 and any(map(may_be_date, child.tail)):
                 yield child.tail.strip()
 
     def _text_after(self, item: Item) -> Iterable[str]:
         """The text behind an item that is nothing but a link, as in the index of a directory."""
         links = (self._page.elements[start] for start, _ in item.spans if self._page.tags[start] == "a")
         return [link.tail.strip() for link in links if link.tail and len(link.tail) < 80]
-
-
-def _may_be_date(char: str) -> bool:
-    return char.isdigit() or char in "今昨어오"
-
-
-def _is_file(url: str) -> bool:
-    return url.partition("?")[0].lower().endswith((".pdf", ".zip", ".mp3", ".doc", ".docx", ".jpg", ".png"))

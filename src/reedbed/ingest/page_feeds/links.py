@@ -48,3 +48,7 @@ def fits(url: str, pattern: str) -> bool:
         return False
     steps, own = path.split("/"), parts.path.strip("/").split("/")
     return len(own) >= len(steps) and all(step in ("*", part) for step, part in zip(steps, own, strict=False))
+
+
+def is_file(url: str) -> bool:
+    return url.partition("?")[0].lower().endswith((".pdf", ".zip", ".mp3", ".doc", ".docx", ".jpg", ".png"))

@@ -23,16 +23,23 @@ _CONTENT = re.compile(
     re.IGNORECASE,
 )
 _ASIDE_HEADING = re.compile(
-    r"most (?:read|viewed|popular|shared|commented)|trending|popular|related|recommended|you may also|editor.s picks?|"
-    r"meistgelesen|beliebt|das könnte|les plus (?:lus|vus)|à lire aussi|lo más (?:visto|leído)|i più letti|più letti|"
-    r"mais lidas?|mais vistos|популярное|читайте также|самое читаемое|ランキング|人気|关注|热门|排行|많이 본|인기|"
-    r"الأكثر|najczęściej czytane|najpopularniejsze|çok okunan|meest gelezen|mest læste|recent posts|blogroll|archives?",
+    r"most (?:read|viewed|popular|shared|commented)|trending|popular|related|recommended|you (?:may|might)|"
+    r"editor.s picks?|more (?:like this|from us|from the archive)|read (?:also|next)|in case you missed|recent posts|"
+    r"blogroll|archives?|meistgelesen|beliebt|das könnte|auch interessant|das interessiert|les plus (?:lus|vus)|"
+    r"à lire aussi|vous aimerez|à découvrir aussi|lo más (?:visto|leído)|te puede|también te|(?:i )?più letti|"
+    r"(?:ti )?potrebbe|mais lidas?|mais vistos|(?:veja|leia) também|meest gelezen|lees ook|mest læste|"
+    r"najczęściej czytane|najpopularniejsze|zobacz (?:też|także)|polecamy|çok okunan|ilginizi|bunlar da|популярное|"
+    r"читайте также|самое читаемое|вам может|рекомендуем|смотрите также|ランキング|人気|"
+    r"あわせて読みたい|関連記事|おすすめ|关注|热门|排行|推荐|相关|猜你喜欢|"
+    r"많이 본|인기|추천|관련 ?기사|الأكثر|اقرأ أيضا|قد يعجبك",
     re.IGNORECASE,
 )
 _ASIDE_TAGS = frozenset(("nav", "footer", "aside", "select", "form"))
 _ROLES = frozenset(("navigation", "contentinfo", "complementary", "menu", "menubar", "dialog", "search"))
 _WORD_SPLIT = re.compile(r"[\s_\-]+")
 _MIN_ARTICLES = 4
+_HEAD_LINK = 20
+"""Characters that may stand beside such a heading in a box of its own: “See all”."""
 _LABEL_WITHIN = 40
 """Elements from the start of an item."""
 _AD_WORDS = frozenset(
@@ -70,7 +77,7 @@ def aside_regions(page: PageDocument) -> list[bool]:
         if tag in ("h2", "h3", "h4", "h5") and not aside[number]:
             text = page.text(number)
             if len(text) < 40 and _ASIDE_HEADING.match(text):
-                _mark(aside, page, page.parents[number])
+                _mark_below(aside, page, number, text)
     return aside
 
 
@@ -79,10 +86,24 @@ def _holds_most(page: PageDocument, number: int, articles: Sequence[int]) -> boo
     return inside >= _MIN_ARTICLES and inside * 3 > len(articles) * 2
 
 
-def _mark(aside: list[bool], page: PageDocument, number: int) -> None:
-    if number > 0 and page.ends[number] - number < len(page.elements) * 0.4:
-        for inner in range(number, page.ends[number]):
-            aside[inner] = True
+def _mark_below(aside: list[bool], page: PageDocument, heading: int, text: str) -> None:
+    """Mark what the heading stands over: the box around it or, in a large one, what follows up to the next heading."""
+    number, most = heading, len(page.elements) * 0.5
+    while page.parents[number] > 0 and len(page.text(page.parents[number])) <= len(text) + _HEAD_LINK:
+        number = page.parents[number]
+    above = page.parents[number]
+    if above > 0 and page.ends[above] - above < most:
+        aside[above : page.ends[above]] = [True] * (page.ends[above] - above)
+        return
+    end, following = page.ends[number], page.siblings_after(number)
+    while following != -1 and page.tags[following] not in _headings_from(page.tags[heading]):
+        end, following = page.ends[following], page.siblings_after(following)
+    if end - number < most:
+        aside[number:end] = [True] * (end - number)
+
+
+def _headings_from(tag: str) -> tuple[str, ...]:
+    return tuple(f"h{level}" for level in range(1, int(tag[1]) + 1))
 
 
 def is_advertisement(page: PageDocument, numbers: Sequence[int]) -> bool:
@@ -95,7 +116,7 @@ def is_advertisement(page: PageDocument, numbers: Sequence[int]) -> bool:
 
 
 def undated_place(entries: Sequence[PageEntry], parents: Sequence[int]) -> list[str]:
-    """Keys of entries without a date, if others at another place have dates and links of another directory."""
+    """Keys of entries without a date, if others at another place have dates and links of another kind."""
     dated = {parent for entry, parent in zip(entries, parents, strict=True) if entry.published is not None}
     inside = [entry for entry, parent in zip(entries, parents, strict=True) if parent in dated]
     outside = [entry for entry, parent in zip(entries, parents, strict=True) if parent not in dated]
@@ -104,4 +125,10 @@ def undated_place(entries: Sequence[PageEntry], parents: Sequence[int]) -> list[
     directories = [
         {urlsplit(entry.url).path.strip("/").partition("/")[0] for entry in some} for some in (inside, outside)
     ]
-    return [entry.key for entry in outside] if directories[0].isdisjoint(directories[1]) else []
+    # The links of a menu have words where those of its entries have numbers.
+    menu = all(map(_is_numbered, inside)) and not any(map(_is_numbered, outside))
+    return [entry.key for entry in outside] if menu or directories[0].isdisjoint(directories[1]) else []
+
+
+def _is_numbered(entry: PageEntry) -> bool:
+    return any(map(str.isdigit, entry.url.partition("//")[2].partition("/")[2]))

@@ -168,11 +168,12 @@ class SourceReader:
             if number < skipped:
                 continue
             words = page.attribute(number, "class").split()
-            for word in words:
-                parts.setdefault(word, number)
-            # The name and address of the author are not those of the entry.
+            # The name and address of the author are not those of the entry, nor is the note that it answers.
             if any(word.startswith("h-") and word != "h-entry" for word in words):
                 skipped = page.ends[number]
+                continue
+            for word in words:
+                parts.setdefault(word, number)
         link = parts.get("u-url")
         href = page.attribute(link, "href") if link is not None else ""
         url = page_url(href, page.base) if href else None
@@ -279,23 +280,25 @@ def _values(kind: str, text: str) -> Iterator[object]:
 
 def _arrays(data: object) -> Iterator[tuple[str, list[Any]]]:
     """Arrays of objects with the keys that lead to them."""
-    queue: list[tuple[object, str, int]] = [(data, "", 0)]
+    waiting: list[tuple[object, str, int]] = [(data, "", 0)]
     for _ in range(_MAX_NODES):
-        if not queue:
+        if not waiting:
             return
-        node, path, depth = queue.pop()
+        node, path, depth = waiting.pop()
         if depth > _MAX_DEPTH:
             continue
+        inner: list[tuple[object, str, int]] = []
         if isinstance(node, dict):
             for key, value in cast(Fields, node).items():
                 if isinstance(value, dict | list):
-                    queue.append((cast(object, value), f"{path}.{key}" if path else key, depth + 1))
+                    inner.append((cast(object, value), f"{path}.{key}" if path else key, depth + 1))
         elif isinstance(node, list):
             values = cast("list[Any]", node)[:_MAX_LIST]
             objects = [cast(Fields, value) for value in values if isinstance(value, dict)]
             if len(objects) >= MIN_ENTRIES:
                 yield path, objects
-            queue.extend((cast(object, value), path + "[]", depth + 1) for value in values[:200])
+            inner = [(cast(object, value), path + "[]", depth + 1) for value in values[:200]]
+        waiting.extend(reversed(inner))  # so that the first part of the data is read first
 
 
 def _unwrapped(value: Fields) -> Fields:

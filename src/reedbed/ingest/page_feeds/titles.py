@@ -26,6 +26,8 @@ ARCHIVE = re.compile(
     re.IGNORECASE,
 )
 """The name of a file that belongs to a release, which mostly has a better title."""
+REFERENCE = re.compile(r"(?=.*[^\W\d_])(?=.*\d)[\w.]+(?:[ /-][\w.]+){1,6}")
+"""`21 Cdo 1482/2026` or `CVE-2026-1234`: by such a number, where it is the link of a row, its subject is known."""
 VERSION = re.compile(r"\d+\.\d+")
 _RELEASE = re.compile(r"(?:v\.? ?\d+|\d+\.\d+)\.\d+[\w.+-]*\]?(?: \(.{1,30}| [-–—] \d{4}-\d\d-\d\d)?", re.IGNORECASE)
 """`v1.2` or `1.2.3`, as the whole title of a release."""
@@ -51,6 +53,13 @@ def title_quality(text: str) -> float:
     if VERSION.search(text):
         score = max(score, 0.6)
     return score * (0.7 if length > 140 else 1)
+
+
+def full_title(text: str, attribute: str) -> str:
+    """The title that a page cuts off in its list and gives in full in an attribute."""
+    start = text.rstrip(". …")
+    cut = text.endswith(("…", "..."))
+    return " ".join(attribute.split()) if cut and start and attribute.strip().startswith(start) else text
 
 
 def common_label(titles: Sequence[str]) -> str:
