@@ -20,7 +20,11 @@ from reedbed.ingest.page_feeds.regions import is_advertisement, undated_place
 from reedbed.ingest.page_feeds.titles import (
     ARCHIVE,
     HIDDEN_CHARS,
+    HIDDEN_CLASS,
+    LARGE_CLASS,
+    OTHER_CLASS,
     REFERENCE,
+    TITLE_CLASS,
     VERSION,
     common_label,
     full_title,
@@ -31,20 +35,6 @@ MAX_TITLE = 300
 _HALF_A_YEAR = 182 * 86_400_000
 _MIN_SHAPED = 7
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_TITLE_CLASS = re.compile(
-    r"title|headline|heading|subject|betreff|titel|titre|titul|titolo|baslik|(?<![a-z])(?:tit|ttl|name|p-name)(?![a-z])",
-    re.IGNORECASE,
-)
-_OTHER_CLASS = re.compile(
-    r"teaser|summary|excerpt|desc|abstract|author|byline|date|time|kicker|categor|(?<![a-z])(?:tags?|meta)(?![a-z])|"
-    r"price|location|comment|score|rating|label|badge|user|poster|num(?![a-z])|count|domain|venue|company|subtitle|"
-    r"standfirst|lead(?![a-z])|resumo|chapo|entradilla|eyebrow|section(?![a-z])|department|button|btn",
-    re.IGNORECASE,
-)
-_LARGE_CLASS = re.compile(
-    r"font-(?:semi|extra)?bold|(?<![\w-])text-(?:lg|\d?xl)|(?<![a-z])(?:h[1-4]|bold|strong|hl)(?![a-z])"
-)
-_HIDDEN_CLASS = re.compile(r"(?<![a-z])sr-only|visually-?hidden|screen-reader", re.IGNORECASE)
 _CARD_PARTS = frozenset(("div", "p", "section", "article", "header", "ul", "time", *_HEADINGS))
 _SENTENCE_ENDS = (".", "…", "。", "！", "!", "؟", "۔")
 _DATE_CLASS = re.compile(
@@ -315,13 +305,13 @@ class ItemReader:
         if page.tags[number] in ("p", "li", "dd"):
             bonus -= 0.2
         own = f"{page.attribute(number, 'class')} {page.attribute(number, 'itemprop')}"
-        if _TITLE_CLASS.search(own):
+        if TITLE_CLASS.search(own):
             bonus += 0.5
-        elif _TITLE_CLASS.search(classes) or _LARGE_CLASS.search(own):
+        elif TITLE_CLASS.search(classes) or LARGE_CLASS.search(own):
             bonus += 0.3
-        if _HIDDEN_CLASS.search(own):
+        if HIDDEN_CLASS.search(own):
             bonus -= 0.4
-        if _OTHER_CLASS.search(own) and not _TITLE_CLASS.search(own):
+        if OTHER_CLASS.search(own) and not TITLE_CLASS.search(own):
             bonus -= 0.6
         return bonus
 

@@ -31,6 +31,20 @@ REFERENCE = re.compile(r"(?=.*[^\W\d_])(?=.*\d)[\w.]+(?:[ /-][\w.]+){1,6}")
 VERSION = re.compile(r"\d+\.\d+")
 _RELEASE = re.compile(r"(?:v\.? ?\d+|\d+\.\d+)\.\d+[\w.+-]*\]?(?: \(.{1,30}| [-–—] \d{4}-\d\d-\d\d)?", re.IGNORECASE)
 """`v1.2` or `1.2.3`, as the whole title of a release."""
+TITLE_CLASS = re.compile(
+    r"title|headline|heading|subject|betreff|titel|titre|titul|titolo|baslik|(?<![a-z])(?:tit|ttl|name|p-name)(?![a-z])",
+    re.IGNORECASE,
+)
+OTHER_CLASS = re.compile(
+    r"teaser|summary|excerpt|desc|abstract|author|byline|date|time|kicker|categor|(?<![a-z])(?:tags?|meta)(?![a-z])|"
+    r"price|location|comment|score|rating|label|badge|user|poster|num(?![a-z])|count|domain|venue|company|subtitle|"
+    r"standfirst|lead(?![a-z])|resumo|chapo|entradilla|eyebrow|section(?![a-z])|department|button|btn",
+    re.IGNORECASE,
+)
+LARGE_CLASS = re.compile(
+    r"font-(?:semi|extra)?bold|(?<![\w-])text-(?:lg|\d?xl)|(?<![a-z])(?:h[1-4]|bold|strong|hl)(?![a-z])"
+)
+HIDDEN_CLASS = re.compile(r"(?<![a-z])sr-only|visually-?hidden|screen-reader", re.IGNORECASE)
 HIDDEN_CHARS = str.maketrans(dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u00ad"))
 _EDGE = " \t·•→»›>←«…[]().:|-–—"
 
