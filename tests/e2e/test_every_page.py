@@ -26,7 +26,7 @@ ms PostgreSQL SQLite Redis YouTube Vimeo Kindle Literata Atkinson Hyperlegible n
 Logseq"""
 WORDS = {
     *NAMES.split(),
-    *(word for app in APPS for word in re.findall(r"\w+", app.name)),
+    *(word for app in APPS for word in re.findall(r"\w+", " ".join(app.names))),
     *(word for service in SERVICES.values() for word in re.findall(r"\w+", service.name)),
     *(word for words in (ENGLISH.months, ENGLISH.days, ENGLISH.long_days) for word in words),
 }

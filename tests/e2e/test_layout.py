@@ -99,7 +99,7 @@ def test_the_bars_of_a_tablet_stand_on_one_line(walk: Walk) -> None:
     bars = page.locator("#article-bar, #list-bar")
     assert len(set(bars.evaluate_all("all => all.map(bar => bar.offsetHeight)"))) == 1
     assert page.locator("#article-bar").evaluate("bar => bar.scrollWidth <= bar.clientWidth")
-    page.locator("#article-bar summary[aria-label=More]").click()
+    page.locator("#article-bar summary[aria-label='More actions']").click()
     expect(page.get_by_role("link", name="Open the original")).to_be_visible()
     assert violations(page) == []
 

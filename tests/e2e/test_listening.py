@@ -45,7 +45,7 @@ def test_an_article_is_read_aloud_and_played_at_the_foot_of_the_page(
     page.locator(".row h3 a").click()
     expect(page.locator("#article h1")).to_have_text(TITLE)
     article = page.url
-    page.locator("#article summary[aria-label=More]").click()
+    page.locator("#article summary[aria-label='More actions']").click()
     page.get_by_role("button", name="Listen", exact=True).click()
     toast = page.locator(".toast")
     expect(toast).to_contain_text(f"Read aloud: {TITLE}")
@@ -71,7 +71,7 @@ def test_what_is_read_aloud_already_is_played_at_once(reader: Reedbed, visit: Vi
         client.post("/api/v1/listening", json=asked).raise_for_status()
         wait_for("the sound", lambda: client.get("/api/v1/listening").json()["items"])
     page = visit(f"{reader.url}/entry/{entry['id']}", DESK, token=token)
-    page.locator("#article summary[aria-label=More]").click()
+    page.locator("#article summary[aria-label='More actions']").click()
     page.get_by_role("button", name="Listen", exact=True).click()
     expect(page.locator(f"{BAR}[data-playing]")).to_be_visible()
     page.goto(f"{reader.url}/recordings")

@@ -179,7 +179,11 @@ class Conventions:
 
     def enumerated(self, items: Iterable[str]) -> str:
         """`a, b, c`."""
-        return self.list_middle.replace("{0}", "").replace("{1}", "").join(items)
+        return self.separator.join(items)
+
+    @property
+    def separator(self) -> str:
+        return self.list_middle.replace("{0}", "").replace("{1}", "")
 
     def listed(self, items: Sequence[str]) -> str:
         """`a, b and c`."""

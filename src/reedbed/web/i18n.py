@@ -101,6 +101,11 @@ def enumerated(items: Iterable[str]) -> str:
     return current_conventions().enumerated(items)
 
 
+def separator() -> str:
+    """What stands between the items of a list, for templates whose items are links."""
+    return current_conventions().separator
+
+
 def current_conventions() -> Conventions:
     return conventions(_language.get())
 
@@ -238,7 +243,7 @@ def device_text(name: str) -> str:
 
 def unknown_names(unknown: Iterable[Filter]) -> str:
     """One sentence for each feed, folder, tag or state in a search that does not exist."""
-    known_states = ", ".join(f"is:{state}" for state in STATES)
+    known_states = enumerated(f"is:{state}" for state in STATES)
     sentences = {
         "is": translate("There is no is:%(name)s. These can be searched for: %(states)s."),
         "feed": translate("You follow no feed called %(name)s."),

@@ -25,9 +25,11 @@ from reedbed.web.i18n import (
     catalogue,
     current_conventions,
     current_language,
+    enumerated,
     languages,
     plain_text,
     plural_text,
+    separator,
     set_language,
     translate,
 )
@@ -70,6 +72,8 @@ def environment() -> Environment:
     untyped.globals["standing"] = _static_partial
     untyped.globals["counted"] = _counted
     untyped.globals["conventions"] = current_conventions
+    untyped.globals["separator"] = separator
+    untyped.filters["enumerated"] = enumerated
     untyped.install_gettext_callables(plain_text, plural_text, newstyle=True)
     untyped.globals["_"] = _translate_markup
     return environment

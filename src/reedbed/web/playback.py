@@ -112,7 +112,7 @@ def _show(text: str) -> Show:
 def _show_options(chosen: Show) -> tuple[SelectOption, ...]:
     names = {
         "unplayed": translate("Unplayed"),
-        "started": translate("Started"),
+        "started": translate("Partly played"),
         "played": translate("Played"),
         "all": translate("All"),
     }

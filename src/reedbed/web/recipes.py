@@ -6,7 +6,7 @@ from reedbed.domain.errors import NotFound
 from reedbed.domain.recipes.values import ConnectorRecipe, RecipeFile, SiteRecipe, ThemeRecipe
 from reedbed.http.auth import CurrentAdmin, CurrentRuntime
 from reedbed.services.recipes import current_recipes
-from reedbed.web.i18n import explain, ngettext, translate
+from reedbed.web.i18n import enumerated, explain, ngettext, translate
 from reedbed.web.pages import see_other
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.layout import Toast
@@ -60,7 +60,7 @@ def _recipe(file: RecipeFile) -> RecipeView:
 def _about(file: RecipeFile) -> str:
     match file.recipe:
         case SiteRecipe(hosts=hosts):
-            return translate("Site: %(hosts)s", hosts=", ".join(hosts))
+            return translate("Site: %(hosts)s", hosts=enumerated(hosts))
         case ConnectorRecipe(service=service):
             steps = ngettext("%(num)s request", "%(num)s requests", len(service.steps))
             return translate("Service to send entries to: %(requests)s", requests=steps)

@@ -272,7 +272,7 @@ def _theme_settings(theme: Theme, language: str, own: Sequence[tuple[str, str]])
             ("xl", translate("Largest")),
         ),
         widths=_options(
-            theme.width, ("narrow", translate("Narrow")), ("", translate("Medium")), ("wide", translate("Wide"))
+            theme.width, ("narrow", translate("Narrow")), ("", translate("Normal")), ("wide", translate("Wide"))
         ),
         fonts=_options(
             theme.font,

@@ -12,7 +12,7 @@ from reedbed.http.params import IdPath
 from reedbed.services.auth import create_api_token, create_app_password, list_tokens, revoke_token
 from reedbed.services.runtime import Runtime
 from reedbed.web.forms import Text
-from reedbed.web.i18n import explain, listed, marked, translate
+from reedbed.web.i18n import enumerated, explain, listed, marked, translate
 from reedbed.web.pages import see_other
 from reedbed.web.security import usage_text
 from reedbed.web.settings import settings_page
@@ -21,32 +21,33 @@ from reedbed.web.views.settings import AppPassword, DevicesSettings, Saved, Setu
 from reedbed.web.views.settings import TokenView as ShownToken
 
 FRESHRSS, GOOGLE_READER, FEVER = "FreshRSS", "Google Reader API", "Fever"
-E_READERS = "Kobo, Kindle, PocketBook"
-APPLE, ANDROID, DESKTOP = "iPhone, iPad, Mac", "Android", "Windows, Mac, Linux"
+E_READERS = ("Kobo", "Kindle", "PocketBook")
+APPLE, ANDROID, LINUX = ("iPhone", "iPad", "Mac"), ("Android",), ("Linux",)
+COMPUTERS = ("Windows", "Mac", *LINUX)
 
 
 @record
 class App:
-    name: str
-    runs_on: str
-    service: str = FRESHRSS
-    """The account type to choose in the app."""
+    names: tuple[str, ...]
+    runs_on: tuple[str, ...]
+    services: tuple[str, ...] = (FRESHRSS,)
+    """The account types in the app that work."""
     path: str = "/api/greader.php"
 
 
 APPS = (
-    App("NetNewsWire", APPLE),
-    App("Reeder", APPLE),
-    App("Unread", APPLE),
-    App("Read You", ANDROID),
-    App("Capy Reader", ANDROID),
-    App("FeedMe", ANDROID),
-    App("FocusReader", ANDROID),
-    App("Fluent Reader", DESKTOP, GOOGLE_READER, ""),
-    App("RSS Guard", DESKTOP, f"{GOOGLE_READER}, {FRESHRSS}"),
-    App("NewsFlash", "Linux"),
-    App("Fiery Feeds, ReadKit", APPLE, FEVER, "/fever/"),
-    App("KOReader, Thorium Reader", E_READERS, "OPDS", "/opds"),
+    App(("NetNewsWire",), APPLE),
+    App(("Reeder",), APPLE),
+    App(("Unread",), APPLE),
+    App(("Read You",), ANDROID),
+    App(("Capy Reader",), ANDROID),
+    App(("FeedMe",), ANDROID),
+    App(("FocusReader",), ANDROID),
+    App(("Fluent Reader",), COMPUTERS, (GOOGLE_READER,), ""),
+    App(("RSS Guard",), COMPUTERS, (GOOGLE_READER, FRESHRSS)),
+    App(("NewsFlash",), LINUX),
+    App(("Fiery Feeds", "ReadKit"), APPLE, (FEVER,), "/fever/"),
+    App(("KOReader", "Thorium Reader"), E_READERS, ("OPDS",), "/opds"),
 )
 
 
@@ -55,8 +56,9 @@ def setup_cards(base: str, user: str) -> tuple[SetupCard, ...]:
 
 
 def _card(app: App, base: str, user: str) -> SetupCard:
-    hint = translate("%(devices)s. Choose %(service)s.", devices=app.runs_on, service=app.service)
-    return SetupCard(app.name, hint, base + app.path, translate("an app password"), user)
+    devices, services = enumerated(app.runs_on), enumerated(app.services)
+    hint = translate("%(devices)s. Choose %(service)s.", devices=devices, service=services)
+    return SetupCard(enumerated(app.names), hint, base + app.path, translate("an app password"), user)
 
 
 def _newsboat(base: str, user: str) -> SetupCard:

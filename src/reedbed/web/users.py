@@ -186,7 +186,7 @@ def _more_url(members: Sequence[Member]) -> str:
 
 def _user_view(member: Member, actor: User, now: Instant, zone: tzinfo) -> UserView:
     user, is_other = member.user, member.user.id != actor.id
-    roles = {"owner": translate("Owner"), "admin": translate("Operator"), "user": translate("Reader")}
+    roles = {"owner": translate("Owner"), "admin": translate("Server operator"), "user": translate("Reader")}
     other_role = {"user": "admin", "admin": "user"}.get(user.role, "")
     return UserView(
         id=user.id,
