@@ -1,4 +1,4 @@
-"""Plugins at work: entries that arrive pass through them, and the operator is told which was switched off."""
+"""Plugins at work: entries that arrive pass through them, and the operator sees which was switched off."""
 
 from collections.abc import Sequence
 

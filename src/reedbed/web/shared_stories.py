@@ -16,7 +16,7 @@ from reedbed.web.i18n import current_language, explain, ngettext, set_language, 
 from reedbed.web.pages import language_of, render_page, see_other
 from reedbed.web.published_feeds import published_page
 from reedbed.web.views.layout import Toast
-from reedbed.web.views.shared_stories import SharedReport, SharedStoryPage
+from reedbed.web.views.stories import SharedReport, SharedStoryPage
 
 router = APIRouter(include_in_schema=False)
 

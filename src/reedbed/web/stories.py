@@ -40,22 +40,20 @@ from reedbed.web.framing import framing_view
 from reedbed.web.i18n import enumerated, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other, theme_of
 from reedbed.web.sidebar import app_page, build_sidebar
-from reedbed.web.views.entries import (
-    ArticleView,
-    EntryRowView,
+from reedbed.web.views.entries import ArticleView, EntryRowView, StoryHint
+from reedbed.web.views.layout import Count, FeedMark, SelectOption, Toast, feed_mark
+from reedbed.web.views.stories import (
     JoinPage,
     OutletView,
     RelatedPage,
     RelatedRow,
     StoriesPage,
-    StoryHint,
     StoryPage,
     StoryPicture,
     StoryRow,
     StorySentence,
     TimelinePoint,
 )
-from reedbed.web.views.layout import Count, FeedMark, SelectOption, Toast, feed_mark
 
 MAX_MARKS = 5
 MAX_PICTURES = 3

@@ -1,11 +1,10 @@
-"""View models of entry lists, articles, entry versions and stories."""
+"""View models of entry lists, articles and entry versions."""
 
 from markupsafe import Markup
 
 from reedbed.domain.records import record
-from reedbed.domain.stories.compare import TitlePart
 from reedbed.web.views.feeds import FeedRowView
-from reedbed.web.views.framing import Framing, FramingBlock, Neutral, ScoreBars
+from reedbed.web.views.framing import FramingBlock, Neutral, ScoreBars
 from reedbed.web.views.interest import OrderNote, WhyView
 from reedbed.web.views.layout import Count, FeedMark, HiddenField, SelectOption, TimeView
 from reedbed.web.views.newsletters import Confirm, MailFacts
@@ -379,124 +378,3 @@ class HighlightsAnswer:
     id: int
     language: str
     highlights: tuple[HighlightView, ...]
-
-
-# --- Stories
-
-
-@record
-class StoryRow:
-    id: int
-    url: str
-    title: str
-    language: str
-    when: TimeView
-    facts: str
-    """Number of outlets and of unread entries as text."""
-    marks: tuple[FeedMark, ...]
-    names: str
-    unread: bool
-
-
-@record
-class StoriesPage:
-    rows: tuple[StoryRow, ...]
-    next_url: str = ""
-    only_unread: bool = False
-    any_unread: bool = False
-
-
-@record
-class OutletView:
-    entry_id: int
-    url: str
-    feed: str
-    mark: FeedMark
-    title: tuple[TitlePart, ...]
-    plain_title: str
-    language: str
-    when: TimeView
-    unread: bool
-    band: str
-    """calm, mixed or loud"""
-    facts: str = ""
-    """How many words and quotations it has."""
-    loudness: str = ""
-    neutral: str = ""
-    """The neutral headline, if a model wrote one."""
-    neutral_reason: str = ""
-    framing: Framing | None = None
-
-
-@record
-class TimelinePoint:
-    feed: str
-    mark: FeedMark
-    when: TimeView
-    after: str
-    """How long after the first."""
-    gap: int
-    """Until the next one, in twentieths of the whole."""
-
-
-@record
-class StoryPicture:
-    url: str
-    address: str
-    """Of the entry."""
-    feed: str
-
-
-@record
-class StorySentence:
-    text: str
-    language: str
-    outlets: tuple[OutletView, ...]
-
-
-@record
-class StoryPage:
-    id: int
-    title: str
-    language: str
-    facts: tuple[str, ...]
-    outlets: tuple[OutletView, ...]
-    apart: tuple[OutletView, ...]
-    unread: Count
-    opening: str = ""
-    written_by: str = ""
-    """The outlet that the headline and the opening are from."""
-    pictures: tuple[StoryPicture, ...] = ()
-    timeline: tuple[TimelinePoint, ...] = ()
-    day: str = ""
-    """The day of all reports; empty if there are several."""
-    shared: tuple[StorySentence, ...] = ()
-    alone: tuple[StorySentence, ...] = ()
-    joined: tuple[SelectOption, ...] = ()
-    """Stories that the user joined to it."""
-    has_scores: bool = False
-
-
-@record
-class RelatedRow:
-    id: int
-    url: str
-    title: str
-    language: str
-    feed: str
-    mark: FeedMark
-    when: TimeView
-
-
-@record
-class RelatedPage:
-    id: int
-    rows: tuple[RelatedRow, ...]
-
-
-@record
-class JoinPage:
-    id: int
-    title: str
-    language: str
-    rows: tuple[StoryRow, ...]
