@@ -1,9 +1,13 @@
 """Themes, connectors and the operator's page of what was added."""
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from reedbed.ingest.plugins import Plugin, Plugins
+from reedbed.roles.app import Application
 from reedbed.services.runtime import Runtime
 from tests.clients import Client, SignIn
 from tests.unit.domain.test_recipes import CONNECTOR, SITE, THEME
@@ -79,3 +83,22 @@ async def test_the_operator_sees_each_file_and_what_is_wrong(
     german = (await operator.get("/admin/added", headers={"Accept-Language": "de"})).text
     assert "Diesen Schlüssel gibt es hier nicht." in german
     assert (await reader.get("/admin/added")).status_code == 403
+
+
+async def test_a_plugin_that_is_off_is_named_and_switched_on_again(
+    by_cookie: SignIn, app: Application, runtime: Runtime
+) -> None:
+    plugin = Plugin("tides", "reedbed-tides 1.0", SimpleNamespace(connector=str))
+    plugin.note_fault("connector", "<b>KeyError</b>", fatal=True)
+    app.state.runtime = replace(runtime, plugins=Plugins([plugin, Plugin("gone", fault="Not installed.")]))
+    owner = await by_cookie("owner@example.org", role="owner")
+    owner.headers["Sec-Fetch-Site"] = "same-origin"
+    page = (await owner.get("/admin/added")).text
+    assert "connector: &lt;b&gt;KeyError&lt;/b&gt;" in page and "Not installed." in page
+    assert page.count("/on") == 1, "what could not be loaded cannot be switched on"
+    assert (await owner.post("/admin/added/plugins/tides/on")).status_code == 303
+    assert "KeyError" not in (await owner.get("/admin/added")).text
+    assert (await owner.post("/admin/added/plugins/gone/on")).status_code == 404
+    reader = await by_cookie("reader@example.org")
+    reader.headers["Sec-Fetch-Site"] = "same-origin"
+    assert (await reader.post("/admin/added/plugins/tides/on")).status_code == 403
