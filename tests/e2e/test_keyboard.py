@@ -154,6 +154,7 @@ def test_the_end_of_a_text_leads_to_the_next_however_it_was_opened(walk: Walk) -
     expect(page.locator("#article h1")).to_be_visible()
     title = page.locator(".row h3 a").nth(1).evaluate("link => link.lastChild.textContent")
     after = page.locator(".read-next a")
+    expect(after).not_to_contain_text("Unread")
     expect(after).to_have_text(title)
     page.reload()
     expect(after).to_have_text(title)

@@ -7,7 +7,9 @@ import pytest
 
 from reedbed.domain.entries import StateChange, ViewQuery
 from reedbed.domain.errors import NotFound
+from reedbed.domain.live import ChangeEvent
 from reedbed.domain.search.indexing import search_words
+from reedbed.domain.stories.index import ResolvedStory
 from reedbed.domain.times import DAY
 from reedbed.services.entries import change_entry
 from reedbed.services.read_state import undo_last
@@ -15,6 +17,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.stories import (
     StoryGrouper,
     delete_old_stories,
+    follow_story,
     get_story,
     join_entries,
     mark_all_stories,
@@ -28,6 +31,7 @@ from reedbed.store.entries import read as entries
 from reedbed.store.feeds import merge as feed_merge
 from reedbed.store.read_state import unread
 from reedbed.store.read_state.unread import Arrival
+from reedbed.store.stories import grouping
 from reedbed.store.stories import read as stories
 from tests.harness import RuntimeHarness, open_harness, run
 
@@ -247,6 +251,52 @@ async def test_entries_that_a_user_joins_are_one_story_for_them_alone(press: Pre
     assert (await press.only_story()).entries == 3
     with pytest.raises(NotFound):
         await separate_story(press.runtime, press.user_id, story_id, lone)
+
+
+async def test_whoever_follows_a_story_hears_of_what_joins_it(press: Press) -> None:
+    await press.print_bridge()
+    other = await second_reader(press)
+    story_id = (await press.only_story()).id
+    with pytest.raises(NotFound):
+        await follow_story(press.runtime, await press.harness.person(), story_id)
+    await follow_story(press.runtime, press.user_id, story_id)
+    await follow_story(press.runtime, press.user_id, story_id)
+    assert (await get_story(press.runtime, press.user_id, story_id)).followed
+    assert await notices(press, "Cars must leave Marrowby swing bridge, council vote says") == [
+        (press.user_id, str(story_id), "Cars must leave Marrowby swing bridge, council vote says")
+    ]
+    assert not (await get_story(press.runtime, press.user_id, story_id)).apart
+    await follow_story(press.runtime, other, story_id)
+    await follow_story(press.runtime, press.user_id, story_id, on=False)
+    assert not (await get_story(press.runtime, press.user_id, story_id)).followed
+    await press.harness.change("UPDATE subscriptions SET unsubscribed_at = 1 WHERE user_id = :user", user=other)
+    assert await notices(press, "Marrowby council vote: the swing bridge and its cars") == []
+
+
+async def notices(press: Press, title: str) -> list[tuple[int | None, str, str]]:
+    heard: list[ChangeEvent] = []
+    with press.runtime.bus.listen() as ear:
+        await press.print(title, 1)
+        await press.group()
+        while (hint := await ear.next(0.01)) is not None:
+            heard.append(hint)
+    return [(one.user_id, one.data["story_id"], one.data["title"]) for one in heard if one.topic == "notice"]
+
+
+async def test_a_followed_story_stays_followed_when_it_is_joined_or_merged(press: Press) -> None:
+    ids = await press.print_bridge()
+    lone = await press.print("Fishermen worry about herring deliveries", 1)
+    await press.group()
+    story_id = await join_entries(press.runtime, press.user_id, [ids[0], lone])
+    await separate_story(press.runtime, press.user_id, story_id, lone)
+    await follow_story(press.runtime, press.user_id, lone)
+    await join_entries(press.runtime, press.user_id, [ids[0], lone])
+    assert (await get_story(press.runtime, press.user_id, story_id)).followed
+    async with press.runtime.db.write() as tx:
+        await grouping.save(tx, ResolvedStory({}, {lone: story_id}, {}))
+    assert (await get_story(press.runtime, press.user_id, story_id)).followed
+    await follow_story(press.runtime, press.user_id, story_id, on=False)
+    assert not (await get_story(press.runtime, press.user_id, story_id)).followed
 
 
 async def test_what_joins_a_joined_story_later_comes_with_it(press: Press) -> None:

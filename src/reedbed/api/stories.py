@@ -79,6 +79,7 @@ class StoryResponse(ResponseModel):
         list[SharedSentenceResponse], Field(description="Sentences that several outlets have in nearly the same words.")
     ]
     joined: Annotated[list[JoinedStoryResponse], Field(description="Stories that you have made part of this one.")]
+    followed: Annotated[bool, Field(description="You are notified when an entry joins it.")]
 
 
 class JoinRequest(ApiModel):
@@ -171,6 +172,23 @@ async def split(runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath
 @router.delete("/{story_id}/entries/{entry_id}/split", status_code=204, summary="Undo a split")
 async def unsplit(runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, entry_id: IdPath) -> Response:
     await service.split_entry(runtime, caller.user_id, story_id, entry_id, apart=False)
+    return Response(status_code=204)
+
+
+@router.put(
+    "/{story_id}/follow",
+    status_code=204,
+    summary="Follow a story",
+    description="When an entry joins it, a push notification is sent, and a `notice` event with `event` story.",
+)
+async def follow(runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath) -> Response:
+    await service.follow_story(runtime, caller.user_id, story_id)
+    return Response(status_code=204)
+
+
+@router.delete("/{story_id}/follow", status_code=204, summary="No longer follow a story")
+async def unfollow(runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath) -> Response:
+    await service.follow_story(runtime, caller.user_id, story_id, on=False)
     return Response(status_code=204)
 
 

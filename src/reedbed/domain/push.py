@@ -1,4 +1,5 @@
-"""Push notifications: checking a browser's subscription, and the notifications for feeds, rules, digests and answers.
+"""Push notifications: checking a browser's subscription, and the notifications for feeds, rules, digests, answers and
+stories.
 
 They contain only texts of feeds, rules and digests; why a feed has stopped is in the user's language.
 """
@@ -15,6 +16,7 @@ from reedbed.domain.languages import ENGLISH, Texts
 from reedbed.domain.questions import Question
 from reedbed.domain.records import record
 from reedbed.domain.rules import RuleNotice
+from reedbed.domain.stories.story import StoryNews
 from reedbed.domain.times import Instant
 
 MAX_TITLES = 4
@@ -90,6 +92,11 @@ def stopped_note(subscription_id: int, feed_title: str, reason: Failure, texts: 
     """A feed has stopped."""
     text = _line(texts.explain(reason))
     return PushNote(_line(feed_title), text, f"/feed/{subscription_id}", f"stopped-{subscription_id}")
+
+
+def story_note(news: StoryNews) -> PushNote:
+    """An entry has joined a story that the user follows."""
+    return PushNote(_line(news.feed), _line(news.title), f"/stories/{news.story_id}", f"story-{news.story_id}")
 
 
 def answer_note(question: Question) -> PushNote:

@@ -14,6 +14,8 @@ from reedbed.ai.prompts import pairs_prompt
 from reedbed.ai.responses import read_verdicts
 from reedbed.domain.entries import EntryRow, MarkResult, Selection
 from reedbed.domain.errors import Invalid, NotFound
+from reedbed.domain.live import ChangeEvent
+from reedbed.domain.push import story_note
 from reedbed.domain.stories.compare import (
     OutletText,
     SharedSentence,
@@ -34,11 +36,13 @@ from reedbed.domain.stories.index import (
     resolve,
 )
 from reedbed.domain.stories.related import most_related, related_search
-from reedbed.domain.stories.story import RETENTION, Outlet, Story
+from reedbed.domain.stories.story import RETENTION, Outlet, Story, StoryNews
+from reedbed.domain.times import Instant
 from reedbed.domain.users import read_preferences
 from reedbed.ingest.text import clean_text
 from reedbed.services.ai import ask_model
 from reedbed.services.entries import NO_SUCH_ENTRY
+from reedbed.services.push import enqueue_push_notes
 from reedbed.services.read_state import MAX_IDS, mark
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.find import search_entries
@@ -77,11 +81,12 @@ async def get_story(runtime: Runtime, user_id: int, story_id: int) -> Story:
         analysed = await analyses.shown(tx, [outlet.row.id for outlet in together])
         entry_list = await entry_texts.visible_texts(tx, user_id, compared) if len(compared) > 1 else []
         joined = await stories.joined(tx, user_id, now_id) if now_id else []
+        followed = now_id is not None and await stories.is_followed(tx, user_id, now_id)
     if now_id is None or not (together or apart):
         raise NotFound(NO_SUCH_STORY)
     compared_outlets, shared = await asyncio.to_thread(compare_outlets, together, entry_list)
     outlets = (_with_analysis(outlet, analysed.get(outlet.row.id)) for outlet in compared_outlets)
-    return Story(now_id, tuple(outlets), tuple(apart), tuple(joined), shared)
+    return Story(now_id, tuple(outlets), tuple(apart), tuple(joined), shared, followed=followed)
 
 
 def _with_analysis(outlet: Outlet, stored: VisibleAnalysis | None) -> Outlet:
@@ -140,6 +145,17 @@ async def join_entries(runtime: Runtime, user_id: int, entry_ids: Sequence[int])
         for entry_id in entry_ids:
             await stories.unsplit(tx, user_id, entry_id)
     return target_id
+
+
+async def follow_story(runtime: Runtime, user_id: int, story_id: int, *, on: bool = True) -> int:
+    """Notify the user when an entry joins the story; or no longer, with `on` false. The id of the story it is now."""
+    async with runtime.db.write() as tx:
+        now_id = await _visible_story(tx, user_id, story_id)
+        if on:
+            await stories.follow(tx, user_id, now_id, runtime.now())
+        else:
+            await stories.unfollow(tx, user_id, now_id)
+    return now_id
 
 
 async def separate_story(runtime: Runtime, user_id: int, story_id: int, joined_id: int) -> None:
@@ -273,11 +289,15 @@ class StoryGrouper:
             splits = await _follow_splits(tx, recent, result)
         cursor = max(self._cursor, new[-1].entry_id)
         async with runtime.db.write() as tx:
+            joining = await grouping.ungrouped(tx, list(result.homes)) if result.homes else []
             await grouping.save(tx, result)
             await grouping.add_splits(tx, splits, now)
             if pairs and runtime.ai.model is not None:
                 await grouping.add_pairs(tx, pairs, now, limit=MAX_WAITING)
             await instance.set_setting(tx, CURSOR, str(cursor), now)
+            news = await _tell_followers(tx, joining, now)
+        for one in news:
+            await runtime.bus.publish(_notice_of(one))
         index.forget(now - SPAN)
         self._advance(cursor, [headline.entry_id for headline in new])
         return len(result.homes)
@@ -316,6 +336,25 @@ class StoryGrouper:
         self._seen.update(seen)
         if len(self._seen) > 4 * (BATCH_SIZE + OVERLAP):
             self._seen = {entry_id for entry_id in self._seen if entry_id > cursor - OVERLAP}
+
+
+async def _tell_followers(tx: Tx, joining: Sequence[Headline], now: Instant) -> Sequence[StoryNews]:
+    """Enqueue push notifications for those who follow the stories of these entries."""
+    news = await stories.news_for_followers(tx, [headline.entry_id for headline in joining]) if joining else []
+    for one in news:
+        await enqueue_push_notes(tx, one.user_id, story_note(one), now)
+    return news
+
+
+def _notice_of(news: StoryNews) -> ChangeEvent:
+    data = {
+        "event": "story",
+        "story_id": str(news.story_id),
+        "entry_id": str(news.entry_id),
+        "title": news.title,
+        "feed": news.feed,
+    }
+    return ChangeEvent("notice", user_id=news.user_id, data=data)
 
 
 async def delete_old_stories(runtime: Runtime) -> int:

@@ -328,6 +328,12 @@ async def show_under_old_address(request: Request, _: CurrentCaller, digest_id: 
     return see_other(request, f"/digests/{digest_id}")
 
 
+@router.get("/digests")
+async def show_list(request: Request, _: CurrentCaller) -> Response:
+    """Where the address of a digest ends without its number."""
+    return see_other(request, "/summaries")
+
+
 @router.get("/digests/{digest_id}")
 async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, digest_id: IdPath) -> Response:
     digest = await get_digest(runtime, caller.user_id, digest_id)

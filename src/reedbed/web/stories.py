@@ -21,6 +21,7 @@ from reedbed.http.params import IdPath
 from reedbed.services.images import Pictures, image_urls_for_page
 from reedbed.services.read_state import mark
 from reedbed.services.stories import (
+    follow_story,
     get_story,
     join_entries,
     join_stories,
@@ -36,6 +37,7 @@ from reedbed.store.sidebar import list_by_ids
 from reedbed.store.stories import read as stories
 from reedbed.store.stories.read import StoryNeighbours
 from reedbed.web.formats import dated_time, day_of, short_time, zone_of
+from reedbed.web.forms import Text
 from reedbed.web.framing import framing_view
 from reedbed.web.i18n import enumerated, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other, theme_of
@@ -104,6 +106,7 @@ def story_page(story: Story, now: Instant, zone: tzinfo, pictures: Pictures) -> 
         ),
         alone=tuple(_alone(story, by_entry)),
         joined=tuple(SelectOption(str(one.id), one.title or translate("Without a title")) for one in story.joined),
+        followed=story.followed,
         has_scores=any(outlet.analysis for outlet in story.outlets),
     )
 
@@ -286,6 +289,18 @@ async def join(
 ) -> Response:
     await split_entry(runtime, caller.user_id, story_id, entry_id, apart=False)
     return see_other(request, f"/stories/{story_id}", toast=Toast(translate("Back in the story.")))
+
+
+@router.post("/stories/{story_id}/follow")
+async def follow(
+    request: Request, runtime: CurrentRuntime, caller: CurrentCaller, story_id: IdPath, value: Text = "true"
+) -> Response:
+    on = value == "true"
+    now_id = await follow_story(runtime, caller.user_id, story_id, on=on)
+    message = (
+        translate("You will be notified when an entry joins this story.") if on else translate("No longer followed.")
+    )
+    return see_other(request, f"/stories/{now_id}", toast=Toast(message))
 
 
 @router.get("/stories/{story_id}/join")

@@ -131,6 +131,7 @@ function noteNotice(notice) {
   if (event === "shared") return showToast(translate("shared", { name: target }));
   if (event === "not_shared") return announceLink(notice.problem, "/settings/sharing");
   if (event === "answered") return announceLink(notice.question, `/ask/${notice.question_id}`);
+  if (event === "story") return announceLink(`${notice.feed}: ${notice.title}`, `/stories/${notice.story_id}`);
   if (webhook) return announceLink(translate("webhookOff", webhook), `/settings/webhooks/${webhook.id}`);
   if (rule && entries?.length) announceLink(`${rule.name}: ${entries[0].title}`, `/entry/${entries[0].id}`);
 }

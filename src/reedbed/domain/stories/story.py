@@ -62,6 +62,17 @@ class JoinedStory:
 
 
 @record
+class StoryNews:
+    """An entry that has joined a story which the user follows."""
+
+    user_id: int
+    story_id: int
+    entry_id: int
+    title: str
+    feed: str
+
+
+@record
 class Story:
     id: int
     outlets: tuple[Outlet, ...]
@@ -71,6 +82,8 @@ class Story:
     joined: tuple[JoinedStory, ...] = ()
     """Stories that this user has joined to it."""
     shared: tuple[SharedSentence, ...] = ()
+    followed: bool = False
+    """The user wants to know when an entry joins it."""
 
     @property
     def plainest(self) -> Outlet:

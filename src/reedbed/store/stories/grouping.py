@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import BigInteger, Text, bindparam, delete, or_, update
+from sqlalchemy import BigInteger, Text, bindparam, cast, delete, or_, update
 
 from reedbed.domain.records import record
 from reedbed.domain.stories.corrections import SplitEntry, TextPair
@@ -16,6 +16,7 @@ from reedbed.store.tables import (
     feeds,
     stories,
     story_entries,
+    story_follows,
     story_joins,
     story_pairs,
     story_splits,
@@ -108,6 +109,19 @@ _MOVE_JOINS = (
     ),
     Command(delete(story_joins).where(story_joins.c.story_id == story_joins.c.target_id)),
 )
+_MOVE_FOLLOWS = (
+    Command(
+        insert(story_follows)
+        .from_select(
+            ["user_id", "story_id", "created_at"],
+            select(story_follows.c.user_id, cast(_target_id, BigInteger), story_follows.c.created_at).where(
+                story_follows.c.story_id == _merged_id
+            ),
+        )
+        .on_conflict_do_nothing()
+    ),
+    Command(delete(story_follows).where(story_follows.c.story_id == _merged_id)),
+)
 _DELETE_OLD = Command(delete(stories).where(stories.c.newest_at < bindparam("before")))
 
 
@@ -131,7 +145,7 @@ async def save(tx: Tx, resolved: ResolvedStory) -> None:
     ]
     await tx.run_many(_MOVE_ENTRIES, moves)
     await tx.run_many(_SET_MERGED_INTO, moves)
-    for command in _MOVE_JOINS:
+    for command in (*_MOVE_JOINS, *_MOVE_FOLLOWS):
         await tx.run_many(command, moves)
     await tx.run_many(_ADD_ENTRY, [{"id": id_, "story_id": target_id} for id_, target_id in resolved.homes.items()])
 

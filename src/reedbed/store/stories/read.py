@@ -11,7 +11,15 @@ from reedbed.domain.digests import KnownStories
 from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
 from reedbed.domain.stories.index import MAX_AGE
-from reedbed.domain.stories.story import MAX_OUTLETS, RETENTION, JoinedStory, Outlet, StorySource, StorySummary
+from reedbed.domain.stories.story import (
+    MAX_OUTLETS,
+    RETENTION,
+    JoinedStory,
+    Outlet,
+    StoryNews,
+    StorySource,
+    StorySummary,
+)
 from reedbed.domain.times import DAY, Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import (
@@ -35,6 +43,7 @@ from reedbed.store.tables import (
     muted,
     stories,
     story_entries,
+    story_follows,
     story_joins,
     story_splits,
     subscriptions,
@@ -351,6 +360,72 @@ async def split(tx: Tx, user_id: int, entry_id: int, now: Instant) -> None:
 async def unsplit(tx: Tx, user_id: int, entry_id: int) -> None:
     """Put the entry back, and those that were split because they are like it."""
     await tx.run(_UNSPLIT, {"user_id": user_id, "id": entry_id})
+
+
+_FOLLOW = Command(
+    insert(story_follows).values(user_id=_USER, story_id=_ID, created_at=bindparam("now")).on_conflict_do_nothing()
+)
+_of_parts = and_(story_follows.c.user_id == _USER, story_follows.c.story_id.in_(select(_part_ids.c.story_id)))
+_UNFOLLOW = Command(delete(story_follows).where(_of_parts))
+_IS_FOLLOWED = Query(select(story_follows.c.story_id).where(_of_parts).limit(1), into=int)
+
+
+async def follow(tx: Tx, user_id: int, story_id: int, now: Instant) -> None:
+    await tx.run(_FOLLOW, {"user_id": user_id, "id": story_id, "now": now})
+
+
+async def unfollow(tx: Tx, user_id: int, story_id: int) -> None:
+    """Also those of the stories that were joined to it."""
+    await tx.run(_UNFOLLOW, {"user_id": user_id, "id": story_id})
+
+
+async def is_followed(tx: Tx, user_id: int, story_id: int) -> bool:
+    return await tx.one(_IS_FOLLOWED, {"user_id": user_id, "id": story_id}) is not None
+
+
+def _root_for_follower(story_id: ColumnElement[int]) -> ColumnElement[int]:
+    target = select(story_joins.c.target_id).where(
+        story_joins.c.user_id == story_follows.c.user_id, story_joins.c.story_id == story_id
+    )
+    return func.coalesce(target.correlate_except(story_joins).scalar_subquery(), story_id)
+
+
+_followed_root, _entry_root = _root_for_follower(story_follows.c.story_id), _root_for_follower(story_entries.c.story_id)
+_NEWS = Query(
+    select(story_follows.c.user_id, _followed_root, entries.c.id, entries.c.title, _title)
+    .distinct()
+    .select_from(story_entries)
+    .join(story_follows, _followed_root == _entry_root)
+    .join(entries, entries.c.id == story_entries.c.entry_id)
+    .join(feeds, feeds.c.id == story_entries.c.feed_id)
+    .join(
+        subscriptions,
+        and_(
+            subscriptions.c.user_id == story_follows.c.user_id,
+            subscriptions.c.feed_id == story_entries.c.feed_id,
+            subscriptions.c.unsubscribed_at.is_(None),
+            entries.c.id > subscriptions.c.since_id,
+        ),
+    )
+    .where(
+        among(story_entries.c.entry_id, "ids"),
+        ~select(muted.c.entry_id)
+        .where(muted.c.user_id == story_follows.c.user_id, muted.c.entry_id == entries.c.id)
+        .correlate_except(muted)
+        .exists(),
+        ~select(story_splits.c.entry_id)
+        .where(story_splits.c.user_id == story_follows.c.user_id, story_splits.c.entry_id == entries.c.id)
+        .correlate_except(story_splits)
+        .exists(),
+    )
+    .order_by(entries.c.id),
+    into=StoryNews,
+)
+
+
+async def news_for_followers(tx: Tx, entry_ids: Sequence[int]) -> list[StoryNews]:
+    """Return for each follower the entries that are in a story they follow, and that they can see."""
+    return await tx.all(_NEWS, {"ids": list(entry_ids)})
 
 
 _new_join = insert(story_joins).values(

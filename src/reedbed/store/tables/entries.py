@@ -167,6 +167,16 @@ story_pairs = Table(  # the story of the one entry may be that of the other: a m
     sqlite_with_rowid=False,
 )
 
+story_follows = Table(  # the user wants to know when an entry joins the story
+    "story_follows",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("story_id", Id, ForeignKey("stories.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    moment("created_at"),
+    Index("ix_story_follows_story_id", "story_id"),
+    sqlite_with_rowid=False,
+)
+
 story_joins = Table(  # for this user, the entries of the story belong to the target
     "story_joins",
     metadata,

@@ -97,6 +97,8 @@ class StoryPage:
     alone: tuple[StorySentence, ...] = ()
     joined: tuple[SelectOption, ...] = ()
     """Stories that the user joined to it."""
+    followed: bool = False
+    """The user is notified when an entry joins it."""
     has_scores: bool = False
 
 
