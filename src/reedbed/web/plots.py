@@ -129,7 +129,7 @@ def span_options(chosen: str, path: str) -> tuple[SelectOption, ...]:
 
 def figure(title: str, number: str) -> Plot:
     """A number without a chart."""
-    return Plot(title, number, "", f"{title}: {number}", ())
+    return Plot(title, number, "", translate("%(label)s: %(text)s", label=title, text=number), ())
 
 
 def _buckets(hours: Sequence[FetchHour | FetchStats], span: PlotSpan, now: Instant) -> list[TimeBucket]:

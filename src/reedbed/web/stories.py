@@ -166,7 +166,7 @@ def _facts(line: StorySummary) -> str:
     sources = ngettext("%(num)s source", "%(num)s sources", line.feeds)
     if not line.unread:
         return sources
-    return f"{sources}, {translate('%(number)s unread', number=Count(line.unread))}"
+    return enumerated((sources, ngettext("%(num)s unread", "%(num)s unread", line.unread)))
 
 
 def _story_facts(story: Story, now: Instant, zone: tzinfo) -> tuple[str, ...]:
@@ -211,7 +211,7 @@ def _text_facts(outlet: Outlet) -> str:
     if not outlet.quotations:
         return translate("%(words)s, nobody quoted", words=words)
     quotations = ngettext("%(num)s quotation", "%(num)s quotations", outlet.quotations)
-    return f"{words}, {quotations}"
+    return enumerated((words, quotations))
 
 
 def _mark(source: StorySource) -> FeedMark:
