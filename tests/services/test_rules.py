@@ -271,7 +271,7 @@ async def test_a_mail_tells_what_matched(site: FeedSite, harness: RuntimeHarness
         assert await run_jobs(harness) == [{"sent": "mail"}]
     (letter,) = smtp_server.letters
     assert (letter["To"], letter["Subject"]) == ("p1@example.org", "Herons: A heron")
-    assert "Your rule “Herons” has matched one entry:" in words_of(letter)
+    assert "Your rule “Herons” has matched 1 entry:" in words_of(letter)
 
 
 async def test_without_a_mail_server_the_page_is_told(site: FeedSite, harness: RuntimeHarness) -> None:
