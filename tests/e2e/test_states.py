@@ -7,7 +7,12 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import DESK, PHONE, Walk, keep_picture, violations
+from tests.e2e.conftest import DESK, PHONE, WANTED, Walk, keep_picture, violations
+from tests.e2e.every_page import NOT_A_PAGE
+from tests.http.web.routes import page_routes
+
+FILES = {"/opml"}
+"""Addresses that are saved, not shown."""
 
 TABLET = {"viewport": {"width": 820, "height": 1180}, "has_touch": True, "is_mobile": True}
 
@@ -79,6 +84,14 @@ def show_right_to_left(page: Page) -> None:
     expect(page.locator("#article .read")).to_have_attribute("dir", "rtl")
 
 
+def show_feed_menu(page: Page) -> None:
+    _go(page, "/all")
+    if not page.locator("#nav").is_visible():
+        page.locator("#list-bar [data-act=nav]").click()
+    page.locator("#tree .line", has_text="The Marrowby Courier").first.click(button="right")
+    page.locator("[role=menu]:visible [role=menuitem]").first.wait_for()
+
+
 def _visit(address: str) -> Callable[[Page], None]:
     def show(page: Page) -> None:
         _go(page, address)
@@ -99,6 +112,12 @@ STATES: dict[str, Callable[[Page], None]] = {
     "article": show_article,
     "footnote": show_footnote,
     "right-to-left": show_right_to_left,
+    "feed-menu": show_feed_menu,
+    "ask": _visit("/ask"),
+    "digests": _visit("/summaries"),
+    "books": _visit("/books"),
+    "recordings": _visit("/recordings"),
+    "security": _visit("/settings/security"),
     "add": _visit("/add"),
     "make-a-feed": _visit("/make-a-feed"),
     "feeds": _visit("/feeds"),
@@ -121,6 +140,19 @@ def test_every_state_has_no_fault_and_no_pan(walk: Walk, look: Look) -> None:
         if found:
             faults[name] = found
     assert faults == {}
+
+
+def test_no_page_writes_to_the_console(walk: Walk) -> None:
+    """Not even a warning, such as one of the policy for a style on an element."""
+    page = walk("/all")
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(f"{page.url}: {message.type}: {message.text}"))
+    paths = {route.path for route in page_routes() if "GET" in route.methods and "{" not in route.path}
+    addresses = [path for path in sorted(paths) if not NOT_A_PAGE.search(path) and path not in FILES]
+    assert len(addresses) > 50
+    for address in addresses:
+        _go(page, address)
+    assert [message for message in messages if not WANTED.search(message)] == []
 
 
 def _too_wide(page: Page) -> list[str]:
