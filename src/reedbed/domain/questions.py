@@ -8,7 +8,7 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.records import record
 from reedbed.domain.text import clean_line, is_cjk
-from reedbed.domain.times import Instant
+from reedbed.domain.times import MINUTE, Instant
 
 MAX_QUESTION_LENGTH = 500
 MAX_WORDS = 28
@@ -18,6 +18,7 @@ READ = 12
 """The number of entries that are given to a model."""
 WATCHED_PER_RUN = 50
 """The number of watched questions that are asked again at a time, those first that have waited longest."""
+ASKED_AGAIN_AFTER = 15 * MINUTE
 MAX_WATCHED = 20
 """The number of watched questions per user."""
 MAX_KEPT = 500

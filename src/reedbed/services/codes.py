@@ -197,8 +197,3 @@ async def release_login(runtime: Runtime, tx: Tx, ticket: str, browser: str) -> 
     """Use up the ticket. `Invalid` if it was used elsewhere at the same time."""
     if await codes.pop_challenge(tx, "code", token_hash(ticket), token_hash(browser), runtime.now()) is None:
         raise Invalid(STALE)
-
-
-async def delete_expired_challenges(runtime: Runtime) -> int:
-    async with runtime.db.write() as tx:
-        return await codes.delete_expired_challenges(tx, runtime.now())

@@ -8,22 +8,34 @@ from reedbed.domain.books import RETENTION as BOOKS_RETENTION
 from reedbed.domain.errors import Unavailable
 from reedbed.domain.listening import RETENTION as SPEECH_RETENTION
 from reedbed.domain.live import ChangeEvent
+from reedbed.domain.questions import ASKED_AGAIN_AFTER
 from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY, HOUR, MINUTE, Millis
 from reedbed.domain.translations import BLOCKS_RETENTION
-from reedbed.services.codes import delete_expired_challenges
 from reedbed.services.jobs import run_every
-from reedbed.services.questions import answer_watched
 from reedbed.services.read_state import delete_expired_undo, recount_everyone
 from reedbed.services.refresh.notify import enqueue_broken_lists
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.forms import learn_older_entries
 from reedbed.services.search.upkeep import index_older_categories, merge_search_index, repair_search
-from reedbed.services.sign_in import delete_expired_sign_ins
 from reedbed.services.stories import delete_old_stories
 from reedbed.services.webhooks import delete_old_webhook_calls
-from reedbed.store import ai, auth, books, instance, jobs, listening, subscriptions, summaries, translations, users
+from reedbed.store import (
+    ai,
+    auth,
+    books,
+    codes,
+    instance,
+    jobs,
+    listening,
+    questions,
+    sign_in,
+    subscriptions,
+    summaries,
+    translations,
+    users,
+)
 from reedbed.store.feeds import feeds as feed_history
 from reedbed.store.feeds import hosts
 from reedbed.store.framing import analyses
@@ -82,6 +94,25 @@ async def delete_old_jobs(runtime: Runtime) -> int:
 async def delete_expired_links(runtime: Runtime) -> int:
     async with runtime.db.write() as tx:
         return await auth.delete_expired(tx, runtime.now())
+
+
+async def delete_expired_sign_ins(runtime: Runtime) -> int:
+    async with runtime.db.write() as tx:
+        return await sign_in.delete_expired(tx, runtime.now())
+
+
+async def delete_expired_challenges(runtime: Runtime) -> int:
+    async with runtime.db.write() as tx:
+        return await codes.delete_expired_challenges(tx, runtime.now())
+
+
+async def answer_watched_questions(runtime: Runtime) -> int:
+    async with runtime.db.read() as tx:
+        if not await questions.longest_watched(tx, runtime.now() - ASKED_AGAIN_AFTER, 1):
+            return 0
+    from reedbed.services.questions import answer_watched  # imported late: few people watch questions
+
+    return await answer_watched(runtime)
 
 
 async def delete_old_audit_events(runtime: Runtime) -> int:
@@ -157,7 +188,7 @@ CHORES = (
     Chore("delete old feed history", delete_old_history, HOUR),
     Chore("delete old audit events", delete_old_audit_events, HOUR),
     Chore("delete old host turns", delete_old_host_turns, HOUR, deletes_by_age=False),
-    Chore("answer watched questions", answer_watched, deletes_by_age=False),
+    Chore("answer watched questions", answer_watched_questions, deletes_by_age=False),
     Chore("unmute feeds", unmute_due, deletes_by_age=False),
     Chore("merge search index", merge_search_index, deletes_by_age=False),
     Chore("repair search index", repair_search, HOUR, deletes_by_age=False),

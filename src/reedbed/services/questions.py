@@ -15,6 +15,7 @@ from reedbed.domain.failures import Failure
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.push import answer_note
 from reedbed.domain.questions import (
+    ASKED_AGAIN_AFTER,
     CANDIDATES,
     FAILED,
     MAX_KEPT,
@@ -28,7 +29,6 @@ from reedbed.domain.questions import (
     search_for,
 )
 from reedbed.domain.summaries import EXTRACT, Variant
-from reedbed.domain.times import MINUTE
 from reedbed.domain.users import User
 from reedbed.ingest.text import prose_text
 from reedbed.services.ai import ask_model, must_stay_local, variant_for
@@ -49,7 +49,6 @@ JOB_KIND = "question"
 EVERYTHING = DigestScope()
 NO_SUCH_QUESTION = "There is no such question"
 MAX_HTML = 100_000
-ASKED_AGAIN_AFTER = 15 * MINUTE
 
 
 async def ask_question(runtime: Runtime, user: User, text: str, scope: DigestScope = EVERYTHING) -> Question:

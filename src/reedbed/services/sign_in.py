@@ -374,11 +374,6 @@ async def provider_logout_url(runtime: Runtime, caller: Caller) -> str | None:
         return None
 
 
-async def delete_expired_sign_ins(runtime: Runtime) -> int:
-    async with runtime.db.write() as tx:
-        return await sign_in.delete_expired(tx, runtime.now())
-
-
 # --- Whom a trusted proxy names
 
 NO_ACCOUNT = "There is no account for %(email)s here. Ask whoever runs this server for one."

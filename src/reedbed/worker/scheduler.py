@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 import structlog
 
 from reedbed.domain.errors import Unavailable
-from reedbed.services.digests import enqueue_due_digests
 from reedbed.services.images import fetch_missing_icons
 from reedbed.services.instance import back_up_when_due
 from reedbed.services.jobs import run_exclusively
 from reedbed.services.maintenance import run_chores
-from reedbed.services.newsletters.channels import check_due_mailboxes
 from reedbed.services.retention import LEASE, clean_up_when_due
 from reedbed.services.runtime import Runtime
 from reedbed.services.stories import StoryGrouper, decide_pairs
 from reedbed.services.summaries import SummaryRequester
-from reedbed.store import books
+from reedbed.store import books, digests
+from reedbed.store.newsletters import mailboxes
 from reedbed.worker.sleep import sleep_until
 
 if TYPE_CHECKING:
@@ -105,11 +104,16 @@ async def _fetch_icons(runtime: Runtime, stop: asyncio.Event) -> None:
 
 
 async def _enqueue_digests(runtime: Runtime) -> None:
-    await enqueue_due_digests(runtime)
+    """What few people use is imported when it is due for the first time, here and for mailboxes."""
+    now = runtime.now()
     async with runtime.db.read() as tx:
-        is_due = bool(await books.due(tx, runtime.now(), limit=1))
-    if is_due:
-        from reedbed.services.books.plans import enqueue_due_books  # few people plan books
+        is_digest_due, is_book_due = bool(await digests.due(tx, now, limit=1)), bool(await books.due(tx, now, limit=1))
+    if is_digest_due:
+        from reedbed.services.digests import enqueue_due_digests
+
+        await enqueue_due_digests(runtime)
+    if is_book_due:
+        from reedbed.services.books.plans import enqueue_due_books
 
         await enqueue_due_books(runtime)
 
@@ -120,7 +124,12 @@ async def _enqueue_summaries(runtime: Runtime, *requesters: "SummaryRequester | 
 
 
 async def _check_mailboxes(runtime: Runtime) -> None:
-    await check_due_mailboxes(runtime)
+    async with runtime.db.read() as tx:
+        is_due = await mailboxes.is_mailbox_due(tx, runtime.now())
+    if is_due:
+        from reedbed.services.newsletters.channels import check_due_mailboxes
+
+        await check_due_mailboxes(runtime)
 
 
 async def _group_stories(runtime: Runtime, grouper: StoryGrouper) -> None:

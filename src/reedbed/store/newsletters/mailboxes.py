@@ -81,6 +81,7 @@ _next_due = (
     .limit(1)
     .with_for_update(skip_locked=True, of=mail_boxes)
 )
+_IS_DUE = Query(select(mail_boxes.c.id).where(mail_boxes.c.next_check_at <= bindparam("now")).limit(1), into=int)
 _CLAIM_MAILBOX = Query(
     update(mail_boxes)
     .where(mail_boxes.c.id.in_(select_once(_next_due)))
@@ -175,6 +176,10 @@ async def delete_mailbox(tx: Tx, user_id: int, mailbox_id: int) -> bool:
 
 async def request_mailbox_check(tx: Tx, user_id: int, mailbox_id: int, now: Instant) -> bool:
     return await tx.run(_REQUEST_CHECK, {"user_id": user_id, "box": mailbox_id, "now": now}) == 1
+
+
+async def is_mailbox_due(tx: Tx, now: Instant) -> bool:
+    return await tx.one(_IS_DUE, {"now": now}) is not None
 
 
 async def claim_due_mailbox(tx: Tx, now: Instant, until: Instant) -> Mailbox | None:
