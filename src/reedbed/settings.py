@@ -3,30 +3,31 @@
 Each field is documented in `docs/settings.md`; a test fails otherwise.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, NoDecode, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 
 from reedbed.domain.errors import CannotStart
 
 Network = IPv4Network | IPv6Network
 
 _PREFIX = "REEDBED_"
+ENV_FILE = ".env"
 
 
-class Settings(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix=_PREFIX, env_file=".env", extra="ignore", frozen=True)
+class Settings(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, validate_default=True)
 
     # paths and addresses
     data_dir: Path = Path("data")
-    plugins: Annotated[tuple[str, ...], NoDecode] = ()
+    plugins: tuple[str, ...] = ()
     database_url: str = ""
     redis_url: str = ""
     host: str = "127.0.0.1"
@@ -43,8 +44,8 @@ class Settings(BaseSettings):
     session_idle_days: int = Field(14, ge=1, le=3650)
     secret_key: SecretStr = SecretStr("")
     secret_key_previous: SecretStr = SecretStr("")
-    trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = ()
-    cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
+    trusted_proxies: tuple[Network, ...] = ()
+    cors_origins: tuple[str, ...] = ()
     proxy_login_header: str = ""
     proxy_login_create: bool = False
     proxy_login_groups_header: str = ""
@@ -80,7 +81,7 @@ class Settings(BaseSettings):
     max_streams_per_user: int = Field(50, ge=1)
 
     # fetching
-    allow_networks: Annotated[tuple[Network, ...], NoDecode] = ()
+    allow_networks: tuple[Network, ...] = ()
     fetch_concurrency: int = Field(10, ge=1, le=1000)
     fetch_interval: int = Field(1800, ge=60)
     fetch_timeout: float = Field(30, gt=0, le=600)
@@ -128,7 +129,7 @@ class Settings(BaseSettings):
     mail_authserv_id: str = ""
     mail_webhook_token: SecretStr = SecretStr("")
     mail_mailgun_key: SecretStr = SecretStr("")
-    mail_ses_topics: Annotated[tuple[str, ...], NoDecode] = ()
+    mail_ses_topics: tuple[str, ...] = ()
 
     # summaries and digests
     ai_provider: Literal["extractive", "openai", "plugin", "mock"] = "extractive"
@@ -392,9 +393,9 @@ class Settings(BaseSettings):
 
 def load(overrides: Mapping[str, Any] | None = None) -> Settings:
     """Read and check all settings. Raises `CannotStart` with one sentence per invalid setting."""
-    given = {name: value for name, value in (overrides or {}).items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in (overrides or {}).items() if value is not None}
     try:
-        return Settings(**given)
+        return Settings.model_validate(_named() | given)
     except ValidationError as error:
         raise CannotStart("\n".join(_explain(problem) for problem in error.errors())) from None
 
@@ -402,9 +403,23 @@ def load(overrides: Mapping[str, Any] | None = None) -> Settings:
 def unknown_settings() -> list[str]:
     """One sentence for each variable in the environment or `.env` that looks like a setting but is not."""
     known = [_PREFIX + name.upper() for name in Settings.model_fields]
-    sources = (EnvSettingsSource(Settings), DotEnvSettingsSource(Settings))
-    given = {name.upper() for source in sources for name in source.env_vars}
-    return [_explain_unknown(name, known) for name in sorted(given.difference(known)) if name.startswith(_PREFIX)]
+    given = {_PREFIX + name.upper() for name in _named()}
+    return [_explain_unknown(name, known) for name in sorted(given.difference(known))]
+
+
+def _named() -> dict[str, str]:
+    """The variables of the environment and of `.env` that begin with the prefix, without it; the environment wins.
+
+    Names may be in small letters.
+    """
+    found: dict[str, str | None] = {}
+    if Path(ENV_FILE).is_file():
+        from dotenv import dotenv_values  # imported late: a container has no such file
+
+        found.update(dotenv_values(ENV_FILE, encoding="utf-8"))
+    found.update(os.environ)
+    upper = {name.upper(): value for name, value in found.items() if value is not None}
+    return {name.removeprefix(_PREFIX).lower(): value for name, value in upper.items() if name.startswith(_PREFIX)}
 
 
 def _explain_unknown(name: str, known: list[str]) -> str:

@@ -46,7 +46,7 @@ def test_idle_memory_is_small_at_the_first_start_and_at_the_next(tmp_path: Path,
         with reedbed("serve", port=free_port, cwd=tmp_path) as server:
             httpx.get(f"{server.url}/login", timeout=PATIENCE).raise_for_status()
             time.sleep(3)
-            wait_for("little memory", lambda: _resident_mb(server.process.pid) < 130)
+            wait_for("little memory", lambda: _resident_mb(server.process.pid) < 120)
             server.stop()
 
 
