@@ -153,6 +153,21 @@ def test_scrolling_past_marks_read_when_asked_to(walk: Walk, home: Reedbed) -> N
     expect(page.locator(f"#{id_}[data-unread]")).to_have_count(0)
 
 
+def test_opening_marks_nothing_read_for_whoever_wants_that(walk: Walk, home: Reedbed) -> None:
+    with signed_in(home.url) as client:
+        client.patch("/api/v1/users/me", json={"preferences": {"open_marks": False}}).raise_for_status()
+        try:
+            page = walk("/unread", DESK)
+            row = page.locator(".row[data-unread]").first
+            id_ = row.get_attribute("id")
+            row.locator("h3 a").click()
+            expect(page.locator("#article h1")).to_be_visible()
+            page.reload()
+            expect(page.locator(f"#{id_}[data-unread]")).to_have_count(1)
+        finally:
+            client.patch("/api/v1/users/me", json={"preferences": {"open_marks": True}}).raise_for_status()
+
+
 def _mark_all(page: Page) -> None:
     page.locator("[data-act=mark-all]").click()
     page.locator("button[data-all]").click()

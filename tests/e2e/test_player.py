@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import servers
-from tests.e2e.conftest import DESK, MANY, Visit, Way, keep_picture, until, violations
+from tests.e2e.conftest import DESK, MANY, Visit, Way, both, keep_picture, until, violations
 from tests.feedsite import FeedSite
 from tests.processes import Reedbed, reedbed, signed_in, wait_for
 from tests.serving import in_thread
@@ -71,7 +71,7 @@ def position(client: Any) -> int:
     return items[-1]["position"] if items else -1
 
 
-@pytest.mark.parametrize("way", [DESK], ids=str)
+@both
 def test_it_plays_on_while_one_reads_and_after_a_reload(
     listening: tuple[Reedbed, Any], visit: Visit, podcast: FeedSite, way: Way
 ) -> None:
@@ -107,6 +107,22 @@ def test_it_plays_on_while_one_reads_and_after_a_reload(
     page.keyboard.press("Shift+P")
     expect(page.locator(f"{BAR}:not([data-playing])")).to_be_visible()
     wait_for("the position", lambda: position(client) >= 30)
+
+
+def test_the_chosen_speed_is_kept_and_keys_skip_both_ways(listening: tuple[Reedbed, Any], visit: Visit) -> None:
+    server, client = listening
+    page = visit(f"{server.url}/all", DESK, token=token_of(client))
+    play(page, "A bench by the water")
+    page.locator(f"{BAR} [data-speed]").select_option("150")
+    until(page, "document.querySelector('#player video').playbackRate === 1.5")
+    page.locator("#article h1").click()
+    page.keyboard.press("Shift+ArrowRight")
+    until(page, "document.querySelector('#player video').currentTime > 25")
+    page.keyboard.press("Shift+ArrowLeft")
+    until(page, "document.querySelector('#player video').currentTime < 25")
+    wait_for("the speed", lambda: client.get("/api/v1/users/me").json()["preferences"]["playback_speed"] == 150)
+    page.reload()
+    until(page, "document.querySelector('#player video')?.playbackRate === 1.5")
 
 
 def test_a_kill_loses_at_most_fifteen_seconds(listening: tuple[Reedbed, Any], visit: Visit) -> None:

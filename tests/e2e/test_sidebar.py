@@ -49,6 +49,20 @@ def test_a_feed_is_muted_renamed_and_moved_from_its_menu(walk: Walk, home: Reedb
     expect(_line(page, "Marrowby")).to_be_visible()
 
 
+def test_feeds_without_unread_entries_are_hidden_and_shown(walk: Walk, home: Reedbed) -> None:
+    with signed_in(home.url) as client:
+        feed = next(one for one in client.get("/api/v1/subscriptions").json()["items"] if "Marrowby" in one["title"])
+        marked = client.post("/api/v1/entries/mark-read", json={"feed_id": feed["feed_id"]}).json()
+        page = walk("/unread", DESK)
+        expect(_line(page, "Marrowby")).to_be_visible()
+        page.keyboard.press("Shift+H")
+        expect(_line(page, "Marrowby")).to_be_hidden()
+        expect(page.locator("#hide-read")).to_have_attribute("aria-pressed", "true")
+        page.keyboard.press("Shift+H")
+        expect(_line(page, "Marrowby")).to_be_visible()
+        client.post("/api/v1/undo", json={"undo": marked["undo"]}).raise_for_status()
+
+
 def test_the_menu_of_a_folder_leads_to_a_digest_and_a_published_feed(walk: Walk, home: Reedbed) -> None:
     with signed_in(home.url) as client:
         client.post("/api/v1/folders", json={"name": "Reports"}).raise_for_status()

@@ -258,3 +258,8 @@ def test_the_parts_of_page_data_are_read_in_their_order() -> None:
     ]
     html = f'<script id="__NEXT_DATA__" type="application/json">{json.dumps({"sections": parts})}</script>'
     assert [entry.url.split("/")[3] for entry in entries(html)][::5] == ["first", "second", "third"]
+
+
+def test_a_short_list_of_short_titles_without_dates_is_found() -> None:
+    links = "".join(f"<li><a href=/n/{n}>Headline number {n} of the day</a></li>" for n in range(5))
+    assert [entry.url for entry in entries(f"<ul>{links}</ul>")] == [f"https://site.example/n/{n}" for n in range(5)]

@@ -23,7 +23,7 @@ from reedbed.ingest.page_feeds.regions import aside_regions
 from reedbed.ingest.page_feeds.titles import title_quality
 
 MIN_ITEMS = 3
-MIN_SCORE = 1.3
+MIN_SCORE = 1.0
 _MAX_GROUPS_READ = 10
 _MAX_GAP = 12
 _MAX_CLIMB = 12
