@@ -34,7 +34,7 @@ def letters_to(letters: list[Any]) -> list[tuple[str, str]]:
     return [(letter["To"], letter["Subject"]) for letter in letters]
 
 
-async def test_who_wants_it_is_told_once_that_a_feed_has_stopped(site: FeedSite, harness: RuntimeHarness) -> None:
+async def test_who_wants_it_gets_one_message_when_a_feed_has_stopped(site: FeedSite, harness: RuntimeHarness) -> None:
     with open_smtp_server() as smtp_server:
         harness.runtime = replace(harness.runtime, mailer=smtp_server.mailer())
         ann, bob = await harness.person(), await harness.person()

@@ -44,7 +44,7 @@ async def test_a_name_and_password_open_a_feed_that_had_stopped(site: FeedSite, 
     assert (report.status, report.new) == ("success", 1)
 
 
-async def test_the_site_is_told_the_user_agent_until_it_is_taken_back(site: FeedSite, harness: RuntimeHarness) -> None:
+async def test_the_site_gets_the_user_agent_until_it_is_taken_back(site: FeedSite, harness: RuntimeHarness) -> None:
     site.publish("One")
     feed_id = await harness.follow(site.feed_url())
     await change(harness, feed_id, user_agent="Heron/1.0 (+https://reeds.example)")

@@ -107,7 +107,7 @@ def test_either_of_two() -> None:
     assert words("a or b") == [[("a",)], [("or",)], [("b",)]]
 
 
-def test_filters_are_told_from_words() -> None:
+def test_filters_differ_from_words() -> None:
     query = search('feed:"The Pond" -folder:News tag:x is:unread -is:starred lang:de author:ann title:reed water')
     assert query.filters == (
         Filter("feed", "The Pond"),

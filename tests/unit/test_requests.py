@@ -1,4 +1,4 @@
-"""Every wish that the documentation calls met has a test of that name."""
+"""Each request that the documentation calls met names a test that exists."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"\| (\d+) \| .+ \| (?:`(test_\w+)` in `(tests/[\w/]+\.py)`|–) \|")
 
 
-def test_each_wish_that_is_met_names_a_test_that_exists() -> None:
+def test_each_request_that_is_met_names_a_test_that_exists() -> None:
     page = (ROOT / "docs" / "coming-from.md").read_text("utf-8")
     rows = [row for line in page.splitlines() if (row := ROW.fullmatch(line))]
     assert [int(row[1]) for row in rows] == list(range(1, 41))
