@@ -21,7 +21,7 @@ async def test_a_rule_is_tried_kept_changed_rested_and_deleted(reading: Client, 
     assert await harness.column("SELECT name FROM rules") == []
     assert (await reading.post("/rules", data=HERONS)).status_code == 303
     page = (await reading.get("/rules")).text
-    assert "Title contains “herons 1” → Star it, tag “birds”. Met 0 times." in page
+    assert "Title contains “herons 1” → Star it, tag “birds” · Met 0 times." in page
     (rule,) = await harness.column("SELECT id FROM rules")
     await reading.post(f"/rules/{rule}", data={**HERONS, "name": "Grey herons"})
     await reading.post(f"/rules/{rule}/enabled", data={"value": "false"})
