@@ -40,6 +40,11 @@ def test_what_is_no_date_of_publication_gives_none(text: str) -> None:
     assert written(text) is None
 
 
+@pytest.mark.parametrize("text", ["vorgestern", "позавчера", "前天 10:21"])
+def test_the_day_before_yesterday_is_known(text: str) -> None:
+    assert written(text) == "2026-11-16"
+
+
 def test_the_order_of_day_and_month_is_proved_or_comes_from_the_language() -> None:
     assert day_order(["3/4/2026", "13/4/2026"], "en") == "dmy"
     assert day_order(["3/4/2026", "3/24/2026"], "en") == "mdy"

@@ -263,3 +263,17 @@ def test_the_parts_of_page_data_are_read_in_their_order() -> None:
 def test_a_short_list_of_short_titles_without_dates_is_found() -> None:
     links = "".join(f"<li><a href=/n/{n}>Headline number {n} of the day</a></li>" for n in range(5))
     assert [entry.url for entry in entries(f"<ul>{links}</ul>")] == [f"https://site.example/n/{n}" for n in range(5)]
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        '<img src="/blank.gif" data-lazy-srcset="/i/{n}.jpg 300w, /j/{n}.jpg 600w">',
+        '<div data-bg="/i/{n}.jpg"></div>',
+        '<img src="data:image/svg+xml;x" data-lazyload="/i/{n}.jpg">', '<video poster="/i/{n}.jpg"></video>',
+        '<amp-img src="/i/{n}.jpg" width=300 height=200></amp-img>', '<noscript><img src="/i/{n}.jpg"></noscript>',
+    ],
+)  # fmt: skip
+def test_pictures_that_a_script_would_load_are_found(picture: str) -> None:
+    row = "<article>" + picture + "<h2><a href=/a/{n}>{title}</a></h2></article>"
+    assert [entry.image for entry in entries(rows(row))] == [f"https://site.example/i/{n}.jpg" for n in range(5)]

@@ -137,6 +137,7 @@ _NOW = re.compile(
 _BEFORE_WORDS = {
     0: "today heute aujourd’hui aujourd'hui hoy oggi hoje vandaag dzisiaj dziś сегодня bugün اليوم 今日 今天 오늘 idag",
     1: "yesterday gestern hier ayer ieri ontem gisteren wczoraj вчера dün أمس 昨日 昨天 어제 igår",
+    2: "vorgestern anteayer anteontem eergisteren przedwczoraj позавчера 前天 一昨日 그저께",
 }
 _DAYS_BEFORE = {word: days for days, words in _BEFORE_WORDS.items() for word in words.split()}
 _WORD = re.compile(r"[^\W\d_]+(?:[’'][^\W\d_]+)*")
@@ -286,7 +287,7 @@ def _is_date_word(word: str) -> bool:
 
 def may_be_date(char: str) -> bool:
     """Whether a text with this character may be a date."""
-    return char.isdigit() or char in "今昨어오"
+    return char.isdigit() or char in "今昨前어오"
 
 
 def is_named_day(text: str) -> bool:

@@ -11,7 +11,10 @@ MAX_TEASER = 500
 _MIN_TEASER = 40
 _IMAGE_ATTRIBUTES = (
     "data-src", "data-original", "data-lazy-src", "data-lazy", "data-image", "data-url", "data-hi-res-src",
+    "data-lazyload", "data-img", "data-thumb",
 )  # fmt: skip
+_BACKGROUND_ATTRIBUTES = ("data-bg", "data-background-image", "data-background", "data-bg-src", "poster")
+_SET_ATTRIBUTES = ("data-srcset", "data-lazy-srcset", "srcset")
 _NO_PICTURE = re.compile(r"avatar|icon|emoji|sprite|author|gravatar|badge|flag|pixel|spacer", re.IGNORECASE)
 _LOGO = re.compile(r"logo", re.IGNORECASE)
 _MIN_LOGO = 48
@@ -25,8 +28,8 @@ def image_of(page: PageDocument, numbers: Iterable[int]) -> str | None:
         element = page.elements[number]
         style = element.get("style")
         match = _BACKGROUND.search(style) if style and "url(" in style else None
-        url = match[1] if match else None
-        if page.tags[number] == "img":
+        url = match[1] if match else next(filter(None, map(element.get, _BACKGROUND_ATTRIBUTES)), None)
+        if page.tags[number] in ("img", "amp-img"):
             url = _image_source(page, number) or url
         if url and not _BLANK_IMAGE.search(url.partition("?")[0]):
             return absolute_web_url(url, page.base)
@@ -42,13 +45,13 @@ def _image_source(page: PageDocument, number: int) -> str | None:
     if size is not None and size < 40:
         return None
     sources = [element.get(name) for name in _IMAGE_ATTRIBUTES] + [element.get("src")]
-    sources += [_first_source(element.get(name)) for name in ("data-srcset", "srcset")]
+    sources += [_first_source(element.get(name)) for name in _SET_ATTRIBUTES]
     above = page.parents[number]
     while page.tags[above] == "source":  # libxml2 believes that it has an end tag
         above = page.parents[above]
     if page.tags[above] == "picture":
         inner = range(above + 1, page.ends[above])
-        sources += [_first_source(page.attribute(n, k)) for n in inner for k in ("data-srcset", "srcset")]
+        sources += [_first_source(page.attribute(n, k)) for n in inner for k in _SET_ATTRIBUTES]
     return next((url for url in sources if url and not _BLANK_IMAGE.search(url.partition("?")[0])), None)
 
 
