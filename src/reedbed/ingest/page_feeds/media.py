@@ -28,12 +28,16 @@ def image_of(page: PageDocument, numbers: Iterable[int]) -> str | None:
         element = page.elements[number]
         style = element.get("style")
         match = _BACKGROUND.search(style) if style and "url(" in style else None
-        url = match[1] if match else next(filter(None, map(element.get, _BACKGROUND_ATTRIBUTES)), None)
+        url = match[1] if match else _background(page, number)
         if page.tags[number] in ("img", "amp-img"):
             url = _image_source(page, number) or url
         if url and not _BLANK_IMAGE.search(url.partition("?")[0]):
             return absolute_web_url(url, page.base)
     return None
+
+
+def _background(page: PageDocument, number: int) -> str | None:
+    return next((url for name in _BACKGROUND_ATTRIBUTES if (url := page.attribute(number, name))), None)
 
 
 def _image_source(page: PageDocument, number: int) -> str | None:
