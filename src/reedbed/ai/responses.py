@@ -93,31 +93,36 @@ def read_summary(response: str, article: str) -> SummaryText | None:
     return SummaryText(line if line and numbers_of(line) <= given else bounded(summary, MAX_LINE_LENGTH), summary)
 
 
-def read_digest(response: str, sources: Mapping[int, str], *, any_names: bool = False) -> DigestDraft | None:
+def read_digest(response: str, sources: Mapping[int, str], *, skip_single_names: bool = False) -> DigestDraft | None:
     """`sources` are the texts that the model was given. A sentence with a number or a name that they do not have is
-    dropped. With `any_names`, single names are not compared: names are written otherwise in another language, and
-    nouns have capitals in German.
+    dropped. `skip_single_names`: names of one word are not compared, because they are written differently in another
+    language, and German nouns have capitals.
     """
     sentences = [
         _sentence(mapping(item), sources)
         for paragraph in items_of(json_object(response).get("paragraphs"))[:MAX_PARAGRAPHS]
         for item in items_of(mapping(paragraph).get("sentences"))[:MAX_SENTENCES]
     ]
-    cited = tuple(sentence for sentence in sentences if _rests_on(sentence, sources, any_names=any_names))
+    cited = tuple(
+        sentence for sentence in sentences if _rests_on(sentence, sources, skip_single_names=skip_single_names)
+    )
     return DigestDraft(cited, len(sentences) - len(cited)) if cited else None
 
 
-def _rests_on(sentence: CitedSentence, sources: Mapping[int, str], *, any_names: bool) -> bool:
+def _rests_on(sentence: CitedSentence, sources: Mapping[int, str], *, skip_single_names: bool) -> bool:
     source_text = " ".join(sources[number] for number in sentence.numbers)
     if not sentence.text or not sentence.numbers or not numbers_of(sentence.text) <= numbers_of(source_text):
         return False
     folded = fold(source_text)
-    return all(fold(name)[: max(4, len(name) - 2)] in folded for name in _names_of(sentence.text, any_names=any_names))
+    return all(
+        fold(name)[: max(4, len(name) - 2)] in folded
+        for name in _names_of(sentence.text, skip_single_names=skip_single_names)
+    )
 
 
-def _names_of(text: str, *, any_names: bool) -> list[str]:
-    """Capitalised words that begin no sentence; with `any_names`, only the last ones of names of several words."""
-    if any_names:
+def _names_of(text: str, *, skip_single_names: bool) -> list[str]:
+    """Capitalised words that begin no sentence, or only the last ones of names of several words."""
+    if skip_single_names:
         return [run.rpartition(" ")[2] for run in _FULL_NAME.findall(text)]
     return [name for name in _NAME.findall(text) if len(name) > 1]
 

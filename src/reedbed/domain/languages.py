@@ -1,6 +1,6 @@
 """The languages of the pages and mails: their names, which of them a browser asks for, and how each writes things.
 
-The texts themselves are in the catalogues, which `services/i18n.py` loads.
+The texts themselves are in the catalogues, which `web/i18n.py` loads.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

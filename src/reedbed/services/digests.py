@@ -369,12 +369,12 @@ async def _ask_model_for_digest(
     readings = [[Reading(number_of[one.entry_id], one.title, one.feed, one.text) for one in item] for item in items]
     texts = {number: f"{context.title} {context.text}" for number, context in numbers.items()}
     languages = {context.language[:2] for context in numbers.values()}
-    any_names = "de" in languages or bool(variant.language and languages != {variant.language[:2]})
+    skip_single_names = "de" in languages or bool(variant.language and languages != {variant.language[:2]})
     draft = await ask_model(
         runtime,
         user.id,
         digest_prompt(readings, variant.language),
-        lambda response: read_digest(response, texts, any_names=any_names),
+        lambda response: read_digest(response, texts, skip_single_names=skip_single_names),
     )
     if draft is None:
         return None

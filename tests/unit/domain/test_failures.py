@@ -2,7 +2,15 @@ import pytest
 
 from reedbed.domain.failures import Failure, FailureCode, untranslated
 from reedbed.domain.refresh.outcomes import Failed, Fetched, Gone, NotModified, Outcome, Throttled
-from reedbed.domain.refresh.state import Keep, RedirectCount, Stop, count_redirect, status_after_failure, status_of
+from reedbed.domain.refresh.state import (
+    Keep,
+    RedirectCount,
+    Stop,
+    count_redirect,
+    is_move,
+    status_after_failure,
+    status_of,
+)
 
 TIMEOUT = Failed("temporary_error", Failure(FailureCode.SERVER_TIMEOUT, {"seconds": "30"}))
 
@@ -44,7 +52,7 @@ def test_a_redirect_is_believed_at_the_third_sighting_in_a_row() -> None:
     first = count_redirect(None, 0, "http://b/")
     second = count_redirect(first.target, first.count, "http://b/")
     third = count_redirect(second.target, second.count, "http://b/")
-    assert [first.adopt, second.adopt, third.adopt] == [False, False, True]
+    assert [is_move(each.count) for each in (first, second, third)] == [False, False, True]
 
 
 def test_another_target_or_none_starts_the_count_again() -> None:

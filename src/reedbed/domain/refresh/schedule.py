@@ -51,7 +51,7 @@ class IntervalRule(StrEnum):
 
 @record
 class Bounds:
-    """The operator's settings; `minimum` and `maximum` limit the interval that Reedbed chooses itself."""
+    """`base` and `cap` are the operator's; `minimum` and `maximum` limit the interval that Reedbed chooses itself."""
 
     base: Millis = 30 * MINUTE
     cap: Millis = 48 * HOUR
@@ -69,6 +69,7 @@ class PublishPattern:
     times: Sequence[Instant] = ()
     """Publication times of its recent entries, in any order."""
     rhythm: CheckSchedule = field(default=CheckSchedule())
+    """What the feed itself asks for."""
     operator: Millis | None = None
     """The operator's interval for this feed; not limited by `minimum` and `maximum`."""
     subscriber_interval: Millis | None = None

@@ -43,11 +43,10 @@ class Stop:
 
 @record
 class RedirectCount:
-    """How often in a row a permanent redirect to `target` was seen; `adopt` if the feed should move to it."""
+    """How often in a row successful checks saw a permanent redirect to `target`."""
 
     target: str | None = None
     count: int = 0
-    adopt: bool = False
 
 
 def status_of(outcome: Outcome) -> Status:
@@ -78,11 +77,16 @@ def status_after_failure(
 
 
 def count_redirect(previous_target: str | None, count: int, seen: str | None) -> RedirectCount:
-    """`seen` is the permanent redirect target of this check, if any. Three in a row move the feed."""
+    """`seen` is the permanent redirect target of this check, if any. Failed checks in between are not counted."""
     if seen is None:
         return RedirectCount()
     new_count = count + 1 if seen == previous_target else 1
-    return RedirectCount(target=seen, count=new_count, adopt=new_count >= REDIRECTS_TO_MOVE)
+    return RedirectCount(target=seen, count=new_count)
+
+
+def is_move(redirect_count: int) -> bool:
+    """Whether the feed should move to the redirect's target; `apply_redirect` may still refuse it."""
+    return redirect_count >= REDIRECTS_TO_MOVE
 
 
 # --- State transitions
@@ -117,6 +121,7 @@ class FetchState:
     body_hash: str | None = None
     last_changed_at: Instant | None = None
     average_gap: Millis | None = None
+    """The median of the last gaps between entries (`publication_gap`)."""
     rhythm: CheckSchedule = field(default=CheckSchedule())
     redirect_url: str | None = None
     redirect_count: int = 0

@@ -61,7 +61,7 @@ _NAMES_APART = 0.75
 _NO_NAMES = 0.53
 """Factor when a side has no names: recipes, weather, papers."""
 _SAME_NUMBER = 1.0
-"""The same, when both have a number that is hardly shared by chance: a rate of 11.2 percent."""
+"""Instead of `_NO_NAMES`, when both have the same unusual number, such as 11.2."""
 _UNMARKED_NAMES = 1.15
 """Factor when capitals show no names, so that no word counts more than the others."""
 _ONE_NAME_ONLY = 0.46

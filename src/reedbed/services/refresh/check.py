@@ -17,7 +17,7 @@ from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Failed, Fetched, Gone, NotModified, Outcome, Throttled
 from reedbed.domain.refresh.schedule import Bounds
-from reedbed.domain.refresh.state import REDIRECTS_TO_MOVE, DueFeed, Terms, after_failure, after_unchanged, rescheduled
+from reedbed.domain.refresh.state import DueFeed, Terms, after_failure, after_unchanged, is_move, rescheduled
 from reedbed.domain.times import SECOND, Instant, Millis
 from reedbed.events.limits import MAX_WAIT, HostTurn
 from reedbed.services.refresh import write as refresh_progress
@@ -174,9 +174,7 @@ def _record_failure(
 
 
 def _with_redirect(result: CheckResult) -> CheckResult:
-    if result.state.redirect_count < REDIRECTS_TO_MOVE:
-        return result
-    return replace(result, moved_to=result.state.redirect_url)
+    return replace(result, moved_to=result.state.redirect_url) if is_move(result.state.redirect_count) else result
 
 
 def start_check(runtime: Runtime, due: DueFeed, started: int) -> Check:

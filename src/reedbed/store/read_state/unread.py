@@ -55,7 +55,7 @@ class Arrival:
     feed_id: int
     entry_ids: Sequence[int]
     silent: Mapping[int, Set[int]] = field(default_factory=dict[int, Set[int]])
-    """By user, the entries that arrive as read because of a rule."""
+    """By user, the entries that arrive as read: because of a rule, an import, a merge or an earlier copy."""
 
 
 # --- New entries

@@ -45,9 +45,9 @@ from reedbed.store.visibility import alive, lock_subscribers_of_entries
 entries, subscriptions, unread, feeds = tables.entries, tables.subscriptions, tables.unread, tables.feeds
 
 State = Literal["read", "unread", "any"]
-ReadingList = tuple[Instant, int]
-"""Arrival time and id of an entry: candidates are read in this order."""
-START: ReadingList = (LOWEST, 0)
+Position = tuple[Instant, int]
+"""Arrival time and id of an entry; the next batch of candidates begins after it."""
+START: Position = (LOWEST, 0)
 
 
 @record
@@ -176,15 +176,15 @@ async def overrides(tx: Tx) -> dict[int, list[RetentionOverride]]:
 
 
 async def aged(
-    tx: Tx, state: State, before: Instant, beyond: ReadingList, *, limit: int, but: Sequence[int] = ()
-) -> list[ReadingList]:
+    tx: Tx, state: State, before: Instant, beyond: Position, *, limit: int, but: Sequence[int] = ()
+) -> list[Position]:
     """Return entries that arrived before `before`, oldest first, in all feeds except `but`."""
     return await tx.all(_AGED("all", state), _aged_params(before, beyond, limit) | {"but": list(but)})
 
 
 async def aged_in(
-    tx: Tx, feed_id: int, state: State, before: Instant, beyond: ReadingList, *, limit: int
-) -> list[ReadingList]:
+    tx: Tx, feed_id: int, state: State, before: Instant, beyond: Position, *, limit: int
+) -> list[Position]:
     return await tx.all(_AGED("one", state), _aged_params(before, beyond, limit) | {"feed_id": feed_id})
 
 
@@ -211,7 +211,7 @@ async def count_entries(tx: Tx) -> int:
     return await tx.get(_COUNT_ENTRIES)
 
 
-def _aged_params(before: Instant, beyond: ReadingList, limit: int) -> dict[str, int]:
+def _aged_params(before: Instant, beyond: Position, limit: int) -> dict[str, int]:
     return {"before": before, "at": beyond[0], "id": beyond[1], "limit": limit}
 
 

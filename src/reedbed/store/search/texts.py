@@ -12,9 +12,9 @@ from reedbed.store.engine.statements import HIGHEST, Query, QueryFamily, among, 
 from reedbed.store.entries.columns import categories_in
 from reedbed.store.tables import entries, entry_bodies
 
-ReadingList = tuple[Instant, int]
+Position = tuple[Instant, int]
 """Position of an entry in lists: its `sort_at` and its id."""
-NEWEST: ReadingList = (HIGHEST, 0)
+NEWEST: Position = (HIGHEST, 0)
 
 MAX_READ = 60_000
 """Characters of markup; excerpts come from the beginning of a text."""
@@ -137,7 +137,7 @@ _TEXTS = Query(
 _UNINDEXED = QueryFamily(_select_unindexed, into=IndexedText)
 
 
-async def unindexed(tx: Tx, limit: int, beyond: ReadingList = NEWEST) -> list[IndexedText]:
+async def unindexed(tx: Tx, limit: int, beyond: Position = NEWEST) -> list[IndexedText]:
     """The newest entries that are not in the index, among those older than the position `beyond`."""
     params = {"limit": limit, "at": beyond[0], "id": beyond[1]}
     return await tx.all(_UNINDEXED(tx.engine), params)
