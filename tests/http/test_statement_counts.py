@@ -15,7 +15,7 @@ FEW, MANY = 2, 9
 SPREAD = 1
 """What is looked up or noted now and then, such as a session's last use, comes or does not come."""
 # A saved search is counted by a statement of its own within a time limit, and an export goes in pieces.
-GROWING = {"/searches", "/api/v1/searches/counts", "/api/v1/export"}
+GROWING = {"/searches", "/api/v1/searches/counts", "/api/v1/export", "/api/v1/highlights/export.zip"}
 STREAMS = {"/api/v1/events"}
 
 

@@ -158,7 +158,7 @@ def by_words(patch: pytest.MonkeyPatch) -> None:
     in_small_steps(patch)
     for engine in (fts5, tsvector):
         patch.setattr(engine, "fixed_cost", lambda _: 0.0)
-        patch.setattr(engine, "usual", lambda _: 1e9)
+        patch.setattr(engine, "typical_cost", lambda _: 1e9)
 
 
 def reading_texts(patch: pytest.MonkeyPatch) -> None:
