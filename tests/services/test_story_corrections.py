@@ -23,7 +23,7 @@ VOTE = (
 )
 DETOURS = (
     "Detours ahead for drivers",
-    "The old swing bridge is shut for months while the bearings are repaired, says Pelham Weston.",
+    "The old swing bridge is shut until its bearings are replaced, says Pelham Weston.",
 )
 
 
