@@ -150,6 +150,15 @@ async def test_a_plugin_that_hangs_holds_nobody_up_and_is_off_at_once(
     assert all(thread.daemon for thread in threading.enumerate() if thread.name == "plugin")
 
 
+@pytest.mark.parametrize("error", ["TimeoutError('the site is slow')", "StopIteration()"])
+async def test_an_error_of_the_hook_is_one_fault_and_no_call_without_end(install: Install, error: str) -> None:
+    plugins = install(bad=f"HOOKS_VERSION = 1\ndef fetch_source(url):\n    raise {error}\n")
+    for number in range(1, MAX_FAULTS + 1):
+        with pytest.raises(PluginFailed, match=error.partition("(")[0]):
+            await asyncio.wait_for(plugins.call("bad", "fetch_source", lambda hook: hook("")), 5)
+        assert plugins.states[0].is_on == (number < MAX_FAULTS)
+
+
 async def _ticks() -> int:
     ends_at, ticks = time.monotonic() + 0.15, 0
     while time.monotonic() < ends_at:
@@ -164,10 +173,13 @@ def test_what_cannot_be_loaded_is_named_and_the_others_go_on(install: Install) -
         leaving="raise SystemExit(3)",
         old="HOOKS_VERSION = 0\ndef connector(): return ''",
         empty="HOOKS_VERSION = 1",
+        nowhere="HOOKS_VERSION = 1\nsource_hosts = None\ndef fetch_source(url): return ''",
+        anywhere="HOOKS_VERSION = 1\nsource_hosts = 'tides.example'\ndef fetch_source(url): return ''",
         good="HOOKS_VERSION = 1\ndef connector(): return ''",
     )
     faults = {state.name: state.fault for state in plugins.states if not state.is_on}
-    assert list(faults) == ["broken", "leaving", "old", "empty"]
+    assert list(faults) == ["broken", "leaving", "old", "empty", "nowhere", "anywhere"]
+    assert plugins.source_of("https://tides.example/") is plugins.source_of("mailto:") is None
     assert "not today" in faults["broken"] and "HOOKS_VERSION is 0" in faults["old"]
     assert plugins.names("connector") == ["good"]
     (missing,) = load_plugins(("missing",)).states

@@ -6,15 +6,17 @@ thread, so one call that takes too long switches the plugin off. Each process co
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import structlog
 
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.plugins import HOOKS, HOOKS_VERSION, MAX_FAULT, MAX_FAULTS, MAX_TEXT, PluginState
+from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, Outcome
 from reedbed.ingest.http.client import Fetcher
 from reedbed.ingest.http.failures import TEMPORARY
@@ -34,6 +36,7 @@ class Plugin:
         self.name, self.package, self.code = name, package, code
         self.fault, self.is_on, self.faults = fault, not fault, 0
         self.hooks = tuple(hook for hook in HOOKS if callable(getattr(code, hook, None)))
+        self.source_hosts = _hosts_of(code) if "fetch_source" in self.hooks else frozenset[str]()
 
     @property
     def state(self) -> PluginState:
@@ -75,7 +78,7 @@ class Plugins:
         except ValueError:
             return None
         for name, plugin in self._plugins.items():
-            if "fetch_source" in plugin.hooks and host in getattr(plugin.code, "source_hosts", ()):
+            if host in plugin.source_hosts:
                 return name
         return None
 
@@ -85,15 +88,15 @@ class Plugins:
         if plugin is None or not plugin.has(hook):
             raise PluginFailed("The plugin is switched off.")
         try:
-            answer = await asyncio.wait_for(_in_thread(work, getattr(plugin.code, hook)), SECONDS[hook])
+            returned = await asyncio.wait_for(_in_thread(work, getattr(plugin.code, hook)), SECONDS[hook])
         except TimeoutError:
             plugin.note_fault(hook, f"no answer within {SECONDS[hook]:g} seconds", fatal=True)
             raise PluginFailed(plugin.fault) from None
-        except Exception as error:
-            plugin.note_fault(hook, f"{type(error).__name__}: {error}")
-            raise PluginFailed(plugin.fault) from error
+        if isinstance(returned, _Raised):
+            plugin.note_fault(hook, f"{type(returned.error).__name__}: {returned.error}")
+            raise PluginFailed(plugin.fault) from returned.error
         plugin.faults = 0
-        return answer
+        return returned
 
     def switch_on(self, name: str) -> bool:
         plugin = self._plugins.get(name)
@@ -110,27 +113,29 @@ class Plugins:
         return found
 
 
+@record
+class _Raised:
+    """What a hook raised. Not raised again: its own `TimeoutError` is no call that took too long."""
+
+    error: BaseException
+
+
 async def _in_thread(work: Callable[[Any], Any], hook: Any) -> Any:
     """A daemon thread: one that hangs must not keep the process from ending, as those of an executor would."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
 
-    def settle(answer: Any, error: BaseException | None) -> None:
-        if done.done():
-            return
-        if error is None:
-            done.set_result(answer)
-        else:
-            done.set_exception(error if isinstance(error, Exception) else RuntimeError(type(error).__name__))
+    def settle(returned: Any) -> None:
+        if not done.done():
+            done.set_result(returned)
 
     def run() -> None:
-        answer, failed = None, None
         try:
-            answer = work(hook)
+            returned = work(hook)
         except BaseException as error:
-            failed = error
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, answer, failed)
+            returned = _Raised(error)
+        with suppress(RuntimeError):  # the loop is closed when the process ends
+            loop.call_soon_threadsafe(settle, returned)
 
     threading.Thread(target=run, name="plugin", daemon=True).start()
     return await done
@@ -163,6 +168,14 @@ def _load(name: str, entry: EntryPoint | None) -> Plugin:
         log.error("a plugin could not be loaded", plugin=name, error=repr(error)[:MAX_FAULT])
         return Plugin(name, package, fault=f"{type(error).__name__}: {error}"[:MAX_FAULT])
     return plugin if plugin.hooks else Plugin(name, package, fault="It has none of the hooks.")
+
+
+def _hosts_of(code: Any) -> frozenset[str]:
+    """Read once: an odd value must not fail every fetch, and a text would match parts of itself."""
+    hosts = getattr(code, "source_hosts", ())
+    if not isinstance(hosts, list | tuple | set | frozenset):
+        raise ValueError("source_hosts must be a list of host names")
+    return frozenset(str(host).lower() for host in cast(Iterable[object], hosts))
 
 
 def checked_recipe(answer: object) -> str:
