@@ -1,9 +1,16 @@
 """Podcast apps synchronise: the requests of AntennaPod, Kasts and gPodder, word for word."""
 
+import asyncio
 from base64 import b64encode
 from typing import Any
 
+from sqlalchemy import delete
+
+from reedbed.domain.playback import RecordingId
 from reedbed.domain.times import DAY, SECOND, to_datetime
+from reedbed.store.engine.statements import Command
+from reedbed.store.playback import positions
+from reedbed.store.tables import entries
 from tests.clients import Client, SignIn
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
@@ -134,6 +141,36 @@ async def test_unknown_numbers_old_actions_and_wrong_clocks(account: AppAccount)
     assert (done["position"], done["done"]) == (1800, True)
     account.harness.clock.ahead += 5 * SECOND
     assert (await send(action="new", position=None))["done"] is False
+
+
+async def test_an_episode_that_is_deleted_meanwhile_is_left_out(account: AppAccount) -> None:
+    cast = await podcast(account, "One-d", "Two-d")
+    gone = await account.id_of("One-d")
+    actions = [play(account, cast, "One-d"), play(account, cast, "Two-d")]
+    await account.app.get(f"{SYNC}/subscriptions", headers=basic(account))  # the first use of a password is written
+    async with account.harness.runtime.db.write() as tx:
+        await tx.run(Command(delete(entries).where(entries.c.id == gone)))
+        send = account.app.post(f"{SYNC}/episode_action/create", headers=basic(account), json=actions)
+        sending = asyncio.create_task(send)
+        await asyncio.sleep(0.5)  # it has found both episodes, and waits for this transaction
+    assert (await sending).status_code == 200
+    assert (await position(account, "Two-d"))["position"] == 120
+
+
+async def test_what_is_queued_meanwhile_stays_in_the_queue(account: AppAccount) -> None:
+    cast = await podcast(account, "One-m", "Two-m")
+    user_id, (one, two) = account.page.user_id, [RecordingId(await account.id_of(name)) for name in ("One-m", "Two-m")]
+    await account.page.post("/api/v1/playback/queue", json={"entry_id": str(one.entry_id)})
+    ended = play(account, cast, "One-m", position=1800)
+    async with account.harness.runtime.db.write() as tx:
+        await positions.lock_queue(tx, user_id)
+        send = account.app.post(f"{SYNC}/episode_action/create", headers=basic(account), json=[ended])
+        sending = asyncio.create_task(send)
+        await asyncio.sleep(0.5)  # it waits for the queue
+        await positions.set_queue(tx, user_id, [one, two], account.harness.runtime.now())
+    assert (await sending).status_code == 200
+    async with account.harness.runtime.db.read() as tx:
+        assert await positions.queue_ids(tx, user_id) == [two]
 
 
 async def test_what_was_played_to_its_end_leaves_the_queue(account: AppAccount) -> None:

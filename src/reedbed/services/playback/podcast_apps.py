@@ -26,6 +26,7 @@ from reedbed.services.subscriptions.manage import AlreadySubscribed, SubscribeOp
 from reedbed.store import users
 from reedbed.store.engine.database import Tx
 from reedbed.store.playback import podcast_apps, positions
+from reedbed.store.visibility import lock_entry
 
 MAX_ACTIONS = 10_000
 MAX_EPISODES = 20_000
@@ -102,15 +103,17 @@ async def _store(runtime: Runtime, user_id: int, found: Sequence[tuple[Recording
     async with runtime.db.write() as tx:
         for id, action in sorted(found, key=lambda pair: pair[1].played_at or 0):
             report = action.report()
-            if report is None:
+            # The entry may have been deleted since it was found.
+            if report is None or not await lock_entry(tx, id.entry_id):
                 continue
             stored = await apply_report(tx, runtime, user_id, id, report)
             if stored.applied and report.done:
                 ended.add(id)
-        queue = await positions.queue_ids(tx, user_id)
-        if ended.intersection(queue):
+        if ended:
             await positions.lock_queue(tx, user_id)
-            await positions.set_queue(tx, user_id, [id for id in queue if id not in ended], runtime.now())
+            queue = await positions.queue_ids(tx, user_id)
+            if ended.intersection(queue):
+                await positions.set_queue(tx, user_id, [id for id in queue if id not in ended], runtime.now())
     await publish_queue(runtime, user_id, "")
 
 
