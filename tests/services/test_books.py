@@ -14,7 +14,7 @@ from reedbed.domain.entries import StateChange
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.times import DAY, HOUR, MINUTE
 from reedbed.ingest.smtp import Mailer
-from reedbed.services.books.mail import confirm_address, is_confirmed, set_address
+from reedbed.services.books.mail import MAX_A_DAY, confirm_address, is_confirmed, set_address
 from reedbed.services.books.manage import get_book, list_books, mail_book, read_book, request_book
 from reedbed.services.books.plans import add_plan, enqueue_due_books, list_plans
 from reedbed.services.entries import change_entry
@@ -277,6 +277,18 @@ async def test_a_book_is_mailed_to_the_e_reader(desk: Desk, smtp: SmtpServer) ->
     assert len(smtp.letters) == 2
 
 
+async def test_a_book_is_not_mailed_again_without_end(desk: Desk, smtp: SmtpServer) -> None:
+    await _with_reader(desk, smtp.mailer())
+    await desk.entry(HERON)
+    made = await _made(desk)
+    desk.pass_time(2 * DAY)
+    for _ in range(MAX_A_DAY):
+        await mail_book(desk.runtime, desk.user, made.id)
+        await desk.harness.change("UPDATE books SET mail_status = 'sent' RETURNING 1")
+    with pytest.raises(Conflict, match="At most 20 books"):
+        await mail_book(desk.runtime, desk.user, made.id)
+
+
 async def test_a_failed_mail_is_tried_again_and_shown(desk: Desk, smtp: SmtpServer) -> None:
     await _with_reader(desk, smtp.mailer())
     await desk.entry(HERON)
@@ -332,6 +344,21 @@ async def test_a_plan_makes_a_book_of_what_is_new_and_none_of_nothing(desk: Desk
     assert len(smtp.letters) == 2
     (kept,) = await list_plans(desk.runtime, desk.user.id)
     assert kept.error is None and kept.last_at is not None and kept.next_at > desk.runtime.now()
+
+
+async def test_a_plan_whose_mail_is_not_allowed_says_so_until_it_is(desk: Desk, smtp: SmtpServer) -> None:
+    await _with_reader(desk, smtp.mailer())
+    plan = await add_plan(desk.runtime, desk.user, ALL, minute=0, weekday=None, zone="UTC", mail=True)
+    desk.harness.runtime = replace(desk.runtime, mailer=None)
+    await desk.entry(HERON, title="Heron")
+    assert await _next_day(desk, plan.next_at - desk.runtime.now() + MINUTE) == ["Heron"]
+    (plan,) = await list_plans(desk.runtime, desk.user.id)
+    assert plan.error is not None and "mail" in plan.error.message
+    desk.harness.runtime = replace(desk.runtime, mailer=smtp.mailer())
+    await desk.entry(BREAD, title="Bread")
+    assert await _next_day(desk) == ["Bread"]
+    (plan,) = await list_plans(desk.runtime, desk.user.id)
+    assert plan.error is None and len(smtp.letters) == 1
 
 
 async def test_a_starred_entry_is_in_one_book_of_its_plan_alone(desk: Desk) -> None:

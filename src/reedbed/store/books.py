@@ -4,10 +4,10 @@ from dataclasses import asdict
 from typing import Any
 
 import orjson
-from sqlalchemy import BigInteger, Text, bindparam, delete, insert, null, update
+from sqlalchemy import BigInteger, Text, bindparam, delete, insert, update
 
 from reedbed.domain.books import Book, BookPlan, BookSource, LeftOut
-from reedbed.domain.failures import Failure, load_failure
+from reedbed.domain.failures import Failure, dump_failure, load_failure
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import Command, Query, among, func, row_of, select
@@ -263,7 +263,7 @@ _MOVE = Command(
 _REMEMBER = Command(
     update(book_plans)
     .where(*_is_own_plan)
-    .values(sent=bindparam("new_sent", type_=Text), last_at=bindparam("now", type_=BigInteger), error=null())
+    .values(sent=bindparam("new_sent", type_=Text), last_at=bindparam("now", type_=BigInteger))
 )
 _NOTE = Command(update(book_plans).where(*_is_own_plan).values(error=bindparam("why", type_=Text)))
 
@@ -313,5 +313,6 @@ async def remember(tx: Tx, plan: BookPlan, sent: tuple[int, ...], now: Instant) 
     await tx.run(_REMEMBER, params)
 
 
-async def note_failure(tx: Tx, plan: BookPlan, why: Failure) -> None:
-    await tx.run(_NOTE, {"owner": plan.user_id, "plan": plan.id, "why": why.dump()})
+async def note_failure(tx: Tx, plan: BookPlan, why: Failure | None) -> None:
+    """None: the last book could be made and mailed."""
+    await tx.run(_NOTE, {"owner": plan.user_id, "plan": plan.id, "why": dump_failure(why)})

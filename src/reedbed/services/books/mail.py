@@ -31,6 +31,7 @@ MAX_A_DAY = 20
 """Books that one user may mail."""
 NO_ADDRESS = "Set the address of your e-reader first."
 UNCONFIRMED = "Open the link in the mail that was sent to %(address)s first: it confirms the address."
+TOO_MANY = "At most %(limit)s books can be mailed in a day."
 TOO_LARGE = "The book is larger than mails can be."
 UNKNOWN_LINK = "This link confirms nothing. Set the address again under Books."
 
@@ -58,7 +59,7 @@ async def check_mail_allowed(runtime: Runtime, user: User) -> str:
         raise Conflict(UNCONFIRMED, field="mail", address=address)
     async with runtime.db.read() as tx:
         if await books.count_mailed(tx, user.id, runtime.now() - DAY) >= MAX_A_DAY:
-            raise Conflict("At most %(limit)s books can be mailed in a day.", field="mail", limit=MAX_A_DAY)
+            raise Conflict(TOO_MANY, field="mail", limit=MAX_A_DAY)
     return address
 
 

@@ -8,9 +8,9 @@ from reedbed.domain.books import MAX_KEPT, Book, BookSource, list_name
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.languages import Texts
 from reedbed.domain.times import MINUTE
-from reedbed.domain.users import User
+from reedbed.domain.users import Allowance, User
 from reedbed.services.books.content import is_empty
-from reedbed.services.books.mail import check_mail_allowed, enqueue_book_mail
+from reedbed.services.books.mail import MAX_A_DAY, TOO_MANY, check_mail_allowed, enqueue_book_mail
 from reedbed.services.email import texts_for
 from reedbed.services.jobs import BOOK_JOB, wake_jobs
 from reedbed.services.runtime import Runtime
@@ -21,6 +21,8 @@ from reedbed.store.search import saved as searches
 
 MAX_PENDING = 3
 """Books of one user that are being made."""
+MAILS_AGAIN = Allowance(MAX_A_DAY, MAX_A_DAY / 86_400)
+"""Finished books that one user may mail, or mail again."""
 FRESH = 10 * MINUTE
 """How long a book is the answer to the same request."""
 LOOK_SECONDS = 0.3
@@ -107,6 +109,9 @@ async def mail_book(runtime: Runtime, user: User, book_id: int) -> Book:
     if book.status != "ready":
         raise Conflict("This book is not ready.")
     if book.mail_status != "pending":
+        # `check_mail_allowed` counts books that were made to be mailed, not how often one is sent.
+        if await runtime.limiter.wait_for(f"book-mails:{user.id}", MAILS_AGAIN) > 0:
+            raise Conflict(TOO_MANY, field="mail", limit=MAX_A_DAY)
         await enqueue_book_mail(runtime, book, to)
     return await get_book(runtime, user.id, book_id)
 

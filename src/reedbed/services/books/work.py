@@ -148,14 +148,14 @@ async def _new_for(runtime: Runtime, job: Job, user: User, plan: BookPlan) -> _C
 
 
 async def _add_book(runtime: Runtime, job: Job, user: User, plan: BookPlan) -> Book:
-    mail_to = ""
+    mail_to, failure = "", None
     if plan.mail:
         try:
             mail_to = await check_mail_allowed(runtime, user)
         except Conflict as error:
-            async with runtime.db.write() as tx:
-                await books.note_failure(tx, plan, error.failure)
+            failure = error.failure
     async with runtime.db.write() as tx:
+        await books.note_failure(tx, plan, failure)
         title = await name_of_source(tx, user, plan.source, texts_for(runtime, user))
         book = await books.add(tx, user.id, plan.source, title, runtime.now(), plan_id=plan.id, mail_to=mail_to)
     await report_job_progress(runtime, job, 0, 1, {"book_id": book.id})
