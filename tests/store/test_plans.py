@@ -19,6 +19,7 @@ from reedbed.store.read_state import counts, undo, unread
 from reedbed.store.read_state import mark as mark_all
 from reedbed.store.read_state import mark as selecting
 from reedbed.store.read_state import rows as reading
+from reedbed.store.stories import read as stories
 from tests import large_library
 from tests.rows import as_tuple
 
@@ -120,6 +121,7 @@ HOT = {
     "arrival, the rows": (unread._INSERT_NEW("most"), "entries USING INTEGER PRIMARY KEY", "pk_entries"),
     "sweep": (unread._DELETE_DEAD, "ix_unread_feed (user_id=? AND feed_id=?)", "ix_unread_feed"),
     "retention": (unread._DELETE, "uq_unread_entry (user_id=? AND entry_id=?)", "unread"),
+    "news of followed stories": (stories._NEAR_FOLLOWERS, "ix_story_follows_story_id (story_id=?)", "story_follows"),
     "stream of unread ids": (_stream(False), "uq_unread_entry (user_id=? AND entry_id<?)", "unread"),
     "stream of ids": (_stream(None), "entries USING INTEGER PRIMARY KEY (rowid<?)", "pk_entries"),
 }

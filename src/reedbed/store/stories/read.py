@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import BigInteger, ClauseElement, ColumnElement, and_, bindparam, case, delete, or_, update
-from sqlalchemy.sql.selectable import FromClause
+from sqlalchemy import BigInteger, ClauseElement, ColumnElement, and_, bindparam, case, delete, or_, union, update
+from sqlalchemy.sql.selectable import CompoundSelect, FromClause
 
 from reedbed.domain.digests import KnownStories
 from reedbed.domain.pagination import Cursor
@@ -390,6 +390,23 @@ def _root_for_follower(story_id: ColumnElement[int]) -> ColumnElement[int]:
     return func.coalesce(target.correlate_except(story_joins).scalar_subquery(), story_id)
 
 
+def _near_stories() -> CompoundSelect[tuple[int]]:
+    """The stories of new entries, and all that any user has joined to the same one."""
+    arrived, own, others = story_entries.alias("arrived"), story_joins.alias("own"), story_joins.alias("others")
+    is_new = among(arrived.c.entry_id, "ids")
+    is_own = own.c.story_id == arrived.c.story_id
+    is_other = and_(others.c.user_id == own.c.user_id, others.c.target_id == own.c.target_id)
+    return union(
+        select(arrived.c.story_id).where(is_new),
+        select(own.c.target_id).join_from(arrived, own, is_own).where(is_new),
+        select(others.c.story_id).join_from(arrived, others, others.c.target_id == arrived.c.story_id).where(is_new),
+        select(others.c.story_id).join_from(arrived, own, is_own).join(others, is_other).where(is_new),
+    )
+
+
+_NEAR_FOLLOWERS = Query(
+    select(story_follows.c.user_id).where(story_follows.c.story_id.in_(_near_stories())).distinct(), into=int
+)
 _followed_root, _entry_root = _root_for_follower(story_follows.c.story_id), _root_for_follower(story_entries.c.story_id)
 _NEWS = Query(
     select(story_follows.c.user_id, _followed_root, entries.c.id, entries.c.title, _title)
@@ -409,6 +426,7 @@ _NEWS = Query(
     )
     .where(
         among(story_entries.c.entry_id, "ids"),
+        among(story_follows.c.user_id, "user_ids"),
         ~select(muted.c.entry_id)
         .where(muted.c.user_id == story_follows.c.user_id, muted.c.entry_id == entries.c.id)
         .correlate_except(muted)
@@ -425,7 +443,9 @@ _NEWS = Query(
 
 async def news_for_followers(tx: Tx, entry_ids: Sequence[int]) -> list[StoryNews]:
     """Return for each follower the entries that are in a story they follow, and that they can see."""
-    return await tx.all(_NEWS, {"ids": list(entry_ids)})
+    # Mostly nobody, and else few: they are found by the index, and not among all who subscribe to the feeds.
+    user_ids = await tx.all(_NEAR_FOLLOWERS, {"ids": list(entry_ids)})
+    return await tx.all(_NEWS, {"ids": list(entry_ids), "user_ids": user_ids}) if user_ids else []
 
 
 _new_join = insert(story_joins).values(
