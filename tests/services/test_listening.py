@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 from lxml import etree
 
-from reedbed.ai.speech import SpeechEndpoint, SpeechFailed, SpeechProgram, read_wave, write_wave
+from reedbed.ai.speech import SpeechEndpoint, SpeechFailed, SpeechProgram, encode, read_wave, write_wave
 from reedbed.domain.ai import BreakerPolicy, Budget
 from reedbed.domain.digests import DigestScope, DigestText, Paragraph, Sentence, Source
 from reedbed.domain.errors import Conflict, NotFound, Unavailable
@@ -51,6 +51,17 @@ TEXT = (
     "<p>The ferry is late again. It will be mended in May.</p><pre>net = cotton()</pre>"
     "<p>See https://a.example/x now.</p>"
 )
+
+
+async def test_the_encoder_does_not_see_the_secrets_of_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REEDBED_SECRET_KEY", "not for others")
+    program = tmp_path / "encoder"
+    program.write_text("#!/bin/sh\ncat > /dev/null\nenv\n")
+    program.chmod(0o755)
+    output, media_type = await encode(b"RIFF", str(program))
+    assert media_type == "audio/mpeg" and b"PATH=" in output and b"not for others" not in output
 
 
 @pytest.fixture

@@ -232,7 +232,9 @@ async def encode(content: bytes, command: str = "ffmpeg") -> tuple[bytes, str]:
     """MP3, which is about a tenth of it; the WAV itself where there is no encoder or it fails."""
     arguments = ("-v", "error", "-i", "pipe:0", "-ac", "1", "-b:a", "64k", "-f", "mp3", "pipe:1")
     try:
-        process = await asyncio.create_subprocess_exec(command, *arguments, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
+        process = await asyncio.create_subprocess_exec(
+            command, *arguments, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=_environment()
+        )
     except OSError:
         return content, "audio/wav"
     try:
