@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 HOOKS_VERSION = 1
 
-# --- A source: addresses of these hosts are never fetched from the network.
+# --- A source: feeds of these hosts are never fetched from the network.
 
 source_hosts = ("tides.example",)
 HARBOURS = {"harwich": 0.4, "dover": 2.9, "leith": 5.6}

@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 
 from reedbed.ai.model import Completion, ModelError, Prompt
+from reedbed.domain.failures import FailureCode
 from reedbed.domain.plugins import MAX_FAULTS
+from reedbed.domain.refresh.outcomes import Failed, FetchRequest
 from reedbed.ingest import plugins as module
+from reedbed.ingest.http.client import ACCEPT_PAGE
 from reedbed.ingest.http.guard import Guard
 from reedbed.ingest.plugins import PluginFailed, Plugins, SourceFetcher, checked_recipe, load_plugins
 from reedbed.ingest.recipes import RecipeFolder
@@ -88,6 +91,20 @@ async def test_a_source_is_followed_like_any_feed(harness: RuntimeHarness, tides
     await harness.check()
     (error,) = await harness.column("SELECT last_error FROM feed_fetch_state WHERE last_error IS NOT NULL")
     assert "atlantis" in error and len(await titles(harness)) == 2
+
+
+async def test_pages_and_pictures_of_its_hosts_are_fetched_as_always(install: Install) -> None:
+    plugins = install(
+        odd="HOOKS_VERSION = 1\nsource_hosts = ['127.0.0.1']\ndef fetch_source(url):\n    raise KeyError(1)"
+    )
+    fetcher = SourceFetcher(Guard([]))
+    fetcher.plugins = plugins
+    for accept, asks_plugin in (("image/*", False), (ACCEPT_PAGE, False), (None, True)):
+        outcome = await fetcher.fetch(FetchRequest("http://127.0.0.1/a", accept=accept))
+        assert isinstance(outcome, Failed)
+        assert (outcome.failure.code == FailureCode.PLUGIN_FAILED) is asks_plugin
+        assert bool(plugins.states[0].fault) is asks_plugin
+    await fetcher.close()
 
 
 async def test_entries_are_changed_or_left_out_and_sanitized_after(

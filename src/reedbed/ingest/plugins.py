@@ -18,7 +18,7 @@ from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.plugins import HOOKS, HOOKS_VERSION, MAX_FAULT, MAX_FAULTS, MAX_TEXT, PluginState
 from reedbed.domain.records import record
 from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, Outcome
-from reedbed.ingest.http.client import Fetcher
+from reedbed.ingest.http.client import ACCEPT_FEED, Fetcher
 from reedbed.ingest.http.failures import TEMPORARY
 
 log = structlog.get_logger()
@@ -189,12 +189,13 @@ def checked_recipe(answer: object) -> str:
 
 
 class SourceFetcher(Fetcher):
-    """Asks a plugin for the addresses of its hosts, and the web for all others."""
+    """Asks a plugin for the feeds of its hosts. Pages, pictures and all other hosts are fetched from the web."""
 
     plugins = Plugins()
 
     async def fetch(self, request: FetchRequest) -> Outcome:
-        name = self.plugins.source_of(request.url)
+        is_for_feed = request.accept in (None, ACCEPT_FEED)
+        name = self.plugins.source_of(request.url) if is_for_feed else None
         if name is None:
             return await super().fetch(request)
         try:
