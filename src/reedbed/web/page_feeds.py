@@ -146,7 +146,7 @@ async def _read(request: Request, runtime: Runtime, caller: Caller, view: MakeFe
         preview = await preview_page(runtime, view.url, _recipe_of(view))
     except ReedbedError as error:
         return replace(view, error=explain(error))
-    view = replace(view, name=preview.title)
+    view = replace(view, name=preview.title, watch_url=_make_url(preview.url, WATCH))
     if preview.reason is not None:
         return replace(view, error=explain(preview.reason))
     async with runtime.db.read() as tx:
@@ -155,8 +155,7 @@ async def _read(request: Request, runtime: Runtime, caller: Caller, view: MakeFe
     if preview.watched is not None:
         return replace(view, watched=_watched_view(view, preview.watched))
     lists = tuple(_list_view(request, runtime, preview.lists, one) for one in preview.lists.lists[:SHOWN_LISTS])
-    urls = {"watch_url": _make_url(view.url, WATCH), "pick_url": _make_url(view.url, "list")}
-    return replace(view, lists=lists, **urls)
+    return replace(view, lists=lists, pick_url=_make_url(view.url, "list"))
 
 
 async def _open(request: Request, runtime: Runtime, caller: Caller, view: MakeFeedPage, at: int) -> MakeFeedPage:

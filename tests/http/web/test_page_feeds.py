@@ -100,6 +100,15 @@ async def test_a_page_is_watched_by_form_and_says_when_an_element_is_missing(rea
     assert "#price" in (await reader.get("/feeds/1/edit")).text
 
 
+async def test_a_page_without_a_list_is_offered_to_be_watched(reader: Client, site: FeedSite) -> None:
+    address = site.page("/fees", feeds=(), body="<p>Locks: 12 euros</p>")
+    part = (await reader.get("/make-a-feed", params={"url": address}, headers=HTMX)).text
+    assert "No list of entries was found on this page." in part
+    offered = re.search(r'href="(/make-a-feed[^"]*)">Watch this page for changes', part)
+    assert offered is not None
+    assert "Locks: 12 euros" in (await reader.get(unescape(offered[1]))).text
+
+
 async def test_programs_watch_a_page(reader: Client, site: FeedSite) -> None:
     body = {"url": site.page("/shop", feeds=(), body="<p id=price>12 euros</p>")}
     watch = {**body, "recipe": {"source": "watch", "selectors": {"item": "#price"}}}
