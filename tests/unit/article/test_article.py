@@ -132,7 +132,7 @@ def test_bytes_are_decoded_as_they_declare() -> None:
 
 def test_json_ld_is_read_when_meta_elements_are_missing() -> None:
     data = (
-        '{"@graph": [{"@type": "NewsArticle", "headline": "From data", "datePublished": "2026-02-03",'
+        '{"@graph": [{"@type": "NewsArticle", "headline": "From \\ud83d data", "datePublished": "2026-02-03",'
         ' "author": [{"name": "A"}, {"name": "B"}], "publisher": {"name": "P"}, "image": ["/i.png"]}]}'
     )
     found = article(f'<script type="application/ld+json">{data}</script><p>{SENTENCE * 5}</p>')

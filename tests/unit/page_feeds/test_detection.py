@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from reedbed.domain.page_feeds import MAX_ENTRIES, PageEntry, PageLists, entry_key
@@ -122,6 +123,33 @@ def test_json_ld_names_the_entries_of_a_page_without_links() -> None:
     lists = find(f'<script type="application/ld+json">{data}</script><div id=app></div>')
     assert lists.lists[0].recipe.source == "json-ld"
     assert lists.lists[0].entries[0].published == 1_793_786_400_000
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "9" * 400])
+def test_a_number_that_is_no_time_is_no_date(number: str) -> None:
+    posts = ",".join(
+        f'{{"@type": "Article", "headline": "{title}", "url": "/a/{n}", "datePublished": {number}}}'
+        for n, title in enumerate(TITLES)
+    )
+    lists = find(f'<script type="application/ld+json">[{posts}]</script><div id=app></div>')
+    assert [entry.published for entry in lists.lists[0].entries] == [None] * len(TITLES)
+
+
+def test_half_a_character_of_a_text_that_was_cut_is_left_out() -> None:
+    posts = [
+        {
+            "@type": "Article",
+            "headline": f"{title}\ud83d",
+            "url": f"/a/{n}\udc00",
+            "description": "Cut \ud83d",
+            "image": "/\0",
+        }
+        for n, title in enumerate(TITLES)
+    ]
+    lists = find(f'<script type="application/ld+json">{json.dumps(posts)}</script><div id=app></div>')
+    first = lists.lists[0].entries[0]
+    assert (first.title, first.url[-4:], first.teaser) == (TITLES[0], "/a/0", "Cut")
+    assert orjson.dumps(lists.lists)
 
 
 def test_breadcrumbs_in_json_ld_are_no_list() -> None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 from lxml import etree, html
 
 from reedbed.domain.records import record
+from reedbed.domain.text import storable
 from reedbed.domain.times import Instant, from_datetime
 from reedbed.ingest.language import declared_language
 from reedbed.ingest.sanitize.rules import absolute_web_url
@@ -188,7 +189,7 @@ def _name_of(node: object) -> str | None:
 
 
 def _one_line(value: object) -> str:
-    return " ".join(value.split()) if isinstance(value, str) else ""
+    return " ".join(storable(value).split()) if isinstance(value, str) else ""
 
 
 def _text(element: etree.ElementBase) -> str:

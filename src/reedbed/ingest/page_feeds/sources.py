@@ -8,6 +8,7 @@ from typing import Any, cast
 from lxml import etree
 
 from reedbed.domain.page_feeds import PageEntry, PageList, PageRecipe
+from reedbed.domain.text import storable
 from reedbed.domain.times import Instant
 from reedbed.ingest.page_feeds.dates import DateReader
 from reedbed.ingest.page_feeds.document import PageDocument, page_url
@@ -18,6 +19,8 @@ MIN_ENTRIES = 3
 _MAX_NODES = 20_000
 _MAX_DEPTH = 14
 _MAX_LIST = 5_000
+_LATEST_NUMBER = 10**15
+"""Of a time in seconds or milliseconds."""
 _TEXT = re.compile(r"<[^>]{0,500}>")
 
 Fields = dict[str, Any]
@@ -117,7 +120,7 @@ class SourceReader:
             if isinstance(value, dict):
                 inner = cast(Fields, value)
                 value = inner.get("@id") or inner.get("url") or inner.get("current")
-            if not isinstance(value, str) or not value.strip():
+            if not isinstance(value, str) or not (value := storable(value).strip()):
                 continue
             if key == "slug" or (key == "@id" and not value.startswith("http")):
                 if "/" in value.strip("/"):
@@ -132,7 +135,8 @@ class SourceReader:
     def _date(self, lowered: Fields) -> Instant | None:
         for key in _DATE_KEYS:
             value = lowered.get(key)
-            if isinstance(value, int | float) and not isinstance(value, bool):
+            # Python's JSON reads NaN, Infinity and 1e999 as floats without an integer.
+            if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LATEST_NUMBER:
                 value = str(int(value))
             if isinstance(value, str):
                 time = self._dates.machine(value)
@@ -291,7 +295,7 @@ def _arrays(data: object) -> Iterator[tuple[str, list[Any]]]:
         if isinstance(node, dict):
             for key, value in cast(Fields, node).items():
                 if isinstance(value, dict | list):
-                    inner.append((cast(object, value), f"{path}.{key}" if path else key, depth + 1))
+                    inner.append((cast(object, value), storable(f"{path}.{key}" if path else key), depth + 1))
         elif isinstance(node, list):
             values = cast("list[Any]", node)[:_MAX_LIST]
             objects = [cast(Fields, value) for value in values if isinstance(value, dict)]
@@ -317,7 +321,7 @@ def _unwrapped(value: Fields) -> Fields:
 def _text_of(value: object) -> str:
     if isinstance(value, dict):
         value = cast(Fields, value).get("rendered")
-    return " ".join(_TEXT.sub("", value).split()) if isinstance(value, str) else ""
+    return " ".join(_TEXT.sub("", storable(value)).split()) if isinstance(value, str) else ""
 
 
 def _teaser(lowered: Fields) -> str:
@@ -326,7 +330,7 @@ def _teaser(lowered: Fields) -> str:
 
 def _image_value(value: object, depth: int) -> str | None:
     if isinstance(value, str):
-        return value or None
+        return storable(value) or None
     if depth > 3:
         return None
     if isinstance(value, list):
