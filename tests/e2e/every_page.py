@@ -1,6 +1,5 @@
 """The HTML of every page in several languages, and what a browser finds wrong with it."""
 
-import asyncio
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from scripts.texts import extract
 from tests.clients import Client, new_client, session_of
 from tests.harness import open_harness
 from tests.http.web.routes import page_routes
+from tests.servers import run_apart
 from tests.services.writing import Desk, new_desk
 
 LONG, MIRRORED = "en-XA", "ar-XB"
@@ -90,7 +90,7 @@ def _pseudo(text: str) -> str:
 
 
 def collect(database_url: str, languages: Iterable[str]) -> list[Page]:
-    return asyncio.run(_collect(database_url, list(languages)))
+    return run_apart(_collect(database_url, list(languages)))
 
 
 async def _collect(database_url: str, languages: list[str]) -> list[Page]:

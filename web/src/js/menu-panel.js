@@ -138,9 +138,16 @@ document.addEventListener("pointerdown", ({ target }) => {
   if (levels.length && target !== scrim && !levels.some(({ panel }) => panel.contains(target))) closeMenu({ focus: false });
 });
 
-// A mouse opens what lies behind a line by resting on it, and closes it by resting on another.
-document.addEventListener("pointerover", ({ target, pointerType }) => {
-  const line = pointerType === "mouse" && target.closest?.("[data-floating] > .mi");
+// A mouse opens what lies behind a line by resting on it, and closes it by resting on another. A menu that appears under a
+// mouse that does not move leaves the keyboard alone.
+let pointer = "";
+let under = null;
+document.addEventListener("pointermove", ({ target, pointerType, clientX, clientY }) => {
+  const moved = pointer !== (pointer = `${clientX} ${clientY}`);
+  if (!levels.length || pointerType !== "mouse" || !moved) return;
+  const line = target.closest?.("[data-floating] > .mi");
+  if (line === under) return;
+  under = line;
   if (!line) return;
   clearTimeout(hoverTimer);
   hoverTimer = setTimeout(() => rest(line), HOVER_DELAY);
