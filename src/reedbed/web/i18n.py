@@ -16,7 +16,7 @@ from reedbed.domain.collation import CollationKey, collation_key
 from reedbed.domain.errors import ReedbedError
 from reedbed.domain.failures import Failure, FailureCode, Param, fill
 from reedbed.domain.languages import LANGUAGES, SOURCE, Conventions, Texts, match_language
-from reedbed.domain.search.query import STATES, Filter
+from reedbed.domain.search.query import CHOICES, Filter
 from reedbed.domain.users import split_device_name
 
 FOLDER = Path(__file__).parent
@@ -242,16 +242,23 @@ def device_text(name: str) -> str:
 
 
 def unknown_names(unknown: Iterable[Filter]) -> str:
-    """One sentence for each feed, folder, tag or state in a search that does not exist."""
-    known_states = enumerated(f"is:{state}" for state in STATES)
+    """One sentence for each feed, folder, tag, state or part of an entry in a search that does not exist."""
     sentences = {
-        "is": translate("There is no is:%(name)s. These can be searched for: %(states)s."),
         "feed": translate("You follow no feed called %(name)s."),
         "folder": translate("There is no folder called %(name)s."),
         "tag": translate("There is no tag called %(name)s."),
     }
     return " ".join(
-        sentences[unknown_name.kind] % {"name": unknown_name.value, "states": known_states} for unknown_name in unknown
+        _unknown_choice(name) if name.kind in CHOICES else sentences[name.kind] % {"name": name.value}
+        for name in unknown
+    )
+
+
+def _unknown_choice(filter_: Filter) -> str:
+    return translate(
+        "There is no %(name)s. These can be searched for: %(states)s.",
+        name=f"{filter_.kind}:{filter_.value}",
+        states=enumerated(f"{filter_.kind}:{choice}" for choice in CHOICES[filter_.kind]),
     )
 
 

@@ -74,8 +74,9 @@ async def test_a_search_names_the_feeds_that_do_not_exist(signed_in: SignIn) -> 
     client = await signed_in()
     found = (await client.get("/api/v1/entries", params={"q": "feed:nothing x"})).json()
     assert (found["items"], found["unknown"]) == ([], ["feed:nothing"])
-    states = (await client.get("/api/v1/entries", params={"q": "is:bogus"})).json()
-    assert (states["items"], states["unknown"]) == ([], ["is:bogus"])
+    for name in ("is:bogus", "has:bogus"):
+        states = (await client.get("/api/v1/entries", params={"q": name})).json()
+        assert (states["items"], states["unknown"]) == ([], [name])
 
 
 @pytest.mark.parametrize("endpoint", ["enable", "refresh"])

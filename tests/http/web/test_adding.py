@@ -237,6 +237,10 @@ async def test_a_search_for_a_feed_that_is_not_followed_says_so(reading: Client)
     for query in ("is:bogus", "-is:bogus grey"):
         states = (await reading.get("/search", params={"q": query})).text
         assert "There is no is:bogus. These can be searched for: is:unread, is:read, is:starred" in states
+    parts = (await reading.get("/search", params={"q": "has:bogus"})).text
+    assert "There is no has:bogus. These can be searched for: has:picture." in parts
+    typed = (await reading.get("/add", params={"url": "has:bogus"}, headers=HTMX)).text
+    assert texts(typed) == ["There is no has:bogus. These can be searched for: has:picture."]
 
 
 async def test_a_site_without_https_is_given_its_login_over_http(reader: Client, site: FeedSite) -> None:

@@ -71,7 +71,9 @@ QUERY_TOKEN = re.compile(r'(-)?(?:([A-Za-z]{2,8}):(?=[^\s]))?(?:"([^"]*)"?|([^\s
 STATES = ("unread", "read", "starred", "later", "muted")
 """What may follow `is:`."""
 MEDIA = {"picture": "picture", "pictures": "picture", "image": "picture", "images": "picture"}
-"""What may follow `has:`, and what it is called here. Anything else after `has:` is a word to look for."""
+"""What may follow `has:`, and what it is called here."""
+CHOICES = {"is": STATES, "has": tuple(dict.fromkeys(MEDIA.values()))}
+"""The operators that know only these values."""
 KINDS: dict[str, FilterKind] = {
     "feed": "feed",
     "folder": "folder",
@@ -128,8 +130,8 @@ class _QueryParser:
                 self._add_term(value, negated=negated, title_only=True, exact=exact)
             case "is" if value:
                 self._add_filter(Filter("is", value.lower(), negated))
-            case "has" if value.lower() in MEDIA:
-                self._add_filter(Filter("has", MEDIA[value.lower()], negated))
+            case "has" if value:
+                self._add_filter(Filter("has", MEDIA.get(value.lower(), value.lower()), negated))
             case _ if value and operator in KINDS:
                 self._add_filter(Filter(KINDS[operator], value, negated))
             case _:

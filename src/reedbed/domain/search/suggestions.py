@@ -6,7 +6,7 @@ from difflib import SequenceMatcher, get_close_matches
 from typing import Literal
 
 from reedbed.domain.records import record
-from reedbed.domain.search.query import KINDS, MAX_TEXT, MEDIA, QUERY_TOKEN, STATES, Filter, SavedSearch
+from reedbed.domain.search.query import CHOICES, KINDS, MAX_TEXT, QUERY_TOKEN, Filter, SavedSearch
 from reedbed.domain.text import fold, query_tokens
 
 NameKind = Literal["feed", "folder", "tag"]
@@ -96,11 +96,9 @@ def kinds_to_read(typed: TypedQuery) -> tuple[NameKind, ...]:
 def suggest(typed: TypedQuery, names: Sequence[Name], saved: Sequence[SavedSearch]) -> list[Suggestion]:
     operator = corrected_operator(typed.operator)
     match operator:
-        case "is":
-            return [_complete(typed, "state", f"is:{state}") for state in _completions(typed.value, STATES)]
-        case "has":
-            kinds = dict.fromkeys(MEDIA.values())
-            return [_complete(typed, "state", f"has:{kind}") for kind in _completions(typed.value, tuple(kinds))]
+        case "is" | "has":
+            choices = _completions(typed.value, CHOICES[operator])
+            return [_complete(typed, "state", f"{operator}:{choice}") for choice in choices]
         case "after" | "before":
             return [_complete(typed, "time", f"{operator}:{time}") for time in _completions(typed.value, _TIMES)]
         case "":
@@ -224,8 +222,8 @@ def corrected_filters(text: str, unknown: Sequence[Filter], names: Sequence[Name
 
 
 def _corrected_filter(operator: str, value: str, names: Sequence[Name]) -> str:
-    if operator == "is":
-        return f"is:{next(iter(_completions(value, STATES)), value)}"
+    if operator in CHOICES:
+        return f"{operator}:{next(iter(_completions(value, CHOICES[operator])), value)}"
     best = matching([name for name in names if name.kind == operator], value)
     return name_filter(best[0]) if best else f"{operator}:{_quoted(value)}"
 

@@ -13,7 +13,7 @@ from sqlalchemy import BigInteger, ClauseElement, ColumnElement, FromClause, Tex
 from reedbed.domain.entries import ViewQuery
 from reedbed.domain.records import record
 from reedbed.domain.search.indexing import SearchWords, category_token
-from reedbed.domain.search.query import STATES, Filter, SearchQuery, Term
+from reedbed.domain.search.query import CHOICES, STATES, Filter, SearchQuery, Term
 from reedbed.domain.text import fold, query_tokens
 from reedbed.domain.times import Instant
 from reedbed.store import visibility
@@ -259,8 +259,8 @@ async def narrow(tx: Tx, user_id: int, query: SearchQuery, view: ViewQuery) -> S
 
 
 async def unknown_names(tx: Tx, user_id: int, query: SearchQuery) -> tuple[Filter, ...]:
-    """The feeds, folders and tags that the search names and this user does not have, and states that do not exist."""
-    exists: dict[str, Callable[[str], bool]] = {"is": STATES.__contains__}
+    """The feeds, folders and tags that the search names and this user does not have, and choices that do not exist."""
+    exists: dict[str, Callable[[str], bool]] = {kind: choices.__contains__ for kind, choices in CHOICES.items()}
     if _terms_of_kind(query, "feed"):
         feed_names = _feed_names(await tx.all(names.FEEDS, {"user_id": user_id}))
         exists["feed"] = lambda value: bool(_feeds_matching(feed_names, value))
@@ -273,7 +273,7 @@ async def unknown_names(tx: Tx, user_id: int, query: SearchQuery) -> tuple[Filte
     return tuple(
         term
         for term in query.filters
-        if (term.kind == "is" or not term.negated) and term.kind in exists and not exists[term.kind](term.value)
+        if (term.kind in CHOICES or not term.negated) and term.kind in exists and not exists[term.kind](term.value)
     )
 
 
@@ -286,6 +286,8 @@ def _states(query: SearchQuery, view: ViewQuery) -> SearchFilter | None:
         if states.setdefault(name, value) != value:
             return None
     for term in _terms_of_kind(query, "has"):
+        if term.value not in CHOICES["has"]:
+            return None
         if states.setdefault(term.value, not term.negated) == term.negated:
             return None
     after = max((time for time in (query.after, view.since) if time is not None), default=None)

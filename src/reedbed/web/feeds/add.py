@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.failures import Failure, FailureCode
+from reedbed.domain.search.suggestions import OPERATORS
 from reedbed.domain.subscriptions import Discovery, FeedCandidate, SubscriptionFilter
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
@@ -56,8 +57,6 @@ MAX_HITS = 50
 MAX_NAMED = 5
 MAX_OTHERS = 5
 MAX_URLS = 50
-
-SEARCHED_BY = frozenset({"feed", "folder", "tag", "is", "title", "author", "category", "lang", "after", "before"})
 
 _URL = re.compile(r"(?:https?|feed)://\S+", re.IGNORECASE)
 
@@ -288,7 +287,7 @@ def _is_search_text(text: str) -> bool:
         return True
     if looks_like_url(text):
         return False
-    return not any(char in text for char in ".:@/") or text.partition(":")[0].lower() in SEARCHED_BY
+    return not any(char in text for char in ".:@/") or text.partition(":")[0].lower() in OPERATORS
 
 
 def _add_url(typed: str) -> str:
