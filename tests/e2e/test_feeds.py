@@ -2,7 +2,7 @@
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.conftest import DESK, Walk, Way, both, every_way, keep_picture, until, violations
 from tests.feedsite import FeedSite
@@ -179,12 +179,28 @@ def test_a_folder_of_broken_feeds_shows_its_marks(home: Reedbed, library: FeedSi
 
 
 KEY_NAMED = re.compile(r"\((Esc|.|Control\+K)\)$")
+TABLET = {"viewport": {"width": 1180, "height": 820}, "has_touch": True, "is_mobile": True}
+
+
+def test_menus_and_the_palette_name_keys_where_there_are_some(walk: Walk) -> None:
+    for options, visible in (({}, True), (TABLET, False)):
+        page = walk("/unread", **options)
+        press = Locator.click if visible else Locator.tap
+        press(page.get_by_role("button", name="Menu of all feeds"))
+        expect(page.get_by_role("menu")).to_be_visible()
+        expect(page.locator("[role=menu] kbd").first).to_be_visible(visible=visible)
+        page.keyboard.press("Escape")
+        press(page.get_by_role("link", name="Jump to or search"))
+        page.get_by_role("combobox", name="Jump to or search").fill(">")
+        expect(page.locator("#palette-list .mi").first).to_be_visible()
+        for named in ("#palette footer kbd", "#palette-list kbd", "[data-press=keys]"):
+            expect(page.locator(named).first).to_be_visible(visible=visible)
+        assert violations(page) == []
 
 
 def test_a_wide_touch_screen_names_no_key(walk: Walk) -> None:
-    tablet = {"viewport": {"width": 1180, "height": 820}, "has_touch": True, "is_mobile": True}
     for address in ("/unread", "/folders", "/settings/look"):
-        for options, visible in (({}, True), (tablet, False)):
+        for options, visible in (({}, True), (TABLET, False)):
             page = walk(address, **options)
             expect(page.locator(".only-keys").first).to_be_visible(visible=visible)
             assert page.locator("kbd:visible").count() == (1 if visible and address == "/unread" else 0)
