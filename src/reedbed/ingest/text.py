@@ -71,8 +71,9 @@ class ContentDigest(NamedTuple):
 def digest_content(clean_html: str) -> ContentDigest:
     lines = _lines(clean_html)
     text = "\n".join(lines)
+    shown = clean_text(_FOOTNOTE_MARK.sub("", clean_html)) if "<sup" in clean_html else text
     # Spaces are already collapsed, so the preview needs no more than its own length.
-    preview = _cut_line(text[: PREVIEW_LENGTH + 1].replace("\n", " "), PREVIEW_LENGTH)
+    preview = _cut_line(shown[: PREVIEW_LENGTH + 1].replace("\n", " "), PREVIEW_LENGTH)
     words = text.count(" ") + len(lines) + _words_without_spaces(text)
     return ContentDigest(text, preview, lead_image(clean_html), words)
 

@@ -52,6 +52,12 @@ def test_a_preview_ends_with_a_whole_word() -> None:
     assert len(cut("x" * 400, 300)) == 300
 
 
+def test_a_preview_leaves_out_the_marks_of_footnotes() -> None:
+    digest = digest_content('<p>A ring.<sup><a href="#f">1</a></sup> It has 2<sup>10</sup> buckets.<sup>[2]</sup></p>')
+    assert digest.preview == "A ring. It has 210 buckets."
+    assert digest.text == "A ring.1 It has 210 buckets.[2]"
+
+
 def test_the_lead_image_is_one_worth_seeing() -> None:
     html = clean_html(
         '<img src="https://secure.gravatar.com/a"><img src="https://e.example/icon.png" width="16">'
