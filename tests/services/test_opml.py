@@ -114,13 +114,14 @@ async def test_a_report_names_no_password(harness: RuntimeHarness) -> None:
 async def test_an_address_as_title_is_kept_without_its_password(harness: RuntimeHarness) -> None:
     user = await harness.person()
     address = "http://ann:pearl@127.0.0.1:9/feed.xml"
-    line = f'<outline text="{address}" xmlUrl="{address}"/>'
+    line = f'<outline text="{address}" xmlUrl="{address}" description="{address}"/>'
     without_address = f'<outline text="{address}" type="rss"/><outline text="{address}"/>'
     opml = f"<opml><body>{line}{line}{without_address}</body></opml>"
     report = await import_opml(harness.runtime, user, opml.encode())
     assert [line.status for line in report.lines] == ["added", "duplicate", "error", "skipped"]
     assert "pearl" not in repr(report)
     assert await harness.column("SELECT title FROM subscriptions") == ["http://127.0.0.1:9/feed.xml"]
+    assert await harness.column("SELECT opml FROM subscriptions") == ['[["description","http://127.0.0.1:9/feed.xml"]]']
 
 
 async def test_an_address_in_a_list_is_read_like_a_typed_one(harness: RuntimeHarness) -> None:

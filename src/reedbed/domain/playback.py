@@ -315,7 +315,7 @@ def same_address(first: str, second: str) -> bool:
 def bare_address(url: str) -> str:
     rest = url.strip().partition("://")[2].partition("#")[0]
     host, slash, path = rest.partition("/")
-    return f"{host.lower()}{slash}{path}".rstrip("/")
+    return f"{host.rpartition('@')[2].lower()}{slash}{path}".rstrip("/")
 
 
 def find_episode(found: Sequence[EpisodeKey], action: EpisodeAction) -> RecordingId | None:

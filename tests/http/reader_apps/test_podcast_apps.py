@@ -111,6 +111,25 @@ async def test_an_app_follows_and_leaves_podcasts(account: AppAccount) -> None:
     assert (left["add"], left["remove"]) == ([], [cast])
 
 
+async def test_a_password_in_the_address_of_a_podcast_is_kept_apart_from_it(account: AppAccount) -> None:
+    account.site.publish_episode("Paid", feed="paid")
+    account.site.protect("ann", "s3cret", feed="paid")
+    bare = account.site.feed_url("paid")
+    whole = bare.replace("://", "://ann:s3cret@")
+    for _ in range(2):
+        change = {"add": [whole], "remove": []}
+        await account.app.post(f"{SYNC}/subscription_change/create", headers=basic(account), json=change)
+    stored = "SELECT asked_url FROM subscriptions WHERE asked_url LIKE '%paid%' AND unsubscribed_at IS NULL"
+    assert await account.harness.column(stored) == [bare]
+    await account.harness.check()
+    assert account.site.count("paid", status=200) == 1
+    listed = (await account.app.get(f"{SYNC}/subscriptions", headers=basic(account))).json()
+    assert listed["add"] == [bare]
+    change = {"add": [], "remove": [whole]}
+    await account.app.post(f"{SYNC}/subscription_change/create", headers=basic(account), json=change)
+    assert await account.harness.column(stored) == []
+
+
 async def test_episodes_are_known_by_guid_first_then_by_address(account: AppAccount) -> None:
     cast = await podcast(account, "One-g", "Two-g")
     moved = play(account, cast, "One-g", episode="https://ads.example/x?one", position=77)

@@ -22,6 +22,7 @@ from reedbed.services.auth import create_app_password
 from reedbed.services.playback.positions import apply_report, publish_queue
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import network_of, spend, token_hash
+from reedbed.services.subscriptions.discover import without_credentials
 from reedbed.services.subscriptions.manage import AlreadySubscribed, SubscribeOptions, subscribe, unsubscribe
 from reedbed.store import users
 from reedbed.store.engine.database import Tx
@@ -61,7 +62,8 @@ async def change_podcasts(runtime: Runtime, user_id: int, add: Sequence[str], re
 async def _follow(runtime: Runtime, user_id: int, url: str, asked_as: str) -> None:
     try:
         # The app has read the feed already, and it sends a hundred at once: they are not looked at first.
-        subscription = await subscribe(runtime, user_id, SubscribeOptions(url, looked=True, asked_as=asked_as))
+        options = SubscribeOptions(url, looked=True, asked_as=without_credentials(asked_as))
+        subscription = await subscribe(runtime, user_id, options)
     except (AlreadySubscribed, Invalid, Conflict):
         return
     async with runtime.db.write() as tx:

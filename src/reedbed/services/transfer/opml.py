@@ -182,7 +182,7 @@ async def _move_to_folders(tx: Tx, user_id: int, subscription_id: int, folder_id
 
 
 def _attributes_json(outline: OpmlOutline) -> str | None:
-    kept = [(name, value) for name, value in outline.attributes if name != PAGE_RECIPE]
+    kept = [(name, without_credentials(value)) for name, value in outline.attributes if name != PAGE_RECIPE]
     return orjson.dumps(kept).decode() if kept else None
 
 
