@@ -138,7 +138,6 @@ def _media_names(html: str) -> Iterator[str]:
 
 FEED_URL = "reedbed:saved"
 """The URL of every user's feed of saved pages; the owner distinguishes them."""
-FEED_TITLE = "Saved pages"
 MAX_TITLE = 500
 FIRST_WAIT, GIVE_UP_AFTER = 10 * MINUTE, HOUR
 """First delay and time limit for retrying a page whose site does not respond."""

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reedbed.domain.articles import (
-    FEED_TITLE,
     FEED_URL,
     FIRST_WAIT,
     GIVE_UP_AFTER,
@@ -34,6 +33,7 @@ from reedbed.domain.users import User
 from reedbed.ingest.article.selectors import check_selector
 from reedbed.ingest.discovery import urls_from_typed
 from reedbed.ingest.http.failures import TEMPORARY
+from reedbed.services.email import texts_of
 from reedbed.services.entries import change_entry
 from reedbed.services.jobs import Done, Later, try_again
 from reedbed.services.refresh.check import host_slot
@@ -258,8 +258,9 @@ async def save_page(runtime: Runtime, user_id: int, typed: str, title: str = "")
     if existing_id is not None:
         await change_entry(runtime, user_id, existing_id, StateChange(later=True))
         return SavedPage(existing_id, new=False)
+    feed_title = (await texts_of(runtime, user_id)).translate("Saved pages")
     async with runtime.db.write() as tx:
-        feed_id, subscribed = await _own_feed(tx, user_id, runtime.now())
+        feed_id, subscribed = await _own_feed(tx, user_id, feed_title, runtime.now())
         entry_id = await _store_page(tx, runtime.now(), user_id, _row(feed_id, url, normalized, title, runtime.now()))
     if subscribed:
         await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
@@ -300,8 +301,8 @@ def _parse_page_url(typed: str) -> tuple[str, str]:
     return urls[0], normalized
 
 
-async def _own_feed(tx: Tx, user_id: int, now: Instant) -> tuple[int, bool]:
-    feed_id, _ = await feeds.find_or_add(tx, FEED_URL, now, owner_id=user_id, kind="saved", title=FEED_TITLE)
+async def _own_feed(tx: Tx, user_id: int, title: str, now: Instant) -> tuple[int, bool]:
+    feed_id, _ = await feeds.find_or_add(tx, FEED_URL, now, owner_id=user_id, kind="saved", title=title)
     await lock_feed(tx, feed_id)
     return feed_id, await subscribe_to_own_feed(tx, now, user_id, feed_id)
 

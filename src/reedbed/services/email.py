@@ -64,6 +64,13 @@ def texts_for(runtime: Runtime, user: User, language: str = "") -> Texts:
     return runtime.texts(preferences.language or preferences.mail_language or language)
 
 
+async def texts_of(runtime: Runtime, user_id: int) -> Texts:
+    """For what is written for a user once, such as the title of a feed of theirs."""
+    async with runtime.db.read() as tx:
+        user = await users.get(tx, user_id)
+    return texts_for(runtime, user) if user is not None else runtime.texts("")
+
+
 async def remember_language(runtime: Runtime, user: User, language: str) -> None:
     """Write to this user in the language of the browser that logs in first, unless one is chosen."""
     preferences = read_preferences(orjson.loads(user.preferences))

@@ -37,6 +37,7 @@ from reedbed.domain.times import Instant
 from reedbed.domain.users import User
 from reedbed.ingest.sanitize.cleaner import clean_html
 from reedbed.ingest.text import clean_text, preview, prose_text
+from reedbed.services.email import texts_of
 from reedbed.services.jobs import Done, Later
 from reedbed.services.listening.calls import check_budget, speak
 from reedbed.services.listening.manage import NO_SUCH, may_read_aloud
@@ -58,7 +59,7 @@ from reedbed.store.visibility import lock_feed
 log = structlog.get_logger()
 
 DEFAULT_RATE = 22_050
-FEED_URL, FEED_TITLE = "reedbed:listening", "Read aloud"
+FEED_URL = "reedbed:listening"
 _CODE = re.compile(r"<(pre|code|kbd|samp|table)(?: [^>]*)?>.*?</\1>", re.DOTALL)
 _SPENT = "You have had as much read aloud today as this server allows."
 _NOTHING = "There is no text to read aloud."
@@ -235,18 +236,18 @@ async def _store(runtime: Runtime, user_id: int, made: Spoken, url: str, content
     for number, start in enumerate(range(0, len(content), PART_BYTES)):
         async with runtime.db.write() as tx:
             await listening.add_part(tx, made.id, number, content[start : start + PART_BYTES])
-    now = runtime.now()
+    now, feed_title = runtime.now(), (await texts_of(runtime, user_id)).translate("Read aloud")
     async with runtime.db.write() as tx:
-        feed_id, is_new = await _own_feed(tx, user_id, now)
+        feed_id, is_new = await _own_feed(tx, user_id, feed_title, now)
         entry_id = await _store_entry(tx, user_id, feed_id, made, url, now)
         await listening.finish(tx, replace(made, entry_id=entry_id), characters)
     if is_new:
         await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
 
 
-async def _own_feed(tx: Tx, user_id: int, now: Instant) -> tuple[int, bool]:
+async def _own_feed(tx: Tx, user_id: int, title: str, now: Instant) -> tuple[int, bool]:
     """Kept out of the list of everything unread: what is read there was in it already."""
-    feed_id, _ = await feeds.find_or_add(tx, FEED_URL, now, owner_id=user_id, kind="listening", title=FEED_TITLE)
+    feed_id, _ = await feeds.find_or_add(tx, FEED_URL, now, owner_id=user_id, kind="listening", title=title)
     await lock_feed(tx, feed_id)
     is_new = await subscriptions.subscribe_to_own_feed(tx, now, user_id, feed_id)
     found = await subscriptions.get_by_feed(tx, user_id, feed_id)

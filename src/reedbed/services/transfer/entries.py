@@ -17,6 +17,7 @@ from reedbed.domain.times import Instant
 from reedbed.domain.transfer import ImportedEntry
 from reedbed.domain.urls import normalize_url
 from reedbed.services.bookmarks import MAX_BOOKMARKS
+from reedbed.services.email import texts_of
 from reedbed.services.refresh.diff import words_of
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.forms import learn_words
@@ -32,7 +33,6 @@ from reedbed.store.read_state.unread import Arrival
 from reedbed.store.visibility import lock_feed
 
 IMPORTED_FEED_URL = "reedbed:imported"
-IMPORTED_FEED_TITLE = "Imported entries"
 _MAX_AUTHOR_LENGTH = 300
 
 Pair = tuple[ImportedEntry, NewEntryRow]
@@ -66,8 +66,9 @@ async def import_saved(
     imported = [_without_folders(entry, homes.get(entry.feed_key)) for entry in imported]
     rows = await asyncio.to_thread(lambda: [_row(entry, now) for entry in imported])
     pairs = list(zip(imported, rows, strict=True))
+    feed_title = (await texts_of(runtime, user_id)).translate("Imported entries")
     async with runtime.db.write() as tx:
-        stored = await _store(tx, user_id, pairs, homes, now)
+        stored = await _store(tx, user_id, pairs, homes, feed_title, now)
         starred = [id_ for entry, id_ in stored if entry.starred]
         return ImportedCounts(
             await marks.set_flag(tx, user_id, "starred", starred, now),
@@ -84,7 +85,7 @@ def _without_folders(entry: ImportedEntry, home: Home | None) -> ImportedEntry:
 
 
 async def _store(
-    tx: Tx, user_id: int, pairs: Sequence[Pair], homes: Mapping[str, Home], now: Instant
+    tx: Tx, user_id: int, pairs: Sequence[Pair], homes: Mapping[str, Home], feed_title: str, now: Instant
 ) -> list[tuple[ImportedEntry, int]]:
     """Each entry with its id here, in its own feed or else in the user's feed of imported entries."""
     stored: list[tuple[ImportedEntry, int]] = []
@@ -100,7 +101,7 @@ async def _store(
             stored.append((entry, entry_id))
             existing.append((row, entry_id))
     await _move_marks_from_copies(tx, user_id, existing)
-    return stored + (await _store_in_own_feed(tx, user_id, missing, now) if missing else [])
+    return stored + (await _store_in_own_feed(tx, user_id, missing, feed_title, now) if missing else [])
 
 
 async def _find_in_feed(tx: Tx, user_id: int, entry: ImportedEntry, row: NewEntryRow, home: Home | None) -> int | None:
@@ -123,9 +124,9 @@ async def _move_marks_from_copies(tx: Tx, user_id: int, existing: Sequence[tuple
 
 
 async def _store_in_own_feed(
-    tx: Tx, user_id: int, pairs: Sequence[Pair], now: Instant
+    tx: Tx, user_id: int, pairs: Sequence[Pair], feed_title: str, now: Instant
 ) -> list[tuple[ImportedEntry, int]]:
-    feed_id = await _own_feed(tx, user_id, now)
+    feed_id = await _own_feed(tx, user_id, feed_title, now)
     await lock_feed(tx, feed_id)  # of two concurrent imports, the second must see what the first stored
     by_guid = {row.guid: (entry, row._replace(feed_id=feed_id)) for entry, row in pairs}
     ids_by_guid = await _existing_copies(tx, feed_id, [row for _, row in by_guid.values()])
@@ -149,11 +150,9 @@ async def _existing_copies(tx: Tx, feed_id: int, rows: Sequence[NewEntryRow]) ->
     return {guid: id_ for guid, id_ in ids.items() if id_ is not None}
 
 
-async def _own_feed(tx: Tx, user_id: int, now: Instant) -> int:
+async def _own_feed(tx: Tx, user_id: int, title: str, now: Instant) -> int:
     """The user's own feed of imported entries. It is subscribed, so that its entries are visible."""
-    feed_id, _ = await feeds.find_or_add(
-        tx, IMPORTED_FEED_URL, now, owner_id=user_id, kind="saved", title=IMPORTED_FEED_TITLE
-    )
+    feed_id, _ = await feeds.find_or_add(tx, IMPORTED_FEED_URL, now, owner_id=user_id, kind="saved", title=title)
     if await subscriptions.get_by_feed(tx, user_id, feed_id) is None:
         await subscriptions.add(
             tx, user_id, feed_id, folder_id=None, title=None, asked_url=IMPORTED_FEED_URL, opml=None, now=now

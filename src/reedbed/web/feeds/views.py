@@ -50,7 +50,7 @@ class FeedRowBuilder:
             id=subscription.id,
             url=f"/feed/{subscription.id}",
             name=subscription.title,
-            address=short_url(subscription.url),
+            address=short_url(subscription.url) if "://" in subscription.url else "",
             mark=feed_mark(subscription.title, subscription.feed.id, subscription.feed.icon_id),
             state=status.state,
             state_word=status.label,
