@@ -200,12 +200,12 @@ def _suffix_length(labels: list[str]) -> int:
 # --- Private URLs
 
 _SECRET_NAME = re.compile(
-    r"(?i)(?:^|[-_.])(?:api|access|feed|rss|user|private)?[-_]?"
-    r"(?:key|token|auth|secret|passw(?:or)?d|pwd|pw|sig|signature|sid|session(?:[-_]?id)?|hash|jwt)$"
+    r"(?i)(?:^|[-_.;])(?:api|access|auth|feed|pass|rss|user|private)?[-_]?"
+    r"(?:key|token|auth|secret|pass(?:w(?:or)?d)?|pwd|pw|sig|signature|sid|session|(?:j|php)?sess(?:ion)?[-_]?id|hash|jwt)$"
     r"|^[kt]$"
 )
 _UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_SECRET_SEGMENT = re.compile(r"(?i)^(?:private|secret)(?:[-_.].*)?$")
+_SECRET_SEGMENT = re.compile(r"(?i)^(?:private|secret)(?:[-_.:].*)?$")
 _PUBLIC_IDS = frozenset({"channel_id", "playlist_id"})
 _ALPHANUMERIC_RUN = re.compile(r"[A-Za-z0-9]{24,}")
 

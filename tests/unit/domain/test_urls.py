@@ -178,6 +178,9 @@ def test_the_host_is_plain() -> None:
             f"https://site.com/feed?a=1&{name}=abc"
             for name in ("k", "t", "pw", "sid", "session", "hash", "jwt", "session_id", "PW", "user_hash")
         ),
+        *(f"https://site.com/feed?a=1&{name}=abc" for name in ("passkey", "torrent_pass", "authkey", "PHPSESSID")),
+        "https://site.com/feed;jsessionid=abc",
+        "https://site.com/rss/secret:0a1b2c/u:me/",
         "https://feeds.example.com/shows/0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0",
         "https://feeds.example.com/0F1E2D3C-4B5A-6978-8796-A5B4C3D2E1F0.rss",
         "https://feeds.example.com/feed?id=0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0",
@@ -196,6 +199,8 @@ def test_an_address_with_a_secret_is_private(url: str) -> None:
         "https://site.com/feed?talk=1&pwa=2&hashtag=cats&sidebar=1&sessions=all",
         "https://site.com/feed?k=&t",
         "https://site.com/t/k/hash/session",
+        "https://site.com/feed?bypass=1&compass=north&possess_id=2&sess=1",
+        "https://site.com/topics/secrets:of-the-sea",
         "https://site.com/a-very-long-title-about-something-of-2026-and-more",
         "https://site.com/?feed=rss2&token=",
         "not an address",
