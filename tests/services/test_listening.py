@@ -4,7 +4,7 @@ import math
 import shutil
 import struct
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,13 @@ from reedbed.domain.digests import DigestScope, DigestText, Paragraph, Sentence,
 from reedbed.domain.errors import Conflict, NotFound, Unavailable
 from reedbed.domain.failures import FailureCode
 from reedbed.domain.feed_writer import write_podcast
-from reedbed.domain.listening import Spoken
+from reedbed.domain.listening import Spoken, voice_for
 from reedbed.domain.playback import RecordingId
 from reedbed.domain.times import SECOND
+from reedbed.domain.users import Caller
 from reedbed.services import jobs
 from reedbed.services.ai import set_paused
+from reedbed.services.digests import find_entries
 from reedbed.services.job_registry import HANDLERS
 from reedbed.services.listening.calls import speak
 from reedbed.services.listening.manage import (
@@ -38,6 +40,7 @@ from reedbed.services.listening.manage import (
 from reedbed.services.playback.positions import enqueue, list_queue
 from reedbed.services.playback.texts import get_chapters, get_transcript
 from reedbed.services.runtime import SpeechPolicy
+from reedbed.services.users import set_preferences
 from reedbed.store import ai as ai_state
 from reedbed.store import digests, listening
 from tests import servers
@@ -99,6 +102,17 @@ async def _work(desk: Desk) -> None:
         await jobs.run(desk.runtime, job, HANDLERS[job.kind])
 
 
+async def _digest(desk: Desk, sources: Sequence[Source], text: str) -> int:
+    """With a sentence about each source."""
+    now = desk.runtime.now()
+    sentences = tuple(Sentence(text, (source.entry_id,), "en") for source in sources)
+    async with desk.runtime.db.write() as tx:
+        digest_id = await digests.add(tx, desk.user.id, DigestScope(), model="", language="en", since=now - 1, now=now)
+        content = DigestText((Paragraph("The day", sentences),), tuple(sources))
+        await digests.finish(tx, digest_id, content, model="extract", language="en", entries=len(sources), now=now)
+    return digest_id
+
+
 async def _sound(desk: Desk, spoken: Spoken) -> bytes:
     sound = await open_sound(desk.runtime, desk.user.id, spoken.id, None)
     return b"".join([chunk async for chunk in sound.chunks])
@@ -129,11 +143,7 @@ async def test_a_digest_of_15_items_takes_less_than_a_minute_and_has_right_chapt
     now = desk.runtime.now()
     sources = [Source(number, f"Item number {number}", "The Courier", now, "en") for number in range(1, 16)]
     text = "The council has voted about the bridge again. It will be closed for a while. " * 3
-    sentences = tuple(Sentence(text, (source.entry_id,), "en") for source in sources)
-    async with desk.runtime.db.write() as tx:
-        digest_id = await digests.add(tx, desk.user.id, DigestScope(), model="", language="en", since=now - 1, now=now)
-        content = DigestText((Paragraph("The day", sentences),), tuple(sources))
-        await digests.finish(tx, digest_id, content, model="extract", language="en", entries=15, now=now)
+    digest_id = await _digest(desk, sources, text)
     began = time.monotonic()
     spoken = await request_spoken(desk.runtime, desk.user, "digest", digest_id)
     await _work(desk)
@@ -228,10 +238,94 @@ async def test_an_endpoint_gets_parts_of_at_most_4096_characters(
         await request_spoken(desk.runtime, desk.user, "entry", entry_id)
     desk.user = await opted_in(desk.runtime, desk.user)
     spoken = await _listen(desk, entry_id)
-    assert spoken.status == "ready" and len(server.requests) == 5
-    assert all(len(request["input"]) <= 4_096 for request in server.requests)
+    assert spoken.status == "ready" and len(server.requests) == 13
+    assert all(len(request["input"]) <= 1_200 for request in server.requests)
     assert server.requests[0]["key"] == "Bearer a-key" and server.requests[0]["response_format"] == "wav"
-    assert spoken.seconds == round(5 * 2.0 + 4 * 0.35 + 1.0)
+    assert spoken.seconds == round(13 * 2.0 + 12 * 0.35 + 1.0)
+
+
+ARTICLE = """<h1>The ferry</h1><p>Mr. Holm said it, e.g. on Monday.</p><h2>What it costs</h2>
+<p>Read <a href="https://www.a.example/x?y=1">https://www.a.example/x?y=1</a> and run <code>make check</code>.</p>
+<pre>net = cotton()</pre><table><tr><td>1<table><tr><td>2</td></tr></table></td></tr></table><p>* * *</p>
+<ul><li>Buses keep one lane</li><li>Cars do not</li></ul><p>Short lines<br>Stay lines</p>
+<p>A line that a program for mail broke because it was<br>Full is one.</p><p><s>Wrong.</s></p>
+<figure><img src="https://a.example/p.png"><figcaption>The ferry in 1931</figcaption></figure>"""
+
+
+async def _heard(desk: Desk, server: SpeechServer, html: str) -> tuple[Spoken, list[str]]:
+    desk.user = await opted_in(desk.runtime, desk.user)
+    spoken = await _listen(desk, await _entry(desk, html))
+    return spoken, [request["input"] for request in server.requests]
+
+
+async def test_what_is_heard_is_prose_with_pauses(desk: Desk, endpoint: tuple[SpeechServer, SpeechEndpoint]) -> None:
+    server, speaker = endpoint
+    _use(desk, speaker)
+    spoken, heard = await _heard(desk, server, ARTICLE)
+    assert heard[0] == "The ferry."
+    assert heard[1].split("\n") == [
+        "Mr. Holm said it, e.g. on Monday.",
+        "What it costs.",
+        "Read a.example and run make check.",
+        "Buses keep one lane.",
+        "Cars do not.",
+        "Short lines.",
+        "Stay lines.",
+        "A line that a program for mail broke because it was Full is one.",
+    ]
+    assert [text for _, text in spoken.transcript][:3] == [
+        "The ferry.",
+        "Mr. Holm said it, e.g. on Monday.",
+        "What it costs.",
+    ]
+
+
+async def test_each_long_section_of_an_article_is_a_chapter(
+    desk: Desk, endpoint: tuple[SpeechServer, SpeechEndpoint]
+) -> None:
+    server, speaker = endpoint
+    _use(desk, speaker)
+    long = "<p>The council has voted about the bridge again today.</p>" * 20
+    html = f"<p>It begins.</p><h2>What it costs</h2>{long}<h3>A detail</h3><p>Short.</p><h2>The end</h2>{long}"
+    spoken, heard = await _heard(desk, server, html)
+    assert [chapter.title for chapter in spoken.chapters] == ["The ferry", "What it costs", "The end"]
+    assert not spoken.chapters[1].url, "the address of the article is named once"
+    assert heard[:2] == ["The ferry.", "It begins."]
+    assert any(text.endswith("A detail.\nShort.") for text in heard)
+
+
+async def test_each_language_can_have_a_voice(desk: Desk, endpoint: tuple[SpeechServer, SpeechEndpoint]) -> None:
+    server, speaker = endpoint
+    _use(desk, speaker)
+    chosen = {"remote_ai": True, "voice": "de=thorsten en=heart"}
+    desk.user = await set_preferences(desk.runtime, Caller(desk.user), chosen)
+    await _listen(desk, await _entry(desk))
+    assert {request["voice"] for request in server.requests} == {"heart"}
+    assert [voice_for(voices, "fr") for voices in ("alloy", "de=thorsten", "de=thorsten alloy", "")] == [
+        "alloy",
+        "",
+        "alloy",
+        "",
+    ]
+
+
+async def test_a_digest_keeps_local_what_must_stay_so_and_leaves_recordings_out(
+    desk: Desk, endpoint: tuple[SpeechServer, SpeechEndpoint]
+) -> None:
+    server, speaker = endpoint
+    _use(desk, speaker)
+    spoken, _ = await _heard(desk, server, "<p>It is late.</p>")
+    found = await find_entries(desk.runtime, desk.user.id, DigestScope(), 0)
+    assert spoken.entry_id is not None and spoken.source_id in [row.id for row in found]
+    assert spoken.entry_id not in [row.id for row in found]
+    digest_id = await _digest(desk, [Source(spoken.source_id, "The ferry", "The Courier", 0, "en")], "It is late.")
+    async with desk.runtime.db.write() as tx:
+        await run(tx, "UPDATE subscriptions SET local_only = true WHERE user_id = :user", user=desk.user.id)
+    server.requests.clear()
+    read = await request_spoken(desk.runtime, desk.user, "digest", digest_id)
+    await _work(desk)
+    assert (await get_spoken(desk.runtime, desk.user.id, read.id)).status == "failed"
+    assert server.requests == []
 
 
 async def test_a_text_longer_than_allowed_is_cut_and_a_day_has_a_limit(
@@ -314,7 +408,7 @@ async def test_ranges_podcast_and_expiry(desk: Desk, endpoint: tuple[SpeechServe
         await read_podcast(desk.runtime, "wrong")
 
     async with desk.runtime.db.write() as tx:
-        assert await listening.delete_expired(tx, desk.runtime.now() + 1) == 1
+        assert await listening.delete_expired(tx, desk.runtime.now() + 1, 50) == 1
     assert await newest_spoken(desk.runtime, desk.user.id) == []
     assert await desk.value("SELECT count(*) FROM spoken_parts") == 0
     assert await desk.value("SELECT count(*) FROM recordings") == 0

@@ -124,6 +124,14 @@ async def test_entries_of_one_event_are_one_story_and_the_others_none(press: Pre
     assert line.headline.title in BRIDGE
 
 
+async def test_a_recording_of_an_article_is_no_other_source(press: Press) -> None:
+    async with press.runtime.db.write() as tx:
+        await run(tx, "UPDATE feeds SET kind = 'listening' WHERE id = :feed", feed=press.feeds[2])
+    await press.print_bridge()
+    assert (await press.only_story()).entries == 2
+    assert await press.group() == 0
+
+
 async def test_what_arrives_later_joins_even_after_a_restart(press: Press) -> None:
     await press.print_bridge()
     press.grouper = StoryGrouper()

@@ -3,19 +3,24 @@
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reedbed.ai.openai import OpenAiModel
+from reedbed.ai.speech import SpeechProgram, write_wave
 from reedbed.ai.translators import DeepL, LibreTranslate
 from reedbed.domain.ai import Budget
 from reedbed.domain.errors import NotFound
 from reedbed.domain.published_feeds import PublishedView
 from reedbed.domain.translations import Translation, TranslationState
+from reedbed.services import jobs
 from reedbed.services.ai_worker import NothingDue, Task, next_task, write_task
+from reedbed.services.job_registry import HANDLERS
+from reedbed.services.listening.manage import get_spoken, request_spoken
 from reedbed.services.published_feeds import publish_view, read_publication
-from reedbed.services.runtime import AiPolicy
+from reedbed.services.runtime import AiPolicy, SpeechPolicy
 from reedbed.services.search.find import search_entries
 from reedbed.services.subscriptions.manage import SubscribeOptions, SubscriptionChange, change_subscription, subscribe
 from reedbed.services.translations.manage import (
@@ -238,6 +243,29 @@ async def test_apps_get_the_translation_if_wanted(desk: Desk) -> None:
     async with desk.runtime.db.read() as tx:
         found = await translations_for_programs(tx, desk.runtime, desk.user, [entry_id])
     assert "harbour.example/old" in found[entry_id][1]
+
+
+async def test_what_is_read_in_translation_is_read_aloud_in_it(desk: Desk, tmp_path: Path) -> None:
+    program = tmp_path / "speak"
+    program.write_bytes(b"#!/bin/sh\ncat > /dev/null\ncat " + str(tmp_path / "sound.wav").encode())
+    program.chmod(0o755)
+    (tmp_path / "sound.wav").write_bytes(write_wave(8_000, b"\0\0" * 8_000))
+    desk.harness.runtime = replace(desk.runtime, speech=SpeechPolicy(SpeechProgram(str(program))))
+    entry_id = await _entry(desk)
+    languages: list[str] = []
+    titles: list[str] = []
+    for view in ("original", "translation", "translation"):
+        await request_translation(desk.runtime, desk.user, entry_id, view)
+        await _work(desk)
+        spoken = await request_spoken(desk.runtime, desk.user, "entry", entry_id)
+        while (job := await jobs.claim(desk.runtime, ["listening"])) is not None:
+            await jobs.run(desk.runtime, job, HANDLERS[job.kind])
+        made = await get_spoken(desk.runtime, desk.user.id, spoken.id)
+        languages.append(made.language)
+        titles.append(made.title)
+    assert languages == ["en", "de", "de"] and titles[0] != titles[1] == titles[2]
+    assert await desk.value("SELECT count(*) FROM recordings") == 1, "the sound of the original is gone"
+    assert await desk.value("SELECT characters FROM spoken") > len(TEXT + SECOND), "both count"
 
 
 async def test_a_search_finds_the_original_and_the_translation(desk: Desk, server: TranslationServer) -> None:

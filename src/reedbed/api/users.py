@@ -72,7 +72,13 @@ class PreferencesResponse(ResponseModel):
         str, Field(description="Codes of languages that need no translation.", examples=["de, en"])
     ]
     auto_translate: Annotated[bool, Field(description="Translate new entries in other languages without asking.")]
-    voice: Annotated[str, Field(description="The voice that reads aloud; empty: one for the language of the text.")]
+    voice: Annotated[
+        str,
+        Field(
+            description="The voice that reads aloud, or one for each language; empty: one that fits the language.",
+            examples=["en=en-gb de=mb-de5"],
+        ),
+    ]
     book_address: Annotated[str, Field(description="Of your e-reader; `PUT /api/v1/books/address` checks it.")]
     spoken_digests: Annotated[bool, Field(description="Read new digests aloud.")]
     translations_in_apps: Annotated[

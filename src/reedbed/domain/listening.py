@@ -1,16 +1,18 @@
 """Listening: texts that are read aloud, in sentences and chapters, and how long they may be."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from html import escape
+from itertools import pairwise
 from typing import Literal
 
 from reedbed.domain.failures import Failure
 from reedbed.domain.records import record
 from reedbed.domain.times import DAY, Instant, Millis
 
-MAX_REQUEST = 4_096
-"""Characters that one request to a speech endpoint may have."""
+MAX_REQUEST = 1_200
+"""Characters of one request: endpoints take at most 4,096, and models lose their way in long texts."""
 CHAPTER_PAUSE, PART_PAUSE = 1.0, 0.35
 """Seconds of silence."""
 RETENTION: Millis = 30 * DAY
@@ -18,19 +20,33 @@ RETENTION: Millis = 30 * DAY
 MAX_KEPT = 50
 """Of each user."""
 
+FEED_URL = "reedbed:listening"
+"""The feed of one's own in which recordings are played."""
+
 SourceKind = Literal["entry", "digest"]
-_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"”’»)]*\s+|(?<=[。！？])")
-_ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
+MIN_CUT = 400
+"""A passage that does not fit is cut between sentences if so many characters of it do; else it is left out."""
+_ADDRESS = re.compile(r"<?\b(?:https?://|www\.)(?:www\.)?([\w.-]+\w)[^\s<>()]*[^\s<>().,;:!?'\"”»]?>?", re.IGNORECASE)
+_ENDED = re.compile(r"[.!?…:;,،、؛。！？：；؟۔।][\"'”’»›)\]」』]*\Z")
+_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff][\"'”’»)\]」』]*\Z")
 
 
 @record
 class SpokenPassage:
-    """What is read aloud as one chapter."""
+    """What is read aloud as one chapter: its title, then its text."""
 
     title: str
     text: str
+    """One line per paragraph."""
     url: str = ""
     language: str = ""
+    opening: str = ""
+    """What is read before the title, such as the date of a digest or the name of a section."""
+    language_of_opening: str = ""
+
+    @property
+    def size(self) -> int:
+        return len(self.opening) + len(self.title) + len(self.text)
 
 
 @record
@@ -64,23 +80,32 @@ class Spoken:
 
 
 def speakable(text: str) -> str:
-    """Without URLs, which are of no use read aloud."""
-    return " ".join(_ADDRESS.sub("", text).split())
+    """The text, one line per paragraph, as it is read: with the names of sites instead of URLs, and with a stop after
+    each line, because headings and list items would run into what follows them.
+    """
+    lines = [" ".join(_ADDRESS.sub(r"\1", line).split()) for line in text.split("\n")]
+    lines = [line for line in lines if any(char.isalnum() for char in line)]
+    return "\n".join(_stopped(line, following) for line, following in pairwise([*lines, ""]))
 
 
-def sentences_of(text: str) -> list[str]:
-    return [sentence for part in _SENTENCE_END.split(text) if (sentence := part.strip())]
+def _stopped(line: str, following: str) -> str:
+    """A line that was only broken goes on with a small letter."""
+    if _ENDED.search(line) or following[:1].islower():
+        return line
+    return f"{line}。" if _WIDE.search(line) else f"{line}."
 
 
-def requests_of(text: str, limit: int = MAX_REQUEST) -> list[str]:
-    """The text in parts of whole sentences, each short enough for one request."""
+def requests_of(sentences: Iterable[tuple[int, str]], limit: int = MAX_REQUEST) -> list[str]:
+    """Sentences, each with the number of its paragraph, in parts that are short enough for one request."""
     parts: list[str] = []
-    for sentence in sentences_of(text):
+    last = -1
+    for paragraph, sentence in sentences:
         for piece in _pieces(sentence, limit):
             if parts and len(parts[-1]) + 1 + len(piece) <= limit:
-                parts[-1] = f"{parts[-1]} {piece}"
+                parts[-1] += f"{' ' if paragraph == last else chr(10)}{piece}"
             else:
                 parts.append(piece)
+            last = paragraph
     return parts
 
 
@@ -94,20 +119,28 @@ def _pieces(sentence: str, limit: int) -> list[str]:
     return [*pieces, sentence] if sentence else pieces
 
 
-def bounded_passages(passages: Sequence[SpokenPassage], limit: int) -> list[SpokenPassage]:
-    """As many whole passages as fit; the first is cut between sentences if it is too long alone."""
+def bounded_passages(
+    passages: Sequence[SpokenPassage], limit: int, split: Callable[[str], Iterable[tuple[int, str]]]
+) -> list[SpokenPassage]:
+    """As many passages as fit; the one that does not is cut between sentences. `split` finds these."""
     kept: list[SpokenPassage] = []
     left = limit
     for passage in passages:
-        size = len(passage.title) + len(passage.text)
-        if size > left:
-            if not kept:
-                text = " ".join(requests_of(passage.text, limit=max(200, left - len(passage.title)))[:1])
-                kept.append(SpokenPassage(passage.title, text, passage.url, passage.language))
+        if passage.size > left:
+            room = left - passage.size + len(passage.text)
+            if not kept or room >= MIN_CUT:
+                text = "".join(requests_of(split(passage.text), limit=max(200, room))[:1])
+                kept.append(replace(passage, text=text))
             break
         kept.append(passage)
-        left -= size
+        left -= passage.size
     return kept
+
+
+def voice_for(voices: str, language: str) -> str:
+    """Of voices such as `alloy` or `en=en-gb de=mb-de5`, the one for this language, else the one for all."""
+    chosen = {name.rpartition("=")[0]: name.rpartition("=")[2] for name in voices.split()}
+    return chosen.get(language) or chosen.get("", "")
 
 
 def show_notes(made: Spoken) -> str:

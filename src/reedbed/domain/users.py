@@ -160,7 +160,9 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 MAX_WORDS = 100_000
 MAX_LANGUAGES = 20
 _MAILBOX = re.compile(r"[^\s@<>]{1,64}@[^\s@<>]{1,189}\Z")
-_VOICE = re.compile(r"(?:[A-Za-z0-9][\w.+-]{0,60})?\Z")
+MAX_VOICES = 400
+"""Characters."""
+_VOICE = re.compile(r"(?:[a-z]{2,3}=)?[A-Za-z0-9][\w.+-]{0,60}\Z")
 
 _LANGUAGE = re.compile(r"(?:[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*)?\Z")
 _ZONE = re.compile(r"(?:[A-Za-z][A-Za-z0-9_+-]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){0,2})?\Z")
@@ -225,7 +227,7 @@ class Preferences:
     auto_translate: bool = False
     """Translate new entries in other languages without asking."""
     voice: str = ""
-    """The voice that reads aloud; empty: one for the language of the text."""
+    """The voices that read aloud, such as `alloy` or `en=en-gb de=mb-de5`; empty: one for the language of the text."""
     spoken_digests: bool = False
     """Read new digests aloud."""
     book_address: str = ""
@@ -302,7 +304,7 @@ def _check(name: str, value: Any) -> None:
         raise Invalid("loud_limit must be between 0 and 100.", field="preferences.loud_limit")
     if name.endswith("language") and not _LANGUAGE.match(value):
         raise Invalid("%(name)s must be a language code such as en or pt-BR.", field=f"preferences.{name}", name=name)
-    if name == "voice" and not _VOICE.match(value):
+    if name == "voice" and not (len(value) <= MAX_VOICES and all(map(_VOICE.match, value.split()))):
         raise Invalid("A voice is a short name, such as en-gb or alloy.", field="preferences.voice")
     if name == "languages_read":
         check_languages(value)

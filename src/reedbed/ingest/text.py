@@ -93,6 +93,42 @@ def prose_text(clean_html: str) -> str:
     return clean_text(html)
 
 
+_UNSPOKEN = re.compile(r"<(?:pre|table|del|s|rt|rp)[ >]")
+_HEADING = re.compile(r"<h[1-6](?: [^>]*)?>(.*?)</h[1-6]>", re.DOTALL)
+_BREAK, _BROKEN = re.compile(r"<br(?: [^>]*)?>"), "\ue000"
+WRAPPED = 50
+"""A line of so many characters before a `<br>` was broken because it was full."""
+
+
+def spoken_sections(clean_html: str) -> list[tuple[str, str]]:
+    """Headings, each with the prose below it, of what can be read aloud; the first heading is empty.
+
+    Without code, tables, captions, what is struck out and how ruby is pronounced. Short code inside a sentence stays.
+    """
+    html = _without_unspoken(clean_html) if _UNSPOKEN.search(clean_html) else clean_html
+    beginning, *rest = _HEADING.split(_BREAK.sub(_BROKEN, html.replace(_BROKEN, "")))
+    sections = zip(rest[::2], rest[1::2], strict=True)
+    return [
+        ("", _unwrapped(beginning)),
+        *((" ".join(_unwrapped(name).split()), _unwrapped(text)) for name, text in sections),
+    ]
+
+
+def _unwrapped(html: str) -> str:
+    first, *rest = prose_text(html).split(_BROKEN)
+    parts = [first]
+    for piece in rest:
+        line = parts[-1].rpartition("\n")[2]
+        parts.append(f"{' ' if len(line.strip()) >= WRAPPED else chr(10)}{piece.strip()}")
+    return "".join(parts)
+
+
+def _without_unspoken(clean_html: str) -> str:
+    tree = LexborHTMLParser(bounded(clean_html))
+    _remove(tree, "pre,table,del,s,rt,rp")
+    return (tree.body.inner_html if tree.body else None) or ""
+
+
 def _lines(clean_html: str) -> list[str]:
     """Non-empty lines with single spaces between words."""
     text = _without_tags(clean_html) if "<" in clean_html else clean_html

@@ -36,6 +36,7 @@ from reedbed.domain.email import DigestMail, NotSent, digest_email
 from reedbed.domain.entries import EntryRow, ViewQuery
 from reedbed.domain.errors import Conflict, Invalid, NotFound, Unavailable
 from reedbed.domain.failures import Failure
+from reedbed.domain.listening import FEED_URL as READ_ALOUD_URL
 from reedbed.domain.push import digest_note
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import SubscribedFeedRow
@@ -68,6 +69,7 @@ from reedbed.store import digests, folders, jobs, sidebar, summaries, users
 from reedbed.store.digests import Schedule
 from reedbed.store.entries import read as entries
 from reedbed.store.entries.read import EntryText
+from reedbed.store.feeds import feeds
 from reedbed.store.jobs import Job
 from reedbed.store.stories.read import known_stories
 
@@ -148,13 +150,21 @@ def _signature(runtime: Runtime, user_id: int) -> str:
 
 
 async def find_entries(runtime: Runtime, user_id: int, scope: DigestScope, since: Instant) -> Sequence[EntryRow]:
-    """The newest entries of the scope, at most `MAX_ENTRIES`."""
+    """The newest entries of the scope, at most `MAX_ENTRIES`, without recordings of what is an entry already."""
     query = ViewQuery(view="all", folder_id=scope.folder_id, tag=scope.tag, since=since)
     if scope.q:
         page = await search_entries(
             runtime, user_id, scope.q, within=query, limit=MAX_ENTRIES, thorough=True, excerpts=False
         )
-        return page.rows
+        rows = page.rows
+    else:
+        rows = await _newest_entries(runtime, user_id, query)
+    async with runtime.db.read() as tx:
+        read_aloud = await feeds.get_by_url(tx, READ_ALOUD_URL, user_id)
+    return [row for row in rows if row.feed_id != read_aloud]
+
+
+async def _newest_entries(runtime: Runtime, user_id: int, query: ViewQuery) -> Sequence[EntryRow]:
     async with runtime.db.read() as tx:
         page = await entries.page(tx, user_id, query, None, MAX_ENTRIES)
     if page is None:
@@ -170,13 +180,13 @@ async def gather(runtime: Runtime, user_id: int, rows: Sequence[EntryRow], varia
         if variant.model != EXTRACT:
             texts |= await summaries.texts(tx, ids, variant)
         loaded = await entries.visible_texts(tx, user_id, ids)
-        feeds = {feed.feed_id: feed for feed in await sidebar.sidebar_feeds(tx, user_id)}
+        followed = {feed.feed_id: feed for feed in await sidebar.sidebar_feeds(tx, user_id)}
         names = {folder.id: folder.name for folder in await folders.of_user(tx, user_id)}
     missing = [entry for entry in loaded if entry.id not in texts]
     leads = await asyncio.to_thread(_leads, loaded)
     extracted = await extract_summaries(runtime, missing, {row.id: row.version for row in rows})
     texts |= {id_: (summary.text, summary.one_line) for id_, summary in extracted.items()}
-    contexts = [_context(row, *texts.get(row.id, ("", "")), feeds.get(row.feed_id), names) for row in rows]
+    contexts = [_context(row, *texts.get(row.id, ("", "")), followed.get(row.feed_id), names) for row in rows]
     return [
         replace(one, leads=leads.get(one.entry_id, ((), ""))[0], text=leads.get(one.entry_id, ((), one.text))[1])
         for one in contexts

@@ -6,6 +6,7 @@ import structlog
 
 from reedbed.domain.books import RETENTION as BOOKS_RETENTION
 from reedbed.domain.errors import Unavailable
+from reedbed.domain.listening import MAX_KEPT as SPEECH_KEPT
 from reedbed.domain.listening import RETENTION as SPEECH_RETENTION
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.questions import ASKED_AGAIN_AFTER
@@ -132,7 +133,7 @@ async def delete_expired_summaries(runtime: Runtime) -> int:
 
 async def delete_old_speech(runtime: Runtime) -> int:
     async with runtime.db.write() as tx:
-        return await listening.delete_expired(tx, runtime.now() - SPEECH_RETENTION)
+        return await listening.delete_expired(tx, runtime.now() - SPEECH_RETENTION, SPEECH_KEPT)
 
 
 async def delete_old_books(runtime: Runtime) -> int:

@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 import orjson
-from sqlalchemy import BigInteger, bindparam, delete, update
+from sqlalchemy import BigInteger, bindparam, delete, or_, update
 
 from reedbed.domain.failures import Failure, load_failure
 from reedbed.domain.listening import SourceKind, Spoken, SpokenChapter
@@ -73,11 +73,16 @@ _REQUEST = Query(
     ).returning(spoken.c.id),
     into=int,
 )
-_RESULT = ("title", "language", "media_type", "length", "seconds", "characters", "chapters", "transcript", "entry_id")
+_RESULT = ("title", "language", "media_type", "length", "seconds", "chapters", "transcript", "entry_id")
 _FINISH = Command(
     update(spoken)
     .where(spoken.c.id == bindparam("spoken"))
-    .values(status="ready", error=None, **{name: bindparam(f"new_{name}") for name in _RESULT})
+    .values(
+        status="ready",
+        error=None,
+        characters=spoken.c.characters + bindparam("new_characters", type_=BigInteger),  # it may be made again
+        **{name: bindparam(f"new_{name}") for name in _RESULT},
+    )
 )
 _FAIL = Command(
     update(spoken).where(spoken.c.id == bindparam("spoken")).values(status="failed", error=bindparam("why"))
@@ -96,10 +101,24 @@ _PART = Query(
     ),
     into=bytes,
 )
-_EXPIRED = select(spoken.c.entry_id).where(spoken.c.created_at < bindparam("before", type_=BigInteger))
-_CLEAR_RECORDINGS = Command(delete(recordings).where(recordings.c.entry_id.in_(_EXPIRED)))
-_CLEAR_ENCLOSURES = Command(update(entry_bodies).where(entry_bodies.c.entry_id.in_(_EXPIRED)).values(extra="{}"))
-_DELETE_EXPIRED = Command(delete(spoken).where(spoken.c.created_at < bindparam("before", type_=BigInteger)))
+_place = func.row_number().over(partition_by=spoken.c.user_id, order_by=spoken.c.id.desc()).label("place")
+_placed = select(spoken.c.id, spoken.c.entry_id, spoken.c.created_at, _place).subquery()
+_is_expired = or_(
+    _placed.c.created_at < bindparam("before", type_=BigInteger), _placed.c.place > bindparam("most", type_=BigInteger)
+)
+
+
+def _clear(entry_ids: Any) -> tuple[Command, Command]:
+    """Of entries without sound only the show notes are left."""
+    return (
+        Command(delete(recordings).where(recordings.c.entry_id.in_(entry_ids))),
+        Command(update(entry_bodies).where(entry_bodies.c.entry_id.in_(entry_ids)).values(extra="{}")),
+    )
+
+
+_CLEAR_EXPIRED = _clear(select(_placed.c.entry_id).where(_is_expired))
+_DELETE_EXPIRED = Command(delete(spoken).where(spoken.c.id.in_(select(_placed.c.id).where(_is_expired))))
+_CLEAR_ONE = _clear(select(spoken.c.entry_id).where(spoken.c.id == bindparam("spoken")))
 _DELETE_WITHOUT_ENTRY = Command(delete(spoken).where(spoken.c.status == "ready", spoken.c.entry_id.is_(None)))
 
 
@@ -156,8 +175,15 @@ async def part(tx: Tx, spoken_id: int, number: int) -> bytes | None:
     return await tx.one(_PART, {"spoken": spoken_id, "part": number})
 
 
-async def delete_expired(tx: Tx, before: Instant) -> int:
-    """Delete old sound, and that of deleted entries. The entries keep their show notes."""
-    await tx.run(_CLEAR_RECORDINGS, {"before": before})
-    await tx.run(_CLEAR_ENCLOSURES, {"before": before})
-    return await tx.run(_DELETE_EXPIRED, {"before": before}) + await tx.run(_DELETE_WITHOUT_ENTRY)
+async def clear(tx: Tx, spoken_id: int) -> None:
+    """Before it is made again: its entry loses the sound."""
+    for command in _CLEAR_ONE:
+        await tx.run(command, {"spoken": spoken_id})
+
+
+async def delete_expired(tx: Tx, before: Instant, most: int) -> int:
+    """Delete old sound, that beyond so many of a user, and that of deleted entries."""
+    expired = {"before": before, "most": most}
+    for command in _CLEAR_EXPIRED:
+        await tx.run(command, expired)
+    return await tx.run(_DELETE_EXPIRED, expired) + await tx.run(_DELETE_WITHOUT_ENTRY)

@@ -12,6 +12,7 @@ from reedbed.services.jobs import wake_jobs
 from reedbed.services.published_feeds import OpenedFeed, publish_view, read_publication, renew_published, undo_last
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import token_hash
+from reedbed.services.translations.manage import translation_of
 from reedbed.services.users import preferences_of
 from reedbed.store import ai, digests, jobs, listening, published_feeds
 from reedbed.store.engine.database import Tx
@@ -28,8 +29,29 @@ def may_read_aloud(runtime: Runtime, preferences: Preferences) -> bool:
     return speaker is not None and (preferences.remote_ai or not speaker.is_remote)
 
 
+@record
+class ShownText:
+    """An entry in the language in which its reader sees it."""
+
+    title: str
+    html: str
+    url: str
+    language: str
+
+
+async def shown_text(tx: Tx, runtime: Runtime, user: User, entry_id: int) -> ShownText | None:
+    entry = await entries.get(tx, user.id, entry_id)
+    if entry is None:
+        return None
+    state = await translation_of(tx, runtime, user, entry)
+    made, url = state.translation, entry.row.url or ""
+    if made is not None and state.view != "original":
+        return ShownText(made.title, made.content, url, made.language)
+    return ShownText(entry.row.title, entry.full_content or entry.content, url, entry.row.language or "")
+
+
 async def request_spoken(runtime: Runtime, user: User, kind: SourceKind, source_id: int) -> Spoken:
-    """The recording of an entry or digest; requested if there is none, or if the last try failed."""
+    """The recording of an entry or digest; requested if there is none, or none in the language that is shown."""
     if runtime.speech.speaker is None:
         raise Conflict(
             "This server cannot read aloud: its operator has set no REEDBED_SPEECH_COMMAND or REEDBED_SPEECH_URL."
@@ -37,10 +59,13 @@ async def request_spoken(runtime: Runtime, user: User, kind: SourceKind, source_
     if not may_read_aloud(runtime, preferences_of(user)):
         raise Conflict("Reading aloud sends the text to a service. You have not allowed that.")
     async with runtime.db.write() as tx:
-        await _check_source(tx, runtime, user, kind, source_id)
+        language = await _check_source(tx, runtime, user, kind, source_id)
         found = await listening.of_source(tx, user.id, kind, source_id)
-        if found is None or found.status == "failed":
+        in_other_language = found is not None and found.status == "ready" and language not in (None, found.language)
+        if found is None or found.status == "failed" or in_other_language:
             now = runtime.now()
+            if found is not None:
+                await listening.clear(tx, found.id)
             spoken_id = await listening.request(tx, user.id, kind, source_id, now)
             await jobs.add(tx, JOB_KIND, {"spoken_id": spoken_id}, now=now, user_id=user.id)
             found = await listening.get(tx, user.id, spoken_id)
@@ -49,19 +74,22 @@ async def request_spoken(runtime: Runtime, user: User, kind: SourceKind, source_
     return found
 
 
-async def _check_source(tx: Tx, runtime: Runtime, user: User, kind: SourceKind, source_id: int) -> None:
+async def _check_source(tx: Tx, runtime: Runtime, user: User, kind: SourceKind, source_id: int) -> str | None:
+    """The language of an entry, as it is shown."""
     if kind == "digest":
         digest = await digests.get(tx, user.id, source_id)
         if digest is None or digest.status != "ready":
             raise NotFound("There is no such digest")
-        return
+        return None
     rows = await entries.rows_by_ids(tx, user.id, [source_id])
-    if not rows:
+    shown = await shown_text(tx, runtime, user, source_id)
+    if not rows or shown is None:
         raise NotFound("There is no such entry")
     speaker = runtime.speech.speaker
     is_remote = speaker is not None and speaker.is_remote
     if is_remote and rows[0].feed_id in await ai.local_only_feeds(tx, user.id):
         raise Conflict("Reading aloud sends the text to a service. You have not allowed that.")
+    return shown.language
 
 
 async def get_spoken(runtime: Runtime, user_id: int, spoken_id: int) -> Spoken:

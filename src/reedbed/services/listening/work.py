@@ -1,49 +1,53 @@
 """Read an entry or a digest aloud in a job: text to passages, passages to sound, sound to chapters and an entry."""
 
 import asyncio
-import re
 import tempfile
 import wave
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import orjson
 import structlog
 
+from reedbed.ai.extractive import sentences
 from reedbed.ai.speech import SpeechFailed, encode
 from reedbed.domain.ai import day_start
-from reedbed.domain.digests import Digest, digest_title
+from reedbed.domain.digests import Digest
 from reedbed.domain.errors import Conflict, NotFound, ReedbedError, Unavailable
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.listening import (
     CHAPTER_PAUSE,
+    FEED_URL,
     PART_PAUSE,
     Spoken,
     SpokenChapter,
     SpokenPassage,
     bounded_passages,
     requests_of,
-    sentences_of,
     show_notes,
     speakable,
+    voice_for,
 )
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.playback import Recording
 from reedbed.domain.records import record
 from reedbed.domain.refresh.dedupe import change_hash
 from reedbed.domain.search.indexing import search_words
-from reedbed.domain.times import Instant
+from reedbed.domain.times import Instant, to_datetime
 from reedbed.domain.users import User
 from reedbed.ingest.sanitize.cleaner import clean_html
-from reedbed.ingest.text import clean_text, preview, prose_text
-from reedbed.services.email import texts_of
+from reedbed.ingest.text import clean_text, cut, preview, spoken_sections
+from reedbed.services.email import texts_for
 from reedbed.services.jobs import Done, Later
 from reedbed.services.listening.calls import check_budget, speak
-from reedbed.services.listening.manage import NO_SUCH, may_read_aloud
+from reedbed.services.listening.manage import NO_SUCH, ShownText, may_read_aloud, shown_text
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of
-from reedbed.store import digests, listening, search, subscriptions, users
+from reedbed.store import ai, digests, listening, search, subscriptions, users
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 from reedbed.store.entries import write as entry_writes
@@ -59,8 +63,10 @@ from reedbed.store.visibility import lock_feed
 log = structlog.get_logger()
 
 DEFAULT_RATE = 22_050
-FEED_URL = "reedbed:listening"
-_CODE = re.compile(r"<(pre|code|kbd|samp|table)(?: [^>]*)?>.*?</\1>", re.DOTALL)
+MIN_CHAPTER = 600
+"""Characters; shorter sections of an article belong to the chapter before."""
+MAX_TITLE = 80
+"""Characters of the beginning of an entry without a title, which stand for it."""
 _SPENT = "You have had as much read aloud today as this server allows."
 _NOTHING = "There is no text to read aloud."
 
@@ -124,9 +130,9 @@ async def _tell(runtime: Runtime, job: Job, user_id: int, spoken_id: int) -> Non
 async def _read(runtime: Runtime, user: User, spoken: Spoken) -> None:
     if not may_read_aloud(runtime, preferences_of(user)):
         raise Conflict("Reading aloud sends the text to a service. You have not allowed that.")
-    title, url, passages = await _passages(runtime, user.id, spoken)
-    kept = bounded_passages(passages, runtime.speech.max_characters)
-    characters = sum(len(passage.title) + len(passage.text) for passage in kept)
+    title, url, passages = await _passages(runtime, user, spoken)
+    kept = bounded_passages(passages, runtime.speech.max_characters, sentences)
+    characters = sum(passage.size for passage in kept)
     if not any(passage.text for passage in kept):
         raise NotFound(_NOTHING)
     async with runtime.db.read() as tx:
@@ -140,54 +146,99 @@ async def _read(runtime: Runtime, user: User, spoken: Spoken) -> None:
     made = replace(
         spoken,
         title=title,
-        language=next((passage.language for passage in kept if passage.language), ""),
+        language=_main_language(kept),
         media_type=media_type,
         length=len(content),
         seconds=round(read.seconds),
         chapters=read.chapters,
         transcript=read.transcript,
     )
-    await _store(runtime, user.id, made, url, content, characters)
+    await _store(runtime, user, made, url, content, characters)
+
+
+def _main_language(passages: Sequence[SpokenPassage]) -> str:
+    sizes: Counter[str] = Counter()
+    for passage in passages:
+        sizes[passage.language] += passage.size
+    return sizes.most_common(1)[0][0] if sizes else ""
 
 
 # --- What is read
 
 
-async def _passages(runtime: Runtime, user_id: int, spoken: Spoken) -> tuple[str, str, list[SpokenPassage]]:
+async def _passages(runtime: Runtime, user: User, spoken: Spoken) -> tuple[str, str, list[SpokenPassage]]:
+    """The title, the URL and the chapters."""
+    if spoken.kind == "digest":
+        return await _of_digest(runtime, user, spoken.source_id)
     async with runtime.db.read() as tx:
-        if spoken.kind == "digest":
-            digest = await digests.get(tx, user_id, spoken.source_id)
-            if digest is None:
-                raise NotFound(NO_SUCH)
-            base_url = runtime.accounts.base_url
-            return digest_title(digest), f"{base_url}/digests/{digest.id}", _of_digest(digest, base_url)
-        entry = await entries.get(tx, user_id, spoken.source_id)
-    if entry is None:
+        shown = await shown_text(tx, runtime, user, spoken.source_id)
+    if shown is None:
         raise NotFound(NO_SUCH)
-    html = _CODE.sub(" ", entry.full_content or entry.content)
-    text = await asyncio.to_thread(prose_text, html)
-    url, language = entry.row.url or "", entry.row.language or ""
-    return entry.row.title, url, [SpokenPassage(entry.row.title, speakable(text), url, language)]
+    passages = await asyncio.to_thread(_of_article, shown)
+    return passages[0].title, shown.url, passages
 
 
-def _of_digest(digest: Digest, base_url: str) -> list[SpokenPassage]:
-    """A chapter for each item."""
+def _of_article(shown: ShownText) -> list[SpokenPassage]:
+    """Each long section is a chapter."""
+    (_, beginning), *sections = spoken_sections(shown.html)
+    title = shown.title or cut(beginning or " ".join(text for _, text in sections), MAX_TITLE)
+    passages = [SpokenPassage(title, speakable(beginning), shown.url, shown.language)]
+    for heading, section in sections:
+        text = speakable(section)
+        if heading and len(text) >= MIN_CHAPTER and passages[-1].text:
+            passages.append(SpokenPassage(heading, text, language=shown.language))
+        else:
+            own = heading if heading.casefold() != title.casefold() else ""
+            joined = [part for part in (passages[-1].text, speakable(own), text) if part]
+            passages[-1] = replace(passages[-1], text="\n".join(joined))
+    return passages
+
+
+async def _of_digest(runtime: Runtime, user: User, digest_id: int) -> tuple[str, str, list[SpokenPassage]]:
+    """A chapter for each item. What may not be sent to a remote endpoint is left out."""
+    async with runtime.db.read() as tx:
+        digest = await digests.get(tx, user.id, digest_id)
+        if digest is None:
+            raise NotFound(NO_SUCH)
+        schedule = await digests.schedule_of(tx, user.id)
+        private = await _private_entries(tx, runtime, user.id, digest)
+    texts, base_url = texts_for(runtime, user), runtime.accounts.base_url
+    day = to_datetime(digest.until).astimezone(ZoneInfo(schedule.zone) if schedule and schedule.zone else UTC)
+    title = texts.conventions.full_date(day)
     titles = {source.entry_id: source.title for source in digest.text.sources}
     passages: list[SpokenPassage] = []
     for paragraph in digest.text.paragraphs:
+        opening, own_language = (paragraph.heading, "") if passages else (title, texts.language)
         for sentence in paragraph.sentences:
+            if private.intersection(sentence.entry_ids):
+                continue
             first = next(iter(sentence.entry_ids), None)
-            title = titles.get(first or 0) or paragraph.heading
+            name = titles.get(first or 0) or paragraph.heading
             url = f"{base_url}/entry/{first}" if first is not None else ""
-            text = "" if sentence.text == title else speakable(sentence.text)
-            passages.append(SpokenPassage(title, text, url, sentence.language or digest.language))
-    return passages
+            language = sentence.language or digest.language
+            text = speakable(sentence.text)
+            passages.append(SpokenPassage(name, text, url, language, speakable(opening), own_language or language))
+            opening = ""
+    return title, f"{base_url}/digests/{digest.id}", passages
+
+
+async def _private_entries(tx: Tx, runtime: Runtime, user_id: int, digest: Digest) -> frozenset[int]:
+    """Entries of feeds that the user keeps from remote services, and those whose feed is not known any more."""
+    speaker = runtime.speech.speaker
+    feeds_kept = (
+        await ai.local_only_feeds(tx, user_id) if speaker is not None and speaker.is_remote else frozenset[int]()
+    )
+    if not feeds_kept:
+        return frozenset()
+    ids = {id_ for paragraph in digest.text.paragraphs for one in paragraph.sentences for id_ in one.entry_ids}
+    rows = await entries.rows_by_ids(tx, user_id, list(ids))
+    return frozenset(ids - {row.id for row in rows if row.feed_id not in feeds_kept})
 
 
 # --- Sound
 
 
-async def _speak(runtime: Runtime, user_id: int, passages: Sequence[SpokenPassage], path: Path, voice: str) -> _Read:
+async def _speak(runtime: Runtime, user_id: int, passages: Sequence[SpokenPassage], path: Path, voices: str) -> _Read:
     speaker = runtime.speech.speaker
     assert speaker is not None
     chapters: list[SpokenChapter] = []
@@ -200,10 +251,10 @@ async def _speak(runtime: Runtime, user_id: int, passages: Sequence[SpokenPassag
         for passage in passages:
             at = written / rate if rate else 0.0
             chapters.append(SpokenChapter(at, passage.title, passage.url))
-            parts = [passage.title, *requests_of(passage.text)] if passage.title else requests_of(passage.text)
-            for number, part in enumerate(parts, 1):
-                language = passage.language.partition("-")[0]
-                sound = await speak(runtime, speaker, user_id, part, language, voice)
+            parts = _parts_of(passage)
+            for number, (part, code) in enumerate(parts, 1):
+                language = code.partition("-")[0]
+                sound = await speak(runtime, speaker, user_id, part, language, voice_for(voices, language))
                 if rate and sound.rate != rate:
                     raise SpeechFailed(Failure(FailureCode.SPEECH_FAILED, {"reason": "another rate"}))
                 if not rate:
@@ -217,11 +268,20 @@ async def _speak(runtime: Runtime, user_id: int, passages: Sequence[SpokenPassag
     return _Read(path, written / max(1, rate), tuple(chapters), tuple(transcript), characters)
 
 
+def _parts_of(passage: SpokenPassage) -> list[tuple[str, str]]:
+    """What is sent, each with its language: the opening, the title unless the text begins with it, and the text."""
+    title = passage.title.rstrip(". …")
+    begins_with_title = bool(title) and passage.text.casefold().startswith(title.casefold())
+    parts = ["" if begins_with_title else speakable(passage.title), *requests_of(sentences(passage.text))]
+    own = [(part, passage.language) for part in parts if part]
+    return [(passage.opening, passage.language_of_opening), *own] if passage.opening else own
+
+
 def _timed(text: str, start: float, seconds: float) -> list[tuple[float, str]]:
     """Each sentence with about the time when it begins, by its share of the text."""
     timed: list[tuple[float, str]] = []
     done = 0
-    for sentence in sentences_of(text):
+    for _, sentence in sentences(text):
         timed.append((round(start + seconds * done / max(1, len(text)), 2), sentence))
         done += len(sentence) + 1
     return timed
@@ -230,30 +290,30 @@ def _timed(text: str, start: float, seconds: float) -> list[tuple[float, str]]:
 # --- The entry of one's own feed, which the player, its queue and its positions know
 
 
-async def _store(runtime: Runtime, user_id: int, made: Spoken, url: str, content: bytes, characters: int) -> None:
+async def _store(runtime: Runtime, user: User, made: Spoken, url: str, content: bytes, characters: int) -> None:
     async with runtime.db.write() as tx:
         await listening.delete_sound(tx, made.id)
     for number, start in enumerate(range(0, len(content), PART_BYTES)):
         async with runtime.db.write() as tx:
             await listening.add_part(tx, made.id, number, content[start : start + PART_BYTES])
-    now, feed_title = runtime.now(), (await texts_of(runtime, user_id)).translate("Read aloud")
+    now = runtime.now()
     async with runtime.db.write() as tx:
-        feed_id, is_new = await _own_feed(tx, user_id, feed_title, now)
-        entry_id = await _store_entry(tx, user_id, feed_id, made, url, now)
+        feed_id, is_new = await _own_feed(tx, user, texts_for(runtime, user).translate("Read aloud"), now)
+        entry_id = await _store_entry(tx, user.id, feed_id, made, url, now)
         await listening.finish(tx, replace(made, entry_id=entry_id), characters)
     if is_new:
-        await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
+        await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user.id))
 
 
-async def _own_feed(tx: Tx, user_id: int, title: str, now: Instant) -> tuple[int, bool]:
+async def _own_feed(tx: Tx, user: User, title: str, now: Instant) -> tuple[int, bool]:
     """Kept out of the list of everything unread: what is read there was in it already."""
-    feed_id, _ = await feeds.find_or_add(tx, FEED_URL, now, owner_id=user_id, kind="listening", title=title)
+    feed_id, _ = await feeds.find_or_add(tx, FEED_URL, now, owner_id=user.id, kind="listening", title=title)
     await lock_feed(tx, feed_id)
-    is_new = await subscriptions.subscribe_to_own_feed(tx, now, user_id, feed_id)
-    found = await subscriptions.get_by_feed(tx, user_id, feed_id)
-    subscription = await subscriptions.get(tx, user_id, found[0]) if is_new and found else None
+    is_new = await subscriptions.subscribe_to_own_feed(tx, now, user.id, feed_id)
+    found = await subscriptions.get_by_feed(tx, user.id, feed_id)
+    subscription = await subscriptions.get(tx, user.id, found[0]) if is_new and found else None
     if subscription is not None:
-        await subscriptions.change(tx, user_id, replace(subscription, in_unread=False))
+        await subscriptions.change(tx, user.id, replace(subscription, in_unread=False))
     return feed_id, is_new
 
 

@@ -39,7 +39,7 @@ _NEWEST = Query(select(func.coalesce(func.max(entries.c.id), 0)), into=int)
 _NEW_HEADLINES = Query(
     select(*_HEADLINE)
     .join_from(entries, feeds, feeds.c.id == entries.c.feed_id)
-    .where(entries.c.id > _after, entries.c.audience_id.is_(None))
+    .where(entries.c.id > _after, entries.c.audience_id.is_(None), feeds.c.kind != "listening")  # an article read aloud
     .order_by(entries.c.id)
     .limit(_most),
     into=Headline,
