@@ -14,7 +14,7 @@ from reedbed.domain.interest.model import InterestModel
 from reedbed.domain.times import DAY, HOUR
 
 TUNED_ON = ("topic", "source")
-ASIDE = ("author", "mixed", "two topics", "changing", "long reads")
+ASIDE = ("author", "mixed", "two topics", "changing", "long reads", "writers", "short reads", "drifting", "choosy")
 RANDOM = "random"
 DAYS, PER_DAY = 40, 24
 AFTER = 30
@@ -87,6 +87,9 @@ def taste(kind: str, world: World) -> Callable[[Article, int], bool]:
     sources = set(random.sample(range(1, world.sources + 1), 8))
     authors = {author for source in random.sample(range(world.sources), 9) for author in world.authors[source][:2]}
     authors |= set(world.freelancers[:2])
+    writers = set(random.sample([*(author for group in world.authors for author in group), *world.freelancers], 22))
+    drifting = _drifting(random, world)
+    disliked = set(random.sample(range(world.topics), 3))
     tastes: dict[str, Callable[[Article, int], bool]] = {
         "topic": lambda article, _: article.topic in topics,
         "source": lambda article, _: article.entry.feed_id in sources,
@@ -98,9 +101,24 @@ def taste(kind: str, world: World) -> Callable[[Article, int], bool]:
         "two topics": lambda article, _: article.topic in sorted(topics)[:2],
         "changing": lambda article, day: article.topic in (topics if day < DAYS // 2 else later),
         "long reads": lambda article, _: article.entry.words > 600 and article.topic % 2 == 1,
+        "writers": lambda article, _: article.entry.author in writers,
+        "short reads": lambda article, _: article.entry.words < 150,
+        "drifting": lambda article, day: article.topic in drifting[day],
+        "choosy": lambda article, _: article.topic not in disliked,
         RANDOM: lambda _, __: False,
     }
     return tastes[kind]
+
+
+def _drifting(random: Random, world: World) -> list[set[int]]:
+    """Three topics for each day; every ten days or so one of them is replaced."""
+    days = [random.sample(range(world.topics), 3)]
+    for _ in range(1, DAYS):
+        topics = list(days[-1])
+        if random.random() < 0.1:
+            topics[random.randrange(3)] = random.randrange(world.topics)
+        days.append(topics)
+    return [set(topics) for topics in days]
 
 
 @dataclass

@@ -127,9 +127,9 @@ def bounded_passages(
     left = limit
     for passage in passages:
         if passage.size > left:
-            room = left - passage.size + len(passage.text)
-            if not kept or room >= MIN_CUT:
-                text = "".join(requests_of(split(passage.text), limit=max(200, room))[:1])
+            space = left - passage.size + len(passage.text)
+            if not kept or space >= MIN_CUT:
+                text = "".join(requests_of(split(passage.text), limit=max(200, space))[:1])
                 kept.append(replace(passage, text=text))
             break
         kept.append(passage)
