@@ -71,6 +71,16 @@ def test_pictures_links_tables_code_and_captions_stay() -> None:
     assert "<h2>Code</h2>" in content
 
 
+@pytest.mark.parametrize("tags", [("article",), ("main", "article"), ("div", "section")])
+def test_a_page_may_leave_out_its_head_and_its_body(tags: tuple[str, ...]) -> None:
+    opened, closed = "".join(f"<{tag}>" for tag in tags), "".join(f"</{tag}>" for tag in reversed(tags))
+    paragraphs = f"<p>{SENTENCE * 3}</p>" * 4
+    read = article(
+        f"<!doctype html><meta charset=utf-8><title>Reeds</title><header>Site</header>{opened}{paragraphs}{closed}"
+    )
+    assert (read.title, read.text.count("The reeds")) == ("Reeds", 12)
+
+
 def test_the_page_around_the_article_goes() -> None:
     found = article(PAGE)
     for foreign in ("Home", "Copyright", "Share this", "alert"):

@@ -223,7 +223,21 @@ def _tree(source: str) -> html.HtmlElement | None:
     # An empty document has no tree; one with too many elements is rejected.
     if tree is None or cast("float", tree.xpath("count(//*)")) > MAX_ELEMENTS:
         return None
+    _empty_head_into_body(tree)
     return tree
+
+
+_OF_HEAD = frozenset(("base", "link", "meta", "noscript", "script", "style", "template", "title"))
+
+
+def _empty_head_into_body(tree: html.HtmlElement) -> None:
+    """On a page that leaves out `<body>`, libxml2 keeps `<article>` and other elements of HTML5 in the head."""
+    head, body = tree.find("head"), tree.find("body")
+    misplaced = [] if head is None else [element for element in head if element.tag not in _OF_HEAD]
+    if misplaced and body is None:
+        body = etree.SubElement(tree, "body")
+    for position, element in enumerate(misplaced):
+        body.insert(position, element)
 
 
 def _markup(selected: SelectedText, tree: html.HtmlElement, url: str, title: str | None) -> str:
