@@ -48,6 +48,7 @@ SHORT_TEXT = 200
 """Characters; a feed with shorter texts may only link to its articles."""
 MAX_CAPTION_LENGTH = 100
 """Characters; a shorter text next to an image is its caption, and the image is the content."""
+MIN_TEASER_WORDS = 6
 SAME_TEXT = 0.8
 """The share of an entry's words that an article must contain; not all, because teasers are often reworded."""
 
@@ -79,7 +80,8 @@ def shown_content(entry: Entry, full_text: str) -> str:
         return entry.content
     own = {normalize_url(url) for url in (entry.row.url, entry.external_url, entry.comments_url) if url}
     from_feed, fetched = _measure(entry.content, own), _measure(article, own)
-    if from_feed.media and len(entry.row.summary) < MAX_CAPTION_LENGTH:
+    is_picture = bool(from_feed.media) and len(entry.row.summary) < MAX_CAPTION_LENGTH
+    if is_picture and not (full_text == "always" and _is_teaser(from_feed, fetched)):
         return entry.content
     if _contains(fetched, from_feed) and (fetched.length > from_feed.length or fetched.media > from_feed.media):
         return article
@@ -99,11 +101,16 @@ def is_shorter(article: str, content: str) -> bool:
 
 
 def _contains(article: _Contents, entry: _Contents) -> bool:
-    return (
-        entry.media <= article.media
-        and entry.links <= article.links
-        and len(entry.words & article.words) >= SAME_TEXT * len(entry.words)
-    )
+    return entry.media <= article.media and entry.links <= article.links and _repeats(article, entry)
+
+
+def _repeats(article: _Contents, entry: _Contents) -> bool:
+    return len(entry.words & article.words) >= SAME_TEXT * len(entry.words)
+
+
+def _is_teaser(entry: _Contents, article: _Contents) -> bool:
+    """A sentence beside a picture that the article repeats, rather than the caption of a comic."""
+    return entry.length >= MIN_TEASER_WORDS and _repeats(article, entry)
 
 
 def _measure(html: str, own: set[str | None]) -> _Contents:

@@ -77,6 +77,30 @@ CASES = {
         "entry",
         "entry",
     ),
+    "a comic with a caption and a log-in page": (
+        '<img src="https://site.example/comics/reeds.png"><p>The heron was late for work again today</p>',
+        f"<p>{STORY}</p>",
+        "entry",
+        "entry",
+    ),
+    "a comic with a short caption": (
+        '<img src="https://site.example/comics/reeds.png"><p>The water</p>',
+        f"<p>{STORY}</p>",
+        "entry",
+        "entry",
+    ),
+    "a short teaser with a picture": (
+        f'<img src="https://site.example/lake.jpg">{TEASER}',
+        f"<p>{STORY}</p>",
+        "entry",
+        "both",
+    ),
+    "a short teaser with a picture that is on the page": (
+        f'<img src="https://site.example/lake.jpg">{TEASER}',
+        f'<img src="https://site.example/lake.jpg"><p>{STORY}</p>',
+        "entry",
+        "article",
+    ),
     "a teaser whose picture is not on the page": (
         f'<img src="https://site.example/lake.jpg">{TEASER * 3}',
         f"<p>{STORY}</p>",
