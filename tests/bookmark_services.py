@@ -218,6 +218,8 @@ class LinkKeepers:
     async def _pushover(self, request: web.Request, what: str) -> web.Response:
         assert what == "POST /1/messages.json", what
         body = await self._json(request, {"token", "user", "message"}, {"title", "url"})
+        if len(body["title"]) > 250 or len(body["message"]) > 1_024:
+            return web.json_response({"errors": ["message is too long"], "status": 0}, status=400)
         if (body.pop("token"), body.pop("user")) != (TOKEN, "u123"):
             return web.json_response({"errors": ["application token is invalid"], "status": 0}, status=400)
         return self._keep("pushover", body)
@@ -243,19 +245,27 @@ class LinkKeepers:
         if what != "POST /api/webhooks/1/secret-part":
             return web.json_response({"message": "Unknown Webhook", "code": 10015}, status=404)
         (embed,) = (await self._json(request, {"embeds"}, set()))["embeds"]
+        if len(embed["title"]) > 256:
+            return web.json_response({"message": "Invalid Form Body", "code": 50035}, status=400)
         self.kept["discord"].append(embed)
         return web.Response(status=204)
 
     async def _slack(self, request: web.Request, what: str) -> web.Response:
         if what != "POST /services/T/B/secret-part":
             return web.Response(status=403, text="invalid_token")
-        self._keep("slack", await self._json(request, {"text"}, set()))
+        body = await self._json(request, {"text"}, set())
+        if "<" in body["text"]:
+            return web.Response(status=400, text="everybody in the channel was called")
+        self._keep("slack", body)
         return web.Response(text="ok")
 
     async def _mattermost(self, request: web.Request, what: str) -> web.Response:
         if what != "POST /hooks/secret-part":
             return web.json_response({"message": "Couldn't find the webhook."}, status=400)
-        self._keep("mattermost", await self._json(request, {"text"}, set()))
+        body = await self._json(request, {"text"}, set())
+        if any(f"@{name}" in body["text"] for name in ("all", "channel", "here")):
+            return web.json_response({"message": "everybody in the channel was called"}, status=400)
+        self._keep("mattermost", body)
         return web.Response(text="ok")
 
     async def _template(self, request: web.Request, what: str) -> web.Response:

@@ -114,9 +114,22 @@ def shown_message(kind: str, url: str, title: str, text: str) -> dict[str, Any]:
             "formatted_body": f'<strong>{escape(title)}</strong><br>{escape(text)}<br><a href="{url}">{url}</a>',
         },
         "discord": {"title": title, "url": url, "description": text},
-        "slack": {"text": f"*{title}*\n{note}"},
+        "slack": {"text": escape(f"*{title}*\n{note}", quote=False)},
         "mattermost": {"text": f"**{title}**\n{note}"},
     }[kind]
+
+
+@pytest.mark.parametrize("kind", ["slack", "mattermost", "discord", "pushover"])
+async def test_a_hostile_title_calls_nobody_and_is_not_refused_for_its_length(
+    harness: RuntimeHarness, site: FeedSite, user: int, keepers: LinkKeepers, kind: str
+) -> None:
+    site.publish("<!channel> @channel @here " + "reeds " * 100, key="loud", content="<p>@all &lt;!here&gt;</p>")
+    await harness.check(at_least=24 * HOUR)
+    (entry,) = await harness.column("SELECT id FROM entries WHERE title LIKE '%@channel%'")
+    await share_entry(harness.runtime, user, entry, await target(harness, user, keepers, kind))
+    await run_jobs(harness)
+    (message,) = keepers.kept[kind]
+    assert "reeds" in str(message)
 
 
 @pytest.mark.parametrize("kind", SAVING)

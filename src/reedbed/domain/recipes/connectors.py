@@ -13,7 +13,7 @@ from reedbed.domain.urls import normalize_url
 from reedbed.domain.users import Allowance
 
 VALUES = TEMPLATE_VALUES | {
-    "address", "basic", "bearer", "html", "unique",
+    "address", "basic", "bearer", "html", "markdown", "mrkdwn", "unique",
     "tags_as_words", "tags_by_comma", "tags_by_space", "tags_with_names", "tags_with_tag_names",
 }  # fmt: skip
 """What every template can name, besides the fields and what an earlier step has read."""

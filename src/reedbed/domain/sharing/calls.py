@@ -20,6 +20,7 @@ from reedbed.domain.times import SECOND, Instant
 _JSON = "application/json"
 _FORM = "application/x-www-form-urlencoded"
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
+_CALLS_ALL = re.compile(r"@(?=(?:all|channel|here)\b)", re.IGNORECASE)
 MAX_READ = 2_000
 MAX_ANSWER = 300
 
@@ -51,19 +52,22 @@ class ShareCall:
 def link_values(target: ShareTarget, link: ShareLink, *, now: Instant, unique: str) -> dict[str, Any]:
     """Everything that a template can name."""
     secrets, service = target.secrets, target.service
-    text = _shortened(link.text, service.max_text)
+    title, text = _shortened(link.title, service.max_title), _shortened(link.text, service.max_text)
+    note = "\n".join(part for part in (text, link.url) if part)
     words = ["-".join(tag.split()) for tag in link.tags]
     return {
         **{one.name: "" for one in service.fields},
         **secrets,
         "address": target.url,
         "url": link.url,
-        "title": link.title,
+        "title": title,
         "text": text,
         "summary": link.summary,
         "feed": link.feed,
-        "note": "\n".join(part for part in (text, link.url) if part),
-        "html": _html(link.title, text, link.url),
+        "note": note,
+        "html": _html(title, text, link.url),
+        "mrkdwn": _mrkdwn(title, note),
+        "markdown": _markdown(title, note),
         "tags": list(link.tags),
         "tags_by_comma": ",".join(tag.replace(",", " ") for tag in link.tags),
         "tags_by_space": " ".join(words),
@@ -221,6 +225,16 @@ def _html(title: str, text: str, url: str) -> str:
     link = f'<a href="{escape(url)}">{escape(url)}</a>' if url else ""
     lines = [f"<strong>{escape(title)}</strong>", escape(text).replace("\n", "<br>"), link]
     return "<br>".join(line for line in lines if line)
+
+
+def _mrkdwn(title: str, note: str) -> str:
+    """As Slack reads it: a title with <!channel> in it would otherwise call everybody."""
+    return escape(f"*{title}*\n{note}", quote=False)
+
+
+def _markdown(title: str, note: str) -> str:
+    """As Mattermost reads it, with nothing that calls everybody."""
+    return _CALLS_ALL.sub("@\u200b", f"**{title}**\n{note}")
 
 
 def _shortened(text: str, limit: int) -> str:

@@ -99,6 +99,7 @@ class Service:
     """The field with a secret address whose origin is the address of the service."""
     defaults: Mapping[str, str] = field(default_factory=dict[str, str])
     allowance: Allowance = Allowance(30, 0.5)
+    max_title: int = 500
     max_text: int = 2_000
 
     @property
@@ -328,6 +329,7 @@ SERVICES: Mapping[str, Service] = {
             )
         ),
         address="https://api.pushover.net",
+        max_title=250,
         max_text=1_000,
     ),
     Kind.APPRISE: _tell(
@@ -383,18 +385,19 @@ SERVICES: Mapping[str, Service] = {
         ),
         origin_of="webhook",
         allowance=Allowance(5, 0.4),
+        max_title=256,
     ),
     Kind.SLACK: _tell(
         "Slack",
         (ServiceField("webhook"),),
-        ServiceStep(_post("{webhook:address}", {"text": "*{title}*\n{note}"}, {})),
+        ServiceStep(_post("{webhook:address}", {"text": "{mrkdwn}"}, {})),
         origin_of="webhook",
         allowance=Allowance(5, 1),
     ),
     Kind.MATTERMOST: _tell(
         "Mattermost",
         (ServiceField("webhook"),),
-        ServiceStep(_post("{webhook:address}", {"text": "**{title}**\n{note}"}, {})),
+        ServiceStep(_post("{webhook:address}", {"text": "{markdown}"}, {})),
         origin_of="webhook",
     ),
     Kind.TEMPLATE: _save(
