@@ -33,7 +33,7 @@ def test_a_written_date_is_read(text: str) -> None:
         "", "Version 4.11.2", "12 comments", "20 Market Street", "Apply by 4 November 2026",
         "Bewerbungsfrist: 4.11.2026", "99.99.2026",
         "31 February 2026", "€ 4.11", "may be", "3 minutes of reading", "4 November 1066",
-        "Marka 1", "Julia 7", "3 decorations", "Mayor 5", "Маркетинг 12",
+        "20 stars today", "Mehr Infos hier", "Marka 1", "Julia 7", "3 decorations", "Mayor 5", "Маркетинг 12",
     ],
 )  # fmt: skip
 def test_what_is_no_date_of_publication_gives_none(text: str) -> None:
@@ -43,6 +43,24 @@ def test_what_is_no_date_of_publication_gives_none(text: str) -> None:
 @pytest.mark.parametrize("text", ["vorgestern", "позавчера", "前天 10:21"])
 def test_the_day_before_yesterday_is_known(text: str) -> None:
     assert written(text) == "2026-11-16"
+
+
+@pytest.mark.parametrize("text", ["18 2026-11", "2026.11 18", "18日 2026年11月"])
+def test_a_day_beside_its_month_is_read(text: str) -> None:
+    assert written(text) == "2026-11-18"
+
+
+def test_hier_is_yesterday_in_french_alone() -> None:
+    assert DateReader(NOW, "dmy", "fr-fr").written("Publié hier") is not None
+    assert DateReader(NOW, "dmy", "nl").written("Begin hier") is None
+
+
+def test_an_attribute_for_programs_may_hold_a_day_as_people_write_it() -> None:
+    assert (
+        DateReader(NOW, "dmy", "cs").machine("12. 11. 2026")
+        == int(datetime(2026, 11, 12, tzinfo=UTC).timestamp()) * 1000
+    )
+    assert DateReader(NOW, None, "en").machine("3/4/2026") is None
 
 
 def test_the_order_of_day_and_month_is_proved_or_comes_from_the_language() -> None:

@@ -75,6 +75,49 @@ def test_navigation_most_read_and_footer_are_not_the_list() -> None:
     assert [entry.url for entry in found] == [f"https://site.example/a/{n}" for n in range(5)]
 
 
+def test_what_a_site_offers_is_not_its_news() -> None:
+    names = ("Bank sync", "Invoices", "Tax reports", "Team roles", "Mobile app")
+    cards = "".join(
+        f"<div class=card><h3>{name}</h3><p>Connect all accounts in a minute.</p><a href=/f/{name[:3]}>More</a></div>"
+        for name in names
+    )  # fmt: skip
+    assert find(f"<main>{cards}</main>").reason is not None
+
+
+def test_an_article_has_no_list_though_others_stand_below_it() -> None:
+    text = "".join(f"<p>{'The ferry went back and forth between the island and the town. ' * 5}</p>" for _ in range(4))
+    below = rows("<article><h3><a href=/a/{n}>{title}</a></h3><time datetime=2026-11-1{n}></time></article>")
+    page = f"<main><h1>The last ferry</h1><div>{text}</div><div>{below}</div></main>"
+    assert find(f"<head><meta property=og:type content=article></head>{page}").reason is not None
+    assert find(page).lists
+
+
+def test_an_address_is_not_made_from_a_slug_that_a_link_ends_with() -> None:
+    data = json.dumps([{"title": title, "slug": f"{n}-title"} for n, title in enumerate(TITLES)])
+    links = rows("<li><a href=/d/{n}-title>{title}</a></li>")
+    found = entries(f'<ul>{links}</ul><script type="application/json">{{"posts": {data}}}</script>')
+    assert [entry.url for entry in found] == [f"https://site.example/d/{n}-title" for n in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("column", "days"),
+    [
+        (("10:34", "09:15", "11-17", "11-17", "11-15"), ("18", "18", "17", "17", "15")),
+        (("18.11.", "17.11.", "17.11.", "16.11.", "15.11."), ("18", "17", "17", "16", "15")),
+        (("10:34", "09:15", "08:02", "07:45", "06:30"), None),
+        (("4-2", "1-1", "0-3", "2-2", "3-1"), None),
+    ],
+)  # fmt: skip
+def test_a_column_of_short_dates_goes_back_in_time(column: tuple[str, ...], days: tuple[str, ...] | None) -> None:
+    lines = "".join(
+        f"<li><a href=/a/{n}>{title}</a><b>{cell}</b></li>"
+        for n, (title, cell) in enumerate(zip(TITLES, column, strict=True))
+    )
+    times = [entry.published for entry in entries(f"<ul>{lines}</ul>")]
+    given = tuple(datetime.fromtimestamp(time / 1000, UTC).strftime("%d") for time in times if time is not None)
+    assert given == (days or ())
+
+
 def test_an_advertisement_between_the_entries_is_left_out() -> None:
     row = "<div class='card'><h3><a href=/a/{n}>{title}</a></h3></div>"
     ad = "<div class='card card--ad'><h3><a href=https://ads.example/1>Warm shoes for the whole winter</a></h3></div>"

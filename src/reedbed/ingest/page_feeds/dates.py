@@ -67,6 +67,10 @@ _DIGITS = str.maketrans("٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹０１２３４
 _YEAR_FIRST = re.compile(r"(?<!\d)(\d{4})\s?[-/.年년]\s?(\d{1,2})\s?[-/.月월]\s?(\d{1,2})(?!\d)")
 _ERA = re.compile(r"(令和|平成)\s?(\d{1,2}|元)年\s?(\d{1,2})月\s?(\d{1,2})日")
 _ERA_STARTS = {"令和": 2018, "平成": 1988}
+_DAY_AND_MONTH = re.compile(
+    r"(\d{1,2})日? ((?:19|20)\d\d)[-/.年](\d{1,2})月?|((?:19|20)\d\d)[-/.年](\d{1,2})月? (\d{1,2})日?"
+)
+"""A day in large figures beside its month: `18 2026-11`."""
 _DAY_FIRST = re.compile(r"(?<![\d.,])(\d{1,2})([./-])\s?(\d{1,2})\2\s?(\d{4}|\d{2})(?!\d)")
 _NAME = r"((?:[^\W\d_]|[\u0900-\u0963]){2,14})"
 _MONTH_DAY_CJK = re.compile(r"(?<!\d)(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
@@ -140,6 +144,7 @@ _BEFORE_WORDS = {
     2: "vorgestern anteayer anteontem eergisteren przedwczoraj позавчера 前天 一昨日 그저께",
 }
 _DAYS_BEFORE = {word: days for days, words in _BEFORE_WORDS.items() for word in words.split()}
+_CLOCK = re.compile(r"\d{1,2} ?(?:[:.h時点시] ?\d\d(?:[:.]\d\d)?|uhr|h|am|pm|時|点|시)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+(?:[’'][^\W\d_]+)*")
 _SLASHES = re.compile(r"(?<!\d)(\d{1,2})[/-](\d{1,2})[/-](?:\d{4}|\d{2})(?!\d)")
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -162,6 +167,7 @@ class DateReader:
 
     now: Instant
     order: DayOrder | None
+    language: str = ""
 
     def machine(self, text: str) -> Instant | None:
         """A value for programs: ISO 8601, RFC 822, or seconds or milliseconds since 1970."""
@@ -170,6 +176,9 @@ class DateReader:
             return int(text) * (1000 if len(text) == 10 else 1)
         if len(text) < 8:
             return None
+        if _DAY_FIRST.match(text):  # a day as people write it, which a parser for programs would read as a month
+            found = self._complete(text)
+            return found.time if found is not None and self._plausible(found.time) else None
         time = instant(text)
         return time if time is not None and self._plausible(time) else None
 
@@ -210,6 +219,9 @@ class DateReader:
             return _found(year, int(match[3]), int(match[4]), line, match.start())
         if match := _YEAR_FIRST.search(line):
             return _found(int(match[1]), int(match[2]), int(match[3]), line, match.start())
+        if match := _DAY_AND_MONTH.fullmatch(line):
+            day, year, month = match.group(1, 2, 3) if match[1] else match.group(6, 4, 5)
+            return _found(int(year), int(month), int(day), line, 0)
         if match := _DAY_FIRST.search(line):
             first, mark, second = int(match[1]), match[2], int(match[3])
             order = "dmy" if mark == "." or first > 12 else "mdy" if second > 12 else self.order
@@ -267,8 +279,10 @@ class DateReader:
             return FoundDate(from_datetime(exact.replace(second=0, microsecond=0)))
         if _NOW.search(line):
             return FoundDate(from_datetime(now.replace(second=0, microsecond=0)))
+        if any(map(str.isdigit, _CLOCK.sub("", line))):
+            return None  # “20 stars today”
         for word in _WORD.findall(line.lower()):
-            if word in _DAYS_BEFORE:
+            if word in _DAYS_BEFORE and (word != "hier" or self.language.startswith("fr")):  # German for “here”
                 day = now - timedelta(days=_DAYS_BEFORE[word])
                 return FoundDate(from_datetime(datetime(day.year, day.month, day.day, tzinfo=UTC)))
         return None
@@ -291,10 +305,12 @@ def may_be_date(char: str) -> bool:
 
 
 def is_named_day(text: str) -> bool:
-    """Whether a text is nothing but “Yesterday” or the like."""
-    return len(text) < 20 and text.strip(" \t\n·•|,").lower() in _DAYS_BEFORE
+    """Whether a text is nothing but “Yesterday” or “Posted today”."""
+    words = _WORD.findall(text.lower()) if len(text) < 40 else []
+    return any(word in _DAYS_BEFORE for word in words) and all(map(_is_date_word, words))
 
 
+@lru_cache(maxsize=4_000)
 def month_number(word: str) -> int | None:
     lowered = word.lower().rstrip(".")
     if lowered in _EXACT:

@@ -20,7 +20,7 @@ from reedbed.ingest.page_feeds.document import PageDocument, PageLink
 from reedbed.ingest.page_feeds.items import Item, ItemReader
 from reedbed.ingest.page_feeds.links import common_shape, fits, link_pattern, link_shape
 from reedbed.ingest.page_feeds.regions import aside_regions
-from reedbed.ingest.page_feeds.titles import title_quality
+from reedbed.ingest.page_feeds.titles import title_length, title_quality, without_size
 
 MIN_ITEMS = 3
 MIN_SCORE = 1.0
@@ -29,8 +29,11 @@ _MAX_GAP = 12
 _MAX_CLIMB = 12
 _MAX_ORDINAL = 5
 _SECTIONS_FACTOR = 4.0
+_MIN_UNDATED, _FEW_FACTOR = 5, 0.4
+_MIN_LENGTH, _NAMES_FACTOR = 14, 0.6
 
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_NUMBERED = re.compile(r"\d{3,}")
 _VARIANT = re.compile(r"\d|--|^(?:is|has|js)-|odd|even|first|last|sticky|active")
 
 
@@ -161,6 +164,8 @@ def _without_parts(page: PageDocument, detected: Sequence[DetectedList]) -> list
 def _groups(one: DetectedList, other: DetectedList) -> bool:
     """Whether each item is a group of entries of the other list, of which this list has only one each."""
     keys, more = {entry.key for entry in one.entries}, other.entries
+    if 2 * len({without_size(entry.title) for entry in more}) < len(more):
+        return False  # the files of each row, called the same in all
     paths = {urlsplit(entry.url).path for entry in more}
     if not 2 * len(keys) <= len(more) == len(paths) or not keys <= {entry.key for entry in more}:
         return False
@@ -369,7 +374,7 @@ def _gap(page: PageDocument, one: int, other: int) -> list[int] | None:
     while number != -1 and number < other:
         between.append(number)
         number = page.siblings_after(number)
-    return [n for n in between if page.tags[n] not in ("br", "hr", "script")]
+    return _without_breaks(page, between)
 
 
 def _trailing(page: PageDocument, root: int) -> list[int]:
@@ -378,7 +383,11 @@ def _trailing(page: PageDocument, root: int) -> list[int]:
     while number != -1 and len(found) < _MAX_GAP and page.tags[number] not in ("hr", "footer", "nav"):
         found.append(number)
         number = page.siblings_after(number)
-    return found
+    return _without_breaks(page, found)
+
+
+def _without_breaks(page: PageDocument, numbers: Sequence[int]) -> list[int]:
+    return [number for number in numbers if page.tags[number] not in ("br", "hr", "script")]
 
 
 def _leading(page: PageDocument, root: int) -> list[int]:
@@ -388,7 +397,7 @@ def _leading(page: PageDocument, root: int) -> list[int]:
     while number != -1 and number < root:
         found.append(number)
         number = page.siblings_after(number)
-    return found
+    return _without_breaks(page, found)
 
 
 def _date_headings(
@@ -412,6 +421,9 @@ def _date_headings(
             continue
         year = year_of(text)
         date = None if year is not None else dates.written(text)
+        exact = date is not None and date.has_year and any(map(str.isdigit, text))
+        if not exact and not dates.is_only_date(text):
+            date = None
         if year is not None or date is not None:
             found.append((number, date, year))
     return found
@@ -423,6 +435,7 @@ def _date_headings(
 def _score(page: PageDocument, roots: Sequence[int], entries: Sequence[PageEntry], aside: list[bool]) -> float:
     count = len(entries)
     quality = sum(title_quality(entry.title) for entry in entries) / count
+    quality *= min(1.0, 2 * len({without_size(entry.title) for entry in entries}) / count)
     dated = sum(entry.published is not None for entry in entries) / count
     pictured = sum(entry.image is not None for entry in entries) / count
     teased = sum(bool(entry.teaser) for entry in entries) / count
@@ -431,7 +444,17 @@ def _score(page: PageDocument, roots: Sequence[int], entries: Sequence[PageEntry
     fields = 1 + 0.8 * dated + 0.4 * pictured + 0.3 * teased + 0.4 * headed
     lost = count / len(roots) if len(roots) > count else 1.0
     region = 0.12 if sum(aside[root] for root in roots) * 2 > len(roots) else 1.0
-    return size * (quality + 0.1 * (pictured + dated)) * fields * lost * region * _place_factor(page, roots, entries)
+    score = size * (quality + 0.1 * (pictured + dated)) * fields * lost * region
+    return score * _place_factor(page, roots, entries) * (1.0 if dated else _undated_factor(entries))
+
+
+def _undated_factor(entries: Sequence[PageEntry]) -> float:
+    """Three or four cards without a date, or many with names of a word or two, are what a site offers, not its news."""
+    few = len(entries) < _MIN_UNDATED
+    names = sum(title_length(entry.title) for entry in entries) < _MIN_LENGTH * len(entries)
+    if 2 * sum(_NUMBERED.search(urlsplit(entry.url).path) is not None for entry in entries) > len(entries):
+        names = False  # wares and houses have such names, and numbers
+    return (_FEW_FACTOR if few else 1.0) * (_NAMES_FACTOR if names else 1.0)
 
 
 def content_score(entries: Sequence[PageEntry]) -> float:
@@ -462,5 +485,5 @@ def _place_factor(page: PageDocument, roots: Sequence[int], entries: Sequence[Pa
             break
         above = page.parents[above]
     paths = [urlsplit(entry.url).path for entry in entries]
-    slugs = sum(1 for path in paths if path.count("-") >= 2 or re.search(r"\d{3,}", path)) / len(paths)
+    slugs = sum(1 for path in paths if path.count("-") >= 2 or _NUMBERED.search(path)) / len(paths)
     return factor * (0.8 + 0.3 * slugs)

@@ -1,6 +1,7 @@
 """The lists of a page from all sources, best first, or the reason why there is none."""
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from reedbed.ingest.page_feeds.dates import DateReader, day_order
 from reedbed.ingest.page_feeds.detection import MIN_SCORE, DetectedList, content_score, detect_lists
 from reedbed.ingest.page_feeds.document import PageDocument, read_document
 from reedbed.ingest.page_feeds.recipe import recipe_for
-from reedbed.ingest.page_feeds.sources import SourceReader, news_sitemap
+from reedbed.ingest.page_feeds.sources import SourceReader, is_article, news_sitemap
 
 MAX_LISTS = 5
 _SOURCE_PREFERENCE = 1.25
@@ -28,6 +29,8 @@ _CONSENT = re.compile(
     re.IGNORECASE,
 )
 _SHORT_PAGE = 1_500
+_MIN_PARAGRAPH, _MIN_ARTICLE = 80, 900
+"""Characters."""
 
 
 def find_lists(body: bytes, url: str, *, now: Instant, content_type: str | None = None) -> PageLists:
@@ -45,7 +48,7 @@ def find_lists(body: bytes, url: str, *, now: Instant, content_type: str | None 
 
 def read_lists(page: PageDocument, now: Instant) -> list[PageList]:
     dates = date_reader(page, now)
-    detected = detect_lists(page, dates)
+    detected = _outside_article(page, detect_lists(page, dates))
     found = [PageList(one.entries, recipe_for(page, one), one.score) for one in detected]
     given = [replace(one, score=content_score(one.entries)) for one in SourceReader(page, dates).lists()]
     given = sorted((one for one in given if one.score >= MIN_SCORE), key=lambda one: -one.score)
@@ -54,9 +57,25 @@ def read_lists(page: PageDocument, now: Instant) -> list[PageList]:
     return sorted(found, key=lambda one: -one.score)
 
 
+def _outside_article(page: PageDocument, detected: list[DetectedList]) -> list[DetectedList]:
+    """Leave out the lists before and behind the text of an article: related ones, the latest of the site."""
+    if not is_article(page):
+        return detected
+    paragraphs: defaultdict[int, int] = defaultdict(int)
+    for number, tag in enumerate(page.tags):
+        if tag == "p" and len(text := page.text(number)) >= _MIN_PARAGRAPH:
+            paragraphs[page.parents[number]] += len(text)
+    block, length = max(paragraphs.items(), key=lambda one: one[1], default=(0, 0))
+    if length < _MIN_ARTICLE:
+        return detected
+    return [
+        one for one in detected if any(page.contains(root, block) or page.contains(block, root) for root in one.roots)
+    ]
+
+
 def date_reader(page: PageDocument, now: Instant) -> DateReader:
     texts = [text for element in page.elements for text in (element.text, element.tail) if text and len(text) < 80]
-    return DateReader(now, day_order(texts, page.language))
+    return DateReader(now, day_order(texts, page.language), (page.language or "").lower())
 
 
 def _with_given(found: list[PageList], given: PageList, detected: Sequence[DetectedList]) -> list[PageList]:

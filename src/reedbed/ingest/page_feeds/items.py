@@ -6,15 +6,14 @@ The fields are chosen for the list as a whole: a field stands at the same place 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from urllib.parse import urlsplit
 
 from reedbed.domain.page_feeds import PageEntry
 from reedbed.domain.records import record
-from reedbed.domain.times import Instant
-from reedbed.ingest.page_feeds.dates import DateReader, FoundDate, is_named_day, may_be_date, year_number
+from reedbed.ingest.page_feeds.dates import DateReader
 from reedbed.ingest.page_feeds.document import PageDocument, PageLink
-from reedbed.ingest.page_feeds.links import common_shape, is_file, leads_to_own_page, link_shape
+from reedbed.ingest.page_feeds.item_dates import Item, ItemDates
+from reedbed.ingest.page_feeds.links import common_shape, is_file, is_in_sentence, leads_to_own_page, link_shape
 from reedbed.ingest.page_feeds.media import MAX_TEASER, image_of, teaser_of
 from reedbed.ingest.page_feeds.regions import is_advertisement, undated_place
 from reedbed.ingest.page_feeds.titles import (
@@ -22,6 +21,7 @@ from reedbed.ingest.page_feeds.titles import (
     HIDDEN_CHARS,
     HIDDEN_CLASS,
     LARGE_CLASS,
+    NAMED_TITLE,
     OTHER_CLASS,
     REFERENCE,
     TITLE_CLASS,
@@ -29,22 +29,18 @@ from reedbed.ingest.page_feeds.titles import (
     common_label,
     full_title,
     title_quality,
+    without_size,
 )
 
 MAX_TITLE = 300
-_HALF_A_YEAR = 182 * 86_400_000
+_IN_LIST = "/li/"
+_SENTENCE = 25
+"""Characters of a line with a full stop that is no title."""
 _MIN_SHAPED = 7
+_NAMED_QUALITY = 0.45
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _CARD_PARTS = frozenset(("div", "p", "section", "article", "header", "ul", "time", *_HEADINGS))
 _SENTENCE_ENDS = (".", "…", "。", "！", "!", "؟", "۔")
-_DATE_CLASS = re.compile(
-    r"date|datum|fecha|(?<![a-z])data(?![a-z-])|time(?!line)|publi|posted|(?<![a-z])(?:dt|day|when|age|ago)(?![a-z])|"
-    r"tarih|clock|meta|byline|dated",
-    re.IGNORECASE,
-)
-_DATE_ATTRIBUTES = (
-    "datetime", "data-datetime", "data-date", "data-time", "data-timestamp", "data-published", "data-created",
-)  # fmt: skip
 
 
 Fields = Mapping[str, int]
@@ -52,22 +48,6 @@ Fields = Mapping[str, int]
 
 
 _NONE_NAMED: Fields = {}
-
-
-@record
-class Item:
-    """Consecutive elements of the document: `spans` are ranges of element numbers."""
-
-    spans: tuple[tuple[int, int], ...]
-    inherited: FoundDate | None = None
-    """From a heading above."""
-    year: int | None = None
-    """From a heading above."""
-
-    @property
-    def numbers(self) -> Iterable[int]:
-        for start, end in self.spans:
-            yield from range(start, end)
 
 
 @record
@@ -85,8 +65,7 @@ class ItemReader:
         self._dates = dates
         self.dropped: set[int] = set()
         """First elements of the items that turned out to belong to another list."""
-        self._without_year: dict[str, FoundDate] = {}
-        """By link: days whose year the page does not say."""
+        self._item_dates = ItemDates(page, dates)
 
     def entries(self, items: Sequence[Item], fields: Sequence[Fields] = ()) -> list[PageEntry]:
         """Entries of those items that have a title and a link, each link once.
@@ -102,7 +81,8 @@ class ItemReader:
         prefix = common_label([self._title_text(number) for number in titles.values()])
         entries: dict[str, PageEntry] = {}
         starts: list[int] = []
-        self._without_year.clear()
+        columns: list[list[str]] = []
+        self._item_dates.begin()
         images: defaultdict[str, int] = defaultdict(int)
         for index, item in enumerate(usable):
             named = fields[index] if fields else _NONE_NAMED
@@ -110,35 +90,16 @@ class ItemReader:
             if entry is not None and entry.key not in entries:
                 entries[entry.key] = entry
                 starts.append(item.spans[0][0])
+                columns.append(self._item_dates.short_texts(item) if entry.published is None else [])
                 images[entry.image or ""] += 1
+        self._item_dates.fill_column(entries, columns)
         self._drop_neighbours(entries, starts)
-        self._move_events(entries)
-        self._date_by_titles(entries)
+        self._item_dates.finish(entries)
         return [
             # An image that most items share is a placeholder.
             PageEntry(e.url, e.title, e.published, None, e.teaser) if e.image and images[e.image] > 2 else e
             for e in entries.values()
         ]
-
-    def _move_events(self, entries: dict[str, PageEntry]) -> None:
-        """Days without a year that ascend from now on are those of events to come, not of last year."""
-        now = self._dates.now
-        known = {key: self._without_year[e.url] for key, e in entries.items() if e.url in self._without_year}
-        guessed = {key: found for key, found in known.items() if found.time <= now}
-        days = [found.time for found in guessed.values()]
-        if len(known) < 3 or len(days) < 2 or days != sorted(set(days)) or days[0] > now - _HALF_A_YEAR:
-            return
-        for key, found in guessed.items():
-            entries[key] = replace(entries[key], published=found.in_year(year_number(found.time) + 1))
-
-    def _date_by_titles(self, entries: dict[str, PageEntry]) -> None:
-        """“Minutes of 3 May 2026”: the only date there is, if nearly all titles have one."""
-        if any(entry.published is not None for entry in entries.values()):
-            return
-        found = {key: self._dates.written(entry.title) for key, entry in entries.items()}
-        known = {key: date.time for key, date in found.items() if date is not None and date.has_year}
-        if len(known) >= 0.8 * len(entries) and all(time <= self._dates.now for time in known.values()):
-            entries.update({key: replace(entries[key], published=time) for key, time in known.items()})
 
     def _drop_neighbours(self, entries: dict[str, PageEntry], starts: Sequence[int]) -> None:
         """Drop links that are built like those of the list but stand elsewhere and differ in dates or addresses."""
@@ -172,7 +133,7 @@ class ItemReader:
         for item in items:
             heading = item.spans[0][0]
             title = page.text(heading).translate(HIDDEN_CHARS).strip("#¶§ ")
-            published = self._date(item, "", None)
+            published = self._item_dates.of(item, "", None)
             inside = page.links_in(heading, page.ends[heading])
             if any(not VERSION.search(title) or leads_to_own_page(link.url, page.url) for link in inside):
                 continue
@@ -189,7 +150,7 @@ class ItemReader:
         for index, item in enumerate(items):
             for place, number in self._text_places(item):
                 places[place].setdefault(index, number)
-        slots = [self._title_candidate(found, len(items)) for found in places.values()]
+        slots = [self._title_candidate(found, len(items), inner=_IN_LIST in place) for place, found in places.items()]
         slots = sorted((slot for slot in slots if slot.score > 0), key=lambda slot: -slot.score)
         chosen: dict[int, int] = {}
         # Where the best place is missing, the item may be built a little differently.
@@ -250,28 +211,41 @@ class ItemReader:
         if page.tags[number] != "a":
             return False
         inside = range(number + 1, page.ends[number])
-        texts = sum(bool(text and text.strip()) for n in inside for text in (page.elements[n].text,))
-        return texts < 2 or not any(page.tags[n] in _CARD_PARTS for n in inside)
+        texts = [n for n in inside if (page.elements[n].text or "").strip()]
+        if len(texts) < 2:
+            return True
+        parts = any(page.tags[n] in _CARD_PARTS for n in inside)
+        return not parts and not any(TITLE_CLASS.search(page.attribute(n, "class")) for n in texts)
 
-    def _title_candidate(self, found: dict[int, int], items: int) -> _Slot:
+    def _title_candidate(self, found: dict[int, int], items: int, *, inner: bool) -> _Slot:
         texts = [self._title_text(number) for number in found.values()]
         qualities = [title_quality(text) for text in texts]
         good = sum(1 for quality in qualities if quality > 0)
         if good * 5 < items:
             return _Slot(found, 0)
-        distinct = len(set(texts)) / len(texts)
+        distinct = len(set(map(without_size, texts))) / len(texts)
         numbers = list(found.values())
         sample = numbers[:12]
         bonus = sum(self._title_bonus(number) for number in sample) / len(sample)
         mean = sum(qualities) / len(qualities)
+        if inner:
+            bonus -= 0.5  # a list in the item, of links or of what is known of it
         if 2 * sum(ARCHIVE.fullmatch(text) is not None for text in texts) > len(texts):
             bonus -= 0.8
-        if 2 * sum(text.endswith(_SENTENCE_ENDS) and len(text) > 60 for text in texts) > len(texts):
+        if 2 * sum(text.endswith(_SENTENCE_ENDS) and len(text) > _SENTENCE for text in texts) > len(texts):
             bonus -= 0.5
+        if len(texts) >= 0.8 * items and all(map(self._is_named_title, sample)):
+            mean = max(mean, _NAMED_QUALITY)  # “Bank sync” is the title, not the sentence below it
         if all(map(REFERENCE.fullmatch, texts)) and all(map(self._fills_cell, sample)):
             mean, bonus = max(mean, 0.4), bonus + 0.6
         score = good / items * distinct * distinct * mean * max(0.1, 1 + bonus)
         return _Slot(found, score * self._date_factor(texts[:12]))
+
+    def _is_named_title(self, number: int) -> bool:
+        return (
+            self._page.tags[number] in _HEADINGS
+            or NAMED_TITLE.search(self._page.attribute(number, "class")) is not None
+        )
 
     def _fills_cell(self, number: int) -> bool:
         """Whether this is a link and all that a cell of a table holds."""
@@ -334,6 +308,8 @@ class ItemReader:
         places: defaultdict[str, dict[int, PageLink]] = defaultdict(dict)
         for index in missing:
             for position, link in enumerate(self._links(items[index])):
+                if is_in_sentence(page, link):
+                    continue
                 places[f"{page.paths[link.index]}:{position}"].setdefault(index, link)
         ranked = sorted(places.values(), key=lambda found: -self._link_score(found, titles, len(missing)))
         for found in ranked[:3]:
@@ -400,7 +376,8 @@ class ItemReader:
         text = text.strip().lstrip("·•›»-– ").strip()
         if title_quality(text) <= 0:
             return None
-        published = self._date(self._part(named, "date") or item, url, title if "date" not in named else None)
+        marked = self._part(named, "date")
+        published = self._item_dates.of(marked or item, url, title if marked is None else None)
         image = image_of(page, (self._part(named, "image") or item).numbers)
         teaser = page.text(named["teaser"])[:MAX_TEASER] if "teaser" in named else teaser_of(page, item.numbers, text)
         return PageEntry(url, text[:MAX_TITLE], published, image, teaser)
@@ -412,83 +389,3 @@ class ItemReader:
         usable = [item for item in items if not is_advertisement(self._page, list(item.numbers))]
         # What marks most of the items is the name of the list, as with classified advertisements.
         return usable if len(usable) * 2 > len(items) else items
-
-    # --- Date
-
-    def _date(self, item: Item, url: str, title: int | None) -> Instant | None:
-        exact = self._machine_date(item)
-        if exact is not None:
-            return exact
-        found = self._written_date(item, title)
-        if found is not None and not found.has_year:
-            if item.year is not None:
-                return found.in_year(item.year)
-            by_url = self._dates.in_url(url)
-            if by_url is None:
-                self._without_year[url] = found
-            return by_url if by_url is not None else found.time
-        if found is not None:
-            return found.time
-        if item.inherited is not None:
-            return item.inherited.time
-        return self._dates.in_url(url)
-
-    def _machine_date(self, item: Item) -> Instant | None:
-        page = self._page
-        second: Instant | None = None
-        for number in item.numbers:
-            element = page.elements[number]
-            if not element.attrib:
-                continue
-            if element.get("itemprop") in ("datePublished", "dateCreated", "startDate") and element.get("content"):
-                time = self._dates.machine(element.get("content") or "")
-                if time is not None:
-                    return time
-            for name in _DATE_ATTRIBUTES:
-                value = element.get(name)
-                if value and second is None:
-                    second = self._dates.machine(value)
-            title = element.get("title")
-            if title and page.tags[number] == "a":
-                # The label of a link is mostly its title, in which a date is part of what it says.
-                title = title if self._is_date(title) else ""
-            if title and second is None and len(title) < 60:
-                second = self._dates.machine(title) or self._dates.machine(title.rpartition(" ")[2])
-                if second is None and (page.tags[number] == "a" or _DATE_CLASS.search(page.attribute(number, "class"))):
-                    found = self._dates.written(title)
-                    second = found.time if found is not None else None
-        return second
-
-    def _written_date(self, item: Item, title: int | None) -> FoundDate | None:
-        page = self._page
-        best: FoundDate | None = None
-        until = page.ends[title] if title is not None else 0
-        for number in item.numbers:
-            if title is not None and title <= number < until:
-                continue
-            if title is not None and page.contains(number, title) and page.tags[number] == "a":
-                continue
-            marked = _DATE_CLASS.search(page.attribute(number, "class")) is not None or page.tags[number] == "time"
-            for text in self._date_texts(number, whole=marked):
-                found = self._dates.written(text) if len(text) <= (100 if marked else 60) else None
-                if found is not None and found.has_year:
-                    return found
-                best = best or found
-        return best or next(filter(None, map(self._dates.written, self._text_after(item))), None)
-
-    def _date_texts(self, number: int, *, whole: bool) -> Iterable[str]:
-        """Texts at this element: its own and those between its children, or all of it together."""
-        element = self._page.elements[number]
-        if whole:
-            yield self._page.text(number)
-            yield " ".join(str(part) for part in element.itertext())[:MAX_TEASER]
-        if element.text and (any(map(may_be_date, element.text)) or is_named_day(element.text)):
-            yield element.text.strip()
-        for child in element:
-            if child.tail and len(child.tail) < 80 and any(map(may_be_date, child.tail)):
-                yield child.tail.strip()
-
-    def _text_after(self, item: Item) -> Iterable[str]:
-        """The text behind an item that is nothing but a link, as in the index of a directory."""
-        links = (self._page.elements[start] for start, _ in item.spans if self._page.tags[start] == "a")
-        return [link.tail.strip() for link in links if link.tail and len(link.tail) < 80]

@@ -5,6 +5,11 @@ from collections import Counter
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from reedbed.ingest.page_feeds.document import PageDocument, PageLink
+
+_SENTENCE = 30
+"""Characters."""
+
 
 def link_pattern(urls: Sequence[str]) -> str:
     """`https://example.org/2026/*/*`: the parts of the paths that all links share; empty for links to many sites."""
@@ -48,6 +53,14 @@ def fits(url: str, pattern: str) -> bool:
         return False
     steps, own = path.split("/"), parts.path.strip("/").split("/")
     return len(own) >= len(steps) and all(step in ("*", part) for step, part in zip(steps, own, strict=False))
+
+
+def is_in_sentence(page: PageDocument, link: PageLink) -> bool:
+    """Whether the link is a few words of a text that goes on behind it, not the way to an entry."""
+    element = page.elements[link.index]
+    before, after = element.getprevious(), (element.tail or "").strip()
+    start = (element.getparent().text if before is None else before.tail) or ""
+    return page.tags[page.parents[link.index]] == "p" and len(start.strip()) >= _SENTENCE and bool(after)
 
 
 def is_file(url: str) -> bool:

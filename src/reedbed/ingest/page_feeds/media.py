@@ -13,9 +13,17 @@ _IMAGE_ATTRIBUTES = (
     "data-src", "data-original", "data-lazy-src", "data-lazy", "data-image", "data-url", "data-hi-res-src",
     "data-lazyload", "data-img", "data-thumb",
 )  # fmt: skip
-_BACKGROUND_ATTRIBUTES = ("data-bg", "data-background-image", "data-background", "data-bg-src", "poster")
+_BACKGROUND_ATTRIBUTES = (
+    "data-bg",
+    "data-background-image",
+    "data-background",
+    "data-bg-src",
+    "data-img-url",
+    "poster",
+)
 _SET_ATTRIBUTES = ("data-srcset", "data-lazy-srcset", "srcset")
 _NO_PICTURE = re.compile(r"avatar|icon|emoji|sprite|author|gravatar|badge|flag|pixel|spacer", re.IGNORECASE)
+_PERSON = re.compile(r"/(?:profiles?|users?|members?|authors?|u)/", re.IGNORECASE)
 _LOGO = re.compile(r"logo", re.IGNORECASE)
 _MIN_LOGO = 48
 """Pixels: a logo of this size is the picture of an item, as in lists of jobs."""
@@ -36,6 +44,11 @@ def image_of(page: PageDocument, numbers: Iterable[int]) -> str | None:
     return None
 
 
+def _is_of_person(page: PageDocument, number: int) -> bool:
+    above = (page.ancestor(number, levels) for levels in (1, 2))
+    return any(page.tags[one] == "a" and _PERSON.search(page.attribute(one, "href")) for one in above if one >= 0)
+
+
 def _background(page: PageDocument, number: int) -> str | None:
     return next((url for name in _BACKGROUND_ATTRIBUTES if (url := page.attribute(number, name))), None)
 
@@ -46,7 +59,7 @@ def _image_source(page: PageDocument, number: int) -> str | None:
     size = digits_value(element.get("width") or element.get("height") or "")
     if _NO_PICTURE.search(name) or (_LOGO.search(name) and (size is None or size < _MIN_LOGO)):
         return None
-    if size is not None and size < 40:
+    if (size is not None and size < 40) or _is_of_person(page, number):
         return None
     sources = [element.get(name) for name in _IMAGE_ATTRIBUTES] + [element.get("src")]
     sources += [_first_source(element.get(name)) for name in _SET_ATTRIBUTES]

@@ -10,7 +10,7 @@ from reedbed.ingest.page_feeds.document import PageDocument
 _ASIDE = re.compile(
     r"(?<![a-z])(?:nav|navigation|menu|megamenu|footer|foot|sidebar|aside|rail|related|popular|trending|breadcrumbs?|"
     r"pagination|pager|share|social|cookie|consent|cmp|(?<!elementor-)widget|recommended|recommend|jumpbox|toc|filters?|facets|"
-    r"blogroll|ranking|rank|partners?|legal|subscribe|toolbar|dropdown|tabs|tagcloud|archive-list|bnr|banner)(?![a-z])"
+    r"blogroll|ranking|rank|partners?|legal|subscribe|toolbar|dropdown|tagcloud|archive-list|bnr|banner|references|footnotes|reflist)(?![a-z])"
     r"|most[-_]?(?:read|viewed|popular)|meist-?gelesen|plus-?lus|piu-?letti|mas-?(?:vist|le)|cok-?okunan|topnav|sub-?nav",
     re.IGNORECASE,
 )
@@ -22,12 +22,20 @@ _CONTENT = re.compile(
     r"archive|blog|listing|grid|topics?|threads?|river|releases?)(?![a-z])",
     re.IGNORECASE,
 )
+_TABS = re.compile(r"(?<![a-z])tabs(?![a-z])", re.IGNORECASE)
+"""Mostly a row of links. Some elements of this name hold the panels, too."""
+_PANEL_TAGS = frozenset(("time", "article", "table", "h2", "h3"))
 _ASIDE_HEADING = re.compile(
     r"most (?:read|viewed|popular|shared|commented)|trending|popular|related|recommended|you (?:may|might)|"
     r"editor.s picks?|more (?:like this|from us|from the archive)|read (?:also|next)|in case you missed|recent posts|"
+    r"customers (?:also|who)|similar (?:items|products)|recently viewed|complete the look|see also|references|"
+    r"kunden kauften|zuletzt angesehen|ähnliche (?:artikel|produkte)|les clients|produits similaires|klanten|"
+    r"productos (?:similares|relacionados)|prodotti (?:simili|correlati)|produtos (?:semelhantes|relacionados)|"
+    r"podobne produkty|klienci kupili|похожие товары|с этим товаром|この商品を|最近チェック|看了又看|"
     r"blogroll|archives?|meistgelesen|beliebt|das könnte|auch interessant|das interessiert|les plus (?:lus|vus)|"
-    r"à lire aussi|vous aimerez|à découvrir aussi|lo más (?:visto|leído)|te puede|también te|(?:i )?più letti|"
-    r"(?:ti )?potrebbe|mais lidas?|mais vistos|(?:veja|leia) também|meest gelezen|lees ook|mest læste|"
+    r"à lire aussi|vous aimerez|à découvrir aussi|(?:l[oa]s? |notas )?más (?:vist|leíd|popular)|te puede|también te|"
+    r"(?:i )?più lett[ie]|(?:ti )?potrebbe|(?:as )?mais lidas?|mais vistos|(?:veja|leia) também|meest gelezen|lees ook|"
+    r"mest (?:læste|läst)|"
     r"najczęściej czytane|najpopularniejsze|zobacz (?:też|także)|polecamy|çok okunan|ilginizi|bunlar da|популярное|"
     r"читайте также|самое читаемое|вам может|рекомендуем|смотрите также|ランキング|人気|"
     r"あわせて読みたい|関連記事|おすすめ|关注|热门|排行|推荐|相关|猜你喜欢|"
@@ -68,6 +76,8 @@ def aside_regions(page: PageDocument) -> list[bool]:
         name = f"{element.get('class') or ''} {element.get('id') or ''}"
         if tag in ("nav", "footer") or element.get("role") in _ROLES or _MENU.search(name):
             aside[number] = True
+        elif _TABS.search(name) and _PANEL_TAGS.isdisjoint(page.tags[number : page.ends[number]]):
+            aside[number] = not _CONTENT.search(name)
         elif tag in _ASIDE_TAGS or (len(name) > 2 and _ASIDE.search(name) and not _CONTENT.search(name)):
             # What holds most of the page is no side matter, whatever it is called.
             aside[number] = page.ends[number] - number < len(page.elements) * 0.7 and (

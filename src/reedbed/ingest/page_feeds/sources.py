@@ -3,7 +3,9 @@
 import json
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from lxml import etree
 
@@ -33,6 +35,7 @@ _NOT_ENTRIES = re.compile(
     r"Breadcrumb|SiteNavigation|WebSite|WebPage|Organization|Person|SearchAction|ImageObject|Rating"
 )
 
+_ONE_ARTICLE = re.compile(r"(?:News|Blog|Tech|Scholarly)?(?:Article|Posting)")
 _TELEGRAM = re.compile(r"https?://(?:t|telegram)\.me/([a-z]\w{3,31})/?", re.IGNORECASE)
 
 _TITLE_KEYS = ("headline", "title", "name", "heading", "subject", "label")
@@ -123,6 +126,8 @@ class SourceReader:
             if not isinstance(value, str) or not (value := storable(value).strip()):
                 continue
             if key == "slug" or (key == "@id" and not value.startswith("http")):
+                if (linked := self._linked.get(value.strip("/"))) is not None:
+                    return linked
                 if "/" in value.strip("/"):
                     value = "/" + value.strip("/")
                 else:
@@ -131,6 +136,11 @@ class SourceReader:
             if url is not None and url != own:
                 return url
         return None
+
+    @cached_property
+    def _linked(self) -> dict[str, str]:
+        """The links of the page by the end of their path: where one ends with a slug, no address need be guessed."""
+        return {urlsplit(link.url).path.strip("/").rpartition("/")[2]: link.url for link in reversed(self._page.links)}
 
     def _date(self, lowered: Fields) -> Instant | None:
         for key in _DATE_KEYS:
@@ -216,6 +226,14 @@ class SourceReader:
                     published = self._dates.machine(page.attribute(time, "datetime")) if time is not None else None
                     entries.append(PageEntry(url, _first_sentence(words), published, teaser=words[:500]))
         return _list_of(entries, PageRecipe("telegram"))
+
+
+def is_article(page: PageDocument) -> bool:
+    """Whether the page says that it is one article."""
+    if any(meta.get("property") == "og:type" and meta.get("content") == "article" for meta in page.tree.iter("meta")):
+        return True
+    data = (_parsed(script.text) for script in page.scripts if "ld+json" in script.kind)
+    return any(isinstance(one, dict) and _ONE_ARTICLE.fullmatch(str(cast(Fields, one).get("@type"))) for one in data)
 
 
 def _first_sentence(text: str) -> str:

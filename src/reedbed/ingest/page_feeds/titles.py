@@ -29,12 +29,16 @@ ARCHIVE = re.compile(
 REFERENCE = re.compile(r"(?=.*[^\W\d_])(?=.*\d)[\w.]+(?:[ /-][\w.]+){1,6}")
 """`21 Cdo 1482/2026` or `CVE-2026-1234`: by such a number, where it is the link of a row, its subject is known."""
 VERSION = re.compile(r"\d+\.\d+")
+_FILE_SIZE = re.compile(
+    r"\s*[(\[（][^()\[\]（）]{0,30}\d\s?(?:[km]?b|[km]o|кб|мб)[^()\[\]（）]{0,10}[)\]）]$", re.IGNORECASE
+)
 _RELEASE = re.compile(r"(?:v\.? ?\d+|\d+\.\d+)\.\d+[\w.+-]*\]?(?: \(.{1,30}| [-–—] \d{4}-\d\d-\d\d)?", re.IGNORECASE)
 """`v1.2` or `1.2.3`, as the whole title of a release."""
 TITLE_CLASS = re.compile(
     r"title|headline|heading|subject|betreff|titel|titre|titul|titolo|baslik|(?<![a-z])(?:tit|ttl|name|p-name)(?![a-z])",
     re.IGNORECASE,
 )
+NAMED_TITLE = re.compile(r"(?<![a-z])(?:title|headline)(?:\s|$)", re.IGNORECASE)
 OTHER_CLASS = re.compile(
     r"teaser|summary|excerpt|desc|abstract|author|byline|date|time|kicker|categor|(?<![a-z])(?:tags?|meta)(?![a-z])|"
     r"price|location|comment|score|rating|label|badge|user|poster|num(?![a-z])|count|domain|venue|company|subtitle|"
@@ -57,7 +61,7 @@ def title_quality(text: str) -> float:
         return 0.6
     if _TWO_CHARS.search(text) is None or _GENERIC_TEXT.fullmatch(plain):
         return 0.0
-    length = len(text) * (2.2 if is_cjk(text) else 1)
+    length = title_length(text)
     if length > 220:
         return 0.25
     score = min(length, 45) / 45
@@ -69,11 +73,21 @@ def title_quality(text: str) -> float:
     return score * (0.7 if length > 140 else 1)
 
 
+def title_length(text: str) -> float:
+    """Characters, as many as the text would have in Latin letters."""
+    return len(text) * (2.2 if is_cjk(text) else 1)
+
+
 def full_title(text: str, attribute: str) -> str:
     """The title that a page cuts off in its list and gives in full in an attribute."""
     start = text.rstrip(". …")
     cut = text.endswith(("…", "..."))
     return " ".join(attribute.split()) if cut and start and attribute.strip().startswith(start) else text
+
+
+def without_size(text: str) -> str:
+    """`Agenda (PDF, 90 kB)` without its end, by which files differ that are called the same."""
+    return _FILE_SIZE.sub("", text) if text.endswith((")", "]", "）")) else text
 
 
 def common_label(titles: Sequence[str]) -> str:

@@ -1,0 +1,172 @@
+"""The dates of the items of a list, one by one and as a column."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from reedbed.domain.page_feeds import PageEntry
+from reedbed.domain.records import record
+from reedbed.domain.times import Instant
+from reedbed.ingest.page_feeds.dates import DateReader, FoundDate, is_named_day, may_be_date, year_number
+from reedbed.ingest.page_feeds.document import PageDocument
+from reedbed.ingest.page_feeds.media import MAX_TEASER
+from reedbed.ingest.page_feeds.short_dates import MAX_SHORT, short_dates
+
+_HALF_A_YEAR = 182 * 86_400_000
+_MONTH_FIRST = frozenset(("zh", "ja", "ko", "hu", "lt", "mn"))
+"""Languages that write `11-17` for 17 November."""
+_DATE_CLASS = re.compile(
+    r"date|datum|fecha|(?<![a-z])data(?![a-z-])|time(?!line)|publi|posted|(?<![a-z])(?:dt|day|when|age|ago)(?![a-z])|"
+    r"tarih|clock|meta|byline|dated",
+    re.IGNORECASE,
+)
+_DATE_ATTRIBUTES = (
+    "datetime", "data-datetime", "data-date", "data-time", "data-timestamp", "data-published", "data-created",
+)  # fmt: skip
+
+
+@record
+class Item:
+    """Consecutive elements of the document: `spans` are ranges of element numbers."""
+
+    spans: tuple[tuple[int, int], ...]
+    inherited: FoundDate | None = None
+    """From a heading above."""
+    year: int | None = None
+    """From a heading above."""
+
+    @property
+    def numbers(self) -> Iterable[int]:
+        for start, end in self.spans:
+            yield from range(start, end)
+
+
+class ItemDates:
+    def __init__(self, page: PageDocument, dates: DateReader) -> None:
+        self._page = page
+        self._dates = dates
+        self._without_year: dict[str, FoundDate] = {}
+        """By link: days whose year the page does not say."""
+
+    def begin(self) -> None:
+        self._without_year.clear()
+
+    def of(self, item: Item, url: str, title: int | None) -> Instant | None:
+        exact = self._machine_date(item)
+        if exact is not None:
+            return exact
+        found = self._written_date(item, title)
+        if found is not None and not found.has_year:
+            if item.year is not None:
+                return found.in_year(item.year)
+            by_url = self._dates.in_url(url)
+            if by_url is None:
+                self._without_year[url] = found
+            return by_url if by_url is not None else found.time
+        if found is not None:
+            return found.time
+        if item.inherited is not None:
+            return item.inherited.time
+        return self._dates.in_url(url)
+
+    def _machine_date(self, item: Item) -> Instant | None:
+        page = self._page
+        second: Instant | None = None
+        for number in item.numbers:
+            element = page.elements[number]
+            if not element.attrib:
+                continue
+            if element.get("itemprop") in ("datePublished", "dateCreated", "startDate") and element.get("content"):
+                time = self._dates.machine(element.get("content") or "")
+                if time is not None:
+                    return time
+            for name in _DATE_ATTRIBUTES:
+                value = element.get(name)
+                if value and second is None:
+                    second = self._dates.machine(value)
+            title = element.get("title")
+            if title and page.tags[number] == "a":
+                # The label of a link is mostly its title, in which a date is part of what it says.
+                title = title if (len(title) < 60 and self._dates.is_only_date(title)) else ""
+            if title and second is None and len(title) < 60:
+                second = self._dates.machine(title) or self._dates.machine(title.rpartition(" ")[2])
+                if second is None and (page.tags[number] == "a" or _DATE_CLASS.search(page.attribute(number, "class"))):
+                    found = self._dates.written(title)
+                    second = found.time if found is not None else None
+        return second
+
+    def _written_date(self, item: Item, title: int | None) -> FoundDate | None:
+        page = self._page
+        best: FoundDate | None = None
+        until = page.ends[title] if title is not None else 0
+        for number in item.numbers:
+            if title is not None and title <= number < until:
+                continue
+            if title is not None and page.contains(number, title) and page.tags[number] == "a":
+                continue
+            marked = _DATE_CLASS.search(page.attribute(number, "class")) is not None or page.tags[number] == "time"
+            for text in self._date_texts(number, whole=marked):
+                found = self._dates.written(text) if len(text) <= (100 if marked else 60) else None
+                if found is not None and found.has_year:
+                    return found
+                best = best or found
+        return best or next(filter(None, map(self._dates.written, self._text_after(item))), None)
+
+    def _date_texts(self, number: int, *, whole: bool) -> Iterable[str]:
+        """Texts at this element: its own and those between its children, or all of it together."""
+        element = self._page.elements[number]
+        if whole:
+            yield self._page.text(number)
+            yield " ".join(str(part) for part in element.itertext())[:MAX_TEASER]
+        if element.text and (any(map(may_be_date, element.text)) or is_named_day(element.text)):
+            yield element.text.strip()
+        for child in element:
+            if child.tail and len(child.tail) < 80 and any(map(may_be_date, child.tail)):
+                yield child.tail.strip()
+
+    def _text_after(self, item: Item) -> Iterable[str]:
+        """The text behind an item that is nothing but a link, as in the index of a directory."""
+        links = (self._page.elements[start] for start, _ in item.spans if self._page.tags[start] == "a")
+        return [link.tail.strip() for link in links if link.tail and len(link.tail) < 80]
+
+    # --- The dates of a list
+
+    def fill_column(self, entries: dict[str, PageEntry], columns: Sequence[Sequence[str]]) -> None:
+        known = [entry.published for entry in entries.values()]
+        month_first = (self._page.language or "").lower()[:2] in _MONTH_FIRST
+        found = short_dates(columns, known, self._dates.now, month_first=month_first)
+        for key, before, time in zip(list(entries), known, found, strict=True):
+            if before is None and time is not None:
+                entries[key] = replace(entries[key], published=time)
+
+    def short_texts(self, item: Item) -> list[str]:
+        """Texts of elements and beside them that are too short to say more than a day or a time."""
+        elements = (self._page.elements[number] for number in item.numbers)
+        texts = (text for element in elements for text in (element.text, element.tail) if text and len(text) < 60)
+        return [
+            short for text in texts if 3 < len(short := text.strip(" \t\r\n·•|,")) <= MAX_SHORT and short[-1] != "%"
+        ]
+
+    def finish(self, entries: dict[str, PageEntry]) -> None:
+        self._move_events(entries)
+        self._date_by_titles(entries)
+
+    def _move_events(self, entries: dict[str, PageEntry]) -> None:
+        """Days without a year that ascend from now on are those of events to come, not of last year."""
+        now = self._dates.now
+        known = {key: self._without_year[e.url] for key, e in entries.items() if e.url in self._without_year}
+        guessed = {key: found for key, found in known.items() if found.time <= now}
+        days = [found.time for found in guessed.values()]
+        if len(known) < 3 or len(days) < 2 or days != sorted(set(days)) or days[0] > now - _HALF_A_YEAR:
+            return
+        for key, found in guessed.items():
+            entries[key] = replace(entries[key], published=found.in_year(year_number(found.time) + 1))
+
+    def _date_by_titles(self, entries: dict[str, PageEntry]) -> None:
+        """“Minutes of 3 May 2026”: the only date there is, if nearly all titles have one."""
+        if any(entry.published is not None for entry in entries.values()):
+            return
+        found = {key: self._dates.written(entry.title) for key, entry in entries.items()}
+        known = {key: date.time for key, date in found.items() if date is not None and date.has_year}
+        if len(known) >= 0.8 * len(entries) and all(time <= self._dates.now for time in known.values()):
+            entries.update({key: replace(entries[key], published=time) for key, time in known.items()})
