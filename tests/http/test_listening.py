@@ -260,7 +260,8 @@ async def test_a_digest_is_read_aloud_from_its_page(spoken_desk: Desk, listener:
             tx, listener.user_id, DigestScope(), model="", language="en", since=now - 1, now=now
         )
         await digests.finish(tx, digest_id, text, model="extract", language="en", entries=1, now=now)
-    assert f'action="/digests/{digest_id}/listen"' in (await browser.get(f"/digests/{digest_id}")).text
+    shown = (await browser.get(f"/digests/{digest_id}")).text
+    assert f'action="/digests/{digest_id}/listen"' in shown and "Listen · 1 min" in shown
     answer = await browser.post(f"/digests/{digest_id}/listen", headers=OWN_PAGE, follow_redirects=True)
     assert answer.url.path == f"/digests/{digest_id}" and "It is being read aloud." in answer.text
     await _work(spoken_desk)

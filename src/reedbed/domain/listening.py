@@ -15,6 +15,8 @@ MAX_REQUEST = 1_200
 """Characters of one request: endpoints take at most 4,096, and models lose their way in long texts."""
 CHAPTER_PAUSE, PART_PAUSE = 1.0, 0.35
 """Seconds of silence."""
+SPOKEN_PER_MINUTE = 850
+"""Characters, with pauses."""
 RETENTION: Millis = 30 * DAY
 """How long what was read aloud is kept."""
 MAX_KEPT = 50

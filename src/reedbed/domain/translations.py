@@ -86,6 +86,10 @@ class TranslationState:
     """The entry has changed since it was translated."""
 
 
+SERVICES = {"libretranslate": "LibreTranslate", "deepl": "DeepL"}
+"""Names of services, as they write them. A model is shown by its own name."""
+
+
 def is_translation(variant: str) -> bool:
     return variant.startswith(f"{KIND}:")
 

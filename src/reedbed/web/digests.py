@@ -12,6 +12,7 @@ from reedbed.domain import digests
 from reedbed.domain import digests as cited
 from reedbed.domain.digests import Digest, DigestScope, minute_of
 from reedbed.domain.errors import Invalid, NotFound, Unavailable
+from reedbed.domain.listening import SPOKEN_PER_MINUTE
 from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import Instant
@@ -341,10 +342,16 @@ async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller,
         scopes = await scopes_of(tx, caller.user_id)
     image = image_urls_for_page(runtime).one(digest.text.image or None) or ""
     view = digest_page(digest, scopes, runtime.now(), zone_of(request), image)
-    view = replace(view, can_listen=runtime.speech.speaker is not None)
+    view = replace(view, can_listen=runtime.speech.speaker is not None, listening_time=_listening_time(digest))
     if is_htmx(request):
         return await page(request, "digests/page.html", view, block="digest")
     return await app_page(request, runtime, caller, "digests/page.html", view)
+
+
+def _listening_time(digest: Digest) -> str:
+    spoken = sum(len(sentence.text) for paragraph in digest.text.paragraphs for sentence in paragraph.sentences)
+    spoken += sum(len(source.title) for source in digest.text.sources)
+    return ngettext("%(num)s min", "%(num)s min", max(1, round(spoken / SPOKEN_PER_MINUTE)))
 
 
 @router.post("/digests/{digest_id}/delete")

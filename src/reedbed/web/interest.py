@@ -33,7 +33,7 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 from reedbed.store.interest import Ranking
 from reedbed.web.forms import FormFlag, Text
-from reedbed.web.i18n import ngettext, translate
+from reedbed.web.i18n import language_name, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.entries import ArticleView, EntryRowView
@@ -148,7 +148,7 @@ def _name(kind: str, label: str) -> str:
         case "word" | "phrase":
             return translate("“%(words)s”", words=label)
         case "language":
-            return translate("texts in the language %(code)s", code=label)
+            return translate("texts in the language %(code)s", code=language_name(label) or label)
         case "length":
             names = {"short": translate("short texts"), "long": translate("long texts")}
             return names.get(label, translate("texts of middle length"))

@@ -15,6 +15,7 @@ from reedbed.domain.highlights import check_marked_words
 from reedbed.domain.languages import LANGUAGES, match_language
 from reedbed.domain.published_feeds import PublishedFeed
 from reedbed.domain.times import Instant
+from reedbed.domain.translations import SERVICES
 from reedbed.domain.users import Caller, Preferences
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.services.auth import check_confirmed
@@ -192,7 +193,7 @@ def _translation_settings(runtime: Runtime, preferences: Preferences) -> Transla
         read=preferences.languages_read,
         automatic=preferences.auto_translate,
         in_apps=preferences.translations_in_apps,
-        service=translator.name if translator.is_remote else "",
+        service=SERVICES.get(translator.name, translator.name) if translator.is_remote else "",
         allowed=preferences.remote_ai,
     )
 

@@ -35,7 +35,7 @@ function turn(by) {
   if (next) enlarge(next);
 }
 
-const LISTED = ".row img:not(.fav), .pics img, .recordings img, .ep > img";
+const LISTED = ".row img:not(.fav), .pics img, .recordings img, .ep > img, .digest img";
 
 // An image that cannot be had leaves no empty frame.
 function takeAway(image) {

@@ -12,7 +12,7 @@ from reedbed.domain.highlights import mark_words_in_html
 from reedbed.domain.records import record
 from reedbed.domain.text import text_direction
 from reedbed.domain.times import Instant
-from reedbed.domain.translations import TranslationState, View, same_language
+from reedbed.domain.translations import SERVICES, TranslationState, View, same_language
 from reedbed.domain.users import User, read_languages
 from reedbed.services.images import Pictures
 from reedbed.services.runtime import Runtime
@@ -125,7 +125,7 @@ def _note(state: TranslationState, now: Instant, zone: tzinfo) -> str:
     parts = [
         translate(
             "Translated by %(who)s at %(when)s. Names and figures can be wrong.",
-            who=made.provider,
+            who=SERVICES.get(made.provider, made.provider),
             when=full_time(made.made_at, now, zone).words,
         )
     ]

@@ -59,6 +59,7 @@ class DigestPage:
     left_out: str = ""
     can_listen: bool = False
     """The server can read it aloud."""
+    listening_time: str = ""
 
 
 @record
