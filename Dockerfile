@@ -15,6 +15,11 @@ RUN /opt/tools/bin/uv pip install --python /opt/reedbed/bin/python --compile-byt
       --build-constraints requirements/build.txt .
 
 FROM python:3.12-slim
+# With PACKAGES="espeak-ng ffmpeg" the image can also read aloud.
+ARG PACKAGES=
+RUN if [ -n "$PACKAGES" ]; then \
+      apt-get update && apt-get install -y --no-install-recommends $PACKAGES && rm -rf /var/lib/apt/lists/*; \
+    fi
 RUN useradd --system --uid 10001 --home-dir /data --shell /usr/sbin/nologin reedbed \
  && install -d -o reedbed -g reedbed -m 0700 /data
 COPY --from=build /opt/reedbed /opt/reedbed

@@ -182,7 +182,7 @@ def read_wave_rate(length: int, spoken: Spoken) -> int:
     ],
 )
 async def test_a_program_that_misbehaves_is_ended(desk: Desk, program: str, reason: str) -> None:
-    _use(desk, SpeechProgram(program, timeout=1, max_bytes=20_000_000))
+    _use(desk, SpeechProgram(program, timeout=1, max_bytes=1_000_000))
     began = time.monotonic()
     spoken = await _listen(desk, await _entry(desk))
     assert time.monotonic() - began < 10

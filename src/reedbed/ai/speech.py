@@ -135,7 +135,8 @@ def _limit(pid: int) -> None:
     if prlimit is None:
         return
     try:
-        prlimit(pid, resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+        # Not the address space: each thread of a program reserves 64 MB of it and uses little.
+        prlimit(pid, resource.RLIMIT_DATA, (MAX_MEMORY, MAX_MEMORY))
         prlimit(pid, resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
         prlimit(pid, resource.RLIMIT_FSIZE, (MAX_BYTES, MAX_BYTES))
     except (ProcessLookupError, PermissionError):
