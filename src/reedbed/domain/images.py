@@ -21,6 +21,11 @@ WIDTHS = (160, 480, 960)
 
 _SMALL_KEY = "small:"
 
+_IMAGE = re.compile(r"<img [^<>]*>")
+_TITLE = re.compile(r' title="([^"]*)"')
+_ALTERNATIVE = re.compile(r' alt="([^"]*)"')
+_SPACES_IN_SENTENCE = 3
+
 _SIGNATURE_BYTES = 16
 _PURPOSE = b"image\0"
 
@@ -37,6 +42,27 @@ _SVG = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*(?:<!DOCTYPE svg[^>\[]*>\s*)?<svg[\s>]", re.DOTALL
 )
 _AVIF_BRANDS = frozenset({b"avif", b"avis"})
+
+
+def title_text(image: str) -> str | None:
+    """What the tooltip of a clean `<img>` says, if it is a sentence of its own: comics put a joke there."""
+    title = _TITLE.search(image)
+    if title is None or title[1].count(" ") < _SPACES_IN_SENTENCE:
+        return None
+    alternative = _ALTERNATIVE.search(image)
+    return None if alternative and alternative[1] == title[1] else title[1]
+
+
+def print_title_texts(clean_html: str) -> str:
+    """The markup with each title text below its picture: few see a tooltip, and nobody on a phone."""
+    if ' title="' not in clean_html:
+        return clean_html
+    return _IMAGE.sub(_with_title_text, clean_html)
+
+
+def _with_title_text(image: re.Match[str]) -> str:
+    text = title_text(image[0])
+    return f'{image[0]}<small class="title-text">{text}</small>' if text else image[0]
 
 
 def signed_path(secret: bytes, url: str) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from reedbed.domain.images import title_text
 from reedbed.ingest.sanitize.cleaner import bounded
 from reedbed.ingest.sanitize.rules import absolute_web_url
 
@@ -44,6 +45,8 @@ _FOOTNOTE_MARK = re.compile(
     r"<sup[^<>]*>\s*(?:<a[^<>]*>\s*\[?\w{1,3}\]?\s*</a>|\[(?:<a[^<>]*>)?\w{1,3}(?:</a>)?\])\s*</sup>"
     r"|<a[^<>]*>\s*<sup[^<>]*>\s*\[?\w{1,3}\]?\s*</sup>\s*</a>"
 )
+# The link that stands for a player, see sanitize/media.py.
+_PLAYER = re.compile(r"▶ [^<]{1,80}</a>")
 _PREFORMATTED = re.compile(r"(<pre[ >].*?</pre>)", re.DOTALL)
 # Clean markup escapes no other characters.
 _ESCAPED_CHARS = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}
@@ -71,11 +74,20 @@ class ContentDigest(NamedTuple):
 def digest_content(clean_html: str) -> ContentDigest:
     lines = _lines(clean_html)
     text = "\n".join(lines)
-    shown = clean_text(_FOOTNOTE_MARK.sub("", clean_html)) if "<sup" in clean_html else text
+    first = _first_words(clean_html, text)
     # Spaces are already collapsed, so the preview needs no more than its own length.
-    preview = _cut_line(shown[: PREVIEW_LENGTH + 1].replace("\n", " "), PREVIEW_LENGTH)
+    preview = _cut_line(first[: PREVIEW_LENGTH + 1].replace("\n", " "), PREVIEW_LENGTH)
     words = text.count(" ") + len(lines) + _words_without_spaces(text)
     return ContentDigest(text, preview, lead_image(clean_html), words)
+
+
+def _first_words(clean_html: str, text: str) -> str:
+    """What a row shows: without captions, marks of footnotes and players; of a lone picture, its caption or title."""
+    if any(map(clean_html.__contains__, ("<figcaption", "<sup", "▶ "))):
+        return prose_text(_PLAYER.sub("</a>", clean_html)) or text
+    if not text and (image := _IMAGE.search(clean_html)) and (title := title_text(image[0])):
+        return clean_text(title)
+    return text
 
 
 def clean_text(clean_html: str) -> str:

@@ -33,6 +33,21 @@ async def test_a_note_without_a_title_is_shown_as_its_text(
     assert page.count(" data-post") == 2
 
 
+async def test_the_title_text_of_a_picture_is_printed(reader: Client, site: FeedSite, harness: RuntimeHarness) -> None:
+    joke = "Version 4 is a promise &amp; no more."
+    picture = "<img src='https://e.example/%s.png' alt='Four people' title='%s'>"
+    site.publish("Versions", key="comic", content=picture % ("comic", joke))
+    site.publish("The harbour", key="photo", content=picture % ("photo", "IMG_2342") + "<p>Seen at dusk.</p>")
+    await harness.follow(site.feed_url(), user_id=reader.user_id)
+    await harness.check()
+    rows = (await reader.get("/all")).text
+    assert f"<p dir=auto>{joke}" in rows
+    urls = re.findall(r'<a href="(/all/entry/\d+)"', rows)
+    pages = [(await reader.get(url)).text for url in urls]
+    assert [f'<small class="title-text">{joke}</small>' in page for page in pages].count(True) == 1
+    assert not any("IMG_2342</small>" in page for page in pages)
+
+
 async def test_a_video_is_played_in_a_document_that_frames_its_site_alone(reader: Client) -> None:
     answer = await reader.get("/player/youtube/abcdefghijk")
     assert answer.status_code == 200

@@ -41,6 +41,26 @@ def test_text_that_looks_like_markup_stays_text() -> None:
     assert digest_content(clean_html("<p>&lt;img src=x&gt;</p>", None)).text == "<img src=x>"
 
 
+def test_a_preview_is_of_the_text_itself() -> None:
+    html = (
+        '<figure><img src="https://e.example/a.png"><figcaption>Seen from the lock.</figcaption></figure><p>The council'
+        ' voted.<sup><a href="#fn1">1</a></sup> It is done.</p><iframe src="https://www.youtube.com/embed/a1b2c3d4e5f">'
+        "</iframe><p>See?</p>"
+    )
+    digest = digest_content(clean_html(html, None))
+    assert digest.preview == "The council voted. It is done. See?"
+    assert "Seen from the lock." in digest.text
+
+
+def test_the_preview_of_a_lone_picture_is_what_is_said_with_it() -> None:
+    picture = '<img src="https://e.example/a.png" alt="A comic" title="%s">'
+    joke = picture % "Version 4 is a promise &amp; no more."
+    assert digest_content(clean_html(joke, None)).preview == "Version 4 is a promise & no more."
+    assert digest_content(clean_html(picture % "IMG_2342", None)).preview == ""
+    captioned = f"<figure>{joke}<figcaption>At dusk.</figcaption></figure>"
+    assert digest_content(clean_html(captioned, None)).preview == "At dusk."
+
+
 def test_hostile_markup_gives_words_alone() -> None:
     assert plain_text("<p>One<script>alert(1)</script></p><style>x</style><p>two") == "One two"
 

@@ -11,6 +11,7 @@ from reedbed.domain.entries import Entry, EntryRow
 from reedbed.domain.feeds import Enclosure as EntryEnclosure
 from reedbed.domain.highlights import Highlight as KeptHighlight
 from reedbed.domain.highlights import mark_words_in_html, mark_words_in_text
+from reedbed.domain.images import print_title_texts
 from reedbed.domain.playback import Recording, play_url, recordings_of
 from reedbed.domain.subscriptions import SubscribedFeedRow
 from reedbed.domain.summaries import EXTRACT, MIN_WORDS, ModelWait, SummaryState
@@ -70,7 +71,7 @@ def build_article(
         feed_url=f"/feed/{feed.subscription_id}" if feed else "/all",
         mark=feed_mark(title, row.feed_id, feed.icon_id if feed else None),
         when=when if row.published_at is not None else seen(when),
-        body=Markup(mark_words_in_html(marked_words, pictures.in_html(content))),  # noqa: S704  sanitised when stored
+        body=_body(content, pictures, marked_words),
         marked_title=Markup(mark_words_in_text(marked_words, row.title) or ""),  # noqa: S704  escaped before
         list_url=place.list_address() if place else "/all",
         feed_id=row.feed_id,
@@ -95,6 +96,11 @@ def build_article(
         previous=_neighbour(around[0], place),
         next=_neighbour(around[1], place),
     )
+
+
+def _body(content: str, pictures: Pictures, marked_words: str) -> Markup:
+    shown = pictures.in_html(print_title_texts(content))
+    return Markup(mark_words_in_html(marked_words, shown))  # noqa: S704  sanitised when stored
 
 
 def _content(entry: Entry, feed: SubscribedFeedRow | None, *, show_full: bool | None) -> str:
