@@ -62,13 +62,17 @@ def test_nothing_moves_while_pictures_of_any_size_arrive(
     with signed_in(home.url) as client:
         followed = {"url": gallery(library, f"gallery-{way}")}
         feed = client.post("/api/v1/subscriptions", json=followed).raise_for_status().json()["feed_id"]
-        entries = f"/api/v1/entries?feed_id={feed}"
-        wait_for("the drawings", lambda: len(client.get(entries).json()["items"]) >= 20, seconds=60)
+        entries = f"/api/v1/entries?feed_id={feed}&limit=50"
+        wait_for("the drawings", lambda: len(client.get(entries).json()["items"]) == 24, seconds=60)
     page = walk(f"/feed/{feed}", way)
     expect(page.locator("#rows[data-density=pictures] .row").first).to_be_visible()
     page.evaluate(SHIFTS)
     until(page, PICTURES_ARE_THERE)
     keep_picture(page, "drawings", way)
+    title, time = (page.locator(f"#rows .row {part}").first.bounding_box() for part in ("h3", "time"))
+    assert title
+    assert time
+    assert abs(title["y"] + title["height"] / 2 - time["y"] - time["height"] / 2) < 4  # the source need not be named
     page.locator("#list-body").evaluate("body => body.scrollBy(0, body.clientHeight)")
     until(page, PICTURES_ARE_THERE)
     assert page.evaluate(SHIFTED) < 0.001, page.evaluate("window.moved")
