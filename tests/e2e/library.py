@@ -21,7 +21,7 @@ RICH = (
 LONG_WORD = "Donau" + "dampfschiff" * 12
 PARAGRAPH = "<p>" + "A hand goes round and empties the bucket that is due, whatever stands in the others. " * 8 + "</p>"
 WIDE_TABLE = (
-    "<table><thead><tr>"
+    "<table><caption>Values</caption><thead><tr>"
     + "".join(f"<th>A long heading of column {n}</th>" for n in range(9))
     + "</tr></thead><tbody><tr>"
     + "".join(f"<td>A value of row one, {n}</td>" for n in range(9))

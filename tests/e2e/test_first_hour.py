@@ -20,6 +20,10 @@ def test_looking_for_new_entries_tells_how_far_it_is(walk: Walk) -> None:
     expect(page.locator(".toast")).to_contain_text("Looking at")
     total = len(FEEDS)
     until(page, f"seen.some(text => text.endsWith(' of {total}'))")
+    assert page.evaluate("""() => {
+      const foot = document.getElementById("refresh-progress");
+      return !foot.textContent || !document.getElementById("checked").checkVisibility();
+    }""")
     until(page, "seen.at(-1) === ''")
 
 

@@ -160,6 +160,8 @@ def test_the_queue_is_sorted_and_taken_back(listening: tuple[Reedbed, Any], visi
     expect(page.locator(f"{BAR}[data-playing]")).to_be_visible()
     page.goto(f"{server.url}/recordings")
     expect(page.locator(".recordings h2")).to_have_count(2)
+    tops = "row => [...row.querySelectorAll('button')].map(one => Math.round(one.getBoundingClientRect().top))"
+    assert len(set(page.locator(".recordings li").first.evaluate(tops))) == 1  # all it can do, in one line
     page.goto(f"{server.url}/recordings?show=played")
     expect(page.locator(".recordings h2")).to_have_text(["A bench by the water"])
     assert violations(page) == []

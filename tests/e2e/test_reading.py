@@ -26,8 +26,10 @@ def test_footnotes_open_in_place_and_tables_scroll_inside(walk: Walk, way: Way) 
     page.get_by_role("link", name="\u21a9").click()
     expect(page.locator("#prose p", has_text="A timing wheel is a ring")).to_be_in_viewport()
 
-    table = page.get_by_role("region", name="Table: 9 columns")
+    table = page.get_by_role("region", name="Values. 9 columns")
     table.scroll_into_view_if_needed()
+    caption = "caption => getComputedStyle(caption).textAlign"
+    assert table.locator("caption").evaluate(caption) == "start"  # in view, however wide the table is
     before = table.locator("th").first.bounding_box()
     table.evaluate("box => (box.scrollLeft = 300)")
     after = table.locator("th").first.bounding_box()
@@ -145,11 +147,13 @@ def test_n_writes_a_note_on_the_selection_and_else_goes_on(walk: Walk) -> None:
         page.locator("#article h1").click()  # going on keeps it
     page.reload()
     expect(page.locator("#highlights textarea", has_text="A ring of buckets")).to_have_count(1)
+    until(page, "CSS.highlights.get('kept-yellow')?.size >= 1")
     _click_at(page, "timing wheel is a ring")
     page.locator("#highlights li[data-open] textarea").fill("A ring, after all")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#highlights li:not([data-open]) textarea", has_text="A ring, after all")).to_have_count(1)
-    page.evaluate("document.activeElement.blur()")
+    expect(page.locator("#highlights textarea:focus")).to_have_count(0)  # it is text again, and keys are keys
+    expect(page.locator("#highlights .note-acts:visible")).to_have_count(0)
     before = page.locator("#article h1").inner_text()
     page.keyboard.press("n")
     expect(page.locator("#article h1")).not_to_have_text(before)

@@ -161,6 +161,21 @@ def test_a_feed_stands_in_two_folders(walk: Walk, home: Reedbed) -> None:
             client.delete(f"/api/v1/folders/{id_}").raise_for_status()
 
 
+def test_a_menu_under_a_mouse_that_lies_still_is_for_the_keys(walk: Walk) -> None:
+    page = walk("/unread", DESK)
+    box = _line(page, "Feed bulk").first.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 80, box["y"] + 60)
+    _line(page, "Feed bulk").first.focus()
+    page.keyboard.press(".")
+    page.get_by_role("menuitem", name="Mute for a while").press("ArrowRight")
+    page.wait_for_timeout(500)  # longer than a mouse rests before it opens or closes something
+    expect(page.get_by_role("menuitem", name="For a week")).to_be_visible()
+    page.mouse.move(box["x"] + 90, box["y"] + 110, steps=4)
+    expect(page.get_by_role("menuitem", name="For a week")).to_have_count(0)
+    page.keyboard.press("Escape")
+
+
 def _also_in(page: Page, folder: str) -> None:
     _line(page, "Feed bulk").first.focus()
     page.keyboard.press(".")

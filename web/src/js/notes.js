@@ -158,12 +158,17 @@ const NOTE = ".note textarea";
 
 document.addEventListener("focusout", ({ target, relatedTarget }) => {
   if (target.matches?.(NOTE) && relatedTarget?.form !== target.form) keepNote(target);
+  const item = target.closest?.("li.note[data-open]");
+  if (!item || item.contains(relatedTarget) || sheet?.contains(item)) return;
+  item.removeAttribute("data-open"); // it stands there as text again
+  place();
 });
 addEventListener("pagehide", () => document.querySelectorAll(NOTE).forEach(keepNote));
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !event.target.matches(NOTE)) return;
   event.preventDefault();
-  event.target.form.requestSubmit();
+  if (sheet?.open) sheet.close();
+  else event.target.blur();
 });
 
 function keepNote(field) {

@@ -213,7 +213,11 @@ function hit(entry) {
   const excerpt = Object.assign(document.createElement("p"), { textContent: entry.matched?.excerpt.text ?? entry.summary });
   mark(excerpt, entry.matched?.excerpt.spans ?? [], "mark");
   const at = new Date(entry.published_at ?? entry.sort_at);
-  const time = Object.assign(document.createElement("time"), { className: "hint", textContent: at.toLocaleDateString(locale(), { day: "numeric", month: "short" }) });
+  const isToday = at.toDateString() === new Date().toDateString();
+  const when = isToday
+    ? at.toLocaleTimeString(locale(), { hour: "2-digit", minute: "2-digit" })
+    : at.toLocaleDateString(locale(), { day: "numeric", month: "short" });
+  const time = Object.assign(document.createElement("time"), { className: "hint", textContent: when });
   copy.append(time, excerpt);
   return copy;
 }
