@@ -128,8 +128,14 @@ def _runs_folding_one_to_one() -> re.Pattern[str]:
 def _fold_alphabet(text: str) -> str | None:
     if text.isascii():
         return _fold_ascii(text)
-    for alphabet in _ALPHABETS:
+    western, *others = _ALPHABETS
+    try:
+        return western.fold(text)
+    except UnicodeEncodeError as error:
+        foreign = text[error.start : error.end]
+    for alphabet in others:
         try:
+            alphabet.fold(foreign)  # short, and tells most alphabets apart
             return alphabet.fold(text)
         except UnicodeEncodeError:
             continue

@@ -40,3 +40,10 @@ def test_a_word_is_kept_up_to_its_limit(length: int) -> None:
 def test_long_words_side_by_side_are_all_cut() -> None:
     text = " ".join(["y" * 250, "z" * 200, "w" * 201])
     assert [len(word) for word in search_words("", text).text.split()] == [200, 200, 200]
+
+
+@pytest.mark.parametrize("word", ["Příliš žluťoučký", "Приве́т, мир", "Καλημέρα κόσμε", "ışık ğüş"])
+@pytest.mark.parametrize("before", ["", "Plain words 🙂 — ", "ü ", "日本 "])
+def test_each_alphabet_is_folded_alike_wherever_it_begins(word: str, before: str) -> None:
+    text = f"{before}{word} {word}"
+    assert index_text(text).split() == slowly(text)

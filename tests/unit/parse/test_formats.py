@@ -1,3 +1,5 @@
+import pytest
+
 from reedbed.domain.feeds import Author, CheckSchedule, Enclosure, ParsedFeed
 from reedbed.domain.times import HOUR, MINUTE
 from reedbed.ingest.parse.fallback import read_with_feedparser
@@ -149,3 +151,10 @@ def test_an_atom_id_is_left_as_it_is() -> None:
         damaged = read_with_feedparser(document.encode(), content_type=None, url="https://u.example/feed")
         assert isinstance(damaged, ParsedFeed)
         assert damaged.entries[0].guid == "Abc/1"
+
+
+@pytest.mark.parametrize("attribute", ['href = "/notes"', "HREF  =  '/notes'", 'href= "/notes"', 'href ="/notes"'])
+def test_links_with_spaces_in_their_tag_lead_from_the_page_of_the_entry(attribute: str) -> None:
+    words = f"<p>a = b</p><script>x = 1</script><a {attribute}>Notes</a>"
+    entry = item(f"<link>https://site.example/1</link><description><![CDATA[{words}]]></description>")
+    assert "https://site.example/notes" in entry.content

@@ -378,3 +378,18 @@ def test_any_other_drawing_is_dropped(svg: str) -> None:
 def test_end_tags_that_are_missing_are_written_as_a_parser_does(html: str, clean: str) -> None:
     assert clean_html(html, BASE) == clean
     assert clean_html(clean, BASE) == clean
+
+
+def test_a_tag_that_was_seen_before_is_read_for_its_own_page() -> None:
+    quotation = '<blockquote class="q" cite="/a">Words</blockquote>'
+    for base in ("https://one.example/", "https://two.example/"):
+        assert clean(quotation, base) == f'<blockquote cite="{base}a">Words</blockquote>'
+    for linked in ("", '<a href="#x">Up</a>'):
+        assert (' id="fn-x"' in clean(f'<p class="q" id="x">Words</p>{linked}')) is bool(linked)
+
+
+def test_however_many_kinds_of_tags_a_site_has_each_is_read_right() -> None:
+    for number in range(2_500):
+        assert clean(f'<td class="c{number}" style="x">') == ""
+        assert clean(f'<p class="c{number}">{number}</p>') == f"<p>{number}</p>"
+        assert clean(f'<ol start="{number}"><li>One</li></ol>') == f'<ol start="{number}"><li>One</li></ol>'

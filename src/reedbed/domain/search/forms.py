@@ -47,10 +47,13 @@ class KnownWords:
     def __init__(self) -> None:
         self._words: dict[str, set[str]] = {}
 
-    def unknown(self, language: str, words: SearchWords) -> set[str]:
-        found = set(words.text.split())
-        found.update(words.title.split())
-        return found - self._words.get(language, set())
+    def unknown(self, language: str, words: Iterable[SearchWords]) -> set[str]:
+        found = set[str]()
+        for indexed in words:
+            found.update(indexed.text.split())
+            found.update(indexed.title.split())
+        found -= self._words.get(language, set())
+        return found
 
     def remember(self, forms: Iterable[WordForm]) -> None:
         for form in forms:

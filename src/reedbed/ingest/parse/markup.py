@@ -150,7 +150,8 @@ _ATTRIBUTE = re.compile(
 # that must be cheap.
 _MAYBE_RELATIVE = re.compile(
     r"=(?:(?<=[hH][rR][eE][fF]=)|(?<=[sS][rR][cC]=)|(?<=[sS][rR][cC][sS][eE][tT]=)|(?<=poster=)|(?<=cite=)"
-    r"|(?<=\s=))"
+    # With white space before the `=`: the ends of these names, so that ` = ` in a script or in prose is none of them.
+    r"|(?<=\s\s=)|(?<=(?:[eE][fFtTrR]|[rR][cC]|[tT][eE])\s=))"
     r"(?!\"https?:)"
 )
 _SRCSET = re.compile(r"(\ssrcset\s*=\s*)(\"[^\"]*\"|'[^']*')", re.IGNORECASE)

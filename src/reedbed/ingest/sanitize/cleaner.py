@@ -152,7 +152,10 @@ def _nh3_cleaner(tags: set[str]) -> nh3.Cleaner:
 _PARSERS = (_nh3_cleaner(set(ELEMENTS)), *[_nh3_cleaner(set(ELEMENTS) - {"span"})] * 4)
 _TEXT_PARSER = _nh3_cleaner(set())
 
-_NOSCRIPT_OR_EMBED = re.compile(r"<(?:noscript|iframe|embed|object|amp-youtube)", re.IGNORECASE)
+_NOSCRIPT_OR_EMBED = re.compile(
+    r"<(?=[nieoaNIEOA])(?:noscript|iframe|embed|object|amp-youtube)",  # the first letter decides quickly
+    re.IGNORECASE,
+)
 _LINE_FEEDS_AFTER_PRE = re.compile(r"(<pre(?: [^>]*)?>)\n+")
 _BREAKS = re.compile(r"<br>\s*<br>\s*<br>\s*(?:<br>\s*)*")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n\s*")

@@ -67,6 +67,10 @@ _PLAIN_STARTS: dict[str, Start] = {
     "span": ("/span", _UNWRITTEN, "", 0),
     "style": ("/style", _SUPPRESSED, "", 0),
 }
+# Start tags seen before whose attributes mean the same on every page.
+_known_starts: dict[str, Start] = {}
+_MAX_REMEMBERED, _MAX_REMEMBERED_TAG = 1_000, 200
+_PAGE_ATTRIBUTES = frozenset(("cite", "href", "id", "name", "poster", "src", "srcset"))
 
 
 # Every tag of every entry passes here, so the common cases are inlined.
@@ -92,7 +96,7 @@ def write_clean(html: str, page: Page) -> str | None:
                 if chunk.startswith(("/", "!")):
                     return None
                 continue
-            start = _PLAIN_STARTS.get(tag) or _start(tag, parent, page)
+            start = _PLAIN_STARTS.get(tag) or _known_starts.get(tag) or _start(tag, parent, page)
             if closed and paragraphs and (start is None or start[1].block) and _ends_paragraph(stack, tag, start):
                 start, parent = _end_paragraph(stack, out, weight, start)
                 end_tag, paragraphs = stack[-1][0] if stack else None, paragraphs - 1
@@ -184,7 +188,17 @@ def _start(tag: str, parent: Element, page: Page) -> Start | None:
         case _ if element.void:
             return ("", element, f"<{element.name}{_checked(element, attributes, page)}>", element.name == "hr")
         case _:
-            return _element(name, element, _checked(element, attributes, page))
+            start = _element(name, element, _checked(element, attributes, page))
+            if len(tag) <= _MAX_REMEMBERED_TAG and _PAGE_ATTRIBUTES.isdisjoint(attributes):
+                _remember(tag, start)
+            return start
+
+
+def _remember(tag: str, start: Start) -> None:
+    """Editors write the same classes and styles around every paragraph of a site."""
+    if len(_known_starts) >= _MAX_REMEMBERED:
+        _known_starts.clear()
+    _known_starts[tag] = start
 
 
 def _attributes(source: str) -> dict[str, str] | None:

@@ -55,15 +55,15 @@ async def find_forms(tx: Tx, query: SearchQuery) -> SearchQuery:
 
 def unknown_forms(known: KnownWords, indexed: Iterable[TextInLanguage]) -> list[WordForm]:
     """The words of these texts that are not known to be in the vocabulary, with their stems."""
-    unknown: dict[str, set[str]] = {}
+    by_language: dict[str, list[SearchWords]] = {}
     for declared, words in indexed:
         language = language_of(declared, words)
         if language is not None:
-            unknown.setdefault(language, set()).update(known.unknown(language, words))
+            by_language.setdefault(language, []).append(words)
     return [
         WordForm(language, stem, word)
-        for language, fresh in unknown.items()
-        for word in fresh
+        for language, entries in by_language.items()
+        for word in known.unknown(language, entries)
         if has_forms(word)
         for stem in stems(language, word)
     ]
