@@ -81,6 +81,7 @@ audit: $(STAMPS)/package ## ask the registries about known holes in dependencies
 	@$(BIN)/python scripts/audit.py
 
 bench: test-deps $(STAMPS)/bench ## the benchmarks; `make bench ONLY="parse fetch"` for some of them
+	@$(BIN)/python -m compileall -q src/reedbed
 	$(BIN)/python -m bench $(ONLY)
 
 lock: $(STAMPS)/uv ## compile the requirement files; LOCK_FLAGS=--upgrade moves to the newest versions

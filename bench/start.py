@@ -1,12 +1,12 @@
 """Start-up and idleness of a real `reedbed serve`: CPU to the first answer, and memory at rest."""
 
-import os
 import tempfile
 import time
 from pathlib import Path
 
 import httpx
 
+from bench.process_cpu import cpu_seconds, pss_mb
 from bench.table import record
 from tests.processes import Reedbed, reedbed
 from tests.servers import free_port
@@ -16,7 +16,6 @@ DESCRIPTION = "CPU of a second start to its first answer, idle memory, the page'
 CPU_GOAL = 0.8
 IDLE_GOAL_MB = 85
 LOADED_GOAL_MB = 100
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -30,22 +29,12 @@ def main() -> None:
 
 def _measure(server: Reedbed) -> None:
     pid = server.process.pid
-    to_first_answer = _cpu(pid)
+    to_first_answer = cpu_seconds(pid)
     record("second start to first answer", to_first_answer, "s CPU", compared_to="goal", other=CPU_GOAL)
     time.sleep(3)
-    record("memory, idle", _pss_mb(pid), "MB PSS", compared_to="goal", other=IDLE_GOAL_MB)
-    before = _cpu(pid)
+    record("memory, idle", pss_mb(pid), "MB PSS", compared_to="goal", other=IDLE_GOAL_MB)
+    before = cpu_seconds(pid)
     time.sleep(5)
-    record("idle CPU in a minute", (_cpu(pid) - before) * 12, "s CPU", compared_to="a second", other=1.0)
+    record("idle CPU in a minute", (cpu_seconds(pid) - before) * 12, "s CPU", compared_to="a second", other=1.0)
     httpx.get(f"{server.url}/login").raise_for_status()
-    record("memory after a page", _pss_mb(pid), "MB PSS", compared_to="goal", other=LOADED_GOAL_MB)
-
-
-def _cpu(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-def _pss_mb(pid: int) -> float:
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024 / 1_000_000
+    record("memory after a page", pss_mb(pid), "MB PSS", compared_to="goal", other=LOADED_GOAL_MB)
