@@ -121,6 +121,13 @@ async def test_a_page_without_a_list_is_not_followed(harness: RuntimeHarness, si
         await follow_page(harness.runtime, await harness.person(), address)
 
 
+async def test_a_page_that_is_too_large_is_called_a_page(harness: RuntimeHarness, site: FeedSite) -> None:
+    user = await harness.person()
+    url = site.page("/news", feeds=(), body="<p>x</p>" * 1_400_000)
+    with pytest.raises(Invalid, match=r"The page is too large: it has more than 10 MB\."):
+        await follow_page(harness.runtime, user, url)
+
+
 async def test_each_user_has_a_recipe_of_their_own(harness: RuntimeHarness, site: FeedSite) -> None:
     address = put(site, range(6))
     ann, ben = await harness.person(), await harness.person()

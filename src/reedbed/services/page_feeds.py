@@ -196,10 +196,18 @@ async def _fetch_typed(runtime: Runtime, text: str, user_id: int | None) -> tupl
         if not isinstance(outcome, Failed) or outcome.status is not None:
             break
     if isinstance(outcome, Failed | Gone | Throttled):
-        raise Invalid(outcome.failure, field="url")
+        raise Invalid(_of_page(outcome.failure), field="url")
     if not isinstance(outcome, Fetched):
         raise Invalid(Failure(FailureCode.UNCHANGED), field="url")
     return url, outcome
+
+
+def _of_page(failure: Failure) -> Failure:
+    """The failure of a download, which speaks of a feed."""
+    size = str(failure.params.get("size", ""))
+    if failure.code is FailureCode.FEED_TOO_LARGE and size.endswith(" MB"):
+        return Failure(FailureCode.LIST_PAGE_TOO_LARGE, {"size": size.removesuffix(" MB")})
+    return failure
 
 
 async def _fetch(runtime: Runtime, url: str, user_id: int | None) -> Outcome:
