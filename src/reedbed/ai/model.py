@@ -1,13 +1,13 @@
-"""The interface of a language model, and a mock model for development that sends nothing anywhere."""
+"""The interface of a language model, a mock model that sends nothing anywhere, and the model of a plugin."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
 from typing import Any, Literal, Protocol
 
 import orjson
 
-from reedbed.domain.failures import Failure
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.framing import SCORES
 from reedbed.domain.records import record
 from reedbed.domain.times import Millis
@@ -72,6 +72,7 @@ class Model(Protocol):
 
 _TITLE = re.compile(r"^Title: (.*)$", re.MULTILINE)
 _NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
+MAX_ANSWER = 1_000_000
 
 
 class MockModel:
@@ -137,3 +138,36 @@ _WRITERS: Mapping[str, Callable[[Prompt], dict[str, object]]] = {
     "framing": _framing,
     "translation": _translation,
 }
+
+
+class PluginModel:
+    is_remote = True
+    """It may send texts anywhere, so each user is asked."""
+
+    def __init__(self, name: str, ask: Callable[[Mapping[str, Any]], Awaitable[Any]]) -> None:
+        self.name = name
+        self._ask = ask
+
+    async def ask(self, prompt: Prompt) -> Completion | ModelError:
+        request = {
+            "instructions": prompt.instructions,
+            "material": prompt.material,
+            "schema": dict(prompt.schema),
+            "most_tokens": prompt.most_tokens,
+            "temperature": prompt.temperature,
+        }
+        try:
+            text = await self._ask(request)
+        except Exception as error:
+            failure = Failure(FailureCode.PLUGIN_FAILED, {"name": self.name, "error": str(error)})
+            return ModelError("temporary", failure)
+        return Completion(text, prompt.estimate, len(text) // 3)
+
+    async def close(self) -> None:
+        pass
+
+
+def checked_answer(answer: object) -> str:
+    if not isinstance(answer, str) or not 0 < len(answer) <= MAX_ANSWER:
+        raise ValueError(f"ask_model must return a text of at most {MAX_ANSWER} characters")
+    return answer

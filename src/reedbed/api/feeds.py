@@ -8,12 +8,11 @@ from pydantic import Field
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.failures import failure_message
 from reedbed.domain.pagination import page_limit
-from reedbed.domain.records import record
+from reedbed.domain.records import UNSET, record
 from reedbed.domain.refresh.schedule import explain
 from reedbed.domain.subscriptions import SubscribedFeed
 from reedbed.domain.text import storable
 from reedbed.domain.times import SECOND
-from reedbed.domain.unset import UNSET
 from reedbed.http.auth import CurrentAdmin, CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel, FailureName, FailureText, JsonId, ListPage, ResponseModel, Timestamp
 from reedbed.http.params import IdPath, PageCursor, PageLimit, next_offset, read_offset

@@ -6,9 +6,8 @@ from fastapi import Response
 from pydantic import AwareDatetime, Field
 
 from reedbed.domain.errors import NotFound
-from reedbed.domain.records import record
+from reedbed.domain.records import UNSET, record
 from reedbed.domain.times import from_datetime
-from reedbed.domain.unset import UNSET
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import RefreshLimit
 from reedbed.http.models import ApiModel, JsonId, ListPage, ResponseModel

@@ -9,11 +9,10 @@ from pydantic import AwareDatetime, ConfigDict, Field
 from reedbed.api.feeds import FeedResponse, feed_response
 from reedbed.domain.errors import Invalid, NotFound, ReedbedError
 from reedbed.domain.pagination import page_limit
-from reedbed.domain.records import record
+from reedbed.domain.records import UNSET, record
 from reedbed.domain.subscriptions import Subscription, SubscriptionFilter
 from reedbed.domain.text import storable
 from reedbed.domain.times import SECOND, from_datetime
-from reedbed.domain.unset import UNSET
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.dependencies import RefreshLimit
 from reedbed.http.errors import body_of

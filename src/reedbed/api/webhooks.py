@@ -6,8 +6,7 @@ from fastapi import Response
 from pydantic import Field
 
 from reedbed.domain.pagination import page_limit
-from reedbed.domain.records import record
-from reedbed.domain.unset import UNSET
+from reedbed.domain.records import UNSET, record
 from reedbed.domain.webhooks import CHOOSABLE, Webhook, read_events
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.models import ApiModel, FailureName, FailureSentence, JsonId, ListPage, ResponseModel, Timestamp

@@ -230,7 +230,7 @@ def _models(settings: Settings, plugins: Plugins) -> tuple[Model | None, Model |
 
 
 def _plugin_model(name: str, plugins: Plugins) -> Model:
-    from reedbed.ai.plugins import PluginModel, checked_answer
+    from reedbed.ai.model import PluginModel, checked_answer
 
     async def ask(request: Mapping[str, Any]) -> str:
         return await plugins.call(name, "ask_model", lambda hook: checked_answer(hook(request)))

@@ -19,10 +19,9 @@ from reedbed.domain.feeds import (
     check_username,
 )
 from reedbed.domain.framing import FeedFraming, check_prompt, check_root_domain
-from reedbed.domain.records import record
+from reedbed.domain.records import UNSET, Unset, record
 from reedbed.domain.subscriptions import check_interval
 from reedbed.domain.times import Millis
-from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.urls import is_secret_url, root_domain
 from reedbed.ingest.discovery import url_from_typed
 from reedbed.services.framing.public import build_documents

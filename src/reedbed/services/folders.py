@@ -6,10 +6,10 @@ from dataclasses import replace
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.folders import FolderRow, check_place, folder_name, reordered
 from reedbed.domain.live import ChangeEvent
+from reedbed.domain.records import UNSET, Unset
 from reedbed.domain.subscriptions import check_muted_until
 from reedbed.domain.summaries import check_summary_words
 from reedbed.domain.times import Instant
-from reedbed.domain.unset import UNSET, Unset
 from reedbed.services.refresh.check import request_refresh
 from reedbed.services.runtime import Runtime
 from reedbed.store import folders, subscriptions, visibility

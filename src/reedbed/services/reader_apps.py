@@ -14,10 +14,9 @@ from hashlib import sha256
 from reedbed.domain.entries import Selection, StateChange
 from reedbed.domain.errors import Conflict, Invalid, NotFound, TooMany
 from reedbed.domain.reader_apps import FeedStream, Labels, TagEdit, labels_of
-from reedbed.domain.records import record
+from reedbed.domain.records import UNSET, record
 from reedbed.domain.subscriptions import Followed
 from reedbed.domain.times import MINUTE, SECOND, Instant
-from reedbed.domain.unset import UNSET
 from reedbed.domain.urls import MAX_NAME
 from reedbed.domain.users import Allowance, Caller
 from reedbed.services.auth import app_password_login, fever_login, identify, touch

@@ -20,8 +20,10 @@ from reedbed.domain.stories.compare import (
     OutletText,
     SharedSentence,
     count_quotations,
+    most_related,
     only_here,
     opening,
+    related_search,
     shared_sentences,
 )
 from reedbed.domain.stories.corrections import MAX_WAITING, PAIRS_PER_REQUEST, WAITS, SplitEntry, Verdict, follow_splits
@@ -35,7 +37,6 @@ from reedbed.domain.stories.index import (
     StoryIndex,
     resolve,
 )
-from reedbed.domain.stories.related import most_related, related_search
 from reedbed.domain.stories.story import RETENTION, Outlet, Story, StoryNews
 from reedbed.domain.times import Instant
 from reedbed.domain.users import read_preferences

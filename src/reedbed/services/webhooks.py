@@ -12,11 +12,10 @@ from reedbed.domain.digests import digest_markdown
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.failures import Failure, FailureCode, dump_failure, failure_message
 from reedbed.domain.live import ChangeEvent
-from reedbed.domain.records import record
+from reedbed.domain.records import UNSET, Unset, record
 from reedbed.domain.refresh.outcomes import Failed, next_try
 from reedbed.domain.rules import NoticedEntry, RuleNotice, entries_json, notice_json
 from reedbed.domain.times import DAY, SECOND, Instant, rfc3339
-from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.users import Allowance
 from reedbed.domain.webhooks import (
     GIVE_UP_AFTER,

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 from reedbed.domain.books import Book, BookPlan, left_out_lines, named_source
 from reedbed.domain.digests import minute_of
 from reedbed.domain.errors import Conflict, Invalid, NotFound, ReedbedError, TooMany
+from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller, User
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
@@ -37,10 +38,59 @@ from reedbed.web.i18n import (
 )
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.books import BookAddressPage, BookPlanView, BooksPage, BookView
-from reedbed.web.views.layout import SelectOption, Toast
+from reedbed.web.views.layout import SelectOption, TimeView, Toast
 
 router = APIRouter(include_in_schema=False)
+
+
+@record
+class BookView:
+    id: int
+    title: str
+    when: TimeView
+    status: str
+    progress: int
+    facts: str
+    """Entries, pictures and size as text."""
+    left_out: tuple[str, ...] = ()
+    mailed: str = ""
+    error: str = ""
+
+
+@record
+class BookPlanView:
+    id: int
+    name: str
+    when: str
+    """How often and at what time, as text."""
+    next: str
+    error: str = ""
+
+
+@record
+class BooksPage:
+    books: tuple[BookView, ...]
+    plans: tuple[BookPlanView, ...]
+    sources: tuple[SelectOption, ...]
+    weekdays: tuple[SelectOption, ...]
+    catalogue_url: str
+    pending: bool = False
+    can_mail: bool = False
+    """This server sends mail."""
+    address: str = ""
+    confirmed: bool = False
+    sender: str = ""
+    error: str = ""
+
+
+@record
+class BookAddressPage:
+    """The target of the link that confirms an address; it needs no login."""
+
+    token: str
+    address: str
+    done: bool = False
+
 
 _MAIL_ERRORS = (marked("The book is larger than mails can be."),)
 _REFUSED = (Invalid, Conflict, NotFound, TooMany)

@@ -8,7 +8,7 @@ from starlette.datastructures import FormData
 
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.folders import FolderNode, FolderRow, build_tree
-from reedbed.domain.unset import UNSET, Unset
+from reedbed.domain.records import UNSET, Unset
 from reedbed.web.i18n import name_key, translate
 from reedbed.web.views.layout import SelectOption
 

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.pagination import decode_cursor, encode_cursor
 from reedbed.domain.playback import QUEUE_PLACES, SHOWS, PositionReport, QueuedRecording, RecordingId, Show
+from reedbed.domain.records import record
 from reedbed.domain.text import digits_value
 from reedbed.http.auth import CurrentCaller, CurrentRuntime, CurrentSession
 from reedbed.http.params import path_id
@@ -22,10 +23,48 @@ from reedbed.web.forms import Text
 from reedbed.web.i18n import translate
 from reedbed.web.pages import page, see_other
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.layout import SelectOption, Toast
-from reedbed.web.views.playback import ConnectPage, PlayerBar, RecordingRow, RecordingsPage
+from reedbed.web.views.layout import SelectOption, TimeView, Toast
 
 router = APIRouter(include_in_schema=False)
+
+
+@record
+class PlayerBar:
+    speed: int
+    """The user's own speed, in percent."""
+
+
+@record
+class RecordingRow:
+    name: str
+    """The ids that forms carry."""
+    url: str
+    title: str
+    source: str
+    picture: str
+    when: TimeView
+    length: str
+    played: bool
+
+
+@record
+class RecordingsPage:
+    title: str
+    show: str
+    shows: tuple[SelectOption, ...]
+    rows: tuple[RecordingRow, ...]
+    next_url: str = ""
+
+
+@record
+class ConnectPage:
+    title: str
+    url: str
+    name: str
+    """What the app calls itself."""
+    email: str
+    granted: bool
+
 
 PAGE_SIZE = 50
 

@@ -3,14 +3,32 @@
 from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.errors import NotFound
+from reedbed.domain.plugins import PluginState
 from reedbed.domain.recipes.values import ConnectorRecipe, RecipeFile, SiteRecipe, ThemeRecipe
+from reedbed.domain.records import record
 from reedbed.http.auth import CurrentAdmin, CurrentRuntime
 from reedbed.services.recipes import current_recipes
 from reedbed.web.i18n import enumerated, explain, ngettext, translate
 from reedbed.web.pages import see_other
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.layout import Toast
-from reedbed.web.views.recipes import AddedPage, RecipeView
+
+
+@record
+class RecipeView:
+    file: str
+    name: str
+    about: str
+    problems: tuple[tuple[str, str], ...] = ()
+    """Key and sentence."""
+
+
+@record
+class AddedPage:
+    folder: str
+    recipes: tuple[RecipeView, ...]
+    plugins: tuple[PluginState, ...] = ()
+
 
 sheet_router = APIRouter(include_in_schema=False)
 

@@ -1,12 +1,13 @@
 """The rules page: conditions and actions as a plain form, with a dry run on existing entries."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 
 from fastapi import APIRouter, Request, Response
 from starlette.datastructures import FormData
 
 from reedbed.domain.errors import Conflict, Invalid
+from reedbed.domain.records import record
 from reedbed.domain.rules import (
     Action,
     ActionKind,
@@ -42,8 +43,62 @@ from reedbed.web.forms import FormFlag, Text, stepped
 from reedbed.web.i18n import enumerated, explain, ngettext, sentence, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.layout import SelectOption, Toast
-from reedbed.web.views.rules import ConditionView, DryRunHit, DryRunView, RuleForm, RulesPage, RuleView
+from reedbed.web.views.layout import SelectOption, TimeView, Toast
+
+
+@record
+class RuleView:
+    id: int
+    name: str
+    when: str
+    does: str
+    enabled: bool
+    hits: str
+
+
+@record
+class DryRunHit:
+    url: str
+    title: str
+    source: str
+    when: TimeView
+    language: str = ""
+
+
+@record
+class DryRunView:
+    summary: str
+    hits: tuple[DryRunHit, ...]
+
+
+@record
+class ConditionView:
+    fields: tuple[SelectOption, ...]
+    operators: tuple[SelectOption, ...]
+    value: str = ""
+
+
+@record
+class RuleForm:
+    id: int | None = None
+    name: str = ""
+    joins: tuple[SelectOption, ...] = ()
+    conditions: tuple[ConditionView, ...] = ()
+    """Includes empty rows to fill in; rows left empty are ignored."""
+    actions: tuple[SelectOption, ...] = ()
+    shares: frozenset[str] = frozenset()
+    """The actions that send to services; the page adds the user's services to `actions`."""
+    tag: str = ""
+    webhook: str = ""
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@record
+class RulesPage:
+    rules: tuple[RuleView, ...]
+    form: RuleForm
+    dry_run: DryRunView | None = None
+
 
 EMPTY_LINES = 2
 NOTIFY = "notify:"
@@ -140,9 +195,9 @@ def _filled_rows(form: FormData) -> list[tuple[str, str, str]]:
 
 
 def _condition_rows(rows: list[tuple[str, str, str]]) -> Iterator[ConditionView]:
-    for field, operator, value in [*rows, *[("title", "contains", "")] * EMPTY_LINES]:
+    for name, operator, value in [*rows, *[("title", "contains", "")] * EMPTY_LINES]:
         yield ConditionView(
-            fields=tuple(replace(option, chosen=option.value == field) for option in _field_options()),
+            fields=tuple(replace(option, chosen=option.value == name) for option in _field_options()),
             operators=tuple(replace(option, chosen=option.value == operator) for option in _operator_options()),
             value=value,
         )

@@ -14,10 +14,9 @@ from fastapi import APIRouter, Request, Response
 
 from reedbed.domain.entries import Counts
 from reedbed.domain.folders import FolderNode, build_tree
-from reedbed.domain.records import record
+from reedbed.domain.records import UNSET, Unset, record
 from reedbed.domain.subscriptions import FOREVER, FeedProblemKind, SubscribedFeedRow, feed_problem
 from reedbed.domain.times import DAY, Instant, from_datetime, to_datetime
-from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.services.runtime import Runtime

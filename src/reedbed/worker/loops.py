@@ -1,11 +1,12 @@
-"""Start all loops of the worker role and stop them together."""
+"""Start all loops of the worker role and stop them together; receive newsletters, if a mail port is configured."""
 
 import asyncio
 import sys
 
+import structlog
+
 from reedbed.services.runtime import Runtime
 from reedbed.worker.jobs import run_ai_queue, run_jobs
-from reedbed.worker.newsletters import receive_mail
 from reedbed.worker.refresh import fetch_due_feeds
 from reedbed.worker.scheduler import (
     check_mailboxes,
@@ -13,13 +14,18 @@ from reedbed.worker.scheduler import (
     enqueue_new_summaries,
     fetch_icons,
     group_stories,
+    maintain_hub_subscriptions,
+    process_pushes,
     run_due_digests,
     run_nightly_cleanup,
     sweep,
 )
-from reedbed.worker.websub import maintain_hub_subscriptions, process_pushes
+from reedbed.worker.sleep import sleep_until
+
+log = structlog.get_logger()
 
 SWITCH_SECONDS = 0.0005
+BIND_AGAIN_SECONDS = 15.0
 CHORES = (
     sweep,
     run_nightly_cleanup,
@@ -50,3 +56,24 @@ async def work(runtime: Runtime, stop: asyncio.Event, *, grace: float) -> None:
         for chore in chores:
             chore.cancel()
         await asyncio.gather(*chores, return_exceptions=True)
+
+
+async def receive_mail(runtime: Runtime, stop: asyncio.Event) -> None:
+    """Listen until `stop`. While another process has the port, wait and try again."""
+    endpoint = runtime.mail.intake
+    if endpoint is None:
+        return
+    from reedbed.services.newsletters.channels import open_mail_intake  # imported late: few receive mail
+
+    while not stop.is_set():
+        try:
+            server = await open_mail_intake(runtime, endpoint)
+        except OSError as error:
+            log.error("mail cannot be taken here", host=endpoint.host, port=endpoint.port, error=str(error))
+            await sleep_until(stop, BIND_AGAIN_SECONDS)
+            continue
+        log.info("taking mail", protocol=endpoint.protocol, host=endpoint.host, port=endpoint.port)
+        try:
+            await stop.wait()
+        finally:
+            server.close()

@@ -1,4 +1,4 @@
-"""Periodic chores. Only one process at a time runs each of them."""
+"""Periodic chores, which one process at a time runs for all; and WebSub, which is read as it arrives."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,13 +12,15 @@ from reedbed.services.images import fetch_missing_icons
 from reedbed.services.instance import back_up_when_due
 from reedbed.services.jobs import run_exclusively
 from reedbed.services.maintenance import run_chores
+from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.retention import LEASE, clean_up_when_due
 from reedbed.services.runtime import Runtime
 from reedbed.services.stories import StoryGrouper, decide_pairs
 from reedbed.services.summaries import SummaryRequester
+from reedbed.services.websub import read_pushes, renew_hub_subscriptions
 from reedbed.store import books, digests
 from reedbed.store.newsletters import mailboxes
-from reedbed.worker.sleep import sleep_until
+from reedbed.worker.sleep import sleep_until, wake_events
 
 if TYPE_CHECKING:
     from reedbed.services.translations.manage import TranslationRequester
@@ -35,6 +37,8 @@ MAILBOX_SECONDS = 10.0
 STORY_SECONDS = 10.0
 PAIR_SECONDS = 60.0
 """Longer than it takes to group, so that one request has many pairs."""
+HUB_SECONDS = 30.0
+PUSH_SECONDS, AFTER_PUSH_SECONDS, AFTER_FAILURE_SECONDS = 5.0, 0.1, 2.0
 
 
 async def sweep(runtime: Runtime, stop: asyncio.Event) -> None:
@@ -140,3 +144,50 @@ async def _group_stories(runtime: Runtime, grouper: StoryGrouper) -> None:
 async def _decide_pairs(runtime: Runtime) -> None:
     while decided := await decide_pairs(runtime):
         log.info("doubtful story pairs decided", pairs=decided)
+
+
+# --- WebSub
+
+
+async def process_pushes(runtime: Runtime, stop: asyncio.Event) -> None:
+    """Cancelling it loses nothing: pushed content stays in the database until it is stored."""
+    if runtime.hubs.off is not None:
+        return
+    async with OutcomeWriter(runtime) as writer, wake_events(runtime, stop, "hub_news", "resync") as wake:
+        while not stop.is_set():
+            wake.clear()
+            await sleep_until(wake, await _read_batch(runtime, writer))
+
+
+async def maintain_hub_subscriptions(runtime: Runtime, stop: asyncio.Event) -> None:
+    """One process does this for all; it starts immediately when a check found a new hub."""
+    async with wake_events(runtime, stop, "hub_found") as wake:
+        while not stop.is_set():
+            wake.clear()
+            await _maintain_subscriptions(runtime)
+            if runtime.hubs.off is not None:
+                return
+            await sleep_until(wake, HUB_SECONDS)
+
+
+async def _read_batch(runtime: Runtime, writer: OutcomeWriter) -> float:
+    """Return how many seconds to sleep after it."""
+    try:
+        return AFTER_PUSH_SECONDS if await read_pushes(runtime, writer) else PUSH_SECONDS
+    except Unavailable as error:
+        log.warning("pushes wait for the database", error=error.message)
+    except Exception:
+        log.exception("pushes could not be read")
+    return AFTER_FAILURE_SECONDS
+
+
+async def _maintain_subscriptions(runtime: Runtime) -> None:
+    async def work() -> None:
+        await renew_hub_subscriptions(runtime)
+
+    try:
+        await run_exclusively(runtime, "hubs", work)
+    except Unavailable as error:
+        log.warning("hubs wait for the database", error=error.message)
+    except Exception:
+        log.exception("hubs could not be asked")

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reedbed.domain.batching import (
+from reedbed.services.batching import (
     FIRST,
     MAX_SIZE,
     MIN_SIZE,

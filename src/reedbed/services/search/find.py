@@ -23,8 +23,8 @@ from reedbed.domain.search.ranking import ranked
 from reedbed.domain.search.suggestions import MatchCount, estimated_count
 from reedbed.ingest.text import clean_text
 from reedbed.services.runtime import Runtime
-from reedbed.services.search.corrections import did_you_mean
 from reedbed.services.search.forms import find_forms
+from reedbed.services.search.suggestions import did_you_mean
 from reedbed.store import search
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import HIGHEST, LOWEST

@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from reedbed.domain.batching import weight
 from reedbed.domain.search.forms import KnownWords
 from reedbed.domain.search.indexing import SearchWords, search_words
 from reedbed.ingest.text import clean_text
-from reedbed.services.batching import Batches
+from reedbed.services.batching import Batches, weight
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.forms import TextInLanguage, add_in_batches, learn_words, unknown_forms
 from reedbed.store import instance, search

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from reedbed.domain.errors import Invalid, NotFound
-from reedbed.domain.records import record
+from reedbed.domain.records import UNSET, Unset, record
 from reedbed.domain.subscriptions import SubscriptionFilter
-from reedbed.domain.unset import UNSET, Unset
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.manage import MAX_SUBSCRIPTIONS, SubscriptionChange, change_subscription
 from reedbed.store import subscriptions

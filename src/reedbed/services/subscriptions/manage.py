@@ -12,7 +12,7 @@ from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.feeds import check_login, check_password, check_username
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.page_feeds import PageRecipe
-from reedbed.domain.records import record
+from reedbed.domain.records import UNSET, Unset, record
 from reedbed.domain.refresh.outcomes import Outcome
 from reedbed.domain.refresh.state import DueFeed
 from reedbed.domain.retention import RetentionOverride as Keep
@@ -30,7 +30,6 @@ from reedbed.domain.subscriptions import (
 from reedbed.domain.summaries import check_summary_words
 from reedbed.domain.text import clean_line
 from reedbed.domain.times import Instant, Millis
-from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.urls import feed_name, is_secret_url
 from reedbed.services.newsletters.senders import request_list_unsubscribe
 from reedbed.services.refresh.check import refresh_feed, release, reschedule, wake_worker

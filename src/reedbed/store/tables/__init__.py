@@ -26,10 +26,13 @@ from reedbed.store.tables.entries import (
     article_selectors,
     audience_members,
     audiences,
+    cleanup_notices,
+    cleanups,
     entries,
     entry_bodies,
     entry_tags,
     entry_versions,
+    removed_keys,
     stories,
     story_entries,
     story_follows,
@@ -50,7 +53,6 @@ from reedbed.store.tables.feeds import (
     websub_subscriptions,
 )
 from reedbed.store.tables.jobs import app_settings, host_turns, job_pieces, jobs, leases, processes
-from reedbed.store.tables.listening import spoken, spoken_parts
 from reedbed.store.tables.newsletters import (
     mail_addresses,
     mail_boxes,
@@ -59,7 +61,15 @@ from reedbed.store.tables.newsletters import (
     mail_images,
     mail_senders,
 )
-from reedbed.store.tables.playback import app_logins, playback_positions, playback_queue, recording_texts, recordings
+from reedbed.store.tables.playback import (
+    app_logins,
+    playback_positions,
+    playback_queue,
+    recording_texts,
+    recordings,
+    spoken,
+    spoken_parts,
+)
 from reedbed.store.tables.read_state import (
     bookmarks,
     highlights,
@@ -76,7 +86,6 @@ from reedbed.store.tables.read_state import (
     undo_steps,
     unread,
 )
-from reedbed.store.tables.retention import cleanup_notices, cleanups, removed_keys
 from reedbed.store.tables.subscriptions import (
     folders,
     list_settings,

@@ -1,4 +1,4 @@
-"""Entries, their bodies, versions, tags and stories, and the words that search knows."""
+"""Entries, their bodies, versions, tags and stories, the words that search knows, and what was deleted by age."""
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, Text, UniqueConstraint
 
@@ -187,4 +187,41 @@ story_joins = Table(  # for this user, the entries of the story belong to the ta
     Index("ix_story_joins_story_id", "story_id"),
     Index("ix_story_joins_target_id", "target_id"),
     sqlite_with_rowid=False,
+)
+
+
+removed_keys = Table(
+    "removed_keys",
+    metadata,
+    Column("feed_id", Id, ForeignKey("feeds.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("key", BigInteger, primary_key=True, autoincrement=False),  # see `domain.retention.removed_keys`
+    moment("missed_at", null=True),  # when the feed's document stopped listing it
+    Index("ix_removed_keys_missed_at", "missed_at"),
+    sqlite_with_rowid=False,
+)
+
+cleanups = Table(
+    "cleanups",
+    metadata,
+    id_column(),
+    moment("started_at"),
+    moment("finished_at", null=True),
+    number("entries_removed"),
+    number("unread_removed"),
+    number("articles_cleared"),
+    number("failures_removed"),
+    number("feeds_removed"),
+    number("bytes_freed"),
+    Column("age_days", Integer),  # retention shortened by the database size limit; NULL: as configured
+    Column("notes", Text, nullable=False, server_default=""),
+    Index("ix_cleanups_started_at", "started_at"),
+    sqlite_autoincrement=True,
+)
+
+cleanup_notices = Table(
+    "cleanup_notices",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    number("unread_removed"),
+    moment("removed_at"),
 )

@@ -1,8 +1,8 @@
-"""Audio and video: recordings of entries, positions and queues."""
+"""Audio and video: recordings of entries, positions and queues; what is read aloud, in parts of fixed size."""
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, Text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, UniqueConstraint
 
-from reedbed.store.tables.columns import Id, flag, metadata, moment, number
+from reedbed.store.tables.columns import Id, flag, id_column, metadata, moment, number, owner
 
 recordings = Table(  # the audio and video files of entries
     "recordings",
@@ -67,4 +67,38 @@ app_logins = Table(  # of apps that are granted access by the page
     moment("expires_at"),
     Index("ix_app_logins_user_id", "user_id"),
     sqlite_with_rowid=False,
+)
+
+
+spoken = Table(
+    "spoken",
+    metadata,
+    id_column(),
+    owner(),
+    Column("kind", Text, nullable=False),  # entry, digest
+    Column("source_id", Id, nullable=False),
+    Column("title", Text, nullable=False, server_default=""),
+    Column("language", Text, nullable=False, server_default=""),
+    Column("status", Text, nullable=False, server_default="pending"),  # pending, ready, failed
+    Column("error", Text),
+    Column("media_type", Text, nullable=False, server_default=""),
+    number("length"),  # bytes
+    number("seconds"),
+    Column("chapters", Text, nullable=False, server_default="[]"),  # JSON: [start, title, url]
+    Column("transcript", Text, nullable=False, server_default="[]"),  # JSON: [start, text]
+    number("characters"),
+    Column("entry_id", Id, ForeignKey("entries.id", ondelete="SET NULL")),  # of the user's own feed
+    moment("created_at"),
+    UniqueConstraint("user_id", "kind", "source_id"),
+    Index("ix_spoken_entry_id", "entry_id"),
+    Index("ix_spoken_created_at", "created_at"),
+    sqlite_autoincrement=True,
+)
+
+spoken_parts = Table(
+    "spoken_parts",
+    metadata,
+    Column("spoken_id", Id, ForeignKey("spoken.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("data", LargeBinary, nullable=False),
 )

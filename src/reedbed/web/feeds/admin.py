@@ -8,8 +8,8 @@ from fastapi import APIRouter, Request, Response
 from starlette.datastructures import FormData
 
 from reedbed.domain.errors import Invalid
+from reedbed.domain.records import UNSET, Unset
 from reedbed.domain.times import Instant
-from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentAdmin, CurrentRuntime
 from reedbed.http.params import IdPath

@@ -20,8 +20,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.websub import HubView, hub_status
 from reedbed.store import folders, page_feeds, subscriptions
 from reedbed.store.newsletters import inbound
-from reedbed.web.feeds.bulk import UNREAD_LIMITS
-from reedbed.web.feeds.views import FeedRowBuilder
+from reedbed.web.feeds.views import UNREAD_LIMITS, FeedRowBuilder
 from reedbed.web.formats import ago, format_interval, full_time, zone_of
 from reedbed.web.forms import folder_options
 from reedbed.web.framing import feed_framing

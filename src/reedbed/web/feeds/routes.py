@@ -15,10 +15,9 @@ from starlette.datastructures import FormData
 
 from reedbed.domain.errors import Conflict, Invalid, NotFound, ReedbedError
 from reedbed.domain.failures import untranslated
-from reedbed.domain.records import record
+from reedbed.domain.records import UNSET, Unset, record
 from reedbed.domain.subscriptions import STATUS_FILTERS, Subscription, SubscriptionFilter
 from reedbed.domain.text import clean_line
-from reedbed.domain.unset import UNSET, Unset
 from reedbed.domain.urls import MAX_NAME, feed_name
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
@@ -40,11 +39,11 @@ from reedbed.services.subscriptions.manage import (
 from reedbed.services.subscriptions.refresh import refresh_subscription
 from reedbed.store import subscriptions
 from reedbed.web.feeds.add import show_add_error, show_several
-from reedbed.web.feeds.bulk import parse_bulk
 from reedbed.web.feeds.form import parse_summary_words, read_edit
 from reedbed.web.feeds.views import (
     FeedListFilters,
     failure_card,
+    parse_bulk,
     read_feed_filters,
     read_list,
     read_page,
