@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from reedbed.domain.failures import Failure, FailureCode, load_failure
 from reedbed.domain.retention import RetentionLimits, RetentionPolicy
 from reedbed.domain.times import DAY, HOUR, SECOND
 from reedbed.services.retention import KEYS_PER_BATCH, clean_up, clean_up_when_due
@@ -287,8 +288,9 @@ async def test_a_database_that_is_too_large_keeps_less(site: FeedSite, harness: 
 
     assert await harness.titles(feed) == ["less old"], "what arrived in the last 30 days stays"
     assert done.age_days == 30
-    assert "DB exceeds configured limit" in done.notes
-    assert await _warning(harness) == "DB exceeds configured limit"
+    assert done.problems == (Failure(FailureCode.DATABASE_TOO_LARGE),)
+    assert done.notes.startswith("Only 30 days of read entries are kept. The database is larger than")
+    assert await _warning(harness) == Failure(FailureCode.DATABASE_TOO_LARGE)
 
     harness.runtime = replace(harness.runtime, keeping=RetentionPolicy())
     await clean_up(harness.runtime)
@@ -355,6 +357,6 @@ async def test_marks_of_another_reader_are_forgotten_however_many(site: FeedSite
     assert await harness.column("SELECT key FROM imported_reads") == [-1]
 
 
-async def _warning(harness: RuntimeHarness) -> str | None:
+async def _warning(harness: RuntimeHarness) -> Failure | None:
     async with harness.runtime.db.read() as tx:
-        return await instance.get_setting(tx, "db_size_warning")
+        return load_failure(await instance.get_setting(tx, "db_size_warning"))

@@ -13,7 +13,16 @@ from reedbed.domain.pagination import byte_range
 from reedbed.domain.records import record
 from reedbed.domain.users import User
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.models import ApiModel, FailureName, FailureText, JsonId, ListPage, ResponseModel, Timestamp
+from reedbed.http.models import (
+    ApiModel,
+    FailureName,
+    FailureSentence,
+    FailureText,
+    JsonId,
+    ListPage,
+    ResponseModel,
+    Timestamp,
+)
 from reedbed.http.params import IdPath
 from reedbed.http.responses import ApiRouter, Json, attachment_name, is_head
 from reedbed.services.books.mail import is_confirmed, sender_of, set_address
@@ -93,7 +102,7 @@ class BookResponse(ResponseModel):
     plan_id: JsonId | None
     mail_to: str
     mail_status: Annotated[str, Field(description="Empty if it is not mailed; pending, sent or failed.")]
-    mail_error: Annotated[str, Field(description="The mail server's answer at the last try.")]
+    mail_error: Annotated[FailureSentence, Field(description="The mail server's answer at the last try.")]
     created_at: Timestamp
     finished_at: Timestamp | None
     error: FailureText

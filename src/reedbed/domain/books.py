@@ -22,7 +22,7 @@ MAX_PICTURE_BYTES = 16_000_000
 MAX_TEXT = 8_000_000
 """Characters of all entries of a book."""
 MAX_COUNTED = 2_000
-"""Entries of a list that are looked at. Those beyond are not counted either."""
+"""The entries of a list that are considered. Those beyond are not even counted."""
 MAX_MAIL_BYTES = 36_000_000
 """Amazon takes mails of 50 MB, and an attachment grows by 37 % on its way."""
 
@@ -92,7 +92,7 @@ class Book:
     mail_to: str
     """Where it is sent, or was."""
     mail_status: Literal["", "pending", "sent", "failed"]
-    mail_error: str
+    mail_error: Failure | None
 
     @property
     def file_name(self) -> str:

@@ -45,6 +45,11 @@ class FailureCode(StrEnum):
     )
     PORT_BLOCKED = "port_blocked", "Port %(port)s is not used for web pages and is not contacted."
 
+    DATABASE_TOO_LARGE = (
+        "database_too_large",
+        "The database is larger than REEDBED_MAX_DB_SIZE_MB, although everything that may be deleted is deleted. "
+        "Raise the limit, or keep less.",
+    )
     PLUGIN_FAILED = "plugin_failed", "The plugin %(name)s failed. %(error)s"
 
     # Connections
@@ -231,15 +236,16 @@ class FailureCode(StrEnum):
     MODEL_UNREADABLE_ANSWER = "model_unreadable_answer", "The model's answer could not be read."
     MODEL_WRONG_ANSWER = "model_wrong_answer", "The model's answer does not have the requested form."
     BOOK_FAILED = "book_failed", "The book could not be made. Try again."
+    BOOK_TOO_LARGE = "book_too_large", "The book is larger than mails can be."
     DIGEST_FAILED = "digest_failed", "Failed to generate summary. Please try again later."
     NOTHING_TRANSLATED = "nothing_translated", "The translator returned no usable translation."
     SPEECH_FAILED = "speech_failed", "It could not be read aloud: %(reason)s."
-    SUMMARY_NOT_NEEDED = "summary_not_needed", "A summary of this entry would save no reading."
+    SUMMARY_NOT_NEEDED = "summary_not_needed", "A summary of this entry would not save any reading."
     FRAMING_NEEDS_MODEL = "framing_needs_model", "There is no model to read this entry."
     NOTHING_TO_SUMMARISE = "nothing_to_summarise", "There is nothing in this entry to summarise."
     QUESTION_FAILED = "question_failed", "The question could not be answered. Ask again later."
     TEXT_FAILED = "text_failed", "This text could not be processed."
-    WORKER_STOPPED = "worker_stopped", "The worker stopped before it was done."
+    WORKER_STOPPED = "worker_stopped", "The worker stopped before it was finished."
 
     # Imports
     ALREADY_FOLLOWED = "already_followed", "You follow this feed already."

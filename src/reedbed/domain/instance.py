@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from reedbed.domain.failures import FailureCode
 from reedbed.domain.records import record
 from reedbed.domain.times import HOUR, MINUTE, Instant, Millis, from_datetime, is_ahead, to_datetime
 
@@ -45,67 +46,66 @@ class Measured:
     """Both in the last hour."""
 
 
-NO_DATABASE = Problem(
-    "The database does not answer. See that it runs and that REEDBED_DATABASE_URL is right.", "database", alarm=True
+_PROBLEMS = (
+    Problem(
+        "The database does not answer. See that it runs and that REEDBED_DATABASE_URL is right.", "database", alarm=True
+    ),
+    Problem(
+        "Less than 100 MB are free on the disk of the database. Make room before nothing can be saved.",
+        "disk",
+        alarm=True,
+    ),
+    Problem(FailureCode.DATABASE_TOO_LARGE.text, "size"),
+    Problem(
+        "Last night's copy of the database failed. The log says why; copy it with reedbed admin db backup.", "backup"
+    ),
+    Problem("No worker runs, so nothing new arrives. Start reedbed worker.", "workers", alarm=True),
+    Problem(
+        "No feed was checked for 15 minutes though some are due. Look at reedbed admin workers and at "
+        "the worker's log, and start it again.",
+        "fetching",
+        alarm=True,
+    ),
+    Problem(
+        "Every check of the last hour failed. See that this server reaches the internet and its DNS.",
+        "network",
+        alarm=True,
+    ),
+    Problem("A summary has been in progress for more than an hour. Restart the worker that holds it.", "queue"),
+    Problem("A job has waited for more than an hour. See that a worker runs, and its log.", "jobs"),
+    Problem(
+        "The model has not answered for more than an hour. See its key, its limits and its address; "
+        "the state is at /admin/ai.",
+        "breaker",
+    ),
 )
+PROBLEMS: Mapping[str, Problem] = {problem.check: problem for problem in _PROBLEMS}
+"""By the check that finds it, which is what is stored."""
 
 
 def problems(measured: Measured) -> tuple[Problem, ...]:
-    return (*_storage_problems(measured), *_fetching_problems(measured), *_queue_problems(measured))
+    return tuple(PROBLEMS[check] for check in _failed_checks(measured))
 
 
-def _storage_problems(measured: Measured) -> Iterator[Problem]:
+def _failed_checks(measured: Measured) -> Iterator[str]:
     if measured.free_bytes is not None and measured.free_bytes < MIN_FREE:
-        yield Problem(
-            "Less than 100 MB are free on the disk of the database. Make room before nothing can be saved.",
-            "disk",
-            alarm=True,
-        )
+        yield "disk"
     if measured.too_large:
-        yield Problem(
-            "The database is larger than REEDBED_MAX_DB_SIZE_MB though all that may go is gone. "
-            "Raise the limit, or keep less.",
-            "size",
-        )
+        yield "size"
     if measured.backup_failed:
-        yield Problem(
-            "Last night's copy of the database failed. The log says why; copy it with reedbed admin db backup.",
-            "backup",
-        )
-
-
-def _fetching_problems(measured: Measured) -> Iterator[Problem]:
-    quiet = measured.last_check is None or measured.last_check > SILENT_AFTER
+        yield "backup"
     if not measured.workers:
-        yield Problem("No worker runs, so nothing new arrives. Start reedbed worker.", "workers", alarm=True)
-    elif measured.overdue > SILENT_AFTER and quiet:
-        yield Problem(
-            "No feed was checked for 15 minutes though some are due. Look at reedbed admin workers and at "
-            "the worker's log, and start it again.",
-            "fetching",
-            alarm=True,
-        )
+        yield "workers"
+    elif measured.overdue > SILENT_AFTER and (measured.last_check is None or measured.last_check > SILENT_AFTER):
+        yield "fetching"
     if measured.checks >= MIN_CHECKS and measured.failures == measured.checks:
-        yield Problem(
-            "Every check of the last hour failed. See that this server reaches the internet and its DNS.",
-            "network",
-            alarm=True,
-        )
-
-
-def _queue_problems(measured: Measured) -> Iterator[Problem]:
+        yield "network"
     if measured.oldest_in_queue > STUCK_AFTER:
-        yield Problem(
-            "A summary has been in work for more than an hour. Start the worker that holds it again.", "queue"
-        )
+        yield "queue"
     if measured.oldest_job > STUCK_AFTER:
-        yield Problem("A job has waited for more than an hour. See that a worker runs, and its log.", "jobs")
+        yield "jobs"
     if measured.breaker_open_for > STUCK_AFTER:
-        yield Problem(
-            "The model has not answered for more than an hour. See its key, its limits and its address; "
-            "the state is at /admin/ai.",
-            "breaker",
-        )
+        yield "breaker"
 
 
 # --- Backups

@@ -6,7 +6,6 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,8 @@ import structlog
 from reedbed import __version__
 from reedbed.domain.ai import effective_state
 from reedbed.domain.errors import CannotStart, ReedbedError, Unavailable
-from reedbed.domain.instance import NO_DATABASE, SILENT_AFTER, Gauge, Measured, Problem, exposition, problems
+from reedbed.domain.failures import Failure, failure_message, load_failure
+from reedbed.domain.instance import PROBLEMS, SILENT_AFTER, Gauge, Measured, Problem, exposition, problems
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.retention import is_due
@@ -44,6 +44,8 @@ RECHECK_EVERY: Millis = MINUTE
 """Checked more often, so that a repair shows soon."""
 POLL_SECONDS = 20.0
 REPORT, WARNING, OPEN_SINCE = "health_report", "health_warning", "breaker_open_since"
+SIZE_WARNING, BACKUP_WARNING = "db_size_warning", "backup_warning"
+"""Settings that hold a stored failure, or nothing."""
 
 
 async def watch(runtime: Runtime) -> None:
@@ -53,7 +55,7 @@ async def watch(runtime: Runtime) -> None:
         try:
             await _check_if_due(runtime)
         except Unavailable:
-            runtime.health.problems = (NO_DATABASE,)
+            runtime.health.problems = (PROBLEMS["database"],)
         except ReedbedError as error:
             log.warning("health could not be checked", error=error.message)
         except Exception:
@@ -79,7 +81,8 @@ async def check_health(runtime: Runtime) -> tuple[Problem, ...]:
 async def reported(tx: Tx) -> tuple[Problem, ...]:
     """The problems found by the last check."""
     report = await instance_store.get_setting(tx, REPORT)
-    return tuple(Problem(**problem) for problem in orjson.loads(report)["problems"]) if report else ()
+    checks = [problem["check"] for problem in orjson.loads(report)["problems"]] if report else []
+    return tuple(PROBLEMS[check] for check in checks if check in PROBLEMS)
 
 
 async def _check_if_due(runtime: Runtime) -> None:
@@ -104,8 +107,8 @@ async def _measure(runtime: Runtime) -> Measured:
         measures = await instance_store.list_problems(tx, hour_of(now) - HOUR)
         overdue = _since(measures.first_due, now)
         last = await instance_store.last_check(tx) if overdue > SILENT_AFTER else now
-        too_large = await instance_store.get_setting(tx, "db_size_warning")
-        backup_failed = await instance_store.get_setting(tx, "backup_warning")
+        too_large = await instance_store.get_setting(tx, SIZE_WARNING)
+        backup_failed = await instance_store.get_setting(tx, BACKUP_WARNING)
     return Measured(
         free_bytes=await _free_bytes(runtime),
         too_large=bool(too_large),
@@ -143,7 +146,7 @@ async def _free_bytes(runtime: Runtime) -> int | None:
 
 
 async def _save_report(tx: Tx, problems_now: Sequence[Problem], now: Instant) -> None:
-    report = orjson.dumps({"at": now, "problems": [asdict(problem) for problem in problems_now]}).decode()
+    report = orjson.dumps({"at": now, "problems": [{"check": problem.check} for problem in problems_now]}).decode()
     await instance_store.set_setting(tx, REPORT, report, now)
     await instance_store.set_setting(tx, WARNING, " ".join(problem.text for problem in problems_now), now)
 
@@ -151,9 +154,9 @@ async def _save_report(tx: Tx, problems_now: Sequence[Problem], now: Instant) ->
 def _log_problems(problems_now: Sequence[Problem], before: set[str]) -> None:
     for problem in problems_now:
         write = log.error if problem.alarm else log.warning
-        write("not well", check=problem.check, problem=problem.text, new=problem.check not in before)
+        write("health problem", check=problem.check, problem=problem.text, new=problem.check not in before)
     for check_name in sorted(before - {problem.check for problem in problems_now}):
-        log.info("well again", check=check_name)
+        log.info("health problem is gone", check=check_name)
 
 
 def _since(instant: Instant | None, now: Instant) -> Millis:
@@ -192,8 +195,8 @@ async def current_status(runtime: Runtime, user: User) -> Status:
     queue = await queue_state(runtime)
     async with runtime.db.read() as tx:
         counts = await instance_store.count_all(tx, user.id)
-        warning = await instance_store.get_setting(tx, "health_warning") or await instance_store.get_setting(
-            tx, "db_size_warning"
+        warning = await instance_store.get_setting(tx, WARNING) or failure_message(
+            load_failure(await instance_store.get_setting(tx, SIZE_WARNING))
         )
         size = await instance_store.size_in_bytes(tx) if user.operates else None
         problems = await reported(tx) if user.operates else None
@@ -278,8 +281,6 @@ async def _instance_gauges(tx: Tx, runtime: Runtime) -> Sequence[Gauge]:
 
 # --- Backups and moves
 
-BACKUP_WARNING = "backup_warning"
-
 
 async def back_up_when_due(runtime: Runtime) -> Path | None:
     """Back up once a day at the hour of the cleanup, before it; return the copy, if one was made."""
@@ -296,16 +297,16 @@ async def back_up_when_due(runtime: Runtime) -> Path | None:
         copy = await asyncio.to_thread(startup.make_daily_copy, policy, now)
     except ReedbedError as error:
         log.error("the nightly copy failed", error=error.message)
-        await _warn(runtime, error.message)
+        await _warn(runtime, error.failure)
         return None
-    await _warn(runtime, "")
+    await _warn(runtime, None)
     log.info("copied the database", file=str(copy))
     return copy
 
 
-async def _warn(runtime: Runtime, warning: str) -> None:
+async def _warn(runtime: Runtime, warning: Failure | None) -> None:
     async with runtime.db.write() as tx:
-        await instance_store.set_setting(tx, BACKUP_WARNING, warning, runtime.now())
+        await instance_store.set_setting(tx, BACKUP_WARNING, warning.dump() if warning else "", runtime.now())
 
 
 async def move_collection(

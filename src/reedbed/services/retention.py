@@ -9,6 +9,7 @@ from functools import partial
 import structlog
 
 from reedbed.domain.errors import Conflict, ReedbedError
+from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.records import record
 from reedbed.domain.retention import (
     ARTICLES_RETENTION,
@@ -46,7 +47,7 @@ BATCH_SIZE = 2_000
 TEXTS_PER_BATCH = 100
 KEYS_PER_BATCH = 500
 _PAUSE = 0.002
-_TOO_LARGE = "DB exceeds configured limit"
+_TOO_LARGE = Failure(FailureCode.DATABASE_TOO_LARGE)
 _LEANEST = "leanest_entry_bytes"
 _WARNING = "db_size_warning"
 
@@ -95,7 +96,7 @@ class _Limits:
 @record
 class _SizeResult:
     age_days: int | None = None
-    notes: tuple[str, ...] = ()
+    problems: tuple[Failure, ...] = ()
 
 
 @dataclass(slots=True)
@@ -264,20 +265,20 @@ async def _fit_size(run: _CleanupRun, limits: _Limits) -> _SizeResult:
     """Delete older entries until the database fits its size limit, or only recent entries are left."""
     runtime, limit = run.runtime, run.runtime.keeping.size
     if limit is None or await _size(runtime) <= limit:
-        await _warn(runtime, "")
+        await _warn(runtime, None)
         return _SizeResult()
     reached = await _shorten_ages(run, limits, limit)
-    notes = [] if reached is None else [f"Only {reached // DAY} days of read entries are kept."]
+    problems: list[Failure] = []
     try:
         await runtime.db.vacuum()
     except ReedbedError as error:
-        notes.append(error.message)
+        problems.append(error.failure)
     fits = await _in_use(runtime) <= limit
-    await _warn(runtime, "" if fits else _TOO_LARGE)
+    await _warn(runtime, None if fits else _TOO_LARGE)
     if not fits:
-        log.critical("the database is larger than it may be", limit=limit, size=await _size(runtime))
-        notes.append(_TOO_LARGE)
-    return _SizeResult(None if reached is None else reached // DAY, tuple(notes))
+        log.critical("the database exceeds its size limit", limit=limit, size=await _size(runtime))
+        problems.append(_TOO_LARGE)
+    return _SizeResult(None if reached is None else reached // DAY, tuple(problems))
 
 
 async def _shorten_ages(run: _CleanupRun, limits: _Limits, limit: int) -> Millis | None:
@@ -297,7 +298,7 @@ async def _finish(run: _CleanupRun, before: int, size_result: _SizeResult) -> Cl
     await run.count(bytes_freed=max(0, before - await _in_use(runtime)))
     async with runtime.db.write() as tx:
         done = await cleanups.finish_cleanup(
-            tx, run.id, runtime.now(), age_days=size_result.age_days, notes=" ".join(size_result.notes)
+            tx, run.id, runtime.now(), age_days=size_result.age_days, problems=size_result.problems
         )
     for user_id in run.affected_users:
         await publish_counts(runtime, user_id)
@@ -312,9 +313,9 @@ async def _finish(run: _CleanupRun, before: int, size_result: _SizeResult) -> Cl
     return done
 
 
-async def _warn(runtime: Runtime, warning: str) -> None:
+async def _warn(runtime: Runtime, warning: Failure | None) -> None:
     async with runtime.db.write() as tx:
-        await instance.set_setting(tx, _WARNING, warning, runtime.now())
+        await instance.set_setting(tx, _WARNING, warning.dump() if warning else "", runtime.now())
 
 
 async def _size(runtime: Runtime) -> int:

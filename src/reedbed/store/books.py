@@ -47,7 +47,7 @@ def _book(*columns: Any) -> Book:
         plan_id=plan_id,
         mail_to=mail_to,
         mail_status=mail_status,
-        mail_error=mail_error,
+        mail_error=load_failure(mail_error),
     )
 
 
@@ -192,8 +192,9 @@ async def fail(tx: Tx, book_id: int, why: Failure, now: Instant) -> None:
     await tx.run(_FAIL, {"book": book_id, "why": why.dump(), "now": now})
 
 
-async def set_mail(tx: Tx, book_id: int, to: str, status: str, error: str = "") -> None:
-    await tx.run(_SET_MAIL, {"book": book_id, "new_to": to, "new_status": status, "new_error": error})
+async def set_mail(tx: Tx, book_id: int, to: str, status: str, error: Failure | None = None) -> None:
+    stored = "" if error is None else error.dump()
+    await tx.run(_SET_MAIL, {"book": book_id, "new_to": to, "new_status": status, "new_error": stored})
 
 
 async def remove(tx: Tx, user_id: int, book_id: int) -> bool:

@@ -30,7 +30,6 @@ from reedbed.web.i18n import (
     current_language,
     enumerated,
     explain,
-    marked,
     name_key,
     ngettext,
     texts_in,
@@ -92,7 +91,6 @@ class BookAddressPage:
     done: bool = False
 
 
-_MAIL_ERRORS = (marked("The book is larger than mails can be."),)
 _REFUSED = (Invalid, Conflict, NotFound, TooMany)
 
 
@@ -240,7 +238,7 @@ def _mailed(book: Book) -> str:
         case "pending":
             return translate("On its way to %(address)s", address=book.mail_to)
         case "failed":
-            reason = translate(book.mail_error)
+            reason = explain(book.mail_error)
             return translate("Not sent to %(address)s. %(reason)s", address=book.mail_to, reason=reason)
         case _:
             return ""

@@ -1,9 +1,11 @@
 """The admin page of cleanups, and dismissing the notice that unread entries were removed."""
 
+from collections.abc import Iterator
 from datetime import tzinfo
 
 from fastapi import APIRouter, Request, Response
 
+from reedbed.domain.failures import load_failure
 from reedbed.domain.times import DAY, SECOND, Instant
 from reedbed.http.auth import CurrentAdmin, CurrentCaller, CurrentRuntime
 from reedbed.services.retention import dismiss_notice, enqueue_cleanup
@@ -11,7 +13,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.store import instance
 from reedbed.store.retention.cleanups import Cleanup, list_cleanups
 from reedbed.web.formats import full_time, zone_of
-from reedbed.web.i18n import decimal, ngettext, translate
+from reedbed.web.i18n import decimal, explain, ngettext, translate
 from reedbed.web.pages import is_htmx, local_path, see_other
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.instance import CleanupsPage, CleanupView
@@ -32,7 +34,7 @@ async def show(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin) 
         warnings = [await instance.get_setting(tx, key) for key in ("db_size_warning", "backup_warning")]
     view = CleanupsPage(
         rules=_rules(runtime),
-        warnings=tuple(warning for warning in warnings if warning),
+        warnings=tuple(explain(load_failure(warning)) for warning in warnings if warning),
         lines=tuple(_cleanup_view(cleanup, now, zone) for cleanup in cleanups),
     )
     return await app_page(request, runtime, caller, "retention/cleanups.html", view)
@@ -60,7 +62,7 @@ def _rules(runtime: Runtime) -> tuple[str, ...]:
     rules: list[str] = []
     if limits.age is not None:
         days = limits.age // DAY
-        rules.append(ngettext("Read entries stay for %(num)s day.", "Read entries stay for %(num)s days.", days))
+        rules.append(_age_rule(days))
     if limits.entries is not None:
         rules.append(
             ngettext(
@@ -85,5 +87,15 @@ def _cleanup_view(cleanup: Cleanup, now: Instant, zone: tzinfo) -> CleanupView:
         articles=Count(cleanup.articles_cleared),
         feeds=Count(cleanup.feeds_removed),
         freed=translate("%(size)s MB", size=decimal(cleanup.bytes_freed / MEGABYTE, 1)),
-        notes=cleanup.notes,
+        notes=" ".join(_notes(cleanup)),
     )
+
+
+def _notes(cleanup: Cleanup) -> Iterator[str]:
+    if cleanup.age_days is not None:
+        yield _age_rule(cleanup.age_days)
+    yield from map(explain, cleanup.problems)
+
+
+def _age_rule(days: int) -> str:
+    return ngettext("Read entries stay for %(num)s day.", "Read entries stay for %(num)s days.", days)

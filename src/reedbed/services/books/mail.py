@@ -11,6 +11,7 @@ import structlog
 from reedbed.domain.books import BOOK_TYPE, MAX_MAIL_BYTES, Book, is_reader_address
 from reedbed.domain.email import Attachment, Email, NotSent, email_address
 from reedbed.domain.errors import Conflict, NotFound
+from reedbed.domain.failures import Failure, FailureCode, untranslated
 from reedbed.domain.times import DAY, HOUR
 from reedbed.domain.users import User, change_preferences
 from reedbed.services.auth import publish_changed
@@ -32,8 +33,7 @@ MAX_A_DAY = 20
 NO_ADDRESS = "Set the address of your e-reader first."
 UNCONFIRMED = "Open the link in the mail that was sent to %(address)s first: it confirms the address."
 TOO_MANY = "At most %(limit)s books can be mailed in a day."
-TOO_LARGE = "The book is larger than mails can be."
-UNKNOWN_LINK = "This link confirms nothing. Set the address again under Books."
+UNKNOWN_LINK = "This link is not valid. Set the address again under Books."
 
 
 def sender_of(runtime: Runtime) -> str:
@@ -166,7 +166,7 @@ async def _send_link(runtime: Runtime, job: Job, user: User, address: str) -> Do
 async def _send_book(runtime: Runtime, job: Job, user: User, book: Book) -> Done | Later:
     assert runtime.mailer is not None
     if book.length > MAX_MAIL_BYTES:
-        return await _note(runtime, book, "failed", TOO_LARGE)
+        return await _note(runtime, book, "failed", Failure(FailureCode.BOOK_TOO_LARGE))
     text = texts_for(runtime, user).translate(
         "The book “%(title)s” is attached. Your Reedbed made it.", title=book.title
     )
@@ -178,14 +178,14 @@ async def _send_book(runtime: Runtime, job: Job, user: User, book: Book) -> Done
         return await _note(runtime, book, "sent")
     log.warning("a book was not mailed", book=book.id, error=result.reason)
     later = try_again(runtime, job, give_up_after=GIVE_UP_AFTER) if result.try_again else None
-    await _note(runtime, book, "pending" if later else "failed", result.reason)
+    await _note(runtime, book, "pending" if later else "failed", untranslated(result.reason))
     return later or Done({"error": result.reason})
 
 
-async def _note(runtime: Runtime, book: Book, status: str, error: str = "") -> Done:
+async def _note(runtime: Runtime, book: Book, status: str, error: Failure | None = None) -> Done:
     async with runtime.db.write() as tx:
         await books.set_mail(tx, book.id, book.mail_to, status, error)
-    return Done({"error": error} if error else {"sent": "mail"})
+    return Done({"error": error.message} if error else {"sent": "mail"})
 
 
 async def _file(runtime: Runtime, book: Book) -> bytes:

@@ -1,15 +1,21 @@
 """The log of cleanups, and the notices about them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
+import orjson
 from sqlalchemy import BigInteger, Text, bindparam, delete, update
 from sqlalchemy import insert as plain_insert
 
+from reedbed.domain.failures import Failure, untranslated
 from reedbed.domain.records import record
 from reedbed.domain.times import LEEWAY, Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import HIGHEST, Command, Query, func, insert, optional, select
 from reedbed.store.tables import cleanup_notices, cleanups
+
+_SHORTENED = "Only %s days of read entries are kept."
 
 
 @record
@@ -25,7 +31,27 @@ class Cleanup:
     bytes_freed: int = 0
     age_days: int | None = None
     """Age limit that the database size forced; None if the configured limits were enough."""
-    notes: str = ""
+    problems: tuple[Failure, ...] = ()
+
+    @property
+    def notes(self) -> str:
+        """What is unusual about it, in English: for the API and the command line."""
+        kept = [] if self.age_days is None else [_SHORTENED % self.age_days]
+        return " ".join((*kept, *(problem.message for problem in self.problems)))
+
+
+def _cleanup(*columns: Any) -> Cleanup:
+    *values, notes = columns
+    cleanup = Cleanup(*values)
+    return replace(cleanup, problems=_load_problems(notes, cleanup.age_days))
+
+
+def _load_problems(stored: str, age_days: int | None) -> tuple[Failure, ...]:
+    """Version 0.1 stored sentences."""
+    if stored.startswith("["):
+        return tuple(map(Failure.load, orjson.loads(stored)))
+    text = stored if age_days is None else stored.removeprefix(_SHORTENED % age_days).strip()
+    return (untranslated(text),) if text else ()
 
 
 @record
@@ -52,7 +78,7 @@ _COLUMNS = (
 )
 _BEGIN = Query(plain_insert(cleanups).returning(cleanups.c.id), columns=["started_at"], into=int)
 _UNFINISHED = Query(
-    select(*_COLUMNS).where(cleanups.c.finished_at.is_(None)).order_by(cleanups.c.id.desc()).limit(1), into=Cleanup
+    select(*_COLUMNS).where(cleanups.c.finished_at.is_(None)).order_by(cleanups.c.id.desc()).limit(1), into=_cleanup
 )
 _LATEST = Query(
     select(func.max(cleanups.c.started_at)).where(
@@ -79,9 +105,9 @@ _NEWEST = Query(
     .where(cleanups.c.id < bindparam("before"))
     .order_by(cleanups.c.id.desc())
     .limit(bindparam("limit")),
-    into=Cleanup,
+    into=_cleanup,
 )
-_GET = Query(select(*_COLUMNS).where(cleanups.c.id == bindparam("id")), into=Cleanup)
+_GET = Query(select(*_COLUMNS).where(cleanups.c.id == bindparam("id")), into=_cleanup)
 _DELETE_OLD = Command(delete(cleanups).where(cleanups.c.started_at < bindparam("before")))
 _notice = insert(cleanup_notices).values(
     {name: bindparam(name) for name in ("user_id", "unread_removed", "removed_at")}
@@ -124,8 +150,11 @@ async def add_to_cleanup(tx: Tx, cleanup_id: int, **more: int) -> None:
     await tx.run(_ADD_COUNTS, {"cleanup": cleanup_id, **params})
 
 
-async def finish_cleanup(tx: Tx, cleanup_id: int, now: Instant, *, age_days: int | None, notes: str) -> Cleanup:
-    await tx.run(_FINISH, {"cleanup": cleanup_id, "now": now, "days": age_days, "text": notes})
+async def finish_cleanup(
+    tx: Tx, cleanup_id: int, now: Instant, *, age_days: int | None, problems: Sequence[Failure]
+) -> Cleanup:
+    stored = orjson.dumps([problem.dump() for problem in problems]).decode()
+    await tx.run(_FINISH, {"cleanup": cleanup_id, "now": now, "days": age_days, "text": stored})
     return await tx.get(_GET, {"id": cleanup_id})
 
 
