@@ -3,7 +3,6 @@
 import hmac
 from contextlib import suppress
 from dataclasses import field, replace
-from typing import Any
 
 import orjson
 
@@ -105,7 +104,7 @@ async def sign_in_session(
     runtime: Runtime, tx: Tx, user: User, origin: LoginOrigin, *, how: str = "", confirmed: bool = True
 ) -> NewSession:
     """Open a session and record the login, with whether browser and network are both new to this account."""
-    detail: dict[str, Any] = {"ip": origin.ip, "device": device_name(origin.user_agent)}
+    detail: dict[str, object] = {"ip": origin.ip, "device": device_name(origin.user_agent)}
     if how:
         detail["with"] = how
     if await _is_new_place(runtime, tx, user, origin):

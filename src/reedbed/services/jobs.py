@@ -66,7 +66,7 @@ async def failure_of(work: Awaitable[None], otherwise: Failure, *, event: str, *
     return None
 
 
-async def enqueue(runtime: Runtime, kind: str, payload: Mapping[str, Any], *, user_id: int | None = None) -> int:
+async def enqueue(runtime: Runtime, kind: str, payload: Mapping[str, object], *, user_id: int | None = None) -> int:
     async with runtime.db.write() as tx:
         job_id = await jobs.add(tx, kind, payload, now=runtime.now(), user_id=user_id)
     await wake_jobs(runtime)
@@ -118,7 +118,7 @@ async def _run(runtime: Runtime, job: Job, handler: Handler) -> str | None:
 
 
 async def report_job_progress(
-    runtime: Runtime, job: Job, done: int, total: int, report: Mapping[str, Any] | None = None
+    runtime: Runtime, job: Job, done: int, total: int, report: Mapping[str, object] | None = None
 ) -> None:
     """Record the progress of a job and publish it to its user's pages."""
     share = done / total if total else 1.0
@@ -228,7 +228,7 @@ async def _renew_until_lost(runtime: Runtime, name: str, ttl: Millis, task: "asy
         await asyncio.sleep(ttl / 3 / SECOND)
         with suppress(Unavailable):
             if not await heartbeat(runtime, name, ttl=ttl):
-                log.warning("another process took over", lease=name)
+                log.warning("another process took the lease", lease=name)
                 task.cancel()
                 return
 

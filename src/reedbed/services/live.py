@@ -4,7 +4,6 @@ import random
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from reedbed.domain.entries import StateChange
 from reedbed.domain.errors import TooMany
@@ -185,7 +184,7 @@ MAX_NAMED = 200
 
 async def publish_states(runtime: Runtime, user_id: int, entry_ids: Sequence[int], change: StateChange) -> None:
     ids = [str(id) for id in entry_ids] if len(entry_ids) <= MAX_NAMED else []
-    data: dict[str, Any] = {"ids": ids}
+    data: dict[str, object] = {"ids": ids}
     for name in ("read", "starred", "later", "tags"):
         if (value := getattr(change, name)) is not None:
             data[name] = value

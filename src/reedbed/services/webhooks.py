@@ -3,7 +3,6 @@
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import orjson
 import structlog
@@ -54,7 +53,7 @@ _SWITCHED_OFF = Outcome(None, Failure(FailureCode.WEBHOOK_SWITCHED_OFF), again=F
 
 
 async def leave(
-    tx: Tx, user_id: int, webhook_id: int, event: WebhookEvent, subject: Mapping[str, Any], now: Instant
+    tx: Tx, user_id: int, webhook_id: int, event: WebhookEvent, subject: Mapping[str, object], now: Instant
 ) -> int:
     delivery_id = await webhooks.add_delivery(tx, user_id, webhook_id, event, subject, now)
     await jobs.add(tx, CALL_JOB, {"delivery_id": delivery_id}, now=now, user_id=user_id)
@@ -72,7 +71,13 @@ async def enqueue_new_entries_webhooks(tx: Tx, new: Mapping[int, Sequence[int]],
 
 
 async def enqueue_webhook_event(
-    tx: Tx, user_id: int, event: WebhookEvent, subject: Mapping[str, Any], now: Instant, *, also: Webhook | None = None
+    tx: Tx,
+    user_id: int,
+    event: WebhookEvent,
+    subject: Mapping[str, object],
+    now: Instant,
+    *,
+    also: Webhook | None = None,
 ) -> int:
     """Queue a call for each webhook of the user with this event, and for `also`; return how many."""
     receivers = {
@@ -110,7 +115,7 @@ async def delete_old_webhook_calls(runtime: Runtime) -> int:
         return await webhooks.delete_old_deliveries(tx, runtime.now() - RETENTION)
 
 
-async def _payload(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | None:
+async def _payload(runtime: Runtime, delivery: Delivery) -> dict[str, object] | None:
     """The body of the call; None if its subject no longer exists."""
     match delivery.event:
         case WebhookEvent.NEW_ENTRIES:
@@ -123,7 +128,7 @@ async def _payload(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | Non
             return {"event": WebhookEvent.TEST, "message": "Reedbed can reach this webhook."}
 
 
-async def _new_entries(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | None:
+async def _new_entries(runtime: Runtime, delivery: Delivery) -> dict[str, object] | None:
     entries = await _entries(runtime, delivery)
     if not entries:
         return None
@@ -136,7 +141,7 @@ async def _new_entries(runtime: Runtime, delivery: Delivery) -> dict[str, Any] |
     }
 
 
-async def _rule_match(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | None:
+async def _rule_match(runtime: Runtime, delivery: Delivery) -> dict[str, object] | None:
     async with runtime.db.read() as tx:
         row = await rules.get(tx, delivery.user_id, delivery.subject["rule_id"])
     entries = await _entries(runtime, delivery)
@@ -146,7 +151,7 @@ async def _rule_match(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | 
     return notice_json(RuleNotice(row.rule.id, row.rule.name, count, entries))
 
 
-async def _digest(runtime: Runtime, delivery: Delivery) -> dict[str, Any] | None:
+async def _digest(runtime: Runtime, delivery: Delivery) -> dict[str, object] | None:
     async with runtime.db.read() as tx:
         digest = await digests.get(tx, delivery.user_id, delivery.subject["digest_id"])
     if digest is None:
@@ -169,7 +174,7 @@ async def _entries(runtime: Runtime, delivery: Delivery) -> list[NoticedEntry]:
     return [NoticedEntry(entry.id, entry.title, entry.url, entry.feed_title, entry.published_at) for entry in entries]
 
 
-async def _call(runtime: Runtime, webhook: Webhook, delivery: Delivery, payload: Mapping[str, Any]) -> Outcome:
+async def _call(runtime: Runtime, webhook: Webhook, delivery: Delivery, payload: Mapping[str, object]) -> Outcome:
     if not webhook.secret:
         return _NO_SECRET
     body = orjson.dumps(payload)

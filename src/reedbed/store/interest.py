@@ -19,7 +19,7 @@ from reedbed.store.entries.columns import visible
 from reedbed.store.tables import entries, feeds, interest_models, interest_rankings, read_history, subscriptions, users
 
 MAX_RANKINGS = 12
-"""For each user: the lists they have scrolled in lately."""
+"""Ranked lists that are kept for each user: the most recently scrolled."""
 
 # --- The model
 
@@ -68,7 +68,7 @@ _REMOVE = Command(delete(interest_models).where(_IS_OWN))
 
 
 async def preferences(tx: Tx, user_id: int) -> str:
-    """Of the user, as stored; empty if there is no such user."""
+    """The stored preferences of the user; empty if there is no such user."""
     return await tx.one(_PREFERENCES, {"owner": user_id}) or ""
 
 
@@ -78,7 +78,7 @@ async def to_learn(tx: Tx, user_id: int) -> LearningState | None:
 
 
 async def scores(tx: Tx, user_id: int) -> StoredInterest | None:
-    """Without the names of features."""
+    """The model without the names of features."""
     return await tx.one(_SCORES, {"owner": user_id})
 
 
@@ -200,7 +200,7 @@ class Ranking:
     id: int
     entries: Sequence[RankedEntry]
     end: Cursor
-    """Where the list goes on by time."""
+    """Where the list continues by time."""
 
 
 _ADD_RANKING = Command(

@@ -164,7 +164,7 @@ _DELETE_FINISHED = Command(delete(jobs).where(jobs.c.finished_at < bindparam("be
 async def add(
     tx: Tx,
     kind: str,
-    payload: Mapping[str, Any],
+    payload: Mapping[str, object],
     *,
     now: Instant,
     user_id: int | None = None,
@@ -191,7 +191,7 @@ async def count_open(tx: Tx, user_id: int, kind: str) -> int:
     return await tx.get(_COUNT_OPEN, {"user": user_id, "what": kind})
 
 
-async def start(tx: Tx, job_id: int, payload: Mapping[str, Any], at: Instant) -> None:
+async def start(tx: Tx, job_id: int, payload: Mapping[str, object], at: Instant) -> None:
     """Schedule a job once all its data is stored."""
     await tx.run(_START, {"job_id": job_id, "given": _json(payload), "at": at})
 
@@ -208,7 +208,7 @@ async def renew(tx: Tx, job_id: int, holder: str, until: Instant) -> bool:
     return await tx.run(_RENEW, {"job_id": job_id, "holder": holder, "until": until}) == 1
 
 
-async def record_progress(tx: Tx, job_id: int, holder: str, progress: float, report: Mapping[str, Any]) -> None:
+async def record_progress(tx: Tx, job_id: int, holder: str, progress: float, report: Mapping[str, object]) -> None:
     await tx.run(_RECORD_PROGRESS, {"job_id": job_id, "holder": holder, "share": progress, "text": _json(report)})
 
 
@@ -222,7 +222,7 @@ async def uncount_attempt(tx: Tx, job_id: int, holder: str, attempts: int) -> No
 
 
 async def finish(
-    tx: Tx, job_id: int, holder: str, now: Instant, report: Mapping[str, Any], *, failed: bool = False
+    tx: Tx, job_id: int, holder: str, now: Instant, report: Mapping[str, object], *, failed: bool = False
 ) -> None:
     state = "failed" if failed else "done"
     await tx.run(_FINISH, {"job_id": job_id, "holder": holder, "now": now, "text": _json(report), "end": state})
@@ -232,7 +232,7 @@ async def delete_finished(tx: Tx, before: Instant) -> int:
     return await tx.run(_DELETE_FINISHED, {"before": before})
 
 
-def _json(value: Mapping[str, Any]) -> str:
+def _json(value: Mapping[str, object]) -> str:
     return orjson.dumps(value).decode()
 
 

@@ -265,7 +265,7 @@ _DELETE_OLD_EVENTS = Command(delete(event_log).where(event_log.c.at < bindparam(
 
 
 async def record_event(
-    tx: Tx, now: Instant, kind: str, user_id: int | None, detail: Mapping[str, Any] | None = None
+    tx: Tx, now: Instant, kind: str, user_id: int | None, detail: Mapping[str, object] | None = None
 ) -> None:
     await tx.run(
         _RECORD_EVENT, {"user_id": user_id, "kind": kind, "detail": orjson.dumps(detail or {}).decode(), "at": now}

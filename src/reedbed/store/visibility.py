@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import BigInteger, ClauseElement, ColumnElement, bindparam, case, false, literal_column, true
+from sqlalchemy import BigInteger, ClauseElement, ColumnElement, Select, bindparam, case, false, literal_column, true
 from sqlalchemy.sql.selectable import FromClause
 
 from reedbed.domain.entries import ViewQuery
@@ -256,7 +256,7 @@ async def _exists(tx: Tx, user_id: int, query: ViewQuery) -> bool:
     return await tx.one(_FOLDER, {"user_id": user_id, "folder_id": query.folder_id}) is not None
 
 
-def _within_folder() -> Any:
+def _within_folder() -> Select[Any]:
     """The folder and all its subfolders. UNION, not UNION ALL, so that a cycle of folders terminates."""
     top = select(folders.c.id).where(folders.c.user_id == bindparam("user_id"), folders.c.id == bindparam("folder_id"))
     tree = top.cte("tree", recursive=True)
@@ -295,7 +295,7 @@ def _out_of_unread(subscription: FromClause) -> ColumnElement[bool]:
     return ~subscription.c.in_unread | func.coalesce(subscription.c.folder_id, 0).in_(_KEPT_OUT_FOLDERS)
 
 
-def _kept_out_folders() -> Any:
+def _kept_out_folders() -> Select[Any]:
     is_own = folders.c.user_id == bindparam("user_id", type_=BigInteger)
     tree = select(folders.c.id).where(is_own, ~folders.c.in_unread).cte("kept_out", recursive=True)
     below = select(folders.c.id).where(folders.c.parent_id == tree.c.id, is_own)

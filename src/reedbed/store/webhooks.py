@@ -227,7 +227,7 @@ _DELETE_OLD_DELIVERIES = Command(delete(deliveries).where(deliveries.c.created_a
 
 
 async def add_delivery(
-    tx: Tx, user_id: int, webhook_id: int, event: WebhookEvent, subject: Mapping[str, Any], now: Instant
+    tx: Tx, user_id: int, webhook_id: int, event: WebhookEvent, subject: Mapping[str, object], now: Instant
 ) -> int:
     return await tx.get(
         _ADD_DELIVERY,

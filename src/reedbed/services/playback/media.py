@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     import aiohttp
 
 MAX_STREAMS = 4
-"""Files passed on at once for one user, by each process. A browser opens another when one seeks."""
+"""Simultaneous files for one user in each process. A browser opens another one when the user seeks."""
 MAX_BYTES = 4 * 1024**3
 CHUNK_BYTES = 64 * 1024
 STALL_SECONDS = 30.0
-"""A server that sends nothing for this long is given up, and so is a player that takes nothing."""
+"""The transfer ends when the server sends nothing, or the player takes nothing, for this long."""
 
 _RANGE = re.compile(r"bytes=\d{0,19}-\d{0,19}")
 _PASSED_ON = ("Content-Length", "Content-Range", "Accept-Ranges", "ETag", "Last-Modified")

@@ -1,7 +1,6 @@
 """Playback: positions in recordings and the queue, which every device of a user shares."""
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Any
 
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.live import ChangeEvent
@@ -166,7 +165,7 @@ async def _visible(tx: Tx, user_id: int, id: RecordingId) -> QueuedRecording:
 # --- Events
 
 
-def _position_event(id: RecordingId, position: Position, source: str) -> dict[str, Any]:
+def _position_event(id: RecordingId, position: Position, source: str) -> dict[str, object]:
     return {
         "what": "position",
         "entry_id": str(id.entry_id),
@@ -182,5 +181,5 @@ async def publish_queue(runtime: Runtime, user_id: int, source: str) -> None:
     await _publish(runtime, user_id, {"what": "queue", "source": source})
 
 
-async def _publish(runtime: Runtime, user_id: int, data: dict[str, Any]) -> None:
+async def _publish(runtime: Runtime, user_id: int, data: dict[str, object]) -> None:
     await runtime.bus.publish(ChangeEvent("state_changed", user_id=user_id, data=data))

@@ -43,7 +43,7 @@ MAX_CONCURRENT = 3
 MAX_LINES = 10_000
 """Lines in a report, as many as a user can have subscriptions. Further problems are only counted."""
 NO_SUCH_IMPORT = "There is no such import."
-_INCOMPLETE = "The file did not arrive whole. Bring it in again."
+_INCOMPLETE = "The file did not arrive completely. Upload it again."
 _MINIFLUX = "miniflux"
 PROGRESS_SECONDS = 0.5
 
@@ -121,7 +121,7 @@ async def _start(runtime: Runtime, user_id: int, job_id: int, payload: Mapping[s
     return await get_import(runtime, user_id, job_id)
 
 
-def _payload(library: Library, name: str, batch_count: int) -> dict[str, Any]:
+def _payload(library: Library, name: str, batch_count: int) -> dict[str, object]:
     names = {"source": library.source, "name": name or library.source}
     lines = [_line_json(line) for line in library.lines[:MAX_LINES]]
     return {**names, "pieces": batch_count, "total": library.size, "lines": lines}
@@ -191,7 +191,7 @@ class _ImportRun:
             raise Invalid(_INCOMPLETE)
         return await asyncio.to_thread(unpacked, *packed_batch)
 
-    def _progress(self) -> dict[str, Any]:
+    def _progress(self) -> dict[str, object]:
         return {
             "next": self._next,
             "problems": self._problems,
@@ -228,5 +228,5 @@ def _line(fields: Mapping[str, Any]) -> ImportLine:
     return ImportLine(fields["title"], fields["url"], load_failure(fields["message"]), fields.get("status", "error"))
 
 
-def _line_json(line: ImportLine) -> dict[str, Any]:
+def _line_json(line: ImportLine) -> dict[str, object]:
     return {"title": line.title, "url": line.url, "message": dump_failure(line.failure), "status": line.status}

@@ -138,7 +138,7 @@ _NOTHING_IN_ARCHIVE = (
     "This zip archive holds no file that Reedbed knows. It takes OPML, starred JSON and SQLite databases."
 )
 
-_SECOND_DATABASE = "Only one database of an archive is read. Bring this one in by itself."
+_SECOND_DATABASE = "Only one database of an archive is read. Import this one separately."
 _CUT_OFF = "This OPML file ends in its middle. Export it again from your other reader."
 
 

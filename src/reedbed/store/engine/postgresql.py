@@ -293,7 +293,7 @@ class PostgresqlDatabase:
     @asynccontextmanager
     async def _connection(self) -> AsyncGenerator[Any]:
         if self._probe.silent:
-            raise Unavailable("PostgreSQL has fallen silent. Try again in a moment.")
+            raise Unavailable("PostgreSQL stopped answering. Try again in a moment.")
         try:
             async with self._probe.patience():
                 connection = await self._pool.acquire()

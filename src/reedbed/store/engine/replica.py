@@ -65,5 +65,5 @@ class ReplicatedDatabase:
             try:
                 return await stack.enter_async_context(self._replica.read())
             except Unavailable as error:
-                log.warning("the replica does not answer, reading from the first", error=error.message)
+                log.warning("the replica does not answer, reading from the primary", error=error.message)
         return await stack.enter_async_context(self._primary.read())

@@ -7,7 +7,7 @@ says nothing about them.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, ClauseElement, ColumnElement, FromClause, and_, bindparam, delete, union_all
+from sqlalchemy import BigInteger, ClauseElement, ColumnElement, FromClause, Select, and_, bindparam, delete, union_all
 
 from reedbed.domain.entries import SameAddress
 from reedbed.store.engine.database import Tx
@@ -117,7 +117,7 @@ _CLEAR_FIRSTS_OF_FEED = Command(
 _title = func.coalesce(subscriptions.c.title, func.nullif(feeds.c.title, ""), feeds.c.url)
 
 
-def _others(of: ColumnElement[int], other: ColumnElement[int]) -> Any:
+def _others(of: ColumnElement[int], other: ColumnElement[int]) -> Select[Any]:
     return select(of.label("id"), other.label("other_id")).where(repeated_entries.c.user_id == _USER, among(of, "ids"))
 
 

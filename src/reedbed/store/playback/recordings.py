@@ -3,7 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import BigInteger, ClauseElement, ColumnElement, and_, bindparam, delete, true, tuple_, update
+from sqlalchemy import (
+    BigInteger,
+    ClauseElement,
+    ColumnElement,
+    FromClause,
+    and_,
+    bindparam,
+    delete,
+    true,
+    tuple_,
+    update,
+)
 
 from reedbed.domain.pagination import Cursor
 from reedbed.domain.playback import Position, QueuedRecording, Recording, RecordingId, Show
@@ -85,7 +96,7 @@ def queued_recording(entry_id: int, number: int, *columns: Any) -> QueuedRecordi
     return QueuedRecording(RecordingId(entry_id, number), *shown, position=position)
 
 
-def with_everything(source: Any) -> Any:
+def with_everything(source: FromClause) -> FromClause:
     """Join to `recordings` the entry, the feed, the user's subscription and position."""
     return (
         source.join(entries, entries.c.id == recordings.c.entry_id)

@@ -12,6 +12,7 @@ from sqlalchemy import (
     ColumnElement,
     FromClause,
     Join,
+    Select,
     and_,
     bindparam,
     delete,
@@ -251,7 +252,7 @@ _STAGE = CommandFamily(_stage)
 _USER: ColumnElement[int] = bindparam("user_id", type_=BigInteger)
 
 
-def _rows_to_read(variant: _MarkVariant) -> Any:
+def _rows_to_read(variant: _MarkVariant) -> Select[Any]:
     small = _small_sets(variant)
     rows = rows_of_entries() if small else unread
     return (
@@ -266,7 +267,7 @@ def _rows_to_read(variant: _MarkVariant) -> Any:
     )
 
 
-def _entries_to_unread(variant: _MarkVariant) -> Any:
+def _entries_to_unread(variant: _MarkVariant) -> Select[Any]:
     small = _small_sets(variant)
     join = in_order if small else Join
     row = and_(unread.c.user_id == _USER, unread.c.entry_id == entries.c.id)
