@@ -111,6 +111,8 @@ def read(file: Path) -> Catalog:
 def write(file: Path, catalogue: Catalog) -> None:
     """Leave out what would change with every run or names people."""
     written = BytesIO()
+    for message in catalogue:  # else the order is that of the files on this disk
+        message.locations.sort()
     write_po(written, catalogue, width=110, include_lineno=False, sort_by_file=True)
     head, _, texts = written.getvalue().partition(b"\n\n")
     kept = [line for line in head.split(b"\n") if not line.startswith(NOISE)]

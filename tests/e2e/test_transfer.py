@@ -58,7 +58,7 @@ def test_selectors_put_the_whole_article_right(server: Reedbed, library: FeedSit
 
     page.fill("#drop", "p[[")
     page.click("form[action$=selectors] button[data-kind=primary]")
-    expect(page.locator("#drop-error")).to_contain_text("is no CSS selector")
+    expect(page.locator("#drop-error")).to_contain_text("is not a CSS selector")
     keep_picture(page, "selectors-refused", way)
     page.fill("#keep", ".story")
     page.fill("#drop", ".plea")

@@ -158,7 +158,7 @@ async def test_the_page_of_the_feed_has_a_form_for_those_who_may(
     typed = {"csrf_token": token, "keep": ".story\n.recipe", "drop": "p[["}
     refused = await page.post(f"/feeds/{mine}/selectors", data=typed)
     assert refused.status_code == 400
-    assert "p[[” is no CSS selector" in refused.text
+    assert "p[[” is not a CSS selector" in refused.text
     assert ".story\n.recipe</textarea>" in refused.text
 
     saved = await page.post(f"/feeds/{mine}/selectors", data={**typed, "drop": ".plea"})

@@ -11,9 +11,9 @@ from reedbed.domain.stories.places import COUNTRIES
 from reedbed.domain.text import index_text, is_cjk
 
 SYNONYM, BEGINNING, END = 0.7, 0.55, 0.5
-"""What a word of the same meaning, or one with the same beginning or end, counts."""
+"""Weights of a word with the same meaning, beginning or end, compared with the word itself."""
 NEAR_WORD, FAR_WORD, SAME_PLACE = 0.6, 0.4, 0.8
-"""What an English word of a near or of a related meaning counts, and the name of a country or of its people."""
+"""Weights of an English word with a near or related meaning, and of the other names of a country and its people."""
 _BEGINNING, _END, _COMPOUND = 6, 5, 9
 _NO_STEMS: frozenset[str] = frozenset()
 
@@ -24,7 +24,7 @@ _SUFFIX = re.compile(
     r"|lich|y|ie|te?|et)\Z"
 )
 _OF_FOUNDERS = frozenset(("founded", "founder", "founders", "founding"))
-"""Their stem would be that of what was found."""
+"""Excluded because "found" has the same stem."""
 _OTHER_SUFFIX = re.compile(
     r"(.{3,}?)(?:иями|ями|ами|иях|ях|ах|ого|его|ому|ему|ыми|ими|ой|ей|ый|ий|ыи|ои|еи|ии|ая|яя|ую|юю|ое|ее|ые|ие|ов|ев|ем|ом|ам|ям|ию|ия"
     r"|ила|или|ил|ала|али|ал|ить|ать|еть|[аяоеыиуюьй])\Z"
@@ -59,7 +59,7 @@ def stems_of(text: str) -> list[str]:
 
 
 def one_word_each(text: str) -> str:
-    """With a single word for each phrase that means the same: `takes over`, `succeeds`."""
+    """Replace phrases by the single word that means the same: `takes over` becomes `succeeds`."""
     return words_of.PHRASE.sub(_one_word, text)
 
 
@@ -68,7 +68,7 @@ def _one_word(phrase: re.Match[str]) -> str:
 
 
 def place_forms(one: str) -> tuple[str, ...]:
-    """The stems of a country and of its people, of the stem of one of them; nothing for other words."""
+    """All stems of a country and its people, given the stem of one of them; empty for other words."""
     return _forms_of_countries().get(_countries().get(one, ""), ())
 
 

@@ -26,11 +26,11 @@ READ_CLOSELY = 30
 """The entries whose sentences are compared."""
 NEAREST = 3
 CONTEXT = 3
-"""So many sentences of the best entry are quoted, where they have words of the question."""
+"""The number of sentences of the best entry that are quoted, if they have words of the question."""
 SEARCHED = 4
 """A shorter stem is searched for as the word that it comes from."""
 HEADLINE = 0.2
-"""A headline counts so much less than a sentence, unless it holds what is asked for."""
+"""The score that a headline loses compared with a sentence, unless it holds what is asked for."""
 
 MIN_SENTENCE_SCORE = 0.5
 """The minimum share of the question in a sentence with its title, neighbours and story."""
@@ -42,7 +42,7 @@ MIN_WORDS = 4
 MIN_OWN, MIN_OWN_TYPED = 0.25, 0.12
 """The minimum share in the sentence alone."""
 MIN_SENTENCE_SCORE_WITH_NAME = 0.5
-"""For a sentence that holds what is asked for, in an entry with the names of the question."""
+"""The minimum for a sentence that holds what is asked for, in an entry with the names of the question."""
 TITLE_OF_PERSON = 0.3
 MIN_OTHERS = 0.3
 """The minimum share of the words besides names in a sentence about a number, date or person, or just before it."""

@@ -93,7 +93,7 @@ MAX_READ = 60_000
 """Only this many characters are read; the rest of a longer text rarely matters."""
 MAX_CANDIDATES = 250
 MIN_PROSE = 8
-"""A summary needs so many sentences of prose to choose from."""
+"""The number of sentences of prose that a summary needs to choose from."""
 MAX_SHARE = 0.35
 """A longer summary is left out: one can as well read the text."""
 OPENING = 3

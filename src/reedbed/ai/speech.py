@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import aiohttp
 
 MAX_BYTES = 100_000_000
-"""Of the sound of one request: half an hour at the usual rate."""
+"""The limit for the sound of one request: half an hour at the usual rate."""
 MAX_MEMORY = 1_500_000_000
 CPU_SECONDS = 120
 CHUNK = 64 * 1024

@@ -89,7 +89,7 @@ def recipe_as_fields(recipe: PageRecipe) -> dict[str, Any]:
 
 
 def recipe_from_fields(fields: Mapping[str, Any]) -> PageRecipe:
-    """The recipe of its JSON form. Raise KeyError, TypeError or ValueError if it is none."""
+    """Read the JSON form of a recipe. Raise KeyError, TypeError or ValueError if it is not one."""
     prints = dict(fields["fingerprints"])
     return PageRecipe(
         source=str(fields["source"]),
@@ -186,7 +186,7 @@ class PageChange:
 
 @record
 class WatchState:
-    """The text as it was read last, and its last change."""
+    """The text at the last check, and its last change."""
 
     passages: tuple[str, ...]
     change: PageChange | None = None

@@ -192,7 +192,7 @@ def decode_continuation(text: str) -> tuple[int, Order | None]:
     plain = text.strip()
     digits = plain.lstrip("on")
     if len(plain) - len(digits) > 1 or not _DECIMAL.fullmatch(digits):
-        raise Invalid("This continuation is not one of ours.", field="c")
+        raise Invalid("This continuation is not valid.", field="c")
     return min(int(digits), MAX_ID), _ORDERS.get(plain[0])
 
 

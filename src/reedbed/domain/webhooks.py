@@ -151,7 +151,7 @@ def switched_off_email(
 ) -> Email:
     parts = [
         texts.translate(
-            "Your webhook “%(name)s” was switched off, because its calls have failed for long.", name=webhook.name
+            "Your webhook “%(name)s” was switched off, because its calls failed for a long time.", name=webhook.name
         )
     ]
     if last_answer is not None:

@@ -86,7 +86,7 @@ class RedisBus(LocalHub):
             await self._redis.publish(CHANNEL, orjson.dumps(_as_dict(event)))
         except (RedisError, OSError) as error:
             self._availability.record_loss()
-            log.warning("an event stays in this process, redis does not answer", error=str(error))
+            log.warning("redis does not answer, an event reaches this process only", error=str(error))
             return False
         return True
 

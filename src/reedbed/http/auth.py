@@ -386,7 +386,7 @@ def _single_header(scope: ClientIpScope, name: str) -> str | None:
         (key, value) for key, value in scope["headers"] if key.replace(b"_", b"-") == wanted.replace(b"_", b"-")
     ]
     if len(spellings) > 1 or any(key != wanted for key, _ in spellings):
-        log.warning("a header that logs people in came in several forms", header=name)
+        log.warning("the login header came more than once", header=name)
         return None
     return spellings[0][1].decode("latin-1").strip() if spellings else None
 

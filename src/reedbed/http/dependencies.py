@@ -11,7 +11,7 @@ from reedbed.http.auth import CurrentCaller, CurrentRuntime, MaybeCaller
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import spend
 
-MANY_REQUESTS = "Too many requests. Wait a moment and go on."
+MANY_REQUESTS = "Too many requests. Wait a moment and try again."
 MANY_SEARCHES = "Too many searches at once. Wait a moment and search again."
 MANY_REFRESHES = "You asked for many refreshes at once. Wait a little; feeds are also checked by themselves."
 

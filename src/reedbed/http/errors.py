@@ -158,7 +158,7 @@ def register_error_handlers(app: FastAPI, error_page: ErrorPage | None = None) -
     async def handle_unexpected(request: Request, error: Exception) -> Response:
         if isinstance(error, OSError) and error.errno in DISK_OR_FILES_FULL:
             log.error("no space or no file left", route=route_of(request.scope), error=str(error))
-            return await respond(request, Unavailable("The disk is full, or too much is open at once."), 503)
+            return await respond(request, Unavailable("The disk is full, or too many files are open."), 503)
         # Do not log the path: it can contain secrets, such as log-in links and URLs of published feeds.
         log.exception("unexpected error", route=route_of(request.scope), method=request.method, exc_info=error)
         return await respond(request, _Unexpected("Something went wrong here. It was logged; try again."), 500)

@@ -32,9 +32,9 @@ _ENCRYPTED = 0x1
 _EXPORT_START = re.compile(rb"SQLite format 3\0|(?:\xef\xbb\xbf)?[ \t\r\n]*[{\[<]")
 _SKIPPED_NAME = re.compile(r"(?:^|/)(?:__MACOSX/|\._)|\.html?$", re.IGNORECASE)
 
-_TOO_LARGE = "This zip archive holds too much. Unpack it and bring in its OPML and JSON files one by one."
+_TOO_LARGE = "This zip archive holds too much. Unpack it and import its OPML and JSON files one by one."
 _DAMAGED = "This zip archive is damaged or not complete. Download it again."
-_PROTECTED = "This zip archive needs a password. Unpack it and bring in its files."
+_PROTECTED = "This zip archive needs a password. Unpack it and import its files."
 
 
 def is_archive(path: Path) -> bool:

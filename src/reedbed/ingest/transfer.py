@@ -48,7 +48,7 @@ MAX_RECIPE = 32_000
 """Six selectors, fingerprints and what JSON adds to them."""
 
 _NOT_OPML = "This is not an OPML file. Export the subscriptions from your other reader as OPML and try again."
-_OTHER_EXPORT = "This is not an OPML file. Other exports are brought in under Settings, Your data."
+_OTHER_EXPORT = "This is not an OPML file. Import other exports under Settings, Your data."
 _OTHER_EXPORTS = (b"PK\x03\x04", b"SQLite format 3\0", b"{", b"[")
 # References to characters that XML forbids; lxml would silently drop the element that contains them.
 _FORBIDDEN_REFERENCE = re.compile(rb"&#(?:0*(?:[0-8]|1[1-24-9]|2[0-9]|3[01])|[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]));")
@@ -327,7 +327,7 @@ def read_starred(body: bytes) -> Library:
     try:
         document: Any = orjson.loads(body.removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError as error:
-        raise Invalid("This file is no whole JSON document.", field="file") from error
+        raise Invalid("This file is not a complete JSON document.", field="file") from error
     items = [mapping(item) for item in listed(mapping(document).get("items", document))]
     only_marked = _FEED_LIST in text(mapping(document).get("id"))
     entries = tuple(_marked_entries(items, only_marked=only_marked, some_marked=_has_states(items)))

@@ -194,9 +194,9 @@ def _log_breaker_change(model: str, before: Breaker, after: Breaker) -> None:
     if after.state == before.state:
         return
     if after.state == "OPEN":
-        log.warning("the model is left alone", model=model, was=before.state, failures=after.failures)
+        log.warning("model paused after failures", model=model, was=before.state, failures=after.failures)
     else:
-        log.info("the model is trusted again", model=model, was=before.state)
+        log.info("model answers again", model=model, was=before.state)
 
 
 TRIES = 2

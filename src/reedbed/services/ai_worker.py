@@ -126,7 +126,7 @@ async def write_task(runtime: Runtime, task: Task) -> None:
     try:
         outcome = await _run(task)
     except Exception:
-        log.exception("writing broke down", key=task.row.key)
+        log.exception("AI task failed unexpectedly", key=task.row.key)
         outcome = ModelError("permanent", Failure(FailureCode.TEXT_FAILED))
     updated = await _store_with_retries(runtime, task, outcome, _parse(task, outcome))
     for entry_id, feed_id in updated:

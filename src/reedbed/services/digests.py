@@ -79,7 +79,7 @@ log = structlog.get_logger()
 
 JOB_KIND = "digest_mail"
 GIVE_UP_AFTER = 12 * HOUR
-UNKNOWN_LINK = "This link does not end anything. Log in and look under Digests."
+UNKNOWN_LINK = "This link is not valid. Log in and look under Digests."
 
 
 async def send_digest(runtime: Runtime, user: User, digest_id: int) -> None:

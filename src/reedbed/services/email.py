@@ -143,7 +143,7 @@ async def send_email_job(runtime: Runtime, job: Job) -> Done | Later:
     result = await runtime.mailer.send(email, now)
     if not isinstance(result, NotSent):
         return Done()
-    log.warning("a letter was not sent", letter=job.payload["letter"], reason=result.reason)
+    log.warning("a mail was not sent", letter=job.payload["letter"], reason=result.reason)
     if result.try_again and now - job.created_at < GIVE_UP_AFTER:
         return Later(now + TRY_AGAIN_AFTER)
     return Done({"error": result.reason})

@@ -222,7 +222,7 @@ async def _fetch_icon(runtime: Runtime, site_url: str | None, icon_url: str | No
 
 
 async def _save_icon(runtime: Runtime, feed_id: int, icon_id: int | None) -> None:
-    """A feed without an icon is not tried again until a user requests it."""
+    """Each feed is tried once; a move to a new URL starts again (`store/feeds/moves.py`)."""
     async with runtime.db.write() as tx:
         await blobs.set_icon(tx, feed_id, icon_id, runtime.now())
     log.debug("icon looked for", feed=feed_id, found=icon_id is not None)

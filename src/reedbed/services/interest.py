@@ -1,6 +1,6 @@
 """What a user is interested in: learn from their own acts, rank lists by it, explain, and let them correct it.
 
-Off until wanted. A model is changed in the transaction of the act; nothing runs in the background.
+Off until the user switches it on. A model is changed in the transaction of the act; nothing runs in the background.
 """
 
 import random
@@ -28,13 +28,13 @@ from reedbed.store.interest import Ranking
 
 OFF = "The order by interest is switched off."
 WINDOW = 500
-"""So many of the newest entries of a list are ranked; the others follow by time."""
+"""The number of newest entries of a list that are ranked; the others follow by time."""
 START_SPAN = 90 * DAY
 MAX_REPORTED = 100
 MAX_STARRED_ENTRIES = 20
-"""More entries in one act are a clean-up or a move, which says nothing."""
+"""An act on more entries than this is a clean-up or an import, so nothing is learnt from it."""
 DEFAULT_GLANCE = 2_000
-"""A row that is on the screen so many ms counts once."""
+"""A row counts once it was on the screen for this many milliseconds."""
 
 # --- Learning
 
@@ -55,14 +55,14 @@ def wants(preferences: str) -> Preferences | None:
 
 
 async def learn(runtime: Runtime, tx: Tx, user_id: int, entry_ids: Sequence[int], act: Act) -> None:
-    """In the transaction of the act. Nothing is learnt of entries that the user cannot see, or of many at once."""
+    """Runs in the transaction of the act. Ignores entries that the user cannot see, and acts on many entries."""
     if not 0 < len(entry_ids) <= MAX_STARRED_ENTRIES or not wants(await interest.preferences(tx, user_id)):
         return
     await _learn(runtime, tx, user_id, [_LearntAct(id_, act) for id_ in entry_ids])
 
 
 async def report_seen(runtime: Runtime, user_id: int, *, passed: Sequence[Glimpse], read: Sequence[int]) -> int:
-    """What a page noticed: rows that were passed by, entries that stayed open; returns how many taught something."""
+    """Learn from what a page reports: rows that were passed by, entries that stayed open. Return how many counted."""
     if len(passed) + len(read) > MAX_REPORTED:
         raise Invalid("At most %(limit)s entries at once.", field="passed", limit=MAX_REPORTED)
     acts = [_LearntAct(id_, "read") for id_ in read]
@@ -129,7 +129,7 @@ class RankedList:
     to_keep: Ranking | None = None
     """For `keep_ranking`, once the page was read."""
     terms: Mapping[int, Sequence[ScoreTerm]] = field(default_factory=dict[int, Sequence[ScoreTerm]])
-    """Of the ranked entries of the page, why they stand there; sources are not named."""
+    """Why each ranked entry of the page has its place; sources are not named."""
 
 
 IN_RANKING = 2**62
@@ -179,7 +179,7 @@ async def _by_time(
 
 
 async def _page_of(tx: Tx, user_id: int, query: ViewQuery, ranking: Ranking, offset: int, limit: int) -> RankedList:
-    """From this place on, without what has left the view since it was ranked. Older entries follow by time."""
+    """The ranking from this place on, without entries that have left the view. Older entries follow by time."""
     rows: list[EntryRow] = []
     outside: set[int] = set()
     while offset < len(ranking.entries) and len(rows) < limit:
@@ -203,7 +203,7 @@ async def keep_ranking(runtime: Runtime, user_id: int, ranking: Ranking | None) 
 
 
 async def worth_it(tx: Tx, user: User, rows: Sequence[EntryRow]) -> frozenset[int]:
-    """Entries to mark in a list; without a statement unless the user wants marks."""
+    """Entries to mark in a list. Runs no statement unless the user wants marks."""
     preferences = preferences_of(user)
     if not rows or not preferences.interest or not preferences.interest_marks:
         return frozenset()
@@ -214,7 +214,7 @@ async def worth_it(tx: Tx, user: User, rows: Sequence[EntryRow]) -> frozenset[in
 
 
 async def digest_interest(tx: Tx, user: User, rows: Sequence[EntryRow], limit: float) -> Mapping[int, float] | None:
-    """By entry, how much the user cares; None if digests shall not or cannot follow it."""
+    """The score of each entry; None if digests do not use it, or cannot yet."""
     preferences = preferences_of(user)
     if not preferences.interest or not preferences.interest_digests:
         return None
@@ -229,7 +229,7 @@ def candidate_of(row: EntryRow) -> Candidate:
 
 
 async def _model(tx: Tx, user_id: int) -> InterestModel:
-    """For scores; an empty one where nothing was learnt yet."""
+    """The model to score with; an empty one if nothing was learnt yet."""
     stored = await interest.scores(tx, user_id)
     return InterestModel() if stored is None else InterestModel.load(stored)
 

@@ -56,7 +56,7 @@ class PagePreview:
 
 @record
 class PageChoice:
-    """A page whose lists one can choose from, and in whose list one can pick the parts of the entries."""
+    """A page with the lists to choose from, and the parts of the entries to pick in a list."""
 
     preview: PagePreview
     chosen: PageList | None = None

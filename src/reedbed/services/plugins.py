@@ -1,4 +1,4 @@
-"""Plugins at work: entries that arrive pass through them, and the operator sees which was switched off."""
+"""Pass arriving entries through plugins, and report to the operator which plugin was switched off."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from reedbed.store import users
 
 
 async def pass_entries(runtime: Runtime, feed_url: str, entries: Sequence[ParsedEntry]) -> Sequence[ParsedEntry]:
-    """The entries as plugins leave them. They are not sanitized yet. What a plugin fails at goes on unchanged."""
+    """Return the entries as changed by plugins, not sanitized yet. If a plugin fails, the entry stays unchanged."""
     for name in runtime.plugins.names("entry_arriving"):
         given = entries
 
@@ -27,7 +27,7 @@ async def pass_entries(runtime: Runtime, feed_url: str, entries: Sequence[Parsed
 
 
 async def report_switched_off(runtime: Runtime) -> None:
-    """Write down which plugins this process has switched off, for the operator's page."""
+    """Record which plugins this process has switched off, for the operator's page."""
     for state in runtime.plugins.newly_off():
         async with runtime.db.write() as tx:
             detail = {"plugin": state.name, "error": state.fault}

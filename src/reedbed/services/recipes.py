@@ -1,4 +1,4 @@
-"""The operator's recipes: look for changes, and say what was read."""
+"""The operator's recipes: watch their folder, and apply recipes of lists."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ POLL_SECONDS = 10.0
 
 
 async def watch_recipes(runtime: Runtime) -> None:
-    """Run until cancelled. Each process looks by itself."""
+    """Run until cancelled. Each process watches the folder for itself."""
     while True:
         await asyncio.sleep(POLL_SECONDS)
         await current_recipes(runtime)
@@ -28,7 +28,7 @@ async def current_recipes(runtime: Runtime) -> Recipes:
 
 
 async def find_list_of_recipe(runtime: Runtime, page: Fetched) -> PageList | None:
-    """The list that a recipe knows on this page."""
+    """The list of this page that a recipe describes."""
     selectors = runtime.recipes.current.list_selectors(page.url)
     if selectors is None:
         return None

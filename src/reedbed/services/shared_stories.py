@@ -38,7 +38,7 @@ async def share_story(runtime: Runtime, user_id: int, story_id: int) -> NewShare
     async with runtime.db.write() as tx:
         if await shared_stories.count(tx, user_id) >= MAX_SHARED_STORIES:
             raise Conflict(
-                "There can be at most %(limit)s shared stories. Take some back first.", limit=MAX_SHARED_STORIES
+                "There can be at most %(limit)s shared stories. Remove some first.", limit=MAX_SHARED_STORIES
             )
         story = await shared_stories.add(tx, user_id, copy, token_hash=token_hash(token), now=runtime.now())
     await _publish_change(runtime, user_id)

@@ -61,7 +61,7 @@ NO_SUCH_STORY = "There is no such story."
 NOT_IN_STORY = "This entry is not in the story."
 IN_NO_STORY = "This entry cannot be in a story."
 MAX_MARKED_STORIES = 200
-"""Stories marked read at once."""
+"""Stories that one request can mark read."""
 MAX_TEXT_LENGTH = 20_000
 MAX_COMPARED = 20
 RELATED_CANDIDATES = 60

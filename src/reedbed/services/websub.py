@@ -93,7 +93,7 @@ async def _renew_safely(runtime: Runtime, subscription: HubSubscription, gate: a
         except Unavailable:
             raise
         except Exception:
-            log.exception("a hub could not be asked", feed=subscription.feed_id, hub=subscription.hub_url)
+            log.exception("hub request failed unexpectedly", feed=subscription.feed_id, hub=subscription.hub_url)
 
 
 async def _send_request(runtime: Runtime, subscription: HubSubscription) -> None:
@@ -108,7 +108,7 @@ async def _send_request(runtime: Runtime, subscription: HubSubscription) -> None
             await poll_again(tx, [subscription.feed_id], now)
     failure = await _post_to_hub(runtime, subscription.hub_url, _form(runtime, subscription, mode))
     if failure is None:
-        log.info("hub asked", feed=subscription.feed_id, hub=subscription.hub_url, mode=mode)
+        log.info("hub subscription requested", feed=subscription.feed_id, hub=subscription.hub_url, mode=mode)
     else:
         await _record_failure(runtime, subscription, failure, attempts=subscription.attempts + 1)
 
@@ -225,7 +225,7 @@ async def handle_hub_call(runtime: Runtime, token: str, params: Mapping[str, str
     if mode == "unsubscribe":
         async with runtime.db.write() as tx:
             await websub.remove(tx, subscription.id)
-        log.info("hub left", feed=subscription.feed_id, hub=subscription.hub_url)
+        log.info("hub unsubscribed", feed=subscription.feed_id, hub=subscription.hub_url)
     else:
         await _confirm(runtime, subscription, params.get("hub.lease_seconds"))
     return challenge
@@ -242,7 +242,7 @@ async def store_push(runtime: Runtime, subscription: HubSubscription, push: Push
     now = runtime.now()
     async with runtime.db.write() as tx:
         if await websub.count_deliveries(tx, subscription.id) >= MAX_WAITING:
-            raise TooMany("Too much is waiting to be read. Send it again a little later.", 60)
+            raise TooMany("Too many messages are waiting. Send it again a little later.", 60)
         await websub.record_push(tx, subscription.id, digest, now)
         if digest == subscription.body_hash:
             return
@@ -321,7 +321,7 @@ async def _store_delivery(runtime: Runtime, writer: OutcomeWriter, delivery: Wai
         return await _drop_delivery(runtime, delivery)
     result = await _read_delivery(runtime, delivery, due, body)
     if isinstance(result, Failed):
-        log.warning("a push is no feed", feed=due.id, error=result.message)
+        log.warning("a push holds no feed", feed=due.id, error=result.message)
         await _drop_delivery(runtime, delivery)
         # A push without a feed document still means that there is something new.
         await request_refresh(runtime, [due.id])

@@ -92,7 +92,7 @@ def _why_by_time(verdict: str, acts: int) -> str:
         case "learning":
             return translate("Reedbed has learnt from %(acts)s of 30 acts of yours.", acts=acts)
         case "uniform":
-            return translate("You choose nearly everything, or one source only: there is nothing to tell apart yet.")
+            return translate("You choose nearly everything, or one source only: there is nothing to learn from yet.")
         case _:
             return translate("Lately, what Reedbed learnt was no better than that.")
 

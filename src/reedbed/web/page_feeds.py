@@ -319,7 +319,7 @@ def _part_views(selectors: PageSelectors, entries: Sequence[PageEntry]) -> Itera
     )
     for name, label, known in parts:
         picked = str(getattr(selectors, name))
-        yield PartView(name, label, picked or (translate("found by itself") if known else translate("not found")))
+        yield PartView(name, label, picked or (translate("found automatically") if known else translate("not found")))
 
 
 def _page_markup(html: str, pictures: Pictures | None) -> Markup:

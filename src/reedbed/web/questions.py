@@ -187,7 +187,7 @@ async def watch(
         return see_other(request, f"/ask/{question_id}", toast=Toast(explain(error)))
     is_watched = question.watched_at is not None
     message = (
-        translate("You will be told when an entry answers this.") if is_watched else translate("No longer watched.")
+        translate("You will be notified when an entry answers this.") if is_watched else translate("No longer watched.")
     )
     return see_other(request, f"/ask/{question_id}", toast=Toast(message))
 

@@ -116,7 +116,7 @@ async def revoke_app_password(
     request: Request, runtime: CurrentRuntime, caller: CurrentSession, token_id: IdPath
 ) -> Response:
     await revoke_token(runtime, caller, token_id)
-    return see_other(request, "/settings/devices", toast=Toast(translate("The password is taken back.")))
+    return see_other(request, "/settings/devices", toast=Toast(translate("The password is revoked.")))
 
 
 @router.get("/settings/tokens")
@@ -140,7 +140,7 @@ async def revoke_api_token(
     request: Request, runtime: CurrentRuntime, caller: CurrentSession, token_id: IdPath
 ) -> Response:
     await revoke_token(runtime, caller, token_id)
-    return see_other(request, "/settings/tokens", toast=Toast(translate("The token is taken back.")))
+    return see_other(request, "/settings/tokens", toast=Toast(translate("The token is revoked.")))
 
 
 async def _devices(

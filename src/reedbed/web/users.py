@@ -107,7 +107,7 @@ async def make_invite(request: Request, runtime: CurrentRuntime, caller: Current
 @admin_router.post(f"{PLACE}/invites/{{invite_id}}/delete")
 async def remove_invite(request: Request, runtime: CurrentRuntime, caller: CurrentAdmin, invite_id: IdPath) -> Response:
     await withdraw_invite(runtime, invite_id)
-    return _redirect(request, translate("The invitation is taken back."))
+    return _redirect(request, translate("The invitation is withdrawn."))
 
 
 @admin_router.post(f"{PLACE}/{{user_id}}/disable")
@@ -241,7 +241,7 @@ WORDS = {
     "sessions_revoked": marked("Other devices logged out"),
     "share_target_added": marked("Place to share to added"),
     "token_created": marked("Token made"),
-    "token_revoked": marked("Token taken back"),
+    "token_revoked": marked("Token revoked"),
     "user_deleted": marked("Account deleted"),
     "user_disabled": marked("Account switched off"),
     "user_enabled": marked("Account switched on"),

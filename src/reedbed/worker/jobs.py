@@ -61,7 +61,7 @@ async def _run_job(runtime: Runtime, job: Job) -> None:
     except Unavailable as error:
         log.warning("a job waits for the database", job=job.id, error=error.message)
     except Exception:
-        log.exception("a job could not be noted", job=job.id, kind=job.kind)
+        log.exception("result of a job could not be saved", job=job.id, kind=job.kind)
 
 
 # --- AI queue
@@ -108,9 +108,9 @@ async def _run_task(runtime: Runtime, task: Task) -> None:
     try:
         await write_task(runtime, task)
     except Unavailable as error:
-        log.warning("what was written could not be noted", key=task.row.key, error=error.message)
+        log.warning("result of an AI task could not be saved", key=task.row.key, error=error.message)
     except Exception:
-        log.exception("what was written could not be noted", key=task.row.key)
+        log.exception("result of an AI task could not be saved", key=task.row.key)
 
 
 async def _shut_down(runtime: Runtime, running: dict[asyncio.Task[None], Task], grace: float) -> None:

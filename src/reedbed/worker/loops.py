@@ -69,10 +69,10 @@ async def receive_mail(runtime: Runtime, stop: asyncio.Event) -> None:
         try:
             server = await open_mail_intake(runtime, endpoint)
         except OSError as error:
-            log.error("mail cannot be taken here", host=endpoint.host, port=endpoint.port, error=str(error))
+            log.error("mail server could not start", host=endpoint.host, port=endpoint.port, error=str(error))
             await sleep_until(stop, BIND_AGAIN_SECONDS)
             continue
-        log.info("taking mail", protocol=endpoint.protocol, host=endpoint.host, port=endpoint.port)
+        log.info("mail server started", protocol=endpoint.protocol, host=endpoint.host, port=endpoint.port)
         try:
             await stop.wait()
         finally:

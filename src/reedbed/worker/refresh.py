@@ -167,7 +167,7 @@ class FetchLoop:
             log.warning("a feed waits for the database", feed=due.id, error=error.message)
             await self._postpone(due)
         except Exception:
-            log.exception("a check broke down", feed=due.id)
+            log.exception("feed check failed unexpectedly", feed=due.id)
             record_crash(self._runtime, due, self._writer)
 
     async def _postpone(self, due: DueFeed) -> None:

@@ -138,7 +138,7 @@ async def _check_mailboxes(runtime: Runtime) -> None:
 
 async def _group_stories(runtime: Runtime, grouper: StoryGrouper) -> None:
     if grouped := await grouper.group_new(runtime):
-        log.info("stories grew", entries=grouped)
+        log.info("stories updated", entries=grouped)
 
 
 async def _decide_pairs(runtime: Runtime) -> None:
@@ -190,4 +190,4 @@ async def _maintain_subscriptions(runtime: Runtime) -> None:
     except Unavailable as error:
         log.warning("hubs wait for the database", error=error.message)
     except Exception:
-        log.exception("hubs could not be asked")
+        log.exception("hub subscriptions could not be renewed")

@@ -85,7 +85,7 @@ class HitRate:
         return self.sessions >= MIN_SESSIONS and self.pairs >= MIN_PAIRS
 
     def rates(self) -> MeasuredRates | None:
-        """Of the sessions that have ended; None before there are enough."""
+        """The result for ended sessions; None before there are enough."""
         if not self._is_enough():
             return None
         return MeasuredRates(self.pairs, self._model / self._weight, self._time / self._weight)

@@ -152,7 +152,7 @@ class InterestModel:
     # --- Learning
 
     def learn(self, entry: Candidate, source: str, act: Act, now: Instant, *, strength: float = 1.0) -> bool:
-        """Learn from an act; False if it says nothing new. `strength` is that of this act among acts of its kind."""
+        """Learn from an act; False if it adds nothing. `strength` is that of this act among acts of its kind."""
         bit, acts = 1 << ACTS.index(act), self.known.pop(entry.id, 0)
         self.known[entry.id] = acts | bit
         if acts & bit or (act == "passed" and acts):
@@ -216,7 +216,7 @@ class InterestModel:
         self.weights[key] = 0.0 if key in self.pins else _logit(share) - self.base
 
     def start_with(self, sources: Iterable[tuple[Feature, int, int]]) -> None:
-        """Begin with what is known from before: of each source, how many entries came and how many were opened."""
+        """Start with what is known from before: how many entries each source brought, and how many were opened."""
         keys: list[int] = []
         for feature, came, opened in sources:
             seen = min(MAX_START, STRENGTH["passed"] * came + opened)
@@ -288,7 +288,7 @@ class InterestModel:
 
     @classmethod
     def load(cls, stored: "StoredInterest") -> "InterestModel":
-        """Without names it is good for scores only."""
+        """Without names it can only compute scores."""
         model, numbers, rest = cls(), stored.numbers, stored.rest
         count, known = int(rest.get("features", 0)), int(rest.get("known", 0))
         if len(numbers) != count * 24 + known * 9:

@@ -13,11 +13,11 @@ RARITY = 0.8
 """Log odds that the rarest source of a list gains over the most frequent one."""
 AGE_PER_DAY, OLDEST = 0.12, 14
 FIRST, PER_SOURCE = 20, 4
-"""Among so many first rows, so many of one source, if there are enough others."""
+"""Among this many first rows, the limit for one source, if there are enough other sources."""
 EVERY = 8
-"""Each row at such a place is from outside the user's taste."""
+"""One row of this many is from outside the user's taste."""
 WORTH_IT = 0.9
-"""An entry whose log odds are so much higher than those of any entry is marked in lists."""
+"""An entry is marked in lists if its log odds exceed those of an average entry by this much."""
 
 
 @record
@@ -73,7 +73,7 @@ def _placed(
 
 
 def _capped(entries: Sequence[Candidate], sources: int) -> list[Candidate]:
-    """No source has more than its part of the first rows; what is put back follows right after them."""
+    """Limit each source to its share of the first rows; entries beyond it follow right after them."""
     most = max(PER_SOURCE, -(-FIRST // max(1, sources)) + 1)
     first: list[Candidate] = []
     later: list[Candidate] = []

@@ -133,7 +133,7 @@ def _check_template(table: FileTable, key: str, template: Any, known: frozenset[
             if name not in known:
                 _no_such_value(table, key, name, known)
             elif (form or None) not in _FORMS:
-                table.wrong(key, Invalid("After the colon stands int or address."))
+                table.wrong(key, Invalid("After the colon, write int or address."))
 
 
 def _texts_in(template: Any) -> list[str]:

@@ -108,7 +108,7 @@ class FileTable:
         return cast("Mapping[str, Any] | None", value)
 
     def end(self) -> None:
-        """Every key was read: what is left over is wrong."""
+        """Call after all keys were read: any that is left is wrong."""
         for name in self._fields:
             if name not in self._known:
                 choices = ", ".join(self._known)

@@ -103,7 +103,7 @@ def fill(call: Call, values: Values, *, text: str | None = None) -> ShareCall:
 
 
 def fill_template(target: ShareTarget, call: Call, values: Values) -> ShareCall:
-    """A request whose user wrote it: what is filled in can break neither JSON, a form nor a header."""
+    """A request from the user's own template: filled-in values cannot break JSON, a form or a header."""
     template = target.secrets.get("body", "")
     looks_like_json = template[:1] in ("{", "[")
     content_type = next((value for name, value in call.headers.items() if name.lower() == "content-type"), "")

@@ -45,7 +45,7 @@ class Kind(StrEnum):
 
 class Purpose(StrEnum):
     SAVE = "save"
-    """It keeps a link; each entry is a request of its own."""
+    """It saves links; each entry is sent in a request of its own."""
     TELL = "tell"
     """It shows a message to people; several entries can be one message."""
 
@@ -413,4 +413,4 @@ SERVICES: Mapping[str, Service] = {
 }
 
 MISSING = Service("", Purpose.SAVE, ())
-"""Stands for a service whose file or plugin is gone or wrong."""
+"""Placeholder for a service whose file or plugin is missing or wrong."""

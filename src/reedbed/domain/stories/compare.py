@@ -119,7 +119,7 @@ def _versions(
 
 def _says_the_same(words: frozenset[str], others: frozenset[str]) -> bool:
     common = len(words & others)
-    # Of the longer one: a sentence that says more is not the same.
+    # Share of the longer sentence: one that says more is not the same.
     return common >= _MIN_COMMON_WORDS and common >= _MIN_COMMON_SHARE * max(len(words), len(others))
 
 

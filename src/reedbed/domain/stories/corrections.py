@@ -15,7 +15,7 @@ PAIRS_PER_REQUEST = 20
 MAX_WAITING = 500
 """When more pairs are in doubt, the newest are decided."""
 WAITS = DAY
-"""A pair that could not be decided for so long stays as it is."""
+"""A pair that could not be decided in this time stays as it is."""
 
 
 @record

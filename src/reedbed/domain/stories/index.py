@@ -52,7 +52,7 @@ _MAX_FEEDS = 8
 _MAX_MERGES = 3
 _MIN_SHARED = 2.0
 _SMOOTHING = 50
-"""Counts as so many stories more, so that a word's rarity means little in a small library."""
+"""Added to the number of stories, so that a word's rarity means little in a small library."""
 
 _OTHER_NAMES = 0.55
 """Factor when both have names, but none is the same."""

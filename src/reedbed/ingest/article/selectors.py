@@ -31,7 +31,7 @@ def check_selector(selector: str, field: str) -> None:
     try:
         LexborHTMLParser("<p></p>").css(selector)
     except (SelectolaxError, ValueError) as error:
-        raise Invalid("“%(selector)s” is no CSS selector.", field, selector=selector) from error
+        raise Invalid("“%(selector)s” is not a CSS selector.", field, selector=selector) from error
 
 
 def choose(source: str, keep: str | None, drop: str | None) -> SelectedText | None:

@@ -84,7 +84,7 @@ class HttpCaller(Fetcher):
 
             failure = describe(error, target.host, limit=MAX_BYTES)
             if failure is None:
-                log.warning("an exchange failed unexpectedly", host=target.host, error=repr(error)[:500])
+                log.warning("a request failed unexpectedly", host=target.host, error=repr(error)[:500])
                 failure = Failed(TEMPORARY, Failure(FailureCode.EXCHANGE_FAILED, {"host": target.host}))
             return failure
 

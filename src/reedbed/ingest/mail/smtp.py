@@ -177,7 +177,7 @@ class _Handler:
         return "\r\n".join([reply] * len(envelope.rcpt_tos)) if self._per_recipient else reply
 
     async def handle_exception(self, error: Exception) -> str:
-        log.error("a mail could not be taken", error=repr(error)[:500])
+        log.error("a mail could not be received", error=repr(error)[:500])
         return TRY_LATER
 
 

@@ -153,7 +153,7 @@ class ItemReader:
         slots = [self._title_candidate(found, len(items), inner=_IN_LIST in place) for place, found in places.items()]
         slots = sorted((slot for slot in slots if slot.score > 0), key=lambda slot: -slot.score)
         chosen: dict[int, int] = {}
-        # Where the best place is missing, the item may be built a little differently.
+        # Other places to try, because some items are built a little differently.
         for at, slot in enumerate(slots[:4]):
             if at and slot.score < slots[0].score / 4:
                 break

@@ -23,7 +23,7 @@ from reedbed.store.entries.read import EntryText
 
 _BATCH_SIZE = 200
 _LATE = 7 * DAY
-"""An entry may arrive so long after it was published."""
+"""The longest time between the publication of an entry and its arrival."""
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
 _GONE = "There is nothing in this list."
 

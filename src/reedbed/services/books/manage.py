@@ -117,7 +117,7 @@ async def mail_book(runtime: Runtime, user: User, book_id: int) -> Book:
 
 
 async def wait_for_book(runtime: Runtime, user_id: int, book_id: int, seconds: float) -> Book:
-    """The book when it is made or has failed, or after so many seconds."""
+    """Return the book when it is made or has failed, or after `seconds`."""
     ends_at = monotonic() + seconds
     book = await get_book(runtime, user_id, book_id)
     while book.status == "pending" and monotonic() < ends_at:

@@ -67,7 +67,7 @@ MIN_CHAPTER = 600
 """Characters; shorter sections of an article belong to the chapter before."""
 MAX_TITLE = 80
 """Characters of the beginning of an entry without a title, which stand for it."""
-_SPENT = "You have had as much read aloud today as this server allows."
+_SPENT = "You have reached the limit of texts read aloud for today."
 _NOTHING = "There is no text to read aloud."
 
 
@@ -287,7 +287,7 @@ def _timed(text: str, start: float, seconds: float) -> list[tuple[float, str]]:
     return timed
 
 
-# --- The entry of one's own feed, which the player, its queue and its positions know
+# --- The entry in the user's own feed, through which the player, its queue and its positions work
 
 
 async def _store(runtime: Runtime, user: User, made: Spoken, url: str, content: bytes, characters: int) -> None:
@@ -306,7 +306,7 @@ async def _store(runtime: Runtime, user: User, made: Spoken, url: str, content: 
 
 
 async def _own_feed(tx: Tx, user: User, title: str, now: Instant) -> tuple[int, bool]:
-    """Kept out of the list of everything unread: what is read there was in it already."""
+    """Kept out of the list of everything unread, because the texts read aloud were in that list before."""
     feed_id, _ = await feeds.find_or_add(tx, FEED_URL, now, owner_id=user.id, kind="listening", title=title)
     await lock_feed(tx, feed_id)
     is_new = await subscriptions.subscribe_to_own_feed(tx, now, user.id, feed_id)

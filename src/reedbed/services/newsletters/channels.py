@@ -279,7 +279,7 @@ async def _check_safely(runtime: Runtime, box: Mailbox) -> None:
     except Unavailable:
         raise
     except Exception:
-        log.exception("looking into a mailbox broke down", mailbox=box.id)
+        log.exception("mailbox check failed unexpectedly", mailbox=box.id)
         await _record_failure(runtime, box, Failure(FailureCode.MAIL_UNREADABLE))
 
 

@@ -61,7 +61,7 @@ async def change_podcasts(runtime: Runtime, user_id: int, add: Sequence[str], re
 
 async def _follow(runtime: Runtime, user_id: int, url: str, asked_as: str) -> None:
     try:
-        # The app has read the feed already, and it sends a hundred at once: they are not looked at first.
+        # The app has read the feed already and sends a hundred at a time, so they are not fetched first.
         options = SubscribeOptions(url, looked=True, asked_as=without_credentials(asked_as))
         subscription = await subscribe(runtime, user_id, options)
     except (AlreadySubscribed, Invalid, Conflict):

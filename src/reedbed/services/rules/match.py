@@ -244,7 +244,7 @@ async def evaluate_new_entries(runtime: Runtime, results: Sequence[CheckResult])
     except Unavailable:
         raise
     except Exception:
-        log.exception("rules could not be asked", feeds=list(with_new_entries))
+        log.exception("rules could not be evaluated", feeds=list(with_new_entries))
         return NOTHING
 
 

@@ -32,7 +32,7 @@ Texts = Mapping[str, str | None]
 
 
 def block_keys(title: str, html: str, target: str) -> list[str]:
-    """Of all blocks of an article that are translated."""
+    """The limit for all blocks of an article together."""
     return list(to_translate(title_block(title), cut_article(html), target))
 
 

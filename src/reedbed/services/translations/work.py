@@ -43,7 +43,7 @@ class TranslationWork:
     title: Block | None
     markup: CutMarkup
     known: Mapping[str, KnownBlock]
-    """By the key of the block, what earlier calls brought."""
+    """Translations from earlier calls, by the key of the block."""
     batch: Sequence[tuple[str, str]]
     """Keys and texts to send with this call."""
     prompt: Prompt | None

@@ -52,7 +52,7 @@ def _hub_state(hub: HubView) -> str:
         case "new":
             return translate("It will be asked within a minute.")
         case "asked":
-            return translate("It was asked and has not confirmed yet.")
+            return translate("It was asked, but has not confirmed yet.")
         case _:
             return f"{explain(hub.failure)} {translate('The feed is checked in its own rhythm.')}"
 
