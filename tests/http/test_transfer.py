@@ -105,7 +105,7 @@ async def test_what_was_not_written_whole_is_said_to_be_so(signed_in: SignIn, ha
     await work(harness)
     failed = (await reader.get(f"/api/v1/import/{begun['id']}")).json()
     assert failed["status"] == "failed"
-    assert "Bring it in again" in failed["error"]
+    assert "Upload it again" in failed["error"]
 
 
 async def test_only_so_many_wait_at_once(signed_in: SignIn, by_cookie: SignIn, harness: RuntimeHarness) -> None:
