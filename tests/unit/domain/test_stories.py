@@ -53,6 +53,15 @@ def test_plurals_and_verbs_are_compared_without_their_endings() -> None:
     )
 
 
+def test_a_text_shares_more_than_common_words_with_bare_headlines() -> None:
+    index = StoryIndex()
+    place(index, "Wall Street stocks open lower on weak data", "Stocks lower after weak trade data")
+    lead = (
+        "The company Orbit said that data of the watch stay on it. Its stocks were lower. Mara Lind called it a step."
+    )
+    assert index.place(Headline(7, 7, "Orbit shows a watch for divers in Lisbon", NOW, lead=lead)).is_alone
+
+
 def test_one_word_in_common_is_not_enough() -> None:
     assert all(one.is_alone for one in place(StoryIndex(), "Volcano!", "Volcano", "Volcano?"))
 

@@ -64,6 +64,8 @@ _SAME_NUMBER = 1.0
 """Instead of `_NO_NAMES`, when both have the same unusual number, such as 11.2."""
 _UNMARKED_NAMES = 1.15
 """Factor when capitals show no names, so that no word counts more than the others."""
+_ONE_LEAD = 0.65
+"""Factor when only one side has first sentences, which share common words with titles about anything."""
 _ONE_NAME_ONLY = 0.46
 """Factor when nearly everything shared is one name: two events in one town, two reports on one company."""
 _JOIN_BESIDES = 0.09
@@ -133,9 +135,8 @@ class StoryIndex:
             return Placed(close[0], is_alone=False)
         story_id = close[0]
         self._add(story_id, headline, words)
-        limits = _limits(words)
-        story_id, merged = self._merge_close(story_id, close[1 : 1 + _MAX_MERGES], limits)
-        story_id, merged_later = self._merge_grown(story_id, limits)
+        story_id, merged = self._merge_close(story_id, close[1 : 1 + _MAX_MERGES])
+        story_id, merged_later = self._merge_grown(story_id)
         return Placed(story_id, is_alone=False, merged=(*merged, *merged_later))
 
     def restore(self, headline: Headline, story_id: int) -> None:
@@ -198,7 +199,9 @@ class StoryIndex:
     def _closeness(self, first: "_Side", second: "_Side", shared: Sequence[str], besides: float) -> float:
         (words, vector), (other_words, other_vector) = first, second
         closeness = sum(vector[word] * other_vector[word] for word in shared)
-        if not (words.has_lead and other_words.has_lead):
+        if words.has_lead != other_words.has_lead:
+            return closeness * _ONE_LEAD
+        if not words.has_lead:
             return closeness
         if not (words.shows_names and other_words.shows_names):
             return closeness * _UNMARKED_NAMES
@@ -249,16 +252,16 @@ class StoryIndex:
 
     # --- Merging
 
-    def _merge_close(self, story_id: int, others: Iterable[int], limits: _Thresholds) -> tuple[int, tuple[int, ...]]:
+    def _merge_close(self, story_id: int, others: Iterable[int]) -> tuple[int, tuple[int, ...]]:
         """Merge the stories that the new entry has shown to be one."""
         merged: list[int] = []
         for other_id in others:
-            if self._is_one_story(story_id, other_id, limits.merge):
+            if self._is_one_story(story_id, other_id, is_grown=False):
                 story_id, merged_id = self._merge(story_id, other_id)
                 merged.append(merged_id)
         return story_id, tuple(merged)
 
-    def _merge_grown(self, story_id: int, limits: _Thresholds) -> tuple[int, tuple[int, ...]]:
+    def _merge_grown(self, story_id: int) -> tuple[int, tuple[int, ...]]:
         """When a story has 2, 4, 8… entries, look for stories that its words have come close to."""
         merged: list[int] = []
         size = self._stories[story_id].size
@@ -270,14 +273,14 @@ class StoryIndex:
             story, other = self._stories[story_id], self._stories[other_id]
             if len(story.feeds) == 1 and story.feeds == other.feeds:
                 continue
-            if limits is _TITLE_ONLY and min(story.size, other.size) < 2:
+            if not (story.has_lead or other.has_lead) and min(story.size, other.size) < 2:
                 continue
-            if self._is_one_story(story_id, other_id, limits.merge_grown):
+            if self._is_one_story(story_id, other_id, is_grown=True):
                 story_id, merged_id = self._merge(story_id, other_id)
                 merged.append(merged_id)
         return story_id, tuple(merged)
 
-    def _is_one_story(self, first_id: int, second_id: int, threshold: float) -> bool:
+    def _is_one_story(self, first_id: int, second_id: int, *, is_grown: bool) -> bool:
         if self._stories[first_id].size > self._stories[second_id].size:
             first_id, second_id = second_id, first_id
         first, second = self._stories[first_id], self._stories[second_id]
@@ -285,6 +288,8 @@ class StoryIndex:
             return False
         vector, other = self._vector(first_id), self._vector(second_id)
         shared = [word for word in vector if word in other]
+        limits = _WITH_LEAD if first.has_lead or second.has_lead else _TITLE_ONLY
+        threshold = limits.merge_grown if is_grown else limits.merge
         return self._closeness((first, vector), (second, other), shared, _MERGE_BESIDES) >= threshold
 
     def _merge(self, first_id: int, second_id: int) -> tuple[int, int]:
