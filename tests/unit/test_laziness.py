@@ -29,6 +29,7 @@ def test_an_idle_server_has_not_loaded_what_few_use() -> None:
             "services.framing.manage",
             "services.framing.analyse",
             "ai.speech",
+            "ai.answer_types",
             "ai.answers",
             "domain.interest.features",
             "services.interest",

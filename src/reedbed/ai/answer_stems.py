@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 from reedbed.ai import answer_words as words_of
+from reedbed.domain.stopwords import SMALL
 from reedbed.domain.stories.places import COUNTRIES
 from reedbed.domain.text import index_text, is_cjk
 
@@ -17,11 +18,16 @@ NEAR_WORD, FAR_WORD, SAME_PLACE = 0.6, 0.4, 0.8
 _BEGINNING, _END, _COMPOUND = 6, 5, 9
 _NO_STEMS: frozenset[str] = frozenset()
 
-_TOKEN = re.compile(r"\d[\d.,\u202f\u00a0]*\d|\d|[^\W\d_]+(?:['’-][^\W\d_]+)*", re.UNICODE)
+_TOKEN = re.compile(
+    r"[^\W\d_]+(?:-?\d+(?:\.\d+)?[^\W\d_]*)+|\d[\d.,\u202f\u00a0]*\d[^\W\d_]*|\d[^\W\d_]*"
+    r"|[^\W\d_]+(?:['’-][^\W\d_]+)*"
+)
+_DIGITS = re.compile(r"\d[\d.,\u202f\u00a0]*\d|\d")
 _CAPITALS = re.compile(r"\b[A-ZÀ-Ý][a-zß-ÿ]+(?: (?:of |the )?[A-ZÀ-Ý][a-zß-ÿ]+){1,4}\b")
 _SUFFIX = re.compile(
     r"(.{3,}?)(?:ungen|ung|ings?|ments?|ations?|ions?|edly|ed|erinnen|innen|erin|ern|ers?|en|em|ies|es|(?<!s)s|e|n|iez|os|as|o|a|ly"
-    r"|lich|y|ie|te?|et)\Z"
+    r"|lich|y|ie|te?|et"
+    r"|ieron|aron|idos?|ados?|idas?|adas?)\Z"
 )
 _OF_FOUNDERS = frozenset(("founded", "founder", "founders", "founding"))
 """Excluded because "found" has the same stem."""
@@ -34,6 +40,7 @@ _OTHER_SUFFIX = re.compile(
 @lru_cache(50_000)
 def stem(word: str) -> str:
     """A crude stem that forms of a word share in several languages; `word` is folded."""
+    word = _verb_of(word)
     if len(word) < 4 or not word.isalpha() or is_cjk(word):
         return word
     if word in _OF_FOUNDERS:
@@ -42,14 +49,22 @@ def stem(word: str) -> str:
     return match[1] if match is not None else word
 
 
+def _verb_of(form: str) -> str:
+    """The verb of an irregular form, also of a participle with an ending: `perdues`."""
+    verbs = _verbs()
+    found = (verbs.get(form.removesuffix(ending)) for ending in ("", "s", "e", "es") if form.endswith(ending))
+    return next(filter(None, found), form)
+
+
 def stems_of(text: str) -> list[str]:
     """The stems of a text, its numbers whole and in parts, and the initials of its names."""
     found: list[str] = []
     for raw in _TOKEN.findall(one_word_each(text)):
         folded = index_text(raw).split()
         if raw[0].isdigit():
-            found.append("".join(folded))
-            found += folded
+            found += ["".join(folded), *folded]
+            if not raw[-1].isdigit():
+                found += ["".join(index_text(number).split()) for number in _DIGITS.findall(raw)]
         else:
             found += [stem(word) for word in folded if word != "s"]
             if raw[0].isupper() and folded:
@@ -65,6 +80,11 @@ def one_word_each(text: str) -> str:
 
 def _one_word(phrase: re.Match[str]) -> str:
     return next(word for word, found in zip(words_of.PHRASES, phrase.groups(), strict=True) if found)
+
+
+def verb_forms(one: str) -> tuple[str, ...]:
+    """The irregular forms of the verb with this stem."""
+    return _forms_of_verbs().get(one, ())
 
 
 def place_forms(one: str) -> tuple[str, ...]:
@@ -123,10 +143,26 @@ class StemSet:
 def synonyms() -> Mapping[str, frozenset[str]]:
     groups: dict[str, set[str]] = {}
     for group in _lines("synonyms.txt"):
-        stems = {stem(index_text(word)) for word in group if "-" not in word}
+        # A noun of one language may be a function word of another: "but" is a goal in French.
+        stems = {stem(index_text(word)) for word in group if "-" not in word and word not in SMALL}
         for one in stems:
             groups.setdefault(one, set()).update(stems)
     return {one: frozenset(others - {one}) for one, others in groups.items()}
+
+
+@cache
+def _verbs() -> Mapping[str, str]:
+    """The verb of each irregular form, both folded."""
+    verbs = (list(map(index_text, line)) for line in _lines("irregular_verbs.txt"))
+    return {form: verb for verb, *forms in verbs for form in forms}
+
+
+@cache
+def _forms_of_verbs() -> Mapping[str, tuple[str, ...]]:
+    forms: defaultdict[str, list[str]] = defaultdict(list)
+    for form, verb in _verbs().items():
+        forms[stem(verb)].append(form)
+    return {verb: tuple(found) for verb, found in forms.items()}
 
 
 @cache
@@ -150,7 +186,7 @@ def _near_words() -> Mapping[str, Mapping[str, float]]:
         one = stem(first)
         for written in others:
             other, closeness = stem(written.rstrip("+")), NEAR_WORD if written.endswith("+") else FAR_WORD
-            if one != other:
+            if one != other and {one, other} != {"found", "founder"}:
                 found[one][other] = max(closeness, found[one].get(other, 0.0))
                 found[other][one] = max(closeness, found[other].get(one, 0.0))
     return found

@@ -12,7 +12,8 @@ _KINDS = {
     r"|by what margin|how high (?:is|was) .*\b(?:rate|turnout|inflation|price|unemployment)"
     r"|wie ?viel (?:geld|kostet|prozent|euro)|was kostet|(?:um )?wie ?viel\b|wie (?:teuer|hoch)\b"
     r"|welche[rn]? (?:anteil|preis)"
-    r"|combien (?:co[uû]t|vaut)|(?:de|à) combien|quel(?:le)? (?:est|était|[ée]tait)? ?(?:le |la )?(?:prix"
+    r"|combien (?!de\b|d['’])(?:.*\b)?(?:co[uû]t|pay|paie|vaut|vers|d[ée]pens)"
+    r"|(?:de|à) combien|quel(?:le)? (?:est|était|[ée]tait)? ?(?:le |la )?(?:prix"
     r"|valeur|part|taux)"
     r"|quelle part|cu[aá]nto (?:cost|cuest|vale|dinero|sub|baj|recib|cobr|pag)|qu[eé] porcentaje"
     r"|cu[aá]l (?:es|era|fue) (?:el|la) "
@@ -32,10 +33,11 @@ _KINDS = {
     r"|(?:en )?quelle ann[ée]e|cu[aá]ndo\b|(?:desde|hasta) cu[aá]ndo|(?:a|en) qu[eé] (?:hora|a[nñ]o|fecha|d[ií]a)",
     "person": r"who(?:m|se)?\b|which (?:politician|minister|person|player|author|judge)|we(?:r|m|n|ssen)\b|(?:à "
     r"|de )?qui\b|qui[eé]n(?:es)?\b",
-    "place": r"where\b|in which (?:cit(?:y|ies)|countr(?:y|ies)|towns?|places?|regions?)|wo(?:hin|her)?\b"
-    r"|in welche[rmn]? (?:stadt"
-    r"|land|ort)"
-    r"|o[uù]\b|d'o[uù]\b|dans quel(?:le)? (?:ville|pays)|(?:a|de|en)? ?d[oó]nde\b|en qu[eé] (?:ciudad|pa[ií]s)",
+    "place": r"where\b|(?<=in )which (?:cit(?:y|ies)|countr(?:y|ies)|count(?:y|ies)|states?|towns?"
+    r"|villages?|districts?|places?|regions?)"
+    r"|wo(?:hin|her)?\b|(?<=in )welche[rmn]? (?:stadt|land|ort|region|bundesland|dorf|kreis)"
+    r"|o[uù]\b|d'o[uù]\b|(?<=dans )quel(?:le)? (?:ville|pays|r[ée]gion|village|d[ée]partement)"
+    r"|d[oó]nde\b|(?<=en )qu[eé] (?:ciudad|pa[ií]s|regi[oó]n|provincia|pueblo)",
     "cause": r"why\b|what (?:caused|causes|led to|started|brought|triggered)|what (?:was|is) the (?:cause|reason)"
     r"|for what reason|how come"
     r"|warum\b|wieso\b|weshalb\b|weswegen\b|was (?:war|ist) (?:der grund|die ursache)|pourquoi\b"
@@ -43,8 +45,12 @@ _KINDS = {
     r"|qu'est-ce qui a (?:provoqu|caus|d[ée]clench)|por qu[eé]\b|qu[eé] (?:provoc|caus|origin)",
     "thing": r"what\b|which\b|was\b|welche[rsnm]?\b|que\b|quoi\b|quel(?:le)?s?\b|qu'|qu[eé]\b|cu[aá]l(?:es)?\b",
 }
+_BEFORE_KIND = (
+    "(?:and|in|at|to|from|by|for|of|on|with|since|until|und|aber|in|an|auf|aus|bei|mit|nach|seit|bis|ab|um|von|vor|zu|für"
+    "|et|à|de|en|dans|par|avec|depuis|jusqu['’]à|pour|chez|sur|y|a|con|desde|hasta|para) "
+)
 KINDS: Mapping[str, re.Pattern[str]] = {
-    kind: re.compile(rf"\W*(?:{pattern})", re.IGNORECASE) for kind, pattern in _KINDS.items()
+    kind: re.compile(rf"\W*(?:{_BEFORE_KIND})?(?:{pattern})", re.IGNORECASE) for kind, pattern in _KINDS.items()
 }
 
 # --- What an answer of each kind holds
@@ -83,11 +89,14 @@ def _any_case(pattern: str) -> re.Pattern[str]:
 
 
 NUMBER = _any_case(rf"\d|\b(?:{_NUMBER_WORDS})\b|\b(?:{_NUMBER_WORDS})-")
+NUMBER_OF_NAME = re.compile(r"\b[^\W\d_]+-?\d+(?:\.\d+)?\b(?<!-[12]\d\d\d)")
+"""COP30 and GPT-5 are names, but mid-1990 is a time."""
 ZERO = _any_case(r"\b(?:nobody|no one|niemand|nadie|aucune? (?:mort|victime|blessé)|ningún|ninguna)\b")
 COSTS = _any_case(
-    r"\b(?:cost\w*|price\w*|expensive|cheap\w*|worth|value|pay|paid|fine|kostet\w*|kosten|teuer|preis\w*"
-    r"|geld|wert|co[uû]t\w*|prix|valeur|"
-    r"cuesta\w*|cost[óo]\w*|precio|vale|dinero|valor)\b"
+    r"\b(?:cost\w*|price\w*|expensive|cheap\w*|worth|value|pay\w*|paid|spen[dt]\w*|earn\w*|donat\w*|fine|money|salary|wages?"
+    r"|kostet\w*|kosten|\w*zahl(?:t|te|ten|en)|verdien\w*|gespendet|ausgegeben|teuer|preis\w*"
+    r"|geld|wert|gehalt|lohn|co[uû]t\w*|prix|argent|salaire|valeur|vers[ée]e?s?|d[ée]pens\w*|"
+    r"cuesta\w*|cost[óo]\w*|precio|vale|dinero|sueldo|salario|valor|pag\w*|cobr\w*|gast\w*)\b"
 )
 MONEY = _any_case(
     r"[$£€]\s?\d|\d\s?[$£€]|\b(?:milliard|mrd|bn)\w*"
@@ -114,7 +123,8 @@ EXACT_DATE = _any_case(
 )
 DATE = _any_case(
     rf"\b(?:{_MONTHS}|{_DAYS}|tomorrow|yesterday|tonight|morgen|gestern|heute|demain|hier|mañana|ayer|next"
-    rf"|nächste\w*|spring|"
+    rf"|nächste\w*|easter|christmas|new year|ostern|pfingsten|weihnachten|silvester|pâques|noël|semana santa|navidad"
+    rf"|spring|"
     r"summer|autumn|winter|frühjahr|sommer|herbst|printemps|été|automne|hiver|primavera|verano|otoño|invierno)\b"
 )
 STRONG_CAUSE = _any_case(
@@ -141,12 +151,30 @@ NAME = re.compile(
     r"(?<![.!?] )(?<!^)(?<!\b(?:at|in|on|to|im|am|zu|en|au) )(?<!\b(?:off|bei|aus) )(?<!\b(?:from|near|nach"
     r"|over|dans) )\b[A-ZÀ-Ý][\w’'-]+(?: [A-ZÀ-Ý][\w’'-]+)*"
 )
-PERSON = re.compile(r"\b[A-ZÀ-Ý][\w’'-]+(?: (?:de |von |van |del )?[A-ZÀ-Ý][\w’'-]+)+\b")
+NO_PERSON = _any_case(
+    r"\b(?:street|road|avenue|square|lane|bridge|park|station|airport|harbour|river|lake|mount|county|city|island|university"
+    r"|college|school|hospital|church|museum|gallery|library|theatre|restaurant|hotel|court|council|committee|parliament|ministry"
+    r"|bank|company|group|union|party|club|league|cup|prize|act|straße|platz|allee|bahnhof|kirche|schule|universität"
+    r"|rue|avenue|place|pont|gare|musée|bibliothèque|université|calle|plaza|puente|estación|museo|biblioteca|universidad|banco|grupo|partido)\b"
+)
+"""A name with one of these is a place, a body or a thing."""
+NAMELESS_SUBJECT = re.compile(
+    r"(?:A|An|Ein|Eine|Un|Une|Una|Two|Three|Zwei|Drei|Deux|Trois|Dos|Tres) [\w-]+|Unbekannte\b"
+)
+"""A sentence about a person without a name: "A pensioner found it"."""
+PERSON = re.compile(
+    r"(?<!\b(?:in|at|on|im|am|en|au) )\b[A-ZÀ-Ý][\w’'-]+(?: (?:de |von |van |del )?[A-ZÀ-Ý][\w’'-]+)+\b"
+)
 
 VOTES = _any_case(
     r"\W*(?:how many|wie ?viele?|combien de|cu[aá]nt[oa]s) (?:votes?|stimmen|voix|suffrages|votos?|points?"
     r"|punkte?|puntos|degrees|grad)"
 )
+GERMAN_AUXILIARY = _any_case(
+    r"\b(?:wurden|worden|werden|sind|haben|hatten|waren|müssen|mussten|sollen|dürfen|können)\b"
+)
+WHICH = _any_case(rf"\W*(?:{_BEFORE_KIND})?(?:which|what|welche[rsnm]?|quel(?:le)?s?|qu[eé])\s+(\w+)")
+"""What kind of thing is asked for, which an answer need not say: the word after "which"."""
 COUNTED = _any_case(r"\W*(?:how many|wie ?viele?|(?:à )?combien de|cu[aá]nt[oa]s?)\s+(?:\w+['’]s?\s)?(\w+)")
 """What is counted: the word after "how many"."""
 
@@ -167,7 +195,7 @@ MEASURES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
             r"how old|at what age|wie alt|(?:à )?quel [âa]ge|(?:a )?qu[eé] edad|cu[aá]ntos a[nñ]os tiene",
             rf"{_MEASURE}(?:years?\b|year-old|months?\b|weeks?\b|days?\b|jahre?n?\b|\w*jährig|jährige|ans\b"
             rf"|mois\b|años\b|meses\b|century|centuries)"
-            rf"|aged \d|, \d{{1,3}}\b|\(\d{{1,3}}\)|\bat \d\d\b|\b1\d\d\d\b|\b20\d\d\b|\d\w*jährig|\b\w+-year-old",
+            rf"|aged \d|, \d{{1,3}}\b|\(\d{{1,3}}\)|\bat \d\d\b|\d\w*jährig|\b\w+-year-old",
         ),
         (
             r"how (?:deep|far|tall|high (?:is|was|will|did|does|were|are)?(?! .*(?:rate|turnout|inflation"
@@ -207,6 +235,20 @@ MEASURES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
     )
 )
 
+MEASURES_IT = _any_case(
+    r"^\W*(?:it|he|she|they|this|these|that|er|sie|es|dies\w*|il|elle|ils|elles|ce|mide\w*|pesa|tiene)\b"
+    r"|\b(?:long|length|high|height|tall|deep|depth|wide|width|weigh\w*|heavy|old|age[ds]?|fast|magnitude"
+    r"|(?:years?|months?|weeks?|days?)[ -]old|lang|länge|hoch|höhe|tief|tiefe|breite?|breit|wiegt|wog|schwer|alt"
+    r"|jährig\w*|longueur|hauteur|haut|profond\w*|largeur|pèse|[âa]gée?|mide\w*|longitud|altura|profundidad|pesa\w*|edad)\b"
+)
+"""A sentence that measures what the one before has named, as in "It is nine metres long"."""
+AGE = _any_case(r"\W*(?:how old|wie alt|quel [âa]ge|qu[eé] edad|cu[aá]ntos a[nñ]os)")
+SINCE = _any_case(
+    r"\b(?:since|in|from|dating|seit|aus|von|en|depuis|desde|de) (?:1\d|20)\d\d\b"
+    r"|\b\d{2,4} (?:AD|BC|n\. ?Chr|v\. ?Chr|apr\. J|av\. J|d\. ?C|a\. ?C)\b|\bAD \d"
+)
+"""The year something is from, which says how old it is."""
+HIGH = _any_case(r"\W*(?:wie hoch|how high)\b(?!.*\b(?:zahl|anzahl|number)\b)")
 LONG = _any_case(r"\W*how long (?:is|was|are|were|will .* be)\b")
 LENGTH = _any_case(rf"{_MEASURE}{_LENGTHS}")
 QUANTITY = _any_case(
@@ -245,6 +287,11 @@ CAPITALISED = frozenset(f"{_MONTHS}|{_DAYS}|euro|euros|million|millionen|milliar
 # --- Phrases and the words that mean the same
 
 _PHRASES = {
+    "die": r"(?:ums|das) leben (?:ge)?kommen|k(?:am|amen|ommen) ums leben|ums leben"
+    r"|perd\w* la vi(?:e|da)|trouv\w* la mort|lost (?:his|her|their) li(?:fe|ves)",
+    "defeat": r"los(?:e|es|t|ing) (?:to|against)|verl(?:or|iert|ieren) gegen|perdu contre|perdió contra",
+    "happen": r"t(?:ake|akes|ook|aking) place|f(?:and|inden|indet) statt|stattfinden|stattgefunden"
+    r"|(?:a|eu|aura|avoir) lieu|t(?:iene|uvo|endrá|ener) lugar",
     "succeeds": r"t(?:ake|akes|ook|aking) over|fill(?:s|ed)? in for|st(?:ands|ood) in for",
     "resigns": r"step(?:s|ped|ping)? down",
     "cancelled": r"call(?:s|ed)? off|scrubbed",
@@ -261,7 +308,7 @@ PHRASE = _any_case("|".join(rf"\b({pattern})\b" for pattern in _PHRASES.values()
 # --- Countries and their people
 
 OF_PLACE = re.compile(
-    r"(.{4,}?)(?:ians?|eans?|ans?|iens?|ienne|ese?|ish|isch|ium|ia|is|land|ais|ois|ern?|en|[iyeoa])\Z"
+    r"(.{5,}?)(?:ians?|eans?|ans?|iens?|ienne|ese?|ish|isch|ium|ia|is|land|ais|ois|ern?|en|[iyeoa])\Z"
 )
 """The end of a country or a people, after the stem of both."""
 
@@ -270,14 +317,15 @@ OF_PLACE = re.compile(
 _MEASURE_WORDS_TEXT = """
 cost costs costly price expensive cheap cheaper worth value maximum minimum share percentage porcentaje hauteur
 prix coût coûte coûterait kostet kosten preis teuer anteil cuesta costó precio dinero hacen during durante pendant
-während near statt bleibt author away deep tall heavy wide money per own owns owned have person thing kind type
+während near statt bleibt author away deep tall heavy wide money per own have person thing kind type
 use made make took take last now long old far fast big large high hot cold much many often get gets got number
 amount time say said tell told happen happened report reported mean year years day days people become became does
 did do be there going will would find take took put came come go went keep kept back being down moment anybody
 anyone somebody someone
-exactly currently precise measuring viel viele wieviel lang lange hoch tief weit groß oft alt geld menschen jahr
+exactly currently precise measuring viel viele wieviel
+schwer breit schnell häufig lang lange hoch tief weit groß oft alt geld menschen jahr
 jahre weg fort tag tage heute jetzt künftig gibt gab machen macht werden worden wurde kommt kam geht ging combien
-beaucoup
+podrá puede pueden pourra peuvent beaucoup
 temps personnes ans jours année est-ce fait faire reste cuánto cuántos cuántas años días personas hay hace hizo
 tiempo ahora mucho será
 """

@@ -1,21 +1,19 @@
 """Answers without a model: what a question asks for, and the sentences that say it. Pure functions."""
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from itertools import islice
 
 from reedbed.ai import answer_words as words_of
-from reedbed.ai.answer_stems import BEGINNING, StemSet, one_word_each, place_forms, stem, stems_of, synonyms
+from reedbed.ai.answer_stems import BEGINNING, StemSet, stems_of
+from reedbed.ai.answer_types import Inquiry, is_only_demanded, may_measure_it, search_terms, type_bonus
 from reedbed.ai.extractive import sentences
 from reedbed.ai.responses import bounded
 from reedbed.domain.digests import Sentence
 from reedbed.domain.questions import CitablePassage
 from reedbed.domain.records import record
-from reedbed.domain.stopwords import BACK_REFERENCES, NOT_PROSE, SMALL
-from reedbed.domain.text import index_text, is_cjk, query_tokens
+from reedbed.domain.stopwords import BACK_REFERENCES, NOT_PROSE
 
 MAX_QUOTES = 5
 MAX_SOURCES = 10
@@ -27,8 +25,6 @@ READ_CLOSELY = 30
 NEAREST = 3
 CONTEXT = 3
 """The number of sentences of the best entry that are quoted, if they have words of the question."""
-SEARCHED = 4
-"""A shorter stem is searched for as the word that it comes from."""
 HEADLINE = 0.2
 """The score that a headline loses compared with a sentence, unless it holds what is asked for."""
 
@@ -48,8 +44,10 @@ MIN_OTHERS = 0.3
 """The minimum share of the words besides names in a sentence about a number, date or person, or just before it."""
 MIN_SUBJECT = 0.5
 """The minimum share of the words besides names in an entry with its story."""
-UNKNOWN_WORD = 2.3
+UNKNOWN_WORD = 2.6
 """The weight of a word that no entry found has: the text may use other words."""
+FEW = 10
+"""Where fewer entries are found, a word is as rare as among so many."""
 STRONG = 0.3
 MAX_WEIGHT = 2.6
 TIME_WEIGHT, COMMON_WEIGHT = 0.6, 1.0
@@ -59,54 +57,12 @@ _STRICT_KINDS = ("number", "amount", "duration", "date", "person")
 
 
 @record
-class Inquiry:
-    """A question: its stems, those that must occur (names and numbers), what it asks for, and its numbers."""
-
-    question: str
-    kind: str
-    stems: tuple[str, ...]
-    words: tuple[str, ...]
-    """The words of the stems."""
-    focus: frozenset[str]
-    numbers: tuple[str, ...]
-
-
-@record
 class Answer:
     claims: tuple[Sentence, ...]
     nearest: tuple[int, ...]
     """Without claims: the entries that come closest."""
     missing: tuple[str, ...]
     """Without claims: words of the question that no entry found has."""
-
-
-def inquire(question: str) -> Inquiry:
-    terms: dict[str, str] = {}
-    focus: set[str] = set()
-    is_german = words_of.GERMAN_QUESTION.search(question) is not None and not _is_english(question)
-    before = ""
-    for place, raw in enumerate(re.findall(r"[^\W_][\w.,’'-]*[^\W_]|[^\W_]", one_word_each(question))):
-        bare = re.sub(r"[’'](?:s)?$", "", raw)
-        bare = re.sub(r"^(?:l|d|qu|s|n|j|m|t|c)[’']", "", bare, flags=re.IGNORECASE)
-        is_number = bare[:1].isdigit()
-        is_name = is_number or (place > 0 and bare[:1].isupper() and not (is_german and _is_noun(before)))
-        for word in ["".join(index_text(bare).split())] if is_number else query_tokens(bare):
-            if not is_number and (word in _stopwords() or (len(word) < 2 and not is_cjk(word))):
-                continue
-            terms.setdefault(stem(word), word)
-            if is_name and word not in words_of.TIMES:
-                focus.add(stem(word))
-        before = raw
-    numbers = tuple(re.findall(r"\d[\d.,]*\d|\d", question))
-    return Inquiry(question, _kind(question), tuple(terms), tuple(terms.values()), frozenset(focus), numbers)
-
-
-def search_terms(inquiry: Inquiry) -> tuple[str, ...]:
-    """Words to search for: the stems, then words of the same meaning."""
-    own = (one if len(one) >= SEARCHED else word for one, word in zip(inquiry.stems, inquiry.words, strict=True))
-    places = (form for one in inquiry.focus for form in place_forms(one))
-    others = (other for one in inquiry.stems for other in sorted(synonyms().get(one, frozenset())))
-    return tuple(dict.fromkeys((*own, *places, *others)))
 
 
 def answer(inquiry: Inquiry, passages: Sequence[CitablePassage], stories: Mapping[int, int]) -> Answer:
@@ -123,14 +79,22 @@ def answer(inquiry: Inquiry, passages: Sequence[CitablePassage], stories: Mappin
         same = next((n for n, words in enumerate(seen) if _is_repeat(one.words, words)), None)
         if same is not None:
             claims[same] = _with_source(claims[same], one.passage.entry_id)
-        elif len(claims) < MAX_QUOTES:
+        elif len(claims) < MAX_QUOTES and not _is_known_headline(one, claims, seen):
             seen.append(one.words)
             text = bounded(one.text, MAX_QUOTE_LENGTH)
             claims.append(Sentence(text, (one.passage.entry_id,), one.passage.language))
     if claims:
-        claims += library.context(found[0].passage, seen)
+        claims += library.context(found[0], seen)
     nearest = () if claims else tuple(doc.passage.entry_id for doc in library.best[:NEAREST])
     return Answer(tuple(claims), nearest, () if claims else library.missing())
+
+
+def _is_known_headline(one: "_Found", claims: Sequence[Sentence], seen: Sequence[frozenset[str]]) -> bool:
+    """Whether a headline, which stands below each quote of its entry, says little beside such a quote."""
+    if one.text != one.passage.title:
+        return False
+    quoted = [words for claim, words in zip(claims, seen, strict=True) if one.passage.entry_id in claim.entry_ids]
+    return any(len(one.words & words) > 0.4 * len(one.words) for words in quoted)
 
 
 def best_passages(inquiry: Inquiry, passages: Sequence[CitablePassage], limit: int) -> list[CitablePassage]:
@@ -215,26 +179,33 @@ class _Library:
         known = [
             index
             for index, one in enumerate(self.inquiry.stems)
-            if one not in self.inquiry.focus and any(other.hits[index] for other in self.documents)
+            if one not in self.inquiry.names and any(other.hits[index] for other in self.documents)
         ]
         has = sum(self.weights[index] * max(doc.hits[index], NEAR * story[index]) for index in known)
         return has >= MIN_SUBJECT * sum(self.weights[index] for index in known)
 
-    def context(self, best: CitablePassage, shown: Sequence[frozenset[str]]) -> list[Sentence]:
-        """What the best entry says beside the answer with words of the question, up to `CONTEXT` sentences in all."""
-        doc = next(doc for doc in self.best if doc.passage is best)
+    def context(self, best: _Found, shown: Sequence[frozenset[str]]) -> list[Sentence]:
+        """What the best entry says beside the answer: sentences with words of the question, and on "why" the next one.
+
+        There are up to `CONTEXT` sentences in all.
+        """
+        doc = next(doc for doc in self.best if doc.passage is best.passage)
+        after = doc.texts.index(best.text) + 1 if self.inquiry.kind == "cause" else None
         places = [
             place
             for place, text in enumerate(doc.texts)
-            if text != best.title and _is_statement(text) and self._covered(doc.sentence_hits[place]) >= MIN_OWN_TYPED
+            if text != best.passage.title
+            and _is_statement(text)
+            and (place == after or self._covered(doc.sentence_hits[place]) >= MIN_OWN_TYPED)
         ]
         fresh = [
             place for place in places if not any(_is_repeat(frozenset(doc.words[place]), words) for words in shown)
         ]
-        fresh.sort(key=lambda place: -self._worth(doc, place))
+        fresh.sort(key=lambda place: (place != after, -self._worth(doc, place)))
         chosen = sorted(fresh[: max(0, CONTEXT - len(shown))])
         return [
-            Sentence(bounded(doc.texts[place], MAX_QUOTE_LENGTH), (best.entry_id,), best.language) for place in chosen
+            Sentence(bounded(doc.texts[place], MAX_QUOTE_LENGTH), (best.passage.entry_id,), best.passage.language)
+            for place in chosen
         ]
 
     def _worth(self, doc: _Document, place: int) -> float:
@@ -251,6 +222,10 @@ class _Library:
                 continue
             own, together = self._covered(hits), self._covered(self._around(hits, near, story))
             score = sentence_score(self.inquiry, text, own, together)
+            if not self._has_predicate(hits, near_before, doc.title_hits):
+                continue
+            if not own and self.inquiry.kind == "number" and not may_measure_it(self.inquiry, text):
+                continue
             is_headline = text == doc.passage.title
             if score is None or not self._says_what(self._around(hits, self._just_before(near_before, doc), story)):
                 continue
@@ -268,11 +243,17 @@ class _Library:
     def _is_typed(self, text: str) -> bool:
         return self.inquiry.kind in _STRICT_KINDS and type_bonus(self.inquiry, text) >= STRONG
 
+    def _has_predicate(self, *near: Sequence[float]) -> bool:
+        if self.inquiry.predicate is None:
+            return True
+        index = self.inquiry.stems.index(self.inquiry.predicate)
+        return any(hits[index] for hits in near)
+
     def _says_what(self, around: Sequence[float]) -> bool:
         """Whether enough of a question about a number, date or person stands around there, besides names."""
         if self.inquiry.kind not in _STRICT_KINDS:
             return True
-        others = [index for index, one in enumerate(self.inquiry.stems) if one not in self.inquiry.focus]
+        others = [index for index, one in enumerate(self.inquiry.stems) if one not in self.inquiry.names]
         near = sum(self.weights[index] * around[index] for index in others)
         return near >= MIN_OTHERS * sum(self.weights[index] for index in others)
 
@@ -292,7 +273,7 @@ class _Library:
         ]
 
     def _term_weights(self) -> list[float]:
-        size = len(self.documents)
+        size = max(FEW, len(self.documents))
         counts = [sum(doc.hits[index] > 0 for doc in self.documents) for index in range(len(self.inquiry.stems))]
         return [
             min(
@@ -337,7 +318,7 @@ def sentence_score(inquiry: Inquiry, text: str, own: float, together: float) -> 
     if inquiry.kind in ("thing", "any"):
         return 0.6 * own + 0.5 * together if together >= MIN_SENTENCE_SCORE and own >= MIN_OWN else None
     bonus = type_bonus(inquiry, text)
-    if inquiry.kind in _STRICT_KINDS and (bonus < 0 or _is_only_demanded(inquiry, text)):
+    if inquiry.kind in _STRICT_KINDS and (bonus < 0 or is_only_demanded(inquiry, text)):
         return None
     minimum = MIN_SENTENCE_SCORE_WITH_NAME if bonus >= STRONG and inquiry.focus else MIN_SENTENCE_SCORE
     if together < minimum or (own < MIN_OWN_TYPED and bonus < STRONG):
@@ -345,110 +326,6 @@ def sentence_score(inquiry: Inquiry, text: str, own: float, together: float) -> 
     return 0.35 * own + 0.65 * together + bonus
 
 
-def type_bonus(inquiry: Inquiry, text: str) -> float:
-    """Whether a sentence holds what the question asks for: a number, a date, a person."""
-    for number in inquiry.numbers:
-        text = re.sub(rf"(?<![\d.,]){re.escape(number)}(?![\d.,]*\d)", " ", text)
-    for asked, wanted in words_of.MEASURES:
-        if inquiry.kind == "number" and asked.match(inquiry.question):
-            return 0.45 if wanted.search(text) else -0.3
-    match inquiry.kind:
-        case "number":
-            if _counts_people(inquiry) and words_of.ZERO.search(text):
-                return 0.4
-            counted = words_of.COUNTED.match(inquiry.question) and not words_of.VOTES.match(inquiry.question)
-            if not words_of.NUMBER.search(words_of.COUNTS_OTHERS.sub(" ", text) if counted else text):
-                return -0.45
-            return 0.4 if _counts_what_is_asked(inquiry, text) else -0.2
-        case "amount":
-            is_cost = words_of.COSTS.search(inquiry.question) and not words_of.MUCH_MORE.match(inquiry.question)
-            if not is_cost and words_of.MUCH_OF.match(inquiry.question) and words_of.QUANTITY.search(text):
-                return 0.45
-            wanted = words_of.MONEY if is_cost else words_of.SHARE
-            is_other = words_of.MONEY.search(text) or words_of.SHARE.search(text)
-            if wanted.search(text):
-                return 0.45
-            if is_cost:
-                return -0.45
-            is_number = wanted is words_of.SHARE and words_of.NUMBER.search(text)
-            return 0.2 if is_other else 0.1 if is_number else -0.45
-        case "duration":
-            is_length = words_of.LONG.match(inquiry.question) and words_of.LENGTH.search(text)
-            return 0.45 if is_length or words_of.DURATION.search(text) else -0.3
-        case "date":
-            return 0.45 if words_of.EXACT_DATE.search(text) else 0.2 if words_of.DATE.search(text) else -0.45
-        case "cause":
-            return 0.6 if words_of.STRONG_CAUSE.search(text) else 0.2 if words_of.CAUSE.search(text) else -0.3
-        case "place":
-            return 0.3 if _holds_new_name(words_of.PLACE, inquiry, text) else -0.2
-        case "person":
-            if _holds_new_name(words_of.PERSON, inquiry, text):
-                return 0.3
-            is_german = words_of.GERMAN_TEXT.search(text) is not None  # where every noun is capitalised
-            return 0.0 if not is_german and _holds_new_name(words_of.NAME, inquiry, text) else -0.35
-        case _:
-            return 0.0
-
-
-def _is_only_demanded(inquiry: Inquiry, text: str) -> bool:
-    """Whether the number is demanded or threatened, and the question does not ask for that."""
-    if inquiry.kind not in ("number", "amount", "duration") or words_of.DEMANDED.search(inquiry.question):
-        return False
-    return words_of.DEMANDED.search(text) is not None
-
-
-def _counts_what_is_asked(inquiry: Inquiry, text: str) -> bool:
-    """Whether the word after "how many" stands there, too. Some words, such as "people", need not."""
-    counted = words_of.COUNTED.match(inquiry.question)
-    stems = [one for word in index_text(counted[1]).split() if (one := stem(word)) in inquiry.stems] if counted else []
-    words = StemSet(frozenset(stems_of(text)))
-    return not stems or any(map(words.has, stems))
-
-
-def _counts_people(inquiry: Inquiry) -> bool:
-    """Whether "how many people" is asked, which zero answers as well."""
-    counted = words_of.COUNTED.match(inquiry.question)
-    return counted is not None and not any(stem(word) in inquiry.stems for word in index_text(counted[1]).split())
-
-
-def _holds_new_name(pattern: re.Pattern[str], inquiry: Inquiry, text: str) -> bool:
-    """Whether a name stands there that has words besides those of the question."""
-    known, asked = _known_capitals(), frozenset(inquiry.stems)
-    minimum = 2 if pattern is words_of.PERSON else 1
-    return any(
-        sum(word not in known and stem(word) not in asked for word in index_text(name).split()) >= minimum
-        for name in pattern.findall(text)
-    )
-
-
-def _kind(question: str) -> str:
-    return next((kind for kind, pattern in words_of.KINDS.items() if pattern.match(question)), "any")
-
-
-def _is_english(question: str) -> bool:
-    return (
-        re.search(r"\b(?:the|what|who|how|of|did|does|is|are|which|why|when|where)\b", question, re.IGNORECASE)
-        is not None
-    )
-
-
-def _is_noun(before: str) -> bool:
-    return words_of.GERMAN_ARTICLES.match(before) is not None
-
-
 def _with_source(claim: Sentence, entry_id: int) -> Sentence:
     ids = tuple(dict.fromkeys((*claim.entry_ids, entry_id)))[:MAX_SOURCES]
     return Sentence(claim.text, ids, claim.language)
-
-
-@cache
-def _known_capitals() -> frozenset[str]:
-    """Words that may be capitalised and are no names."""
-    return _stopwords() | frozenset(map(index_text, words_of.CAPITALISED))
-
-
-@cache
-def _stopwords() -> frozenset[str]:
-    general = SMALL - words_of.CONTENT_WORDS
-    listed = general | words_of.MEASURE_WORDS | words_of.QUESTION_WORDS
-    return frozenset(token for word in listed for token in index_text(word).split())

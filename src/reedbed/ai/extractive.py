@@ -97,6 +97,8 @@ MIN_PROSE = 8
 MAX_SHARE = 0.35
 """A longer summary is left out: one can as well read the text."""
 OPENING = 3
+_MOST_END = 0.75
+"""Where this share of the sentences stands in blocks that end with a full stop, the other blocks are captions."""
 CHARS_PER_WORD = 2
 """In scripts without spaces."""
 
@@ -156,7 +158,7 @@ def summarise(title: str, text: str) -> Extract:
 def extract(title: str, text: str) -> Extract:
     """At most three sentences and one line; a text without prose is returned as it is, shortened."""
     all_sentences = _read(text[:MAX_READ])
-    good = [sentence for sentence in all_sentences if _is_prose(sentence)]
+    good = _without_captions(all_sentences, [sentence for sentence in all_sentences if _is_prose(sentence)])
     if not good:
         plain = " ".join(text[: 4 * MAX_TEXT_LENGTH].split())
         return Extract(_shortened(plain, MAX_TEXT_LENGTH), _shortened(plain, MAX_LINE_LENGTH))
@@ -218,6 +220,13 @@ def _is_prose(sentence: _Sentence) -> bool:
     return prose * 10 >= len(sentence.text) * 7 and not NOT_PROSE.search(sentence.text)
 
 
+def _without_captions(all_sentences: Sequence[_Sentence], good: list[_Sentence]) -> list[_Sentence]:
+    """Without blocks whose last sentence has no full stop: captions, where most blocks of the text have one."""
+    last = {sentence.block: sentence for sentence in all_sentences}
+    ended = [sentence for sentence in good if _SENTENCE_END.search(last[sentence.block].text)]
+    return ended if len(ended) >= _MOST_END * len(good) else good
+
+
 def _is_wide(sentence: _Sentence) -> bool:
     return sentence.length > 0 and _WIDE.search(sentence.text) is not None and " " not in sentence.text[:20]
 
@@ -250,6 +259,8 @@ def _standalone_factor(sentence: _Sentence) -> float:
         factor *= 0.6
     if sentence.text.rstrip("\"'”’»)").endswith(("?", "？", "!", "！")):
         factor *= 0.4
+    if sentence.text.endswith(("…", "...")):
+        factor *= 0.3
     if sentence.text[0].islower():
         factor *= 0.3  # the rest of a broken line
     if sentence.length > (_MAX_WIDE if _is_wide(sentence) else _MAX_WORDS):

@@ -89,6 +89,7 @@ CJK_BACK_REFERENCES = (
 NOT_PROSE = re.compile(
     r"""
     ^\W*(?:by\s+[A-Z]
+      |图为|圖為|[资資]料[图圖照]|写真[はは：:]|사진\s?[=:]
       |(?:photo|image|picture|video|pictured|foto|bild|crédit|credit|source|quelle|fuente|fonte)s?\b\s?[:/(]
       |updated?\b|published\b|last\ modified|posted\b|(?:read|see)\ (?:more|also|next|our|the\ full)|related\b
       |watch:|listen:|more:|advertisement|sponsored|share\ |follow\ (?:us|me|him|her|@)|like\ us
@@ -98,7 +99,10 @@ NOT_PROSE = re.compile(
       |the\ post\ .{1,200}\ appeared\ first|lesen\ sie\ (?:auch|mehr)|mehr\ (?:zum|dazu)|lire\ aussi|à\ lire
       |leia\ (?:mais|também)|veja\ (?:mais|também)|lea\ también|leer\ más|leggi\ anche|lees\ ook
       |läs\ (?:också|mer)|les\ også|czytaj\ (?:też|także)|читайте)
-    |(?:cookies?|javascript|newsletter|e-?mail\ address|your\ (?:browser|inbox)|subscribers?\ only)
+    |(?:use[sd]?|accept|allow|enable|disabled?|manage|reject|requires?)\s(?:[\w']+\s){0,3}(?:cookies?|javascript)\b
+    |cookies?\ (?:settings|policy|preferences|notice)|javascript\ (?:is|must|has)
+    |(?:our|my|your|this|free|daily|weekly|the)\ (?:\w+\ ){0,2}newsletter|e-?mail\ address|your\ (?:browser|inbox)
+    |subscribers?\ only
     |(?:reporting|editing|writing)\ by\ [A-Z]|contributed\ to\ this\ (?:report|article|story)
     |ad\ blocker|terms\ (?:of|and)\ (?:use|con)|https?://
     |all\ rights\ reserved|alle\ rechte|tous\ droits|todos\ los\ derechos|todos\ os\ direitos

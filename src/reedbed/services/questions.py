@@ -43,7 +43,7 @@ from reedbed.store.entries.read import EntryText
 from reedbed.store.jobs import Job
 
 if TYPE_CHECKING:  # imported with the first question: it takes a tenth of a second
-    from reedbed.ai.answers import Inquiry
+    from reedbed.ai.answer_types import Inquiry
 
 JOB_KIND = "question"
 EVERYTHING = DigestScope()
@@ -101,7 +101,8 @@ async def answer_watched(runtime: Runtime) -> int:
 async def _answer_if_watched(runtime: Runtime, question: Question) -> bool:
     async with runtime.db.write() as tx:  # first, so that a question that fails does not hold up the others
         await questions.postpone_watched(tx, question.id, runtime.now())
-    from reedbed.ai.answers import answer, inquire
+    from reedbed.ai.answer_types import inquire
+    from reedbed.ai.answers import answer
 
     inquiry = inquire(question.question)
     passages: list[CitablePassage] = []
@@ -145,7 +146,7 @@ async def answer_question(runtime: Runtime, job: Job) -> Done | Later:
 
 
 async def _answer(runtime: Runtime, user: User, question: Question) -> None:
-    from reedbed.ai.answers import inquire
+    from reedbed.ai.answer_types import inquire
 
     await _publish_progress(runtime, question, "searching")
     inquiry = inquire(question.question)
@@ -163,7 +164,7 @@ async def _find_passages(
     runtime: Runtime, user_id: int, scope: DigestScope, inquiry: "Inquiry"
 ) -> tuple[list[CitablePassage], Mapping[int, int]]:
     """Entries that may hold the answer, and the stories they belong to."""
-    from reedbed.ai.answers import search_terms
+    from reedbed.ai.answer_types import search_terms
 
     rows = await _candidates(runtime, user_id, scope, search_for(search_terms(inquiry), scope.q))
     ids = [row.id for row in rows]

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from reedbed.ai.answers import Answer, answer, best_passages, excerpt, inquire, search_terms
+from reedbed.ai.answer_types import inquire, search_terms
+from reedbed.ai.answers import Answer, answer, best_passages, excerpt
 from reedbed.ai.responses import numbers_of, read_answer
 from reedbed.domain.questions import CitablePassage
 
@@ -39,6 +40,9 @@ def _told(question: str, *texts: str) -> Answer:
         ("Combien de personnes ?", "number"),
         ("Pourquoi le pont est-il fermé ?", "cause"),
         ("¿Cuándo sale el último barco?", "date"),
+        ("In how many cities is it sold?", "number"),
+        ("Ab wann fährt das Boot?", "date"),
+        ("¿En cuántos países se vende?", "number"),
         ("Did it rain?", "any"),
     ],
 )
@@ -96,6 +100,35 @@ def test_an_answer_in_other_words_is_found(question: str, text: str) -> None:
     assert [claim.text for claim in _told(question, BRIDGE, text).claims] == [text]
 
 
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How many seats did D66 win?", "The party D66 won 26 seats."),
+        ("Where did COP30 take place?", "The summit COP30 ended in Belem."),
+        ("Who lost against Edda Holm?", "Edda Holm was elected on Tuesday, beating Jack Ciatt by 13 points."),
+        ("Wohin wurden die Kranken geflogen?", "Ein Hubschrauber flog sie in die Klinik nach Kempten."),
+        ("Wer fand das Bild von Gabriele Münter?", "Eine Rentnerin hat das Bild von Gabriele Münter gefunden."),
+        ("Combien d'employés compte Ardenne ?", "Ardenne emploie 640 personnes à Charleville."),
+    ],
+)
+def test_other_forms_and_names_with_digits_are_found(question: str, text: str) -> None:
+    assert [claim.text for claim in _told(question, BRIDGE, text).claims] == [text]
+
+
+def test_why_is_answered_with_the_sentence_after() -> None:
+    text = "The decision about the footbridge was put off. The railway needs another survey."
+    assert [claim.text for claim in _told("Why was the decision about the footbridge put off?", text).claims] == [
+        "The decision about the footbridge was put off.",
+        "The railway needs another survey.",
+    ]
+
+
+def test_a_headline_is_not_quoted_beside_the_sentence_of_its_entry() -> None:
+    passage = _passage(1, "A faulty fryer caused the fire at the Granary, police said.", "Granary fire: fryer to blame")
+    found = answer(inquire("What caused the fire at the Granary?"), [passage], {})
+    assert [claim.text for claim in found.claims] == ["A faulty fryer caused the fire at the Granary, police said."]
+
+
 def test_a_weight_is_no_other_number() -> None:
     assert (
         _told("How heavy is the Orbit phone?", "The phone of Orbit has a heavy price: it costs 2,499 euros.").claims
@@ -116,6 +149,10 @@ def test_a_weight_is_no_other_number() -> None:
             "Why did the finance minister of Valdoria resign?",
             "The first woman of Valdoria resigned because of a fraud.",
         ),
+        ("How many goals did Brazil score?", "COP30 ended in Brazil, but without a roadmap."),
+        ("Wie hoch ist der Hochvogel?", "Am Hochvogel starben am Sonntag drei Skifahrer."),
+        ("Wann wurde Gabriele Münter geboren?", "Das Museum zeigt ab dem 12. März ein Bild von Gabriele Münter."),
+        ("Wie lang ist die Elmtalbrücke?", "Die Umleitung über die Bahnhofstraße führt 27 Kilometer weit."),
         ("Wie lang ist die Elmtalbrücke?", "Die Elmtalbrücke kostet Firmen 1,2 Millionen Euro am Tag."),
     ],
 )

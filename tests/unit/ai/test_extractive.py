@@ -32,6 +32,14 @@ def test_it_says_the_important_thing_first_and_leaves_out_what_is_no_prose() -> 
     assert len(list(sentences(found.text))) <= 3
 
 
+def test_a_caption_without_a_full_stop_is_left_out() -> None:
+    caption = (
+        "The harbour master, watched by cargo ships, looks at the harbour wall. He has worked in the harbour for years"
+    )
+    found = extract("Harbour closes to cargo ships", f"{NEWS}\n{caption}")
+    assert "watched by" not in found.text
+
+
 def test_the_line_is_short_and_no_repetition_of_the_title() -> None:
     found = extract("The harbour of Marrowby will close to cargo ships", NEWS)
     assert 20 < len(found.one_line) <= MAX_LINE_LENGTH

@@ -1,0 +1,221 @@
+"""What a question asks for, and whether a sentence holds it: a number, a sum, a date, a person. Pure functions."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from reedbed.ai import answer_words as words_of
+from reedbed.ai.answer_stems import StemSet, one_word_each, place_forms, stem, stems_of, synonyms, verb_forms
+from reedbed.domain.records import record
+from reedbed.domain.stopwords import SMALL
+from reedbed.domain.text import index_text, is_cjk, query_tokens
+
+SEARCHED = 4
+"""A shorter stem is searched for as the word that it comes from."""
+
+
+@record
+class Inquiry:
+    """A question: its stems, those that must occur (names and numbers), what it asks for, and its numbers."""
+
+    question: str
+    kind: str
+    stems: tuple[str, ...]
+    words: tuple[str, ...]
+    """The words of the stems."""
+    focus: frozenset[str]
+    names: frozenset[str]
+    """The focus, and words that are part of a name and need not occur: `Firma` of "Firma Kessler"."""
+    numbers: tuple[str, ...]
+    predicate: str | None
+    """The stem of the verb of the people who are counted: "died", "verletzt"."""
+
+
+def inquire(question: str) -> Inquiry:
+    terms: dict[str, str] = {}
+    focus: set[str] = set()
+    names: set[str] = set()
+    is_german = words_of.GERMAN_QUESTION.search(question) is not None and not _is_english(question)
+    before, is_capital_before = "", False
+    for place, (raw, words) in enumerate(_words_asked(question)):
+        is_number, is_capital = raw[:1].isdigit(), place > 0 and raw[:1].isupper()
+        # In German all nouns are capitalised, but only names stand side by side: "Firma Kessler", "Gabriele Münter".
+        is_name = is_number or (is_capital and not (is_german and _is_noun(before) and not is_capital_before))
+        if is_german and is_capital and is_capital_before:
+            names.update(map(stem, query_tokens(before)))
+        for word in words:
+            terms.setdefault(stem(word), word)
+            if is_name and word not in words_of.TIMES:
+                focus.add(stem(word))
+        before, is_capital_before = raw, is_capital
+    which = words_of.WHICH.match(question)
+    if which is not None:
+        names.update(map(stem, query_tokens(which[1])))
+    return Inquiry(
+        question,
+        _kind(question),
+        tuple(terms),
+        tuple(terms.values()),
+        frozenset(focus),
+        frozenset(focus | names),
+        tuple(re.findall(r"\d[\d.,]*\d|\d", question)),
+        _predicate(question, [one for one in terms if one not in focus], is_german=is_german),
+    )
+
+
+def _words_asked(question: str) -> Iterator[tuple[str, list[str]]]:
+    """Each word as it is written, and its parts that say something."""
+    text = one_word_each(question)
+    for match in re.finditer(r"[^\W_][\w.,’'-]*[^\W_]|[^\W_]", text):
+        bare = re.sub(r"[’'](?:s)?$", "", match[0])
+        bare = re.sub(r"^(?:l|d|qu|s|n|j|m|t|c)[’']", "", bare, flags=re.IGNORECASE)
+        if bare[:1].isdigit():
+            yield bare, ["".join(index_text(bare).split())]
+            continue
+        # A letter alone may be a name, as in "line E", but not an initial.
+        is_letter = match.start() > 0 and bare.isupper() and not text[match.end() :].startswith(". ")
+        words = [word for word in query_tokens(bare) if word not in _stopwords()]
+        yield bare, [word for word in words if len(word) > 1 or is_cjk(word) or (is_letter and len(bare) == 1)]
+
+
+def _predicate(question: str, stems: Sequence[str], *, is_german: bool) -> str | None:
+    """The verb of the people who are counted: "died", "verletzt"."""
+    counted = words_of.COUNTED.match(question) if _kind(question) == "number" else None
+    if not stems or counted is None or any(stem(word) in stems for word in index_text(counted[1]).split()):
+        return None
+    return stems[-1] if is_german and words_of.GERMAN_AUXILIARY.search(question) else stems[0]
+
+
+def search_terms(inquiry: Inquiry) -> tuple[str, ...]:
+    """Words to search for: the stems, then words of the same meaning."""
+    own = (one if len(one) >= SEARCHED else word for one, word in zip(inquiry.stems, inquiry.words, strict=True))
+    places = (form for one in inquiry.focus for form in place_forms(one))
+    verbs = (form for one in inquiry.stems for form in verb_forms(one))
+    others = (other for one in inquiry.stems for other in sorted(synonyms().get(one, frozenset())))
+    return tuple(dict.fromkeys((*own, *places, *verbs, *others)))
+
+
+def type_bonus(inquiry: Inquiry, text: str) -> float:
+    """Whether a sentence holds what the question asks for: a number, a date, a person."""
+    for number in inquiry.numbers:
+        text = re.sub(rf"(?<![\d.,]){re.escape(number)}(?![\d.,]*\d)", " ", text)
+    text = words_of.NUMBER_OF_NAME.sub(" ", text)
+    for asked, wanted in words_of.MEASURES:
+        if inquiry.kind == "number" and asked.match(inquiry.question):
+            if wanted.search(text):
+                return 0.45
+            return 0.2 if words_of.AGE.match(inquiry.question) and words_of.SINCE.search(text) else -0.3
+    match inquiry.kind:
+        case "number":
+            if _counts_people(inquiry) and words_of.ZERO.search(text):
+                return 0.4
+            counted = words_of.COUNTED.match(inquiry.question) and not words_of.VOTES.match(inquiry.question)
+            if not words_of.NUMBER.search(words_of.COUNTS_OTHERS.sub(" ", text) if counted else text):
+                return -0.45
+            return 0.4 if _counts_what_is_asked(inquiry, text) else -0.2
+        case "amount":
+            return _amount_bonus(inquiry, text)
+        case "duration":
+            is_length = words_of.LONG.match(inquiry.question) and words_of.LENGTH.search(text)
+            return 0.45 if is_length or words_of.DURATION.search(text) else -0.3
+        case "date":
+            return 0.45 if words_of.EXACT_DATE.search(text) else 0.2 if words_of.DATE.search(text) else -0.45
+        case "cause":
+            return 0.6 if words_of.STRONG_CAUSE.search(text) else 0.2 if words_of.CAUSE.search(text) else -0.3
+        case "place":
+            return 0.3 if _holds_new_name(words_of.PLACE, inquiry, text) else -0.2
+        case "person":
+            if _holds_new_name(words_of.PERSON, inquiry, text):
+                return 0.3
+            if words_of.NAMELESS_SUBJECT.match(text):
+                return 0.1
+            is_german = words_of.GERMAN_TEXT.search(text) is not None  # where every noun is capitalised
+            return 0.0 if not is_german and _holds_new_name(words_of.NAME, inquiry, text) else -0.35
+        case _:
+            return 0.0
+
+
+def _amount_bonus(inquiry: Inquiry, text: str) -> float:
+    if words_of.HIGH.match(inquiry.question):
+        is_high = any(one.search(text) for one in (words_of.MONEY, words_of.SHARE, words_of.LENGTH, words_of.QUANTITY))
+        return 0.45 if is_high else -0.45
+    is_cost = words_of.COSTS.search(inquiry.question) and not words_of.MUCH_MORE.match(inquiry.question)
+    if not is_cost and words_of.MUCH_OF.match(inquiry.question) and words_of.QUANTITY.search(text):
+        return 0.45
+    wanted = words_of.MONEY if is_cost else words_of.SHARE
+    is_other = words_of.MONEY.search(text) or words_of.SHARE.search(text)
+    if wanted.search(text):
+        return 0.45
+    if is_cost:
+        return -0.45
+    is_number = wanted is words_of.SHARE and words_of.NUMBER.search(text)
+    return 0.2 if is_other else 0.1 if is_number else -0.45
+
+
+def is_only_demanded(inquiry: Inquiry, text: str) -> bool:
+    """Whether the number is demanded or threatened, and the question does not ask for that."""
+    if inquiry.kind not in ("number", "amount", "duration") or words_of.DEMANDED.search(inquiry.question):
+        return False
+    return words_of.DEMANDED.search(text) is not None
+
+
+def may_measure_it(inquiry: Inquiry, text: str) -> bool:
+    """Whether a measure in a sentence without a word of the question may be that of what was named before."""
+    is_measure = any(asked.match(inquiry.question) for asked, _ in words_of.MEASURES)
+    return (
+        not is_measure
+        or words_of.AGE.match(inquiry.question) is not None
+        or words_of.MEASURES_IT.search(text) is not None
+    )
+
+
+def _counts_what_is_asked(inquiry: Inquiry, text: str) -> bool:
+    """Whether the word after "how many" stands there, too. Some words, such as "people", need not."""
+    counted = words_of.COUNTED.match(inquiry.question)
+    stems = [one for word in index_text(counted[1]).split() if (one := stem(word)) in inquiry.stems] if counted else []
+    words = StemSet(frozenset(stems_of(text)))
+    return not stems or any(map(words.has, stems))
+
+
+def _counts_people(inquiry: Inquiry) -> bool:
+    """Whether "how many people" is asked, which zero answers as well."""
+    return inquiry.predicate is not None
+
+
+def _holds_new_name(pattern: re.Pattern[str], inquiry: Inquiry, text: str) -> bool:
+    """Whether a name stands there that has words besides those of the question."""
+    known, asked = _known_capitals(), frozenset(inquiry.stems)
+    minimum = 2 if pattern is words_of.PERSON else 1
+    return any(
+        sum(word not in known and stem(word) not in asked for word in index_text(name).split()) >= minimum
+        for name in pattern.findall(text)
+        if pattern is words_of.PLACE or words_of.NO_PERSON.search(name) is None
+    )
+
+
+def _kind(question: str) -> str:
+    return next((kind for kind, pattern in words_of.KINDS.items() if pattern.match(question)), "any")
+
+
+def _is_english(question: str) -> bool:
+    return (
+        re.search(r"\b(?:the|what|who|how|of|did|does|is|are|which|why|when|where)\b", question, re.IGNORECASE)
+        is not None
+    )
+
+
+def _is_noun(before: str) -> bool:
+    return words_of.GERMAN_ARTICLES.match(before) is not None
+
+
+@cache
+def _known_capitals() -> frozenset[str]:
+    """Words that may be capitalised and are no names."""
+    return _stopwords() | frozenset(map(index_text, words_of.CAPITALISED))
+
+
+@cache
+def _stopwords() -> frozenset[str]:
+    general = SMALL - words_of.CONTENT_WORDS
+    listed = general | words_of.MEASURE_WORDS | words_of.QUESTION_WORDS
+    return frozenset(token for word in listed for token in index_text(word).split())
