@@ -209,6 +209,29 @@ def test_the_palette_jumps_acts_and_finds(walk: Walk) -> None:
     expect(page.locator("#article h1")).to_be_visible()
 
 
+def test_a_phrase_that_is_typed_without_a_rest_is_searched_once(walk: Walk) -> None:
+    page = walk("/starred", DESK)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/api/v1/entries?" in request.url else None)
+    page.keyboard.press("/")
+    page.locator("#palette input").press_sequentially("herons in the reed at noon", delay=60)
+    page.wait_for_timeout(1_000)
+    assert 1 <= len(asked) < 6, asked
+    assert asked[-1].endswith("noon*")
+
+
+def test_the_key_of_undo_takes_back_what_the_sidebar_did_last(walk: Walk) -> None:
+    page = walk("/unread", DESK)
+    _line(page, "Feed bulk").first.focus()
+    page.keyboard.press(".")
+    page.get_by_role("menuitem", name="Unsubscribe").click()
+    expect(_line(page, "Feed bulk")).to_have_count(0)
+    page.locator("#list").focus()
+    page.keyboard.press("z")
+    expect(page.locator(".toast")).to_have_count(0)
+    expect(_line(page, "Feed bulk")).to_have_count(1)
+
+
 def test_the_palette_fills_a_phone(walk: Walk) -> None:
     page = walk("/unread", Way(phone=True, dark=True))
     page.locator("#list-bar .to-nav").click()

@@ -11,7 +11,7 @@ from reedbed.services.entries import get_entry
 from reedbed.services.images import image_urls_for_page
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks
-from reedbed.web.formats import short_time, zone_of
+from reedbed.web.formats import dated_time, zone_of
 from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import translate
 from reedbed.web.pages import is_htmx, see_other
@@ -103,4 +103,4 @@ def _bookmark_view(request: Request, runtime: Runtime, row: BookmarkRow) -> Book
 
 
 def _saved_time(request: Request, runtime: Runtime, row: BookmarkRow) -> TimeView:
-    return short_time(row.created_at, runtime.now(), zone_of(request))
+    return dated_time(row.created_at, runtime.now(), zone_of(request))

@@ -35,7 +35,7 @@ from reedbed.store import digests as digests_digests
 from reedbed.store import folders, tags
 from reedbed.store.engine.database import Tx
 from reedbed.store.search import saved as searches
-from reedbed.web.formats import full_time, short_time, zone_of
+from reedbed.web.formats import dated_time, full_time, zone_of
 from reedbed.web.forms import FormFlag, Text, folder_options
 from reedbed.web.i18n import enumerated, explain, name_key, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
@@ -220,7 +220,7 @@ def source_view(number: int, source: cited.Source, now: Instant, zone: tzinfo) -
         url=f"/entry/{source.entry_id}",
         title=source.title or translate("Without a title"),
         feed=source.feed,
-        when=short_time(source.at, now, zone),
+        when=dated_time(source.at, now, zone),
         language=source.language,
     )
 

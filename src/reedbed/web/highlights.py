@@ -22,7 +22,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.store import highlights
 from reedbed.store.entries import read as entries
 from reedbed.web.entries.article import MAX_OF_ENTRY, shown_highlight
-from reedbed.web.formats import short_time, zone_of
+from reedbed.web.formats import dated_time, zone_of
 from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import translate
 from reedbed.web.pages import is_htmx, page, see_other
@@ -164,6 +164,6 @@ def _highlight_row(request: Request, runtime: Runtime, highlight: Highlight) -> 
         note=highlight.note,
         entry_url=f"/entry/{highlight.entry_id}" if highlight.entry_id is not None else highlight.entry_url or "",
         entry_title=highlight.entry_title or translate("Without a title"),
-        when=short_time(highlight.created_at, runtime.now(), zone_of(request)),
+        when=dated_time(highlight.created_at, runtime.now(), zone_of(request)),
         color=highlight.color,
     )

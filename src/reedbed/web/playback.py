@@ -18,7 +18,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of
 from reedbed.store.playback import recordings
 from reedbed.web.entries.article import length_text
-from reedbed.web.formats import short_time, zone_of
+from reedbed.web.formats import dated_time, zone_of
 from reedbed.web.forms import Text
 from reedbed.web.i18n import translate
 from reedbed.web.pages import page, see_other
@@ -165,7 +165,7 @@ def _row(request: Request, runtime: Runtime, item: QueuedRecording) -> Recording
         title=item.title,
         source=item.feed_title,
         picture=image_urls_for_page(runtime).one(item.image) or "",
-        when=short_time(item.sort_at, runtime.now(), zone_of(request)),
+        when=dated_time(item.sort_at, runtime.now(), zone_of(request)),
         length=length_text(item.seconds, item.position.seconds if item.position else 0),
         played=item.position is not None and item.position.done,
     )

@@ -38,7 +38,7 @@ from reedbed.services.rules.manage import (
 )
 from reedbed.services.runtime import Runtime
 from reedbed.store import rules, sharing
-from reedbed.web.formats import short_time, zone_of
+from reedbed.web.formats import dated_time, zone_of
 from reedbed.web.forms import FormFlag, Text, stepped
 from reedbed.web.i18n import enumerated, explain, ngettext, sentence, translate
 from reedbed.web.pages import is_htmx, page, see_other
@@ -408,7 +408,7 @@ def _dry_run(request: Request, runtime: Runtime, result: Tried) -> DryRunView:
             url=f"/entry/{entry.id}",
             title=entry.title or translate("Without a title"),
             source=entry.feed_title,
-            when=short_time(entry.sort_at, now, zone),
+            when=dated_time(entry.sort_at, now, zone),
             language=entry.language or "",
         )
         for entry in result.shown

@@ -36,7 +36,7 @@ from reedbed.store.engine.database import Tx
 from reedbed.store.sidebar import list_by_ids
 from reedbed.store.stories import read as stories
 from reedbed.store.stories.read import StoryNeighbours
-from reedbed.web.formats import dated_time, day_of, short_time, zone_of
+from reedbed.web.formats import dated_time, day_of, zone_of
 from reedbed.web.forms import Text
 from reedbed.web.framing import framing_view
 from reedbed.web.i18n import enumerated, ngettext, translate
@@ -75,7 +75,7 @@ def story_row(line: StorySummary, now: Instant, zone: tzinfo) -> StoryRow:
         url=f"/stories/{line.id}",
         title=headline.title or translate("Without a title"),
         language=headline.language,
-        when=short_time(line.newest_at, now, zone),
+        when=dated_time(line.newest_at, now, zone),
         facts=_facts(line),
         marks=tuple(_mark(source) for source in first_per_feed[:MAX_MARKS]),
         names=enumerated(source.feed for source in first_per_feed[:MAX_MARKS]),
@@ -371,7 +371,7 @@ def _related(row: EntryRow, feeds: Mapping[int, SubscribedFeedRow], now: Instant
         language=row.language or "",
         feed=name,
         mark=feed_mark(name, row.feed_id, feed.icon_id if feed else None),
-        when=short_time(row.sort_at, now, zone),
+        when=dated_time(row.sort_at, now, zone),
     )
 
 

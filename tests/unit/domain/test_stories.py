@@ -234,6 +234,11 @@ def test_quotations_are_counted_in_several_scripts_of_quoting() -> None:
     )
 
 
+def test_a_short_quotation_is_told_from_a_title() -> None:
+    assert count_quotations('"It\'s a disgrace," said a father of three.') == 1
+    assert count_quotations('The museum shows "Water Lilies" and "The Quiet Lock" until May.') == 0
+
+
 WORDS = st.sampled_from([f"word{number}" for number in range(12)])
 TITLES = st.lists(st.lists(WORDS, max_size=6).map(" ".join), max_size=40)
 

@@ -94,8 +94,9 @@ async function highlight(key) {
 }
 
 function undo() {
-  const token = takeUndo();
-  if (token) undoBulk({ undo: token });
+  const { act, token } = takeUndo();
+  if (act) act();
+  else if (token) undoBulk({ undo: token });
   else if (!unmark()) announce(translate("nothingToUndo"));
 }
 

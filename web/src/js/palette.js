@@ -5,7 +5,8 @@ import { openKeys } from "./menus.js";
 import { explain, json } from "./requests.js";
 import { loadTemplates } from "./templates.js";
 
-const REST = 120;
+const REST = 250; // slower than one types, since searches are limited
+const TRY_AGAIN = 1500;
 const MOST = { places: 4, deeds: 3, searches: 3, entries: 5 };
 const KEPT = "reedbed:places";
 const PREFIXES = { "@": ["feeds"], "#": ["tags"], ">": ["deeds"], "?": ["ask"] };
@@ -198,7 +199,9 @@ async function addEntries(words, question) {
     found.append(...[group("entries", hits)].filter(Boolean));
     numberLines();
     announceCount();
-  } catch {
+  } catch (error) {
+    if (question !== asked || !dialog.open) return;
+    if (error.status === 429) timer = setTimeout(() => addEntries(words, question), TRY_AGAIN);
     announceCount(); // without a network, places and acts are all there is
   }
 }

@@ -87,7 +87,7 @@ export async function replaceQueue(items, message = "") {
     const answer = await (await change("PUT", QUEUE, body)).json();
     await setQueue(answer.items);
     if (playing && answer.items.length) await play();
-    if (message) showToast(message, { label: text("undo"), act: () => replaceQueue(before) });
+    if (message) showToast(message, { label: text("undo"), undoes: true, act: () => replaceQueue(before) });
   } catch (error) {
     explain(error, () => replaceQueue(items, message));
   }

@@ -317,7 +317,7 @@ const ACTS = {
 };
 
 function undoOf(line, act, offered = true) {
-  return offered ? { label: treeText("undo"), act: () => run(act, line) } : undefined;
+  return offered ? { label: treeText("undo"), undoes: true, act: () => run(act, line) } : undefined;
 }
 
 function muteEnd(span) {
@@ -358,7 +358,7 @@ async function place(line, text, fields, before) {
     announce(treeText("putBack"));
     await refreshTree();
   };
-  showToast(text, { label: treeText("undo"), act: () => undo().catch((error) => explain(error, undo)) });
+  showToast(text, { label: treeText("undo"), undoes: true, act: () => undo().catch((error) => explain(error, undo)) });
   announce(text);
   await refreshTree();
   refreshCounts();
@@ -374,8 +374,8 @@ async function leave(line) {
     announce(treeText("putBack"));
     await Promise.all([refreshTree(), refreshCounts(), reloadList()]);
   };
-  const undo = feed.private ? undefined : { label: treeText("undo"), act: () => back().catch((error) => explain(error, back)) };
-  showToast(treeText("left", { name }), undo);
+  const undo = { label: treeText("undo"), undoes: true, act: () => back().catch((error) => explain(error, back)) };
+  showToast(treeText("left", { name }), feed.private ? undefined : undo);
   await Promise.all([refreshTree(), refreshCounts(), reloadList()]);
 }
 

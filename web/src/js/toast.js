@@ -5,7 +5,9 @@ const place = document.getElementById("toasts");
 const KEPT = "reedbed:undo";
 const UNDO_LASTS = 3_600_000; // The server takes back for an hour.
 let timer = 0;
+let undoHere = null; // the last act that this page takes back itself
 
+/** The action is a button; with `undoes`, the key of undo does the same, also when the toast has gone. */
 export function showToast(message, action) {
   const shape = document.getElementById("toast-shape");
   if (!shape) return;
@@ -14,8 +16,16 @@ export function showToast(message, action) {
   const button = toast.querySelector("button");
   if (action) {
     button.textContent = action.label;
-    button.addEventListener("click", () => (dismiss(), action.act()));
+    button.addEventListener("click", () => {
+      dismiss();
+      if (action.undoes) undoHere = null;
+      action.act();
+    });
   } else button.remove();
+  if (action?.undoes) {
+    forgetUndo();
+    undoHere = action.act;
+  }
   replace(toast);
 }
 
@@ -45,20 +55,25 @@ export function dismiss() {
   place.replaceChildren();
 }
 
-/** What takes back the last act of this tab, even after a reload; each is given out once. */
+/** What takes back the last act of this tab: an act of this page, or the server's token, also after a reload. */
 export function takeUndo() {
   const { token, until } = JSON.parse(sessionStorage.getItem(KEPT) ?? "{}");
+  const act = undoHere;
   forgetUndo();
-  return until > Date.now() ? token : null;
+  if (act) dismiss();
+  return { act, token: until > Date.now() ? token : null };
 }
 
 export function forgetUndo() {
   sessionStorage.removeItem(KEPT);
+  undoHere = null;
 }
 
 function noteUndo() {
   const token = place.querySelector("form[data-undo]")?.elements.undo.value;
-  if (token) sessionStorage.setItem(KEPT, JSON.stringify({ token, until: Date.now() + UNDO_LASTS }));
+  if (!token) return;
+  undoHere = null;
+  sessionStorage.setItem(KEPT, JSON.stringify({ token, until: Date.now() + UNDO_LASTS }));
 }
 
 function replace(toast) {

@@ -150,7 +150,13 @@ def opening(sentences: Sequence[str]) -> str:
 
 
 def count_quotations(text: str) -> int:
-    return sum(len(quoted.group().split()) >= _MIN_QUOTED_WORDS for quoted in _QUOTED.finditer(text))
+    return sum(_is_quotation(quoted.group()) for quoted in _QUOTED.finditer(text))
+
+
+def _is_quotation(quoted: str) -> bool:
+    """Titles and doubted words are short, and stand within a sentence."""
+    words = len(quoted.split())
+    return words >= _MIN_QUOTED_WORDS or (words > 1 and quoted[-2] in ",.!?")
 
 
 _QUOTED = re.compile('“[^“”]{1,600}”|„[^„“”]{1,600}[“”]|«[^«»]{1,600}»|»[^«»]{1,600}«|"[^"]{1,600}"')

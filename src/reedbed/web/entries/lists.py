@@ -24,7 +24,7 @@ from reedbed.services.users import preferences_of
 from reedbed.store import folders, subscriptions
 from reedbed.store.engine.database import Tx
 from reedbed.web.entries.translations import ListTranslations
-from reedbed.web.formats import ago, day_of, seen, short_time
+from reedbed.web.formats import ago, dated_time, day_of, seen, short_time
 from reedbed.web.framing import ListFraming
 from reedbed.web.i18n import enumerated, ngettext, translate
 from reedbed.web.interest import ListInterest
@@ -266,7 +266,7 @@ class EntryListBuilder:
     def _days(
         self, rows: Sequence[EntryRow], current: int | None, after: Instant | None, layout: str
     ) -> tuple[Day, ...]:
-        if not (self._can_have_days(layout) and self._reading_list.has_days):
+        if not self._has_days(layout):
             return self._one_day(rows, current, layout, is_first=after is None)
         shown_day = day_of(after, self._now, self._zone)[0] if after is not None else ""
         days = groupby(rows, key=lambda row: day_of(row.read_at or row.sort_at, self._now, self._zone))
@@ -274,6 +274,9 @@ class EntryListBuilder:
             Day(key, name, tuple(self._row(row, current, layout) for row in group), continued=key == shown_day)
             for (key, name), group in days
         )
+
+    def _has_days(self, layout: str) -> bool:
+        return self._can_have_days(layout) and self._reading_list.has_days
 
     def _can_have_days(self, layout: str) -> bool:
         """Headings of days would tear a grid apart, and make no sense in an order that is not by time."""
@@ -291,8 +294,9 @@ class EntryListBuilder:
             shown.insert(0, replace(shown.pop(lead), lead=True, picture_size="(width < 45rem) 92vw, 44vw"))
         return (Day("", "", tuple(shown), continued=True),) if shown else ()
 
-    def _when(self, row: EntryRow) -> TimeView:
-        time = short_time(row.read_at or row.sort_at, self._now, self._zone)
+    def _when(self, row: EntryRow, layout: str) -> TimeView:
+        form = short_time if self._has_days(layout) else dated_time
+        time = form(row.read_at or row.sort_at, self._now, self._zone)
         return seen(time) if row.published_at is None and row.read_at is None else time
 
     def _row(self, row: EntryRow, current: int | None, layout: str = "cards") -> EntryRowView:
@@ -306,7 +310,7 @@ class EntryListBuilder:
             feed_id=row.feed_id,
             source=source,
             mark=feed_mark(source, row.feed_id, feed.icon_id if feed else None),
-            when=self._when(row),
+            when=self._when(row, layout),
             text="" if is_post else _shown_text(self._text(row), layout),
             language=row.language or "",
             **self._picture(row, layout, is_post=is_post),
