@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any, cast
 
 from reedbed.domain.failures import Failure
@@ -31,6 +32,7 @@ class PageEntry:
         return entry_key(self.url)
 
 
+@lru_cache(maxsize=2048)
 def entry_key(url: str) -> str:
     """The normalized link; with the fragment if that is all that distinguishes entries of one page."""
     address, _, fragment = url.partition("#")

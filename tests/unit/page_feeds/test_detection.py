@@ -256,6 +256,59 @@ def test_versions_that_link_to_their_changes_are_sections_of_the_changelog() -> 
     assert found[0].title == "6.1.0 - 2026-11-06"
 
 
+def test_a_section_may_have_its_id_around_its_heading() -> None:
+    section = '<section id=v{n}><h2>Version 2.{n}<a href="#v{n}">¶</a></h2><p>Released 2026-11-0{n}</p></section>'
+    found = entries("<main>" + "".join(section.format(n=n) for n in (3, 2, 1)) + "</main>")
+    assert [(entry.url[-3:], entry.title) for entry in found] == [(f"#v{n}", f"Version 2.{n}") for n in (3, 2, 1)]
+    assert all(entry.published is not None for entry in found)
+
+
+def test_the_chapters_of_an_article_are_no_entries() -> None:
+    chapters = "".join(
+        f"<h2 id=c{n}>{title}</h2><p>What we know about it so far.</p>" for n, title in enumerate(TITLES)
+    )
+    assert not find(f"<article><h1>Locks</h1><time>12 October 2026</time><div>{chapters}</div></article>").lists
+
+
+def test_a_date_for_phones_alone_comes_behind_the_one_that_is_shown() -> None:
+    row = (
+        "<li><a href=/t/{n}>{title}</a><p style='display: none'><time datetime=2026-11-18>x</time></p>"
+        "<p><time datetime=2026-11-1{n}>x</time></p></li>"
+    )
+    dates = [
+        datetime.fromtimestamp((entry.published or 0) / 1000, UTC).day for entry in entries(f"<ul>{rows(row)}</ul>")
+    ]
+    assert dates == [10, 11, 12, 13, 14]
+
+
+def test_a_day_between_pairs_of_terms_is_no_part_of_the_next_pair() -> None:
+    days = "".join(
+        f"<h3>Tue, {day} Nov 2026 (3 entries)</h3>"
+        + "".join(f"<dt><a href=/abs/{day}{n}>[{n}]</a></dt><dd><div>{TITLES[n]}</div></dd>" for n in range(3))
+        for day in (18, 17)
+    )
+    found = entries(f"<dl>{days}</dl>")
+    assert [entry.title for entry in found] == TITLES[:3] * 2
+    assert [datetime.fromtimestamp((entry.published or 0) / 1000, UTC).day for entry in found] == [18] * 3 + [17] * 3
+
+
+def test_the_date_in_an_address_counts_more_than_one_above_the_list() -> None:
+    found = entries(f"<h2>17 November 2026</h2><ul>{rows('<li><a href=/2026/11/1{n}/x/>{title}</a></li>')}</ul>")
+    assert [datetime.fromtimestamp((entry.published or 0) / 1000, UTC).day for entry in found] == [10, 11, 12, 13, 14]
+
+
+def test_an_error_page_and_a_page_of_people_have_no_list() -> None:
+    links = f"<main><ul>{rows('<li><a href=/a/{n}>{title}</a></li>')}</ul></main>"
+    assert find(f"<title>News of the river</title>{links}").lists
+    reason = find(f"<title>River board | Page not found</title>{links}").reason
+    assert reason is not None and reason.code == "page_is_error"
+    names = ("Anna Brook", "Tom Wilk", "Leyla Stone", "Jan Reed", "Sofia Marsh")
+    cards = "".join(
+        f"<div><img src=/{n}.jpg><h3><a href=/team/{name[:3]}/>{name}</a></h3></div>" for n, name in enumerate(names)
+    )
+    assert not find(f"<main>{cards}</main>").lists
+
+
 def test_a_news_sitemap_is_a_list() -> None:
     urls = "".join(
         f"<url><loc>https://site.example/a/{n}</loc><news:news><news:publication_date>2026-11-1{n}</news:publication_date>"

@@ -95,9 +95,13 @@ _ERROR_TITLE = re.compile(
     r"attention required|are you (?:a )?(?:human|robot)|verify you are human|security check|"
     r"service unavailable|"
     r"bad gateway|seite nicht gefunden|page introuvable|página no encontrada|página não encontrada|"
-    r"pagina non trovata",
+    r"pagina non trovata|pagina niet gevonden|siden (?:findes|finnes|blev|ble) ikke|"
+    r"sidan (?:hittades|finns) inte|sivua ei löy|nie znaleziono strony|strona nie (?:została znaleziona|istnieje)|"
+    r"stránka nenalezena|sayfa bulunamadı|страница не найдена|ページが見つかりません|页面不存在|找不到(?:该)?页面|"
+    r"الصفحة غير موجودة",
     re.IGNORECASE,
 )
+_TITLE_SEPARATOR = re.compile(r"\s+[-–—|·:»]\s+")
 _ERROR_TEXT = re.compile(
     r"enable javascript and cookies to continue|checking your browser|"
     r"verify(?:ing)? (?:that )?you are (?:a )?human|"
@@ -146,6 +150,11 @@ def blocked_reason(source: str, metadata: ArticleMetadata, text: str) -> Failure
     if not metadata.free or _PAYWALL.search(text):
         return Failure(FailureCode.ARTICLE_PAYWALL)
     return _short_page_gate(source, metadata, text) if len(text) <= _SHORT else None
+
+
+def is_error_title(title: str) -> bool:
+    """Whether the title, or its part before or behind the name of the site, begins as that of an error page does."""
+    return any(_ERROR_TITLE.match(part.strip()) for part in _TITLE_SEPARATOR.split(title))
 
 
 def _short_page_gate(source: str, metadata: ArticleMetadata, text: str) -> Failure | None:

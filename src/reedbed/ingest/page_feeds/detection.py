@@ -18,7 +18,7 @@ from reedbed.domain.records import record
 from reedbed.ingest.page_feeds.dates import DateReader, FoundDate, year_of
 from reedbed.ingest.page_feeds.document import PageDocument, PageLink
 from reedbed.ingest.page_feeds.items import Item, ItemReader
-from reedbed.ingest.page_feeds.links import common_shape, fits, link_pattern, link_shape
+from reedbed.ingest.page_feeds.links import common_shape, fits, link_pattern, link_shape, section_roots
 from reedbed.ingest.page_feeds.regions import aside_regions
 from reedbed.ingest.page_feeds.titles import title_length, title_quality, without_size
 
@@ -31,9 +31,15 @@ _MAX_ORDINAL = 5
 _SECTIONS_FACTOR = 4.0
 _MIN_UNDATED, _FEW_FACTOR = 5, 0.4
 _MIN_LENGTH, _NAMES_FACTOR = 14, 0.6
+_FULL_NAME, _PEOPLE_FACTOR = 30, 0.3
 
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _NUMBERED = re.compile(r"\d{3,}")
+_PEOPLE = re.compile(
+    r"/(?:(?:our-|the-)?team|people|persons?|staff|faculty|board|members?|speakers?|authors?|mitarbeiter(?:innen)?|"
+    r"personen|autoren|[eé]quipe|equipo|medewerkers|zespol|ansatte|medarbejdere|medarbetare)/",
+    re.IGNORECASE,
+)
 _VARIANT = re.compile(r"\d|--|^(?:is|has|js)-|odd|even|first|last|sticky|active")
 
 
@@ -60,7 +66,7 @@ def detect_lists(page: PageDocument, dates: DateReader) -> list[DetectedList]:
         found = read_list(page, reader, roots, dates, aside)
         if found is not None:
             detected.append(found)
-    for roots in section_roots(page):
+    for roots in section_roots(page, MIN_ITEMS):
         items = items_from(page, roots, dates)
         if entries := reader.sections(items):
             # Sections that link to pages of their own are entries of those pages.
@@ -313,15 +319,6 @@ def _common_level(page: PageDocument, numbers: list[int], urls: list[str], heigh
     return level
 
 
-def section_roots(page: PageDocument) -> list[tuple[int, ...]]:
-    """Sections of one page that are headed by an element with an id, as in changelogs."""
-    groups: defaultdict[int, list[int]] = defaultdict(list)
-    for number, tag in enumerate(page.tags):
-        if tag in ("h2", "h3", "h4") and page.attribute(number, "id"):
-            groups[page.paths[number]].append(number)
-    return [tuple(found) for found in groups.values() if len(found) >= MIN_ITEMS]
-
-
 # --- Items
 
 
@@ -343,7 +340,7 @@ def items_from(page: PageDocument, roots: Sequence[int], dates: DateReader) -> l
 
 
 def _spans(page: PageDocument, roots: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:
-    gaps = [_gap(page, one, other) for one, other in pairwise(roots)]
+    gaps = _without_rare_headings(page, [_gap(page, one, other) for one, other in pairwise(roots)])
     known = [gap for gap in gaps if gap is not None]
     sizes = sorted(len(gap) for gap in known if gap)
     if len(known) < 2 or len(sizes) < 0.6 * len(known):
@@ -355,6 +352,14 @@ def _spans(page: PageDocument, roots: Sequence[int]) -> list[tuple[tuple[int, in
         return [(_span(page, root), *_each(page, tail)) for root, tail in zip(roots, tails, strict=True)]
     heads = [leading[-typical:], *gaps]
     return [(*_each(page, head), _span(page, root)) for root, head in zip(roots, heads, strict=True)]
+
+
+def _without_rare_headings(page: PageDocument, gaps: Sequence[list[int] | None]) -> list[list[int] | None]:
+    """A heading that stands between few of the items is one of their groups, such as a day, not a part of an item."""
+    headed = sum(any(page.tags[number] in _HEADINGS for number in gap or ()) for gap in gaps)
+    if not headed or 2 * headed > len(gaps):
+        return list(gaps)
+    return [gap and [number for number in gap if page.tags[number] not in _HEADINGS] for gap in gaps]
 
 
 def _span(page: PageDocument, number: int) -> tuple[int, int]:
@@ -449,12 +454,14 @@ def _score(page: PageDocument, roots: Sequence[int], entries: Sequence[PageEntry
 
 
 def _undated_factor(entries: Sequence[PageEntry]) -> float:
-    """Three or four cards without a date, or many with names of a word or two, are what a site offers, not its news."""
+    """Three or four cards without a date, names of a word or two and people are what a site offers, not its news."""
     few = len(entries) < _MIN_UNDATED
     names = sum(title_length(entry.title) for entry in entries) < _MIN_LENGTH * len(entries)
     if 2 * sum(_NUMBERED.search(urlsplit(entry.url).path) is not None for entry in entries) > len(entries):
         names = False  # wares and houses have such names, and numbers
-    return (_FEW_FACTOR if few else 1.0) * (_NAMES_FACTOR if names else 1.0)
+    people = 2 * sum(_PEOPLE.search(urlsplit(entry.url).path) is not None for entry in entries) > len(entries)
+    people = people and sum(len(entry.title) for entry in entries) < _FULL_NAME * len(entries)
+    return (_FEW_FACTOR if few else 1.0) * (_NAMES_FACTOR if names else 1.0) * (_PEOPLE_FACTOR if people else 1.0)
 
 
 def content_score(entries: Sequence[PageEntry]) -> float:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.page_feeds import MAX_ENTRIES, PageEntry, PageList, PageLists
 from reedbed.domain.times import Instant
-from reedbed.ingest.article.extract import blocked_reason
+from reedbed.ingest.article.extract import blocked_reason, is_error_title
 from reedbed.ingest.article.metadata import read_metadata
 from reedbed.ingest.page_feeds.dates import DateReader, day_order
 from reedbed.ingest.page_feeds.detection import MIN_SCORE, DetectedList, content_score, detect_lists
@@ -43,6 +43,8 @@ def find_lists(body: bytes, url: str, *, now: Instant, content_type: str | None 
     lists = PageLists(tuple(found[:MAX_LISTS]), page.title, page.language)
     if not found or _is_consent_wall(page, found[0]):
         return replace(lists, lists=(), reason=no_list_reason(page))
+    if is_error_title(page.title) and all(entry.published is None for entry in found[0].entries):
+        return replace(lists, lists=(), reason=Failure(FailureCode.PAGE_IS_ERROR))
     return _checked(lists)
 
 

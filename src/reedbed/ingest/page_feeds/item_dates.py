@@ -20,6 +20,7 @@ _DATE_CLASS = re.compile(
     r"tarih|clock|meta|byline|dated",
     re.IGNORECASE,
 )
+_HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _DATE_ATTRIBUTES = (
     "datetime", "data-datetime", "data-date", "data-time", "data-timestamp", "data-published", "data-created",
 )  # fmt: skip
@@ -47,12 +48,14 @@ class ItemDates:
         self._dates = dates
         self._without_year: dict[str, FoundDate] = {}
         """By link: days whose year the page does not say."""
+        styled = (number for number, element in enumerate(page.elements) if _HIDDEN.search(element.get("style") or ""))
+        self._hidden = {number for outer in styled for number in range(outer, page.ends[outer])}
 
     def begin(self) -> None:
         self._without_year.clear()
 
     def of(self, item: Item, url: str, title: int | None) -> Instant | None:
-        exact = self._machine_date(item)
+        exact = self._machine_date(self._shown_first(item))
         if exact is not None:
             return exact
         found = self._written_date(item, title)
@@ -65,14 +68,17 @@ class ItemDates:
             return by_url if by_url is not None else found.time
         if found is not None:
             return found.time
-        if item.inherited is not None:
-            return item.inherited.time
-        return self._dates.in_url(url)
+        by_url = self._dates.in_url(url)
+        return by_url if by_url is not None or item.inherited is None else item.inherited.time
 
-    def _machine_date(self, item: Item) -> Instant | None:
+    def _shown_first(self, item: Item) -> list[int]:
+        """The elements of the item; those that are shown to a phone alone behind the others."""
+        return sorted(item.numbers, key=self._hidden.__contains__)
+
+    def _machine_date(self, numbers: Iterable[int]) -> Instant | None:
         page = self._page
         second: Instant | None = None
-        for number in item.numbers:
+        for number in numbers:
             element = page.elements[number]
             if not element.attrib:
                 continue

@@ -6,6 +6,7 @@ The fields are chosen for the list as a whole: a field stands at the same place 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from urllib.parse import urlsplit
 
 from reedbed.domain.page_feeds import PageEntry
@@ -13,7 +14,14 @@ from reedbed.domain.records import record
 from reedbed.ingest.page_feeds.dates import DateReader
 from reedbed.ingest.page_feeds.document import PageDocument, PageLink
 from reedbed.ingest.page_feeds.item_dates import Item, ItemDates
-from reedbed.ingest.page_feeds.links import common_shape, is_file, is_in_sentence, leads_to_own_page, link_shape
+from reedbed.ingest.page_feeds.links import (
+    common_shape,
+    is_file,
+    is_in_sentence,
+    leads_to_own_page,
+    link_shape,
+    section_anchor,
+)
 from reedbed.ingest.page_feeds.media import MAX_TEASER, image_of, teaser_of
 from reedbed.ingest.page_feeds.regions import is_advertisement, undated_place
 from reedbed.ingest.page_feeds.titles import (
@@ -66,6 +74,9 @@ class ItemReader:
         self.dropped: set[int] = set()
         """First elements of the items that turned out to belong to another list."""
         self._item_dates = ItemDates(page, dates)
+        # Many groups of links share their elements.
+        self._title_text = cache(self._read_title_text)
+        self._title_bonus = cache(self._read_title_bonus)
 
     def entries(self, items: Sequence[Item], fields: Sequence[Fields] = ()) -> list[PageEntry]:
         """Entries of those items that have a title and a link, each link once.
@@ -131,16 +142,18 @@ class ItemReader:
         """Entries of a page whose sections have headings with ids: a changelog. They are dated or numbered."""
         page, entries = self._page, list[PageEntry]()
         for item in items:
-            heading = item.spans[0][0]
+            heading = next((n for n in item.numbers if page.tags[n] in _HEADINGS), item.spans[0][0])
             title = page.text(heading).translate(HIDDEN_CHARS).strip("#¶§ ")
             published = self._item_dates.of(item, "", None)
             inside = page.links_in(heading, page.ends[heading])
             if any(not VERSION.search(title) or leads_to_own_page(link.url, page.url) for link in inside):
                 continue
             if title_quality(title) > 0 and (published is not None or VERSION.search(title)):
-                url = f"{page.url.partition('#')[0]}#{page.attribute(heading, 'id')}"
+                url = f"{page.url.partition('#')[0]}#{section_anchor(page, heading)}"
                 entries.append(PageEntry(url, title[:MAX_TITLE], published, None, teaser_of(page, item.numbers, title)))
         repeated = len({entry.title for entry in entries}) * 2 <= len(entries)  # “Added”, “Fixed” of each version
+        if len({entry.published for entry in entries}) == 1 and not any(VERSION.search(e.title) for e in entries):
+            return []  # the chapters of one article, with its date above them
         return entries if len(entries) * 3 >= len(items) * 2 and not repeated else []
 
     # --- Title and link
@@ -176,7 +189,7 @@ class ItemReader:
         linked = (n for n in headings if page.links_in(n, page.ends[n]) or self._link_at(n, item) is not None)
         return next(linked, headings[0] if headings else None)
 
-    def _title_text(self, number: int) -> str:
+    def _read_title_text(self, number: int) -> str:
         page = self._page
         text = page.text(number) or (page.label(number) if page.tags[number] == "a" else "")
         return full_title(text, page.attribute(number, "title") or page.attribute(page.parents[number], "title"))
@@ -259,7 +272,7 @@ class ItemReader:
         dated = sum(len(text) < 60 and self._dates.written(text) is not None for text in texts)
         return 0.4 if dated * 2 > len(texts) else 1.0
 
-    def _title_bonus(self, number: int) -> float:
+    def _read_title_bonus(self, number: int) -> float:
         page = self._page
         bonus, classes, steps = 0.0, "", 0
         node = number

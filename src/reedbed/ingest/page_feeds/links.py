@@ -1,7 +1,7 @@
-"""What the links of a list have in common."""
+"""What the links of a list have in common, and the sections of a page that links lead to."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
@@ -61,6 +61,37 @@ def is_in_sentence(page: PageDocument, link: PageLink) -> bool:
     before, after = element.getprevious(), (element.tail or "").strip()
     start = (element.getparent().text if before is None else before.tail) or ""
     return page.tags[page.parents[link.index]] == "p" and len(start.strip()) >= _SENTENCE and bool(after)
+
+
+def section_roots(page: PageDocument, least: int) -> list[tuple[int, ...]]:
+    """Sections of one page whose headings can be linked to, as in changelogs."""
+    groups: defaultdict[int, list[int]] = defaultdict(list)
+    for number, tag in enumerate(page.tags):
+        if tag in ("h2", "h3", "h4") and section_anchor(page, number):
+            groups[page.paths[number]].append(number)
+    return [_around_headings(page, found) for found in groups.values() if len(found) >= least]
+
+
+def _around_headings(page: PageDocument, headings: Sequence[int]) -> tuple[int, ...]:
+    """The boxes that each heading begins, such as `<section>`; the headings themselves if they have none."""
+    boxes = tuple(page.parents[heading] for heading in headings)
+    first = all(box + 1 == heading for box, heading in zip(boxes, headings, strict=True))
+    return boxes if first and len(set(boxes)) == len(headings) else tuple(headings)
+
+
+def section_anchor(page: PageDocument, heading: int) -> str:
+    """What to add to the address of the page to reach a section: an id at its heading, around it or as a link of it."""
+    if identity := page.attribute(heading, "id"):
+        return identity
+    box = page.parents[heading]
+    if box < 0 or box + 1 != heading:
+        return ""
+    if page.tags[box] in ("section", "div", "article") and (identity := page.attribute(box, "id")):
+        return identity
+    alone = page.text(box) == page.text(heading)
+    inside = range(heading + 1, page.ends[box] if alone else page.ends[heading])
+    links = (page.attribute(number, "href") for number in inside if page.tags[number] == "a")
+    return next((href[1:] for href in links if href.startswith("#") and len(href) > 1), "")
 
 
 def is_file(url: str) -> bool:

@@ -21,13 +21,16 @@ _BACKGROUND_ATTRIBUTES = (
     "data-img-url",
     "poster",
 )
+_WITH_BACKGROUND = frozenset(_BACKGROUND_ATTRIBUTES)
 _SET_ATTRIBUTES = ("data-srcset", "data-lazy-srcset", "srcset")
 _NO_PICTURE = re.compile(r"avatar|icon|emoji|sprite|author|gravatar|badge|flag|pixel|spacer", re.IGNORECASE)
 _PERSON = re.compile(r"/(?:profiles?|users?|members?|authors?|u)/", re.IGNORECASE)
 _LOGO = re.compile(r"logo", re.IGNORECASE)
 _MIN_LOGO = 48
 """Pixels: a logo of this size is the picture of an item, as in lists of jobs."""
-_BLANK_IMAGE = re.compile(r"(?:^|/)(?:blank|spacer|pixel|1x1|sp|loading|placeholder|transparent|line)\.\w{3,4}$|^data:")
+_BLANK_IMAGE = re.compile(
+    r"(?:^|/)(?:blank|spacer|pixel|1x1|sp|loading|(?:\w+[-_])?placeholder|transparent|line)\.\w{3,4}$|^data:"
+)
 _BACKGROUND = re.compile(r"background(?:-image)?\s*:[^;]{0,40}?url\(\s*['\"]?([^'\")]{3,1000})", re.IGNORECASE)
 
 
@@ -50,6 +53,8 @@ def _is_of_person(page: PageDocument, number: int) -> bool:
 
 
 def _background(page: PageDocument, number: int) -> str | None:
+    if _WITH_BACKGROUND.isdisjoint(page.elements[number].keys()):
+        return None
     return next((url for name in _BACKGROUND_ATTRIBUTES if (url := page.attribute(number, name))), None)
 
 
