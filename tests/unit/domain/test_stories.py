@@ -53,6 +53,24 @@ def test_plurals_and_verbs_are_compared_without_their_endings() -> None:
     )
 
 
+def test_one_name_does_not_bring_a_text_into_a_large_story_of_bare_headlines() -> None:
+    titles = (
+        "Valdoria exports drop in January",
+        "Copper slides on weak Valdoria exports",
+        "Stocks dip as Valdoria exports fall",
+        "Valdoria trade data worry markets",
+        "Markets fall on Valdoria trade",
+        "Weak Valdoria trade data hit copper",
+        "Valdoria exports fall, stocks lower",
+    )
+    index = StoryIndex()
+    place(index, *(f"{bird} nests in the crane" for bird in ("Heron", "Stork", "Swift")))
+    place(index, *titles)
+    lead = "Quarterly profit of the phone maker Kessler was above forecasts. Sales in Valdoria fell by four percent."
+    title = "Kessler profit beats forecasts as Valdoria sales fall"
+    assert index.place(Headline(50, 50, title, NOW, lead=lead)).is_alone
+
+
 def test_a_text_shares_more_than_common_words_with_bare_headlines() -> None:
     index = StoryIndex()
     place(index, "Wall Street stocks open lower on weak data", "Stocks lower after weak trade data")

@@ -67,7 +67,7 @@ _UNMARKED_NAMES = 1.15
 _ONE_LEAD = 0.65
 """Factor when only one side has first sentences, which share common words with titles about anything."""
 _ONE_NAME_ONLY = 0.46
-"""Factor when nearly everything shared is one name: two events in one town, two reports on one company."""
+"""Factor when nearly everything shared is one name: two events in one town; beside bare headlines also one word."""
 _JOIN_BESIDES = 0.09
 _MERGE_BESIDES = 0.05
 """How much must be shared besides one name."""
@@ -198,9 +198,10 @@ class StoryIndex:
 
     def _closeness(self, first: "_Side", second: "_Side", shared: Sequence[str], besides: float) -> float:
         (words, vector), (other_words, other_vector) = first, second
-        closeness = sum(vector[word] * other_vector[word] for word in shared)
+        closeness = sum(products := [vector[word] * other_vector[word] for word in shared])
         if words.has_lead != other_words.has_lead:
-            return closeness * _ONE_LEAD
+            is_one_word = closeness - max(products, default=0.0) < besides
+            return closeness * _ONE_LEAD * (_ONE_NAME_ONLY if is_one_word else 1.0)
         if not words.has_lead:
             return closeness
         if not (words.shows_names and other_words.shows_names):
