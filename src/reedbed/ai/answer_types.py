@@ -86,6 +86,13 @@ def _predicate(question: str, stems: Sequence[str], *, is_german: bool) -> str |
     return stems[-1] if is_german and words_of.GERMAN_AUXILIARY.search(question) else stems[0]
 
 
+def says_when_and_who_is_new(inquiry: Inquiry, text: str) -> bool:
+    """Whether a text names a time before that of the reports, or says that somebody is new, if the question does."""
+    if words_of.PAST_TIME.search(inquiry.question) and not words_of.PAST_TIME.search(text):
+        return False
+    return not words_of.NEW_IN_OFFICE.match(inquiry.question) or words_of.NEWLY.search(text) is not None
+
+
 def search_terms(inquiry: Inquiry) -> tuple[str, ...]:
     """Words to search for: the stems, then words of the same meaning."""
     own = (one if len(one) >= SEARCHED else word for one, word in zip(inquiry.stems, inquiry.words, strict=True))

@@ -178,6 +178,24 @@ WHICH = _any_case(rf"\W*(?:{_BEFORE_KIND})?(?:which|what|welche[rsnm]?|quel(?:le
 COUNTED = _any_case(r"\W*(?:how many|wie ?viele?|(?:à )?combien de|cu[aá]nt[oa]s?)\s+(?:\w+['’]s?\s)?(\w+)")
 """What is counted: the word after "how many"."""
 
+PAST_TIME = _any_case(
+    r"\b(?:last|previous) (?:year|season|month|century|decade)\b"
+    r"|\b(?:letzte[nmrs]?|vorige[nmrs]?|vergangene[nmrs]?) (?:jahr|saison|monat|jahrhundert|jahrzehnt)\w*"
+    r"|\b(?:an(?:n[ée]e)?|saison|mois|si[èe]cle) (?:derni(?:er|[èe]re)|pass[ée]e?|pr[ée]c[ée]dente?)\b"
+    r"|\b(?:a[nñ]o|temporada|mes|siglo) (?:pasad[oa]|anterior)\b"
+)
+"""Not the time of the reports, so that an answer has to name it, too."""
+NEW_IN_OFFICE = _any_case(
+    r"\W*(?:who(?:['’]s| is| are| will be)(?: the)?|we(?:r|m) (?:ist|wird|sind)(?: der| die| das)?"
+    r"|qui (?:est|sera|sont)(?: l[ea]s?)?|qui[eé]n(?:es)? (?:es|ser[aá]|son)(?: el| las?| los)?)"
+    r"\s+(?:\S+\s+)?(?:new|next|neuer?n?|nouve(?:l|au|lle)s?|nuev[oa]s?)\b"
+)
+NEWLY = _any_case(
+    r"\b(?:new|next|newly|nam(?:ed?|es|ing)|appoint\w*|elect\w*|w[io]ns?|succe\w+|replac\w+|becom\w*|became"
+    r"|tak(?:es|ing) over|first|neu\w*|ernannt|ernennt|beruf\w+|gewählt|nachfolg\w*|übern\w+|wird|soll|künftig\w*"
+    r"|nouve\w+|nomm\w+|élue?s?|succ[éè]d\w+|remplac\w+|nuev\w+|nombr\w+|elegid\w+|electo|electa|suced\w+|sustitu\w+|reemplaz\w+)\b"
+)
+
 # Answers to "how old", "how far" and the like, by the beginning of the question.
 _MEASURE = (
     rf"(?:\d[\d.,]*[\s-]?|\b(?:{_NUMBER_WORDS}|an?|one|ein\w*|une?|un[oa]?)[\s-])"

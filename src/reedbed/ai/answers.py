@@ -7,7 +7,14 @@ from itertools import islice
 
 from reedbed.ai import answer_words as words_of
 from reedbed.ai.answer_stems import BEGINNING, StemSet, stems_of
-from reedbed.ai.answer_types import Inquiry, is_only_demanded, may_measure_it, search_terms, type_bonus
+from reedbed.ai.answer_types import (
+    Inquiry,
+    is_only_demanded,
+    may_measure_it,
+    says_when_and_who_is_new,
+    search_terms,
+    type_bonus,
+)
 from reedbed.ai.extractive import sentences
 from reedbed.ai.responses import bounded
 from reedbed.domain.digests import Sentence
@@ -223,6 +230,8 @@ class _Library:
             own, together = self._covered(hits), self._covered(self._around(hits, near, story))
             score = sentence_score(self.inquiry, text, own, together)
             if not self._has_predicate(hits, near_before, doc.title_hits):
+                continue
+            if not says_when_and_who_is_new(self.inquiry, f"{text} {doc.passage.title}"):
                 continue
             if not own and self.inquiry.kind == "number" and not may_measure_it(self.inquiry, text):
                 continue

@@ -150,6 +150,9 @@ def test_a_weight_is_no_other_number() -> None:
             "The first woman of Valdoria resigned because of a fraud.",
         ),
         ("How many goals did Brazil score?", "COP30 ended in Brazil, but without a roadmap."),
+        ("How many goals did Ines Moreau score last season?", "Ines Moreau scored two goals for Calder on Friday."),
+        ("Qui a reçu le prix Corvo l'année dernière ?", "Nora Belin a reçu mercredi le prix Corvo."),
+        ("Who is the new head of Calder Pharma?", "The head of Calder Pharma, Lena Storm, met reporters on Friday."),
         ("Wie hoch ist der Hochvogel?", "Am Hochvogel starben am Sonntag drei Skifahrer."),
         ("Wann wurde Gabriele Münter geboren?", "Das Museum zeigt ab dem 12. März ein Bild von Gabriele Münter."),
         ("Wie lang ist die Elmtalbrücke?", "Die Umleitung über die Bahnhofstraße führt 27 Kilometer weit."),
@@ -158,6 +161,13 @@ def test_a_weight_is_no_other_number() -> None:
 )
 def test_what_is_near_the_answer_is_none(question: str, text: str) -> None:
     assert _told(question, "The finance committee and the minister met.", text).claims == ()
+
+
+def test_somebody_new_and_a_time_before_the_reports_are_found_where_they_are_told() -> None:
+    new = "Calder Pharma has named Lena Storm head of the company."
+    assert _told("Who is the new head of Calder Pharma?", new).claims != ()
+    before = "Ines Moreau scored 21 goals last season."
+    assert _told("How many goals did Ines Moreau score last season?", before).claims != ()
 
 
 def test_a_month_in_the_question_need_not_stand_in_the_answer() -> None:
