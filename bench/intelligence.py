@@ -1,7 +1,8 @@
 """Stories, Ask, digests, summaries and search without a model, judged on labelled texts.
 
-The splits of `bench/data/intelligence` are printed apart: tune on `dev`, never on the others. REEDBED_CORPORA may
-name a folder with `headlines/news.csv`, `stories/dev.tsv` and `articles/`, which are not part of the program.
+The splits of `bench/data/intelligence` are printed apart: tune on `dev` and `later`, never on the others.
+REEDBED_CORPORA may name a folder with `headlines/news.csv`, `stories/dev.tsv` and `articles/`, which are not part of
+the program.
 INTELLIGENCE=stories,ask runs some parts only; INTELLIGENCE_FIGURES names a file that gets the figures as JSON.
 """
 
