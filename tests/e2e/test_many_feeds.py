@@ -9,7 +9,7 @@ from tests.e2e.test_weight import MOST_BYTES, MOST_REQUESTS, first_load
 from tests.feedsite import FeedSite
 from tests.processes import Reedbed, signed_in, wait_for
 
-MANY = 45
+MANY = 65
 
 
 def test_lines_are_asked_for_once_and_counts_come_with_the_page(walk: Walk, home: Reedbed, library: FeedSite) -> None:

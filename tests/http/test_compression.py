@@ -1,8 +1,9 @@
-"""Pages and JSON are packed for whoever takes gzip, and nothing is given away by it."""
+"""Pages and JSON are packed for whoever takes brotli or gzip, and nothing is given away by it."""
 
 import gzip
 from collections.abc import AsyncIterator
 
+import brotli
 import pytest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp
@@ -11,7 +12,8 @@ from reedbed.http.middleware import CompressionMiddleware, pack
 from tests.clients import Client, SignIn
 from tests.http.web.forms import tokens
 
-GZIP = {"Accept-Encoding": "gzip, deflate, br"}
+GZIP = {"Accept-Encoding": "gzip, deflate"}
+BROTLI = {"Accept-Encoding": "gzip, deflate, br, zstd"}
 LONG = {"words": ["a heron in the reeds"] * 100}
 
 
@@ -19,11 +21,14 @@ async def test_a_page_is_packed_for_whoever_takes_it(by_cookie: SignIn) -> None:
     reader = await by_cookie()
     packed = await reader.get("/unread", headers=GZIP)
     plain = await reader.get("/unread", headers={"Accept-Encoding": "identity"})
-    refused = await reader.get("/unread", headers={"Accept-Encoding": "br, gzip;q=0"})
+    refused = await reader.get("/unread", headers={"Accept-Encoding": "br;q=0, gzip;q=0"})
+    smaller = await reader.get("/unread", headers=BROTLI)
     assert packed.headers["content-encoding"] == "gzip"
     assert packed.headers["vary"] == "HX-Request, Accept-Encoding"
     assert int(packed.headers["content-length"]) * 2 < len(plain.content)
-    assert packed.text.count("<li>") == plain.text.count("<li>") > 0
+    assert smaller.headers["content-encoding"] == "br"
+    assert int(smaller.headers["content-length"]) * 2 < len(plain.content)
+    assert smaller.text.count("<li>") == packed.text.count("<li>") == plain.text.count("<li>") > 0
     assert {"content-encoding"}.isdisjoint({*plain.headers, *refused.headers})
     assert (await reader.head("/unread", headers=GZIP)).headers["content-encoding"] == "gzip"
 
@@ -60,13 +65,15 @@ async def test_no_length_tells_what_is_in_a_page(by_cookie: SignIn) -> None:
     shown = [tokens(page.text) for page in pages]
     assert all(len(one) == 1 for one in shown)
     assert len(set.union(*shown)) == 5  # the same session, another token each time
-    assert len({len(pack(b"the same words" * 100)) for _ in range(50)}) > 5
+    for encoding in ("br", "gzip"):
+        assert len({len(pack(b"the same words" * 100, encoding)) for _ in range(50)}) > 5
     assert "content-encoding" not in (await reader.get("/settings/published", headers=GZIP)).headers
 
 
 def test_what_is_packed_can_be_unpacked() -> None:
     for body in (b"", b"x", bytes(range(256)) * 1_000):
-        assert gzip.decompress(pack(body)) == body
+        assert gzip.decompress(pack(body, "gzip")) == body
+        assert brotli.decompress(pack(body, "br")) == body
 
 
 async def test_an_error_page_is_packed_as_well(client: Client) -> None:

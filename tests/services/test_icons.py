@@ -9,6 +9,7 @@ from dataclasses import replace
 from PIL import Image
 
 from reedbed.domain.times import DAY
+from reedbed.ingest.images import draw_icon_sheet, make_icon
 from reedbed.services.images import fetch_missing_icons, icon_style_sheet
 from reedbed.services.refresh.check import host_slot
 from reedbed.store import blobs
@@ -119,11 +120,28 @@ async def test_the_icons_of_all_feeds_are_one_style_sheet(site: FeedSite, harnes
     await fetch_missing_icons(harness.runtime, limit=10)
 
     icon_id = (await harness.column("SELECT icon_id FROM feeds"))[0]
-    rule = re.fullmatch(
-        rf'\.fav\[data-icon="{icon_id}"\]{{font-size:0;background:url\(data:image/\w+;base64,(\S+)\) \S+ \S+}}',
-        await icon_style_sheet(harness.runtime, user_id),
+    sheet = await icon_style_sheet(harness.runtime, user_id)
+    picture, place = sheet.split("\n")
+    shown = re.fullmatch(
+        rf'\.fav:is\(\[data-icon="{icon_id}"\]\){{font-size:0;background:url\(data:image/webp;base64,(\S+)\)'
+        r" 0 0/106\.667% 106\.667% no-repeat}",
+        picture,
     )
-    assert rule is not None
-    with Image.open(io.BytesIO(b64decode(rule[1]))) as picture:
-        assert picture.size == (36, 36)
+    assert shown is not None
+    with Image.open(io.BytesIO(b64decode(shown[1]))) as drawn:
+        assert drawn.size == (32, 32)
+    assert place == f'.fav[data-icon="{icon_id}"]{{background-position:50.000% 50.000%}}'
     assert await icon_style_sheet(harness.runtime, user_id + 1) == ""
+
+
+def test_a_small_icon_is_shown_as_large_as_the_others() -> None:
+    """It stands in the middle of the stored square, with nothing around it."""
+    written = io.BytesIO()
+    Image.new("RGB", (16, 16), "red").save(written, "PNG")
+    small = make_icon(written.getvalue())
+    assert small is not None
+    sheet = draw_icon_sheet([small.png, b"damaged", small.png])
+    assert sheet.places == ((0, 0), None, (1, 0))
+    with Image.open(io.BytesIO(sheet.webp)) as drawn:
+        assert drawn.size == (64, 32)
+        assert drawn.convert("RGBA").getextrema()[3] == (255, 255)

@@ -1,7 +1,6 @@
 import "./js/shared.js";
 import "./js/htmx.js";
 import "./js/requests.js";
-import "./js/zone.js";
 import "./js/preferences.js";
 import "./js/menus.js";
 import "./js/menu-panel.js";

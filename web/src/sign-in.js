@@ -1,4 +1,3 @@
 // Pages before one is logged in, and the one that asks again who one is.
 import "./js/shared.js";
-import "./js/zone.js";
 import "./js/passkeys.js";

@@ -1,4 +1,4 @@
-"""ASGI middleware: security headers, Host check, HEAD, body limits, CORS, gzip, metrics and tracing."""
+"""ASGI middleware: security headers, Host check, HEAD, body limits, CORS, compression, metrics and tracing."""
 
 import re
 import secrets
@@ -6,7 +6,9 @@ import struct
 import zlib
 from collections.abc import Sequence
 from time import perf_counter
+from typing import Any, Literal, cast
 
+import brotli
 import orjson
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -260,13 +262,19 @@ def _with_cors_headers(send: Send, origin: str) -> Send:
 
 MIN_BYTES = 1_000
 LEVEL = 5
-MAX_CHANCE = 100
+"""Of gzip and of brotli, which take about as long for it; brotli sends an eighth less."""
+MAX_PADDING = 100
 KINDS = (b"text/html", b"application/json", b"text/css")
 LEFT_ALONE = ("/settings", "/api/v1/events")
 # A gzip header with a file name, no time and no OS. The name is random padding against BREACH.
 HEAD = b"\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\xff"
+# A brotli block of metadata (RFC 7932, 9.2), to be skipped: no last block, its length in one byte.
+METADATA = 0b01_0_11_0
+
+REFUSED = (b"q=0", b"q=0.0", b"q=0.00", b"q=0.000")
 
 Headers = Sequence[tuple[bytes, bytes]]
+Encoding = Literal["br", "gzip"]
 
 
 class CompressionMiddleware:
@@ -276,7 +284,8 @@ class CompressionMiddleware:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not _should_compress(scope):
+        encoding = _encoding(scope) if scope["type"] == "http" else None
+        if encoding is None:
             await self._app(scope, receive, send)
             return
         start_message: Message | None = None
@@ -289,33 +298,44 @@ class CompressionMiddleware:
             if start_message is not None:
                 start, start_message = start_message, None
                 if not message.get("more_body"):
-                    message = {**message, "body": pack(message["body"])}
-                    start["headers"] = _gzip_headers(start["headers"], len(message["body"]))
+                    message = {**message, "body": pack(message["body"], encoding)}
+                    start["headers"] = _packed_headers(start["headers"], encoding, len(message["body"]))
                 await send(start)
             await send(message)
 
         await self._app(scope, receive, send_compressed)
 
 
-def pack(body: bytes) -> bytes:
-    """Return the gzip of `body`, with random padding that hides its length (BREACH)."""
+def pack(body: bytes, encoding: Encoding) -> bytes:
+    """Compress `body`, with random padding that hides its length (BREACH)."""
+    return (_brotli if encoding == "br" else _gzip)(body, secrets.randbelow(MAX_PADDING))
+
+
+def _brotli(body: bytes, padding: int) -> bytes:
+    compressor = cast("Any", brotli).Compressor(quality=LEVEL)
+    blocks = compressor.process(body) + compressor.flush()  # after a flush, the next block begins at a whole byte
+    head = struct.pack("<H", METADATA | padding << 6)
+    return b"".join((blocks, head, b"-" * (padding + 1), compressor.finish()))
+
+
+def _gzip(body: bytes, padding: int) -> bytes:
     compressor = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
-    padding = b"-" * secrets.randbelow(MAX_CHANCE) + b"\x00"
     trailer = struct.pack("<LL", zlib.crc32(body), len(body) & 0xFFFFFFFF)
-    return b"".join((HEAD, padding, compressor.compress(body), compressor.flush(), trailer))
+    return b"".join((HEAD, b"-" * padding, b"\x00", compressor.compress(body), compressor.flush(), trailer))
 
 
-def _should_compress(scope: Scope) -> bool:
-    accepted = next((value for name, value in scope["headers"] if name == b"accept-encoding"), b"")
-    return scope["method"] == "GET" and _accepts_gzip(accepted) and not scope["path"].startswith(LEFT_ALONE)
+def _encoding(scope: Scope) -> Encoding | None:
+    """None if the response is not to be compressed."""
+    if scope["method"] != "GET" or scope["path"].startswith(LEFT_ALONE):
+        return None
+    header = next((value for name, value in scope["headers"] if name == b"accept-encoding"), b"")
+    accepted = _accepted(header)
+    return "br" if b"br" in accepted else "gzip" if b"gzip" in accepted else None
 
 
-def _accepts_gzip(accepted: bytes) -> bool:
-    for part in accepted.lower().split(b","):
-        coding, _, weight = part.partition(b";")
-        if coding.strip() == b"gzip":
-            return weight.strip() not in (b"q=0", b"q=0.0", b"q=0.00", b"q=0.000")
-    return False
+def _accepted(header: bytes) -> set[bytes]:
+    parts = (part.partition(b";") for part in header.lower().split(b","))
+    return {coding.strip() for coding, _, weight in parts if weight.strip() not in REFUSED}
 
 
 def _is_compressible(headers: Headers) -> bool:
@@ -330,13 +350,13 @@ def _is_compressible(headers: Headers) -> bool:
     )
 
 
-def _gzip_headers(headers: Headers, length: int) -> Headers:
+def _packed_headers(headers: Headers, encoding: Encoding, length: int) -> Headers:
     unchanged = [(name, value) for name, value in headers if name.lower() not in (b"content-length", b"vary")]
     vary = [value for name, value in headers if name.lower() == b"vary"]
     return [
         *unchanged,
         (b"content-length", str(length).encode()),
-        (b"content-encoding", b"gzip"),
+        (b"content-encoding", encoding.encode()),
         (b"vary", b", ".join([*vary, b"Accept-Encoding"])),
     ]
 

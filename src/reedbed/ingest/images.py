@@ -4,6 +4,7 @@ import asyncio
 import io
 import os
 import struct
+from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -160,25 +161,84 @@ def scale_down(data: bytes, width: int) -> bytes:
     return min(data, output.getvalue(), key=len)
 
 
-SHOWN_SIDE = 36
-"""Pixels of an icon on a page: twice what it measures there."""
+# --- All icons in one picture
+
+SHOWN_SIDE = 30
+"""Pixels of an icon in the sheet, for 18 of a page, where screens have up to two for each."""
+_CELL = SHOWN_SIDE + 2
+"""With a border that repeats the outermost pixels, or scaling would mix in those of the neighbour."""
+_COLUMNS = 20
 
 
-def shrink_icon(png: bytes) -> tuple[str, bytes]:
-    """Media type and bytes of a stored icon, as small as they get in the size of the page."""
+@record
+class IconSheet:
+    """Where an icon stands is its column and row. A damaged icon has no place."""
+
+    webp: bytes
+    columns: int
+    rows: int
+    places: tuple[tuple[int, int] | None, ...]
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """How many times the sheet is as wide and as high as an icon."""
+        return self.columns * _CELL / SHOWN_SIDE, self.rows * _CELL / SHOWN_SIDE
+
+    @staticmethod
+    def offset(cell: int, cells: int) -> float:
+        """`background-position` of a cell, as a part of what the sheet is wider than an icon."""
+        return (cell * _CELL + 1) / (cells * _CELL - SHOWN_SIDE)
+
+
+def draw_icon_sheet(pngs: Sequence[bytes]) -> IconSheet:
+    """One picture is much smaller than one for each icon."""
     from PIL import Image
 
-    with Image.open(io.BytesIO(png), formats=("PNG",)) as image:
-        small = image.convert("RGBA").resize((SHOWN_SIDE, SHOWN_SIDE))  # pyright: ignore[reportUnknownMemberType]
-    versions: list[tuple[str, bytes]] = []
-    for kind, picture, options in (
-        ("webp", small, {"quality": 60, "method": 6}),
-        ("png", small.quantize(32), {"optimize": True}),
-    ):
-        output = io.BytesIO()
-        picture.save(output, kind, **options)
-        versions.append((f"image/{kind}", output.getvalue()))
-    return min(versions, key=lambda version: len(version[1]))
+    small = [_cell(png) for png in pngs]
+    cells = [cell for cell in small if cell is not None]
+    columns = min(_COLUMNS, max(1, len(cells)))
+    rows = max(1, -(-len(cells) // columns))
+    sheet = Image.new("RGBA", (columns * _CELL, rows * _CELL))
+    free = ((place % columns, place // columns) for place in range(len(cells)))
+    places = tuple(None if cell is None else next(free) for cell in small)
+    for cell, place in zip(small, places, strict=True):
+        if cell is not None and place is not None:
+            sheet.paste(cell, (place[0] * _CELL, place[1] * _CELL))
+    output = io.BytesIO()
+    sheet.save(output, "WEBP", quality=50, method=4)
+    return IconSheet(output.getvalue(), columns, rows, places)
+
+
+def _cell(png: bytes) -> "Image.Image | None":
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(png), formats=("PNG",)) as image:
+            icon = _scaled(_without_margin(image.convert("RGBA")), SHOWN_SIDE, SHOWN_SIDE)
+    except OSError:
+        return None
+    cell = _scaled(icon, _CELL, _CELL)
+    cell.paste(_scaled(icon, _CELL, SHOWN_SIDE), (0, 1))
+    cell.paste(_scaled(icon, SHOWN_SIDE, _CELL), (1, 0))
+    cell.paste(icon, (1, 1))
+    return cell
+
+
+def _scaled(icon: "Image.Image", width: int, height: int) -> "Image.Image":
+    return icon.resize((width, height))  # pyright: ignore[reportUnknownMemberType]
+
+
+def _without_margin(icon: "Image.Image") -> "Image.Image":
+    """An icon smaller than the stored square stands in the middle of it; it is shown as large as the others."""
+    from PIL import Image
+
+    box = icon.getbbox()
+    if box is None:
+        return icon
+    side = max(box[2] - box[0], box[3] - box[1])
+    square = Image.new("RGBA", (side, side))
+    square.paste(icon.crop(box), ((side - box[2] + box[0]) // 2, (side - box[3] + box[1]) // 2))
+    return square
 
 
 # --- Image cache

@@ -16,7 +16,7 @@ from reedbed.domain.refresh.outcomes import Fetched, FetchRequest
 from reedbed.domain.times import DAY
 from reedbed.domain.urls import host_of
 from reedbed.domain.users import Allowance
-from reedbed.ingest.images import find_icon, scale_down, shrink_icon
+from reedbed.ingest.images import draw_icon_sheet, find_icon, scale_down
 from reedbed.ingest.sanitize.media import is_video_picture, route_images, route_mail_images, without_video_pictures
 from reedbed.services.refresh.check import host_slot
 from reedbed.services.runtime import Runtime
@@ -186,14 +186,18 @@ async def icon_style_sheet(runtime: Runtime, user_id: int) -> str:
 
 
 def _style_sheet(icons: Sequence[tuple[int, bytes]]) -> str:
-    rules: list[str] = []
-    for icon_id, png in icons:
-        try:
-            media_type, data = shrink_icon(png)
-        except OSError:  # a damaged one keeps its letter and must not take the others with it
-            continue
-        url = f"data:{media_type};base64,{b64encode(data).decode()}"
-        rules.append(f'.fav[data-icon="{icon_id}"]{{font-size:0;background:url({url}) center/contain no-repeat}}')
+    """A damaged icon is left out: its feed keeps its letter."""
+    sheet = draw_icon_sheet([png for _, png in icons])
+    placed = [(icon_id, place) for (icon_id, _), place in zip(icons, sheet.places, strict=True) if place is not None]
+    if not placed:
+        return ""
+    names = ",".join(f'[data-icon="{icon_id}"]' for icon_id, _ in placed)
+    url = f"data:image/webp;base64,{b64encode(sheet.webp).decode()}"
+    width, height = sheet.scale
+    rules = [f".fav:is({names}){{font-size:0;background:url({url}) 0 0/{width:.3%} {height:.3%} no-repeat}}"]
+    for icon_id, (column, row) in placed:
+        x, y = sheet.offset(column, sheet.columns), sheet.offset(row, sheet.rows)
+        rules.append(f'.fav[data-icon="{icon_id}"]{{background-position:{x:.3%} {y:.3%}}}')
     return "\n".join(rules)
 
 

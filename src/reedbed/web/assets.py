@@ -75,7 +75,7 @@ def _file(request: Request, name: str, cache_control: str) -> Response:
     headers = {"Cache-Control": cache_control, "Vary": "Accept-Encoding"}
     if encoding:
         headers["Content-Encoding"] = encoding
-    if name.endswith((".js", ".css")) and _HASHED.search(name):
+    if name != "sw.js":
         headers["Content-Security-Policy"] = "default-src 'none'"  # Stricter than that of pages, and short.
     media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
     return Response(body, 200, headers, media_type)

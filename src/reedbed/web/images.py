@@ -12,4 +12,5 @@ router = APIRouter(include_in_schema=False)
 async def show_icons(runtime: CurrentRuntime, caller: CurrentCaller) -> Response:
     """The address carries a version, which changes with the set of icons."""
     sheet = await icon_style_sheet(runtime, caller.user_id)
-    return Response(sheet, 200, {"Cache-Control": "private, max-age=604800"}, "text/css")
+    headers = {"Cache-Control": "private, max-age=604800", "Content-Security-Policy": "default-src 'none'"}
+    return Response(sheet, 200, headers, "text/css")

@@ -49,7 +49,7 @@ MAX_SHOWN = 300
 MAX_FAILING = 1_000
 """Failing feeds are shown however quiet they are, up to this number: without a network, all feeds fail."""
 
-MANY_FEEDS = 40
+MANY_FEEDS = 60
 """More lines of feeds and folders come as a part of their own, which the browser keeps between pages."""
 
 _ICONS: dict[FeedProblemKind, str] = {

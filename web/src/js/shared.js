@@ -9,3 +9,4 @@ import "./requests.js";
 import "./share.js";
 import "./templates.js";
 import "./toast.js";
+import "./zone.js";
