@@ -9,9 +9,9 @@ from bench.table import cpu_per_call, record
 from reedbed.ai.extractive import extract
 from reedbed.services.digests import DIGEST_JOB as JOB_KIND
 from reedbed.services.digests import ask_digest
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.store.migrations import migrate
+from reedbed.worker.jobs import HANDLERS
 from tests.harness import open_harness
 from tests.services.writing import Desk, new_desk
 

@@ -9,8 +9,8 @@ from reedbed.domain.ai import BreakerPolicy
 from reedbed.services import jobs
 from reedbed.services.ai_worker import NothingDue, Skipped, Task, next_task, write_task
 from reedbed.services.feeds import FeedSettings, add_feed, enable_feed, sync_feed
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.runtime import AiPolicy, Runtime
+from reedbed.worker.jobs import HANDLERS
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
 from tests.modelserver import ModelServer

@@ -11,8 +11,8 @@ from aiosmtpd.controller import Controller
 
 from reedbed.ingest.smtp import Mailer, MailServer
 from reedbed.services import jobs
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.runtime import Runtime
+from reedbed.worker.jobs import HANDLERS
 from tests.servers import free_port
 
 

@@ -10,10 +10,10 @@ from reedbed.domain.ai import Breaker, Budget, Usage
 from reedbed.domain.failures import untranslated
 from reedbed.roles.app import Application
 from reedbed.services.digests import DIGEST_JOB as JOB_KIND
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.runtime import AiPolicy, Runtime
 from reedbed.store import ai, summaries
+from reedbed.worker.jobs import HANDLERS
 from tests.clients import Client, SignIn
 from tests.services.writing import STORY, Desk
 

@@ -11,9 +11,9 @@ from reedbed.ai.speech import Sound
 from reedbed.domain.digests import DigestScope, DigestText, Paragraph, Sentence, Source
 from reedbed.roles.app import Application
 from reedbed.services import jobs
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.runtime import SpeechPolicy
 from reedbed.store import digests, users
+from reedbed.worker.jobs import HANDLERS
 from tests.clients import Client, SignIn
 from tests.http.web.forms import HTMX, OWN_PAGE
 from tests.services.writing import Desk

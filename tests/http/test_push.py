@@ -7,8 +7,8 @@ import pytest
 from reedbed.domain.push import PushAddress
 from reedbed.domain.times import HOUR, MINUTE
 from reedbed.ingest.webpush import seal
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
+from reedbed.worker.jobs import HANDLERS
 from tests.clients import Client
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness

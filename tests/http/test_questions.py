@@ -2,11 +2,11 @@
 
 import pytest
 
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.questions import JOB_KIND
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.upkeep import repair_search
+from reedbed.worker.jobs import HANDLERS
 from tests.clients import Client, SignIn
 from tests.services.writing import Desk
 

@@ -8,9 +8,9 @@ import pytest
 
 from reedbed.domain.errors import Unavailable
 from reedbed.services import jobs
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.maintenance import delete_old_jobs
 from reedbed.services.transfer import jobs as library_jobs
+from reedbed.worker.jobs import HANDLERS
 from tests.clients import Client, SignIn
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness

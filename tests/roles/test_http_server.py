@@ -15,9 +15,9 @@ import pytest
 import uvloop
 
 from reedbed.events.bus import MemoryBus
-from reedbed.roles import connections, server
+from reedbed.roles import connections, run
 from reedbed.roles.connections import ClientConnection, ConnectionLimits, ConnectionPool
-from reedbed.roles.server import serve_http
+from reedbed.roles.run import serve_http
 from reedbed.services.runtime import HealthState
 from tests.effort import REPEAT_FACTOR
 from tests.serving import listener
@@ -313,7 +313,7 @@ async def _until_asked(count: int) -> None:
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HEAD_SECONDS", "BODY_SECONDS", "KEEP_ALIVE_SECONDS"):
         monkeypatch.setattr(connections, name, 0.5)
-    monkeypatch.setattr(server, "CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(run, "CHECK_SECONDS", 0.1)
 
 
 def _answer_to(said: bytes, app=None, *, count: int = 1) -> bytes:

@@ -10,7 +10,6 @@ from reedbed.domain.errors import Invalid
 from reedbed.services.digests import DIGEST_JOB as DIGEST
 from reedbed.services.digests import ask_digest, get_digest
 from reedbed.services.folders import change_folder, create_folder
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.questions import JOB_KIND as QUESTION
 from reedbed.services.questions import ask_question, get_question
@@ -18,6 +17,7 @@ from reedbed.services.search.upkeep import repair_search
 from reedbed.services.subscriptions.manage import SubscriptionChange, change_subscription
 from reedbed.services.summaries import one_lines, request_new_summaries
 from reedbed.store import users
+from reedbed.worker.jobs import HANDLERS
 from tests.modelserver import ModelServer
 from tests.services.writing import HERON, STORY, Desk
 

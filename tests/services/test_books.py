@@ -16,8 +16,16 @@ from reedbed.domain.failures import failure_sentence
 from reedbed.domain.times import DAY, HOUR, MINUTE
 from reedbed.ingest.smtp import Mailer
 from reedbed.services.books.mail import MAX_A_DAY, confirm_address, is_confirmed, set_address
-from reedbed.services.books.manage import get_book, list_books, mail_book, read_book, request_book
-from reedbed.services.books.plans import add_plan, enqueue_due_books, list_plans
+from reedbed.services.books.manage import (
+    add_plan,
+    enqueue_due_books,
+    get_book,
+    list_books,
+    list_plans,
+    mail_book,
+    read_book,
+    request_book,
+)
 from reedbed.services.entries import change_entry
 from reedbed.services.maintenance import delete_old_books
 from reedbed.store import books, digests, users

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from reedbed.services import jobs
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.refresh.notify import enqueue_broken_lists
+from reedbed.worker.jobs import HANDLERS
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
 from tests.smtp_server import open_smtp_server, words_of

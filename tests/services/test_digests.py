@@ -15,11 +15,11 @@ from reedbed.domain.times import DAY, HOUR, MINUTE
 from reedbed.services.digests import DIGEST_JOB as JOB_KIND
 from reedbed.services.digests import JOB_KIND as DIGEST_MAIL
 from reedbed.services.digests import ask_digest, enqueue_due_digests, get_digest, set_schedule
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.search import find as search
 from reedbed.services.search.upkeep import repair_search
 from reedbed.services.stories import StoryGrouper, join_entries, split_entry
+from reedbed.worker.jobs import HANDLERS
 from tests.modelserver import ModelServer, Question, Reply
 from tests.services.writing import BREAD, HERON, STORY, Desk
 

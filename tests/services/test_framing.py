@@ -18,7 +18,7 @@ from reedbed.services.feeds import (
     list_feeds,
     sync_feed,
 )
-from reedbed.services.framing.public import read_document, read_item, read_site
+from reedbed.services.framing.manage import read_document, read_item, read_site
 from reedbed.services.subscriptions.manage import SubscribeOptions, subscribe
 from tests.feedsite import FeedSite
 from tests.framing_harness import LONG, FramingHarness, open_framing_harness

@@ -26,8 +26,6 @@ from reedbed.domain.users import Caller
 from reedbed.services import jobs
 from reedbed.services.ai import set_paused
 from reedbed.services.digests import find_entries
-from reedbed.services.job_registry import HANDLERS
-from reedbed.services.listening.calls import speak
 from reedbed.services.listening.manage import (
     get_spoken,
     newest_spoken,
@@ -37,12 +35,14 @@ from reedbed.services.listening.manage import (
     read_podcast,
     request_spoken,
 )
+from reedbed.services.listening.work import speak
 from reedbed.services.playback.positions import enqueue, list_queue
 from reedbed.services.playback.texts import get_chapters, get_transcript
 from reedbed.services.runtime import SpeechPolicy
 from reedbed.services.users import set_preferences
 from reedbed.store import ai as ai_state
 from reedbed.store import digests, listening
+from reedbed.worker.jobs import HANDLERS
 from tests import servers
 from tests.conftest import give_up
 from tests.harness import open_harness, run

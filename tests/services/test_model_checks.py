@@ -8,10 +8,10 @@ import pytest
 
 from reedbed.ai.responses import numbers_of
 from reedbed.services.digests import DIGEST_JOB, ask_digest, get_digest
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.questions import JOB_KIND, ask_question, get_question
 from reedbed.services.search.upkeep import repair_search
+from reedbed.worker.jobs import HANDLERS
 from tests.modelserver import ModelServer, Reply, obey_the_task, summary
 from tests.services.writing import Desk
 

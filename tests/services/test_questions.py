@@ -11,7 +11,6 @@ from reedbed.domain.failures import failure_sentence
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.questions import Question
 from reedbed.services.ai import set_paused
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.questions import (
     ASKED_AGAIN_AFTER,
@@ -23,6 +22,7 @@ from reedbed.services.questions import (
 )
 from reedbed.services.search import find as search
 from reedbed.services.search.upkeep import repair_search
+from reedbed.worker.jobs import HANDLERS
 from tests.modelserver import ModelServer, Reply
 from tests.modelserver import Question as StreamRequest
 from tests.services.writing import BREAD, HERON, STORY, Desk, new_desk

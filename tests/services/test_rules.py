@@ -12,7 +12,6 @@ from reedbed.domain.rules import Action, read_action, read_condition
 from reedbed.domain.times import HOUR
 from reedbed.services import jobs
 from reedbed.services.folders import create_folder
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.refresh.check import refresh_feed
 from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.rules import manage as rule_runs
@@ -21,6 +20,7 @@ from reedbed.services.rules.manage import RuleDraft, apply_rule, change_rule, cr
 from reedbed.services.subscriptions.manage import SubscribeOptions, subscribe
 from reedbed.store import refresh
 from reedbed.store.engine.database import counting
+from reedbed.worker.jobs import HANDLERS
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
 from tests.smtp_server import open_smtp_server, words_of

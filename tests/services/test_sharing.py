@@ -15,7 +15,6 @@ from reedbed.domain.times import HOUR, MINUTE
 from reedbed.services import jobs
 from reedbed.services.digests import ask_digest
 from reedbed.services.entries import change_entry
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.rules.manage import RuleDraft, create_rule
 from reedbed.services.sharing import (
     MAX_TARGETS,
@@ -27,6 +26,7 @@ from reedbed.services.sharing import (
     try_target,
 )
 from reedbed.store import users
+from reedbed.worker.jobs import HANDLERS
 from tests.bookmark_services import BOT, FIELDS, TOKEN, WALLABAG, LinkKeepers
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness

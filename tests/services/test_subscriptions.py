@@ -10,6 +10,7 @@ from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.subscriptions import SubscriptionFilter
 from reedbed.domain.times import DAY, HOUR, MINUTE, Millis
 from reedbed.services.folders import create_folder
+from reedbed.services.subscriptions.bulk import refresh_all
 from reedbed.services.subscriptions.discover import preview_feed
 from reedbed.services.subscriptions.manage import (
     SubscribeOptions,
@@ -18,7 +19,6 @@ from reedbed.services.subscriptions.manage import (
     subscribe,
     unsubscribe,
 )
-from reedbed.services.subscriptions.refresh import refresh_all
 from reedbed.store import subscriptions
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness

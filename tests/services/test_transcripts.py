@@ -9,7 +9,6 @@ from reedbed.domain.questions import Question
 from reedbed.domain.search.excerpts import excerpt_of_transcript
 from reedbed.domain.search.query import parse_search
 from reedbed.domain.times import DAY
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import claim, run
 from reedbed.services.playback.texts import get_transcript
 from reedbed.services.questions import JOB_KIND, ask_question, get_question
@@ -20,6 +19,7 @@ from reedbed.store.entries.read import visible_texts
 from reedbed.store.playback import texts
 from reedbed.store.retention import deletion
 from reedbed.store.search.texts import possibly_indexed
+from reedbed.worker.jobs import HANDLERS
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness
 from tests.services.writing import HERON, MORE, STORY, Desk, new_desk

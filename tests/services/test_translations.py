@@ -17,7 +17,6 @@ from reedbed.domain.published_feeds import PublishedView
 from reedbed.domain.translations import Translation, TranslationState
 from reedbed.services import jobs
 from reedbed.services.ai_worker import NothingDue, Task, next_task, write_task
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.listening.manage import get_spoken, request_spoken
 from reedbed.services.published_feeds import publish_view, read_publication
 from reedbed.services.runtime import AiPolicy, SpeechPolicy
@@ -36,6 +35,7 @@ from reedbed.services.translations.manage import (
 from reedbed.services.users import preferences_of, set_preferences
 from reedbed.store import users
 from reedbed.store.entries import read as entries
+from reedbed.worker.jobs import HANDLERS
 from tests.feedsite import FeedSite
 from tests.harness import open_harness, run
 from tests.services.writing import AT_ONCE, Desk, new_desk

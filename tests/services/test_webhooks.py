@@ -16,7 +16,6 @@ from reedbed.domain.times import DAY, HOUR, MINUTE
 from reedbed.domain.webhooks import CHOOSABLE, Webhook, WebhookEvent
 from reedbed.services import jobs
 from reedbed.services.digests import ask_digest
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.rules.manage import create_rule
 from reedbed.services.webhooks import (
     MAX_WEBHOOKS,
@@ -31,6 +30,7 @@ from reedbed.services.webhooks import (
 )
 from reedbed.store import users
 from reedbed.store.engine.database import counting
+from reedbed.worker.jobs import HANDLERS
 from tests.feedsite import FeedSite, RecordedRequest
 from tests.harness import RuntimeHarness
 from tests.services.test_rules import draft

@@ -5,13 +5,13 @@ import sys
 
 from reedbed.services import articles, digests, email, jobs, push, questions, retention, sharing, webhooks
 from reedbed.services.books import mail as book_mail
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.listening import manage as listening
 from reedbed.services.newsletters import senders
 from reedbed.services.refresh import notify as refresh_notify
 from reedbed.services.refresh import write
 from reedbed.services.rules import match
 from reedbed.services.transfer import jobs as transfer_jobs
+from reedbed.worker.jobs import HANDLERS
 
 
 def test_the_application_starts_without_the_endpoint_for_assistants() -> None:

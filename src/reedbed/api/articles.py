@@ -10,9 +10,8 @@ from reedbed.domain.articles import MAX_SELECTOR_LENGTH, MAX_SELECTORS
 from reedbed.domain.failures import failure_message
 from reedbed.domain.records import record
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.dependencies import RefreshLimit, place_of
 from reedbed.http.models import ApiModel, JsonId, ResponseModel
-from reedbed.http.params import IdPath
+from reedbed.http.params import IdPath, RefreshLimit, place_of
 from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.articles import (
     MAX_ADDRESS_LENGTH,

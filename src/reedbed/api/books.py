@@ -26,8 +26,18 @@ from reedbed.http.models import (
 from reedbed.http.params import IdPath
 from reedbed.http.responses import ApiRouter, Json, attachment_name, is_head
 from reedbed.services.books.mail import is_confirmed, sender_of, set_address
-from reedbed.services.books.manage import delete_book, get_book, list_books, mail_book, read_book, request_book
-from reedbed.services.books.plans import add_plan, delete_plan, list_plans, zone_for
+from reedbed.services.books.manage import (
+    add_plan,
+    delete_book,
+    delete_plan,
+    get_book,
+    list_books,
+    list_plans,
+    mail_book,
+    read_book,
+    request_book,
+    zone_for,
+)
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of
 

@@ -25,9 +25,8 @@ from reedbed.domain.search.query import MAX_TEXT
 from reedbed.domain.text import storable
 from reedbed.domain.times import Instant, from_datetime
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.dependencies import place_of, spend_search
 from reedbed.http.models import ApiModel, JsonId, ListPage, ResponseModel, Timestamp
-from reedbed.http.params import IdPath, PageCursor, PageLimit
+from reedbed.http.params import IdPath, PageCursor, PageLimit, place_of, spend_search
 from reedbed.http.responses import ApiRouter, Json
 from reedbed.services import entries, read_state
 from reedbed.services.entries import Revision

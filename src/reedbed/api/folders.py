@@ -9,9 +9,8 @@ from reedbed.domain.errors import NotFound
 from reedbed.domain.records import UNSET, record
 from reedbed.domain.times import from_datetime
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.dependencies import RefreshLimit
 from reedbed.http.models import ApiModel, JsonId, ListPage, ResponseModel
-from reedbed.http.params import IdPath
+from reedbed.http.params import IdPath, RefreshLimit
 from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.folders import (
     change_folder,

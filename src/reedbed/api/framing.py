@@ -15,13 +15,16 @@ from reedbed.http.params import IdPath
 from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.framing.manage import (
     FramingOfFeed,
+    ServedDocument,
     framing_of_feed,
     framings_of,
     get_analysis,
+    read_document,
+    read_item,
+    read_site,
     request_analysis,
     set_analysis_request,
 )
-from reedbed.services.framing.public import ServedDocument, read_document, read_item, read_site
 from reedbed.services.security import network_of, spend
 
 

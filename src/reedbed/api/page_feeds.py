@@ -19,9 +19,8 @@ from reedbed.domain.page_feeds import (
 )
 from reedbed.domain.records import record
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.dependencies import RefreshLimit
 from reedbed.http.models import ApiModel, JsonId, ResponseModel, Timestamp
-from reedbed.http.params import IdPath
+from reedbed.http.params import IdPath, RefreshLimit
 from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.page_feeds import NO_BLOCKS, PagePreview, follow_page, open_page, page_feed, preview_page
 

@@ -13,9 +13,8 @@ from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.text import storable
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.dependencies import SearchLimit
 from reedbed.http.models import FailureName, FailureText, JsonId, ListPage, Timestamp
-from reedbed.http.params import IdPath, PageCursor, PageLimit, before_of, newest_first
+from reedbed.http.params import IdPath, PageCursor, PageLimit, SearchLimit, before_of, newest_first
 from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.questions import ask_question, delete_question, get_question, watch_question
 from reedbed.store import questions

@@ -1,6 +1,6 @@
 """The routers of the API, with the starts of their paths. Most count the requests of each caller."""
 
-from reedbed.http.dependencies import count_request
+from reedbed.http.params import count_request
 from reedbed.http.routing import RouterName
 
 _COUNTED = (count_request,)
@@ -39,7 +39,7 @@ ROUTERS = (
     RouterName("reedbed.api.articles:router", ("api/v1/entries",), _COUNTED),
     RouterName("reedbed.api.read_state:router", ("api/v1/undo",), _COUNTED),
     RouterName("reedbed.api.read_state:counts_router", ("api/v1/counts",), _COUNTED),
-    RouterName("reedbed.api.tags:router", ("api/v1/tags",), _COUNTED),
+    RouterName("reedbed.api.read_state:tags_router", ("api/v1/tags",), _COUNTED),
     RouterName("reedbed.api.bookmarks:router", ("api/v1/bookmarks",), _COUNTED),
     RouterName("reedbed.api.books:router", ("api/v1/books",), _COUNTED),
     RouterName("reedbed.api.highlights:router", ("api/v1/highlights",), _COUNTED),

@@ -17,9 +17,8 @@ from reedbed.domain.rules import (
     read_condition,
 )
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.dependencies import SearchLimit
 from reedbed.http.models import ApiModel, JobResponse, JsonId, ListPage, ResponseModel, Timestamp
-from reedbed.http.params import IdPath
+from reedbed.http.params import IdPath, SearchLimit
 from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.rules.manage import (
     DryRun,

@@ -12,9 +12,8 @@ from reedbed.domain.records import record
 from reedbed.domain.search.suggestions import SuggestionKind
 from reedbed.domain.text import storable
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.dependencies import SearchLimit
 from reedbed.http.models import ApiModel, JsonId, ListPage, ResponseModel, Timestamp
-from reedbed.http.params import IdPath, PageCursor, PageLimit
+from reedbed.http.params import IdPath, PageCursor, PageLimit, SearchLimit
 from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.search import saved as searches
 from reedbed.services.search.find import SearchOrder, count_matches

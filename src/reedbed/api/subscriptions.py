@@ -14,12 +14,11 @@ from reedbed.domain.subscriptions import Subscription, SubscriptionFilter
 from reedbed.domain.text import storable
 from reedbed.domain.times import SECOND, from_datetime
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.dependencies import RefreshLimit
 from reedbed.http.errors import body_of
 from reedbed.http.models import ApiModel, FailureName, FailureSentence, JsonId, ListPage, ResponseModel, Timestamp
-from reedbed.http.params import IdPath, PageCursor, PageLimit, next_offset, read_offset
+from reedbed.http.params import IdPath, PageCursor, PageLimit, RefreshLimit, next_offset, read_offset
 from reedbed.http.responses import ApiRouter, Json
-from reedbed.services.subscriptions.bulk import BulkChange, change_many
+from reedbed.services.subscriptions.bulk import BulkChange, change_many, refresh_all, refresh_subscription
 from reedbed.services.subscriptions.manage import (
     NO_SUCH,
     SubscribeOptions,
@@ -28,7 +27,6 @@ from reedbed.services.subscriptions.manage import (
     subscribe,
     unsubscribe,
 )
-from reedbed.services.subscriptions.refresh import refresh_all, refresh_subscription
 from reedbed.store import subscriptions
 
 router = ApiRouter(prefix="/api/v1/subscriptions", tags=["subscriptions"])

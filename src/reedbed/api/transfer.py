@@ -24,9 +24,8 @@ from reedbed.domain.transfer import ImportLine
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime, check_reads_passwords
 from reedbed.http.models import ApiModel, FailureName, FailureSentence, FailureText, JsonId, ResponseModel, to_json
-from reedbed.http.params import IdPath
+from reedbed.http.params import IdPath, file_body, received_bytes, received_file
 from reedbed.http.responses import ApiRouter, ArchiveFile, Json, download, json_list, moment, zipped
-from reedbed.http.uploads import file_body, received_bytes, received_file
 from reedbed.services.auth import check_confirmed
 from reedbed.services.bookmarks import iter_bookmarks
 from reedbed.services.highlights import every_highlight

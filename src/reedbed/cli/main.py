@@ -19,7 +19,7 @@ COMMANDS = {
     "config": "reedbed.cli.instance:config",
     "parse": "reedbed.cli.parse:parse_command",
     "extract": "reedbed.cli.parse:extract_command",
-    "recipe": "reedbed.cli.recipes:recipe_group",
+    "recipe": "reedbed.cli.instance:recipe_group",
     "opml": "reedbed.cli.transfer:opml",
     "import": "reedbed.cli.transfer:import_command",
     "admin": "reedbed.cli.main:admin",

@@ -17,9 +17,8 @@ import structlog
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.plugins import HOOKS, HOOKS_VERSION, MAX_FAULT, MAX_FAULTS, MAX_TEXT, PluginState
 from reedbed.domain.records import record
-from reedbed.domain.refresh.outcomes import Failed, Fetched, FetchRequest, Outcome
+from reedbed.domain.refresh.outcomes import TEMPORARY, Failed, Fetched, FetchRequest, Outcome
 from reedbed.ingest.http.client import ACCEPT_FEED, Fetcher
-from reedbed.ingest.http.failures import TEMPORARY
 
 log = structlog.get_logger()
 

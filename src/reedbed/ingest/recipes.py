@@ -35,7 +35,10 @@ class RecipeFolder:
         signature = self._sign()
         if self._is_read and (self.path is None or signature == self._signature):
             return False
-        from reedbed.domain.recipes.files import gather, read_file  # imported late: most have no recipes
+        from reedbed.domain.recipes.files import (
+            gather,
+            read_file,  # imported late: most have no recipes
+        )
 
         of_plugins = [read_file(f"{name}.toml", text.encode()) for name, text in self._added]
         files = _read(self.path, [name for name, _, _ in signature]) if self.path is not None else ()

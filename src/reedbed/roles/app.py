@@ -28,8 +28,8 @@ from reedbed.http.middleware import (
     SecurityHeadersMiddleware,
     Tracing,
 )
+from reedbed.http.params import FormCharsetMiddleware
 from reedbed.http.routing import LazyRoutes
-from reedbed.http.uploads import FormCharsetMiddleware
 from reedbed.roles.build import load_in_thread
 from reedbed.services.runtime import NO_TRACER, Runtime
 

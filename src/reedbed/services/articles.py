@@ -22,7 +22,7 @@ from reedbed.domain.feeds import Author, ParsedEntry, ParsedFeed
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.refresh.dedupe import change_hash
-from reedbed.domain.refresh.outcomes import Failed, Fetched
+from reedbed.domain.refresh.outcomes import TEMPORARY, Failed, Fetched
 from reedbed.domain.search.forms import KnownWords
 from reedbed.domain.search.indexing import search_words
 from reedbed.domain.subscriptions import Subscription
@@ -32,7 +32,6 @@ from reedbed.domain.urls import has_userinfo, host_of, normalize_url
 from reedbed.domain.users import User
 from reedbed.ingest.article.selectors import check_selector
 from reedbed.ingest.discovery import urls_from_typed
-from reedbed.ingest.http.failures import TEMPORARY
 from reedbed.services.email import texts_of
 from reedbed.services.entries import change_entry
 from reedbed.services.jobs import Done, Later, try_again

@@ -30,7 +30,7 @@ from reedbed.services.runtime import Runtime
 from reedbed.store import folders, subscriptions, tags
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
-from reedbed.store.entries import settings as list_settings
+from reedbed.store.entries import read as list_settings
 from reedbed.store.read_state import rows as reading
 from reedbed.store.read_state import stars as marks
 from reedbed.store.read_state.stars import Mark

@@ -24,7 +24,7 @@ from reedbed.domain.subscriptions import check_interval
 from reedbed.domain.times import Millis
 from reedbed.domain.urls import is_secret_url, root_domain
 from reedbed.ingest.discovery import url_from_typed
-from reedbed.services.framing.public import build_documents
+from reedbed.services.framing.manage import build_documents
 from reedbed.services.jobs import enqueue_framing
 from reedbed.services.refresh.check import wake_worker
 from reedbed.services.runtime import Runtime

@@ -12,8 +12,16 @@ import orjson
 from reedbed.domain.entries import EntryPage, EntryRow, ViewQuery
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.interest.features import Candidate, Feature, read_feature
-from reedbed.domain.interest.measure import ENOUGH_ACTS, MeasuredRates, Verdict
-from reedbed.domain.interest.model import PINS, Act, Belief, InterestModel, ScoreTerm
+from reedbed.domain.interest.model import (
+    ENOUGH_ACTS,
+    PINS,
+    Act,
+    Belief,
+    InterestModel,
+    MeasuredRates,
+    ScoreTerm,
+    Verdict,
+)
 from reedbed.domain.interest.order import RankedEntry, care, is_worth_it, rank
 from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record

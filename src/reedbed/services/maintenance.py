@@ -37,8 +37,8 @@ from reedbed.store import (
     translations,
     users,
 )
+from reedbed.store.feeds import feeds
 from reedbed.store.feeds import feeds as feed_history
-from reedbed.store.feeds import hosts
 from reedbed.store.framing import analyses
 from reedbed.store.newsletters import inbound
 
@@ -151,7 +151,7 @@ async def delete_old_mail(runtime: Runtime) -> int:
 
 async def delete_old_host_turns(runtime: Runtime) -> int:
     async with runtime.db.write() as tx:
-        return await hosts.delete_old_turns(tx, DAY)
+        return await feeds.delete_old_turns(tx, DAY)
 
 
 async def unmute_due(runtime: Runtime) -> int:

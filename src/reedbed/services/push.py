@@ -8,10 +8,9 @@ import structlog
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.push import PushDevice, PushNote, check_address, feed_note
-from reedbed.domain.refresh.outcomes import Failed, is_retryable
+from reedbed.domain.refresh.outcomes import TEMPORARY, Failed, is_retryable
 from reedbed.domain.times import DAY, HOUR, MINUTE, SECOND, Instant
 from reedbed.domain.users import Allowance, Caller, device_name
-from reedbed.ingest.http.failures import TEMPORARY
 from reedbed.ingest.webpush import encrypt_push_message, headers_for, new_key, public_key
 from reedbed.services.jobs import Done, Later, try_again, wake_jobs
 from reedbed.services.runtime import Runtime

@@ -11,22 +11,25 @@ from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
-from reedbed.domain.refresh.outcomes import Failed, HttpResponse, is_retryable
-from reedbed.domain.sharing.calls import (
+from reedbed.domain.refresh.outcomes import TEMPORARY, Failed, HttpResponse, is_retryable
+from reedbed.domain.sharing.services import MISSING, Purpose, Service, ServiceStep
+from reedbed.domain.sharing.targets import (
     ShareCall,
     ShareLink,
+    ShareTarget,
     answer_text,
+    check_name,
+    check_secrets,
+    check_url,
     fill,
     fill_template,
+    find_service,
     link_values,
     read_values,
     steps_for,
     without_secrets,
 )
-from reedbed.domain.sharing.services import MISSING, Purpose, Service, ServiceStep
-from reedbed.domain.sharing.targets import ShareTarget, check_name, check_secrets, check_url, find_service
 from reedbed.domain.times import HOUR, Instant
-from reedbed.ingest.http.failures import TEMPORARY
 from reedbed.ingest.text import clean_text
 from reedbed.services import interest
 from reedbed.services.entries import get_entry

@@ -12,7 +12,7 @@ from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.failures import Failure, FailureCode, dump_failure, failure_message
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import UNSET, Unset, record
-from reedbed.domain.refresh.outcomes import Failed, next_try
+from reedbed.domain.refresh.outcomes import TEMPORARY, Failed, next_try
 from reedbed.domain.rules import NoticedEntry, RuleNotice, entries_json, notice_json
 from reedbed.domain.times import DAY, SECOND, Instant, rfc3339
 from reedbed.domain.users import Allowance
@@ -31,7 +31,6 @@ from reedbed.domain.webhooks import (
     secret_of,
     switched_off_email,
 )
-from reedbed.ingest.http.failures import TEMPORARY
 from reedbed.services.email import texts_for
 from reedbed.services.jobs import Done, Later, pace, wake_jobs
 from reedbed.services.runtime import Runtime

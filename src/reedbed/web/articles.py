@@ -9,9 +9,8 @@ from reedbed.domain.articles import video
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.dependencies import RefreshLimit
 from reedbed.http.errors import status_of
-from reedbed.http.params import IdPath
+from reedbed.http.params import IdPath, RefreshLimit
 from reedbed.services.articles import read_full_article, save_page, set_selectors
 from reedbed.services.runtime import Runtime
 from reedbed.services.subscriptions.manage import NO_SUCH

@@ -11,12 +11,20 @@ from reedbed.domain.records import record
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller, User
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.dependencies import public_base_url
 from reedbed.http.errors import status_of
-from reedbed.http.params import IdPath
+from reedbed.http.params import IdPath, public_base_url
 from reedbed.services.books.mail import confirm_address, confirmed_user, is_confirmed, sender_of, set_address
-from reedbed.services.books.manage import delete_book, list_books, mail_book, name_of_source, request_book
-from reedbed.services.books.plans import add_plan, delete_plan, list_plans, zone_for
+from reedbed.services.books.manage import (
+    add_plan,
+    delete_book,
+    delete_plan,
+    list_books,
+    list_plans,
+    mail_book,
+    name_of_source,
+    request_book,
+    zone_for,
+)
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of
 from reedbed.store import folders, sidebar

@@ -26,9 +26,8 @@ from reedbed.domain.records import record
 from reedbed.domain.times import DAY
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.dependencies import spend_refresh
 from reedbed.http.errors import status_of
-from reedbed.http.params import path_id
+from reedbed.http.params import path_id, spend_refresh
 from reedbed.services.images import Pictures, proxied_images
 from reedbed.services.page_feeds import (
     PageChoice,

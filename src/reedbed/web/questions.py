@@ -13,8 +13,7 @@ from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.dependencies import SearchLimit
-from reedbed.http.params import IdPath, path_id
+from reedbed.http.params import IdPath, SearchLimit, path_id
 from reedbed.services.ai import variant_for
 from reedbed.services.questions import ask_question, delete_question, get_question, watch_question
 from reedbed.services.runtime import Runtime

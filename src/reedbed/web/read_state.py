@@ -9,12 +9,11 @@ from reedbed.domain.entries import Selection, StateChange
 from reedbed.domain.errors import Invalid
 from reedbed.domain.times import DAY
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.dependencies import RefreshLimit
-from reedbed.http.params import IdPath, path_id
+from reedbed.http.params import IdPath, RefreshLimit, path_id
 from reedbed.services.entries import change_entry, get_entry
 from reedbed.services.read_state import mark, undo_last
 from reedbed.services.runtime import Runtime
-from reedbed.services.subscriptions.refresh import refresh_all
+from reedbed.services.subscriptions.bulk import refresh_all
 from reedbed.store.tags import names as tag_names
 from reedbed.web.forms import FormFlag, Text
 from reedbed.web.i18n import name_key, ngettext, translate

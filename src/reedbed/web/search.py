@@ -18,9 +18,8 @@ from reedbed.domain.search.suggestions import MatchCount, filters_in
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.dependencies import SearchLimit
 from reedbed.http.errors import status_of
-from reedbed.http.params import IdPath, path_id
+from reedbed.http.params import IdPath, SearchLimit, path_id
 from reedbed.services.entries import delete_tag, list_tags, rename_tag
 from reedbed.services.images import image_urls_for_page
 from reedbed.services.runtime import Runtime

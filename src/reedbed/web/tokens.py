@@ -6,9 +6,8 @@ from reedbed.domain.errors import Conflict, Invalid
 from reedbed.domain.records import record
 from reedbed.domain.users import ApiToken, Caller, NewApiToken, TokenScope, read_scopes
 from reedbed.http.auth import CurrentCaller, CurrentRuntime, CurrentSession
-from reedbed.http.dependencies import public_base_url
 from reedbed.http.errors import status_of
-from reedbed.http.params import IdPath
+from reedbed.http.params import IdPath, public_base_url
 from reedbed.services.auth import create_api_token, create_app_password, list_tokens, revoke_token
 from reedbed.services.runtime import Runtime
 from reedbed.web.forms import Text

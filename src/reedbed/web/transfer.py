@@ -11,8 +11,7 @@ from reedbed.domain.transfer import ImportReport, LineStatus
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime, check_reads_passwords
 from reedbed.http.errors import status_of
-from reedbed.http.params import IdPath
-from reedbed.http.uploads import received_bytes, received_file
+from reedbed.http.params import IdPath, received_bytes, received_file
 from reedbed.services.auth import check_confirmed
 from reedbed.services.runtime import Runtime
 from reedbed.services.transfer.jobs import Import, get_import, start_file, start_miniflux

@@ -1,7 +1,9 @@
 """Loops that run queued jobs and model calls, a few at a time. Events wake them early."""
 
 import asyncio
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from importlib import import_module
 
 import structlog
 
@@ -9,10 +11,52 @@ from reedbed.domain.errors import Unavailable
 from reedbed.domain.times import SECOND
 from reedbed.services import jobs
 from reedbed.services.ai_worker import NothingDue, Skipped, Task, give_back, next_task, write_task
-from reedbed.services.job_registry import HANDLERS
+from reedbed.services.jobs import Handler
 from reedbed.services.runtime import Runtime
 from reedbed.store.jobs import Job
 from reedbed.worker.sleep import sleep_until, wake_events
+
+_HANDLER_NAMES = {
+    "mail": "email:send_email_job",
+    "import": "transfer.jobs:run_import",
+    "newsletter_leaving": "newsletters.senders:run_list_unsubscribe",
+    "refresh": "refresh.write:report_progress",
+    "feed_stopped": "refresh.notify:report_stopped",
+    "broken_feeds": "refresh.notify:mail_broken_feeds",
+    "articles": "articles:fetch_articles",
+    "rules": "rules.manage:run_rules",
+    "book": "books.work:make_book",
+    "book_mail": "books.mail:send_book",
+    "cleanup": "retention:run_cleanup",
+    "notify": "rules.manage:send_notice",
+    "digest": "digests:write_digest",
+    "digest_mail": "digests:mail_digest",
+    "listening": "listening.work:read_aloud",
+    "framing": "framing.manage:read_feed",
+    "push_news": "push:report_new_entries",
+    "push": "push:send_note",
+    "question": "questions:answer_question",
+    "saved_page": "articles:read_saved_page",
+    "share": "sharing:send_link",
+    "webhook": "webhooks:call_webhook",
+}
+"""By the kind that is stored with a job: module and function below `reedbed.services`."""
+
+
+class _Handlers(Mapping[str, Handler]):
+    def __getitem__(self, kind: str) -> Handler:
+        module, _, name = _HANDLER_NAMES[kind].partition(":")
+        return getattr(import_module(f"reedbed.services.{module}"), name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_HANDLER_NAMES)
+
+    def __len__(self) -> int:
+        return len(_HANDLER_NAMES)
+
+
+HANDLERS: Mapping[str, Handler] = _Handlers()
+"""The handler of every kind of job, imported when the first job of its kind runs."""
 
 log = structlog.get_logger()
 

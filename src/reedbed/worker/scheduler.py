@@ -117,7 +117,7 @@ async def _enqueue_digests(runtime: Runtime) -> None:
 
         await enqueue_due_digests(runtime)
     if is_book_due:
-        from reedbed.services.books.plans import enqueue_due_books
+        from reedbed.services.books.manage import enqueue_due_books
 
         await enqueue_due_books(runtime)
 

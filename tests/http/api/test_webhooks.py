@@ -3,7 +3,7 @@
 import orjson
 
 from reedbed.services import jobs
-from reedbed.services.job_registry import HANDLERS
+from reedbed.worker.jobs import HANDLERS
 from tests.clients import SignIn
 from tests.feedsite import FeedSite
 from tests.harness import RuntimeHarness

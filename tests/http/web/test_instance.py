@@ -7,11 +7,11 @@ from pathlib import Path
 import reedbed
 from reedbed.domain.instance import BackupPolicy
 from reedbed.roles.app import create_app
-from reedbed.services.job_registry import HANDLERS
 from reedbed.services.jobs import acquire, enqueue
 from reedbed.services.retention import LEASE
 from reedbed.store import jobs
 from reedbed.web.instance import JOB_LABELS
+from reedbed.worker.jobs import HANDLERS
 from tests.clients import new_client
 from tests.feedsite import FeedSite
 

@@ -22,8 +22,8 @@ from reedbed.services.newsletters.senders import (
     written,
 )
 from reedbed.services.rules.manage import RuleDraft, create_rule
+from reedbed.services.subscriptions.bulk import refresh_all
 from reedbed.services.subscriptions.manage import SubscriptionChange, change_subscription
-from reedbed.services.subscriptions.refresh import refresh_all
 from reedbed.services.transfer.opml import export_opml
 from reedbed.store.entries import write as removed
 from reedbed.store.newsletters import inbound

@@ -7,8 +7,7 @@ import pytest
 
 from reedbed.domain.errors import Invalid
 from reedbed.domain.interest.features import Candidate, features_of, named_features, read_feature
-from reedbed.domain.interest.measure import HitRate
-from reedbed.domain.interest.model import MAX_FEATURES, MAX_KNOWN, InterestModel
+from reedbed.domain.interest.model import MAX_FEATURES, MAX_KNOWN, HitRate, InterestModel
 from reedbed.domain.interest.order import EVERY, FIRST, PER_SOURCE, RankedEntry, rank
 from reedbed.domain.times import DAY, HOUR
 from tests.interest_readers import ASIDE, RANDOM, TUNED_ON, Replay, replay

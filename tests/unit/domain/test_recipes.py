@@ -4,13 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from reedbed.domain.recipes.connectors import VALUES
-from reedbed.domain.recipes.files import gather, read_file
-from reedbed.domain.recipes.themes import contrast
+from reedbed.domain.recipes.files import VALUES, contrast, gather, read_file
 from reedbed.domain.recipes.values import ConnectorRecipe, SiteRecipe, ThemeRecipe
-from reedbed.domain.sharing.calls import ShareLink, link_values
 from reedbed.domain.sharing.services import Kind
-from reedbed.domain.sharing.targets import ShareTarget
+from reedbed.domain.sharing.targets import ShareLink, ShareTarget, link_values
 from reedbed.ingest.recipes import RecipeFolder, read_recipe_file
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "recipes"

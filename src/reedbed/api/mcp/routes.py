@@ -14,8 +14,8 @@ from starlette.types import Receive, Scope, Send
 from reedbed.domain.errors import Invalid, Refused, Unauthorized
 from reedbed.domain.users import Caller
 from reedbed.http.auth import get_runtime, maybe_caller
-from reedbed.http.dependencies import spend_request
 from reedbed.http.errors import body_of
+from reedbed.http.params import spend_request
 from reedbed.http.responses import json_response
 from reedbed.services.runtime import Runtime
 

@@ -16,9 +16,8 @@ from reedbed.domain.search.query import MAX_TEXT
 from reedbed.domain.subscriptions import Followed
 from reedbed.domain.text import storable
 from reedbed.domain.users import Caller, TokenScope
-from reedbed.http.dependencies import spend_search
 from reedbed.http.models import JsonId
-from reedbed.http.params import next_offset, read_offset
+from reedbed.http.params import next_offset, read_offset, spend_search
 from reedbed.http.responses import moment, text_id
 from reedbed.services.digests import ask_digest as request_digest
 from reedbed.services.digests import get_digest

@@ -19,7 +19,7 @@ from reedbed.domain.records import record
 from reedbed.domain.times import SECOND, Instant
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentRuntime, client_ip
-from reedbed.http.dependencies import place_of
+from reedbed.http.params import place_of
 from reedbed.services.images import Pictures, image_urls_for_apps
 from reedbed.services.reader_apps import log_in
 from reedbed.services.runtime import Runtime

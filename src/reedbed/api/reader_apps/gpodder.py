@@ -20,7 +20,7 @@ from reedbed.domain.playback import EpisodeAction, PlayedEpisode
 from reedbed.domain.times import SECOND, Instant, from_datetime, to_datetime
 from reedbed.domain.users import Caller, TokenScope
 from reedbed.http.auth import CurrentRuntime, client_ip, get_runtime
-from reedbed.http.dependencies import place_of, spend_request
+from reedbed.http.params import place_of, spend_request
 from reedbed.services.playback.podcast_apps import (
     MAX_ACTIONS,
     apply_actions,

@@ -20,8 +20,7 @@ from reedbed.domain.languages import Texts
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller, TokenScope
 from reedbed.http.auth import CurrentRuntime
-from reedbed.http.dependencies import spend_request
-from reedbed.http.params import IdPath
+from reedbed.http.params import IdPath, spend_request
 from reedbed.http.responses import is_head
 from reedbed.services.books.manage import get_book, list_books, name_of_source, request_book, wait_for_book
 from reedbed.services.email import texts_for

@@ -5,7 +5,7 @@ earlier step has read, or the link (`link_values` in `calls`). A text that is on
 as it is (a list of tags stays a list). Fields of a body whose value is empty are left out.
 
 A new service is a new row here, and a stand-in in `tests/bookmark_services.py`. An operator can add others by
-files (`domain/recipes/connectors.py`) and plugins; their kinds have a prefix.
+files (`domain/recipes/files.py`) and plugins; their kinds have a prefix.
 """
 
 from collections.abc import Mapping

@@ -17,6 +17,9 @@ import structlog
 from reedbed import __version__
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.refresh.outcomes import (
+    PERMANENT,
+    TEMPORARY,
+    WITHOUT_DOCUMENT,
     Failed,
     Fetched,
     FetchRequest,
@@ -26,10 +29,12 @@ from reedbed.domain.refresh.outcomes import (
     Outcome,
     Redirected,
     Throttled,
+    refused,
+    status_failure,
+    too_large,
 )
 from reedbed.domain.times import Instant
 from reedbed.ingest.http.body import ACCEPT_ENCODING, read_body
-from reedbed.ingest.http.failures import PERMANENT, TEMPORARY, WITHOUT_DOCUMENT, refused, status_failure, too_large
 from reedbed.ingest.http.guard import AddressRejected, Guard
 from reedbed.ingest.http.headers import (
     RequestTarget,

@@ -12,9 +12,8 @@ import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 
 from reedbed.domain.failures import Failure, FailureCode
-from reedbed.domain.refresh.outcomes import Failed
+from reedbed.domain.refresh.outcomes import PERMANENT, TEMPORARY, UNAUTHORIZED, Failed, refused, too_large
 from reedbed.ingest.http.body import BodyNotDecodable, BodyTooLarge
-from reedbed.ingest.http.failures import PERMANENT, TEMPORARY, UNAUTHORIZED, refused, too_large
 from reedbed.ingest.http.guard import AddressRejected
 
 # OpenSSL's verification results (X509_V_ERR_…).

@@ -14,10 +14,9 @@ from urllib.parse import urlencode
 import structlog
 
 from reedbed.domain.failures import Failure, FailureCode
-from reedbed.domain.refresh.outcomes import Failed, HttpResponse
+from reedbed.domain.refresh.outcomes import TEMPORARY, Failed, HttpResponse, refused
 from reedbed.ingest.http.body import read_body
 from reedbed.ingest.http.client import Fetcher
-from reedbed.ingest.http.failures import TEMPORARY, refused
 from reedbed.ingest.http.guard import Address, Guard, Network, literal_ip
 from reedbed.ingest.http.headers import RequestTarget, parse_target
 

@@ -15,7 +15,7 @@ from reedbed.domain.summaries import MAX_ATTEMPTS
 from reedbed.domain.times import Instant
 from reedbed.ingest.text import clean_text
 from reedbed.services.ai import SaveResult, Updated, may_send, must_stay_local
-from reedbed.services.framing.public import build_documents
+from reedbed.services.framing.manage import build_documents
 from reedbed.services.jobs import enqueue_framing
 from reedbed.services.runtime import Runtime
 from reedbed.services.summaries import MAX_HTML

@@ -9,9 +9,8 @@ from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.newsletters import MAX_ADDRESSES, IngestAddress, Sender, check_name, parse_mailto, sender_key
-from reedbed.domain.refresh.outcomes import Failed, is_retryable
+from reedbed.domain.refresh.outcomes import TEMPORARY, Failed, is_retryable
 from reedbed.domain.times import DAY, HOUR, Instant
-from reedbed.ingest.http.failures import TEMPORARY
 from reedbed.services.jobs import Done, Later, try_again
 from reedbed.services.runtime import Runtime
 from reedbed.store import jobs, subscriptions

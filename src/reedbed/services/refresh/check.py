@@ -26,7 +26,7 @@ from reedbed.services.refresh.write import OutcomeWriter
 from reedbed.services.runtime import Metrics, Runtime
 from reedbed.store import refresh
 from reedbed.store.engine.database import Database, Tx
-from reedbed.store.feeds import hosts
+from reedbed.store.feeds import feeds
 from reedbed.store.feeds.feeds import FetchStats, hour_of
 from reedbed.store.refresh import CheckResult
 
@@ -234,19 +234,19 @@ class DatabaseHostThrottle:
 
     async def reserve(self, host: str, delay: Millis) -> Millis:
         async with self._db.write() as tx:
-            return await hosts.reserve_turn(tx, host, delay, longest_wait=MAX_WAIT)
+            return await feeds.reserve_turn(tx, host, delay, longest_wait=MAX_WAIT)
 
     async def enter(self, host: str, limit: int, *, lease: Millis, delay: Millis) -> HostTurn | None:
         token = secrets.token_hex(8)
         async with self._db.write() as tx:
-            wait = await hosts.enter_host(tx, host, token, limit=limit, lease=lease, delay=delay, longest_wait=MAX_WAIT)
+            wait = await feeds.enter_host(tx, host, token, limit=limit, lease=lease, delay=delay, longest_wait=MAX_WAIT)
         return None if wait is None else HostTurn(token, wait)
 
     async def leave(self, host: str, token: str) -> None:
         # If the database is away, the lease ends the turn.
         with suppress(Unavailable):
             async with self._db.write() as tx:
-                await hosts.leave_host(tx, host, token)
+                await feeds.leave_host(tx, host, token)
 
 
 # --- Claiming due feeds

@@ -1,17 +1,39 @@
-"""Create, change, order, test and apply rules."""
+"""Create, change, order, test and apply rules, and send their notices."""
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import replace
 
+import structlog
+
+from reedbed.domain.email import NotSent
 from reedbed.domain.entries import StateChange, ViewQuery
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.folders import FolderRow
 from reedbed.domain.live import ChangeEvent
 from reedbed.domain.pagination import Cursor
+from reedbed.domain.push import rule_note
 from reedbed.domain.records import record
-from reedbed.domain.rules import Action, ActionKind, Condition, Rule, RuleRow, check_rule, reordered
-from reedbed.services.jobs import Done, Later, enqueue, report_job_progress
+from reedbed.domain.rules import (
+    Action,
+    ActionKind,
+    Channel,
+    Condition,
+    NoticedEntry,
+    Rule,
+    RuleNotice,
+    RuleRow,
+    check_rule,
+    notice_email,
+    notice_json,
+    reordered,
+)
+from reedbed.domain.times import HOUR
+from reedbed.domain.users import Allowance
+from reedbed.domain.webhooks import WebhookEvent
+from reedbed.services.email import texts_for
+from reedbed.services.jobs import Done, Later, enqueue, pace, report_job_progress, try_again
 from reedbed.services.live import publish_counts, publish_states
+from reedbed.services.push import enqueue_push_notes
 from reedbed.services.rules.match import (
     RULES_JOB,
     Case,
@@ -24,7 +46,8 @@ from reedbed.services.rules.match import (
     set_states,
 )
 from reedbed.services.runtime import Runtime
-from reedbed.store import folders, rules, sharing
+from reedbed.services.webhooks import enqueue_webhook_event, leave, webhook_at
+from reedbed.store import folders, rules, sharing, users
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import lists as entry_lists
 from reedbed.store.entries import read as entry_texts
@@ -281,3 +304,87 @@ async def _check_targets(tx: Tx, user_id: int, rule: Rule) -> None:
 
 async def _publish_rules(runtime: Runtime, user_id: int) -> None:
     await runtime.bus.publish(ChangeEvent("state_changed", user_id=user_id, data={"what": "rules", "ids": []}))
+
+
+# --- Notices
+
+
+log = structlog.get_logger()
+
+PER_USER = Allowance(30, 1 / 60)
+"""Mail notices per user: allows bursts, but no steady stream."""
+GIVE_UP_AFTER = 6 * HOUR
+
+
+async def send_notice(runtime: Runtime, job: Job) -> Done | Later:
+    """Job handler. Nothing is sent if the rule or all its entries were deleted meanwhile."""
+    assert job.user_id is not None
+    notice = await _load_notice(runtime, job.user_id, job)
+    if notice is None:
+        return Done()
+    channel = Channel(job.payload["channel"])
+    if channel is Channel.MAIL and runtime.mailer is not None:
+        paced = await pace(runtime, f"notices:{job.user_id}", PER_USER)
+        sent = paced or await _send_mail(runtime, job, notice)
+    elif channel is Channel.WEBHOOK:
+        sent = Done({"named": job.payload["url"]})
+    elif channel is Channel.PUSH:
+        sent = await _send_push(runtime, job.user_id, notice)
+    else:
+        sent = Done({"shown": "page"})
+    if isinstance(sent, Done):
+        await _enqueue_webhooks(runtime, job)
+        await runtime.bus.publish(ChangeEvent("notice", user_id=job.user_id, data=notice_json(notice)))
+    return sent
+
+
+async def _load_notice(runtime: Runtime, user_id: int, job: Job) -> RuleNotice | None:
+    async with runtime.db.read() as tx:
+        row = await rules.get(tx, user_id, job.payload["rule_id"])
+        entries = await entry_texts.visible_texts(tx, user_id, job.payload["entry_ids"])
+    if row is None or not entries:
+        return None
+    noticed = [
+        NoticedEntry(entry.id, entry.title, entry.url, entry.feed_title, entry.published_at) for entry in entries
+    ]
+    return RuleNotice(row.rule.id, row.rule.name, max(job.payload["count"], len(noticed)), noticed)
+
+
+async def _send_mail(runtime: Runtime, job: Job, notice: RuleNotice) -> Done | Later:
+    assert job.user_id is not None and runtime.mailer is not None
+    async with runtime.db.read() as tx:
+        user = await users.get(tx, job.user_id)
+    if user is None or user.disabled_at is not None:
+        return Done()
+    email = notice_email(user.email, notice, runtime.accounts.base_url, texts_for(runtime, user))
+    result = await runtime.mailer.send(email, runtime.now())
+    if not isinstance(result, NotSent):
+        return Done({"sent": "mail"})
+    return _retry_or_give_up(runtime, job, result.reason) if result.try_again else _give_up(job, result.reason)
+
+
+async def _send_push(runtime: Runtime, user_id: int, notice: RuleNotice) -> Done:
+    async with runtime.db.write() as tx:
+        return Done({"devices": await enqueue_push_notes(tx, user_id, rule_note(notice), runtime.now())})
+
+
+async def _enqueue_webhooks(runtime: Runtime, job: Job) -> None:
+    """Enqueue calls of the webhook named by the rule and of those subscribed to all matches."""
+    assert job.user_id is not None
+    subject = {name: job.payload[name] for name in ("rule_id", "entry_ids", "count")}
+    async with runtime.db.write() as tx:
+        url = job.payload["url"] if job.payload["channel"] == Channel.WEBHOOK else ""
+        named = await webhook_at(runtime, tx, job.user_id, url) if url else None
+        if job.payload.get("first", True):
+            await enqueue_webhook_event(tx, job.user_id, WebhookEvent.RULE_MATCH, subject, runtime.now(), also=named)
+        elif named is not None and named.enabled and WebhookEvent.RULE_MATCH not in named.events:
+            await leave(tx, job.user_id, named.id, WebhookEvent.RULE_MATCH, subject, runtime.now())
+
+
+def _retry_or_give_up(runtime: Runtime, job: Job, reason: str) -> Done | Later:
+    return try_again(runtime, job, give_up_after=GIVE_UP_AFTER) or _give_up(job, reason)
+
+
+def _give_up(job: Job, reason: str) -> Done:
+    log.warning("a notice was not sent", job=job.id, channel=job.payload["channel"], reason=reason)
+    return Done({"error": reason})

@@ -1,27 +1,29 @@
 """Reads entries: single ones with bodies and versions, and full texts for highlights, rules and exports.
 
+How a user wants to see each list is read and written here too.
+
 Also re-exports the lists of `lists` and `streams`, so that callers need one import.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import orjson
-from sqlalchemy import BigInteger, and_, bindparam
+from sqlalchemy import BigInteger, and_, bindparam, delete, or_
 
-from reedbed.domain.entries import Entry, EntryRow, EntryVersion, ViewQuery
+from reedbed.domain.entries import EVERY_LIST, Entry, EntryRow, EntryVersion, ListSettings, ViewQuery
 from reedbed.domain.feeds import Author, Enclosure
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import all_folders
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Query, among, func, row_of, select
+from reedbed.store.engine.statements import Command, Query, among, func, insert, keyed, row_of, select
 from reedbed.store.entries.columns import LISTED, categories_in, entry_row, visible, with_states, with_tags
 from reedbed.store.entries.lists import newest, page
 from reedbed.store.entries.streams import all_stream_ids, how_many, ids_page, length
 from reedbed.store.folders import other_folders_of_row, parse_folders
-from reedbed.store.tables import entries, entry_bodies, entry_versions, feeds, subscriptions
+from reedbed.store.tables import entries, entry_bodies, entry_versions, feeds, list_settings, subscriptions
 from reedbed.store.visibility import shows
 
 __all__ = [
@@ -234,3 +236,44 @@ async def count_texts(tx: Tx, user_id: int, limit: int) -> int:
 
 async def visible_text(tx: Tx, user_id: int, entry_id: int) -> EntryText | None:
     return next(iter(await visible_texts(tx, user_id, [entry_id])), None)
+
+
+# --- How a user wants to see each list
+
+
+_MINE = list_settings.c.user_id == bindparam("owner")
+_THIS = list_settings.c.list == bindparam("this")
+_FIELDS = ("show", "order", "layout", "days")
+_ROW = (list_settings.c.list, *(list_settings.c[name] for name in _FIELDS))
+
+_ALL = Query(select(*_ROW).where(_MINE).order_by(list_settings.c.list), into=keyed(str, ListSettings))
+_OF_LIST = Query(
+    select(*_ROW).where(_MINE, or_(_THIS, list_settings.c.list == EVERY_LIST)), into=keyed(str, ListSettings)
+)
+_ADD = insert(list_settings)
+_SET = Command(
+    _ADD.on_conflict_do_update(
+        index_elements=["user_id", "list"], set_={name: _ADD.excluded[name] for name in _FIELDS}
+    ),
+    columns=("user_id", "list", *_FIELDS),
+)
+_REMOVE_ALL = Command(delete(list_settings).where(_MINE))
+
+
+async def of_user(tx: Tx, user_id: int) -> Mapping[str, ListSettings]:
+    """By the name of the list."""
+    return dict(await tx.all(_ALL, {"owner": user_id}))
+
+
+async def of_list(tx: Tx, user_id: int, name: str) -> ListSettings:
+    """The settings of this list, with those for every list where it has none."""
+    kept = dict(await tx.all(_OF_LIST, {"owner": user_id, "this": name}))
+    return kept.get(name, ListSettings()).over(kept.get(EVERY_LIST, ListSettings()))
+
+
+async def keep(tx: Tx, user_id: int, name: str, settings: ListSettings) -> None:
+    await tx.run(_SET, {"user_id": user_id, "list": name, **{field: getattr(settings, field) for field in _FIELDS}})
+
+
+async def remove_all(tx: Tx, user_id: int) -> None:
+    await tx.run(_REMOVE_ALL, {"owner": user_id})

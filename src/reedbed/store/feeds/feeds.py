@@ -1,18 +1,18 @@
-"""Feeds: adding, describing and moving them, their credentials, former URLs and hourly fetch statistics."""
+"""Feeds: adding, describing and moving them, their credentials, former URLs, fetch statistics; turns at hosts."""
 
 from collections.abc import Sequence
 from dataclasses import fields
 from operator import attrgetter
 
-from sqlalchemy import bindparam, delete, null, or_, update
+from sqlalchemy import BigInteger, bindparam, delete, null, or_, text, update
 
 from reedbed.domain.records import record
 from reedbed.domain.refresh.state import FeedMetadata
 from reedbed.domain.times import HOUR, Instant, Millis
 from reedbed.domain.urls import host_of
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Param, Query, func, insert, optional, row_of, select
-from reedbed.store.tables import feed_fetch_state, feed_history, feeds, former_addresses
+from reedbed.store.engine.statements import Command, Param, Query, database_now, func, insert, optional, row_of, select
+from reedbed.store.tables import feed_fetch_state, feed_history, feeds, former_addresses, host_turns
 
 _METADATA_COLUMNS = tuple(field.name for field in fields(FeedMetadata))
 _metadata_values = attrgetter(*_METADATA_COLUMNS)
@@ -218,3 +218,81 @@ _COUNT_BY_STATUS = Query(
 
 async def list_statuses(tx: Tx) -> dict[str, int]:
     return dict(await tx.all(_COUNT_BY_STATUS))
+
+
+# --- Turns at hosts, on PostgreSQL
+
+
+_NOW = "CAST(extract(epoch FROM statement_timestamp()) * 1000 AS bigint)"
+
+
+_TURN = f"least(greatest(host_turns.next_at, {_NOW}), {_NOW} + CAST(:longest_wait AS bigint)) + CAST(:delay AS bigint)"
+
+
+_RESERVE_TURN = Query(
+    text(f"""
+    INSERT INTO host_turns (host, next_at) VALUES (:host, {_NOW} + CAST(:delay AS bigint))
+    ON CONFLICT (host) DO UPDATE SET next_at = {_TURN}
+    RETURNING next_at - CAST(:delay AS bigint) - {_NOW}
+    """),  # noqa: S608  constants of this module
+    into=int,
+)
+
+
+_ENTER_HOST = Query(
+    text(f"""
+    INSERT INTO host_turns (host, next_at, in_flight) VALUES (
+        :host,
+        {_NOW} + CAST(:delay AS bigint),
+        CAST(jsonb_build_object(CAST(:token AS text), {_NOW} + CAST(:lease AS bigint)) AS text)
+    )
+    ON CONFLICT (host) DO UPDATE SET
+        next_at = {_TURN},
+        in_flight = (
+            SELECT CAST(jsonb_object_agg(turn.key, turn.value) AS text)
+            FROM jsonb_each(CAST(host_turns.in_flight AS jsonb) || CAST(excluded.in_flight AS jsonb)) AS turn
+            WHERE CAST(turn.value AS bigint) > {_NOW}
+        )
+    WHERE (
+        SELECT count(*) FROM jsonb_each(CAST(host_turns.in_flight AS jsonb)) AS turn
+        WHERE CAST(turn.value AS bigint) > {_NOW}
+    ) < CAST(:limit AS bigint)
+    RETURNING next_at - CAST(:delay AS bigint) - {_NOW}
+    """),  # noqa: S608  constants of this module
+    into=int,
+)
+
+
+_LEAVE_HOST = Command(
+    text(
+        "UPDATE host_turns SET in_flight = CAST(CAST(in_flight AS jsonb) - CAST(:token AS text) AS text)"
+        " WHERE host = :host"
+    )
+)
+
+
+_DELETE_OLD_TURNS = Command(
+    delete(host_turns).where(host_turns.c.next_at < database_now() - bindparam("age", type_=BigInteger()))
+)
+
+
+async def reserve_turn(tx: Tx, host: str, delay: Millis, *, longest_wait: Millis) -> Millis:
+    """How long to wait for a turn at this host; the next turn is `delay` later."""
+    return await tx.get(_RESERVE_TURN, {"host": host, "delay": delay, "longest_wait": longest_wait})
+
+
+async def enter_host(
+    tx: Tx, host: str, token: str, *, limit: int, lease: Millis, delay: Millis, longest_wait: Millis
+) -> Millis | None:
+    """Take one of `limit` turns and return how long to wait for it; None if all are in use."""
+    params = {"host": host, "token": token, "limit": limit, "lease": lease, "delay": delay}
+    return await tx.one(_ENTER_HOST, {**params, "longest_wait": longest_wait})
+
+
+async def leave_host(tx: Tx, host: str, token: str) -> None:
+    await tx.run(_LEAVE_HOST, {"host": host, "token": token})
+
+
+async def delete_old_turns(tx: Tx, age: Millis) -> int:
+    """Delete hosts without a request for so long."""
+    return await tx.run(_DELETE_OLD_TURNS, {"age": age})

@@ -13,26 +13,39 @@ from reedbed.store.tables.ai import (
     entry_analyses,
     entry_summaries,
     feed_framing,
+    feed_translations,
     framed_documents,
     framing_requests,
     questions,
     summaries,
     summary_failures,
     summary_queue,
+    translated_blocks,
+    translation_views,
+    translations,
 )
-from reedbed.store.tables.books import book_parts, book_plans, books
 from reedbed.store.tables.columns import Id, metadata
 from reedbed.store.tables.entries import (
+    app_logins,
     article_selectors,
     audience_members,
     audiences,
+    book_parts,
+    book_plans,
+    books,
     cleanup_notices,
     cleanups,
     entries,
     entry_bodies,
     entry_tags,
     entry_versions,
+    playback_positions,
+    playback_queue,
+    recording_texts,
+    recordings,
     removed_keys,
+    spoken,
+    spoken_parts,
     stories,
     story_entries,
     story_follows,
@@ -52,23 +65,17 @@ from reedbed.store.tables.feeds import (
     websub_deliveries,
     websub_subscriptions,
 )
-from reedbed.store.tables.jobs import app_settings, host_turns, job_pieces, jobs, leases, processes
-from reedbed.store.tables.newsletters import (
-    mail_addresses,
-    mail_boxes,
-    mail_confirmations,
-    mail_deliveries,
-    mail_images,
-    mail_senders,
-)
-from reedbed.store.tables.playback import (
-    app_logins,
-    playback_positions,
-    playback_queue,
-    recording_texts,
-    recordings,
-    spoken,
-    spoken_parts,
+from reedbed.store.tables.jobs import (
+    app_settings,
+    host_turns,
+    job_pieces,
+    jobs,
+    leases,
+    processes,
+    push_devices,
+    share_targets,
+    webhook_deliveries,
+    webhooks,
 )
 from reedbed.store.tables.read_state import (
     bookmarks,
@@ -89,6 +96,12 @@ from reedbed.store.tables.read_state import (
 from reedbed.store.tables.subscriptions import (
     folders,
     list_settings,
+    mail_addresses,
+    mail_boxes,
+    mail_confirmations,
+    mail_deliveries,
+    mail_images,
+    mail_senders,
     published_feeds,
     rules,
     searches,
@@ -96,7 +109,6 @@ from reedbed.store.tables.subscriptions import (
     subscription_folders,
     subscriptions,
 )
-from reedbed.store.tables.translations import feed_translations, translated_blocks, translation_views, translations
 from reedbed.store.tables.users import (
     challenges,
     event_log,
@@ -111,7 +123,6 @@ from reedbed.store.tables.users import (
     tokens,
     users,
 )
-from reedbed.store.tables.webhooks import push_devices, share_targets, webhook_deliveries, webhooks
 
 __all__ = [
     "Id",

@@ -26,7 +26,7 @@ from reedbed.services.users import preferences_of
 from reedbed.store import bookmarks, folders, highlights, subscriptions
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
-from reedbed.store.entries import settings as list_settings
+from reedbed.store.entries import read as list_settings
 from reedbed.store.interest import Ranking
 from reedbed.store.read_state.counts import reading_day
 from reedbed.store.sidebar import list_by_ids, sidebar_feeds

@@ -15,7 +15,7 @@ from reedbed.domain.search.suggestions import OPERATORS
 from reedbed.domain.subscriptions import Discovery, FeedCandidate, SubscriptionFilter
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.dependencies import spend_refresh, spend_search
+from reedbed.http.params import spend_refresh, spend_search
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.find import search_entries
 from reedbed.services.subscriptions.discover import (

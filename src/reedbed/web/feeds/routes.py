@@ -21,12 +21,11 @@ from reedbed.domain.text import clean_line
 from reedbed.domain.urls import MAX_NAME, feed_name
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
-from reedbed.http.dependencies import RefreshLimit
 from reedbed.http.errors import status_of
-from reedbed.http.params import IdPath, path_id
+from reedbed.http.params import IdPath, RefreshLimit, path_id
 from reedbed.services.folders import file_in_new_folder
 from reedbed.services.runtime import Runtime
-from reedbed.services.subscriptions.bulk import change_many, list_ids
+from reedbed.services.subscriptions.bulk import change_many, list_ids, refresh_subscription
 from reedbed.services.subscriptions.discover import parse_feed_login, parse_url_list, without_credentials
 from reedbed.services.subscriptions.manage import (
     NO_SUCH,
@@ -36,7 +35,6 @@ from reedbed.services.subscriptions.manage import (
     subscribe,
     unsubscribe,
 )
-from reedbed.services.subscriptions.refresh import refresh_subscription
 from reedbed.store import subscriptions
 from reedbed.web.feeds.add import show_add_error, show_several
 from reedbed.web.feeds.form import parse_summary_words, read_edit
