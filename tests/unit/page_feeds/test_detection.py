@@ -89,7 +89,34 @@ def test_an_article_has_no_list_though_others_stand_below_it() -> None:
     below = rows("<article><h3><a href=/a/{n}>{title}</a></h3><time datetime=2026-11-1{n}></time></article>")
     page = f"<main><h1>The last ferry</h1><div>{text}</div><div>{below}</div></main>"
     assert find(f"<head><meta property=og:type content=article></head>{page}").reason is not None
-    assert find(page).lists
+    assert find(page).reason is not None
+
+
+def test_a_list_below_a_few_words_about_the_site_is_found() -> None:
+    about = f"<p>{'The ferry went back and forth between the island and the town. ' * 2}</p>"
+    below = rows("<article><h3><a href=/a/{n}>{title}</a></h3><time datetime=2026-11-1{n}></time></article>")
+    assert find(f"<main><h1>The ferry</h1><div>{about * 2}</div><div>{below}</div></main>").lists
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "<div><h3><a href=/features/{name}>{name} for the office</a></h3></div>",
+        "<div><h3><a href=/help/{name}>How does the {name} of a subscription work?</a></h3><p>4{n} answers</p></div>",
+        "<div><img src=/{n}.jpg><h3><a href=/who/{name}>{name} Smith-Fernsby</a></h3><a href=tel:+4{n}>+4{n}</a></div>",
+    ],
+)
+def test_what_a_site_offers_for_good_is_no_list(item: str) -> None:
+    names = ("Abundance", "Brevity", "Calm", "Daring", "Ease", "Finesse")
+    page = "".join(item.format(n=n, name=name) for n, name in enumerate(names))
+    assert find(f"<main><h1>Acme</h1>{page}</main>").reason is not None
+
+
+def test_wares_with_prices_are_a_list_without_dates() -> None:
+    item = "<div><img src=/{n}.jpg><h3><a href=/wares/{name}>{name} for the office</a></h3><p>{n}9,90 €</p></div>"
+    names = ("Abundance", "Brevity", "Calm", "Daring", "Ease", "Finesse")
+    page = "".join(item.format(n=n, name=name) for n, name in enumerate(names))
+    assert len(find(f"<main><h1>Acme</h1>{page}</main>").lists[0].entries) == 6
 
 
 def test_an_address_is_not_made_from_a_slug_that_a_link_ends_with() -> None:

@@ -19,6 +19,7 @@ from reedbed.ingest.page_feeds.dates import DateReader, FoundDate, year_of
 from reedbed.ingest.page_feeds.document import PageDocument, PageLink
 from reedbed.ingest.page_feeds.items import Item, ItemReader
 from reedbed.ingest.page_feeds.links import common_shape, fits, link_pattern, link_shape, section_roots
+from reedbed.ingest.page_feeds.media import is_icon, is_picture
 from reedbed.ingest.page_feeds.regions import aside_regions
 from reedbed.ingest.page_feeds.titles import title_length, title_quality, without_size
 
@@ -29,17 +30,14 @@ _MAX_GAP = 12
 _MAX_CLIMB = 12
 _MAX_ORDINAL = 5
 _SECTIONS_FACTOR = 4.0
-_MIN_UNDATED, _FEW_FACTOR = 5, 0.4
-_MIN_LENGTH, _NAMES_FACTOR = 14, 0.6
-_FULL_NAME, _PEOPLE_FACTOR = 30, 0.3
+MIN_EVIDENCE = 1.6
+_DOUBTFUL = 0.1
+_BARE = -0.3
+_QUESTION_ENDS = ("?", "？", "؟")
+_FIGURE = re.compile(r"\d+")
 
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _NUMBERED = re.compile(r"\d{3,}")
-_PEOPLE = re.compile(
-    r"/(?:(?:our-|the-)?team|people|persons?|staff|faculty|board|members?|speakers?|authors?|mitarbeiter(?:innen)?|"
-    r"personen|autoren|[eé]quipe|equipo|medewerkers|zespol|ansatte|medarbejdere|medarbetare)/",
-    re.IGNORECASE,
-)
 _VARIANT = re.compile(r"\d|--|^(?:is|has|js)-|odd|even|first|last|sticky|active")
 
 
@@ -71,7 +69,7 @@ def detect_lists(page: PageDocument, dates: DateReader) -> list[DetectedList]:
         if entries := reader.sections(items):
             # Sections that link to pages of their own are entries of those pages.
             linked = any(_same_titles(entries, other.entries) for other in detected)
-            score = (1 if linked else _SECTIONS_FACTOR) * _score(page, roots, entries, aside)
+            score = (1 if linked else _SECTIONS_FACTOR) * _score(page, roots, items, entries, aside)
             detected.append(DetectedList(roots, tuple(items), tuple(entries), score, sections=True))
     lists = _without_repeats(_without_parts(page, detected))
     if lists and not lists[0].sections:
@@ -154,7 +152,7 @@ def read_list(
         kept = [pair for pair in zip(roots, items, strict=True) if pair[1].spans[0][0] not in reader.dropped]
         roots, items = tuple(root for root, _ in kept), [item for _, item in kept]
     regions = aside if aside is not None else aside_regions(page)
-    return DetectedList(roots, tuple(items), tuple(entries), _score(page, roots, entries, regions))
+    return DetectedList(roots, tuple(items), tuple(entries), _score(page, roots, items, entries, regions))
 
 
 def _without_parts(page: PageDocument, detected: Sequence[DetectedList]) -> list[DetectedList]:
@@ -437,7 +435,9 @@ def _date_headings(
 # --- Score
 
 
-def _score(page: PageDocument, roots: Sequence[int], entries: Sequence[PageEntry], aside: list[bool]) -> float:
+def _score(
+    page: PageDocument, roots: Sequence[int], items: Sequence[Item], entries: Sequence[PageEntry], aside: list[bool]
+) -> float:
     count = len(entries)
     quality = sum(title_quality(entry.title) for entry in entries) / count
     quality *= min(1.0, 2 * len({without_size(entry.title) for entry in entries}) / count)
@@ -450,18 +450,44 @@ def _score(page: PageDocument, roots: Sequence[int], entries: Sequence[PageEntry
     lost = count / len(roots) if len(roots) > count else 1.0
     region = 0.12 if sum(aside[root] for root in roots) * 2 > len(roots) else 1.0
     score = size * (quality + 0.1 * (pictured + dated)) * fields * lost * region
-    return score * _place_factor(page, roots, entries) * (1.0 if dated else _undated_factor(entries))
+    score *= _place_factor(page, roots, entries)
+    if not dated and undated_evidence(entries) + _figures(page, items, entries) < MIN_EVIDENCE:
+        score *= _DOUBTFUL
+    return score
 
 
-def _undated_factor(entries: Sequence[PageEntry]) -> float:
-    """Three or four cards without a date, names of a word or two and people are what a site offers, not its news."""
-    few = len(entries) < _MIN_UNDATED
-    names = sum(title_length(entry.title) for entry in entries) < _MIN_LENGTH * len(entries)
-    if 2 * sum(_NUMBERED.search(urlsplit(entry.url).path) is not None for entry in entries) > len(entries):
-        names = False  # wares and houses have such names, and numbers
-    people = 2 * sum(_PEOPLE.search(urlsplit(entry.url).path) is not None for entry in entries) > len(entries)
-    people = people and sum(len(entry.title) for entry in entries) < _FULL_NAME * len(entries)
-    return (_FEW_FACTOR if few else 1.0) * (_NAMES_FACTOR if names else 1.0) * (_PEOPLE_FACTOR if people else 1.0)
+def undated_evidence(entries: Sequence[PageEntry]) -> float:
+    """How much speaks for a list that grows, where no entry has a date: its size, titles, pictures and addresses.
+
+    What a site offers for good, such as services, features and people, has few, short titles and plain addresses.
+    """
+    count, urls = len(entries), [entry.url for entry in entries]
+    size = min(1.5, max(-0.5, (count - 4) / 3))
+    length = sum(title_length(entry.title) for entry in entries) / count
+    titles = min(2.0, max(-1.0, (length - 20) / 8))
+    pictured = _most(entry.image is not None and not is_icon(entry.image) for entry in entries)
+    numbered = _most(_NUMBERED.search(urlsplit(url).path) is not None for url in urls)
+    numbered = numbered or (len({urlsplit(url).netloc for url in urls}) == 1 and common_shape(urls) != "")
+    explained = _most(bool(entry.teaser) for entry in entries)
+    unlikely = _most(entry.title.endswith(_QUESTION_ENDS) for entry in entries) or _most(map(is_picture, urls))
+    marks = 0.75 * pictured + numbered if pictured or numbered else _BARE
+    return size + titles + marks - 0.4 * explained - 2 * unlikely
+
+
+def _most(answers: Iterable[bool]) -> bool:
+    known = list(answers)
+    return 2 * sum(known) > len(known)
+
+
+def _figures(page: PageDocument, items: Sequence[Item], entries: Sequence[PageEntry]) -> float:
+    """Whether the items tell numbers of their own, such as prices and replies, or ways to reach somebody."""
+    texts = [" ".join(page.text(start) for start, _ in item.spans) for item in items]
+    told = [_FIGURE.findall(text.replace(entry.title, "")) for text, entry in zip(texts, entries, strict=False)]
+    hrefs = [[page.attribute(number, "href") for number in item.numbers] for item in items]
+    if _most(any(href.startswith(("mailto:", "tel:")) for href in some) for some in hrefs):
+        return -2.0
+    varied = len({tuple(figures) for figures in told if figures})
+    return 1.0 if 2 * varied > len(items) else 0.0
 
 
 def content_score(entries: Sequence[PageEntry]) -> float:

@@ -11,7 +11,14 @@ from reedbed.domain.times import Instant
 from reedbed.ingest.article.extract import blocked_reason, is_error_title
 from reedbed.ingest.article.metadata import read_metadata
 from reedbed.ingest.page_feeds.dates import DateReader, day_order
-from reedbed.ingest.page_feeds.detection import MIN_SCORE, DetectedList, content_score, detect_lists
+from reedbed.ingest.page_feeds.detection import (
+    MIN_EVIDENCE,
+    MIN_SCORE,
+    DetectedList,
+    content_score,
+    detect_lists,
+    undated_evidence,
+)
 from reedbed.ingest.page_feeds.document import PageDocument, read_document
 from reedbed.ingest.page_feeds.recipe import recipe_for
 from reedbed.ingest.page_feeds.sources import SourceReader, is_article, news_sitemap
@@ -29,7 +36,7 @@ _CONSENT = re.compile(
     re.IGNORECASE,
 )
 _SHORT_PAGE = 1_500
-_MIN_PARAGRAPH, _MIN_ARTICLE = 80, 900
+_MIN_PARAGRAPH, _MIN_TEXT, _MIN_ARTICLE = 80, 600, 900
 """Characters."""
 
 
@@ -50,29 +57,56 @@ def find_lists(body: bytes, url: str, *, now: Instant, content_type: str | None 
 
 def read_lists(page: PageDocument, now: Instant) -> list[PageList]:
     dates = date_reader(page, now)
-    detected = _outside_article(page, detect_lists(page, dates))
+    detected = detect_lists(page, dates)
+    beside = _beside_text(page, detected)
+    # What stands beside a text is no list of the page, in data for programs as little as in markup.
+    related = {entry.key for one in beside for entry in one.entries}
+    detected = [one for one in detected if one not in beside]
     found = [PageList(one.entries, recipe_for(page, one), one.score) for one in detected]
-    given = [replace(one, score=content_score(one.entries)) for one in SourceReader(page, dates).lists()]
+    given = [replace(one, score=_given_score(one.entries)) for one in SourceReader(page, dates).lists()]
+    given = [one for one in given if 2 * sum(entry.key in related for entry in one.entries) <= len(one.entries)]
     given = sorted((one for one in given if one.score >= MIN_SCORE), key=lambda one: -one.score)
     for one in given:
         found = _with_given(found, one, detected)
     return sorted(found, key=lambda one: -one.score)
 
 
-def _outside_article(page: PageDocument, detected: list[DetectedList]) -> list[DetectedList]:
-    """Leave out the lists before and behind the text of an article: related ones, the latest of the site."""
-    if not is_article(page):
-        return detected
-    paragraphs: defaultdict[int, int] = defaultdict(int)
+def _given_score(entries: Sequence[PageEntry]) -> float:
+    dated = any(entry.published is not None for entry in entries)
+    return content_score(entries) * (1.0 if dated or undated_evidence(entries) >= MIN_EVIDENCE - 1 else 0.1)
+
+
+def _beside_text(page: PageDocument, detected: Sequence[DetectedList]) -> list[DetectedList]:
+    """The lists beside a text that is longer than they are: related articles, the latest of the site."""
+    blocks: defaultdict[int, list[int]] = defaultdict(list)
     for number, tag in enumerate(page.tags):
-        if tag == "p" and len(text := page.text(number)) >= _MIN_PARAGRAPH:
-            paragraphs[page.parents[number]] += len(text)
-    block, length = max(paragraphs.items(), key=lambda one: one[1], default=(0, 0))
-    if length < _MIN_ARTICLE:
-        return detected
-    return [
-        one for one in detected if any(page.contains(root, block) or page.contains(block, root) for root in one.roots)
-    ]
+        if tag == "p" and len(page.text(number)) >= _MIN_PARAGRAPH and not _is_linked(page, number):
+            blocks[page.parents[number]].append(number)
+    if not blocks:
+        return []
+    block = max(blocks, key=lambda above: sum(len(page.text(number)) for number in blocks[above]))
+    is_one = is_article(page)
+    return [one for one in detected if _is_beside(page, one, block, blocks[block], is_article=is_one)]
+
+
+def _is_beside(
+    page: PageDocument, one: DetectedList, block: int, paragraphs: Sequence[int], *, is_article: bool
+) -> bool:
+    spans = [span for item in one.items for span in item.spans]
+    outside = sum(
+        len(page.text(number)) for number in paragraphs if not any(start <= number < end for start, end in spans)
+    )
+    if is_article and outside >= _MIN_ARTICLE and not any(page.contains(block, root) for root in one.roots):
+        return True
+    length = sum(len(page.text(start)) for start, _ in spans)
+    dated = any(entry.published is not None for entry in one.entries)
+    return outside >= _MIN_TEXT and outside > length * (2 if dated else 1)
+
+
+def _is_linked(page: PageDocument, number: int) -> bool:
+    """Whether most of a paragraph is links."""
+    links = page.links_in(number, page.ends[number])
+    return 2 * sum(len(link.text) for link in links) > len(page.text(number))
 
 
 def date_reader(page: PageDocument, now: Instant) -> DateReader:

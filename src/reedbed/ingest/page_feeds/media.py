@@ -47,6 +47,14 @@ def image_of(page: PageDocument, numbers: Iterable[int]) -> str | None:
     return None
 
 
+def is_picture(url: str) -> bool:
+    return url.partition("?")[0].lower().endswith((".jpg", ".jpeg", ".png", ".webp", ".avif", ".gif", ".svg"))
+
+
+def is_icon(url: str) -> bool:
+    return url.partition("?")[0].lower().endswith(".svg")
+
+
 def _is_of_person(page: PageDocument, number: int) -> bool:
     above = (page.ancestor(number, levels) for levels in (1, 2))
     return any(page.tags[one] == "a" and _PERSON.search(page.attribute(one, "href")) for one in above if one >= 0)
