@@ -482,11 +482,11 @@ def _most(answers: Iterable[bool]) -> bool:
 def _figures(page: PageDocument, items: Sequence[Item], entries: Sequence[PageEntry]) -> float:
     """Whether the items tell numbers of their own, such as prices and replies, or ways to reach somebody."""
     texts = [" ".join(page.text(start) for start, _ in item.spans) for item in items]
-    told = [_FIGURE.findall(text.replace(entry.title, "")) for text, entry in zip(texts, entries, strict=False)]
+    found = [_FIGURE.findall(text.replace(entry.title, "")) for text, entry in zip(texts, entries, strict=False)]
     hrefs = [[page.attribute(number, "href") for number in item.numbers] for item in items]
     if _most(any(href.startswith(("mailto:", "tel:")) for href in some) for some in hrefs):
         return -2.0
-    varied = len({tuple(figures) for figures in told if figures})
+    varied = len({tuple(figures) for figures in found if figures})
     return 1.0 if 2 * varied > len(items) else 0.0
 
 

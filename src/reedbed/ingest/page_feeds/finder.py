@@ -58,13 +58,13 @@ def find_lists(body: bytes, url: str, *, now: Instant, content_type: str | None 
 def read_lists(page: PageDocument, now: Instant) -> list[PageList]:
     dates = date_reader(page, now)
     detected = detect_lists(page, dates)
-    beside = _beside_text(page, detected)
-    # What stands beside a text is no list of the page, in data for programs as little as in markup.
-    related = {entry.key for one in beside for entry in one.entries}
-    detected = [one for one in detected if one not in beside]
+    related = _related_lists(page, detected)
+    # What is related to a text is no list of the page, in data for programs as little as in markup.
+    keys = {entry.key for one in related for entry in one.entries}
+    detected = [one for one in detected if one not in related]
     found = [PageList(one.entries, recipe_for(page, one), one.score) for one in detected]
     given = [replace(one, score=_given_score(one.entries)) for one in SourceReader(page, dates).lists()]
-    given = [one for one in given if 2 * sum(entry.key in related for entry in one.entries) <= len(one.entries)]
+    given = [one for one in given if 2 * sum(entry.key in keys for entry in one.entries) <= len(one.entries)]
     given = sorted((one for one in given if one.score >= MIN_SCORE), key=lambda one: -one.score)
     for one in given:
         found = _with_given(found, one, detected)
@@ -76,8 +76,8 @@ def _given_score(entries: Sequence[PageEntry]) -> float:
     return content_score(entries) * (1.0 if dated or undated_evidence(entries) >= MIN_EVIDENCE - 1 else 0.1)
 
 
-def _beside_text(page: PageDocument, detected: Sequence[DetectedList]) -> list[DetectedList]:
-    """The lists beside a text that is longer than they are: related articles, the latest of the site."""
+def _related_lists(page: PageDocument, detected: Sequence[DetectedList]) -> list[DetectedList]:
+    """The lists around a text that is longer than they are: related articles, the latest of the site."""
     blocks: defaultdict[int, list[int]] = defaultdict(list)
     for number, tag in enumerate(page.tags):
         if tag == "p" and len(page.text(number)) >= _MIN_PARAGRAPH and not _is_linked(page, number):
@@ -86,10 +86,10 @@ def _beside_text(page: PageDocument, detected: Sequence[DetectedList]) -> list[D
         return []
     block = max(blocks, key=lambda above: sum(len(page.text(number)) for number in blocks[above]))
     is_one = is_article(page)
-    return [one for one in detected if _is_beside(page, one, block, blocks[block], is_article=is_one)]
+    return [one for one in detected if _is_related(page, one, block, blocks[block], is_article=is_one)]
 
 
-def _is_beside(
+def _is_related(
     page: PageDocument, one: DetectedList, block: int, paragraphs: Sequence[int], *, is_article: bool
 ) -> bool:
     spans = [span for item in one.items for span in item.spans]
