@@ -286,7 +286,7 @@ async def _read(harness: RuntimeHarness) -> None:
 
 async def _write(harness: RuntimeHarness, unread: list[int]) -> None:
     async with harness.runtime.db.write() as tx:
-        await reading.read(tx, 2, [unread.pop()])
+        await reading.mark_read(tx, 2, [unread.pop()])
 
 
 def _engines() -> Sequence[str]:

@@ -39,7 +39,7 @@ async def followed(harness: RuntimeHarness, site: FeedSite, *titles: str, people
 
 async def read(harness: RuntimeHarness, user_id: int, *titles: str) -> None:
     async with harness.runtime.db.write() as tx:
-        await reading.read(tx, user_id, [await entry(harness, title) for title in titles])
+        await reading.mark_read(tx, user_id, [await entry(harness, title) for title in titles])
 
 
 async def entry(harness: RuntimeHarness, title: str) -> int:

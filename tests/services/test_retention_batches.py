@@ -45,7 +45,7 @@ async def two_read(harness: RuntimeHarness, site: FeedSite) -> tuple[int, list[i
     await harness.check()
     ids = await harness.column("SELECT id FROM entries ORDER BY id")
     async with harness.runtime.db.write() as tx:
-        await reading.read(tx, user, ids)
+        await reading.mark_read(tx, user, ids)
     return user, ids
 
 

@@ -119,11 +119,11 @@ class Library:
 
     async def read(self, user: int, *entry_ids: int) -> None:
         async with self.db.write() as tx:
-            await reading.read(tx, user, list(entry_ids))
+            await reading.mark_read(tx, user, list(entry_ids))
 
     async def unread_again(self, user: int, *entry_ids: int) -> None:
         async with self.db.write() as tx:
-            await reading.unread_again(tx, user, list(entry_ids))
+            await reading.mark_unread(tx, user, list(entry_ids))
 
     async def forget(self, entry: int) -> None:
         async with self.db.write() as tx:

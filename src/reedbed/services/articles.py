@@ -34,7 +34,8 @@ from reedbed.ingest.article.selectors import check_selector
 from reedbed.ingest.discovery import urls_from_typed
 from reedbed.services.email import texts_of
 from reedbed.services.entries import change_entry
-from reedbed.services.jobs import Done, Later, try_again
+from reedbed.services.jobs import Done, Later, try_again, wake_jobs
+from reedbed.services.live import publish_subscriptions
 from reedbed.services.refresh.check import host_slot
 from reedbed.services.refresh.diff import words_of
 from reedbed.services.rules.match import ARTICLES_JOB
@@ -228,7 +229,7 @@ async def _save_selectors(runtime: Runtime, user: User, subscription_id: int, se
         entry_ids = await articles.read_before(tx, subscription.feed.id, limit=REFETCH_LIMIT)
         if entry_ids:
             await jobs.add(tx, ARTICLES_JOB, {"entry_ids": list(entry_ids)}, now=now)
-    await runtime.bus.publish(ChangeEvent("wake", data={"for": "jobs"}))
+    await wake_jobs(runtime)
 
 
 def _check_selectors(selectors: ArticleSelectors) -> None:
@@ -262,7 +263,7 @@ async def save_page(runtime: Runtime, user_id: int, typed: str, title: str = "")
         feed_id, subscribed = await _own_feed(tx, user_id, feed_title, runtime.now())
         entry_id = await _store_page(tx, runtime.now(), user_id, _row(feed_id, url, normalized, title, runtime.now()))
     if subscribed:
-        await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
+        await publish_subscriptions(runtime, user_id)
     if entry_id is None:  # the same page was saved concurrently
         return await save_page(runtime, user_id, typed, title)
     await runtime.bus.publish(_entry_event("new_entry", feed_id, entry_id))

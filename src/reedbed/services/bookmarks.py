@@ -4,10 +4,10 @@ from collections.abc import AsyncGenerator
 
 from reedbed.domain.bookmarks import Bookmark, Snapshot
 from reedbed.domain.errors import Conflict, NotFound
-from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.services import interest
 from reedbed.services.entries import NO_SUCH_ENTRY
+from reedbed.services.live import publish_change
 from reedbed.services.runtime import Runtime
 from reedbed.store import bookmarks
 from reedbed.store.entries import read as entry_texts
@@ -38,7 +38,7 @@ async def bookmark_entry(runtime: Runtime, user_id: int, entry_id: int) -> Saved
             raise Conflict("There can be at most %(limit)s bookmarks. Delete some first.", limit=MAX_BOOKMARKS)
         bookmark = await bookmarks.put(tx, user_id, snapshot, runtime.now())
         await interest.learn(runtime, tx, user_id, [entry_id], "saved")
-    await _publish_change(runtime, user_id, bookmark.row.entry_id)
+    await publish_change(runtime, user_id, "bookmarks", bookmark.row.entry_id)
     return SavedBookmark(bookmark, new=not existing)
 
 
@@ -54,7 +54,7 @@ async def delete_bookmark(runtime: Runtime, user_id: int, bookmark_id: int) -> N
     bookmark = await get_bookmark(runtime, user_id, bookmark_id)
     async with runtime.db.write() as tx:
         await bookmarks.remove(tx, user_id, bookmark_id)
-    await _publish_change(runtime, user_id, bookmark.row.entry_id)
+    await publish_change(runtime, user_id, "bookmarks", bookmark.row.entry_id)
 
 
 async def iter_bookmarks(runtime: Runtime, user_id: int) -> AsyncGenerator[Bookmark]:
@@ -68,8 +68,3 @@ async def iter_bookmarks(runtime: Runtime, user_id: int) -> AsyncGenerator[Bookm
         if len(batch) < BATCH_SIZE:
             return
         before = batch[-1].row.id
-
-
-async def _publish_change(runtime: Runtime, user_id: int, entry_id: int | None) -> None:
-    ids = [] if entry_id is None else [str(entry_id)]
-    await runtime.bus.publish(ChangeEvent("state_changed", user_id=user_id, data={"what": "bookmarks", "ids": ids}))

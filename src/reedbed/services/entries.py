@@ -195,11 +195,11 @@ async def _learn(runtime: Runtime, tx: Tx, user_id: int, entry_id: int, change: 
 async def _set_read(runtime: Runtime, tx: Tx, user_id: int, entry_id: int, read: bool | None) -> list[int]:
     """Return the entries that were marked, with what the entry repeats."""
     if read:
-        together = await reading.read(tx, user_id, [entry_id])
+        together = await reading.mark_read(tx, user_id, [entry_id])
         await marks.record_reads(tx, user_id, [entry_id], runtime.now())
         return together
     if read is not None:
-        await reading.unread_again(tx, user_id, [entry_id])
+        await reading.mark_unread(tx, user_id, [entry_id])
     return [entry_id]
 
 

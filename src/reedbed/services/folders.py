@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from reedbed.domain.errors import Conflict, NotFound
 from reedbed.domain.folders import FolderRow, check_place, folder_name, reordered
-from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import UNSET, Unset
 from reedbed.domain.subscriptions import check_muted_until
 from reedbed.domain.summaries import check_summary_words
 from reedbed.domain.times import Instant
+from reedbed.services.live import publish_subscriptions
 from reedbed.services.refresh.check import request_refresh
 from reedbed.services.runtime import Runtime
 from reedbed.store import folders, subscriptions, visibility
@@ -26,7 +26,7 @@ async def create_folder(runtime: Runtime, user_id: int, name: str, parent_id: in
         check_place(rows, parent_id)
         _check_name_is_free(rows, normalized, parent_id)
         folder = await folders.add(tx, user_id, normalized, parent_id, runtime.now())
-    await _publish_change(runtime, user_id)
+    await publish_subscriptions(runtime, user_id)
     return folder
 
 
@@ -56,7 +56,7 @@ async def change_folder(
         check_place(rows, changed.parent_id, folder_id)
         _check_name_is_free(rows, changed.name, changed.parent_id, except_id=folder_id)
         await folders.change(tx, user_id, changed)
-    await _publish_change(runtime, user_id)
+    await publish_subscriptions(runtime, user_id)
     return changed
 
 
@@ -64,14 +64,14 @@ async def reorder_folders(runtime: Runtime, user_id: int, parent_id: int | None,
     async with runtime.db.write() as tx:
         rows = await _lock_and_list(tx, user_id)
         await folders.place(tx, user_id, reordered(rows, parent_id, ids))
-    await _publish_change(runtime, user_id)
+    await publish_subscriptions(runtime, user_id)
 
 
 async def delete_folder(runtime: Runtime, user_id: int, folder_id: int) -> None:
     async with runtime.db.write() as tx:
         folder = _require_folder(await _lock_and_list(tx, user_id), folder_id)
         await folders.remove(tx, user_id, folder)
-    await _publish_change(runtime, user_id)
+    await publish_subscriptions(runtime, user_id)
 
 
 async def mute_folder(runtime: Runtime, user_id: int, folder_id: int, until: Instant | None) -> None:
@@ -79,7 +79,7 @@ async def mute_folder(runtime: Runtime, user_id: int, folder_id: int, until: Ins
     async with runtime.db.write() as tx:
         feed_ids = await _feeds_in(tx, user_id, folder_id)
         await subscriptions.mute(tx, user_id, feed_ids, check_muted_until(until, runtime.now()))
-    await _publish_change(runtime, user_id)
+    await publish_subscriptions(runtime, user_id)
 
 
 async def refresh_folder(runtime: Runtime, user_id: int, folder_id: int) -> int:
@@ -102,7 +102,7 @@ async def file_in_new_folder(runtime: Runtime, user_id: int, subscription_id: in
         folder_id = await find_or_create_path(tx, runtime, user_id, (name,))
         if folder_id is not None:
             await subscriptions.move_to_folder(tx, user_id, subscription_id, folder_id)
-    await _publish_change(runtime, user_id)
+    await publish_subscriptions(runtime, user_id)
 
 
 async def find_or_create_path(tx: Tx, runtime: Runtime, user_id: int, path: Sequence[str]) -> int | None:
@@ -142,7 +142,3 @@ def _check_name_is_free(
 ) -> None:
     if any(row.name == name and row.parent_id == parent_id and row.id != except_id for row in rows):
         raise Conflict("A folder with this name already exists", field="name")
-
-
-async def _publish_change(runtime: Runtime, user_id: int) -> None:
-    await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))

@@ -13,10 +13,10 @@ from reedbed.domain.highlights import (
     check_passage,
     occurs,
 )
-from reedbed.domain.live import ChangeEvent
 from reedbed.ingest.text import clean_text
 from reedbed.services import interest
 from reedbed.services.entries import NO_SUCH_ENTRY
+from reedbed.services.live import publish_change
 from reedbed.services.runtime import Runtime
 from reedbed.store import highlights
 from reedbed.store.entries import read as entry_texts
@@ -48,7 +48,7 @@ async def create_highlight(
             tx, user_id, source, passage, runtime.now(), note=normalized_note, color=known_color
         )
         await interest.learn(runtime, tx, user_id, [entry_id], "highlighted")
-    await _publish_change(runtime, user_id, highlight)
+    await publish_change(runtime, user_id, "highlights", highlight.entry_id)
     return highlight
 
 
@@ -76,7 +76,7 @@ async def change_highlight(
         )
     if changed is None:
         raise NotFound(NO_SUCH)
-    await _publish_change(runtime, user_id, changed)
+    await publish_change(runtime, user_id, "highlights", changed.entry_id)
     return changed
 
 
@@ -93,7 +93,7 @@ async def delete_highlight(runtime: Runtime, user_id: int, highlight_id: int) ->
     highlight = await get_highlight(runtime, user_id, highlight_id)
     async with runtime.db.write() as tx:
         await highlights.remove(tx, user_id, highlight_id)
-    await _publish_change(runtime, user_id, highlight)
+    await publish_change(runtime, user_id, "highlights", highlight.entry_id)
 
 
 async def every_highlight(runtime: Runtime, user_id: int) -> AsyncGenerator[Highlight]:
@@ -136,8 +136,3 @@ async def highlights_of_entry(runtime: Runtime, user_id: int, entry_id: int) -> 
 def _check_occurs(passage: Passage, entry: EntryText) -> None:
     if not occurs(passage, clean_text(entry.content), clean_text(entry.feed_content), entry.title):
         raise Invalid("This passage is not in the entry's text", field="quote")
-
-
-async def _publish_change(runtime: Runtime, user_id: int, highlight: Highlight) -> None:
-    ids = [] if highlight.entry_id is None else [str(highlight.entry_id)]
-    await runtime.bus.publish(ChangeEvent("state_changed", user_id=user_id, data={"what": "highlights", "ids": ids}))

@@ -192,5 +192,16 @@ async def publish_states(runtime: Runtime, user_id: int, entry_ids: Sequence[int
     await publish_counts(runtime, user_id)
 
 
+async def publish_change(runtime: Runtime, user_id: int, what: str, entry_id: int | None = None) -> None:
+    """Something else of the user has changed, perhaps in an entry: rules, bookmarks, highlights …"""
+    data: dict[str, object] = {"what": what, "ids": [] if entry_id is None else [str(entry_id)]}
+    await runtime.bus.publish(ChangeEvent("state_changed", user_id=user_id, data=data))
+
+
+async def publish_subscriptions(runtime: Runtime, user_id: int) -> None:
+    """The user's feeds, folders or their settings have changed."""
+    await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
+
+
 async def publish_counts(runtime: Runtime, user_id: int) -> None:
     await runtime.bus.publish(ChangeEvent("counts", user_id=user_id))

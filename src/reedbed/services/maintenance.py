@@ -8,13 +8,13 @@ from reedbed.domain.books import RETENTION as BOOKS_RETENTION
 from reedbed.domain.errors import Unavailable
 from reedbed.domain.listening import MAX_KEPT as SPEECH_KEPT
 from reedbed.domain.listening import RETENTION as SPEECH_RETENTION
-from reedbed.domain.live import ChangeEvent
 from reedbed.domain.questions import ASKED_AGAIN_AFTER
 from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY, HOUR, MINUTE, Millis
 from reedbed.domain.translations import BLOCKS_RETENTION
 from reedbed.services.jobs import run_every
+from reedbed.services.live import publish_subscriptions
 from reedbed.services.read_state import delete_expired_undo, recount_everyone
 from reedbed.services.refresh.notify import enqueue_broken_lists
 from reedbed.services.runtime import Runtime
@@ -159,7 +159,7 @@ async def unmute_due(runtime: Runtime) -> int:
     async with runtime.db.write() as tx:
         users = await subscriptions.unmute_due(tx, runtime.now())
     for user_id in users:
-        await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
+        await publish_subscriptions(runtime, user_id)
     return len(users)
 
 

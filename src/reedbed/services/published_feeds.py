@@ -7,12 +7,12 @@ from html import escape
 from reedbed.domain.articles import content_for_programs
 from reedbed.domain.digests import Digest, digest_html, digest_title
 from reedbed.domain.errors import Conflict, NotFound, TooMany
-from reedbed.domain.live import ChangeEvent
 from reedbed.domain.published_feeds import PublishedFeed, PublishedView, check_feed_name
 from reedbed.domain.records import record
 from reedbed.domain.stories.story import StorySummary
 from reedbed.domain.times import HOUR
 from reedbed.domain.users import Allowance
+from reedbed.services.live import publish_change
 from reedbed.services.runtime import Runtime
 from reedbed.services.search.find import search_entries
 from reedbed.services.security import new_token, token_hash
@@ -54,7 +54,7 @@ async def publish_view(runtime: Runtime, user_id: int, name: str, view: Publishe
         if await published_feeds.count(tx, user_id) >= MAX_PUBLISHED:
             raise Conflict("There can be at most %(limit)s published feeds. Delete some first.", limit=MAX_PUBLISHED)
         feed = await published_feeds.add(tx, user_id, normalized, view, token_hash=token_hash(token), now=runtime.now())
-    await _publish_change(runtime, user_id)
+    await publish_change(runtime, user_id, "published_feeds")
     return OpenedFeed(feed, token)
 
 
@@ -67,7 +67,7 @@ async def rename_published(runtime: Runtime, user_id: int, feed_id: int, name: s
     normalized = check_feed_name(name)
     async with runtime.db.write() as tx:
         changed = _require_feed(await published_feeds.rename(tx, user_id, feed_id, normalized))
-    await _publish_change(runtime, user_id)
+    await publish_change(runtime, user_id, "published_feeds")
     return changed
 
 
@@ -76,7 +76,7 @@ async def renew_published(runtime: Runtime, user_id: int, feed_id: int) -> Opene
     token = new_token()
     async with runtime.db.write() as tx:
         changed = _require_feed(await published_feeds.renew(tx, user_id, feed_id, token_hash=token_hash(token)))
-    await _publish_change(runtime, user_id)
+    await publish_change(runtime, user_id, "published_feeds")
     return OpenedFeed(changed, token)
 
 
@@ -84,7 +84,7 @@ async def undo_last(runtime: Runtime, user_id: int, feed_id: int) -> None:
     async with runtime.db.write() as tx:
         if not await published_feeds.remove(tx, user_id, feed_id):
             raise NotFound(NO_SUCH)
-    await _publish_change(runtime, user_id)
+    await publish_change(runtime, user_id, "published_feeds")
 
 
 async def read_publication(runtime: Runtime, token: str) -> Publication:
@@ -259,8 +259,3 @@ def _require_feed(feed: PublishedFeed | None) -> PublishedFeed:
     if feed is None:
         raise NotFound(NO_SUCH)
     return feed
-
-
-async def _publish_change(runtime: Runtime, user_id: int) -> None:
-    data = {"what": "published_feeds", "ids": list[str]()}
-    await runtime.bus.publish(ChangeEvent("state_changed", user_id=user_id, data=data))

@@ -76,9 +76,9 @@ async def change_entries(
             await stars.unmute(tx, user_id, entry_ids)
         together = entry_ids
         if change.read:
-            together = await reading.read(tx, user_id, entry_ids)
+            together = await reading.mark_read(tx, user_id, entry_ids)
         elif change.read is not None:
-            await reading.unread_again(tx, user_id, entry_ids)
+            await reading.mark_unread(tx, user_id, entry_ids)
         if change.starred is not None:
             await _set_mark(runtime, tx, user_id, "starred", entry_ids, on=change.starred)
         if change.later is not None:

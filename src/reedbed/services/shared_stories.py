@@ -4,12 +4,12 @@ import asyncio
 from dataclasses import replace
 
 from reedbed.domain.errors import Conflict, NotFound, TooMany
-from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.shared_stories import MAX_REPORTS, SharedStory, StoryCopy, copy_story
 from reedbed.domain.stories.story import Story
 from reedbed.domain.times import HOUR
 from reedbed.domain.users import Allowance
+from reedbed.services.live import publish_change
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import new_token, token_hash
 from reedbed.services.stories import MAX_COMPARED, NO_SUCH_STORY, compare_outlets
@@ -41,7 +41,7 @@ async def share_story(runtime: Runtime, user_id: int, story_id: int) -> NewShare
                 "There can be at most %(limit)s shared stories. Remove some first.", limit=MAX_SHARED_STORIES
             )
         story = await shared_stories.add(tx, user_id, copy, token_hash=token_hash(token), now=runtime.now())
-    await _publish_change(runtime, user_id)
+    await publish_change(runtime, user_id, "published_feeds")
     return NewSharedStory(story, token)
 
 
@@ -65,7 +65,7 @@ async def take_back(runtime: Runtime, user_id: int, shared_id: int) -> None:
     async with runtime.db.write() as tx:
         if not await shared_stories.remove(tx, user_id, shared_id):
             raise NotFound(NO_SUCH_COPY)
-    await _publish_change(runtime, user_id)
+    await publish_change(runtime, user_id, "published_feeds")
 
 
 async def read_shared(runtime: Runtime, token: str) -> tuple[SharedStory, StoryCopy]:
@@ -87,8 +87,3 @@ async def _touch(runtime: Runtime, story: SharedStory) -> None:
     if story.last_used_at is None or story.last_used_at <= now - TOUCH_EVERY:
         async with runtime.db.write() as tx:
             await shared_stories.touch(tx, story.id, now)
-
-
-async def _publish_change(runtime: Runtime, user_id: int) -> None:
-    data = {"what": "published_feeds", "ids": list[str]()}
-    await runtime.bus.publish(ChangeEvent("state_changed", user_id=user_id, data=data))

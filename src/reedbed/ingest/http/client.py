@@ -332,7 +332,7 @@ class Fetcher:
         return replace(status_failure(status), hints=headers)
 
     def _failure(self, error: Exception, state: "_RequestState") -> Failed:
-        from reedbed.ingest.http.errors import describe
+        from reedbed.ingest.http.connector import describe
 
         failure = describe(error, state.host, limit=state.limit)
         if failure is None:

@@ -79,7 +79,7 @@ class HttpCaller(Fetcher):
             if deadline.expired():
                 params = {"host": target.host, "seconds": f"{self._timeout:g}"}
                 return Failed(TEMPORARY, Failure(FailureCode.NO_ANSWER_IN_TIME, params))
-            from reedbed.ingest.http.errors import describe
+            from reedbed.ingest.http.connector import describe
 
             failure = describe(error, target.host, limit=MAX_BYTES)
             if failure is None:

@@ -140,13 +140,6 @@ async def wait_for_book(runtime: Runtime, user_id: int, book_id: int, seconds: f
 # --- The file
 
 
-async def open_book(runtime: Runtime, user_id: int, book_id: int) -> tuple[Book, AsyncGenerator[bytes]]:
-    book = await get_book(runtime, user_id, book_id)
-    if book.status != "ready":
-        raise NotFound(NO_SUCH)
-    return book, read_book(runtime, book)
-
-
 async def read_book(runtime: Runtime, book: Book, first: int = 0, last: int | None = None) -> AsyncGenerator[bytes]:
     """Its bytes, or those of a range, a part at a time."""
     end = book.length if last is None else last + 1

@@ -45,6 +45,7 @@ from reedbed.services.ai import ModelUnavailable, admit_call, book
 from reedbed.services.email import texts_for
 from reedbed.services.jobs import Done, Later
 from reedbed.services.listening.manage import NO_SUCH, ShownText, may_read_aloud, shown_text
+from reedbed.services.live import publish_subscriptions
 from reedbed.services.runtime import Runtime
 from reedbed.services.users import preferences_of
 from reedbed.store import ai, digests, listening, search, subscriptions, users
@@ -303,7 +304,7 @@ async def _store(runtime: Runtime, user: User, made: Spoken, url: str, content: 
         entry_id = await _store_entry(tx, user.id, feed_id, made, url, now)
         await listening.finish(tx, replace(made, entry_id=entry_id), characters)
     if is_new:
-        await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user.id))
+        await publish_subscriptions(runtime, user.id)
 
 
 async def _own_feed(tx: Tx, user: User, title: str, now: Instant) -> tuple[int, bool]:

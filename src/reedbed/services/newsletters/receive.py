@@ -47,7 +47,7 @@ from reedbed.ingest.mail.html import (
     used,
 )
 from reedbed.ingest.mail.message import media_type
-from reedbed.services.live import hide_muted
+from reedbed.services.live import hide_muted, publish_subscriptions
 from reedbed.services.refresh.diff import words_of
 from reedbed.services.rules.match import RuleForecast, apply_rules_to_new, evaluate_new_entries, muted_by_user
 from reedbed.services.runtime import Runtime
@@ -300,7 +300,7 @@ async def _store_for(
     async with runtime.db.write() as tx:
         entry_id = await _write(tx, runtime.now(), reader, row, arrival, forecast)
     if target.followed_anew:
-        await runtime.bus.publish(ChangeEvent("subscriptions", user_id=reader.user_id))
+        await publish_subscriptions(runtime, reader.user_id)
     if entry_id is None:
         return "known"
     data = {"feed_id": str(target.feed_id), "ids": [str(entry_id)]}

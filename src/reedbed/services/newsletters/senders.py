@@ -7,11 +7,11 @@ import structlog
 from reedbed.domain.email import Email, NotSent, known_as
 from reedbed.domain.errors import Conflict, Invalid, NotFound
 from reedbed.domain.failures import Failure, FailureCode
-from reedbed.domain.live import ChangeEvent
 from reedbed.domain.newsletters import MAX_ADDRESSES, IngestAddress, Sender, check_name, parse_mailto, sender_key
 from reedbed.domain.refresh.outcomes import TEMPORARY, Failed, is_retryable
 from reedbed.domain.times import DAY, HOUR, Instant
 from reedbed.services.jobs import Done, Later, try_again
+from reedbed.services.live import publish_subscriptions
 from reedbed.services.runtime import Runtime
 from reedbed.store import jobs, subscriptions
 from reedbed.store.engine.database import Tx
@@ -62,7 +62,7 @@ async def resume_sender(runtime: Runtime, user_id: int, sender_id: int) -> Sende
         await inbound.set_blocked(tx, user_id, sender_id, None)
         if sender.feed_id is not None:
             await _resubscribe(tx, runtime.now(), user_id, sender.feed_id)
-    await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
+    await publish_subscriptions(runtime, user_id)
     return await get_sender(runtime, user_id, sender_id)
 
 

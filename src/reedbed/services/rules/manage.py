@@ -32,7 +32,7 @@ from reedbed.domain.users import Allowance
 from reedbed.domain.webhooks import WebhookEvent
 from reedbed.services.email import texts_for
 from reedbed.services.jobs import Done, Later, enqueue, pace, report_job_progress, try_again
-from reedbed.services.live import publish_counts, publish_states
+from reedbed.services.live import publish_change, publish_counts, publish_states
 from reedbed.services.push import enqueue_push_notes
 from reedbed.services.rules.match import (
     RULES_JOB,
@@ -179,7 +179,7 @@ async def _match_and_apply(
     silent = [outcome.entry_id for outcome in outcomes if outcome.effects.silent]
     async with runtime.db.write() as tx:
         if silent:
-            await reading.read(tx, user_id, silent)
+            await reading.mark_read(tx, user_id, silent)
         await set_states(tx, outcomes, runtime.now())
     await _publish_outcomes(runtime, user_id, outcomes)
     return outcomes
@@ -235,7 +235,7 @@ async def create_rule(runtime: Runtime, user_id: int, draft: RuleDraft) -> RuleR
         if len(await rules.of_user(tx, user_id)) >= MAX_RULES:
             raise Conflict("There can be at most %(limit)s rules. Delete some first.", limit=MAX_RULES)
         row = await rules.add(tx, user_id, rule, runtime.now())
-    await _publish_rules(runtime, user_id)
+    await publish_change(runtime, user_id, "rules")
     return row
 
 
@@ -249,7 +249,7 @@ async def change_rule(runtime: Runtime, user_id: int, rule_id: int, draft: RuleD
         if draft.actions is not None:
             await _check_targets(tx, user_id, changed.rule)
         await rules.change(tx, user_id, changed.rule)
-    await _publish_rules(runtime, user_id)
+    await publish_change(runtime, user_id, "rules")
     return changed
 
 
@@ -258,14 +258,14 @@ async def reorder_rules(runtime: Runtime, user_id: int, ids: Sequence[int]) -> N
         await rules.lock(tx, user_id)
         current_ids = [row.rule.id for row in await rules.of_user(tx, user_id)]
         await rules.place(tx, user_id, reordered(current_ids, ids))
-    await _publish_rules(runtime, user_id)
+    await publish_change(runtime, user_id, "rules")
 
 
 async def delete_rule(runtime: Runtime, user_id: int, rule_id: int) -> None:
     async with runtime.db.write() as tx:
         if not await rules.remove(tx, user_id, rule_id):
             raise NotFound(NO_SUCH)
-    await _publish_rules(runtime, user_id)
+    await publish_change(runtime, user_id, "rules")
 
 
 async def try_rule(runtime: Runtime, user_id: int, draft: RuleDraft) -> DryRun:
@@ -300,10 +300,6 @@ async def _check_targets(tx: Tx, user_id: int, rule: Rule) -> None:
     for action in rule.actions:
         if action.kind is ActionKind.SHARE and int(action.value) not in target_ids:
             raise Invalid("There is no such service.", field="value")
-
-
-async def _publish_rules(runtime: Runtime, user_id: int) -> None:
-    await runtime.bus.publish(ChangeEvent("state_changed", user_id=user_id, data={"what": "rules", "ids": []}))
 
 
 # --- Notices

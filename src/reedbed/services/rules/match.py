@@ -388,7 +388,7 @@ async def apply_rules_to_new(
 async def keep_unread_limits(tx: Tx, feed_ids: Sequence[int]) -> None:
     """Of feeds of which only the newest entries stay unread, mark the older ones read."""
     for user_id, feed_id, limit in await unread.over_limit(tx, feed_ids):
-        await reading.read(tx, user_id, await unread.beyond_limit(tx, user_id, feed_id, limit))
+        await reading.mark_read(tx, user_id, await unread.beyond_limit(tx, user_id, feed_id, limit))
 
 
 async def _silence_shorts(tx: Tx, new: NewRows, silent: Mapping[int, dict[int, set[int]]]) -> Mapping[int, set[int]]:

@@ -10,7 +10,6 @@ import structlog
 from reedbed.domain.errors import Conflict, Invalid, NotFound, Unavailable
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.feeds import check_login, check_password, check_username
-from reedbed.domain.live import ChangeEvent
 from reedbed.domain.page_feeds import PageRecipe
 from reedbed.domain.records import UNSET, Unset, record
 from reedbed.domain.refresh.outcomes import Outcome
@@ -31,6 +30,7 @@ from reedbed.domain.summaries import check_summary_words
 from reedbed.domain.text import clean_line
 from reedbed.domain.times import Instant, Millis
 from reedbed.domain.urls import feed_name, is_secret_url
+from reedbed.services.live import publish_subscriptions
 from reedbed.services.newsletters.senders import request_list_unsubscribe
 from reedbed.services.refresh.check import refresh_feed, release, reschedule, wake_worker
 from reedbed.services.refresh.write import OutcomeWriter
@@ -126,11 +126,11 @@ async def subscribe(runtime: Runtime, user_id: int, options: SubscribeOptions) -
         due = await _claim_for_first_check(tx, runtime, subscription) if first_outcome is not None else None
     runtime.metrics.subscriptions.add()
     # Publish before the first entries arrive: a live stream only forwards entries of feeds it knows about.
-    await _publish_subscriptions(runtime, user_id)
+    await _publish_and_wake(runtime, user_id)
     if due is not None and first_outcome is not None:
         await _store_first_check(runtime, due, first_outcome)
         subscription = await _get(runtime, user_id, subscription_id)
-        await _publish_subscriptions(runtime, user_id)
+        await _publish_and_wake(runtime, user_id)
     return subscription
 
 
@@ -226,7 +226,7 @@ async def change_subscription(
             await _change_address(tx, runtime.now(), user_id, updated, change)
         changed = await subscriptions.get(tx, user_id, subscription_id)
     assert changed is not None
-    await _publish_subscriptions(runtime, user_id)
+    await _publish_and_wake(runtime, user_id)
     if interval_changed:
         await wake_worker(runtime)
     return changed
@@ -243,7 +243,7 @@ async def unsubscribe(runtime: Runtime, user_id: int, subscription_id: int) -> N
         await _unsubscribe(tx, runtime.now(), user_id, current)
         if current.feed.kind == "mail":
             await request_list_unsubscribe(tx, runtime.now(), user_id, current.feed.id)
-    await _publish_subscriptions(runtime, user_id)
+    await _publish_and_wake(runtime, user_id)
 
 
 # --- Helpers
@@ -406,7 +406,7 @@ async def _unsubscribe(tx: Tx, now: Instant, user_id: int, current: Subscription
     await subscriptions.unsubscribe(tx, user_id, current.id, now)
     await unread.park(tx, user_id, current.feed.id)
     if orphans:
-        await reading.unread_again(tx, user_id, orphans)
+        await reading.mark_unread(tx, user_id, orphans)
 
 
 async def _read_repeated(tx: Tx, user_id: int, feed_id: int) -> None:
@@ -417,7 +417,7 @@ async def _read_repeated(tx: Tx, user_id: int, feed_id: int) -> None:
     arrived = await repeats.arriving(tx, await repeats.unread_of_feed(tx, user_id, feed_id), user_id)
     found = [repeated for repeated, _ in arrived]
     if found:
-        await reading.read(tx, user_id, [repeated.entry_id for repeated in found])
+        await reading.mark_read(tx, user_id, [repeated.entry_id for repeated in found])
         await repeats.add(tx, found)
 
 
@@ -494,6 +494,6 @@ async def _check_folders(tx: Tx, user_id: int, folder_ids: Sequence[int]) -> Non
         raise NotFound("There is no such folder")
 
 
-async def _publish_subscriptions(runtime: Runtime, user_id: int) -> None:
-    await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
+async def _publish_and_wake(runtime: Runtime, user_id: int) -> None:
+    await publish_subscriptions(runtime, user_id)
     await wake_worker(runtime)

@@ -18,7 +18,6 @@ import orjson
 
 from reedbed.domain.errors import Invalid, Unavailable
 from reedbed.domain.folders import ancestors
-from reedbed.domain.live import ChangeEvent
 from reedbed.domain.records import record
 from reedbed.domain.retention import removed_key
 from reedbed.domain.text import storable
@@ -41,7 +40,7 @@ from reedbed.domain.urls import normalize_url
 from reedbed.ingest.archives import is_archive, readable_members
 from reedbed.ingest.transfer import NothingStarred, read_miniflux, read_opml, read_starred
 from reedbed.services.folders import find_or_create_path
-from reedbed.services.live import publish_counts
+from reedbed.services.live import publish_counts, publish_subscriptions
 from reedbed.services.runtime import Runtime
 from reedbed.services.transfer.entries import Home, import_saved
 from reedbed.services.transfer.opml import duplicates, feed_url_key, listed_twice, opml_feeds, subscribe_lines
@@ -300,7 +299,7 @@ async def finish_import(runtime: Runtime, user_id: int, report: LibraryReport, i
     async with runtime.db.write() as tx:
         detail = {"source": report.source, "feeds": report.imported, "starred": report.starred}
         await users.record_event(tx, runtime.now(), "library_imported", user_id, detail)
-    await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
+    await publish_subscriptions(runtime, user_id)
     await publish_counts(runtime, user_id)
     with suppress(Unavailable):  # the import is complete, and PostgreSQL updates its statistics later anyway
         await runtime.db.analyze_after(items)
@@ -362,7 +361,7 @@ async def _import_feed_reads(tx: Tx, user_id: int, feed_id: int, marks: Sequence
     guids = {storable(mark.guid) for mark in marks if mark.guid}
     urls = {url for mark in marks if mark.url and (url := normalize_url(mark.url))}
     existing = await transfer.find_imported_entries(tx, feed_id, sorted(guids), sorted(urls))
-    await reading.read(tx, user_id, [entry_id for entry_id, _, _ in existing])
+    await reading.mark_read(tx, user_id, [entry_id for entry_id, _, _ in existing])
     guids -= {guid for _, guid, _ in existing if guid}
     urls -= {url for _, _, url in existing if url}
     keys = [removed_key("guid", guid) for guid in guids] + [removed_key("url", url) for url in urls]

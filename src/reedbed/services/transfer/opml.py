@@ -22,6 +22,7 @@ from reedbed.ingest.discovery import url_from_typed
 from reedbed.ingest.page_feeds.apply import check_selectors
 from reedbed.ingest.transfer import read_opml, write_opml
 from reedbed.services.folders import find_or_create_path
+from reedbed.services.live import publish_subscriptions
 from reedbed.services.refresh.check import wake_worker
 from reedbed.services.runtime import Runtime
 from reedbed.services.security import spend
@@ -60,7 +61,7 @@ async def import_opml(runtime: Runtime, user_id: int, body: bytes) -> ImportRepo
         await users.record_event(
             tx, runtime.now(), "opml_imported", user_id, {"imported": imported, "skipped": skipped}
         )
-    await runtime.bus.publish(ChangeEvent("subscriptions", user_id=user_id))
+    await publish_subscriptions(runtime, user_id)
     return ImportReport(imported, skipped, (*reported, *others))
 
 

@@ -1,7 +1,7 @@
 """Feeds in the admin pages: filtered lists, settings and schedule. Without private feeds and newsletters."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from sqlalchemy import (
@@ -139,20 +139,21 @@ _rows = (
     .outerjoin(framed_documents, framed_documents.c.feed_id == feeds.c.id)
     .where(*_is_listed)
 )
-_OWN = 22  # columns before the fetch settings
-_FLAGS = (6, 7, 8, 10, 20, 21)
-_FAILURES = (15, 17)  # last_error and stop_reason
+_OWN = tuple(field.name for field in fields(AdminFeed) if field.name != "fetching")
+_FETCHING = tuple(field.name for field in fields(FeedFetching))
+_FLAGS = (
+    *("enabled", "polling", "deframe", "enforce_domain", "operator_added", "deleted"),
+    *("has_password", "allow_duplicate_urls"),
+)
 
 
 def _feed(*columns: Any) -> AdminFeed:
     """With the proxy as it is stored; see `_with_proxy`."""
-    own, fetching = list(columns[:_OWN]), list(columns[_OWN:])
-    for index in _FLAGS:
-        own[index] = bool(own[index])
-    for index in _FAILURES:
-        own[index] = load_failure(own[index])
-    fetching[3], fetching[6] = bool(fetching[3]), bool(fetching[6])
-    return AdminFeed(*own, fetching=FeedFetching(*fetching))
+    row = dict(zip((*_OWN, *_FETCHING), columns, strict=True))
+    row |= {name: bool(row[name]) for name in _FLAGS}
+    row |= {name: load_failure(row[name]) for name in ("last_error", "stop_reason")}
+    fetching = FeedFetching(**{name: row.pop(name) for name in _FETCHING})
+    return AdminFeed(**row, fetching=fetching)
 
 
 _ALL = Query(_rows.where(feeds.c.deleted_at.is_(None)).order_by(feeds.c.id), into=_feed)

@@ -37,7 +37,7 @@ from reedbed.store.visibility import alive, follows, lock_user_entries, shows
 _USER: BindParameter[int] = bindparam("user_id", type_=BigInteger)
 
 
-async def read(tx: Tx, user_id: int, entry_ids: list[int]) -> list[int]:
+async def mark_read(tx: Tx, user_id: int, entry_ids: list[int]) -> list[int]:
     """Mark entries read, and what they repeat; return all of them."""
     together = [*entry_ids, *await firsts_of(tx, user_id, entry_ids)]
     await lock_user_entries(tx, user_id, together)
@@ -45,7 +45,7 @@ async def read(tx: Tx, user_id: int, entry_ids: list[int]) -> list[int]:
     return together
 
 
-async def unread_again(tx: Tx, user_id: int, entry_ids: list[int]) -> None:
+async def mark_unread(tx: Tx, user_id: int, entry_ids: list[int]) -> None:
     """Entries of feeds the user does not subscribe to stay read."""
     await forget(tx, user_id, entry_ids)
     await lock_user_entries(tx, user_id, entry_ids)
