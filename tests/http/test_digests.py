@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import feedparser
 import pytest
+from selectolax.lexbor import LexborHTMLParser
 
 from reedbed.ai.model import MockModel
 from reedbed.domain.ai import Breaker, Budget, Usage
@@ -100,9 +101,14 @@ async def test_a_digest_has_a_page_with_its_sources(by_cookie: SignIn, desk: Des
     part = (await page.get(address, headers=HTMX)).text
     assert "<html" not in part and f'href="/entry/{entry}"' in part
     shown = (await page.get(address)).text
-    assert 'class="cite" href="#s1"' in shown and f'href="/entry/{entry}"' in shown
+    mark = LexborHTMLParser(shown).css_first(".marks-line a").attributes
+    assert mark["href"] == f"/entry/{entry}" and (mark["aria-label"] or "").endswith(": A <b>bold</b> bridge")
     assert "A &lt;b&gt;bold&lt;/b&gt; bridge" in shown and "Nothing left this machine" in shown
     assert 'role="region" aria-label="Digests"' in shown
+    fields = LexborHTMLParser(shown).css("form[action='/mark-read'] input")
+    marked = {str(field.attributes["name"]): field.attributes["value"] for field in fields}
+    assert (await page.post("/mark-read", data=marked, headers=FORM)).headers["location"] == address
+    assert (await page.get(f"/api/v1/entries/{entry}")).json()["read"] is True
     assert address in (await page.get("/summaries")).text
     assert (await page.post(f"{address}/delete", headers=FORM)).status_code == 303
     assert (await page.get(address)).status_code == 404

@@ -87,7 +87,7 @@ async def test_asking_has_a_page_with_its_history(by_cookie: SignIn, desk: Desk)
     part = (await page.get(address, headers=HTMX)).text
     assert "<html" not in part and "eighteen million" in part
     shown = (await page.get(address)).text
-    assert 'class="cite" href="#s1"' in shown and f'href="/entry/{entry}"' in shown
+    assert '<li id="s1">' in shown and f'href="/entry/{entry}"' in shown
     assert "A &lt;b&gt;bold&lt;/b&gt; bridge" in shown and "&lt;i&gt;" in shown and "<i>" not in shown
     assert "picked without a model" in shown
     assert address in (await page.get("/ask")).text

@@ -1,6 +1,6 @@
 """Digests: list, show, generate, schedule and delete them, and unsubscribe from digest e-mails."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import tzinfo
 from urllib.parse import parse_qsl, urlencode
@@ -34,14 +34,15 @@ from reedbed.services.users import preferences_of, set_preferences
 from reedbed.store import digests as digests_digests
 from reedbed.store import folders, tags
 from reedbed.store.engine.database import Tx
+from reedbed.store.entries import read as entries
 from reedbed.store.search import saved as searches
+from reedbed.store.sidebar import list_by_ids
 from reedbed.web.formats import dated_time, full_time, zone_of
 from reedbed.web.forms import FormFlag, Text, folder_options
 from reedbed.web.i18n import enumerated, explain, name_key, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
 from reedbed.web.views.digests import (
-    CitationView,
     DigestPage,
     DigestRowView,
     DigestsPage,
@@ -51,7 +52,7 @@ from reedbed.web.views.digests import (
     UnsubscribePage,
 )
 from reedbed.web.views.feeds import LatestDigest
-from reedbed.web.views.layout import SelectOption, Toast
+from reedbed.web.views.layout import FeedMark, SelectOption, Toast, feed_mark
 
 EVERYTHING = DigestScope()
 MAX_LENGTH = 8_000
@@ -119,9 +120,22 @@ def _encoded(scope: DigestScope) -> str:
 MAX_SHORT_PARAGRAPHS = 3
 
 
-def digest_page(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo, image: str = "") -> DigestPage:
-    numbers = {source.entry_id: number for number, source in enumerate(digest.text.sources, 1)}
-    sources = {source.entry_id: source for source in digest.text.sources}
+async def marks_of(tx: Tx, user_id: int, sources: Iterable[cited.Source]) -> dict[int, FeedMark]:
+    """The mark of the feed by entry, as far as this user can still see the entry."""
+    rows = await entries.rows_by_ids(tx, user_id, [source.entry_id for source in sources])
+    feeds = {feed.feed_id: feed for feed in await list_by_ids(tx, user_id, {row.feed_id for row in rows})}
+    return {
+        row.id: feed_mark(feeds[row.feed_id].title, row.feed_id, feeds[row.feed_id].icon_id)
+        for row in rows
+        if row.feed_id in feeds
+    }
+
+
+def digest_page(
+    digest: Digest, scopes: Scopes, marks: Mapping[int, FeedMark], now: Instant, zone: tzinfo, image: str = ""
+) -> DigestPage:
+    sources = {source.entry_id: source for source in source_views(digest.text.sources, marks, now, zone)}
+    paragraphs = digest.text.paragraphs
     return DigestPage(
         id=digest.id,
         title=translate("Digest, %(when)s", when=full_time(digest.until, now, zone).words),
@@ -132,8 +146,9 @@ def digest_page(digest: Digest, scopes: Scopes, now: Instant, zone: tzinfo, imag
         by=writer_of(digest),
         built_in=digest.model == EXTRACT,
         fallback=digest.text.fallback,
-        paragraphs=tuple(_paragraph(paragraph, numbers, sources) for paragraph in digest.text.paragraphs),
-        sources=tuple(source_view(number, source, now, zone) for number, source in enumerate(digest.text.sources, 1)),
+        paragraphs=tuple(_paragraph(paragraph, sources) for paragraph in paragraphs),
+        entry_ids=tuple(sources),
+        sources=() if all(paragraph.kind for paragraph in paragraphs) else tuple(sources.values()),
         image=image,
         left_out=ngettext("%(num)s item was left out.", "%(num)s items were left out.", digest.text.left_out)
         if digest.text.left_out
@@ -193,35 +208,33 @@ def facts_of(digest: Digest) -> str:
     return f"{facts} {left_out}"
 
 
-def _paragraph(
-    paragraph: digests.Paragraph, numbers: Mapping[int, int], sources: Mapping[int, cited.Source]
-) -> ParagraphView:
-    sentences = tuple(_sentence(sentence, numbers, sources) for sentence in paragraph.sentences)
+def _paragraph(paragraph: digests.Paragraph, sources: Mapping[int, SourceView]) -> ParagraphView:
+    sentences = tuple(_sentence(sentence, sources) for sentence in paragraph.sentences)
     heading = translate("Top stories") if paragraph.kind == "top" else paragraph.heading or translate("And more")
     return ParagraphView(heading, sentences, paragraph.kind)
 
 
-def _sentence(
-    sentence: cited.Sentence, numbers: Mapping[int, int], sources: Mapping[int, cited.Source]
-) -> SentenceView:
-    known = [id_ for id_ in sentence.entry_ids if id_ in numbers]
-    return SentenceView(
-        sentence.text,
-        tuple(CitationView(numbers[id_], sources[id_].feed) for id_ in known),
-        sentence.language,
-        sources[known[0]].title if known else "",
-        f"/entry/{known[0]}" if known else "",
-    )
+def _sentence(sentence: cited.Sentence, sources: Mapping[int, SourceView]) -> SentenceView:
+    cites = tuple(sources[id_] for id_ in sentence.entry_ids if id_ in sources)
+    return SentenceView(sentence.text, cites, sentence.language)
 
 
-def source_view(number: int, source: cited.Source, now: Instant, zone: tzinfo) -> SourceView:
-    return SourceView(
-        number=number,
-        url=f"/entry/{source.entry_id}",
-        title=source.title or translate("Without a title"),
-        feed=source.feed,
-        when=dated_time(source.at, now, zone),
-        language=source.language,
+def source_views(
+    sources: Iterable[cited.Source], marks: Mapping[int, FeedMark], now: Instant, zone: tzinfo
+) -> tuple[SourceView, ...]:
+    """The sources with their numbers; entries that are gone have a letter for a mark."""
+    return tuple(
+        SourceView(
+            entry_id=source.entry_id,
+            number=number,
+            url=f"/entry/{source.entry_id}",
+            title=source.title or translate("Without a title"),
+            feed=source.feed,
+            mark=marks.get(source.entry_id) or feed_mark(source.feed, 0),
+            when=dated_time(source.at, now, zone),
+            language=source.language,
+        )
+        for number, source in enumerate(sources, 1)
     )
 
 
@@ -340,8 +353,9 @@ async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller,
     digest = await get_digest(runtime, caller.user_id, digest_id)
     async with runtime.db.read() as tx:
         scopes = await scopes_of(tx, caller.user_id)
+        marks = await marks_of(tx, caller.user_id, digest.text.sources)
     image = image_urls_for_page(runtime).one(digest.text.image or None) or ""
-    view = digest_page(digest, scopes, runtime.now(), zone_of(request), image)
+    view = digest_page(digest, scopes, marks, runtime.now(), zone_of(request), image)
     view = replace(view, can_listen=runtime.speech.speaker is not None, listening_time=_listening_time(digest))
     if is_htmx(request):
         return await page(request, "digests/page.html", view, block="digest")

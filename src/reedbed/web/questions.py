@@ -19,30 +19,28 @@ from reedbed.services.questions import ask_question, delete_question, get_questi
 from reedbed.services.runtime import Runtime
 from reedbed.store import questions
 from reedbed.store.entries import read as entries
-from reedbed.web.digests import EVERYTHING, parse_scope, scopes_of, source_view
+from reedbed.web.digests import EVERYTHING, marks_of, parse_scope, scopes_of, source_views
 from reedbed.web.formats import full_time, zone_of
 from reedbed.web.forms import Text
 from reedbed.web.i18n import enumerated, explain, ngettext, translate
 from reedbed.web.pages import is_htmx, page, see_other
 from reedbed.web.sidebar import app_page
-from reedbed.web.views.digests import (
-    AskPage,
-    CitationView,
-    QuestionPage,
-    QuestionView,
-    QuoteView,
-    SentenceView,
-    SourceView,
-)
-from reedbed.web.views.layout import Toast
+from reedbed.web.views.digests import AskPage, QuestionPage, QuestionView, QuoteView, SentenceView, SourceView
+from reedbed.web.views.layout import FeedMark, Toast
 
 
 def question_page(
-    question: Question, now: Instant, zone: tzinfo, addresses: Mapping[int, str] | None = None
+    question: Question,
+    marks: Mapping[int, FeedMark],
+    now: Instant,
+    zone: tzinfo,
+    addresses: Mapping[int, str] | None = None,
 ) -> QuestionPage:
     answer = question.answer
-    sources = tuple(source_view(number, source, now, zone) for number, source in enumerate(answer.sources, 1))
-    cites = {source.entry_id: CitationView(number, source.feed) for number, source in enumerate(answer.sources, 1)}
+    sources = source_views(answer.sources, marks, now, zone)
+    by_entry = {source.entry_id: source for source in sources}
+    quotes = _quotes(question, by_entry)
+    quoted = {quote.source.entry_id for quote in quotes}
     return QuestionPage(
         id=question.id,
         question=question.question,
@@ -54,14 +52,14 @@ def question_page(
         fallback=answer.fallback,
         error=explain(question.error or FAILED) if question.status == "failed" else "",
         claims=tuple(
-            SentenceView(claim.text, tuple(cites[id_] for id_ in claim.entry_ids), claim.language)
+            SentenceView(claim.text, tuple(by_entry[id_] for id_ in claim.entry_ids), claim.language)
             for claim in answer.claims
         )
         if question.model != EXTRACT
         else (),
-        quotes=_quotes(question, sources),
-        sources=sources,
-        nearest=tuple(source_view(number, source, now, zone) for number, source in enumerate(answer.nearest, 1)),
+        quotes=quotes,
+        sources=tuple(source for source in sources if source.entry_id not in quoted),
+        nearest=source_views(answer.nearest, marks, now, zone),
         missing=enumerated(answer.missing),
         search_url=f"/search?{urlencode({'q': question.question})}",
         can_be_watched=question.can_be_watched,
@@ -88,16 +86,17 @@ def _numbered(claim: Sentence, numbers: Mapping[int, int]) -> str:
     return "".join(f"[{numbers[id_]}]" for id_ in claim.entry_ids)
 
 
-def _quotes(question: Question, sources: Sequence[SourceView]) -> tuple[QuoteView, ...]:
+def _quotes(question: Question, sources: Mapping[int, SourceView]) -> tuple[QuoteView, ...]:
     """The words of entries that the answer rests on: those of the claims, or the claims themselves."""
-    places = {source.entry_id: index for index, source in enumerate(question.answer.sources)}
     is_built_in = question.model == EXTRACT
-    quoted = ((claim, claim.text if is_built_in else claim.quote) for claim in question.answer.claims)
-    return tuple(
-        QuoteView(text, source := sources[places[claim.entry_ids[0]]], source.language)
-        for claim, text in quoted
-        if text
-    )
+    seen: set[int] = set()
+    quotes: list[QuoteView] = []
+    for claim in question.answer.claims:
+        if text := claim.text if is_built_in else claim.quote:
+            source = sources[claim.entry_ids[0]]
+            quotes.append(QuoteView(text, source, source.language, is_first=source.number not in seen))
+            seen.add(source.number)
+    return tuple(quotes)
 
 
 def question_line(question: Question, now: Instant, zone: tzinfo) -> QuestionView:
@@ -168,9 +167,11 @@ async def ask(
 @router.get("/ask/{question_id}")
 async def show(request: Request, runtime: CurrentRuntime, caller: CurrentCaller, question_id: IdPath) -> Response:
     question = await get_question(runtime, caller.user_id, question_id)
+    answer = question.answer
     async with runtime.db.read() as tx:
-        rows = await entries.rows_by_ids(tx, caller.user_id, [source.entry_id for source in question.answer.sources])
-    view = question_page(question, runtime.now(), zone_of(request), {row.id: row.url or "" for row in rows})
+        rows = await entries.rows_by_ids(tx, caller.user_id, [source.entry_id for source in answer.sources])
+        marks = await marks_of(tx, caller.user_id, (*answer.sources, *answer.nearest))
+    view = question_page(question, marks, runtime.now(), zone_of(request), {row.id: row.url or "" for row in rows})
     if is_htmx(request):
         return await page(request, "questions/answer.html", view, block="answer")
     return await app_page(request, runtime, caller, "questions/answer.html", view)

@@ -2,23 +2,26 @@
 
 from reedbed.domain.records import record
 from reedbed.web.views.instance import Plot
-from reedbed.web.views.layout import Count, SelectOption, TimeView
+from reedbed.web.views.layout import Count, FeedMark, SelectOption, TimeView
 
 
 @record
-class CitationView:
+class SourceView:
+    entry_id: int
     number: int
-    source: str
+    url: str
+    title: str
+    feed: str
+    mark: FeedMark
+    when: TimeView
+    language: str = ""
 
 
 @record
 class SentenceView:
     text: str
-    cites: tuple[CitationView, ...]
+    cites: tuple[SourceView, ...]
     language: str = ""
-    title: str = ""
-    """The headline of the first source, and its address."""
-    url: str = ""
 
 
 @record
@@ -27,16 +30,6 @@ class ParagraphView:
     sentences: tuple[SentenceView, ...]
     kind: str = ""
     """top, folder or more; empty in digests of version 0.1"""
-
-
-@record
-class SourceView:
-    number: int
-    url: str
-    title: str
-    feed: str
-    when: TimeView
-    language: str = ""
 
 
 @record
@@ -54,7 +47,10 @@ class DigestPage:
     fallback: bool = False
     """The model failed, so this is the built-in extract."""
     paragraphs: tuple[ParagraphView, ...] = ()
+    entry_ids: tuple[int, ...] = ()
+    """Those that it cites."""
     sources: tuple[SourceView, ...] = ()
+    """The numbered sources of a digest of version 0.1, whose paragraphs have no kind."""
     image: str = ""
     left_out: str = ""
     can_listen: bool = False
@@ -157,6 +153,8 @@ class QuoteView:
     text: str
     source: SourceView
     language: str = ""
+    is_first: bool = True
+    """Of its source."""
 
 
 @record
@@ -174,6 +172,7 @@ class QuestionPage:
     """A model's sentences. Without a model an answer consists of quotes alone."""
     quotes: tuple[QuoteView, ...] = ()
     sources: tuple[SourceView, ...] = ()
+    """Those of which no words are quoted."""
     nearest: tuple[SourceView, ...] = ()
     """If nothing answers the question: the entries that come closest."""
     missing: str = ""
