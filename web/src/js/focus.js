@@ -15,7 +15,7 @@ export function setFocused(focused) {
 }
 
 /** The line at the top of the window stays there, although the lines get another length. */
-function keepPlace(change) {
+export function keepPlace(change) {
   const body = document.getElementById("article-body");
   const top = body.getBoundingClientRect().top;
   const parts = body.scrollTop ? [...body.querySelectorAll(".prose *")] : [];

@@ -1,5 +1,6 @@
 // Highlights and notes: the bar at a selection, notes beside the text where there is room, else in a sheet.
 import { selectedText } from "./dom.js";
+import { keepPlace } from "./focus.js";
 import { highlightAt, highlightSelection, lastColor, paint, paintedHighlights } from "./highlights.js";
 import { explain, send } from "./requests.js";
 import { copy, shareOrCopy } from "./share.js";
@@ -31,7 +32,7 @@ function place() {
   const section = document.getElementById("highlights");
   if (!section || !read?.isConnected) return;
   const beside = isBeside() && section.querySelector("li") !== null;
-  read.toggleAttribute("data-noted", beside);
+  if (read.hasAttribute("data-noted") !== beside) keepPlace(() => read.toggleAttribute("data-noted", beside));
   for (const item of section.querySelectorAll("li")) item.style.top = "";
   if (!beside) return;
   const origin = section.getBoundingClientRect().top;

@@ -76,7 +76,7 @@ async def with_translation(
 
 def translation_line(state: TranslationState, user: User, now: Instant, zone: tzinfo) -> TranslationLine | None:
     """None if there is nothing to translate, or if the user reads the language and did not request one."""
-    if state.status in ("unneeded", "none") and not state.source:
+    if state.status in ("unneeded", "none", "refused") and not state.source and state.translation is None:
         return None
     reads = read_languages(preferences_of(user).languages_read)
     is_read = any(same_language(state.source, code) for code in reads)
