@@ -174,6 +174,7 @@ class FailureCode(StrEnum):
         "The site requires a name and password. "
         "If you have them, write them into the address: https://name:password@example.org.",
     )
+    SITE_REFUSED_LOGIN = "site_refused_login", "The site refused this name and password."
     SITE_THROTTLED = "site_throttled", "The site is limiting requests. Try again in a few minutes."
     SITE_TIMEOUT = "site_timeout", "The site took too long to answer."
     MINIFLUX_UNREACHABLE = "miniflux_unreachable", "Miniflux could not be reached. %(cause)s."

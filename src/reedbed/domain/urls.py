@@ -14,9 +14,11 @@ MAX_URL_LENGTH = 2_048
 MAX_NAME = 255
 
 _INVALID_URL = "Invalid URL format. Must start with http:// or https://"
+_INVALID_HOST = "The host or port in this address is not valid."
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _MAX_HOST_LENGTH = 253
 _FORBIDDEN_IN_HOST = re.compile(r"[\s<>\"{}|\\^`%]")
+_WITH_HOST = re.compile(r"https?://[^/?#\s]", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
@@ -47,7 +49,7 @@ def check_feed_url(text: str) -> str:
     parts = None if _CONTROL.search(typed) else _split(typed)
     authority = _authority(parts) if parts else None
     if parts is None or authority is None:
-        raise Invalid(_INVALID_URL, field="url")
+        raise Invalid(_INVALID_HOST if _WITH_HOST.match(typed) else _INVALID_URL, field="url")
     credentials, at, _ = parts.netloc.rpartition("@")
     query = f"?{parts.query}" if parts.query else ""
     return f"{parts.scheme}://{credentials}{at}{authority}{parts.path}{query}".replace(" ", "%20")

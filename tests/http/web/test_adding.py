@@ -128,6 +128,15 @@ async def test_a_feed_is_asked_for_once_to_be_shown(reader: Client, site: FeedSi
     assert site.count() == 1
 
 
+async def test_a_wrong_password_is_named(reader: Client, site: FeedSite) -> None:
+    site.protect("ann", "s3cret")
+    wrong = {"url": site.feed_url(), "username": "ann", "password": "guess"}
+    (said,) = texts((await reader.post("/add", data=wrong, headers=HTMX)).text)
+    assert said == "The site refused this name and password."
+    (said,) = texts((await reader.post("/add", data={"url": site.feed_url()}, headers=HTMX)).text)
+    assert said.startswith("The site requires a name and password.")
+
+
 async def test_a_locked_or_busy_site_says_what_to_do(reader: Client, site: FeedSite) -> None:
     for status, way in ((401, "https://name:password@example.org"), (429, "Try again in a few minutes")):
         site.misbehave(status=status)

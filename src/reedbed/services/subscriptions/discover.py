@@ -120,7 +120,10 @@ async def find_feeds(
     runtime: Runtime, text: str, *, username: str | None = None, password: str | None = None
 ) -> Discovery:
     """Discover the feeds for a typed text."""
-    return await discover(runtime.fetcher, text, username=username, password=password)
+    found = await discover(runtime.fetcher, text, username=username, password=password)
+    if found.locked and parse_feed_login(text, username, password).username is not None:
+        return replace(found, reason=Failure(FailureCode.SITE_REFUSED_LOGIN))
+    return found
 
 
 async def fetch_candidate(runtime: Runtime, requested: Address, discovery: Discovery) -> Discovery:
