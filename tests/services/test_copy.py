@@ -14,6 +14,7 @@ from sqlalchemy import select
 from reedbed.domain.errors import CannotStart
 from reedbed.services.instance import move_collection
 from reedbed.services.search.find import search_entries
+from reedbed.store import jobs
 from reedbed.store.copy import SET_BY_MIGRATIONS, tables_to_copy
 from reedbed.store.copy import sqlite_target as target
 from reedbed.store.engine.connect import open_database
@@ -76,6 +77,7 @@ async def furnish(url: str) -> None:
         async with harness.runtime.db.write() as tx:
             await give_everything(tx, harness.runtime.now())
         await harness.change("DELETE FROM entries WHERE id = (SELECT max(id) FROM entries)")
+        await harness.change("DELETE FROM processes")
 
 
 async def test_there_and_back_again_is_the_same(sqlite_url: str, postgres_url: str, tmp_path: Path) -> None:
@@ -207,6 +209,20 @@ async def test_a_source_that_is_worked_on_is_refused(sqlite_url: str, tmp_path: 
     with pytest.raises(CannotStart, match="a worker still works on this database"):
         await move_collection(sqlite_url, f"sqlite:///{tmp_path / 'new.db'}", quiet, quiet)
     assert not (tmp_path / "new.db").exists()
+
+
+@pytest.mark.parametrize("engine", ["sqlite_url", "postgres_url"])
+async def test_a_source_whose_process_is_idle_is_refused(
+    request: pytest.FixtureRequest, engine: str, tmp_path: Path
+) -> None:
+    source, target_url = request.getfixturevalue(engine), f"sqlite:///{tmp_path / 'new.db'}"
+    async with open_harness(source) as harness, harness.runtime.db.write() as tx:
+        await jobs.record_heartbeat(tx, "an idle web", role="web", version="1", started_at=1)
+    with pytest.raises(CannotStart, match="an idle web still works on this database"):
+        await move_collection(source, target_url, quiet, quiet)
+    async with open_harness(source) as harness:
+        await harness.change("UPDATE processes SET heartbeat_at = heartbeat_at - 30000")
+    await move_collection(source, target_url, quiet, quiet)
 
 
 async def test_a_move_that_fails_leaves_nothing(sqlite_url: str, tmp_path: Path) -> None:

@@ -103,29 +103,31 @@ def extract_command(file: str, url: str | None, as_list: bool, keep: str | None,
     if as_list:
         _extract_list(file, url or "")
         return
-    if url is None:
-        raise click.UsageError("An article needs the option --url.")
+    if url is None and not _is_address(file):
+        raise click.UsageError("The article of a file needs the option --url.")
+    source = _read_page(file)
     try:
-        article = extract_article(_read_page(file), url, keep=keep, drop=drop)
-    except (Invalid, OSError) as error:
-        article = NotAnArticle(_failure_of(error))
+        article = extract_article(source.body, url or source.url, keep=keep, drop=drop)
+    except Invalid as error:
+        article = NotAnArticle(error.failure)
     if isinstance(article, NotAnArticle):
         click.echo(article.reason.message, err=True)
         sys.exit(1)
     click.echo(orjson.dumps(_article_json(article)))
 
 
-def _read_page(file: str) -> bytes:
-    return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+def _read_page(name: str) -> ParseSource:
+    source = asyncio.run(_fetch(name, page=True)) if _is_address(name) else _read_source(name)
+    if isinstance(source, NotAFeed):
+        click.echo(source.reason.message, err=True)
+        sys.exit(1)
+    return source
 
 
 def _extract_list(name: str, base: str) -> None:
     from reedbed.ingest.page_feeds.sandbox import find_lists_safely
 
-    source = asyncio.run(_fetch(name, page=True)) if _is_address(name) else _read_source(name)
-    if isinstance(source, NotAFeed):
-        click.echo(source.reason.message, err=True)
-        sys.exit(1)
+    source = _read_page(name)
     url = base or source.url or UNKNOWN_BASE
     now = int(time.time() * 1000)
     lists = asyncio.run(find_lists_safely(source.body, url, now=now, content_type=source.content_type))
@@ -155,10 +157,6 @@ def _entry_json(entry: PageEntry) -> JsonFields:
         "image": None if entry.image is None else entry.image.removeprefix(UNKNOWN_BASE.rstrip("/")),
         "date_published": None if entry.published is None else rfc3339(entry.published),
     }
-
-
-def _failure_of(error: Invalid | OSError) -> Failure:
-    return error.failure if isinstance(error, Invalid) else _unreadable(error)
 
 
 def _unreadable(error: OSError) -> Failure:

@@ -330,8 +330,6 @@ async def move_collection(
 # --- Heartbeats. A worker frees the work of a dead process long before its leases expire.
 
 HEARTBEAT_SECONDS = 5.0
-SILENT_FOR: Millis = 20 * SECOND
-"""A process without a heartbeat for so long is dead. If it only slept, its lease rejects its late results."""
 
 
 async def live(runtime: Runtime, role: str) -> None:
@@ -342,7 +340,7 @@ async def live(runtime: Runtime, role: str) -> None:
             if runtime.clock_guard.note(runtime.now()):
                 log.warning("the clock jumped; nothing is deleted for its age within the next hour")
             # After this process or the database paused, the others look dead too: wait for their heartbeats.
-            no_pause = time.monotonic() - last_heartbeat < SILENT_FOR / SECOND / 2
+            no_pause = time.monotonic() - last_heartbeat < processes.SILENT_FOR / SECOND / 2
             if await _send_heartbeat(runtime, role, started_at, may_remove_dead=role != "web" and no_pause):
                 last_heartbeat = time.monotonic()
             await asyncio.sleep(HEARTBEAT_SECONDS)
@@ -362,7 +360,7 @@ async def _send_heartbeat(runtime: Runtime, role: str, started_at: Instant, *, m
     try:
         async with runtime.db.write() as tx:
             await processes.record_heartbeat(tx, runtime.name, role=role, version=__version__, started_at=started_at)
-            dead = await processes.remove_dead_processes(tx, SILENT_FOR) if may_remove_dead else []
+            dead = await processes.remove_dead_processes(tx, processes.SILENT_FOR) if may_remove_dead else []
     except Unavailable as error:
         log.warning("the heartbeat could not be written", error=error.message)
         return False

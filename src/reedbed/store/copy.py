@@ -20,6 +20,7 @@ from reedbed.domain.times import SECOND
 from reedbed.store import migrations
 from reedbed.store.engine.connect import read_only, sqlite_path
 from reedbed.store.engine.postgresql import ConnectionProbe, asyncpg
+from reedbed.store.jobs import SILENT_FOR
 from reedbed.store.tables import app_settings, host_turns, leases, metadata, processes, word_forms
 
 BATCH_SIZE = 1_000
@@ -247,8 +248,12 @@ class PostgresqlSource:
         except asyncpg.UndefinedTableError:
             version = None
         check_version(version, "this address")
-        query = "SELECT holder FROM leases WHERE expires_at > $1"
-        holder = await self._connection.fetchval(query, int(time.time() * SECOND))
+        query = (
+            "SELECT name FROM processes"
+            " WHERE abs(heartbeat_at - (extract(epoch FROM clock_timestamp()) * 1000)::bigint) < $1"
+            " UNION ALL SELECT holder FROM leases WHERE expires_at > $2 LIMIT 1"
+        )
+        holder = await self._connection.fetchval(query, SILENT_FOR, int(time.time() * SECOND))
         if holder:
             refuse_running(holder)
 
@@ -376,7 +381,11 @@ class SqliteSource:
             row = None
         check_version(row[0] if row else None, self._path)
         now = int(time.time() * SECOND)
-        holder = self._connection.execute("SELECT holder FROM leases WHERE expires_at > ?", (now,)).fetchone()
+        query = (
+            "SELECT name FROM processes WHERE abs(heartbeat_at - ?) < ?"
+            " UNION ALL SELECT holder FROM leases WHERE expires_at > ? LIMIT 1"
+        )
+        holder = self._connection.execute(query, (now, SILENT_FOR, now)).fetchone()
         if holder:
             refuse_running(holder[0])
 

@@ -8,7 +8,7 @@ import orjson
 from sqlalchemy import BigInteger, Column, Table, Text, and_, bindparam, delete, insert, null, or_, update
 
 from reedbed.domain.records import record
-from reedbed.domain.times import Instant, Millis
+from reedbed.domain.times import SECOND, Instant, Millis
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import (
     Command,
@@ -357,6 +357,9 @@ def _leased_tables() -> list[tuple[Table, Column[int]]]:
 
 
 _LEASED_TABLES = _leased_tables()
+SILENT_FOR: Millis = 20 * SECOND
+"""A process without a heartbeat for so long is dead. If it only slept, its lease rejects its late results."""
+
 _new_process = upsert(processes).values(
     name=bindparam("name"),
     role=bindparam("role"),

@@ -1,9 +1,12 @@
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from reedbed.cli.parse import extract_command
+from tests.feedsite import FeedSite
+from tests.serving import in_thread
 
 TEXT = "The reeds along the shore had grown so tall that nobody could see the water. " * 5
 
@@ -65,5 +68,16 @@ def test_without_a_list_there_are_no_items_but_a_reason() -> None:
     assert (found["items"], found["_reedbed"]["reason"]) == ([], "No list of entries was found on this page.")
 
 
-def test_an_article_needs_its_address() -> None:
+def test_the_article_of_a_file_needs_its_address() -> None:
     assert run("-", page="<p>x</p>").exit_code == 2
+
+
+def test_an_article_is_fetched_from_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REEDBED_ALLOW_NETWORKS", "127.0.0.0/8")
+    with in_thread(FeedSite()) as site:
+        address = site.put("/marsh/reeds", f"<title>Reeds</title><p>{TEXT}<img src=a.png></p>")
+        found = json.loads(run(address).stdout)
+        missing = run(f"{site.url}/nothing")
+    assert (found["title"], found["image"]) == ("Reeds", f"{site.url}/marsh/a.png")
+    assert (missing.exit_code, missing.stdout) == (1, "")
+    assert missing.stderr.count("\n") == 1
