@@ -428,3 +428,33 @@ def test_a_short_list_of_short_titles_without_dates_is_found() -> None:
 def test_pictures_that_a_script_would_load_are_found(picture: str) -> None:
     row = "<article>" + picture + "<h2><a href=/a/{n}>{title}</a></h2></article>"
     assert [entry.image for entry in entries(rows(row))] == [f"https://site.example/i/{n}.jpg" for n in range(5)]
+
+
+CHANGES = (
+    "<ul>" + "".join(f"<li>Repaired the lock <a href=https://git.example/{n}>#{n}</a></li>" for n in range(5)) + "</ul>"
+)
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "<section id=v{n}><time datetime=2026-11-1{n}></time><h2>Version 2.{n}</h2>{changes}</section>",
+        "<a name=v{n}></a><h3>2.{n} (2026-11-1{n})</h3>{changes}",
+        "<details id=v{n}><summary>2.{n} – 1{n} November 2026</summary>{changes}</details>",
+        "<dt id=v{n}><b>2.{n}</b> 1{n} November 2026</dt><dd>{changes}</dd>",
+        "<div id=v{n}><div><span>Version 2.{n}, 1{n} November 2026</span></div><div>{changes}</div></div>",
+        "<div><h2>Version 2.{n} <a href=#v{n}>#</a></h2><span>1{n} November 2026</span>{changes}</div>",
+    ],
+)
+def test_the_versions_of_a_changelog_are_entries_not_their_changes(section: str) -> None:
+    body = "".join(section.replace("{n}", str(n)).replace("{changes}", CHANGES) for n in range(5))
+    found = entries(f"<main><h1>Changelog</h1><div>{body}</div></main>")
+    assert [entry.url for entry in found] == [f"{URL}#v{n}" for n in range(5)]
+    assert all(entry.published is not None for entry in found)
+
+
+def test_the_days_of_a_list_are_no_entries() -> None:
+    day = "<h2 id=d{d}>1{d} November 2026</h2><ul>{links}</ul>"
+    links = "".join(f"<li><a href=/n/{{d}}{n}-slug>{title}</a></li>" for n, title in enumerate(TITLES))
+    body = "".join(day.replace("{links}", links).replace("{d}", str(d)) for d in range(4, 0, -1))
+    assert len(entries(f"<main>{body}</main>")) == 4 * len(TITLES)

@@ -21,11 +21,11 @@ from reedbed.domain.page_feeds import (
 from reedbed.domain.times import Instant
 from reedbed.ingest.page_feeds.dates import DateReader
 from reedbed.ingest.page_feeds.detection import items_from
-from reedbed.ingest.page_feeds.document import PageDocument, read_document
+from reedbed.ingest.page_feeds.document import PageDocument, fits, read_document
 from reedbed.ingest.page_feeds.finder import NO_LIST, TOO_MANY, date_reader, find_lists, no_list_reason, read_lists
 from reedbed.ingest.page_feeds.items import Fields, Item, ItemReader
-from reedbed.ingest.page_feeds.links import fits
 from reedbed.ingest.page_feeds.recipe import tag_path
+from reedbed.ingest.page_feeds.sections import section_entries
 
 _FIELDS = ("title", "link", "date", "image", "teaser")
 _XPATH_STARTS = ("/", "./", "(", "../")
@@ -138,10 +138,9 @@ def _read(page: PageDocument, roots: tuple[int, ...], recipe: PageRecipe, dates:
     if not roots:
         return ()
     items = items_from(page, roots, dates)
-    reader = ItemReader(page, dates)
     if recipe.source == "sections":
-        return tuple(reader.sections(items))
-    return tuple(reader.entries(items, fields_of(page, items, roots, recipe.selectors)))
+        return tuple(section_entries(page, dates, items))
+    return tuple(ItemReader(page, dates).entries(items, fields_of(page, items, roots, recipe.selectors)))
 
 
 def _by_fingerprints(page: PageDocument, recipe: PageRecipe) -> list[list[int]]:

@@ -7,7 +7,7 @@ element that holds no other link of the group: that is an item. The groups are r
 import math
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 from reedbed.domain.page_feeds import PageEntry, entry_key
 from reedbed.domain.records import record
 from reedbed.ingest.page_feeds.dates import DateReader, FoundDate, year_of
-from reedbed.ingest.page_feeds.document import PageDocument, PageLink
+from reedbed.ingest.page_feeds.document import PageDocument, PageLink, common_shape, fits, link_pattern, link_shape
 from reedbed.ingest.page_feeds.items import Item, ItemReader
-from reedbed.ingest.page_feeds.links import common_shape, fits, link_pattern, link_shape, section_roots
-from reedbed.ingest.page_feeds.media import is_icon, is_picture
 from reedbed.ingest.page_feeds.regions import aside_regions
-from reedbed.ingest.page_feeds.titles import title_length, title_quality, without_size
+from reedbed.ingest.page_feeds.scores import list_score, most
+from reedbed.ingest.page_feeds.sections import section_entries, section_roots
+from reedbed.ingest.page_feeds.titles import title_quality, without_size
 
 MIN_ITEMS = 3
 MIN_SCORE = 1.0
@@ -30,14 +30,8 @@ _MAX_GAP = 12
 _MAX_CLIMB = 12
 _MAX_ORDINAL = 5
 _SECTIONS_FACTOR = 4.0
-MIN_EVIDENCE = 1.6
-_DOUBTFUL = 0.1
-_BARE = -0.3
-_QUESTION_ENDS = ("?", "？", "؟")
-_FIGURE = re.compile(r"\d+")
 
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_NUMBERED = re.compile(r"\d{3,}")
 _VARIANT = re.compile(r"\d|--|^(?:is|has|js)-|odd|even|first|last|sticky|active")
 
 
@@ -66,10 +60,10 @@ def detect_lists(page: PageDocument, dates: DateReader) -> list[DetectedList]:
             detected.append(found)
     for roots in section_roots(page, MIN_ITEMS):
         items = items_from(page, roots, dates)
-        if entries := reader.sections(items):
+        if entries := section_entries(page, dates, items):
             # Sections that link to pages of their own are entries of those pages.
             linked = any(_same_titles(entries, other.entries) for other in detected)
-            score = (1 if linked else _SECTIONS_FACTOR) * _score(page, roots, items, entries, aside)
+            score = (1 if linked else _SECTIONS_FACTOR) * list_score(page, roots, items, entries, aside)
             detected.append(DetectedList(roots, tuple(items), tuple(entries), score, sections=True))
     lists = _without_repeats(_without_parts(page, detected))
     if lists and not lists[0].sections:
@@ -152,7 +146,7 @@ def read_list(
         kept = [pair for pair in zip(roots, items, strict=True) if pair[1].spans[0][0] not in reader.dropped]
         roots, items = tuple(root for root, _ in kept), [item for _, item in kept]
     regions = aside if aside is not None else aside_regions(page)
-    return DetectedList(roots, tuple(items), tuple(entries), _score(page, roots, items, entries, regions))
+    return DetectedList(roots, tuple(items), tuple(entries), list_score(page, roots, items, entries, regions))
 
 
 def _without_parts(page: PageDocument, detected: Sequence[DetectedList]) -> list[DetectedList]:
@@ -179,13 +173,21 @@ def _groups(one: DetectedList, other: DetectedList) -> bool:
 
 
 def _lies_in(page: PageDocument, one: DetectedList, other: DetectedList) -> bool:
-    """Whether there are a few of these items in each of the others, which are dated entries themselves."""
+    """Whether these items are parts of the others, which are dated entries while these have no dates of their own."""
     dated = sum(entry.published is not None for entry in other.entries)
-    if len(one.roots) > 3 * len(other.roots) or dated * 2 < len(other.roots) or other.score < MIN_SCORE:
+    if dated * 2 < len(other.roots) or other.score < MIN_SCORE:
+        return False
+    few = len(one.roots) <= 3 * len(other.roots)
+    if not few and (_has_own_dates(one) or {e.key for e in one.entries} & {e.key for e in other.entries}):
         return False
     ends = [item.spans[-1][1] for item in other.items] if other.sections else [page.ends[root] for root in other.roots]
     starts = [item.spans[0][0] for item in other.items] if other.sections else list(other.roots)
     return all((at := bisect_right(starts, root)) and root < ends[at - 1] for root in one.roots)
+
+
+def _has_own_dates(one: DetectedList) -> bool:
+    given = {item.inherited.time for item in one.items if item.inherited is not None}
+    return most(entry.published is not None and entry.published not in given for entry in one.entries)
 
 
 def _without_repeats(detected: Iterable[DetectedList]) -> list[DetectedList]:
@@ -430,93 +432,3 @@ def _date_headings(
         if year is not None or date is not None:
             found.append((number, date, year))
     return found
-
-
-# --- Score
-
-
-def _score(
-    page: PageDocument, roots: Sequence[int], items: Sequence[Item], entries: Sequence[PageEntry], aside: list[bool]
-) -> float:
-    count = len(entries)
-    quality = sum(title_quality(entry.title) for entry in entries) / count
-    quality *= min(1.0, 2 * len({without_size(entry.title) for entry in entries}) / count)
-    dated = sum(entry.published is not None for entry in entries) / count
-    pictured = sum(entry.image is not None for entry in entries) / count
-    teased = sum(bool(entry.teaser) for entry in entries) / count
-    headed = _share_with_heading(page, roots)
-    size = math.log2(1 + min(count, 60))
-    fields = 1 + 0.8 * dated + 0.4 * pictured + 0.3 * teased + 0.4 * headed
-    lost = count / len(roots) if len(roots) > count else 1.0
-    region = 0.12 if sum(aside[root] for root in roots) * 2 > len(roots) else 1.0
-    score = size * (quality + 0.1 * (pictured + dated)) * fields * lost * region
-    score *= _place_factor(page, roots, entries)
-    if not dated and undated_evidence(entries) + _figures(page, items, entries) < MIN_EVIDENCE:
-        score *= _DOUBTFUL
-    return score
-
-
-def undated_evidence(entries: Sequence[PageEntry]) -> float:
-    """How much speaks for a list that grows, where no entry has a date: its size, titles, pictures and addresses.
-
-    What a site offers for good, such as services, features and people, has few, short titles and plain addresses.
-    """
-    count, urls = len(entries), [entry.url for entry in entries]
-    size = min(1.5, max(-0.5, (count - 4) / 3))
-    length = sum(title_length(entry.title) for entry in entries) / count
-    titles = min(2.0, max(-1.0, (length - 20) / 8))
-    pictured = _most(entry.image is not None and not is_icon(entry.image) for entry in entries)
-    numbered = _most(_NUMBERED.search(urlsplit(url).path) is not None for url in urls)
-    numbered = numbered or (len({urlsplit(url).netloc for url in urls}) == 1 and common_shape(urls) != "")
-    explained = _most(bool(entry.teaser) for entry in entries)
-    unlikely = _most(entry.title.endswith(_QUESTION_ENDS) for entry in entries) or _most(map(is_picture, urls))
-    marks = 0.75 * pictured + numbered if pictured or numbered else _BARE
-    return size + titles + marks - 0.4 * explained - 2 * unlikely
-
-
-def _most(answers: Iterable[bool]) -> bool:
-    known = list(answers)
-    return 2 * sum(known) > len(known)
-
-
-def _figures(page: PageDocument, items: Sequence[Item], entries: Sequence[PageEntry]) -> float:
-    """Whether the items tell numbers of their own, such as prices and replies, or ways to reach somebody."""
-    texts = [" ".join(page.text(start) for start, _ in item.spans) for item in items]
-    found = [_FIGURE.findall(text.replace(entry.title, "")) for text, entry in zip(texts, entries, strict=False)]
-    hrefs = [[page.attribute(number, "href") for number in item.numbers] for item in items]
-    if _most(any(href.startswith(("mailto:", "tel:")) for href in some) for some in hrefs):
-        return -2.0
-    varied = len({tuple(figures) for figures in found if figures})
-    return 1.0 if 2 * varied > len(items) else 0.0
-
-
-def content_score(entries: Sequence[PageEntry]) -> float:
-    """The score of a list that was not read from markup."""
-    count = len(entries)
-    quality = sum(title_quality(entry.title) for entry in entries) / count
-    dated = sum(entry.published is not None for entry in entries) / count
-    pictured = sum(entry.image is not None for entry in entries) / count
-    return math.log2(1 + min(count, 60)) * quality * (1 + 0.8 * dated + 0.4 * pictured)
-
-
-def _share_with_heading(page: PageDocument, roots: Sequence[int]) -> float:
-    sample = roots[:20]
-    return sum(not _HEADINGS.isdisjoint(page.tags[root : page.ends[root]]) for root in sample) / len(sample)
-
-
-def _place_factor(page: PageDocument, roots: Sequence[int], entries: Sequence[PageEntry]) -> float:
-    factor = 1.0
-    tags = Counter(page.tags[root] for root in roots)
-    if tags["article"] * 2 > len(roots):
-        factor *= 1.2
-    above = page.parents[roots[0]]
-    for _ in range(6):
-        if above < 0:
-            break
-        if page.tags[above] == "main":
-            factor *= 1.15
-            break
-        above = page.parents[above]
-    paths = [urlsplit(entry.url).path for entry in entries]
-    slugs = sum(1 for path in paths if path.count("-") >= 2 or _NUMBERED.search(path)) / len(paths)
-    return factor * (0.8 + 0.3 * slugs)

@@ -1,11 +1,13 @@
-"""A page as a tree with links, numbered in the order of the document, and the data in its scripts."""
+"""A page as a tree, numbered in the order of the document, with the data in its scripts and its links."""
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from html import unescape
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from lxml import etree, html
 from selectolax.lexbor import LexborHTMLParser
@@ -32,6 +34,8 @@ _NO_END = frozenset(
 )  # fmt: skip
 _NESTING = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
 _SELECTED = "data-selected-"
+_SENTENCE = 30
+"""Characters of a text before a link in it."""
 
 _SCRIPT = re.compile(r"<script\b([^>]{0,3000})>(.*?)(?:</script\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _INVISIBLE = re.compile(
@@ -249,3 +253,57 @@ def _tree(markup: str, css: Mapping[str, str]) -> html.HtmlElement | None:
     if tree is None or cast("float", tree.xpath("count(//*)")) > _MAX_ELEMENTS:
         return None
     return tree
+
+
+# --- Links
+
+
+def link_pattern(urls: Sequence[str]) -> str:
+    """`https://example.org/2026/*/*`: the parts of the paths that all links share; empty for links to many sites."""
+    hosts = Counter(urlsplit(url).netloc for url in urls)
+    if not hosts:
+        return ""
+    host, count = hosts.most_common(1)[0]
+    if count < 0.8 * len(urls):
+        return ""
+    paths = [urlsplit(url).path.strip("/").split("/") for url in urls if urlsplit(url).netloc == host]
+    length = Counter(map(len, paths)).most_common(1)[0][0]
+    same = [path for path in paths if len(path) == length]
+    if len(same) < 0.8 * len(paths):
+        same, length = paths, min(map(len, paths))
+    steps = [next(iter(values)) if len(values := {path[at] for path in same}) == 1 else "*" for at in range(length)]
+    return f"//{host}/" + "/".join(steps)
+
+
+def link_shape(url: str) -> str:
+    """The address with `#` in place of each number; empty if it has none."""
+    shape = re.sub(r"\d+", "#", url.partition("//")[2].partition("#")[0])
+    return shape if "#" in shape else ""
+
+
+def common_shape(urls: Sequence[str], *, share: float = 0.9) -> str:
+    """The shape of nine of ten links; empty if they differ."""
+    shapes = Counter(map(link_shape, urls))
+    shape, count = shapes.most_common(1)[0] if shapes else ("", 0)
+    return shape if count >= share * len(urls) else ""
+
+
+def fits(url: str, pattern: str) -> bool:
+    host, _, path = pattern.removeprefix("//").partition("/")
+    parts = urlsplit(url)
+    if parts.netloc != host:
+        return False
+    steps, own = path.split("/"), parts.path.strip("/").split("/")
+    return len(own) >= len(steps) and all(step in ("*", part) for step, part in zip(steps, own, strict=False))
+
+
+def is_in_sentence(page: PageDocument, link: PageLink) -> bool:
+    """Whether the link is a few words of a text that goes on behind it, not the way to an entry."""
+    element = page.elements[link.index]
+    before, after = element.getprevious(), (element.tail or "").strip()
+    start = (element.getparent().text if before is None else before.tail) or ""
+    return page.tags[page.parents[link.index]] == "p" and len(start.strip()) >= _SENTENCE and bool(after)
+
+
+def is_file(url: str) -> bool:
+    return url.partition("?")[0].lower().endswith((".pdf", ".zip", ".mp3", ".doc", ".docx", ".jpg", ".png"))

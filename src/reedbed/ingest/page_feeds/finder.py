@@ -11,16 +11,10 @@ from reedbed.domain.times import Instant
 from reedbed.ingest.article.extract import blocked_reason, is_error_title
 from reedbed.ingest.article.metadata import read_metadata
 from reedbed.ingest.page_feeds.dates import DateReader, day_order
-from reedbed.ingest.page_feeds.detection import (
-    MIN_EVIDENCE,
-    MIN_SCORE,
-    DetectedList,
-    content_score,
-    detect_lists,
-    undated_evidence,
-)
+from reedbed.ingest.page_feeds.detection import MIN_SCORE, DetectedList, detect_lists
 from reedbed.ingest.page_feeds.document import PageDocument, read_document
 from reedbed.ingest.page_feeds.recipe import recipe_for
+from reedbed.ingest.page_feeds.scores import MIN_EVIDENCE, content_score, undated_evidence
 from reedbed.ingest.page_feeds.sources import SourceReader, is_article, news_sitemap
 
 MAX_LISTS = 5

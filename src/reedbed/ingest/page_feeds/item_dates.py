@@ -3,14 +3,15 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import pairwise
 
 from reedbed.domain.page_feeds import PageEntry
 from reedbed.domain.records import record
-from reedbed.domain.times import Instant
+from reedbed.domain.times import Instant, from_datetime, to_datetime
 from reedbed.ingest.page_feeds.dates import DateReader, FoundDate, is_named_day, may_be_date, year_number
 from reedbed.ingest.page_feeds.document import PageDocument
 from reedbed.ingest.page_feeds.media import MAX_TEASER
-from reedbed.ingest.page_feeds.short_dates import MAX_SHORT, short_dates
 
 _HALF_A_YEAR = 182 * 86_400_000
 _MONTH_FIRST = frozenset(("zh", "ja", "ko", "hu", "lt", "mn"))
@@ -24,6 +25,12 @@ _HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _DATE_ATTRIBUTES = (
     "datetime", "data-datetime", "data-date", "data-time", "data-timestamp", "data-published", "data-created",
 )  # fmt: skip
+
+_MAX_SHORT = 18
+_TIME = re.compile(r"[\[(]?([01]?\d|2[0-3])[:.]([0-5]\d)(?: ?uhr)?[\])]?", re.IGNORECASE)
+_DAY = re.compile(r"[\[(]?(\d{1,2})([-./])(\d{1,2})\.?[\])]?(?:,?\s+\d{1,2}[:.]\d\d)?")
+_MIN_ENTRIES = 3
+_DESCENDING = 0.8
 
 
 @record
@@ -140,7 +147,7 @@ class ItemDates:
     def fill_column(self, entries: dict[str, PageEntry], columns: Sequence[Sequence[str]]) -> None:
         known = [entry.published for entry in entries.values()]
         month_first = (self._page.language or "").lower()[:2] in _MONTH_FIRST
-        found = short_dates(columns, known, self._dates.now, month_first=month_first)
+        found = _short_dates(columns, known, self._dates.now, month_first=month_first)
         for key, before, time in zip(list(entries), known, found, strict=True):
             if before is None and time is not None:
                 entries[key] = replace(entries[key], published=time)
@@ -150,7 +157,7 @@ class ItemDates:
         elements = (self._page.elements[number] for number in item.numbers)
         texts = (text for element in elements for text in (element.text, element.tail) if text and len(text) < 60)
         return [
-            short for text in texts if 3 < len(short := text.strip(" \t\r\n·•|,")) <= MAX_SHORT and short[-1] != "%"
+            short for text in texts if 3 < len(short := text.strip(" \t\r\n·•|,")) <= _MAX_SHORT and short[-1] != "%"
         ]
 
     def finish(self, entries: dict[str, PageEntry]) -> None:
@@ -176,3 +183,53 @@ class ItemDates:
         known = {key: date.time for key, date in found.items() if date is not None and date.has_year}
         if len(known) >= 0.8 * len(entries) and all(time <= self._dates.now for time in known.values()):
             entries.update({key: replace(entries[key], published=time) for key, time in known.items()})
+
+
+# --- Short dates
+
+
+def _short_dates(
+    texts: Sequence[Sequence[str]], known: Sequence[Instant | None], now: Instant, *, month_first: bool
+) -> list[Instant | None]:
+    """Dates without a year, or the times of today, as in the columns of tickers and forums.
+
+    One `11-17` or `10:34` may be anything. A column of them that goes back in time is one of dates.
+    The date of every entry, those of `known` as they are; `known` if the texts are no column of dates.
+    """
+    missing = [at for at, time in enumerate(known) if time is None]
+    if len(known) < _MIN_ENTRIES or not missing:
+        return list(known)
+    today = to_datetime(now).replace(hour=0, minute=0, second=0, microsecond=0)
+    for first in (month_first, not month_first):
+        found = [time if time is not None else _read(texts[at], today, first) for at, time in enumerate(known)]
+        days = [day for day in found if day is not None]
+        # Times alone say nothing of the day.
+        if len(days) == len(known) and min(days) < from_datetime(today) and _goes_back(days):
+            return found
+    return list(known)
+
+
+def _read(texts: Sequence[str], today: datetime, month_first: bool) -> Instant | None:
+    for text in texts:
+        if match := _DAY.fullmatch(text):
+            one, other = int(match[1]), int(match[3])
+            month, day = (one, other) if month_first and match[2] != "." else (other, one)
+            return _latest(today, month, day)
+    return from_datetime(today) if any(map(_TIME.fullmatch, texts)) else None
+
+
+def _latest(today: datetime, month: int, day: int) -> Instant | None:
+    """The latest such day that is not in the future."""
+    for year in (today.year, today.year - 1):
+        try:
+            found = datetime(year, month, day, tzinfo=UTC)
+        except ValueError:
+            continue
+        if found <= today:
+            return from_datetime(found)
+    return None
+
+
+def _goes_back(days: Sequence[Instant]) -> bool:
+    steps = [later >= earlier for later, earlier in pairwise(days)]
+    return sum(steps) >= _DESCENDING * len(steps)

@@ -12,28 +12,18 @@ from urllib.parse import urlsplit
 from reedbed.domain.page_feeds import PageEntry
 from reedbed.domain.records import record
 from reedbed.ingest.page_feeds.dates import DateReader
-from reedbed.ingest.page_feeds.document import PageDocument, PageLink
+from reedbed.ingest.page_feeds.document import PageDocument, PageLink, common_shape, is_file, is_in_sentence, link_shape
 from reedbed.ingest.page_feeds.item_dates import Item, ItemDates
-from reedbed.ingest.page_feeds.links import (
-    common_shape,
-    is_file,
-    is_in_sentence,
-    leads_to_own_page,
-    link_shape,
-    section_anchor,
-)
 from reedbed.ingest.page_feeds.media import MAX_TEASER, image_of, teaser_of
 from reedbed.ingest.page_feeds.regions import is_advertisement, undated_place
 from reedbed.ingest.page_feeds.titles import (
     ARCHIVE,
-    HIDDEN_CHARS,
     HIDDEN_CLASS,
     LARGE_CLASS,
     NAMED_TITLE,
     OTHER_CLASS,
     REFERENCE,
     TITLE_CLASS,
-    VERSION,
     common_label,
     full_title,
     title_quality,
@@ -137,24 +127,6 @@ class ItemReader:
         number = named["link"]
         inside = self._page.links_in(number, self._page.ends[number])
         return inside[0].index if inside else None
-
-    def sections(self, items: Sequence[Item]) -> list[PageEntry]:
-        """Entries of a page whose sections have headings with ids: a changelog. They are dated or numbered."""
-        page, entries = self._page, list[PageEntry]()
-        for item in items:
-            heading = next((n for n in item.numbers if page.tags[n] in _HEADINGS), item.spans[0][0])
-            title = page.text(heading).translate(HIDDEN_CHARS).strip("#¶§ ")
-            published = self._item_dates.of(item, "", None)
-            inside = page.links_in(heading, page.ends[heading])
-            if any(not VERSION.search(title) or leads_to_own_page(link.url, page.url) for link in inside):
-                continue
-            if title_quality(title) > 0 and (published is not None or VERSION.search(title)):
-                url = f"{page.url.partition('#')[0]}#{section_anchor(page, heading)}"
-                entries.append(PageEntry(url, title[:MAX_TITLE], published, None, teaser_of(page, item.numbers, title)))
-        repeated = len({entry.title for entry in entries}) * 2 <= len(entries)  # “Added”, “Fixed” of each version
-        if len({entry.published for entry in entries}) == 1 and not any(VERSION.search(e.title) for e in entries):
-            return []  # the chapters of one article, with its date above them
-        return entries if len(entries) * 3 >= len(items) * 2 and not repeated else []
 
     # --- Title and link
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from reedbed.domain.page_feeds import PageFingerprints, PageRecipe, PageSelectors
 from reedbed.ingest.page_feeds.detection import DetectedList
-from reedbed.ingest.page_feeds.document import PageDocument
-from reedbed.ingest.page_feeds.links import link_pattern
+from reedbed.ingest.page_feeds.document import PageDocument, link_pattern
 
 _STABLE_CLASS = re.compile(r"[A-Za-z][A-Za-z]{2,}(?:[-_]{1,2}[A-Za-z]{2,})*")
 _MADE_UP = re.compile(r"^(?:css|sc|jsx|svelte|emotion|styled|chakra|mui)-|[A-Z]{2}|[a-z][A-Z][a-z]?[A-Z]|^[^aeiouy]+$")

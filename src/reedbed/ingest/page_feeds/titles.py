@@ -32,8 +32,12 @@ VERSION = re.compile(r"\d+\.\d+")
 _FILE_SIZE = re.compile(
     r"\s*[(\[（][^()\[\]（）]{0,30}\d\s?(?:[km]?b|[km]o|кб|мб)[^()\[\]（）]{0,10}[)\]）]$", re.IGNORECASE
 )
-_RELEASE = re.compile(r"(?:v\.? ?\d+|\d+\.\d+)\.\d+[\w.+-]*\]?(?: \(.{1,30}| [-–—] \d{4}-\d\d-\d\d)?", re.IGNORECASE)
-"""`v1.2` or `1.2.3`, as the whole title of a release."""
+_RELEASE = re.compile(
+    r"(?:v\.? ?\d+|\d+\.\d+)\.\d+[\w.+-]*\]?(?: \(.{1,30}| [-–—] \d{4}-\d\d-\d\d)?|"
+    r"\[?\d+\.\d+\]?(?: \(.{1,30}| [-–—] \d{4}-\d\d-\d\d)",
+    re.IGNORECASE,
+)
+"""`v1.2`, `1.2.3` or `1.2 (2026-11-18)`, as the whole title of a release."""
 TITLE_CLASS = re.compile(
     r"title|headline|heading|subject|betreff|titel|titre|titul|titolo|baslik|(?<![a-z])(?:tit|ttl|name|p-name)(?![a-z])",
     re.IGNORECASE,
