@@ -36,8 +36,8 @@ from reedbed.services.listening.manage import (
     request_spoken,
 )
 from reedbed.services.listening.work import speak
+from reedbed.services.playback.media import get_chapters, get_transcript
 from reedbed.services.playback.positions import enqueue, list_queue
-from reedbed.services.playback.texts import get_chapters, get_transcript
 from reedbed.services.runtime import SpeechPolicy
 from reedbed.services.users import set_preferences
 from reedbed.store import ai as ai_state

@@ -6,17 +6,17 @@ import pytest
 
 from reedbed.domain.playback import MAX_TRANSCRIPT, Cue, transcript_text
 from reedbed.domain.questions import Question
-from reedbed.domain.search.excerpts import excerpt_of_transcript
 from reedbed.domain.search.query import parse_search
+from reedbed.domain.search.results import excerpt_of_transcript
 from reedbed.domain.times import DAY
 from reedbed.services.jobs import claim, run
-from reedbed.services.playback.texts import get_transcript
+from reedbed.services.playback.media import get_transcript
 from reedbed.services.questions import JOB_KIND, ask_question, get_question
 from reedbed.services.search.find import SearchPage, search_entries
 from reedbed.services.search.upkeep import possible_words, rebuild_search, reindex, repair_search
 from reedbed.services.summaries import extract_summaries, one_lines_for
 from reedbed.store.entries.read import visible_texts
-from reedbed.store.playback import texts
+from reedbed.store.playback import recordings
 from reedbed.store.retention import deletion
 from reedbed.store.search.texts import possibly_indexed
 from reedbed.worker.jobs import HANDLERS
@@ -110,7 +110,7 @@ async def test_a_long_one_is_found_to_its_end(harness: RuntimeHarness, site: Fee
     desk, entry = await podcast(harness, site, "First")
     async with desk.runtime.db.write() as tx:
         before = await possibly_indexed(tx, [entry])
-        await texts.put_words(tx, entry, f"{words} A heron over the quay.")
+        await recordings.put_words(tx, entry, f"{words} A heron over the quay.")
         await reindex(tx, desk.runtime.known_words, [entry], before)
     page = await find(desk, "heron")
     assert [row.id for row in page.rows] == [entry]
@@ -124,7 +124,7 @@ async def test_a_hostile_one_is_cut(harness: RuntimeHarness, site: FeedSite) -> 
     assert len(hostile) == MAX_TRANSCRIPT
     async with desk.runtime.db.write() as tx:
         before = await possibly_indexed(tx, [entry])
-        await texts.put_words(tx, entry, hostile)
+        await recordings.put_words(tx, entry, hostile)
         await reindex(tx, desk.runtime.known_words, [entry], before)
     assert await found(desk, "upper town") == [entry]
 

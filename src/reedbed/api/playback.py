@@ -15,7 +15,7 @@ from reedbed.http.models import ApiModel, JsonId, ListPage, ResponseModel, Times
 from reedbed.http.params import IdPath, PageCursor, PageLimit, next_offset, read_offset
 from reedbed.http.responses import ApiRouter, Json
 from reedbed.services.images import Pictures, image_urls_for_page
-from reedbed.services.playback.media import open_media
+from reedbed.services.playback.media import get_chapters, get_transcript, open_media
 from reedbed.services.playback.positions import (
     enqueue,
     forget_position,
@@ -26,7 +26,6 @@ from reedbed.services.playback.positions import (
     report_position,
     set_feed_speed,
 )
-from reedbed.services.playback.texts import get_chapters, get_transcript
 from reedbed.services.runtime import Runtime
 from reedbed.store.playback import positions, recordings
 

@@ -43,7 +43,7 @@ from reedbed.store.ai import Queued
 from reedbed.store.engine.database import Tx
 from reedbed.store.entries import read as entries
 from reedbed.store.entries.read import EntryText
-from reedbed.store.playback import texts as recording_texts
+from reedbed.store.playback import recordings
 from reedbed.store.summaries import GeneratedSummary, SummaryAttachment, TextSource
 
 MAX_HTML = 400_000
@@ -145,7 +145,7 @@ async def _request(
     runtime: Runtime, user_id: int, entry: Entry, variant: Variant, *, priority: int, again: bool
 ) -> SummaryState:
     async with runtime.db.read() as tx:
-        transcript = await recording_texts.words(tx, entry.row.id) if entry.enclosures else ""
+        transcript = await recordings.words(tx, entry.row.id) if entry.enclosures else ""
     html = _to_summarise(entry.full_content or entry.content, transcript)
     if not clean_text(html).strip():
         return SummaryState("failed", error=Failure(FailureCode.NOTHING_TO_SUMMARISE), model=variant.model)

@@ -12,8 +12,8 @@ from reedbed.domain.entries import EntryPage, EntryRow, ViewQuery
 from reedbed.domain.errors import Conflict, Invalid
 from reedbed.domain.pagination import Cursor, Order, decode_cursor, encode_cursor
 from reedbed.domain.records import record
-from reedbed.domain.search.excerpts import VISIBLE, Span, highlight
 from reedbed.domain.search.query import SearchQuery, UnreadMatches
+from reedbed.domain.search.results import VISIBLE, Span, highlight
 from reedbed.domain.search.suggestions import MatchCount, filters_in
 from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reedbed.domain.errors import Invalid
-from reedbed.domain.search.excerpts import excerpt, excerpt_of_markup, highlight
 from reedbed.domain.search.query import Filter, SearchQuery, parse_search
+from reedbed.domain.search.results import excerpt, excerpt_of_markup, highlight
 from reedbed.domain.text import fold, fold_with_positions, index_text, query_tokens
 from reedbed.domain.times import DAY, Instant, from_datetime, rfc3339, to_datetime
 from reedbed.store.migrations import versions

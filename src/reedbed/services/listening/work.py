@@ -57,7 +57,7 @@ from reedbed.store.entries.write import NewEntryRow, NewEntryText
 from reedbed.store.feeds import feeds
 from reedbed.store.jobs import Job
 from reedbed.store.listening import PART_BYTES
-from reedbed.store.playback import recordings, texts
+from reedbed.store.playback import recordings
 from reedbed.store.read_state import unread
 from reedbed.store.read_state.unread import Arrival
 from reedbed.store.visibility import lock_feed
@@ -358,7 +358,7 @@ async def _store_entry(tx: Tx, user_id: int, feed_id: int, made: Spoken, url: st
     await search.index(tx, [(entry_id, text.search)])
     await unread.fan_out(tx, [Arrival(feed_id, [entry_id], silent={user_id: {entry_id}})])
     rows = orjson.dumps([(start, sentence, "") for start, sentence in made.transcript]).decode()
-    await texts.put_transcript(tx, entry_id, rows, now)
+    await recordings.put_transcript(tx, entry_id, rows, now)
     return entry_id
 
 

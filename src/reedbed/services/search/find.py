@@ -9,17 +9,17 @@ from reedbed.domain.entries import EntryPage, EntryRow, ViewQuery
 from reedbed.domain.errors import Invalid, NotFound, TooSlow
 from reedbed.domain.pagination import DEFAULT_LIMIT, Cursor, Order
 from reedbed.domain.records import record
-from reedbed.domain.search.excerpts import (
+from reedbed.domain.search.query import Filter, SearchQuery, parse_search
+from reedbed.domain.search.results import (
     Excerpt,
     Span,
     excerpt,
     excerpt_of_markup,
     excerpt_of_transcript,
     highlight,
+    ranked,
     shows,
 )
-from reedbed.domain.search.query import Filter, SearchQuery, parse_search
-from reedbed.domain.search.ranking import ranked
 from reedbed.domain.search.suggestions import MatchCount, estimated_count
 from reedbed.ingest.text import clean_text
 from reedbed.services.runtime import Runtime

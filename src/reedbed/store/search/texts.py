@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import BigInteger, ClauseElement, bindparam, column, table, tuple_
 
 from reedbed.domain.records import record
-from reedbed.domain.search.ranking import RankCandidate
+from reedbed.domain.search.results import RankCandidate
 from reedbed.domain.times import Instant
 from reedbed.store.engine.database import Tx
 from reedbed.store.engine.statements import HIGHEST, Query, QueryFamily, among, func, keyed, select
