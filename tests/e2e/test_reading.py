@@ -159,6 +159,27 @@ def test_n_writes_a_note_on_the_selection_and_else_goes_on(walk: Walk) -> None:
     expect(page.locator("#article h1")).not_to_have_text(before)
 
 
+MOVED = """new Promise(done => new PerformanceObserver(list => done(
+  list.getEntries().flatMap(entry => entry.sources).map(({ node }) => node)
+    .filter(node => node?.parentElement?.closest("#article")).map(node => (node.outerHTML ?? node.data).slice(0, 200)),
+)).observe({ type: "layout-shift", buffered: true }) || setTimeout(() => done([]), 500))"""
+
+
+def test_the_text_stays_in_place_with_notes_beside_it(walk: Walk) -> None:
+    page = _essay(walk, DESK, "Timing wheels, once more")
+    _select(page, "It has")
+    page.keyboard.press("h")
+    expect(page.locator("#highlights li")).not_to_have_count(0)
+    address = page.locator("#article .read").get_attribute("data-entry")
+    page.goto(f"{page.url.partition('/all')[0]}/entry/{address}")
+    until(page, "CSS.highlights.get('kept-yellow')?.size >= 1")
+    assert page.evaluate(MOVED) == []
+    page.keyboard.press("F")
+    expect(page.locator("#nav")).to_be_hidden()
+    box = page.locator("#prose").bounding_box()
+    assert box is not None and abs(2 * box["x"] + box["width"] - 1440) < 40
+
+
 def test_nothing_of_a_video_site_is_loaded_before_play_is_pressed(walk: Walk) -> None:
     page = walk("/all", DESK)
     foreign: list[str] = []
