@@ -18,7 +18,7 @@ const output = path.resolve(process.argv[2] ?? path.join(here, "../src/reedbed/w
 await mkdir(output, { recursive: true });
 const bundles = await bundle();
 const manifest = { ...bundles, ...(await copyPublicFiles()), ...(await copyFontLicences()) };
-await nameChunks("sw.js", Object.values(bundles).filter((file) => file.startsWith("chunk-")));
+await nameChunks("sw.js", Object.values(bundles).filter((file) => /^(chunk|article|playback)-/.test(file)));
 await writeFile(path.join(output, "manifest.json"), JSON.stringify(manifest, null, 1) + "\n");
 
 async function bundle() {
@@ -39,7 +39,7 @@ async function bundle() {
     metafile: true,
     logLevel: "warning",
   });
-  return Object.fromEntries(Object.entries(result.metafile.outputs).flatMap(namedByEntryPoint));
+  return Object.fromEntries(Object.entries(result.metafile.outputs).map(namedByEntryPoint));
 }
 
 async function entryPoints() {
@@ -47,9 +47,13 @@ async function entryPoints() {
   return names.sort().map((name) => path.join(sources, name));
 }
 
-// Chunks and fonts are asked for by bundles, which know their names.
-function namedByEntryPoint([file, { entryPoint }]) {
-  return [[path.basename(entryPoint ?? file), path.basename(file)]];
+// Chunks and fonts are asked for by bundles, which know their names. A bundle that only imports a chunk is that chunk,
+// unless it is one that scripts ask for.
+function namedByEntryPoint([file, { entryPoint, inputs, imports }]) {
+  const own = Object.values(inputs).some(({ bytesInOutput }) => bytesInOutput > 0);
+  const isStub = path.dirname(entryPoint ?? "") === "src" && !own && imports.length === 1;
+  const holder = isStub ? imports[0].path : file;
+  return [path.basename(entryPoint ?? file), path.basename(holder)];
 }
 
 async function copyPublicFiles() {
@@ -59,7 +63,7 @@ async function copyPublicFiles() {
   return Object.fromEntries(names.map((name) => [name, name]));
 }
 
-// The service worker keeps also the scripts that pages load when they need them.
+// The service worker keeps also the scripts and styles that pages load when they need them.
 async function nameChunks(worker, files) {
   const file = path.join(output, worker);
   const [head, tail, ...more] = (await readFile(file, "utf8")).split("const CHUNKS = [];");

@@ -1,12 +1,15 @@
 """What is pressed before the script of the page has arrived is held, and done once it has."""
 
+import re
+
 from playwright.sync_api import APIResponse, Page, Route, expect
 
 from reedbed.web.assets import asset
 from tests.e2e.conftest import Walk, Way, both
 from tests.processes import Reedbed, signed_in, wait_for
 
-SCRIPT = "**/assets/app-*.js"
+ACTS = f"**{asset('acts.js')}"
+SCRIPT = f"**{asset('app.js')}"
 
 
 @both
@@ -85,6 +88,70 @@ def test_a_key_waits_for_the_part_of_the_script_that_highlights(walk: Walk) -> N
     expect(page.locator("#article [data-highlight]")).to_have_count(1)
 
 
+def test_acts_wait_for_the_part_of_the_script_that_knows_them(home: Reedbed, walk: Walk) -> None:
+    page = walk("/healthz", service_workers="block")
+    waiting = _load_without_acts(page, f"{home.url}/unread")
+    page.keyboard.press("/")
+    page.keyboard.type("jam")  # "a" and "j" alone would leave the list
+    _arrive(page, waiting)
+    expect(page.locator("#palette input")).to_have_value("jam")
+    expect(page).to_have_url(f"{home.url}/unread")
+
+    waiting = _load_without_acts(page, f"{home.url}/unread")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("settings")
+    page.keyboard.press("Enter")
+    _arrive(page, waiting)
+    expect(page).to_have_url(re.compile("/settings"))
+
+    waiting = _load_without_acts(page, f"{home.url}/unread")
+    line = page.locator("#tree .line > a:first-child", has_text="The Marrowby Courier")
+    line.click(button="right")
+    _arrive(page, waiting)
+    expect(page.locator("[role=menu][data-floating] strong")).to_have_text("The Marrowby Courier")
+
+    waiting = _load_without_acts(page, f"{home.url}/unread")
+    line.focus()
+    page.keyboard.press("F2")
+    _arrive(page, waiting)
+    expect(page.get_by_label("New name")).to_be_focused()
+
+    waiting = _load_without_acts(page, f"{home.url}/unread")
+    page.locator("#list-options summary").first.click()
+    page.keyboard.press("ArrowDown")
+    _arrive(page, waiting)
+    expect(page.locator("#list-options details[open] [role^=menuitem]").nth(1)).to_be_focused()
+
+
+def test_a_finger_that_rests_before_the_script_opens_the_menu(home: Reedbed, walk: Walk) -> None:
+    page = walk("/healthz", Way(phone=True), service_workers="block")
+    waiting = _load_without_acts(page, f"{home.url}/unread?pane=nav")
+    line = page.locator("#tree .line > a:first-child", has_text="The Marrowby Courier")
+    line.scroll_into_view_if_needed()
+    place = line.bounding_box()
+    assert place
+    finger = page.context.new_cdp_session(page)
+    point = {"x": place["x"] + 40, "y": place["y"] + 10}
+    finger.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [point]})
+    _arrive(page, waiting)
+    expect(page.locator("[role=menu][data-floating] strong")).to_have_text("The Marrowby Courier")
+    finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    expect(page.locator("[role=menu][data-floating]")).to_be_visible()
+
+
+def test_without_that_part_the_page_says_so(home: Reedbed, walk: Walk) -> None:
+    page = walk("/healthz", service_workers="block")
+    waiting = _load_without_acts(page, f"{home.url}/unread")
+    page.keyboard.press("/")
+    wait_for("the request for the script", lambda: page.evaluate("true") and waiting)
+    waiting.pop().abort("connectionrefused")
+    expect(page.locator(".toast")).to_be_visible()
+    page.unroute_all()
+    page.locator(".toast button").click()
+    page.keyboard.press("/")
+    expect(page.locator("#palette")).to_be_visible()
+
+
 def test_a_name_that_is_being_written_outlives_news_of_the_sidebar(walk: Walk, home: Reedbed) -> None:
     page = walk("/unread", service_workers="block")
     line = page.locator("#tree .line > a:first-child", has_text="The Marrowby Courier")
@@ -152,6 +219,20 @@ def _make_rule(home: Reedbed, name: str) -> None:
     }
     with signed_in(home.url) as client:
         client.post("/api/v1/rules", json=rule).raise_for_status()
+
+
+def _load_without_acts(page: Page, url: str) -> list[Route]:
+    """Show the page while the part of the script that comes with the first act is still on the way."""
+    waiting: list[Route] = []
+    page.unroute_all()
+    page.route(ACTS, lambda route: waiting.append(route))
+    page.goto(url)
+    return waiting
+
+
+def _arrive(page: Page, waiting: list[Route]) -> None:
+    wait_for("the request for the script", lambda: page.evaluate("true") and waiting)
+    waiting.pop().continue_()
 
 
 def _load_without_script(page: Page, url: str) -> list[Route]:

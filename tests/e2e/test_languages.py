@@ -2,9 +2,11 @@
 
 from playwright.sync_api import expect
 
+from reedbed.web.i18n import languages
 from tests.e2e.conftest import DESK, PHONE, Visit, Walk, Way, both, keep_picture, violations
 from tests.processes import Reedbed, signed_in
 
+TABLET = {"width": 820, "height": 1180}
 WHOLE = "box => box.scrollWidth <= box.clientWidth"
 
 
@@ -54,6 +56,17 @@ def test_the_bar_of_a_list_fits_a_phone_where_words_are_long(home: Reedbed, owne
         expect(bar.locator(".pick-btn").first).to_have_attribute("aria-label", f"Kolejność: {order}")
         assert bar.evaluate(WHOLE)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_bar_of_a_list_is_whole_on_a_tablet_in_every_language(
+    home: Reedbed, owner_token: str, visit: Visit
+) -> None:
+    for language in languages():
+        locale = language.replace("_", "-")
+        page = visit(f"{home.url}/all", token=owner_token, locale=locale, viewport=TABLET)
+        words = page.locator("#list-options :is(button, .pick-btn, .pick-btn span)")
+        assert words.evaluate_all(f"all => all.every({WHOLE})"), language
+        page.context.close()
 
 
 def test_an_error_is_told_in_the_same_language(home: Reedbed, visit: Visit) -> None:

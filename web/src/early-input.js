@@ -5,34 +5,76 @@
   const PATIENCE = 10_000;
   const PRESSED = "button, a:is([data-act], [data-status], [hx-get])";
   const FIELDS = "input, select, textarea, [contenteditable]";
-  const held = [];
+  const FOLLOW = ["Enter", "Escape", "Backspace", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"];
+  const SEEN_TWICE = ["pointerdown", "pointerup", "touchstart", "touchend"]; // the browser goes on with them as well
   const repeat = {
-    click: ({ target }) => target.closest(PRESSED).click(),
+    click: ({ target }) => (target.closest("button, a") ?? target).click(),
     submit: ({ target, submitter }) => target.requestSubmit(submitter),
     change: ({ target }) => target.dispatchEvent(new Event("change", { bubbles: true })),
     input: ({ target }) => target.dispatchEvent(new Event("input", { bubbles: true })),
-    keydown: (event) => (document.activeElement ?? document.body).dispatchEvent(new KeyboardEvent("keydown", event)),
-  };
-  const isHeld = {
-    click: ({ target }) => target.closest?.(PRESSED),
-    submit: () => true,
-    keydown: ({ key, target, ctrlKey, metaKey, altKey }) =>
-      key.length === 1 && key !== " " && !ctrlKey && !metaKey && !altKey && !target.closest?.(FIELDS),
-    change: () => true,
-    input: () => true,
+    keydown: press,
+    contextmenu: (event) => event.target.dispatchEvent(new MouseEvent("contextmenu", event)),
+    pointerdown: (event) => event.target.dispatchEvent(new PointerEvent("pointerdown", event)),
+    pointerup: (event) => event.target.dispatchEvent(new PointerEvent("pointerup", event)),
+    touchstart: touch,
+    touchend: touch,
   };
 
-  const hold = (event) => {
-    if (!event.isTrusted || !isHeld[event.type](event)) return;
-    event.stopImmediatePropagation();
-    if (event.type === "click" || event.type === "submit") event.preventDefault();
-    held.push(event);
+  /** Hold the events for which `isHeld[type]` is true, and the keys after a held one; what is returned repeats them,
+   *  and says how many there were. */
+  window.holdInput = (isHeld) => {
+    const held = [];
+    const hold = (event) => {
+      if (!isHeld[event.type](event) && !follows(event, held)) return;
+      held.push(event);
+      if (SEEN_TWICE.includes(event.type)) return;
+      event.stopImmediatePropagation();
+      event.preventDefault();
+    };
+    const options = (type) => ({ capture: true, passive: SEEN_TWICE.includes(type) });
+    for (const type of Object.keys(isHeld)) addEventListener(type, hold, options(type));
+    return () => {
+      for (const type of Object.keys(isHeld)) removeEventListener(type, hold, options(type));
+      for (const event of held) if (event.target.isConnected) repeat[event.type](event);
+      return held.length;
+    };
   };
-  const release = () => {
+
+  function follows(event, held) {
+    if (event.type !== "keydown" || !held.some(({ type }) => type === "keydown")) return false;
+    return isPlain(event) && (event.key.length === 1 || FOLLOW.includes(event.key));
+  }
+
+  function isPlain({ target, ctrlKey, metaKey, altKey }) {
+    return !ctrlKey && !metaKey && !altKey && !target.closest?.(FIELDS);
+  }
+
+  // A key that is repeated writes nothing by itself.
+  function press(event) {
+    const focused = document.activeElement ?? document.body;
+    const writes = event.key.length === 1 && isPlain(event) && focused.setRangeText;
+    if (!focused.dispatchEvent(new KeyboardEvent("keydown", event)) || !writes || focused === event.target) return;
+    focused.setRangeText(event.key, focused.selectionStart, focused.selectionEnd, "end");
+    focused.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  function touch({ type, target, touches, changedTouches }) {
+    const fingers = { touches: [...touches], changedTouches: [...changedTouches] };
+    target.dispatchEvent(new TouchEvent(type, { ...fingers, bubbles: true, cancelable: true }));
+  }
+
+  const opensPalette = ({ key, ctrlKey, metaKey }) => key.toLowerCase() === "k" && (ctrlKey || metaKey);
+  const release = window.holdInput({
+    click: ({ isTrusted, target }) => isTrusted && target.closest?.(PRESSED),
+    submit: ({ isTrusted }) => isTrusted,
+    change: ({ isTrusted }) => isTrusted,
+    input: ({ isTrusted }) => isTrusted,
+    keydown: (event) => opensPalette(event) || (event.key.length === 1 && event.key !== " " && isPlain(event)),
+  });
+  const end = () => {
     clearTimeout(timer);
-    removeEventListener("DOMContentLoaded", release);
-    for (const type of Object.keys(repeat)) removeEventListener(type, hold, true);
-    for (const event of held.splice(0)) if (event.target.isConnected) repeat[event.type](event);
+    removeEventListener("DOMContentLoaded", end);
+    release();
   };
 
   // Where app.js is very late or cannot be loaded, the browser asks what the page would have asked.
@@ -43,8 +85,7 @@
     event.preventDefault();
   };
 
-  for (const type of Object.keys(repeat)) addEventListener(type, hold, true);
   addEventListener("submit", ask, true);
-  addEventListener("DOMContentLoaded", release); // on the window: htmx listens on the document, so it comes first
-  const timer = setTimeout(release, PATIENCE);
+  addEventListener("DOMContentLoaded", end); // on the window: htmx listens on the document, so it comes first
+  const timer = setTimeout(end, PATIENCE);
 }

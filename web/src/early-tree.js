@@ -1,6 +1,6 @@
-// Where the sidebar has many feeds, a page brings only their counts. Their lines are those of the page before, if nothing
-// about them has changed since; sidebar.js keeps them in the browser, and asks the server for them otherwise. This script is
-// no module, so that they stand there before the page is painted.
+// Where the sidebar has many feeds, a page brings only their counts. Their lines are those of the page before, if
+// nothing about them has changed since; tree.js keeps them in the browser, and asks the server for them otherwise. This
+// script is no module, so that they stand there before the page is painted.
 {
   const place = document.getElementById("tree-feeds");
   const kept = JSON.parse(localStorage.getItem("reedbed:feeds") ?? "{}");

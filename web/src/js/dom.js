@@ -21,6 +21,23 @@ export function selectedText() {
   return document.getElementById("prose")?.contains(range.commonAncestorContainer) ? range : null;
 }
 
+/** Whether a menu of the sidebar stands over the page; see menu-panel.js. */
+export const menuIsOpen = () => Boolean(document.querySelector("[role=menu][data-floating]"));
+
+/** Link this style sheet, once; settled when it is there, or cannot be had. */
+export function loadSheet(href) {
+  const links = [...document.querySelectorAll("link[rel=stylesheet]")];
+  const known = links.find((link) => link.getAttribute("href") === href);
+  if (known?.sheet) return Promise.resolve();
+  const link = known ?? Object.assign(document.createElement("link"), { rel: "stylesheet" });
+  const settled = new Promise((done) => {
+    link.addEventListener("load", done, { once: true });
+    link.addEventListener("error", () => (link.remove(), done()), { once: true });
+  });
+  if (!known) document.head.append(Object.assign(link, { href }));
+  return settled;
+}
+
 /** A short tick under the finger; browsers refuse it, with a complaint, before the page was touched. */
 export function tick() {
   if (navigator.userActivation?.hasBeenActive) navigator.vibrate?.(10);

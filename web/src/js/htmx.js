@@ -18,8 +18,8 @@ function load() {
   return (library ??= import("./htmx-library.js").then(start));
 }
 
-// After DOMContentLoaded htmx would not start by itself. The page sets its "defaultSettleDelay" to 0 (base.html): in the
-// 20 ms between swap and settling, what has just arrived would take no click.
+// After DOMContentLoaded htmx would not start by itself. The page sets its "defaultSettleDelay" to 0 (base.html): in
+// the 20 ms between swap and settling, what has just arrived would take no click.
 function start({ default: htmx }) {
   Object.assign(htmx.config, JSON.parse(document.querySelector("meta[name=htmx-config]").content));
   htmx.process(document.body);

@@ -20,7 +20,8 @@ export function formOf(texts, key, n) {
 /** Grouped as the server does it. */
 export function number(n) {
   const digits = String(n);
-  return digits.length < (messages.groupedFrom ?? 4) ? digits : digits.replace(/\B(?=(\d{3})+$)/g, messages.group ?? "\u202f");
+  if (digits.length < (messages.groupedFrom ?? 4)) return digits;
+  return digits.replace(/\B(?=(\d{3})+$)/g, messages.group ?? "\u202f");
 }
 
 /** The language for times and dates: the browser's variety of it, where it speaks the page's language. */

@@ -1,6 +1,10 @@
 // What the page notices for the order by interest, once it is switched on: rows that were on the screen and passed by,
 // and entries that stayed open for ten seconds. It goes out in batches; nothing is sent of a list that is only loaded.
-// Loaded by interest-start.js.
+// Loaded by parts.js.
+import "./shared.js";
+import { change } from "./requests.js";
+import { idOf, listBody } from "./rows.js";
+import { findRow } from "./virtual-list.js";
 
 const GLANCE = 800; // A row that was on the screen for less was not looked at.
 const STAY = 10_000;
@@ -14,7 +18,6 @@ let read = [];
 let open = null; // the entry in the article pane
 let timer = 0;
 let observer = null;
-let change, findRow, idOf, listBody;
 
 function look(changes) {
   const now = performance.now();
@@ -120,13 +123,10 @@ function watch() {
   }).observe(body, { childList: true, subtree: true });
 }
 
-export function begin(page) {
-  ({ change, findRow, idOf, listBody } = page);
-  watch();
-  document.addEventListener("reedbed:list", watch);
-  document.addEventListener("reedbed:article", (event) => note(event.detail));
-  document.addEventListener("visibilitychange", hide);
-  addEventListener("pagehide", send);
-  const article = document.querySelector("#article .read");
-  if (article) note(article); // it was opened before this was here
-}
+watch();
+document.addEventListener("reedbed:list", watch);
+document.addEventListener("reedbed:article", (event) => note(event.detail));
+document.addEventListener("visibilitychange", hide);
+addEventListener("pagehide", send);
+const article = document.querySelector("#article .read");
+if (article) note(article); // it was opened before this was here

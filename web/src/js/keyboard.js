@@ -12,8 +12,6 @@ import { isFocused, setFocused } from "./focus.js";
 import { selectedText } from "./dom.js";
 import { chooseLayout, switchSide } from "./list-settings.js";
 import { copyAddress, openTags } from "./share.js";
-import { openPalette } from "./palette.js";
-import { hideRead, orderByUnread } from "./sidebar.js";
 import { translate } from "./i18n.js";
 
 const GO = {
@@ -41,8 +39,6 @@ const KEYS = {
   s: () => toggle("starred"),
   S: () => click("[data-act=services]"),
   l: () => toggle("later"),
-  H: () => hideRead(),
-  U: () => orderByUnread(),
   M: () => selection().length && document.querySelector("#selection button[name=value]").click(),
   A: () => document.querySelector("[data-bulk] [data-all]")?.click(),
   t: openTags,
@@ -64,11 +60,15 @@ const KEYS = {
   r: () => click('form[action="/refresh"] button'),
   z: undo,
   g: () => (went = Date.now()),
-  "/": () => openPalette({ search: true }),
   "?": () => openKeys(),
   " ": page,
   Escape: leave,
 };
+
+/** Keys of parts that come later: `{key: act}`. */
+export function bindKeys(keys) {
+  Object.assign(KEYS, keys);
+}
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || dialogIsOpen()) return;

@@ -1,4 +1,5 @@
-// The second bar: unread or all, order, layout and headings of days. The server keeps them; the list is asked for again.
+// The second bar: unread or all, order, layout and headings of days. The server keeps them, and the list is asked for
+// again.
 import { explain, send } from "./requests.js";
 import { reloadList } from "./list.js";
 import { closeMenus } from "./menus.js";

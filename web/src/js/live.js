@@ -7,7 +7,7 @@ import { json } from "./requests.js";
 import { show } from "./marks.js";
 import { allRows, idOf } from "./rows.js";
 import { clearCache } from "./article-cache.js";
-import { refreshTree } from "./sidebar.js";
+import { refreshTree } from "./tree.js";
 import { extendToast, showToast } from "./toast.js";
 import { trigger } from "./htmx.js";
 import { number, translate, translateCount } from "./i18n.js";

@@ -8,10 +8,6 @@ let scrim = null;
 let chosen = null;
 let hoverTimer = 0;
 
-export function menuIsOpen() {
-  return levels.length > 0;
-}
-
 /** Show a panel beside `opener`, or at the point `at`; `choose(act, line)` is called with the line's data-do. */
 export function openMenu(panel, { opener, at, choose }) {
   closeMenu({ focus: false });
@@ -104,7 +100,8 @@ function handleKey({ key, target }, panel) {
   const lines = linesOf(panel);
   const index = lines.indexOf(target.closest(".mi"));
   const floating = "floating" in panel.dataset;
-  const towards = getComputedStyle(panel).direction === "rtl" ? ["ArrowRight", "ArrowLeft"] : ["ArrowLeft", "ArrowRight"];
+  const mirrored = getComputedStyle(panel).direction === "rtl";
+  const towards = mirrored ? ["ArrowRight", "ArrowLeft"] : ["ArrowLeft", "ArrowRight"];
   if (key === "ArrowDown") focusLine(lines[(index + 1) % lines.length]);
   else if (key === "ArrowUp") focusLine(lines.at(index - 1));
   else if (key === "Home") focusLine(lines[0]);
@@ -135,11 +132,12 @@ document.addEventListener("click", (event) => {
 });
 
 document.addEventListener("pointerdown", ({ target }) => {
-  if (levels.length && target !== scrim && !levels.some(({ panel }) => panel.contains(target))) closeMenu({ focus: false });
+  if (!levels.length || target === scrim || levels.some(({ panel }) => panel.contains(target))) return;
+  closeMenu({ focus: false });
 });
 
-// A mouse opens what lies behind a line by resting on it, and closes it by resting on another. A menu that appears under a
-// mouse that does not move leaves the keyboard alone.
+// A mouse opens what lies behind a line by resting on it, and closes it by resting on another. A menu that appears
+// under a mouse that does not move leaves the keyboard alone.
 let pointer = "";
 let under = null;
 document.addEventListener("pointermove", ({ target, pointerType, clientX, clientY }) => {
@@ -190,13 +188,13 @@ document.addEventListener("touchend", ({ changedTouches }) => {
 });
 
 // A menu in a <details> opens and closes by itself (menus.js); here its first line takes the focus.
-document.addEventListener(
-  "toggle",
-  ({ target }) => {
-    const panel = target.open && target.querySelector?.(":scope > [role=menu]");
-    if (panel) focusLine(linesOf(panel).find((line) => line.getAttribute("aria-checked") === "true") ?? linesOf(panel)[0]);
-  },
-  true,
-);
+function enter(menu) {
+  const panel = menu?.open && menu.querySelector(":scope > [role=menu]");
+  if (!panel) return;
+  const lines = linesOf(panel);
+  focusLine(lines.find((line) => line.getAttribute("aria-checked") === "true") ?? lines[0]);
+}
+document.addEventListener("toggle", ({ target }) => enter(target), true);
+enter(document.querySelector("details.menu[open]")); // opened before this was there
 addEventListener("resize", () => closeMenu({ focus: false }));
 addEventListener("pagehide", () => closeMenu({ focus: false }));

@@ -1,7 +1,7 @@
 // Opening entries beside the list. The address always names what is shown, so Back, reload and new tabs work.
 import { announce } from "./announce.js";
 import { hasMore, loadMore } from "./infinite-scroll.js";
-import { afterPaint, morph } from "./dom.js";
+import { afterPaint, loadSheet, morph } from "./dom.js";
 import { findRow } from "./virtual-list.js";
 import { mark, pressAs, showKnown } from "./marks.js";
 import { explain, isOffline } from "./requests.js";
@@ -80,7 +80,7 @@ async function openAddress(url, { push, id }) {
   if (push && url !== location.href) history.pushState({ entry: id, steps: stepsFromList() + 1 }, "", url);
   const slow = setTimeout(() => article.setAttribute("aria-busy", "true"), 300);
   try {
-    const nodes = await articleNodes(url);
+    const [nodes] = await Promise.all([articleNodes(url), loadSheet(document.body.dataset.article)]);
     if (asked === url) present(nodes);
   } catch (error) {
     if (asked === url) emptyArticle(); // Another text must not seem to be the chosen one.

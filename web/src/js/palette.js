@@ -1,14 +1,16 @@
 // Jump to a place, do something, or search. Places come from the page itself, so they work without a network;
 // entries come from the server once typing has rested. The first line is always chosen, so Enter works blind.
 import { fill, formOf, locale, number } from "./i18n.js";
+import { bindKeys } from "./keyboard.js";
 import { openKeys } from "./menus.js";
+import { visitedPlaces } from "./remembered.js";
 import { explain, json } from "./requests.js";
 import { loadTemplates } from "./templates.js";
 
 const REST = 250; // slower than one types, since searches are limited
 const TRY_AGAIN = 1500;
 const MOST = { places: 4, deeds: 3, searches: 3, entries: 5 };
-const KEPT = "reedbed:places";
+const LINKS = "#tree .line > a:first-child, #tree a[href^='/saved/'], #tree a[href^='/tag/']";
 const PREFIXES = { "@": ["feeds"], "#": ["tags"], ">": ["deeds"], "?": ["ask"] };
 const dialog = document.getElementById("palette");
 const input = dialog?.querySelector("input");
@@ -20,7 +22,7 @@ let timer = 0;
 let asked = 0; // the answer of an older question is not shown
 let searching = false; // opened by "/": the search comes first
 
-export function openPalette({ search = false } = {}) {
+function openPalette({ search = false } = {}) {
   if (!dialog || dialog.open) return;
   searching = search;
   input.value = "";
@@ -53,6 +55,7 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   openPalette({ search: true });
 });
+bindKeys({ "/": () => openPalette({ search: true }) });
 
 // --- What there is to choose
 
@@ -84,14 +87,14 @@ function matching(words, only) {
 
 /** Where the reader was last, without the list that is shown now. */
 function lately() {
-  const kept = visited().filter(({ href }) => href !== document.getElementById("app")?.dataset.viewUrl);
+  const kept = visitedPlaces().filter(({ href }) => href !== document.getElementById("app")?.dataset.viewUrl);
   const known = new Map(places().map((line) => [line.getAttribute("href"), line]));
   const shown = kept.map(({ href }) => known.get(href)).filter(Boolean);
   return group("lately", shown.length ? shown.slice(0, 5) : places().slice(0, 5));
 }
 
 function places(only) {
-  const tree = [...document.querySelectorAll("#tree .line > a:first-child, #tree a[href^='/saved/'], #tree a[href^='/tag/']")];
+  const tree = [...document.querySelectorAll(LINKS)];
   const wanted = { feeds: "/feed/", tags: "/tag/" }[only?.[0]];
   const named = tree.filter((link) => !wanted || link.getAttribute("href").startsWith(wanted)).map(placeOf);
   return wanted ? named : [...copies("places"), ...named];
@@ -106,7 +109,8 @@ function placeOf(link) {
     unread && fill(formOf(found.dataset, "unread", unread), { n: number(unread) }),
   ];
   const mark = link.firstElementChild.cloneNode(true);
-  return line(mark, link.querySelector(".name").textContent.trim(), link.getAttribute("href"), where.filter(Boolean).join(" · "));
+  const name = link.querySelector(".name").textContent.trim();
+  return line(mark, name, link.getAttribute("href"), where.filter(Boolean).join(" · "));
 }
 
 function deeds() {
@@ -213,7 +217,8 @@ function hit(entry) {
   const name = copy.querySelector("span:not(.fav)");
   Object.assign(name, { lang: entry.language ?? "", dir: "auto" });
   mark(name, entry.matched?.title ?? [], "mark");
-  const excerpt = Object.assign(document.createElement("p"), { textContent: entry.matched?.excerpt.text ?? entry.summary });
+  const excerpt = document.createElement("p");
+  excerpt.textContent = entry.matched?.excerpt.text ?? entry.summary;
   mark(excerpt, entry.matched?.excerpt.spans ?? [], "mark");
   const at = new Date(entry.published_at ?? entry.sort_at);
   const isToday = at.toDateString() === new Date().toDateString();
@@ -292,16 +297,4 @@ function take(option) {
   if (press === "keys") openKeys();
   else if (press) document.querySelector(press)?.click();
   else location.assign(option.getAttribute("href"));
-}
-
-// --- Where the reader has been
-
-function visited() {
-  return JSON.parse(localStorage.getItem(KEPT) ?? "[]");
-}
-
-const here = document.getElementById("app")?.dataset.viewUrl;
-if (here && dialog) {
-  const others = visited().filter(({ href }) => href !== here);
-  localStorage.setItem(KEPT, JSON.stringify([{ href: here }, ...others].slice(0, 6)));
 }

@@ -142,7 +142,8 @@ function point(block, { quietly = false } = {}) {
   if (!quietly) announce(`${text}: ${example(block)}`);
 }
 
-const example = (block) => (block.textContent.trim() || block.querySelector("img")?.alt || block.alt || "").slice(0, 80);
+const example = (block) =>
+  (block.textContent.trim() || block.querySelector("img")?.alt || block.alt || "").slice(0, 80);
 
 function tip(target) {
   if (!target) return words().nothing;

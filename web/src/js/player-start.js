@@ -1,9 +1,11 @@
 // The player comes with the first sound, or when this reader's queue holds something; nothing of it before.
+import { firstAct } from "./first-act.js";
 import { explain, json, send } from "./requests.js";
 import { showServerToast } from "./toast.js";
 
 const STATE = "reedbed:player";
 const QUEUE = "/api/v1/playback/queue";
+const app = document.getElementById("app");
 let loaded = null;
 
 /** What this tab plays, kept over the change of a page: `{closed, id, at, playing}`. */
@@ -27,15 +29,20 @@ function player() {
 async function showQueue() {
   const { items } = await json(QUEUE);
   if (items.length || loaded) (await player()).setQueue(items);
+  else giveUpPlace();
 }
 
 // The page knows whether the queue holds something; it hears of changes by the event stream.
 function begin() {
   const { closed, playing } = playerState();
-  if (closed) return;
-  if (playing) showQueue().catch(() => {});
-  else if (document.querySelector("#tree[data-queued]"))
-    (window.requestIdleCallback ?? setTimeout)(() => showQueue().catch(() => {}));
+  const queued = "player" in app.dataset; // its place is kept free, so that nothing moves when it comes
+  if (closed) return giveUpPlace();
+  if (playing) showQueue().catch(giveUpPlace);
+  else if (queued) firstAct.then(showQueue).catch(giveUpPlace);
+}
+
+function giveUpPlace() {
+  if (!document.querySelector(".player-bar")) delete app.dataset.player;
 }
 
 document.addEventListener("submit", (event) => {
@@ -76,4 +83,4 @@ document.addEventListener("reedbed:playback", ({ detail }) => {
   else if (loaded) loaded.then((module) => module.noteOther(detail));
 });
 
-if (document.body.dataset.live && document.getElementById("app")) begin();
+if (document.body.dataset.live && app) begin();

@@ -1,5 +1,6 @@
 // The player at the foot of the page. It stays while entries change, and goes on after a change of the page.
 import "./shared.js";
+import { loadSheet } from "./dom.js";
 import { change, explain, part } from "./requests.js";
 import { fill } from "./i18n.js";
 import { announce } from "./announce.js";
@@ -39,12 +40,7 @@ function build() {
 
 async function makeBar() {
   const html = await part(`/playback/bar?language=${document.documentElement.lang}`, "player");
-  const sheet = document.createElement("link");
-  sheet.rel = "stylesheet";
-  sheet.href = document.body.dataset.player;
-  const styled = new Promise((done) => sheet.addEventListener("load", done, { once: true }));
-  document.head.append(sheet);
-  await styled;
+  await loadSheet(document.body.dataset.player);
   bar = new DOMParser().parseFromString(html, "text/html").getElementById("player");
   bar.querySelector(".player-video").prepend(media);
   document.getElementById("app").append(bar);

@@ -1,4 +1,6 @@
 // The reader's choices live in one cookie, so that the server's first paint is already right.
+import { loadSheet } from "./dom.js";
+
 const COOKIE = "reedbed_look";
 const YEAR = 31_536_000;
 const WITH_FONTS = new Set(["literata", "atkinson"]);
@@ -18,19 +20,10 @@ function readPreferences() {
 
 function show(name, value) {
   if (ON_ROOT.has(name)) setOrClear(document.documentElement, name, value);
-  if (name === "font" && WITH_FONTS.has(value)) loadFonts();
+  // The faces have a sheet of their own, which the server links once one is chosen.
+  if (name === "font" && WITH_FONTS.has(value)) loadSheet(document.body.dataset.fonts);
   if (name === "scroll")
     document.getElementById("rows")?.toggleAttribute("data-marks-on-scroll", Boolean(value));
-}
-
-/** The faces have a sheet of their own, which the server links once one is chosen. */
-function loadFonts() {
-  const { fonts } = document.body.dataset;
-  if (document.querySelector(`link[href="${fonts}"]`)) return;
-  const link = document.createElement("link");
-  link.rel = "stylesheet";
-  link.href = fonts;
-  document.head.append(link);
 }
 
 function setOrClear(element, name, value) {

@@ -4,12 +4,14 @@ import { prepareContents } from "./contents.js";
 import { prepareDirections } from "./directions.js";
 import { prepareFootnotes } from "./footnotes.js";
 import { prepareNotes } from "./notes.js";
+import { preparePictures } from "./pictures.js";
 import { prepareTables } from "./tables.js";
 import { prepareVideos } from "./video.js";
 import "./print.js";
 
 /** Prepare the text of an article that has just been put into the page. */
 export function prepare(read) {
+  preparePictures(read);
   const prose = read.querySelector(".prose");
   if (!prose) return;
   prepareVideos(read);

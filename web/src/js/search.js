@@ -1,9 +1,9 @@
 // The search field suggests how to go on, remembers recent searches in this browser, and shows how many entries match.
+import "./shared.js";
 import { json, part } from "./requests.js";
-import { storedMap } from "./stored-map.js";
+import { recentSearches } from "./remembered.js";
 
 const REST = 150;
-const recent = storedMap("recent-searches", 6);
 let asked = 0;
 let timer = 0;
 
@@ -16,7 +16,7 @@ document.addEventListener("input", ({ target }) => {
 
 document.addEventListener("focusin", ({ target }) => {
   const form = target.closest("form[data-suggest]");
-  if (form && !target.value) show(form, [], recentSearches());
+  if (form && !target.value) show(form, [], latest());
 });
 
 document.addEventListener("focusout", ({ target, relatedTarget }) => {
@@ -50,7 +50,7 @@ document.addEventListener("mousedown", (event) => {
 async function suggest(form) {
   const typed = form.q.value;
   const mine = ++asked;
-  if (!typed.trim()) return show(form, [], recentSearches());
+  if (!typed.trim()) return show(form, [], latest());
   const { items } = await json(`/api/v1/searches/suggest?q=${encodeURIComponent(typed)}`);
   if (mine === asked && document.activeElement === form.q) show(form, items, []);
 }
@@ -114,7 +114,7 @@ function move(form, by) {
 function take(form, chosen) {
   const { kind, query, url } = chosen.dataset;
   if (kind === "forget") {
-    recent.clear();
+    recentSearches.clear();
     return close(form);
   }
   if (url) return location.assign(url);
@@ -138,8 +138,8 @@ function hot(form) {
   return list(form).querySelector("[aria-selected=true]");
 }
 
-function recentSearches() {
-  return [...recent.all().keys()].reverse();
+function latest() {
+  return [...recentSearches.all().keys()].reverse();
 }
 
 async function count() {
@@ -149,12 +149,12 @@ async function count() {
 
 const typed = document.querySelector("form[data-suggest] input[name=q]")?.value.trim();
 if (typed) {
-  recent.set(typed, undefined);
-  recent.set(typed, 1);
+  recentSearches.set(typed, undefined);
+  recentSearches.set(typed, 1);
 }
 count().catch(() => {});
 
-// The next person at this browser has other searches.
-document.addEventListener("submit", ({ target }) => {
-  if (target.matches('form[action="/logout"]')) recent.clear();
-});
+// What was typed before this was there.
+const field = document.activeElement?.closest("form[data-suggest] input[name=q]");
+if (field && field.value !== field.defaultValue) field.dispatchEvent(new Event("input", { bubbles: true }));
+else if (field && !field.value) show(field.form, [], latest());

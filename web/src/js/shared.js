@@ -1,12 +1,29 @@
-// What the page and the parts that come later share, so that it is one file: else each set of parts would get its own.
-import "./announce.js";
-import "./dom.js";
-import "./focus.js";
-import "./htmx.js";
-import "./i18n.js";
-import "./player-start.js";
-import "./requests.js";
-import "./share.js";
-import "./templates.js";
-import "./toast.js";
+// What every page has. All parts that come later begin with it, so that it is one file: else each set of parts would
+// get a bundle of its own.
 import "./zone.js";
+import "./htmx.js";
+import "./requests.js";
+import "./preferences.js";
+import "./menus.js";
+import "./panes.js";
+import "./toast.js";
+import "./marks.js";
+import "./bulk.js";
+import "./inline-forms.js";
+import "./list.js";
+import "./list-settings.js";
+import "./row-acts.js";
+import "./infinite-scroll.js";
+import "./open.js";
+import "./keyboard.js";
+import "./tree.js";
+import "./remembered.js";
+import "./live.js";
+import "./focus.js";
+import "./article-content.js";
+import "./positions.js";
+import "./player-start.js";
+import "./share.js";
+import "./hints.js";
+import "./offline.js";
+import "./parts.js";

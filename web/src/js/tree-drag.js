@@ -1,11 +1,13 @@
 // Feeds and folders are dragged into folders: by mouse after 4 px, by a finger after a long press, by key with Alt.
 // With Ctrl (or Cmd) held down, a feed is put into the folder and stays in its others.
 import { announce } from "./announce.js";
-import { closeMenu, menuIsOpen } from "./menu-panel.js";
+import { menuIsOpen } from "./dom.js";
+import { closeMenu } from "./menu-panel.js";
 import { explain } from "./requests.js";
 import { dismiss, showToast } from "./toast.js";
-import { fileFeed, folderAround, isFolder, lineOf, linkOf, moveLine, nameOf, treeText } from "./sidebar.js";
 import { loadTemplates } from "./templates.js";
+import { fileFeed, moveLine } from "./tree-acts.js";
+import { folderAround, isFolder, lineOf, linkOf, nameOf, treeText } from "./tree-lines.js";
 
 const SLIP = 4;
 const OPENS_AFTER = 600;
@@ -99,8 +101,8 @@ function aim(folder) {
   const details = folder?.querySelector(":scope > details:not([open])");
   if (details) lifted.opens = setTimeout(() => (details.open = true), OPENS_AFTER);
   if (folder === undefined || folder === folderAround(lifted.line)) return dismiss();
-  const text = treeText(!folder ? "dropOut" : lifted.adds ? "dropAlso" : "dropIn", { name: nameOf(lifted.line), folder: folder && nameOf(folder) });
-  showToast(text);
+  const what = !folder ? "dropOut" : lifted.adds ? "dropAlso" : "dropIn";
+  showToast(treeText(what, { name: nameOf(lifted.line), folder: folder && nameOf(folder) }));
 }
 
 function drop() {
