@@ -23,7 +23,10 @@ _INVISIBLE_ALONE = "\u061c\u200c\u200d\u200e\u200f "
 
 def clean_line(text: str) -> str:
     """A name or title as one line without invisible characters; empty if nothing visible remains."""
-    line = " ".join(_HIDDEN.sub("", " ".join(text.split())).split())
+    line = " ".join(text.split())
+    if line.isascii() and line.isprintable():
+        return line
+    line = " ".join(_HIDDEN.sub("", line).split())
     return line if line.strip(_INVISIBLE_ALONE) else ""
 
 

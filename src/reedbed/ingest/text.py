@@ -19,6 +19,8 @@ from reedbed.ingest.sanitize.rules import absolute_web_url
 # --- Text and previews
 
 PREVIEW_LENGTH = 300
+_PREVIEWED_MARKUP = 1_000
+"""Characters of markup that usually hold the text of a preview."""
 
 _INLINE = (
     "a", "abbr", "audio", "b", "bdi", "bdo", "cite", "code", "del", "dfn", "em", "i", "img", "ins", "kbd",
@@ -47,6 +49,8 @@ _FOOTNOTE_MARK = re.compile(
 )
 # The link that stands for a player, see sanitize/media.py.
 _PLAYER = re.compile(r"▶ [^<]{1,80}</a>")
+# Of every element, clean markup has both tags; Python finds some of these strings much faster than others.
+_END_OF_PRE = "/pre>"
 _PREFORMATTED = re.compile(r"(<pre[ >].*?</pre>)", re.DOTALL)
 # Clean markup escapes no other characters.
 _ESCAPED_CHARS = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}
@@ -83,8 +87,9 @@ def digest_content(clean_html: str) -> ContentDigest:
 
 def _first_words(clean_html: str, text: str) -> str:
     """What a row shows: without captions, marks of footnotes and players; of a lone picture, its caption or title."""
-    if any(map(clean_html.__contains__, ("<figcaption", "<sup", "▶ "))):
-        return prose_text(_PLAYER.sub("</a>", clean_html)) or text
+    if any(map(clean_html.__contains__, ("</figcaption>", "sup>", "▶ "))):
+        prose = _prose_markup(_PLAYER.sub("</a>", clean_html))
+        return _first_text(prose) or text
     if not text and (image := _IMAGE.search(clean_html)) and (title := title_text(image[0])):
         return clean_text(title)
     return text
@@ -97,12 +102,26 @@ def clean_text(clean_html: str) -> str:
 
 def prose_text(clean_html: str) -> str:
     """The text of clean markup without captions and the marks of footnotes, for whoever quotes its sentences."""
+    return clean_text(_prose_markup(clean_html))
+
+
+def _prose_markup(clean_html: str) -> str:
     html = clean_html
     if "<figcaption" in html:
         html = _CAPTION.sub("", html)
     if "<sup" in html:
         html = _FOOTNOTE_MARK.sub("", html)
-    return clean_text(html)
+    return html
+
+
+def _first_text(clean_html: str) -> str:
+    """The text, of long markup only as much of its beginning as a preview needs."""
+    end = clean_html.rfind("<", 0, _PREVIEWED_MARKUP)
+    if len(clean_html) > _PREVIEWED_MARKUP and end > 0 and _END_OF_PRE not in clean_html:
+        text = clean_text(clean_html[:end])
+        if len(text) > PREVIEW_LENGTH:
+            return text
+    return clean_text(clean_html)
 
 
 _UNSPOKEN = re.compile(r"<(?:pre|table|del|s|rt|rp)[ >]")
@@ -167,7 +186,7 @@ def _without_tags(clean_html: str) -> str:
 
 def _join_source_lines(clean_html: str) -> str:
     """A line end in the source is a line end in the text only inside <pre>."""
-    if "</pre>" not in clean_html:
+    if _END_OF_PRE not in clean_html:
         return clean_html.replace("\n", " ")
     parts = _PREFORMATTED.split(clean_html)
     parts[::2] = [part.replace("\n", " ") for part in parts[::2]]

@@ -216,7 +216,7 @@ def _run_nh3(html: str, parser: nh3.Cleaner) -> str:
 
 
 def _normalize_whitespace(html: str) -> str:
-    if "<pre" in html:
+    if "/pre>" in html:  # Python finds this twice as fast as `<pre`
         html = _LINE_FEEDS_AFTER_PRE.sub(r"\1", html)
     if "<br>" in html:
         html = _without_outer_breaks(_BREAKS.sub("<br><br>", html))
