@@ -65,7 +65,7 @@ def test_what_is_free_between_blocks_in_use_is_returned() -> None:
     code = """
 import os
 from pathlib import Path
-from reedbed.roles.run import trim_heap
+from reedbed.roles.build import trim_heap
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

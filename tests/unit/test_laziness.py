@@ -50,6 +50,20 @@ sys.exit(", ".join(name for name in {rare.split()!r} if name in sys.modules) or 
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_the_log_does_not_load_a_library_that_happens_to_be_installed() -> None:
+    code = """
+import sys
+from reedbed.cli import main
+sys.argv = ["reedbed", "--version"]
+try:
+    main()
+finally:
+    import structlog
+    assert "rich.console" not in sys.modules"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=60, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_every_kind_of_job_has_a_handler_that_can_be_imported() -> None:
     kinds = {
         articles.SAVED_JOB,

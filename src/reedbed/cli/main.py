@@ -4,7 +4,7 @@ import gc
 import importlib
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import click
 from click.shell_completion import get_completion_class
@@ -68,6 +68,8 @@ def main() -> None:
     # Modules stay loaded, and searching them for garbage takes a seventh of the start-up time. The roles
     # enable the collector again.
     gc.disable()
+    # structlog would load rich where it is installed, for tracebacks that we do not print: 66 modules and 5 MB.
+    sys.modules.setdefault("rich", cast(Any, None))
     try:
         _run(root)
     except ReedbedError as error:

@@ -1,6 +1,7 @@
 """Build the `Runtime` from the settings: database, clients, policies, sign-in providers, models and mail."""
 
 import asyncio
+import gc
 import os
 import secrets
 import socket
@@ -335,4 +336,18 @@ async def load_in_thread(load: Callable[[], Loaded]) -> Loaded:
 
 def _load_exclusively(load: Callable[[], Loaded]) -> Loaded:
     with _import_lock:
-        return load()
+        loaded = load()
+        # What loading left over: 2 MB after the routes of the first page and of the API. Quick only in a server,
+        # where `_freeze_loaded_objects` has left little to look at.
+        if gc.get_freeze_count():
+            gc.collect()
+            trim_heap()
+        return loaded
+
+
+def trim_heap() -> None:
+    """Return what is free between blocks that are in use: 9 MB after the first fetch of 150 feeds."""
+    with suppress(ImportError, OSError, AttributeError):
+        from ctypes import CDLL
+
+        CDLL(None).malloc_trim(0)

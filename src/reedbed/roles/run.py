@@ -16,7 +16,7 @@ import uvicorn
 from reedbed import __version__
 from reedbed.domain.errors import CannotStart
 from reedbed.domain.live import ChangeEvent
-from reedbed.roles.build import ended, load_in_thread, running
+from reedbed.roles.build import ended, load_in_thread, running, trim_heap
 from reedbed.roles.connections import (
     KEEP_ALIVE_SECONDS,
     ClientConnection,
@@ -225,14 +225,6 @@ async def _trim_regularly() -> None:
         await asyncio.to_thread(trim_heap)
 
 
-def trim_heap() -> None:
-    """Return what is free between blocks that are in use: 9 MB after the first fetch of 150 feeds."""
-    with suppress(ImportError, OSError, AttributeError):
-        from ctypes import CDLL
-
-        CDLL(None).malloc_trim(0)
-
-
 def _bind(settings: Settings, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -292,7 +284,6 @@ def _load_worker() -> "Work":
     # Once, after the first answer: what loading left over would stay for ever, and take 3 MB.
     gc.unfreeze()
     gc.collect()
-    trim_heap()
     _freeze_loaded_objects()
     return work
 
