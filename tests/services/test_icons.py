@@ -10,7 +10,7 @@ from PIL import Image
 
 from reedbed.domain.times import DAY
 from reedbed.ingest.images import draw_icon_sheet, make_icon
-from reedbed.services.images import fetch_missing_icons, icon_style_sheet
+from reedbed.services.images import fetch_missing_icons, icon_style_sheet, retry_failed_icons
 from reedbed.services.refresh.check import host_slot
 from reedbed.store import blobs
 from tests.feedsite import FeedSite
@@ -76,6 +76,33 @@ async def test_a_site_without_an_icon_is_asked_again_a_day_later(site: FeedSite,
         await harness.check(at_least=later)
         await fetch_missing_icons(harness.runtime, limit=10)
     assert len(site.seen_at("/favicon.ico")) == 2
+
+
+async def test_a_site_that_was_down_gets_its_icon_later(site: FeedSite, harness: RuntimeHarness) -> None:
+    for name in ("a", "b"):
+        site.publish("One", feed=name)
+        await harness.follow(site.feed_url(name))
+    await harness.check()
+    await fetch_missing_icons(harness.runtime, limit=10)
+    assert await retry_failed_icons(harness.runtime) == 0
+
+    asked_on: list[int] = []
+    for day in range(1, 20):
+        harness.clock.ahead += DAY
+        if await retry_failed_icons(harness.runtime):
+            assert await fetch_missing_icons(harness.runtime, limit=10) == 2
+            asked_on.append(day)
+    assert asked_on == [1, 3, 7, 15]
+    assert len(site.seen_at("/favicon.ico")) == 1 + len(asked_on)
+
+    site.put("/favicon.ico", _picture(), content_type="image/png")
+    harness.clock.ahead += 30 * DAY
+    assert await retry_failed_icons(harness.runtime) == 2
+    await fetch_missing_icons(harness.runtime, limit=10)
+    first, second = await harness.column("SELECT icon_id FROM feeds")
+    assert first == second is not None
+    harness.clock.ahead += 60 * DAY
+    assert await retry_failed_icons(harness.runtime) == 0
 
 
 async def test_an_icon_that_several_feeds_name_is_fetched_once(site: FeedSite, harness: RuntimeHarness) -> None:

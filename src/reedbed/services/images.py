@@ -159,8 +159,10 @@ _PNG = "image/png"
 
 MAX_SHEET = 600
 """Limit of icons in a style sheet, newest first; a feed beyond it shows its letter."""
-ICON_RETRY_AFTER = DAY
-"""After this, a site without an icon is tried again for its next feed."""
+ICON_RETRY_AFTER, MAX_ICON_PAUSE = DAY, 30 * DAY
+"""A site without an icon is tried again after a day, then after pauses that double, at most this long."""
+MAX_ICON_RETRIES = 5_000
+"""Feeds a day; those that have waited longest go first."""
 
 
 async def fetch_missing_icons(runtime: Runtime, *, limit: int) -> int:
@@ -176,6 +178,18 @@ async def fetch_missing_icons(runtime: Runtime, *, limit: int) -> int:
             icon_id = sites[origin]
         await _save_icon(runtime, feed_id, icon_id)
     return len(feeds)
+
+
+async def retry_failed_icons(runtime: Runtime) -> int:
+    """Chore: let the icons be looked for again that were not found, because a site may have been down."""
+    async with runtime.db.read() as tx:
+        feed_ids = await blobs.icons_to_retry(
+            tx, runtime.now(), shortest=ICON_RETRY_AFTER, longest=MAX_ICON_PAUSE, limit=MAX_ICON_RETRIES
+        )
+    if feed_ids:
+        async with runtime.db.write() as tx:
+            await blobs.retry_icons(tx, feed_ids)
+    return len(feed_ids)
 
 
 async def icon_style_sheet(runtime: Runtime, user_id: int) -> str:
@@ -226,7 +240,7 @@ async def _fetch_icon(runtime: Runtime, site_url: str | None, icon_url: str | No
 
 
 async def _save_icon(runtime: Runtime, feed_id: int, icon_id: int | None) -> None:
-    """Each feed is tried once; a move to a new URL starts again (`store/feeds/moves.py`)."""
+    """A feed is tried again after `retry_failed_icons`, or a move to a new URL (`store/feeds/moves.py`)."""
     async with runtime.db.write() as tx:
         await blobs.set_icon(tx, feed_id, icon_id, runtime.now())
     log.debug("icon looked for", feed=feed_id, found=icon_id is not None)

@@ -13,6 +13,7 @@ from reedbed.domain.records import record
 from reedbed.domain.summaries import EXTRACT
 from reedbed.domain.times import DAY, HOUR, MINUTE, Millis
 from reedbed.domain.translations import BLOCKS_RETENTION
+from reedbed.services.images import retry_failed_icons
 from reedbed.services.jobs import run_every
 from reedbed.services.live import publish_subscriptions
 from reedbed.services.read_state import delete_expired_undo, recount_everyone
@@ -196,6 +197,7 @@ CHORES = (
     Chore("learn word forms", learn_older_entries, deletes_by_age=False),
     Chore("index older categories", index_older_categories, deletes_by_age=False),
     Chore("list broken feeds", enqueue_broken_lists, 7 * DAY, deletes_by_age=False),
+    Chore("retry icons", retry_failed_icons, DAY, deletes_by_age=False),
     Chore("recount", recount_everyone, DAY, deletes_by_age=False),
 )
 """Run by the scheduler, which tries every minute. The times of rarer ones are stored under these names."""

@@ -1,10 +1,23 @@
 """Small files in the database, stored once per content: icons, cached images, parts of emails."""
 
-from sqlalchemy import bindparam, exists, or_, update
+from collections.abc import Sequence
 
-from reedbed.domain.times import Instant
+from sqlalchemy import BigInteger, bindparam, exists, null, or_, update
+
+from reedbed.domain.times import Instant, Millis
 from reedbed.store.engine.database import Tx
-from reedbed.store.engine.statements import Command, Query, func, insert, optional, row_of, select
+from reedbed.store.engine.statements import (
+    Command,
+    Query,
+    among,
+    func,
+    insert,
+    larger,
+    optional,
+    row_of,
+    select,
+    smaller,
+)
 from reedbed.store.tables import blobs, feed_fetch_state, feeds, subscriptions
 
 _ADD = Query(
@@ -92,6 +105,26 @@ _SET_ICON = Command(
     .where(feeds.c.id == bindparam("feed_id"))
     .values(icon_id=bindparam("blob_id"), icon_checked_at=bindparam("now"))
 )
+_ICONS_TO_RETRY = Query(
+    select(feeds.c.id)
+    .where(
+        feeds.c.deleted_at.is_(None),
+        feeds.c.kind == "web",
+        feeds.c.icon_id.is_(None),
+        feeds.c.icon_checked_at
+        <= bindparam("now", type_=BigInteger)
+        - larger(
+            smaller(feeds.c.icon_checked_at - feeds.c.created_at, bindparam("longest", type_=BigInteger)),
+            bindparam("shortest", type_=BigInteger),
+        ),
+    )
+    .order_by(feeds.c.icon_checked_at)
+    .limit(bindparam("limit")),
+    into=int,
+)
+_RETRY_ICONS = Command(
+    update(feeds).where(among(feeds.c.id, "ids"), feeds.c.icon_id.is_(None)).values(icon_checked_at=null())
+)
 
 
 async def keep(tx: Tx, digest: str, media_type: str, data: bytes, now: Instant) -> int:
@@ -149,3 +182,12 @@ async def site_icon(tx: Tx, origin: str, since: Instant) -> tuple[int | None] | 
 
 async def set_icon(tx: Tx, feed_id: int, blob_id: int | None, now: Instant) -> None:
     await tx.run(_SET_ICON, {"feed_id": feed_id, "blob_id": blob_id, "now": now})
+
+
+async def icons_to_retry(tx: Tx, now: Instant, *, shortest: Millis, longest: Millis, limit: int) -> list[int]:
+    """Feeds without an icon whose last check is as long ago as they had existed then, within these limits."""
+    return await tx.all(_ICONS_TO_RETRY, {"now": now, "shortest": shortest, "longest": longest, "limit": limit})
+
+
+async def retry_icons(tx: Tx, feed_ids: Sequence[int]) -> None:
+    await tx.run(_RETRY_ICONS, {"ids": list(feed_ids)})
