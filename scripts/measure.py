@@ -51,7 +51,8 @@ PUBLIC_PROSE = {
     ("domain/refresh/schedule.py", "wish"),
     ("web/feeds/routes.py", "trouble"),
     ("web/templates/partials/feed_row.html", "trouble"),
-    ("web/src/js/sidebar.js", "trouble"),
+    ("web/src/js/acts.js", "trouble"),
+    ("web/src/js/tree-trouble.js", "trouble"),
     # Names of tests, and plain English in texts that are translated.
     ("docs/security.md", "said"),
     ("ai/prompts.py", "strangers"),

@@ -40,8 +40,8 @@ tree?.addEventListener("pointerleave", () => {
   if (document.activeElement !== dots && !menuIsOpen()) dots.remove();
 });
 tree?.addEventListener("focusin", ({ target }) => target !== dots && offerDots(lineOf(target)));
-const begun = tree?.querySelector("a:focus, .line:hover > a"); // before this was there
-if (begun) offerDots(lineOf(begun));
+const active = tree?.querySelector("a:focus, .line:hover > a"); // before this was there
+if (active) offerDots(lineOf(active));
 dots.addEventListener("click", () => showMenu(lineOf(dots), { opener: dots }));
 
 tree?.addEventListener("contextmenu", (event) => {

@@ -1,4 +1,4 @@
-// The card of a feed in trouble: what happened, since when, and the one act that helps.
+// The card of a feed that fails: what happened, since when, and the one act that helps.
 import { explain, part } from "./requests.js";
 import { focusLink } from "./tree.js";
 
