@@ -103,6 +103,7 @@ def test_a_list_below_a_few_words_about_the_site_is_found() -> None:
     [
         "<div><h3><a href=/features/{name}>{name} for the office</a></h3></div>",
         "<div><h3><a href=/help/{name}>How does the {name} of a subscription work?</a></h3><p>4{n} answers</p></div>",
+        "<div id=s{n}><h2>{name} in settings<a href=#s{n}>¶</a></h2><p><a href=/r/{name}>All of it</a> 4{n}</p></div>",
         "<div><img src=/{n}.jpg><h3><a href=/who/{name}>{name} Smith-Fernsby</a></h3><a href=tel:+4{n}>+4{n}</a></div>",
     ],
 )

@@ -98,6 +98,8 @@ def _with_leads(
         and title_quality(link.text) > 0
         and (_in_heading(page, link.index) or _is_near(page, link, found, shape))
     ]
+    # A carousel repeats its slides, for its end and for phones.
+    leads = list({entry_key(link.url): link for link in reversed(leads)}.values())
     if not leads or len(leads) * 2 > len(found.roots):
         return found
     blocked = sorted({*found.roots, *(link.index for link in leads)})

@@ -18,6 +18,7 @@ MIN_EVIDENCE = 1.6
 _DOUBTFUL = 0.1
 _BARE = -0.3
 _QUESTION_ENDS = ("?", "？", "؟")
+_NO_PAGES = ("mailto:", "tel:", "#")
 _FIGURE = re.compile(r"\d+")
 
 
@@ -66,11 +67,14 @@ def most(answers: Iterable[bool]) -> bool:
 
 
 def _figures(page: PageDocument, items: Sequence[Item], entries: Sequence[PageEntry]) -> float:
-    """Whether the items tell numbers of their own, such as prices and replies, or ways to reach somebody."""
+    """What speaks for undated items: numbers of their own, such as prices and replies.
+
+    Ways to reach somebody and links to a part of this page speak against them: people and chapters.
+    """
     texts = [" ".join(page.text(start) for start, _ in item.spans) for item in items]
     found = [_FIGURE.findall(text.replace(entry.title, "")) for text, entry in zip(texts, entries, strict=False)]
     hrefs = [[page.attribute(number, "href") for number in item.numbers] for item in items]
-    if most(any(href.startswith(("mailto:", "tel:")) for href in some) for some in hrefs):
+    if most(any(href.startswith(_NO_PAGES) and len(href) > 1 for href in some) for some in hrefs):
         return -2.0
     varied = len({tuple(figures) for figures in found if figures})
     return 1.0 if 2 * varied > len(items) else 0.0
