@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench import article
 from bench.judged.asking import judge_ask
-from bench.judged.data import SPLITS, corpus, labelled_articles
+from bench.judged.data import ASKED, SPLITS, corpus, labelled_articles
 from bench.judged.digesting import judge_digests
 from bench.judged.figures import Judged, print_judged, write_judged
 from bench.judged.grouping import judge_corpus_stories, judge_stories, judge_story_cost
@@ -41,6 +41,10 @@ async def main() -> None:
             figures += await judge_digests(half)
         if "summaries" in parts and labelled_articles(half):
             figures += await judge_summaries(half)
+    if "ask" in parts:
+        figures += await judge_ask(ASKED)
+    if "summaries" in parts and labelled_articles(ASKED):
+        figures += await judge_summaries(ASKED)
     if "search" in parts:
         figures += await judge_search()
     if "articles" in parts and (folder := corpus("articles")) is not None:

@@ -4,7 +4,7 @@ import statistics
 import time
 from collections.abc import Sequence
 
-from bench.judged.data import AskedQuestion, labelled_articles, labelled_entries, questions
+from bench.judged.data import AskedQuestion, entries_to_ask, questions
 from bench.judged.figures import Judged
 from bench.judged.library import Library, end_of, open_library
 from reedbed.domain.digests import Sentence
@@ -17,7 +17,7 @@ BEST = 3
 
 
 async def judge_ask(half: str) -> list[Judged]:
-    entries, asked = [*labelled_entries(half), *labelled_articles(half)], questions(half)
+    entries, asked = entries_to_ask(half), questions(half)
     async with open_library() as library:
         library.set_clock(end_of(entries))
         await library.receive(entries)

@@ -14,6 +14,8 @@ from reedbed.domain.times import DAY, HOUR, MINUTE, Instant
 
 HERE = Path(__file__).parents[1] / "data" / "intelligence"
 SPLITS = ("dev", "test", "later", "latest")
+ASKED = "asked"
+"""A split for Ask and summaries only. Its questions are asked of the entries of `dev` and `later`, too."""
 BEGIN: Instant = 1_793_577_600_000
 """Day 0 of the entries: Monday, 2 November 2026, 00:00 UTC."""
 
@@ -73,6 +75,11 @@ def labelled_entries(half: str) -> list[LabelledEntry]:
         )
         for row in _rows("entries.tsv", half)
     ]
+
+
+def entries_to_ask(half: str) -> list[LabelledEntry]:
+    parts = ("dev", "later", ASKED) if half == ASKED else (half,)
+    return [entry for part in parts for entry in (*labelled_entries(part), *labelled_articles(part))]
 
 
 def labelled_articles(half: str) -> list[LabelledEntry]:

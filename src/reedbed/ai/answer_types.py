@@ -1,7 +1,7 @@
 """What a question asks for, and whether a sentence holds it: a number, a sum, a date, a person. Pure functions."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from functools import cache
 
 from reedbed.ai import answer_words as words_of
@@ -19,6 +19,7 @@ class Inquiry:
     """A question: its stems, those that must occur (names and numbers), what it asks for, and its numbers."""
 
     question: str
+    """With what it asks for at the beginning: "how much does it cost: orbit phone price"."""
     kind: str
     stems: tuple[str, ...]
     words: tuple[str, ...]
@@ -28,10 +29,11 @@ class Inquiry:
     """The focus, and words that are part of a name and need not occur: `Firma` of "Firma Kessler"."""
     numbers: tuple[str, ...]
     predicate: str | None
-    """The stem of the verb of the people who are counted: "died", "verletzt"."""
+    """The stem of the word that relates the answer to the subject: "died", "verletzt", "governor"."""
 
 
 def inquire(question: str) -> Inquiry:
+    question = re.sub(r"^(\W*(?:what|who|where|when|how))['’]s\b", r"\1 is", question, flags=re.IGNORECASE)
     terms: dict[str, str] = {}
     focus: set[str] = set()
     names: set[str] = set()
@@ -49,8 +51,13 @@ def inquire(question: str) -> Inquiry:
                 focus.add(stem(word))
         before, is_capital_before = raw, is_capital
     which = words_of.WHICH.match(question)
-    if which is not None:
+    if which is not None and _kind(question) in ("thing", "person"):
         names.update(map(stem, query_tokens(which[1])))
+    elif which is not None:  # the answer holds a city or a date, not the word
+        for word in query_tokens(which[1]):
+            terms.pop(stem(word), None)
+            focus.discard(stem(word))
+    question = _as_asked(question)
     return Inquiry(
         question,
         _kind(question),
@@ -59,8 +66,19 @@ def inquire(question: str) -> Inquiry:
         frozenset(focus),
         frozenset(focus | names),
         tuple(re.findall(r"\d[\d.,]*\d|\d", question)),
-        _predicate(question, [one for one in terms if one not in focus], is_german=is_german),
+        _predicate(question, terms.keys() - focus - names - _common_stems(), is_german=is_german),
     )
+
+
+def _as_asked(question: str) -> str:
+    """Put what is asked for first, if it is a noun or stands further back: "tarrano quake how many dead"."""
+    if _kind(question) not in ("any", "thing") or words_of.YES_OR_NO.match(question):
+        return question
+    for asked, noun in words_of.MEASURE_NOUNS.items():
+        if (found := noun.search(question)) is not None and not (asked[0] == "w" and _kind(question) == "thing"):
+            rest = f"{question[found.end() :].strip()} {question[: found.start()].strip()}"
+            return f"{asked} {rest}".strip()
+    return question
 
 
 def _words_asked(question: str) -> Iterator[tuple[str, list[str]]]:
@@ -78,12 +96,34 @@ def _words_asked(question: str) -> Iterator[tuple[str, list[str]]]:
         yield bare, [word for word in words if len(word) > 1 or is_cjk(word) or (is_letter and len(bare) == 1)]
 
 
-def _predicate(question: str, stems: Sequence[str], *, is_german: bool) -> str | None:
-    """The verb of the people who are counted: "died", "verletzt"."""
-    counted = words_of.COUNTED.match(question) if _kind(question) == "number" else None
-    if not stems or counted is None or any(stem(word) in stems for word in index_text(counted[1]).split()):
+def _predicate(question: str, stems: Collection[str], *, is_german: bool) -> str | None:
+    """The word that relates the answer to the subject: "built", "verletzt", or "governor" after "who is the"."""
+    opening = words_of.ASKING.match(question)
+    if opening is None or (is_german and words_of.SEPARATED.search(question)):
         return None
-    return stems[-1] if is_german and words_of.GERMAN_AUXILIARY.search(question) else stems[0]
+    words = re.findall(r"[^\W_](?:[\w.,’'-]*[^\W_])?", question[opening.end() :])
+    marked = [next((one for one in map(stem, index_text(word).split()) if one in stems), None) for word in words]
+    helpers = [place for place, word in enumerate(words) if word.lower() in words_of.AUXILIARIES]
+    has_helper = bool(helpers) and helpers[0] == 0
+    is_inverted = has_helper and (
+        words[0].lower() in words_of.INVERTING or words_of.ASKS_CIRCUMSTANCE.match(question) is not None
+    )
+    if is_inverted and _is_english(question):
+        # The verb stands after the subject: "When was the dam built?", "Why did the minister of trade resign?"
+        free = [
+            one for place, one in enumerate(marked) if one and words[place - 1].lower() not in words_of.BEFORE_NOUNS
+        ]
+        return free[-1] if free else next(filter(None, marked), None)
+    asked = next((n for n, word in enumerate(words) if re.search(r"-(?:ils?|elles?|on)\Z", word, re.IGNORECASE)), None)
+    if asked is not None:  # "dure-t-elle", "a-t-il été battu"
+        return next(filter(None, marked[asked:]), None) or next(filter(None, marked), None)
+    participles = [one for one, word in zip(marked, words, strict=True) if one and word.endswith(("ed", "ing"))]
+    if has_helper and _is_english(question) and participles:
+        return participles[-1]
+    if has_helper and is_german and words[-1].islower() and marked[-1]:
+        return marked[-1]
+    start = helpers[-1] if helpers and not _is_english(question) and not is_german else 0
+    return next(filter(None, marked[start:]), None) or next(filter(None, marked), None)
 
 
 def says_when_and_who_is_new(inquiry: Inquiry, text: str) -> bool:
@@ -107,17 +147,19 @@ def type_bonus(inquiry: Inquiry, text: str) -> float:
     for number in inquiry.numbers:
         text = re.sub(rf"(?<![\d.,]){re.escape(number)}(?![\d.,]*\d)", " ", text)
     text = words_of.NUMBER_OF_NAME.sub(" ", text)
+    if words_of.GERMAN_TEXT.search(text) is None:
+        text = words_of.NUMBER_AFTER_NAME.sub(" ", text)
     for asked, wanted in words_of.MEASURES:
         if inquiry.kind == "number" and asked.match(inquiry.question):
-            if wanted.search(text):
+            if wanted.search(_without_other_dimensions(inquiry, text)):
                 return 0.45
             return 0.2 if words_of.AGE.match(inquiry.question) and words_of.SINCE.search(text) else -0.3
     match inquiry.kind:
         case "number":
-            if _counts_people(inquiry) and words_of.ZERO.search(text):
+            if counts_people(inquiry) and words_of.ZERO.search(text):
                 return 0.4
             counted = words_of.COUNTED.match(inquiry.question) and not words_of.VOTES.match(inquiry.question)
-            if not words_of.NUMBER.search(words_of.COUNTS_OTHERS.sub(" ", text) if counted else text):
+            if not words_of.NUMBER.search(_without_other_numbers(inquiry, text) if counted else text):
                 return -0.45
             return 0.4 if _counts_what_is_asked(inquiry, text) else -0.2
         case "amount":
@@ -126,20 +168,50 @@ def type_bonus(inquiry: Inquiry, text: str) -> float:
             is_length = words_of.LONG.match(inquiry.question) and words_of.LENGTH.search(text)
             return 0.45 if is_length or words_of.DURATION.search(text) else -0.3
         case "date":
+            if words_of.ASKS_CLOCK.match(inquiry.question):
+                return 0.45 if words_of.CLOCK.search(text) else -0.45
             return 0.45 if words_of.EXACT_DATE.search(text) else 0.2 if words_of.DATE.search(text) else -0.45
         case "cause":
-            return 0.6 if words_of.STRONG_CAUSE.search(text) else 0.2 if words_of.CAUSE.search(text) else -0.3
+            if words_of.STRONG_CAUSE.search(text):
+                return 0.6
+            return 0.2 if words_of.CAUSE.search(_without_event(inquiry, text)) else -0.3
         case "place":
             return 0.3 if _holds_new_name(words_of.PLACE, inquiry, text) else -0.2
         case "person":
             if _holds_new_name(words_of.PERSON, inquiry, text):
                 return 0.3
-            if words_of.NAMELESS_SUBJECT.match(text):
+            if words_of.NAMELESS_SUBJECT.search(text):
                 return 0.1
             is_german = words_of.GERMAN_TEXT.search(text) is not None  # where every noun is capitalised
             return 0.0 if not is_german and _holds_new_name(words_of.NAME, inquiry, text) else -0.35
         case _:
             return 0.0
+
+
+def _without_event(inquiry: Inquiry, text: str) -> str:
+    """Without "a day after Marten resigned" if the question is why Marten resigned."""
+    clauses = list(words_of.AFTER.finditer(text))
+    for clause in reversed(clauses):
+        if inquiry.predicate is not None and StemSet(frozenset(stems_of(clause[0]))).has(inquiry.predicate):
+            text = text[: clause.start()] + text[clause.end() :]
+    return text
+
+
+def _without_other_dimensions(inquiry: Inquiry, text: str) -> str:
+    """Without "forty centimetres high" if the question is how deep something is."""
+    for asked, others in words_of.OTHER_DIMENSIONS:
+        if asked.search(inquiry.question):
+            return others.sub(" ", text)
+    return text
+
+
+def _without_other_numbers(inquiry: Inquiry, text: str) -> str:
+    """Without sums, measures and times, if the question counts something else."""
+    text = words_of.COUNTS_OTHERS.sub(" ", text)
+    for other in (words_of.MONEY, words_of.QUANTITY):
+        if other.search(f"3 {inquiry.question}") is None:
+            text = other.sub(" ", text)
+    return text
 
 
 def _amount_bonus(inquiry: Inquiry, text: str) -> float:
@@ -167,10 +239,13 @@ def is_only_demanded(inquiry: Inquiry, text: str) -> bool:
 
 
 def may_measure_it(inquiry: Inquiry, text: str) -> bool:
-    """Whether a measure in a sentence without a word of the question may be that of what was named before."""
+    """Whether a measure or price in a sentence without a word of the question may be that of what was named before."""
+    if inquiry.kind == "amount" and words_of.COSTS.search(inquiry.question):
+        return words_of.OTHER_SUBJECT.match(text) is None or words_of.COSTS.search(text) is not None
     is_measure = any(asked.match(inquiry.question) for asked, _ in words_of.MEASURES)
     return (
-        not is_measure
+        inquiry.kind != "number"
+        or not is_measure
         or words_of.AGE.match(inquiry.question) is not None
         or words_of.MEASURES_IT.search(text) is not None
     )
@@ -184,9 +259,10 @@ def _counts_what_is_asked(inquiry: Inquiry, text: str) -> bool:
     return not stems or any(map(words.has, stems))
 
 
-def _counts_people(inquiry: Inquiry) -> bool:
+def counts_people(inquiry: Inquiry) -> bool:
     """Whether "how many people" is asked, which zero answers as well."""
-    return inquiry.predicate is not None
+    counted = words_of.COUNTED.match(inquiry.question)
+    return counted is not None and not any(stem(word) in inquiry.stems for word in index_text(counted[1]).split())
 
 
 def _holds_new_name(pattern: re.Pattern[str], inquiry: Inquiry, text: str) -> bool:
@@ -222,7 +298,14 @@ def _known_capitals() -> frozenset[str]:
 
 
 @cache
+def _common_stems() -> frozenset[str]:
+    """Words that do not relate an answer to its subject: "new", and "begin", because dates are those of a beginning."""
+    words = words_of.COMMON_WORDS - {"won"} | words_of.BEGINNINGS
+    return frozenset(stem(index_text(word)) for word in words)
+
+
+@cache
 def _stopwords() -> frozenset[str]:
     general = SMALL - words_of.CONTENT_WORDS
     listed = general | words_of.MEASURE_WORDS | words_of.QUESTION_WORDS
-    return frozenset(token for word in listed for token in index_text(word).split())
+    return frozenset(token for word in listed for token in index_text(word).split()) - {"won"}  # of "won't"

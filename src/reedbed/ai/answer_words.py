@@ -10,12 +10,14 @@ _KINDS = {
     r"|proportion|margin)"
     r"|what (?:is|was|are|were|does|did|do|will) .*\b(?:price|cost|value|worth|revenue|profit|rate|fee|fine|lose)\b"
     r"|by what margin|how high (?:is|was) .*\b(?:rate|turnout|inflation|price|unemployment)"
-    r"|wie ?viel (?:geld|kostet|prozent|euro)|was kostet|(?:um )?wie ?viel\b|wie (?:teuer|hoch)\b"
+    r"|wie ?viel (?:geld|kostet|prozent|euro)|was kostet|(?:um )?wie ?viel\b(?! uhr)|wie (?:teuer|hoch)\b"
+    r"|welche[rn]? (?:summe|betrag)"
     r"|welche[rn]? (?:anteil|preis)"
     r"|combien (?!de\b|d['’])(?:.*\b)?(?:co[uû]t|pay|paie|vaut|vers|d[ée]pens)"
     r"|(?:de|à) combien|quel(?:le)? (?:est|était|[ée]tait)? ?(?:le |la )?(?:prix"
     r"|valeur|part|taux)"
-    r"|quelle part|cu[aá]nto (?:cost|cuest|vale|dinero|sub|baj|recib|cobr|pag)|qu[eé] porcentaje"
+    r"|quel(?:le)? (?:part|somme|montant|pourcentage|proportion)|cu[aá]nto asciende|qu[eé] (?:suma"
+    r"|cantidad)|cu[aá]nto (?:cost|cuest|vale|dinero|sub|baj|recib|cobr|pag)|qu[eé] porcentaje"
     r"|cu[aá]l (?:es|era|fue) (?:el|la) "
     r"(?:precio|tasa|valor|coste)",
     "duration": r"(?:for )?how long\b|wie lange\b|wie lang (?!ist|war|wird)|(?:combien de|quelle) (?:temps|dur[ée]e)"
@@ -24,12 +26,12 @@ _KINDS = {
     "number": r"how (?:many|old|fast|strong|far|big|large|high|deep|often|tall|wide|heavy|hot|cold|precise)\b"
     r"|what (?:was|is) the (?:death toll|number|area|maximum)|what area"
     r"|wie (?:viele|lang|alt|schnell|stark|weit|groß|tief|oft|heiß|schwer)\b|combien\b"
-    r"|quel(?:le)? (?:hauteur|[aâ]ge|nombre|distance|taille)"
+    r"|quel(?:le)? (?:hauteur|[aâ]ge|nombre|distance|taille)|qu[eé] tan \w+"
     r"|cu[aá]nt[oa]s?\b|qu[eé] (?:altura|edad|n[uú]mero|distancia)",
     "date": r"when\b|(?:at|on) what (?:time|day|date)|(?:what|which) (?:time|day|date|month|year)\b|since when"
     r"|until when"
-    r"|wann\b|(?:seit|bis|ab) wann|(?:an )?welche[mnrs]? (?:tag|datum|jahr|monat)|quand\b|depuis quand"
-    r"|(?:à )?quelle (?:heure|date)"
+    r"|wann\b|wie ?viel uhr|(?:seit|bis|ab) wann|(?:an )?welche[mnrs]? (?:tag|datum|jahr|monat)|quand\b|depuis quand"
+    r"|(?:à )?quel(?:le)? (?:heure|date|jour|mois)"
     r"|(?:en )?quelle ann[ée]e|cu[aá]ndo\b|(?:desde|hasta) cu[aá]ndo|(?:a|en) qu[eé] (?:hora|a[nñ]o|fecha|d[ií]a)",
     "person": r"who(?:m|se)?\b|which (?:politician|minister|person|player|author|judge)|we(?:r|m|n|ssen)\b|(?:à "
     r"|de )?qui\b|qui[eé]n(?:es)?\b",
@@ -38,20 +40,62 @@ _KINDS = {
     r"|wo(?:hin|her)?\b|(?<=in )welche[rmn]? (?:stadt|land|ort|region|bundesland|dorf|kreis)"
     r"|o[uù]\b|d'o[uù]\b|(?<=dans )quel(?:le)? (?:ville|pays|r[ée]gion|village|d[ée]partement)"
     r"|d[oó]nde\b|(?<=en )qu[eé] (?:ciudad|pa[ií]s|regi[oó]n|provincia|pueblo)",
-    "cause": r"why\b|what (?:caused|causes|led to|started|brought|triggered)|what (?:was|is) the (?:cause|reason)"
+    "cause": r"why\b|what (?:caused|causes|led to|started|brought|triggered)"
+    r"|what (?:was|is|are|were) the (?:causes?|reasons?)"
+    r"|how did .*\b(?:start|begin|happen|break out|come about)\b"
+    r"|how (?:has|was) .*\b(?:started|happened)\b"
     r"|for what reason|how come"
+    r"|what did .*\bdie of\b|wor(?:an|über)\b|wodurch\b|wofür\b|wie kam es\b|de quoi .*\bmort|de qu[eé] muri"
+    r"|comment .*\b(?:commenc|déclar|produi|déclench)|c[oó]mo (?:empez|comenz|ocurri|se (?:origin|produj))"
     r"|warum\b|wieso\b|weshalb\b|weswegen\b|was (?:war|ist) (?:der grund|die ursache)|pourquoi\b"
     r"|quelle (?:est|[ée]tait) la cause"
     r"|qu'est-ce qui a (?:provoqu|caus|d[ée]clench)|por qu[eé]\b|qu[eé] (?:provoc|caus|origin)",
-    "thing": r"what\b|which\b|was\b|welche[rsnm]?\b|que\b|quoi\b|quel(?:le)?s?\b|qu'|qu[eé]\b|cu[aá]l(?:es)?\b",
+    "thing": r"what\b|which\b|was\b|welche[rsnm]?\b|que\b|quoi\b|quel(?:le)?s?\b|lequel|laquelle"
+    r"|comment s['’]app|wie hei(?:ß|ss)|c[oó]mo se llama|qu['’]|qu[eé]\b|cu[aá]l(?:es)?\b",
 }
 _BEFORE_KIND = (
-    "(?:and|in|at|to|from|by|for|of|on|with|since|until|und|aber|in|an|auf|aus|bei|mit|nach|seit|bis|ab|um|von|vor|zu|für"
-    "|et|à|de|en|dans|par|avec|depuis|jusqu['’]à|pour|chez|sur|y|a|con|desde|hasta|para) "
+    "(?:(?:and|in|at|to|from|by|for|of|on|with|against|since|until|und|aber|an|auf|aus|bei|mit|nach|seit"
+    "|bis|ab|um|von|vor|zu"
+    "|für|gegen|et|à|de|en|dans|par|avec|contre|depuis|jusqu['’]à|pour|chez|sur|pendant|y|a|con|contra"
+    "|desde|hasta|para) )"
 )
 KINDS: Mapping[str, re.Pattern[str]] = {
     kind: re.compile(rf"\W*(?:{_BEFORE_KIND})?(?:{pattern})", re.IGNORECASE) for kind, pattern in _KINDS.items()
 }
+
+# Nouns that ask for a measure, as in "orbit price" and "What was the height of the dam?", and the same as a question.
+_MEASURE_NOUNS = {
+    "how old": r"\bage\b|\balter\b|\bâge\b|\bedad\b",
+    "how fast": r"speed|geschwindigkeit|vitesse|velocidad",
+    "how high": r"\bheight|höhe\b|hauteur|\baltura",
+    "how deep": r"\bdepth|\btiefe\b|profondeur|profundidad",
+    "how long": r"\blength|\blänge\b|longueur|longitud",
+    "how heavy": r"\bweight|\bgewicht\b|\bpoids\b|\bpeso\b",
+    "how strong": r"magnitude?\b",
+    "how long a time": r"\bduration|\bdauer\b|\bdurée|\bduración|battery life|akkulaufzeit",
+    "how much does it cost": r"\bpric(?:e|ing)\b|\bcosts?\b|\bpreis\b|\bkosten\b|\bkostet\b|\bprix\b"
+    r"|\bcoût\b|\bprecio|\bcoste\b"
+    r"|\bcuesta|(?<!death )\btoll\b|\bfine\b|\bfee\b|\bmulta\b|\bamende\b|\bsalary|\bgehalt\b|\bsalaire|\bsueldo",
+    "how many": r"\bnumber of|\bhow many|\bwie ?viele?\b|\banzahl(?: der| von)?|\bcombien d[e'’]"
+    r"|\bnombre de|\bnúmero de|\bcu[aá]nt[oa]s\b",
+    "when": r"\bwhen\b|\bdate\b|\bwann\b|\bdatum\b|\bquand\b|\bcu[aá]ndo\b|\bfecha\b",
+    "who": r"\bwho\b|\bwer\b|\bqui[eé]n\b",
+    "why": r"\bwhy\b|\breason\b|\bcause\b|\bwarum\b|\bgrund\b|\bursache\b|\bpourquoi\b|\braison\b"
+    r"|\bmotivo\b|\bcausa\b",
+    "where": r"\bwhere\b|\bwo\b|\boù\b|\bd[oó]nde\b",
+}
+MEASURE_NOUNS: Mapping[str, re.Pattern[str]] = {
+    asked: re.compile(pattern, re.IGNORECASE) for asked, pattern in _MEASURE_NOUNS.items()
+}
+
+YES_OR_NO = re.compile(
+    r"\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|ist|sind|war|waren"
+    r"|hat|haben|hatte|wird"
+    r"|werden|wurde|wurden|kann|können|soll|gibt|muss|est|sont|était|a-t|ont|y a-t|va-t|peut|es|son|fue"
+    r"|era|ha|han|hay"
+    r"|puede|va|van)(?:\b|-)",
+    re.IGNORECASE,
+)
 
 # --- What an answer of each kind holds
 
@@ -59,12 +103,14 @@ _NUMBER_WORDS = (
     "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
     "|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|dozens?|hundreds?|thousands?|millions?|half|third|fifth|quarter"
     "|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|(?:drei|vier|fünf|sech|sieb|acht|neun)zehn"
-    "|(?:\\w+und)?(?:zwanzig|dreißig|vierzig|fünfzig|sechzig|siebzig|achtzig|neunzig)|\\w*hundert|\\w*tausend|dutzende?"
+    "|(?:\\w+und)?(?:zwanzig|dreißig|vierzig|fünfzig|sechzig|siebzig|achtzig|neunzig)|\\w*hundert"
+    "|\\w*tausend|dutzende?"
     "|millionen|hälfte|drittel|viertel"
     "|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|treize|quatorze|quinze|seize|vingt|trente|quarante"
     "|cinquante|soixante|cents?|mille|dizaines?|douzaine|centaines?|milliers|moitié|tiers"
     "|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce|trece|catorce|quince|dieci\\w+|veinte|veinti\\w+"
-    "|treinta|cuarenta|cincuenta|sesenta|setenta|ochenta|noventa|cien|ciento|\\w+cient[oa]s|mil|miles|docena|mitad|tercio"
+    "|treinta|cuarenta|cincuenta|sesenta|setenta|ochenta|noventa|cien|ciento|\\w+cient[oa]s|mil|miles"
+    "|docena|mitad|tercio"
 )
 _MONTHS = (
     "january|february|march|april|may|june|july|august|september|october|november|december|januar|februar"
@@ -91,9 +137,12 @@ def _any_case(pattern: str) -> re.Pattern[str]:
 NUMBER = _any_case(rf"\d|\b(?:{_NUMBER_WORDS})\b|\b(?:{_NUMBER_WORDS})-")
 NUMBER_OF_NAME = re.compile(r"\b[^\W\d_]+-?\d+(?:\.\d+)?\b(?<!-[12]\d\d\d)")
 """COP30 and GPT-5 are names, but mid-1990 is a time."""
+NUMBER_AFTER_NAME = re.compile(rf"(?<=\w )(?!(?i:{_MONTHS})\b)[A-ZÀ-Ý][\w-]+ \d{{1,3}}\b(?![.,\d%]|\s?(?:%|percent))")
+"""The 4 of "the new Watch 4"."""
 ZERO = _any_case(r"\b(?:nobody|no one|niemand|nadie|aucune? (?:mort|victime|blessé)|ningún|ninguna)\b")
 COSTS = _any_case(
-    r"\b(?:cost\w*|price\w*|expensive|cheap\w*|worth|value|pay\w*|paid|spen[dt]\w*|earn\w*|donat\w*|fine|money|salary|wages?"
+    r"\b(?:cost\w*|price\w*|expensive|cheap\w*|worth|value|pay\w*|paid|spen[dt]\w*|earn\w*|donat\w*|fine"
+    r"|money|salary|wages?"
     r"|kostet\w*|kosten|\w*zahl(?:t|te|ten|en)|verdien\w*|gespendet|ausgegeben|teuer|preis\w*"
     r"|geld|wert|gehalt|lohn|co[uû]t\w*|prix|argent|salaire|valeur|vers[ée]e?s?|d[ée]pens\w*|"
     r"cuesta\w*|cost[óo]\w*|precio|vale|dinero|sueldo|salario|valor|pag\w*|cobr\w*|gast\w*)\b"
@@ -137,9 +186,18 @@ STRONG_CAUSE = _any_case(
     r"por culpa|motivo|origin[óoa]\w*|triggered|sparked|ausgelöst|déclench\w+)"
 )
 CAUSE = _any_case(
-    r"\b(?:after|over|in protest|in response|thanks to|led to|so that|result|failed|behind|nach|um gegen"
-    r"|gegen|durch|après|"
+    r"\b(?:after|over|against|in protest|in response|thanks to|led to|so that|result|failed|behind|nach|um gegen"
+    r"|gegen|durch|après|demand\w*|forder\w*|verlang\w*|réclam\w*|exig\w+|piden|reclam\w*|fault|failure"
+    r"|fehler|defekt|panne|fallo"
+    r"|avería|left|ließ|laiss\w+|dej[aóo]\w*|"
     r"contre|afin|suite à|tras|contra|por)\b"
+)
+AFTER = _any_case(r"\b(?:after|nach|nachdem|après|tras|después de)\b[^,.;]{0,60}")
+ASKS_CLOCK = _any_case(r"\W*(?:at |um |à |a )?(?:what time|wie viel uhr|welche uhrzeit|quelle heure|qu[eé] hora)\b")
+CLOCK = _any_case(
+    r"\b\d{1,2}(?:[:.]\d\d)?\s?(?:[ap]\.?m\b|o['’]clock|uhr|h\b|heures?\b|horas?\b)|\b\d{1,2}[:.]\d\d\b"
+    r"|\b(?:noon|midnight|mittags?"
+    r"|mitternacht|midi|minuit|mediodía|medianoche)\b|\blas \d{1,2}\b"
 )
 PLACE = re.compile(
     r"\b(?:in|at|near|off|on|from|outside|around|to|bei|nach|aus|vor|an|im|am|à|au|en|dans|près de|de|a|cerca de) "
@@ -152,16 +210,20 @@ NAME = re.compile(
     r"|over|dans) )\b[A-ZÀ-Ý][\w’'-]+(?: [A-ZÀ-Ý][\w’'-]+)*"
 )
 NO_PERSON = _any_case(
-    r"\b(?:street|road|avenue|square|lane|bridge|park|station|airport|harbour|river|lake|mount|county|city|island|university"
-    r"|college|school|hospital|church|museum|gallery|library|theatre|restaurant|hotel|court|council|committee|parliament|ministry"
+    r"\b(?:street|road|avenue|square|lane|bridge|park|station|airport|harbour|river|lake|mount|county|city"
+    r"|island|university"
+    r"|college|school|hospital|church|museum|gallery|library|theatre|restaurant|hotel|court|council"
+    r"|committee|parliament|ministry"
     r"|bank|company|group|union|party|club|league|cup|prize|act|straße|platz|allee|bahnhof|kirche|schule|universität"
-    r"|rue|avenue|place|pont|gare|musée|bibliothèque|université|calle|plaza|puente|estación|museo|biblioteca|universidad|banco|grupo|partido)\b"
+    r"|rue|avenue|place|pont|gare|musée|bibliothèque|université|calle|plaza|puente|estación|museo"
+    r"|biblioteca|universidad|banco|grupo|partido)\b"
 )
 """A name with one of these is a place, a body or a thing."""
 NAMELESS_SUBJECT = re.compile(
-    r"(?:A|An|Ein|Eine|Un|Une|Una|Two|Three|Zwei|Drei|Deux|Trois|Dos|Tres) [\w-]+|Unbekannte\b"
+    r"^(?:A|An|Ein|Eine|Un|Une|Una|Two|Three|Zwei|Drei|Deux|Trois|Dos|Tres) [\w-]+|^Unbekannte\b"
+    r"|^The [\w -]{3,30}, an? \w+|\b(?:by an?|von eine[rm]|par une?|por una?) [\w-]+"
 )
-"""A sentence about a person without a name: "A pensioner found it"."""
+"""A sentence about a person without a name: "A pensioner found it", "was found by a pensioner"."""
 PERSON = re.compile(
     r"(?<!\b(?:in|at|on|im|am|en|au) )\b[A-ZÀ-Ý][\w’'-]+(?: (?:de |von |van |del )?[A-ZÀ-Ý][\w’'-]+)+\b"
 )
@@ -170,12 +232,49 @@ VOTES = _any_case(
     r"\W*(?:how many|wie ?viele?|combien de|cu[aá]nt[oa]s) (?:votes?|stimmen|voix|suffrages|votos?|points?"
     r"|punkte?|puntos|degrees|grad)"
 )
-GERMAN_AUXILIARY = _any_case(
-    r"\b(?:wurden|worden|werden|sind|haben|hatten|waren|müssen|mussten|sollen|dürfen|können)\b"
+WHICH = _any_case(
+    rf"\W*(?:{_BEFORE_KIND})?(?:which|what|welche[rsnm]?|quel(?:le)?s?|qué)\s+(?!(?:is|are|was|were|est"
+    rf"|sont|était)\b)(\w+)"
+    r"(?!\s+(?:the|an?|in|at|on|by|after|el|las?|los|en|sus?|una?|al|con|contra|por)\b)"
 )
-WHICH = _any_case(rf"\W*(?:{_BEFORE_KIND})?(?:which|what|welche[rsnm]?|quel(?:le)?s?|qu[eé])\s+(\w+)")
 """What kind of thing is asked for, which an answer need not say: the word after "which"."""
-COUNTED = _any_case(r"\W*(?:how many|wie ?viele?|(?:à )?combien de|cu[aá]nt[oa]s?)\s+(?:\w+['’]s?\s)?(\w+)")
+ASKING = _any_case(
+    rf"\W*(?:{_BEFORE_KIND})?(?:how (?:many|much) (?:\w+['’]s? )?\w+|(?:which|what)(?! (?:is|are|was|were"
+    rf"|did|does|do|has|have|will|can)\b)"
+    r" \w+|how \w+|who[ms]?e?|what|when|where|why"
+    r"|wie ?viele? \w+|welche[rsnm]? \w+|wie (?:lang|lange|alt|hoch|tief|weit|schnell|stark|oft|groß"
+    r"|schwer|teuer)\b|wie|we[rmn]|wann|warum"
+    r"|wieso|weshalb|wohin|woher|wo|was"
+    r"|combien (?:de |d['’])\w+|combien|quel(?:le)?s? (?!est|sont|était)\w+|quel(?:le)?s?|qui|quand|où"
+    r"|pourquoi|que|qu['’]est-ce qui"
+    r"|cu[aá]nt[oa]s? (?!cost|mide|sub|pag|vale|dur|gan|recib)\w+|cu[aá]nt[oa]s?|qu[eé] \w+"
+    r"|qui[eé]n(?:es)?|cu[aá]ndo|d[oó]nde|por qu[eé]|cu[aá]l(?:es)?)(?!\w)"
+)
+"""The question word, and what is counted or chosen from."""
+ASKS_CIRCUMSTANCE = _any_case(
+    rf"\W*(?:{_BEFORE_KIND})?(?:when|where|why|how(?! many| much)|(?:what|which) (?:time|day|date|month|year))\b"
+)
+_INVERTING_TEXT = "did does do will would can could should must"
+INVERTING = frozenset(_INVERTING_TEXT.split())
+SEPARATED = re.compile(
+    r"\b(?:ab|an|auf|aus|bei|ein|frei|her|hin|los|mit|nach|nieder|statt|teil|fest|heraus|vor|weg|zu|zurück"
+    r"|zusammen)\W*$"
+)
+"""The end of a German question whose verb is parted: "gab ... auf"."""
+_AUXILIARIES_TEXT = """
+is are was were be been being do does did has have had will would can could should may might must going
+ist sind war waren wird werden wurde wurden worden hat haben hatte hatten soll sollen kann können muss müssen mussten
+darf dürfen
+est sont était étaient été sera seront a ont avait avaient va vont peut doit a-t-il a-t-elle a-t-on ont-ils ont-elles
+est-il est-elle sont-ils sont-elles sera-t-il sera-t-elle
+es son fue fueron era eran ha han había será serán va van puede están está sido se
+"""
+AUXILIARIES = frozenset(_AUXILIARIES_TEXT.split())
+_BEFORE_NOUNS_TEXT = "the a an of in at on for from to by with that this their its his her after before during and"
+BEFORE_NOUNS = frozenset(_BEFORE_NOUNS_TEXT.split())
+COUNTED = _any_case(
+    r"\W*(?:how many(?-i:(?: [A-ZÀ-Ý]\w+)*)|wie ?viele?|(?:à )?combien de|cu[aá]nt[oa]s?)\s+(?:\w+['’]s?\s)?(\w+)"
+)
 """What is counted: the word after "how many"."""
 
 PAST_TIME = _any_case(
@@ -193,7 +292,8 @@ NEW_IN_OFFICE = _any_case(
 NEWLY = _any_case(
     r"\b(?:new|next|newly|nam(?:ed?|es|ing)|appoint\w*|elect\w*|w[io]ns?|succe\w+|replac\w+|becom\w*|became"
     r"|tak(?:es|ing) over|first|neu\w*|ernannt|ernennt|beruf\w+|gewählt|nachfolg\w*|übern\w+|wird|soll|künftig\w*"
-    r"|nouve\w+|nomm\w+|élue?s?|succ[éè]d\w+|remplac\w+|nuev\w+|nombr\w+|elegid\w+|electo|electa|suced\w+|sustitu\w+|reemplaz\w+)\b"
+    r"|nouve\w+|nomm\w+|élue?s?|succ[éè]d\w+|remplac\w+|nuev\w+|nombr\w+|elegid\w+|electo|electa|suced\w+"
+    r"|sustitu\w+|reemplaz\w+)\b"
 )
 
 # Answers to "how old", "how far" and the like, by the beginning of the question.
@@ -202,7 +302,8 @@ _MEASURE = (
     r"(?:(?:and|und|et|y) a half )?(?:\w+[\s-])?"
 )
 _LENGTHS = (
-    r"(?:k?m\b|cm\b|mm\b|\w*met(?:re|er|ro)|\w*mètre|kilom|miles?\b|feet\b|foot\b|ft\b|inch|yards?\b|millas?"
+    r"(?<!cubic )(?<!square )(?:k?m\b|cm\b|mm\b|(?!quadrat|kubik)\w*met(?:re|er|ro)|\w*mètre|kilom"
+    r"|miles?\b|feet\b|foot\b|ft\b|inch|yards?\b|millas?"
     r"|light[- ]|lichtjahr"
     r"|années-lumi|años luz|pieds?\b|storeys?|stories|floors|stockwerk|étages|plantas)"
 )
@@ -221,8 +322,7 @@ MEASURES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
             r"|wie (?:tief|weit|lang|breit|hoch)|quelle (?:hauteur|distance|longueur|profondeur|taille)"
             r"|de quelle (?:hauteur|longueur)"
             r"|cu[aá]nto mide|qu[eé] (?:altura|longitud|distancia|profundidad)",
-            rf"{_MEASURE}{_LENGTHS}|{_MEASURE}(?:hect\w+|hektar|acres?|quadrat\w+|square|people|einwohner|seats"
-            rf"|sitze|plätze|%|percent)",
+            rf"{_MEASURE}{_LENGTHS}|{_MEASURE}(?:hect\w+|hektar|acres?|quadrat\w+|square)",
         ),
         (
             r"how heavy|how much (?:does|did|do) .* weigh|wie schwer|combien p[eè]se|quel poids|cu[aá]nto pesa",
@@ -253,13 +353,26 @@ MEASURES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
     )
 )
 
+OTHER_DIMENSIONS: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
+    (_any_case(rf"\b(?:{asked})\b"), _any_case(rf"{_MEASURE}{_LENGTHS}s?[\s-](?:{others})\b"))
+    for asked, others in (
+        ("deep|tief|profondeur|profundidad", "high|tall|long|wide|hoch|lang|breit|de haut|de long|de alto|de largo"),
+        ("high|tall|hoch|hauteur|altura", "deep|long|wide|tief|lang|breit|de profondeur|de long|de largo|de ancho"),
+        ("long|lang|longueur|longitud", "deep|high|tall|wide|tief|hoch|breit|de haut|de large|de alto|de ancho"),
+        ("wide|breit|largeur|anchura", "deep|high|tall|long|tief|hoch|lang|de haut|de long|de alto|de largo"),
+    )
+)
+
 MEASURES_IT = _any_case(
     r"^\W*(?:it|he|she|they|this|these|that|er|sie|es|dies\w*|il|elle|ils|elles|ce|mide\w*|pesa|tiene)\b"
     r"|\b(?:long|length|high|height|tall|deep|depth|wide|width|weigh\w*|heavy|old|age[ds]?|fast|magnitude"
     r"|(?:years?|months?|weeks?|days?)[ -]old|lang|länge|hoch|höhe|tief|tiefe|breite?|breit|wiegt|wog|schwer|alt"
-    r"|jährig\w*|longueur|hauteur|haut|profond\w*|largeur|pèse|[âa]gée?|mide\w*|longitud|altura|profundidad|pesa\w*|edad)\b"
+    r"|circul\w+|travel\w+|drove|fuhr\w*|roul\w+|jährig\w*|longueur|hauteur|haut|profond\w*|largeur|pèse"
+    r"|[âa]gée?|mide\w*|longitud|altura|profundidad|pesa\w*|edad)\b"
 )
 """A sentence that measures what the one before has named, as in "It is nine metres long"."""
+OTHER_SUBJECT = re.compile(r"\W*(?:The|Das|Die|Der|Les?|La|L['’]|Las|Los|El) ?\w+")
+"""A sentence whose subject is another thing than that of the question, which it does not name."""
 AGE = _any_case(r"\W*(?:how old|wie alt|quel [âa]ge|qu[eé] edad|cu[aá]ntos a[nñ]os)")
 SINCE = _any_case(
     r"\b(?:since|in|from|dating|seit|aus|von|en|depuis|desde|de) (?:1\d|20)\d\d\b"
@@ -308,16 +421,18 @@ _PHRASES = {
     "die": r"(?:ums|das) leben (?:ge)?kommen|k(?:am|amen|ommen) ums leben|ums leben"
     r"|perd\w* la vi(?:e|da)|trouv\w* la mort|lost (?:his|her|their) li(?:fe|ves)",
     "defeat": r"los(?:e|es|t|ing) (?:to|against)|verl(?:or|iert|ieren) gegen|perdu contre|perdió contra",
-    "happen": r"t(?:ake|akes|ook|aking) place|f(?:and|inden|indet) statt|stattfinden|stattgefunden"
+    "happen": r"t(?:ake|akes|ook|aking) place|f(?:and|inden|indet)\b(?=[^.?]{0,60} statt\b)|stattfinden|stattgefunden"
     r"|(?:a|eu|aura|avoir) lieu|t(?:iene|uvo|endrá|ener) lugar",
     "succeeds": r"t(?:ake|akes|ook|aking) over|fill(?:s|ed)? in for|st(?:ands|ood) in for",
     "resigns": r"step(?:s|ped|ping)? down",
     "cancelled": r"call(?:s|ed)? off|scrubbed",
+    "head": r"à la tête|at the helm|an der spitze|al frente",
     "sale": r"g(?:o|oes|oing) on sale|went on sale|in(?: the)? (?:shops|stores)|hits? (?:the )?(?:shops|stores)",
     "repaired": r"back to normal|works? again|working again|back online",
     "dismissed": r"l(?:ay|ays|aid) off|let go",
     "übernimmt": r"übernimmt|übernahm",
     "retired": r"steps? back",
+    "runoff": r"run-?offs?|second round|stichwahl|second tour|segunda vuelta|balotaje|ballottage",
 }
 PHRASES = tuple(_PHRASES)
 """Single words for phrases that mean the same."""
@@ -344,13 +459,24 @@ exactly currently precise measuring viel viele wieviel
 schwer breit schnell häufig lang lange hoch tief weit groß oft alt geld menschen jahr
 jahre weg fort tag tage heute jetzt künftig gibt gab machen macht werden worden wurde kommt kam geht ging combien
 podrá puede pueden pourra peuvent beaucoup
+age speed height length depth weight duration reason alter geschwindigkeit höhe länge tiefe gewicht dauer anzahl grund
+ursache vitesse âge longueur profondeur durée raison nombre velocidad edad altura longitud profundidad duración motivo
+name montant somme date heure jour nom datum uhr summe betrag name hora fecha día suma cantidad importe cause causa
+appelle s'appelle llama llaman lequel laquelle worum womit wofür wogegen wovon wieviel wieviele toll
+va vont vas aller aura auront sera seront était étaient ait soit eu eus devra doivent veut veulent lieu
+van ir será serán estará tendrá tuvo hizo hubiera tan asciende élève s'élève
+würde würden wäre hätte möchte wollen gab es
+yet already ever still finally eventually actually really anyone any ones please tell about
+schon bereits noch endlich schließlich eigentlich überhaupt denn bitte
+finalement encore déjà enfin vraiment a-t-il a-t-elle a-t-on avait-on vu voir woran worüber wodurch
+ya aún todavía finalmente hubo había haber iba iban quedó queda quedan está están
 temps personnes ans jours année est-ce fait faire reste cuánto cuántos cuántas años días personas hay hace hizo
 tiempo ahora mucho será
 """
 MEASURE_WORDS = frozenset(_MEASURE_WORDS_TEXT.split())
 # Words of the general list that questions are about.
 _CONTENT_WORDS_TEXT = """
-new people work day year years percent part parts high against under first last two three used want wants end
+new people work won day year years percent part parts high against under first last two three used want wants end
 gegen jahr jahre neue arbeit zwei partie pouvoir trabajo dos tres
 """
 CONTENT_WORDS = frozenset(_CONTENT_WORDS_TEXT.split())
@@ -359,9 +485,15 @@ working works worked possible happens involved affected going place places calle
 neues neuen heißt nouveau nouvelle nuevo nueva
 """
 COMMON_WORDS = CONTENT_WORDS | frozenset(_COMMON_WORDS_TEXT.split())
+_BEGINNINGS_TEXT = """
+begin begins began start starts started beginnen beginnt begann startet commencer commence début empezar empieza
+comienza
+"""
+BEGINNINGS = frozenset(_BEGINNINGS_TEXT.split())
 GERMAN_QUESTION = re.compile(
     r"\b(?:wer|wem|wen|was|wann|warum|wieso|weshalb|wie|wo|wohin|welche[rsnm]?|der|die|das|den|dem|des|ist"
-    r"|wird|und)\b",
+    r"|wird|und|gab|gibt|wieviele?|werden|wurden?|wo(?:ran|rum|mit|von|für|durch|gegen)|hat|haben|sind|im"
+    r"|am|beim|zum|zur)\b",
     re.IGNORECASE,
 )
 # Before a common noun in German, where all nouns are capitalised.

@@ -9,6 +9,7 @@ from reedbed.ai import answer_words as words_of
 from reedbed.ai.answer_stems import BEGINNING, StemSet, stems_of
 from reedbed.ai.answer_types import (
     Inquiry,
+    counts_people,
     is_only_demanded,
     may_measure_it,
     says_when_and_who_is_new,
@@ -32,6 +33,8 @@ READ_CLOSELY = 30
 NEAREST = 3
 CONTEXT = 3
 """The number of sentences of the best entry that are quoted, if they have words of the question."""
+UNRELATED = 0.3
+"""The score that a sentence loses if the verb or role that the question asks about does not stand there."""
 HEADLINE = 0.2
 """The score that a headline loses compared with a sentence, unless it holds what is asked for."""
 
@@ -61,6 +64,8 @@ TIME_WEIGHT, COMMON_WEIGHT = 0.6, 1.0
 """The most that the name of a month or of a day weighs, since reports name other days, or none; and a common word."""
 _STRICT_KINDS = ("number", "amount", "duration", "date", "person")
 """Without a number, date or person a sentence is no answer to these."""
+_RELATED_KINDS = ("date", "person", "place")
+"""What happened then or there, or what the person did or is, must stand near an answer to these."""
 
 
 @record
@@ -182,11 +187,13 @@ class _Library:
                 yield from self._sentences(doc, story, self.relevance[id(doc)] / top)
 
     def _has_subject(self, doc: _Document, story: Sequence[float]) -> bool:
-        """Whether an entry or its story has enough of the words besides names, those left out that no entry has."""
+        """Whether an entry or its story has enough of the words besides names and common words that any entry has."""
         known = [
             index
             for index, one in enumerate(self.inquiry.stems)
-            if one not in self.inquiry.names and any(other.hits[index] for other in self.documents)
+            if one not in self.inquiry.names
+            and self.weights[index] > COMMON_WEIGHT
+            and any(other.hits[index] for other in self.documents)
         ]
         has = sum(self.weights[index] * max(doc.hits[index], NEAR * story[index]) for index in known)
         return has >= MIN_SUBJECT * sum(self.weights[index] for index in known)
@@ -229,17 +236,19 @@ class _Library:
                 continue
             own, together = self._covered(hits), self._covered(self._around(hits, near, story))
             score = sentence_score(self.inquiry, text, own, together)
-            if not self._has_predicate(hits, near_before, doc.title_hits):
+            if self._must_be_related() and not self._has_predicate(doc, hits, near_before):
                 continue
             if not says_when_and_who_is_new(self.inquiry, f"{text} {doc.passage.title}"):
                 continue
-            if not own and self.inquiry.kind == "number" and not may_measure_it(self.inquiry, text):
+            if not own and not may_measure_it(self.inquiry, text):
                 continue
             is_headline = text == doc.passage.title
             if score is None or not self._says_what(self._around(hits, self._just_before(near_before, doc), story)):
                 continue
             if is_headline and not self._is_typed(text):
                 score -= HEADLINE
+            if not self._has_predicate(doc, hits, near_before):
+                score -= UNRELATED
             score += 0.1 * relevance - 0.004 * place - 0.05 * (text.split()[0].lower() in BACK_REFERENCES)
             if score >= MIN_SCORE:
                 yield _Found(text, score, doc.passage, frozenset(doc.words[place]))
@@ -252,11 +261,15 @@ class _Library:
     def _is_typed(self, text: str) -> bool:
         return self.inquiry.kind in _STRICT_KINDS and type_bonus(self.inquiry, text) >= STRONG
 
-    def _has_predicate(self, *near: Sequence[float]) -> bool:
+    def _must_be_related(self) -> bool:
+        return self.inquiry.kind in _RELATED_KINDS or counts_people(self.inquiry)
+
+    def _has_predicate(self, doc: _Document, *near: Sequence[float]) -> bool:
+        """Whether the verb or role that the question asks about stands there, or in the title."""
         if self.inquiry.predicate is None:
             return True
         index = self.inquiry.stems.index(self.inquiry.predicate)
-        return any(hits[index] for hits in near)
+        return any(hits[index] for hits in (*near, doc.title_hits))
 
     def _says_what(self, around: Sequence[float]) -> bool:
         """Whether enough of a question about a number, date or person stands around there, besides names."""

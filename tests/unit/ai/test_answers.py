@@ -190,6 +190,65 @@ def test_the_same_sentence_of_two_entries_is_told_once_with_both() -> None:
     assert found.claims[0].entry_ids == (1, 2)
 
 
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("orbit phone price", "amount"),
+        ("tarrano quake how many dead", "number"),
+        ("age of the arrested man", "number"),
+        ("reason for the delay", "cause"),
+        ("How did the fire start?", "cause"),
+        ("Um wie viel Uhr beginnt das Konzert?", "date"),
+        ("Gegen wen spielt Bremen?", "person"),
+        ("Quelle somme la ville verse-t-elle ?", "amount"),
+        ("Quel jour a lieu le procès ?", "date"),
+        ("¿A cuánto asciende la multa?", "amount"),
+        ("¿A qué velocidad iba el tren?", "number"),
+    ],
+)
+def test_what_is_asked_for_may_stand_anywhere(question: str, kind: str) -> None:
+    assert inquire(question).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("question", "predicate"),
+    [
+        ("When was the Harrow dam built?", "build"),
+        ("Who is the governor of the bank?", "governor"),
+        ("Why did the minister of trade resign?", "resig"),
+        ("Who won the election?", "win"),
+        ("Wer hat die Brücke gebaut?", "gebau"),
+        ("Quand l'ourse a-t-elle été tuée ?", "tue"),
+        ("Combien de temps la grève dure-t-elle ?", "dur"),
+        ("¿Quién fundó la fábrica?", "fund"),
+        ("Who is the new mayor?", "mayor"),
+        ("Weshalb gab die Ministerin ihr Amt auf?", None),
+    ],
+)
+def test_the_word_that_relates_the_answer_to_the_subject(question: str, predicate: str | None) -> None:
+    assert inquire(question).predicate == predicate
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("When was the Talvik dam built?", "The Talvik dam began to fill on 3 May."),
+        ("How high is the Talvik dam?", "The Talvik dam takes in 40 cubic metres of water a second."),
+        ("How deep was the wave at Talvik?", "The wave at Talvik was forty centimetres high."),
+        ("Who founded the Talvik mill?", "The Talvik mill was sold by Anna Berg on Friday."),
+        ("What time did the Talvik workers walk out?", "The Talvik workers walked out on Wednesday."),
+        ("How precise is the Orbit Watch at measuring pulse?", "The Orbit Watch 4 is measuring pulse at the wrist."),
+    ],
+)
+def test_another_act_or_another_measure_is_no_answer(question: str, text: str) -> None:
+    assert _told(question, text, BRIDGE).claims == ()
+
+
+def test_a_keyword_question_finds_the_number() -> None:
+    text = "The repair of the Talvik dam will cost 27 million pounds, the county said."
+    assert [claim.text for claim in _told("talvik dam repair cost", BRIDGE, text).claims] == [text]
+
+
 def test_words_of_an_entry_in_the_same_story_count() -> None:
     passages = [
         _passage(1, "The swing bridge in Marrowby is closed."),
