@@ -97,6 +97,10 @@ MIN_PROSE = 8
 MAX_SHARE = 0.35
 """A longer summary is left out: one can as well read the text."""
 OPENING = 3
+LONG_PROSE = 18
+"""From so many sentences of prose on, an extract takes sentences from the whole text, not from its beginning."""
+NUMBER_WORTH = 0.2
+"""What a figure adds to the worth of a sentence: results and decisions have figures more often than scenes."""
 _MOST_END = 0.75
 """Where this share of the sentences stands in blocks that end with a full stop, the other blocks are captions."""
 CHARS_PER_WORD = 2
@@ -105,6 +109,10 @@ CHARS_PER_WORD = 2
 _WORD = re.compile(f"[{CJK}]|[^\\W\\d_{CJK}]+(?:['’][^\\W\\d_]+)?|\\d[\\d.,]*")
 _WIDE = re.compile(f"[{CJK}]")
 _SENTENCE_END = re.compile(r"[.!?…。！？؟۔।:][\"'”’»›)\]」』]*$")
+_PERSONS_TEXT = "he she they them er ihm ihnen il elle ils elles eux él ella ellos ellas esos esas those"
+_PERSONS = frozenset(_PERSONS_TEXT.split())
+"""Near the beginning of a sentence these words refer to somebody in an earlier one."""
+_FIGURE = re.compile(r"(?<![\w-])[$€£]?\d[\d.,\u202f ]*\d|(?<![\w-])\d+(?![\w-])")
 _QUOTE = re.compile(r"^[\"“„«‘'「『]")
 _ASIDE = re.compile(r"\s?[(\[][^()\[\]]{0,120}[)\]]")
 _CLAUSE = re.compile(r"[,;:–—，、；]\s?")
@@ -156,7 +164,7 @@ def summarise(title: str, text: str) -> Extract:
 
 
 def extract(title: str, text: str) -> Extract:
-    """At most three sentences and one line; a text without prose is returned as it is, shortened."""
+    """At most four sentences and one line; a text without prose is returned as it is, shortened."""
     all_sentences = _read(text[:MAX_READ])
     good = _without_captions(all_sentences, [sentence for sentence in all_sentences if _is_prose(sentence)])
     if not good:
@@ -164,7 +172,8 @@ def extract(title: str, text: str) -> Extract:
         return Extract(_shortened(plain, MAX_TEXT_LENGTH), _shortened(plain, MAX_LINE_LENGTH))
     scores = _scores(title, good)
     chosen = _choose(good, scores)
-    if len(good) >= MIN_PROSE and all(sentence in good[:OPENING] for sentence in chosen):
+    is_opening = len(good) >= MIN_PROSE and all(sentence in good[:OPENING] for sentence in chosen)
+    if is_opening or len(good) >= LONG_PROSE:
         chosen = _choose_beyond_opening(title, good, scores)
     return Extract(_joined(chosen), _one_line(title, good, scores, chosen))
 
@@ -325,9 +334,11 @@ def _choose_beyond_opening(title: str, good: Sequence[_Sentence], scores: dict[i
         worth = sum(weights[word] for word in new) + 0.4 * sum(weights[word] for word in known)
         is_near = any(abs(sentence.index - other.index) < near for other in chosen[1:])
         factor = _standalone_factor(sentence) * (1.0 if known else 0.6) * (0.5 if is_near else 1.0)
+        factor *= 1.0 + NUMBER_WORTH * min(2, len(_FIGURE.findall(sentence.text)))
         return worth / (7 + len(sentence.words)) ** 0.7 * factor
 
-    while beyond and len(chosen) < MAX_SENTENCES:
+    most = MAX_SENTENCES + (len(good) >= LONG_PROSE)
+    while beyond and len(chosen) < most:
         best = max(beyond, key=gain)
         beyond.remove(best)
         if length + len(best.text) <= MAX_TEXT_LENGTH:
@@ -339,6 +350,8 @@ def _choose_beyond_opening(title: str, good: Sequence[_Sentence], scores: dict[i
 
 def _stands_alone(sentence: _Sentence) -> bool:
     text = sentence.text
+    if not _PERSONS.isdisjoint(_WORD.findall(text[:60].lower())[:4]):
+        return False
     return not (_refers_back(text) or is_torn(text) or _QUOTE.search(text)) and not text.endswith(("?", "!"))
 
 

@@ -24,6 +24,30 @@ Subscribe to our newsletter to read more about the harbour and cargo ships.
 Photo: The harbour wall at dawn with cargo ships in the distance behind it."""
 
 
+MILL = (
+    "The mill of Lorne has ground wheat for bakers since the stone bridge was built.",
+    "Its wheel stood still for a winter because the river carried too little water.",
+    "The miller Anna Berg repaired the wheel of the mill with oak from the forest of Lorne.",
+    "Her father had left the mill when the price of wheat in Lorne fell after the war.",
+    "The bakers of Lorne had bought their flour from a factory on the coast since then.",
+    "In spring the mill of Lorne began to grind the wheat of four farms for them again.",
+    "Children come with their school to see how the mill turns wheat into flour.",
+    "A guide shows the stones, the sieves and the small room in which the miller slept.",
+    "Many visitors ask why the flour has the colour of sand and smells of nuts.",
+    "In that year they sold the wheat of the mill to 12 bakers and 3 inns.",
+    "The bank had refused a loan because nobody else lived from such a trade.",
+    "A society of friends collected money at markets and on a stage in the yard.",
+    "Neighbours complained about the noise until the gears were cased in wood.",
+    "The council has promised a path along the water from the station to the yard.",
+    "Engineers measured the power of the river and advised a second wheel.",
+    "Last year the mill of Lorne sold 400 tonnes of flour to 31 bakers beyond the valley.",
+    "A film about the trade was shown in the church and in two schools.",
+    "An apprentice from the coast wants to take over the stones when the miller retires.",
+    "The farmers plan to grow older kinds of wheat on land that was pasture.",
+    "Storks have built a nest on the roof, and nobody dares to sweep the chimney.",
+)
+
+
 def test_it_says_the_important_thing_first_and_leaves_out_what_is_no_prose() -> None:
     found = extract("Harbour closes to cargo ships", NEWS)
     assert found.text.startswith("The harbour of Marrowby will close to cargo ships in October")
@@ -111,6 +135,13 @@ def test_a_summary_looks_beyond_the_opening() -> None:
     text = "\n".join([*(opening.format(word) for word in ("Many", "Several", "Some")), LONG])
     found = summarise("Harbour gate ships leave for the northern islands", text).text
     assert any(sentence not in "\n".join(text.split("\n")[:3]) for _, sentence in sentences(found))
+
+
+def test_the_summary_of_a_long_article_comes_from_all_of_it() -> None:
+    text = "\n".join(MILL)
+    places = [MILL.index(sentence) for _, sentence in sentences(summarise("The mill of Lorne", text).text)]
+    assert places[0] < 3 and places[-1] > len(MILL) // 2
+    assert MILL.index("In that year they sold the wheat of the mill to 12 bakers and 3 inns.") not in places
 
 
 @pytest.mark.parametrize(
