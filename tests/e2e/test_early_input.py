@@ -123,6 +123,26 @@ def test_acts_wait_for_the_part_of_the_script_that_knows_them(home: Reedbed, wal
     expect(page.locator("#list-options details[open] [role^=menuitem]").nth(1)).to_be_focused()
 
 
+def test_a_line_that_is_dragged_before_the_script_is_moved(home: Reedbed, walk: Walk) -> None:
+    with signed_in(home.url) as client:
+        client.post("/api/v1/folders", json={"name": "Early drawer"}).raise_for_status()
+    page = walk("/healthz", service_workers="block")
+    waiting = _load_without_acts(page, f"{home.url}/unread")
+    feed = page.locator("#tree .line", has_text="The Marrowby Courier").last.bounding_box()
+    folder = page.locator("#tree .line.folder, #tree .folder .line, #tree .folder").filter(has_text="Early drawer")
+    place = folder.first.bounding_box()
+    assert feed
+    assert place
+    page.mouse.move(feed["x"] + 60, feed["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(place["x"] + 60, place["y"] + 12, steps=8)
+    _arrive(page, waiting)
+    expect(page.locator(".toast")).to_contain_text("Drop to move The Marrowby Courier to Early drawer")
+    page.keyboard.press("Escape")
+    page.mouse.up()
+    expect(page.locator(".ghost")).to_have_count(0)
+
+
 def test_a_finger_that_rests_before_the_script_opens_the_menu(home: Reedbed, walk: Walk) -> None:
     page = walk("/healthz", Way(phone=True), service_workers="block")
     waiting = _load_without_acts(page, f"{home.url}/unread?pane=nav")

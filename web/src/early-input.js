@@ -6,7 +6,7 @@
   const PRESSED = "button, a:is([data-act], [data-status], [hx-get])";
   const FIELDS = "input, select, textarea, [contenteditable]";
   const FOLLOW = ["Enter", "Escape", "Backspace", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"];
-  const SEEN_TWICE = ["pointerdown", "pointerup", "touchstart", "touchend"]; // the browser goes on with them as well
+  const SEEN_TWICE = ["pointerdown", "pointermove", "pointerup", "touchstart", "touchend"];
   const repeat = {
     click: ({ target }) => (target.closest("button, a") ?? target).click(),
     submit: ({ target, submitter }) => target.requestSubmit(submitter),
@@ -14,8 +14,9 @@
     input: ({ target }) => target.dispatchEvent(new Event("input", { bubbles: true })),
     keydown: press,
     contextmenu: (event) => event.target.dispatchEvent(new MouseEvent("contextmenu", event)),
-    pointerdown: (event) => event.target.dispatchEvent(new PointerEvent("pointerdown", event)),
-    pointerup: (event) => event.target.dispatchEvent(new PointerEvent("pointerup", event)),
+    pointerdown: point,
+    pointermove: point,
+    pointerup: point,
     touchstart: touch,
     touchend: touch,
   };
@@ -56,6 +57,10 @@
     if (!focused.dispatchEvent(new KeyboardEvent("keydown", event)) || !writes || focused === event.target) return;
     focused.setRangeText(event.key, focused.selectionStart, focused.selectionEnd, "end");
     focused.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  function point(event) {
+    event.target.dispatchEvent(new PointerEvent(event.type, event));
   }
 
   function touch({ type, target, touches, changedTouches }) {

@@ -16,7 +16,8 @@ const waits = {
   contextmenu: (event) => !event.shiftKey && onLine(event),
   keydown: needsParts,
   pointerdown: onLine,
-  pointerup: onLine,
+  pointermove: ({ buttons }) => buttons === 1, // a line may be dragged already
+  pointerup: () => true,
   touchstart: onLine,
   touchend: onLine,
 };
@@ -42,6 +43,9 @@ async function load() {
 }
 
 let repeatHeld = () => 0;
+
+// The browser would drag the address of a line; tree-drag.js drags the line.
+document.getElementById("tree")?.addEventListener("dragstart", (event) => event.preventDefault());
 
 // Without it nothing is held: early-input.js could not be loaded.
 if (document.getElementById("app")) {

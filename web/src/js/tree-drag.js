@@ -16,7 +16,6 @@ const tree = document.getElementById("tree");
 let start = null; // {line, x, y} until the line lifts
 let lifted = null; // {line, ghost, target, opens}
 
-tree?.addEventListener("dragstart", (event) => event.preventDefault());
 tree?.addEventListener("pointerdown", (event) => {
   const line = lineOf(event.target);
   const takes = line && event.button === 0 && event.target.closest(".line > a:first-child");
