@@ -27,10 +27,11 @@ ROUNDS = 3
 
 
 async def judge_search() -> list[Judged]:
-    figures = [figure for half in SPLITS for figure in await _judge(half, "sqlite", None)]
+    halves = [half for half in SPLITS if word_pairs(half)]
+    figures = [figure for half in halves for figure in await _judge(half, "sqlite", None)]
     try:
         with servers.postgres_server() as server:
-            figures += [figure for half in SPLITS for figure in await _judge(half, "postgresql", server.create())]
+            figures += [figure for half in halves for figure in await _judge(half, "postgresql", server.create())]
     except servers.Missing as missing:
         print(missing)
     return figures
