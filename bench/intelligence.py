@@ -1,6 +1,6 @@
 """Stories, Ask, digests, summaries and search without a model, judged on labelled texts.
 
-The splits of `bench/data/intelligence` are printed apart: tune on `dev` and `later`, never on the others.
+The splits of `bench/data/intelligence` are printed apart: tune on `dev`, `later` and `later2`, never on the others.
 REEDBED_CORPORA may name a folder with `headlines/news.csv`, `stories/dev.tsv` and `articles/`, which are not part of
 the program.
 INTELLIGENCE=stories,ask runs some parts only; INTELLIGENCE_FIGURES names a file that gets the figures as JSON.
@@ -12,16 +12,17 @@ from pathlib import Path
 
 from bench import article
 from bench.judged.asking import judge_ask
-from bench.judged.data import ASKED, SPLITS, corpus, labelled_articles
+from bench.judged.data import ASKED, SPLITS, corpus, labelled_articles, questions, related_pairs
 from bench.judged.digesting import judge_digests
 from bench.judged.figures import Judged, print_judged, write_judged
 from bench.judged.grouping import judge_corpus_stories, judge_stories, judge_story_cost
+from bench.judged.relating import judge_related
 from bench.judged.searching import judge_search
 from bench.judged.summarising import judge_summaries
 
 DESCRIPTION = "stories, Ask, digests, summaries and search without a model, on labelled texts"
 
-PARTS = ("stories", "ask", "digest", "summaries", "search", "articles")
+PARTS = ("stories", "related", "ask", "digest", "summaries", "search", "articles")
 
 
 def judge_articles(folder: Path) -> list[Judged]:
@@ -35,7 +36,9 @@ async def main() -> None:
     for half in SPLITS:
         if "stories" in parts:
             figures += await judge_stories(half)
-        if "ask" in parts:
+        if "related" in parts and related_pairs(half):
+            figures += await judge_related(half)
+        if "ask" in parts and questions(half):
             figures += await judge_ask(half)
         if "digest" in parts:
             figures += await judge_digests(half)

@@ -13,7 +13,7 @@ from pathlib import Path
 from reedbed.domain.times import DAY, HOUR, MINUTE, Instant
 
 HERE = Path(__file__).parents[1] / "data" / "intelligence"
-SPLITS = ("dev", "test", "later", "latest", "kept")
+SPLITS = ("dev", "test", "later", "latest", "later2", "kept")
 ASKED = "asked"
 """A split for Ask and summaries only. Its questions are asked of the entries of `dev` and `later`, too."""
 BEGIN: Instant = 1_793_577_600_000
@@ -62,6 +62,30 @@ class ExactnessTrap:
     unwanted: str
 
 
+@dataclass(frozen=True, slots=True)
+class ChangedFacts:
+    """What the last reports of a story say, and what they have overtaken."""
+
+    story: str
+    language: str
+    current: tuple[str, ...]
+    superseded: tuple[str, ...]
+
+    def are_superseded_in(self, text: str) -> bool:
+        """Whether the text tells what no longer holds, and nothing of what does."""
+        folded = text.casefold()
+        return any(part.casefold() in folded for part in self.superseded) and not any(
+            part.casefold() in folded for part in self.current
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedPair:
+    article: str
+    other: str
+    is_related: bool
+
+
 def labelled_entries(half: str) -> list[LabelledEntry]:
     return [
         LabelledEntry(
@@ -104,11 +128,7 @@ def labelled_articles(half: str) -> list[LabelledEntry]:
 def questions(half: str) -> list[AskedQuestion]:
     return [
         AskedQuestion(
-            row["id"],
-            row["language"],
-            row["question"],
-            frozenset(row["entries"].split()),
-            tuple(answer for answer in row["answers"].split("; ") if answer),
+            row["id"], row["language"], row["question"], frozenset(row["entries"].split()), _parts(row["answers"])
         )
         for row in _rows("questions.tsv", half)
     ]
@@ -123,6 +143,21 @@ def exactness_traps(half: str) -> list[ExactnessTrap]:
         ExactnessTrap(row["kind"], row["language"], row["query"], row["wanted"], row["unwanted"])
         for row in _rows("traps.tsv", half)
     ]
+
+
+def changed_facts(half: str) -> list[ChangedFacts]:
+    return [
+        ChangedFacts(row["story"], row["language"], _parts(row["current"]), _parts(row["superseded"]))
+        for row in _rows("facts.tsv", half)
+    ]
+
+
+def related_pairs(half: str) -> list[RelatedPair]:
+    return [RelatedPair(row["article"], row["other"], row["related"] == "yes") for row in _rows("related.tsv", half)]
+
+
+def _parts(cell: str) -> tuple[str, ...]:
+    return tuple(part for part in cell.split("; ") if part)
 
 
 def _rows(file: str, half: str) -> Iterator[dict[str, str]]:
@@ -191,6 +226,13 @@ def sample_by_story(entries: Sequence[LabelledEntry], most: int, seed: int) -> l
     random.Random(seed).shuffle(stories)
     rank = {story: number for number, story in enumerate(stories)}
     return sorted(entries, key=lambda entry: rank[entry.story])[:most]
+
+
+def within_a_day(entries: Sequence[LabelledEntry], end: Instant) -> list[LabelledEntry]:
+    """The same entries in the same order, published in the day before `end`."""
+    first, last = min(entry.at for entry in entries), max(entry.at for entry in entries)
+    start, length = end - DAY + HOUR, DAY - 2 * HOUR
+    return [replace(entry, at=start + length * (entry.at - first) // max(1, last - first)) for entry in entries]
 
 
 def retimed(entries: Sequence[LabelledEntry], end: Instant, seed: int) -> list[LabelledEntry]:

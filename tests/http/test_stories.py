@@ -186,10 +186,11 @@ async def test_an_article_lists_related_entries_with_few_statements(
         for id_, title in zip(told.entry_ids, TITLES, strict=True):
             await search.index(tx, [(id_, search_words(title, "", ""))])
     first, second = told.entry_ids
+    browser = await by_cookie("reader@example.org")
+    await browser.post(f"{told.page}/entries/{second}/split", headers=FORM)
     with counting() as count:
         found = (await reader.get(f"/api/v1/entries/{first}/related")).json()["items"]
     assert [item["id"] for item in found] == [str(second)] and count.value <= 12
-    browser = await by_cookie("reader@example.org")
     page = (await browser.get(f"/stories/entries/{first}/related")).text
     assert TITLES[1] in page and "Same story" in page
     part = (await browser.get(f"/stories/entries/{first}/related", headers={"HX-Request": "true"})).text

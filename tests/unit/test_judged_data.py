@@ -4,7 +4,16 @@ from collections import Counter
 
 import pytest
 
-from bench.judged.data import SPLITS, exactness_traps, labelled_articles, labelled_entries, questions, word_pairs
+from bench.judged.data import (
+    SPLITS,
+    changed_facts,
+    exactness_traps,
+    labelled_articles,
+    labelled_entries,
+    questions,
+    related_pairs,
+    word_pairs,
+)
 from reedbed.domain.text import index_text
 from reedbed.ingest.text import clean_text
 
@@ -59,3 +68,20 @@ def test_a_text_holds_another_form_of_the_word_only(half: str) -> None:
 @pytest.mark.parametrize("half", SPLITS)
 def test_a_trap_differs_in_its_texts(half: str) -> None:
     assert [trap for trap in exactness_traps(half) if trap.wanted == trap.unwanted] == []
+
+
+@pytest.mark.parametrize("half", SPLITS)
+def test_changed_facts_and_related_pairs_are_about_entries_of_the_split(half: str) -> None:
+    entries = labelled_entries(half)
+    texts: dict[tuple[str, str], str] = {}
+    for entry in entries:
+        key = entry.story, entry.language
+        texts[key] = f"{texts.get(key, '')} {entry.title} {clean_text(entry.html)}".casefold()
+    unknown = [
+        part
+        for facts in changed_facts(half)
+        for part in facts.superseded
+        if part.casefold() not in texts[facts.story, facts.language]
+    ]
+    ids = {entry.id for entry in entries}
+    assert unknown == [] and all({pair.article, pair.other} <= ids for pair in related_pairs(half))

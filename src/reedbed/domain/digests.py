@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta, tzinfo
 from html import escape
@@ -12,8 +12,9 @@ from typing import Literal, Protocol
 from reedbed.domain.errors import Invalid
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.records import record
-from reedbed.domain.stories.index import Headline, StoryIndex, resolve
-from reedbed.domain.stories.words import title_words
+from reedbed.domain.stories.compare import Report, current_reports
+from reedbed.domain.stories.index import SERIES_SHARE, Headline, StoryIndex, resolve
+from reedbed.domain.stories.words import GENERIC, is_roundup, title_words
 from reedbed.domain.times import DAY, HOUR, Instant, from_datetime, to_datetime
 
 Status = Literal["pending", "ready", "failed"]
@@ -73,14 +74,17 @@ def source_of(entry: Citable) -> Source:
 
 
 MAX_ENTRIES = 100
-TOP = 4
-"""The lead and the three items beside it."""
+TOP, MAX_TOP, MANY_OUTLETS = 4, 12, 4
+"""The lead and the three items beside it, and more if so many outlets report them."""
 MAX_FOLDERS, MAX_FEEDS, PER_FOLDER, MORE = 6, 4, 3, 8
 MAX_INTEREST, MAX_CARE = 0.4, 1.0
 MIN_COMPARED, REPEATED = 3, 0.5
 """An item is a repeat if so large a share of its headline's words, at least three, stands in another."""
-SAME_EVENT, BESIDES_NAMES = 0.2, 0.02
+SAME_EVENT, BESIDES_NAMES = 0.18, 0.06
 """How near two items about one event are, and how much of it is not a name: two events in one town are two."""
+REPEATED_CLOSENESS = 0.12
+SAME_FEED_EVENT = 0.5
+"""Higher within one feed, because a series of articles has very similar words."""
 _SMOOTHING = 10
 LEAD = 400
 MAX_SOURCES = 10
@@ -92,6 +96,12 @@ NOTHING_NEW = "There is nothing new since the last digest."
 FAILED = Failure(FailureCode.DIGEST_FAILED)
 
 _SHOUTING = re.compile(r"\b[A-Z]{4,}\b.*\b[A-Z]{4,}\b|!|\b[A-Z]{5,}:")
+# Explains or judges an event instead of reporting it.
+_BACKGROUND = re.compile(
+    r"(?:why|how|what|opinion|comment|analysis|warum|wie|was|kommentar|analyse|pourquoi|opinión|análisis|por qué"
+    r"|cómo|qué)\b",
+    re.IGNORECASE,
+)
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\Z", re.ASCII)
 
 
@@ -247,10 +257,13 @@ def importance(
     item: Item, interest: Mapping[int, float], newest: Instant, cares: Mapping[int, float] | None = None
 ) -> float:
     """More outlets, newer, and what the reader cares about, or of feeds that the reader likes."""
-    outlets = len({entry.feed_id for entry in item})
     age = max(0, newest - max(entry.at for entry in item)) / HOUR
     liked = max(cares.get(entry.entry_id, 0.0) if cares else interest.get(entry.feed_id, 0.0) for entry in item)
-    return math.log2(1 + outlets) + 0.5 * math.exp(-age / 12) + liked
+    return math.log2(1 + _outlets(item)) + 0.5 * math.exp(-age / 12) + liked
+
+
+def _outlets(item: Item) -> int:
+    return len({entry.feed_id for entry in item})
 
 
 def interest_of(stars: Mapping[int, int]) -> dict[int, float]:
@@ -258,10 +271,15 @@ def interest_of(stars: Mapping[int, int]) -> dict[int, float]:
     return {feed_id: min(MAX_INTEREST, 0.1 * math.log2(1 + count)) for feed_id, count in stars.items()}
 
 
-def compose(items: Sequence[Item]) -> tuple[Paragraph, ...]:
-    """A front page: the most important items, then the folders in the reader's order, then single lines."""
-    tellable = _without_repeats([item for item in items if any(entry.title or entry.leads for entry in item)])
-    top, others = tellable[:TOP], tellable[TOP:]
+def compose(items: Sequence[Item], apart: Collection[int] = ()) -> tuple[Paragraph, ...]:
+    """A front page: the most important items, then the folders in the reader's order, then single lines.
+
+    `apart` are the entries that the reader has removed from their stories.
+    """
+    tellable = _each_event_once([item for item in items if any(entry.title or entry.leads for entry in item)], apart)
+    # What many outlets report never comes below what one does.
+    top = [*tellable[:TOP], *(item for item in tellable[TOP:MAX_TOP] if _outlets(item) >= MANY_OUTLETS)]
+    others = [item for item in tellable[TOP:] if item not in top]
     parts = [Paragraph("", tuple(map(_sentence, top)), "top")] if top else []
     shown_ids: set[int] = set()
     for heading, of_folder in _sections(others):
@@ -274,15 +292,29 @@ def compose(items: Sequence[Item]) -> tuple[Paragraph, ...]:
     return tuple(parts)
 
 
-def _without_repeats(items: Sequence[Item]) -> list[Item]:
-    """Without items about an event that an item before them has: no event may appear twice."""
-    kept: list[Item] = []
-    earlier: list[_Vector] = []
-    for item, vector in zip(items, _vectors(items), strict=True):
-        if not any(vector.is_near(other) for other in earlier):
-            kept.append(item)
-            earlier.append(vector)
-    return kept
+def _each_event_once(items: Sequence[Item], apart: Collection[int]) -> list[Item]:
+    """Each event once: a later item about it becomes more sources of the first one."""
+    kept: dict[int, Item] = {}
+    for index, (item, earlier) in enumerate(zip(items, find_repeats(items, apart), strict=True)):
+        if earlier is None:
+            kept[index] = item
+        else:
+            kept[earlier] = (*kept[earlier], *item)
+    return list(kept.values())
+
+
+def find_repeats(items: Sequence[Item], apart: Collection[int] = ()) -> list[int | None]:
+    """For each item, the place of the one before it that is about the same event."""
+    vectors = _vectors(items)
+    earlier: list[int] = []
+    repeats: list[int | None] = []
+    for index, vector in enumerate(vectors):
+        is_apart = any(entry.entry_id in apart for entry in items[index])
+        same = next((place for place in earlier if not is_apart and vector.is_near(vectors[place])), None)
+        repeats.append(same)
+        if same is None:
+            earlier.append(index)
+    return repeats
 
 
 @record
@@ -291,20 +323,35 @@ class _Vector:
 
     weights: Mapping[str, float]
     names: frozenset[str]
+    numbers: frozenset[str]
     headline: frozenset[str]
     languages: frozenset[str]
+    feeds: frozenset[int]
+    is_roundup: bool
 
     def is_near(self, other: "_Vector") -> bool:
         """Whether both seem to be about one event, though their outlets report it too differently for one story."""
-        if self.languages.isdisjoint(other.languages):
+        if self.languages.isdisjoint(other.languages) or self.is_roundup or other.is_roundup:
             return False
-        if self._repeats(other) or other._repeats(self):
+        shared = {word: weight * other.weights[word] for word, weight in self.weights.items() if word in other.weights}
+        closeness = sum(shared.values())
+        if self._is_other_of_series(other):
+            return False
+        if len(self.feeds) == 1 and self.feeds == other.feeds:
+            return closeness >= SAME_FEED_EVENT
+        if closeness >= REPEATED_CLOSENESS and (self._repeats(other) or other._repeats(self)):
             return True
         if self.names and other.names and self.names.isdisjoint(other.weights) and other.names.isdisjoint(self.weights):
             return False
-        shared = {word: weight * other.weights[word] for word, weight in self.weights.items() if word in other.weights}
-        besides = sum(weight for word, weight in shared.items() if word not in self.names and word not in other.names)
-        return sum(shared.values()) >= SAME_EVENT and besides >= BESIDES_NAMES
+        common = {*self.names, *other.names, *self.numbers, *GENERIC}
+        besides = sum(weight for word, weight in shared.items() if word not in common)
+        return closeness >= SAME_EVENT and besides >= BESIDES_NAMES
+
+    def _is_other_of_series(self, other: "_Vector") -> bool:
+        if not (self.numbers and other.numbers) or not self.numbers.isdisjoint(other.numbers):
+            return False
+        shared = len(self.headline & other.headline)
+        return shared > 0 and shared >= SERIES_SHARE * max(len(self.headline), len(other.headline))
 
     def _repeats(self, other: "_Vector") -> bool:
         shared = len(self.headline & other.weights.keys())
@@ -323,7 +370,9 @@ def _vectors(items: Sequence[Item]) -> list[_Vector]:
         length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
         unit = {word: weight / length for word, weight in weights.items()}
         names = frozenset(name for one in of_item for name in one.names)
-        vectors.append(_Vector(unit, names, of_item[0].title, frozenset(entry.language[:2] for entry in item)))
+        languages, feeds = frozenset(entry.language[:2] for entry in item), frozenset(entry.feed_id for entry in item)
+        numbers = frozenset(number for one in of_item for number in one.numbers)
+        vectors.append(_Vector(unit, names, numbers, of_item[0].title, languages, feeds, is_roundup(item[0].title)))
     return vectors
 
 
@@ -338,11 +387,11 @@ def _sections(items: Sequence[Item]) -> list[tuple[str, list[Item]]]:
 
 
 def _sentence(item: Item) -> Sentence:
-    """The clean sentence among the first ones of every outlet that says most of what the others say."""
+    """The clean sentence that says most of what the others say: of the first ones of each report that still holds."""
     spread = Counter(word for entry in _one_per_feed(item) for word in _words_of(entry))
     scored = [
         (_sentence_score(lead, place, entry, spread, len(item)), lead, entry)
-        for entry in item
+        for entry in _current(item)
         for place, lead in enumerate(entry.leads)
     ]
     if not scored:
@@ -355,12 +404,19 @@ def _sentence_score(text: str, place: int, entry: PromptContext, spread: Counter
     words, title = set(title_words(text)), set(title_words(entry.title))
     shared = sum(spread[word] - 1 for word in words if spread[word]) / (len(words) + 4) / max(1, entries - 1)
     first = (0.25, 0.05, 0.0, 0.0)[min(place, 3)]
-    return shared + 0.15 * len(words & title) / (len(title) + 1) + first - 0.5 * shouts(entry)
+    background = 0.3 * (_BACKGROUND.match(entry.title) is not None)
+    return shared + 0.15 * len(words & title) / (len(title) + 1) + first - 0.5 * shouts(entry) - background
 
 
 def _calm_headline(item: Item) -> Sentence:
-    best = next((entry for entry in item if entry.title and not shouts(entry)), item[0])
+    best = next((entry for entry in _current(item) if entry.title and not shouts(entry)), item[0])
     return Sentence(best.title or best.line, _cited(best, item), best.language)
+
+
+def _current(item: Item) -> Item:
+    """Without reports of which later ones have changed the facts."""
+    reports = [Report(entry.title, entry.text, entry.at) for entry in item]
+    return tuple(item[index] for index in current_reports(reports))
 
 
 def shouts(entry: PromptContext) -> bool:

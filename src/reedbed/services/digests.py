@@ -305,10 +305,14 @@ async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None
         known = await known_stories(tx, user.id, [row.id for row in rows])
     items = await asyncio.to_thread(group, contexts, interest_of(stars), cares, known)
     await report_job_progress(runtime, job, 1, 2, {"digest_id": digest.id})
-    text = None if variant.model == EXTRACT else await _text_from_model(runtime, user, variant, contexts, items)
+    text = (
+        None
+        if variant.model == EXTRACT
+        else await _text_from_model(runtime, user, variant, contexts, items, known.apart)
+    )
     if text is None:
         fallback = variant.model != EXTRACT
-        text = replace(_text(contexts, items, compose(items), dropped=0), fallback=fallback)
+        text = replace(_text(contexts, items, compose(items, known.apart), dropped=0), fallback=fallback)
         variant = BUILT_IN
     async with runtime.db.write() as tx:
         now = runtime.now()
@@ -339,7 +343,12 @@ async def _deliver(runtime: Runtime, user: User, digest_id: int, *, mail: bool) 
 
 
 async def _text_from_model(
-    runtime: Runtime, user: User, variant: Variant, contexts: Sequence[PromptContext], items: Sequence[Item]
+    runtime: Runtime,
+    user: User,
+    variant: Variant,
+    contexts: Sequence[PromptContext],
+    items: Sequence[Item],
+    apart: frozenset[int],
 ) -> DigestText | None:
     """The front page with the model's sentences, where its sources bear them out; else the built-in ones stand.
 
@@ -347,7 +356,7 @@ async def _text_from_model(
     """
     async with runtime.db.read() as tx:
         local_feeds = await must_stay_local(tx, runtime, user.id)
-    paragraphs = compose(items)
+    paragraphs = compose(items, apart)
     sendable = {context.entry_id: context for context in contexts if context.feed_id not in local_feeds}
     cited = [
         [sendable[id_] for id_ in sentence.entry_ids if id_ in sendable][:READ_PER_ITEM]

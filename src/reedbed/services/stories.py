@@ -221,7 +221,7 @@ def _sentences(text: str) -> list[str]:
 
 
 async def related_entries(runtime: Runtime, user_id: int, entry_id: int) -> list[EntryRow]:
-    """Entries of this user that are about something similar, the nearest first."""
+    """Entries of this user that are about something similar, the nearest first; not of the story shown with it."""
     async with runtime.db.read() as tx:
         entry = await entry_texts.get(tx, user_id, entry_id)
     if entry is None:
@@ -230,7 +230,11 @@ async def related_entries(runtime: Runtime, user_id: int, entry_id: int) -> list
     if not text:
         return []
     found = await search_entries(runtime, user_id, text, limit=RELATED_CANDIDATES, excerpts=False)
-    return await asyncio.to_thread(most_related, entry.row, found.rows)
+    async with runtime.db.read() as tx:
+        story_of = await stories.neighbours(tx, user_id, [entry_id, *(row.id for row in found.rows)])
+    own = story_of.get(entry_id)
+    others = [row for row in found.rows if own is None or story_of.get(row.id) != own]
+    return await asyncio.to_thread(most_related, entry.row, others)
 
 
 # --- Grouping new entries

@@ -4,7 +4,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from reedbed.domain.digests import KnownStories, PromptContext, compose, group, next_time, sources_of
+from reedbed.domain.digests import (
+    KnownStories,
+    Paragraph,
+    PromptContext,
+    Sentence,
+    compose,
+    group,
+    next_time,
+    sources_of,
+)
 from reedbed.domain.times import DAY, from_datetime
 
 
@@ -49,10 +58,48 @@ def test_an_event_whose_reports_are_no_story_is_told_once_but_two_events_in_one_
         3: "A heron nests in the crane of the harbour in Tidewick.",
         4: "The council of Tidewick paints the pier.",
     }
-    items = group([replace(material(n, text), text=text) for n, text in texts.items()])
-    assert len(items) == 4
-    told = [id_ for part in compose(items) for sentence in part.sentences for id_ in sentence.entry_ids]
-    assert len(told) == 3 and {3, 4} <= set(told)
+    items = [(replace(material(n, text, feed=n), text=text),) for n, text in texts.items()]
+    assert _told(compose(items)) == [(1, 2), (3,), (4,)]
+    assert _told(compose(items, apart={2})) == [(1,), (2,), (3,), (4,)]
+
+
+def _told(paragraphs: tuple[Paragraph, ...]) -> list[tuple[int, ...]]:
+    return [sentence.entry_ids for paragraph in paragraphs for sentence in paragraph.sentences]
+
+
+def test_one_feed_and_one_series_tell_other_events_in_the_same_words() -> None:
+    titles = {
+        1: ("Weekly jobless claims fall to 214,000", 1),
+        2: ("Weekly jobless claims rise to 223,000", 2),
+        3: ("Morning briefing: a heron nests in the crane of the harbour", 3),
+        4: ("A heron nests in the crane of the harbour", 4),
+        5: ("The council of Tidewick paints the pier", 5),
+        6: ("The council of Tidewick buys a ferry", 5),
+    }
+    items = [(material(n, title, feed=feed),) for n, (title, feed) in titles.items()]
+    assert _told(compose(items)) == [(n,) for n in titles]
+
+
+def test_the_newest_report_wins_where_facts_changed() -> None:
+    six = replace(material(1, "Six die in coach crash", feed=1), leads=("Six people died in a coach crash.",), at=1)
+    two = replace(material(2, "Two died in crash, not six", feed=2), leads=("Two people died, police said.",), at=2)
+    (top,) = compose([(six, two)])
+    assert top.sentences == (Sentence("Two people died, police said.", (2, 1)),)
+    strike = replace(material(3, "Nurses to strike from Thursday", feed=1), leads=("Nurses will strike.",), at=1)
+    deal = replace(material(4, "Strike of nurses called off", feed=2), leads=("The nurses go to work.",), at=2)
+    (top,) = compose([(strike, deal)])
+    assert top.sentences[0].entry_ids == (4, 3)
+
+
+def test_what_many_outlets_report_stands_above_single_reports() -> None:
+    birds = ("Heron", "Stork", "Swift", "Robin", "Eagle", "Finch")
+    many = [
+        tuple(replace(material(10 * n + feed, f"{bird} nests", feed=feed, folder="b"), place=1) for feed in range(4))
+        for n, bird in enumerate(birds)
+    ]
+    single = (material(99, "Council paints the pier", feed=9, folder="a"),)
+    parts = compose([*many[:5], single, many[5]])
+    assert [(part.kind, len(part.sentences)) for part in parts] == [("top", 6), ("folder", 1)]
 
 
 def test_known_stories_join_what_differs_and_what_the_reader_removed_stands_alone() -> None:
@@ -91,7 +138,7 @@ def test_an_item_in_two_languages_is_not_told_again_in_one_of_them() -> None:
     ]
     again = replace(material(3, "Sierra Alta fire: 8,000 from homes", feed=3), language="en")
     told = compose([(mixed[1], mixed[0]), (again,)])
-    assert [sentence.entry_ids for part in told for sentence in part.sentences] == [(2, 1)]
+    assert [sentence.entry_ids for part in told for sentence in part.sentences] == [(2, 1, 3)]
 
 
 def test_what_the_reader_cares_about_comes_first_where_it_is_known() -> None:
@@ -134,3 +181,10 @@ def test_the_next_time_follows_the_clock_of_the_zone_over_the_change_to_summer()
     assert next_time(7 * 60 + 30, berlin, first) == first + DAY
     winter = next_time(7 * 60 + 30, berlin, before - DAY)
     assert winter == from_datetime(datetime(2026, 3, 28, 6, 30, tzinfo=UTC))
+
+
+def test_a_report_is_preferred_to_what_explains_it() -> None:
+    why = replace(material(1, "Why whales strand", feed=1), leads=("Most stranded whales are old or ill.",), at=2)
+    news = replace(material(2, "Whale strands at Lorne", feed=2), leads=("A whale lies on the beach of Lorne.",), at=1)
+    (top,) = compose([(why, news)])
+    assert top.sentences[0].entry_ids == (2, 1)

@@ -17,7 +17,7 @@ from reedbed.domain.stories.compare import (
     title_parts,
 )
 from reedbed.domain.stories.index import SPAN, Headline, Placed, StoryIndex, resolve
-from reedbed.domain.stories.words import cut, headline_words, title_words
+from reedbed.domain.stories.words import STEM_LENGTH, cut, headline_words, title_words
 from reedbed.domain.times import DAY
 
 NOW = 1_700_000_000_000
@@ -277,4 +277,4 @@ def test_every_entry_has_one_home_and_merged_stories_have_none(titles: list[str]
 @given(st.text())
 def test_any_title_has_words_within_bounds(title: str) -> None:
     words = title_words(title)
-    assert len(words) <= 24 and all(0 < len(word) <= 6 for word in words)
+    assert len(words) <= 24 and all(0 < len(word) <= STEM_LENGTH for word in words)

@@ -1,5 +1,5 @@
-"""Comparing the outlets of a story without a model: shared and unique sentences, loud words, quotations; and
-entries about something similar."""
+"""Comparing the outlets of a story without a model: shared and unique sentences, loud words, quotations, facts that
+later reports have changed; and entries about something similar."""
 
 import math
 import re
@@ -8,8 +8,16 @@ from collections.abc import Mapping, Sequence
 
 from reedbed.domain.entries import EntryRow
 from reedbed.domain.records import record
-from reedbed.domain.stories.words import STEM_LENGTH, HeadlineWords, headline_words, telling_words, title_words
+from reedbed.domain.stories.words import (
+    STEM_LENGTH,
+    HeadlineWords,
+    headline_words,
+    is_roundup,
+    telling_words,
+    title_words,
+)
 from reedbed.domain.text import fold
+from reedbed.domain.times import Instant
 
 MAX_ONLY_HERE = 2
 MAX_SHARED = 4
@@ -231,11 +239,132 @@ _LOUD = frozenset(
 )
 
 
+# --- Facts that later reports have changed
+
+
+@record
+class Report:
+    title: str
+    text: str
+    at: Instant
+
+
+def headline_report(reports: Sequence[Report]) -> int:
+    """The index of the report with the plainest title, among those that hold what is known last."""
+    current = current_reports(reports)
+    return current[plainest([reports[index].title for index in current])]
+
+
+def current_reports(reports: Sequence[Report]) -> list[int]:
+    """The indexes of the reports that no later one has overtaken; never none.
+
+    A later one overtakes another by another number of dead, hurt or missing, or by a turn, such as a strike that is
+    called off.
+    """
+    facts = [_Facts.of(report) for report in reports]
+    return [
+        index
+        for index, report in enumerate(reports)
+        if not any(
+            other.at > report.at and later.overtake(facts[index]) for other, later in zip(reports, facts, strict=True)
+        )
+    ]
+
+
+@record
+class _Facts:
+    counts: Mapping[str, str]
+    """The first number of dead, hurt and missing people."""
+    is_turn: bool
+
+    @staticmethod
+    def of(report: Report) -> "_Facts":
+        title = fold(report.title).split()
+        words = [*title, *fold(report.text[:_MAX_FACTS_LENGTH]).split()]
+        return _Facts(_counts(words), any(word[:_TURN_LENGTH] in _TURNS for word in title))
+
+    def overtake(self, earlier: "_Facts") -> bool:
+        if self.is_turn and not earlier.is_turn:
+            return True
+        return any(count != earlier.counts.get(kind, count) for kind, count in self.counts.items())
+
+
+def _counts(words: Sequence[str]) -> dict[str, str]:
+    counts: dict[str, str] = {}
+    for place, word in enumerate(words):
+        if (kind := _COUNTED.get(word)) is None or kind in counts:
+            continue
+        # "Six people were killed", and else "the toll rose to six".
+        before = [number for one in words[max(0, place - _MAX_DISTANCE) : place] if (number := _number(one))]
+        after = [number for one in words[place + 1 : place + 1 + _MAX_DISTANCE] if (number := _number(one))]
+        if before or after:
+            counts[kind] = before[-1] if before else after[0]
+    return counts
+
+
+def _number(word: str) -> str:
+    return word if word.isdecimal() else _NUMBERS.get(word, "")
+
+
+_MAX_FACTS_LENGTH = 200
+_MAX_DISTANCE = 4
+_TURN_LENGTH = 9
+_NUMBERS = {
+    word: str(value)
+    for value, words in enumerate(
+        (
+            "two zwei deux dos",
+            "three drei trois tres",
+            "four vier quatre cuatro",
+            "five funf cinq cinco",
+            "six sechs seis",
+            "seven sieben sept siete",
+            "eight acht huit ocho",
+            "nine neun neuf nueve",
+            "ten zehn dix diez",
+            "eleven elf onze once",
+            "twelve zwolf douze doce",
+        ),
+        2,
+    )
+    for word in words.split()
+}
+_COUNTED = {
+    word: kind
+    for kind, words in (
+        ("dead", "dead died die dies killed kills deaths toll bodies fatalities tote toten todesopfer tot"),
+        ("dead", "morts mort tues tuees muertos muertas fallecidos mueren"),
+        ("hurt", "injured hurt wounded verletzt verletzte verletzten blesses blessees heridos heridas"),
+        ("missing", "missing vermisst vermisste disparus desaparecidos"),
+    )
+    for word in words.split()
+}
+# That something has ended, was undone, or did not come about.
+_TURNS = frozenset(
+    word[:_TURN_LENGTH]
+    for word in fold(
+        """
+        cancelled canceled cancels off corrects corrected correction ends ended lifted
+        reopens reopened resumes resumed found rescued freed released restored postponed withdrawn withdraws overturned
+        acquitted averted dropped free
+        abgesagt beendet endet aufgehoben wieder doch gefunden gerettet freigelassen befreit einigung verschoben lebt
+        korrigiert zurückgezogen freigesprochen
+        annulé annulée levée lève rouvre reprend retrouvé retrouvés retrouvée libéré libérée maîtrisé reporté reportée
+        rectifie acquitté fin
+        cancelan cancelada desconvocan desconvocada desconvoca termina reabre hallado hallados encontrado rescatado
+        rescatados liberado recuperan aplazan aplazado corrige absuelto fin vuelven
+        """
+    ).split()
+)
+
+
 # --- Related entries: what to search for, and which of the matches are near
 
 MAX_RELATED = 6
 _MIN_SHARED = 2
 _MIN_CLOSENESS = 0.12
+_SMOOTHING = 60
+"""Added to the number of matches: all of them have one of the telling words, which still count."""
 
 
 def related_search(row: EntryRow) -> str:
@@ -245,7 +374,7 @@ def related_search(row: EntryRow) -> str:
 
 def most_related(row: EntryRow, found: Sequence[EntryRow]) -> list[EntryRow]:
     """The nearest of the found entries, by the words of their titles and first sentences."""
-    others = [(other, _row_words(other)) for other in found if other.id != row.id]
+    others = [(other, _row_words(other)) for other in found if other.id != row.id and not is_roundup(other.title)]
     counts = Counter(word for _, words in others for word in words.weights)
     own = _weighted(_row_words(row), counts, len(others))
     scored: list[tuple[float, EntryRow]] = []
@@ -264,6 +393,7 @@ def _row_words(row: EntryRow) -> HeadlineWords:
 
 def _weighted(words: HeadlineWords, counts: Counter[str], total: int) -> dict[str, float]:
     """The words as a unit vector; those that many of the matches have count little."""
-    weights = {word: weight * math.log(1 + (total + 1) / (counts[word] + 1)) for word, weight in words.weights.items()}
+    total += _SMOOTHING
+    weights = {word: weight * math.log(1 + total / (counts[word] + 1)) for word, weight in words.weights.items()}
     length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
     return {word: weight / length for word, weight in weights.items()}

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
 from reedbed.domain.records import record
-from reedbed.domain.stories.words import GENERIC, NAMED_EVENTS, HeadlineWords, headline_words
+from reedbed.domain.stories.words import GENERIC, NAMED_EVENTS, HeadlineWords, headline_words, is_roundup
 from reedbed.domain.text import is_cjk
 from reedbed.domain.times import DAY, HOUR, Instant
 
@@ -24,7 +24,7 @@ MAX_STORIES = 20_000
 
 @record
 class _Thresholds:
-    """Tuned on the `dev` half of the labelled entries; `bench/intelligence.py` prints the results for both halves."""
+    """Tuned on the splits of the labelled entries that are for it; `bench/intelligence.py` prints all of them."""
 
     join: float
     merge: float
@@ -32,8 +32,10 @@ class _Thresholds:
     """For two stories that are compared again after one of them has grown."""
 
 
-_WITH_LEAD = _Thresholds(join=0.2, merge=0.36, merge_grown=0.38)
-_TITLE_ONLY = _Thresholds(join=0.22, merge=0.18, merge_grown=0.13)
+_WITH_LEAD = _Thresholds(join=0.2, merge=0.4, merge_grown=0.42)
+_TITLE_ONLY = _Thresholds(join=0.2, merge=0.18, merge_grown=0.13)
+_GROWN = 3
+"""An entry alone joins a story of so many entries as if it came now."""
 DOUBTFUL = 0.6
 """From this share of the threshold on, an entry is not clearly apart from the story."""
 _SAME_FEED_THRESHOLD = 0.6
@@ -51,29 +53,39 @@ _MAX_STORY_NAMES = 40
 _MAX_FEEDS = 8
 _MAX_MERGES = 3
 _MIN_SHARED = 2.0
+_SAME_TITLE = 0.6
+"""Below it, bare headlines need so many shared words that name no kind of institution or place."""
 _SMOOTHING = 50
 """Added to the number of stories, so that a word's rarity means little in a small library."""
 
-_OTHER_NAMES = 0.55
+_OTHER_NAMES = 0.59
 """Factor when both have names, but none is the same."""
-_NAMES_APART = 0.75
+_NAMES_APART = 0.76
 """Factor when hardly any name is shared."""
-_NO_NAMES = 0.53
+_NO_NAMES = 0.58
 """Factor when a side has no names: recipes, weather, papers."""
 _SAME_NUMBER = 1.0
 """Instead of `_NO_NAMES`, when both have the same unusual number, such as 11.2."""
-_UNMARKED_NAMES = 1.15
-"""Factor when capitals show no names, so that no word counts more than the others."""
+_UNMARKED_NAMES = 0.91
+"""Factor when capitals show no names, so that two places or companies look like one."""
+_OTHER_LANGUAGE = 1.15
+"""Factor when one side's capitals show names: two languages share little but names and numbers."""
 _ONE_LEAD = 0.65
 """Factor when only one side has first sentences, which share common words with titles about anything."""
 _ONE_NAME_ONLY = 0.46
 """Factor when nearly everything shared is one name: two events in one town; beside bare headlines also one word."""
-_JOIN_BESIDES = 0.09
+_BESIDES_ONE_WORD = 0.09
+_ONLY_NAMES = 0.9
+"""Factor when nearly everything shared is names: two games of one club."""
+_BESIDES_NAMES = 0.083
+_FEW_BESIDES_NAMES = 0.02
+_HARDLY_BESIDES = 0.6
+_JOIN_BESIDES = 0.07
 _MERGE_BESIDES = 0.05
 """How much must be shared besides one name."""
 _ENOUGH_SHARED_NAMES = 0.68
 _MAX_NAME_WEIGHT = 26.0
-_SERIES_SHARE = 0.75
+SERIES_SHARE = 0.75
 
 _Vector = Mapping[str, float]
 
@@ -123,6 +135,8 @@ class StoryIndex:
     def place(self, headline: Headline) -> Placed:
         """Find or start the entry's story and add its words to the index."""
         self._placed += 1
+        if is_roundup(headline.title):
+            return Placed(headline.entry_id, is_alone=True)
         words = headline.words()
         close, doubtful = self._close_stories(headline, words)
         if not close:
@@ -177,9 +191,12 @@ class StoryIndex:
                 continue
             other_vector = self._vector(story_id)
             shared = [word for word in vector if word in other_vector]
-            if sum(map(_evidence, (word for word in shared if word not in words.numbers))) < _MIN_SHARED:
+            if _evidence(shared, words.numbers) < _MIN_SHARED:
                 continue
-            closeness = self._closeness((words, vector), (story, other_vector), shared, _JOIN_BESIDES)
+            closeness = self._join_closeness((words, vector), (story, other_vector), shared)
+            is_bare = not (words.has_lead or story.has_lead)
+            if is_bare and closeness < _SAME_TITLE and _evidence(shared, words.numbers | GENERIC) < _MIN_SHARED:
+                continue
             is_same_feed = story.feeds == (headline.feed_id,)
             if closeness >= (_SAME_FEED_THRESHOLD if is_same_feed else threshold):
                 matches.append((-closeness, story_id))
@@ -196,15 +213,30 @@ class StoryIndex:
             found.sort(key=lambda story_id: (-hits[story_id], -story_id))
         return found[:_MAX_CANDIDATES]
 
+    def _join_closeness(self, first: "_Side", second: "_Side", shared: Sequence[str]) -> float:
+        (words, vector), (story, other_vector) = first, second
+        closeness = self._closeness(first, second, shared, _JOIN_BESIDES)
+        is_close = closeness >= _WITH_LEAD.join  # else this could only make it less
+        if is_close and words.has_lead and story.has_lead and words.names and story.names:
+            names = {*words.names, *story.names, *GENERIC}
+            besides = sum(vector[word] * other_vector[word] for word in shared if word not in names)
+            if besides < _FEW_BESIDES_NAMES:
+                return closeness * _HARDLY_BESIDES
+            if besides < _BESIDES_NAMES:
+                return closeness * _ONLY_NAMES
+        return closeness
+
     def _closeness(self, first: "_Side", second: "_Side", shared: Sequence[str], besides: float) -> float:
         (words, vector), (other_words, other_vector) = first, second
         closeness = sum(products := [vector[word] * other_vector[word] for word in shared])
         if words.has_lead != other_words.has_lead:
-            is_one_word = closeness - max(products, default=0.0) < besides
+            is_one_word = closeness - max(products, default=0.0) < _BESIDES_ONE_WORD
             return closeness * _ONE_LEAD * (_ONE_NAME_ONLY if is_one_word else 1.0)
         if not words.has_lead:
             return closeness
-        if not (words.shows_names and other_words.shows_names):
+        if words.shows_names != other_words.shows_names:
+            return closeness * _OTHER_LANGUAGE
+        if not words.shows_names:
             return closeness * _UNMARKED_NAMES
         names = [word for word in shared if word in words.names or word in other_words.names]
         if names and _is_one_name(names, list(vector)) and NAMED_EVENTS.isdisjoint(shared):
@@ -263,11 +295,8 @@ class StoryIndex:
         return story_id, tuple(merged)
 
     def _merge_grown(self, story_id: int) -> tuple[int, tuple[int, ...]]:
-        """When a story has 2, 4, 8… entries, look for stories that its words have come close to."""
+        """Look for stories that the words of a grown story have come close to."""
         merged: list[int] = []
-        size = self._stories[story_id].size
-        if size & (size - 1):
-            return story_id, ()
         for other_id in self._candidates(self._vector(story_id)):
             if other_id == story_id or other_id not in self._stories:
                 continue
@@ -289,6 +318,8 @@ class StoryIndex:
             return False
         vector, other = self._vector(first_id), self._vector(second_id)
         shared = [word for word in vector if word in other]
+        if first.size == 1 and second.size >= _GROWN and first.has_lead and second.has_lead:
+            return self._join_closeness((first, vector), (second, other), shared) >= _WITH_LEAD.join
         limits = _WITH_LEAD if first.has_lead or second.has_lead else _TITLE_ONLY
         threshold = limits.merge_grown if is_grown else limits.merge
         return self._closeness((first, vector), (second, other), shared, _MERGE_BESIDES) >= threshold
@@ -386,7 +417,7 @@ class _Story:
     def add(self, headline: Headline, words: HeadlineWords) -> None:
         if not self.size:
             self.title = tuple(words.title)
-        elif len(words.title.intersection(self.title)) < _SERIES_SHARE * len(words.title):
+        elif len(words.title.intersection(self.title)) < SERIES_SHARE * len(words.title):
             self.title = ()
         self.first, self.newest = min(self.first, headline.at), max(self.newest, headline.at)
         self._take(1, (headline.feed_id,), words.weights)
@@ -407,7 +438,7 @@ class _Story:
         if not (self.title and words.numbers and self.numbers) or not words.numbers.isdisjoint(self.numbers):
             return False
         shared = len(words.title.intersection(self.title))
-        return shared > 0 and shared >= _SERIES_SHARE * max(len(words.title), len(self.title))
+        return shared > 0 and shared >= SERIES_SHARE * max(len(words.title), len(self.title))
 
     def drop_rare(self) -> list[str]:
         """Drop the rarer half of the words when there are too many: a long story repeats only few of them."""
@@ -457,14 +488,14 @@ def _unit(weights: _Vector) -> _Vector:
     return {word: weight / length for word, weight in weights.items()}
 
 
-def _evidence(word: str) -> float:
-    """In CJK text two pairs of signs count as one word."""
-    return 1.0 if word.isascii() or not is_cjk(word) else 0.5
+def _evidence(shared: Iterable[str], besides: frozenset[str]) -> float:
+    """How many words are shared. In CJK text two pairs of signs count as one word."""
+    return sum(1.0 if word.isascii() or not is_cjk(word) else 0.5 for word in shared if word not in besides)
 
 
 def _is_specific(number: str) -> bool:
     """Two reports share it by chance only rarely: not a small number, and not a year."""
-    return "." in number or (len(number) > 2 and number[:2] not in ("19", "20"))
+    return "." in number or (len(number) > 2 and number.isdecimal() and number[:2] not in ("19", "20"))
 
 
 def _is_one_name(names: Sequence[str], words: Sequence[str]) -> bool:

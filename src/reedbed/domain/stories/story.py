@@ -3,7 +3,7 @@
 from reedbed.domain.entries import EntryRow
 from reedbed.domain.framing import Analysis
 from reedbed.domain.records import record
-from reedbed.domain.stories.compare import SharedSentence, plainest
+from reedbed.domain.stories.compare import Report, SharedSentence, headline_report
 from reedbed.domain.times import DAY, Instant
 
 RETENTION = 30 * DAY
@@ -33,11 +33,11 @@ class StorySummary:
     feeds: int
     unread: int
     sources: tuple[StorySource, ...] = ()
-    """The first few only."""
+    """The first and the newest only."""
 
     @property
     def headline(self) -> StorySource:
-        return self.sources[plainest([source.title for source in self.sources])]
+        return self.sources[headline_report([Report(source.title, "", source.at) for source in self.sources])]
 
 
 @record
@@ -87,9 +87,9 @@ class Story:
 
     @property
     def plainest(self) -> Outlet:
-        """The outlet with the calmest headline."""
+        """The outlet with the calmest headline, among those whose facts hold."""
         outlets = self.outlets or self.apart
-        return outlets[plainest([outlet.row.title for outlet in outlets])]
+        return outlets[headline_report([_report(outlet.row) for outlet in outlets])]
 
     @property
     def headline(self) -> EntryRow:
@@ -102,3 +102,7 @@ class Story:
     @property
     def unread(self) -> int:
         return sum(not outlet.row.states.read for outlet in self.outlets)
+
+
+def _report(row: EntryRow) -> Report:
+    return Report(row.title, row.summary, row.sort_at)

@@ -14,7 +14,7 @@ MAX_TITLE_WORDS = 24
 MAX_LEAD_WORDS = 25
 _MAX_TITLE_LENGTH = 300
 _MAX_LEAD_LENGTH = 400
-STEM_LENGTH = 6
+STEM_LENGTH = 7
 _LONGEST_SMALL_PLACE = 5
 """A shorter word in small letters is no place: us, island."""
 _MAX_TELLING_WORDS = 6
@@ -43,27 +43,35 @@ def cut(word: str) -> str:
     return word[:STEM_LENGTH]
 
 
+def _stems_of(words: str) -> frozenset[str]:
+    return frozenset(cut(part) for part in fold(words).split())
+
+
+# Two texts of a series differ by them, like by a number.
+_DAYS = _stems_of(
+    """
+    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+    september october november december
+    montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag januar februar märz mai juni juli oktober
+    dezember
+    lundi mardi mercredi jeudi vendredi samedi dimanche janvier février mars avril juin juillet août septembre octobre
+    novembre décembre
+    lunes martes miércoles jueves viernes sábado domingo enero febrero marzo abril mayo junio julio agosto septiembre
+    octubre noviembre diciembre
+    """
+)
+
 # Words of the report, not of the event: they say when it was, or what kind of text it is.
-_FRAME = frozenset(
-    cut(part)
-    for part in fold(
-        """
-        monday tuesday wednesday thursday friday saturday sunday weekend january february march april may june july
-        august september october november december today yesterday tomorrow morning evening night week weekly month
-        monthly daily annual report reports review release released update updates news live watch video photo photos
-        announce announces announced best top guide tips analysis opinion interview podcast episode newsletter issue
-        volume part version links weeknotes
-        montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag wochenende januar februar märz mai juni
-        juli oktober dezember heute gestern morgen abend nacht woche monat bericht test liveticker folge ausgabe
-        überblick kommentar rezept uhr
-        lundi mardi mercredi jeudi vendredi samedi dimanche janvier février mars avril juin juillet août septembre
-        octobre novembre décembre aujourd'hui hier demain matin soir nuit semaine mois direct vidéo analyse entretien
-        épisode numéro lire suite
-        lunes martes miércoles jueves viernes sábado domingo enero febrero marzo abril mayo junio julio agosto
-        septiembre octubre noviembre diciembre hoy ayer mañana noche semana mes directo vídeo análisis entrevista
-        episodio número receta
-        """
-    ).split()
+_FRAME = _stems_of(
+    """
+    weekend today yesterday tomorrow morning evening night week weekly month monthly daily annual report reports review
+    release released update updates news live watch video photo photos announce announces announced best top guide tips
+    analysis opinion interview podcast episode newsletter issue volume part version links weeknotes
+    wochenende heute gestern morgen abend nacht woche monat bericht test liveticker folge ausgabe überblick kommentar
+    rezept uhr
+    aujourd'hui hier demain matin soir nuit semaine mois direct vidéo analyse entretien épisode numéro lire suite
+    hoy ayer mañana noche semana mes directo vídeo análisis entrevista episodio número receta
+    """
 )
 
 # Capitalised, but no names: parts of the names of many institutions and places.
@@ -119,6 +127,7 @@ class HeadlineWords:
     weights: Mapping[str, float]
     names: frozenset[str]
     numbers: frozenset[str]
+    """Also the names of days and months."""
     title: frozenset[str]
     """The words of the title, without numbers."""
     has_lead: bool
@@ -152,6 +161,25 @@ def telling_words(title: str, lead: str, language: str) -> tuple[str, ...]:
     candidates = [stem for stem in written if stem in words.names or stem in words.title]
     candidates.sort(key=lambda stem: (stem not in words.names, stem not in words.title, -len(written[stem])))
     return tuple(written[stem] for stem in candidates[:_MAX_TELLING_WORDS])
+
+
+def is_roundup(title: str) -> bool:
+    """Whether the title announces a text about many things: a briefing, links, the weather of a day."""
+    return _ROUNDUP.match(fold(title)) is not None
+
+
+# Of folded titles, in which each sign is a space.
+_ROUNDUP = re.compile(
+    r"(?:(?:the |your |our )?(?:morning|midday|evening|daily|weekly|monthly|news|weekend|sunday|friday) "
+    r"(?:briefing|brief|round ?up|digest|recap|newsletter|links|headlines)"
+    r"|(?:weather|wetter|meteo|el tiempo)  "
+    r"|(?:this|the) (?:week|fortnight|month) in |(?:week|link) ?(?:notes|roll|dump)|links (?:for|of|from) "
+    r"|(?:[a-z]+ ){0,2}fixtures\b|what to (?:watch|read|do) this |things to do "
+    r"|das wichtigste (?:am|vom|des|der|in) |was (?:heute|diese woche|am [a-z]+tag) wichtig|(?:die|unsere) links der "
+    r"|(?:morgen|abend|tages|wochen)(?:lage|ruckblick|briefing|uberblick)|termine\b"
+    r"|l essentiel (?:de|du) |revue de presse|le (?:brief|recap|journal) (?:de|du) |ce qu il faut retenir (?:de|du) "
+    r"|lo (?:mas )?(?:importante|esencial|destacado) (?:de|del) |resumen de (?:la|las) |agenda\b|boletin\b)"
+)
 
 
 class _Reader:
@@ -201,7 +229,7 @@ class _Reader:
 
     def _add(self, stem: str, weight: float, kind: str, *, is_name: bool) -> None:
         known = self.weights.get(stem, 0.0)
-        if kind == "number":
+        if kind in ("number", "day"):
             self.numbers.add(stem)
         if is_name:
             self.names.add(stem)
@@ -217,6 +245,7 @@ _KIND_WEIGHTS = {
     "event": EVENT_WEIGHT,
     "generic": 1.0,
     "frame": FRAME_WEIGHT,
+    "day": FRAME_WEIGHT,
     "number": NUMBER_WEIGHT,
     "sign": 1.0,
 }
@@ -240,6 +269,8 @@ def _stems(word: str) -> tuple[tuple[str, ...], str]:
     if part in _SAME:
         return (_SAME[part],), "word" if _SAME[part] in NAMED_EVENTS else "event"
     stem = intern(cut(part))
+    if stem in _DAYS:
+        return (stem,), "day"
     return (stem,), "frame" if stem in _FRAME else "generic" if stem in GENERIC else "word"
 
 

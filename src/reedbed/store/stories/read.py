@@ -53,7 +53,7 @@ from reedbed.store.visibility import alive
 
 # --- Lists of stories
 
-MAX_NAMED = 12
+MAX_NAMED, NEWEST_NAMED = 12, 5
 """Sources listed by name for each story."""
 FIRST_SLICE = 3 * DAY
 MIN_FEEDS = 2
@@ -193,6 +193,9 @@ _ranked = (
         func.row_number()
         .over(partition_by=_given.c.root, order_by=(story_entries.c.sort_at, story_entries.c.entry_id))
         .label("place"),
+        func.row_number()
+        .over(partition_by=_given.c.root, order_by=(story_entries.c.sort_at.desc(), story_entries.c.entry_id.desc()))
+        .label("place_from_end"),
     )
     .join_from(_given, story_entries, story_entries.c.story_id == _given.c.story_id)
     .join(subscriptions, _can_see(story_entries.c.entry_id, story_entries.c.feed_id))
@@ -202,8 +205,8 @@ _ranked = (
     .subquery("ranked")
 )
 _SOURCES = Query(
-    select(*(column for column in _ranked.c if column.name != "place"))
-    .where(_ranked.c.place <= MAX_NAMED)
+    select(*(column for column in _ranked.c if column.name not in ("place", "place_from_end")))
+    .where(or_(_ranked.c.place <= MAX_NAMED - NEWEST_NAMED, _ranked.c.place_from_end <= NEWEST_NAMED))
     .order_by(_ranked.c.root, _ranked.c.place),
     into=keyed(int, StorySource),
 )
@@ -215,7 +218,7 @@ async def _with_sources(tx: Tx, user_id: int, lines: Sequence[StorySummary]) -> 
 
 
 async def sources(tx: Tx, user_id: int, story_ids: Sequence[int]) -> dict[int, list[StorySource]]:
-    """Return the first entries of each story."""
+    """Return the first and the newest entries of each story."""
     by_story: dict[int, list[StorySource]] = {}
     for story_id, source in await tx.all(_SOURCES, {"user_id": user_id, "ids": list(story_ids)}):
         by_story.setdefault(story_id, []).append(source)
