@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from bench.judged.data import LabelledEntry, changed_facts, labelled_entries, retimed, sample_by_story, within_a_day
 from bench.judged.figures import Judged
 from bench.judged.library import Library, end_of, open_library
-from reedbed.domain.digests import MAX_ENTRIES, SPAN, Sentence, find_repeats, group
+from reedbed.domain.digests import MAX_ENTRIES, SPAN, Sentence, group, headlines_of
+from reedbed.domain.stories.repeats import find_repeats
 from reedbed.domain.summaries import BUILT_IN
 from reedbed.services import jobs
 from reedbed.services.digests import DIGEST_JOB, EVERYTHING, ask_digest, find_entries, gather, get_digest, write_digest
@@ -124,7 +125,7 @@ async def _repeats(library: Library) -> list[tuple[list[int], list[int]]]:
     items = group(contexts, known=known)
     return [
         ([entry.entry_id for entry in items[earlier]], [entry.entry_id for entry in item])
-        for item, earlier in zip(items, find_repeats(items), strict=True)
+        for item, earlier in zip(items, find_repeats(headlines_of(items)), strict=True)
         if earlier is not None
     ]
 

@@ -13,8 +13,9 @@ from reedbed.domain.errors import Invalid
 from reedbed.domain.failures import Failure, FailureCode
 from reedbed.domain.records import record
 from reedbed.domain.stories.compare import Report, current_reports
-from reedbed.domain.stories.index import SERIES_SHARE, Headline, StoryIndex, resolve
-from reedbed.domain.stories.words import GENERIC, is_roundup, title_words
+from reedbed.domain.stories.index import Headline, StoryIndex, resolve
+from reedbed.domain.stories.repeats import find_repeats, item_vectors
+from reedbed.domain.stories.words import title_words
 from reedbed.domain.times import DAY, HOUR, Instant, from_datetime, to_datetime
 
 Status = Literal["pending", "ready", "failed"]
@@ -78,14 +79,6 @@ TOP, MAX_TOP, MANY_OUTLETS = 4, 12, 4
 """The lead and the three items beside it, and more if so many outlets report them."""
 MAX_FOLDERS, MAX_FEEDS, PER_FOLDER, MORE = 6, 4, 3, 8
 MAX_INTEREST, MAX_CARE = 0.4, 1.0
-MIN_COMPARED, REPEATED = 3, 0.5
-"""An item is a repeat if so large a share of its headline's words, at least three, stands in another."""
-SAME_EVENT, BESIDES_NAMES = 0.18, 0.06
-"""How near two items about one event are, and how much of it is not a name: two events in one town are two."""
-REPEATED_CLOSENESS = 0.12
-SAME_FEED_EVENT = 0.5
-"""Higher within one feed, because a series of articles has very similar words."""
-_SMOOTHING = 10
 LEAD = 400
 MAX_SOURCES = 10
 SPAN = DAY
@@ -204,7 +197,7 @@ def group(
     """
     items = _events(materials, known)
     newest = max((entry.at for entry in materials), default=0)
-    vectors = _vectors(items)
+    vectors = item_vectors(headlines_of(items))
     with_near = [
         tuple(
             entry
@@ -295,85 +288,12 @@ def compose(items: Sequence[Item], apart: Collection[int] = ()) -> tuple[Paragra
 def _each_event_once(items: Sequence[Item], apart: Collection[int]) -> list[Item]:
     """Each event once: a later item about it becomes more sources of the first one."""
     kept: dict[int, Item] = {}
-    for index, (item, earlier) in enumerate(zip(items, find_repeats(items, apart), strict=True)):
+    for index, (item, earlier) in enumerate(zip(items, find_repeats(headlines_of(items), apart), strict=True)):
         if earlier is None:
             kept[index] = item
         else:
             kept[earlier] = (*kept[earlier], *item)
     return list(kept.values())
-
-
-def find_repeats(items: Sequence[Item], apart: Collection[int] = ()) -> list[int | None]:
-    """For each item, the place of the one before it that is about the same event."""
-    vectors = _vectors(items)
-    earlier: list[int] = []
-    repeats: list[int | None] = []
-    for index, vector in enumerate(vectors):
-        is_apart = any(entry.entry_id in apart for entry in items[index])
-        same = next((place for place in earlier if not is_apart and vector.is_near(vectors[place])), None)
-        repeats.append(same)
-        if same is None:
-            earlier.append(index)
-    return repeats
-
-
-@record
-class _Vector:
-    """The words of an item, weighted by how few items have them."""
-
-    weights: Mapping[str, float]
-    names: frozenset[str]
-    numbers: frozenset[str]
-    headline: frozenset[str]
-    languages: frozenset[str]
-    feeds: frozenset[int]
-    is_roundup: bool
-
-    def is_near(self, other: "_Vector") -> bool:
-        """Whether both seem to be about one event, though their outlets report it too differently for one story."""
-        if self.languages.isdisjoint(other.languages) or self.is_roundup or other.is_roundup:
-            return False
-        shared = {word: weight * other.weights[word] for word, weight in self.weights.items() if word in other.weights}
-        closeness = sum(shared.values())
-        if self._is_other_of_series(other):
-            return False
-        if len(self.feeds) == 1 and self.feeds == other.feeds:
-            return closeness >= SAME_FEED_EVENT
-        if closeness >= REPEATED_CLOSENESS and (self._repeats(other) or other._repeats(self)):
-            return True
-        if self.names and other.names and self.names.isdisjoint(other.weights) and other.names.isdisjoint(self.weights):
-            return False
-        common = {*self.names, *other.names, *self.numbers, *GENERIC}
-        besides = sum(weight for word, weight in shared.items() if word not in common)
-        return closeness >= SAME_EVENT and besides >= BESIDES_NAMES
-
-    def _is_other_of_series(self, other: "_Vector") -> bool:
-        if not (self.numbers and other.numbers) or not self.numbers.isdisjoint(other.numbers):
-            return False
-        shared = len(self.headline & other.headline)
-        return shared > 0 and shared >= SERIES_SHARE * max(len(self.headline), len(other.headline))
-
-    def _repeats(self, other: "_Vector") -> bool:
-        shared = len(self.headline & other.weights.keys())
-        return shared >= MIN_COMPARED and shared >= REPEATED * len(self.headline)
-
-
-def _vectors(items: Sequence[Item]) -> list[_Vector]:
-    words = [[_headline(entry).words() for entry in item] for item in items]
-    used = Counter(word for of_item in words for word in {word for one in of_item for word in one.weights})
-    vectors: list[_Vector] = []
-    for item, of_item in zip(items, words, strict=True):
-        weights: defaultdict[str, float] = defaultdict(float)
-        for one in of_item:
-            for word, weight in one.weights.items():
-                weights[word] += weight * math.log(1 + (len(items) + _SMOOTHING) / used[word])
-        length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
-        unit = {word: weight / length for word, weight in weights.items()}
-        names = frozenset(name for one in of_item for name in one.names)
-        languages, feeds = frozenset(entry.language[:2] for entry in item), frozenset(entry.feed_id for entry in item)
-        numbers = frozenset(number for one in of_item for number in one.numbers)
-        vectors.append(_Vector(unit, names, numbers, of_item[0].title, languages, feeds, is_roundup(item[0].title)))
-    return vectors
 
 
 def _sections(items: Sequence[Item]) -> list[tuple[str, list[Item]]]:
@@ -441,6 +361,10 @@ def _by_name(items: Sequence[Item], name: Callable[[Item], str]) -> dict[str, li
     for item in items:
         items_by_name[name(item)].append(item)
     return items_by_name
+
+
+def headlines_of(items: Sequence[Item]) -> list[list[Headline]]:
+    return [list(map(_headline, item)) for item in items]
 
 
 def _headline(entry: PromptContext) -> Headline:

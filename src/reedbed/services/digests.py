@@ -305,14 +305,10 @@ async def _write(runtime: Runtime, job: Job, user: User, digest: Digest) -> None
         known = await known_stories(tx, user.id, [row.id for row in rows])
     items = await asyncio.to_thread(group, contexts, interest_of(stars), cares, known)
     await report_job_progress(runtime, job, 1, 2, {"digest_id": digest.id})
-    text = (
-        None
-        if variant.model == EXTRACT
-        else await _text_from_model(runtime, user, variant, contexts, items, known.apart)
-    )
+    uses_model = variant.model != EXTRACT
+    text = await _text_from_model(runtime, user, variant, contexts, items, known.apart) if uses_model else None
     if text is None:
-        fallback = variant.model != EXTRACT
-        text = replace(_text(contexts, items, compose(items, known.apart), dropped=0), fallback=fallback)
+        text = replace(_text(contexts, items, compose(items, known.apart), dropped=0), fallback=uses_model)
         variant = BUILT_IN
     async with runtime.db.write() as tx:
         now = runtime.now()

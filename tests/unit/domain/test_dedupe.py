@@ -222,6 +222,36 @@ def test_guids_and_links_that_both_change_at_each_fetch_double_nothing(guid: str
     assert len(again(before, *document(2, 2 * DAY)).new) == 5
 
 
+def test_links_and_texts_with_new_tokens_double_nothing_where_titles_and_dates_are_known() -> None:
+    def document(turn: int, titles: str = "abcde", day: int = 0) -> list[ParsedEntry]:
+        return [
+            ParsedEntry(
+                guid=None,
+                url=f"http://x/{n}?token={turn}",
+                title=f"Talk {title}",
+                content=f'<a href="http://x/{n}?token={turn}">More</a>',
+                published=(day + n) * DAY,
+            )
+            for n, title in enumerate(titles)
+        ]
+
+    before = first(*document(1))
+    known = ExistingEntry(
+        by_hash={
+            new.change_hash: Seen(id, new.url, new.change_hash, new.entry.title, new.entry.published)
+            for id, new in enumerate(before.new, 1)
+        }
+    )
+    done = plan(document(2), known, PLAIN, NOW)
+    assert (done.new, sorted(change.entry_id for change in done.changed)) == ((), [1, 2, 3, 4, 5])
+    # Other dates, and a document of which little is known, tell nothing.
+    assert len(plan(document(2, day=10), known, PLAIN, NOW).new) == 5
+    assert len(plan(document(2, "abxyz"), known, PLAIN, NOW).new) == 5
+    # Neither does a title that stands twice on one date.
+    twice = [*document(2), document(2)[0]._replace(url="http://x/other")]
+    assert {new.url for new in plan(twice, known, PLAIN, NOW).new} == {"http://x/0?token=2", "http://x/other"}
+
+
 def test_a_notice_that_is_given_again_is_another_entry() -> None:
     before = first(entry("1", "http://x/1", "All is well"))
     assert len(again(before, entry("2", "http://x/2", "All is well")).new) == 1

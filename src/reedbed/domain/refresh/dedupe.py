@@ -9,6 +9,7 @@ hash and one lookup each; only the others have their URL normalised in `plan_res
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from hashlib import sha256
@@ -23,11 +24,12 @@ from reedbed.domain.urls import has_userinfo, normalize_url
 MAX_ENTRIES = 500
 COLLISIONS_TO_DISTRUST = 3
 KNOWN_TEXTS = 3
-"""So many known texts show that a document without dates lists known entries under new guids and URLs."""
+"""So many known texts, or titles with dates, show that a document lists known entries under new guids and URLs."""
 
 # The first web page is from 1990. Older dates come from a broken clock, usually one set to 1970.
 _EARLIEST_PUBLICATION: Instant = 631_152_000_000
 _AROUND_TAGS = re.compile(r" ?([<>]) ?")
+_Headline = tuple[str, Instant]
 _TIMESTAMP = re.compile(r"(?<!\d)17\d{8}(?!\d)")
 
 
@@ -183,6 +185,12 @@ def _similar(title: str | None, other: str) -> bool:
     return 2 * len(words & others) >= max(len(words), len(others))
 
 
+def _headline(title: str | None, published: Instant | None) -> _Headline | None:
+    """A title with its date; None where either is missing."""
+    cleaned = clean_line(title or "")
+    return (cleaned, published) if cleaned and published is not None else None
+
+
 class _Planner:
     """One pass over a document's entries; `claimed` are the stored entries that are already matched."""
 
@@ -198,6 +206,8 @@ class _Planner:
         self.keys_are_new = False
         """No entry is known by its guid or URL: some feeds write a new token into both at each fetch."""
         self.texts_are_known = False
+        self.by_headline: Mapping[_Headline, Seen] = {}
+        """Stored entries by title and date, for documents whose guids, URLs and texts all have new tokens."""
         self.use_urls = not traits.allow_duplicate_urls
         self.claimed = claimed
         self.collisions = collisions
@@ -220,6 +230,7 @@ class _Planner:
         self.guids_differ = len(set(guids)) == len(guids) > 2 and all(guids)
         self.keys_are_new = not self.claimed and not self._knows_any(guids, urls)
         self.texts_are_known = self.keys_are_new and self._knows_most_texts(candidates)
+        self.by_headline = self._known_headlines(candidates) if self.keys_are_new else {}
         for candidate, url in zip(candidates, urls, strict=True):
             entry = candidate.entry
             if url is None and entry.url and has_userinfo(entry.url):
@@ -235,6 +246,18 @@ class _Planner:
         hashes = {candidate.change_hash for candidate in candidates}
         known = sum(1 for digest in hashes if digest in self.existing.by_hash)
         return known >= max(KNOWN_TEXTS, len(hashes) / 2)
+
+    def _known_headlines(self, candidates: Iterable[IncomingEntry]) -> dict[_Headline, Seen]:
+        """Stored entries by title and date if most of the document has them, each on one entry of either side."""
+        listed = Counter(_headline(entry.title, entry.published) for entry, _, _ in candidates)
+        stored = {seen.entry_id: seen for seen in self.existing.by_hash.values() if seen.entry_id is not None}
+        of_stored = Counter(_headline(seen.title, seen.published) for seen in stored.values())
+        known = {
+            headline: seen
+            for seen in stored.values()
+            if (headline := _headline(seen.title, seen.published)) and listed[headline] == of_stored[headline] == 1
+        }
+        return known if len(known) >= max(KNOWN_TEXTS, listed.total() / 2) else {}
 
     def plan(self, unchanged: tuple[int, ...], *, unreliable: bool) -> WritePlan:
         in_order = sorted(self.new, key=lambda placed: (placed[1].sort_at, -placed[0]))
@@ -308,7 +331,10 @@ class _Planner:
         if self.trust_guids and not self.keys_are_new:
             return None
         seen = self.existing.by_hash.get(candidate.change_hash)
-        if seen is None or seen.url in self.urls_listed:
+        if seen is None:
+            headline = _headline(candidate.entry.title, candidate.entry.published)
+            return self.by_headline.get(headline) if headline else None
+        if seen.url in self.urls_listed:
             return None
         return seen if not self.trust_guids or self._is_same_publication(seen, candidate.entry) else None
 

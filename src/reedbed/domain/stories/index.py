@@ -11,8 +11,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
 from reedbed.domain.records import record
-from reedbed.domain.stories.words import GENERIC, NAMED_EVENTS, HeadlineWords, headline_words, is_roundup
-from reedbed.domain.text import is_cjk
+from reedbed.domain.stories.words import (
+    GENERIC,
+    NAMED_EVENTS,
+    HeadlineWords,
+    evidence,
+    headline_words,
+    is_roundup,
+    is_specific,
+    unit_vector,
+)
 from reedbed.domain.times import DAY, HOUR, Instant
 
 SPAN = 72 * HOUR
@@ -32,8 +40,8 @@ class _Thresholds:
     """For two stories that are compared again after one of them has grown."""
 
 
-_WITH_LEAD = _Thresholds(join=0.2, merge=0.4, merge_grown=0.42)
-_TITLE_ONLY = _Thresholds(join=0.2, merge=0.18, merge_grown=0.13)
+_WITH_LEAD = _Thresholds(join=0.2, merge=0.36, merge_grown=0.38)
+_TITLE_ONLY = _Thresholds(join=0.22, merge=0.18, merge_grown=0.13)
 _GROWN = 3
 """An entry alone joins a story of so many entries as if it came now."""
 DOUBTFUL = 0.6
@@ -50,37 +58,28 @@ _VECTOR_WORDS = 25
 _MAX_VECTORS = 3_000
 _MAX_STORY_WORDS = 200
 _MAX_STORY_NAMES = 40
-_MAX_FEEDS = 8
-_MAX_MERGES = 3
+_MAX_FEEDS, _MAX_MERGES = 8, 3
 _MIN_SHARED = 2.0
 _SAME_TITLE = 0.6
 """Below it, bare headlines need so many shared words that name no kind of institution or place."""
 _SMOOTHING = 50
 """Added to the number of stories, so that a word's rarity means little in a small library."""
 
-_OTHER_NAMES = 0.59
+_OTHER_NAMES = 0.55
 """Factor when both have names, but none is the same."""
-_NAMES_APART = 0.76
+_NAMES_APART = 0.75
 """Factor when hardly any name is shared."""
-_NO_NAMES = 0.58
+_NO_NAMES = 0.53
 """Factor when a side has no names: recipes, weather, papers."""
 _SAME_NUMBER = 1.0
 """Instead of `_NO_NAMES`, when both have the same unusual number, such as 11.2."""
-_UNMARKED_NAMES = 0.91
-"""Factor when capitals show no names, so that two places or companies look like one."""
-_OTHER_LANGUAGE = 1.15
-"""Factor when one side's capitals show names: two languages share little but names and numbers."""
+_UNMARKED_NAMES = 1.15
+"""Factor when capitals show no names, so that no word counts more than the others."""
 _ONE_LEAD = 0.65
 """Factor when only one side has first sentences, which share common words with titles about anything."""
 _ONE_NAME_ONLY = 0.46
 """Factor when nearly everything shared is one name: two events in one town; beside bare headlines also one word."""
-_BESIDES_ONE_WORD = 0.09
-_ONLY_NAMES = 0.9
-"""Factor when nearly everything shared is names: two games of one club."""
-_BESIDES_NAMES = 0.083
-_FEW_BESIDES_NAMES = 0.02
-_HARDLY_BESIDES = 0.6
-_JOIN_BESIDES = 0.07
+_JOIN_BESIDES = 0.09
 _MERGE_BESIDES = 0.05
 """How much must be shared besides one name."""
 _ENOUGH_SHARED_NAMES = 0.68
@@ -181,7 +180,7 @@ class StoryIndex:
 
     def _close_stories(self, headline: Headline, words: HeadlineWords) -> tuple[list[int], int | None]:
         """Stories of the same event, the closest first, and the closest one that is not clearly apart."""
-        vector = _unit(self._weighed(words.weights.items()))
+        vector = unit_vector(self._weighed(words.weights.items()))
         threshold = _limits(words).join
         matches: list[tuple[float, int]] = []
         doubts: list[tuple[float, int]] = []
@@ -191,11 +190,11 @@ class StoryIndex:
                 continue
             other_vector = self._vector(story_id)
             shared = [word for word in vector if word in other_vector]
-            if _evidence(shared, words.numbers) < _MIN_SHARED:
+            if evidence(shared, words.numbers) < _MIN_SHARED:
                 continue
-            closeness = self._join_closeness((words, vector), (story, other_vector), shared)
+            closeness = self._closeness((words, vector), (story, other_vector), shared, _JOIN_BESIDES)
             is_bare = not (words.has_lead or story.has_lead)
-            if is_bare and closeness < _SAME_TITLE and _evidence(shared, words.numbers | GENERIC) < _MIN_SHARED:
+            if is_bare and closeness < _SAME_TITLE and evidence(shared, words.numbers | GENERIC) < _MIN_SHARED:
                 continue
             is_same_feed = story.feeds == (headline.feed_id,)
             if closeness >= (_SAME_FEED_THRESHOLD if is_same_feed else threshold):
@@ -213,30 +212,15 @@ class StoryIndex:
             found.sort(key=lambda story_id: (-hits[story_id], -story_id))
         return found[:_MAX_CANDIDATES]
 
-    def _join_closeness(self, first: "_Side", second: "_Side", shared: Sequence[str]) -> float:
-        (words, vector), (story, other_vector) = first, second
-        closeness = self._closeness(first, second, shared, _JOIN_BESIDES)
-        is_close = closeness >= _WITH_LEAD.join  # else this could only make it less
-        if is_close and words.has_lead and story.has_lead and words.names and story.names:
-            names = {*words.names, *story.names, *GENERIC}
-            besides = sum(vector[word] * other_vector[word] for word in shared if word not in names)
-            if besides < _FEW_BESIDES_NAMES:
-                return closeness * _HARDLY_BESIDES
-            if besides < _BESIDES_NAMES:
-                return closeness * _ONLY_NAMES
-        return closeness
-
     def _closeness(self, first: "_Side", second: "_Side", shared: Sequence[str], besides: float) -> float:
         (words, vector), (other_words, other_vector) = first, second
         closeness = sum(products := [vector[word] * other_vector[word] for word in shared])
         if words.has_lead != other_words.has_lead:
-            is_one_word = closeness - max(products, default=0.0) < _BESIDES_ONE_WORD
+            is_one_word = closeness - max(products, default=0.0) < besides
             return closeness * _ONE_LEAD * (_ONE_NAME_ONLY if is_one_word else 1.0)
         if not words.has_lead:
             return closeness
-        if words.shows_names != other_words.shows_names:
-            return closeness * _OTHER_LANGUAGE
-        if not words.shows_names:
+        if not (words.shows_names and other_words.shows_names):
             return closeness * _UNMARKED_NAMES
         names = [word for word in shared if word in words.names or word in other_words.names]
         if names and _is_one_name(names, list(vector)) and NAMED_EVENTS.isdisjoint(shared):
@@ -247,7 +231,7 @@ class StoryIndex:
 
     def _name_factor(self, words: "HeadlineWords | _Story", other: "HeadlineWords | _Story") -> float:
         if not words.names or not other.names:
-            same = any(_is_specific(number) for number in words.numbers if number in other.numbers)
+            same = any(is_specific(number) for number in words.numbers if number in other.numbers)
             return _SAME_NUMBER if same else _NO_NAMES
         shared = own = 0.0
         for name in words.names:
@@ -276,7 +260,7 @@ class StoryIndex:
             return cached.vector
         weights = zip(story.words, story.weights, strict=True)
         typical = _heaviest(self._weighed(weights), _VECTOR_WORDS)
-        vector = _unit({word: -weight for weight, word in typical})
+        vector = unit_vector({word: -weight for weight, word in typical})
         if len(self._vectors) >= _MAX_VECTORS:
             del self._vectors[next(iter(self._vectors))]
         self._vectors.pop(story_id, None)
@@ -319,7 +303,7 @@ class StoryIndex:
         vector, other = self._vector(first_id), self._vector(second_id)
         shared = [word for word in vector if word in other]
         if first.size == 1 and second.size >= _GROWN and first.has_lead and second.has_lead:
-            return self._join_closeness((first, vector), (second, other), shared) >= _WITH_LEAD.join
+            return self._closeness((first, vector), (second, other), shared, _JOIN_BESIDES) >= _WITH_LEAD.join
         limits = _WITH_LEAD if first.has_lead or second.has_lead else _TITLE_ONLY
         threshold = limits.merge_grown if is_grown else limits.merge
         return self._closeness((first, vector), (second, other), shared, _MERGE_BESIDES) >= threshold
@@ -481,21 +465,6 @@ def _limits(words: HeadlineWords) -> _Thresholds:
 def _heaviest(weights: _Vector, number: int) -> list[tuple[float, str]]:
     """The heaviest words after their weights, which are negative."""
     return sorted((-weight, word) for word, weight in weights.items())[:number]
-
-
-def _unit(weights: _Vector) -> _Vector:
-    length = math.hypot(*weights.values()) or 1.0
-    return {word: weight / length for word, weight in weights.items()}
-
-
-def _evidence(shared: Iterable[str], besides: frozenset[str]) -> float:
-    """How many words are shared. In CJK text two pairs of signs count as one word."""
-    return sum(1.0 if word.isascii() or not is_cjk(word) else 0.5 for word in shared if word not in besides)
-
-
-def _is_specific(number: str) -> bool:
-    """Two reports share it by chance only rarely: not a small number, and not a year."""
-    return "." in number or (len(number) > 2 and number.isdecimal() and number[:2] not in ("19", "20"))
 
 
 def _is_one_name(names: Sequence[str], words: Sequence[str]) -> bool:

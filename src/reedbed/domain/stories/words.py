@@ -1,5 +1,6 @@
 """The words of a headline and of the first sentences below it, weighted by how well they name an event."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -14,7 +15,7 @@ MAX_TITLE_WORDS = 24
 MAX_LEAD_WORDS = 25
 _MAX_TITLE_LENGTH = 300
 _MAX_LEAD_LENGTH = 400
-STEM_LENGTH = 7
+STEM_LENGTH = 6
 _LONGEST_SMALL_PLACE = 5
 """A shorter word in small letters is no place: us, island."""
 _MAX_TELLING_WORDS = 6
@@ -180,6 +181,21 @@ _ROUNDUP = re.compile(
     r"|l essentiel (?:de|du) |revue de presse|le (?:brief|recap|journal) (?:de|du) |ce qu il faut retenir (?:de|du) "
     r"|lo (?:mas )?(?:importante|esencial|destacado) (?:de|del) |resumen de (?:la|las) |agenda\b|boletin\b)"
 )
+
+
+def unit_vector(weights: Mapping[str, float]) -> Mapping[str, float]:
+    length = math.hypot(*weights.values()) or 1.0
+    return {word: weight / length for word, weight in weights.items()}
+
+
+def evidence(shared: Iterable[str], besides: frozenset[str]) -> float:
+    """How many words are shared. In CJK text two pairs of signs count as one word."""
+    return sum(1.0 if word.isascii() or not is_cjk(word) else 0.5 for word in shared if word not in besides)
+
+
+def is_specific(number: str) -> bool:
+    """Two reports share it by chance only rarely: not a small number, and not a year."""
+    return "." in number or (len(number) > 2 and number.isdecimal() and number[:2] not in ("19", "20"))
 
 
 class _Reader:
