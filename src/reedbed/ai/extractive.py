@@ -99,6 +99,10 @@ MAX_SHARE = 0.35
 OPENING = 3
 LONG_PROSE = 18
 """From so many sentences of prose on, an extract takes sentences from the whole text, not from its beginning."""
+MAIN_POINT = 10
+"""Among so many sentences an article says what it is about, after the scene with which it opens."""
+MAX_SPREAD_LENGTH = 450
+"""The length of an extract from the whole text."""
 NUMBER_WORTH = 0.2
 """What a figure adds to the worth of a sentence: results and decisions have figures more often than scenes."""
 _MOST_END = 0.75
@@ -164,7 +168,7 @@ def summarise(title: str, text: str) -> Extract:
 
 
 def extract(title: str, text: str) -> Extract:
-    """At most four sentences and one line; a text without prose is returned as it is, shortened."""
+    """At most three sentences and one line; a text without prose is returned as it is, shortened."""
     all_sentences = _read(text[:MAX_READ])
     good = _without_captions(all_sentences, [sentence for sentence in all_sentences if _is_prose(sentence)])
     if not good:
@@ -174,7 +178,7 @@ def extract(title: str, text: str) -> Extract:
     chosen = _choose(good, scores)
     is_opening = len(good) >= MIN_PROSE and all(sentence in good[:OPENING] for sentence in chosen)
     if is_opening or len(good) >= LONG_PROSE:
-        chosen = _choose_beyond_opening(title, good, scores)
+        chosen = _choose_from_all(title, good, scores)
     return Extract(_joined(chosen), _one_line(title, good, scores, chosen))
 
 
@@ -319,29 +323,28 @@ def _choose(good: Sequence[_Sentence], scores: dict[int, float]) -> list[_Senten
     return sorted(chosen, key=lambda sentence: sentence.index)
 
 
-def _choose_beyond_opening(title: str, good: Sequence[_Sentence], scores: dict[int, float]) -> list[_Sentence]:
-    """The best sentence of the opening, then those that add most from beyond it: the opening is read anyway."""
+def _choose_from_all(title: str, good: Sequence[_Sentence], scores: dict[int, float]) -> list[_Sentence]:
+    """The best sentence of the opening, then that which adds most from the first part and from the rest."""
     weights, fits = _word_weights(title, good), [sentence for sentence in good if _stands_alone(sentence)]
     first = max(good[:OPENING], key=lambda sentence: scores[sentence.index])
-    chosen, covered = [first], set(first.words)
-    beyond = [sentence for sentence in fits if sentence not in good[: max(OPENING + 1, len(good) // 8)]]
-    near = max(1, len(good) // 6)
-    length = len(first.text)
+    chosen, covered, length = [first], set(first.words), len(first.text)
 
     def gain(sentence: _Sentence) -> float:
         words = set(sentence.words)
         new, known = words - covered, words & covered
         worth = sum(weights[word] for word in new) + 0.4 * sum(weights[word] for word in known)
-        is_near = any(abs(sentence.index - other.index) < near for other in chosen[1:])
-        factor = _standalone_factor(sentence) * (1.0 if known else 0.6) * (0.5 if is_near else 1.0)
+        factor = _standalone_factor(sentence) * (1.0 if known else 0.6)
         factor *= 1.0 + NUMBER_WORTH * min(2, len(_FIGURE.findall(sentence.text)))
         return worth / (7 + len(sentence.words)) ** 0.7 * factor
 
-    most = MAX_SENTENCES + (len(good) >= LONG_PROSE)
-    while beyond and len(chosen) < most:
-        best = max(beyond, key=gain)
-        beyond.remove(best)
-        if length + len(best.text) <= MAX_TEXT_LENGTH:
+    end = good[min(MAIN_POINT, len(good) // 2)].index
+    for part in (
+        [sentence for sentence in fits if sentence.index < end and sentence is not first],
+        [sentence for sentence in fits if sentence.index >= end],
+    ):
+        fitting = [sentence for sentence in part if length + len(sentence.text) <= MAX_SPREAD_LENGTH]
+        if fitting:
+            best = max(fitting, key=gain)
             chosen.append(best)
             covered |= set(best.words)
             length += len(best.text) + 1
