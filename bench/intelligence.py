@@ -1,6 +1,7 @@
 """Stories, Ask, digests, summaries and search without a model, judged on labelled texts.
 
-The splits of `bench/data/intelligence` are printed apart: tune on `dev`, `later` and `later2`, never on the others.
+The splits of `bench/data/intelligence` are printed apart: tune on `dev`, `later` and `later2`, never on
+`test` and `latest`; Ask and summaries are tuned on `asked` and `kept`, too.
 REEDBED_CORPORA may name a folder with `headlines/news.csv`, `stories/dev.tsv` and `articles/`, which are not part of
 the program.
 INTELLIGENCE=stories,ask runs some parts only; INTELLIGENCE_FIGURES names a file that gets the figures as JSON.

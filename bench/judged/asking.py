@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from bench.judged.data import AskedQuestion, entries_to_ask, questions
 from bench.judged.figures import Judged
 from bench.judged.library import Library, end_of, open_library
+from reedbed.ai.answer_types import inquire
+from reedbed.ai.answers import answer
 from reedbed.domain.digests import Sentence
 from reedbed.domain.text import index_text
 from reedbed.services import jobs
-from reedbed.services.questions import JOB_KIND, answer_question, ask_question, get_question
+from reedbed.services.questions import EVERYTHING, JOB_KIND, answer_question, ask_question, find_passages, get_question
 from reedbed.services.stories import StoryGrouper
 
 BEST = 3
@@ -27,6 +29,10 @@ async def judge_ask(half: str) -> list[Judged]:
         answered = [(question, await _claims(library, question)) for question in asked]
         milliseconds = (time.process_time() - started) / len(asked) * 1000
         labels = {id_: label for label, id_ in library.ids.items()}
+        events = {library.ids[entry.id]: entry.story for entry in entries}
+        answered_from_others = [
+            await _is_answered_without(library, question, events) for question in asked if question.entries
+        ]
     answerable = [(question, claims) for question, claims in answered if question.entries]
     places = [(question, place_of_answer(question, claims, labels)) for question, claims in answerable]
     silent = [not claims for question, claims in answered if not question.entries]
@@ -40,8 +46,21 @@ async def judge_ask(half: str) -> list[Judged]:
         ),
         Judged(half, "ask: answerable, but not answered", statistics.mean(unanswered)),
         Judged(half, "ask: false answers", 1 - statistics.mean(silent)),
+        Judged(
+            half, "ask: answered although the answering entries were taken away", statistics.mean(answered_from_others)
+        ),
         Judged(half, "ask: ms a question", milliseconds),
     ]
+
+
+async def _is_answered_without(library: Library, question: AskedQuestion, events: dict[int, str]) -> bool:
+    """Whether entries about other events than those of the answer are quoted if only these are left."""
+    inquiry = inquire(question.text)
+    passages, stories = await find_passages(library.runtime, library.user.id, EVERYTHING, inquiry)
+    answering = {events[library.ids[label]] for label in question.entries}
+    left = [passage for passage in passages if events[passage.entry_id] not in answering]
+    their_stories = {id_: story for id_, story in stories.items() if events[id_] not in answering}
+    return bool(answer(inquiry, left, their_stories).claims)
 
 
 async def _claims(library: Library, question: AskedQuestion) -> Sequence[Sentence]:

@@ -15,7 +15,7 @@ SYNONYM, BEGINNING, END = 0.7, 0.55, 0.5
 """Weights of a word with the same meaning, beginning or end, compared with the word itself."""
 NEAR_WORD, FAR_WORD, SAME_PLACE = 0.6, 0.4, 0.8
 """Weights of an English word with a near or related meaning, and of the other names of a country and its people."""
-_BEGINNING, _END, _COMPOUND = 6, 5, 9
+_BEGINNING, _END, _COMPOUND = 6, 4, 8
 _NO_STEMS: frozenset[str] = frozenset()
 
 _TOKEN = re.compile(
@@ -31,6 +31,8 @@ _SUFFIX = re.compile(
 )
 _OF_FOUNDERS = frozenset(("founded", "founder", "founders", "founding"))
 """Excluded because "found" has the same stem."""
+_DOUBLED = frozenset("bdgmnprt")
+"""Consonants that some forms double: "cut" and "cutting"."""
 _OTHER_SUFFIX = re.compile(
     r"(.{3,}?)(?:иями|ями|ами|иях|ях|ах|ого|его|ому|ему|ыми|ими|ой|ей|ый|ий|ыи|ои|еи|ии|ая|яя|ую|юю|ое|ее|ые|ие|ов|ев|ем|ом|ам|ям|ию|ия"
     r"|ила|или|ил|ала|али|ал|ить|ать|еть|[аяоеыиуюьй])\Z"
@@ -46,13 +48,17 @@ def stem(word: str) -> str:
     if word in _OF_FOUNDERS:
         return "founder"
     match = (_SUFFIX if word.isascii() else _OTHER_SUFFIX).match(word)
-    return match[1] if match is not None else word
+    found = match[1] if match is not None else word
+    return found[:-1] if len(found) > 3 and found[-1] == found[-2] and found[-1] in _DOUBLED else found
 
 
 def _verb_of(form: str) -> str:
-    """The verb of an irregular form, also of a participle with an ending: `perdues`."""
+    """The verb of an irregular form, also of a participle with an ending, or with a particle: `festgenommen`."""
     verbs = _verbs()
-    found = (verbs.get(form.removesuffix(ending)) for ending in ("", "s", "e", "es") if form.endswith(ending))
+    if (parted := words_of.PARTED_VERB.match(form)) is not None and (verb := _verb_of(parted[2])) != parted[2]:
+        return f"{parted[1]}{verb}"
+    endings = ("", "s", "e", "es", "en", "er", "em")
+    found = (verbs.get(form.removesuffix(ending)) for ending in endings if form.endswith(ending))
     return next(filter(None, found), form)
 
 
@@ -125,12 +131,14 @@ class StemSet:
             return BEGINNING
         if len(wanted) >= _END and wanted[-_END:] in self.ends and self._has_end(wanted):
             return END
-        return 0.0
+        verb = words_of.OF_VERB.fullmatch(wanted)
+        return 0.0 if verb is None else min(BEGINNING, self.has(verb[1]))
 
     def _has_end(self, wanted: str) -> bool:
-        """Sperrung in Brückensperrung and the reverse, but not Finanzminister in Umweltminister."""
+        """Sperrung in Brückensperrung and the reverse, but not Finanzminister in Umweltminister, or rain in train."""
         return any(
-            one.endswith(wanted) or (wanted.endswith(one) and len(wanted) >= _COMPOUND)
+            (one.endswith(wanted) and (len(wanted) > _END or len(one) >= _COMPOUND))
+            or (wanted.endswith(one) and len(wanted) > _COMPOUND and len(one) > _END)
             for one in self.stems
             if len(one) >= _END
         )

@@ -110,10 +110,14 @@ def _predicate(question: str, stems: Collection[str], *, is_german: bool) -> str
     )
     if is_inverted and _is_english(question):
         # The verb stands after the subject: "When was the dam built?", "Why did the minister of trade resign?"
+        if not words_of.LIGHT_VERBS.isdisjoint(words):
+            return None
         free = [
-            one for place, one in enumerate(marked) if one and words[place - 1].lower() not in words_of.BEFORE_NOUNS
+            place for place, one in enumerate(marked) if one and words[place - 1].lower() not in words_of.BEFORE_NOUNS
         ]
-        return free[-1] if free else next(filter(None, marked), None)
+        if words[0].lower() not in words_of.INVERTING:  # "When was the ferry pulled free?"
+            free = [place for place in free if words[place].endswith("ed")] or free
+        return marked[free[-1]] if free else next(filter(None, marked), None)
     asked = next((n for n, word in enumerate(words) if re.search(r"-(?:ils?|elles?|on)\Z", word, re.IGNORECASE)), None)
     if asked is not None:  # "dure-t-elle", "a-t-il été battu"
         return next(filter(None, marked[asked:]), None) or next(filter(None, marked), None)
@@ -172,9 +176,8 @@ def type_bonus(inquiry: Inquiry, text: str) -> float:
                 return 0.45 if words_of.CLOCK.search(text) else -0.45
             return 0.45 if words_of.EXACT_DATE.search(text) else 0.2 if words_of.DATE.search(text) else -0.45
         case "cause":
-            if words_of.STRONG_CAUSE.search(text):
-                return 0.6
-            return 0.2 if words_of.CAUSE.search(_without_event(inquiry, text)) else -0.3
+            text = _without_event(inquiry, text)
+            return 0.6 if words_of.STRONG_CAUSE.search(text) else 0.2 if words_of.CAUSE.search(text) else -0.3
         case "place":
             return 0.3 if _holds_new_name(words_of.PLACE, inquiry, text) else -0.2
         case "person":

@@ -182,7 +182,7 @@ STRONG_CAUSE = _any_case(
     r"auslöser|nachdem|ausgelöst|parce qu|à cause|en raison|provoqu\w+|causé\w*|faute de|porque|debido"
     r"|causad\w+|provoc\w+|"
     r"konsequenz|vorwürfe|conséquence|accus\w+|consecuencia|acusa\w+|prompted|following|amid|in response to"
-    r"|row over|allegations?|"
+    r"|row over|allegations?|shortage|(?:for )?lack of|à l['’]origine|fehl(?:t|en)\b|mangel|manque|falta de|"
     r"por culpa|motivo|origin[óoa]\w*|triggered|sparked|ausgelöst|déclench\w+)"
 )
 CAUSE = _any_case(
@@ -192,7 +192,10 @@ CAUSE = _any_case(
     r"|avería|left|ließ|laiss\w+|dej[aóo]\w*|"
     r"contre|afin|suite à|tras|contra|por)\b"
 )
-AFTER = _any_case(r"\b(?:after|nach|nachdem|après|tras|después de)\b[^,.;]{0,60}")
+AFTER = _any_case(
+    r"\b(?:after|because of|due to|following|nach|nachdem|wegen|après|à cause d|en raison d|tras|después de"
+    r"|a causa de|debido al?)\b[^,.;]{0,60}"
+)
 ASKS_CLOCK = _any_case(r"\W*(?:at |um |à |a )?(?:what time|wie viel uhr|welche uhrzeit|quelle heure|qu[eé] hora)\b")
 CLOCK = _any_case(
     r"\b\d{1,2}(?:[:.]\d\d)?\s?(?:[ap]\.?m\b|o['’]clock|uhr|h\b|heures?\b|horas?\b)|\b\d{1,2}[:.]\d\d\b"
@@ -256,6 +259,13 @@ ASKS_CIRCUMSTANCE = _any_case(
 )
 _INVERTING_TEXT = "did does do will would can could should must"
 INVERTING = frozenset(_INVERTING_TEXT.split())
+_PARTICLES = (
+    "ab|an|auf|aus|bei|ein|fest|frei|herunter|heraus|her|hin|los|mit|nach|nieder|statt|teil|unter|vor|weg|zuruck"
+    "|zusammen|zu"
+)
+PARTED_VERB = re.compile(rf"({_PARTICLES})(ge\w{{4,}})")
+OF_VERB = re.compile(rf"(?:(?:{_PARTICLES})(?:ge)?|ge)(\w{{4,}})")
+"""The stem of a German participle or of a verb with a particle."""
 SEPARATED = re.compile(
     r"\b(?:ab|an|auf|aus|bei|ein|frei|her|hin|los|mit|nach|nieder|statt|teil|fest|heraus|vor|weg|zu|zurück"
     r"|zusammen)\W*$"
@@ -270,6 +280,8 @@ est-il est-elle sont-ils sont-elles sera-t-il sera-t-elle
 es son fue fueron era eran ha han había será serán va van puede están está sido se
 """
 AUXILIARIES = frozenset(_AUXILIARIES_TEXT.split())
+LIGHT_VERBS = frozenset(("be", "become", "come", "get", "go", "happen", "keep", "make", "take"))
+"""Verbs that an answer need not say: "Where did the probe come down?"."""
 _BEFORE_NOUNS_TEXT = "the a an of in at on for from to by with that this their its his her after before during and"
 BEFORE_NOUNS = frozenset(_BEFORE_NOUNS_TEXT.split())
 COUNTED = _any_case(
@@ -406,11 +418,11 @@ COUNTS_OTHERS = _any_case(
 )
 """Numbers that do not say how many: shares, times, versions, dates."""
 DEMANDED = _any_case(
-    r"\b(?:faces? up to|could (?:get|face)|demand\w*|calls? for|maximum|droht|drohen|forder\w+|verlang\w+"
-    r"|höchst\w+|risque\w*|"
-    r"réclam\w+|exig\w+|piden?|podría)\b"
+    r"\b(?:faces? up to|could (?:get|face)|demand\w*|wants?|wanted|calls? for|maximum|droht|drohen|forder\w+|verlang\w+"
+    r"|höchst\w+|wollen|wollten?|veut|veulent|risque\w*|"
+    r"réclam\w+|exig\w+|piden?|quieren?|podría)\b"
 )
-GERMAN_TEXT = re.compile(r"\b(?:der|das|dem|und|ist|wird|im|von|mit|für|auf|nicht)\b", re.IGNORECASE)
+GERMAN_TEXT = _any_case(r"\b(?:der|das|dem|und|ist|wird|im|von|mit|für|auf|nicht|haben|hatte|wurden?|sind|eine?)\b")
 TIMES = frozenset(f"{_MONTHS}|{_DAYS}".split("|"))
 """Capitalised in English, but no names: a report of November does not say so."""
 CAPITALISED = frozenset(f"{_MONTHS}|{_DAYS}|euro|euros|million|millionen|milliarden|prozent".split("|"))
@@ -465,7 +477,7 @@ name montant somme date heure jour nom datum uhr summe betrag name hora fecha d�
 appelle s'appelle llama llaman lequel laquelle worum womit wofür wogegen wovon wieviel wieviele toll
 va vont vas aller aura auront sera seront était étaient ait soit eu eus devra doivent veut veulent lieu
 van ir será serán estará tendrá tuvo hizo hubiera tan asciende élève s'élève
-würde würden wäre hätte möchte wollen gab es
+würde würden wäre hätte möchte wollen gab es dürfen darf durfte durften wegen
 yet already ever still finally eventually actually really anyone any ones please tell about
 schon bereits noch endlich schließlich eigentlich überhaupt denn bitte
 finalement encore déjà enfin vraiment a-t-il a-t-elle a-t-on avait-on vu voir woran worüber wodurch

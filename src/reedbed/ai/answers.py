@@ -47,6 +47,8 @@ STORY_NAME, STORY_WORD = 0.6, 0.4
 MIN_WORDS = 4
 MIN_OWN, MIN_OWN_TYPED = 0.25, 0.12
 """The minimum share in the sentence alone."""
+FROM_TITLE = 0.5
+"""The first sentence says this share of what the title says, which it often leaves out."""
 MIN_SENTENCE_SCORE_WITH_NAME = 0.5
 """The minimum for a sentence that holds what is asked for, in an entry with the names of the question."""
 TITLE_OF_PERSON = 0.3
@@ -235,6 +237,8 @@ class _Library:
             if not _is_statement(text):
                 continue
             own, together = self._covered(hits), self._covered(self._around(hits, near, story))
+            if place == 0:
+                own = max(own, FROM_TITLE * self._covered(doc.title_hits))
             score = sentence_score(self.inquiry, text, own, together)
             if self._must_be_related() and not self._has_predicate(doc, hits, near_before):
                 continue

@@ -108,7 +108,7 @@ async def _answer_if_watched(runtime: Runtime, question: Question) -> bool:
     passages: list[CitablePassage] = []
     stories: Mapping[int, int] = {}
     with suppress(ReedbedError):  # the folder is gone, or the search took too long: it is tried again
-        passages, stories = await _find_passages(runtime, question.user_id, question.scope, inquiry)
+        passages, stories = await find_passages(runtime, question.user_id, question.scope, inquiry)
     found = await asyncio.to_thread(answer, inquiry, passages, stories)
     now = runtime.now()
     if not found.claims:
@@ -150,7 +150,7 @@ async def _answer(runtime: Runtime, user: User, question: Question) -> None:
 
     await _publish_progress(runtime, question, "searching")
     inquiry = inquire(question.question)
-    passages, stories = await _find_passages(runtime, user.id, question.scope, inquiry)
+    passages, stories = await find_passages(runtime, user.id, question.scope, inquiry)
     await _publish_progress(runtime, question, "reading", entries=len(passages))
     written, model = await _write_answer(runtime, user, question, inquiry, passages, stories)
     async with runtime.db.write() as tx:
@@ -160,7 +160,7 @@ async def _answer(runtime: Runtime, user: User, question: Question) -> None:
         await _publish_progress(runtime, question, "answering", claim=data)
 
 
-async def _find_passages(
+async def find_passages(
     runtime: Runtime, user_id: int, scope: DigestScope, inquiry: "Inquiry"
 ) -> tuple[list[CitablePassage], Mapping[int, int]]:
     """Entries that may hold the answer, and the stories they belong to."""

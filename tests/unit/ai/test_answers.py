@@ -223,6 +223,8 @@ def test_what_is_asked_for_may_stand_anywhere(question: str, kind: str) -> None:
         ("¿Quién fundó la fábrica?", "fund"),
         ("Who is the new mayor?", "mayor"),
         ("Weshalb gab die Ministerin ihr Amt auf?", None),
+        ("When was the stranded ferry pulled free?", "pull"),
+        ("Where did the probe come down on the Moon?", None),
     ],
 )
 def test_the_word_that_relates_the_answer_to_the_subject(question: str, predicate: str | None) -> None:
@@ -242,6 +244,28 @@ def test_the_word_that_relates_the_answer_to_the_subject(question: str, predicat
 )
 def test_another_act_or_another_measure_is_no_answer(question: str, text: str) -> None:
     assert _told(question, text, BRIDGE).claims == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Why is Talvik Mills cutting jobs?", "Talvik Mills will cut 40 jobs because of weak orders."),
+        ("Wie viele Münzen wurden in Kronau gestohlen?", "Diebe haben in Kronau 74 Goldmünzen gestohlen."),
+        ("Wer stahl die gestohlenen Münzen?", "Die Münzen stahl Anna Berg aus Kronau."),
+        ("Wann hat der TV Kronau gespielt?", "Am 3. Mai hat der TV Kronau das Spitzenspiel verloren."),
+        ("Wann wurde der Alarm in Kronau abgeschaltet?", "Am 3. Mai schaltete ein Dieb in Kronau den Alarm ab."),
+        ("Wie viel mehr Lohn wollen die Lokführer?", "Die Lokführer fordern 7 Prozent mehr Lohn."),
+        ("Pourquoi la fermeture de Talvik ?", "Une panne est à l'origine de la fermeture de Talvik."),
+    ],
+)
+def test_other_forms_of_the_words_of_a_question_answer_it(question: str, text: str) -> None:
+    assert text in [claim.text for claim in _told(question, text, BRIDGE).claims]
+
+
+def test_the_event_itself_is_not_its_cause() -> None:
+    event = "The Talvik school was empty on Tuesday because of a gas leak."
+    cause = "A digger was to blame for the gas leak at the Talvik school."
+    assert _told("What caused the gas leak at the Talvik school?", event, cause).claims[0].text == cause
 
 
 def test_a_keyword_question_finds_the_number() -> None:
