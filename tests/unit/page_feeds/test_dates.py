@@ -50,6 +50,12 @@ def test_a_day_beside_its_month_is_read(text: str) -> None:
     assert written(text) == "2026-11-18"
 
 
+def test_a_short_year_stands_first_in_korean_and_last_in_german() -> None:
+    for language, text in (("ko", "26.11.18"), ("de", "18.11.26")):
+        found = DateReader(NOW, "dmy", language).written(text)
+        assert found is not None and (found.month, found.day, found.has_year) == (11, 18, True)
+
+
 def test_hier_is_yesterday_in_french_alone() -> None:
     assert DateReader(NOW, "dmy", "fr-fr").written("Publié hier") is not None
     assert DateReader(NOW, "dmy", "nl").written("Begin hier") is None

@@ -31,7 +31,9 @@ def rows(template: str) -> str:
     return "".join(template.format(n=n, title=title) for n, title in enumerate(TITLES))
 
 
-@pytest.mark.parametrize("page", sorted(CORPUS.glob("dev*/*.html")), ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", sorted([*CORPUS.glob("dev*/*.html"), *CORPUS.glob("kept/*.html")]), ids=lambda page: page.stem
+)
 def test_a_page_of_the_corpus_gives_its_entries(page: Path) -> None:
     expected: dict[str, Any] = json.loads(page.with_suffix(".json").read_text("utf-8"))
     lists = find_lists(page.read_bytes(), expected["url"], now=NOW)
@@ -110,7 +112,7 @@ def test_a_list_below_a_few_words_about_the_site_is_found() -> None:
 def test_what_a_site_offers_for_good_is_no_list(item: str) -> None:
     names = ("Abundance", "Brevity", "Calm", "Daring", "Ease", "Finesse")
     page = "".join(item.format(n=n, name=name) for n, name in enumerate(names))
-    assert find(f"<main><h1>Acme</h1>{page}</main>").reason is not None
+    assert find(f"<main><h1>Acme</h1>{page}</main>", "https://site.example/").reason is not None
 
 
 def test_wares_with_prices_are_a_list_without_dates() -> None:
@@ -459,3 +461,76 @@ def test_the_days_of_a_list_are_no_entries() -> None:
     links = "".join(f"<li><a href=/n/{{d}}{n}-slug>{title}</a></li>" for n, title in enumerate(TITLES))
     body = "".join(day.replace("{links}", links).replace("{d}", str(d)) for d in range(4, 0, -1))
     assert len(entries(f"<main>{body}</main>")) == 4 * len(TITLES)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "<p id=x{n}><span>1{n}.11.2026</span> <a href=/a/{n}><b>{title}</b></a><br>Some words.</p>",
+        "<tr><td><span id=x{n}>1{n}.11.2026</span></td><td><a href=/a/{n}>{title}</a></td></tr>",
+    ],
+)
+def test_an_item_that_links_to_its_article_is_not_named_after_its_day(row: str) -> None:
+    page = rows(row) if row.startswith("<p") else f"<table>{rows(row)}</table>"
+    found = entries(f"<main><h1>News</h1>{page}</main>")
+    assert [entry.title for entry in found] == TITLES
+    assert [entry.key for entry in found] == [f"https://site.example/a/{n}" for n in range(5)]
+
+
+def test_a_table_that_a_form_sorts_is_a_list() -> None:
+    row = "<tr><td><a href=/a/{n}>{title}</a></td><td>1{n} November 2026</td></tr>"
+    filler = "<p>Words about the town.</p>" * 40
+    found = entries(f"<main><h1>News</h1><form><input><table>{rows(row)}</table></form></main>{filler}")
+    assert [entry.title for entry in found] == TITLES
+
+
+def test_a_heading_over_pictures_of_recommendations_says_nothing_of_the_news_above() -> None:
+    news = "<dl>" + rows("<dt>1{n} November 2026</dt><dd><a href=/a/{n}>{title}</a></dd>") + "</dl>"
+    pictures = "".join(f"<a href=/s/{n}><img src=/s/{n}.png></a>" for n in range(4))
+    filler = "<div><p>Words about the town.</p></div>" * 40
+    box = f"<div><section>{news}</section><section><h2>Recommended</h2>{pictures}</section></div>"
+    assert [entry.title for entry in entries(f"<body>{box}{filler}</body>")] == TITLES
+
+
+def test_the_higher_of_two_headings_in_a_link_is_the_title() -> None:
+    row = "<article><a href=/a/{n}><h2>Lock {title}</h2><h3>{title} and some more about it</h3></a></article>"
+    assert [entry.title for entry in entries(f"<main>{rows(row)}</main>")] == [f"Lock {title}" for title in TITLES]
+
+
+def test_comments_below_a_text_are_no_list() -> None:
+    row = "<li><article><time datetime=2026-11-1{n}></time><p>{title}</p><a href='?reply={n}'>Reply</a></li>"
+    text = "<p>Leeks and eggs.</p>" * 30
+    page = f"<main><h1>A tart</h1>{text}<section id=comments><ol>{rows(row)}</ol></section></main>"
+    assert find(page, "https://site.example/tart/").reason is not None
+
+
+def test_a_page_that_is_called_notices_has_a_list_without_dates() -> None:
+    text = "<p>What anglers, boaters and all others must know.</p>"
+    row = "<h2><a href=/{name}>{name} rules for boats on rivers</a></h2>" + text
+    names = ("Abundance", "Brevity", "Calm", "Daring", "Ease", "Finesse")
+    page = "".join(f"<div>{row.format(name=name)}</div>" for name in names)
+    assert find(f"<main><h1>Boats</h1>{page}</main>", "https://site.example/").reason is not None
+    assert len(entries(f"<main><h1>Notices</h1>{page}</main>", "https://site.example/")) == 6
+
+
+def test_a_list_after_a_long_introduction_is_found() -> None:
+    words = (
+        "<p>This site is about the trams of a town that took up its rails in 1951, and has been sorry since.</p>" * 12
+    )
+    row = "<p><b>1{n} November 2026:</b> Added <a href=/a/{n}>{title}</a>.</p>"
+    assert [entry.title for entry in entries(f"<body><h1>Trams</h1>{words}{rows(row)}</body>")] == TITLES
+
+
+def test_places_with_telephones_are_no_list() -> None:
+    row = "<div><img src=/{n}.jpg><h3><a href=/shops/{n}>Long street {n}, Quay</a></h3><p>tel 22 555 011{n}</p></div>"
+    page = "".join(row.format(n=n) for n in range(7))
+    assert find(f"<main><h1>Shops</h1>{page}</main>", "https://site.example/shops").reason is not None
+
+
+def test_the_lines_of_preformatted_text_have_their_own_dates() -> None:
+    lines = "".join(f"2026-11-1{9 - n}  <a href=log/{n}.html>{title}</a>\n" for n, title in enumerate(TITLES))
+    pages = "".join(f"<a href={name}.txt>{name} me</a>  " for name in ("about", "meet", "write"))
+    found = entries(f"<pre>{pages}\n\n{lines}</pre>", "https://site.example/")
+    assert [entry.title for entry in found if entry.published] == TITLES
+    days = [datetime.fromtimestamp(entry.published / 1000, UTC).day for entry in found if entry.published]
+    assert days == [19, 18, 17, 16, 15]

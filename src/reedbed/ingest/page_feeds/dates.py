@@ -72,6 +72,8 @@ _DAY_AND_MONTH = re.compile(
 )
 """A day in large figures beside its month: `18 2026-11`."""
 _DAY_FIRST = re.compile(r"(?<![\d.,])(\d{1,2})([./-])\s?(\d{1,2})\2\s?(\d{4}|\d{2})(?!\d)")
+_YEAR_FIRST_LANGUAGES = frozenset(("ko", "ja", "zh", "hu"))
+"""Languages that write `26.11.17` for 17 November 2026."""
 _NAME = r"((?:[^\W\d_]|[\u0900-\u0963]){2,14})"
 _MONTH_DAY_CJK = re.compile(r"(?<!\d)(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
 _DAY_MONTH = re.compile(
@@ -224,6 +226,8 @@ class DateReader:
             return _found(int(year), int(month), int(day), line, 0)
         if match := _DAY_FIRST.search(line):
             first, mark, second = int(match[1]), match[2], int(match[3])
+            if mark == "." and len(match[4]) == 2 and self.language[:2] in _YEAR_FIRST_LANGUAGES:
+                return _found(2000 + first, second, int(match[4]), line, match.start())
             order = "dmy" if mark == "." or first > 12 else "mdy" if second > 12 else self.order
             if order is None:
                 return None

@@ -31,6 +31,9 @@ _MAX_CLIMB = 12
 _MAX_ORDINAL = 5
 _SECTIONS_FACTOR = 4.0
 
+_FIGURE = re.compile(r"\d+")
+_FIGURES_OF_DAY = 3
+"""A version with its date has more."""
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _VARIANT = re.compile(r"\d|--|^(?:is|has|js)-|odd|even|first|last|sticky|active")
 
@@ -61,8 +64,7 @@ def detect_lists(page: PageDocument, dates: DateReader) -> list[DetectedList]:
     for roots in section_roots(page, MIN_ITEMS):
         items = items_from(page, roots, dates)
         if entries := section_entries(page, dates, items):
-            # Sections that link to pages of their own are entries of those pages.
-            linked = any(_same_titles(entries, other.entries) for other in detected)
+            linked = any(_lead_elsewhere(roots, entries, other, dates) for other in detected)
             score = (1 if linked else _SECTIONS_FACTOR) * list_score(page, roots, items, entries, aside)
             detected.append(DetectedList(roots, tuple(items), tuple(entries), score, sections=True))
     lists = _without_repeats(_without_parts(page, detected))
@@ -71,9 +73,19 @@ def detect_lists(page: PageDocument, dates: DateReader) -> list[DetectedList]:
     return lists
 
 
-def _same_titles(entries: Sequence[PageEntry], others: Sequence[PageEntry]) -> bool:
+def _lead_elsewhere(roots: Sequence[int], entries: Sequence[PageEntry], other: DetectedList, dates: DateReader) -> bool:
+    """Whether the sections link to pages of their own: then they are entries of those pages."""
     titles = {entry.title for entry in entries}
-    return 2 * len(titles & {entry.title for entry in others}) > len(titles)
+    if 2 * len(titles & {one.title for one in other.entries}) > len(titles):
+        return True
+    days = most(dates.is_only_date(title) and len(_FIGURE.findall(title)) <= _FIGURES_OF_DAY for title in titles)
+    inside = {number for item in other.items for number in item.numbers}
+    return (
+        days
+        and other.score >= MIN_SCORE
+        and len(other.roots) <= 2 * len(roots)
+        and most(map(inside.__contains__, roots))
+    )
 
 
 def _with_leads(

@@ -14,7 +14,7 @@ from reedbed.ingest.page_feeds.dates import DateReader, day_order
 from reedbed.ingest.page_feeds.detection import MIN_SCORE, DetectedList, detect_lists
 from reedbed.ingest.page_feeds.document import PageDocument, read_document
 from reedbed.ingest.page_feeds.recipe import recipe_for
-from reedbed.ingest.page_feeds.scores import MIN_EVIDENCE, content_score, undated_evidence
+from reedbed.ingest.page_feeds.scores import MIN_EVIDENCE, content_score, most, undated_evidence
 from reedbed.ingest.page_feeds.sources import SourceReader, is_article, news_sitemap
 
 MAX_LISTS = 5
@@ -94,6 +94,8 @@ def _is_related(
         return True
     length = sum(len(page.text(start)) for start, _ in spans)
     dated = any(entry.published is not None for entry in one.entries)
+    if dated and most(page.parents[root] == block for root in one.roots):
+        return False  # the text is the introduction to the list
     return outside >= _MIN_TEXT and outside > length * (2 if dated else 1)
 
 

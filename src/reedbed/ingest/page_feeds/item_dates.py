@@ -27,6 +27,7 @@ _DATE_ATTRIBUTES = (
 )  # fmt: skip
 
 _MAX_SHORT = 18
+_MAX_AROUND = 80
 _TIME = re.compile(r"[\[(]?([01]?\d|2[0-3])[:.]([0-5]\d)(?: ?uhr)?[\])]?", re.IGNORECASE)
 _DAY = re.compile(r"[\[(]?(\d{1,2})([-./])(\d{1,2})\.?[\])]?(?:,?\s+\d{1,2}[:.]\d\d)?")
 _MIN_ENTRIES = 3
@@ -123,7 +124,7 @@ class ItemDates:
                 if found is not None and found.has_year:
                     return found
                 best = best or found
-        return best or next(filter(None, map(self._dates.written, self._text_after(item))), None)
+        return best or next(filter(None, map(self._dates.written, self._text_around(item))), None)
 
     def _date_texts(self, number: int, *, whole: bool) -> Iterable[str]:
         """Texts at this element: its own and those between its children, or all of it together."""
@@ -137,10 +138,20 @@ class ItemDates:
             if child.tail and len(child.tail) < 80 and any(map(may_be_date, child.tail)):
                 yield child.tail.strip()
 
-    def _text_after(self, item: Item) -> Iterable[str]:
-        """The text behind an item that is nothing but a link, as in the index of a directory."""
-        links = (self._page.elements[start] for start, _ in item.spans if self._page.tags[start] == "a")
-        return [link.tail.strip() for link in links if link.tail and len(link.tail) < 80]
+    def _text_around(self, item: Item) -> Iterable[str]:
+        """The text behind an item that is nothing but a link, as in the index of a directory.
+
+        In preformatted text it ends with the line, and the text before the link counts, too.
+        """
+        page = self._page
+        for start in (start for start, _ in item.spans if page.tags[start] == "a"):
+            link, above = page.elements[start], page.elements[page.parents[start]]
+            behind, previous = link.tail or "", link.getprevious()
+            if page.tags[page.parents[start]] == "pre":
+                before = (above.text if previous is None else previous.tail) or ""
+                yield from (behind.partition("\n")[0].strip(), before.rpartition("\n")[2].strip())
+            elif len(behind) < _MAX_AROUND:
+                yield behind.strip()
 
     # --- The dates of a list
 

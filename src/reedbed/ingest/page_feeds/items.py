@@ -15,7 +15,7 @@ from reedbed.ingest.page_feeds.dates import DateReader
 from reedbed.ingest.page_feeds.document import PageDocument, PageLink, common_shape, is_file, is_in_sentence, link_shape
 from reedbed.ingest.page_feeds.item_dates import Item, ItemDates
 from reedbed.ingest.page_feeds.media import MAX_TEASER, image_of, teaser_of
-from reedbed.ingest.page_feeds.regions import is_advertisement, undated_place
+from reedbed.ingest.page_feeds.regions import is_advertisement, undated_kind, undated_place
 from reedbed.ingest.page_feeds.titles import (
     ARCHIVE,
     HIDDEN_CLASS,
@@ -35,7 +35,8 @@ _IN_LIST = "/li/"
 _SENTENCE = 25
 """Characters of a line with a full stop that is no title."""
 _MIN_SHAPED = 7
-_NAMED_QUALITY = 0.45
+_NAMED_QUALITY = 0.55
+_HEADING_DEPTH = 5
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _CARD_PARTS = frozenset(("div", "p", "section", "article", "header", "ul", "time", *_HEADINGS))
 _SENTENCE_ENDS = (".", "…", "。", "！", "!", "؟", "۔")
@@ -110,6 +111,8 @@ class ItemReader:
         by_key = dict(zip(entries, starts, strict=True))
         parents = [self._page.parents[number] for number in starts]
         outside = undated_place(list(entries.values()), parents)
+        if not outside and all(self._page.tags[number] == "a" for number in starts):
+            outside = undated_kind(list(entries.values()))
         shape = common_shape([entry.url for entry in entries.values()], share=0.7)
         for above in (parents, [self._page.parents[number] for number in parents]) if shape and not outside else ():
             place, count = Counter(above).most_common(1)[0]
@@ -270,9 +273,19 @@ class ItemReader:
             bonus += 0.3
         if HIDDEN_CLASS.search(own):
             bonus -= 0.4
+        if page.tags[number] in _HEADINGS and self._is_subheading(number):
+            bonus -= 0.8
         if OTHER_CLASS.search(own) and not TITLE_CLASS.search(own):
             bonus -= 0.6
         return bonus
+
+    def _is_subheading(self, number: int) -> bool:
+        """Whether a higher heading stands above this one in the same link."""
+        page = self._page
+        outer = (page.ancestor(number, levels) for levels in range(1, _HEADING_DEPTH))
+        link = next((one for one in outer if one >= 0 and page.tags[one] == "a"), number)
+        above = (page.tags[one] for one in range(link, number))
+        return any(tag in _HEADINGS and tag < page.tags[number] for tag in above)
 
     def _lies_below(self, href: str) -> bool:
         """Whether the link leads to a page below this one."""

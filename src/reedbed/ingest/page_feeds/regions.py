@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from reedbed.domain.page_feeds import PageEntry
-from reedbed.ingest.page_feeds.document import PageDocument
+from reedbed.ingest.page_feeds.document import PageDocument, fits, link_pattern
 
 _ASIDE = re.compile(
     r"(?<![a-z])(?:nav|navigation|menu|megamenu|footer|foot|sidebar|aside|rail|related|popular|trending|breadcrumbs?|"
@@ -22,6 +22,7 @@ _CONTENT = re.compile(
     r"archive|blog|listing|grid|topics?|threads?|river|releases?)(?![a-z])",
     re.IGNORECASE,
 )
+_COMMENTS = re.compile(r"comments|respond|commentaires|kommentare|comentarios|comentários|commenti", re.IGNORECASE)
 _TABS = re.compile(r"(?<![a-z])tabs(?![a-z])", re.IGNORECASE)
 """Mostly a row of links. Some elements of this name hold the panels, too."""
 _PANEL_TAGS = frozenset(("time", "article", "table", "h2", "h3"))
@@ -43,6 +44,7 @@ _ASIDE_HEADING = re.compile(
     re.IGNORECASE,
 )
 _ASIDE_TAGS = frozenset(("nav", "footer", "aside", "select", "form"))
+_LISTED = frozenset(("article", "table", "time"))
 _ROLES = frozenset(("navigation", "contentinfo", "complementary", "menu", "menubar", "dialog", "search"))
 _WORD_SPLIT = re.compile(r"[\s_\-]+")
 _MIN_ARTICLES = 4
@@ -74,10 +76,14 @@ def aside_regions(page: PageDocument) -> list[bool]:
         if tag in ("html", "body", "main", "article", "a", "li"):
             continue
         name = f"{element.get('class') or ''} {element.get('id') or ''}"
-        if tag in ("nav", "footer") or element.get("role") in _ROLES or _MENU.search(name):
+        if _COMMENTS.fullmatch(element.get("id") or ""):
+            aside[number] = page.ends[number] - number < len(page.elements) * 0.7
+        elif tag in ("nav", "footer") or element.get("role") in _ROLES or _MENU.search(name):
             aside[number] = True
         elif _TABS.search(name) and _PANEL_TAGS.isdisjoint(page.tags[number : page.ends[number]]):
             aside[number] = not _CONTENT.search(name)
+        elif tag == "form" and not _LISTED.isdisjoint(page.tags[number : page.ends[number]]):
+            continue  # a list that the form sorts and filters
         elif tag in _ASIDE_TAGS or (len(name) > 2 and _ASIDE.search(name) and not _CONTENT.search(name)):
             # What holds most of the page is no side matter, whatever it is called.
             aside[number] = page.ends[number] - number < len(page.elements) * 0.7 and (
@@ -99,9 +105,9 @@ def _holds_most(page: PageDocument, number: int, articles: Sequence[int]) -> boo
 def _mark_below(aside: list[bool], page: PageDocument, heading: int, text: str) -> None:
     """Mark what the heading stands over: the box around it or, in a large one, what follows up to the next heading."""
     number, most = heading, len(page.elements) * 0.5
-    while page.parents[number] > 0 and len(page.text(page.parents[number])) <= len(text) + _HEAD_LINK:
-        number = page.parents[number]
     above = page.parents[number]
+    while above > 0 and _is_head(page, above, text):
+        number, above = above, page.parents[above]
     if above > 0 and page.ends[above] - above < most:
         aside[above : page.ends[above]] = [True] * (page.ends[above] - above)
         return
@@ -110,6 +116,11 @@ def _mark_below(aside: list[bool], page: PageDocument, heading: int, text: str) 
         end, following = page.ends[following], page.siblings_after(following)
     if end - number < most:
         aside[number:end] = [True] * (end - number)
+
+
+def _is_head(page: PageDocument, number: int, text: str) -> bool:
+    """Whether a box has only the heading and at most one link; linked pictures have no text, but are a list."""
+    return len(page.text(number)) <= len(text) + _HEAD_LINK and len(page.links_in(number, page.ends[number])) <= 1
 
 
 def _headings_from(tag: str) -> tuple[str, ...]:
@@ -138,6 +149,16 @@ def undated_place(entries: Sequence[PageEntry], parents: Sequence[int]) -> list[
     # The links of a menu have words where those of its entries have numbers.
     menu = all(map(_is_numbered, inside)) and not any(map(_is_numbered, outside))
     return [entry.key for entry in outside] if menu or directories[0].isdisjoint(directories[1]) else []
+
+
+def undated_kind(entries: Sequence[PageEntry]) -> list[str]:
+    """Keys of entries without a date whose addresses lack what those of the others share, for links side by side."""
+    dated = [entry.url for entry in entries if entry.published is not None]
+    pattern = link_pattern(dated)
+    named = any(step not in ("", "*") for step in pattern.removeprefix("//").split("/")[1:])
+    if not named or 2 * len(dated) <= len(entries):
+        return []
+    return [entry.key for entry in entries if entry.published is None and not fits(entry.url, pattern)]
 
 
 def _is_numbered(entry: PageEntry) -> bool:

@@ -15,11 +15,25 @@ from reedbed.ingest.page_feeds.titles import title_length, title_quality, withou
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _NUMBERED = re.compile(r"\d{3,}")
 MIN_EVIDENCE = 1.6
+_NEWS_EVIDENCE = 1.25
+_MAX_NAME = 40
+"""Characters of a heading; a longer one is that of a text."""
+_NEWS = re.compile(
+    r"(?<![^\W_])(?:news|updates?|notices?|announcements|blog|latest|trending|releases|press|aktuelles|neuigkeiten|"
+    r"meldungen|nachrichten|bekanntmachungen|actualit[ée]s?|nouvelles|annonces|noticias?|avisos|novedades|"
+    r"notizie|avvisi|novit[àa]|not[íi]cias|novidades|nieuws|nyheter|nyheder|uutiset|aktualno[śs]ci|"
+    r"komunikaty|novinky|haberler|duyurular|новости|объявления|أخبار|إعلانات)(?![^\W_])|お知らせ|新着|ニュース|公告|新闻|通知|소식|공지",
+    re.IGNORECASE,
+)
+"""What pages are called whose lists grow."""
 _DOUBTFUL = 0.1
 _BARE = -0.3
 _QUESTION_ENDS = ("?", "？", "؟")
 _NO_PAGES = ("mailto:", "tel:", "#")
 _FIGURE = re.compile(r"\d+")
+_PHONE = re.compile(
+    r"(?<!\w)(?:tel|phone|fon|tél|telefono?|тел|电话|電話|전화)[.:：]*\s*[+(]?\d{2,}[\d ()/-]{3,}", re.IGNORECASE
+)
 
 
 def list_score(
@@ -28,7 +42,8 @@ def list_score(
     count = len(entries)
     quality = sum(title_quality(entry.title) for entry in entries) / count
     quality *= min(1.0, 2 * len({without_size(entry.title) for entry in entries}) / count)
-    dated = sum(entry.published is not None for entry in entries) / count
+    same_day = _has_one_date(items, entries)
+    dated = 0.0 if same_day else sum(entry.published is not None for entry in entries) / count
     pictured = sum(entry.image is not None for entry in entries) / count
     teased = sum(bool(entry.teaser) for entry in entries) / count
     headed = _share_with_heading(page, roots)
@@ -38,9 +53,23 @@ def list_score(
     region = 0.12 if sum(aside[root] for root in roots) * 2 > len(roots) else 1.0
     score = size * (quality + 0.1 * (pictured + dated)) * fields * lost * region
     score *= _place_factor(page, roots, entries)
-    if not dated and undated_evidence(entries) + _figures(page, items, entries) < MIN_EVIDENCE:
-        score *= _DOUBTFUL
+    if not dated:
+        evidence = undated_evidence(entries) + _figures(page, items, entries) + _named_as_growing(page) + same_day
+        score *= _DOUBTFUL if evidence < MIN_EVIDENCE else 1.0
     return score
+
+
+def _has_one_date(items: Sequence[Item], entries: Sequence[PageEntry]) -> bool:
+    """Whether all that dates the items is one date above them, mostly that of the page."""
+    above = {item.inherited.time for item in items if item.inherited is not None}
+    return len(above) == 1 and {entry.published for entry in entries} == above
+
+
+def _named_as_growing(page: PageDocument) -> float:
+    """What the name of the page says for its undated lists: one of news, notices or updates grows."""
+    heading = next((page.text(number) for number, tag in enumerate(page.tags) if tag == "h1"), "")
+    step = urlsplit(page.url).path.rstrip("/").rpartition("/")[2]
+    return _NEWS_EVIDENCE if _NEWS.search(f"{heading if len(heading) <= _MAX_NAME else ''} {step}") else 0.0
 
 
 def undated_evidence(entries: Sequence[PageEntry]) -> float:
@@ -75,6 +104,8 @@ def _figures(page: PageDocument, items: Sequence[Item], entries: Sequence[PageEn
     found = [_FIGURE.findall(text.replace(entry.title, "")) for text, entry in zip(texts, entries, strict=False)]
     hrefs = [[page.attribute(number, "href") for number in item.numbers] for item in items]
     if most(any(href.startswith(_NO_PAGES) and len(href) > 1 for href in some) for some in hrefs):
+        return -2.0
+    if most(_PHONE.search(text) is not None for text in texts):
         return -2.0
     varied = len({tuple(figures) for figures in found if figures})
     return 1.0 if 2 * varied > len(items) else 0.0
