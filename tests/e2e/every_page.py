@@ -211,8 +211,8 @@ WIDE = """() => {
     if (!box.width || !box.height) continue;
     if ((box.right > innerWidth + 1 || box.left < -1) && !held(element)) found.push(`outside: ${name(element)}`);
     const { clientWidth, scrollWidth } = element;
-    if (element.matches("button, .btn, summary, th, legend, h1, h2, h3") && clientWidth > 1 && scrollWidth > clientWidth + 2
-        && getComputedStyle(element).display !== "inline" && !cut(element)) {
+    if (element.matches("button, .btn, summary, th, legend, h1, h2, h3") && clientWidth > 1
+        && scrollWidth > clientWidth + 2 && getComputedStyle(element).display !== "inline" && !cut(element)) {
       found.push(`cut: ${name(element)}`);
     }
   }
