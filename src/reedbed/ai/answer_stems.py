@@ -22,6 +22,13 @@ _TOKEN = re.compile(
     r"[^\W\d_]+(?:-?\d+(?:\.\d+)?[^\W\d_]*)+|\d[\d.,\u202f\u00a0]*\d[^\W\d_]*|\d[^\W\d_]*"
     r"|[^\W\d_]+(?:['’-][^\W\d_]+)*"
 )
+_PARTICLES = (
+    "ab|an|auf|aus|bei|ein|fest|frei|herunter|heraus|her|hin|los|mit|nach|nieder|statt|teil|unter|vor|weg|zuruck"
+    "|zusammen|zu"
+)
+_PARTED_VERB = re.compile(rf"({_PARTICLES})(ge\w{{4,}})")
+_OF_VERB = re.compile(rf"(?:(?:{_PARTICLES})(?:ge)?|ge)(\w{{4,}})")
+"""The stem of a German participle or of a verb with a particle."""
 _DIGITS = re.compile(r"\d[\d.,\u202f\u00a0]*\d|\d")
 _CAPITALS = re.compile(r"\b[A-ZÀ-Ý][a-zß-ÿ]+(?: (?:of |the )?[A-ZÀ-Ý][a-zß-ÿ]+){1,4}\b")
 _SUFFIX = re.compile(
@@ -55,7 +62,7 @@ def stem(word: str) -> str:
 def _verb_of(form: str) -> str:
     """The verb of an irregular form, also of a participle with an ending, or with a particle: `festgenommen`."""
     verbs = _verbs()
-    if (parted := words_of.PARTED_VERB.match(form)) is not None and (verb := _verb_of(parted[2])) != parted[2]:
+    if (parted := _PARTED_VERB.match(form)) is not None and (verb := _verb_of(parted[2])) != parted[2]:
         return f"{parted[1]}{verb}"
     endings = ("", "s", "e", "es", "en", "er", "em")
     found = (verbs.get(form.removesuffix(ending)) for ending in endings if form.endswith(ending))
@@ -131,7 +138,7 @@ class StemSet:
             return BEGINNING
         if len(wanted) >= _END and wanted[-_END:] in self.ends and self._has_end(wanted):
             return END
-        verb = words_of.OF_VERB.fullmatch(wanted)
+        verb = _OF_VERB.fullmatch(wanted)
         return 0.0 if verb is None else min(BEGINNING, self.has(verb[1]))
 
     def _has_end(self, wanted: str) -> bool:

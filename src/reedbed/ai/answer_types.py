@@ -13,6 +13,26 @@ from reedbed.domain.text import index_text, is_cjk, query_tokens
 SEARCHED = 4
 """A shorter stem is searched for as the word that it comes from."""
 
+_SEPARATED = re.compile(
+    r"\b(?:ab|an|auf|aus|bei|ein|frei|her|hin|los|mit|nach|nieder|statt|teil|fest|heraus|vor|weg|zu|zurück"
+    r"|zusammen)\W*$"
+)
+"""The end of a German question whose verb is parted: "gab ... auf"."""
+_LIGHT_VERBS = frozenset(("be", "become", "come", "get", "go", "happen", "keep", "make", "take"))
+"""Verbs that an answer need not say: "Where did the probe come down?"."""
+_GERMAN_QUESTION = re.compile(
+    r"\b(?:wer|wem|wen|was|wann|warum|wieso|weshalb|wie|wo|wohin|welche[rsnm]?|der|die|das|den|dem|des|ist"
+    r"|wird|und|gab|gibt|wieviele?|werden|wurden?|wo(?:ran|rum|mit|von|für|durch|gegen)|hat|haben|sind|im"
+    r"|am|beim|zum|zur)\b",
+    re.IGNORECASE,
+)
+# Before a common noun in German, where all nouns are capitalised.
+_GERMAN_ARTICLES = re.compile(
+    r"(?:der|die|das|den|dem|des|ein|eine[rmns]?|im|am|beim|zum|zur|vom|ins|ans|viele?|welche[rsnm]?"
+    r"|kein\w*|sein\w*|ihr\w*|\w{3,}(?:en|er|es|em|e))\Z",
+    re.IGNORECASE,
+)
+
 
 @record
 class Inquiry:
@@ -37,7 +57,7 @@ def inquire(question: str) -> Inquiry:
     terms: dict[str, str] = {}
     focus: set[str] = set()
     names: set[str] = set()
-    is_german = words_of.GERMAN_QUESTION.search(question) is not None and not _is_english(question)
+    is_german = _GERMAN_QUESTION.search(question) is not None and not _is_english(question)
     before, is_capital_before = "", False
     for place, (raw, words) in enumerate(_words_asked(question)):
         is_number, is_capital = raw[:1].isdigit(), place > 0 and raw[:1].isupper()
@@ -99,7 +119,7 @@ def _words_asked(question: str) -> Iterator[tuple[str, list[str]]]:
 def _predicate(question: str, stems: Collection[str], *, is_german: bool) -> str | None:
     """The word that relates the answer to the subject: "built", "verletzt", or "governor" after "who is the"."""
     opening = words_of.ASKING.match(question)
-    if opening is None or (is_german and words_of.SEPARATED.search(question)):
+    if opening is None or (is_german and _SEPARATED.search(question)):
         return None
     words = re.findall(r"[^\W_](?:[\w.,’'-]*[^\W_])?", question[opening.end() :])
     marked = [next((one for one in map(stem, index_text(word).split()) if one in stems), None) for word in words]
@@ -110,7 +130,7 @@ def _predicate(question: str, stems: Collection[str], *, is_german: bool) -> str
     )
     if is_inverted and _is_english(question):
         # The verb stands after the subject: "When was the dam built?", "Why did the minister of trade resign?"
-        if not words_of.LIGHT_VERBS.isdisjoint(words):
+        if not _LIGHT_VERBS.isdisjoint(words):
             return None
         free = [
             place for place, one in enumerate(marked) if one and words[place - 1].lower() not in words_of.BEFORE_NOUNS
@@ -291,7 +311,7 @@ def _is_english(question: str) -> bool:
 
 
 def _is_noun(before: str) -> bool:
-    return words_of.GERMAN_ARTICLES.match(before) is not None
+    return _GERMAN_ARTICLES.match(before) is not None
 
 
 @cache

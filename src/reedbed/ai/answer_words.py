@@ -259,18 +259,6 @@ ASKS_CIRCUMSTANCE = _any_case(
 )
 _INVERTING_TEXT = "did does do will would can could should must"
 INVERTING = frozenset(_INVERTING_TEXT.split())
-_PARTICLES = (
-    "ab|an|auf|aus|bei|ein|fest|frei|herunter|heraus|her|hin|los|mit|nach|nieder|statt|teil|unter|vor|weg|zuruck"
-    "|zusammen|zu"
-)
-PARTED_VERB = re.compile(rf"({_PARTICLES})(ge\w{{4,}})")
-OF_VERB = re.compile(rf"(?:(?:{_PARTICLES})(?:ge)?|ge)(\w{{4,}})")
-"""The stem of a German participle or of a verb with a particle."""
-SEPARATED = re.compile(
-    r"\b(?:ab|an|auf|aus|bei|ein|frei|her|hin|los|mit|nach|nieder|statt|teil|fest|heraus|vor|weg|zu|zurück"
-    r"|zusammen)\W*$"
-)
-"""The end of a German question whose verb is parted: "gab ... auf"."""
 _AUXILIARIES_TEXT = """
 is are was were be been being do does did has have had will would can could should may might must going
 ist sind war waren wird werden wurde wurden worden hat haben hatte hatten soll sollen kann können muss müssen mussten
@@ -280,8 +268,6 @@ est-il est-elle sont-ils sont-elles sera-t-il sera-t-elle
 es son fue fueron era eran ha han había será serán va van puede están está sido se
 """
 AUXILIARIES = frozenset(_AUXILIARIES_TEXT.split())
-LIGHT_VERBS = frozenset(("be", "become", "come", "get", "go", "happen", "keep", "make", "take"))
-"""Verbs that an answer need not say: "Where did the probe come down?"."""
 _BEFORE_NOUNS_TEXT = "the a an of in at on for from to by with that this their its his her after before during and"
 BEFORE_NOUNS = frozenset(_BEFORE_NOUNS_TEXT.split())
 COUNTED = _any_case(
@@ -502,19 +488,6 @@ begin begins began start starts started beginnen beginnt begann startet commence
 comienza
 """
 BEGINNINGS = frozenset(_BEGINNINGS_TEXT.split())
-GERMAN_QUESTION = re.compile(
-    r"\b(?:wer|wem|wen|was|wann|warum|wieso|weshalb|wie|wo|wohin|welche[rsnm]?|der|die|das|den|dem|des|ist"
-    r"|wird|und|gab|gibt|wieviele?|werden|wurden?|wo(?:ran|rum|mit|von|für|durch|gegen)|hat|haben|sind|im"
-    r"|am|beim|zum|zur)\b",
-    re.IGNORECASE,
-)
-# Before a common noun in German, where all nouns are capitalised.
-GERMAN_ARTICLES = re.compile(
-    r"(?:der|die|das|den|dem|des|ein|eine[rmns]?|im|am|beim|zum|zur|vom|ins|ans|viele?|welche[rsnm]?"
-    r"|kein\w*|sein\w*|ihr\w*|\w{3,}(?:en|er|es|em|e))\Z",
-    re.IGNORECASE,
-)
-
 _QUESTION_WORDS_TEXT = """
 who whom whose what which when where why how please explain describe summarise summarize summary latest recently
 wer wem wen wessen was wann warum wieso weshalb wie wo wohin woher welche welcher welches welchen welchem gestern
