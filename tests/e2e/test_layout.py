@@ -163,7 +163,7 @@ def test_on_a_phone_rows_are_swiped_and_the_list_is_pulled(walk: Walk) -> None:
     expect(page.locator(f"#{row_id}[data-unread]")).to_have_count(0 if was_unread else 1)
     _drag(page, f"#{row_id}", -120, 4)()
     assert violations(page) == []
-    page.locator(".swipe-acts [data-go=later]").tap()
+    _tap(page, ".swipe-acts [data-go=later]")
     expect(page.locator(f"#{row_id}[data-later]")).to_be_visible()
     page.keyboard.press("z")
     expect(page.locator(f"#{row_id}[data-later]")).to_have_count(0)
@@ -196,6 +196,15 @@ def _drag(page: Page, selector: str, across: float, down: float) -> Callable[[],
         page.wait_for_timeout(400)  # Chromium takes an earlier touch for the end of the fling
 
     return let_go
+
+
+def _tap(page: Page, selector: str) -> None:
+    """Tap what goes away then. On a busy machine Chromium takes the first tap for the end of the fling before it."""
+    button = page.locator(selector)
+    button.tap()
+    page.wait_for_timeout(400)
+    if button.count():
+        button.tap()
 
 
 def test_j_goes_on_from_where_one_scrolled(walk: Walk) -> None:
