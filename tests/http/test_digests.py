@@ -102,7 +102,7 @@ async def test_a_digest_has_a_page_with_its_sources(by_cookie: SignIn, desk: Des
     assert "<html" not in part and f'href="/entry/{entry}"' in part
     shown = (await page.get(address)).text
     mark = LexborHTMLParser(shown).css_first(".marks-line a").attributes
-    assert mark["href"] == f"/entry/{entry}" and (mark["aria-label"] or "").endswith(": A <b>bold</b> bridge")
+    assert mark["href"] == f"/entry/{entry}" and (mark["aria-label"] or "").endswith(" – A <b>bold</b> bridge")
     assert "A &lt;b&gt;bold&lt;/b&gt; bridge" in shown and "Nothing left this machine" in shown
     assert 'role="region" aria-label="Digests"' in shown
     fields = LexborHTMLParser(shown).css("form[action='/mark-read'] input")
