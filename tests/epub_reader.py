@@ -16,6 +16,7 @@ from zipfile import ZIP_STORED, ZipFile
 from lxml import etree
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
+MATHML = "{http://www.w3.org/1998/Math/MathML}"
 OPF = "{http://www.idpf.org/2007/opf}"
 DC = "{http://purl.org/dc/elements/1.1/}"
 NCX = "{http://www.daisy.org/z3986/2005/ncx/}"
@@ -27,7 +28,8 @@ MAGIC = {"image/jpeg": b"\xff\xd8\xff", "image/png": b"\x89PNG\r\n\x1a\n", "imag
 PHRASING_NAMES = (
     "a abbr b bdi bdo br cite code del dfn em i img ins kbd mark q ruby s samp small span strong sub sup time u var wbr"
 )
-PHRASING = frozenset(PHRASING_NAMES.split(" "))
+MATH = f"{MATHML}math"
+PHRASING = frozenset((*PHRASING_NAMES.split(" "), MATH))
 BLOCK_NAMES = "blockquote div dl figure h1 h2 h3 h4 h5 h6 hr nav ol p pre table ul"
 BLOCKS = frozenset(BLOCK_NAMES.split(" "))
 FLOW = PHRASING | BLOCKS
@@ -197,11 +199,13 @@ class _Reading:
         assert (page.findtext(f"{XHTML}head/{XHTML}title") or "").strip(), name
         ids: set[str] = set()
         for element in page.iter():
-            assert isinstance(element.tag, str) and element.tag.startswith(XHTML), f"{name}: {element.tag}"
+            assert isinstance(element.tag, str) and element.tag.startswith((XHTML, MATHML)), f"{name}: {element.tag}"
             id_ = element.get("id")
             if id_ is not None:
                 assert NAME.match(id_) and id_ not in ids, f"{name}: {id_}"
                 ids.add(id_)
+        properties = next(found for file, _, found in self.items.values() if file == name)
+        assert ("mathml" in properties.split()) == (page.find(f".//{MATH}") is not None), name
         body = page[1]
         _check_children(name, body, inside=())
         self.pages[self._relative(name)], self.ids[name] = page, ids
@@ -287,6 +291,9 @@ def _check_png(data: bytes) -> None:
 def _check_children(file: str, element: etree._Element, inside: tuple[str, ...]) -> None:
     name = str(element.tag).removeprefix(XHTML)
     where = f"{file}: {'>'.join((*inside, name))}"
+    if name == MATH:
+        assert all(str(part.tag).startswith(MATHML) and part.get("href") is None for part in element.iter()), where
+        return
     for attribute in element.attrib:
         assert attribute in COMMON | ATTRIBUTES.get(name, set()), f"{where} {attribute}"
     _check_attributes(where, name, element)

@@ -40,7 +40,8 @@ LOOK = r"""
   const kinds = ["mouseover", "mouseenter", "pointerenter", "focus", "focusin", "animationstart",
     "transitionend", "load", "error", "toggle", "wheel", "scroll", "copy"];
   const forbidden = ["script", "style", "iframe", "object", "embed", "form", "base", "meta", "link",
-    "svg", "math", "input", "button", "template"];
+    "svg", "input", "button", "template", "annotation", "annotation-xml", "maction", "mglyph", "malignmark",
+    "math [href]", "math [id]"];
   const addressed = ["href", "src", "action", "formaction", "poster", "data-original"];
   const evil = /^[\s\u0000-\u0020]*(javascript|vbscript|data:(?!image\/(png|jpe?g|gif|webp|avif)))/i;
   const article = document.querySelector("#article") || document.body;
@@ -50,7 +51,9 @@ LOOK = r"""
   return {
     hurt,
     torn: document.querySelector("#prose") === null || document.querySelector(".read-end") === null,
-    bad: [...article.querySelectorAll(`#prose :is(${forbidden})`)].map(one => one.outerHTML.slice(0, 200)),
+    bad: [...article.querySelectorAll(`#prose :is(${forbidden})`),
+      ...[...article.querySelectorAll("#prose math *")].filter(one => !one.namespaceURI.endsWith("/MathML"))]
+      .map(one => one.outerHTML.slice(0, 200)),
     handlers: looked.flatMap(one => one.getAttributeNames()).filter(name => /^on/i.test(name)),
     addresses: looked.flatMap(one => addressed.map(name => one.getAttribute(name)))
       .filter(value => value && evil.test(value)),

@@ -53,6 +53,13 @@ def test_a_block_has_markers_for_tags_and_one_for_what_is_not_translated() -> No
     assert not any("cotton rots" in text or "12 : 30" in text for text in texts)
 
 
+def test_a_formula_is_not_translated() -> None:
+    formula = '<math display="block"><mi>x</mi><mtext>if</mtext></math>'
+    (block,) = cut_blocks(f"<p>So {formula} holds</p>").blocks
+    assert block.text == "So ⟦1⟧ holds"
+    assert block.markup("Also gilt ⟦1⟧") == f"Also gilt {formula}"
+
+
 def test_every_word_can_change_while_links_images_and_code_stay() -> None:
     markup = cut_blocks(_clean())
     changed = put_together(markup, lambda block: block.markup(translated(block.text, "de")))

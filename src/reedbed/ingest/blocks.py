@@ -12,12 +12,13 @@ from html import unescape
 from reedbed.domain.records import record
 from reedbed.domain.translations import MARKER, block_key
 
-_TAG = re.compile(r"<(/?)([a-z0-9]+)([^>]*)>")
+# A formula is one tag.
+_TAG = re.compile(r"<(/?)([a-z0-9]+)((?<=<math)(?: [^>]*)?>.*?</math|[^>]*)>", re.DOTALL)
 _PAIRED = frozenset(
     "a abbr b bdi bdo cite del dfn em i ins mark q s small span strong sub sup time u".split()  # noqa: SIM905
 )
-_ATOMIC = frozenset("audio code img kbd picture ruby samp var video wbr".split())  # noqa: SIM905
-_VOID = frozenset("br col hr img source wbr".split())  # noqa: SIM905
+_ATOMIC = frozenset("audio code img kbd math picture ruby samp var video wbr".split())  # noqa: SIM905
+_VOID = frozenset("br col hr img math source wbr".split())  # noqa: SIM905
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _LETTER = re.compile(r"[^\W\d_]")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")

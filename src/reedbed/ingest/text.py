@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from reedbed.domain.images import title_text
 from reedbed.ingest.sanitize.cleaner import bounded
-from reedbed.ingest.sanitize.rules import absolute_web_url
+from reedbed.ingest.sanitize.rules import FORMULA_ELEMENTS, absolute_web_url
 
 # --- Text and previews
 
@@ -33,10 +33,10 @@ _BLOCKS = (
     "blockquote", "br", "dd", "div", "dl", "dt", "figcaption", "figure", "h1", "h2", "h3", "h4", "h5", "h6",
     "hr", "li", "ol", "p", "pre", "table", "td", "th", "tr", "ul",
 )  # fmt: skip
+# The numbers of a fraction are no number together.
+_GAPS = ((_INLINE, ""), (_BLOCKS, "\n"), (FORMULA_ELEMENTS, " "))
 # Replacement for each tag. Only common blocks are listed; unknown tags also become a line break.
-_TAG_REPLACEMENTS = {
-    f"{slash}{name}": gap for names, gap in ((_INLINE, ""), (_BLOCKS, "\n")) for name in names for slash in ("", "/")
-}
+_TAG_REPLACEMENTS = {f"{slash}{name}": gap for names, gap in _GAPS for name in names for slash in ("", "/")}
 _IMAGE = re.compile(r"<img([^>]*)>")
 _SOURCE = re.compile(r' (?:data-http-)?src="(https?:[^"]*)"')
 _SMALL_SIDE = re.compile(r' (?:width|height)="[0-9]{1,2}"')
@@ -64,7 +64,7 @@ _IRREGULAR_SPACE = (
     *"\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000",
     *map(chr, range(0x2000, 0x200B)),
 )
-_HIDDEN_ELEMENTS = "script,style,template,noscript,svg,math,head,title,textarea,iframe,object"
+_HIDDEN_ELEMENTS = "script,style,template,noscript,svg,annotation,annotation-xml,head,title,textarea,iframe,object"
 
 
 class ContentDigest(NamedTuple):

@@ -85,7 +85,7 @@ def test_the_page_around_the_article_goes() -> None:
     found = article(PAGE)
     for foreign in ("Home", "Copyright", "Share this", "alert"):
         assert foreign not in found.text
-        assert foreign not in found.content_html
+        assert foreign not in found.content_html_html
 
 
 HERONS = "".join(
@@ -156,7 +156,7 @@ def test_a_language_nobody_declares_is_heard() -> None:
 
 def test_selectors_say_what_the_article_is() -> None:
     found = article(PAGE, keep="figure, footer", drop="figcaption")
-    assert "reeds.jpg" in found.content_html
+    assert "reeds.jpg" in found.content_html_html
     assert "Copyright" in found.text
     assert "Reeds at dawn" not in found.text
 
@@ -241,3 +241,12 @@ def test_a_hostile_page_is_read_in_bounded_time(bomb: str) -> None:
     started = time.process_time()
     extract_article(bomb + f"<p>{SENTENCE * 5}</p>", URL)
     assert time.process_time() - started < 5
+
+
+def test_formulas_of_a_page_stay_in_its_article() -> None:
+    formula = '<math display="block"><mfrac><mi>h</mi><mn>2</mn></mfrac><mspace width="1em"></mspace></math>'
+    written = formula.replace("></mspace>", "/>").replace("</math>", "<annotation>h/2</annotation></math>")
+    found = article(PAGE.replace("<h2>Code</h2>", f"<p>Half is {written} of it.</p>{written}<h2>Code</h2>"))
+    assert f"Half is {formula} of it." in found.content_html
+    assert found.content_html.count(formula) == 2
+    assert "h/2" not in found.content_html

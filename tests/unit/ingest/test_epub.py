@@ -11,7 +11,7 @@ from reedbed.ingest.epub.pictures import MAX_SIDE, convert, convert_safely, draw
 from reedbed.ingest.epub.writer import EpubChapter, EpubMetadata, EpubWriter
 from reedbed.ingest.epub.xhtml import safe_href, with_pictures, xhtml_body
 from reedbed.ingest.sanitize.cleaner import clean_html
-from tests.epub_reader import EpubBook, read_epub
+from tests.epub_reader import MATH, MATHML, EpubBook, read_epub
 
 UGLY = {
     "unclosed": "<p>One<p>Two<b>bold<i>both</b>rest<ul><li>a<li>b",
@@ -84,6 +84,13 @@ def test_ugly_markup_becomes_a_strict_book(*, cleaned: bool) -> None:
     assert book.text("chinese") == "第一章 開始。 標題" or book.text("chinese") == "第一章 開始。標題"
     assert "alert" not in book.text("active") and "safe" in book.text("active")
     assert "after" in book.text("drawings") and "between" in book.text("tables")
+
+
+def test_a_formula_stays_a_formula_and_the_book_says_that_it_has_one() -> None:
+    html = clean_html("<p>As <math display='block'><mi>x</mi><mspace width='1em'/><mn>2</mn></math></p>", None)
+    book = _book([_chapter("Formula", html), _chapter("Words", "<p>None</p>", 2)])
+    (formula,) = book.pages[dict(book.contents)["Formula"]].iter(MATH)
+    assert [part.tag.removeprefix(MATHML) for part in formula] == ["mi", "mspace", "mn"]
 
 
 def test_random_markup_becomes_a_strict_book() -> None:

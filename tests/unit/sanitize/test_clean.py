@@ -130,10 +130,65 @@ def test_tables_survive_whole() -> None:
         "<figure><p>x</p><figcaption>Caption</figcaption></figure>",
         "<ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp></ruby>",
         '<p><time datetime="2026-01-02T03:04:05Z">Friday</time></p><hr>',
+        '<p>As <math display="block"><mfrac linethickness="0"><mi>n</mi><mn>2</mn></mfrac></math> says</p>',
+        "<math><mmultiscripts><mi>x</mi><mrow></mrow><mn>1</mn><mprescripts></mprescripts><mn>2</mn></mmultiscripts></math>",
+        '<math><mtable><mtr><mtd columnspan="2"><mo stretchy="false">(</mo></mtd></mtr></mtable></math>',
     ],
 )  # fmt: skip
 def test_what_articles_need_is_kept(markup: str) -> None:
     assert clean(markup) == markup
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        (
+            '<math xmlns="http://www.w3.org/1998/Math/MathML" alttext="x"><semantics><msup><mi href="/x">x</mi><mrow/>'
+            '</msup><annotation encoding="application/x-tex">x^{}</annotation></semantics></math>',
+            "<math><mrow><msup><mi>x</mi><mrow></mrow></msup></mrow></math>",
+        ),
+        (
+            '<math><mfenced open="["><mi>a</mi><mi>b</mi></mfenced></math>',
+            "<math><mrow><mo>[</mo><mrow><mi>a</mi><mo>,</mo><mi>b</mi></mrow><mo>)</mo></mrow></math>",
+        ),
+        ("<mml:math><mml:mn>1</mml:mn><mml:mo>&lt;</mml:mo></mml:math>", "<math><mn>1</mn><mo>&lt;</mo></math>"),
+        (
+            "<math><mtext>if <b>so</b></mtext><p>y</p>z</math>",
+            "<math><mtext>if so</mtext><mtext>y</mtext><mtext>z</mtext></math>",
+        ),
+        ('<math><mspace width="1em"/><mspace width="99em"/>x</math>',
+         '<math><mspace width="1em"></mspace><mspace></mspace><mtext>x</mtext></math>'),
+        ('<math alttext="a &lt; b"><mglyph src="/x.png"/></math>', "a &lt; b"),
+        ("<p><math><mi>x</p><p>y</p>", "<p><math><mi>x</mi></math></p><p>y</p>"),
+        ("<!-- <math> --><p>x</p>", "<p>x</p>"),
+        (
+            '<span class="katex"><span class="katex-mathml"><math><mi>x</mi></math></span>'
+            '<span class="katex-html" aria-hidden="true"><span>x</span>x</span></span> after',
+            "<math><mi>x</mi></math> after",
+        ),
+        (
+            '<math><mi>x</mi></math><img src="https://e.example/x.png" class="mwe-math-fallback-image-inline">',
+            "<math><mi>x</mi></math>",
+        ),
+    ],
+)  # fmt: skip
+def test_a_formula_is_written_in_the_part_of_mathml_that_is_safe(formula: str, expected: str) -> None:
+    assert clean(formula) == expected
+    assert clean(f"</x>{formula}") == expected
+
+
+def test_many_formulas_in_a_long_article_all_stay() -> None:
+    long = "<p>" + "<math><mi>x</mi><mspace/></math> " * 3_000 + "</p><p>end</p>"
+    assert clean(long).count("<math>") == 3_000
+    assert clean(long).endswith("<p>end</p>")
+
+
+def test_boxes_of_task_lists_say_what_is_done() -> None:
+    tasks = (
+        '<ul><li class="task-list-item"><input type="checkbox" disabled checked> done</li>'
+        "<li><p><label><input type=checkbox>open</label></p></li></ul><form><input type=checkbox>News, please</form>"
+    )
+    assert clean(tasks) == "<ul><li>☑ done</li><li><p>☐ open</p></li></ul>News, please"
 
 
 def test_spans_ids_classes_and_styles_go() -> None:

@@ -37,6 +37,12 @@ def test_a_text_is_its_words_with_a_blank_between(text: str) -> None:
     assert digest_content(text).text == "\n".join(lines)
 
 
+def test_the_parts_of_a_formula_stay_apart_on_one_line() -> None:
+    half = "<p>It is <math><mfrac><mn>1</mn><mn>2</mn></mfrac></math> of it</p>"
+    assert digest_content(half).text == "It is 1 2 of it"
+    assert plain_text("Spin <math><mn>2</mn><annotation>2</annotation></math>") == "Spin 2"
+
+
 def test_text_that_looks_like_markup_stays_text() -> None:
     assert digest_content(clean_html("<p>&lt;img src=x&gt;</p>", None)).text == "<img src=x>"
 

@@ -28,9 +28,20 @@ _IGNORED = frozenset(
     )
 )  # fmt: skip
 # Never part of an article, and often most of a page: removed first.
-_REMOVED_FIRST = ("script", "style", "template", "svg", "math", "link", "meta", "select", "canvas")
+_REMOVED_FIRST = (
+    "script",
+    "style",
+    "template",
+    "svg",
+    "annotation",
+    "annotation-xml",
+    "link",
+    "meta",
+    "select",
+    "canvas",
+)
 _NOT_CONTAINERS = frozenset(("p", "pre", "table", "tbody", "ul", "ol", "dl", "blockquote", "figure"))
-_ALWAYS_KEPT = frozenset(("br", "hr", "img", "picture", "figure", "source", "pre", "video", "audio", "iframe"))
+_ALWAYS_KEPT = frozenset(("br", "hr", "img", "picture", "figure", "source", "pre", "video", "audio", "iframe", "math"))
 _MEDIA = frozenset(("img", "picture", "video", "audio", "figure", "pre", "table", "iframe", "object", "embed"))
 _INLINE = frozenset(
     (

@@ -107,7 +107,8 @@ class EpubWriter:
     def add_chapter(self, chapter: EpubChapter, *, first: bool = False) -> str:
         """Its file. With `first`, it stands before the others."""
         number = len(self._parts.chapters) + 1
-        item = _EpubItem(f"chapter-{number}", chapter_file(number), "application/xhtml+xml")
+        properties = "mathml" if "<math " in chapter.body else ""
+        item = _EpubItem(f"chapter-{number}", chapter_file(number), "application/xhtml+xml", properties)
         self._add(item, _page(chapter))
         place = 0 if first else len(self._parts.chapters)
         self._parts.chapters.insert(place, (item, " ".join(writable(chapter.title).split())))

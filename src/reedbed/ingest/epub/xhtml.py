@@ -11,6 +11,7 @@ from html import escape, unescape
 
 from reedbed.domain.records import record
 from reedbed.domain.text import writable
+from reedbed.ingest.sanitize.rules import ELEMENTS, FORMULA_ELEMENTS, FORMULA_TOKENS
 
 
 @dataclass(slots=True)
@@ -58,7 +59,7 @@ def with_pictures(body: XhtmlBody, files: Mapping[str, str]) -> str:
 # --- Reading
 
 _VOID = frozenset(("br", "hr", "img", "wbr", "col", "source"))
-_DROPPED = re.compile(r"<(script|style|svg|math|template|iframe|object)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_DROPPED = re.compile(r"<(script|style|svg|template|iframe|object)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _TOKEN = re.compile(
     r"<!--.*?(?:-->|\Z)|<[!?][^>]*>?"
     r"|<(?P<close>/?)(?P<name>[a-zA-Z][a-zA-Z0-9]*)(?P<rest>(?:[^>\"']|\"[^\"]*\"|'[^']*')*)>"
@@ -170,6 +171,9 @@ class _Fitting:
         if name == "img":
             yield self._picture(element)
             return
+        if name == "math":
+            yield _formula(element)
+            return
         if name in ("audio", "video"):
             yield self._medium(element, inside)
             return
@@ -275,6 +279,22 @@ def _keep_known_anchors(children: "Iterable[XhtmlElement | str]", ids: set[str])
 
 
 # --- The shape of elements that allow only certain children
+
+
+_MATHML = "http://www.w3.org/1998/Math/MathML"
+
+
+def _formula(element: XhtmlElement) -> XhtmlElement:
+    allowed = ELEMENTS[element.name].attributes
+    fitted = XhtmlElement(element.name, {"xmlns": _MATHML} if element.name == "math" else {})
+    fitted.attributes |= {name: value for name, value in element.attributes.items() if name in allowed}
+    inside = FORMULA_ELEMENTS - {"math"} if element.name not in FORMULA_TOKENS else frozenset[str]()
+    fitted.children = [
+        child if isinstance(child, str) else _formula(child)
+        for child in element.children
+        if (not child.strip() or not inside if isinstance(child, str) else child.name in inside)
+    ]
+    return fitted
 
 
 def _shaped(element: XhtmlElement) -> "Iterator[XhtmlElement | str]":

@@ -10,6 +10,7 @@ from collections import Counter
 
 import nh3
 
+from reedbed.ingest.sanitize.formulas import boxes_to_text, rewrite_formulas
 from reedbed.ingest.sanitize.media import (
     LAZY_ATTRIBUTES,
     MAX_ATTRIBUTES,
@@ -21,7 +22,7 @@ from reedbed.ingest.sanitize.media import (
     unwrap_noscript,
     write_tag,
 )
-from reedbed.ingest.sanitize.rules import DROPPED_WITH_CONTENT, ELEMENTS, Page
+from reedbed.ingest.sanitize.rules import DROPPED_WITH_CONTENT, ELEMENTS, FORMULA_ELEMENTS, Page
 from reedbed.ingest.sanitize.serializer import write_clean
 
 # --- Size and nesting limits
@@ -148,12 +149,17 @@ def _nh3_cleaner(tags: set[str]) -> nh3.Cleaner:
 
 
 # The serializer removes spans without attributes, which can leave a heading inside a heading; the later
-# passes then remove all spans.
-_PARSERS = (_nh3_cleaner(set(ELEMENTS)), *[_nh3_cleaner(set(ELEMENTS) - {"span"})] * 4)
+# passes then remove all spans, and the last ones what is left of broken formulas.
+_PARSERS = (
+    _nh3_cleaner(set(ELEMENTS)),
+    *[_nh3_cleaner(set(ELEMENTS) - {"span"})] * 2,
+    *[_nh3_cleaner(set(ELEMENTS) - {"span"} - FORMULA_ELEMENTS)] * 3,
+)
 _TEXT_PARSER = _nh3_cleaner(set())
 
-_NOSCRIPT_OR_EMBED = re.compile(
-    r"<(?=[nieoaNIEOA])(?:noscript|iframe|embed|object|amp-youtube)",  # the first letter decides quickly
+_TO_PREPARE = re.compile(
+    # The first letter decides quickly.
+    r"<(?=[nieoamNIEOAM])(?:noscript|iframe|embed|object|amp-youtube|input|(?:m|mml|math):math|math)",
     re.IGNORECASE,
 )
 _LINE_FEEDS_AFTER_PRE = re.compile(r"(<pre(?: [^>]*)?>)\n+")
@@ -191,14 +197,14 @@ def _links_to_anchors(html: str, base: str | None) -> bool:
 def _prepare(html: str, base: str | None) -> str:
     if "<svg" in html:
         html = drawings_to_images(html)
+    if prepared := _TO_PREPARE.search(html) is not None:
+        html = boxes_to_text(rewrite_formulas(html))
     html = bounded(html)
-    if _NOSCRIPT_OR_EMBED.search(html):
-        html = embeds_to_links(unwrap_noscript(html), base)
-    return html
+    return embeds_to_links(unwrap_noscript(html), base) if prepared else html
 
 
 def _clean(html: str, page: Page) -> str:
-    prepared = "<svg" in html or _NOSCRIPT_OR_EMBED.search(html) is not None
+    prepared = "<svg" in html or _TO_PREPARE.search(html) is not None
     if prepared:
         html = _prepare(html, page.base)
     written = write_clean(html, page)

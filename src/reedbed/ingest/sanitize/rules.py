@@ -43,13 +43,35 @@ _INLINE = (
 _BLOCK = "blockquote dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 li ol p pre summary table ul"
 _TABLE_PARTS = "caption colgroup tbody td tfoot th thead tr"
 _VOID = "br col hr img source wbr"
+# Formulas: the part of MathML that draws. Nothing in it links, loads or holds HTML; see formulas.py.
+_FORMULA_TOKENS = "mi mn mo ms mtext"
+_FORMULA_GROUPS = (
+    "math merror mfrac mmultiscripts mover mphantom mprescripts mroot mrow mspace msqrt mstyle msub "
+    "msubsup msup mtable mtd mtr munder munderover"
+)
+_FORMULA_ATTRIBUTES = {
+    "math": "display displaystyle",
+    "mfrac": "linethickness",
+    "mi": "mathvariant",
+    "mo": "accent fence form largeop lspace movablelimits rspace separator stretchy symmetric",
+    "mover": "accent",
+    "mspace": "width",
+    "mstyle": "displaystyle",
+    "mtd": "columnspan rowspan",
+    "munder": "accentunder",
+    "munderover": "accent accentunder",
+}
 # Page structure rather than text structure: written as <div>.
 _TREATED_AS_DIV = (
     "address", "article", "aside", "center", "fieldset", "footer", "header", "hgroup", "main", "nav",
     "section",
 )  # fmt: skip
 
-TABLE_CONTEXT: dict[str, frozenset[str]] = {
+FORMULA_TOKENS: frozenset[str] = frozenset(_FORMULA_TOKENS.split())
+FORMULA_ELEMENTS: frozenset[str] = FORMULA_TOKENS | frozenset(_FORMULA_GROUPS.split())
+_FORMULA_PARTS: frozenset[str] = FORMULA_ELEMENTS - {"math"}
+
+_TABLE_CONTEXT: dict[str, frozenset[str]] = {
     "table": frozenset(("caption", "colgroup", "thead", "tbody", "tfoot")),
     "thead": frozenset(("tr",)),
     "tbody": frozenset(("tr",)),
@@ -57,7 +79,8 @@ TABLE_CONTEXT: dict[str, frozenset[str]] = {
     "tr": frozenset(("td", "th")),
     "colgroup": frozenset(("col",)),
 }
-"""Allowed direct children of table structure elements; an HTML parser moves everything else out."""
+CONTEXT = _TABLE_CONTEXT | dict.fromkeys(FORMULA_ELEMENTS - FORMULA_TOKENS, _FORMULA_PARTS)
+"""Allowed direct children of parts of tables, from which an HTML parser moves everything else out, and of formulas."""
 _PARENTS = {
     "caption": frozenset(("table",)),
     "col": frozenset(("colgroup",)),
@@ -88,15 +111,18 @@ class Element:
     removable: bool = True
     """Removed if empty."""
     particular: bool = False
-    """A part of a table, or an element whose start tag may close another one of the same kind."""
+    """A part of a table or formula, or an element whose start tag may close another one of the same kind."""
     skeleton: bool = False
-    """Part of a table that must not contain text."""
+    """Part of a table or formula that must not contain text."""
+    strict: bool = False
+    """Contains no elements but those in `CONTEXT`."""
     end: str = ""
 
 
 def _elements() -> dict[str, Element]:
     elements = {name: _element(name) for name in f"{_INLINE} {_BLOCK} {_TABLE_PARTS} {_VOID}".split()}
-    return elements | dict.fromkeys(_TREATED_AS_DIV, elements["div"])
+    formulas = {name: _formula_element(name) for name in FORMULA_ELEMENTS}
+    return elements | dict.fromkeys(_TREATED_AS_DIV, elements["div"]) | formulas
 
 
 def _element(name: str) -> Element:
@@ -109,8 +135,24 @@ def _element(name: str) -> Element:
         block=name in _BLOCK.split() or name == "hr",
         removable=name not in _TABLE_PARTS.split(),
         particular=name in _PARENTS or name in _CLOSES_SAME_KIND,
-        skeleton=name in TABLE_CONTEXT,
+        skeleton=name in CONTEXT,
+        strict=name in CONTEXT,
         end="" if name in _VOID.split() else f"</{name}>",
+    )
+
+
+def _formula_element(name: str) -> Element:
+    parents = None if name == "math" else FORMULA_ELEMENTS - FORMULA_TOKENS
+    return Element(
+        name,
+        attributes=frozenset(("dir", *_FORMULA_ATTRIBUTES.get(name, "").split())),
+        parents=parents,
+        at_home=parents or frozenset(),
+        removable=name == "math",  # the others count by their place: the second of <msup> is the exponent
+        particular=parents is not None,
+        skeleton=name not in FORMULA_TOKENS,
+        strict=True,
+        end=f"</{name}>",
     )
 
 
@@ -122,7 +164,7 @@ LINK_BARRIERS = frozenset(("td", "th", "caption"))
 # Dropped with their content: nothing to read, or not HTML.
 DROPPED_WITH_CONTENT = frozenset(
     (
-        "script", "style", "svg", "math", "template", "title", "head", "noembed", "noframes",
+        "script", "style", "svg", "annotation", "annotation-xml", "template", "title", "head", "noembed", "noframes",
         "textarea", "select", "option", "button", "canvas", "applet", "frameset", "xmp", "plaintext",
         "map", "dialog",
     )
@@ -333,10 +375,16 @@ _SMALL_NUMBER = re.compile(r"-?[0-9]{1,6}\Z")
 _DATETIME = re.compile(r"[0-9A-Za-z :.,+\-]{1,40}\Z")
 _MEDIA_TYPE = re.compile(r"[a-z]+/[A-Za-z0-9.+\-]+\Z")
 _MEDIA_QUERY = re.compile(r"[A-Za-z0-9 ():,.%+*\-]{1,200}\Z")
+# No longer than a word, so that no formula reaches out of its place.
+_LENGTH = re.compile(r"(?:[0-2](?:\.[0-9]{1,4})?|\.[0-9]{1,4})(?:em|ex)\Z|0(?:\.0{1,4})?(?:p[tx])?\Z")
+_MATH_VARIANT = re.compile(r"[a-z\-]{1,24}\Z")
 _ALLOWED_VALUES = {
     "dir": frozenset(("ltr", "rtl", "auto")),
     "align": frozenset(("left", "right", "center")),
+    "display": frozenset(("block", "inline")),
+    "form": frozenset(("prefix", "infix", "postfix")),
     "scope": frozenset(("row", "col", "rowgroup", "colgroup")),
+    "true": frozenset(("true", "false")),
 }
 MAX_SPAN = 100
 MAX_TITLE = 1_000
@@ -392,7 +440,9 @@ def _class(_page: Page, _tag: str, value: str) -> str | None:
     return f"language-{language[1]}" if language else None
 
 
-def _size(_page: Page, _tag: str, value: str) -> str | None:
+def _size(page: Page, tag: str, value: str) -> str | None:
+    if tag == "mspace":
+        return _length(page, tag, value)
     size = _SIZE.match(value.strip())
     return size[1] if size else None
 
@@ -424,31 +474,50 @@ def _one_of(values: frozenset[str]) -> Rule:
     return lambda _page, _tag, value: lowered if (lowered := value.strip().lower()) in values else None
 
 
+_length = _matching(_LENGTH)
+_true_or_false = _one_of(_ALLOWED_VALUES["true"])
+
 RULES: dict[str, Rule] = {
+    "accent": _true_or_false,
+    "accentunder": _true_or_false,
     "align": _one_of(_ALLOWED_VALUES["align"]),
     "alt": _title,
     "cite": _cite,
     "class": _class,
     "colspan": _span,
+    "columnspan": _span,
     "data-http-src": _http_src,
     "datetime": _matching(_DATETIME),
     "dir": _one_of(_ALLOWED_VALUES["dir"]),
+    "display": _one_of(_ALLOWED_VALUES["display"]),
+    "displaystyle": _true_or_false,
+    "fence": _true_or_false,
+    "form": _one_of(_ALLOWED_VALUES["form"]),
     "height": _size,
     "href": _href,
     "id": _anchor,
     "lang": _matching(_LANGUAGE),
+    "largeop": _true_or_false,
+    "linethickness": _length,
+    "lspace": _length,
+    "mathvariant": _matching(_MATH_VARIANT),
     "media": _matching(_MEDIA_QUERY),
+    "movablelimits": _true_or_false,
     "name": _anchor,
     "open": _flag,
     "poster": _poster,
     "reversed": _flag,
     "rowspan": _span,
+    "rspace": _length,
     "scope": _one_of(_ALLOWED_VALUES["scope"]),
+    "separator": _true_or_false,
     "sizes": _matching(_MEDIA_QUERY),
     "span": _span,
     "src": _src,
     "srcset": _srcset,
     "start": _matching(_SMALL_NUMBER),
+    "stretchy": _true_or_false,
+    "symmetric": _true_or_false,
     "title": _title,
     "type": _type,
     "value": _matching(_SMALL_NUMBER),

@@ -12,13 +12,14 @@ from itertools import chain
 
 from reedbed.ingest.sanitize.media import resolve_image_attributes, resolve_source_attributes
 from reedbed.ingest.sanitize.rules import (
+    CONTEXT,
     ELEMENTS,
+    FORMULA_ELEMENTS,
     HEADINGS,
     LINK_BARRIERS,
     LIST_BARRIERS,
     MAX_URL_LENGTH,
     RULES,
-    TABLE_CONTEXT,
     Element,
     Page,
 )
@@ -41,7 +42,7 @@ _ADDED_ATTRIBUTES = {
 _A, _P = ELEMENTS["a"], ELEMENTS["p"]
 # An element whose tags are not written, and one whose text is dropped as well.
 _UNWRITTEN = Element("", attributes=frozenset())
-_SUPPRESSED = Element("", attributes=frozenset(), skeleton=True)
+_SUPPRESSED = Element("", attributes=frozenset(), skeleton=True, strict=True)
 _IMPLIED_ENDS = frozenset(("rt", "rp", "p", "li", "dd", "dt"))
 # Elements that end a paragraph by their start tag, and those that end one inside them by their end tag.
 _END_PARAGRAPHS = HEADINGS | {"blockquote", "div", "dl", "figure", "hr", "ol", "p", "pre", "ul"}
@@ -103,7 +104,7 @@ def write_clean(html: str, page: Page) -> str | None:
             if start is None or not closed:
                 return None
             closing, element, written, seen = start
-            stays = not (element.particular or parent.skeleton) or parent.name in element.at_home
+            stays = not (element.particular or parent.strict) or parent.name in element.at_home
             if (element.block and paragraphs) or not (stays or _fits(element, parent, stack)):
                 return None
             weight += seen
@@ -178,6 +179,8 @@ def _start(tag: str, parent: Element, page: Page) -> Start | None:
     name, _, source = tag.removesuffix("/").rstrip(" ").partition(" ")
     attributes = _attributes(f" {source}") if source else {}
     element = ELEMENTS.get(name)
+    if tag.endswith("/") and name in FORMULA_ELEMENTS:
+        return None  # only in formulas does the slash end an element
     if attributes is None or element is None:
         return _PLAIN_STARTS[name] if attributes is not None and name in {"script", "style"} else None
     match element.name:
@@ -261,7 +264,7 @@ def _fits(element: Element, parent: Element, stack: Stack) -> bool:
     """Whether a parser would leave this element in place."""
     if element.parents and parent.name not in element.parents:
         return False
-    if parent.skeleton and element.name not in TABLE_CONTEXT.get(parent.name, ()):
+    if parent.strict and element.name not in CONTEXT.get(parent.name, ()):
         return False
     check = _NESTING_CHECKS.get(element.name)
     return check is None or check(stack, parent.name)
