@@ -91,7 +91,10 @@ def _follow(client: httpx.Client, addresses: dict[str, str]) -> None:
 
 
 def _is_told(client: httpx.Client) -> bool:
-    return any(one["feeds"] > 2 for one in client.get("/api/v1/stories").json()["items"])
+    answer = client.get("/api/v1/stories")
+    return answer.status_code != httpx.codes.TOO_MANY_REQUESTS and any(
+        one["feeds"] > 2 for one in answer.json()["items"]
+    )
 
 
 def _mark(client: httpx.Client) -> None:

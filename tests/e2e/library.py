@@ -12,7 +12,8 @@ PICTURE = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAE
 RICH = (
     "<p>The reeds stand in the water again, and the herons have come back with them to the old canal.</p>"
     "<h2>What was counted</h2><table><tr><th>Year</th><th>Herons</th></tr><tr><td>1931</td><td>12</td></tr>"
-    f"</table><pre><code>count = {'long_name + ' * 30}1</code></pre>"
+    "</table><table><tr><td>One cell, as mails have it.</td></tr></table>"
+    f"<pre><code>count = {'long_name + ' * 30}1</code></pre>"
     f"<figure><img src='{PICTURE}' alt='A heron'>"
     "<figcaption>A heron.</figcaption></figure><p>A note.<sup><a href='#fn1'>1</a></sup></p>"
     + "<p>It is a quiet place to read in, with one long sentence\nafter another, and no hurry at all.</p>"

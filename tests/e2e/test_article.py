@@ -15,6 +15,8 @@ def test_an_article_is_read_and_worked_with(walk: Walk, way: Way) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     measure = article.locator(".prose > p").first.evaluate("p => p.getBoundingClientRect().width")
     assert measure <= 720
+    expect(article.locator("table")).to_have_count(2)
+    expect(article.locator("table[data-layout]")).to_have_text("One cell, as mails have it.")
 
     page.locator("#tag-menu > summary").click()
     page.fill("#new-tag", "birds, canal")

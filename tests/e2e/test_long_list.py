@@ -1,9 +1,10 @@
 """2. A long list: what is far away leaves the page, and is still there for keys, marks and the reader."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.conftest import DESK, PHONE, Visit, Way, until
 from tests.feedsite import FeedSite
@@ -13,6 +14,8 @@ from tests.serving import in_thread
 ENTRIES = 800
 IN_PAGE = 400
 """Far fewer than there are, far more than a window shows."""
+MOST_STYLED = 1_500
+"""Elements whose styles may be computed when an entry is opened."""
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +74,29 @@ def test_marks_reach_what_is_away(long_list: Reedbed, token: str, visit: Visit) 
     expect(page.locator(".row[data-unread]").first).to_be_visible()
     page.locator("#list-body").evaluate("body => body.scrollTo(0, body.scrollHeight)")
     expect(page.locator(".day-rows").nth(1)).to_be_attached()  # a list that was loaded again goes on as well
+
+
+def test_opening_an_entry_leaves_the_styles_of_the_rows_alone(
+    long_list: Reedbed, token: str, visit: Visit, browser: Browser
+) -> None:
+    """A rule with `:has` can make the browser look at each row of the list whenever an article is shown."""
+    page = visit(f"{long_list.url}/all", token=token)
+    _load_all(page)
+    page.locator("#list-body").evaluate("body => body.scrollTo(0, 0)")
+    page.locator(".row h3 a", has_text=f"Entry {ENTRIES - 1} of many").focus()
+    for number in range(2, 5):  # the first ones load what articles need
+        _open_next(page, number)
+    browser.start_tracing(page=page, categories=["disabled-by-default-devtools.timeline", "devtools.timeline"])
+    for number in range(5, 10):
+        _open_next(page, number)
+    events = json.loads(browser.stop_tracing())["traceEvents"]
+    styled = sum(event["args"].get("elementCount", 0) for event in events if event["name"] == "UpdateLayoutTree")
+    assert 0 < styled / 5 < MOST_STYLED
+
+
+def _open_next(page: Page, number: int) -> None:
+    page.keyboard.press("j")
+    expect(page.locator("#article h1", has_text=f"Entry {ENTRIES - number} of many")).to_be_visible()
 
 
 def _load_all(page: Page) -> None:

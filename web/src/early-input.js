@@ -1,6 +1,6 @@
-// Loaded before the page is shown: what is pressed before app.js has run is held, and done once it has. Otherwise a
-// click on "Delete" would not be asked about, and a click on a button that only app.js knows would be lost.
-// DOMContentLoaded comes after app.js has run, and also when it could not be loaded: the forms work alone then.
+// Loaded before the page is shown: holds clicks and keys until app.js has run, then repeats them. Otherwise "Delete"
+// would not ask first, and buttons that only app.js knows would do nothing. DOMContentLoaded fires after app.js has
+// run, and also when it could not be loaded: the forms work alone then.
 {
   const PATIENCE = 10_000;
   const PRESSED = "button, a:is([data-act], [data-status], [hx-get])";
@@ -43,7 +43,7 @@
 
   function follows(event, held) {
     if (event.type !== "keydown" || !held.some(({ type }) => type === "keydown")) return false;
-    return isPlain(event) && (event.key.length === 1 || FOLLOW.includes(event.key));
+    return isPlain(event) && (event.key?.length === 1 || FOLLOW.includes(event.key));
   }
 
   function isPlain({ target, ctrlKey, metaKey, altKey }) {
@@ -53,7 +53,7 @@
   // A key that is repeated writes nothing by itself.
   function press(event) {
     const focused = document.activeElement ?? document.body;
-    const writes = event.key.length === 1 && isPlain(event) && focused.setRangeText;
+    const writes = event.key?.length === 1 && isPlain(event) && focused.setRangeText;
     if (!focused.dispatchEvent(new KeyboardEvent("keydown", event)) || !writes || focused === event.target) return;
     focused.setRangeText(event.key, focused.selectionStart, focused.selectionEnd, "end");
     focused.dispatchEvent(new Event("input", { bubbles: true }));

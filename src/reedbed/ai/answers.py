@@ -49,8 +49,6 @@ MIN_OWN, MIN_OWN_TYPED = 0.25, 0.12
 """The minimum share in the sentence alone."""
 FROM_TITLE = 0.5
 """The first sentence says this share of what the title says, which it often leaves out."""
-MIN_SENTENCE_SCORE_WITH_NAME = 0.5
-"""The minimum for a sentence that holds what is asked for, in an entry with the names of the question."""
 TITLE_OF_PERSON = 0.3
 MIN_OTHERS = 0.3
 """The minimum share of the words besides names in a sentence about a number, date or person, or just before it."""
@@ -346,8 +344,7 @@ def sentence_score(inquiry: Inquiry, text: str, own: float, together: float) -> 
     bonus = type_bonus(inquiry, text)
     if inquiry.kind in _STRICT_KINDS and (bonus < 0 or is_only_demanded(inquiry, text)):
         return None
-    minimum = MIN_SENTENCE_SCORE_WITH_NAME if bonus >= STRONG and inquiry.focus else MIN_SENTENCE_SCORE
-    if together < minimum or (own < MIN_OWN_TYPED and bonus < STRONG):
+    if together < MIN_SENTENCE_SCORE or (own < MIN_OWN_TYPED and bonus < STRONG):
         return None
     return 0.35 * own + 0.65 * together + bonus
 

@@ -1,5 +1,5 @@
-// Parts of the page that come later: menus, dragging, cards of failing feeds and the palette with the first act on the
-// page. What is done before they are there is held, and repeated then.
+// Loads menus, dragging, cards of failing feeds and the palette with the first act on the page. What is done before
+// they are there is held and repeated.
 import { loadSheet } from "./dom.js";
 import { firstAct } from "./first-act.js";
 import { explain } from "./requests.js";
@@ -23,7 +23,7 @@ const waits = {
 };
 
 function needsParts({ key, target, ctrlKey, metaKey, altKey, shiftKey }) {
-  if (ctrlKey || metaKey) return key.toLowerCase() === "k" && !altKey && !shiftKey;
+  if (ctrlKey || metaKey) return key?.toLowerCase() === "k" && !altKey && !shiftKey;
   if (target.closest?.(FIELDS)) return false;
   if (target.closest?.("details.menu") && key.startsWith("Arrow")) return true;
   if (!target.closest?.(LINE)) return KEYS.includes(key) && !altKey;

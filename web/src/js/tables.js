@@ -1,10 +1,12 @@
-// Tables that are wider than the text get a frame and scroll inside it. The first column stays in view.
+// Tables that are wider than the text get a frame and scroll inside it. The first column stays in view. Tables for
+// layout get neither lines nor columns.
 import { translate } from "./i18n.js";
 
 const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => fit(target)));
 
 export function prepareTables(prose) {
   for (const table of prose.querySelectorAll("table")) {
+    table.toggleAttribute("data-layout", isForLayout(table));
     if (table.parentElement.closest("table, .scroll")) continue;
     const scroll = document.createElement("div");
     scroll.className = "scroll";
@@ -16,6 +18,12 @@ export function prepareTables(prose) {
     scroll.addEventListener("scroll", () => showEdge(box, scroll), { passive: true });
     sizes.observe(box);
   }
+}
+
+/** Whether a table holds no values but places blocks beside each other, as in mails. */
+function isForLayout(table) {
+  if (table.querySelector("th")) return false;
+  return !table.querySelector("td + td") || table.querySelector("td > :is(table, h1, h2, h3)") !== null;
 }
 
 function fit(box) {
