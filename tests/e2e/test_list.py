@@ -1,9 +1,13 @@
 """2. The list: endless, in four layouts, selected and marked in bulk, with everything taken back."""
 
+from io import BytesIO
+
+from PIL import Image
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import DESK, SETTLED, Walk, Way, both, keep_picture, violations
-from tests.processes import Reedbed, signed_in
+from tests.feedsite import FeedSite
+from tests.processes import Reedbed, signed_in, wait_for
 
 
 @both
@@ -186,3 +190,72 @@ def test_a_picture_that_cannot_be_had_leaves_no_frame(walk: Walk) -> None:
     row.scroll_into_view_if_needed()
     expect(row).to_be_visible()
     expect(row.locator("img:not(.fav)")).to_have_count(0)
+
+
+def test_posts_show_their_link_as_a_card_and_who_wrote_a_boost(walk: Walk, home: Reedbed, library: FeedSite) -> None:
+    text = "Good long piece on why lock keepers still keep paper books."
+    link = "<a href='https://ledger.example/a-very-long/address/of-the-lock-keepers'>https://ledger.example/a-very</a>"
+    library.publish("", feed="@petra", content=f"<p>{text} {link}</p>", url=f"{library.url}/@petra/1")
+    library.publish("", feed="@petra", content="<p>Feeds are letters.</p>", url="https://marsh.example/@ada/2")
+    library.publish("", feed="@petra", content="<p>Three herons on the weir.</p>", url=f"{library.url}/@petra/3")
+    address = _follow(home, library.feed_url("@petra"), 3)
+    for way in (DESK, Way(phone=True, dark=True)):
+        page = walk(address, way)
+        row = page.locator(".row", has_text=text)
+        card = row.locator(".post-link")
+        expect(card).to_have_text("ledger.example/a-very-long/address/of-the-lock-keepers")
+        expect(row.locator("h3")).to_have_text(f"Unread. {text}")
+        inside, around = card.bounding_box(), row.bounding_box()
+        assert inside and around and inside["x"] + inside["width"] <= around["x"] + around["width"]
+        assert inside["height"] >= (44 if way.phone else 24)
+        expect(page.locator(".post-boost")).to_have_text("Boosted from @ada@marsh.example")
+        keep_picture(page, "list-posts", way)
+        assert violations(page) == []
+        page.keyboard.press("1")
+        expect(card).to_be_hidden()
+        page.keyboard.press("2")
+        expect(card).to_be_visible()
+        with page.expect_popup() as opened:
+            card.click()
+        opened.value.close()
+        expect(row).to_have_attribute("data-unread", "")
+
+
+LOAD = """async () => {
+  const heights = () => [...document.querySelectorAll(".row")].map(row => row.offsetHeight).join();
+  const before = heights(), pictures = [...document.querySelectorAll(".row > img")];
+  for (const picture of pictures) {
+    picture.loading = "eager";
+    await picture.decode();
+  }
+  return [before, heights()];
+}"""
+
+
+def test_a_strip_spans_two_columns_and_pictures_move_nothing(walk: Walk, home: Reedbed, library: FeedSite) -> None:
+    for name, width, height in (("page", 600, 800), ("strip", 1500, 480), ("square", 640, 640), ("photo", 900, 600)):
+        data = BytesIO()
+        Image.new("RGB", (width, height), "white").save(data, "PNG")
+        url = library.put(f"art/{name}.png", data.getvalue(), content_type="image/png")
+        picture = f"<img src='{url}' width='{width}' height='{height}' alt=''>"
+        library.publish(name, feed="panels", content=picture)
+    address = _follow(home, library.feed_url("panels"), 4)
+    page = walk(address, DESK)
+    expect(page.locator("#rows[data-density=pictures]")).to_be_visible()
+    before, after = page.evaluate(LOAD)
+    assert before == after
+    strip, photo = (page.locator(".row", has_text=name).bounding_box() for name in ("strip", "photo"))
+    assert strip and photo and strip["width"] > 2 * photo["width"]
+    assert violations(page) == []
+    phone = walk(address, Way(phone=True))
+    before, after = phone.evaluate(LOAD)
+    assert before == after
+    assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def _follow(home: Reedbed, url: str, entries: int) -> str:
+    with signed_in(home.url) as client:
+        feed = client.post("/api/v1/subscriptions", json={"url": url}).raise_for_status().json()
+        place = {"feed_id": feed["feed_id"], "view": "all"}
+        wait_for("entries", lambda: len(client.get("/api/v1/entries", params=place).json()["items"]) == entries)
+    return f"/feed/{feed['id']}"

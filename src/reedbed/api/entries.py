@@ -13,6 +13,7 @@ from reedbed.domain.entries import (
     EntryPage,
     EntryRow,
     ListSettings,
+    Post,
     Selection,
     StateChange,
     View,
@@ -45,6 +46,22 @@ class SameAddressResponse(ResponseModel):
 
 
 @record
+class PostLinkResponse(ResponseModel):
+    url: str
+    title: Annotated[str, Field(description="Empty if the text of the link is only its address.")]
+
+
+@record
+class PostResponse(ResponseModel):
+    text: Annotated[str, Field(description="The summary without the address of the link at its end.")]
+    link: Annotated[PostLinkResponse | None, Field(description="Null unless the text has exactly one link.")]
+    boosted_from: Annotated[
+        str | None,
+        Field(description="The account that wrote it, if this one passed it on.", examples=["@ada@marsh.example"]),
+    ]
+
+
+@record
 class EntryItem(ResponseModel):
     id: Annotated[JsonId, Field(examples=["4711"])]
     feed_id: Annotated[JsonId, Field(examples=["12"])]
@@ -67,9 +84,13 @@ class EntryItem(ResponseModel):
         Sequence[SameAddressResponse],
         Field(description="Entries in other feeds with the same address, with the preference `same_address_once`."),
     ]
+    post: Annotated[
+        PostResponse | None,
+        Field(description="In lists and of a single entry; null if the entry has a title of its own."),
+    ]
 
     @classmethod
-    def of_row(cls, row: EntryRow, one_line: str | None = None, **given: Any) -> Self:
+    def of_row(cls, row: EntryRow, one_line: str | None = None, post: Post | None = None, **given: Any) -> Self:
         states = row.states
         # By position: a list has a hundred of them, and keywords would take three times as long.
         return cls(
@@ -91,8 +112,14 @@ class EntryItem(ResponseModel):
             states.later,
             states.tags,
             [SameAddressResponse.of(one) for one in row.also_in] if row.also_in else (),
+            _post_response(post) if post else None,
             **given,
         )
+
+
+def _post_response(post: Post) -> PostResponse:
+    link = PostLinkResponse(post.link.url, post.link.title) if post.link else None
+    return PostResponse(post.text, link, post.boosted_from or None)
 
 
 @record
@@ -140,10 +167,13 @@ class VersionResponse(ResponseModel):
     text_changes: Annotated[list[DifferenceResponse], Field(description="Compared with the version before.")]
 
 
-def entry_response(entry: Entry, images: Pictures, one_line: str | None = None) -> EntryResponse:
+def entry_response(
+    entry: Entry, images: Pictures, one_line: str | None = None, post: Post | None = None
+) -> EntryResponse:
     return EntryResponse.of_row(
         entry.row,
         one_line,
+        post,
         content=images.in_html(entry.content),
         authors=[AuthorResponse.of(author) for author in entry.authors],
         categories=entry.categories,
@@ -313,7 +343,8 @@ async def list_entries(
     if not text:
         page = await entries.list_entries(runtime, caller.user_id, query, start, size)
         lines = await one_lines(runtime, caller.user, [row.id for row in page.rows])
-        return _page_response(page, lines, query.order, name)
+        posts = await entries.read_posts(runtime, caller.user_id, page.rows)
+        return _page_response(page, lines, posts, query.order, name)
     await spend_search(runtime, caller)
     searched = "newest" if order == "interest" else order
     results = await search_entries(
@@ -335,8 +366,9 @@ async def get(
 ) -> Json[EntryResponse]:
     entry = await entries.get_entry(runtime, caller.user_id, entry_id)
     lines = await one_lines(runtime, caller.user, [entry_id])
+    posts = await entries.read_posts(runtime, caller.user_id, [entry.row])
     images = image_urls_for_apps(runtime, place_of(request, runtime))
-    return Json(entry_response(entry, images, lines.get(entry_id)))
+    return Json(entry_response(entry, images, lines.get(entry_id), posts.get(entry_id)))
 
 
 @router.patch("/{entry_id}", summary="Set read, starred, later and tags")
@@ -361,12 +393,15 @@ async def versions(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdP
 async def related(runtime: CurrentRuntime, caller: CurrentCaller, entry_id: IdPath) -> Json[ListPage[EntryItem]]:
     rows = await related_entries(runtime, caller.user_id, entry_id)
     lines = await one_lines(runtime, caller.user, [row.id for row in rows])
-    return Json(ListPage([EntryItem.of_row(row, lines.get(row.id)) for row in rows]))
+    posts = await entries.read_posts(runtime, caller.user_id, rows)
+    return Json(ListPage([EntryItem.of_row(row, lines.get(row.id), posts.get(row.id)) for row in rows]))
 
 
-def _page_response(page: EntryPage, lines: Mapping[int, str], order: ListOrder, name: str) -> Json[ListPage[EntryItem]]:
+def _page_response(
+    page: EntryPage, lines: Mapping[int, str], posts: Mapping[int, Post], order: ListOrder, name: str
+) -> Json[ListPage[EntryItem]]:
     next_cursor = encode_cursor(page.next.sort_at, page.next.id, order, name) if page.next else None
-    items = [EntryItem.of_row(row, lines.get(row.id)) for row in page.rows]
+    items = [EntryItem.of_row(row, lines.get(row.id), posts.get(row.id)) for row in page.rows]
     return Json(ListPage(items, next_cursor))
 
 

@@ -1,8 +1,10 @@
 """Entries: rows and full entries, the queries and selections for lists, counts, and tag names."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from html import unescape
 from typing import Literal, NamedTuple
 
 from reedbed.domain.errors import Invalid
@@ -260,6 +262,119 @@ def _with_ancestors(folder_id: int | None, parents: Mapping[int, int | None]) ->
         path.add(folder_id)
         folder_id = parents[folder_id]
     return path
+
+
+# --- Posts: entries without a title of their own
+
+MAX_POST = 20_000
+"""Characters of a text in which links are looked for."""
+
+_SENTENCE_ENDS = (".", "!", "。", "！")
+_PREFIX = re.compile(r"(?:Pinned: )?(?:R(?P<kind>T| to|T by) (?P<account>@[\w.@-]+): )?")
+"""What feeds of social networks write before a boost, a reply or a post that stays first."""
+_ACCOUNT = re.compile(
+    r"https?://(?:www\.)?(?P<host>[^/?#]+)/(?:@|users/)(?P<name>[\w.-]+?)(?:@(?P<home>[\w.-]+?))?"
+    r"(?:\.(?:rss|atom|xml|json|feed))?(?:[/?#]|$)",
+    re.IGNORECASE,
+)
+_LINK = re.compile(r'<a\b[^>]*?\bhref="(https?://[^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
+_ADDRESS = re.compile(r"(?:https?://)?[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:[/?#…]\S*)?")
+_LONG_START = 200
+"""A text of so many characters that was cut off where the title goes on is no teaser."""
+_SURE_START = 12
+"""So many characters of an address say that a text which was cut off ends with it."""
+
+
+@record
+class PostLink:
+    url: str
+    title: str = ""
+    """Empty if its text is only its address."""
+
+
+@record
+class Post:
+    text: str
+    """Without the address of its link at the end."""
+    link: PostLink | None = None
+    """The only link of the text."""
+    boosted_from: str = ""
+    """The account that wrote it, if the feed's account only passed it on."""
+
+
+@record
+class PostSource:
+    """What the list does not have of an entry, but needs to know what a post holds."""
+
+    entry_id: int
+    content: str
+    """Sanitised HTML, only its beginning."""
+    external_url: str
+    feed_url: str
+    site_url: str
+
+
+def is_post(row: EntryRow) -> bool:
+    """Whether the entry has no title: the one it got is the beginning of its text."""
+    title, text = _without_prefix(row.title), row.summary.removesuffix("…")
+    if row.summary == title:
+        # A headline that is repeated as text has no full stop.
+        return title != row.title or title.endswith(_SENTENCE_ENDS) or bool(_account_of(row.url))
+    beginning = title.removesuffix("…")
+    if beginning and row.summary.startswith(beginning):
+        return beginning != row.title
+    return len(text) >= _LONG_START and text != row.summary and title.startswith(text)
+
+
+def read_post(row: EntryRow, source: PostSource) -> Post:
+    link, shown = _only_link(row, source)
+    text = _without_prefix(row.summary)
+    return Post(_without_address(text, shown) if link else text, link, _boosted_from(row, source))
+
+
+def _only_link(row: EntryRow, source: PostSource) -> tuple[PostLink | None, str]:
+    """The link, and its text. Mentions, hashtags, pictures and the post's own address are none."""
+    links: dict[str, str] = {}
+    for url, inner in _LINK.findall(source.content):
+        text = unescape(_TAG.sub("", inner)).strip()
+        if text and text[0] not in "#＃@" and unescape(url) != row.url:
+            links.setdefault(unescape(url), text)
+    if not links and source.external_url.startswith(("https://", "http://")):
+        links[source.external_url] = ""
+    if len(links) != 1:
+        return None, ""
+    ((url, text),) = links.items()
+    return PostLink(url, "" if _ADDRESS.fullmatch(text) else text), text
+
+
+def _without_address(text: str, shown: str) -> str:
+    """The card below the text says where its link leads; a summary may be cut within the address."""
+    if not _ADDRESS.fullmatch(shown):
+        return text
+    start = text.rfind(shown[:_SURE_START])
+    if start < 1 or not shown.startswith(text[start:].removesuffix("…")):
+        return text
+    return text[:start].rstrip(" :→👉") or text
+
+
+def _boosted_from(row: EntryRow, source: PostSource) -> str:
+    for prefix in filter(None, map(_PREFIX.match, (row.title, row.summary))):
+        if prefix["kind"] in ("T", "T by"):
+            return prefix["account"] if prefix["kind"] == "T" else row.author or ""
+    author = _account_of(row.url)
+    owners = {_account_of(source.feed_url), _account_of(source.site_url)} - {""}
+    return author if author and owners and author not in owners else ""
+
+
+def _without_prefix(text: str) -> str:
+    return _PREFIX.sub("", text, count=1)
+
+
+def _account_of(url: str | None) -> str:
+    """The account whose page or post this is, as in `https://marsh.example/@ada/9001`; empty if it is of none."""
+    found = _ACCOUNT.match(url or "")
+    return f"@{found['name']}@{found['home'] or found['host']}".lower() if found else ""
 
 
 # --- Tags

@@ -5,6 +5,7 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as NotBase64
 from hashlib import sha256
+from html import escape
 from typing import Literal
 
 ImageMode = Literal["off", "http", "all"]
@@ -23,6 +24,7 @@ _SMALL_KEY = "small:"
 
 _IMAGE = re.compile(r"<img [^<>]*>")
 _TITLE = re.compile(r' title="([^"]*)"')
+_SIZE = re.compile(r' (width|height)="([1-9]\d{0,4})"')
 _ALTERNATIVE = re.compile(r' alt="([^"]*)"')
 _SPACES_IN_SENTENCE = 3
 
@@ -63,6 +65,15 @@ def print_title_texts(clean_html: str) -> str:
 def _with_title_text(image: re.Match[str]) -> str:
     text = title_text(image[0])
     return f'{image[0]}<small class="title-text">{text}</small>' if text else image[0]
+
+
+def size_in(clean_html: str, url: str) -> tuple[int, int] | None:
+    """Width and height that the text gives for this picture, to keep room for it before it is there."""
+    for image in _IMAGE.findall(clean_html):
+        size = {name: int(number) for name, number in _SIZE.findall(image)}
+        if len(size) == 2 and f'"{escape(url)}"' in image:
+            return size["width"], size["height"]
+    return None
 
 
 def signed_path(secret: bytes, url: str) -> str:

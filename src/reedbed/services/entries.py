@@ -1,6 +1,6 @@
 """Read entries, their lists and their revisions; change an entry's state; manage tags."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from reedbed.domain.entries import (
@@ -11,16 +11,20 @@ from reedbed.domain.entries import (
     EntryRow,
     EntryVersion,
     ListSettings,
+    Post,
     StateChange,
     States,
     TagCount,
     ViewQuery,
     check_list_settings,
+    is_post,
     parse_list_name,
+    read_post,
     tag_name,
     tag_names,
 )
 from reedbed.domain.errors import Conflict, NotFound
+from reedbed.domain.images import size_in
 from reedbed.domain.pagination import Cursor
 from reedbed.domain.records import record
 from reedbed.domain.text import Difference, differences
@@ -98,6 +102,8 @@ async def make_tags(runtime: Runtime, tx: Tx, user_id: int, names: Sequence[str]
 
 NO_SUCH_ENTRY = "There is no such entry"
 NO_SUCH_LIST = "There is no such feed or folder"
+PICTURE_WITHIN = 4_000
+"""Characters of a text in which the picture of its row is looked for."""
 
 
 @record
@@ -140,6 +146,32 @@ async def get_entry(runtime: Runtime, user_id: int, entry_id: int) -> Entry:
     if entry is None:
         raise NotFound(NO_SUCH_ENTRY)
     return entry
+
+
+async def posts_of(tx: Tx, user_id: int, rows: Iterable[EntryRow]) -> dict[int, Post]:
+    """What those of these entries hold that have no title of their own, by id."""
+    posts = {row.id: row for row in rows if is_post(row)}
+    if not posts:
+        return {}
+    sources = await entries.post_sources(tx, user_id, list(posts))
+    return {source.entry_id: read_post(posts[source.entry_id], source) for source in sources}
+
+
+async def picture_sizes(tx: Tx, user_id: int, rows: Iterable[EntryRow]) -> dict[int, tuple[int, int]]:
+    """The width and height of the pictures in lists, by entry, as far as their texts give them."""
+    images = {row.id: row.image for row in rows if row.image}
+    if not images:
+        return {}
+    sources = await entries.post_sources(tx, user_id, list(images), PICTURE_WITHIN)
+    sizes = ((source.entry_id, size_in(source.content, images[source.entry_id])) for source in sources)
+    return {entry_id: size for entry_id, size in sizes if size}
+
+
+async def read_posts(runtime: Runtime, user_id: int, rows: Sequence[EntryRow]) -> dict[int, Post]:
+    if not any(map(is_post, rows)):
+        return {}
+    async with runtime.db.read() as tx:
+        return await posts_of(tx, user_id, rows)
 
 
 async def get_revisions(runtime: Runtime, user_id: int, entry_id: int) -> list[Revision]:

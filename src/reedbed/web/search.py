@@ -248,9 +248,6 @@ class SearchListBuilder(EntryListBuilder):
         best = tuple(self._row(row, current) for row in rows)
         return (Day("best", translate("Best first"), best),) if best else ()
 
-    def _is_post(self, row: EntryRow) -> bool:
-        return False  # matches are highlighted in the title
-
     def _title(self, row: EntryRow) -> str | Markup:
         hit = self.matched.get(row.id)
         return _highlighted(row.title, hit.title) if hit and row.title else super()._title(row)

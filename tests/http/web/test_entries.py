@@ -33,6 +33,40 @@ async def test_a_note_without_a_title_is_shown_as_its_text(
     assert page.count(" data-post") == 2
 
 
+async def test_a_post_shows_its_link_as_a_card_and_who_wrote_a_boost(
+    reader: Client, site: FeedSite, harness: RuntimeHarness
+) -> None:
+    text = "Good long piece on why lock keepers still keep paper books."
+    link = "<a href='https://www.ledger.example/keepers'><span>https://</span>www.ledger.example/keepers</a>"
+    site.publish("", key="link", feed="@petra", content=f"<p>{text} {link}</p>", url=f"{site.url}/@petra/1")
+    site.publish("", key="boost", feed="@petra", content="<p>Letters.</p>", url="https://marsh.example/@ada/2")
+    await harness.follow(site.feed_url("@petra"), user_id=reader.user_id)
+    await harness.check()
+    page = (await reader.get("/all")).text
+    assert texts(page, 'class="row-text"') == [
+        "Boosted from @ada@marsh.exampleUnread. Letters.",
+        f"Unread. {text}\nledger.example/keepers",
+    ]
+    assert 'href="https://www.ledger.example/keepers" target=_blank rel="noopener noreferrer"' in page
+    boost, linked = (await reader.get("/api/v1/entries")).json()["items"]
+    assert boost["post"] == {"text": "Letters.", "link": None, "boosted_from": "@ada@marsh.example"}
+    link = {"url": "https://www.ledger.example/keepers", "title": ""}
+    assert linked["post"] == {"text": text, "link": link, "boosted_from": None}
+    one = (await reader.get(f"/api/v1/entries/{boost['id']}")).json()
+    assert one["post"] == boost["post"]
+    assert "Boosted from @ada@marsh.example" in (await reader.get(f"/all/entry/{boost['id']}")).text
+
+
+async def test_a_headline_that_is_the_whole_text_is_shown_once(
+    reader: Client, site: FeedSite, harness: RuntimeHarness
+) -> None:
+    site.publish("The lock opens at nine", content="<p>The lock opens at nine</p>")
+    await harness.follow(site.feed_url(), user_id=reader.user_id)
+    await harness.check()
+    page = (await reader.get("/all")).text
+    assert texts(page, 'class="row-text"') == ["Unread. The lock opens at nine"]
+
+
 async def test_the_title_text_of_a_picture_is_printed(reader: Client, site: FeedSite, harness: RuntimeHarness) -> None:
     joke = "Version 4 is a promise &amp; no more."
     picture = "<img src='https://e.example/%s.png' alt='Four people' title='%s'>"
@@ -195,3 +229,20 @@ async def test_all_but_starred_entries_are_marked_read(reading: Client) -> None:
     assert [entry["id"] for entry in unread] == [entries[0]["id"]]
     marked = await reading.post("/api/v1/entries/mark-read", json={"all": True, "except_starred": True})
     assert marked.json()["marked"] == 0
+
+
+async def test_a_picture_of_known_size_keeps_its_shape_in_a_list_of_pictures(
+    reader: Client, site: FeedSite, harness: RuntimeHarness
+) -> None:
+    picture = "<img src='https://e.example/%s.png' alt=''%s>"
+    for name, size in (("strip", (1500, 480)), ("page", (600, 900)), ("square", (640, 640)), ("unknown", None)):
+        given = f" width='{size[0]}' height='{size[1]}'" if size else ""
+        site.publish(name, key=name, content=picture % (name, given))
+    await harness.follow(site.feed_url(), user_id=reader.user_id)
+    await harness.check()
+    assert "data-shaped" not in (await reader.get("/all")).text
+    (feed,) = (await reader.get("/api/v1/subscriptions")).json()["items"]
+    rows = (await reader.get(f"/feed/{feed['id']}")).text.split('<li class="row"')[1:]
+    assert ["data-shaped" in row for row in rows] == [False, True, False, True]
+    assert ["data-strip" in row for row in rows] == [False, False, False, True]
+    assert "width=1500 height=480" in rows[3]

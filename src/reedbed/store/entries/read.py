@@ -10,9 +10,18 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-from sqlalchemy import BigInteger, and_, bindparam, delete, or_
+from sqlalchemy import BigInteger, Integer, and_, bindparam, delete, or_
 
-from reedbed.domain.entries import EVERY_LIST, Entry, EntryRow, EntryVersion, ListSettings, ViewQuery
+from reedbed.domain.entries import (
+    EVERY_LIST,
+    MAX_POST,
+    Entry,
+    EntryRow,
+    EntryVersion,
+    ListSettings,
+    PostSource,
+    ViewQuery,
+)
 from reedbed.domain.feeds import Author, Enclosure
 from reedbed.domain.records import record
 from reedbed.domain.subscriptions import all_folders
@@ -36,6 +45,7 @@ __all__ = [
     "newest",
     "page",
     "place",
+    "post_sources",
     "rows_by_ids",
     "shown_rows",
     "versions",
@@ -71,6 +81,27 @@ _ROWS = Query(
 )
 _SHOWN_ROWS = Query(
     select(*LISTED).select_from(with_states(entries)).where(among(entries.c.id, "ids"), visible()), into=entry_row
+)
+
+
+def _post_source(entry_id: int, content: str, extra: str, feed_url: str, site_url: str | None) -> PostSource:
+    external_url = orjson.loads(extra).get("external_url") if '"external_url"' in extra else None
+    return PostSource(entry_id, content, external_url or "", feed_url, site_url or "")
+
+
+_POST_SOURCES = Query(
+    select(
+        entries.c.id,
+        func.substr(entry_bodies.c.content, 1, bindparam("length", type_=Integer)),
+        entry_bodies.c.extra,
+        feeds.c.url,
+        feeds.c.site_url,
+    )
+    .select_from(
+        entries.join(entry_bodies, entry_bodies.c.entry_id == entries.c.id).join(feeds, feeds.c.id == entries.c.feed_id)
+    )
+    .where(among(entries.c.id, "ids"), visible(with_muted=True)),
+    into=_post_source,
 )
 _POSITION = Query(
     select(entries.c.sort_at, entries.c.id).where(entries.c.id == bindparam("id"), visible(with_muted=True)),
@@ -108,6 +139,11 @@ async def rows_by_ids(tx: Tx, user_id: int, ids: list[int]) -> list[EntryRow]:
     rows = await tx.all(_ROWS, {"user_id": user_id, "ids": ids})
     by_id = {row.id: row for row in await with_tags(tx, user_id, rows)}
     return [by_id[id] for id in dict.fromkeys(ids) if id in by_id]
+
+
+async def post_sources(tx: Tx, user_id: int, ids: list[int], length: int = MAX_POST) -> list[PostSource]:
+    """Of these entries, those that this user can see; of their texts, at most so many characters."""
+    return await tx.all(_POST_SOURCES, {"user_id": user_id, "ids": ids, "length": length})
 
 
 async def shown_rows(tx: Tx, user_id: int, query: ViewQuery, ids: list[int]) -> list[EntryRow]:

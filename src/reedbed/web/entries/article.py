@@ -7,7 +7,7 @@ from fastapi import Request
 from markupsafe import Markup, escape
 
 from reedbed.domain.articles import shown_content, video_at
-from reedbed.domain.entries import Entry, EntryRow
+from reedbed.domain.entries import Entry, EntryRow, Post
 from reedbed.domain.feeds import Enclosure as EntryEnclosure
 from reedbed.domain.highlights import Highlight as KeptHighlight
 from reedbed.domain.highlights import mark_words_in_html, mark_words_in_text
@@ -25,7 +25,7 @@ from reedbed.services.summaries import one_lines_for, shown_summary
 from reedbed.services.users import preferences_of
 from reedbed.store.engine.database import Tx
 from reedbed.store.playback import recordings
-from reedbed.web.entries.lists import ReadingList, is_post
+from reedbed.web.entries.lists import ReadingList
 from reedbed.web.formats import format_future_time, full_time, seen
 from reedbed.web.i18n import enumerated, explain, ngettext, translate
 from reedbed.web.views.entries import (
@@ -58,6 +58,7 @@ def build_article(
     show_full: bool | None = None,
     full_failed: str = "",
     marked_words: str = "",
+    post: Post | None = None,
 ) -> ArticleView:
     row = entry.row
     title = feed.title if feed else ""
@@ -66,7 +67,8 @@ def build_article(
     return ArticleView(
         id=row.id,
         title=row.title or translate("Without a title"),
-        post=is_post(row),
+        post=post is not None,
+        boosted_from=post.boosted_from if post else "",
         feed_name=title,
         feed_url=f"/feed/{feed.subscription_id}" if feed else "/all",
         mark=feed_mark(title, row.feed_id, feed.icon_id if feed else None),

@@ -5,11 +5,11 @@ from dataclasses import replace
 from datetime import tzinfo
 from itertools import groupby
 from typing import TypedDict
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from markupsafe import Markup
 
-from reedbed.domain.entries import LAYOUTS, EntryPage, EntryRow, ListSettings, View, ViewQuery
+from reedbed.domain.entries import LAYOUTS, EntryPage, EntryRow, ListSettings, Post, PostLink, View, ViewQuery
 from reedbed.domain.errors import Invalid, NotFound
 from reedbed.domain.highlights import mark_words_in_text
 from reedbed.domain.images import WIDTHS
@@ -27,9 +27,10 @@ from reedbed.web.entries.translations import ListTranslations
 from reedbed.web.formats import ago, dated_time, day_of, seen, short_time
 from reedbed.web.framing import ListFraming
 from reedbed.web.i18n import enumerated, ngettext, translate
+from reedbed.web.images import row_picture
 from reedbed.web.interest import ListInterest
 from reedbed.web.stories import ListStories
-from reedbed.web.views.entries import Day, Empty, EntryListView, EntryRowView, WaitingEntry
+from reedbed.web.views.entries import Day, Empty, EntryListView, EntryRowView, PostLinkView, WaitingEntry
 from reedbed.web.views.feeds import FeedRowView
 from reedbed.web.views.layout import Count, HiddenField, SelectOption, Theme, TimeView, feed_mark
 
@@ -195,14 +196,11 @@ def _as_order(text: str) -> ListOrder | None:
 PAGE_SIZE = 40
 
 
-class RowPicture(TypedDict):
-    picture: str
-    picture_widths: str
-    picture_size: str
-
-
 class EntryListBuilder:
     """Turns a page of entries into the view of a list."""
+
+    sizes: Mapping[int, tuple[int, int]] = {}
+    """Of pictures, by entry, for the layout that shows them in their shapes."""
 
     def __init__(
         self,
@@ -220,6 +218,7 @@ class EntryListBuilder:
         marked_words: str = "",
         lengths: Mapping[int, str] | None = None,
         interest: ListInterest | None = None,
+        posts: Mapping[int, Post] | None = None,
     ) -> None:
         self._reading_list = reading_list
         self._feeds = feeds
@@ -234,11 +233,12 @@ class EntryListBuilder:
         self._marked_words = marked_words
         self._lengths = lengths or {}
         self._interest = interest or ListInterest()
+        self._posts = posts or {}
 
     def make(self, page: EntryPage, *, count: int | None, current: int | None, after: Instant | None) -> EntryListView:
         """`after` is the time of the last row already on the page, when loading more rows."""
         reading_list = self._reading_list
-        layout = self._layout(page)
+        layout = self.layout(page)
         return EntryListView(
             title=reading_list.title,
             address=reading_list.address,
@@ -302,23 +302,26 @@ class EntryListBuilder:
     def _row(self, row: EntryRow, current: int | None, layout: str = "cards") -> EntryRowView:
         feed = self._feeds.get(row.feed_id)
         source = feed.title if feed else ""
-        is_post = self._is_post(row)
+        post = self._posts.get(row.id)
+        is_small = layout in ("cards", "titles") and post is None
         view = EntryRowView(
             id=row.id,
             url=self._reading_list.entry_address(row.id),
-            title=row.summary if is_post else self._title(row),
+            title=post.text if post else self._title(row),
             feed_id=row.feed_id,
             source=source,
             mark=feed_mark(source, row.feed_id, feed.icon_id if feed else None),
             when=self._when(row, layout),
-            text="" if is_post else _shown_text(self._text(row), layout),
+            text="" if post else self._shown_text(row, layout),
             language=row.language or "",
-            **self._picture(row, layout, is_post=is_post),
+            **row_picture(self._pictures, row.image, self.sizes.get(row.id), is_small=is_small),
             unread=not row.states.read,
             starred=row.states.starred,
             later=row.states.later,
             current=row.id == current,
-            post=is_post,
+            post=post is not None,
+            link=_link_view(post.link) if post and post.link else None,
+            boosted_from=post.boosted_from if post else "",
             original=row.url if row.url and row.url.startswith(("https:", "http:")) else "",
             length=self._lengths.get(row.id, ""),
             also_in=enumerated(one.feed_title for one in row.also_in),
@@ -336,26 +339,15 @@ class EntryListBuilder:
         marked = None if isinstance(text, Markup) else mark_words_in_text(self._marked_words, text)
         return text if marked is None else Markup(marked)  # noqa: S704  escaped before it was marked
 
-    def _picture(self, row: EntryRow, layout: str, *, is_post: bool) -> RowPicture:
-        if row.image is None:
-            return RowPicture(picture="", picture_widths="", picture_size="")
-        is_small = layout in ("cards", "titles") and not is_post
-        scaled = self._pictures.scaled(row.image, WIDTHS[:2] if is_small else WIDTHS[1:])
-        if scaled:
-            widths = ", ".join(f"{url} {width}w" for url, width in scaled)
-            size = "4.5rem" if is_small else "(width < 45rem) 92vw, 24rem"
-            return RowPicture(picture=scaled[0][0], picture_widths=widths, picture_size=size)
-        url = self._pictures.one(row.image) or ""
-        return RowPicture(picture="" if url.startswith("http:") else url, picture_widths="", picture_size="")
-
     def _title(self, row: EntryRow) -> str | Markup:
         return row.title or translate("Without a title")
 
-    def _is_post(self, row: EntryRow) -> bool:
-        return is_post(row)
-
     def _text(self, row: EntryRow) -> str | Markup:
         return self._summaries.get(row.id) or row.summary
+
+    def _shown_text(self, row: EntryRow, layout: str) -> str | Markup:
+        text = self._text(row)
+        return "" if text == row.title else _shortened(text, layout)
 
     def _more_url(self, page: EntryPage) -> str:
         if page.next is None:
@@ -364,7 +356,7 @@ class EntryListBuilder:
         cursor = encode_cursor(page.next.sort_at, page.next.id, query.order, query.name())
         return self._reading_list.list_address(cursor=cursor)
 
-    def _layout(self, page: EntryPage) -> str:
+    def layout(self, page: EntryPage) -> str:
         if self._reading_list.layout:
             return self._reading_list.layout
         is_gallery = self._reading_list.query.feed_id is not None and _is_mostly_pictures(page.rows)
@@ -419,7 +411,7 @@ SHORT_TEXT = 240
 """More of a text is never seen in cards, which show two lines of it."""
 
 
-def _shown_text(text: str | Markup, layout: str) -> str | Markup:
+def _shortened(text: str | Markup, layout: str) -> str | Markup:
     if layout in ("magazine", "pictures") or len(text) <= SHORT_TEXT or isinstance(text, Markup):
         return text
     return text[:SHORT_TEXT].rpartition(" ")[0] + "…" if " " in text[:SHORT_TEXT] else text[:SHORT_TEXT] + "…"
@@ -430,15 +422,10 @@ def _is_mostly_pictures(rows: Sequence[EntryRow]) -> bool:
     return len(rows) > 2 and pictures * 2 > len(rows)
 
 
-SENTENCE_ENDS = (".", "!", "。", "！")
-
-
-def is_post(row: EntryRow) -> bool:
-    """Whether the entry has no title: the one it got is the beginning of its text."""
-    if row.summary == row.title:
-        return row.title.endswith(SENTENCE_ENDS)  # a headline that is repeated as text has no full stop
-    beginning = row.title.removesuffix("…")
-    return beginning not in ("", row.title) and row.summary.startswith(beginning)
+def _link_view(link: PostLink) -> PostLinkView:
+    host, _, path = link.url.partition("://")[2].removeprefix("www.").partition("/")
+    path = unquote(path.partition("#")[0].rstrip("/"))
+    return PostLinkView(link.url, f"{link.title} · {host}" if link.title else f"{host}/{path}".rstrip("/"))
 
 
 def all_read(feeds: Sequence[SubscribedFeedRow]) -> Empty:

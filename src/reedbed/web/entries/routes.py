@@ -19,6 +19,7 @@ from reedbed.domain.times import Instant
 from reedbed.domain.users import Caller
 from reedbed.http.auth import CurrentCaller, CurrentRuntime
 from reedbed.http.params import path_id
+from reedbed.services.entries import picture_sizes, posts_of
 from reedbed.services.images import image_urls_for_page
 from reedbed.services.interest import keep_ranking
 from reedbed.services.runtime import Runtime
@@ -255,7 +256,10 @@ async def _build_list(
         marked_words=marked_words_of(request),
         lengths=await recording_lengths(tx, list_request.user_id, ids),
         interest=interest,
+        posts=await posts_of(tx, list_request.user_id, entry_page.rows),
     )
+    if maker.layout(entry_page) == "pictures":
+        maker.sizes = await picture_sizes(tx, list_request.user_id, entry_page.rows)
     visible = (
         entry_page
         if _shows_all(list_request, reading_list)
@@ -392,6 +396,7 @@ async def read_article(
         show_full=show_full,
         full_failed=full_failed,
         marked_words=marked_words_of(request),
+        post=(await posts_of(tx, user_id, [entry.row])).get(entry_id),
     )
     article = replace(
         article,

@@ -11,6 +11,13 @@ from reedbed.web.views.newsletters import Confirm, MailFacts
 
 
 @record
+class PostLinkView:
+    url: str
+    words: str
+    """Title and host, or the address."""
+
+
+@record
 class EntryRowView:
     id: int
     url: str
@@ -26,6 +33,11 @@ class EntryRowView:
     picture_widths: str = ""
     """`srcset` of the picture, if the image proxy scales it down."""
     picture_size: str = ""
+    picture_box: tuple[int, int] = (144, 144)
+    shaped: bool = False
+    """The box has the shape of the picture."""
+    strip: bool = False
+    """So wide that it spans two columns."""
     unread: bool = False
     starred: bool = False
     later: bool = False
@@ -36,6 +48,10 @@ class EntryRowView:
     dim: bool = False
     post: bool = False
     """Without a title: the row shows the text itself."""
+    link: PostLinkView | None = None
+    """The only link of a post."""
+    boosted_from: str = ""
+    """Who wrote a post that the feed's account passed on."""
     lead: bool = False
     """The first row of a magazine, shown large if it has a picture."""
     original: str = ""
@@ -247,6 +263,7 @@ class ArticleView:
     """The title with the words that the user wants marked; empty if none occurs."""
     post: bool = False
     """Without a title: the text is set large, and the heading is only for screen readers."""
+    boosted_from: str = ""
     original_url: str = ""
     language: str = ""
     direction: str = "ltr"
