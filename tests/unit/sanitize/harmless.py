@@ -26,7 +26,7 @@ def assert_harmless(clean: str) -> None:
     body = LexborHTMLParser(f"<!doctype html><body>{clean}").body
     assert body is not None
     for node in body.traverse(include_text=False):
-        if node is not body and node.tag != "body":
+        if node is not body and node.tag and node.tag != "body":
             _assert_allowed(node.tag, {name: value or "" for name, value in node.attributes.items()}, clean)
             _assert_in_place(node, clean)
 

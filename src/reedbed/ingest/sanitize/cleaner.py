@@ -10,6 +10,7 @@ from collections import Counter
 
 import nh3
 
+from reedbed.ingest.sanitize.attributes import Page
 from reedbed.ingest.sanitize.formulas import boxes_to_text, rewrite_formulas
 from reedbed.ingest.sanitize.media import (
     LAZY_ATTRIBUTES,
@@ -22,7 +23,7 @@ from reedbed.ingest.sanitize.media import (
     unwrap_noscript,
     write_tag,
 )
-from reedbed.ingest.sanitize.rules import DROPPED_WITH_CONTENT, ELEMENTS, FORMULA_ELEMENTS, Page
+from reedbed.ingest.sanitize.rules import DROPPED_WITH_CONTENT, ELEMENTS, FORMULA_ELEMENTS
 from reedbed.ingest.sanitize.serializer import write_clean
 
 # --- Size and nesting limits

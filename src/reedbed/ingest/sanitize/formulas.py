@@ -8,8 +8,9 @@ browsers disagree about what it means.
 import re
 from html import escape, unescape
 
+from reedbed.ingest.sanitize.attributes import MAX_TITLE
 from reedbed.ingest.sanitize.media import NAME_ENDS, find_tag_end, read_attributes, write_tag
-from reedbed.ingest.sanitize.rules import ELEMENTS, FORMULA_ELEMENTS, FORMULA_TOKENS, MAX_TITLE
+from reedbed.ingest.sanitize.rules import ELEMENTS, FORMULA_ELEMENTS, FORMULA_TOKENS
 
 _MATH = re.compile(rf"<!--.*?(?:-->|\Z)|<(/?)(?:(?:m|mml|math):)?(math){NAME_ENDS}", re.IGNORECASE | re.DOTALL)
 _END_OF_MATH = re.compile(rf"</(?:(?:m|mml|math):)?math{NAME_ENDS}", re.IGNORECASE)

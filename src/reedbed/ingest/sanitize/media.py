@@ -11,7 +11,8 @@ from html import escape, unescape
 from urllib.parse import parse_qs, urlsplit
 
 from reedbed.domain.images import MAIL_PATH
-from reedbed.ingest.sanitize.rules import ANCHOR_PREFIX, absolute_web_url, data_image, drawing_image, largest
+from reedbed.ingest.sanitize.attributes import ANCHOR_PREFIX
+from reedbed.ingest.sanitize.rules import absolute_web_url, data_image, drawing_image, largest
 
 # --- Tags and attributes
 

@@ -10,6 +10,7 @@ import re
 from html import escape, unescape
 from itertools import chain
 
+from reedbed.ingest.sanitize.attributes import RULES, Page
 from reedbed.ingest.sanitize.media import resolve_image_attributes, resolve_source_attributes
 from reedbed.ingest.sanitize.rules import (
     CONTEXT,
@@ -19,9 +20,7 @@ from reedbed.ingest.sanitize.rules import (
     LINK_BARRIERS,
     LIST_BARRIERS,
     MAX_URL_LENGTH,
-    RULES,
     Element,
-    Page,
 )
 
 MAX_DEPTH = 96
